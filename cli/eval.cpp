@@ -147,7 +147,8 @@ Result<Measured> measure(const EvalFlags& f, const Engine& engine) {
   }
   const bool classes = options.loss == Loss::cross_entropy ||
                        (options.loss == Loss::automatic && info.loss == "softmax_ce");
-  LOOM_ASSIGN(const DatasetOptions how, f.data.options(classes));
+  LOOM_ASSIGN(DatasetOptions how, f.data.options(classes));
+  how.embeddings = is_of_embeddings(loss_name(options.loss));
   LOOM_ASSIGN(Dataset data, Dataset::from_file(f.data.path, network, how));
   const std::string hash = f.calibrate.empty() ? "" : data.hash();
   for (const std::string& text : data.notes()) note(text);

@@ -77,6 +77,11 @@ Result<DatasetOptions> DataFlags::options(bool classes) const {
   return options;
 }
 
+bool is_of_embeddings(std::string_view loss) {
+  return loss == loss_name(Loss::triplet) || loss == loss_name(Loss::contrastive) ||
+         loss == loss_name(Loss::infonce);
+}
+
 std::string percent(double share) {
   return fmt::format("{:.2f} %", share * 100);
 }

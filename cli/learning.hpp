@@ -29,6 +29,9 @@ struct DataFlags {
   Result<DatasetOptions> options(bool classes) const;
 };
 
+// Is that the name of a loss of embeddings, whose labels are any numbers?
+bool is_of_embeddings(std::string_view loss);
+
 // "97.35 %"
 std::string percent(double share);
 

@@ -165,7 +165,19 @@ void TrainFlags::add_method(Command verb) {
       .show_default();
   verb.option("--loss", loss,
               "mse, mae, huber, softmax_ce, bce, kl, cosine, focal, quantile, poisson, log_cosh, "
-              "hinge, ctc (default: softmax_ce for labels, else mse)");
+              "hinge, ctc; of embeddings by labels triplet, contrastive, infonce (default: "
+              "softmax_ce for labels, else mse)");
+  verb.option("--margin", margin, "triplet, contrastive: how far apart others should be")
+      .range(1e-6, 1e6)
+      .show_default();
+  verb.option("--triplets", triplets,
+              "hard: the farthest of a label and the nearest other of each sample; all: the mean")
+      .show_default();
+  verb.option("--temperature", temperature, "infonce: what cosines are divided by")
+      .range(1e-4, 1e4)
+      .show_default();
+  verb.flag("--pairs-across", pairs_across,
+            "Embeddings: rows of a sample are compared with other rows alone, as in CLIP");
   verb.option("--blank", blank, "ctc: the class that says nothing")
       .range(0, 1 << 24)
       .show_default();
@@ -185,13 +197,17 @@ void TrainFlags::add_method(Command verb) {
       .split_at(',');
   verb.option("--optimizer", optimizer,
               "sgd, momentum, nesterov, rmsprop, adam, adamw, lion, adagrad, adadelta, nadam, "
-              "adamax, radam, lbfgs (full batches), lamb, adafactor, muon, kfac")
+              "adamax, radam, lbfgs (full batches), lamb, adafactor, muon, kfac, sophia")
       .show_default();
   verb.option("--damping", damping, "kfac: what is added to the curvature").range(1e-9, 1e6);
   verb.option("--trust", trust, "kfac: how far one update may change the prediction; 0: any")
       .range(0.0, 1e6);
-  verb.option("--inverse-every", inverse_every, "kfac: updates from one inverse to the next")
+  verb.option("--inverse-every", inverse_every,
+              "kfac, sophia: updates from one look at the curvature to the next")
       .range(1, 1 << 20);
+  verb.option("--sophia-gamma", sophia_gamma,
+              "sophia: what share of the curvature stops a step (default: 0.05)")
+      .range(1e-9, 1e6);
   verb.option("--decay", decay, "Weight decay (default: the optimizer's)").range(0.0, 1e3);
   verb.option("--clip", clip, "none, norm:LIMIT, layer:LIMIT, value:LIMIT").show_default();
   verb.option("--early-stop", early_stop, "Stop after this many epochs without a better loss")
@@ -379,9 +395,16 @@ Result<TrainerOptions> TrainFlags::options() const {
   if (alpha >= 0) o.focal_alpha = static_cast<float>(alpha);
   o.quantile = static_cast<float>(quantile);
   o.blank = blank;
+  o.margin = static_cast<float>(margin);
+  o.temperature = static_cast<float>(temperature);
+  if (triplets != "hard" && triplets != "all")
+    return Error{Code::invalid_argument, "--triplets is hard or all, not " + triplets, "", -1};
+  o.all_triplets = triplets == "all";
+  o.pairs_across = pairs_across;
   LOOM_ASSIGN(o.optimizer.kind, parse_optimizer(optimizer));
   if (damping >= 0) o.optimizer.damping = static_cast<float>(damping);
   if (trust >= 0) o.optimizer.trust = static_cast<float>(trust);
+  if (sophia_gamma > 0) o.optimizer.gamma = static_cast<float>(sophia_gamma);
   if (inverse_every > 0) o.optimizer.inverse_every = inverse_every;
   if (decay >= 0) o.optimizer.weight_decay = static_cast<float>(decay);
   LOOM_TRY(parse_clip_flag(clip, o));
@@ -440,11 +463,13 @@ Result<DatasetOptions> TrainFlags::reading(const DataFlags& from, const NetworkI
     LOOM_ASSIGN(const Loss wanted, parse_loss(loss));
     kind = loss_name(wanted);
   }
-  const bool sequences = kind == loss_name(Loss::ctc);
-  const bool classes = kind.empty() || sequences || kind == loss_name(Loss::cross_entropy);
+  const bool sequences = kind == loss_name(Loss::ctc), embeddings = is_of_embeddings(kind);
+  const bool classes =
+      kind.empty() || sequences || embeddings || kind == loss_name(Loss::cross_entropy);
   LOOM_ASSIGN(DatasetOptions how, from.options(classes));
   how.heads = heads;
   how.sequences = sequences;
+  how.embeddings = embeddings;
   return how;
 }
 

@@ -16,7 +16,9 @@ struct TrainFlags {
   int64_t epochs = 10, batch = 0, accumulate = 1, early_stop = 0;
   std::string optimizer = "adam", loss, clip = "none", schedule = "cosine", dtype;
   double rate = 2e-3, floor = 0, gamma = 0.1, power = 2, decay = -1, smoothing = 0, delta = 1;
-  double gamma_focal = 2, alpha = -1, quantile = 0.5;
+  double gamma_focal = 2, alpha = -1, quantile = 0.5, margin = 1, temperature = 0.1;
+  std::string triplets = "hard";
+  bool pairs_across = false;
   int64_t warmup = 0, every = 10, patience = 5;
   std::vector<int64_t> milestones, heads;
   std::vector<std::string> freeze, rate_for, metrics;
@@ -26,7 +28,7 @@ struct TrainFlags {
   int64_t swa = 0;
   std::string lookahead, gradient_noise, signal_rule = "back-propagation";
   double rule_beta = 0.6, rule_gate = -1, rule_noise = 0.1, rule_inverse_rate = 2e-3;
-  double damping = -1, trust = -1;
+  double damping = -1, trust = -1, sophia_gamma = -1;
   int64_t inverse_every = 0;
   double rule_threshold = 2, rule_label_scale = 1, rule_temperature = 0;
   uint64_t seed = 1;

@@ -667,7 +667,8 @@ LOOM_EXPORT void loom_dataset_free(loom_dataset *dataset);
 
 /* AUTOMATIC: what the network was trained for, else CROSS_ENTROPY for labels and MSE for
  * targets. Outputs of CROSS_ENTROPY, BCE and FOCAL are logits. FOCAL has gamma 2, QUANTILE is of
- * the median. */
+ * the median. TRIPLET, CONTRASTIVE, INFONCE: outputs are embeddings, which labels bring together
+ * and keep apart. */
 typedef int32_t loom_loss;
 enum {
   LOOM_LOSS_AUTOMATIC = 0,
@@ -683,7 +684,10 @@ enum {
   LOOM_LOSS_POISSON = 10,
   LOOM_LOSS_LOG_COSH = 11,
   LOOM_LOSS_HINGE = 12,
-  LOOM_LOSS_CTC = 13
+  LOOM_LOSS_CTC = 13,
+  LOOM_LOSS_TRIPLET = 14,
+  LOOM_LOSS_CONTRASTIVE = 15,
+  LOOM_LOSS_INFONCE = 16
 };
 
 /* AUTOMATIC: ADAM. */
@@ -706,7 +710,8 @@ enum {
   LOOM_OPTIMIZER_LAMB = 14,
   LOOM_OPTIMIZER_ADAFACTOR = 15,
   LOOM_OPTIMIZER_MUON = 16,
-  LOOM_OPTIMIZER_KFAC = 17
+  LOOM_OPTIMIZER_KFAC = 17,
+  LOOM_OPTIMIZER_SOPHIA = 18
 };
 
 /* How the learning rate goes on. */
@@ -791,10 +796,14 @@ typedef struct loom_trainer_options {
   double lookahead_share; /* by which those move; 0: 0.5 */
   double gradient_noise; /* deviation of noise on gradients; 0: none */
   double gradient_noise_fade; /* with the update t as (1 + t)^(-fade / 2) */
+  float margin; /* TRIPLET, CONTRASTIVE: a distance; 0: 1 */
+  float temperature; /* INFONCE: what cosines are divided by; 0: 0.1 */
+  int32_t all_triplets; /* TRIPLET, 1: all of a batch, not the hardest of each row */
+  int32_t pairs_across; /* 1: rows of a sample are compared with other rows alone, as in CLIP */
 } loom_trainer_options;
 #define LOOM_TRAINER_OPTIONS_INIT \
   {(uint32_t)sizeof(loom_trainer_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, \
-  0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+  0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
 
 /* An epoch that is done. */
 typedef struct loom_epoch {

@@ -139,7 +139,8 @@ namespace Loom
 
     /// <summary>AUTOMATIC: what the network was trained for, else CROSS_ENTROPY for labels and MSE
     /// for targets. Outputs of CROSS_ENTROPY, BCE and FOCAL are logits. FOCAL has gamma 2, QUANTILE
-    /// is of the median.</summary>
+    /// is of the median. TRIPLET, CONTRASTIVE, INFONCE: outputs are embeddings, which labels bring
+    /// together and keep apart.</summary>
     public enum Loss
     {
         Automatic = 0,
@@ -156,6 +157,9 @@ namespace Loom
         LogCosh = 11,
         Hinge = 12,
         Ctc = 13,
+        Triplet = 14,
+        Contrastive = 15,
+        Infonce = 16,
     }
 
     /// <summary>AUTOMATIC: ADAM.</summary>
@@ -179,6 +183,7 @@ namespace Loom
         Adafactor = 15,
         Muon = 16,
         Kfac = 17,
+        Sophia = 18,
     }
 
     /// <summary>How the learning rate goes on.</summary>
@@ -981,6 +986,14 @@ namespace Loom
         public double gradient_noise;
         /// <summary>with the update t as (1 + t)^(-fade / 2)</summary>
         public double gradient_noise_fade;
+        /// <summary>TRIPLET, CONTRASTIVE: a distance; 0: 1</summary>
+        public float margin;
+        /// <summary>INFONCE: what cosines are divided by; 0: 0.1</summary>
+        public float temperature;
+        /// <summary>TRIPLET, 1: all of a batch, not the hardest of each row</summary>
+        public int all_triplets;
+        /// <summary>1: rows of a sample are compared with other rows alone, as in CLIP</summary>
+        public int pairs_across;
 
         public static CTrainerOptions Sized()
         {

@@ -303,7 +303,8 @@ func (v Header) String() string {
 
 // Loss: AUTOMATIC: what the network was trained for, else CROSS_ENTROPY for labels and MSE for
 // targets. Outputs of CROSS_ENTROPY, BCE and FOCAL are logits. FOCAL has gamma 2, QUANTILE is of
-// the median.
+// the median. TRIPLET, CONTRASTIVE, INFONCE: outputs are embeddings, which labels bring together
+// and keep apart.
 type Loss int32
 
 const (
@@ -321,6 +322,9 @@ const (
 	LossLogCosh      Loss = 11
 	LossHinge        Loss = 12
 	LossCtc          Loss = 13
+	LossTriplet      Loss = 14
+	LossContrastive  Loss = 15
+	LossInfonce      Loss = 16
 )
 
 var lossNames = []string{
@@ -338,6 +342,9 @@ var lossNames = []string{
 	"log_cosh",
 	"hinge",
 	"ctc",
+	"triplet",
+	"contrastive",
+	"infonce",
 }
 
 // String is the name of the value, or its number where a newer library gave it.
@@ -370,6 +377,7 @@ const (
 	OptimizerAdafactor Optimizer = 15
 	OptimizerMuon      Optimizer = 16
 	OptimizerKfac      Optimizer = 17
+	OptimizerSophia    Optimizer = 18
 )
 
 var optimizerNames = []string{
@@ -391,6 +399,7 @@ var optimizerNames = []string{
 	"adafactor",
 	"muon",
 	"kfac",
+	"sophia",
 }
 
 // String is the name of the value, or its number where a newer library gave it.

@@ -48,7 +48,9 @@ struct DatasetOptions {
   // from 1), which is neither input nor target.
   std::string weights{};
   std::optional<int32_t> ignore_label{};  // labels of this value count nothing, as -100
-  bool sequences = false;    // any number of labels per sample, padded with ignore_label or else -1
+  bool sequences = false;  // any number of labels per sample, padded with ignore_label or else -1
+  // For losses of embeddings: labels are any whole numbers, one per sample or per row of an output.
+  bool embeddings = false;
   bool inputs_only = false;  // the file has no targets: for predictions
   enum class Header : uint8_t { automatic, yes, no } header = Header::automatic;  // .csv
   // Folders of pictures and sound; unset: as the network was trained, else crop.

@@ -26,8 +26,9 @@ namespace loom {
 // automatic: cross_entropy for labels, mse for targets. cross_entropy: softmax of the outputs,
 // which are logits. bce, focal: sigmoid of the outputs. poisson: outputs are logarithms of counts.
 // hinge: an output above 0 says 1. ctc: outputs [rows, classes] spell fewer labels, of any number
-// per sample (DatasetOptions::sequences, ArrayOptions::ignore_label). docs/training.md has the
-// formulas.
+// per sample (DatasetOptions::sequences, ArrayOptions::ignore_label). triplet, contrastive,
+// infonce: outputs are embeddings, which labels of a batch bring together and keep apart; samples
+// have one label, or one for each row of their output. docs/training.md has the formulas.
 enum class Loss : uint8_t {
   automatic,
   mse,
@@ -42,7 +43,10 @@ enum class Loss : uint8_t {
   poisson,
   log_cosh,
   hinge,
-  ctc
+  ctc,
+  triplet,
+  contrastive,
+  infonce
 };
 
 // Names as `loom train` takes them: "softmax_ce" is cross_entropy. Errors list what there is.
@@ -66,15 +70,17 @@ enum class OptimizerKind : uint8_t {
   lamb,
   adafactor,
   muon,
-  kfac
+  kfac,
+  sophia
 };
 // Constants that are not set are the usual ones of the kind.
 struct Optimizer {
   OptimizerKind kind = OptimizerKind::adam;
   std::optional<float> beta1{}, beta2{}, eps{}, weight_decay{};
   // kfac: what is added to the curvature, every how many updates it is inverted, and how far one
-  // update may change the prediction (0: any); docs/kfac.md.
-  std::optional<float> damping{}, trust{};
+  // update may change the prediction (0: any); docs/kfac.md. sophia: inverse_every is how often it
+  // looks at the curvature, gamma what share of that stops a step (0.05).
+  std::optional<float> damping{}, trust{}, gamma{};
   std::optional<int64_t> inverse_every{};
 };
 
@@ -149,6 +155,10 @@ struct TrainerOptions {
   std::optional<float> focal_alpha{};  // focal: weight of targets 1, from 0 to 1; unset: none
   float quantile = 0.5f;               // quantile: share of the targets below the prediction
   int64_t blank = 0;                   // ctc: the class that says nothing
+  float margin = 1;                    // triplet, contrastive: a distance
+  float temperature = 0.1f;            // infonce: what cosines are divided by
+  bool all_triplets = false;           // triplet: all of a batch, not the hardest of each row
+  bool pairs_across = false;           // embeddings: rows of a sample meet other rows alone
   std::vector<int64_t> heads{};        // cross_entropy: widths of heads side by side; empty: one
   Optimizer optimizer{};
   double rate = 1e-3;
@@ -221,7 +231,8 @@ struct Evaluation {
   int64_t samples = 0;
   // Labels:
   std::optional<double> accuracy;   // share of labels that have the largest output; of ctc of
-                                    // samples that are spelled right
+                                    // samples that are spelled right; of embeddings of those
+                                    // whose nearest other one has their label
   std::vector<ClassScore> classes;  // one head only
   std::vector<std::vector<int64_t>> confusion;  // [class][called so]
   // Targets, over all outputs: mean absolute error, and 1 - (sum of squared errors) / (sum of

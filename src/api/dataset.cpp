@@ -133,6 +133,10 @@ Result<Dataset> load_samples(const core::FileRef& path, const Network& network,
   how.sequences = options.sequences || model.loss.sequence();
   if (how.sequences) how.classes = true;
   if (how.sequences && !how.ignored) how.ignored = -1;
+  // Names of classes mean nothing to embeddings: samples of other ones are compared as well.
+  how.embeddings = options.embeddings || model.loss.pairs();
+  if (how.embeddings) how.classes = true;
+  if (how.embeddings && options.names.empty()) how.names.clear();
   how.header = static_cast<core::CsvHeader>(options.header);
   LOOM_ASSIGN(how.reading, reading_of(options, model));
   how.progress = options.progress;

@@ -99,7 +99,8 @@ Status MeshTrainer::Impl::prepare(const Dataset& data) {
   core::LossSpec& loss = plan.step.loss;
   if (options.loss == Loss::automatic)
     loss.kind = data.has_labels() ? core::LossKind::softmax_ce : core::LossKind::mse;
-  if (loss.sequence()) return core::invalid("a mesh is not trained with ctc");
+  if (loss.sequence() || loss.pairs())
+    return core::invalid(core::cat("a mesh is not trained with ", core::loss_name(loss.kind)));
   if (data.has_labels() && loss.kind != core::LossKind::softmax_ce)
     return invalid("class labels are trained with Loss::cross_entropy; give targets as floats");
   plan.step.class_ids = data.has_labels();

@@ -171,11 +171,15 @@ Status Trainer::Impl::prepare(const Dataset& data) {
       plan.step.loss.alpha = known.loss.alpha;
       plan.step.loss.quantile = known.loss.quantile;
       plan.step.loss.blank = known.loss.blank;
+      plan.step.loss.margin = known.loss.margin;
+      plan.step.loss.temperature = known.loss.temperature;
+      plan.step.loss.all_triplets = known.loss.all_triplets;
+      plan.step.loss.across = known.loss.across;
     }
     if (trained && options.heads.empty()) plan.step.loss.heads = known.loss.heads;
   }
-  const bool by_label =
-      plan.step.loss.kind == core::LossKind::softmax_ce || plan.step.loss.sequence();
+  const bool by_label = plan.step.loss.kind == core::LossKind::softmax_ce ||
+                        plan.step.loss.sequence() || plan.step.loss.pairs();
   if (samples.has_labels() && !by_label)
     return invalid("class labels are trained with Loss::cross_entropy; give targets as floats");
   if (!samples.has_labels() && samples.targets.empty())
@@ -185,7 +189,7 @@ Status Trainer::Impl::prepare(const Dataset& data) {
         known.normalization,
         core::find_normalization(samples, static_cast<core::NormalizeKind>(options.normalize)));
   }
-  if (!data.classes().empty()) known.names = data.classes();
+  if (!data.classes().empty() && !plan.step.loss.pairs()) known.names = data.classes();
   if (data.impl().media) known.media = data.impl().media;
   known.loss = plan.step.loss;
   plan.dtype = known.dtype;
@@ -244,7 +248,7 @@ Result<StepReport> Trainer::Impl::own_step(const Dataset& batch, const OwnLoss& 
     const bool learned = options.loss == Loss::automatic && network.impl().trained;
     const core::LossSpec& spec = learned ? model().loss : plan.step.loss;
     LOOM_TRY(spec.sequence() ? core::add_sequences(spec, made.data)
-                             : core::add_placeholders(*weights, labels, made.data));
+                             : core::add_placeholders(*weights, labels || spec.pairs(), made.data));
     const Dataset first(std::make_shared<Dataset::Impl>(std::move(made)));
     LOOM_TRY(prepare(first));
     LOOM_ASSIGN(const core::Dataset* samples, seen(first, copy));

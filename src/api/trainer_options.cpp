@@ -10,6 +10,7 @@ namespace loom::core {
 static_assert(static_cast<int>(loom::Loss::cosine) == static_cast<int>(LossKind::cosine) + 1);
 static_assert(static_cast<int>(loom::Loss::hinge) == static_cast<int>(LossKind::hinge) + 1);
 static_assert(static_cast<int>(loom::Loss::ctc) == static_cast<int>(kCtcLoss) + 1);
+static_assert(static_cast<int>(loom::Loss::infonce) == static_cast<int>(kInfoNceLoss) + 1);
 static_assert(static_cast<int>(loom::Loss::cross_entropy) ==
               static_cast<int>(LossKind::softmax_ce) + 1);
 static_assert(static_cast<int>(loom::ScheduleKind::plateau) ==
@@ -44,6 +45,10 @@ Result<TrainerOptions> options_of(const loom::TrainerOptions& from) {
   o.step.loss.gamma = from.focal_gamma;
   o.step.loss.alpha = from.focal_alpha.value_or(-1.0f);
   o.step.loss.quantile = from.quantile;
+  o.step.loss.margin = from.margin;
+  o.step.loss.temperature = from.temperature;
+  o.step.loss.all_triplets = from.all_triplets;
+  o.step.loss.across = from.pairs_across;
   o.step.loss.blank = from.blank;
   o.step.clip = {static_cast<ClipKind>(from.clip), from.clip_limit};
   o.step.accumulate = static_cast<int>(from.accumulate);
@@ -104,6 +109,10 @@ Status check_options(const loom::TrainerOptions& o) {
     return invalid("lbfgs needs every sample in every update; leave balance out");
   if (!(o.quantile > 0 && o.quantile < 1))
     return invalid(cat("quantile is ", o.quantile, ", must be between 0 and 1"));
+  if (!(o.margin > 0) || !std::isfinite(o.margin))
+    return invalid(cat("margin is ", o.margin, ", must be above 0"));
+  if (!(o.temperature > 0) || !std::isfinite(o.temperature))
+    return invalid(cat("temperature is ", o.temperature, ", must be above 0"));
   if (!(o.focal_gamma >= 0) || !std::isfinite(o.focal_gamma))
     return invalid(cat("focal_gamma is ", o.focal_gamma, ", must be 0 or more"));
   if (o.focal_alpha && !(*o.focal_alpha >= 0 && *o.focal_alpha <= 1))
@@ -121,6 +130,7 @@ Result<OptimizerSpec> optimizer_of(const Optimizer& o) {
   spec.decay = o.weight_decay.value_or(spec.decay);
   spec.curvature.damping = o.damping.value_or(spec.curvature.damping);
   spec.curvature.trust = o.trust.value_or(spec.curvature.trust);
+  spec.curvature.gamma = o.gamma.value_or(spec.curvature.gamma);
   spec.curvature.every = o.inverse_every.value_or(spec.curvature.every);
   return spec;
 }

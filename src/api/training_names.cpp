@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::string_view kOptimizers[] = {
     "sgd",      "momentum", "nesterov", "rmsprop", "adam", "adamw",     "lion", "lbfgs", "adagrad",
-    "adadelta", "nadam",    "adamax",   "radam",   "lamb", "adafactor", "muon", "kfac"};
+    "adadelta", "nadam",    "adamax",   "radam",   "lamb", "adafactor", "muon", "kfac",  "sophia"};
 constexpr std::string_view kNormalizations[] = {"none", "standard", "range", "as_trained"};
 constexpr std::string_view kHeaders[] = {"auto", "yes", "no"};
 

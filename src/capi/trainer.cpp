@@ -7,7 +7,7 @@ using namespace loom;
 using namespace loom::capi;
 
 Status read_optimizer(const loom_trainer_options& from, Optimizer& to) {
-  LOOM_ASSIGN(const int32_t kind, enum_of<int32_t>(from.optimizer, 18, "optimizer"));
+  LOOM_ASSIGN(const int32_t kind, enum_of<int32_t>(from.optimizer, 19, "optimizer"));
   if (kind != LOOM_OPTIMIZER_AUTOMATIC) to.kind = static_cast<OptimizerKind>(kind - 1);
   to.beta1 = given_if(from.has_beta1, from.beta1);
   to.beta2 = given_if(from.has_beta2, from.beta2);
@@ -32,7 +32,7 @@ Status read_schedule(const loom_trainer_options& from, Schedule& to) {
 Result<TrainerOptions> trainer_options(const loom_trainer_options* given) {
   LOOM_ASSIGN(const loom_trainer_options from, options_of(given, "loom_trainer_options"));
   TrainerOptions to;
-  LOOM_ASSIGN(to.loss, enum_of<Loss>(from.loss, 14, "loss"));
+  LOOM_ASSIGN(to.loss, enum_of<Loss>(from.loss, 17, "loss"));
   to.huber_delta = non_zero(from.huber_delta, to.huber_delta);
   to.label_smoothing = from.label_smoothing;
   LOOM_ASSIGN(const auto heads, list_of(from.heads, from.heads_count, "heads"));
@@ -57,6 +57,10 @@ Result<TrainerOptions> trainer_options(const loom_trainer_options* given) {
   to.lookahead_share = non_zero(from.lookahead_share, to.lookahead_share);
   to.gradient_noise = from.gradient_noise;
   to.gradient_noise_fade = from.gradient_noise_fade;
+  to.margin = non_zero(from.margin, to.margin);
+  to.temperature = non_zero(from.temperature, to.temperature);
+  to.all_triplets = from.all_triplets != 0;
+  to.pairs_across = from.pairs_across != 0;
   if (from.engine != nullptr) {
     LOOM_ASSIGN(to.engine, engine_of(from.engine));
   }

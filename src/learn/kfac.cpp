@@ -23,7 +23,8 @@ TraceOptions traced_as_in_steps(const TrainStepOptions& options) {
   return o;
 }
 
-// The gradient of a loss whose targets are drawn from the prediction; dy where no draw is known.
+}  // namespace
+
 Result<Tensor> drawn_gradient(Trace& trace, Scribe& s, const TrainStepOptions& options,
                               const StepTensors& t, const Tensor& dy) {
   const bool known = !options.given_loss && !t.targets.empty();
@@ -56,6 +57,8 @@ Result<Tensor> drawn_gradient(Trace& trace, Scribe& s, const TrainStepOptions& o
   }
   return drawn;
 }
+
+namespace {
 
 double mean_of_diagonal(const Tensor& m) {
   double sum = 0;

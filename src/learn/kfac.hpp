@@ -84,6 +84,11 @@ class Kfac {
   Tensor mix_;  // [4]: hyper of an op that moves averages, the share first
 };
 
+// Records the gradient of the prediction of a loss whose targets are drawn from it; dy where no
+// draw is known.
+Result<Tensor> drawn_gradient(Trace& trace, Scribe& s, const TrainStepOptions& options,
+                              const StepTensors& t, const Tensor& dy);
+
 // The inverse of a symmetric matrix [n, n] with `shift` on its diagonal, of which the upper half is
 // read. `work`: n * n doubles. False: it is not positive definite, and `to` is as it was.
 bool invert_shifted(const Tensor& from, double shift, std::vector<double>& work, const Tensor& to);

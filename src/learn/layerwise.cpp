@@ -21,6 +21,7 @@ class Layer {
     LOOM_ASSIGN(Tensor scaled, s_.binary(g, scale, BinaryKind::mul));
     scaled.shape = p_.shape;  // gradients of vectors may be a row
     scaled.row_stride = p_.shape.last();
+    if (spec_.layerwise == Layerwise::sophia) return sophia(scaled);
     return spec_.layerwise == Layerwise::muon ? muon(scaled) : adafactor(scaled);
   }
 
@@ -147,11 +148,26 @@ class Layer {
     return s_.binary(first, product, BinaryKind::add);
   }
 
-  Status muon(const Tensor& g) {
-    constexpr int kSteps = 5;
+  // m = b1 m + (1 - b1) g
+  Status average(const Tensor& g) {
     const Tensor rate = s_.fresh(Shape{4});
     LOOM_TRY(s_.ops().fill({rate, 1.0f - spec_.beta1}));
-    LOOM_TRY(follow(m_, g, rate));
+    return follow(m_, g, rate);
+  }
+
+  Status sophia(const Tensor& g) {
+    LOOM_TRY(average(g));
+    LOOM_ASSIGN(const Tensor curved, s_.binary(v_, spec_.curvature.gamma, BinaryKind::mul));
+    LOOM_ASSIGN(const Tensor least, s_.binary(curved, spec_.eps, BinaryKind::max));
+    LOOM_ASSIGN(const Tensor ratio, s_.binary(m_, least, BinaryKind::div));
+    LOOM_ASSIGN(const Tensor below, s_.binary(ratio, 1.0f, BinaryKind::min));
+    LOOM_ASSIGN(const Tensor update, s_.binary(below, -1.0f, BinaryKind::max));
+    return move(p_, update, hyper_of(t_.hyper, group_), finite_, spec_.decay);
+  }
+
+  Status muon(const Tensor& g) {
+    constexpr int kSteps = 5;
+    LOOM_TRY(average(g));
     LOOM_ASSIGN(const Tensor fresh, s_.binary(g, 1.0f - spec_.beta1, BinaryKind::mul));
     LOOM_ASSIGN(const Tensor old, s_.binary(m_, spec_.beta1, BinaryKind::mul));
     LOOM_ASSIGN(const Tensor u, s_.binary(fresh, old, BinaryKind::add));

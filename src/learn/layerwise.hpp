@@ -15,6 +15,8 @@
 //              (b x x' + c (x x')^2) x from u / |u|, which bring singular values near 1;
 //              p -= lr (wd p + 0.2 sqrt(max(R, C)) o)   (Jordan et al., 2024, "Muon"; the factor is
 //              that of Liu et al., 2025, "Muon is Scalable for LLM Training"). Vectors: adamw.
+//   sophia     m = b1 m + (1 - b1) g; p -= lr (wd p + u), u = m / max(gamma v, eps) kept within -1
+//              and 1, value by value; v is the curvature of sophia.hpp   (Liu et al., 2023)
 #pragma once
 
 #include <optional>

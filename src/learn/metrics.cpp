@@ -58,7 +58,7 @@ std::optional<double> RegressionMetrics::r2() const {
 
 OutputScores::OutputScores(const Dataset& data, const LossSpec& loss, int64_t width)
     : data_(data), loss_(loss), width_(width), numbers_(static_cast<size_t>(width)) {
-  if (!data.has_labels() || !loss.heads.empty() || loss.sequence()) return;
+  if (!data.has_labels() || !loss.heads.empty() || loss.sequence() || loss.pairs()) return;
   const auto classes = static_cast<size_t>(width);
   confusion_.assign(classes, std::vector<int64_t>(classes));
 }

@@ -68,6 +68,9 @@ Result<MetricScores> MetricScores::create(const std::vector<std::string>& names,
   scores.names_ = names;
   for (const std::string& name : names) {
     if (loss.sequence()) return invalid(cat("metric ", name, " is not for ctc"));
+    if (loss.pairs())
+      return invalid(cat("metric ", name, " is not for ", loss_name(loss.kind),
+                         ", whose outputs are no classes"));
     if (!loss.heads.empty()) return invalid(cat("metric ", name, " is for one head alone"));
     const bool sides = !data.has_labels() && loss.sides();
     const bool of_sides = name == "accuracy" || name == "auc" || name == "ece" || name == "bce";

@@ -10,12 +10,12 @@
 namespace loom::core {
 namespace {
 
-constexpr std::string_view kLosses[] = {"mse",      "mae",    "huber", "softmax_ce", "bce",
-                                        "kl",       "cosine", "focal", "quantile",   "poisson",
-                                        "log_cosh", "hinge",  "ctc"};
+constexpr std::string_view kLosses[] = {
+    "mse",      "mae",     "huber",    "softmax_ce", "bce", "kl",      "cosine",      "focal",
+    "quantile", "poisson", "log_cosh", "hinge",      "ctc", "triplet", "contrastive", "infonce"};
 constexpr std::string_view kOptimizers[] = {
     "sgd",   "momentum", "nesterov", "rmsprop", "adam", "adamw",     "lion", "adagrad", "adadelta",
-    "nadam", "adamax",   "radam",    "lbfgs",   "lamb", "adafactor", "muon", "kfac"};
+    "nadam", "adamax",   "radam",    "lbfgs",   "lamb", "adafactor", "muon", "kfac",    "sophia"};
 constexpr auto kLbfgs = static_cast<OptimizerKind>(12);  // no op of its own (learn/lbfgs.hpp)
 constexpr std::string_view kRules[] = {
     "back-propagation", "dfa", "drtp", "diff-project", "fixed-dtp", "chain", "dtp",
@@ -61,6 +61,10 @@ bool LossSpec::sequence() const {
   return kind == kCtcLoss;
 }
 
+bool LossSpec::pairs() const {
+  return kind == kTripletLoss || kind == kContrastiveLoss || kind == kInfoNceLoss;
+}
+
 bool LossSpec::sides() const {
   return kind == LossKind::bce || kind == LossKind::focal || kind == LossKind::hinge;
 }
@@ -95,6 +99,13 @@ OptimizerSpec layerwise_spec(OptimizerKind named) {
       spec.decay = 0.1f;
       break;
     case Layerwise::kfac: break;
+    case Layerwise::sophia:
+      spec.kind = OptimizerKind::adamw;
+      spec.beta1 = 0.96f;
+      spec.beta2 = 0.99f;
+      spec.eps = 1e-12f;
+      spec.decay = 0.1f;
+      break;
   }
   return spec;
 }

@@ -13,6 +13,10 @@
 namespace loom::core {
 
 constexpr auto kCtcLoss = static_cast<LossKind>(12);  // no kind of the op; LossSpec::sequence()
+// Nor are those: LossSpec::pairs().
+constexpr auto kTripletLoss = static_cast<LossKind>(13);
+constexpr auto kContrastiveLoss = static_cast<LossKind>(14);
+constexpr auto kInfoNceLoss = static_cast<LossKind>(15);
 
 struct LossSpec {
   LossKind kind = LossKind::mse;
@@ -27,24 +31,33 @@ struct LossSpec {
 
   int64_t blank = 0;  // ctc: the class that says nothing
 
+  float margin = 1.0f;        // triplet, contrastive
+  float temperature = 0.1f;   // infonce
+  bool all_triplets = false;  // triplet: the mean over all, not the hardest of each anchor
+  bool across = false;        // pairs(): rows of a sample are compared with other ones alone
+
   // Of all rows of a sample together, with labels of any number (learn/ctc.hpp): no loss of an op.
   bool sequence() const;
+  // Of embeddings, which the labels of a batch bring together and keep apart (learn/pairs.hpp).
+  bool pairs() const;
   float number() const;  // LossArgs::delta of the kind
   bool sides() const;    // targets are 0 or 1, and an output above 0 says 1
 };
 // mse, mae, huber, softmax_ce (cross_entropy), bce, kl, cosine, focal, quantile, poisson, log_cosh,
-// hinge, ctc.
+// hinge, ctc, triplet, contrastive, infonce.
 Result<LossKind> parse_loss(std::string_view name);
 std::string_view loss_name(LossKind kind);
 
 // Optimizers that step a parameter as a whole: learn/layerwise.hpp; kfac: learn/kfac.hpp.
-enum class Layerwise : uint8_t { none, lamb, adafactor, muon, kfac };
+enum class Layerwise : uint8_t { none, lamb, adafactor, muon, kfac, sophia };
 
 // Of kfac: what is added to the factors, every how many updates they are inverted, the share of
 // their means that stays, and the most that a step may change the prediction (0: any).
 struct KfacSpec {
   float damping = 1e-2f, decay = 0.95f, trust = 1e-2f;
   int64_t every = 10;
+  // sophia, which looks at the curvature as often: how large a share of it stops a step.
+  float gamma = 0.05f;
 };
 
 struct OptimizerSpec {
@@ -55,11 +68,12 @@ struct OptimizerSpec {
   Layerwise layerwise = Layerwise::none;
   KfacSpec curvature = {};
   bool kfac() const { return layerwise == Layerwise::kfac; }
+  bool sophia() const { return layerwise == Layerwise::sophia; }
   bool lbfgs() const { return history > 0; }
   bool corrects() const;  // updates divide by 1 - beta^t
 };
 // sgd, momentum, nesterov, rmsprop, adam, adamw, lion, adagrad, adadelta, nadam, adamax, radam,
-// lbfgs, lamb, adafactor, muon, kfac, each with its usual constants.
+// lbfgs, lamb, adafactor, muon, kfac, sophia, each with its usual constants.
 Result<OptimizerSpec> parse_optimizer(std::string_view name);
 std::string_view optimizer_name(const OptimizerSpec& spec);
 

@@ -6,39 +6,11 @@
 #include "learn/forward_forward.hpp"
 #include "learn/kfac.hpp"
 #include "learn/layerwise.hpp"
+#include "learn/pairs.hpp"
 #include "learn/scribe.hpp"
 #include "learn/signals.hpp"
 
 namespace loom::core {
-
-Tensor cell(const Tensor& row, int64_t i) {
-  return slice_cols(row, i, 1);
-}
-
-Tensor hyper_of(const Tensor& hyper, int64_t group) {
-  Tensor row = hyper.slice_rows(group, 1);
-  row.shape = Shape{4};
-  return row;
-}
-
-Result<Tensor> persistent(const Shape& shape, std::vector<Buffer>& memory) {
-  LOOM_ASSIGN(Buffer buffer, Buffer::allocate(plain_bytes(DType::f32, shape)));
-  Tensor t;
-  t.shape = shape;
-  t.row_stride = shape.last();
-  t.data = buffer.data();
-  memory.push_back(std::move(buffer));
-  return t;
-}
-
-Tensor bytes_of(const Buffer& memory) {
-  Tensor t;
-  t.dtype = DType::u8;
-  t.shape = Shape{memory.size()};
-  t.row_stride = memory.size();
-  t.data = const_cast<std::byte*>(memory.data());
-  return t;
-}
 
 namespace {
 
@@ -310,6 +282,21 @@ Status record_loss(Trace& trace, Scribe& s, const TrainStepOptions& options, Ste
   return add_losses(s, t, total);
 }
 
+// The same of losses of embeddings, whose target is the relation of the rows.
+Result<PairSeed> record_pair_loss(Scribe& s, const TrainStepOptions& options, StepTensors& t,
+                                  bool together) {
+  const Tensor y = as_matrix(t.network.y, t.network.y.rows(), t.network.y.cols());
+  const Tensor rows = s.fresh(Shape{y.rows()});
+  t.weight = s.fresh(Shape{y.rows()});
+  t.targets.push_back(s.fresh(Shape{y.rows(), y.rows()}));
+  LOOM_ASSIGN(const PairSeed seed, record_pairs(s, options.loss, y, t.targets[0], t.weight, rows));
+  t.loss = together ? cell(t.report, 2) : s.fresh(Shape{1, 1});
+  const Tensor total = t.network.losses.empty() ? t.loss : s.fresh(Shape{1, 1});
+  LOOM_TRY(s.ops().reduce({as_matrix(rows, 1, y.rows()), total, ReduceKind::sum}));
+  LOOM_TRY(add_losses(s, t, total));
+  return seed;
+}
+
 // Ends of the segments of gradient checkpointing; the last group is in use when the backward pass
 // begins, and is not repeated.
 std::vector<int64_t> segments(const TracedNetwork& network, int64_t cells) {
@@ -323,35 +310,6 @@ std::vector<int64_t> segments(const TracedNetwork& network, int64_t cells) {
 }
 
 }  // namespace
-
-std::vector<Tensor*> StepTensors::pins() {
-  std::vector<Tensor*> all;
-  for (Tensor* t : {&network.x, &network.y, &network.step, &weight, &loss}) all.push_back(t);
-  if (!network.mask.empty()) all.push_back(&network.mask);
-  if (!network.present.empty()) all.push_back(&network.present);
-  for (Tensor& t : network.more) all.push_back(&t);
-  if (!row_losses.empty()) all.push_back(&row_losses);
-  if (!given_loss.empty()) all.insert(all.end(), {&given_gradient, &given_loss});
-  for (Tensor& target : targets) all.push_back(&target);
-  return all;
-}
-
-void mark_present(const TracedNetwork& network, int64_t samples) {
-  for (int64_t i = 0; !network.present.empty() && i < network.present.shape.count(); ++i) {
-    network.present.f32()[i] = i < samples ? 1.0f : 0.0f;
-  }
-}
-
-Status enough_present(const TracedNetwork& network) {
-  if (network.present.empty()) return {};
-  const float* first = network.present.f32();
-  const auto samples =
-      static_cast<int64_t>(std::count(first, first + network.present.shape.count(), 1.0f));
-  if (samples >= network.least) return {};
-  return invalid(cat("a batch of ", samples, samples == 1 ? " sample" : " samples",
-                     " is too small for BatchNorm, which takes statistics of at least ",
-                     network.least, " samples; choose a batch size that leaves no such rest"));
-}
 
 Result<FeedbackMemory> carried_feedback(const Network& network, bool carry, const Ops& ops) {
   if (!carry) return FeedbackMemory();
@@ -388,6 +346,24 @@ Status record_kept(Trace& trace, const TracedNetwork& network, const Tensor& fin
 
 namespace {
 
+// The loss, and the tensor that the backward pass begins with. What is recorded before
+// forward_done() is called has a gradient.
+template <class Done>
+Result<PairSeed> record_seed(Trace& trace, Scribe& s, const TrainStepOptions& options,
+                             StepTensors& t, bool together, Done forward_done) {
+  if (options.loss.pairs() && !options.given_loss) {
+    LOOM_ASSIGN(const PairSeed seed, record_pair_loss(s, options, t, together));
+    forward_done();
+    return seed;
+  }
+  forward_done();
+  const PairSeed seed{t.network.y, s.fresh(Shape{t.network.y.rows(), t.network.y.cols()})};
+  const bool given = options.given_loss || options.loss.sequence();
+  LOOM_TRY(given ? record_given(trace, s, t, seed.gradient, together)
+                 : record_loss(trace, s, options, t, seed.gradient, together));
+  return seed;
+}
+
 // Gradients of all parameters, and their updates unless they are gathered first. Returns what is
 // NaN where the step is dropped.
 Result<Tensor> record_learning(Trace& trace, const Network& network,
@@ -397,11 +373,10 @@ Result<Tensor> record_learning(Trace& trace, const Network& network,
   // Tensors behind it have no gradients, but for the passes that a rule adds.
   std::optional<Differentiator> late;
   const bool contrasts = options.rule.kind == RuleKind::forward_forward;
-  if (!contrasts) late.emplace(trace);
-  const Tensor dy = s.fresh(Shape{t.network.y.rows(), t.network.y.cols()});
-  const bool given = options.given_loss || options.loss.sequence();
-  LOOM_TRY(given ? record_given(trace, s, t, dy, together)
-                 : record_loss(trace, s, options, t, dy, together));
+  LOOM_ASSIGN(const PairSeed seed, record_seed(trace, s, options, t, together, [&] {
+                if (!contrasts) late.emplace(trace);
+              }));
+  const Tensor& dy = seed.gradient;
   Contrast contrast;
   if (contrasts) {
     LOOM_ASSIGN(contrast, record_contrast(trace, network, options, t, dy));
@@ -436,7 +411,7 @@ Result<Tensor> record_learning(Trace& trace, const Network& network,
     }
     return found;
   };
-  d.seed(t.network.y, dy);
+  d.seed(seed.value, dy);
   for (const AddedLoss& added : t.network.losses) {
     LOOM_ASSIGN(const Tensor weight, s.number(added.weight));
     d.seed(added.value, weight);
@@ -522,7 +497,8 @@ Status record_evaluation(Trace& trace, const Network& network, const TrainStepOp
   o.feedback = feedback;
   LOOM_ASSIGN(t.network, trace_network(network, trace, o));
   Scribe s(trace);
-  if (!options.loss.sequence()) LOOM_TRY(record_loss(trace, s, options, t, {}, false));
+  const bool by_row = !options.loss.sequence() && !options.loss.pairs();
+  if (by_row) LOOM_TRY(record_loss(trace, s, options, t, {}, false));
   return feedback != nullptr ? record_feedback(t.network, *feedback, s.ops()) : Status{};
 }
 

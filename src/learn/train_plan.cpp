@@ -2,6 +2,7 @@
 #include "learn/hyper.hpp"
 #include "learn/kfac.hpp"
 #include "learn/layerwise.hpp"
+#include "learn/sophia.hpp"
 #include "learn/step_builder.hpp"
 #include "learn/train_step.hpp"
 
@@ -43,6 +44,18 @@ Result<int64_t> TrainStep::planned_bytes(const Network& network, const TrainStep
   int64_t factors = 0;
   if (options.optimizer.kfac()) {
     LOOM_ASSIGN(factors, Kfac::planned_bytes(network, options));
+  }
+  if (options.optimizer.sophia()) {
+    Trace drawn(DType::f32, true);
+    StepTensors tensors;
+    tensors.numbers = drawn.fresh(Shape{1, 3});
+    std::vector<Trained> held = trained;
+    for (Trained& one : held) {
+      if (!one.v.empty()) one.v = drawn.fresh(one.v.shape);
+    }
+    LOOM_TRY(record_curvature(drawn, network, options, held, nullptr, tensors));
+    LOOM_TRY(drawn.named());
+    factors = Program::planned_bytes(drawn, {}, ops);
   }
   const auto commands = static_cast<int64_t>(trace.commands().size() * sizeof(Command));
   return Program::planned_bytes(trace, pins, ops) + commands + factors +

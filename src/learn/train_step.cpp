@@ -6,6 +6,8 @@
 
 #include "base/text.hpp"
 #include "learn/layerwise.hpp"
+#include "learn/pairs.hpp"
+#include "learn/sophia.hpp"
 #include "learn/train_step_impl.hpp"
 
 namespace loom::core {
@@ -180,11 +182,13 @@ Status TrainStep::Impl::make_programs() {
   Trace masters(DType::f32);
   LOOM_TRY(record_pack(masters, options, trained));
   LOOM_ASSIGN(pack, compile(std::move(masters), {}));
-  return {};
+  return make_curvature();
 }
 
 Status TrainStep::Impl::make_given() {
   if (given != nullptr || options.loss.sequence()) return {};
+  if (options.optimizer.sophia())
+    return invalid("sophia draws targets of softmax_ce and mse, not of a loss of one's own");
   TrainStepOptions own = options;
   own.given_loss = true;
   given_tensors = {};
@@ -273,6 +277,9 @@ Result<TrainStep> TrainStep::create(Network& network, const TrainStepOptions& op
     return invalid("lbfgs goes neither with clipping nor with native training; leave them out");
   }
   LOOM_TRY(check_following(options));
+  LOOM_TRY(check_sophia(options));
+  if (!options.given_loss)
+    LOOM_TRY(check_pair_options(options.loss, options.optimizer, options.rule));
   if (options.optimizer.lbfgs() && !options.rules.rates.empty()) {
     return invalid("lbfgs has one rate for all parameters; leave rate_for out");
   }
@@ -295,6 +302,7 @@ Result<StepResult> TrainStep::run(double learning_rate) {
   LOOM_TRY(s.take_all());
   LOOM_TRY(show_average(false));
   LOOM_TRY(s.prepare(learning_rate));
+  LOOM_TRY(s.estimate_curvature());
   if (s.observer) {
     LOOM_TRY(s.step->run([&](int64_t id, const Tensor& t) { s.show(id, t); }));
   } else {
@@ -550,8 +558,9 @@ Status TrainStep::refresh_scales() {
 int64_t TrainStep::arena_bytes() const {
   const int64_t lbfgs = impl_->lbfgs != nullptr ? impl_->lbfgs->arena_bytes() : 0;
   const int64_t own = impl_->given != nullptr ? impl_->given->arena_bytes() : 0;
-  return own + impl_->step->arena_bytes() + (impl_->update ? impl_->update->arena_bytes() : 0) +
-         lbfgs;
+  const int64_t drawn = impl_->curvature != nullptr ? impl_->curvature->arena_bytes() : 0;
+  return own + drawn + impl_->step->arena_bytes() +
+         (impl_->update ? impl_->update->arena_bytes() : 0) + lbfgs;
 }
 int64_t TrainStep::state_bytes() const {
   int64_t bytes = impl_->lbfgs != nullptr ? impl_->lbfgs->state_bytes() : 0;

@@ -42,6 +42,8 @@ struct TrainStep::Impl {
   std::unique_ptr<Program> pack;    // masters into the network
   std::unique_ptr<Program> given;   // `step` with a loss of the caller; made when it is asked for
   StepTensors given_tensors;
+  std::unique_ptr<Program> curvature;  // of sophia: its own forward and backward pass
+  StepTensors drawn;
   int64_t updates = 0;
   int64_t batches = 0;  // since the last update
   LayerObserver observer;
@@ -79,6 +81,8 @@ struct TrainStep::Impl {
   void show(int64_t id, const Tensor& values) const;
   Status make_programs();
   Status make_given();
+  Status make_curvature();
+  Status estimate_curvature();
   Status take_loss(const GivenLoss& loss);
   // The recording that stops for a loss of the caller: the step itself, where its loss is no op.
   const StepTensors& given_step() const {
@@ -93,7 +97,8 @@ struct TrainStep::Impl {
   // So do those that are followed, since what follows counts the updates.
   bool overlaps() const {
     return ops->device != nullptr && !gathers() && !observer && feedback.empty() &&
-           average.pairs.empty() && slow.pairs.empty() && plan.stats.empty();
+           average.pairs.empty() && slow.pairs.empty() && plan.stats.empty() &&
+           curvature == nullptr;
   }
   Status prepare(double rate);
   Status ask();

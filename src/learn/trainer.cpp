@@ -48,6 +48,10 @@ Status Trainer::Impl::make_forward() {
   LOOM_ASSIGN(Program program,
               Program::compile(std::move(trace), forward.tensors.pins(), *ops, *pool));
   forward.program = std::make_unique<Program>(std::move(program));
+  if (!pairs()) return {};
+  const Tensor& y = forward.tensors.network.y;
+  LOOM_ASSIGN(forward.judge,
+              PairJudge::create(options.step.loss, y.rows(), y.cols(), host_ops(*ops), *pool));
   return {};
 }
 
@@ -94,6 +98,7 @@ Status Trainer::Impl::fits(const Dataset& data) const {
   }
   const int64_t width = network->output().last();
   if (sequences()) return check_ctc(data, rows_per_sample, width, options.step.loss.blank);
+  if (pairs()) return pair_labels(data).check(options.step.loss);
   if (data.has_labels()) {
     const int64_t heads =
         std::max<int64_t>(static_cast<int64_t>(options.step.loss.heads.size()), 1);
@@ -188,6 +193,7 @@ Result<EpochReport> Trainer::epoch(const Dataset& train, const Dataset& validati
                                    const Pause& pause) {
   Impl& s = *impl_;
   LOOM_TRY(s.fits(train));
+  if (s.pairs()) LOOM_TRY(s.pair_labels(train).check_pairs(s.options.step.loss));
   const int64_t batch = s.options.batch;
   const int64_t steps = (train.samples + batch - 1) / batch;
   const std::vector<int64_t> order = s.training_order(train);
@@ -369,22 +375,33 @@ Result<Evaluation> Trainer::evaluate(const Dataset& data, const OnOutputs& on_ou
   const StepTensors& t = s.forward.tensors;
   Evaluation result;
   int64_t right = 0;
+  std::vector<float> embeddings;  // of losses that compare them
   LOOM_TRY(s.step->show_average(true));
   LOOM_TRY(s.forward.feedback.forget(*s.ops));
   for (int64_t first = 0; first < data.samples; first += batch) {
     const int64_t count = std::min(batch, data.samples - first);
     LOOM_TRY(s.fill_inputs(data, order, first, count, t.network.x));
-    const bool rows = !s.sequences();
+    const bool rows = !s.sequences() && !s.pairs();
     if (rows) s.fill_targets(data, order, first, count, t.targets, t.weight, 1.0f);
     LOOM_TRY(s.forward.program->run());
     if (rows) LOOM_TRY(to_host(*s.ops, {t.row_losses}));
     if (data.has_labels() || on_outputs) LOOM_TRY(to_host(*s.ops, {t.network.y}));
     if (rows) add_rows(t.row_losses, count * s.rows_per_sample, result.loss);
-    if (!rows) right += s.add_sequences(data, first, count, result.loss);
+    if (s.pairs()) {
+      for (int64_t r = 0; r < count * s.rows_per_sample; ++r) {
+        const float* row = t.network.y.f32_row(r);
+        embeddings.insert(embeddings.end(), row, row + t.network.y.cols());
+      }
+    }
+    if (s.sequences()) right += s.add_sequences(data, first, count, result.loss);
     if (rows && data.has_labels()) right += s.hits(data, first, count);
     if (on_outputs) on_outputs(first, count, t.network.y);
     if (on_samples && !on_samples(first + count, data.samples))
       return make_error(Code::cancelled, "the evaluation was stopped");
+  }
+  if (s.pairs()) {
+    LOOM_TRY(s.judge(data, embeddings, result));
+    return result;
   }
   const double counted = s.counted(data, order, 0, data.samples);
   if (counted > 0) result.loss /= counted;

@@ -37,7 +37,8 @@ struct TrainerOptions {
 
 struct Evaluation {
   double loss = 0;
-  // Share of labels that have the largest value; of ctc that of samples that are spelled right.
+  // Share of labels that have the largest value; of ctc that of samples that are spelled right,
+  // of embeddings that of samples whose nearest other one has their label.
   std::optional<double> accuracy;
   std::vector<MetricValue> metrics;  // of TrainerOptions::metrics; Trainer::epoch() alone
 };

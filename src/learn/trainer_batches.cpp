@@ -45,6 +45,12 @@ double Trainer::Impl::weight_of(const Dataset& data, int64_t sample, int64_t row
   const double weight =
       data.weights.empty() ? 1.0 : static_cast<double>(data.weights[static_cast<size_t>(sample)]);
   if (!data.has_labels() || sequences()) return weight;
+  if (pairs()) {
+    const int32_t label = pair_labels(data).of(sample, row);
+    if (data.ignores(label)) return 0.0;
+    if (class_weights.empty()) return weight;
+    return weight * static_cast<double>(class_weights[static_cast<size_t>(label)]);
+  }
   const auto heads = static_cast<int64_t>(std::max<size_t>(options.step.loss.heads.size(), 1));
   const int64_t at = (sample * rows_per_sample + row) * heads;
   int64_t named = 0;
@@ -63,6 +69,12 @@ double Trainer::Impl::counted(const Dataset& data, const std::vector<int64_t>& o
                               int64_t count) const {
   if (plain(data)) return static_cast<double>(count * parts());
   double sum = 0;
+  if (pairs()) {
+    const auto batch = std::span(order).subspan(static_cast<size_t>(first));
+    for (const double w : anchor_weights(data, batch.first(static_cast<size_t>(count)), {}))
+      sum += w;
+    return sum;
+  }
   for (int64_t i = 0; i < count; ++i) {
     for (int64_t r = 0; r < parts(); ++r)
       sum += weight_of(data, order[static_cast<size_t>(first + i)], r);
@@ -83,7 +95,7 @@ Status Trainer::Impl::set_class_weights(const Dataset& data) {
   if (sequences() || !data.has_labels() || data.labels_per_sample() != 1) {
     return invalid("weights and balance of classes need one class label per sample");
   }
-  const int64_t width = network->output().last();
+  const int64_t width = pairs() ? data.classes : network->output().last();
   class_weights = options.class_weights;
   if (options.balanced_weights) class_weights = loom::core::balanced_weights(data, width);
   if (!wanted || static_cast<int64_t>(class_weights.size()) == width) return {};
@@ -104,10 +116,53 @@ Status Trainer::Impl::fill_training(const Dataset& data, const std::vector<int64
   return step->set_present(count);
 }
 
+// What the rows of a batch count as anchors; their relation goes to `relation`, unless it is empty.
+std::vector<double> Trainer::Impl::anchor_weights(const Dataset& data,
+                                                  std::span<const int64_t> samples,
+                                                  const Tensor& relation) const {
+  const std::vector<bool> anchors = pair_labels(data).relate(samples, options.step.loss, relation);
+  std::vector<double> weights(anchors.size());
+  for (size_t r = 0; r < anchors.size(); ++r) {
+    const auto row = static_cast<int64_t>(r);
+    const int64_t sample = samples[static_cast<size_t>(row / rows_per_sample)];
+    weights[r] = anchors[r] ? weight_of(data, sample, row % rows_per_sample) : 0.0;
+  }
+  return weights;
+}
+
+// The same for training: the target is the relation of the rows.
+void Trainer::Impl::fill_relation(const Dataset& data, const std::vector<int64_t>& order,
+                                  int64_t first, int64_t count, const Tensor& relation,
+                                  const Tensor& weight, float each) const {
+  const auto batch =
+      std::span(order).subspan(static_cast<size_t>(first), static_cast<size_t>(count));
+  const std::vector<double> weights = anchor_weights(data, batch, relation);
+  std::fill_n(weight.f32(), weight.shape.count(), 0.0f);
+  for (size_t r = 0; r < weights.size(); ++r)
+    weight.f32()[r] = static_cast<float>(weights[r]) * each;
+}
+
+// What embeddings of a whole data set come to. The accuracy is the share of those that have another
+// of their label whose nearest other one has it.
+Status Trainer::Impl::judge(const Dataset& data, std::span<const float> embeddings,
+                            Evaluation& result) const {
+  std::vector<double> weights;
+  for (int64_t i = 0; i < data.samples; ++i) {
+    for (int64_t r = 0; r < rows_per_sample; ++r) weights.push_back(weight_of(data, i, r));
+  }
+  LOOM_ASSIGN(const PairScore score,
+              forward.judge->score(pair_labels(data), data.samples, embeddings, weights));
+  result.loss = score.counted > 0 ? score.loss / score.counted : 0.0;
+  if (score.asked > 0)
+    result.accuracy = static_cast<double>(score.right) / static_cast<double>(score.asked);
+  return {};
+}
+
 // `each`: the weight of a row that counts 1; rows beyond the samples weigh 0.
 void Trainer::Impl::fill_targets(const Dataset& data, const std::vector<int64_t>& order,
                                  int64_t first, int64_t count, const std::vector<Tensor>& targets,
                                  const Tensor& weight, float each) const {
+  if (pairs()) return fill_relation(data, order, first, count, targets[0], weight, each);
   for (size_t h = 0; h < targets.size(); ++h) {
     const Tensor& target = targets[h];
     std::fill_n(target.data, plain_bytes(target.dtype, target.shape), std::byte{});

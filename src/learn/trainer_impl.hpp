@@ -1,6 +1,7 @@
 // What a Trainer is made of. Private to the room.
 #pragma once
 
+#include "learn/pairs.hpp"
 #include "learn/step_builder.hpp"
 #include "learn/trainer.hpp"
 
@@ -11,6 +12,7 @@ struct Forward {
   StepTensors tensors;
   FeedbackMemory feedback;
   std::unique_ptr<Program> program;
+  std::optional<PairJudge> judge;  // of losses of embeddings
 };
 
 // What begin_batch() says: what the batch counts, and its result where it is there at once.
@@ -33,6 +35,8 @@ struct Trainer::Impl {
   Augmenter augmenter;
 
   bool sequences() const { return options.step.loss.sequence(); }
+  bool pairs() const { return options.step.loss.pairs(); }
+  PairLabels pair_labels(const Dataset& data) const { return {data, rows_per_sample}; }
   // What the loss is a mean over: rows of predictions, or samples.
   int64_t parts() const { return sequences() ? 1 : rows_per_sample; }
   Result<StepResult> sequence_step(const Dataset& data, const std::vector<int64_t>& order,
@@ -40,7 +44,7 @@ struct Trainer::Impl {
   int64_t add_sequences(const Dataset& data, int64_t first, int64_t count, double& loss) const;
   Status set_class_weights(const Dataset& data);
   bool plain(const Dataset& data) const {
-    return data.weights.empty() && !data.ignored && class_weights.empty();
+    return data.weights.empty() && !data.ignored && class_weights.empty() && !pairs();
   }
   double weight_of(const Dataset& data, int64_t sample, int64_t row) const;
   double counted(const Dataset& data, const std::vector<int64_t>& order, int64_t first,
@@ -60,6 +64,11 @@ struct Trainer::Impl {
   void fill_targets(const Dataset& data, const std::vector<int64_t>& order, int64_t first,
                     int64_t count, const std::vector<Tensor>& targets, const Tensor& weight,
                     float each) const;
+  void fill_relation(const Dataset& data, const std::vector<int64_t>& order, int64_t first,
+                     int64_t count, const Tensor& relation, const Tensor& weight, float each) const;
+  std::vector<double> anchor_weights(const Dataset& data, std::span<const int64_t> samples,
+                                     const Tensor& relation) const;
+  Status judge(const Dataset& data, std::span<const float> embeddings, Evaluation& result) const;
   int64_t hits(const Dataset& data, int64_t first, int64_t count) const;
   Status make_forward();
   Result<std::vector<InputRange>> observe_ranges(const Dataset& data, const OnSamples& on_samples);

@@ -18,7 +18,8 @@
 namespace loom::core {
 namespace {
 
-Result<Wanted> wanted_by(const NetworkSpec& network, const std::vector<int64_t>& heads) {
+Result<Wanted> wanted_by(const NetworkSpec& network, const DatasetOptions& options) {
+  const std::vector<int64_t>& heads = options.heads;
   LOOM_ASSIGN(const Network whole, Network::finalize(network.grid, network.input.after(1)));
   Wanted w;
   w.sample = network.input;
@@ -27,7 +28,12 @@ Result<Wanted> wanted_by(const NetworkSpec& network, const std::vector<int64_t>&
   w.ids = w.vocab > 0;
   w.rows = whole.output().rows();
   w.outputs = whole.output().last();
+  w.embeddings = options.embeddings;
   w.classes = heads.empty() ? std::vector<int64_t>{w.outputs} : heads;
+  if (w.embeddings) {
+    w.classes = {Wanted::kMostLabels};
+    return w;
+  }
   const int64_t sum = std::accumulate(w.classes.begin(), w.classes.end(), int64_t{0});
   if (sum == w.outputs) return w;
   return invalid(cat("the heads have ", sum, " values together, the network gives ", w.outputs));
@@ -47,6 +53,13 @@ Status check_below(const std::vector<int32_t>& values, const std::vector<int64_t
                     where);
   }
   return {};
+}
+
+// Labels of embeddings have no limit of the network's: those that are there say how many there are.
+void count_classes(Dataset& data) {
+  data.classes = 1;
+  for (const int32_t label : data.labels)
+    data.classes = std::max<int64_t>(data.classes, int64_t{label} + 1);
 }
 
 // ---- arrays -------------------------------------------------------------------------------------
@@ -82,8 +95,8 @@ Status set_targets(const ArrayView& y, const Wanted& w, const DatasetOptions& op
     return bad_file(cat(samples, " targets for ", data.samples, " samples"), y.where);
   }
   const int64_t each = y.count() / samples;
-  if (options.classes && is_whole(y.type) && (each == w.labels() || options.sequences) &&
-      w.outputs > 1) {
+  if (options.classes && is_whole(y.type) && (w.takes(each) || options.sequences) &&
+      (w.outputs > 1 || w.embeddings)) {
     LOOM_ASSIGN(data.labels, array_i32(y));
     data.classes = w.outputs;
     return check_below(data.labels, w.classes, "label", samples, y.where, options.ignored);
@@ -210,8 +223,8 @@ Status CsvDataset::begin_inputs() {
 Status CsvDataset::begin() {
   if (options_.inputs_only) return begin_inputs();
   Dataset& data = out_.data;
-  const bool labels =
-      options_.classes && (options_.targets == w_.labels() || options_.sequences) && w_.outputs > 1;
+  const bool labels = options_.classes && (w_.takes(options_.targets) || options_.sequences) &&
+                      (w_.outputs > 1 || w_.embeddings);
   if (labels) {
     const bool text = !options_.names.empty() || !file_.last_is_numeric();
     targets_ = text && options_.targets == 1 ? Targets::names : Targets::labels;
@@ -278,7 +291,7 @@ Result<int32_t> CsvDataset::class_of(const CsvCell& cell) {
   if (!options_.names.empty())
     return file_.error(cell, cat("class '", printable(cell.text), "' was not in training"));
   const auto next = static_cast<int32_t>(classes_.size());
-  if (next == w_.outputs) {
+  if (next == (w_.embeddings ? Wanted::kMostLabels : w_.outputs)) {
     return file_.error(cell, cat("'", printable(cell.text), "' would be class ", next,
                                  ", but the network has ", w_.outputs, " outputs"));
   }
@@ -347,7 +360,7 @@ Result<LoadedDataset> from_csv(ByteSource source, const std::string& path, const
 
 Result<LoadedDataset> load_dataset(const FileRef& path, const NetworkSpec& network,
                                    const DatasetOptions& options) {
-  LOOM_ASSIGN(const Wanted wanted, wanted_by(network, options.heads));
+  LOOM_ASSIGN(const Wanted wanted, wanted_by(network, options));
   LOOM_ASSIGN(const bool media, are_media(path));
   if (media) return load_media(path, wanted, options);
   LOOM_ASSIGN(ByteSource source, ByteSource::open(path, options.memory));
@@ -364,6 +377,7 @@ Result<LoadedDataset> load_dataset(const FileRef& path, const NetworkSpec& netwo
     LOOM_ASSIGN(out, from_csv(std::move(source), path, wanted, options));
   }
   out.data.ignored = options.ignored;
+  if (wanted.embeddings) count_classes(out.data);
   const Status fine = options.inputs_only ? out.data.check_inputs() : out.data.check();
   if (!fine.ok()) return bad_file(fine.error().message, path);
   return out;

@@ -37,6 +37,9 @@ struct DatasetOptions {
   std::optional<int32_t> ignored;  // labels of this value count nothing
   // Samples have any number of labels (ctc), padded with `ignored`, or else with -1.
   bool sequences = false;
+  // The network gives embeddings (LossSpec::pairs()): labels are any whole numbers, one per sample
+  // or one per row of its prediction.
+  bool embeddings = false;
   // The inputs alone, for predictions: targets may be absent, and are left out where they are not.
   bool inputs_only = false;
   CsvHeader header = CsvHeader::automatic;  // CSV: is the first row one?

@@ -180,20 +180,20 @@ Status set_classes(const MediaFiles& files, const Wanted& w, const std::string& 
   const auto classes = static_cast<int64_t>(files.classes.size());
   if (files.labels.empty())
     return bad_file("a file has no class here; give a folder with a folder for each class", path);
-  if (w.labels() != 1)
+  if (!w.takes(1))
     return bad_file(
         cat("a folder is one class per sample; the network gives ", w.labels(), " predictions"),
         path);
   out.names = files.classes;
-  if (w.outputs == 1 && classes <= 2) {
+  if (w.outputs == 1 && classes <= 2 && !w.embeddings) {
     out.data.targets.assign(files.labels.begin(), files.labels.end());
     out.data.outputs = 1;
     return {};
   }
-  if (classes > w.outputs)
+  if (classes > w.outputs && !w.embeddings)
     return bad_file(cat(classes, " classes (one per folder), the network has ", w.outputs), path);
   out.data.labels = files.labels;
-  out.data.classes = w.outputs;
+  out.data.classes = w.embeddings ? classes : w.outputs;
   return {};
 }
 

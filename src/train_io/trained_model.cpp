@@ -37,7 +37,10 @@ struct LossNumber {
 };
 constexpr LossNumber kLossNumbers[] = {{LossKind::focal, "gamma", &LossSpec::gamma},
                                        {LossKind::focal, "alpha", &LossSpec::alpha},
-                                       {LossKind::quantile, "quantile", &LossSpec::quantile}};
+                                       {LossKind::quantile, "quantile", &LossSpec::quantile},
+                                       {kTripletLoss, "margin", &LossSpec::margin},
+                                       {kContrastiveLoss, "margin", &LossSpec::margin},
+                                       {kInfoNceLoss, "temperature", &LossSpec::temperature}};
 
 }  // namespace
 
@@ -50,6 +53,8 @@ JsonValue loss_json(const LossSpec& loss) {
     if (n.kind == loss.kind) out.add(n.name, JsonValue::real(static_cast<double>(loss.*n.member)));
   }
   if (loss.sequence()) out.add("blank", JsonValue::integer(loss.blank));
+  if (loss.kind == kTripletLoss) out.add("all", JsonValue::boolean(loss.all_triplets));
+  if (loss.pairs()) out.add("across", JsonValue::boolean(loss.across));
   JsonValue heads = JsonValue::array();
   for (const int64_t width : loss.heads) heads.push(JsonValue::integer(width));
   if (!loss.heads.empty()) out.add("heads", std::move(heads));
@@ -75,6 +80,12 @@ Result<LossSpec> read_loss(const JsonValue& json, const std::string& where) {
   }
   if (loss.sequence() && json.find("blank") != nullptr) {
     LOOM_ASSIGN(loss.blank, json.find("blank")->as_int(where));
+  }
+  if (loss.kind == kTripletLoss && json.find("all") != nullptr) {
+    LOOM_ASSIGN(loss.all_triplets, json.find("all")->as_bool(where));
+  }
+  if (loss.pairs() && json.find("across") != nullptr) {
+    LOOM_ASSIGN(loss.across, json.find("across")->as_bool(where));
   }
   const JsonValue* heads = json.find("heads");
   for (size_t i = 0; heads != nullptr && i < heads->elements().size(); ++i) {

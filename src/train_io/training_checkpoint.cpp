@@ -218,6 +218,7 @@ JsonValue run_options(const TrainerOptions& o, const Dataset& train, const Datas
   if (o.step.loss.kind == LossKind::focal) add("alpha", real(o.step.loss.alpha));
   if (o.step.loss.kind == LossKind::quantile) add("quantile", real(o.step.loss.quantile));
   if (o.step.loss.sequence()) add("blank", JsonValue::integer(o.step.loss.blank));
+  if (o.step.loss.pairs()) add("pairs", loss_json(o.step.loss));
   add("optimizer", text(optimizer_name(o.step.optimizer)));
   add("beta1", real(o.step.optimizer.beta1));
   add("beta2", real(o.step.optimizer.beta2));
@@ -241,6 +242,10 @@ JsonValue run_options(const TrainerOptions& o, const Dataset& train, const Datas
     if (contrasts) add("rule_threshold", real(rule.threshold));
     if (contrasts) add("rule_label_scale", real(rule.label_scale));
     if (contrasts && rule.temperature > 0) add("rule_temperature", real(rule.temperature));
+  }
+  if (o.step.optimizer.sophia()) {
+    add("gamma_sophia", real(o.step.optimizer.curvature.gamma));
+    add("curvature_every", JsonValue::integer(o.step.optimizer.curvature.every));
   }
   if (o.step.optimizer.kfac()) {
     const KfacSpec& curvature = o.step.optimizer.curvature;

@@ -14,7 +14,12 @@ struct Wanted {
   int64_t outputs = 0;  // values per prediction
   // How many classes each label of a prediction has: the outputs, or the widths of several heads.
   std::vector<int64_t> classes;
+  // Outputs are embeddings: labels are any numbers below `classes`, one per sample or per row.
+  bool embeddings = false;
+  // Most labels that an embedding may have: whole numbers that a float holds.
+  static constexpr int64_t kMostLabels = int64_t{1} << 24;
   int64_t labels() const { return rows * static_cast<int64_t>(classes.size()); }
+  bool takes(int64_t each) const { return each == labels() || (embeddings && each == 1); }
   int64_t classes_of(size_t label) const { return classes[label % classes.size()]; }
 };
 

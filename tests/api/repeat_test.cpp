@@ -96,6 +96,8 @@ RepeatCase random_case(uint64_t seed) {
                                OptimizerKind::rmsprop, OptimizerKind::lion, OptimizerKind::nadam,
                                OptimizerKind::lamb, OptimizerKind::adafactor, OptimizerKind::muon,
                                OptimizerKind::adadelta});
+  if (c.one_in(6)) o.optimizer.kind = OptimizerKind::sophia;
+  if (c.one_in(2)) o.optimizer.inverse_every = 3;
   o.rate = c.one_of({1e-3, 3e-3});
   o.schedule.kind = c.one_of({ScheduleKind::constant, ScheduleKind::cosine, ScheduleKind::one_cycle,
                               ScheduleKind::plateau});

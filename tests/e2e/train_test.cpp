@@ -334,7 +334,8 @@ TEST_F(Train, SaysWhatIsWrongInOneLine) {
        2},
       {"1,2,0\n", "--optimizer adm",
        "unknown optimizer 'adm'; choose from sgd, momentum, nesterov, rmsprop, adam, adamw, lion, "
-       "lbfgs, adagrad, adadelta, nadam, adamax, radam, lamb, adafactor, muon, kfac; did you mean "
+       "lbfgs, adagrad, adadelta, nadam, adamax, radam, lamb, adafactor, muon, kfac, sophia; did "
+       "you mean "
        "'adam'?",
        2},
       {"1,2,0\n", "--loss mse",

@@ -92,6 +92,9 @@ LOSS = {
     "log_cosh": 11,
     "hinge": 12,
     "ctc": 13,
+    "triplet": 14,
+    "contrastive": 15,
+    "infonce": 16,
 }
 OPTIMIZER = {
     "automatic": 0,
@@ -112,6 +115,7 @@ OPTIMIZER = {
     "adafactor": 15,
     "muon": 16,
     "kfac": 17,
+    "sophia": 18,
 }
 SCHEDULE = {
     "constant": 0,
@@ -420,6 +424,10 @@ class loom_trainer_options(Structure):
         ("lookahead_share", c_double),
         ("gradient_noise", c_double),
         ("gradient_noise_fade", c_double),
+        ("margin", c_float),
+        ("temperature", c_float),
+        ("all_triplets", c_int32),
+        ("pairs_across", c_int32),
     ]
 
 

@@ -84,10 +84,14 @@ class Kfac(Optimizer):
     KIND = "kfac"
 
 
+class Sophia(Optimizer):
+    KIND = "sophia"
+
+
 OPTIMIZERS = {
     c.KIND: c
     for c in (Sgd, Momentum, Nesterov, RmsProp, Adam, AdamW, Lion, Lbfgs, Adagrad, Adadelta, NAdam,
-              Adamax, RAdam, Lamb, Adafactor, Muon, Kfac)
+              Adamax, RAdam, Lamb, Adafactor, Muon, Kfac, Sophia)
 }  # fmt: skip
 
 

@@ -230,7 +230,8 @@ class Trainer(Handle):
     batch: None, 32 (for Lbfgs, all samples). loss: "automatic", what the network was trained for,
     else cross_entropy for labels and mse for numbers. normalize: "none", "standard", "range", or as
     the network was trained. ema, swa_from: averages of the weights, which are what is evaluated and
-    saved; lookahead, gradient_noise: docs/training.md.
+    saved; lookahead, gradient_noise: docs/training.md. triplet, contrastive and infonce train
+    embeddings by the labels of a batch: margin, temperature, all_triplets, pairs_across.
     """
 
     _FREE = "loom_trainer_free"
@@ -261,6 +262,10 @@ class Trainer(Handle):
         lookahead_share: float = 0.5,
         gradient_noise: float = 0.0,
         gradient_noise_fade: float = 0.0,
+        margin: float = 1.0,
+        temperature: float = 0.1,
+        all_triplets: bool = False,
+        pairs_across: bool = False,
         engine: Optional[Engine] = None,
     ) -> None:
         head_list = (ctypes.c_int64 * len(heads))(*heads)
@@ -289,6 +294,10 @@ class Trainer(Handle):
             lookahead_share=lookahead_share,
             gradient_noise=gradient_noise,
             gradient_noise_fade=gradient_noise_fade,
+            margin=margin,
+            temperature=temperature,
+            all_triplets=all_triplets,
+            pairs_across=pairs_across,
         )
         for name, value in {"batch": batch, "accumulate": accumulate}.items():
             if value is not None and value < 1:

@@ -345,7 +345,8 @@ impl Default for Header {
 
 /// AUTOMATIC: what the network was trained for, else CROSS_ENTROPY for labels and MSE for targets.
 /// Outputs of CROSS_ENTROPY, BCE and FOCAL are logits. FOCAL has gamma 2, QUANTILE is of the
-/// median.
+/// median. TRIPLET, CONTRASTIVE, INFONCE: outputs are embeddings, which labels bring together and
+/// keep apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 #[repr(i32)]
@@ -364,6 +365,9 @@ pub enum Loss {
     LogCosh = 11,
     Hinge = 12,
     Ctc = 13,
+    Triplet = 14,
+    Contrastive = 15,
+    Infonce = 16,
 }
 
 impl Loss {
@@ -384,6 +388,9 @@ impl Loss {
             11 => Some(Self::LogCosh),
             12 => Some(Self::Hinge),
             13 => Some(Self::Ctc),
+            14 => Some(Self::Triplet),
+            15 => Some(Self::Contrastive),
+            16 => Some(Self::Infonce),
             _ => None,
         }
     }
@@ -419,6 +426,7 @@ pub enum Optimizer {
     Adafactor = 15,
     Muon = 16,
     Kfac = 17,
+    Sophia = 18,
 }
 
 impl Optimizer {
@@ -443,6 +451,7 @@ impl Optimizer {
             15 => Some(Self::Adafactor),
             16 => Some(Self::Muon),
             17 => Some(Self::Kfac),
+            18 => Some(Self::Sophia),
             _ => None,
         }
     }

@@ -126,7 +126,8 @@ pub const LOOM_HEADER_NO: loom_header = 2;
 
 /// AUTOMATIC: what the network was trained for, else CROSS_ENTROPY for labels and MSE for targets.
 /// Outputs of CROSS_ENTROPY, BCE and FOCAL are logits. FOCAL has gamma 2, QUANTILE is of the
-/// median.
+/// median. TRIPLET, CONTRASTIVE, INFONCE: outputs are embeddings, which labels bring together and
+/// keep apart.
 pub type loom_loss = i32;
 pub const LOOM_LOSS_AUTOMATIC: loom_loss = 0;
 pub const LOOM_LOSS_MSE: loom_loss = 1;
@@ -142,6 +143,9 @@ pub const LOOM_LOSS_POISSON: loom_loss = 10;
 pub const LOOM_LOSS_LOG_COSH: loom_loss = 11;
 pub const LOOM_LOSS_HINGE: loom_loss = 12;
 pub const LOOM_LOSS_CTC: loom_loss = 13;
+pub const LOOM_LOSS_TRIPLET: loom_loss = 14;
+pub const LOOM_LOSS_CONTRASTIVE: loom_loss = 15;
+pub const LOOM_LOSS_INFONCE: loom_loss = 16;
 
 /// AUTOMATIC: ADAM.
 pub type loom_optimizer = i32;
@@ -163,6 +167,7 @@ pub const LOOM_OPTIMIZER_LAMB: loom_optimizer = 14;
 pub const LOOM_OPTIMIZER_ADAFACTOR: loom_optimizer = 15;
 pub const LOOM_OPTIMIZER_MUON: loom_optimizer = 16;
 pub const LOOM_OPTIMIZER_KFAC: loom_optimizer = 17;
+pub const LOOM_OPTIMIZER_SOPHIA: loom_optimizer = 18;
 
 /// How the learning rate goes on.
 pub type loom_schedule = i32;
@@ -1038,6 +1043,14 @@ pub struct loom_trainer_options {
     pub gradient_noise: f64,
     /// with the update t as (1 + t)^(-fade / 2)
     pub gradient_noise_fade: f64,
+    /// TRIPLET, CONTRASTIVE: a distance; 0: 1
+    pub margin: f32,
+    /// INFONCE: what cosines are divided by; 0: 0.1
+    pub temperature: f32,
+    /// TRIPLET, 1: all of a batch, not the hardest of each row
+    pub all_triplets: i32,
+    /// 1: rows of a sample are compared with other rows alone, as in CLIP
+    pub pairs_across: i32,
 }
 
 impl Default for loom_trainer_options {
@@ -1051,7 +1064,7 @@ impl Default for loom_trainer_options {
 
 #[cfg(target_pointer_width = "64")]
 const _: () = {
-    assert!(core::mem::size_of::<loom_trainer_options>() == 256);
+    assert!(core::mem::size_of::<loom_trainer_options>() == 272);
     assert!(core::mem::offset_of!(loom_trainer_options, struct_size) == 0);
     assert!(core::mem::offset_of!(loom_trainer_options, loss) == 4);
     assert!(core::mem::offset_of!(loom_trainer_options, huber_delta) == 8);
@@ -1095,6 +1108,10 @@ const _: () = {
     assert!(core::mem::offset_of!(loom_trainer_options, lookahead_share) == 232);
     assert!(core::mem::offset_of!(loom_trainer_options, gradient_noise) == 240);
     assert!(core::mem::offset_of!(loom_trainer_options, gradient_noise_fade) == 248);
+    assert!(core::mem::offset_of!(loom_trainer_options, margin) == 256);
+    assert!(core::mem::offset_of!(loom_trainer_options, temperature) == 260);
+    assert!(core::mem::offset_of!(loom_trainer_options, all_triplets) == 264);
+    assert!(core::mem::offset_of!(loom_trainer_options, pairs_across) == 268);
 };
 
 /// An epoch that is done.

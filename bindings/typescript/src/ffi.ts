@@ -85,7 +85,7 @@ export type NetworkFormat = keyof typeof NetworkFormat;
 export const Header = {automatic: 0, yes: 1, no: 2} as const;
 export type Header = keyof typeof Header;
 
-/** AUTOMATIC: what the network was trained for, else CROSS_ENTROPY for labels and MSE for targets. Outputs of CROSS_ENTROPY, BCE and FOCAL are logits. FOCAL has gamma 2, QUANTILE is of the median. */
+/** AUTOMATIC: what the network was trained for, else CROSS_ENTROPY for labels and MSE for targets. Outputs of CROSS_ENTROPY, BCE and FOCAL are logits. FOCAL has gamma 2, QUANTILE is of the median. TRIPLET, CONTRASTIVE, INFONCE: outputs are embeddings, which labels bring together and keep apart. */
 export const Loss = {
   automatic: 0,
   mse: 1,
@@ -101,6 +101,9 @@ export const Loss = {
   log_cosh: 11,
   hinge: 12,
   ctc: 13,
+  triplet: 14,
+  contrastive: 15,
+  infonce: 16,
 } as const;
 export type Loss = keyof typeof Loss;
 
@@ -124,6 +127,7 @@ export const Optimizer = {
   adafactor: 15,
   muon: 16,
   kfac: 17,
+  sophia: 18,
 } as const;
 export type Optimizer = keyof typeof Optimizer;
 
@@ -605,7 +609,7 @@ export interface SplitOptions {
 
 /** Lists are borrowed during the call. */
 export const loom_trainer_options = {
-  name: "loom_trainer_options", size: 248, sized: true,
+  name: "loom_trainer_options", size: 264, sized: true,
   fields: {
     struct_size: [0, "u32"],
     loss: [4, "enum:Loss"],
@@ -650,6 +654,10 @@ export const loom_trainer_options = {
     lookahead_share: [224, "f64"],
     gradient_noise: [232, "f64"],
     gradient_noise_fade: [240, "f64"],
+    margin: [248, "f32"],
+    temperature: [252, "f32"],
+    all_triplets: [256, "i32"],
+    pairs_across: [260, "bool"],
   },
 } as const;
 
@@ -713,6 +721,14 @@ export interface TrainerOptions {
   gradientNoise?: number;
   /** with the update t as (1 + t)^(-fade / 2) */
   gradientNoiseFade?: number;
+  /** TRIPLET, CONTRASTIVE: a distance; 0: 1 */
+  margin?: number;
+  /** INFONCE: what cosines are divided by; 0: 0.1 */
+  temperature?: number;
+  /** TRIPLET, 1: all of a batch, not the hardest of each row */
+  allTriplets?: number;
+  /** 1: rows of a sample are compared with other rows alone, as in CLIP */
+  pairsAcross?: boolean;
 }
 
 /** An epoch that is done. */

@@ -133,7 +133,8 @@ abstract final class loom_header {
 
 /// AUTOMATIC: what the network was trained for, else CROSS_ENTROPY for labels and MSE for targets.
 /// Outputs of CROSS_ENTROPY, BCE and FOCAL are logits. FOCAL has gamma 2, QUANTILE is of the
-/// median.
+/// median. TRIPLET, CONTRASTIVE, INFONCE: outputs are embeddings, which labels bring together and
+/// keep apart.
 abstract final class loom_loss {
   static const int LOOM_LOSS_AUTOMATIC = 0;
   static const int LOOM_LOSS_MSE = 1;
@@ -149,6 +150,9 @@ abstract final class loom_loss {
   static const int LOOM_LOSS_LOG_COSH = 11;
   static const int LOOM_LOSS_HINGE = 12;
   static const int LOOM_LOSS_CTC = 13;
+  static const int LOOM_LOSS_TRIPLET = 14;
+  static const int LOOM_LOSS_CONTRASTIVE = 15;
+  static const int LOOM_LOSS_INFONCE = 16;
 }
 
 /// AUTOMATIC: ADAM.
@@ -171,6 +175,7 @@ abstract final class loom_optimizer {
   static const int LOOM_OPTIMIZER_ADAFACTOR = 15;
   static const int LOOM_OPTIMIZER_MUON = 16;
   static const int LOOM_OPTIMIZER_KFAC = 17;
+  static const int LOOM_OPTIMIZER_SOPHIA = 18;
 }
 
 /// How the learning rate goes on.
@@ -771,6 +776,18 @@ final class loom_trainer_options extends Struct {
   /// with the update t as (1 + t)^(-fade / 2)
   @Double()
   external double gradient_noise_fade;
+  /// TRIPLET, CONTRASTIVE: a distance; 0: 1
+  @Float()
+  external double margin;
+  /// INFONCE: what cosines are divided by; 0: 0.1
+  @Float()
+  external double temperature;
+  /// TRIPLET, 1: all of a batch, not the hardest of each row
+  @Int32()
+  external int all_triplets;
+  /// 1: rows of a sample are compared with other rows alone, as in CLIP
+  @Int32()
+  external int pairs_across;
 }
 
 /// An epoch that is done.

@@ -703,7 +703,8 @@ public interface Sys extends Library {
       "schedule_every", "milestones", "milestones_count", "clip", "warmup", "schedule_patience",
       "clip_limit", "keep_order", "batch", "accumulate", "has_seed", "normalize", "seed",
       "native_weights", "carry_feedback", "checkpoint_cells", "engine", "ema", "swa_from",
-      "lookahead", "lookahead_share", "gradient_noise", "gradient_noise_fade"
+      "lookahead", "lookahead_share", "gradient_noise", "gradient_noise_fade", "margin",
+      "temperature", "all_triplets", "pairs_across"
   })
   class TrainerOptions extends Structure {
     public int struct_size;
@@ -830,6 +831,22 @@ public interface Sys extends Library {
      * with the update t as (1 + t)^(-fade / 2)
      */
     public double gradient_noise_fade;
+    /**
+     * TRIPLET, CONTRASTIVE: a distance; 0: 1
+     */
+    public float margin;
+    /**
+     * INFONCE: what cosines are divided by; 0: 0.1
+     */
+    public float temperature;
+    /**
+     * TRIPLET, 1: all of a batch, not the hardest of each row
+     */
+    public int all_triplets;
+    /**
+     * 1: rows of a sample are compared with other rows alone, as in CLIP
+     */
+    public int pairs_across;
 
     public TrainerOptions() {
       struct_size = size();

@@ -302,7 +302,8 @@ public final class Types {
   /**
    * AUTOMATIC: what the network was trained for, else CROSS_ENTROPY for labels and MSE for targets.
    * Outputs of CROSS_ENTROPY, BCE and FOCAL are logits. FOCAL has gamma 2, QUANTILE is of the
-   * median.
+   * median. TRIPLET, CONTRASTIVE, INFONCE: outputs are embeddings, which labels bring together and
+   * keep apart.
    */
   public enum Loss {
     AUTOMATIC(0),
@@ -318,7 +319,10 @@ public final class Types {
     POISSON(10),
     LOG_COSH(11),
     HINGE(12),
-    CTC(13);
+    CTC(13),
+    TRIPLET(14),
+    CONTRASTIVE(15),
+    INFONCE(16);
 
     /** In the C interface. */
     public final int number;
@@ -355,7 +359,8 @@ public final class Types {
     LAMB(14),
     ADAFACTOR(15),
     MUON(16),
-    KFAC(17);
+    KFAC(17),
+    SOPHIA(18);
 
     /** In the C interface. */
     public final int number;
