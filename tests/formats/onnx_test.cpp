@@ -90,6 +90,8 @@ const RoundTrip kRoundTrips[] = {
      R"({"type": "GRU", "in": 5, "hidden": 4},
         {"type": "GRU", "in": 4, "hidden": 3, "return_sequence": false})"},
     {"Embedding", "[6]", R"({"type": "Embedding", "vocab": 9, "width": 4})"},
+    {"EmbeddingPlaces", "[6]",
+     R"({"type": "Embedding", "vocab": 9, "width": 4, "scale": 2.5, "positions": 8})"},
     {"Attention", "[6, 8]",
      R"({"type": "MultiHeadAttention", "width": 8, "heads": 4, "kv_heads": 2, "head_dim": 3,
          "bias": true, "out_bias": true, "rope": false})"},

@@ -115,9 +115,18 @@ Result<std::string> emit_rms_norm(GraphBuilder& g, const Node& node, const Expor
 Result<std::string> emit_embedding(GraphBuilder& g, const Node& node, const ExportValue& x) {
   if (x.shape.rank() != 2)
     return g.refuse(node, cat("ids of shape ", x.shape.str(), "; only [batch, time] is written"));
+  const FieldsOf f(node.config);
   LOOM_ASSIGN(const std::string table, g.param(node, 0));
-  const std::string y = g.add("Gather", {table, x.name}, {onnx_attribute("axis", int64_t{0})});
-  return emit_activation(g, y, FieldsOf(node.config).text("activation"));
+  std::string y = g.add("Gather", {table, x.name}, {onnx_attribute("axis", int64_t{0})});
+  if (const auto scale = static_cast<float>(f.real("scale")); scale != 1.0f)
+    y = g.add("Mul", {y, g.number(scale)});
+  if (f.integer("positions") > 0) {
+    LOOM_ASSIGN(std::vector<float> learned, g.values(node, 1));
+    const int64_t time = x.shape[1], width = f.integer("width");
+    learned.resize(static_cast<size_t>(time * width));
+    y = g.add("Add", {y, g.floats("positions", {time, width}, learned)});
+  }
+  return emit_activation(g, y, f.text("activation"));
 }
 
 Result<std::string> emit_swiglu(GraphBuilder& g, const Node& node, const ExportValue& x) {
