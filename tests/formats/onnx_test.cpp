@@ -336,6 +336,8 @@ TEST(Onnx, RefusesToWriteWhatHasNoForm) {
       {"[5]", R"({"type": "Parallel", "combine": "filter", "top_k": 1, "children": [
                   {"type": "Dense", "in": 5, "out": 5}, {"type": "Dense", "in": 5, "out": 1}]})",
        "cell (0, 0, 0, 0) (Parallel): top_k has no operator that computes it; export with top_k 0"},
+      {"[6]", R"({"type": "Embedding", "vocab": 9, "width": 4, "positions": 5})",
+       "cell (0, 0, 0, 0) (Embedding): texts of 6 ids, but it has learned 5 positions"},
   };
   ThreadPool pool(1);
   for (const Row& row : rows) {

@@ -22,11 +22,13 @@ log="$(mktemp)"
 trap 'rm -f "$log"' EXIT
 status=0
 "$python" tests/outside/onnx_random.py --program "build/$preset/tests/onnx_runner" "$@" | tee "$log" || status=1
-# Models of several inputs and outputs, through the Python package.
+# Models of several inputs and outputs, and layers that are written, through the Python package.
 library="$(find "build/$preset" -maxdepth 1 -name 'libloom.so*' -type f | head -n 1)"
 if (( $# == 0 )) && [[ -n "$library" ]]; then
   LOOM_LIBRARY="$PWD/$library" PYTHONPATH=bindings/python PYTHONDONTWRITEBYTECODE=1 "$python" \
     tests/outside/onnx_ports.py | tee -a "$log" || status=1
+  LOOM_LIBRARY="$PWD/$library" PYTHONPATH=bindings/python PYTHONDONTWRITEBYTECODE=1 "$python" \
+    tests/outside/onnx_layers.py | tee -a "$log" || status=1
 fi
 # The standard's own tests, as they stand.
 if (( $# == 0 )) && [[ -x "build/$preset/tests/evaluate_runner" ]]; then

@@ -121,8 +121,11 @@ Result<std::string> emit_embedding(GraphBuilder& g, const Node& node, const Expo
   if (const auto scale = static_cast<float>(f.real("scale")); scale != 1.0f)
     y = g.add("Mul", {y, g.number(scale)});
   if (f.integer("positions") > 0) {
-    LOOM_ASSIGN(std::vector<float> learned, g.values(node, 1));
     const int64_t time = x.shape[1], width = f.integer("width");
+    if (time > f.integer("positions"))
+      return g.refuse(node, cat("texts of ", time, " ids, but it has learned ",
+                                f.integer("positions"), " positions"));
+    LOOM_ASSIGN(std::vector<float> learned, g.values(node, 1));
     learned.resize(static_cast<size_t>(time * width));
     y = g.add("Add", {y, g.floats("positions", {time, width}, learned)});
   }
