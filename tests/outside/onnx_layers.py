@@ -93,9 +93,14 @@ def drawn(r):
     layer = make(r, shape)
     try:
         text = json.dumps({"loom": 1, "input": shape, "layers": [layer]})
-        return layer, shape, loom.Network.load(text.encode(), name="net.json")
+        net = loom.Network.load(text.encode(), name="net.json")
     except loom.LoomError:
         return layer, shape, None  # a window without room, extents that do not divide
+    for name, extents, _ in net.parameters():
+        # Gains of 1 and biases of 0 would hide where they go.
+        net.set_parameter(name, np.array([r.gauss(0, 1) for _ in range(int(np.prod(extents)))],
+                                         np.float32).reshape(extents))
+    return layer, shape, net
 
 
 def difference(r, net, shape):
