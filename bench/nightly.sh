@@ -2,7 +2,8 @@
 # What takes longer than a change can wait: every case of every kernel over a software GPU, all sanitizers, all
 # compilers of the golden hashes, every suite with the toys of tests/extend, and the fuzz targets for a while.
 #   bench/nightly.sh                 everything, hours on two cores; the last lines go into docs/nightly.md
-#   bench/nightly.sh gpu extend      these steps: gpu, arm64, targets, asan, ubsan, tsan, hashes, options, extend, fuzz
+#   bench/nightly.sh gpu extend      these steps: gpu, arm64, targets, asan, ubsan, tsan, hashes, grids,
+#                                consumer, options, extend, fuzz
 # Needs what scripts/test.sh installs. $LOOM_FUZZ_SECONDS: the time for each fuzz target, 600 unless told.
 set -euo pipefail
 # shellcheck source=scripts/common.sh
@@ -10,10 +11,10 @@ source "$(dirname "${BASH_SOURCE[0]}")/../scripts/common.sh"
 cd "$LOOM_ROOT"
 
 usage() {
-  sed -n '2,6s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+  sed -n '2,7s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
 }
 
-every=(gpu arm64 targets asan ubsan tsan hashes options extend fuzz)
+every=(gpu arm64 targets asan ubsan tsan hashes grids consumer options extend fuzz)
 
 fuzz_all() {
   local target status=0
@@ -31,6 +32,8 @@ step() {
     targets) scripts/targets.sh --every ;;
     asan|ubsan|tsan) scripts/test.sh --preset "$1" ;;
     hashes) tests/golden/hash_matrix.sh --all ;;
+    grids) LOOM_EVERY_CASE=1 build/dev/tests/test_learn --gtest_brief=1 --gtest_filter='Grids/*' ;;
+    consumer) tests/consumer/run.py --whole ;;
     options) tests/consumer/options.py ;;
     extend) tests/extend/run.sh ;;
     fuzz) fuzz_all ;;

@@ -67,10 +67,7 @@ if(LOOM_MINIMAL)
   set(LOOM_ONLY_convert checkpoint format_.* formats fresh_source language_model
     open_model packing write_model)
   set(LOOM_ONLY_api chat chat_json dtype engine files gpu_cache layers model model_session names network network_impl
-    network_session templates tensor suggested_sampling text think_splitter tokenizer)
-  if(CMAKE_SYSTEM_PROCESSOR STREQUAL "wasm32")
-    list(APPEND LOOM_ONLY_api reply)  # turns of a conversation come through the C interface
-  endif()
+    network_session reply templates tensor suggested_sampling text think_splitter tokenizer)
 endif()
 
 # loom_kept(ROOM SOURCES): takes from the list of that name what this build leaves out.

@@ -4,8 +4,9 @@
 LOOM_ROOT="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 
 # Clones of the tree in other folders share what ccache holds: paths below the root count as relative
-# ones, and the folder of a build does not count.
-export CCACHE_BASEDIR="${CCACHE_BASEDIR:-$LOOM_ROOT}" CCACHE_NOHASHDIR=1
+# ones, and the folder of a build does not count. What compiled without a warning where warnings are errors
+# serves the builds where they are none.
+export CCACHE_BASEDIR="${CCACHE_BASEDIR:-$LOOM_ROOT}" CCACHE_NOHASHDIR=1 CCACHE_IGNOREOPTIONS=-Werror
 
 # say TEXT: one plain line for a person, on stderr.
 say() {

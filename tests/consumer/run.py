@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Loom as the library of a stranger's project: what README.md shows under "From C++" is built as it
-stands, in a folder of its own, beside a shared library that holds Loom.
+stands, in a folder of its own, beside a shared library that holds Loom. Of Loom what inference alone
+needs; all of it with --whole, a step of bench/nightly.sh.
 
 Closes with "N passed, N failed, N skipped". The build stays in build/consumer for the next run.
 """
@@ -25,6 +26,7 @@ from markdown import block_of  # noqa: E402
 
 README, SECTION = ROOT / "README.md", "From C++"
 WORK = ROOT / "build" / "consumer"
+WHOLE = "--whole" in sys.argv[1:]
 STORY = "models/stories.entity"
 # The project's own level of optimization and language, which Loom must leave as they are.
 OWN = ["-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_CXX_FLAGS_DEBUG=-O0 -DOWN=1", "-DCMAKE_CXX_STANDARD=17"]
@@ -102,7 +104,8 @@ class Subdirectory(unittest.TestCase):
     def setUpClass(cls):
         cls.project = Project("subdirectory", block_of(README, SECTION, "cmake"))
         more = f"-DCMAKE_PROJECT_hello_INCLUDE={HERE / 'more.cmake'}"
-        cls.options = [*OWN, "-DCMAKE_UNITY_BUILD=ON", more]
+        part = f"-DLOOM_MINIMAL={'OFF' if WHOLE else 'ON'}"
+        cls.options = [*OWN, "-DCMAKE_UNITY_BUILD=ON", part, more]
         cls.printed = cls.project.follow(block_of(README, SECTION, "sh"), *cls.options)
         cls.cache = cls.project.cache()  # before FetchContent adds names of its own
 
@@ -127,9 +130,10 @@ class Subdirectory(unittest.TestCase):
 
     def test_sources_of_the_project_get_the_public_headers_and_no_flag_of_ours(self):
         include = f"-I{self.project.source / 'loom' / 'include'}"
+        asked_for = [] if WHOLE else ["-DLOOM_MINIMAL=1"]
         self.assertEqual(
             sorted(self.project.flags_of("hello")),
-            sorted(["-O0", "-DOWN=1", "-std=gnu++20", include]),
+            sorted(["-O0", "-DOWN=1", "-std=gnu++20", include, *asked_for]),
         )
 
     def test_only_the_library_is_part_of_the_build(self):

@@ -3,19 +3,22 @@
 # kind, equal for every instruction set, thread count, prompt split, compiler and optimization level. Builds what is
 # missing, compares with hashes.txt and training.txt, prints one line per dtype.
 # At the end ARM64, under qemu (hash_arm64.sh).
-# usage: tests/golden/hash_matrix.sh [--all] [--native] [--update] [BUILD_ROOT]
+# usage: tests/golden/hash_matrix.sh [--all | --dev] [--native] [--update] [BUILD_ROOT]
 #   --all      every compiler at every level; else g++ -O2, g++ -O1 and clang -O3
+#   --dev      g++ -O2 alone, which the dev preset has built
 #   --native   without ARM64
 #   --update   rewrites the two files; say why in the commit
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 update=no
 all=no
+only=no
 arm64=yes
 while [ $# -gt 0 ]; do
   case "$1" in
     --update) update=yes ;;
     --all) all=yes ;;
+    --dev) only=yes ;;
     --native) arm64=no ;;
     *) break ;;
   esac
@@ -30,6 +33,7 @@ cd "$root"
 variants=("gcc-O2 g++ -O2" "gcc-O1 g++ -O1 -DLOOM_EMULATE_FMA=ON")
 clang=no
 if command -v clang++-19 >/dev/null; then clang=yes; variants+=("clang19-O3 clang++-19 -O3"); fi
+if [ "$only" = yes ]; then variants=("${variants[0]}"); fi
 if [ "$all" = yes ]; then
   variants+=("gcc-O3 g++ -O3")
   if [ "$clang" = yes ]; then variants+=("clang19-O1 clang++-19 -O1" "clang19-O2 clang++-19 -O2"); fi
