@@ -55,8 +55,15 @@ struct LOOM_API MatMul {
 };
 // Values that do not depend on the input, stored with the weights: a node without inputs. They have
 // no batch: {1, T, D} or {D} is broadcast by what reads it.
+//
+// What they begin as: fill, one of normal, zeros, ones, sinusoidal ({.., T, W}), alibi ({.., heads,
+// T, T}), causal ({.., T, T}: 0, and -1e9 behind the diagonal), log_range (log(n + 1)); times
+// `factor`. With trained = false they stay so.
 struct LOOM_API Constant {
   std::vector<int64_t> shape = {1};
+  bool trained = true;
+  std::string fill = "normal";
+  double factor = 1.0;
   operator Layer() const;
 };
 
@@ -105,6 +112,12 @@ struct LOOM_API View {
 // first extent is that input's.
 struct LOOM_API Expand {
   std::vector<int64_t> shape = {1};
+  operator Layer() const;
+};
+// A node of two inputs of one shape, a and b, [B, T, ..]: y_t = a_t y_(t-1) + b_t, from 0 on, value
+// by value. `width` counts the values behind T.
+struct LOOM_API Scan {
+  int64_t width = 1;
   operator Layer() const;
 };
 

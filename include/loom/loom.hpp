@@ -7,6 +7,7 @@
 #include "loom/architectures.hpp"   // IWYU pragma: export
 #include "loom/batch.hpp"           // IWYU pragma: export
 #include "loom/beams.hpp"           // IWYU pragma: export
+#include "loom/blocks.hpp"          // IWYU pragma: export
 #include "loom/chat.hpp"            // IWYU pragma: export
 #include "loom/cluster.hpp"         // IWYU pragma: export
 #include "loom/convert.hpp"         // IWYU pragma: export

@@ -34,7 +34,7 @@ MatMul::operator Layer() const {
   return {"MatMul", {{"transpose_a", transpose_a}, {"transpose_b", transpose_b}}};
 }
 Constant::operator Layer() const {
-  return {"Constant", {{"shape", shape}}};
+  return {"Constant", {{"shape", shape}, {"trained", trained}, {"fill", fill}, {"factor", factor}}};
 }
 Input::operator Layer() const {
   return {"Input", {{"input", input}, {"shape", shape}, {"batched", batched}, {"ids", ids}}};
@@ -60,6 +60,9 @@ View::operator Layer() const {
 }
 Expand::operator Layer() const {
   return {"Expand", {{"shape", shape}}};
+}
+Scan::operator Layer() const {
+  return {"Scan", {{"width", width}}};
 }
 
 }  // namespace loom

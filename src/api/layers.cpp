@@ -3,7 +3,7 @@
 
 #include <iterator>
 
-#include "layers/layer.hpp"
+#include "layers/blocks.hpp"
 #include "ops/activation.hpp"
 
 namespace loom {
@@ -36,9 +36,7 @@ std::vector<LayerField> recurrent_fields(const R& r) {
 }  // namespace
 
 std::vector<std::string> layer_types() {
-  std::vector<std::string> names;
-  for (const core::LayerDef* def : core::layer_table()) names.emplace_back(def->name);
-  return names;
+  return core::layer_names();
 }
 
 Dense::operator Layer() const {

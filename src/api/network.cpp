@@ -10,6 +10,7 @@
 #include "bridge/network_json.hpp"
 #include "convert/convert.hpp"
 #include "grid/init.hpp"
+#include "layers/blocks.hpp"
 #include "loom/session.hpp"
 #include "train_io/file_memory.hpp"
 
@@ -17,12 +18,9 @@ namespace loom::core {
 namespace {
 
 Result<const LayerDef*> def_named(const std::string& type) {
-  std::vector<std::string> known;
-  for (const LayerDef* def : layer_table()) {
-    if (def->name == type) return def;
-    known.emplace_back(def->name);
-  }
-  return invalid(cat("there is no layer '", printable(type), "'; there are ", join(known, ", ")));
+  if (const LayerDef* def = find_layer(type)) return def;
+  return invalid(
+      cat("there is no layer '", printable(type), "'; there are ", join(layer_names(), ", ")));
 }
 
 Field field_of(const LayerField& given) {
@@ -38,7 +36,7 @@ Result<LayerConfig> layer_of(const Layer& layer) {
   }
   std::vector<Field> fields;
   for (const LayerField& field : layer.fields) fields.push_back(field_of(field));
-  LOOM_ASSIGN(LayerConfig config, make_layer(def->kind, fields, std::move(children)));
+  LOOM_ASSIGN(LayerConfig config, make_layer(*def, fields, std::move(children)));
   config.disabled = layer.disabled;
   return config;
 }

@@ -9,6 +9,7 @@
 #include "base/text.hpp"
 #include "grid/network.hpp"
 #include "io/file.hpp"
+#include "layers/blocks.hpp"
 #include "layers/graph.hpp"
 
 namespace loom::core {
@@ -156,13 +157,10 @@ Result<const LayerDef*> Reader::layer_type(const JsonValue& value, const std::st
   if (!value.is_object()) return expected(value, path, "an object");
   LOOM_ASSIGN(const JsonValue* type, member(value, path, "type"));
   if (!type->is_string()) return expected(*type, path + ".type", "the name of a layer");
-  std::vector<std::string> known;
-  for (const LayerDef* def : layer_table()) {
-    if (def->name == type->text()) return def;
-    known.emplace_back(def->name);
-  }
-  return bad(*type, path + ".type",
-             cat("unknown layer '", printable(type->text()), "'; known are ", join(known, ", ")));
+  if (const LayerDef* def = find_layer(type->text())) return def;
+  return bad(
+      *type, path + ".type",
+      cat("unknown layer '", printable(type->text()), "'; known are ", join(layer_names(), ", ")));
 }
 
 // Keys of a cell, or of a node of a Graph, besides those of its layer.
@@ -298,7 +296,7 @@ Result<LayerConfig> Reader::layer(const JsonValue& value, const std::string& pat
     LOOM_ASSIGN(Field made, field(*desc, item, here));
     fields.push_back(std::move(made));
   }
-  Result<LayerConfig> made = make_layer(def->kind, fields, std::move(children));
+  Result<LayerConfig> made = make_layer(*def, fields, std::move(children));
   if (!made.ok()) return bad(value, path, made.error().message);
   made->disabled = disabled;
   return made;

@@ -1,5 +1,7 @@
 #include "grid/init.hpp"
 
+#include <cstdlib>
+
 #include "base/dmath.hpp"
 #include "base/rng.hpp"
 
@@ -16,7 +18,43 @@ double normal(const Rng& rng, int64_t i) {
   return __builtin_sqrt(-2.0 * dmath::log(u)) * dmath::cos(kTwoPi * v);
 }
 
-double value(Init init, const Rng& rng, int64_t i, double rows, double cols) {
+// What a place of a table holds: `at` counts its values from the last axis, which has `cols`; the
+// axis before has `rows`, the one before that `heads`.
+struct Place {
+  int64_t row = 0, col = 0, head = 0, cols = 1, heads = 1;
+};
+
+Place place_of(const Shape& table, int64_t i) {
+  const int rank = table.rank();
+  Place p;
+  p.cols = table.last();
+  const int64_t rows = rank > 1 ? table[rank - 2] : 1;
+  p.heads = rank > 2 ? table[rank - 3] : 1;
+  p.col = i % p.cols;
+  p.row = i / p.cols % rows;
+  p.head = i / p.cols / rows % p.heads;
+  return p;
+}
+
+double sinusoid(const Place& p) {
+  const auto pair = static_cast<double>(p.col - p.col % 2);
+  const double rate = dmath::exp(-dmath::log(10000.0) * pair / static_cast<double>(p.cols));
+  const double angle = static_cast<double>(p.row) * rate;
+  return p.col % 2 == 0 ? dmath::sin(angle) : dmath::cos(angle);
+}
+
+// Slopes of a power of two of heads are 2^(-8 h / H), h from 1 on; other counts take those of the
+// next smaller power, and then every second one of twice that.
+double slope(const Place& p) {
+  int64_t power = 1;
+  while (power * 2 <= p.heads) power *= 2;
+  const bool more = p.head >= power;
+  const auto h = static_cast<double>(more ? 2 * (p.head - power) + 1 : p.head + 1);
+  const auto of = static_cast<double>(more ? 2 * power : power);
+  return dmath::exp(-8.0 * dmath::log(2.0) * h / of);
+}
+
+double value(Init init, const Rng& rng, int64_t i, double rows, double cols, const Place& place) {
   const auto uniform = [&](double bound) {
     return bound * (2.0 * static_cast<double>(rng.uniform(static_cast<uint64_t>(i))) - 1.0);
   };
@@ -29,6 +67,10 @@ double value(Init init, const Rng& rng, int64_t i, double rows, double cols) {
     case Init::fan_out: return uniform(1.0 / __builtin_sqrt(rows));
     case Init::normal002: return 0.02 * normal(rng, i);
     case Init::normal1: return normal(rng, i);
+    case Init::sinusoidal: return sinusoid(place);
+    case Init::alibi: return -slope(place) * static_cast<double>(std::abs(place.row - place.col));
+    case Init::causal: return place.col <= place.row ? 0.0 : -1e9;
+    case Init::log_range: return dmath::log(static_cast<double>(place.col + 1));
   }
   return 0.0;
 }
@@ -42,7 +84,8 @@ void init_values(const Network& network, int index, uint64_t seed, int64_t first
   const auto rows = static_cast<double>(spec.shape.rows());
   const auto cols = static_cast<double>(spec.shape.last());
   for (int64_t i = 0; i < count; ++i) {
-    out[i] = static_cast<float>(value(spec.init, rng, first + i, rows, cols));
+    const Place place = place_of(spec.table.rank() > 0 ? spec.table : spec.shape, first + i);
+    out[i] = static_cast<float>(spec.factor * value(spec.init, rng, first + i, rows, cols, place));
   }
 }
 

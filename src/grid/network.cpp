@@ -35,6 +35,14 @@ size_t count_params(const LayerConfig& layer, std::vector<ParamSpec>& specs) {
   return count;
 }
 
+bool smaller(const Shape& a, const Shape& b) {
+  if (a.rank() != b.rank()) return a.rank() < b.rank();
+  for (int axis = 0; axis < a.rank(); ++axis) {
+    if (a[axis] != b[axis]) return a[axis] < b[axis];
+  }
+  return false;
+}
+
 // Several outputs are those of a network: behind a cell that is not its last, one goes on.
 Result<std::vector<Shape>> outputs_of(const LayerConfig& layer, const Shape& in, const Shape& skip,
                                       bool last) {
@@ -49,11 +57,9 @@ bool Network::SpecOrder::operator()(const ParamSpec& a, const ParamSpec& b) cons
   if (a.name != b.name) return a.name < b.name;
   if (a.init != b.init) return a.init < b.init;
   if (a.trained != b.trained) return b.trained;
-  if (a.shape.rank() != b.shape.rank()) return a.shape.rank() < b.shape.rank();
-  for (int axis = 0; axis < a.shape.rank(); ++axis) {
-    if (a.shape[axis] != b.shape[axis]) return a.shape[axis] < b.shape[axis];
-  }
-  return false;
+  if (a.factor != b.factor) return a.factor < b.factor;
+  if (!(a.shape == b.shape)) return smaller(a.shape, b.shape);
+  return smaller(a.table, b.table);
 }
 
 // A layer that shares owns nothing: each of its parameters is found at the owner, or it is refused.

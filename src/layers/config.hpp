@@ -107,5 +107,8 @@ struct Field {
 // are Errors.
 Result<LayerConfig> make_layer(LayerKind kind, const std::vector<Field>& fields,
                                std::vector<LayerConfig> children = {});
+// The same of a kind or a block; of a block what it stands for.
+Result<LayerConfig> make_layer(const LayerDef& def, const std::vector<Field>& fields,
+                               std::vector<LayerConfig> children = {});
 
 }  // namespace loom::core

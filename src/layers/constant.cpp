@@ -1,6 +1,8 @@
 // Constant: values that do not depend on the input: positions, tables, factors. It reads nothing.
 // They are a parameter, stored with the weights; its shape has no batch: [1, T, D] or [D] is
 // broadcast by what reads it.
+#include <algorithm>
+
 #include "base/text.hpp"
 #include "layers/axes.hpp"
 #include "layers/layer.hpp"
@@ -8,17 +10,46 @@
 namespace loom::core {
 namespace {
 
-enum { kShape, kTrained };
+enum { kShape, kTrained, kFill, kFactor };
 constexpr FieldDesc kFields[] = {
     {"shape", FieldType::list, 1, 1, 1 << 24, "", "its extents"},
     {"trained", FieldType::boolean, 1, 0, 1, "", "training changes them; 0: they stay as they are"},
+    {"fill", FieldType::text, 0, 0, 0, "normal",
+     "what they begin as: normal, zeros, ones, sinusoidal, alibi, causal, log_range"},
+    {"factor", FieldType::real, 1, -1e9, 1e9, "", "factor of what they begin as"},
 };
+
+struct Fill {
+  std::string_view name;
+  Init init;
+  int axes;  // the least rank that says where a value stands
+};
+constexpr Fill kFills[] = {
+    {"normal", Init::normal1, 1},        {"zeros", Init::zeros, 1}, {"ones", Init::ones, 1},
+    {"sinusoidal", Init::sinusoidal, 2}, {"alibi", Init::alibi, 3}, {"causal", Init::causal, 2},
+    {"log_range", Init::log_range, 1},
+};
+
+const Fill* fill_of(const LayerConfig& c) {
+  const auto named = [&](const Fill& fill) { return fill.name == c.text(kFill); };
+  const auto at = std::find_if(std::begin(kFills), std::end(kFills), named);
+  return at == std::end(kFills) ? nullptr : at;
+}
 
 Result<std::vector<Shape>> infer(const LayerConfig& c, std::span<const Shape>) {
   const std::vector<int64_t>& extents = c.list(kShape);
   if (extents.empty() || extents.size() > static_cast<size_t>(Shape::kMaxRank)) {
     return invalid(cat("Constant: its shape has ", extents.size(), " extents, must have 1 to ",
                        Shape::kMaxRank));
+  }
+  const Fill* fill = fill_of(c);
+  if (fill == nullptr) {
+    return invalid(cat("Constant: unknown fill '", printable(c.text(kFill)),
+                       "'; known are normal, zeros, ones, sinusoidal, alibi, causal, log_range"));
+  }
+  if (extents.size() < static_cast<size_t>(fill->axes)) {
+    return invalid(cat("Constant: fill ", fill->name, " needs a shape of at least ", fill->axes,
+                       " extents, not ", extents.size()));
   }
   return std::vector<Shape>{shape_of(extents)};
 }
@@ -27,7 +58,12 @@ Result<std::vector<Shape>> infer(const LayerConfig& c, std::span<const Shape>) {
 void params(const LayerConfig& c, std::vector<ParamSpec>& out) {
   int64_t count = 1;
   for (const int64_t extent : c.list(kShape)) count *= extent;
-  out.push_back({"value", Shape{count}, Init::normal1, c.flag(kTrained)});
+  const Fill* fill = fill_of(c);
+  ParamSpec spec{"value", Shape{count}, fill == nullptr ? Init::zeros : fill->init,
+                 c.flag(kTrained)};
+  spec.factor = c.real(kFactor);
+  spec.table = shape_of(c.list(kShape));
+  out.push_back(spec);
 }
 
 Result<Tensor> forward(ForwardCall& call) {

@@ -22,7 +22,24 @@ namespace loom::core {
 //   glorot: U(+-sqrt(6 / (in + out))) (Glorot and Bengio, 2010); he: N(0, 2 / in) (He et al.,
 //   2015); fan_in: U(+-1/sqrt(in)); fan_out: U(+-1/sqrt(out)); normal002: N(0, 0.02^2); normal1:
 //   N(0, 1)
-enum class Init : uint8_t { zeros, ones, glorot, he, fan_in, fan_out, normal002, normal1 };
+// Tables, which the place of a value in ParamSpec::table decides; for buffers and first values:
+//   sinusoidal [T, W]: sin(t / 10000^(2k / W)) at 2k, the cosine at 2k + 1 (Vaswani et al., 2017);
+//   alibi [H, T, S]: -slope_h |t - s| (Press, Smith and Lewis, 2022); causal [T, S]: 0 up to s = t,
+//   then -1e9; log_range [N]: log(n + 1) (Gu et al., 2022)
+enum class Init : uint8_t {
+  zeros,
+  ones,
+  glorot,
+  he,
+  fan_in,
+  fan_out,
+  normal002,
+  normal1,
+  sinusoidal,
+  alibi,
+  causal,
+  log_range
+};
 
 // One tensor of a layer that files hold. Matrices [rows, cols] are stored R16 in any dtype; vectors
 // stay plain f32.
@@ -33,6 +50,8 @@ struct ParamSpec {
   // false: a buffer, a vector that has no gradient and that training moves by ForwardCall::keep()
   // alone (docs/decisions/0028).
   bool trained = true;
+  double factor = 1.0;  // of the starting values
+  Shape table;          // the extents of a vector that is a tensor of them; empty: its own
   bool matrix() const { return shape.rank() == 2; }
 };
 
@@ -180,6 +199,8 @@ struct LayerDef {
   // Takes a second input, of the shape of its first: what came before the layer that made its
   // input. Null: never.
   bool (*wants_skip)(const LayerConfig&) = nullptr;
+  // Blocks alone (blocks.hpp): the layer of other kinds that it stands for.
+  Result<LayerConfig> (*expand)(const LayerConfig&) = nullptr;
   // What tests, proofs and benches of every kind run on. Frozen for a released kind:
   // tests/golden/training.txt has hashes of it.
   LayerExample (*example)() = nullptr;

@@ -131,8 +131,13 @@ const LayerDef& layer_def(LayerKind kind) {
 
 Result<LayerConfig> make_layer(LayerKind kind, const std::vector<Field>& fields,
                                std::vector<LayerConfig> children) {
+  return make_layer(layer_def(kind), fields, std::move(children));
+}
+
+Result<LayerConfig> make_layer(const LayerDef& def, const std::vector<Field>& fields,
+                               std::vector<LayerConfig> children) {
   LayerConfig layer;
-  layer.def = &layer_def(kind);
+  layer.def = &def;
   layer.values.reserve(layer.def->fields.size());
   for (const FieldDesc& desc : layer.def->fields) layer.values.emplace_back(desc.default_number);
   for (const Field& field : fields) LOOM_TRY(set_field(layer, field));
@@ -141,6 +146,7 @@ Result<LayerConfig> make_layer(LayerKind kind, const std::vector<Field>& fields,
         cat(layer.def->name, " is no container, but ", children.size(), " children were given"));
   }
   layer.children = std::move(children);
+  if (def.expand != nullptr) return def.expand(layer);
   return layer;
 }
 

@@ -10,7 +10,7 @@
 #include <numeric>
 
 #include "e2e/temp_folder.hpp"
-#include "layers/layer.hpp"
+#include "layers/blocks.hpp"
 #include "loom/loom.hpp"
 
 namespace {
@@ -127,7 +127,7 @@ TEST(NetworkApi, EveryTypedLayerHasTheDefaultsOfItsTable) {
   });
   EXPECT_EQ(static_cast<int64_t>(cases.size()), released)
       << "a layer kind has no struct, or no case here";
-  EXPECT_EQ(layer_types().size(), kinds.size());
+  EXPECT_EQ(layer_types().size(), kinds.size() + core::block_table().size());
   for (const Case& c : cases) {
     const auto typed = Network::sequential({c.typed}, {.input = c.input});
     const auto bare = Network::sequential({c.bare}, {.input = c.input});
@@ -135,6 +135,39 @@ TEST(NetworkApi, EveryTypedLayerHasTheDefaultsOfItsTable) {
     ASSERT_TRUE(bare.ok()) << c.bare.type << ": " << bare.error().str();
     EXPECT_EQ(typed->json(), bare->json());
   }
+}
+
+TEST(NetworkApi, EveryBlockHasTheDefaultsOfItsTable) {
+  const struct {
+    Layer typed;
+    const char* name;
+    std::vector<int64_t> input;
+  } cases[] = {
+      {SqueezeExcite{}, "SqueezeExcite", {1, 2, 3}},
+      {SeparableConv{}, "SeparableConv", {1, 4, 5}},
+      {Positions{}, "Positions", {1, 1}},
+      {BiasedAttention{}, "BiasedAttention", {2, 1}},
+      {EmbeddingBag{}, "EmbeddingBag", {3}},
+      {RecurrentStack{}, "RecurrentStack", {3, 1}},
+      {WeightNormDense{}, "WeightNormDense", {1}},
+      {Mamba{}, "Mamba", {3, 1}},
+  };
+  for (const auto& c : cases) {
+    const auto typed = Network::sequential({c.typed}, {.input = c.input});
+    const auto bare = Network::sequential({Layer{c.name, {}}}, {.input = c.input});
+    ASSERT_TRUE(typed.ok()) << c.name << ": " << typed.error().str();
+    ASSERT_TRUE(bare.ok()) << c.name << ": " << bare.error().str();
+    EXPECT_EQ(typed->json(), bare->json());
+  }
+  // That of two inputs is a node.
+  const auto crossed = [](Layer layer) {
+    Graph g;
+    g.add(std::move(layer), {g.input(), g.input()});
+    return Network::sequential({g}, {.input = {3, 1}});
+  };
+  EXPECT_EQ(crossed(CrossAttention{}).or_exit().json(),
+            crossed(Layer{"CrossAttention", {}}).or_exit().json());
+  EXPECT_EQ(std::size(cases) + 1, core::block_table().size()) << "a block has no case here";
 }
 
 TEST(NetworkApi, TrainsOnArraysAndKeepsItsBitsThroughAFile) {

@@ -6,6 +6,7 @@
 
 #include "bridge/network_json.hpp"
 #include "io/io_testing.hpp"
+#include "layers/blocks.hpp"
 
 namespace loom::core::test {
 
@@ -14,12 +15,13 @@ struct BadNetwork {
   std::string text, message;
 };
 
-// What lists of layers end with, where kinds are being made.
+// What lists of layers end with: kinds that are being made, and blocks.
 inline std::string unreleased_layers() {
   std::string names;
   for (const LayerDef* def : layer_table()) {
     if (!released(def->kind)) names += ", " + std::string(def->name);
   }
+  for (const LayerDef* def : block_table()) names += ", " + std::string(def->name);
   return names;
 }
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Loom as the library of a stranger's project: what README.md shows under "From C++" is built as it
-stands, in a folder of its own, beside a shared library that holds Loom. Of Loom what inference alone
-needs; all of it with --whole, a step of bench/nightly.sh.
+stands, in a folder of its own, beside a shared library that holds Loom: of it what inference needs,
+or all with --whole, a step of bench/nightly.sh.
 
 Closes with "N passed, N failed, N skipped". The build stays in build/consumer for the next run.
 """

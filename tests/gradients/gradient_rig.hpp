@@ -56,6 +56,9 @@ class GradientRig {
       compare("x", dx_, [&](int64_t i) -> double* { return &x_.values<double>()[i]; });
     }
     for (size_t p = 0; p < network_->params().size(); ++p) {
+      if (!network_->params()[p].spec.trained && network_->params()[p].spec.name == "value") {
+        continue;  // a Constant that does not learn, though the loss depends on it
+      }
       compare(network_->params()[p].path, grads_[p],
               [&](int64_t i) { return value_of(static_cast<int>(p), i); });
     }

@@ -1,6 +1,7 @@
 // Every layer kind (by its example) and variant: dL/dx and every parameter against central
 // differences in f64, to 1e-6 of the largest component.
 #include "gradients/gradient_rig.hpp"
+#include "layers/blocks.hpp"
 
 namespace loom::core::test {
 namespace {
@@ -298,6 +299,28 @@ std::vector<Case> example_cases() {
   return all;
 }
 INSTANTIATE_TEST_SUITE_P(Examples, LayerGradient, ::testing::ValuesIn(example_cases()), name_of);
+
+// What blocks are made of has cases of its own; these are of the whole.
+std::vector<Case> block_cases() {
+  const auto block = [](const char* name, Fields fields, Shape input) {
+    const auto layers = [=] { return Layers{*make_layer(*find_layer(name), fields)}; };
+    return Case{name, layers, input};
+  };
+  return {
+      block("SqueezeExcite", {{"channels", 3}, {"hidden", 2}, {"activation", "tanh"}},
+            Shape{2, 3, 2, 3}),
+      block("SeparableConv", {{"channels", 2}, {"filters", 3}, {"padding", 1}}, Shape{2, 2, 3, 4}),
+      block("Positions", {{"length", 3}, {"width", 4}}, Shape{2, 3, 4}),
+      block("BiasedAttention", {{"width", 4}, {"heads", 2}, {"length", 3}, {"bias", "relative"}},
+            Shape{2, 3, 4}),
+      block("RecurrentStack",
+            {{"kind", "gru"}, {"in", 3}, {"hidden", 2}, {"layers", 2}, {"bidirectional", true}},
+            Shape{2, 3, 3}),
+      block("WeightNormDense", {{"in", 3}, {"out", 4}}, Shape{2, 3}),
+      block("Mamba", {{"width", 3}, {"state", 2}, {"kernel", 2}, {"rank", 2}}, Shape{2, 4, 3}),
+  };
+}
+INSTANTIATE_TEST_SUITE_P(Blocks, LayerGradient, ::testing::ValuesIn(block_cases()), name_of);
 
 LayerConfig dense(int64_t in, int64_t out, const char* activation = "tanh") {
   return layer(LayerKind::dense, {{"in", in}, {"out", out}, {"activation", activation}});

@@ -82,7 +82,38 @@ def reduce(r, shape):
             "function": r.choice(("sum", "mean", "max", "min", "sum_squares", "l1", "l2"))}
 
 
-LAYERS = (pool, upsample, pad, shuffle, norm, permute, reduce)
+def sequence_block(r, steps, width):
+    heads = r.choice([h for h in range(1, width + 1) if width % h == 0])
+    cross = {"type": "CrossAttention", "width": width, "context": width, "heads": heads}
+    recurrent = {"type": "RecurrentStack", "kind": r.choice(("rnn", "lstm", "gru")), "in": width,
+                 "hidden": r.randint(1, 4), "layers": r.randint(1, 2),
+                 "bidirectional": r.random() < 0.5, "return_sequence": r.random() < 0.5}
+    return r.choice((
+        {"type": "Positions", "length": steps, "width": width,
+         "kind": r.choice(("learned", "sinusoidal"))},
+        {"type": "BiasedAttention", "width": width, "heads": heads, "length": steps,
+         "bias": r.choice(("alibi", "relative", "none")), "causal": r.random() < 0.5},
+        {"type": "Graph", "nodes": [{**cross, "from": ["input", "input"]}]},
+        recurrent,
+        {"type": "WeightNormDense", "in": width, "out": r.randint(1, 5), "activation": "tanh"},
+        {"type": "Mamba", "width": width, "state": r.randint(1, 4), "expand": r.randint(1, 2),
+         "kernel": r.randint(1, 4), "rank": r.randint(1, 3)},
+    ))
+
+
+def block(r, shape):
+    axes = len(shape) - 1
+    if axes == 1 and r.random() < 0.7:
+        return sequence_block(r, *shape)
+    if r.random() < 0.5:
+        return {"type": "SqueezeExcite", "channels": shape[0], "hidden": r.randint(1, 4),
+                "axes": axes}
+    return {"type": "SeparableConv", "channels": shape[0], "filters": r.randint(1, 5),
+            "axes": axes, "kernel": per_axis(r, 1, 3, axes), "stride": per_axis(r, 1, 2, axes),
+            "padding": per_axis(r, 0, 2, axes), "activation": "tanh"}
+
+
+LAYERS = (pool, upsample, pad, shuffle, norm, permute, reduce, block, block, block)
 
 
 def drawn(r):

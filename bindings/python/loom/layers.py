@@ -653,9 +653,11 @@ class Constant(Layer):
 
     shape: Axes = (1,)
     trained: bool = True
+    fill: str = 'normal'
+    factor: float = 1.0
 
     TYPE = "Constant"
-    _NAMES = {"shape": "shape", "trained": "trained"}
+    _NAMES = {"shape": "shape", "trained": "trained", "fill": "fill", "factor": "factor"}
 
 
 @dataclass(frozen=True)
@@ -736,6 +738,175 @@ class Expand(Layer):
     _NAMES = {"shape": "shape"}
 
 
+@dataclass(frozen=True)
+class Scan(Layer):
+    """y_t = a_t y_(t-1) + b_t of two inputs [B, T, ..], from 0 on; width: values behind T."""
+
+    width: int = 1
+
+    TYPE = "Scan"
+    _NAMES = {"width": "width"}
+
+
+@dataclass(frozen=True)
+class SqueezeExcite(Layer):
+    """x times gate(W2 f(W1 mean(x))) of each channel: [B, C, ..]; axes: extents behind C."""
+
+    channels: int
+    hidden: int
+    axes: int = 2
+    activation: str = 'relu'
+    gate: str = 'sigmoid'
+
+    TYPE = "SqueezeExcite"
+    _NAMES = {
+        "channels": "channels",
+        "hidden": "hidden",
+        "axes": "axes",
+        "activation": "activation",
+        "gate": "gate",
+    }
+
+
+@dataclass(frozen=True)
+class SeparableConv(Layer):
+    """A convolution of each channel, then one of kernel 1 over all: [B, C, ..] -> [B, filters, ..]."""
+
+    channels: int
+    filters: int
+    axes: int = 2
+    kernel: Axes = (3,)
+    stride: Axes = (1,)
+    padding: Axes = (0,)
+    dilation: Axes = (1,)
+    activation: str = 'linear'
+
+    TYPE = "SeparableConv"
+    _NAMES = {
+        "channels": "channels",
+        "filters": "filters",
+        "axes": "axes",
+        "kernel": "kernel",
+        "stride": "stride",
+        "padding": "padding",
+        "dilation": "dilation",
+        "activation": "activation",
+    }
+
+
+@dataclass(frozen=True)
+class Positions(Layer):
+    """x plus a row for each step, [B, length, width]; kind learned or sinusoidal."""
+
+    length: int
+    width: int
+    kind: str = 'learned'
+
+    TYPE = "Positions"
+    _NAMES = {"length": "length", "width": "width", "kind": "kind"}
+
+
+@dataclass(frozen=True)
+class CrossAttention(Layer):
+    """Queries of x [B, T, width] over keys and values of a second input [B, S, context]."""
+
+    width: int
+    context: int
+    heads: int = 1
+
+    TYPE = "CrossAttention"
+    _NAMES = {"width": "width", "context": "context", "heads": "heads"}
+
+
+@dataclass(frozen=True)
+class BiasedAttention(Layer):
+    """Attention in [B, length, width] with a bias of distances; bias alibi, relative or none."""
+
+    width: int
+    heads: int
+    length: int
+    bias: str = 'alibi'
+    causal: bool = False
+
+    TYPE = "BiasedAttention"
+    _NAMES = {
+        "width": "width",
+        "heads": "heads",
+        "length": "length",
+        "bias": "bias",
+        "causal": "causal",
+    }
+
+
+@dataclass(frozen=True)
+class EmbeddingBag(Layer):
+    """Mean, sum or max of the rows that the ids of a sample name: [B, T] -> [B, width]."""
+
+    vocab: int
+    width: int
+    mode: str = 'mean'
+
+    TYPE = "EmbeddingBag"
+    _NAMES = {"vocab": "vocab", "width": "width", "mode": "mode"}
+
+
+@dataclass(frozen=True)
+class RecurrentStack(Layer):
+    """RNN, LSTM or GRU, several upon each other, in one direction or both: [B, T, in] -> states."""
+
+    in_: int
+    hidden: int
+    kind: str = 'lstm'
+    layers: int = 1
+    bidirectional: bool = False
+    return_sequence: bool = True
+    activation: str = 'tanh'
+
+    TYPE = "RecurrentStack"
+    _NAMES = {
+        "in_": "in",
+        "hidden": "hidden",
+        "kind": "kind",
+        "layers": "layers",
+        "bidirectional": "bidirectional",
+        "return_sequence": "return_sequence",
+        "activation": "activation",
+    }
+
+
+@dataclass(frozen=True)
+class WeightNormDense(Layer):
+    """A Dense layer whose rows are g v / |v|, g and v learned apart: [.., in_] -> [.., out]."""
+
+    in_: int
+    out: int
+    bias: bool = True
+    activation: str = 'linear'
+
+    TYPE = "WeightNormDense"
+    _NAMES = {"in_": "in", "out": "out", "bias": "bias", "activation": "activation"}
+
+
+@dataclass(frozen=True)
+class Mamba(Layer):
+    """A selective state-space model over [B, T, width]; rank 0: a sixteenth of the width."""
+
+    width: int
+    state: int = 16
+    expand: int = 2
+    kernel: int = 4
+    rank: int = 0
+
+    TYPE = "Mamba"
+    _NAMES = {
+        "width": "width",
+        "state": "state",
+        "expand": "expand",
+        "kernel": "kernel",
+        "rank": "rank",
+    }
+
+
 __all__ = [
     "Dense",
     "Conv1d",
@@ -779,4 +950,14 @@ __all__ = [
     "Transpose",
     "View",
     "Expand",
+    "Scan",
+    "SqueezeExcite",
+    "SeparableConv",
+    "Positions",
+    "CrossAttention",
+    "BiasedAttention",
+    "EmbeddingBag",
+    "RecurrentStack",
+    "WeightNormDense",
+    "Mamba",
 ]

@@ -177,8 +177,8 @@ export function MatMul(options: { transposeA?: boolean; transposeB?: boolean } =
 }
 
 /** Values stored with the weights; it reads nothing. Without a batch: broadcast by its reader. */
-export function Constant(options: { shape?: Axes; trained?: boolean } = {}): Layer {
-  return layer("Constant", { shape: options.shape, trained: options.trained });
+export function Constant(options: { shape?: Axes; trained?: boolean; fill?: string; factor?: number } = {}): Layer {
+  return layer("Constant", { shape: options.shape, trained: options.trained, fill: options.fill, factor: options.factor });
 }
 
 /** Another input of the network, by name: a node that reads any value of the batch. */
@@ -214,4 +214,54 @@ export function View(shape: Axes): Layer {
 /** Extents of 1 are repeated until the input is broadcast with this shape. */
 export function Expand(options: { shape?: Axes } = {}): Layer {
   return layer("Expand", { shape: options.shape });
+}
+
+/** y_t = a_t y_(t-1) + b_t of two inputs [B, T, ..], from 0 on; width: values behind T. */
+export function Scan(options: { width?: number } = {}): Layer {
+  return layer("Scan", { width: options.width });
+}
+
+/** x times gate(W2 f(W1 mean(x))) of each channel: [B, C, ..]; axes: extents behind C. */
+export function SqueezeExcite(channels: number, hidden: number, options: { axes?: number; activation?: string; gate?: string } = {}): Layer {
+  return layer("SqueezeExcite", { channels: channels, hidden: hidden, axes: options.axes, activation: options.activation, gate: options.gate });
+}
+
+/** A convolution of each channel, then one of kernel 1 over all: [B, C, ..] -> [B, filters, ..]. */
+export function SeparableConv(channels: number, filters: number, options: { axes?: number; kernel?: Axes; stride?: Axes; padding?: Axes; dilation?: Axes; activation?: string } = {}): Layer {
+  return layer("SeparableConv", { channels: channels, filters: filters, axes: options.axes, kernel: options.kernel, stride: options.stride, padding: options.padding, dilation: options.dilation, activation: options.activation });
+}
+
+/** x plus a row for each step, [B, length, width]; kind learned or sinusoidal. */
+export function Positions(length: number, width: number, options: { kind?: string } = {}): Layer {
+  return layer("Positions", { length: length, width: width, kind: options.kind });
+}
+
+/** Queries of x [B, T, width] over keys and values of a second input [B, S, context]. */
+export function CrossAttention(width: number, context: number, options: { heads?: number } = {}): Layer {
+  return layer("CrossAttention", { width: width, context: context, heads: options.heads });
+}
+
+/** Attention in [B, length, width] with a bias of distances; bias alibi, relative or none. */
+export function BiasedAttention(width: number, heads: number, length: number, options: { bias?: string; causal?: boolean } = {}): Layer {
+  return layer("BiasedAttention", { width: width, heads: heads, length: length, bias: options.bias, causal: options.causal });
+}
+
+/** Mean, sum or max of the rows that the ids of a sample name: [B, T] -> [B, width]. */
+export function EmbeddingBag(vocab: number, width: number, options: { mode?: string } = {}): Layer {
+  return layer("EmbeddingBag", { vocab: vocab, width: width, mode: options.mode });
+}
+
+/** RNN, LSTM or GRU, several upon each other, in one direction or both: [B, T, in] -> states. */
+export function RecurrentStack(inputs: number, hidden: number, options: { kind?: string; layers?: number; bidirectional?: boolean; returnSequence?: boolean; activation?: string } = {}): Layer {
+  return layer("RecurrentStack", { in: inputs, hidden: hidden, kind: options.kind, layers: options.layers, bidirectional: options.bidirectional, return_sequence: options.returnSequence, activation: options.activation });
+}
+
+/** A Dense layer whose rows are g v / |v|, g and v learned apart: [.., in_] -> [.., out]. */
+export function WeightNormDense(inputs: number, outputs: number, options: { bias?: boolean; activation?: string } = {}): Layer {
+  return layer("WeightNormDense", { in: inputs, out: outputs, bias: options.bias, activation: options.activation });
+}
+
+/** A selective state-space model over [B, T, width]; rank 0: a sixteenth of the width. */
+export function Mamba(width: number, options: { state?: number; expand?: number; kernel?: number; rank?: number } = {}): Layer {
+  return layer("Mamba", { width: width, state: options.state, expand: options.expand, kernel: options.kernel, rank: options.rank });
 }

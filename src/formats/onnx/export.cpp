@@ -202,6 +202,9 @@ Result<ExportValues> Exporter::wired_node(const Node& node, const std::string& p
   } else if (config.def->infer_all != nullptr && emit != nullptr) {
     g_.enter(path);
     LOOM_ASSIGN(y.name, emit(g_, node, in));
+  } else if (config.def->infer_all != nullptr) {
+    g_.enter(path);
+    return g_.refuse(node, "the kind has no form in ONNX");
   } else {
     LOOM_ASSIGN(y, layer(node, path, in.front(), in.back()));
   }

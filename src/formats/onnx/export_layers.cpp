@@ -213,6 +213,7 @@ constexpr EmitRow kEmitters[] = {
     {LayerKind::concat, emit_concat},
     {LayerKind::matmul, emit_matmul},
     {LayerKind::expand, emit_expand},
+    {LayerKind::scan, emit_scan},
     {LayerKind::constant, emit_constant},
 };
 

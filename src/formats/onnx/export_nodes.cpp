@@ -1,5 +1,6 @@
 // What the nodes of a Graph become in ONNX: arithmetic of several inputs, and operators that move
 // values. Most have an operator of the same meaning; see graph.hpp.
+#include "base/text.hpp"
 #include "formats/onnx/graph.hpp"
 #include "layers/axes.hpp"
 
@@ -148,6 +149,39 @@ Result<std::string> emit_expand(GraphBuilder& g, const Node& node, ExportInputs 
         g.add("Concat", {extents, g.integers(ones(rest))}, {onnx_attribute("axis", int64_t{0})});
   }
   return g.add("Expand", {y, extents});
+}
+
+// The operator of that name: a state of zeros, of the shape of one step, and the step as a graph of
+// its own, whose names begin with that of the state.
+Result<std::string> emit_scan(GraphBuilder& g, const Node&, ExportInputs x) {
+  const std::string first =
+      g.add("Slice", {x[1].name, g.integers({0}), g.integers({1}), g.integers({1})});
+  const std::string step = g.add("Squeeze", {first, g.integers({1})});
+  const std::string zeros = g.add("ConstantOfShape", {g.add("Shape", {step})});
+  const auto name = [&](const char* part) { return cat(zeros, "_", part); };
+  const auto node = [&](const char* op, std::vector<std::string> from, std::string to) {
+    OnnxNode made;
+    made.name = to;
+    made.op = op;
+    made.inputs = std::move(from);
+    made.outputs = {std::move(to)};
+    return made;
+  };
+  OnnxAttribute body{.name = "body", .type = OnnxAttributeType::graph};
+  OnnxGraph& graph = body.graphs.emplace_back();
+  graph.name = name("step");
+  for (const char* part : {"before", "a", "b"}) graph.inputs.push_back({.name = name(part)});
+  for (const char* part : {"after", "y"}) graph.outputs.push_back({.name = name(part)});
+  graph.nodes = {node("Mul", {name("a"), name("before")}, name("kept")),
+                 node("Add", {name("kept"), name("b")}, name("after")),
+                 node("Identity", {name("after")}, name("y"))};
+  const std::vector<std::string> out =
+      g.add_many("Scan", {zeros, x[0].name, x[1].name},
+                 {std::move(body), onnx_attribute("num_scan_inputs", int64_t{2}),
+                  onnx_attribute("scan_input_axes", std::vector<int64_t>{1, 1}),
+                  onnx_attribute("scan_output_axes", std::vector<int64_t>{1})},
+                 {true, true});
+  return out[1];
 }
 
 Result<std::string> emit_pad(GraphBuilder& g, const Node& node, const ExportValue& x) {

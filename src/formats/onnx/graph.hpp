@@ -124,6 +124,7 @@ Result<std::string> emit_binary(GraphBuilder& g, const Node& node, ExportInputs 
 Result<std::string> emit_concat(GraphBuilder& g, const Node& node, ExportInputs x);
 Result<std::string> emit_matmul(GraphBuilder& g, const Node& node, ExportInputs x);
 Result<std::string> emit_expand(GraphBuilder& g, const Node& node, ExportInputs x);
+Result<std::string> emit_scan(GraphBuilder& g, const Node& node, ExportInputs x);
 Result<std::string> emit_constant(GraphBuilder& g, const Node& node, ExportInputs);
 // Null: no way to export the kind, or a container.
 EmitLayer emitter_of(LayerKind kind);

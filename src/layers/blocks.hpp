@@ -1,0 +1,18 @@
+// Blocks: what people know under one name and what other kinds together already compute:
+// squeeze-and-excitation, a separable convolution, a stack of recurrent layers. A block is a table
+// of fields and a function that makes the layer of other kinds; it is spent where a description is
+// read, so that files, gradients, devices and other formats never hear of it.
+#pragma once
+
+#include "layers/layer.hpp"
+
+namespace loom::core {
+
+std::span<const LayerDef* const> block_table();
+
+// The kind or the block of that name; null: there is none.
+const LayerDef* find_layer(std::string_view name);
+// All names, kinds first, for messages.
+std::vector<std::string> layer_names();
+
+}  // namespace loom::core

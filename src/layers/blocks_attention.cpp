@@ -1,0 +1,191 @@
+// Blocks of attention over [B, T, W]:
+//   Positions        x + table, learned or of sines and cosines      (Vaswani et al., 2017)
+//   CrossAttention   queries of x, keys and values of a second input (the same)
+//   BiasedAttention  attention within sequences of `length`, to whose products a bias of each head
+//                    is added: alibi, -slope |t - s| (Press, Smith and Lewis, 2022), or relative, a
+//                    learned value for each distance t - s (Shaw, Uszkoreit and Vaswani, 2018, in
+//                    the form of Raffel et al., 2020, without their buckets)
+// Rotary positions, caches and windows are those of MultiHeadAttention, which is faster.
+#include <cmath>
+
+#include "base/text.hpp"
+#include "layers/blocks.hpp"
+#include "layers/graph_maker.hpp"
+
+namespace loom::core {
+namespace {
+
+using List = std::vector<int64_t>;
+
+// Of projections [B, T, heads * D] the products of queries and keys, scaled: [B, heads, T, S].
+struct Heads {
+  GraphMaker& g;
+  int64_t width, heads;
+
+  int64_t depth() const { return width / heads; }
+  // A bias of keys would change all products of a query alike, and with that no weight.
+  GraphValue project(const std::string& name, int64_t in, const GraphValue& x) const {
+    return g.add(name, LayerKind::dense, {{"in", in}, {"out", width}, {"bias", name != "k"}}, {x});
+  }
+  GraphValue apart(const std::string& name, const GraphValue& x) const {
+    const GraphValue rows =
+        g.add(name + "_rows", LayerKind::view, {{"shape", List{0, 0, heads, depth()}}}, {x});
+    return g.add(name + "_heads", LayerKind::transpose, {{"axes", List{0, 2, 1, 3}}}, {rows});
+  }
+  GraphValue products(const GraphValue& q, const GraphValue& k) const {
+    const GraphValue scale = g.add("scale", LayerKind::constant,
+                                   {{"shape", List{1}},
+                                    {"trained", false},
+                                    {"fill", "ones"},
+                                    {"factor", 1.0 / std::sqrt(static_cast<double>(depth()))}},
+                                   {});
+    const GraphValue scaled =
+        g.add("scaled", LayerKind::binary, {{"function", "mul"}}, {apart("query", q), scale});
+    return g.add("products", LayerKind::matmul, {{"transpose_b", true}}, {scaled, apart("key", k)});
+  }
+  Result<LayerConfig> finish(const GraphValue& products, const GraphValue& v) const {
+    const GraphValue weights = g.add("weights", LayerKind::softmax, {}, {products});
+    const GraphValue mixed = g.add("mixed", LayerKind::matmul, {}, {weights, apart("value", v)});
+    const GraphValue back =
+        g.add("back", LayerKind::transpose, {{"axes", List{0, 2, 1, 3}}}, {mixed});
+    const GraphValue rows =
+        g.add("joined", LayerKind::view, {{"shape", List{0, 0, width}}}, {back});
+    return g.finish(g.add("out", LayerKind::dense, {{"in", width}, {"out", width}}, {rows}));
+  }
+};
+
+Status check_heads(std::string_view block, int64_t width, int64_t heads) {
+  if (width % heads == 0) return {};
+  return invalid(cat(block, ": heads ", heads, " must divide the width ", width));
+}
+
+namespace positions {
+
+enum { kLength, kWidth, kKind };
+constexpr FieldDesc kFields[] = {
+    {"length", FieldType::integer, 1, 1, 1 << 20, "", "steps of a sequence"},
+    {"width", FieldType::integer, 1, 1, 1 << 20, "", "values per step"},
+    {"kind", FieldType::text, 0, 0, 0, "learned", "learned or sinusoidal"},
+};
+
+Result<LayerConfig> expand(const LayerConfig& c) {
+  const std::string_view kind = c.text(kKind);
+  if (kind != "learned" && kind != "sinusoidal") {
+    return invalid(
+        cat("Positions: unknown kind '", printable(kind), "'; known are learned, sinusoidal"));
+  }
+  const bool learned = kind == "learned";
+  GraphMaker g;
+  const GraphValue table = g.add("table", LayerKind::constant,
+                                 {{"shape", List{1, c.integer(kLength), c.integer(kWidth)}},
+                                  {"trained", learned},
+                                  {"fill", learned ? "normal" : "sinusoidal"},
+                                  {"factor", learned ? 0.02 : 1.0}},
+                                 {});
+  return g.finish(g.add("sum", LayerKind::binary, {{"function", "add"}}, {g.input(), table}));
+}
+
+}  // namespace positions
+
+namespace cross_attention {
+
+enum { kWidth, kContext, kHeads };
+constexpr FieldDesc kFields[] = {
+    {"width", FieldType::integer, 1, 1, 1 << 20, "", "values per step of the first input"},
+    {"context", FieldType::integer, 1, 1, 1 << 20, "", "values per step of the second input"},
+    {"heads", FieldType::integer, 1, 1, 1 << 16, "", "heads; must divide the width"},
+};
+
+Result<LayerConfig> expand(const LayerConfig& c) {
+  const int64_t width = c.integer(kWidth), context = c.integer(kContext);
+  LOOM_TRY(check_heads("CrossAttention", width, c.integer(kHeads)));
+  GraphMaker g({"input", "context"});
+  const Heads heads{g, width, c.integer(kHeads)};
+  const GraphValue q = heads.project("q", width, g.input(0));
+  const GraphValue k = heads.project("k", context, g.input(1));
+  const GraphValue v = heads.project("v", context, g.input(1));
+  return heads.finish(heads.products(q, k), v);
+}
+
+}  // namespace cross_attention
+
+namespace biased_attention {
+
+enum { kWidth, kHeads, kLength, kBias, kCausal };
+constexpr FieldDesc kFields[] = {
+    {"width", FieldType::integer, 1, 1, 1 << 20, "", "values per step"},
+    {"heads", FieldType::integer, 1, 1, 1 << 16, "", "heads; must divide the width"},
+    {"length", FieldType::integer, 2, 2, 1 << 16, "", "steps of a sequence"},
+    {"bias", FieldType::text, 0, 0, 0, "alibi", "alibi, relative or none"},
+    {"causal", FieldType::boolean, 0, 0, 1, "", "no step looks at later ones"},
+};
+
+// From a table of 2 T - 1 values a head, one for each distance s - t + T - 1, the matrix [T, T]:
+// rows of the table one after the other, read in rows that are a value shorter, move by one from
+// row to row.
+GraphValue relative(GraphMaker& g, int64_t heads, int64_t length) {
+  const int64_t row = 2 * length - 1, first = length - 1;
+  const GraphValue table = g.add("distances", LayerKind::constant,
+                                 {{"shape", List{1, heads, 1, row}}, {"factor", 0.02}}, {});
+  const GraphValue rows =
+      g.add("repeated", LayerKind::expand, {{"shape", List{1, heads, length, row}}}, {table});
+  const GraphValue flat =
+      g.add("flat", LayerKind::view, {{"shape", List{1, heads, length * row}}}, {rows});
+  const GraphValue moved = g.add(
+      "moved", LayerKind::slice,
+      {{"starts", List{first}}, {"ends", List{first + length * (row - 1)}}, {"axes", List{2}}},
+      {flat});
+  const GraphValue skewed =
+      g.add("skewed", LayerKind::view, {{"shape", List{1, heads, length, row - 1}}}, {moved});
+  return g.add("bias", LayerKind::slice,
+               {{"starts", List{0}}, {"ends", List{length}}, {"axes", List{3}}}, {skewed});
+}
+
+Result<LayerConfig> expand(const LayerConfig& c) {
+  const int64_t width = c.integer(kWidth), count = c.integer(kHeads), length = c.integer(kLength);
+  const std::string_view bias = c.text(kBias);
+  LOOM_TRY(check_heads("BiasedAttention", width, count));
+  if (bias != "alibi" && bias != "relative" && bias != "none") {
+    return invalid(cat("BiasedAttention: unknown bias '", printable(bias),
+                       "'; known are alibi, relative, none"));
+  }
+  GraphMaker g;
+  const Heads heads{g, width, count};
+  const GraphValue q = heads.project("q", width, g.input());
+  const GraphValue k = heads.project("k", width, g.input());
+  const GraphValue v = heads.project("v", width, g.input());
+  std::vector<GraphValue> terms{heads.products(q, k)};
+  const auto table = [&](std::string name, List shape) {
+    const std::string fill = name;
+    return g.add(std::move(name), LayerKind::constant,
+                 {{"shape", std::move(shape)}, {"trained", false}, {"fill", fill}}, {});
+  };
+  if (bias == "alibi") terms.push_back(table("alibi", {1, count, length, length}));
+  if (bias == "relative") terms.push_back(relative(g, count, length));
+  if (c.flag(kCausal)) terms.push_back(table("causal", {1, 1, length, length}));
+  if (terms.size() == 1) return heads.finish(terms[0], v);
+  return heads.finish(g.add("biased", LayerKind::binary, {{"function", "add"}}, terms), v);
+}
+
+}  // namespace biased_attention
+}  // namespace
+
+extern const LayerDef kPositions;
+const LayerDef kPositions = {.kind = LayerKind::graph,
+                             .name = "Positions",
+                             .fields = positions::kFields,
+                             .expand = positions::expand};
+
+extern const LayerDef kCrossAttention;
+const LayerDef kCrossAttention = {.kind = LayerKind::graph,
+                                  .name = "CrossAttention",
+                                  .fields = cross_attention::kFields,
+                                  .expand = cross_attention::expand};
+
+extern const LayerDef kBiasedAttention;
+const LayerDef kBiasedAttention = {.kind = LayerKind::graph,
+                                   .name = "BiasedAttention",
+                                   .fields = biased_attention::kFields,
+                                   .expand = biased_attention::expand};
+
+}  // namespace loom::core

@@ -1,0 +1,93 @@
+// Blocks over [B, C, ..]:
+//   SqueezeExcite  y = x s, s = gate(W2 act(W1 mean(x)))       (Hu, Shen and Sun, 2018)
+//   SeparableConv  a convolution of each channel, then one of kernel 1 over all (Sifre, 2014;
+//                  Chollet, 2017); the first without bias and activation
+#include "layers/blocks.hpp"
+#include "layers/graph_maker.hpp"
+
+namespace loom::core {
+namespace {
+
+LayerKind conv_of(int64_t axes) {
+  return axes == 1 ? LayerKind::cnn1 : axes == 2 ? LayerKind::cnn2 : LayerKind::cnn3;
+}
+
+namespace squeeze_excite {
+
+enum { kChannels, kHidden, kAxes, kActivation, kGate };
+constexpr FieldDesc kFields[] = {
+    {"channels", FieldType::integer, 1, 1, 1 << 24, "", "channels of the input"},
+    {"hidden", FieldType::integer, 1, 1, 1 << 24, "", "values the means are squeezed to"},
+    {"axes", FieldType::integer, 2, 1, 3, "", "axes behind the channels"},
+    {"activation", FieldType::text, 0, 0, 0, "relu", "function of the squeezed values"},
+    {"gate", FieldType::text, 0, 0, 0, "sigmoid", "function of the factors"},
+};
+
+Result<LayerConfig> expand(const LayerConfig& c) {
+  const int64_t channels = c.integer(kChannels), hidden = c.integer(kHidden);
+  const LayerKind conv = conv_of(c.integer(kAxes));
+  const auto dense = [&](int64_t in, int64_t out, int field) {
+    return std::vector<Field>{{"channels", in},
+                              {"filters", out},
+                              {"kernel", 1},
+                              {"activation", std::string(c.text(field))}};
+  };
+  GraphMaker g;
+  const GraphValue mean =
+      g.add("mean", LayerKind::pool, {{"kind", "average"}, {"output", 1}}, {g.input()});
+  const GraphValue squeezed = g.add("squeeze", conv, dense(channels, hidden, kActivation), {mean});
+  const GraphValue factors = g.add("excite", conv, dense(hidden, channels, kGate), {squeezed});
+  return g.finish(g.add("scale", LayerKind::binary, {{"function", "mul"}}, {g.input(), factors}));
+}
+
+}  // namespace squeeze_excite
+
+namespace separable_conv {
+
+enum { kChannels, kFilters, kAxes, kKernel, kStride, kPadding, kDilation, kActivation };
+constexpr FieldDesc kFields[] = {
+    {"channels", FieldType::integer, 1, 1, 1 << 24, "", "channels of the input"},
+    {"filters", FieldType::integer, 1, 1, 1 << 24, "", "channels of the output"},
+    {"axes", FieldType::integer, 2, 1, 3, "", "axes behind the channels"},
+    {"kernel", FieldType::list, 3, 1, 4096, "", "taps: one number, or one per axis"},
+    {"stride", FieldType::list, 1, 1, 4096, "", "step between outputs, one or one per axis"},
+    {"padding", FieldType::list, 0, 0, 4096, "", "zeros at both ends, one or one per axis"},
+    {"dilation", FieldType::list, 1, 1, 4096, "", "step between taps, one or one per axis"},
+    {"activation", FieldType::text, 0, 0, 0, "linear", "function applied to the result"},
+};
+
+Result<LayerConfig> expand(const LayerConfig& c) {
+  const int64_t channels = c.integer(kChannels);
+  const LayerKind conv = conv_of(c.integer(kAxes));
+  LOOM_ASSIGN(LayerConfig each, make_layer(conv, {{"channels", channels},
+                                                  {"filters", channels},
+                                                  {"groups", channels},
+                                                  {"kernel", c.list(kKernel)},
+                                                  {"stride", c.list(kStride)},
+                                                  {"padding", c.list(kPadding)},
+                                                  {"dilation", c.list(kDilation)},
+                                                  {"bias", false}}));
+  LOOM_ASSIGN(LayerConfig all,
+              make_layer(conv, {{"channels", channels},
+                                {"filters", c.integer(kFilters)},
+                                {"kernel", 1},
+                                {"activation", std::string(c.text(kActivation))}}));
+  return make_layer(LayerKind::sequential, {}, {std::move(each), std::move(all)});
+}
+
+}  // namespace separable_conv
+}  // namespace
+
+extern const LayerDef kSqueezeExcite;
+const LayerDef kSqueezeExcite = {.kind = LayerKind::graph,
+                                 .name = "SqueezeExcite",
+                                 .fields = squeeze_excite::kFields,
+                                 .expand = squeeze_excite::expand};
+
+extern const LayerDef kSeparableConv;
+const LayerDef kSeparableConv = {.kind = LayerKind::sequential,
+                                 .name = "SeparableConv",
+                                 .fields = separable_conv::kFields,
+                                 .expand = separable_conv::expand};
+
+}  // namespace loom::core

@@ -1,0 +1,233 @@
+// Blocks of sequences, and a Dense layer whose weights have a norm of their own:
+//   EmbeddingBag     the sum or mean of the rows of all ids of a sample
+//   RecurrentStack   RNN, LSTM or GRU, several upon each other, in one direction or both
+//   WeightNormDense  y = f(x W^T + b), row i of W being g_i v_i / |v_i| (Salimans and Kingma, 2016)
+//   Mamba            a selective state-space model (Gu and Dao, 2023):
+//                    h_t = exp(d_t A) h_(t-1) + d_t B_t u_t,  y_t = C_t h_t + D u_t
+#include <cmath>
+
+#include "base/text.hpp"
+#include "layers/blocks.hpp"
+#include "layers/graph_maker.hpp"
+
+namespace loom::core {
+namespace {
+
+using List = std::vector<int64_t>;
+constexpr int64_t kAll = int64_t{1} << 40;  // beyond any extent
+
+GraphValue slice(GraphMaker& g, std::string name, const GraphValue& x, int64_t axis, int64_t from,
+                 int64_t to, int64_t by = 1) {
+  return g.add(
+      std::move(name), LayerKind::slice,
+      {{"starts", List{from}}, {"ends", List{to}}, {"axes", List{axis}}, {"steps", List{by}}}, {x});
+}
+GraphValue view(GraphMaker& g, std::string name, const GraphValue& x, List shape) {
+  return g.add(std::move(name), LayerKind::view, {{"shape", std::move(shape)}}, {x});
+}
+GraphValue binary(GraphMaker& g, std::string name, const char* function,
+                  std::vector<GraphValue> of) {
+  return g.add(std::move(name), LayerKind::binary, {{"function", function}}, std::move(of));
+}
+GraphValue unary(GraphMaker& g, std::string name, std::string function, const GraphValue& x) {
+  return g.add(std::move(name), LayerKind::unary, {{"function", std::move(function)}}, {x});
+}
+
+namespace embedding_bag {
+
+enum { kVocab, kWidth, kMode };
+constexpr FieldDesc kFields[] = {
+    {"vocab", FieldType::integer, 1, 1, 1 << 24, "", "rows of the table"},
+    {"width", FieldType::integer, 1, 1, 1 << 24, "", "values per row"},
+    {"mode", FieldType::text, 0, 0, 0, "mean", "mean, sum or max"},
+};
+
+Result<LayerConfig> expand(const LayerConfig& c) {
+  const std::string_view mode = c.text(kMode);
+  if (mode != "mean" && mode != "sum" && mode != "max") {
+    return invalid(
+        cat("EmbeddingBag: unknown mode '", printable(mode), "'; known are mean, sum, max"));
+  }
+  LOOM_ASSIGN(LayerConfig table, make_layer(LayerKind::embedding, {{"vocab", c.integer(kVocab)},
+                                                                   {"width", c.integer(kWidth)}}));
+  LOOM_ASSIGN(LayerConfig bag,
+              make_layer(LayerKind::reduce, {{"function", std::string(mode)}, {"axes", List{1}}}));
+  return make_layer(LayerKind::sequential, {}, {std::move(table), std::move(bag)});
+}
+
+}  // namespace embedding_bag
+
+namespace recurrent {
+
+enum { kKind, kIn, kHidden, kLayers, kBidirectional, kSequence, kActivation };
+constexpr FieldDesc kFields[] = {
+    {"kind", FieldType::text, 0, 0, 0, "lstm", "rnn, lstm or gru"},
+    {"in", FieldType::integer, 1, 1, 1 << 20, "", "width of the input"},
+    {"hidden", FieldType::integer, 1, 1, 1 << 20, "", "width of a state"},
+    {"layers", FieldType::integer, 1, 1, 1024, "", "how many upon each other"},
+    {"bidirectional", FieldType::boolean, 0, 0, 1, "",
+     "also from the last step to the first; the states of both stand side by side"},
+    {"return_sequence", FieldType::boolean, 1, 0, 1, "",
+     "the states of all steps, or only the last ones"},
+    {"activation", FieldType::text, 0, 0, 0, "tanh", "rnn: function applied to the state"},
+};
+
+Result<LayerKind> kind_of(const LayerConfig& c) {
+  const std::string_view kind = c.text(kKind);
+  if (kind == "rnn") return LayerKind::rnn;
+  if (kind == "lstm") return LayerKind::lstm;
+  if (kind == "gru") return LayerKind::gru;
+  return invalid(
+      cat("RecurrentStack: unknown kind '", printable(kind), "'; known are rnn, lstm, gru"));
+}
+
+Result<LayerConfig> expand(const LayerConfig& c) {
+  LOOM_ASSIGN(const LayerKind kind, kind_of(c));
+  const int64_t hidden = c.integer(kHidden), layers = c.integer(kLayers);
+  const bool both = c.flag(kBidirectional);
+  GraphMaker g;
+  GraphValue x = g.input();
+  for (int64_t i = 0; i < layers; ++i) {
+    const bool all = i + 1 < layers || c.flag(kSequence);
+    std::vector<Field> fields{{"in", i == 0 ? c.integer(kIn) : hidden * (both ? 2 : 1)},
+                              {"hidden", hidden},
+                              {"return_sequence", all}};
+    if (kind == LayerKind::rnn) fields.emplace_back("activation", std::string(c.text(kActivation)));
+    const GraphValue there = g.add(cat("forward", i), kind, fields, {x});
+    if (both) {
+      const GraphValue turned = slice(g, cat("turned", i), x, 1, -1, -kAll, -1);
+      GraphValue back = g.add(cat("backward", i), kind, fields, {turned});
+      if (all) back = slice(g, cat("turned_back", i), back, 1, -1, -kAll, -1);
+      x = g.add(cat("both", i), LayerKind::concat, {{"axis", all ? 2 : 1}}, {there, back});
+    } else {
+      x = there;
+    }
+  }
+  return g.finish(x);
+}
+
+}  // namespace recurrent
+
+namespace weight_norm {
+
+enum { kIn, kOut, kBias, kActivation };
+constexpr FieldDesc kFields[] = {
+    {"in", FieldType::integer, 1, 1, 1 << 20, "", "width of the input"},
+    {"out", FieldType::integer, 1, 1, 1 << 20, "", "width of the output"},
+    {"bias", FieldType::boolean, 1, 0, 1, "", "add a trained bias"},
+    {"activation", FieldType::text, 0, 0, 0, "linear", "function applied to the result"},
+};
+
+Result<LayerConfig> expand(const LayerConfig& c) {
+  const int64_t in = c.integer(kIn), out = c.integer(kOut);
+  GraphMaker g;
+  const auto constant = [&](std::string name, List shape, const char* fill, double factor) {
+    return g.add(std::move(name), LayerKind::constant,
+                 {{"shape", std::move(shape)}, {"fill", fill}, {"factor", factor}}, {});
+  };
+  const GraphValue v = constant("v", {out, in}, "normal", 1.0 / std::sqrt(static_cast<double>(in)));
+  const GraphValue length = constant("g", {out, 1}, "ones", 1.0);
+  const GraphValue squares =
+      g.add("squares", LayerKind::reduce,
+            {{"function", "sum_squares"}, {"axes", List{1}}, {"keep", true}}, {v});
+  const GraphValue unit = binary(g, "unit", "div", {v, unary(g, "norm", "sqrt", squares)});
+  const GraphValue w = binary(g, "w", "mul", {unit, length});
+  GraphValue y = g.add("product", LayerKind::matmul, {{"transpose_b", true}}, {g.input(), w});
+  if (c.flag(kBias)) y = binary(g, "sum", "add", {y, constant("b", {out}, "zeros", 1.0)});
+  if (c.text(kActivation) != "linear")
+    y = unary(g, "activation", std::string(c.text(kActivation)), y);
+  return g.finish(y);
+}
+
+}  // namespace weight_norm
+
+namespace mamba {
+
+enum { kWidth, kState, kExpand, kKernel, kRank };
+constexpr FieldDesc kFields[] = {
+    {"width", FieldType::integer, 1, 1, 1 << 20, "", "values per step"},
+    {"state", FieldType::integer, 16, 1, 1 << 16, "", "N: values of state per channel"},
+    {"expand", FieldType::integer, 2, 1, 1024, "", "channels per value of the width"},
+    {"kernel", FieldType::integer, 4, 1, 4096, "", "taps of the convolution"},
+    {"rank", FieldType::integer, 0, 0, 1 << 20, "",
+     "R: values that step sizes are made of; 0: a sixteenth of the width, rounded up"},
+};
+
+// u: of the channels what the convolution of the past makes, which no later step enters.
+GraphValue convolved(GraphMaker& g, const GraphValue& x, int64_t channels, int64_t kernel) {
+  const auto turn = [&](const char* name, const GraphValue& t) {
+    return g.add(name, LayerKind::transpose, {{"axes", List{0, 2, 1}}}, {t});
+  };
+  GraphValue y = g.add("conv", LayerKind::cnn1,
+                       {{"channels", channels},
+                        {"filters", channels},
+                        {"groups", channels},
+                        {"kernel", kernel},
+                        {"padding", kernel - 1},
+                        {"activation", "silu"}},
+                       {turn("channels", x)});
+  if (kernel > 1) y = slice(g, "past", y, 2, 0, 1 - kernel);
+  return turn("u", y);
+}
+
+Result<LayerConfig> expand(const LayerConfig& c) {
+  const int64_t width = c.integer(kWidth), n = c.integer(kState), e = width * c.integer(kExpand);
+  const int64_t r = c.integer(kRank) > 0 ? c.integer(kRank) : (width + 15) / 16;
+  GraphMaker g;
+  const auto dense = [&](std::string name, int64_t in, int64_t out, const GraphValue& x,
+                         bool bias = false, const char* activation = "linear") {
+    return g.add(std::move(name), LayerKind::dense,
+                 {{"in", in}, {"out", out}, {"bias", bias}, {"activation", activation}}, {x});
+  };
+  const GraphValue both = dense("in", width, 2 * e, g.input());
+  const GraphValue u = convolved(g, slice(g, "x", both, 2, 0, e), e, c.integer(kKernel));
+  const GraphValue gate = unary(g, "gate", "silu", slice(g, "z", both, 2, e, kAll));
+
+  const GraphValue chosen = dense("chosen", e, r + 2 * n, u);
+  const GraphValue b = view(g, "B", slice(g, "b", chosen, 2, r, r + n), {0, 0, 1, n});
+  const GraphValue read = view(g, "C", slice(g, "c", chosen, 2, r + n, kAll), {0, 0, 1, n});
+  const GraphValue small =
+      dense("steps", r, e, slice(g, "rank", chosen, 2, 0, r), true, "softplus");
+  const GraphValue step = view(g, "d", small, {0, 0, e, 1});
+
+  const GraphValue logs =
+      g.add("A_log", LayerKind::constant, {{"shape", List{1, 1, e, n}}, {"fill", "log_range"}}, {});
+  const GraphValue a = unary(g, "A", "neg", unary(g, "A_exp", "exp", logs));
+  const GraphValue kept = unary(g, "kept", "exp", binary(g, "dA", "mul", {step, a}));
+  const GraphValue added =
+      binary(g, "added", "mul", {step, view(g, "u_column", u, {0, 0, e, 1}), b});
+  const GraphValue h = g.add("h", LayerKind::scan, {{"width", e * n}}, {kept, added});
+
+  const GraphValue seen =
+      g.add("seen", LayerKind::reduce, {{"axes", List{3}}}, {binary(g, "hC", "mul", {h, read})});
+  const GraphValue d = g.add("D", LayerKind::constant, {{"shape", List{e}}, {"fill", "ones"}}, {});
+  const GraphValue y = binary(g, "y", "add", {seen, binary(g, "Du", "mul", {u, d})});
+  return g.finish(dense("out", e, width, binary(g, "gated", "mul", {y, gate})));
+}
+
+}  // namespace mamba
+}  // namespace
+
+extern const LayerDef kEmbeddingBag;
+const LayerDef kEmbeddingBag = {.kind = LayerKind::sequential,
+                                .name = "EmbeddingBag",
+                                .fields = embedding_bag::kFields,
+                                .expand = embedding_bag::expand};
+
+extern const LayerDef kRecurrentStack;
+const LayerDef kRecurrentStack = {.kind = LayerKind::graph,
+                                  .name = "RecurrentStack",
+                                  .fields = recurrent::kFields,
+                                  .expand = recurrent::expand};
+
+extern const LayerDef kWeightNormDense;
+const LayerDef kWeightNormDense = {.kind = LayerKind::graph,
+                                   .name = "WeightNormDense",
+                                   .fields = weight_norm::kFields,
+                                   .expand = weight_norm::expand};
+
+extern const LayerDef kMamba;
+const LayerDef kMamba = {
+    .kind = LayerKind::graph, .name = "Mamba", .fields = mamba::kFields, .expand = mamba::expand};
+
+}  // namespace loom::core
