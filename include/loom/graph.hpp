@@ -114,6 +114,14 @@ struct LOOM_API Expand {
   std::vector<int64_t> shape = {1};
   operator Layer() const;
 };
+// An LSTM of pictures, whose products are convolutions with odd kernels: [B, T, C, H, W] ->
+// [B, T, filters, H, W], or the last state (Shi et al., 2015).
+struct LOOM_API ConvLstm {
+  int64_t channels = 1, filters = 1;
+  Axes kernel = {3};
+  bool return_sequence = true;
+  operator Layer() const;
+};
 // A node of two inputs of one shape, a and b, [B, T, ..]: y_t = a_t y_(t-1) + b_t, from 0 on, value
 // by value. `width` counts the values behind T.
 struct LOOM_API Scan {

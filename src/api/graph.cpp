@@ -61,6 +61,13 @@ View::operator Layer() const {
 Expand::operator Layer() const {
   return {"Expand", {{"shape", shape}}};
 }
+ConvLstm::operator Layer() const {
+  return {"ConvLSTM",
+          {{"channels", channels},
+           {"filters", filters},
+           {"kernel", kernel},
+           {"return_sequence", return_sequence}}};
+}
 Scan::operator Layer() const {
   return {"Scan", {{"width", width}}};
 }

@@ -739,6 +739,24 @@ class Expand(Layer):
 
 
 @dataclass(frozen=True)
+class ConvLstm(Layer):
+    """An LSTM of convolutions with odd kernels: [B, T, C, H, W] -> [B, T, filters, H, W], or the last."""
+
+    channels: int
+    filters: int
+    kernel: Axes = (3,)
+    return_sequence: bool = True
+
+    TYPE = "ConvLSTM"
+    _NAMES = {
+        "channels": "channels",
+        "filters": "filters",
+        "kernel": "kernel",
+        "return_sequence": "return_sequence",
+    }
+
+
+@dataclass(frozen=True)
 class Scan(Layer):
     """y_t = a_t y_(t-1) + b_t of two inputs [B, T, ..], from 0 on; width: values behind T."""
 
@@ -950,6 +968,7 @@ __all__ = [
     "Transpose",
     "View",
     "Expand",
+    "ConvLstm",
     "Scan",
     "SqueezeExcite",
     "SeparableConv",

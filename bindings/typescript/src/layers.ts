@@ -216,6 +216,11 @@ export function Expand(options: { shape?: Axes } = {}): Layer {
   return layer("Expand", { shape: options.shape });
 }
 
+/** An LSTM of convolutions with odd kernels: [B, T, C, H, W] -> [B, T, filters, H, W], or the last. */
+export function ConvLstm(channels: number, filters: number, options: { kernel?: Axes; returnSequence?: boolean } = {}): Layer {
+  return layer("ConvLSTM", { channels: channels, filters: filters, kernel: options.kernel, return_sequence: options.returnSequence });
+}
+
 /** y_t = a_t y_(t-1) + b_t of two inputs [B, T, ..], from 0 on; width: values behind T. */
 export function Scan(options: { width?: number } = {}): Layer {
   return layer("Scan", { width: options.width });
