@@ -15,7 +15,7 @@
 namespace loom::core {
 namespace {
 
-using List = std::vector<int64_t>;
+using List = Extents;
 
 // Of projections [B, T, heads * D] the products of queries and keys, scaled: [B, heads, T, S].
 struct Heads {
@@ -24,13 +24,13 @@ struct Heads {
 
   int64_t depth() const { return width / heads; }
   // A bias of keys would change all products of a query alike, and with that no weight.
-  GraphValue project(const std::string& name, int64_t in, const GraphValue& x) const {
+  GraphValue project(std::string_view name, int64_t in, const GraphValue& x) const {
     return g.add(name, LayerKind::dense, {{"in", in}, {"out", width}, {"bias", name != "k"}}, {x});
   }
-  GraphValue apart(const std::string& name, const GraphValue& x) const {
+  GraphValue apart(std::string_view name, const GraphValue& x) const {
     const GraphValue rows =
-        g.add(name + "_rows", LayerKind::view, {{"shape", List{0, 0, heads, depth()}}}, {x});
-    return g.add(name + "_heads", LayerKind::transpose, {{"axes", List{0, 2, 1, 3}}}, {rows});
+        g.add(cat(name, "_rows"), LayerKind::view, {{"shape", List{0, 0, heads, depth()}}}, {x});
+    return g.add(cat(name, "_heads"), LayerKind::transpose, {{"axes", List{0, 2, 1, 3}}}, {rows});
   }
   GraphValue products(const GraphValue& q, const GraphValue& k) const {
     const GraphValue scale = g.add("scale", LayerKind::constant,
@@ -155,16 +155,16 @@ Result<LayerConfig> expand(const LayerConfig& c) {
   const GraphValue k = heads.project("k", width, g.input());
   const GraphValue v = heads.project("v", width, g.input());
   std::vector<GraphValue> terms{heads.products(q, k)};
-  const auto table = [&](std::string name, List shape) {
-    const std::string fill = name;
-    return g.add(std::move(name), LayerKind::constant,
-                 {{"shape", std::move(shape)}, {"trained", false}, {"fill", fill}}, {});
+  const auto table = [&](const char* name, List shape) {
+    return g.add(name, LayerKind::constant, {{"shape", shape}, {"trained", false}, {"fill", name}},
+                 {});
   };
   if (bias == "alibi") terms.push_back(table("alibi", {1, count, length, length}));
   if (bias == "relative") terms.push_back(relative(g, count, length));
   if (c.flag(kCausal)) terms.push_back(table("causal", {1, 1, length, length}));
   if (terms.size() == 1) return heads.finish(terms[0], v);
-  return heads.finish(g.add("biased", LayerKind::binary, {{"function", "add"}}, terms), v);
+  return heads.finish(g.add("biased", layer_with(LayerKind::binary, {{"function", "add"}}), terms),
+                      v);
 }
 
 }  // namespace biased_attention

@@ -27,16 +27,14 @@ Result<LayerConfig> expand(const LayerConfig& c) {
   const int64_t channels = c.integer(kChannels), hidden = c.integer(kHidden);
   const LayerKind conv = conv_of(c.integer(kAxes));
   const auto dense = [&](int64_t in, int64_t out, int field) {
-    return std::vector<Field>{{"channels", in},
-                              {"filters", out},
-                              {"kernel", 1},
-                              {"activation", std::string(c.text(field))}};
+    return layer_with(
+        conv, {{"channels", in}, {"filters", out}, {"kernel", 1}, {"activation", c.text(field)}});
   };
   GraphMaker g;
   const GraphValue mean =
       g.add("mean", LayerKind::pool, {{"kind", "average"}, {"output", 1}}, {g.input()});
-  const GraphValue squeezed = g.add("squeeze", conv, dense(channels, hidden, kActivation), {mean});
-  const GraphValue factors = g.add("excite", conv, dense(hidden, channels, kGate), {squeezed});
+  const GraphValue squeezed = g.add("squeeze", dense(channels, hidden, kActivation), {{mean}});
+  const GraphValue factors = g.add("excite", dense(hidden, channels, kGate), {{squeezed}});
   return g.finish(g.add("scale", LayerKind::binary, {{"function", "mul"}}, {g.input(), factors}));
 }
 
@@ -59,20 +57,18 @@ constexpr FieldDesc kFields[] = {
 Result<LayerConfig> expand(const LayerConfig& c) {
   const int64_t channels = c.integer(kChannels);
   const LayerKind conv = conv_of(c.integer(kAxes));
-  LOOM_ASSIGN(LayerConfig each, make_layer(conv, {{"channels", channels},
-                                                  {"filters", channels},
-                                                  {"groups", channels},
-                                                  {"kernel", c.list(kKernel)},
-                                                  {"stride", c.list(kStride)},
-                                                  {"padding", c.list(kPadding)},
-                                                  {"dilation", c.list(kDilation)},
-                                                  {"bias", false}}));
-  LOOM_ASSIGN(LayerConfig all,
-              make_layer(conv, {{"channels", channels},
-                                {"filters", c.integer(kFilters)},
-                                {"kernel", 1},
-                                {"activation", std::string(c.text(kActivation))}}));
-  return make_layer(LayerKind::sequential, {}, {std::move(each), std::move(all)});
+  return both_of(layer_with(conv, {{"channels", channels},
+                                   {"filters", channels},
+                                   {"groups", channels},
+                                   {"kernel", c.list(kKernel)},
+                                   {"stride", c.list(kStride)},
+                                   {"padding", c.list(kPadding)},
+                                   {"dilation", c.list(kDilation)},
+                                   {"bias", false}}),
+                 layer_with(conv, {{"channels", channels},
+                                   {"filters", c.integer(kFilters)},
+                                   {"kernel", 1},
+                                   {"activation", c.text(kActivation)}}));
 }
 
 }  // namespace separable_conv

@@ -13,24 +13,25 @@
 namespace loom::core {
 namespace {
 
-using List = std::vector<int64_t>;
+using List = Extents;
 constexpr int64_t kAll = int64_t{1} << 40;  // beyond any extent
 
-GraphValue slice(GraphMaker& g, std::string name, const GraphValue& x, int64_t axis, int64_t from,
-                 int64_t to, int64_t by = 1) {
+GraphValue slice(GraphMaker& g, std::string_view name, const GraphValue& x, int64_t axis,
+                 int64_t from, int64_t to, int64_t by = 1) {
   return g.add(
-      std::move(name), LayerKind::slice,
+      name, LayerKind::slice,
       {{"starts", List{from}}, {"ends", List{to}}, {"axes", List{axis}}, {"steps", List{by}}}, {x});
 }
-GraphValue view(GraphMaker& g, std::string name, const GraphValue& x, List shape) {
-  return g.add(std::move(name), LayerKind::view, {{"shape", std::move(shape)}}, {x});
+GraphValue view(GraphMaker& g, std::string_view name, const GraphValue& x, List shape) {
+  return g.add(name, LayerKind::view, {{"shape", shape}}, {x});
 }
-GraphValue binary(GraphMaker& g, std::string name, const char* function,
-                  std::vector<GraphValue> of) {
-  return g.add(std::move(name), LayerKind::binary, {{"function", function}}, std::move(of));
+GraphValue binary(GraphMaker& g, std::string_view name, const char* function,
+                  std::initializer_list<GraphValue> of) {
+  return g.add(name, LayerKind::binary, {{"function", function}}, of);
 }
-GraphValue unary(GraphMaker& g, std::string name, std::string function, const GraphValue& x) {
-  return g.add(std::move(name), LayerKind::unary, {{"function", std::move(function)}}, {x});
+GraphValue unary(GraphMaker& g, std::string_view name, std::string_view function,
+                 const GraphValue& x) {
+  return g.add(name, LayerKind::unary, {{"function", function}}, {x});
 }
 
 namespace embedding_bag {
@@ -48,11 +49,9 @@ Result<LayerConfig> expand(const LayerConfig& c) {
     return invalid(
         cat("EmbeddingBag: unknown mode '", printable(mode), "'; known are mean, sum, max"));
   }
-  LOOM_ASSIGN(LayerConfig table, make_layer(LayerKind::embedding, {{"vocab", c.integer(kVocab)},
-                                                                   {"width", c.integer(kWidth)}}));
-  LOOM_ASSIGN(LayerConfig bag,
-              make_layer(LayerKind::reduce, {{"function", std::string(mode)}, {"axes", List{1}}}));
-  return make_layer(LayerKind::sequential, {}, {std::move(table), std::move(bag)});
+  return both_of(layer_with(LayerKind::embedding,
+                            {{"vocab", c.integer(kVocab)}, {"width", c.integer(kWidth)}}),
+                 layer_with(LayerKind::reduce, {{"function", mode}, {"axes", List{1}}}));
 }
 
 }  // namespace embedding_bag
@@ -89,14 +88,21 @@ Result<LayerConfig> expand(const LayerConfig& c) {
   GraphValue x = g.input();
   for (int64_t i = 0; i < layers; ++i) {
     const bool all = i + 1 < layers || c.flag(kSequence);
-    std::vector<Field> fields{{"in", i == 0 ? c.integer(kIn) : hidden * (both ? 2 : 1)},
-                              {"hidden", hidden},
-                              {"return_sequence", all}};
-    if (kind == LayerKind::rnn) fields.emplace_back("activation", std::string(c.text(kActivation)));
-    const GraphValue there = g.add(cat("forward", i), kind, fields, {x});
+    const int64_t in = i == 0 ? c.integer(kIn) : hidden * (both ? 2 : 1);
+    const auto layer = [&](std::string_view direction, const GraphValue& from) {
+      Result<LayerConfig> made =
+          kind == LayerKind::rnn
+              ? layer_with(kind, {{"in", in},
+                                  {"hidden", hidden},
+                                  {"return_sequence", all},
+                                  {"activation", c.text(kActivation)}})
+              : layer_with(kind, {{"in", in}, {"hidden", hidden}, {"return_sequence", all}});
+      return g.add(cat(direction, i), std::move(made), {{from}});
+    };
+    const GraphValue there = layer("forward", x);
     if (both) {
       const GraphValue turned = slice(g, cat("turned", i), x, 1, -1, -kAll, -1);
-      GraphValue back = g.add(cat("backward", i), kind, fields, {turned});
+      GraphValue back = layer("backward", turned);
       if (all) back = slice(g, cat("turned_back", i), back, 1, -1, -kAll, -1);
       x = g.add(cat("both", i), LayerKind::concat, {{"axis", all ? 2 : 1}}, {there, back});
     } else {
@@ -121,9 +127,9 @@ constexpr FieldDesc kFields[] = {
 Result<LayerConfig> expand(const LayerConfig& c) {
   const int64_t in = c.integer(kIn), out = c.integer(kOut);
   GraphMaker g;
-  const auto constant = [&](std::string name, List shape, const char* fill, double factor) {
-    return g.add(std::move(name), LayerKind::constant,
-                 {{"shape", std::move(shape)}, {"fill", fill}, {"factor", factor}}, {});
+  const auto constant = [&](std::string_view name, List shape, const char* fill, double factor) {
+    return g.add(name, LayerKind::constant, {{"shape", shape}, {"fill", fill}, {"factor", factor}},
+                 {});
   };
   const GraphValue v = constant("v", {out, in}, "normal", 1.0 / std::sqrt(static_cast<double>(in)));
   const GraphValue length = constant("g", {out, 1}, "ones", 1.0);
@@ -134,8 +140,7 @@ Result<LayerConfig> expand(const LayerConfig& c) {
   const GraphValue w = binary(g, "w", "mul", {unit, length});
   GraphValue y = g.add("product", LayerKind::matmul, {{"transpose_b", true}}, {g.input(), w});
   if (c.flag(kBias)) y = binary(g, "sum", "add", {y, constant("b", {out}, "zeros", 1.0)});
-  if (c.text(kActivation) != "linear")
-    y = unary(g, "activation", std::string(c.text(kActivation)), y);
+  if (c.text(kActivation) != "linear") y = unary(g, "activation", c.text(kActivation), y);
   return g.finish(y);
 }
 
@@ -174,9 +179,9 @@ Result<LayerConfig> expand(const LayerConfig& c) {
   const int64_t width = c.integer(kWidth), n = c.integer(kState), e = width * c.integer(kExpand);
   const int64_t r = c.integer(kRank) > 0 ? c.integer(kRank) : (width + 15) / 16;
   GraphMaker g;
-  const auto dense = [&](std::string name, int64_t in, int64_t out, const GraphValue& x,
+  const auto dense = [&](std::string_view name, int64_t in, int64_t out, const GraphValue& x,
                          bool bias = false, const char* activation = "linear") {
-    return g.add(std::move(name), LayerKind::dense,
+    return g.add(name, LayerKind::dense,
                  {{"in", in}, {"out", out}, {"bias", bias}, {"activation", activation}}, {x});
   };
   const GraphValue both = dense("in", width, 2 * e, g.input());

@@ -1,53 +1,66 @@
 // Makes a Graph node by node, for code that knows what it wants: blocks.
 #pragma once
 
+#include <initializer_list>
+#include <span>
 #include <string>
-#include <utility>
+#include <string_view>
 #include <vector>
 
 #include "layers/graph.hpp"
 
 namespace loom::core {
 
+// The extents or axes of a field, written down where it is given.
+using Extents = std::initializer_list<int64_t>;
+
+// A field as a literal: it owns nothing, so that tables of them cost no code. Lists and texts live
+// until the call that takes it has returned.
+struct Arg {
+  std::string_view name;
+  FieldType type;
+  double number = 0;
+  std::string_view text = {};
+  std::span<const int64_t> list = {};
+
+  constexpr Arg(std::string_view n, int64_t v)
+      : name(n), type(FieldType::integer), number(static_cast<double>(v)) {}
+  constexpr Arg(std::string_view n, int v) : Arg(n, int64_t{v}) {}
+  constexpr Arg(std::string_view n, double v) : name(n), type(FieldType::real), number(v) {}
+  constexpr Arg(std::string_view n, bool v)
+      : name(n), type(FieldType::boolean), number(v ? 1 : 0) {}
+  constexpr Arg(std::string_view n, const char* v) : Arg(n, std::string_view(v)) {}
+  constexpr Arg(std::string_view n, std::string_view v) : name(n), type(FieldType::text), text(v) {}
+  constexpr Arg(std::string_view n, Extents v)
+      : name(n), type(FieldType::list), list(v.begin(), v.size()) {}
+  Arg(std::string_view n, const std::vector<int64_t>& v)
+      : name(n), type(FieldType::list), list(v) {}
+};
+using Args = std::initializer_list<Arg>;
+
+// The layer of a kind with these fields; errors are those of make_layer().
+Result<LayerConfig> layer_with(LayerKind kind, Args args);
+// A Sequential of two.
+Result<LayerConfig> both_of(Result<LayerConfig> first, Result<LayerConfig> second);
+
 class GraphMaker {
  public:
-  explicit GraphMaker(std::vector<std::string> inputs = {"input"}) {
-    wiring_.inputs = static_cast<int64_t>(inputs.size());
-    inputs_ = std::move(inputs);
-  }
+  explicit GraphMaker(std::vector<std::string> inputs = {"input"});
 
   static GraphValue input(int64_t i = 0) { return {kGraphInput, i}; }
 
   // A node and its first output. An Error is kept for finish(), so that chains read as one.
-  GraphValue add(std::string name, LayerKind kind, const std::vector<Field>& fields,
-                 std::vector<GraphValue> reads) {
-    return add(std::move(name), make_layer(kind, fields), std::move(reads));
-  }
-  GraphValue add(std::string name, Result<LayerConfig> layer, std::vector<GraphValue> reads) {
-    const GraphValue made{static_cast<int64_t>(nodes_.size()), 0};
-    if (!layer.ok()) {
-      if (failed_.ok()) failed_ = layer.error();
-      nodes_.push_back({});
-    } else {
-      nodes_.push_back(std::move(*layer));
-    }
-    names_.push_back(std::move(name));
-    wiring_.nodes.push_back(std::move(reads));
-    return made;
-  }
+  GraphValue add(std::string_view name, LayerKind kind, Args args,
+                 std::initializer_list<GraphValue> reads);
+  GraphValue add(std::string_view name, Result<LayerConfig> layer,
+                 std::span<const GraphValue> reads);
 
-  Result<LayerConfig> finish(const GraphValue& output) {
-    LOOM_TRY(failed_);
-    wiring_.names = std::move(inputs_);
-    for (std::string& name : names_) wiring_.names.push_back(std::move(name));
-    wiring_.outputs = {output};
-    return make_graph(wiring_, std::move(nodes_));
-  }
+  Result<LayerConfig> finish(const GraphValue& output);
 
  private:
   GraphWiring wiring_;
   std::vector<LayerConfig> nodes_;
-  std::vector<std::string> inputs_, names_;
+  std::vector<std::string> names_;
   Status failed_;
 };
 

@@ -263,7 +263,7 @@ TEST_P(Blocks, CrossAttentionReadsKeysAndValuesFromItsSecondInput) {
   const GraphValue x = part("x", {0, 0}, {t, w}), context = part("context", {t, 0}, {t + s, c});
   const GraphValue y =
       g.add("cross", block("CrossAttention", {{"width", w}, {"context", c}, {"heads", heads}}),
-            {x, context});
+            std::vector<GraphValue>{x, context});
   Rig rig(g.finish(y), Shape{b, t + s, w});
   const std::vector<float> all = random_values(b * (t + s) * w, 5);
   Values queries, keys;

@@ -211,12 +211,22 @@ class Layers(unittest.TestCase):
         "Dense": {"in": 4, "out": 3}, "RMSNorm": {"width": 4}, "LayerNorm": {"width": 4},
         "BatchNorm": {"channels": 4}, "GroupNorm": {"channels": 4}, "InstanceNorm": {"channels": 3},
         "Reshape": {"shape": [2, -1]}, "Permute": {"axes": [0]}, "View": {"shape": [0, 2, -1]},
+        "Scan": {"width": 4}, "SqueezeExcite": {"channels": 2, "hidden": 3},
+        "SeparableConv": {"channels": 2, "filters": 3}, "Positions": {"length": 5, "width": 4},
+        "CrossAttention": {"width": 4, "context": 4},
+        "BiasedAttention": {"width": 4, "heads": 2, "length": 5},
+        "EmbeddingBag": {"vocab": 9, "width": 3}, "RecurrentStack": {"in": 4, "hidden": 3},
+        "WeightNormDense": {"in": 4, "out": 3}, "Mamba": {"width": 4},
+        "ConvLSTM": {"channels": 2, "filters": 3},
     }  # fmt: skip
     # What stands in a graph alone, and how many inputs it is given there.
-    NODES = {"Binary": 2, "Concat": 2, "MatMul": 2, "Constant": 0}
+    NODES = {"Binary": 2, "Concat": 2, "MatMul": 2, "Constant": 0, "Scan": 2, "CrossAttention": 2}
     INPUTS = {"Embedding": [5], "RNN": [5, 4], "LSTM": [5, 4], "GRU": [5, 4],
               "MultiHeadAttention": [5, 4], "InstanceNorm": [3, 4], "Pool": [1, 4],
-              "Upsample": [1, 4], "PixelShuffle": [2, 4]}  # fmt: skip
+              "Upsample": [1, 4], "PixelShuffle": [2, 4], "SqueezeExcite": [2, 4, 4],
+              "SeparableConv": [2, 4, 4], "Positions": [5, 4], "BiasedAttention": [5, 4],
+              "EmbeddingBag": [5], "RecurrentStack": [5, 4], "Mamba": [5, 4],
+              "ConvLSTM": [2, 2, 4, 4]}  # fmt: skip
 
     def table(self):
         with open(ROOT / "api" / "layers.toml", "rb") as file:
@@ -241,7 +251,7 @@ class Layers(unittest.TestCase):
                 given = {"children": [{"type": "Dense", "in": 4, "out": 4}]}
             cell = {"at": [0, 0, 0, 0], "type": kind, **given}
             if kind in self.NODES:
-                shape = [4, 4]
+                shape = [4, 4] if kind != "CrossAttention" else [5, 4]
                 node = {"type": kind, **given, "from": ["input"] * self.NODES[kind]}
                 total = {"type": "Binary", "from": ["0", "input"]}
                 cell = {"at": [0, 0, 0, 0], "type": "Graph", "nodes": [node, total]}
@@ -259,10 +269,22 @@ class Layers(unittest.TestCase):
             if "children" in given:
                 python["children"] = [loom.Dense(4, 4)]
             ours = getattr(layers, name)(**python).description()
+            if written["type"] != kind:  # a block, of which a network has the parts alone
+                with self.subTest(name):
+                    self.assert_same_network(cell, kind, {"type": kind, **given}, ours, shape)
+                continue
             written.pop("at"), written.pop("disabled")
             ours.pop("children", None), written.pop("children", None)
             with self.subTest(name):
                 self.assertEqual(ours, written)
+
+    def assert_same_network(self, cell, kind, bare, typed, shape):
+        def described(layer):
+            made = {**cell, **layer} if "nodes" not in cell else {
+                **cell, "nodes": [{**cell["nodes"][0], **layer}, *cell["nodes"][1:]]}
+            network = {"loom": 1, "grid": [1, 1, 1, 1], "input": shape, "cells": [made]}
+            return loom.Network.from_json(network).json()
+        self.assertEqual(described(bare), described(typed), kind)
 
     def test_a_graph_joins_what_branched(self):
         g = loom.Graph()
