@@ -62,8 +62,9 @@ Result<int64_t> fuse(Frame& frame, std::span<const Command> rest) {
     return taken > 0 ? taken : fuse_rope(frame, rest);
   }
   using Part = Result<int64_t> (*)(Frame&, std::span<const Command>);
-  for (const Part part : {Part{products}, fuse_attention, fuse_rope, fuse_many, fuse_loss,
-                          fuse_scalars, fuse_slope, fuse_channel_sums, fuse_optimize}) {
+  for (const Part part :
+       {Part{fuse_recurrence}, Part{products}, fuse_attention, fuse_rope, fuse_many, fuse_loss,
+        fuse_scalars, fuse_slope, fuse_channel_sums, fuse_optimize}) {
     const Result<int64_t> taken = part(frame, rest);
     if (!taken.ok() || *taken > 0) return taken;
   }

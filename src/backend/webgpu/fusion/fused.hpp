@@ -21,6 +21,8 @@ Result<int64_t> fuse_scalars(Frame& frame, std::span<const Command> rest);
 Result<int64_t> fuse_optimize(Frame& frame, std::span<const Command> rest);
 // matmul_dx or conv_dx, and the derivative of an activation times what it makes.
 Result<int64_t> fuse_slope(Frame& frame, std::span<const Command> rest);
+// Steps of an RNN, an LSTM or a GRU, one after the other: the product with the state, and the cell.
+Result<int64_t> fuse_recurrence(Frame& frame, std::span<const Command> rest);
 // A product of few outputs, and the gradient of a loss by them.
 Result<int64_t> fuse_loss(Frame& frame, std::span<const Command> rest);
 // Sums over positions and then over samples: the gradient of a bias per channel.
