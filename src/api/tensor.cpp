@@ -1,5 +1,6 @@
 #include "loom/tensor.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <limits>
@@ -96,8 +97,11 @@ int64_t element_bytes(DType dtype) {
   return dtype_bits(dtype) / 8;
 }
 
+// Of an empty tensor no element is ever reached, so its steps are 0: the product of its other
+// extents may be more than an integer holds.
 Shape dense_strides(const Shape& shape) {
   Shape strides(shape.size());
+  if (element_count(shape) <= 0) return strides;
   int64_t step = 1;
   for (size_t i = shape.size(); i-- > 0;) {
     strides[i] = step;
@@ -115,9 +119,12 @@ std::string shape_text(const Shape& shape) {
 }
 
 int64_t element_count(const Shape& shape) {
+  const auto has = [&](auto what) { return std::any_of(shape.begin(), shape.end(), what); };
+  if (has([](int64_t extent) { return extent < 0; })) return -1;
+  if (has([](int64_t extent) { return extent == 0; })) return 0;
   int64_t count = 1;
   for (const int64_t extent : shape) {
-    if (extent < 0 || __builtin_mul_overflow(count, extent, &count)) return -1;
+    if (__builtin_mul_overflow(count, extent, &count)) return -1;
   }
   return count;
 }
@@ -158,6 +165,7 @@ int64_t Tensor::bytes() const {
 }
 
 bool Tensor::contiguous() const {
+  if (element_count(shape_) <= 0) return true;
   int64_t step = 1;
   for (size_t i = shape_.size(); i-- > 0;) {
     if (shape_[i] != 1 && strides_[i] != step) return false;

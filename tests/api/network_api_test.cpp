@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <numeric>
+#include <random>
 
 #include "e2e/temp_folder.hpp"
 #include "layers/blocks.hpp"
@@ -514,6 +515,29 @@ TEST(TensorApi, BorrowsWithStridesAndOwnsWhatItCopies) {
   EXPECT_FALSE(Tensor::zeros({INT64_MAX, 2}).ok());
   Tensor borrowed = Tensor::view(x.data(), {6});
   EXPECT_FALSE(borrowed.mutable_values<float>().ok());
+}
+
+// Found by a fuzzer: the product of the other extents of an empty tensor may be beyond an integer,
+// wherever the 0 stands.
+TEST(TensorApi, AnEmptyTensorMayHaveAnyOtherExtents) {
+  std::mt19937 random(7);
+  const std::vector<int64_t> extents = {1, 2, 3, 1 << 20, int64_t{1} << 40, INT64_MAX};
+  for (int round = 0; round < 300; ++round) {
+    Shape shape(1 + random() % 6);
+    for (int64_t& extent : shape) extent = extents[random() % extents.size()];
+    shape[random() % shape.size()] = 0;
+    SCOPED_TRACE(shape_text(shape));
+    EXPECT_EQ(element_count(shape), 0);
+    const Tensor t = Tensor::zeros(shape).or_exit();
+    EXPECT_TRUE(t.contiguous());
+    EXPECT_EQ(t.copied().or_exit().shape(), shape);
+    EXPECT_EQ(t.to(DType::int8).or_exit().shape(), shape);
+    EXPECT_EQ(t.reshape({4, 0}).or_exit().size(), 0);
+    const Shape steps(shape.size(), 5);
+    const Tensor gaps =
+        Tensor::borrow(t.values<float>().or_exit().data(), DType::float32, shape, steps);
+    EXPECT_EQ(gaps.to(DType::float64).or_exit().size(), 0);
+  }
 }
 
 TEST(ResultApi, ReadingAFailedResultCallsTheHookAndNeverThrows) {
