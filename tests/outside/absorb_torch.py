@@ -490,9 +490,24 @@ def sequences(r):
     yield "RNN with ReLU", Tagger("RNN", nonlinearity="relu", bias=False), (ids,)
 
 
+class Chosen(nn.Module):
+    """torch.where with a number on either side, and with none."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(6, 6)
+        self.register_buffer("kept", torch.tensor([True, False, True, True, False, True]))
+
+    def forward(self, x):
+        y = torch.where(self.kept, self.linear(x), 0.25)
+        y = torch.where(self.kept.flip(0), -1.5, y)
+        return torch.where(self.kept, x, y)
+
+
 def others(r, image):
     """Several inputs or outputs, other norms, one axis and three."""
     yield "siamese", Siamese(), (r(4, 6), r(4, 6))
+    yield "torch.where with numbers", _shaken(Chosen()), (r(4, 6),)
     yield "VAE", _shaken(Vae()), (r(2, 1, 16, 16),)
     yield "super resolution", nn.Sequential(
         nn.Conv2d(3, 8, 5, padding=2),

@@ -289,7 +289,7 @@ def _(g: Graph, x: Any) -> str:
     return g.op("Mul", x, x)
 
 
-@rule("aten.where.self")
+@rule("aten.where.self", "aten.where.ScalarOther", "aten.where.ScalarSelf")
 def _(g: Graph, condition: Any, x: Any, y: Any) -> str:
     return g.op("Where", g.plan.constant(g.array(condition).astype(bool)), x, y)
 
