@@ -11,7 +11,8 @@ from typing import Any, Tuple
 
 import numpy as np
 
-from . import torch_ops, torch_recurrences, torch_shapes  # noqa: F401  they fill the table of rules
+# They fill the table of rules.
+from . import torch_logic, torch_ops, torch_recurrences, torch_shapes  # noqa: F401
 from .plan import Plan
 from .torch_graph import RULES, Graph
 

@@ -6,6 +6,7 @@ from typing import Any, List, Optional, Sequence
 import numpy as np
 
 from .torch_graph import Graph, pairs, rule
+from .torch_logic import real
 
 # ---- products ------------------------------------------------------------------------------------
 
@@ -289,11 +290,6 @@ def _(g: Graph, x: Any) -> str:
     return g.op("Mul", x, x)
 
 
-@rule("aten.where.self", "aten.where.ScalarOther", "aten.where.ScalarSelf")
-def _(g: Graph, condition: Any, x: Any, y: Any) -> str:
-    return g.op("Where", g.plan.constant(g.array(condition).astype(bool)), x, y)
-
-
 @rule("aten.leaky_relu.default", "aten.leaky_relu_.default")
 def _(g: Graph, x: Any, slope: float = 0.01) -> str:
     return g.op("LeakyRelu", x, alpha=float(slope))
@@ -406,6 +402,7 @@ for _torch_name, _onnx_name in _BINARY.items():
         if options.get("rounding_mode") is not None:
             raise NotImplementedError("a division that rounds")
         alpha = options.get("alpha", 1)
+        a, b = real(g, a), real(g, b)
         return g.op(_name, a, b if alpha == 1 else g.op("Mul", b, g.number(alpha)))
 
 
