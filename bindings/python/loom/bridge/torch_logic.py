@@ -35,9 +35,9 @@ _COMPARISONS = {
 for _torch_name, _onnx_name in _COMPARISONS.items():
 
     @rule(f"aten.{_torch_name}.Scalar", f"aten.{_torch_name}.Tensor")
-    def _(g: Graph, a: Any, b: Any, _name: str = _onnx_name, _not: bool = _torch_name == "ne") -> str:
+    def _(g: Graph, a: Any, b: Any, _name: str = _onnx_name) -> str:
         found = g.op(_name, real(g, a), real(g, b))
-        return g.op("Not", found) if _not else found
+        return g.op("Not", found) if ".ne." in str(g.node.target) else found
 
 
 _LOGIC = {
