@@ -20,8 +20,12 @@ TfliteGraph::TfliteGraph(const TfliteModel& file, const std::string& where,
   left_ = kFreeValues + kCopiesOfByte * static_cast<int64_t>(file.bytes);
 }
 
-Error TfliteGraph::refuse(std::string_view reason) const {
-  return unsupported(cat(place_, ": ", reason), where_);
+void TfliteGraph::fail(Error error) {
+  if (!failed()) error_ = std::move(error);
+}
+
+void TfliteGraph::refuse(std::string_view reason) {
+  if (!failed()) error_ = unsupported(cat(place_, ": ", reason), where_);
 }
 
 std::span<const TfliteGraph::Row> TfliteGraph::rows() {
@@ -79,11 +83,12 @@ std::string TfliteGraph::unique(const std::string& name, std::string_view otherw
   return out;
 }
 
-Status TfliteGraph::read_input(int64_t tensor) {
+void TfliteGraph::read_input(int64_t tensor) {
   const TfliteTensor& t = file_.tensors[static_cast<size_t>(tensor)];
   Value& v = values_[static_cast<size_t>(tensor)];
   place_ = cat("input '", printable(t.name), "'");
-  if (v.made || t.constant) return bad_file(cat(place_, " stands twice, or is a constant"), where_);
+  if (v.made || t.constant)
+    return fail(bad_file(cat(place_, " stands twice, or is a constant"), where_));
   if (t.variable) return refuse("is a state that is kept between runs");
   v.dims = t.dims;
   for (size_t i = 0; i < v.dims.size(); ++i) {
@@ -108,29 +113,28 @@ Status TfliteGraph::read_input(int64_t tensor) {
   v.plain = next_++;
   inputs_.emplace(v.plain, given.name);
   out_.model.graph.inputs.push_back(std::move(given));
-  if (!t.quantization) return {};
+  if (!t.quantization) return;
   out_.notes.push_back(cat(place_, " holds ", tflite_type_name(t.type),
                            " values in the file, in steps of ", t.quantization->scale[0],
                            "; here the numbers that those stand for"));
-  LOOM_ASSIGN(v.plain, quantized(v.plain, *t.quantization, t.type));
-  return {};
+  v.plain = quantized(v.plain, *t.quantization, t.type);
 }
 
-Status TfliteGraph::check_op(const Row& row) const {
+void TfliteGraph::check_op(const Row& row) {
   const size_t inputs = op_->inputs.size(), outputs = op_->outputs.size();
   if (inputs < row.least || inputs > row.most)
-    return bad_file(cat(place_, ": ", inputs, " inputs"), where_);
+    return fail(bad_file(cat(place_, ": ", inputs, " inputs"), where_));
   if (outputs < 1 || (row.outputs != 0 && outputs != row.outputs))
-    return bad_file(cat(place_, ": ", outputs, " outputs"), where_);
+    return fail(bad_file(cat(place_, ": ", outputs, " outputs"), where_));
   for (const int64_t tensor : op_->outputs) {
     const auto i = static_cast<size_t>(tensor);
     if (values_[i].made || file_.tensors[i].constant)
-      return bad_file(cat(place_, ": its output, tensor ", tensor, ", is made twice"), where_);
+      return fail(
+          bad_file(cat(place_, ": its output, tensor ", tensor, ", is made twice"), where_));
   }
-  return {};
 }
 
-Status TfliteGraph::op(size_t index) {
+void TfliteGraph::op(size_t index) {
   op_ = &file_.ops[index];
   const int code = op_->code;
   place_ = cat("operator ", index, " (", tflite_op_name(code), ")");
@@ -145,21 +149,22 @@ Status TfliteGraph::op(size_t index) {
   const auto all = rows();
   const auto row = std::ranges::find_if(all, is);
   if (row == all.end()) return refuse("is not read; docs/tflite.md lists the operators that are");
-  LOOM_TRY(check_op(*row));
-  return (this->*row->handle)();
+  check_op(*row);
+  if (!failed()) (this->*row->handle)();
 }
 
-Status TfliteGraph::outputs() {
+void TfliteGraph::outputs() {
   for (const int64_t tensor : file_.outputs) {
     const TfliteTensor& t = file_.tensors[static_cast<size_t>(tensor)];
     place_ = cat("output '", printable(t.name), "'");
-    LOOM_ASSIGN(Value * v, tensor_value(tensor));
-    LOOM_ASSIGN(const Name plain, in_order(*v, Order::plain));
+    Value& v = tensor_value(tensor);
+    const Name plain = in_order(v, Order::plain);
+    if (failed()) return;
     OnnxValue given;
     given.name = unique(t.name, cat("output ", tensor));
-    given.type = v->type;
+    given.type = v.type;
     given.has_shape = true;
-    for (const int64_t d : v->dims) given.shape.push_back({d, ""});
+    for (const int64_t d : v.dims) given.shape.push_back({d, ""});
     OnnxNode named;
     named.name = place_;
     named.op = "Identity";
@@ -168,7 +173,6 @@ Status TfliteGraph::outputs() {
     out_.model.graph.nodes.push_back(std::move(named));
     out_.model.graph.outputs.push_back(std::move(given));
   }
-  return {};
 }
 
 Result<TfliteAsOnnx> TfliteGraph::run() {
@@ -179,9 +183,10 @@ Result<TfliteAsOnnx> TfliteGraph::run() {
   model.producer = "TFLite";
   model.opsets = {{"", kTfliteOpset}};
   model.graph.name = "main";
-  for (const int64_t tensor : file_.inputs) LOOM_TRY(read_input(tensor));
-  for (size_t i = 0; i < file_.ops.size(); ++i) LOOM_TRY(op(i));
-  LOOM_TRY(outputs());
+  for (const int64_t tensor : file_.inputs) read_input(tensor);
+  for (size_t i = 0; i < file_.ops.size() && !failed(); ++i) op(i);
+  if (!failed()) outputs();
+  if (failed()) return std::move(*error_);
   std::set<std::string_view> used;
   for (const OnnxNode& n : model.graph.nodes) used.insert(n.inputs.begin(), n.inputs.end());
   for (auto& [at, tensor] : constants_) {

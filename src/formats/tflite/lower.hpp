@@ -13,6 +13,7 @@
 
 #include <initializer_list>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -60,7 +61,7 @@ class TfliteGraph {
     OnnxType type = OnnxType::f32;
     bool made = false;
   };
-  using Handler = Status (TfliteGraph::*)();
+  using Handler = void (TfliteGraph::*)();
   struct Row {
     int code;
     Handler handle;
@@ -69,12 +70,17 @@ class TfliteGraph {
   static std::span<const Row> rows();
 
   // lower.cpp: the walk
-  Status read_input(int64_t tensor);
-  Status op(size_t index);
-  Status check_op(const Row& row) const;
-  Status outputs();
+  void read_input(int64_t tensor);
+  void op(size_t index);
+  void check_op(const Row& row);
+  void outputs();
   std::string unique(const std::string& name, std::string_view otherwise);
-  Error refuse(std::string_view reason) const;
+  // What cannot be read. The first such error is kept; from then on nothing is made, and what would
+  // have been is kNone or empty, which no handler indexes without asking failed(). Small code:
+  // there are hundreds of places where an operator of a file may be wrong.
+  void refuse(std::string_view reason);
+  void fail(Error error);
+  bool failed() const { return error_.has_value(); }
 
   // lower_values.cpp: inputs and outputs of the operator under way, by position
   bool has(size_t i) const { return i < op_->inputs.size() && op_->inputs[i] >= 0; }
@@ -94,132 +100,135 @@ class TfliteGraph {
     OnnxType type;
     Order order;
   };
-  Result<One> one(size_t i);
-  Result<One> plain(size_t i);
-  Result<Two> two();
-  Result<Value*> value(size_t i);
-  Result<Value*> tensor_value(int64_t tensor);
-  Result<List> dims(size_t i);
-  Result<Name> in(size_t i, Order order = Order::plain);
-  Result<Name> in_order(Value& v, Order order);
-  Result<Name> padded_first(Value& v);
-  Result<Order> order_of(std::initializer_list<size_t> inputs);
-  Result<Order> order_of_all();
+  One one(size_t i);
+  One plain(size_t i);
+  Two two();
+  const Value& value(size_t i);
+  Value& tensor_value(int64_t tensor);
+  const List& dims(size_t i);
+  Name in(size_t i, Order order = Order::plain);
+  Name in_order(Value& v, Order order);
+  Name padded_first(const Value& v);
+  Order order_of(std::initializer_list<size_t> inputs);
+  Order order_of_all();
   const OnnxTensor* known(Name name) const;
-  Result<List> integers(size_t i);
-  Result<int64_t> integer(size_t i);
-  Result<int64_t> axis(int64_t given, size_t rank) const;
-  Status define(size_t output, Name name, List dims, Order order = Order::plain,
-                OnnxType type = OnnxType::f32);
-  Result<Name> quantized(Name name, const TfliteQuantization& q, TfliteType type);
+  List integers(size_t i);
+  int64_t integer(size_t i);
+  int64_t axis(int64_t given, size_t rank);
+  List broadcast(const List& a, const List& b);
+  void define(size_t output, Name name, List dims, Order order = Order::plain,
+              OnnxType type = OnnxType::f32);
+  Name quantized(Name x, const TfliteQuantization& q, TfliteType type);
   bool same_steps(const TfliteTensor& out) const;
   const TfliteTensor& out_tensor(size_t i = 0) const {
     return file_.tensors[static_cast<size_t>(op_->outputs[i])];
   }
 
   // lower_constants.cpp: values that the file holds
-  Result<OnnxTensor> constant_of(int64_t tensor, bool as_number);
-  Result<std::vector<std::byte>> dense(const TfliteTensor& t, size_t bytes);
-  Result<Name> bias(size_t i, int64_t count);
-  Result<OnnxTensor> decoded(const TfliteTensor& t, OnnxTensor stored);
+  OnnxTensor constant_of(int64_t tensor, bool as_number);
+  std::vector<std::byte> dense(const TfliteTensor& t, size_t bytes);
+  Name bias(size_t i, int64_t count);
+  OnnxTensor decoded(const TfliteTensor& t, const OnnxTensor& stored);
 
   // lower_nodes.cpp: nodes of ONNX
-  Result<Name> add(std::string_view kind, const Names& inputs, Attributes attributes = {});
-  Result<Names> add_many(std::string_view kind, const Names& inputs, Attributes attributes,
-                         size_t outputs);
-  Result<Names> folded(const OnnxNode& node, const Names& inputs);
+  Name add(std::string_view kind, const Names& inputs, Attributes attributes = {});
+  Names add_many(std::string_view kind, const Names& inputs, Attributes attributes, size_t outputs);
+  Names folded(const OnnxNode& node, const Names& inputs);
   std::string spelled(Name name) const;
   Name keep(OnnxTensor tensor);
   Name number(float value);
   Name list(const List& values);
-  Result<Name> moved(Name x, const List& order);
-  Result<Name> shaped(Name x, const List& dims);
-  Result<Name> clipped(Name x, float low, float high);
-  Result<Name> activated(Name x, int64_t function);
-  Result<Name> at_places(Name x, const List& places, int64_t axis);
+  Name moved(Name x, const List& order);
+  Name shaped(Name x, const List& dims);
+  Name clipped(Name x, float low, float high);
+  Name activated(Name x, int64_t function);
+  Name at_places(Name x, const List& places, int64_t axis);
 
   // lower_math.cpp
-  Status unary();
-  Status binary();
-  Status compare();
-  Status floor_pair();
-  Status squared_difference();
-  Status function();
-  Status add_all();
-  Status select();
-  Status softmax();
-  Status reduce();
-  Status arg();
-  Status l2_normalization();
-  Status local_response();
-  Status cast();
-  Status same();
-  Status cumsum();
-  Status top_k();
-  Status one_hot();
+  void unary();
+  void binary();
+  void compare();
+  void floor_pair();
+  void squared_difference();
+  void function();
+  void add_all();
+  void select();
+  static int64_t last_axis(const One& v);
+  Name as_type(Name x, OnnxType type);
+  void softmax();
+  void reduce();
+  void arg();
+  void l2_normalization();
+  void local_response();
+  void cast();
+  void same();
+  void cumsum();
+  void top_k();
+  void one_hot();
 
   // lower_layers.cpp
   struct Window {
     List kernel, stride, dilation, pads, out;  // out: extents of the result
   };
-  Result<Window> window(int64_t height, int64_t width, List kernel, List stride, List dilation,
-                        int64_t padding) const;
-  Status conv();
-  Status depthwise();
-  Status convolve(Name weights, int64_t filters, int64_t groups, const Window& w, int64_t function);
-  Status transpose_conv();
-  Status pool();
-  Status fully_connected();
-  Status batch_matmul();
-  Status resize();
-  Result<Name> nearest(Name x, const List& from, const List& to);
-  Status blocks();
+  Window window(int64_t height, int64_t width, List kernel, List stride, List dilation,
+                int64_t padding);
+  void conv();
+  void depthwise();
+  void convolve(Name weights, int64_t filters, int64_t groups, const Window& w, int64_t function);
+  void transpose_conv();
+  void pool();
+  void fully_connected();
+  void batch_matmul();
+  void resize();
+  Name nearest(Name x, const List& from, const List& to);
+  void blocks();
 
   // lower_sequence.cpp
   struct Gates {
     Names weights, recurrent, bias;  // input, forget, cell, output
   };
-  Result<Name> stacked(const Names& gates);
-  Status check_lstm(size_t first, size_t states) const;
-  Result<Names> one_way(size_t first);
-  Result<Name> ran(Name x, const std::vector<Names>& ways, std::string_view direction,
-                   int64_t width);
-  Status lstm();
-  Status both_ways_lstm();
+  Name stacked(const Names& gates);
+  void check_lstm(size_t first, size_t states);
+  Names one_way(size_t first);
+  Name ran(Name x, const std::vector<Names>& ways, std::string_view direction, int64_t width);
+  void lstm();
+  void both_ways_lstm();
 
   // lower_shapes.cpp
-  Status reshape();
-  Status squeeze();
-  Status expand_dims();
-  Status transpose();
-  Status concat();
-  Status pad();
-  Status mirror_pad();
-  Status slice();
-  Status strided_slice();
+  void reshape();
+  void squeeze();
+  void expand_dims();
+  void transpose();
+  void concat();
+  void pad();
+  void mirror_pad();
+  void slice();
+  void strided_slice();
   struct Range {
     int64_t start = 0, count = 0, step = 1;
   };
   struct Strides;
-  Result<Strides> strides(const List& have);
-  Result<Name> taken(Name x, const std::vector<Range>& ranges, const List& have, Order order);
-  Status split();
-  Status parts(size_t from, int64_t axis, const List& widths);
-  Status pack();
-  Status unpack();
-  Status gather();
-  Status gather_nd();
-  Status tile();
-  Status broadcast_to();
-  Status fill();
-  Status range();
-  Status shape();
-  Status zeros_like();
-  Status reverse();
+  Strides strides(const List& have);
+  Name taken(Name x, const std::vector<Range>& ranges, const List& have, Order order);
+  void split();
+  void parts(size_t from, int64_t axis, const List& widths);
+  void pack();
+  void unpack();
+  void gather();
+  void gather_nd();
+  void tile();
+  void broadcast_to();
+  void fill();
+  void range();
+  void shape();
+  void zeros_like();
+  void reverse();
 
   const TfliteModel& file_;
   const std::string& where_;
   const TfliteOptions& options_;
+  std::optional<Error> error_;
+  const Value nothing_;
   const TfliteOp* op_ = nullptr;  // under way
   std::string place_;             // "operator 3 (CONV_2D)"
   Name next_ = 0;

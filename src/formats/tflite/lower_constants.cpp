@@ -121,13 +121,19 @@ std::vector<std::byte> nibbles(std::span<const std::byte> packed, int64_t count)
 
 }  // namespace
 
-Result<std::vector<std::byte>> TfliteGraph::dense(const TfliteTensor& t, size_t bytes) {
+// Empty where it failed.
+std::vector<std::byte> TfliteGraph::dense(const TfliteTensor& t, size_t bytes) {
   const int64_t count = count_of(t.dims);
-  if (count < 1 || count > left_) return refuse("a sparse constant that is far too large");
+  if (count < 1 || count > left_) {
+    refuse("a sparse constant that is far too large");
+    return {};
+  }
   std::vector<int64_t> places;
   SparseWalk walk(t, *t.sparsity);
-  if (t.data.size() % bytes != 0 || !walk.run(t.data.size() / bytes, places))
-    return bad_file(cat(place_, ": a sparse constant that contradicts itself"), where_);
+  if (t.data.size() % bytes != 0 || !walk.run(t.data.size() / bytes, places)) {
+    fail(bad_file(cat(place_, ": a sparse constant that contradicts itself"), where_));
+    return {};
+  }
   std::vector<std::byte> out(static_cast<size_t>(count) * bytes);
   for (size_t i = 0; i < places.size(); ++i)
     std::memcpy(out.data() + static_cast<size_t>(places[i]) * bytes, t.data.data() + i * bytes,
@@ -136,65 +142,68 @@ Result<std::vector<std::byte>> TfliteGraph::dense(const TfliteTensor& t, size_t 
 }
 
 // (stored - zero point) * scale, in float as the interpreter does.
-Result<OnnxTensor> TfliteGraph::decoded(const TfliteTensor& t, OnnxTensor stored) {
+OnnxTensor TfliteGraph::decoded(const TfliteTensor& t, const OnnxTensor& stored) {
   const TfliteQuantization& q = *t.quantization;
-  LOOM_ASSIGN(const List codes, onnx_i64(stored));
+  const Result<List> codes = onnx_i64(stored);
+  if (!codes.ok()) {
+    refuse(codes.error().message);
+    return {};
+  }
   int64_t inner = 1;
   for (size_t i = static_cast<size_t>(q.axis) + 1; i < t.dims.size(); ++i) inner *= t.dims[i];
-  std::vector<float> values(codes.size());
-  for (size_t i = 0; i < codes.size(); ++i) {
+  std::vector<float> values(codes->size());
+  for (size_t i = 0; i < values.size(); ++i) {
     const size_t place =
         q.scale.size() == 1 ? 0 : (i / static_cast<size_t>(inner)) % q.scale.size();
-    values[i] = static_cast<float>(codes[i] - q.zero_point[place]) * q.scale[place];
+    values[i] = static_cast<float>((*codes)[i] - q.zero_point[place]) * q.scale[place];
   }
   return onnx_tensor("", t.dims, std::span<const float>(values));
 }
 
 // as_number: whole numbers of 32 and 64 bits with a scale too, which else are places and extents.
-Result<OnnxTensor> TfliteGraph::constant_of(int64_t tensor, bool as_number) {
+OnnxTensor TfliteGraph::constant_of(int64_t tensor, bool as_number) {
   const TfliteTensor& t = file_.tensors[static_cast<size_t>(tensor)];
-  const bool half = t.type == TfliteType::f16, brain = t.type == TfliteType::bf16;
+  const bool half = t.type == TfliteType::f16 || t.type == TfliteType::bf16;
   const bool four = t.type == TfliteType::i4;
+  const int64_t count = count_of(t.dims);
   OnnxTensor out;
   out.shape = t.dims;
-  out.type = half    ? OnnxType::f16
-             : brain ? OnnxType::bf16
-             : four  ? OnnxType::i8
-                     : onnx_type_of(t.type);
-  if (out.type == OnnxType::undefined)
-    return refuse(cat("reads a constant of type ", tflite_type_name(t.type)));
-  const int64_t count = count_of(t.dims);
+  out.type = four ? OnnxType::i8 : onnx_type_of(t.type);
+  if (half) out.type = t.type == TfliteType::f16 ? OnnxType::f16 : OnnxType::bf16;
+  const bool wide = t.type == TfliteType::i32 || t.type == TfliteType::i64;
+  const bool steps = t.quantization && (as_number || !wide) && out.type != OnnxType::boolean &&
+                     out.type != OnnxType::f32;
+  if (out.type == OnnxType::undefined || count < 0 || (four && t.sparsity != nullptr)) {
+    refuse(cat("reads a constant of type ", tflite_type_name(t.type), " that is not read"));
+    return {};
+  }
+  if (half || four || steps || t.sparsity != nullptr) left_ -= count;
+  if (left_ < 0) refuse("the model copies its values too often");
+  if (failed()) return {};
   out.raw = t.data;
   if (t.sparsity != nullptr) {
-    if (four) return refuse("a sparse constant of 4 bits");
-    LOOM_ASSIGN(out.own, dense(t, onnx_type_bytes(out.type)));
+    out.own = dense(t, onnx_type_bytes(out.type));
   } else if (four) {
     out.own = nibbles(t.data, count);
   }
-  const bool wide = t.type == TfliteType::i32 || t.type == TfliteType::i64;
-  const bool steps = t.quantization && (as_number || !wide) && out.type != OnnxType::boolean;
-  if (out.own.empty() && !half && !brain && !steps) return out;
-  left_ -= count;
-  if (left_ < 0) return refuse("the model copies its values too often");
-  if (half || brain) {
-    LOOM_ASSIGN(const std::vector<float> values, onnx_f32(out));
-    return onnx_tensor("", t.dims, std::span<const float>(values));
-  }
-  if (steps && out.type != OnnxType::f32) return decoded(t, std::move(out));
-  return out;
+  if (failed() || (!half && !steps)) return out;
+  if (steps) return decoded(t, out);
+  const Result<std::vector<float>> values = onnx_f32(out);
+  if (values.ok()) return onnx_tensor("", t.dims, std::span<const float>(*values));
+  refuse(values.error().message);
+  return {};
 }
 
 // Whole numbers of a bias have a scale: that of the input times those of the weights.
-Result<TfliteGraph::Name> TfliteGraph::bias(size_t i, int64_t count) {
+TfliteGraph::Name TfliteGraph::bias(size_t i, int64_t count) {
   const int64_t tensor = op_->inputs[i];
   if (!file_.tensors[static_cast<size_t>(tensor)].constant) {
-    LOOM_ASSIGN(const List have, dims(i));
-    if (have != List{count}) return refuse("a bias that is not one for each channel");
+    if (dims(i) != List{count}) refuse("a bias that is not one for each channel");
     return in(i);
   }
-  LOOM_ASSIGN(OnnxTensor t, constant_of(tensor, true));
-  if (t.shape != List{count}) return refuse("a bias that is not one for each channel");
-  return keep(std::move(t));
+  OnnxTensor t = constant_of(tensor, true);
+  if (t.shape != List{count}) refuse("a bias that is not one for each channel");
+  return failed() ? kNone : keep(std::move(t));
 }
 
 }  // namespace loom::core

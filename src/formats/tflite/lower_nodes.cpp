@@ -44,16 +44,19 @@ std::string TfliteGraph::spelled(Name name) const {
 }
 
 // What constants alone make is made here: shapes and places have to be known.
-Result<TfliteGraph::Names> TfliteGraph::folded(const OnnxNode& node, const Names& inputs) {
+TfliteGraph::Names TfliteGraph::folded(const OnnxNode& node, const Names& inputs) {
   std::vector<const OnnxTensor*> tensors;
   for (const Name name : inputs) tensors.push_back(known(name));
   Result<std::vector<OnnxTensor>> made = options_.folder(node, kTfliteOpset, tensors);
-  if (!made.ok()) return refuse(made.error().message);
-  Names out;
-  for (OnnxTensor& t : *made) {
-    left_ -= t.count();
-    if (left_ < 0) return refuse("the model makes far more values than it holds");
-    out.push_back(keep(std::move(t)));
+  Names out(node.outputs.size(), kNone);
+  if (!made.ok()) {
+    refuse(made.error().message);
+    return out;
+  }
+  for (size_t i = 0; i < out.size(); ++i) {
+    left_ -= (*made)[i].count();
+    if (left_ < 0) refuse("the model makes far more values than it holds");
+    out[i] = keep(std::move((*made)[i]));
   }
   return out;
 }
@@ -76,8 +79,9 @@ OnnxAttribute TfliteGraph::attribute_of(const Given& given) {
   return a;
 }
 
-Result<TfliteGraph::Names> TfliteGraph::add_many(std::string_view kind, const Names& inputs,
-                                                 Attributes attributes, size_t outputs) {
+TfliteGraph::Names TfliteGraph::add_many(std::string_view kind, const Names& inputs,
+                                         Attributes attributes, size_t outputs) {
+  if (failed()) return Names(outputs, kNone);
   OnnxNode node;
   node.name = place_;
   node.op = kind;
@@ -97,39 +101,39 @@ Result<TfliteGraph::Names> TfliteGraph::add_many(std::string_view kind, const Na
   return out;
 }
 
-Result<TfliteGraph::Name> TfliteGraph::add(std::string_view kind, const Names& inputs,
-                                           Attributes attributes) {
-  LOOM_ASSIGN(const Names names, add_many(kind, inputs, attributes, 1));
-  return names[0];
+TfliteGraph::Name TfliteGraph::add(std::string_view kind, const Names& inputs,
+                                   Attributes attributes) {
+  return add_many(kind, inputs, attributes, 1)[0];
 }
 
-Result<TfliteGraph::Name> TfliteGraph::moved(Name x, const List& order) {
+TfliteGraph::Name TfliteGraph::moved(Name x, const List& order) {
   if (std::ranges::is_sorted(order)) return x;
   return add("Transpose", {x}, {list_of("perm", order)});
 }
 
-Result<TfliteGraph::Name> TfliteGraph::shaped(Name x, const List& dims) {
+TfliteGraph::Name TfliteGraph::shaped(Name x, const List& dims) {
   return add("Reshape", {x, list(dims)});
 }
 
-Result<TfliteGraph::Name> TfliteGraph::clipped(Name x, float low, float high) {
+TfliteGraph::Name TfliteGraph::clipped(Name x, float low, float high) {
   return add("Clip", {x, number(low), number(high)});
 }
 
-Result<TfliteGraph::Name> TfliteGraph::activated(Name x, int64_t function) {
+TfliteGraph::Name TfliteGraph::activated(Name x, int64_t function) {
   switch (function) {
     case kNoFunction: return x;
     case kFusedRelu: return add("Relu", {x});
     case kFusedN1To1: return clipped(x, -1, 1);
     case kFused6: return clipped(x, 0, 6);
     case kFusedTanh:
-      return refuse("a fused tanh, which the interpreter passes over; put a TANH operator behind");
-    default: return refuse(cat("fused activation number ", function, " is not read"));
+      refuse("a fused tanh, which the interpreter passes over; put a TANH operator behind");
+      return kNone;
+    default: refuse(cat("fused activation number ", function, " is not read")); return kNone;
   }
 }
 
-Result<TfliteGraph::Name> TfliteGraph::at_places(Name x, const List& places, int64_t axis) {
-  if (places.size() > kMostPlaces) return refuse(cat(places.size(), " places of one axis"));
+TfliteGraph::Name TfliteGraph::at_places(Name x, const List& places, int64_t axis) {
+  if (places.size() > kMostPlaces) refuse(cat(places.size(), " places of one axis"));
   return add("Gather", {x, list(places)}, {{"axis", axis}});
 }
 

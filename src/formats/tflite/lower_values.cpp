@@ -11,6 +11,7 @@ namespace loom::core {
 namespace {
 
 constexpr int64_t kMostValues = int64_t{1} << 40;  // of one tensor
+constexpr int64_t kFarthest = int64_t{1} << 52;
 
 // Whether an operator only moves or picks values, so that they stay on the steps of its input.
 bool keeps_steps(int code) {
@@ -59,79 +60,81 @@ int64_t TfliteGraph::whole(size_t field) const {
   return static_cast<int64_t>(op_->options[field]);
 }
 
-Result<TfliteGraph::Value*> TfliteGraph::tensor_value(int64_t tensor) {
+TfliteGraph::Value& TfliteGraph::tensor_value(int64_t tensor) {
   Value& v = values_[static_cast<size_t>(tensor)];
-  if (v.made) return &v;
-  if (!file_.tensors[static_cast<size_t>(tensor)].constant)
-    return bad_file(cat(place_, ": reads tensor ", tensor, ", which no operator before it makes"),
-                    where_);
-  LOOM_ASSIGN(OnnxTensor t, constant_of(tensor, false));
+  if (v.made || failed()) return v;
+  if (!file_.tensors[static_cast<size_t>(tensor)].constant) {
+    fail(bad_file(cat(place_, ": reads tensor ", tensor, ", which no operator before it makes"),
+                  where_));
+    return v;
+  }
+  OnnxTensor t = constant_of(tensor, false);
+  if (failed()) return v;
   v.dims = t.shape;
   v.type = t.type;
   v.plain = keep(std::move(t));
   v.made = true;
-  return &v;
+  return v;
 }
 
-Result<TfliteGraph::Value*> TfliteGraph::value(size_t i) {
-  if (!has(i)) return bad_file(cat(place_, ": its input ", i, " is absent"), where_);
-  return tensor_value(op_->inputs[i]);
+const TfliteGraph::Value& TfliteGraph::value(size_t i) {
+  if (has(i)) {
+    const Value& v = tensor_value(op_->inputs[i]);
+    return v.made ? v : nothing_;
+  }
+  fail(bad_file(cat(place_, ": its input ", i, " is absent"), where_));
+  return nothing_;
 }
 
-Result<TfliteGraph::List> TfliteGraph::dims(size_t i) {
-  LOOM_ASSIGN(const Value* v, value(i));
-  return v->dims;
+const TfliteGraph::List& TfliteGraph::dims(size_t i) {
+  return value(i).dims;
 }
 
 // Constants of fewer axes get axes of 1 in front, as broadcasting reads them.
-Result<TfliteGraph::Name> TfliteGraph::padded_first(Value& v) {
+TfliteGraph::Name TfliteGraph::padded_first(const Value& v) {
   if (v.dims.empty()) return v.plain;
   List dims = v.dims;
   dims.insert(dims.begin(), 4 - dims.size(), 1);
-  LOOM_ASSIGN(const Name four, shaped(v.plain, dims));
-  return moved(four, {std::begin(kToFirst), std::end(kToFirst)});
+  return moved(shaped(v.plain, dims), {std::begin(kToFirst), std::end(kToFirst)});
 }
 
-Result<TfliteGraph::Name> TfliteGraph::in_order(Value& v, Order order) {
+TfliteGraph::Name TfliteGraph::in_order(Value& v, Order order) {
   Name& name = order == Order::plain ? v.plain : v.first;
-  if (name != kNone) return name;
+  if (name != kNone || failed()) return name;
   if (order == Order::plain) {
-    LOOM_ASSIGN(name, moved(v.first, {std::begin(kToLast), std::end(kToLast)}));
+    name = moved(v.first, {std::begin(kToLast), std::end(kToLast)});
   } else if (v.dims.size() > 4) {
-    return refuse("mixes values of four axes and of more");
+    refuse("mixes values of four axes and of more");
   } else {
-    LOOM_ASSIGN(name, padded_first(v));
+    name = padded_first(v);
   }
   return name;
 }
 
-Result<TfliteGraph::Name> TfliteGraph::in(size_t i, Order order) {
-  LOOM_ASSIGN(Value * v, value(i));
-  return in_order(*v, order);
+TfliteGraph::Name TfliteGraph::in(size_t i, Order order) {
+  if (!value(i).made) return kNone;
+  return in_order(values_[static_cast<size_t>(op_->inputs[i])], order);
 }
 
 // Channels first where that is all there is of some input, and where every input can be had so.
-Result<TfliteGraph::Order> TfliteGraph::order_of(std::initializer_list<size_t> inputs) {
+TfliteGraph::Order TfliteGraph::order_of(std::initializer_list<size_t> inputs) {
   bool alone = false, fits = true;
   for (const size_t i : inputs) {
-    LOOM_ASSIGN(const Value* v, value(i));
-    const bool constant = known(v->plain) != nullptr;
-    alone = alone || (v->plain == kNone && !constant);
-    fits = fits && (constant ? v->dims.size() <= 4 : v->dims.size() == 4);
+    const Value& v = value(i);
+    const bool constant = known(v.plain) != nullptr;
+    alone = alone || (v.plain == kNone && !constant);
+    fits = fits && (constant ? v.dims.size() <= 4 : v.dims.size() == 4);
   }
   return alone && fits ? Order::first : Order::plain;
 }
 
-Result<TfliteGraph::Order> TfliteGraph::order_of_all() {
+TfliteGraph::Order TfliteGraph::order_of_all() {
+  bool alone = false;
   for (size_t i = 0; i < op_->inputs.size(); ++i) {
-    LOOM_ASSIGN(const Value* v, value(i));
-    if (v->dims.size() != 4) return Order::plain;
+    if (value(i).dims.size() != 4) return Order::plain;
+    alone = alone || order_of({i}) == Order::first;
   }
-  for (size_t i = 0; i < op_->inputs.size(); ++i) {
-    LOOM_ASSIGN(const Order order, order_of({i}));
-    if (order == Order::first) return order;
-  }
-  return Order::plain;
+  return alone ? Order::first : Order::plain;
 }
 
 const OnnxTensor* TfliteGraph::known(Name name) const {
@@ -139,51 +142,65 @@ const OnnxTensor* TfliteGraph::known(Name name) const {
   return found == constants_.end() ? nullptr : &found->second;
 }
 
-Result<TfliteGraph::List> TfliteGraph::integers(size_t i) {
-  LOOM_ASSIGN(const Value* v, value(i));
-  const OnnxTensor* t = known(v->plain);
-  if (t == nullptr) return refuse(cat("its input ", i, " must be known before the model runs"));
-  if (t->count() > static_cast<int64_t>(kMaxTfliteList))
-    return refuse(cat("its input ", i, " is a list of ", t->count(), " numbers"));
-  const Result<List> out = onnx_i64(*t);
-  return out.ok() ? out : Result<List>(refuse(cat("its input ", i, " holds no whole numbers")));
+TfliteGraph::List TfliteGraph::integers(size_t i) {
+  const OnnxTensor* t = known(value(i).plain);
+  if (t == nullptr) {
+    refuse(cat("its input ", i, " must be known before the model runs"));
+    return {};
+  }
+  if (t->count() > static_cast<int64_t>(kMaxTfliteList)) {
+    refuse(cat("its input ", i, " is a list of ", t->count(), " numbers"));
+    return {};
+  }
+  Result<List> out = onnx_i64(*t);
+  if (out.ok()) {
+    // What is beyond every axis is as far as anything has to count.
+    for (int64_t& at : *out) at = std::clamp(at, -kFarthest, kFarthest);
+    return std::move(*out);
+  }
+  refuse(cat("its input ", i, " holds no whole numbers"));
+  return {};
 }
 
 // What an operator that works value by value takes: channels first, where that is what is there.
-Result<TfliteGraph::One> TfliteGraph::one(size_t i) {
-  LOOM_ASSIGN(const Order order, order_of({i}));
-  LOOM_ASSIGN(const Name x, in(i, order));
-  const Value& v = values_[static_cast<size_t>(op_->inputs[i])];
-  return One{x, v.dims, v.type, order};
+TfliteGraph::One TfliteGraph::one(size_t i) {
+  const Order order = order_of({i});
+  const Name x = in(i, order);
+  const Value& v = value(i);
+  return {x, v.dims, v.type, order};
 }
 
-Result<TfliteGraph::One> TfliteGraph::plain(size_t i) {
-  LOOM_ASSIGN(const Name x, in(i));
-  const Value& v = values_[static_cast<size_t>(op_->inputs[i])];
-  return One{x, v.dims, v.type, Order::plain};
+TfliteGraph::One TfliteGraph::plain(size_t i) {
+  const Name x = in(i);
+  const Value& v = value(i);
+  return {x, v.dims, v.type, Order::plain};
 }
 
-Result<TfliteGraph::Two> TfliteGraph::two() {
-  LOOM_ASSIGN(const Order order, order_of({0, 1}));
-  LOOM_ASSIGN(const Name a, in(0, order));
-  LOOM_ASSIGN(const Name b, in(1, order));
-  const Value& left = values_[static_cast<size_t>(op_->inputs[0])];
-  const Value& right = values_[static_cast<size_t>(op_->inputs[1])];
-  Result<List> dims = broadcast_dims(left.dims, right.dims);
-  if (!dims.ok()) return refuse(dims.error().message);
-  return Two{a, b, std::move(*dims), left.type, order};
+TfliteGraph::Two TfliteGraph::two() {
+  const Order order = order_of({0, 1});
+  const Name a = in(0, order), b = in(1, order);
+  return {a, b, broadcast(dims(0), dims(1)), value(0).type, order};
 }
 
-Result<int64_t> TfliteGraph::integer(size_t i) {
-  LOOM_ASSIGN(const List all, integers(i));
-  if (all.size() != 1) return refuse(cat("its input ", i, " is not one number"));
-  return all[0];
+TfliteGraph::List TfliteGraph::broadcast(const List& a, const List& b) {
+  Result<List> out = broadcast_dims(a, b);
+  if (out.ok()) return std::move(*out);
+  refuse(out.error().message);
+  return {};
 }
 
-Result<int64_t> TfliteGraph::axis(int64_t given, size_t rank) const {
+int64_t TfliteGraph::integer(size_t i) {
+  const List all = integers(i);
+  if (all.size() == 1) return all[0];
+  refuse(cat("its input ", i, " is not one number"));
+  return 0;
+}
+
+// Afterwards failed() has to be asked before anything is indexed by it.
+int64_t TfliteGraph::axis(int64_t given, size_t rank) {
   const auto axes = static_cast<int64_t>(rank);
   const int64_t at = given < 0 ? given + axes : given;
-  if (at < 0 || at >= axes) return refuse(cat("axis ", given, " of ", rank));
+  if (at < 0 || at >= axes) refuse(cat("axis ", given, " of ", rank));
   return at;
 }
 
@@ -198,43 +215,43 @@ bool TfliteGraph::same_steps(const TfliteTensor& out) const {
   });
 }
 
-Status TfliteGraph::define(size_t output, Name name, List dims, Order order, OnnxType type) {
+void TfliteGraph::define(size_t output, Name name, List dims, Order order, OnnxType type) {
+  if (failed()) return;
   const TfliteTensor& t = out_tensor(output);
   Value& v = values_[static_cast<size_t>(op_->outputs[output])];
-  if (v.made) return bad_file(cat(place_, ": gives a tensor twice"), where_);
+  if (v.made) return fail(bad_file(cat(place_, ": gives a tensor twice"), where_));
   if (const OnnxTensor* c = known(name)) {
     dims = c->shape;
     type = c->type;
     order = Order::plain;
-  } else if (count_of(dims) < 1 || dims.size() > kMaxTfliteRank) {
+  }
+  if (count_of(dims) < 1 || dims.size() > kMaxTfliteRank) {
     return refuse("gives no values, too many, or too many axes");
   }
   const bool stepped =
       t.type == TfliteType::i8 || t.type == TfliteType::u8 || t.type == TfliteType::i16;
-  if (t.quantization && stepped && !(keeps_steps(op_->code) && same_steps(t))) {
-    LOOM_ASSIGN(name, quantized(name, *t.quantization, t.type));
-  }
+  if (t.quantization && stepped && !(keeps_steps(op_->code) && same_steps(t)))
+    name = quantized(name, *t.quantization, t.type);
   v.dims = std::move(dims);
   v.type = type;
-  v.made = true;
+  v.made = !failed();
   (order == Order::plain ? v.plain : v.first) = name;
-  return {};
 }
 
 // x on the steps of a scale: divided, held in the range of the type, rounded and multiplied.
-Result<TfliteGraph::Name> TfliteGraph::quantized(Name name, const TfliteQuantization& q,
-                                                 TfliteType type) {
-  if (known(name) != nullptr && !options_.folder) return name;
-  if (q.scale.size() != 1) return refuse("computed values with a scale for each channel");
+TfliteGraph::Name TfliteGraph::quantized(Name x, const TfliteQuantization& q, TfliteType type) {
+  if (known(x) != nullptr && !options_.folder) return x;
+  if (q.scale.size() != 1) {
+    refuse("computed values with a scale for each channel");
+    return kNone;
+  }
   const Steps s = steps_of(type);
   const auto low = static_cast<float>(s.low - q.zero_point[0]);
   const auto high = static_cast<float>(s.high - q.zero_point[0]);
   const float scale = q.scale[0];
-  if (!options_.steps) return clipped(name, low * scale, high * scale);
-  LOOM_ASSIGN(Name x, add("Div", {name, number(scale)}));
-  LOOM_ASSIGN(x, clipped(x, low, high));
-  LOOM_ASSIGN(x, add("Round", {x}));
-  return add("Mul", {x, number(scale)});
+  if (!options_.steps) return clipped(x, low * scale, high * scale);
+  const Name places = clipped(add("Div", {x, number(scale)}), low, high);
+  return add("Mul", {add("Round", {places}), number(scale)});
 }
 
 }  // namespace loom::core
