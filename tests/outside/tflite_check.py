@@ -1,16 +1,17 @@
 #!/usr/bin/env python3
-"""Random TFLite models in the TFLite interpreter and in Loom: as a network (the Python package), and node
-by node (`loom onnx`). Of one operator each with random attributes, of several that read each other, and
-quantized.
+"""Random TFLite models in the TFLite interpreter and in Loom: as a network (the Python package),
+and node by node (`loom onnx`). Of one operator each with random attributes, of several that read
+each other, and quantized.
 
   export LOOM_LIBRARY=build/dev/libloom.so PYTHONPATH=bindings/python
   tests/outside/tflite_check.py --loom build/dev/cli/loom --count 300 --seed 1
 
-What differs by more than 1e-4 of the largest value is wrong; of a quantized operator more than one step.
-What Loom refuses is counted by its reason (--reasons); --keep DIR keeps wrong models. The last line counts
-cases. Exit status 1 when a value differs, or more than a tenth is opened in neither way; 77 when
-ai-edge-litert, flatbuffers or numpy is not there.
+What differs by more than 1e-4 of the largest value is wrong; of a quantized operator more than one
+step. What Loom refuses is counted by its reason (--reasons); --keep DIR keeps wrong models. The
+last line counts cases. Exit status 1 when a value differs, or more than a tenth is opened in
+neither way; 77 when ai-edge-litert, flatbuffers or numpy is not there.
 """
+
 import argparse
 import collections
 import os
@@ -39,11 +40,14 @@ LIMIT = 1e-4
 
 
 def interpreted(data, given):
-    """What the interpreter gives, by name, from its own kernels; a text: why it takes no such model."""
+    """What the interpreter gives, by name, from its own kernels; a text: why it takes no such
+    model."""
     try:
         run = litert.Interpreter(
-            model_content=data, num_threads=1,
-            experimental_op_resolver_type=litert.OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES)
+            model_content=data,
+            num_threads=1,
+            experimental_op_resolver_type=litert.OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES,
+        )
         run.allocate_tensors()
         for detail in run.get_input_details():
             run.set_tensor(detail["index"], given[detail["name"]])
@@ -92,7 +96,8 @@ def by_network(data, given):
 
 
 def difference(theirs, ours, allowed=None):
-    """What is wrong, or "". A network that was found by its pattern calls its output by another name."""
+    """What is wrong, or "". A network that was found by its pattern calls its output by another
+    name."""
     if len(ours) == 1 and len(theirs) >= 1 and next(iter(ours)) not in theirs:
         ours = {next(iter(theirs)): next(iter(ours.values()))}
     if not ours:
@@ -106,7 +111,8 @@ def difference(theirs, ours, allowed=None):
             return f"{name}: {have.size} values instead of {theirs[name].shape}"
         near = LIMIT * max(1.0, float(np.max(np.abs(want[np.isfinite(want)]), initial=0)))
         if not np.allclose(have, want, rtol=0, atol=allowed or near, equal_nan=True):
-            return f"{name}: off by {np.nanmax(np.abs(have - want)):.3g}, allowed {allowed or near:.3g}"
+            off = np.nanmax(np.abs(have - want))
+            return f"{name}: off by {off:.3g}, allowed {allowed or near:.3g}"
     return ""
 
 
@@ -116,7 +122,9 @@ def cases(args):
         r = np.random.default_rng(seed)
         kind = i % 10
         names = list(STEPS if kind >= 8 else OPERATORS)
-        name = args.only or (names[(i // 10) % len(names)] if kind >= 8 else names[int(r.integers(len(names)))])
+        name = args.only or (
+            names[(i // 10) % len(names)] if kind >= 8 else names[int(r.integers(len(names)))]
+        )
         model, allowed = Model(), None
         if kind in (6, 7) and not args.only:
             name = "several"
@@ -142,8 +150,10 @@ def check(args, model, allowed, work):
     theirs = {n: reals(model, n, v) for n, v in theirs.items()}
     given = {n: reals(model, n, v) for n, v in model.given.items()}
     wrong, refused, opened = {}, {}, 0
-    for way, (got, why) in {"nodes": by_nodes(args, data, given, work),
-                            "network": by_network(data, given)}.items():
+    for way, (got, why) in {
+        "nodes": by_nodes(args, data, given, work),
+        "network": by_network(data, given),
+    }.items():
         if got is None:
             refused[way] = why
             continue
@@ -188,8 +198,10 @@ def main():
         for reason, times in reasons.most_common():
             print(f"{times:4} {reason}")
     ran = count["cases"] - count["not taken"]
-    print(f"{ran} models, {count['opened']} open, {count['as networks']} as networks; the interpreter refused "
-          f"{count['not taken']}")
+    print(
+        f"{ran} models, {count['opened']} open, {count['as networks']} as networks; "
+        f"the interpreter refused {count['not taken']}"
+    )
     failed = count["wrong"]
     if count["opened"] < 0.9 * ran or count["not taken"] > 0.1 * count["cases"]:
         print("too few were read")

@@ -1,10 +1,20 @@
-"""Writes TFLite files for tests: tensors, operators and their options, by the classes that the package
-ai-edge-litert has for TFLite's schema."""
+"""Writes TFLite files for tests: tensors, operators and their options, by the classes that the
+package ai-edge-litert has for TFLite's schema."""
+
 import flatbuffers
 import numpy as np
 from ai_edge_litert import schema_py_generated as schema
 
-TYPES = {"float32": 0, "float16": 1, "int32": 2, "uint8": 3, "int64": 4, "bool": 6, "int16": 7, "int8": 9}
+TYPES = {
+    "float32": 0,
+    "float16": 1,
+    "int32": 2,
+    "uint8": 3,
+    "int64": 4,
+    "bool": 6,
+    "int16": 7,
+    "int8": 9,
+}
 CODES = {k: v for k, v in vars(schema.BuiltinOperator).items() if not k.startswith("_")}
 
 # Operators that came with a later version; for all others the first will do.
@@ -35,7 +45,11 @@ class Model:
         t.buffer, t.isVariable, t.hasRank = 0, variable, True
         if steps is not None:
             q = schema.QuantizationParametersT()
-            q.scale, q.zeroPoint, q.quantizedDimension = list(steps.scale), list(steps.zero), steps.axis
+            q.scale, q.zeroPoint, q.quantizedDimension = (
+                list(steps.scale),
+                list(steps.zero),
+                steps.axis,
+            )
             t.quantization = q
         self.tensors.append(t)
         return len(self.tensors) - 1
@@ -56,7 +70,8 @@ class Model:
         return i
 
     def op(self, name, inputs, shapes, options=None, kind="float32", steps=None, custom=None):
-        """Adds an operator; gives its outputs, one for each shape (one alone where that is no list of them)."""
+        """Adds an operator; gives its outputs, one for each shape (one alone where that is no list
+        of them)."""
         code = CODES[name]
         if (code, custom) not in self.codes:
             self.codes.append((code, custom))
@@ -79,14 +94,28 @@ class Model:
 
     def bytes(self):
         m = schema.ModelT()
-        m.version, m.description, m.buffers, m.operatorCodes = 3, b"made by a test", self.buffers, []
+        m.version, m.description, m.buffers, m.operatorCodes = (
+            3,
+            b"made by a test",
+            self.buffers,
+            [],
+        )
         for code, custom in self.codes:
             c = schema.OperatorCodeT()
-            c.builtinCode, c.deprecatedBuiltinCode, c.version = code, min(code, 127), VERSIONS.get(code, 1)
+            c.builtinCode, c.deprecatedBuiltinCode, c.version = (
+                code,
+                min(code, 127),
+                VERSIONS.get(code, 1),
+            )
             c.customCode = custom
             m.operatorCodes.append(c)
         g = schema.SubGraphT()
-        g.tensors, g.inputs, g.outputs, g.operators = self.tensors, self.inputs, self.outputs, self.ops
+        g.tensors, g.inputs, g.outputs, g.operators = (
+            self.tensors,
+            self.inputs,
+            self.outputs,
+            self.ops,
+        )
         g.name = b"main"
         m.subgraphs = [g]
         builder = flatbuffers.Builder(1 << 16)

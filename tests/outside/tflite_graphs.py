@@ -1,6 +1,7 @@
-"""Random TFLite models of several operators that read each other: pictures that branch and join, as mobile
-networks do, with what comes behind."""
-from tflite_ops import ACTS, drawn, pick, sliding, whole, window_out
+"""Random TFLite models of several operators that read each other: pictures that branch and join,
+as mobile networks do, with what comes behind."""
+
+from tflite_draw import ACTS, drawn, pick, sliding, whole, window_out
 
 SAME = ("RELU", "RELU6", "TANH", "LOGISTIC", "HARD_SWISH", "ELU", "ABS", "NEG")
 
@@ -10,11 +11,22 @@ def convolved(m, r, x):
     k, s, d, same = sliding(r, h, w)
     s[1] = s[0]
     out = [n, *(window_out(e, k[i], s[i], d[i], same) for i, e in enumerate((h, w)))]
-    common = {"padding": 0 if same else 1, "strideH": s[0], "strideW": s[1], "dilationHFactor": d[0],
-              "dilationWFactor": d[1], "fusedActivationFunction": pick(r, ACTS)}
+    common = {
+        "padding": 0 if same else 1,
+        "strideH": s[0],
+        "strideW": s[1],
+        "dilationHFactor": d[0],
+        "dilationWFactor": d[1],
+        "fusedActivationFunction": pick(r, ACTS),
+    }
     if r.random() < 0.5:
         ins = [x, m.constant(drawn(r, [1, *k, c], 0.5)), m.constant(drawn(r, [c], 0.3))]
-        return m.op("DEPTHWISE_CONV_2D", ins, out + [c], ("DepthwiseConv2DOptions", {**common, "depthMultiplier": 1}))
+        return m.op(
+            "DEPTHWISE_CONV_2D",
+            ins,
+            out + [c],
+            ("DepthwiseConv2DOptions", {**common, "depthMultiplier": 1}),
+        )
     f = whole(r, 1, 6)
     ins = [x, m.constant(drawn(r, [f, *k, c], 0.5)), m.constant(drawn(r, [f], 0.3))]
     return m.op("CONV_2D", ins, out + [f], ("Conv2DOptions", common))
@@ -23,9 +35,18 @@ def convolved(m, r, x):
 def squeezed(m, r, x):
     """A mean over the positions, a gate for each channel, and the picture times that."""
     n, _, _, c = m.shape(x)
-    y = m.op("MEAN", [x, m.constant([1, 2], "int32")], [n, 1, 1, c], ("ReducerOptions", {"keepDims": True}))
-    y = m.op("CONV_2D", [y, m.constant(drawn(r, [c, 1, 1, c])), m.constant(drawn(r, [c]))], [n, 1, 1, c],
-             ("Conv2DOptions", {"strideH": 1, "strideW": 1}))
+    y = m.op(
+        "MEAN",
+        [x, m.constant([1, 2], "int32")],
+        [n, 1, 1, c],
+        ("ReducerOptions", {"keepDims": True}),
+    )
+    y = m.op(
+        "CONV_2D",
+        [y, m.constant(drawn(r, [c, 1, 1, c])), m.constant(drawn(r, [c]))],
+        [n, 1, 1, c],
+        ("Conv2DOptions", {"strideH": 1, "strideW": 1}),
+    )
     y = m.op("LOGISTIC", [y], [n, 1, 1, c])
     return m.op("MUL", [x, y], m.shape(x), ("MulOptions", {}))
 
@@ -44,7 +65,12 @@ def step(m, r, values):
     if kind == 5:
         joined = [v for v in values if m.shape(v)[:3] == dims[:3]]
         other = pick(r, joined)
-        return m.op("CONCATENATION", [x, other], [n, h, w, c + m.shape(other)[3]], ("ConcatenationOptions", {"axis": 3}))
+        return m.op(
+            "CONCATENATION",
+            [x, other],
+            [n, h, w, c + m.shape(other)[3]],
+            ("ConcatenationOptions", {"axis": 3}),
+        )
     if kind == 6:
         p = [[0, 0], [whole(r, 0, 1), whole(r, 0, 1)], [whole(r, 0, 1), 0], [0, whole(r, 0, 2)]]
         return m.op("PAD", [x, m.constant(p, "int32")], [d + sum(q) for d, q in zip(dims, p)])
@@ -52,7 +78,12 @@ def step(m, r, values):
         to = [whole(r, 1, 8), whole(r, 1, 8)]
         name = pick(r, ("ResizeBilinear", "ResizeNearestNeighbor"))
         code = "RESIZE_BILINEAR" if name == "ResizeBilinear" else "RESIZE_NEAREST_NEIGHBOR"
-        return m.op(code, [x, m.constant(to, "int32")], [n, *to, c], (name + "Options", {"halfPixelCenters": r.random() < 0.5}))
+        return m.op(
+            code,
+            [x, m.constant(to, "int32")],
+            [n, *to, c],
+            (name + "Options", {"halfPixelCenters": r.random() < 0.5}),
+        )
     if kind == 8:
         return squeezed(m, r, x)
     return m.op("PRELU", [x, m.constant(drawn(r, [1, 1, c]))], dims)
@@ -65,17 +96,41 @@ def head(m, r, x):
     if kind == 0:
         return x
     if kind == 1:
-        y = m.op("MEAN", [x, m.constant([1, 2], "int32")], [n, c], ("ReducerOptions", {"keepDims": False}))
+        y = m.op(
+            "MEAN",
+            [x, m.constant([1, 2], "int32")],
+            [n, c],
+            ("ReducerOptions", {"keepDims": False}),
+        )
         out = whole(r, 1, 5)
-        y = m.op("FULLY_CONNECTED", [y, m.constant(drawn(r, [out, c])), -1], [n, out], ("FullyConnectedOptions", {}))
+        y = m.op(
+            "FULLY_CONNECTED",
+            [y, m.constant(drawn(r, [out, c])), -1],
+            [n, out],
+            ("FullyConnectedOptions", {}),
+        )
         return m.op("SOFTMAX", [y], [n, out], ("SoftmaxOptions", {"beta": 1.0}))
     if kind == 2:
-        return m.op("RESHAPE", [x, m.constant([1, -1, c], "int32")], [1, n * h * w, c], ("ReshapeOptions", {"newShape": [1, -1, c]}))
+        return m.op(
+            "RESHAPE",
+            [x, m.constant([1, -1, c], "int32")],
+            [1, n * h * w, c],
+            ("ReshapeOptions", {"newShape": [1, -1, c]}),
+        )
     if kind == 3:
         y = m.op("TRANSPOSE", [x, m.constant([0, 3, 1, 2], "int32")], [n, c, h, w])
-        return m.op("RESHAPE", [y, m.constant([1, c, h * w], "int32")], [1, c, h * w], ("ReshapeOptions", {"newShape": [1, c, h * w]}))
-    return m.op("STRIDED_SLICE", [x, *(m.constant(v, "int32") for v in ([0, 0, 0, 0], [0, 0, 0, 1], [1, 1, 1, 1]))],
-                dims[:3], ("StridedSliceOptions", {"beginMask": 7, "endMask": 7, "shrinkAxisMask": 8}))
+        return m.op(
+            "RESHAPE",
+            [y, m.constant([1, c, h * w], "int32")],
+            [1, c, h * w],
+            ("ReshapeOptions", {"newShape": [1, c, h * w]}),
+        )
+    return m.op(
+        "STRIDED_SLICE",
+        [x, *(m.constant(v, "int32") for v in ([0, 0, 0, 0], [0, 0, 0, 1], [1, 1, 1, 1]))],
+        dims[:3],
+        ("StridedSliceOptions", {"beginMask": 7, "endMask": 7, "shrinkAxisMask": 8}),
+    )
 
 
 def graph(m, r):

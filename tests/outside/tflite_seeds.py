@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""Writes small TFLite models as seeds of fuzz/fuzz_tflite.cpp: one of each kind of table, operator and constant.
+"""Writes small TFLite models as seeds of fuzz/fuzz_tflite.cpp: one of each kind of table, operator
+and constant.
 
-  tests/outside/tflite_seeds.py fuzz/corpus/tflite      needs ai-edge-litert, flatbuffers and numpy
+tests/outside/tflite_seeds.py fuzz/corpus/tflite      needs ai-edge-litert, flatbuffers and numpy
 """
+
 import pathlib
 import sys
 
@@ -12,10 +14,34 @@ from tflite_file import Model
 from tflite_ops import OPERATORS
 from tflite_steps import STEPS
 
-WANTED = ("CONV_2D", "DEPTHWISE_CONV_2D", "TRANSPOSE_CONV", "AVERAGE_POOL_2D", "FULLY_CONNECTED", "ADD", "PRELU",
-          "MEAN", "STRIDED_SLICE", "SPLIT_V", "PACK", "UNPACK", "GATHER", "ids", "RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR",
-          "SOFTMAX", "ARG_MAX", "SHAPE", "float16", "int8 weights", "BATCH_MATMUL", "UNIDIRECTIONAL_SEQUENCE_LSTM",
-          "MIRROR_PAD", "q CONV_2D", "q ADD")
+WANTED = (
+    "CONV_2D",
+    "DEPTHWISE_CONV_2D",
+    "TRANSPOSE_CONV",
+    "AVERAGE_POOL_2D",
+    "FULLY_CONNECTED",
+    "ADD",
+    "PRELU",
+    "MEAN",
+    "STRIDED_SLICE",
+    "SPLIT_V",
+    "PACK",
+    "UNPACK",
+    "GATHER",
+    "ids",
+    "RESIZE_BILINEAR",
+    "RESIZE_NEAREST_NEIGHBOR",
+    "SOFTMAX",
+    "ARG_MAX",
+    "SHAPE",
+    "float16",
+    "int8 weights",
+    "BATCH_MATMUL",
+    "UNIDIRECTIONAL_SEQUENCE_LSTM",
+    "MIRROR_PAD",
+    "q CONV_2D",
+    "q ADD",
+)
 
 
 def main():

@@ -1,9 +1,10 @@
-"""Random quantized TFLite models around one operator each, for tflite_check.py: a row gives the output and how
-far it may be off, which is one step of its scale."""
+"""Random quantized TFLite models around one operator each, for tflite_check.py: a row gives the
+output and how far it may be off, which is one step of its scale."""
+
 import numpy as np
 
 from tflite_file import Steps
-from tflite_ops import pick, sliding, whole, window_out
+from tflite_draw import pick, sliding, whole, window_out
 
 RANGE = {"int8": (-128, 127), "uint8": (0, 255)}
 
@@ -14,7 +15,10 @@ def kind_of(r):
 
 def steps_for(r, kind, low=0.005, high=0.05):
     least, most = RANGE[kind]
-    return Steps(float(np.float32(r.uniform(low, high))), whole(r, least // 2, most // 2) if kind == "int8" else whole(r, 60, 200))
+    return Steps(
+        float(np.float32(r.uniform(low, high))),
+        whole(r, least // 2, most // 2) if kind == "int8" else whole(r, 60, 200),
+    )
 
 
 def quantized_input(m, r, dims, kind, steps):
@@ -35,7 +39,9 @@ def given(m, r, y, steps):
 
 
 def picture(m, r, kind, steps, channels=None):
-    return quantized_input(m, r, [1, whole(r, 3, 7), whole(r, 3, 7), channels or whole(r, 1, 4)], kind, steps)
+    return quantized_input(
+        m, r, [1, whole(r, 3, 7), whole(r, 3, 7), channels or whole(r, 1, 4)], kind, steps
+    )
 
 
 def weights(m, r, dims, kind, axis, count):
@@ -62,16 +68,30 @@ def conv(name):
         k, s, d, same = sliding(r, h, w, dilated=False)
         s[1] = s[0]
         out = [n, *(window_out(e, k[i], s[i], 1, same) for i, e in enumerate((h, w)))]
-        options = {"padding": 0 if same else 1, "strideH": s[0], "strideW": s[1],
-                   "fusedActivationFunction": pick(r, (0, 1, 3))}
+        options = {
+            "padding": 0 if same else 1,
+            "strideH": s[0],
+            "strideW": s[1],
+            "fusedActivationFunction": pick(r, (0, 1, 3)),
+        }
         deep = name == "DEPTHWISE_CONV_2D"
         f = c if deep else whole(r, 1, 5)
-        kernel, scales = weights(m, r, [1, *k, c] if deep else [f, *k, c], kind, 3 if deep else 0, f)
+        kernel, scales = weights(
+            m, r, [1, *k, c] if deep else [f, *k, c], kind, 3 if deep else 0, f
+        )
         if deep:
             options["depthMultiplier"] = 1
         ins = [x, kernel, bias(m, r, f, xs, scales)]
-        y = m.op(name, ins, out + [f], ("DepthwiseConv2DOptions" if deep else "Conv2DOptions", options), kind, ys)
+        y = m.op(
+            name,
+            ins,
+            out + [f],
+            ("DepthwiseConv2DOptions" if deep else "Conv2DOptions", options),
+            kind,
+            ys,
+        )
         return given(m, r, y, ys)
+
     return make
 
 
@@ -84,8 +104,14 @@ def fully_connected(m, r):
     low, high = RANGE[kind]
     k = m.constant(r.integers(max(low, -127), high, [out, width]), kind, ws)
     b = bias(m, r, out, xs, np.full(out, ws.scale[0]))
-    y = m.op("FULLY_CONNECTED", [x, k, b], [1, out],
-             ("FullyConnectedOptions", {"fusedActivationFunction": pick(r, (0, 1, 3))}), kind, ys)
+    y = m.op(
+        "FULLY_CONNECTED",
+        [x, k, b],
+        [1, out],
+        ("FullyConnectedOptions", {"fusedActivationFunction": pick(r, (0, 1, 3))}),
+        kind,
+        ys,
+    )
     return given(m, r, y, ys)
 
 
@@ -95,13 +121,22 @@ def binary(name):
         xs, zs, ys = steps_for(r, kind), steps_for(r, kind), steps_for(r, kind, 0.02, 0.1)
         dims = [1, whole(r, 1, 5), whole(r, 1, 5), whole(r, 1, 4)]
         x, z = (quantized_input(m, r, dims, kind, s) for s in (xs, zs))
-        y = m.op(name, [x, z], dims, (name.capitalize() + "Options", {"fusedActivationFunction": pick(r, (0, 1, 3))}), kind, ys)
+        y = m.op(
+            name,
+            [x, z],
+            dims,
+            (name.capitalize() + "Options", {"fusedActivationFunction": pick(r, (0, 1, 3))}),
+            kind,
+            ys,
+        )
         return given(m, r, y, ys)
+
     return make
 
 
 def fixed(name, scale, zero, options=None):
     """Operators whose output has a scale that TFLite prescribes."""
+
     def make(m, r):
         kind = kind_of(r)
         xs = steps_for(r, kind)
@@ -109,11 +144,13 @@ def fixed(name, scale, zero, options=None):
         x = quantized_input(m, r, [1, whole(r, 2, 9)], kind, xs)
         y = m.op(name, [x], m.shape(x), options, kind, ys)
         return given(m, r, y, ys)
+
     return make
 
 
 def moved(name):
     """Operators that keep the scale of their input."""
+
     def make(m, r):
         kind = kind_of(r)
         xs = steps_for(r, kind)
@@ -122,21 +159,59 @@ def moved(name):
         if name in ("MAX_POOL_2D", "AVERAGE_POOL_2D"):
             k, s, _, same = sliding(r, h, w, dilated=False)
             out = [n, *(window_out(e, k[i], s[i], 1, same) for i, e in enumerate((h, w))), c]
-            y = m.op(name, [x], out, ("Pool2DOptions", {
-                "padding": 0 if same else 1, "strideH": s[0], "strideW": s[1], "filterHeight": k[0], "filterWidth": k[1],
-                "fusedActivationFunction": pick(r, (0, 1, 3))}), kind, xs)
+            y = m.op(
+                name,
+                [x],
+                out,
+                (
+                    "Pool2DOptions",
+                    {
+                        "padding": 0 if same else 1,
+                        "strideH": s[0],
+                        "strideW": s[1],
+                        "filterHeight": k[0],
+                        "filterWidth": k[1],
+                        "fusedActivationFunction": pick(r, (0, 1, 3)),
+                    },
+                ),
+                kind,
+                xs,
+            )
         elif name == "RESHAPE":
-            y = m.op(name, [x, m.constant([n, h * w * c], "int32")], [n, h * w * c], ("ReshapeOptions", {"newShape": [n, h * w * c]}), kind, xs)
+            y = m.op(
+                name,
+                [x, m.constant([n, h * w * c], "int32")],
+                [n, h * w * c],
+                ("ReshapeOptions", {"newShape": [n, h * w * c]}),
+                kind,
+                xs,
+            )
         elif name == "PAD":
             p = [[0, 0], [1, 1], [0, 2], [0, 0]]
-            y = m.op(name, [x, m.constant(p, "int32")], [d + sum(q) for d, q in zip((n, h, w, c), p)], None, kind, xs)
+            y = m.op(
+                name,
+                [x, m.constant(p, "int32")],
+                [d + sum(q) for d, q in zip((n, h, w, c), p)],
+                None,
+                kind,
+                xs,
+            )
         elif name == "CONCATENATION":
             z = quantized_input(m, r, [n, h, w, c], kind, xs)
-            y = m.op(name, [x, z], [n, h, w, 2 * c], ("ConcatenationOptions", {"axis": 3}), kind, xs)
+            y = m.op(
+                name, [x, z], [n, h, w, 2 * c], ("ConcatenationOptions", {"axis": 3}), kind, xs
+            )
         else:
-            y = m.op(name, [x, m.constant([2 * h, 2 * w], "int32")], [n, 2 * h, 2 * w, c],
-                     ("ResizeBilinearOptions", {"halfPixelCenters": True}), kind, xs)
+            y = m.op(
+                name,
+                [x, m.constant([2 * h, 2 * w], "int32")],
+                [n, 2 * h, 2 * w, c],
+                ("ResizeBilinearOptions", {"halfPixelCenters": True}),
+                kind,
+                xs,
+            )
         return given(m, r, y, xs)
+
     return make
 
 
@@ -145,7 +220,14 @@ def mean(m, r):
     xs, ys = steps_for(r, kind), steps_for(r, kind)
     x = picture(m, r, kind, xs)
     n, _, _, c = m.shape(x)
-    y = m.op("MEAN", [x, m.constant([1, 2], "int32")], [n, c], ("ReducerOptions", {"keepDims": False}), kind, ys)
+    y = m.op(
+        "MEAN",
+        [x, m.constant([1, 2], "int32")],
+        [n, c],
+        ("ReducerOptions", {"keepDims": False}),
+        kind,
+        ys,
+    )
     return given(m, r, y, ys)
 
 
@@ -161,17 +243,42 @@ def rescaled(name):
         kind = kind_of(r)
         xs, ys = steps_for(r, kind), steps_for(r, kind, 0.02, 0.06)
         x = quantized_input(m, r, [1, whole(r, 2, 9)], kind, xs)
-        return given(m, r, m.op(name, [x], m.shape(x), ("HardSwishOptions", {}) if name == "HARD_SWISH" else None, kind, ys), ys)
+        return given(
+            m,
+            r,
+            m.op(
+                name,
+                [x],
+                m.shape(x),
+                ("HardSwishOptions", {}) if name == "HARD_SWISH" else None,
+                kind,
+                ys,
+            ),
+            ys,
+        )
+
     return make
 
 
 STEPS = {
-    "q CONV_2D": conv("CONV_2D"), "q DEPTHWISE_CONV_2D": conv("DEPTHWISE_CONV_2D"),
-    "q FULLY_CONNECTED": fully_connected, "q ADD": binary("ADD"), "q SUB": binary("SUB"), "q MUL": binary("MUL"),
+    "q CONV_2D": conv("CONV_2D"),
+    "q DEPTHWISE_CONV_2D": conv("DEPTHWISE_CONV_2D"),
+    "q FULLY_CONNECTED": fully_connected,
+    "q ADD": binary("ADD"),
+    "q SUB": binary("SUB"),
+    "q MUL": binary("MUL"),
     "q SOFTMAX": fixed("SOFTMAX", 1 / 256, -128, ("SoftmaxOptions", {"beta": 1.0})),
-    "q LOGISTIC": fixed("LOGISTIC", 1 / 256, -128), "q TANH": fixed("TANH", 1 / 128, 0),
-    "q MAX_POOL_2D": moved("MAX_POOL_2D"), "q AVERAGE_POOL_2D": moved("AVERAGE_POOL_2D"), "q RESHAPE": moved("RESHAPE"),
-    "q PAD": moved("PAD"), "q CONCATENATION": moved("CONCATENATION"), "q RESIZE_BILINEAR": moved("RESIZE_BILINEAR"),
-    "q MEAN": mean, "q QUANTIZE": requantized, "q RELU": rescaled("RELU"), "q RELU6": rescaled("RELU6"),
+    "q LOGISTIC": fixed("LOGISTIC", 1 / 256, -128),
+    "q TANH": fixed("TANH", 1 / 128, 0),
+    "q MAX_POOL_2D": moved("MAX_POOL_2D"),
+    "q AVERAGE_POOL_2D": moved("AVERAGE_POOL_2D"),
+    "q RESHAPE": moved("RESHAPE"),
+    "q PAD": moved("PAD"),
+    "q CONCATENATION": moved("CONCATENATION"),
+    "q RESIZE_BILINEAR": moved("RESIZE_BILINEAR"),
+    "q MEAN": mean,
+    "q QUANTIZE": requantized,
+    "q RELU": rescaled("RELU"),
+    "q RELU6": rescaled("RELU6"),
     "q HARD_SWISH": rescaled("HARD_SWISH"),
 }

@@ -95,7 +95,7 @@ void TfliteGraph::read_input(int64_t tensor) {
     const bool open = i < t.signature.size() && t.signature[i] < 0;
     if (open && i > 0) {
       if (options_.open_extent < 1)
-        return refuse(cat("axis ", i, " may have any extent; say which (--extent)"));
+        return refuse(cat("axis ", i, " may have any extent; say which (--open-extent)"));
       v.dims[i] = options_.open_extent;
     }
     if (v.dims[i] < 1) return refuse("has no values");

@@ -90,7 +90,7 @@ class TfliteGraph {
   // An input, in the order that its operator can take; and two that are computed value by value.
   struct One {
     Name x;
-    List dims;
+    const List& dims;
     OnnxType type;
     Order order;
   };
@@ -116,7 +116,7 @@ class TfliteGraph {
   int64_t integer(size_t i);
   int64_t axis(int64_t given, size_t rank);
   List broadcast(const List& a, const List& b);
-  void define(size_t output, Name name, List dims, Order order = Order::plain,
+  void define(size_t output, Name name, const List& dims, Order order = Order::plain,
               OnnxType type = OnnxType::f32);
   Name quantized(Name x, const TfliteQuantization& q, TfliteType type);
   bool same_steps(const TfliteTensor& out) const;
@@ -131,13 +131,18 @@ class TfliteGraph {
   OnnxTensor decoded(const TfliteTensor& t, const OnnxTensor& stored);
 
   // lower_nodes.cpp: nodes of ONNX
+  // Inputs are given in place, or as a list.
+  using Inputs = std::initializer_list<Name>;
+  Name add(std::string_view kind, Inputs inputs, Attributes attributes = {});
   Name add(std::string_view kind, const Names& inputs, Attributes attributes = {});
-  Names add_many(std::string_view kind, const Names& inputs, Attributes attributes, size_t outputs);
-  Names folded(const OnnxNode& node, const Names& inputs);
+  Names add_many(std::string_view kind, std::span<const Name> inputs, Attributes attributes,
+                 size_t outputs);
+  Names folded(const OnnxNode& node, std::span<const Name> inputs);
   std::string spelled(Name name) const;
   Name keep(OnnxTensor tensor);
   Name number(float value);
-  Name list(const List& values);
+  Name list(std::span<const int64_t> values);
+  Name list(std::initializer_list<int64_t> values);
   Name moved(Name x, const List& order);
   Name shaped(Name x, const List& dims);
   Name clipped(Name x, float low, float high);

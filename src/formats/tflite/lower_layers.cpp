@@ -168,7 +168,7 @@ void TfliteGraph::fully_connected() {
     if (added != kNone) y = add("Add", {y, added});
   }
   y = activated(y, whole(0));
-  define(0, y, std::move(out));
+  define(0, y, out);
 }
 
 void TfliteGraph::batch_matmul() {
@@ -193,7 +193,7 @@ void TfliteGraph::batch_matmul() {
   List out = broadcast(dims_of[0], dims_of[1]);
   out.push_back(rows);
   out.push_back(columns);
-  define(0, add("MatMul", inputs), std::move(out));
+  define(0, add("MatMul", inputs), out);
 }
 
 // Places by the interpreter's own arithmetic; where that is every place as often as any other, a

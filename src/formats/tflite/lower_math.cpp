@@ -48,31 +48,31 @@ constexpr Said kReduce[] = {
 }  // namespace
 
 void TfliteGraph::unary() {
-  One v = one(0);
+  const One v = one(0);
   const Name y = add(said(kUnary, op_->code), {v.x});
-  define(0, y, std::move(v.dims), v.order, v.type);
+  define(0, y, v.dims, v.order, v.type);
 }
 
 void TfliteGraph::binary() {
-  Two v = two();
+  const Two v = two();
   const int code = op_->code;
   Name y = add(said(kBinary, code), {v.a, v.b});
   const bool fused = code == kAdd || code == kMul || code == kSub || code == kDiv;
   y = activated(y, fused ? whole(0) : 0);
-  define(0, y, std::move(v.dims), v.order, v.type);
+  define(0, y, v.dims, v.order, v.type);
 }
 
 // Comparisons and logic: truths.
 void TfliteGraph::compare() {
-  Two v = two();
+  const Two v = two();
   Name y = add(said(kCompare, op_->code), {v.a, v.b});
   if (op_->code == kNotEqual) y = add("Not", {y});
-  define(0, y, std::move(v.dims), v.order, OnnxType::boolean);
+  define(0, y, v.dims, v.order, OnnxType::boolean);
 }
 
 // FLOOR_DIV and FLOOR_MOD: towards minus infinity.
 void TfliteGraph::floor_pair() {
-  Two v = two();
+  const Two v = two();
   Name y = add("Div", {v.a, v.b});
   if (v.type != OnnxType::f32) {
     // Division of whole numbers goes towards 0, which is the same where both have one sign.
@@ -89,19 +89,19 @@ void TfliteGraph::floor_pair() {
     y = add("Mul", {y, v.b});
     y = add("Sub", {v.a, y});
   }
-  define(0, y, std::move(v.dims), v.order, v.type);
+  define(0, y, v.dims, v.order, v.type);
 }
 
 void TfliteGraph::squared_difference() {
-  Two v = two();
+  const Two v = two();
   Name y = add("Sub", {v.a, v.b});
   y = add("Mul", {y, y});
-  define(0, y, std::move(v.dims), v.order, v.type);
+  define(0, y, v.dims, v.order, v.type);
 }
 
 // Functions that are not one operator without attributes in ONNX.
 void TfliteGraph::function() {
-  One v = one(0);
+  const One v = one(0);
   const int code = op_->code;
   Name y = kNone;
   if (code == kSquare) {
@@ -115,7 +115,7 @@ void TfliteGraph::function() {
   } else {
     y = clipped(v.x, code == kReluN1To1 ? -1 : 0, code == kRelu6 ? 6 : 1);
   }
-  define(0, y, std::move(v.dims), v.order, v.type);
+  define(0, y, v.dims, v.order, v.type);
 }
 
 void TfliteGraph::add_all() {
@@ -146,13 +146,13 @@ void TfliteGraph::select() {
 
 // Over the last axis of the file.
 void TfliteGraph::softmax() {
-  One v = one(0);
+  const One v = one(0);
   if (v.dims.empty()) return refuse("is read over an axis");
-  const bool whole_op = op_->code == kSoftmax;
-  if (whole_op && option(0) != 1) v.x = add("Mul", {v.x, number(static_cast<float>(option(0)))});
+  const bool plain_one = op_->code == kSoftmax;
+  Name x = v.x;
+  if (plain_one && option(0) != 1) x = add("Mul", {x, number(static_cast<float>(option(0)))});
   const int64_t along = last_axis(v);
-  define(0, add(whole_op ? "Softmax" : "LogSoftmax", {v.x}, {{"axis", along}}), std::move(v.dims),
-         v.order);
+  define(0, add(plain_one ? "Softmax" : "LogSoftmax", {x}, {{"axis", along}}), v.dims, v.order);
 }
 
 // Where the last axis of the file lies.
@@ -178,13 +178,13 @@ void TfliteGraph::reduce() {
   const bool pooled = over == List{1, 2} || over == List{1, 2, 3} || over == List{2, 3};
   if (!kept && !pooled) order = Order::plain;
   const Name x = in(0, order);
-  if (over.empty()) return define(0, x, std::move(dims), order, from.type);
+  if (over.empty()) return define(0, x, dims, order, from.type);
   if (order == Order::first) {
     for (int64_t& a : over) a = kAxisFirst[a];
     std::ranges::sort(over);
   }
   const Name y = add(said(kReduce, op_->code), {x, list(over)}, {{"keepdims", kept}});
-  define(0, y, std::move(dims), kept ? order : Order::plain, from.type);
+  define(0, y, dims, kept ? order : Order::plain, from.type);
 }
 
 TfliteGraph::Name TfliteGraph::as_type(Name x, OnnxType type) {
@@ -192,25 +192,26 @@ TfliteGraph::Name TfliteGraph::as_type(Name x, OnnxType type) {
 }
 
 void TfliteGraph::arg() {
-  One v = plain(0);
+  const One v = plain(0);
   const int64_t along = axis(integer(1), v.dims.size());
   if (failed()) return;
   Name y =
       add(op_->code == kArgMax ? "ArgMax" : "ArgMin", {v.x}, {{"axis", along}, {"keepdims", 0}});
-  v.dims.erase(v.dims.begin() + along);
+  List dims = v.dims;
+  dims.erase(dims.begin() + along);
   const bool wide = out_tensor().type == TfliteType::i64;
   const OnnxType type = wide ? OnnxType::i64 : OnnxType::i32;
   if (!wide) y = as_type(y, type);
-  define(0, y, std::move(v.dims), Order::plain, type);
+  define(0, y, dims, Order::plain, type);
 }
 
 // Over the last axis; lengths below 1e-6 count as that.
 void TfliteGraph::l2_normalization() {
-  One v = one(0);
+  const One v = one(0);
   if (v.dims.empty()) return refuse("is read over an axis");
   const Name length = add("ReduceL2", {v.x, list({last_axis(v)})});
   const Name y = add("Div", {v.x, add("Max", {length, number(1e-6f)})});
-  define(0, activated(y, whole(0)), std::move(v.dims), v.order);
+  define(0, activated(y, whole(0)), v.dims, v.order);
 }
 
 // TFLite multiplies the sum with alpha, ONNX the mean.
@@ -230,49 +231,51 @@ void TfliteGraph::local_response() {
 }
 
 void TfliteGraph::cast() {
-  One v = one(0);
+  const One v = one(0);
   const TfliteTensor& out = out_tensor();
   const OnnxType type = onnx_type_of(out.type);
   if (type == OnnxType::undefined || out.quantization)
     return refuse(cat("makes ", tflite_type_name(out.type), " values"));
-  define(0, as_type(v.x, type), std::move(v.dims), v.order, type);
+  define(0, as_type(v.x, type), v.dims, v.order, type);
 }
 
 // What only changes how values are stored: they are numbers already. define() rounds them.
 void TfliteGraph::same() {
-  One v = one(0);
+  const One v = one(0);
   if (op_->code == kDequantize && v.type != OnnxType::f32)
     return refuse("makes numbers of values that have no scale");
-  define(0, v.x, std::move(v.dims), v.order, v.type);
+  define(0, v.x, v.dims, v.order, v.type);
 }
 
 void TfliteGraph::cumsum() {
-  One v = plain(0);
+  const One v = plain(0);
   const int64_t along = axis(integer(1), v.dims.size());
   const Name at = keep(onnx_tensor("", {}, std::span<const int64_t>(&along, 1)));
   const Name y = add("CumSum", {v.x, at}, {{"exclusive", flag(0)}, {"reverse", flag(1)}});
-  define(0, y, std::move(v.dims), Order::plain, v.type);
+  define(0, y, v.dims, Order::plain, v.type);
 }
 
 void TfliteGraph::top_k() {
-  One v = plain(0);
+  const One v = plain(0);
   const int64_t k = integer(1);
   if (v.dims.empty() || k < 1 || k > v.dims.back()) return refuse("k that does not fit");
-  const Names made = add_many("TopK", {v.x, list({k})}, {}, 2);
-  v.dims.back() = k;
-  define(0, made[0], v.dims, Order::plain, v.type);
-  define(1, as_type(made[1], OnnxType::i32), v.dims, Order::plain, OnnxType::i32);
+  const Names made = add_many("TopK", Names{v.x, list({k})}, {}, 2);
+  List dims = v.dims;
+  dims.back() = k;
+  define(0, made[0], dims, Order::plain, v.type);
+  define(1, as_type(made[1], OnnxType::i32), dims, Order::plain, OnnxType::i32);
 }
 
 void TfliteGraph::one_hot() {
-  One v = plain(0);
+  const One v = plain(0);
   const int64_t depth = integer(1), rank = static_cast<int64_t>(v.dims.size());
   const int64_t along = whole(0) < 0 ? whole(0) + rank + 1 : whole(0);
   if (along < 0 || along > rank || depth < 1) return refuse("an axis or a depth that cannot be");
   const Name both = add("Concat", {shaped(in(3), {1}), shaped(in(2), {1})}, {{"axis", 0}});
-  v.dims.insert(v.dims.begin() + along, depth);
-  define(0, add("OneHot", {v.x, list({depth}), both}, {{"axis", along}}), std::move(v.dims),
-         Order::plain, value(2).type);
+  List dims = v.dims;
+  dims.insert(dims.begin() + along, depth);
+  define(0, add("OneHot", {v.x, list({depth}), both}, {{"axis", along}}), dims, Order::plain,
+         value(2).type);
 }
 
 }  // namespace loom::core

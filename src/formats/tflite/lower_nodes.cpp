@@ -30,9 +30,12 @@ TfliteGraph::Name TfliteGraph::number(float value) {
   return keep(onnx_tensor("", {}, std::span<const float>(&value, 1)));
 }
 
-TfliteGraph::Name TfliteGraph::list(const List& values) {
-  return keep(
-      onnx_tensor("", {static_cast<int64_t>(values.size())}, std::span<const int64_t>(values)));
+TfliteGraph::Name TfliteGraph::list(std::span<const int64_t> values) {
+  return keep(onnx_tensor("", {static_cast<int64_t>(values.size())}, values));
+}
+
+TfliteGraph::Name TfliteGraph::list(std::initializer_list<int64_t> values) {
+  return list(std::span(values.begin(), values.size()));
 }
 
 // As it stands in the graph. Callers may have called an input anything, so ours have a space in
@@ -44,7 +47,7 @@ std::string TfliteGraph::spelled(Name name) const {
 }
 
 // What constants alone make is made here: shapes and places have to be known.
-TfliteGraph::Names TfliteGraph::folded(const OnnxNode& node, const Names& inputs) {
+TfliteGraph::Names TfliteGraph::folded(const OnnxNode& node, std::span<const Name> inputs) {
   std::vector<const OnnxTensor*> tensors;
   for (const Name name : inputs) tensors.push_back(known(name));
   Result<std::vector<OnnxTensor>> made = options_.folder(node, kTfliteOpset, tensors);
@@ -79,7 +82,7 @@ OnnxAttribute TfliteGraph::attribute_of(const Given& given) {
   return a;
 }
 
-TfliteGraph::Names TfliteGraph::add_many(std::string_view kind, const Names& inputs,
+TfliteGraph::Names TfliteGraph::add_many(std::string_view kind, std::span<const Name> inputs,
                                          Attributes attributes, size_t outputs) {
   if (failed()) return Names(outputs, kNone);
   OnnxNode node;
@@ -99,6 +102,10 @@ TfliteGraph::Names TfliteGraph::add_many(std::string_view kind, const Names& inp
   if (all_known) return folded(node, inputs);
   out_.model.graph.nodes.push_back(std::move(node));
   return out;
+}
+
+TfliteGraph::Name TfliteGraph::add(std::string_view kind, Inputs inputs, Attributes attributes) {
+  return add_many(kind, std::span(inputs.begin(), inputs.size()), attributes, 1)[0];
 }
 
 TfliteGraph::Name TfliteGraph::add(std::string_view kind, const Names& inputs,

@@ -119,7 +119,7 @@ void TfliteGraph::both_ways_lstm() {
     y = shaped(y, {x[0], x[1], 2 * w[0]});
     return define(0, y, {x[0], x[1], 2 * w[0]});
   }
-  Names ways = add_many("Split", {y, list({1, 1})}, {{"axis", 2}}, 2);
+  Names ways = add_many("Split", Names{y, list({1, 1})}, {{"axis", 2}}, 2);
   for (size_t i = 0; i < 2; ++i) {
     y = add("Squeeze", {ways[i], list({2})});
     define(i, y, {x[0], x[1], w[0]});

@@ -36,7 +36,7 @@ void TfliteGraph::reshape() {
     return refuse("a shape that does not hold as many values as its input");
   if (to == from.dims) return same();
   const Name y = shaped(in(0), to);
-  define(0, y, std::move(to), Order::plain, from.type);
+  define(0, y, to, Order::plain, from.type);
 }
 
 void TfliteGraph::squeeze() {
@@ -54,7 +54,7 @@ void TfliteGraph::squeeze() {
     if (gone.empty() ? from.dims[i] != 1 : !named) dims.push_back(from.dims[i]);
   }
   const Name y = shaped(in(0), dims);
-  define(0, y, std::move(dims), Order::plain, from.type);
+  define(0, y, dims, Order::plain, from.type);
 }
 
 void TfliteGraph::expand_dims() {
@@ -64,7 +64,7 @@ void TfliteGraph::expand_dims() {
   List dims = from.dims;
   dims.insert(dims.begin() + at, 1);
   const Name y = shaped(in(0), dims);
-  define(0, y, std::move(dims), Order::plain, from.type);
+  define(0, y, dims, Order::plain, from.type);
 }
 
 // Of what is there with channels first alone, both orders become one.
@@ -83,7 +83,7 @@ void TfliteGraph::transpose() {
     for (int64_t& a : order) a = kAxisFirst[a];
   }
   Name y = moved(x, order);
-  define(0, y, std::move(dims), Order::plain, from.type);
+  define(0, y, dims, Order::plain, from.type);
 }
 
 void TfliteGraph::concat() {
@@ -106,7 +106,7 @@ void TfliteGraph::concat() {
   const int64_t here = order == Order::first ? kAxisFirst[at] : along;
   Name y = add("Concat", names, {{"axis", here}});
   y = activated(y, whole(1));
-  define(0, y, std::move(like.dims), order, like.type);
+  define(0, y, like.dims, order, like.type);
 }
 
 void TfliteGraph::pad() {
@@ -133,7 +133,7 @@ void TfliteGraph::pad() {
     inputs.push_back(shaped(in(2), {}));
   }
   Name y = add("Pad", inputs);
-  define(0, y, std::move(dims), order, from.type);
+  define(0, y, dims, order, from.type);
 }
 
 // Values of the edge again, turned around: with the edge itself (1) or without (0).
@@ -159,7 +159,7 @@ void TfliteGraph::mirror_pad() {
     y = at_places(y, places, order == Order::first ? kAxisFirst[i] : axis);
     dims[i] = extent + before + after;
   }
-  define(0, y, std::move(dims), order, from.type);
+  define(0, y, dims, order, from.type);
 }
 
 // x at a range of each axis. Backwards it is a list of places.
@@ -206,7 +206,7 @@ void TfliteGraph::slice() {
   const Order order = order_of({0});
   const Name x = in(0, order);
   Name y = taken(x, ranges, from.dims, order);
-  define(0, y, std::move(dims), order, from.type);
+  define(0, y, dims, order, from.type);
 }
 
 // What STRIDED_SLICE takes of each axis, and the axes of what it gives.
@@ -304,11 +304,11 @@ void TfliteGraph::parts(size_t from_input, int64_t along, const List& widths) {
   const Name x = in(from_input, order);
   const auto at = static_cast<size_t>(along);
   const int64_t here = order == Order::first ? kAxisFirst[at] : along;
-  Names made = add_many("Split", {x, list(widths)}, {{"axis", here}}, widths.size());
+  Names made = add_many("Split", Names{x, list(widths)}, {{"axis", here}}, widths.size());
   for (size_t i = 0; i < widths.size(); ++i) {
     List dims = from.dims;
     dims[at] = widths[i];
-    define(i, made[i], std::move(dims), order, from.type);
+    define(i, made[i], dims, order, from.type);
   }
 }
 
@@ -355,7 +355,7 @@ void TfliteGraph::pack() {
   }
   one[static_cast<size_t>(along)] = static_cast<int64_t>(names.size());
   Name y = add("Concat", names, {{"axis", along}});
-  define(0, y, std::move(one), Order::plain, like.type);
+  define(0, y, one, Order::plain, like.type);
 }
 
 void TfliteGraph::unpack() {
@@ -367,7 +367,7 @@ void TfliteGraph::unpack() {
     return refuse("as many outputs as its axis has places are needed");
   const Name x = in(0);
   const List ones(op_->outputs.size(), 1);
-  const Names made = add_many("Split", {x, list(ones)}, {{"axis", along}}, ones.size());
+  const Names made = add_many("Split", Names{x, list(ones)}, {{"axis", along}}, ones.size());
   List dims = from.dims;
   dims.erase(dims.begin() + along);
   for (size_t i = 0; i < made.size(); ++i) {
@@ -391,7 +391,7 @@ void TfliteGraph::gather() {
   const Name x = in(table);
   const Name where = in(places);
   Name y = add("Gather", {x, where}, {{"axis", along}});
-  define(0, y, std::move(dims), Order::plain, from.type);
+  define(0, y, dims, Order::plain, from.type);
 }
 
 void TfliteGraph::gather_nd() {
@@ -405,7 +405,7 @@ void TfliteGraph::gather_nd() {
   const Name x = in(0);
   const Name where = as_type(in(1), OnnxType::i64);
   Name y = add("GatherND", {x, where});
-  define(0, y, std::move(dims), Order::plain, from.type);
+  define(0, y, dims, Order::plain, from.type);
 }
 
 void TfliteGraph::tile() {
@@ -420,7 +420,7 @@ void TfliteGraph::tile() {
   }
   if (count_of(dims) > left_ && known(from.plain))
     return refuse("a constant that is far too large");
-  define(0, add("Tile", {in(0), list(times)}), std::move(dims), Order::plain, from.type);
+  define(0, add("Tile", {in(0), list(times)}), dims, Order::plain, from.type);
 }
 
 void TfliteGraph::broadcast_to() {

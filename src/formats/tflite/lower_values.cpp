@@ -215,25 +215,21 @@ bool TfliteGraph::same_steps(const TfliteTensor& out) const {
   });
 }
 
-void TfliteGraph::define(size_t output, Name name, List dims, Order order, OnnxType type) {
+void TfliteGraph::define(size_t output, Name name, const List& dims, Order order, OnnxType type) {
   if (failed()) return;
   const TfliteTensor& t = out_tensor(output);
   Value& v = values_[static_cast<size_t>(op_->outputs[output])];
   if (v.made) return fail(bad_file(cat(place_, ": gives a tensor twice"), where_));
-  if (const OnnxTensor* c = known(name)) {
-    dims = c->shape;
-    type = c->type;
-    order = Order::plain;
-  }
-  if (count_of(dims) < 1 || dims.size() > kMaxTfliteRank) {
+  const OnnxTensor* constant = known(name);
+  v.dims = constant != nullptr ? constant->shape : dims;
+  v.type = constant != nullptr ? constant->type : type;
+  if (constant != nullptr) order = Order::plain;
+  if (count_of(v.dims) < 1 || v.dims.size() > kMaxTfliteRank)
     return refuse("gives no values, too many, or too many axes");
-  }
   const bool stepped =
       t.type == TfliteType::i8 || t.type == TfliteType::u8 || t.type == TfliteType::i16;
   if (t.quantization && stepped && !(keeps_steps(op_->code) && same_steps(t)))
     name = quantized(name, *t.quantization, t.type);
-  v.dims = std::move(dims);
-  v.type = type;
   v.made = !failed();
   (order == Order::plain ? v.plain : v.first) = name;
 }
