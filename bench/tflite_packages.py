@@ -13,8 +13,8 @@ run of both with two threads (ratio above 1: Loom is faster; the interpreter wit
 A file that no network can hold is run node by node (`loom onnx`), and its row says so. Files with
 the same bytes count once; those whose operators the interpreter itself does not have are told
 apart. Differences are from the interpreter's own kernels; how far its XNNPACK is from those stands
-beside. The last line counts, with the geometric mean of the ratios. Exit status 1 where a file of floats differs by more
-than 1e-4 and by more than that; 77 without the peer.
+beside. The last line counts, with the geometric mean of the ratios. Exit status 1 where a file of
+floats differs by more than 1e-4 and by more than that; 77 without the peer.
 """
 
 import argparse
