@@ -192,7 +192,7 @@ void add_common(Command verb, ConvertFlags& f) {
           "fits decides")
       .one_at_a_time();
   verb.option("--open-extent", f.open_extent,
-              "ONNX: the length of axes that the file leaves open, besides the batch")
+              "ONNX, TFLite: the length of axes that the file leaves open, besides the batch")
       .range(0, 1 << 24);
   verb.flag("--per-tensor", f.per_tensor, "One scale per matrix instead of one per row");
   verb.option("--shape", f.shape, "Random weights of a named shape instead of IN");
@@ -215,7 +215,7 @@ Verb add_convert(Command app) {
       "  loom convert net.entity net.json\n"
       "  loom convert old.entity chat.entity --tokenizer smollm2/");
   // Positional arguments fill up in order, so OUT is an option where --shape stands for IN.
-  verb.option("IN", f->in, "Model: a folder, .entity, .gguf, .onnx, .safetensors or .json")
+  verb.option("IN", f->in, "Model: a folder, .entity, .gguf, .onnx, .tflite, .safetensors or .json")
       .names_model();
   verb.option("OUT,-o,--output", f->out,
               "File to write: .entity, .gguf, .onnx, .safetensors, .npz, .json; a folder without "
@@ -240,7 +240,7 @@ Verb add_quantize(Command app) {
   verb.examples(
       "  loom quantize models/stories.entity stories.entity --dtype q4_0\n"
       "  loom quantize net.entity small.entity --dtype int4 --rule '*/weight=int8' --json");
-  verb.option("IN", f->in, "Model: a folder, .entity, .gguf, .onnx, .safetensors or .json")
+  verb.option("IN", f->in, "Model: a folder, .entity, .gguf, .onnx, .tflite, .safetensors or .json")
       .names_model();
   verb.option("OUT,-o,--output", f->out, "The .entity file to write").required();
   verb.option("--dtype", f->dtype, "Number type of the matrices").required();

@@ -196,7 +196,7 @@ Verb add_info(Command app) {
       "  loom info models/stories.entity\n"
       "  loom info models/stories.entity --tree --tensors --json\n"
       "  loom info models/stories.entity --verify");
-  verb.option("MODEL", f->model, "Folder, .entity, .gguf, .onnx, .safetensors or .json")
+  verb.option("MODEL", f->model, "Folder, .entity, .gguf, .onnx, .tflite, .safetensors or .json")
       .names_model()
       .required();
   verb.flag("--tree", f->tree, "The grid cell by cell (always, where it is no language model)");

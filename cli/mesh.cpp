@@ -122,7 +122,7 @@ Status MeshFlags::check_outputs(std::vector<std::string_view> endings,
 }
 
 void MeshFlags::add(Command verb) {
-  verb.option("NETWORK", network, "A network: .json, .entity, .safetensors, .onnx or .npz")
+  verb.option("NETWORK", network, "A network: .json, .entity, .safetensors, .onnx, .tflite or .npz")
       .required();
   data.add(verb);
   verb.option("--delay", delays, "Ticks that the input of a cell takes: Z,Y,X,L=TICKS")

@@ -1,4 +1,4 @@
-// loom onnx: an ONNX file that runs as it stands, with arrays of NumPy in and out.
+// loom onnx: an ONNX or TFLite file that runs as it stands, with arrays of NumPy in and out.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -172,13 +172,14 @@ Status work(const OnnxFlags& f) {
 
 Verb add_onnx(Command app) {
   auto f = std::make_shared<OnnxFlags>();
-  const Command verb =
-      app.command("onnx", "Run an ONNX file as it stands: any types, shapes and control flow.");
+  const Command verb = app.command(
+      "onnx", "Run an ONNX or TFLite file as it stands: any types, shapes and control flow.");
   verb.examples(
       "  loom onnx model.onnx                                what it takes and gives\n"
       "  loom onnx model.onnx --input x=x.npy -o y.npz\n"
       "  loom onnx model.onnx --made-up --extent 64 --repeat 20   how long one run takes");
-  verb.option("MODEL", f->model, "ONNX file; `loom convert` and `loom train` make networks of some")
+  verb.option("MODEL", f->model,
+              "ONNX or TFLite file; `loom convert` and `loom train` make networks of some")
       .required();
   verb.option("--input", f->inputs,
               "NAME=FILE.npy, or NAME=FILE.npz:ARRAY; once per input. None: lists them");

@@ -308,7 +308,8 @@ Verb add_predict(Command app) {
       "  loom predict net.entity images.npz --proba -o answers.npz\n"
       "  loom predict net.entity new.csv --json | jq '.[].label'\n"
       "  loom predict net.entity photo.jpg --top 3");
-  verb.option("MODEL", f->model, "A trained network: .entity, .safetensors, .onnx, .npz or .json")
+  verb.option("MODEL", f->model,
+              "A trained network: .entity, .safetensors, .onnx, .tflite, .npz or .json")
       .required();
   verb.option(
           "DATA", f->data,

@@ -5,6 +5,8 @@ if(LOOM_MINIMAL)
   set(whole OFF)
 endif()
 option(LOOM_ONNX "Read and write ONNX files" ${whole})
+option(LOOM_TFLITE "Read TFLite files (needs LOOM_ONNX and the headers of flatbuffers; without them it is left out)"
+  ${whole})
 option(LOOM_ORIGINAL "Read files of the original project" ${whole})
 option(LOOM_GGUF "Read and write GGUF files" ${whole})
 option(LOOM_HF "Read and write Hugging Face folders" ${whole})

@@ -21,7 +21,7 @@ case $target in
   chat_template) max_len=4096 ;;
   grammar) max_len=2048 ;;
   gguf) max_len=4096 ;;
-  onnx) max_len=8192 ;;
+  onnx|tflite) max_len=8192 ;;
   loom1|universal) max_len=4096 ;;
   network_json) max_len=4096 ;;
   entity|capi_files|absorb) max_len=8192 ;;

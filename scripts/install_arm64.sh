@@ -7,7 +7,8 @@ set -euo pipefail
 # shellcheck source=scripts/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
-packages=(libgtest-dev libgmock-dev libpcre2-dev zlib1g-dev libxxhash-dev nlohmann-json3-dev)
+packages=(libgtest-dev libgmock-dev libpcre2-dev zlib1g-dev libxxhash-dev nlohmann-json3-dev
+  libflatbuffers-dev)
 
 usage() {
   sed -n '2,5s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"

@@ -155,6 +155,7 @@ checks_with_build() {
   check "arm64" scripts/arm64_test.sh
   script_check "extension patches" tests/extend/run.sh --patches
   check "random ONNX graphs" tests/outside/onnx_check.sh "$preset"
+  check "random TFLite models" tests/outside/tflite_check.sh "$preset"
   check "jinja2 beside chat templates" tests/outside/template_check.sh "$preset"
   check "scikit-learn beside" tests/outside/sklearn_check.sh "$preset"
   check "absorbed models" tests/outside/absorb_check.sh "$preset"

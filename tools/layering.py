@@ -45,6 +45,7 @@ ARROWS: dict[str, list[str]] = {
     "llm": ["bridge", "jinja", "grammar"],
     "formats/onnx": ["bridge"],
     "evaluate": ["formats/onnx"],
+    "formats/tflite": ["formats/onnx"],
     "formats/original": ["bridge"],
     "formats/universal": ["bridge"],
     "formats/config": ["llm"],
@@ -57,7 +58,7 @@ ARROWS: dict[str, list[str]] = {
     "train_io": ["learn", "bridge", "media"],
     "convert": [
         "train_io", "evaluate", "backend/reference", "formats/entity", "formats/gguf",
-        "formats/hf", "formats/onnx", "formats/original", "formats/universal",
+        "formats/hf", "formats/onnx", "formats/original", "formats/tflite", "formats/universal",
     ],
     "evolve": ["convert"],
     "api": [
@@ -97,6 +98,8 @@ HEADER_RULES = [
     Rule("zlib", r"zlib\.h$|zconf", ("src/io/deflate.cpp",), "use io/deflate.hpp"),
     Rule("libpng", r"png\.h$", ("src/media/png.cpp",), "use media/picture.hpp"),
     Rule("libjpeg", r"j(?:peglib|error)\.h$", ("src/media/jpeg.cpp",), "use media/picture.hpp"),
+    Rule("flatbuffers", r"flatbuffers/", ("src/formats/tflite/flat.hpp",),
+         "use formats/tflite/flat.hpp"),
     Rule("PCRE2", r"pcre2", ("src/text/",), "use the regular expressions of src/text"),
     Rule("CLI11", r"CLI/|CLI11", ("cli/",), "options are parsed in cli/ only"),
     Rule("fmt", r"fmt/", ("cli/",), "the library builds messages with base/text.hpp"),

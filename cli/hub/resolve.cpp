@@ -10,9 +10,9 @@ namespace loom::cli {
 namespace {
 
 bool looks_like_path(const std::string& text) {
-  static constexpr std::string_view kEndings[] = {".entity", ".gguf", ".json",        ".onnx",
-                                                  ".npz",    ".npy",  ".safetensors", ".csv",
-                                                  ".txt",    ".bin",  ".lm",          ".xml"};
+  static constexpr std::string_view kEndings[] = {
+      ".entity", ".gguf", ".json", ".onnx", ".npz", ".npy",   ".safetensors",
+      ".csv",    ".txt",  ".bin",  ".lm",   ".xml", ".tflite"};
   const std::string_view name = std::string_view(text).substr(0, text.find(':'));
   if (name.empty() || name.front() == '/' || name.front() == '.' || name.back() == '/') return true;
   if (std::count(name.begin(), name.end(), '/') > 1) return true;

@@ -37,7 +37,7 @@ struct ConvertOptions {
   std::string calibration{};         // a text (of language models): what its tokens make reach each
                                      // matrix decides which values its scales keep
   int64_t calibration_windows = 16;  // of 128 tokens
-  int64_t open_extent = 0;  // of axes that an ONNX file leaves open, besides the batch; 0: an error
+  int64_t open_extent = 0;  // of axes that a file leaves open, besides the batch; 0: an error
   // Makes a language model of a network with the cells of one, such as a decoder in a file of the
   // original: a folder with tokenizer.json (and tokenizer_config.json, which has the chat
   // template), or a tokenizer.json. "": a network stays one.

@@ -1,6 +1,6 @@
-// Evaluator: an ONNX file that runs as it stands, node by node, on the CPU: every type, whole
-// numbers exact, shapes that depend on data, If, Loop and Scan, functions. It is for files that no
-// Network can hold; a Network has gradients, training, fused layers and GPUs.
+// Evaluator: an ONNX or TFLite file that runs as it stands, node by node, on the CPU: every type,
+// whole numbers exact, shapes that depend on data, If, Loop and Scan, functions. It is for files
+// that no Network can hold; a Network has gradients, training, fused layers and GPUs.
 //
 //   Evaluator graph = Evaluator::load("silero_vad.onnx").or_exit();
 //   for (const ValueInfo& input : graph.inputs()) print(input.name, input.type);

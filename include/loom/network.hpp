@@ -84,7 +84,7 @@ struct LoadOptions {
   // Batch norms of an ONNX file stay layers, which are trained with the statistics of batches; else
   // they go into the weights before them, which predicts faster.
   bool for_training = false;
-  int64_t open_extent = 0;  // of axes that an ONNX file leaves open, besides the batch; 0: an error
+  int64_t open_extent = 0;  // of axes that a file leaves open, besides the batch; 0: an error
   std::optional<Engine> engine{};  // unset: Engine::shared()
   // Parameters read and in all; false stops with Code::cancelled.
   std::function<bool(int64_t done, int64_t total)> progress{};
@@ -154,8 +154,8 @@ class LOOM_API Network {
   static Result<Network> create(const Grid& grid, const NetworkOptions& options);
   // A description as `loom new` writes it (docs/network.md), with weights if it has them.
   static Result<Network> from_json(std::string_view json, const LoadOptions& options = {});
-  // Any file that holds a network: .entity, .json, .onnx, .npz, .safetensors. What a file holds is
-  // told by its bytes. Errors: not_found, bad_file (with file and offset), unsupported.
+  // Any file that holds a network: .entity, .json, .onnx, .tflite, .npz, .safetensors. What a file
+  // holds is told by its bytes. Errors: not_found, bad_file (with file and offset), unsupported.
   static Result<Network> load(const std::string& path, const LoadOptions& options = {});
   // The same of a file in memory; options.weights stays the name of a file.
   static Result<Network> load(const FileBytes& file, const LoadOptions& options = {});

@@ -9,6 +9,11 @@
 
 #ifndef LOOM_WITHOUT_ONNX
 #include "evaluate/evaluator.hpp"
+#ifndef LOOM_WITHOUT_TFLITE
+#include "backend/reference/reference.hpp"
+#include "evaluate/folder.hpp"
+#include "formats/tflite/import.hpp"
+#endif
 #endif
 
 namespace loom {
@@ -17,6 +22,7 @@ namespace loom {
 
 struct Evaluator::Impl {
   Engine engine;
+  core::MappedFile file;  // whose bytes constants may view; empty where the graph holds it itself
   core::evaluate::Evaluator graph;
   std::vector<ValueInfo> inputs, outputs;
 };
@@ -91,13 +97,34 @@ Result<Engine> given_or_shared(const Engine* engine) {
 
 }  // namespace
 
+// The graph of a file, whose bytes stay in `held` where it needs them.
+static Result<core::evaluate::Evaluator> graph_of(const core::FileRef& file, Engine::Impl& on,
+                                                  core::MappedFile& held) {
+#ifndef LOOM_WITHOUT_TFLITE
+  LOOM_ASSIGN(core::MappedFile mapped, core::MappedFile::open(file));
+  if (core::is_tflite(mapped.bytes())) {
+    LOOM_ASSIGN(const core::TfliteModel read, core::parse_tflite(mapped.bytes(), file));
+    LOOM_ASSIGN(
+        core::TfliteAsOnnx said,
+        core::tflite_as_onnx(read, file,
+                             {.folder = core::evaluate::evaluating_folder(core::reference_ops())}));
+    held = std::move(mapped);
+    return core::evaluate::Evaluator::of(std::move(said.model), core::cpu_ops(on.isa), on.pool);
+  }
+#else
+  (void)held;
+#endif
+  return core::evaluate::Evaluator::load(file, core::cpu_ops(on.isa), on.pool);
+}
+
 // Both ways to load.
 static Result<std::shared_ptr<Evaluator::Impl>> load_graph(const core::FileRef& file,
                                                            const Engine& engine) {
   Engine::Impl& on = engine.impl();
-  LOOM_ASSIGN(core::evaluate::Evaluator graph,
-              core::evaluate::Evaluator::load(file, core::cpu_ops(on.isa), on.pool));
-  auto impl = std::make_shared<Evaluator::Impl>(Evaluator::Impl{engine, std::move(graph), {}, {}});
+  core::MappedFile held;
+  LOOM_ASSIGN(core::evaluate::Evaluator graph, graph_of(file, on, held));
+  auto impl = std::make_shared<Evaluator::Impl>(
+      Evaluator::Impl{engine, std::move(held), std::move(graph), {}, {}});
   for (const core::OnnxValue& v : impl->graph.inputs()) impl->inputs.push_back(value_info(v));
   for (const core::OnnxValue& v : impl->graph.outputs()) impl->outputs.push_back(value_info(v));
   return impl;

@@ -3,8 +3,8 @@
 #include "convert/formats.hpp"
 
 #ifndef LOOM_WITHOUT_ONNX
+#include "convert/imported.hpp"
 #include "formats/onnx/export.hpp"
-#include "formats/onnx/import.hpp"
 #ifndef LOOM_WITHOUT_EVALUATE
 #include "backend/reference/reference.hpp"
 #include "evaluate/folder.hpp"
@@ -33,29 +33,16 @@ Status read_trained_for(const std::vector<std::pair<std::string, std::string>>& 
   return {};
 }
 
-OnnxFolder constants() {
-#ifndef LOOM_WITHOUT_EVALUATE
-  return evaluate::evaluating_folder(reference_ops());
-#else
-  return {};
-#endif
-}
-
 Result<OpenedModel> open_onnx(const Found& file) {
   const FileRef& path = file.path;
   LOOM_ASSIGN(ImportedNetwork imported, load_onnx(path, {.open_extent = file.options.open_extent,
                                                          .take_normalization = true,
                                                          .for_training = file.options.for_training,
-                                                         .folder = constants()}));
-  OpenedModel model;
-  model.format = "ONNX";
-  model.notes = std::move(imported.notes);
-  auto source = std::make_unique<MemorySource>(std::move(imported.network));
-  source->path = path;
-  for (ImportedParam& p : imported.params) source->values[p.path] = std::move(p.values);
-  keep_normalization(std::move(imported.normalization), *source);
-  LOOM_TRY(read_trained_for(imported.metadata, *source));
-  model.network = std::move(source);
+                                                         .folder = folder_of_constants()}));
+  const auto metadata = std::move(imported.metadata);
+  OpenedModel model = opened_network("ONNX", path, std::move(imported));
+  auto& source = static_cast<MemorySource&>(*model.network);
+  LOOM_TRY(read_trained_for(metadata, source));
   return model;
 }
 
@@ -82,6 +69,26 @@ Status write_network_onnx(const Writing& out) {
 }  // namespace
 
 #ifndef LOOM_WITHOUT_ONNX
+OnnxFolder folder_of_constants() {
+#ifndef LOOM_WITHOUT_EVALUATE
+  return evaluate::evaluating_folder(reference_ops());
+#else
+  return {};
+#endif
+}
+
+OpenedModel opened_network(std::string format, const FileRef& path, ImportedNetwork imported) {
+  OpenedModel model;
+  model.format = std::move(format);
+  model.notes = std::move(imported.notes);
+  auto source = std::make_unique<MemorySource>(std::move(imported.network));
+  source->path = path;
+  for (ImportedParam& p : imported.params) source->values[p.path] = std::move(p.values);
+  keep_normalization(std::move(imported.normalization), *source);
+  model.network = std::move(source);
+  return model;
+}
+
 const Format kOnnxFormat = {.files = "ONNX files",
                             .is = is_onnx,
                             .open = open_onnx,

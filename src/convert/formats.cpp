@@ -8,9 +8,9 @@ namespace loom::core {
 // files have no magic, so their name decides, after all that have one.
 std::span<const Format* const> all_formats() {
   static constexpr std::array kFormats = {
-      &kFolderFormat,       &kOriginalEntityFormat, &kEntityFormat,
-      &kOriginalJsonFormat, &kJsonFormat,           &kGgufFormat,
-      &kNpzFormat,          &kOnnxFormat,           &kSafetensorsFormat};
+      &kFolderFormat, &kOriginalEntityFormat, &kEntityFormat, &kOriginalJsonFormat,
+      &kJsonFormat,   &kGgufFormat,           &kNpzFormat,    &kTfliteFormat,
+      &kOnnxFormat,   &kSafetensorsFormat};
   return kFormats;
 }
 

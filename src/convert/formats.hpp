@@ -51,7 +51,7 @@ struct Format {
 };
 
 extern const Format kFolderFormat, kOriginalEntityFormat, kOriginalJsonFormat, kEntityFormat,
-    kJsonFormat, kGgufFormat, kNpzFormat, kOnnxFormat, kSafetensorsFormat;
+    kJsonFormat, kGgufFormat, kNpzFormat, kTfliteFormat, kOnnxFormat, kSafetensorsFormat;
 
 // All rows, in the order in which files are asked. The last takes every file that no other took.
 std::span<const Format* const> all_formats();

@@ -26,8 +26,8 @@ Result<OpenedModel> open_model(const FileRef& path, const OpenOptions& options) 
   if (!file_exists(path)) {
     return make_error(
         Code::not_found,
-        "no such file or folder; give an .entity, .gguf, .onnx, .safetensors, .npz or .json "
-        "file, or a folder with config.json and model.safetensors",
+        "no such file or folder; give an .entity, .gguf, .onnx, .tflite, .safetensors, .npz or "
+        ".json file, or a folder with config.json and model.safetensors",
         path);
   }
   LOOM_TRY(check_opening(path, options.memory));

@@ -28,6 +28,8 @@ BUDGET = 7.5
 
 # file, its first bytes, what the build says of it
 LEFT_OUT = [
+    ("x.tflite", b"\x10\x00\x00\x00TFL3",
+     "this build has no reader for TFLite files; build with -DLOOM_TFLITE=ON"),
     ("x.onnx", b"\x08\x08", "this build has no reader for ONNX files; build with -DLOOM_ONNX=ON"),
     ("x.gguf", b"GGUF\3\0\0\0",
      "this build has no reader for GGUF files; build with -DLOOM_GGUF=ON"),

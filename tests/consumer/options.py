@@ -21,7 +21,7 @@ sys.path.insert(0, str(HERE))
 from minimal import LEFT_OUT, ROOT, run, run_counted  # noqa: E402
 
 BUILD = ROOT / "build" / "options"
-PARTS = ["ONNX", "ORIGINAL", "GGUF", "HF", "ARRAYS", "WEBGPU"]
+PARTS = ["ONNX", "ORIGINAL", "GGUF", "HF", "ARRAYS", "WEBGPU", "TFLITE"]
 
 
 def build(part: str) -> str:

@@ -101,13 +101,13 @@ class Network(Handle):
         engine: Optional[Engine] = None,
         progress: Optional[Callable[[int, int], Any]] = None,
     ) -> "Network":
-        """.entity, .json, .onnx, .npz, .safetensors. `dtype`: None, as the file has it.
+        """.entity, .json, .onnx, .tflite, .npz, .safetensors. `dtype`: None, as the file has it.
 
         path: or the bytes of such a file, which errors call `name`; of ONNX it ends in .onnx.
         progress(done, total) stops by returning False.
 
         weights: a file of weights for one that describes a network. open_extent: of axes that an
-        ONNX file leaves open, besides the batch; 0: an error.
+        file leaves open, besides the batch; 0: an error.
         """
         callbacks, network = Callbacks(), ctypes.c_void_p()
         options = _load_options(

@@ -38,13 +38,6 @@ class FieldsOf {
   const LayerConfig& layer_;
 };
 
-OnnxAttribute onnx_attribute(std::string name, int64_t value);
-OnnxAttribute onnx_attribute(std::string name, float value);
-OnnxAttribute onnx_attribute(std::string name, std::string value);
-OnnxAttribute onnx_attribute(std::string name, std::vector<int64_t> values);
-OnnxAttribute onnx_attribute(std::string name, std::vector<float> values);
-OnnxAttribute onnx_attribute(std::string name, std::vector<std::string> values);
-
 class GraphBuilder {
  public:
   GraphBuilder(const Network& network, const OnnxExportOptions& options)

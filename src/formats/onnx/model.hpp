@@ -99,6 +99,13 @@ struct OnnxAttribute {
   std::string reference;            // inside of a function: which attribute of its call holds it
 };
 
+OnnxAttribute onnx_attribute(std::string name, int64_t value);
+OnnxAttribute onnx_attribute(std::string name, float value);
+OnnxAttribute onnx_attribute(std::string name, std::string value);
+OnnxAttribute onnx_attribute(std::string name, std::vector<int64_t> values);
+OnnxAttribute onnx_attribute(std::string name, std::vector<float> values);
+OnnxAttribute onnx_attribute(std::string name, std::vector<std::string> values);
+
 struct OnnxNode {
   std::string name, op, domain;
   std::vector<std::string> inputs, outputs;  // "": left out

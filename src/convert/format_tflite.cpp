@@ -1,0 +1,40 @@
+// TFLite: networks that are read, never written.
+#include "base/text.hpp"
+#include "convert/formats.hpp"
+
+#ifndef LOOM_WITHOUT_TFLITE
+#include "convert/imported.hpp"
+#include "formats/tflite/import.hpp"
+#endif
+
+namespace loom::core {
+namespace {
+
+// By what stands in it; by its name where that is all there is, so that the answer is about TFLite.
+bool is_tflite_file(const Found& file) {
+  return (file.bytes.size() >= 8 && file.text().substr(4, 4) == "TFL3") ||
+         to_lower_ascii(file.path.name()).ends_with(".tflite");
+}
+
+#ifndef LOOM_WITHOUT_TFLITE
+Result<OpenedModel> open_tflite(const Found& file) {
+  const FileRef& path = file.path;
+  LOOM_ASSIGN(ImportedNetwork imported,
+              load_tflite(path, {.open_extent = file.options.open_extent,
+                                 .take_normalization = true,
+                                 .for_training = file.options.for_training,
+                                 .folder = folder_of_constants()}));
+  return opened_network("TFLite", path, std::move(imported));
+}
+#endif
+
+}  // namespace
+
+#ifndef LOOM_WITHOUT_TFLITE
+const Format kTfliteFormat = {.files = "TFLite files", .is = is_tflite_file, .open = open_tflite};
+#else
+const Format kTfliteFormat = {
+    .files = "TFLite files", .option = "LOOM_TFLITE=ON", .left_out = true, .is = is_tflite_file};
+#endif
+
+}  // namespace loom::core

@@ -1,0 +1,29 @@
+// The doors of the reader of TFLite files. See import.hpp.
+#include "formats/tflite/import.hpp"
+
+#include "formats/tflite/lower.hpp"
+#include "io/file.hpp"
+
+namespace loom::core {
+
+Result<TfliteAsOnnx> tflite_as_onnx(const TfliteModel& file, const std::string& where,
+                                    const TfliteOptions& options) {
+  return TfliteGraph(file, where, options).run();
+}
+
+Result<ImportedNetwork> import_tflite(std::span<const std::byte> file, const std::string& where,
+                                      const OnnxImportOptions& options) {
+  LOOM_ASSIGN(const TfliteModel read, parse_tflite(file, where));
+  const TfliteOptions how = {options.open_extent, !options.for_training, options.folder};
+  LOOM_ASSIGN(TfliteAsOnnx said, tflite_as_onnx(read, where, how));
+  LOOM_ASSIGN(ImportedNetwork made, import_onnx(said.model, where, options));
+  made.notes.insert(made.notes.begin(), said.notes.begin(), said.notes.end());
+  return made;
+}
+
+Result<ImportedNetwork> load_tflite(const FileRef& path, const OnnxImportOptions& options) {
+  LOOM_ASSIGN(const MappedFile file, MappedFile::open(path));
+  return import_tflite(file.bytes(), path, options);
+}
+
+}  // namespace loom::core
