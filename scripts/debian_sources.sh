@@ -1,6 +1,7 @@
 # Sourced by install_wasm.sh and install_wasm64.sh: brings source packages of Debian, with lists of their own, from where
 # this machine has its packages, and compiles PCRE2 and zlib of them. It needs no rights, and changes nothing outside WORK.
 # shellcheck shell=bash
+set -euo pipefail
 
 # The lines of the machine's own lists with another type.
 source_lists() {
