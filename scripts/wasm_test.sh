@@ -70,6 +70,7 @@ golden_hashes() {
   build_wasm loom_digits || die "the build for WebAssembly failed; see above"
   count "digits" node tests/web/digits_node.mjs build/wasm/bindings/typescript/wasm/loom_digits.wasm
   count "golden hashes" node tests/web/golden_node.mjs build/wasm/tests/golden/loom_hash.wasm
+  count "golden hashes by node:wasi" node --no-warnings tests/web/golden_node.mjs --wasi build/wasm/tests/golden/loom_hash.wasm
   if [[ -n "$node" ]]; then
     relaxed=build/wasm/bindings/typescript/wasm/loom_hash_relaxed.wasm
     count "golden hashes, relaxed" "$node" tests/web/golden_node.mjs "$relaxed"
