@@ -75,6 +75,13 @@ golden_hashes() {
     relaxed=build/wasm/bindings/typescript/wasm/loom_hash_relaxed.wasm
     count "golden hashes, relaxed" "$node" tests/web/golden_node.mjs "$relaxed"
     count "a host that does not fuse" "$node" tests/web/unfused_node.mjs "$relaxed"
+    if build_wasm loom_conformance; then
+      count "products beside the reference, relaxed" "$node" tests/web/conformance_node.mjs \
+        build/wasm/bindings/typescript/wasm/loom_conformance.wasm '*atmul*:*uantize*'
+    else
+      say "skipped: the conformance drivers as a module: GoogleTest's sources are not there (Debian: googletest)"
+      skipped=$((skipped + 1))
+    fi
     golden_hashes_64
   else
     say "skipped: no Node.js here knows relaxed SIMD, and none can be had from npm"

@@ -4,10 +4,7 @@
 //
 //   kDotOffset<kMost>  what dot_bytes takes off the codes: the sums are of (code - kDotOffset)
 //   dot_bytes<kMost>   codes as BlockSum reads them
-
-//   kDotNegatives      whether the sum lacks the activations below 0 (negatives_of), which its
-//   start
-//                      has to bring
+//   kDotNegatives      whether a sum lacks what negatives_of() gives, which its start has to bring
 
 #if LOOM_SIMD_WIDTH == 4 && defined(__wasm_relaxed_simd__)
 template <int kMost>
