@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 // Loom beside its peers in one run of one Chromium, each with one thread and the same file: wllama (llama.cpp as
-// WebAssembly) at a language model in q8_0 and q4_0, onnxruntime-web at networks in f32 and int8. The engines take
-// turns, so that all see the machine alike, and medians are compared.
+// WebAssembly) at a language model in q8_0 and q4_0, transformers.js at the same one in f32, onnxruntime-web at networks
+// in f32 and int8. The engines take turns, so that all see the machine alike, and medians are compared.
 //
 //   scripts/wasm_package.sh && node bench/web_peer.mjs --python ~/onnx/bin/python
 //   node bench/web_peer.mjs --rounds 9 --only llm --check 1
@@ -50,10 +50,15 @@ function prepare() {
       execFileSync("npm", ["install", "--silent", "--no-audit", "--no-fund", "--prefix", work, "@wllama/wllama@3",
         "onnxruntime-web@1", "playwright-core@1"], { stdio: "pipe" });
     }
+    // What it brings beside is for Node.js, and is not installed.
+    if (!existsSync(join(work, "node_modules/@huggingface/transformers"))) {
+      execFileSync("npm", ["install", "--silent", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix", work,
+        "@huggingface/transformers@4"], { stdio: "pipe" });
+    }
   } catch {
-    missing("wllama, onnxruntime-web or playwright-core cannot be had from npm");
+    missing("wllama, transformers.js, onnxruntime-web or playwright-core cannot be had from npm");
   }
-  if (existsSync(join(models, "dense-int8.onnx"))) return;
+  if (existsSync(join(models, "llama/onnx/model.onnx"))) return;
   try {
     execFileSync(asked.python, [join(tree, "bench/web_peer_models.py"), asked.loom, models], { stdio: "pipe" });
   } catch (error) {
@@ -70,8 +75,8 @@ function row(what, ours, theirs, unit) {
   console.log(`| ${what} | ${theirs.toPrecision(3)} | ${ours.toPrecision(3)} ${unit} | ${ratio.toFixed(2)} | ${ratio >= 1 ? "HELD" : "NOT HELD"} |`);
 }
 
-async function languageModel(page, dtype) {
-  const engines = ["loom", "wllama"], told = { loom: [], wllama: [] };
+async function languageModel(page, dtype, peer) {
+  const engines = ["loom", peer], told = { loom: [], [peer]: [] };
   for (const name of engines) {
     const what = await page.evaluate(([engine, file, variant]) => window.peers.open("llm", engine, file, { variant }),
       [name, `/models/llama-${dtype}.gguf`, asked.variant]);
@@ -86,10 +91,10 @@ async function languageModel(page, dtype) {
     }
   }
   for (const name of engines) await page.evaluate((engine) => window.peers.close(engine), name);
-  const [a, b] = [told.loom[0], told.wllama[0]];
-  console.error(`read ${a.read} and ${b.read} tokens, wrote ${a.wrote} and ${b.wrote}`);
+  const [a, b] = [told.loom[0], told[peer][0]];
+  console.error(`read ${a.read} and ${b.read} tokens, wrote ${a.wrote} and ${b.wrote}, ${a.text === b.text ? "the same text" : "other texts"}`);
   for (const kind of ["prefill", "decode"]) {
-    row(`wllama, ${dtype}, ${kind}`, median(told.loom.map((x) => x[kind])), median(told.wllama.map((x) => x[kind])), "tokens/s");
+    row(`${peer}, ${dtype}, ${kind}`, median(told.loom.map((x) => x[kind])), median(told[peer].map((x) => x[kind])), "tokens/s");
   }
 }
 
@@ -128,7 +133,10 @@ try {
   await page.waitForFunction(() => window.peers !== undefined);
   console.log(`${new Date().toISOString().slice(0, 10)}, ${cpus()[0].model}, Chromium ${browser.version()}, one thread each\n`);
   console.log("| peer and task | peer | Loom | ratio | at least the peer's |\n|---|---|---|---|---|");
-  if (asked.only !== "layers") for (const dtype of ["q8_0", "q4_0"]) await languageModel(page, dtype);
+  if (asked.only !== "layers") {
+    for (const dtype of ["q8_0", "q4_0"]) await languageModel(page, dtype, "wllama");
+    await languageModel(page, "f32", "transformers");
+  }
   if (asked.only !== "llm") for (const [name, shape, options] of kLayers) await layers(page, name, shape, options);
 } finally {
   await browser.close();

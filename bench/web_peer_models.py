@@ -4,9 +4,9 @@ networks as ONNX.
 
   python bench/web_peer_models.py LOOM FOLDER      (a Python with numpy, onnx, onnxruntime)
 
-LOOM is the program. Writes FOLDER/llama-q8_0.gguf and -q4_0.gguf, with the tokenizer of
-tests/data/stories; for each network NAME.onnx, and dense-int8.onnx as ONNX Runtime quantizes it
-(weights int8, activations uint8 at run time).
+LOOM is the program. Writes FOLDER/llama-q8_0.gguf, -q4_0.gguf and -f32.gguf, with the tokenizer of
+tests/data/stories, and FOLDER/llama/onnx for transformers.js; for each network NAME.onnx, and
+dense-int8.onnx as ONNX Runtime quantizes it (weights int8, activations uint8 at run time).
 """
 import json
 import pathlib
@@ -20,6 +20,8 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 from onnxruntime.quantization import QuantType, quantize_dynamic
+
+from web_peer_llama import write_onnx
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 HIDDEN, INNER, LAYERS, HEADS, KV = 768, 2048, 6, 12, 4
@@ -121,7 +123,8 @@ def main():
     loom, folder = sys.argv[1], pathlib.Path(sys.argv[2])
     folder.mkdir(parents=True, exist_ok=True)
     write_llama(folder / "llama")
-    for dtype in ("q8_0", "q4_0"):
+    write_onnx(folder / "llama")
+    for dtype in ("q8_0", "q4_0", "f32"):
         subprocess.run([loom, "convert", folder / "llama", folder / f"llama-{dtype}.gguf",
                         "--dtype", dtype, "--force", "--quiet"], check=True)
     warnings.simplefilter("ignore")

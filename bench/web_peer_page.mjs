@@ -40,6 +40,32 @@ const llms = {
       close: () => wllama.exit(),
     };
   },
+  // The checkpoint that the file was made of, as ONNX (web_peer_llama.py). Its first token comes with the prefill.
+  async transformers(file) {
+    const folder = `${kPeers}/@huggingface/transformers`;
+    const { AutoModelForCausalLM, AutoTokenizer, env } = await import(`${folder}/dist/transformers.min.js`);
+    Object.assign(env, { allowRemoteModels: false, allowLocalModels: true, localModelPath: "/models/", useBrowserCache: false });
+    const { wasm } = env.backends.onnx;
+    Object.assign(wasm, { wasmPaths: `${location.origin}${folder}/node_modules/onnxruntime-web/dist/`, numThreads: 1 });
+    const name = file.split("/").at(-1).replace(/-.*/, "");
+    const tokenizer = await AutoTokenizer.from_pretrained(name);
+    const model = await AutoModelForCausalLM.from_pretrained(name, { dtype: "fp32", device: "wasm" });
+    const timed = async (inputs, count) => {
+      const begin = performance.now();
+      const ids = await model.generate({ ...inputs, max_new_tokens: count, min_new_tokens: count, do_sample: false });
+      return { seconds: (performance.now() - begin) / 1000, ids };
+    };
+    return {
+      what: `transformers.js ${env.version}`,
+      async run(prompt, tokens) {
+        const inputs = await tokenizer(prompt), read = inputs.input_ids.dims[1];
+        const first = await timed(inputs, 1), all = await timed(inputs, tokens), wrote = all.ids.dims[1] - read;
+        return { read, prefill: read / first.seconds, wrote, decode: (wrote - 1) / (all.seconds - first.seconds),
+          text: tokenizer.decode(all.ids.tolist()[0].slice(read), { skip_special_tokens: true }) };
+      },
+      close: () => model.dispose(),
+    };
+  },
 };
 
 // Engines of networks: one pass over a batch, through the package's own interface.

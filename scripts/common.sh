@@ -164,6 +164,15 @@ build_wasm() {
 build_wasm_inference() {
   build_quietly wasm-inference "$@"
 }
+# no_wasm64: why this machine cannot build for memory64; nothing where it can. Brings what that needs.
+no_wasm64() {
+  if ! "$LOOM_ROOT/scripts/install_wasm64.sh" || [[ ! -f "$LOOM_ROOT/build/wasm64-libraries/packages" ]]; then
+    printf 'what scripts/install_wasm64.sh brings is not there'
+  fi
+}
+build_wasm64() {
+  build_quietly wasm64 "$@"
+}
 build_quietly() {
   local preset="$1" log status=0
   shift

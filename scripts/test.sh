@@ -100,7 +100,7 @@ unit_tests() {
 # What only later steps need is installed while the first ones build and run.
 fetch_more() {
   { scripts/install_deps.sh --tests more && scripts/install_gpu.sh --tests && scripts/install_arm64.sh &&
-    scripts/install_wasm.sh; } >"$log.fetch" 2>&1 &
+    scripts/install_wasm64.sh; } >"$log.fetch" 2>&1 &
   fetching=$!
 }
 

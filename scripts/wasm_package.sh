@@ -16,6 +16,12 @@ why="$(no_wasm)"
 [[ -z "$why" ]] || die "$why"
 build_wasm loom_simd loom_relaxed_simd loom_threads loom_relaxed_threads loom_core loom_relaxed_core loom_gpu &&
   build_wasm_inference loom_inference loom_relaxed_inference || die "the build for WebAssembly failed; see above"
+why="$(no_wasm64)"
+if [[ -n "$why" ]]; then
+  say "note: the package is made without memory64: $why"
+else
+  build_wasm64 loom_memory64 loom_memory64_threads || die "the build for memory64 failed; see above"
+fi
 
 packages=build/web/packages
 if [[ ! -x "$packages/node_modules/.bin/tsc" ]]; then
@@ -38,6 +44,11 @@ cp "$built/loom_relaxed_core.wasm" "$to/dist/wasm/loom-core-relaxed.wasm"
 built=build/wasm-inference/bindings/typescript/wasm
 cp "$built/loom_inference.wasm" "$to/dist/wasm/loom-inference.wasm"
 cp "$built/loom_relaxed_inference.wasm" "$to/dist/wasm/loom-inference-relaxed.wasm"
+built=build/wasm64/bindings/typescript/wasm
+if [[ -z "$why" ]]; then
+  cp "$built/loom_memory64.wasm" "$to/dist/wasm/loom-memory64.wasm"
+  cp "$built/loom_memory64_threads.wasm" "$to/dist/wasm/loom-memory64-threads.wasm"
+fi
 cp bindings/typescript/package.json bindings/typescript/README.md LICENSE "$to/"
 (cd "$to" && npm pack --silent --pack-destination .. >/dev/null)
 ls build/web/*.tgz

@@ -50,13 +50,39 @@ if [[ -n "$why" ]]; then
   finish
 fi
 node="$(node_with_relaxed)"
+# Addresses of 64 bits, where the libraries and a Node.js are there that has them.
+golden_hashes_64() {
+  local why
+  why="$(no_wasm64)"
+  [[ -n "$why" ]] || "$node" tests/web/has_memory64.mjs || why="$("$node" --version) of Node.js has no memory64"
+  if [[ -n "$why" ]]; then
+    say "skipped: golden hashes, memory64: $why"
+    skipped=$((skipped + 1))
+    return
+  fi
+  build_wasm64 loom_hash loom_hash_relaxed || die "the build for memory64 failed; see above"
+  count "golden hashes, memory64" "$node" tests/web/golden_node.mjs build/wasm64/tests/golden/loom_hash.wasm
+  count "golden hashes, memory64 relaxed" "$node" tests/web/golden_node.mjs \
+    build/wasm64/bindings/typescript/wasm/loom_hash_relaxed.wasm
+}
 golden_hashes() {
   build_wasm loom_hash loom_hash_relaxed || die "the build for WebAssembly failed; see above"
+  build_wasm loom_digits || die "the build for WebAssembly failed; see above"
+  count "digits" node tests/web/digits_node.mjs build/wasm/bindings/typescript/wasm/loom_digits.wasm
   count "golden hashes" node tests/web/golden_node.mjs build/wasm/tests/golden/loom_hash.wasm
+  count "golden hashes by node:wasi" node --no-warnings tests/web/golden_node.mjs --wasi build/wasm/tests/golden/loom_hash.wasm
   if [[ -n "$node" ]]; then
     relaxed=build/wasm/bindings/typescript/wasm/loom_hash_relaxed.wasm
     count "golden hashes, relaxed" "$node" tests/web/golden_node.mjs "$relaxed"
     count "a host that does not fuse" "$node" tests/web/unfused_node.mjs "$relaxed"
+    if build_wasm loom_conformance; then
+      count "products beside the reference, relaxed" "$node" tests/web/conformance_node.mjs \
+        build/wasm/bindings/typescript/wasm/loom_conformance.wasm '*atmul*:*uantize*'
+    else
+      say "skipped: the conformance drivers as a module: GoogleTest's sources are not there (Debian: googletest)"
+      skipped=$((skipped + 1))
+    fi
+    golden_hashes_64
   else
     say "skipped: no Node.js here knows relaxed SIMD, and none can be had from npm"
     skipped=$((skipped + 2))
@@ -76,7 +102,7 @@ empty="$(mktemp -d)"
 trap 'rm -rf "$empty"' EXIT
 (cd "$empty" && npm init -y && npm install --no-audit --no-fund "$tarball") >"$empty/log" 2>&1 ||
   die "the tarball cannot be installed: $(tail -n 1 "$empty/log")"
-cp tests/web/{package.test,suite,compat_suite,node_run,docs_run,gpu_suite,gpu_node,gpu_conformance,gpu_conformance_node,wasi}.mjs "$empty/"
+cp tests/web/{package.test,suite,compat_suite,node_run,docs_run,gpu_suite,gpu_node,gpu_conformance,gpu_conformance_node,wasi,memory64_test}.mjs "$empty/"
 in_node() {
   local library
   count "docs/web.md" node "$empty/docs_run.mjs" "$PWD"
@@ -91,6 +117,9 @@ in_node() {
     [[ -n "$program" ]] || continue
     count "package in Node.js $("$program" --version)" env LOOM_NATIVE="$empty/native.json" LOOM_TREE="$PWD" \
       "$program" "$empty/node_run.mjs"
+    if [[ -f "$modules/loom-memory64.wasm" ]]; then
+      count "a model of 4.3 GiB in Node.js $("$program" --version)" "$program" "$empty/memory64_test.mjs" "$empty"
+    fi
     if [[ "$program" == "$node" || "$node" == "$(command -v node)" ]]; then break; fi
   done
 }

@@ -1,7 +1,7 @@
 """What WebAssembly and TypeScript need of api/: tools/generate_api.py writes it with the rest.
 
 The module imports each kind of callback from its host; TypeScript knows numbers of enums, places of
-fields in memory of 32 bits, the types of functions, and the layers.
+fields in memory of 32 and of 64 bits, the types of functions, and the layers.
 """
 
 import re
@@ -9,6 +9,7 @@ import re
 from generate_api import _ARRAY, MARK, Api, Variable, layer_fields, listed
 
 WASM_POINTER_BYTES = 4
+WIDE_POINTER_BYTES = 8
 # C type -> how TypeScript reads and writes it (bindings/typescript/src/memory.ts).
 WASM_KINDS = {
     "int32_t": "i32",
@@ -158,6 +159,39 @@ def write_typescript(api: Api, table: dict) -> str:
     return TS_TOP.format(mark=MARK, abi=api.abi) + "\n".join([*out, "}", ""])
 
 
+TS_WIDE_TOP = """\
+// {mark}
+/** What differs where addresses have 64 bits (memory64.ts). */
+
+/** Of each struct its size, then the places of its fields, in the order of ffi.ts. */
+export const places: Readonly<Record<string, readonly number[]>> = {{
+"""
+
+
+def is_address(api: Api, type_: str) -> bool:
+    return type_.endswith("*") or type_ in api.callbacks
+
+
+def write_wide(api: Api, table: dict) -> str:
+    """What is an address, which crosses the boundary as a bigint, and where fields are."""
+    out = []
+    for item in table["order"]:
+        if item["kind_of"] == "struct":
+            offsets, size = api.layout(item["name"], WIDE_POINTER_BYTES)
+            numbers = ", ".join(str(number) for number in (size, *offsets.values()))
+            out.append(f"  {item['name']}: [{numbers}],")
+    out += ["};", "",
+            "/** Of each function that takes or gives an address a letter for each argument, and",
+            " * one for what it returns: a, an address; -, anything else. */",
+            "export const addresses: Readonly<Record<string, string>> = {"]  # fmt: skip
+    for name, call in api.functions.items():
+        types = [*(a.type for a in call["arguments"]), call["returns"]]
+        letters = "".join("a" if is_address(api, type_) else "-" for type_ in types)
+        if "a" in letters:
+            out.append(f'  {name}: "{letters}",')
+    return TS_WIDE_TOP.format(mark=MARK) + "\n".join([*out, "};", ""])
+
+
 TS_TYPES = {
     "int": "number",
     "float": "number",
@@ -211,5 +245,6 @@ def generated(api: Api, table: dict, layers: dict) -> dict[str, str]:
     return {
         "bindings/typescript/wasm/callbacks.cpp": write_callbacks(api),
         "bindings/typescript/src/ffi.ts": write_typescript(api, table),
+        "bindings/typescript/src/ffi64.ts": write_wide(api, table),
         "bindings/typescript/src/layers.ts": write_layers_typescript(layers),
     }

@@ -7,7 +7,7 @@
 
 #include "base/text.hpp"
 #include "grid/session_impl.hpp"
-#include "ops/trace.hpp"
+#include "ops/reserve.hpp"
 
 namespace loom::core {
 
@@ -15,16 +15,6 @@ namespace {
 
 // The most commands that run as one: a norm, three products, and what follows.
 constexpr int64_t kFusedCommands = 5;
-
-int64_t widest(const Node& node, const Network& network) {
-  int64_t width = 0;
-  for (int index : node.params) {
-    const Shape& shape = network.params()[static_cast<size_t>(index)].spec.shape;
-    if (shape.rank() == 2) width = std::max(width, shape[1]);
-  }
-  for (const Node& child : node.children) width = std::max(width, widest(child, network));
-  return width;
-}
 
 // Places are handed out in the order of the plan, so a layer that asks for more or fewer tensors
 // for a shorter input would be given those of another use (layers/layer.hpp).
@@ -136,11 +126,8 @@ Status Session::Impl::plan_memory() {
   results.clear();  // those of the trace; their number is known
   plan.solve();
   LOOM_ASSIGN(arena, allocate_for(recorder->ops(), plan.total()));
-  int64_t width = 1;
-  for (const GridNode& cell : network->cells())
-    width = std::max(width, widest(cell.node, *network));
   LOOM_TRY(keep_passes(end * 2));
-  return recorder->reserve(end * 2, max_input.count(), width, capacity);
+  return reserve_for(trace, capacity, *recorder);
 }
 
 KvCache Session::Impl::cache_of(const StateSpec& s) const {

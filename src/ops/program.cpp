@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/arena.hpp"
+#include "ops/reserve.hpp"
 #include "ops/schedule.hpp"
 #include "ops/visit.hpp"
 
@@ -38,8 +39,9 @@ ArenaPlan plan_arena(const Trace& trace, std::span<Tensor* const> pinned, bool d
   return plan;
 }
 
-// Room for the q8 copies of the largest input of a matmul: recorded commands hold their addresses.
-Status reserve_copies(const Trace& trace, Recorder& recorder) {
+}  // namespace
+
+Status reserve_for(const Trace& trace, int64_t positions, Recorder& recorder) {
   int64_t rows = 0, cols = 0;
   for (const Command& command : trace.commands()) {
     if (command.op != OpId::matmul) continue;
@@ -50,10 +52,8 @@ Status reserve_copies(const Trace& trace, Recorder& recorder) {
       }
     });
   }
-  return recorder.reserve(static_cast<int64_t>(trace.commands().size()) * 2, rows, cols, 0);
+  return recorder.reserve(std::ssize(trace.commands()) * 2, rows, cols, positions);
 }
-
-}  // namespace
 
 // Real memory that is not on the device yet, as ranges that do not overlap. What nobody writes is
 // constant.
@@ -106,7 +106,7 @@ Result<Program> Program::compile(Trace trace, std::span<Tensor* const> pinned, c
     t.data = program.arena_.data() + plan.offset(static_cast<int>(i)) + inside;
   };
   program.recorder_ = std::make_unique<Recorder>(ops, pool, mode);
-  if (mode == ActivationMode::q8) LOOM_TRY(reserve_copies(trace, *program.recorder_));
+  if (mode == ActivationMode::q8) LOOM_TRY(reserve_for(trace, 0, *program.recorder_));
   program.notes_ = trace.notes();
   size_t next = 0;  // note
   const auto place_notes = [&](int64_t command) {

@@ -4,6 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <numeric>
+#include <random>
+
 #include "backend/cpu/cpu.hpp"
 #include "grid/grid_testing.hpp"
 #include "grid/init.hpp"
@@ -92,6 +96,35 @@ TEST(Session, OfALongerInputHasTheBitsOfOneThatWasMadeForTheLength) {
 
 // y of a pass is what the input was two passes before: two feedback links in a row, over layers
 // whose output is their input.
+// Three copies of the largest input of a product, in blocks of 32 bytes and 12 more; what layers
+// leave; one scratch; and commands. Inputs are as many numbers as rows times columns, which once
+// were taken for rows.
+TEST(Session, KeepsCopiesOfNoMoreThanTheInputsOfItsProducts) {
+  constexpr int64_t kFixed = (256 << 10) + (128 << 10);
+  std::mt19937 draw(5);
+  const auto one_of = [&](int64_t first, int64_t last) {
+    return std::uniform_int_distribution<int64_t>(first, last)(draw);
+  };
+  for (int round = 0; round < 30; ++round) {
+    const int64_t rows = one_of(1, 40), sequence = one_of(0, 1) == 0 ? 1 : one_of(2, 6);
+    std::vector<int64_t> widths = {one_of(1, 700)};
+    std::vector<LayerConfig> layers;
+    for (int64_t n = one_of(1, 3); n > 0; --n) {
+      widths.push_back(one_of(1, 700));
+      layers.push_back(dense_layer(widths.end()[-2], widths.back()));
+    }
+    const int64_t widest = *std::max_element(widths.begin(), widths.end());
+    const int64_t all = std::accumulate(widths.begin(), widths.end(), int64_t{0});
+    const Shape input = sequence == 1 ? Shape{rows, widths[0]} : Shape{rows, sequence, widths[0]};
+    Runner runner(row_of(std::move(layers)), input);
+    ASSERT_TRUE(runner.run(input).ok());
+    const int64_t copies = 3 * rows * sequence * ((widest + 31) / 32) * 44;
+    const int64_t values = 4 * rows * sequence * (2 * all + widest);
+    EXPECT_LE(runner.session().arena_bytes(), copies + values + kFixed)
+        << input.str() << ", at most " << widest << " wide";
+  }
+}
+
 TEST(Session, FeedbackOfFeedbackComesOnePassLater) {
   GridSpec grid = row_of({identity(), identity(), identity()});
   ASSERT_TRUE(grid.put({0, 0, 1, 0}, {identity(), {}, Link{{0, 0, 0, 0}, true}}).ok());

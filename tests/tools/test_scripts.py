@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 SCRIPTS = sorted([*ROOT.glob("scripts/*.sh"), *ROOT.glob("tools/*.sh"), ROOT / ".ci" / "run"])
 WITH_OPTIONS = (
     "test.sh", "install_deps.sh", "install_gpu.sh", "gpu_test.sh", "install_arm64.sh",
-    "arm64_test.sh", "install_wasm.sh", "wasm_test.sh", "wasm_package.sh",
+    "arm64_test.sh", "install_wasm.sh", "install_wasm64.sh", "wasm_test.sh", "wasm_package.sh",
 )  # fmt: skip
 
 

@@ -3,7 +3,7 @@
 //   NODE_PATH=packages/node_modules node tests/web/browser_test.mjs --app APP NATIVE.json
 // PACKAGE: the folder of the installed package; HASHES: the folder with loom_hash.wasm and loom_hash_relaxed.wasm.
 // APP: a built app whose page is page.mjs (vite_app.sh), which has the package in it.
-import { mkdtempSync, copyFileSync } from "node:fs";
+import { copyFileSync, existsSync, mkdtempSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -43,10 +43,12 @@ function all(where, { results }) {
 
 try {
   let page = await open();
-  const { relaxed, shared } = await page.evaluate(() => window.loomTests.host());
+  const { relaxed, shared, memory64 } = await page.evaluate(() => window.loomTests.host());
   count("isolated page", "memory can be shared", shared ? null : "it cannot");
-  for (const [variant, threads] of [["simd", 1], ["relaxed", 1], ["threads", 2], ["relaxed-threads", 2]]) {
-    if (variant.startsWith("relaxed") && !relaxed) continue;
+  for (const [variant, threads] of [["simd", 1], ["relaxed", 1], ["threads", 2], ["relaxed-threads", 2],
+    ["memory64", 1], ["memory64-threads", 2]]) {
+    if (!variant.match(/simd|^threads/) && !relaxed) continue;
+    if (variant.startsWith("memory64") && !(memory64 && !inApp && existsSync(join(folder, "dist/wasm/loom-memory64.wasm")))) continue;
     const run = await page.evaluate(([name, lanes]) => window.loomTests.suite(name, lanes), [variant, threads]);
     all(variant, run);
     count(variant, "lanes", run.info.threads === threads ? null : `${run.info.threads}`);

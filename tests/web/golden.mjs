@@ -6,13 +6,13 @@ export function lines(text) {
   return text.trim().split("\n").map((line) => line.trim().split(/\s+/));
 }
 
-// Calls `tell(what, got, wanted)` for each. isa: "" for the one that the module chooses.
-export async function compareGolden(module, hashes, training, tell, isa = "") {
+// Calls `tell(what, got, wanted)` for each. isa: "" for the one that the module chooses. runs: how a program is run.
+export async function compareGolden(module, hashes, training, tell, isa = "", runs = run) {
   const chosen = isa ? ["--isa", isa] : [];
   for (const [dtype, wanted] of lines(hashes)) {
     const args = ["verify", "hash", "--shape", "shakespeare", "--dtype", dtype, "--prompt-tokens", "113"];
-    tell(`logits ${dtype}`, (await run(module, [...args, ...chosen])).trim(), wanted);
+    tell(`logits ${dtype}`, (await runs(module, [...args, ...chosen])).trim(), wanted);
   }
-  const got = new Map(lines(await run(module, ["verify", "training", ...chosen])).map(([kind, ...rest]) => [kind, rest.join(" ")]));
+  const got = new Map(lines(await runs(module, ["verify", "training", ...chosen])).map(([kind, ...rest]) => [kind, rest.join(" ")]));
   for (const [kind, ...wanted] of lines(training)) tell(`training ${kind}`, got.get(kind), wanted.join(" "));
 }

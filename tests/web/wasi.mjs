@@ -11,20 +11,23 @@ export class Exit extends Error {
 // `write(descriptor, bytes)` gets what the module prints.
 export function wasi({ args = [], environment = {}, write = () => {} } = {}) {
   let memory = null;
+  let width = 4;  // bytes of an address
   const view = () => new DataView(memory.buffer);
+  const put = (at, value) => (width === 8 ? view().setBigUint64(at, BigInt(value), true) : view().setUint32(at, value, true));
+  const take = (at) => (width === 8 ? Number(view().getBigUint64(at, true)) : view().getUint32(at, true));
   const bytes = (at, size) => new Uint8Array(memory.buffer, at, size);
   const encoded = (list) => list.map((text) => new TextEncoder().encode(`${text}\0`));
   const texts = encoded(args), variables = encoded(Object.entries(environment).map(([name, value]) => `${name}=${value}`));
   const sizes = (list) => (count, size) => {
-    view().setUint32(count, list.length, true);
-    view().setUint32(size, list.reduce((sum, text) => sum + text.length, 0), true);
+    put(count, list.length);
+    put(size, list.reduce((sum, text) => sum + text.length, 0));
     return kSuccess;
   };
   const written = (list) => (places, at) => {
     for (const text of list) {
-      view().setUint32(places, at, true);
+      put(places, at);
       bytes(at, text.length).set(text);
-      places += 4;
+      places += width;
       at += text.length;
     }
     return kSuccess;
@@ -42,11 +45,11 @@ export function wasi({ args = [], environment = {}, write = () => {} } = {}) {
     fd_write(descriptor, pieces, count, written) {
       let size = 0;
       for (let i = 0; i < count; ++i) {
-        const length = view().getUint32(pieces + 8 * i + 4, true);
-        write(descriptor, bytes(view().getUint32(pieces + 8 * i, true), length).slice());
+        const piece = pieces + 2 * width * i, length = take(piece + width);
+        write(descriptor, bytes(take(piece), length).slice());
         size += length;
       }
-      view().setUint32(written, size, true);
+      put(written, size);
       return kSuccess;
     },
     fd_close: () => kSuccess,
@@ -68,9 +71,24 @@ export function wasi({ args = [], environment = {}, write = () => {} } = {}) {
       throw new Exit(code);
     },
   };
-  // What else the C library names is there, and refuses.
-  const all = new Proxy(functions, { get: (target, name) => target[name] ?? (() => kNotSupported) });
-  return { functions: all, attach: (to) => (memory = to) };
+  // What else the C library names is there, and refuses. Addresses of 64 bits come as bigints, as a clock's precision does.
+  const numbers = (body) => (...args) => body(...args.map((value) => (typeof value === "bigint" ? Number(value) : value)));
+  const all = new Proxy(functions, { get: (target, name) => numbers(target[name] ?? (() => kNotSupported)) });
+  const attach = (to, wide = false) => {
+    memory = to;
+    width = wide ? 8 : 4;
+  };
+  return { functions: all, attach };
+}
+
+// Whether a memory has addresses of 64 bits: it grows by bigints alone.
+function isWide(memory) {
+  try {
+    memory.grow(0);
+    return false;
+  } catch {
+    return true;
+  }
 }
 
 // Runs a program (a module with _start) and returns what it printed. Throws Exit where it fails.
@@ -83,7 +101,7 @@ export async function run(module, args, imports = {}) {
     named[from][name] = from === "wasi_snapshot_preview1" ? host.functions[name] : imports[from]?.[name];
   }
   const instance = await WebAssembly.instantiate(module, named);
-  host.attach(instance.exports.memory);
+  host.attach(instance.exports.memory, isWide(instance.exports.memory));
   const text = (parts) => parts.map((part) => new TextDecoder().decode(part)).join("");
   try {
     instance.exports._start();

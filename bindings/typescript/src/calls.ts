@@ -27,6 +27,11 @@ export class Calls {
     this.#loaded = loaded;
   }
 
+  /** Whether nothing was made that is still there. */
+  get empty(): boolean {
+    return this.#objects.size === 0;
+  }
+
   get module(): Loaded {
     if (this.#loaded === null) throw new LoomError("invalid_argument", "the engine was not started");
     return this.#loaded;
@@ -57,7 +62,7 @@ export class Calls {
       module.memory.bytes(out, 8).fill(0);
       return after(body(scope, out, module), (status) => {
         this.check(status);
-        return module.memory.view.getUint32(out, true);
+        return module.memory.readAddress(out);
       });
     });
   }
@@ -107,7 +112,7 @@ export class Calls {
     return this.scoped((scope, module) => {
       const out = scope.keep(module.memory.allocate(16));
       this.check(body(scope, out, out + 8, module));
-      const address = module.memory.view.getUint32(out, true);
+      const address = module.memory.readAddress(out);
       const count = Number(module.memory.view.getBigInt64(out + 8, true));
       const ids = new Int32Array(module.memory.memory.buffer, address, count).slice();
       module.call((f) => f.loom_free(address));

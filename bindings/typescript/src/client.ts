@@ -7,7 +7,7 @@ import type { Source } from "./files.js";
 import { sequential, type Axes, type Layer, type NetworkDescription } from "./layer.js";
 import { Closable, dispose, Link, type Events, type Started } from "./link.js";
 import type { NumberArray, Tensor } from "./memory.js";
-import type { GenerationData, Handle, Operations, StartOptions, TokenData, Turn } from "./protocol.js";
+import type { GenerationData, Handle, Running, StartOptions, TokenData, Turn } from "./protocol.js";
 import type { Variant } from "./module.js";
 
 export interface InitOptions {
@@ -25,6 +25,9 @@ export interface InitOptions {
   readonly modules?: Partial<Record<Variant, string | Uint8Array>>;
   /** Bytes that reading files may take. */
   readonly memoryLimit?: number;
+  /** true: addresses of 64 bits where this host has them, so that the engine holds 16 GiB in place of 2; elsewhere
+   * `info.notes` says why not. Without it load() takes them for a file that is too large for 32 bits. */
+  readonly memory64?: boolean;
 }
 
 export interface CallOptions {
@@ -356,8 +359,18 @@ function progressOf({ onProgress }: FileOptions): Events {
 /** An engine: a worker with a module, and everything that was made with it. */
 export class Loom {
   readonly #link: Link;
-  private constructor(link: Link, readonly info: ReturnType<Operations["start"]>) {
+  #info: Running;
+  private constructor(link: Link, info: Running) {
     this.#link = link;
+    this.#info = info;
+  }
+
+  /** What runs: the variant of the module, and why not another. */
+  get info(): Running {
+    return this.#info;
+  }
+  #reading(options: FileOptions): Events {
+    return { ...progressOf(options), moved: (info: Running) => void (this.#info = info) } as Events;
   }
 
   static async start(started: Started, { threads = 0, ...more }: InitOptions): Promise<Loom> {
@@ -389,14 +402,14 @@ export class Loom {
   async loadNetwork(source: Source, options: FileOptions & ffi.LoadOptions = {}): Promise<Network> {
     const { cache, name, onProgress, signal, ...more } = options;
     void onProgress;
-    return this.#network(await this.#link.ask("networkLoad", [source, { cache, name }, more], progressOf(options), signal));
+    return this.#network(await this.#link.ask("networkLoad", [source, { cache, name }, more], this.#reading(options), signal));
   }
 
   /** A language model: .entity or GGUF. */
   async load(source: Source, options: FileOptions & ffi.ModelOptions = {}): Promise<LLM> {
     const { cache, name, onProgress, signal, ...more } = options;
     void onProgress;
-    const handle = await this.#link.ask("modelLoad", [source, { cache, name }, more], progressOf(options), signal);
+    const handle = await this.#link.ask("modelLoad", [source, { cache, name }, more], this.#reading(options), signal);
     return new LLM(this.#link, handle, await this.#link.ask("modelInfo", [handle]));
   }
 
@@ -410,14 +423,14 @@ export class Loom {
   /** Looks into any file that can be loaded. */
   async open(source: Source, options: FileOptions = {}): Promise<ModelFile> {
     const { cache, name, signal } = options;
-    const handle = await this.#link.ask("fileOpen", [source, { cache, name }], progressOf(options), signal);
+    const handle = await this.#link.ask("fileOpen", [source, { cache, name }], this.#reading(options), signal);
     return new ModelFile(this.#link, handle);
   }
 
   /** That of a model, or a tokenizer.json. */
   async tokenizer(source: Source, options: FileOptions = {}): Promise<Tokenizer> {
     const { cache, name, signal } = options;
-    const handle = await this.#link.ask("tokenizerLoad", [source, { cache, name }], progressOf(options), signal);
+    const handle = await this.#link.ask("tokenizerLoad", [source, { cache, name }], this.#reading(options), signal);
     return new Tokenizer(this.#link, handle);
   }
 
@@ -431,7 +444,7 @@ export class Loom {
     const { cache, name, onProgress, signal, network, ...more } = options;
     void onProgress;
     return this.#dataset(await this.#link.ask("datasetLoad", [source, { cache, name }, network?.id ?? null, more],
-      progressOf(options), signal));
+      this.#reading(options), signal));
   }
   async #dataset(handle: Handle): Promise<Dataset> {
     return new Dataset(this.#link, handle, await this.#link.ask("datasetInfo", [handle]));

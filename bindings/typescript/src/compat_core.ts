@@ -63,7 +63,7 @@ function parsedDna(text: string, which: string): Signature[] {
 
 /** For init() of compat.ts and compat_node.ts. */
 export async function start(module: (variant: Variant) => Promise<WebAssembly.Module>): Promise<Compat> {
-  const lane = (): Promise<void> => Promise.reject(new LoomError("unsupported", "there is one lane"));
+  const lane = (): Promise<never> => Promise.reject(new LoomError("unsupported", "there is one lane"));
   const gpu = (): Promise<never> => Promise.reject(new LoomError("unsupported", kNoGpu));
   const server = new Server({ module, lane, cores: 1, readPath: null, gpu });
   await server.now("start", { threads: 1, variant: chooseVariant(host(), 1) });

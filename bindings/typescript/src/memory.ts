@@ -1,7 +1,8 @@
-/** Structs, texts and lists of the C interface in the memory of a module. Addresses are numbers of 32 bits. */
+/** Structs, texts and lists of the C interface in the memory of a module. Addresses are numbers, of 32 bits or of 64. */
 
 import * as ffi from "./ffi.js";
 import { LoomError } from "./errors.js";
+import type { Wide } from "./memory64.js";
 
 export type NumberArray =
   | Float64Array | Float32Array | BigInt64Array | Int32Array | Int16Array | Int8Array
@@ -68,8 +69,28 @@ export class Memory {
   constructor(
     readonly memory: WebAssembly.Memory,
     readonly allocator: { allocate(bytes: number): number; free(address: number): void },
+    /** null: addresses have 32 bits. */
+    readonly wide: Wide | null = null,
   ) {
     this.#view = new DataView(memory.buffer);
+  }
+
+  // ---- addresses
+
+  /** Bytes of an address. */
+  get addressSize(): number {
+    return this.wide === null ? 4 : 8;
+  }
+  readAddress(at: number): number {
+    return this.wide === null ? this.view.getUint32(at, true) : Number(this.view.getBigUint64(at, true));
+  }
+  writeAddress(at: number, address: number): void {
+    if (this.wide === null) this.view.setUint32(at, address, true);
+    else this.view.setBigUint64(at, BigInt(address), true);
+  }
+  /** Where the fields of a struct are in this memory. */
+  layout<T extends Struct>(struct: T): T {
+    return this.wide === null ? struct : this.wide.layout(struct) as T;
   }
 
   /** The memory as it is now: it moves where it grows. */
@@ -84,7 +105,9 @@ export class Memory {
 
   /** Begins at a multiple of 64. Throws out_of_memory. */
   allocate(bytes: number): number {
-    const address = bytes < 2 ** 31 ? this.allocator.allocate(Math.max(bytes, 1)) >>> 0 : 0;
+    const fits = this.wide !== null || bytes < 2 ** 31;
+    const given = fits ? this.allocator.allocate(Math.max(bytes, 1)) : 0;
+    const address = this.wide === null ? given >>> 0 : given;
     if (address !== 0) return address;
     throw new LoomError("out_of_memory", `${bytes} bytes do not fit into the memory that the module may have; ` +
       "close what is not needed, or take a smaller model");
@@ -105,8 +128,14 @@ export class Memory {
   /** A text that ends with a NUL. */
   readText(address: number): string {
     if (address === 0) return "";
-    const all = new Uint8Array(this.memory.buffer);
-    return this.#decoder.decode(all.slice(address, all.indexOf(0, address)));
+    // A piece at a time: an array over all of a large memory is more than hosts make.
+    const { buffer } = this.memory;
+    for (let size = 4096; ; size *= 16) {
+      const bytes = new Uint8Array(buffer, address, Math.min(size, buffer.byteLength - address));
+      const end = bytes.indexOf(0);
+      if (end >= 0) return this.#decoder.decode(bytes.slice(0, end));
+      if (address + size >= buffer.byteLength) return "";
+    }
   }
   ids(scope: Scope, ids: ArrayLike<number>): number {
     const address = scope.keep(this.allocate(ids.length * 4));
@@ -130,27 +159,26 @@ export class Memory {
     this.bytes(data, byteLength).set(new Uint8Array(buffer, byteOffset, byteLength));
     const shape = scope.keep(this.allocate(tensor.shape.length * 8));
     tensor.shape.forEach((extent, i) => this.view.setBigInt64(shape + 8 * i, BigInt(extent), true));
-    const address = scope.keep(this.allocate(ffi.loom_tensor.size));
-    const { fields } = ffi.loom_tensor;
+    const { fields, size } = this.layout(ffi.loom_tensor), address = scope.keep(this.allocate(size));
     this.view.setInt32(address + fields.dtype[0], ffi.Dtype[row[0]], true);
     this.view.setInt32(address + fields.rank[0], tensor.shape.length, true);
-    this.view.setUint32(address + fields.shape[0], shape, true);
-    this.view.setUint32(address + fields.strides[0], 0, true);
-    this.view.setUint32(address + fields.data[0], data, true);
+    this.writeAddress(address + fields.shape[0], shape);
+    this.writeAddress(address + fields.strides[0], 0);
+    this.writeAddress(address + fields.data[0], data);
     return address;
   }
   /** The numbers of a loom_tensor without gaps: a view, which a call of the module may move. */
   viewTensor(address: number): Tensor {
-    const { fields } = ffi.loom_tensor;
+    const { fields } = this.layout(ffi.loom_tensor);
     const number = this.view.getInt32(address + fields.dtype[0], true);
     const row = kinds.find(([name]) => ffi.Dtype[name] === number);
     if (row === undefined) throw new LoomError("unsupported", "numbers of a type that JavaScript has no array for");
     const rank = this.view.getInt32(address + fields.rank[0], true);
-    const at = this.view.getUint32(address + fields.shape[0], true);
+    const at = this.readAddress(address + fields.shape[0]);
     const shape: number[] = [];
     for (let i = 0; i < rank; ++i) shape.push(Number(this.view.getBigInt64(at + 8 * i, true)));
     const count = shape.reduce((product, extent) => product * extent, 1);
-    const data = this.view.getUint32(address + fields.data[0], true);
+    const data = this.readAddress(address + fields.data[0]);
     return { data: row[2](this.memory.buffer, count === 0 ? 0 : data, count), shape };
   }
   /** A copy of them, in memory of JavaScript. */
@@ -165,7 +193,8 @@ export class Memory {
   // ---- structs
 
   /** Options as the C interface takes them. `raw`: fields that are addresses. Unknown names are errors. */
-  options(scope: Scope, struct: Struct, given: object, raw: Readonly<Record<string, number>> = {}): number {
+  options(scope: Scope, described: Struct, given: object, raw: Readonly<Record<string, number>> = {}): number {
+    const struct = this.layout(described);
     const address = scope.keep(this.allocate(struct.size));
     this.bytes(address, struct.size).fill(0);
     if (struct.sized) this.view.setUint32(address, struct.size, true);
@@ -181,7 +210,7 @@ export class Memory {
     }
     for (const [name, value] of Object.entries(raw)) {
       const field = struct.fields[name];
-      if (field !== undefined) this.view.setUint32(address + field[0], value, true);
+      if (field !== undefined) this.writeAddress(address + field[0], value);
     }
     return address;
   }
@@ -199,7 +228,7 @@ export class Memory {
       }
       this.view.setInt32(at, number, true);
     } else if (base === "text") {
-      this.view.setUint32(at, this.text(scope, String(value)), true);
+      this.writeAddress(at, this.text(scope, String(value)));
     } else if (base?.endsWith(" list")) {
       this.#writeList(scope, struct, address, name, base, value as readonly (number | string)[]);
     } else if (base === "bool") {
@@ -230,20 +259,21 @@ export class Memory {
 
   #writeList(scope: Scope, struct: Struct, address: number, name: string, kind: string,
     values: readonly (number | string)[]): void {
-    const width = kind === "i64 list" ? 8 : 4;
+    const width = kind === "i64 list" ? 8 : kind === "i32 list" ? 4 : this.addressSize;
     const list = scope.keep(this.allocate(values.length * width));
     values.forEach((value, i) => {
       if (kind === "i64 list") this.view.setBigInt64(list + 8 * i, BigInt(value), true);
       else if (kind === "i32 list") this.view.setInt32(list + 4 * i, Number(value), true);
-      else this.view.setUint32(list + 4 * i, this.text(scope, String(value)), true);
+      else this.writeAddress(list + width * i, this.text(scope, String(value)));
     });
-    this.view.setUint32(address + (struct.fields[name]?.[0] ?? 0), list, true);
+    this.writeAddress(address + (struct.fields[name]?.[0] ?? 0), list);
     const count = struct.fields[`${name}_count`] ?? struct.fields[`${name.replace(/_ids$/, "")}_count`];
     if (count !== undefined) this.view.setInt32(address + count[0], values.length, true);
   }
 
   /** A report, with its struct_size set. */
-  report(scope: Scope, struct: Struct): number {
+  report(scope: Scope, described: Struct): number {
+    const struct = this.layout(described);
     const address = scope.keep(this.allocate(struct.size));
     this.bytes(address, struct.size).fill(0);
     if (struct.sized) this.view.setUint32(address, struct.size, true);
@@ -251,7 +281,8 @@ export class Memory {
   }
 
   /** What a report says, under names of JavaScript. 64-bit integers become numbers. */
-  read(struct: Struct, address: number): Record<string, unknown> {
+  read(described: Struct, address: number): Record<string, unknown> {
+    const struct = this.layout(described);
     const out: Record<string, unknown> = {};
     for (const [name, [offset, kind]] of Object.entries(struct.fields)) {
       if (name === "struct_size" || kind === "pointer" || kind === "callback") continue;
@@ -270,7 +301,7 @@ export class Memory {
       case "u64": return Number(this.view.getBigUint64(at, true));
       case "f32": return this.view.getFloat32(at, true);
       case "f64": return this.view.getFloat64(at, true);
-      case "text": return this.readText(this.view.getUint32(at, true));
+      case "text": return this.readText(this.readAddress(at));
       case "chars": return this.readText(at);
       case "enum": {
         const number = this.view.getInt32(at, true);

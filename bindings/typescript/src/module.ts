@@ -5,20 +5,28 @@ import { LoomError } from "./errors.js";
 import { promising, type GpuHost, type GpuModule } from "./gpu.js";
 import type { Later } from "./later.js";
 import { Memory } from "./memory.js";
+import type { Wide } from "./memory64.js";
 
 /** `relaxed`: with fused multiply-add of the processor. `threads`: over memory that workers share. `gpu`: that of
- * `relaxed`, with WebGPU. */
-export type Variant = "simd" | "relaxed" | "threads" | "relaxed-threads" | "gpu";
+ * `relaxed`, with WebGPU. `memory64`: that of `relaxed`, with addresses of 64 bits. */
+export type Variant = "simd" | "relaxed" | "threads" | "relaxed-threads" | "gpu" | "memory64" | "memory64-threads";
 
-// The smallest modules with 128-bit vectors, and with relaxed ones (i8x16.relaxed_swizzle).
+export function isWide(variant: Variant): boolean {
+  return variant.startsWith("memory64");
+}
+
+// The smallest modules with 128-bit vectors, with relaxed ones (i8x16.relaxed_swizzle), and with addresses of 64 bits.
 const simdProbe = [0, 97, 115, 109, 1, 0, 0, 0, 1, 5, 1, 96, 0, 1, 123, 3, 2, 1, 0, 10, 10, 1, 8, 0, 65, 0, 253, 15,
   253, 98, 11];
 const relaxedProbe = [0, 97, 115, 109, 1, 0, 0, 0, 1, 5, 1, 96, 0, 1, 123, 3, 2, 1, 0, 10, 15, 1, 13, 0, 65, 1, 253,
   15, 65, 2, 253, 15, 253, 128, 2, 11];
+const memory64Probe = [0, 97, 115, 109, 1, 0, 0, 0, 5, 3, 1, 4, 1];
 
 export interface Host {
   readonly simd: boolean;
   readonly relaxed: boolean;
+  /** Modules whose memory is larger than 4 GiB. */
+  readonly memory64: boolean;
   /** Memory can be shared with workers; in a page, only where it is isolated (COOP and COEP). */
   readonly shared: boolean;
   readonly cores: number;
@@ -29,6 +37,7 @@ export function host(): Host {
   return {
     simd: WebAssembly.validate(new Uint8Array(simdProbe)),
     relaxed: WebAssembly.validate(new Uint8Array(relaxedProbe)),
+    memory64: WebAssembly.validate(new Uint8Array(memory64Probe)),
     shared: typeof SharedArrayBuffer === "function" && isolated,
     cores: (globalThis as { navigator?: { hardwareConcurrency?: number } }).navigator?.hardwareConcurrency ?? 1,
   };
@@ -40,6 +49,19 @@ export function chooseVariant(here: Host, threads: number): Variant {
   const shared = here.shared && threads !== 1;
   if (here.relaxed) return shared ? "relaxed-threads" : "relaxed";
   return shared ? "threads" : "simd";
+}
+
+/** That with addresses of 64 bits. Throws LoomError "unsupported", which says what is missing. */
+export function chooseWide(here: Host, threads: number): Variant {
+  if (!here.memory64) {
+    throw new LoomError("unsupported", "this host has no memory64 in WebAssembly (Chromium 133, Node.js 24), so a module " +
+      "holds 2 GiB at most; take a newer one");
+  }
+  if (!here.relaxed) {
+    throw new LoomError("unsupported", "this host has no relaxed SIMD in WebAssembly, which the module for memory64 is " +
+      "made with; take a newer one");
+  }
+  return here.shared && threads !== 1 ? "memory64-threads" : "memory64";
 }
 
 export type Callback = (...args: (number | bigint)[]) => boolean;
@@ -59,6 +81,7 @@ interface Exports extends Functions {
 }
 
 const kMostPages = 32768;  // of 64 KiB: 2 GiB
+const kMostWidePages = 262144;  // 16 GiB, which is what hosts allow
 const kFirstPages = 512;
 const kStack = 1 << 20;
 
@@ -68,6 +91,14 @@ export interface LaneStart {
   readonly memory: WebAssembly.Memory;
   readonly stack: number;
   readonly tls: number;
+  readonly wide: boolean;
+}
+
+/** Memory that workers share. */
+function sharedMemory(wide: boolean): WebAssembly.Memory {
+  if (!wide) return new WebAssembly.Memory({ initial: kFirstPages, maximum: kMostPages, shared: true });
+  const how = { address: "i64", initial: BigInt(kFirstPages), maximum: BigInt(kMostWidePages), shared: true };
+  return new WebAssembly.Memory(how as unknown as WebAssembly.MemoryDescriptor);
 }
 
 /** Functions of the host that a module may ask for: a clock, random bytes and output; nothing else exists here. */
@@ -75,9 +106,9 @@ function wasi(memory: () => WebAssembly.Memory): Record<string, (...args: never[
   const view = (): DataView => new DataView(memory().buffer);
   const kNotSupported = 58;
   return {
-    clock_time_get(clock: number, _precision: bigint, out: number): number {
+    clock_time_get(clock: number, _precision: bigint, out: number | bigint): number {
       const now = clock === 0 ? Date.now() : performance.now();
-      view().setBigUint64(out, BigInt(Math.round(now * 1e6)), true);
+      view().setBigUint64(Number(out), BigInt(Math.round(now * 1e6)), true);
       return 0;
     },
     random_get(at: number, size: number): number {
@@ -143,20 +174,23 @@ export class Loaded {
     readonly exports: Exports,
     memory: WebAssembly.Memory,
     readonly gpu: GpuHost | null,
+    wide: Wide | null,
   ) {
     this.#waiting = gpu === null ? null : promises(exports);
     this.memory = new Memory(memory, {
       allocate: (bytes) => exports.loom_host_allocate(bytes),
       free: (address) => exports.loom_host_free(address),
-    });
+    }, wide);
   }
 
-  /** `gpu`: what a module with WebGPU asks for. */
-  static async create(module: WebAssembly.Module, start?: LaneStart, gpu: GpuHost | null = null): Promise<Loaded> {
+  /** `gpu`: what a module with WebGPU asks for. `isWide`: it has addresses of 64 bits; a lane's start knows. */
+  static async create(module: WebAssembly.Module, start?: LaneStart, gpu: GpuHost | null = null,
+    isWide = start?.wide ?? false): Promise<Loaded> {
+    const how = isWide ? await import("./memory64.js") : null;
     const wanted = WebAssembly.Module.imports(module);
     const shared = wanted.some(({ kind }) => kind === "memory");
     let memory = start?.memory;
-    if (shared) memory ??= new WebAssembly.Memory({ initial: kFirstPages, maximum: kMostPages, shared: true });
+    if (shared) memory ??= sharedMemory(isWide);
     const box: { loaded: Loaded | null } = { loaded: null };
     const system = wasi(() => {
       if (memory === undefined) throw new LoomError("internal", "the module called its host before it was ready");
@@ -170,13 +204,13 @@ export class Loaded {
       else if (from === "wasi_snapshot_preview1") group[name] = system[name] ?? system["other"] ?? 0;
       else if (from === "gpu") group[name] = device[name] ?? 0;
       else if (name === "out_of_memory") group[name] = outOfMemory;
-      else group[name] = (user: number, ...args: (number | bigint)[]) => box.loaded?.back(user, args) ?? 1;
+      else group[name] = (user: number | bigint, ...args: (number | bigint)[]) => box.loaded?.back(Number(user), args) ?? 1;
     }
     const instance = await WebAssembly.instantiate(module, imports);
-    const exports = saysWhatIsMissing(instance.exports as unknown as Exports);
+    const exports = saysWhatIsMissing((how?.withNumbers(instance.exports) ?? instance.exports) as unknown as Exports);
     memory ??= exports.memory;
     if (memory === undefined) throw new LoomError("bad_file", "the module has no memory; it is not one of Loom");
-    box.loaded = new Loaded(module, exports, memory, gpu);
+    box.loaded = new Loaded(module, exports, memory, gpu, how?.wide ?? null);
     gpu?.attach(instance.exports as unknown as GpuModule);
     if (start === undefined) exports._initialize();
     else box.loaded.#becomeLane(start);
@@ -186,7 +220,7 @@ export class Loaded {
   #becomeLane(start: LaneStart): void {
     const { __stack_pointer: stack, __wasm_init_tls: tls } = this.exports;
     if (stack === undefined || tls === undefined) throw new LoomError("internal", "the module has no threads");
-    stack.value = start.stack;
+    stack.value = start.wide ? BigInt(start.stack) : start.stack;
     if (start.tls !== 0) tls(start.tls);
   }
 
@@ -197,6 +231,7 @@ export class Loaded {
       module: this.module, memory: this.memory.memory,
       stack: this.memory.allocate(kStack) + kStack,
       tls: size > 0 ? this.memory.allocate(size) : 0,
+      wide: this.memory.wide !== null,
     };
   }
 
@@ -257,7 +292,8 @@ export class Loaded {
   }
 }
 
-function outOfMemory(bytes: number): never {
-  throw new LoomError("out_of_memory", `no memory is left for ${bytes >>> 0} bytes; close this engine, and take a ` +
+function outOfMemory(bytes: number | bigint): never {
+  const count = typeof bytes === "bigint" ? bytes : bytes >>> 0;
+  throw new LoomError("out_of_memory", `no memory is left for ${count} bytes; close this engine, and take a ` +
     "smaller model or batch");
 }

@@ -9,6 +9,8 @@ const addresses: Record<Variant, () => URL> = {
   threads: () => new URL("./wasm/loom-threads.wasm", import.meta.url),
   "relaxed-threads": () => new URL("./wasm/loom-relaxed-threads.wasm", import.meta.url),
   gpu: () => new URL("./wasm/loom-gpu.wasm", import.meta.url),
+  memory64: () => new URL("./wasm/loom-memory64.wasm", import.meta.url),
+  "memory64-threads": () => new URL("./wasm/loom-memory64-threads.wasm", import.meta.url),
 };
 
 export async function compile(variant: Variant): Promise<WebAssembly.Module> {

@@ -10,6 +10,8 @@ const files: Record<Variant, string> = {
   threads: "loom-threads.wasm",
   "relaxed-threads": "loom-relaxed-threads.wasm",
   gpu: "loom-gpu.wasm",
+  memory64: "loom-memory64.wasm",
+  "memory64-threads": "loom-memory64-threads.wasm",
 };
 export async function compile(variant: Variant): Promise<WebAssembly.Module> {
   return WebAssembly.compile(await readFile(new URL(`./wasm/${files[variant]}`, import.meta.url)));

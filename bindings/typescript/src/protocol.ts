@@ -26,6 +26,7 @@ export interface StartOptions {
   /** Modules by variant, in place of those of the package. */
   readonly modules?: Partial<Record<Variant, string | Uint8Array>> | undefined;
   readonly memoryLimit?: number | undefined;
+  readonly memory64?: boolean | undefined;
 }
 
 export type Handle = number;
@@ -35,9 +36,12 @@ export interface LoadOptions {
   readonly name?: string | undefined;
 }
 
+/** What runs. It changes where an engine moves to a module with addresses of 64 bits. */
+export type Running = { variant: Variant; notes: string[] } & ffi.EngineInfo;
+
 /** Name of an operation -> its arguments and its result. */
 export interface Operations extends EvolutionOperations {
-  start(options: StartOptions): { variant: Variant; notes: string[] } & ffi.EngineInfo;
+  start(options: StartOptions): Running;
   memory(): ffi.Memory & { heap: number };
   free(handle: Handle): void;
   layerTypes(): string[];

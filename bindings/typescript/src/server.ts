@@ -10,16 +10,16 @@ import { after, ending, type Later } from "./later.js";
 import { evolutionOperations } from "./evolution_server.js";
 import { open, readInto, type Opened, type Reading, type Source } from "./files.js";
 import type { Scope, Struct, Tensor } from "./memory.js";
-import { chooseVariant, host, Loaded, type LaneStart, type Variant } from "./module.js";
-import type { CancelToken, GenerationData, Handle, LoadOptions, Operations, Port, Reply, Request, StartOptions, Turn }
+import { chooseVariant, chooseWide, host, isWide, Loaded, type Host, type LaneStart, type Variant } from "./module.js";
+import type { CancelToken, GenerationData, Handle, LoadOptions, Operations, Port, Reply, Request, Running, StartOptions, Turn }
   from "./protocol.js";
 
 /** What differs between a page and Node.js. */
 export interface Platform {
   /** The module of the package. */
   module(variant: Variant): Promise<WebAssembly.Module>;
-  /** Starts a worker that becomes a lane; resolves when it is about to. */
-  lane(start: LaneStart): Promise<void>;
+  /** Starts a worker that becomes a lane; resolves when it is about to, to what ends it. */
+  lane(start: LaneStart): Promise<() => void>;
   readonly cores: number;
   readonly readPath: ((path: string) => Promise<Opened>) | null;
   /** Its WebGPU. Throws LoomError "unsupported", which says why there is none. */
@@ -28,6 +28,8 @@ export interface Platform {
 
 const kPollMs = 40;  // between looks at an address that may be revoked
 const kMostThreads = 32;
+// A module with addresses of 32 bits holds 2 GiB; beside a file it needs some of them.
+const kLargestFile = 2 ** 31 - 2 ** 28;
 
 /** Whether the client has said that the request shall end. */
 class Cancel {
@@ -61,6 +63,9 @@ interface Context {
 export class Server {
   readonly #calls = new Calls();
   #engine = 0;
+  #started: StartOptions = { threads: 0 };
+  #variant: Variant = "simd";
+  #endLanes: (() => void)[] = [];
 
   constructor(readonly platform: Platform) {}
 
@@ -106,6 +111,7 @@ export class Server {
       },
     };
     const opened = await open(source, reading, this.platform.readPath);
+    if (opened.size > kLargestFile && !isWide(this.#variant)) context.tell("moved", await this.#widen(opened));
     const address = await readInto(this.#calls.module.memory, opened, reading);
     return { address, name: load.name ?? opened.name, size: opened.size };
   }
@@ -129,8 +135,9 @@ export class Server {
 
   // ---- operations
 
-  async #start(options: StartOptions): Promise<ReturnType<Operations["start"]>> {
+  async #start(options: StartOptions): Promise<Running> {
     const notes: string[] = [];
+    this.#started = options;
     if (options.device === "gpu") {
       try {
         return await this.#startOnGpu(options);
@@ -145,20 +152,56 @@ export class Server {
       notes.push("one thread: this page is not isolated, so no memory can be shared; its server must send " +
         "Cross-Origin-Opener-Policy: same-origin and Cross-Origin-Embedder-Policy: require-corp");
     }
-    const variant = options.variant ?? chooseVariant(here, wanted);
-    await this.#instance(variant, options, null);
+    return this.#startOnCpu(options.variant ?? this.#chosen(here, wanted, notes), wanted, notes);
+  }
+
+  #chosen(here: Host, threads: number, notes: string[]): Variant {
+    if (this.#started.memory64 === true) {
+      try {
+        const variant = chooseWide(here, threads);
+        notes.push("memory64: it was asked for; a module holds 16 GiB");
+        return variant;
+      } catch (error) {
+        notes.push(`addresses of 32 bits: ${(error as Error).message}`);
+      }
+    }
+    return chooseVariant(here, threads);
+  }
+
+  async #startOnCpu(variant: Variant, threads: number, notes: string[]): Promise<Running> {
+    await this.#instance(variant, this.#started, null);
     if (variant.endsWith("threads")) {
-      const starts = Array.from({ length: wanted - 1 }, () => this.#calls.module.laneStart());
-      await Promise.all(starts.map((start) => this.platform.lane(start)));
-      while (this.#calls.module.call((f) => f.loom_host_lanes()) < wanted) {
+      const starts = Array.from({ length: threads - 1 }, () => this.#calls.module.laneStart());
+      this.#endLanes = await Promise.all(starts.map((start) => this.platform.lane(start)));
+      while (this.#calls.module.call((f) => f.loom_host_lanes()) < threads) {
         await new Promise((resolve) => setTimeout(resolve, 1));
       }
     }
-    return { variant, notes, ...await this.#createEngine(options, {}) };
+    return { variant, notes, ...await this.#createEngine(this.#started, {}) };
+  }
+
+  /** Begins again in a module with addresses of 64 bits, for a file that one with 32 does not hold. */
+  async #widen({ name, size }: Opened): Promise<Running> {
+    const why = `${name}: ${size} bytes are more than a module with addresses of 32 bits holds`;
+    if (this.#started.variant !== undefined || this.#variant === "gpu") {
+      throw new LoomError("out_of_memory", `${why}, and this engine was started as ${this.#variant}; start one with memory64`);
+    }
+    if (!this.#calls.empty) {
+      throw new LoomError("out_of_memory", `${why}, and this engine has other objects, which would end; start one with memory64`);
+    }
+    const threads = this.#endLanes.length + 1;
+    let variant: Variant;
+    try {
+      variant = chooseWide(host(), threads);
+    } catch (error) {
+      throw new LoomError("out_of_memory", `${why}: ${(error as Error).message}`);
+    }
+    for (const end of this.#endLanes.splice(0)) end();
+    return this.#startOnCpu(variant, threads, [`memory64: ${why}`]);
   }
 
   /** Errors: unsupported, where this host lacks something. */
-  async #startOnGpu(options: StartOptions): Promise<ReturnType<Operations["start"]>> {
+  async #startOnGpu(options: StartOptions): Promise<Running> {
     const gpu = await openGpu(host(), this.platform.gpu);
     await this.#instance("gpu", options, gpu);
     return { variant: "gpu", notes: [], ...await this.#createEngine(options, { device: "gpu" }) };
@@ -167,7 +210,8 @@ export class Server {
   async #instance(variant: Variant, options: StartOptions, gpu: GpuHost | null): Promise<void> {
     const given = options.modules?.[variant];
     const module = given === undefined ? await this.platform.module(variant) : await compiled(given);
-    this.#calls.start(await Loaded.create(module, undefined, gpu));
+    this.#calls.start(await Loaded.create(module, undefined, gpu, isWide(variant)));
+    this.#variant = variant;
     const version = this.#calls.module.call((f) => f.loom_abi_version());
     if (version !== ffi.ABI_VERSION) {
       throw new LoomError("bad_file", `the module has interface ${version}, the package ${ffi.ABI_VERSION}`);
@@ -218,10 +262,10 @@ export class Server {
     return this.#calls.scoped((scope, m) => {
       const out = scope.keep(m.memory.allocate(16));
       this.#calls.check(m.call((f) => f.loom_generation_text(generation, out, 0)));
-      const text = m.memory.readText(m.memory.view.getUint32(out, true));
+      const text = m.memory.readText(m.memory.readAddress(out));
       this.#calls.check(m.call((f) => f.loom_generation_ids(generation, out, out + 8)));
       const count = Number(m.memory.view.getBigInt64(out + 8, true));
-      const ids = new Int32Array(m.memory.memory.buffer, m.memory.view.getUint32(out, true), count).slice();
+      const ids = new Int32Array(m.memory.memory.buffer, m.memory.readAddress(out), count).slice();
       const info: ffi.GenerationInfo = this.#calls.report(ffi.loom_generation_info, (at) =>
         m.call((f) => f.loom_generation_get_info(generation, at)));
       m.call((f) => f.loom_generation_free(generation));
@@ -232,10 +276,10 @@ export class Server {
   #chat(model: Handle, turns: readonly Turn[], options: object): { text: string; ids: Int32Array } {
     const at = this.#calls.at(model, "model");
     const list = (scope: Scope, m: Loaded): [number, number] => {
-      const address = scope.keep(m.memory.allocate(turns.length * 8));
+      const width = m.memory.addressSize, address = scope.keep(m.memory.allocate(turns.length * 2 * width));
       turns.forEach(({ role, content }, i) => {
-        m.memory.view.setUint32(address + 8 * i, m.memory.text(scope, role), true);
-        m.memory.view.setUint32(address + 8 * i + 4, m.memory.text(scope, content), true);
+        m.memory.writeAddress(address + 2 * width * i, m.memory.text(scope, role));
+        m.memory.writeAddress(address + 2 * width * i + width, m.memory.text(scope, content));
       });
       return [address, m.memory.options(scope, ffi.loom_chat_options, options)];
     };
@@ -277,9 +321,9 @@ export class Server {
   #cells(session: Handle, inputs: Tensor): Later<{ at: number[]; layer: string; values: Tensor }[]> {
     const at = this.#calls.at(session, "session"), cells: { at: number[]; layer: string; values: Tensor }[] = [];
     const said = (cell: number | bigint): boolean => {
-      const { memory } = this.#calls.module, address = Number(cell), { fields } = ffi.loom_cell;
+      const { memory } = this.#calls.module, address = Number(cell), { fields } = memory.layout(ffi.loom_cell);
       const read = memory.read(ffi.loom_cell, address);
-      const values = memory.copyTensor(memory.view.getUint32(address + fields.values[0], true));
+      const values = memory.copyTensor(memory.readAddress(address + fields.values[0]));
       cells.push({ at: read["at"] as number[], layer: String(read["layer"]), values });
       return true;
     };
@@ -298,7 +342,7 @@ export class Server {
       const saved = m.wait((f) => f.loom_network_save_memory(at, ffi.NetworkFormat[format], how, out, out + 8));
       return after(saved, (status) => {
         this.#calls.check(status);
-        const address = m.memory.view.getUint32(out, true);
+        const address = m.memory.readAddress(out);
         const bytes = m.memory.bytes(address, Number(m.memory.view.getBigInt64(out + 8, true))).slice();
         m.call((f) => f.loom_free(address));
         return bytes;
@@ -328,7 +372,7 @@ export class Server {
       return after(read, (status) => {
         this.#calls.check(status);
         const count = Number(m.memory.view.getBigInt64(out + 8, true));
-        return new Float32Array(m.memory.memory.buffer, m.memory.view.getUint32(out, true), count).slice();
+        return new Float32Array(m.memory.memory.buffer, m.memory.readAddress(out), count).slice();
       });
     });
   }
@@ -420,7 +464,7 @@ export class Server {
     datasetSplit: (_, handle, share, options) => this.#calls.scoped((scope, m) => {
       const out = scope.keep(m.memory.allocate(16)), how = m.memory.options(scope, ffi.loom_split_options, options);
       this.#calls.check(m.call((f) => f.loom_dataset_split(this.#calls.at(handle, "dataset"), share, how, out, out + 8)));
-      const part = (at: number): Handle => this.#calls.add("dataset", m.memory.view.getUint32(at, true));
+      const part = (at: number): Handle => this.#calls.add("dataset", m.memory.readAddress(at));
       return [part(out), part(out + 8)];
     }),
 

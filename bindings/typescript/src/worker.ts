@@ -14,12 +14,12 @@ const scope = globalThis as unknown as {
   readonly navigator: { readonly hardwareConcurrency: number; readonly gpu?: Gpu };
 };
 
-function lane(start: LaneStart): Promise<void> {
+function lane(start: LaneStart): Promise<() => void> {
   // This very file, by the address that it has now: bundlers take no worker that asks for itself.
   const here = scope.location.href;
   const worker = new Worker(here, { type: "module", name: "loom lane" });
   return new Promise((resolve, reject) => {
-    worker.addEventListener("message", () => resolve());
+    worker.addEventListener("message", () => resolve(() => worker.terminate()));
     worker.addEventListener("error", (event) => reject(new Error(event.message)));
     worker.postMessage({ lane: start } satisfies LaneMessage);
   });

@@ -14,10 +14,10 @@ import { Server, type Platform } from "./server.js";
 
 const kPiece = 4 << 20;
 
-function lane(start: LaneStart): Promise<void> {
+function lane(start: LaneStart): Promise<() => void> {
   const worker = new Worker(new URL(import.meta.url), { workerData: { lane: start } });
   worker.unref();
-  return new Promise((resolve, reject) => worker.on("message", () => resolve()).on("error", reject));
+  return new Promise((resolve, reject) => worker.on("message", () => resolve(() => void worker.terminate())).on("error", reject));
 }
 
 async function readPath(text: string): Promise<Opened> {

@@ -4,6 +4,15 @@
 //
 //   kDotOffset<kMost>  what dot_bytes takes off the codes: the sums are of (code - kDotOffset)
 //   dot_bytes<kMost>   codes as BlockSum reads them
+//   kDotNegatives      whether a sum lacks what negatives_of() gives, which its start has to bring
+
+#if LOOM_SIMD_WIDTH == 4 && defined(__wasm_relaxed_simd__)
+template <int kMost>
+constexpr bool kDotNegatives = kMost > 127;
+#else
+template <int kMost>
+constexpr bool kDotNegatives = false;
+#endif
 
 #if defined(__AVX512VNNI__) || defined(__AVXVNNI__)
 
@@ -136,6 +145,46 @@ struct BlockSum {
   }
 };
 
+#elif LOOM_SIMD_WIDTH == 4 && defined(__wasm_relaxed_simd__)
+
+// Relaxed is what the host does with an eighth bit of the second operand; without one the sum is
+// exact. Codes that need it become signed, and the activations enter by their size: a * c is
+// |a| * ~c + |a| where a is below 0, and the last term is the same for all outputs.
+template <int kMost>
+constexpr int kDotOffset = kMost > 127 ? 128 : 0;
+template <int kMost>
+LOOM_INLINE Vi dot_bytes(Vi codes) {
+  if constexpr (kDotOffset<kMost> != 0) return codes ^ vi_set(static_cast<int32_t>(0x80808080u));
+  return codes;
+}
+LOOM_INLINE Vi relaxed_dot(Vi bytes, Vi small, Vi sum) {
+  return (Vi)wasm_i32x4_relaxed_dot_i8x16_i7x16_add((v128_t)bytes, (v128_t)small, (v128_t)sum);
+}
+
+template <int kMost, int kQuads>
+struct BlockSum {
+  Vi total;
+  template <int J>
+  LOOM_INLINE void add(Vi codes, Vi a) {
+    if constexpr (kDotNegatives<kMost>) {
+      const auto below = (Vi)wasm_i8x16_lt((v128_t)a, wasm_i32x4_const_splat(0));
+      total = relaxed_dot(codes ^ below, (Vi)wasm_i8x16_abs((v128_t)a), total);
+    } else {
+      total = relaxed_dot(a, codes, total);
+    }
+  }
+};
+
+// Minus the sum of those of 16 or 32 activations that are below 0.
+LOOM_INLINE int32_t negatives_of(const int8_t* a, int64_t count) {
+  Vi sum{};
+  for (int64_t i = 0; i < count; i += 16) {
+    const v128_t below = wasm_i8x16_min(wasm_v128_load(a + i), wasm_i32x4_const_splat(0));
+    sum = relaxed_dot((Vi)below, vi_set(0x01010101), sum);
+  }
+  return -(sum[0] + sum[1] + sum[2] + sum[3]);
+}
+
 #elif LOOM_SIMD_WIDTH == 4 && defined(__wasm_simd128__)
 
 template <int kMost>
@@ -159,14 +208,6 @@ struct BlockSum {
   Vi total;
   template <int J>
   LOOM_INLINE void add(Vi codes, Vi a) {
-#if defined(__wasm_relaxed_simd__)
-    // Relaxed is what the host does with an eighth bit of the second operand; without one the sum
-    // is exact.
-    if constexpr (kMost <= 127) {
-      total = (Vi)wasm_i32x4_relaxed_dot_i8x16_i7x16_add((v128_t)a, (v128_t)codes, (v128_t)total);
-      return;
-    }
-#endif
     total = dot_pairs(codes, a, total);
   }
 };
@@ -194,4 +235,10 @@ struct BlockSum {
   }
 };
 
+#endif
+
+#if LOOM_SIMD_WIDTH != 4 || !defined(__wasm_relaxed_simd__)
+LOOM_INLINE int32_t negatives_of(const int8_t*, int64_t) {
+  return 0;
+}
 #endif

@@ -118,6 +118,14 @@ struct Q8Tile {
   int64_t code_stride, block_stride;
 };
 
+// What a BlockSum over a block, or one half of it, lacks.
+template <class Format>
+LOOM_INLINE int32_t negatives(const Q8Tile& q, int r, int64_t block, int half) {
+  constexpr int kCount = Format::halves ? 16 : 32;
+  if constexpr (!kDotNegatives<kMostByte<Format>>) return 0;
+  return negatives_of(q.codes + r * q.code_stride + block * 32 + half * kCount, kCount);
+}
+
 // What the sum over a block starts from, so that it ends as the sum of levels: -bias * the sum of
 // the activations, for each row.
 template <class Format, int R>
@@ -130,7 +138,8 @@ struct BlockStarts {
     if constexpr (kPrepared) {
       for (int r = 0; r < R; ++r) {
         for (int64_t b = 0; b < count; ++b)
-          prepared[r][b] = -bias * q.sums[r * q.block_stride + first + b];
+          prepared[r][b] = -bias * q.sums[r * q.block_stride + first + b] +
+                           negatives<Format>(q, r, first + b, 0);
       }
     }
   }
@@ -241,14 +250,15 @@ LOOM_INLINE void q8_blocks(const R16& w, const std::byte* const* groups, const s
       BlockSum<kMostByte<Format>, kQuads> s[R][G][kNV];
       LOOM_UNROLL for (int r = 0; r < R; ++r) {
         const int32_t sum = kPrepared ? 0 : sum_of<Format>(q, r, b, half);
+        const int32_t lacks = kPrepared ? 0 : negatives<Format>(q, r, b, half);
         LOOM_UNROLL for (int g = 0; g < G; ++g) {
           LOOM_EACH(i) {
             if constexpr (Format::points) {
-              s[r][g][i].total = zero[g].v[i] * sum;
+              s[r][g][i].total = zero[g].v[i] * sum + lacks;
             } else if constexpr (kPrepared) {
               s[r][g][i].total = vi_set(starts.prepared[r][b - first]);
             } else {
-              s[r][g][i].total = vi_set(-bias * sum);
+              s[r][g][i].total = vi_set(-bias * sum + lacks);
             }
           }
         }
