@@ -58,7 +58,7 @@ Result<LayerConfig> expand(const LayerConfig& c) {
 
 namespace recurrent {
 
-enum { kKind, kIn, kHidden, kLayers, kBidirectional, kSequence, kActivation };
+enum { kKind, kIn, kHidden, kLayers, kBidirectional, kSequence, kActivation, kInitial, kFinal };
 constexpr FieldDesc kFields[] = {
     {"kind", FieldType::text, 0, 0, 0, "lstm", "rnn, lstm or gru"},
     {"in", FieldType::integer, 1, 1, 1 << 20, "", "width of the input"},
@@ -69,6 +69,10 @@ constexpr FieldDesc kFields[] = {
     {"return_sequence", FieldType::boolean, 1, 0, 1, "",
      "the states of all steps, or only the last ones"},
     {"activation", FieldType::text, 0, 0, 0, "tanh", "rnn: function applied to the state"},
+    {"initial_state", FieldType::boolean, 0, 0, 1, "",
+     "a node of more inputs: the states it begins with, [B, S, hidden], of an lstm h and c; S counts "
+     "the directions of all layers"},
+    {"final_state", FieldType::boolean, 0, 0, 1, "", "more outputs: the last states, the same"},
 };
 
 Result<LayerKind> kind_of(const LayerConfig& c) {
@@ -80,24 +84,75 @@ Result<LayerKind> kind_of(const LayerConfig& c) {
       cat("RecurrentStack: unknown kind '", printable(kind), "'; known are rnn, lstm, gru"));
 }
 
+// One direction of one layer.
+Result<LayerConfig> direction_of(const LayerConfig& c, LayerKind kind, int64_t in, bool all) {
+  const Args fields = {{"in", in},
+                       {"hidden", c.integer(kHidden)},
+                       {"return_sequence", all},
+                       {"initial_state", c.flag(kInitial)},
+                       {"final_state", c.flag(kFinal)}};
+  LOOM_ASSIGN(LayerConfig layer, layer_with(kind, fields));
+  if (kind != LayerKind::rnn) return layer;
+  layer.set_text(static_cast<int>(layer.values.size()) - 1, std::string(c.text(kActivation)));
+  return layer;
+}
+
+// Takes the states of the layers out of the inputs that hold them all, and puts the last ones
+// together.
+class States {
+ public:
+  States(const LayerConfig& c, LayerKind kind, GraphMaker& g)
+      : c_(c), parts_(kind == LayerKind::lstm ? 2 : 1), g_(g) {}
+
+  static std::vector<std::string> inputs(const LayerConfig& c, LayerKind kind) {
+    if (!c.flag(kInitial)) return {"input"};
+    if (kind == LayerKind::lstm) return {"input", "h", "c"};
+    return {"input", "h"};
+  }
+  // What direction number `i` reads besides x.
+  void read(int64_t i, std::vector<GraphValue>& reads) {
+    for (int64_t part = 0; part < parts_ && c_.flag(kInitial); ++part) {
+      const GraphValue one =
+          slice(g_, cat("begin", i, "_", part), GraphMaker::input(1 + part), 1, i, i + 1);
+      reads.push_back(view(g_, cat("begins", i, "_", part), one, {0, c_.integer(kHidden)}));
+    }
+  }
+  void add(const GraphValue& layer) {
+    for (int64_t part = 0; part < parts_ && c_.flag(kFinal); ++part) {
+      last_[part].push_back(view(g_, cat("ends", last_[part].size(), "_", part),
+                                 {layer.node, 1 + part}, {0, 1, c_.integer(kHidden)}));
+    }
+  }
+  void finish(std::vector<GraphValue>& outputs) {
+    for (int64_t part = 0; part < parts_ && c_.flag(kFinal); ++part)
+      outputs.push_back(g_.add(cat("last", part),
+                               layer_with(LayerKind::concat, {{"axis", 1}}), last_[part]));
+  }
+
+ private:
+  const LayerConfig& c_;
+  int64_t parts_;
+  GraphMaker& g_;
+  std::vector<GraphValue> last_[2];
+};
+
 Result<LayerConfig> expand(const LayerConfig& c) {
   LOOM_ASSIGN(const LayerKind kind, kind_of(c));
   const int64_t hidden = c.integer(kHidden), layers = c.integer(kLayers);
   const bool both = c.flag(kBidirectional);
-  GraphMaker g;
+  GraphMaker g(States::inputs(c, kind));
+  States states(c, kind, g);
   GraphValue x = g.input();
+  int64_t count = 0;
   for (int64_t i = 0; i < layers; ++i) {
     const bool all = i + 1 < layers || c.flag(kSequence);
     const int64_t in = i == 0 ? c.integer(kIn) : hidden * (both ? 2 : 1);
     const auto layer = [&](std::string_view direction, const GraphValue& from) {
-      Result<LayerConfig> made =
-          kind == LayerKind::rnn
-              ? layer_with(kind, {{"in", in},
-                                  {"hidden", hidden},
-                                  {"return_sequence", all},
-                                  {"activation", c.text(kActivation)}})
-              : layer_with(kind, {{"in", in}, {"hidden", hidden}, {"return_sequence", all}});
-      return g.add(cat(direction, i), std::move(made), {{from}});
+      std::vector<GraphValue> reads = {from};
+      states.read(count++, reads);
+      const GraphValue made = g.add(cat(direction, i), direction_of(c, kind, in, all), reads);
+      states.add(made);
+      return made;
     };
     const GraphValue there = layer("forward", x);
     if (both) {
@@ -109,7 +164,9 @@ Result<LayerConfig> expand(const LayerConfig& c) {
       x = there;
     }
   }
-  return g.finish(x);
+  std::vector<GraphValue> outputs = {x};
+  states.finish(outputs);
+  return g.finish(outputs);
 }
 
 }  // namespace recurrent

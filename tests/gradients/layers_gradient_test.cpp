@@ -224,6 +224,21 @@ std::vector<Case> recurrent_cases() {
     all.push_back(one(std::string(name) + "_last_state", kind,
                       {{"in", 3}, {"hidden", 4}, {"return_sequence", false}}, Shape{3, 8, 3}));
   }
+  GradientOptions early;
+  early.lengths = {5, 1, 8};
+  for (const auto& [name, kind] : kinds) {
+    for (const bool sequence : {false, true}) {
+      all.push_back(one(std::string(name) + (sequence ? "_of_lengths" : "_last_of_lengths"), kind,
+                        {{"in", 3}, {"hidden", 4}, {"return_sequence", sequence}}, Shape{3, 8, 3},
+                        early));
+    }
+  }
+  all.push_back(one("turned_steps_of_lengths", LayerKind::slice,
+                    {{"starts", std::vector<int64_t>{-1}},
+                     {"ends", std::vector<int64_t>{-100}},
+                     {"axes", std::vector<int64_t>{1}},
+                     {"steps", std::vector<int64_t>{-1}}},
+                    Shape{3, 8, 2}, early));
   all.push_back(one("rnn_sigmoid", LayerKind::rnn,
                     {{"in", 3}, {"hidden", 4}, {"activation", "sigmoid"}}, Shape{2, 8, 3}));
   all.push_back(one("rnn_silu", LayerKind::rnn, {{"in", 3}, {"hidden", 4}, {"activation", "silu"}},
