@@ -1,11 +1,8 @@
-// Blocks of sequences, and a Dense layer whose weights have a norm of their own:
+// Blocks of sequences:
 //   EmbeddingBag     the sum or mean of the rows of all ids of a sample
 //   RecurrentStack   RNN, LSTM or GRU, several upon each other, in one direction or both
-//   WeightNormDense  y = f(x W^T + b), row i of W being g_i v_i / |v_i| (Salimans and Kingma, 2016)
 //   Mamba            a selective state-space model (Gu and Dao, 2023):
 //                    h_t = exp(d_t A) h_(t-1) + d_t B_t u_t,  y_t = C_t h_t + D u_t
-#include <cmath>
-
 #include "base/text.hpp"
 #include "layers/blocks.hpp"
 #include "layers/graph_maker.hpp"
@@ -171,38 +168,6 @@ Result<LayerConfig> expand(const LayerConfig& c) {
 
 }  // namespace recurrent
 
-namespace weight_norm {
-
-enum { kIn, kOut, kBias, kActivation };
-constexpr FieldDesc kFields[] = {
-    {"in", FieldType::integer, 1, 1, 1 << 20, "", "width of the input"},
-    {"out", FieldType::integer, 1, 1, 1 << 20, "", "width of the output"},
-    {"bias", FieldType::boolean, 1, 0, 1, "", "add a trained bias"},
-    {"activation", FieldType::text, 0, 0, 0, "linear", "function applied to the result"},
-};
-
-Result<LayerConfig> expand(const LayerConfig& c) {
-  const int64_t in = c.integer(kIn), out = c.integer(kOut);
-  GraphMaker g;
-  const auto constant = [&](std::string_view name, List shape, const char* fill, double factor) {
-    return g.add(name, LayerKind::constant, {{"shape", shape}, {"fill", fill}, {"factor", factor}},
-                 {});
-  };
-  const GraphValue v = constant("v", {out, in}, "normal", 1.0 / std::sqrt(static_cast<double>(in)));
-  const GraphValue length = constant("g", {out, 1}, "ones", 1.0);
-  const GraphValue squares =
-      g.add("squares", LayerKind::reduce,
-            {{"function", "sum_squares"}, {"axes", List{1}}, {"keep", true}}, {v});
-  const GraphValue unit = binary(g, "unit", "div", {v, unary(g, "norm", "sqrt", squares)});
-  const GraphValue w = binary(g, "w", "mul", {unit, length});
-  GraphValue y = g.add("product", LayerKind::matmul, {{"transpose_b", true}}, {g.input(), w});
-  if (c.flag(kBias)) y = binary(g, "sum", "add", {y, constant("b", {out}, "zeros", 1.0)});
-  if (c.text(kActivation) != "linear") y = unary(g, "activation", c.text(kActivation), y);
-  return g.finish(y);
-}
-
-}  // namespace weight_norm
-
 namespace mamba {
 
 enum { kWidth, kState, kExpand, kKernel, kRank };
@@ -281,12 +246,6 @@ const LayerDef kRecurrentStack = {.kind = LayerKind::graph,
                                   .name = "RecurrentStack",
                                   .fields = recurrent::kFields,
                                   .expand = recurrent::expand};
-
-extern const LayerDef kWeightNormDense;
-const LayerDef kWeightNormDense = {.kind = LayerKind::graph,
-                                   .name = "WeightNormDense",
-                                   .fields = weight_norm::kFields,
-                                   .expand = weight_norm::expand};
 
 extern const LayerDef kMamba;
 const LayerDef kMamba = {
