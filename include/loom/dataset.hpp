@@ -47,9 +47,9 @@ struct DatasetOptions {
   // What each sample counts in the loss: the name of an array, or of a CSV column (or its number,
   // from 1), which is neither input nor target.
   std::string weights{};
-  // Samples of different lengths: how many positions of each are real, named as `weights` is. Arrays
-  // hold them padded at the end, [n, positions, ..], or packed, [all positions, ..]; targets of
-  // positions likewise. Cells of a .csv behind the end may be empty. docs/data-files.md
+  // Samples of different lengths: how many positions of each are real, named as `weights` is.
+  // Arrays hold them padded at the end, [n, positions, ..], or packed, [all positions, ..]; targets
+  // of positions likewise. Cells of a .csv behind the end may be empty. docs/data-files.md
   std::string lengths{};
   std::optional<int32_t> ignore_label{};  // labels of this value count nothing, as -100
   bool sequences = false;  // any number of labels per sample, padded with ignore_label or else -1
@@ -70,7 +70,7 @@ LOOM_API std::string_view csv_header_name(DatasetOptions::Header header);
 LOOM_API Result<DatasetOptions::Header> parse_csv_header(std::string_view name);
 
 struct ArrayOptions {
-  Tensor weights{};                       // [n]: what each sample counts in the loss; empty: 1
+  Tensor weights{};  // [n]: what each sample counts in the loss; empty: 1
   // [n]: how many positions of each sample, [positions, ..], are real; what stands behind them is
   // padding, which layers that look along the positions, losses and metrics leave out. Empty: all.
   Tensor lengths{};

@@ -52,8 +52,8 @@ class LOOM_API Session {
   // With SessionOptions::lengths: how many steps of each sample of the following calls are real,
   // from 1 on; none: all. Errors: invalid_argument, in a call of another number of samples too.
   Status set_lengths(std::span<const int64_t> lengths);
-  // Stateful: what recurrent layers carry from call to call, float32 [max_batch, width] each, in the
-  // order of computation: the state, of an LSTM with its cell behind it. Zeros before the first
+  // Stateful: what recurrent layers carry from call to call, float32 [max_batch, width] each, in
+  // the order of computation: the state, of an LSTM with its cell behind it. Zeros before the first
   // call. set_states(): what the next call begins with; a sequence in two parts has the bits of the
   // whole. Errors: unsupported (sessions that are not stateful), invalid_argument (another number
   // or shape).

@@ -26,8 +26,8 @@ struct Session::Impl {
   core::Holding held;
   std::vector<PortInfo> outputs = {};
   std::vector<int64_t> lengths = {};  // of the samples of the next call
-  bool singly = false;  // the network takes one sample at a time
-  bool shared = false;  // all samples of a batch share an input or an output
+  bool singly = false;                // the network takes one sample at a time
+  bool shared = false;                // all samples of a batch share an input or an output
   int64_t bytes() const;
 
   Result<core::Session> make(int64_t samples) const;

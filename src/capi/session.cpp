@@ -156,8 +156,7 @@ loom_status loom_session_run_cells(loom_session* session, const loom_tensor* inp
   });
 }
 
-loom_status loom_session_set_lengths(loom_session* session, const int64_t* lengths,
-                                     int64_t count) {
+loom_status loom_session_set_lengths(loom_session* session, const int64_t* lengths, int64_t count) {
   return guarded([&]() -> Status {
     LOOM_ASSIGN(Session * object, object_of(session));
     if (count < 0 || (count > 0 && lengths == nullptr)) return invalid("'lengths' is null");

@@ -85,8 +85,7 @@ class Walker : public ForwardCall {
     Trace unread(pass_.recorder->ops().compute);
     Recorder deaf(unread);
     Recorder* const recorder = std::exchange(pass_.recorder, &deaf);
-    const auto settle =
-        std::exchange(pass_.settle, [] { return Result<bool>(false); });
+    const auto settle = std::exchange(pass_.settle, [] { return Result<bool>(false); });
     const Result<Tensor> y = child(i, input, input);
     pass_.recorder = recorder;
     pass_.settle = settle;

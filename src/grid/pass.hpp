@@ -32,7 +32,7 @@ struct Pass {
   int64_t first = 0;
   Tensor mask;
   SequenceEnds ends;  // with a mask
-  Tensor places;  // of a ragged pass (layers/layer.hpp)
+  Tensor places;      // of a ragged pass (layers/layer.hpp)
   // With caches and states, one per state, passes build on each other.
   bool stateful = false;
   const std::vector<KvCache>* caches = nullptr;

@@ -347,13 +347,11 @@ Status Session::Impl::receive_lengths(const Shape& shape) {
                        max_input.str()));
   for (const int64_t length : lengths) {
     if (length > shape[1])
-      return invalid(
-          cat("a sequence has ", length, " positions, but the input only ", shape[1]));
+      return invalid(cat("a sequence has ", length, " positions, but the input only ", shape[1]));
   }
   shape_mask(shape);
   mark_lengths(mask, ends, lengths);
-  for (const Tensor& t : {mask, ends.last, ends.turned})
-    LOOM_TRY(to_device(recorder->ops(), t));
+  for (const Tensor& t : {mask, ends.last, ends.turned}) LOOM_TRY(to_device(recorder->ops(), t));
   return {};
 }
 

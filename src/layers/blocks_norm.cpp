@@ -25,10 +25,10 @@ constexpr FieldDesc kIterations = {
     "iterations", FieldType::integer, 1, 1, 1024, "", "steps of power iteration per training step"};
 constexpr FieldDesc kEps = {
     "eps", FieldType::real, 1e-12, 0, 1, "", "the least length that a vector is divided by"};
-constexpr FieldDesc kChannels = {
-    "channels", FieldType::integer, 1, 1, 1 << 20, "", "channels of the input"};
-constexpr FieldDesc kFilters = {
-    "filters", FieldType::integer, 1, 1, 1 << 20, "", "channels of the output"};
+constexpr FieldDesc kChannels = {"channels", FieldType::integer,     1, 1, 1 << 20,
+                                 "",         "channels of the input"};
+constexpr FieldDesc kFilters = {"filters", FieldType::integer,      1, 1, 1 << 20,
+                                "",        "channels of the output"};
 constexpr FieldDesc kAxes = {"axes", FieldType::integer, 2, 1, 3, "", "axes behind the channels"};
 constexpr FieldDesc kKernel = {
     "kernel", FieldType::list, 3, 1, 64, "", "taps: one number, or one per axis"};
@@ -43,9 +43,9 @@ constexpr FieldDesc kWeightDense[] = {kIn, kOut, kBias, kActivation};
 constexpr FieldDesc kSpectralDense[] = {kIn, kOut, kBias, kActivation, kIterations, kEps};
 constexpr FieldDesc kWeightConv[] = {kChannels, kFilters,  kAxes, kKernel,    kStride,
                                      kPadding,  kDilation, kBias, kActivation};
-constexpr FieldDesc kSpectralConv[] = {kChannels, kFilters,  kAxes, kKernel,     kStride,
-                                       kPadding,  kDilation, kBias, kActivation, kIterations,
-                                       kEps};
+constexpr FieldDesc kSpectralConv[] = {kChannels,   kFilters,    kAxes,     kKernel,
+                                       kStride,     kPadding,    kDilation, kBias,
+                                       kActivation, kIterations, kEps};
 
 GraphValue constant(GraphMaker& g, std::string_view name, Extents shape, const char* fill,
                     double factor = 1.0) {
@@ -110,8 +110,7 @@ Result<LayerConfig> dense(const LayerConfig& c, bool spectral) {
   const int64_t in = integer(c, kIn), out = integer(c, kOut);
   GraphMaker g;
   const GraphValue w = normed_matrix(g, c, spectral, out, in);
-  const GraphValue y =
-      g.add("product", LayerKind::matmul, {{"transpose_b", true}}, {g.input(), w});
+  const GraphValue y = g.add("product", LayerKind::matmul, {{"transpose_b", true}}, {g.input(), w});
   return g.finish(finished(g, c, y, out));
 }
 
@@ -121,8 +120,8 @@ Result<std::vector<int64_t>> per_axis(const LayerConfig& c, const FieldDesc& fie
   const std::vector<int64_t>& list = c.list(field_of(c, field));
   if (list.size() == axes) return list;
   if (list.size() == 1) return std::vector<int64_t>(axes, list[0]);
-  return invalid(cat(c.def->name, ": ", field.name, " has ", list.size(), " numbers, must have 1 or ",
-                     axes));
+  return invalid(
+      cat(c.def->name, ": ", field.name, " has ", list.size(), " numbers, must have 1 or ", axes));
 }
 
 struct Windows {
@@ -189,9 +188,8 @@ Result<LayerConfig> conv(const LayerConfig& c, bool spectral) {
   const GraphValue x = g.add("channels_last", LayerKind::transpose, {{"axes", last}}, {padded});
   GraphValue y;
   for (int64_t tap = 0; tap < w.taps; ++tap) {
-    const GraphValue part =
-        g.add(cat("product", tap), LayerKind::matmul, {{"transpose_b", true}},
-              {under_tap(g, w, x, tap), tap_matrix(g, w, all, tap)});
+    const GraphValue part = g.add(cat("product", tap), LayerKind::matmul, {{"transpose_b", true}},
+                                  {under_tap(g, w, x, tap), tap_matrix(g, w, all, tap)});
     y = tap == 0 ? part : binary(g, cat("sum", tap), "add", y, part);
   }
   y = finished(g, c, y, w.filters);

@@ -67,7 +67,8 @@ constexpr FieldDesc kFields[] = {
      "the states of all steps, or only the last ones"},
     {"activation", FieldType::text, 0, 0, 0, "tanh", "rnn: function applied to the state"},
     {"initial_state", FieldType::boolean, 0, 0, 1, "",
-     "a node of more inputs: the states it begins with, [B, S, hidden], of an lstm h and c; S counts "
+     "a node of more inputs: the states it begins with, [B, S, hidden], of an lstm h and c; S "
+     "counts "
      "the directions of all layers"},
     {"final_state", FieldType::boolean, 0, 0, 1, "", "more outputs: the last states, the same"},
 };
@@ -122,8 +123,8 @@ class States {
   }
   void finish(std::vector<GraphValue>& outputs) {
     for (int64_t part = 0; part < parts_ && c_.flag(kFinal); ++part)
-      outputs.push_back(g_.add(cat("last", part),
-                               layer_with(LayerKind::concat, {{"axis", 1}}), last_[part]));
+      outputs.push_back(
+          g_.add(cat("last", part), layer_with(LayerKind::concat, {{"axis", 1}}), last_[part]));
   }
 
  private:

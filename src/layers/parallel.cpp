@@ -7,10 +7,11 @@
 //   filter        mixture of experts: y = sum w_i y_i, w = softmax(gate(x)), the gate being the
 //   last
 //                 child. top_k > 0 keeps the k largest weights of each sample (of equal ones
-//                 those of the first branches), renormalized. Sessions of the host run an expert for
-//                 the samples that keep it alone, with the bits of running all; elsewhere every
-//                 expert runs, and what is not kept counts 0 times. balance adds the loss of Shazeer et al. (2017) as in the Switch Transformer: N sum_i f_i P_i,
-//                 f the share of samples an expert is kept for, P its mean weight
+//                 those of the first branches), renormalized. Sessions of the host run an expert
+//                 for the samples that keep it alone, with the bits of running all; elsewhere every
+//                 expert runs, and what is not kept counts 0 times. balance adds the loss of
+//                 Shazeer et al. (2017) as in the Switch Transformer: N sum_i f_i P_i, f the share
+//                 of samples an expert is kept for, P its mean weight
 //   mixed         y = sum w_i y_i, w = softmax(alpha), alpha being parameters of the layer itself:
 //   a
 //                 cell that architecture search has not decided yet (Liu, Simonyan and Yang, 2019)
@@ -237,7 +238,7 @@ Result<Tensor> mixed_weights(ForwardCall& call, int64_t count) {
 // Whether a sample of the output follows from the same sample of the input alone, whatever others
 // are in the batch: then the layer can be given some of them.
 bool goes_by_sample(const LayerConfig& c) {
-  constexpr LayerKind kOfPictures[] = {LayerKind::cnn1, LayerKind::cnn2, LayerKind::cnn3,
+  constexpr LayerKind kOfPictures[] = {LayerKind::cnn1, LayerKind::cnn2,    LayerKind::cnn3,
                                        LayerKind::pool, LayerKind::flatten, LayerKind::batch_norm};
   if (c.disabled) return true;
   const LayerDef& def = *c.def;

@@ -36,8 +36,8 @@ Status check_states(const LayerConfig& c, std::span<const Shape> in) {
   const size_t wanted = 1 + (c.flag(kInitial) ? parts_of(c) : 0);
   if (in.size() != wanted) {
     return invalid(cat(c.def->name, " takes ", wanted, wanted == 1 ? " input" : " inputs",
-                       c.flag(kInitial) ? " with initial_state" : " without initial_state", ", but ",
-                       in.size(), in.size() == 1 ? " is given" : " are given"));
+                       c.flag(kInitial) ? " with initial_state" : " without initial_state",
+                       ", but ", in.size(), in.size() == 1 ? " is given" : " are given"));
   }
   if ((c.flag(kInitial) || c.flag(kFinal)) && in[0].rank() != 3)
     return invalid(cat(c.def->name, ": input ", in[0].str(), " must have a batch and a time axis"));
@@ -92,9 +92,9 @@ enum { kWih, kWhh, kBias, kBiasHh };
 // What one pass over T steps works with. Step tensors are views of the whole sequence.
 struct Run {
   int64_t batch = 0, steps = 0, hidden = 0;
-  Tensor from_input;  // [batch * T, gates * H]: Wih x + b
-  Tensor all;         // [batch * T, H]: every state
-  Tensor before;      // [batch, H]: the state before step 0; empty: zeros
+  Tensor from_input;   // [batch * T, gates * H]: Wih x + b
+  Tensor all;          // [batch * T, H]: every state
+  Tensor before;       // [batch, H]: the state before step 0; empty: zeros
   bool early = false;  // sequences may end before the last step
 
   Tensor input_part(int64_t t) const { return step_rows(from_input, batch, t); }

@@ -13,7 +13,8 @@ enum { kRows, kCols, kIterations, kEps };
 constexpr FieldDesc kFields[] = {
     {"rows", FieldType::integer, 1, 1, 1 << 24, "", "rows of the matrix"},
     {"cols", FieldType::integer, 1, 1, 1 << 24, "", "its columns"},
-    {"iterations", FieldType::integer, 1, 1, 1024, "", "steps of power iteration per training step"},
+    {"iterations", FieldType::integer, 1, 1, 1024, "",
+     "steps of power iteration per training step"},
     {"eps", FieldType::real, 1e-12, 0, 1, "", "the least length that a vector is divided by"},
 };
 enum { kU, kV };

@@ -79,9 +79,7 @@ Status set_sequences(const ArrayView& x, const Wanted& w, const Spreading& sprea
   data.sample = w.sample;
   data.lengths = spreading.lengths();
   const int64_t each = w.values / w.sample[0];
-  const bool fits = spreading.spreads(x);
-  const int64_t positions = fits ? x.shape[0] * (x.shape[0] == data.samples ? x.shape[1] : 1) : 1;
-  if (!fits || x.count() != positions * each) {
+  if (!spreading.spreads(x, each)) {
     return bad_file(cat("an array ", x.shape_text(), " of ", data.samples,
                         " samples that have lengths; it must be [samples, positions, ..] or "
                         "[all positions, ..], of ",
@@ -116,18 +114,20 @@ Status set_inputs(const ArrayView& x, bool idx, const Wanted& w, Dataset& data) 
   return {};
 }
 
-// Targets of each position.
+// Whether whole numbers are taken for class labels.
+bool are_labels(const ArrayView& y, const Wanted& w, const DatasetOptions& options) {
+  return options.classes && is_whole(y.type) && (w.outputs > 1 || w.embeddings);
+}
+
+// Of targets of each position, how many values one has.
+int64_t values_of_position(const ArrayView& y, const Wanted& w, const DatasetOptions& options) {
+  return are_labels(y, w, options) ? std::ssize(w.classes) : w.outputs;
+}
+
 Status set_sequence_targets(const ArrayView& y, const Wanted& w, const DatasetOptions& options,
                             const Spreading& spreading, Dataset& data) {
-  const bool labels = options.classes && is_whole(y.type) && w.outputs > 1;
-  const int64_t each = labels ? std::ssize(w.classes) : w.outputs;
-  const int64_t positions = y.shape[0] * (y.shape[0] == data.samples ? y.shape[1] : 1);
-  if (y.count() != positions * each) {
-    return bad_file(cat("a target ", y.shape_text(), " has ", y.count() / positions,
-                        " values a position, the network gives ", each),
-                    y.where);
-  }
-  if (!labels) {
+  const int64_t each = values_of_position(y, w, options);
+  if (!are_labels(y, w, options)) {
     LOOM_ASSIGN(const std::vector<float> values, array_f32(y));
     data.outputs = w.rows * w.outputs;
     data.targets = spreading.spread(values, y, each);
@@ -146,8 +146,7 @@ Status set_targets(const ArrayView& y, const Wanted& w, const DatasetOptions& op
     return bad_file(cat(samples, " targets for ", data.samples, " samples"), y.where);
   }
   const int64_t each = y.count() / samples;
-  if (options.classes && is_whole(y.type) && (w.takes(each) || options.sequences) &&
-      (w.outputs > 1 || w.embeddings)) {
+  if (are_labels(y, w, options) && (w.takes(each) || options.sequences)) {
     LOOM_ASSIGN(data.labels, array_i32(y));
     data.classes = w.outputs;
     return check_below(data.labels, w.classes, "label", samples, y.where, options.ignored);
@@ -162,8 +161,8 @@ Status set_targets(const ArrayView& y, const Wanted& w, const DatasetOptions& op
 }
 
 // What the values of the arrays take as floats or ids.
-Status book(const ArrayView& x, const ArrayView& y, const DatasetOptions& options,
-            uint64_t padded, LoadedDataset& out) {
+Status book(const ArrayView& x, const ArrayView& y, const DatasetOptions& options, uint64_t padded,
+            LoadedDataset& out) {
   const auto values = static_cast<uint64_t>(x.count()) + static_cast<uint64_t>(y.count()) + padded;
   LOOM_ASSIGN(out.memory, options.memory.take(values * sizeof(float), "the values", x.where));
   return {};
@@ -202,7 +201,8 @@ Result<LoadedDataset> from_arrays(ArrayFile file, const std::string& path, const
   LOOM_ASSIGN(const ArrayView y, (labels.has_value() ? *labels : file).find(options.y));
   LOOM_TRY(book(x, y, options, padded, out));
   LOOM_TRY(spreading ? set_sequences(x, w, *spreading, out.data) : set_inputs(x, idx, w, out.data));
-  const bool each = spreading && w.rows == w.sample[0] && !options.sequences && spreading->spreads(y);
+  const bool each = spreading && w.rows == w.sample[0] && !options.sequences &&
+                    spreading->spreads(y, values_of_position(y, w, options));
   LOOM_TRY(each ? set_sequence_targets(y, w, options, *spreading, out.data)
                 : set_targets(y, w, options, out.data));
   if (options.weights.empty()) return out;

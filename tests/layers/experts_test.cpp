@@ -29,13 +29,13 @@ struct Mixture {
     for (int64_t i = 0; i < n; ++i) {
       const int64_t inner = from(1, 20), form = from(0, 3);
       const auto dense = [&](int64_t a, int64_t b) {
-        return layer(LayerKind::dense, {{"in", a}, {"out", b}, {"activation", functions[from(0, 3)]}});
+        return layer(LayerKind::dense,
+                     {{"in", a}, {"out", b}, {"activation", functions[from(0, 3)]}});
       };
       if (form == 0) {
         children.push_back(dense(in, out));
       } else if (form == 1) {
-        children.push_back(
-            layer(LayerKind::sequential, {}, {dense(in, inner), dense(inner, out)}));
+        children.push_back(layer(LayerKind::sequential, {}, {dense(in, inner), dense(inner, out)}));
       } else if (form == 2) {
         children.push_back(layer(LayerKind::sequential, {},
                                  {layer(LayerKind::swiglu, {{"width", in}, {"inner", inner}}),
@@ -49,8 +49,7 @@ struct Mixture {
     children.push_back(layer(LayerKind::dense, {{"in", in}, {"out", n}}));
     layers.push_back(layer(LayerKind::parallel, {{"combine", "filter"}, {"top_k", from(1, n)}},
                            std::move(children)));
-    if (from(0, 1) == 1)
-      layers.push_back(layer(LayerKind::dense, {{"in", out}, {"out", 3}}));
+    if (from(0, 1) == 1) layers.push_back(layer(LayerKind::dense, {{"in", out}, {"out", 3}}));
     input = Shape{from(1, 9), in};
   }
 };
@@ -116,18 +115,21 @@ TEST_P(Experts, ThatAreKeptGiveTheBitsOfRunningAll) {
 // Network of one mixture; expert 1 gives infinities.
 Network overflowing(ThreadPool& pool) {
   const auto dense = [](int64_t out) { return layer(LayerKind::dense, {{"in", 2}, {"out", out}}); };
-  Network network = *Network::finalize(
-      row_of({layer(LayerKind::parallel, {{"combine", "filter"}, {"top_k", 1}},
-                    {dense(2), dense(2), dense(2)})}),
-      Shape{1, 2});
+  Network network =
+      *Network::finalize(row_of({layer(LayerKind::parallel, {{"combine", "filter"}, {"top_k", 1}},
+                                       {dense(2), dense(2), dense(2)})}),
+                         Shape{1, 2});
   for (size_t i = 0; i < network.params().size(); ++i) {
     const Param& p = network.params()[i];
     const auto rows = [&](int64_t, int64_t count, float* out) -> Status {
       const bool second = p.path.find("/1/") != std::string::npos;
       const bool gate = p.path.find("/2/") != std::string::npos;
       for (int64_t k = 0; k < count * (p.spec.matrix() ? 2 : 1); ++k)
-        out[k] = gate ? (p.spec.matrix() ? 0.0f : k == 0 ? 5.0f : -5.0f)
-                 : second ? std::numeric_limits<float>::infinity() : 1.0f;
+        out[k] = gate     ? (p.spec.matrix() ? 0.0f
+                             : k == 0        ? 5.0f
+                                             : -5.0f)
+                 : second ? std::numeric_limits<float>::infinity()
+                          : 1.0f;
       return {};
     };
     EXPECT_TRUE(network.load_param(static_cast<int>(i), DType::f32, rows, pool).ok());

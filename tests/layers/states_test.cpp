@@ -41,9 +41,7 @@ struct Case {
     sequence = from(0, 1) == 1;
   }
   int64_t parts() const { return kind == "lstm" ? 2 : 1; }
-  Shape state() const {
-    return stack == 0 ? Shape{batch, hidden} : Shape{batch, stack, hidden};
-  }
+  Shape state() const { return stack == 0 ? Shape{batch, hidden} : Shape{batch, stack, hidden}; }
   LayerConfig layer(bool initial, bool final) const {
     std::vector<Field> fields = {{"in", in},
                                  {"hidden", hidden},
@@ -146,8 +144,7 @@ TEST_P(CarriedStates, ThroughPortsGiveTheBitsOfOneRun) {
     Runner whole(c.layer(false, false), c, isa), parts(c.ports(), c, isa);
     const std::vector<float> want = whole.step(c, x, 0, c.steps);
     std::vector<std::vector<float>> states(
-        static_cast<size_t>(c.parts()),
-        std::vector<float>(static_cast<size_t>(c.state().count())));
+        static_cast<size_t>(c.parts()), std::vector<float>(static_cast<size_t>(c.state().count())));
     std::vector<float> pieces[2];
     for (int half = 0; half < 2; ++half) {
       std::vector<Tensor> given;

@@ -87,7 +87,8 @@ Stack random_stack(Choice& choose) {
         continue;
       case 2: s.layers.push_back(attention(choose, width)); continue;
       default:
-        s.layers.push_back(named("Dense", {{"in", width}, {"out", hidden}, {"activation", "silu"}}));
+        s.layers.push_back(
+            named("Dense", {{"in", width}, {"out", hidden}, {"activation", "silu"}}));
         s.layers.push_back(named("LayerNorm", {{"width", hidden}}));
     }
     width = hidden;
@@ -246,7 +247,8 @@ TEST_P(RandomSequences, HaveTheLossAndTheGradientsOfEachAlone) {
     const Result<StepResult> here = single.train_batch(one, 0.0);
     ASSERT_TRUE(e.ok() && here.ok());
     const double rows = s.of_steps ? static_cast<double>(one.sample[0]) : 1.0;
-    const double weight = d.weights.empty() ? 1.0 : static_cast<double>(d.weights[static_cast<size_t>(i)]);
+    const double weight =
+        d.weights.empty() ? 1.0 : static_cast<double>(d.weights[static_cast<size_t>(i)]);
     loss += weight * rows * e->loss;
     all += weight * rows;
     named += rows;

@@ -35,7 +35,8 @@ Vector product(const Vector& w, const Vector& v, bool transposed) {
   const size_t cols = transposed ? w.size() / v.size() : v.size(), rows = w.size() / cols;
   Vector out(transposed ? cols : rows);
   for (size_t r = 0; r < rows; ++r) {
-    for (size_t c = 0; c < cols; ++c) out[transposed ? c : r] += w[r * cols + c] * v[transposed ? r : c];
+    for (size_t c = 0; c < cols; ++c)
+      out[transposed ? c : r] += w[r * cols + c] * v[transposed ? r : c];
   }
   return out;
 }
@@ -86,8 +87,8 @@ TEST_P(SpectralNorm, FollowsPowerIterationInTrainingAndStandsStillOutside) {
 
 TEST_P(SpectralNorm, FindsTheLargestLengthThatTheMatrixGives) {
   const int64_t in = 2 + GetParam() % 6, out = 1 + GetParam() % 5;
-  const GridSpec grid = row_of({*make_layer(
-      *find_layer("SpectralNormDense"), {{"in", in}, {"out", out}, {"iterations", 500}})});
+  const GridSpec grid = row_of({*make_layer(*find_layer("SpectralNormDense"),
+                                            {{"in", in}, {"out", out}, {"iterations", 500}})});
   TrainStepOptions options;
   options.loss.kind = LossKind::mse;
   TrainRig rig(grid, Shape{2, in}, DType::f32, options);

@@ -1,5 +1,5 @@
-// Samples of different lengths from files: padded and packed arrays, and CSV, of random extents, are
-// the same samples; what is wrong is said in one line.
+// Samples of different lengths from files: padded and packed arrays, and CSV, of random extents,
+// are the same samples; what is wrong is said in one line.
 #include <gmock/gmock.h>
 
 #include "base/rng.hpp"
