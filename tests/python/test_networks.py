@@ -254,7 +254,7 @@ class Layers(unittest.TestCase):
         "ConvLSTM": {"channels": 2, "filters": 3},
         "WeightNormConv": {"channels": 2, "filters": 3},
         "SpectralNormConv": {"channels": 2, "filters": 3},
-        "SpectralNormDense": {"in": 4, "out": 3}, "SpectralNorm": {"cols": 4},
+        "SpectralNormDense": {"in": 4, "out": 3}, "SpectralNorm": {"rows": 1, "cols": 4},
     }  # fmt: skip
     # What stands in a graph alone, and how many inputs it is given there.
     NODES = {"Binary": 2, "Concat": 2, "MatMul": 2, "Constant": 0, "Scan": 2, "CrossAttention": 2}
