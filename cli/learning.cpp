@@ -55,6 +55,9 @@ void DataFlags::add(Command verb, bool required) {
   verb.option("--sample-weights", weights,
               "What each sample counts in the loss: a column of the CSV, by name or number from 1, "
               "or an array of the file");
+  verb.option("--lengths", lengths,
+              "How many positions of each sample are real, named as --sample-weights is; what "
+              "stands behind them is padding");
   verb.option("--ignore-label", ignored, "Labels of this value count nothing, as -100")
       .range(INT32_MIN, INT32_MAX);
   verb.option("--header", header,
@@ -72,6 +75,7 @@ Result<DatasetOptions> DataFlags::options(bool classes) const {
   options.y = y;
   options.targets = targets;
   options.weights = weights;
+  options.lengths = lengths;
   if (ignored != INT64_MIN) options.ignore_label = static_cast<int32_t>(ignored);
   options.classes = classes;
   return options;

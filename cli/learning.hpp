@@ -21,7 +21,7 @@ struct DataFlags {
   std::string path, labels, x = "x", y = "y", header = "auto";
   MediaFlags media;
   int64_t targets = 1, ignored = INT64_MIN;
-  std::string weights;
+  std::string weights, lengths;
 
   // `required`: DATA must be given.
   void add(Command verb, bool required = true);

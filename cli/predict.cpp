@@ -18,7 +18,7 @@ struct PredictFlags {
   MediaFlags media;
   EngineFlags engine;
   MemoryFlags memory;
-  std::string model, data, x = "x", header = "auto", dtype, output;
+  std::string model, data, x = "x", lengths, header = "auto", dtype, output;
   int64_t targets = 1, batch = 64, top = 0;
   bool proba = false, json = false, quiet = false;
 };
@@ -66,6 +66,7 @@ Result<DatasetOptions> reading(const PredictFlags& f) {
   DatasetOptions options;
   options.x = f.x;
   options.targets = f.targets;
+  options.lengths = f.lengths;
   options.inputs_only = true;
   LOOM_ASSIGN(options.header, parse_csv_header(f.header));
   LOOM_TRY(f.media.set(options));
@@ -75,7 +76,13 @@ Result<DatasetOptions> reading(const PredictFlags& f) {
 // In pieces, so that progress is seen and Ctrl-C heard.
 Result<Tensor> run_all(const PredictFlags& f, const Network& net, const Dataset& data) {
   const int64_t samples = data.samples(), batch = std::min(f.batch, samples);
-  LOOM_ASSIGN(Session session, net.session({.max_batch = batch}));
+  LOOM_ASSIGN(Session session, net.session({.max_batch = batch, .lengths = !f.lengths.empty()}));
+  std::vector<int64_t> lengths;
+  if (!f.lengths.empty()) {
+    LOOM_ASSIGN(const Tensor real, data.lengths().to(DType::int64));
+    LOOM_ASSIGN(const std::span<const int64_t> values, real.values<int64_t>());
+    lengths.assign(values.begin(), values.end());
+  }
   Shape shape = net.info().output;
   shape.insert(shape.begin(), samples);
   LOOM_ASSIGN(Tensor outputs, Tensor::zeros(shape));
@@ -85,6 +92,10 @@ Result<Tensor> run_all(const PredictFlags& f, const Network& net, const Dataset&
   for (int64_t first = 0; first < samples; first += batch) {
     if (interrupted()) return Error{Code::cancelled, "stopped", {}, -1};
     LOOM_ASSIGN(const Tensor piece, data.inputs(first, std::min(batch, samples - first)));
+    if (!lengths.empty()) {
+      const auto at = static_cast<size_t>(first), count = static_cast<size_t>(piece.shape()[0]);
+      LOOM_TRY(session.set_lengths(std::span(lengths).subspan(at, count)));
+    }
     LOOM_ASSIGN(const Tensor y, session.run(piece));
     LOOM_ASSIGN(const auto values, y.values<float>());
     std::copy(values.begin(), values.end(), to.begin() + first * each);
@@ -323,6 +334,8 @@ Verb add_predict(Command app) {
       .range(1, 1 << 20);
   f->media.add(verb);
   verb.option("--x", f->x, "Name of the inputs in an NPZ or safetensors file").show_default();
+  verb.option("--lengths", f->lengths,
+              "How many positions of each sample are real: an array, or a column of the CSV");
   verb.option("--targets", f->targets, "CSV: how many of the last columns are targets, if any are")
       .range(1, 1 << 24)
       .show_default();

@@ -393,9 +393,10 @@ typedef struct loom_session_options {
   int32_t float_activations; /* 1: inputs of integer weights are never rounded to 8 bits */
   int32_t stateful; /* 1: each call goes on where the one before ended, with max_batch streams */
   int64_t max_steps; /* stateful: steps that caches hold; 0: those of one input */
+  int32_t lengths; /* 1: samples may have fewer steps than inputs; loom_session_set_lengths() */
 } loom_session_options;
 #define LOOM_SESSION_OPTIONS_INIT \
-  {(uint32_t)sizeof(loom_session_options), 0, 0, 0, 0}
+  {(uint32_t)sizeof(loom_session_options), 0, 0, 0, 0, 0}
 
 /* What one cell gave. Borrowed during the callback. */
 typedef struct loom_cell {
@@ -555,6 +556,26 @@ LOOM_EXPORT loom_status loom_session_run_ports(loom_session *session, const loom
 LOOM_EXPORT loom_status loom_session_run_cells(loom_session *session, const loom_tensor *inputs,
     loom_cell_fn sink, void *user);
 
+/* How many steps of each sample of the following calls are real; what follows is padding. count
+ * 0: all. Errors: invalid_argument, also of a session that was made without. One thread at a
+ * time. */
+LOOM_EXPORT loom_status loom_session_set_lengths(loom_session *session, const int64_t *lengths,
+    int64_t count);
+
+/* Stateful: how many recurrent layers carry a state from call to call. Errors: unsupported. One
+ * thread at a time. */
+LOOM_EXPORT loom_status loom_session_state_count(loom_session *session, int64_t *out);
+
+/* Stateful: the state of recurrent layer `index`, in the order of computation, float32
+ * [max_batch, width]; of an LSTM with its cell behind it. `*out` is transferred. Errors:
+ * out_of_range. One thread at a time. */
+LOOM_EXPORT loom_status loom_session_state(loom_session *session, int64_t index, loom_array **out);
+
+/* Stateful: what the next call begins with, a state for each. Errors: invalid_argument (another
+ * number or shape), and then nothing happened. One thread at a time. */
+LOOM_EXPORT loom_status loom_session_set_states(loom_session *session, const loom_tensor *states,
+    int64_t count);
+
 /* Stateful: begins new streams. One thread at a time. */
 LOOM_EXPORT loom_status loom_session_reset(loom_session *session);
 
@@ -593,9 +614,14 @@ typedef struct loom_dataset_options {
   loom_header header; /* .csv */
   loom_progress_fn progress; /* .csv: rows taken and in all; null: none */
   void *user; /* handed to `progress` */
+  /* what each sample counts: an array, or a column by name or number from 1; null: 1 */
+  const char *weights;
+  const char *lengths; /* how many positions of each sample are real, named so too; null: all */
+  int32_t has_ignore_label; /* 1: `ignore_label` counts */
+  int32_t ignore_label; /* labels of this value count nothing */
 } loom_dataset_options;
 #define LOOM_DATASET_OPTIONS_INIT \
-  {(uint32_t)sizeof(loom_dataset_options), 0, 0, 0, 0, 0, 0, 0, 0, 0}
+  {(uint32_t)sizeof(loom_dataset_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
 
 /* What a data set holds. */
 typedef struct loom_dataset_info {
@@ -626,6 +652,12 @@ typedef struct loom_split_options {
 LOOM_EXPORT loom_status loom_dataset_from_arrays(const loom_tensor *x, const loom_tensor *y,
     loom_dataset **out);
 
+/* The same of samples [positions, ..] of different lengths, padded at the end. lengths: [n], how
+ * many positions of each are real. What stands behind them is seen by no layer that looks along
+ * the positions, no loss and no metric. `*out` is transferred. */
+LOOM_EXPORT loom_status loom_dataset_from_sequences(const loom_tensor *x, const loom_tensor *y,
+    const loom_tensor *lengths, loom_dataset **out);
+
 /* .csv, .npz, .npy, .safetensors, .idx, each also as .gz, read as `network` takes its inputs.
  * `*out` is transferred. Errors: not_found, bad_file, naming line and column or array. */
 LOOM_EXPORT loom_status loom_dataset_from_file(const char *path, const loom_network *network,
@@ -651,6 +683,10 @@ LOOM_EXPORT loom_status loom_dataset_x(const loom_dataset *dataset, loom_array *
 /* Labels int32 [n, places] or targets float32 [n, outputs]; rank 0 and no memory if there are
  * none. `*out` is transferred and shares the data set's memory. */
 LOOM_EXPORT loom_status loom_dataset_y(const loom_dataset *dataset, loom_array **out);
+
+/* Lengths of the samples, int32 [n]; rank 0 and no memory if they have none. `*out` is
+ * transferred and shares the data set's memory. */
+LOOM_EXPORT loom_status loom_dataset_lengths(const loom_dataset *dataset, loom_array **out);
 
 /* round(share * n) samples, and the rest; drawn by class where every sample has one label. Both
  * are transferred. Errors: invalid_argument (a part without samples). */
@@ -1897,6 +1933,13 @@ typedef struct loom_api {
       char **out);
   loom_status (*network_proof)(const loom_network *network, char **out);
   loom_status (*network_verify_proof)(const loom_network *network, char **out);
+  loom_status (*session_set_lengths)(loom_session *session, const int64_t *lengths, int64_t count);
+  loom_status (*session_state_count)(loom_session *session, int64_t *out);
+  loom_status (*session_state)(loom_session *session, int64_t index, loom_array **out);
+  loom_status (*session_set_states)(loom_session *session, const loom_tensor *states, int64_t count);
+  loom_status (*dataset_from_sequences)(const loom_tensor *x, const loom_tensor *y,
+      const loom_tensor *lengths, loom_dataset **out);
+  loom_status (*dataset_lengths)(const loom_dataset *dataset, loom_array **out);
   loom_status (*model_session_save_state)(const loom_model_session *session, const char *path);
   loom_status (*model_session_load_state)(loom_model_session *session, const char *path);
   loom_status (*model_tool_format)(const loom_model *model, char **out);

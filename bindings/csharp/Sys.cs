@@ -742,6 +742,9 @@ namespace Loom
         public int stateful;
         /// <summary>stateful: steps that caches hold; 0: those of one input</summary>
         public long max_steps;
+        /// <summary>1: samples may have fewer steps than inputs;
+        /// loom_session_set_lengths()</summary>
+        public int lengths;
 
         public static CSessionOptions Sized()
         {
@@ -856,6 +859,15 @@ namespace Loom
         public CProgressFn progress;
         /// <summary>handed to `progress`</summary>
         public IntPtr user;
+        /// <summary>what each sample counts: an array, or a column by name or number from 1; null:
+        /// 1</summary>
+        public IntPtr weights;
+        /// <summary>how many positions of each sample are real, named so too; null: all</summary>
+        public IntPtr lengths;
+        /// <summary>1: `ignore_label` counts</summary>
+        public int has_ignore_label;
+        /// <summary>labels of this value count nothing</summary>
+        public int ignore_label;
 
         public static CDatasetOptions Sized()
         {
@@ -2061,6 +2073,35 @@ namespace Loom
             SessionHandle session, IntPtr inputs, CCellFn sink, IntPtr user
         );
 
+        /// <summary>How many steps of each sample of the following calls are real; what follows is
+        /// padding. count 0: all. Errors: invalid_argument, also of a session that was made
+        /// without. One thread at a time.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_session_set_lengths(
+            SessionHandle session, IntPtr lengths, long count
+        );
+
+        /// <summary>Stateful: how many recurrent layers carry a state from call to call. Errors:
+        /// unsupported. One thread at a time.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_session_state_count(SessionHandle session, out long @out);
+
+        /// <summary>Stateful: the state of recurrent layer `index`, in the order of computation,
+        /// float32 [max_batch, width]; of an LSTM with its cell behind it. `*out` is transferred.
+        /// Errors: out_of_range. One thread at a time.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_session_state(
+            SessionHandle session, long index, out ArrayHandle @out
+        );
+
+        /// <summary>Stateful: what the next call begins with, a state for each. Errors:
+        /// invalid_argument (another number or shape), and then nothing happened. One thread at a
+        /// time.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_session_set_states(
+            SessionHandle session, IntPtr states, long count
+        );
+
         /// <summary>Stateful: begins new streams. One thread at a time.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         internal static extern int loom_session_reset(SessionHandle session);
@@ -2084,6 +2125,15 @@ namespace Loom
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         internal static extern int loom_dataset_from_arrays(
             IntPtr x, IntPtr y, out DatasetHandle @out
+        );
+
+        /// <summary>The same of samples [positions, ..] of different lengths, padded at the end.
+        /// lengths: [n], how many positions of each are real. What stands behind them is seen by no
+        /// layer that looks along the positions, no loss and no metric. `*out` is
+        /// transferred.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_dataset_from_sequences(
+            IntPtr x, IntPtr y, IntPtr lengths, out DatasetHandle @out
         );
 
         /// <summary>.csv, .npz, .npy, .safetensors, .idx, each also as .gz, read as `network` takes
@@ -2129,6 +2179,13 @@ namespace Loom
         /// if there are none. `*out` is transferred and shares the data set's memory.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         internal static extern int loom_dataset_y(DatasetHandle dataset, out ArrayHandle @out);
+
+        /// <summary>Lengths of the samples, int32 [n]; rank 0 and no memory if they have none.
+        /// `*out` is transferred and shares the data set's memory.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_dataset_lengths(
+            DatasetHandle dataset, out ArrayHandle @out
+        );
 
         /// <summary>round(share * n) samples, and the rest; drawn by class where every sample has
         /// one label. Both are transferred. Errors: invalid_argument (a part without

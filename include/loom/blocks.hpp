@@ -72,6 +72,9 @@ struct LOOM_API RecurrentStack {
   int64_t in = 1, hidden = 1, layers = 1;
   bool bidirectional = false, return_sequence = true;
   Activation activation = Activation::tanh;  // of rnn
+  // A node of a Graph may read the states that it begins with, [B, S, hidden], of an lstm h and c,
+  // and give the last ones behind its output; S counts the directions of all layers.
+  bool initial_state = false, final_state = false;
   operator Layer() const;
 };
 
@@ -81,6 +84,36 @@ struct LOOM_API WeightNormDense {
   int64_t in = 1, out = 1;
   bool bias = true;
   Activation activation = Activation::linear;
+  operator Layer() const;
+};
+
+// The same for a convolution over [B, channels, ..] with 1 to 3 axes behind the channels; per-axis
+// fields are one number or one per axis.
+struct LOOM_API WeightNormConv {
+  int64_t channels = 1, filters = 1, axes = 2;
+  std::vector<int64_t> kernel{3}, stride{1}, padding{0}, dilation{1};
+  bool bias = true;
+  Activation activation = Activation::linear;
+  operator Layer() const;
+};
+
+// A Dense layer, or a convolution, whose weights are divided by their largest singular value, which
+// power iteration follows while it trains (Miyato et al., 2018).
+struct LOOM_API SpectralNormDense {
+  int64_t in = 1, out = 1;
+  bool bias = true;
+  Activation activation = Activation::linear;
+  int64_t iterations = 1;
+  double eps = 1e-12;
+  operator Layer() const;
+};
+struct LOOM_API SpectralNormConv {
+  int64_t channels = 1, filters = 1, axes = 2;
+  std::vector<int64_t> kernel{3}, stride{1}, padding{0}, dilation{1};
+  bool bias = true;
+  Activation activation = Activation::linear;
+  int64_t iterations = 1;
+  double eps = 1e-12;
   operator Layer() const;
 };
 

@@ -47,6 +47,10 @@ struct DatasetOptions {
   // What each sample counts in the loss: the name of an array, or of a CSV column (or its number,
   // from 1), which is neither input nor target.
   std::string weights{};
+  // Samples of different lengths: how many positions of each are real, named as `weights` is.
+  // Arrays hold them padded at the end, [n, positions, ..], or packed, [all positions, ..]; targets
+  // of positions likewise. Cells of a .csv behind the end may be empty. docs/data-files.md
+  std::string lengths{};
   std::optional<int32_t> ignore_label{};  // labels of this value count nothing, as -100
   bool sequences = false;  // any number of labels per sample, padded with ignore_label or else -1
   // For losses of embeddings: labels are any whole numbers, one per sample or per row of an output.
@@ -66,7 +70,10 @@ LOOM_API std::string_view csv_header_name(DatasetOptions::Header header);
 LOOM_API Result<DatasetOptions::Header> parse_csv_header(std::string_view name);
 
 struct ArrayOptions {
-  Tensor weights{};                       // [n]: what each sample counts in the loss; empty: 1
+  Tensor weights{};  // [n]: what each sample counts in the loss; empty: 1
+  // [n]: how many positions of each sample, [positions, ..], are real; what stands behind them is
+  // padding, which layers that look along the positions, losses and metrics leave out. Empty: all.
+  Tensor lengths{};
   std::optional<int32_t> ignore_label{};  // labels of this value count nothing, as -100
 };
 
@@ -114,6 +121,8 @@ class LOOM_API Dataset {
   // read anew whenever a batch asks for them.
   bool in_memory() const;
   Tensor y() const;  // labels int32 [n, places] or targets float32 [n, outputs]; may be empty
+
+  Tensor lengths() const;  // int32 [n], where samples have them; else empty
 
   struct Parts;
   // round(share * n) samples, and the rest; drawn by class where every sample has one label.

@@ -129,4 +129,12 @@ struct LOOM_API Scan {
   operator Layer() const;
 };
 
+// W [rows, cols] divided by its largest singular value, as `iterations` steps of power iteration in
+// each step of training follow it (Miyato et al., 2018).
+struct LOOM_API SpectralNorm {
+  int64_t rows = 1, cols = 1, iterations = 1;
+  double eps = 1e-12;  // the least length that a vector is divided by
+  operator Layer() const;
+};
+
 }  // namespace loom

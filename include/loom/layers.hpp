@@ -94,21 +94,26 @@ using ConvTransposed1d = ConvTransposed<1>;
 using ConvTransposed2d = ConvTransposed<2>;
 using ConvTransposed3d = ConvTransposed<3>;
 
-// [B, T, in] -> [B, T, hidden], or the last state [B, hidden] without return_sequence.
+// [B, T, in] -> [B, T, hidden], or the last state [B, hidden] without return_sequence. As nodes of
+// a Graph: with initial_state they read the state that they begin with behind x, [B, hidden], an
+// Lstm h and c; with final_state they give the last one so behind their output.
 struct LOOM_API Rnn {
   int64_t in = 1, hidden = 1;
   bool return_sequence = true;
   Activation activation = Activation::tanh;
+  bool initial_state = false, final_state = false;
   operator Layer() const;
 };
 struct LOOM_API Lstm {
   int64_t in = 1, hidden = 1;
   bool return_sequence = true;
+  bool initial_state = false, final_state = false;
   operator Layer() const;
 };
 struct LOOM_API Gru {
   int64_t in = 1, hidden = 1;
   bool return_sequence = true;
+  bool initial_state = false, final_state = false;
   operator Layer() const;
 };
 

@@ -24,6 +24,9 @@ struct SessionOptions {
   // the next piece of a stream of its own.
   bool stateful = false;
   int64_t max_steps = 0;  // stateful: steps that caches hold; 0: those of one input
+  // Samples may have fewer steps than their inputs, as set_lengths() says: what follows is padding,
+  // which recurrent layers and attention do not see. Calls stand alone then.
+  bool lengths = false;
 };
 
 struct CellOutput {
@@ -46,6 +49,16 @@ class LOOM_API Session {
   // or an output is computed at once: it has exactly max_batch samples then.
   Result<std::vector<Tensor>> run(const std::vector<Tensor>& inputs);
   const std::vector<PortInfo>& outputs() const;  // what run() gives
+  // With SessionOptions::lengths: how many steps of each sample of the following calls are real,
+  // from 1 on; none: all. Errors: invalid_argument, in a call of another number of samples too.
+  Status set_lengths(std::span<const int64_t> lengths);
+  // Stateful: what recurrent layers carry from call to call, float32 [max_batch, width] each, in
+  // the order of computation: the state, of an LSTM with its cell behind it. Zeros before the first
+  // call. set_states(): what the next call begins with; a sequence in two parts has the bits of the
+  // whole. Errors: unsupported (sessions that are not stateful), invalid_argument (another number
+  // or shape).
+  Result<std::vector<Tensor>> states() const;
+  Status set_states(const std::vector<Tensor>& values);
   // What every cell gives for `inputs`, in the order of computation. Stands alone in any session.
   Result<std::vector<CellOutput>> run_cells(const Tensor& inputs);
 

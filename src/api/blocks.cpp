@@ -62,11 +62,48 @@ RecurrentStack::operator Layer() const {
            {"layers", layers},
            {"bidirectional", bidirectional},
            {"return_sequence", return_sequence},
-           {"activation", text(activation)}}};
+           {"activation", text(activation)},
+           {"initial_state", initial_state},
+           {"final_state", final_state}}};
 }
 WeightNormDense::operator Layer() const {
   return {"WeightNormDense",
           {{"in", in}, {"out", out}, {"bias", bias}, {"activation", text(activation)}}};
+}
+WeightNormConv::operator Layer() const {
+  return {"WeightNormConv",
+          {{"channels", channels},
+           {"filters", filters},
+           {"axes", axes},
+           {"kernel", kernel},
+           {"stride", stride},
+           {"padding", padding},
+           {"dilation", dilation},
+           {"bias", bias},
+           {"activation", text(activation)}}};
+}
+SpectralNormDense::operator Layer() const {
+  return {"SpectralNormDense",
+          {{"in", in},
+           {"out", out},
+           {"bias", bias},
+           {"activation", text(activation)},
+           {"iterations", iterations},
+           {"eps", eps}}};
+}
+SpectralNormConv::operator Layer() const {
+  return {"SpectralNormConv",
+          {{"channels", channels},
+           {"filters", filters},
+           {"axes", axes},
+           {"kernel", kernel},
+           {"stride", stride},
+           {"padding", padding},
+           {"dilation", dilation},
+           {"bias", bias},
+           {"activation", text(activation)},
+           {"iterations", iterations},
+           {"eps", eps}}};
 }
 Mamba::operator Layer() const {
   return {

@@ -36,8 +36,11 @@ Status set_targets(const Tensor& y, core::Dataset& data) {
     return {};
   }
   LOOM_ASSIGN(data.labels, values_as<int32_t>(y, DType::int32));
-  for (const int32_t label : data.labels)
-    if (!data.ignores(label)) data.classes = std::max<int64_t>(data.classes, int64_t{label} + 1);
+  for (size_t i = 0; i < data.labels.size(); ++i) {
+    const int32_t label = data.labels[i];
+    if (data.ignores(label) || data.of_padding(i, data.labels_per_sample())) continue;
+    data.classes = std::max<int64_t>(data.classes, int64_t{label} + 1);
+  }
   return {};
 }
 
@@ -91,6 +94,11 @@ Result<Dataset> Dataset::from_arrays(const Tensor& x, const Tensor& y,
   if (!options.weights.empty()) {
     LOOM_ASSIGN(data.weights, values_as<float>(options.weights, DType::float32));
   }
+  if (!options.lengths.empty()) {
+    LOOM_ASSIGN(data.lengths, values_as<int32_t>(options.lengths, DType::int32));
+    LOOM_TRY(data.check_lengths());
+    data.clear_padding();
+  }
   if (!y.empty()) LOOM_TRY(set_targets(y, data));
   LOOM_TRY(y.empty() ? data.check_inputs() : data.check());
   return Dataset(std::make_shared<Impl>(std::move(made)));
@@ -128,6 +136,7 @@ Result<Dataset> load_samples(const core::FileRef& path, const Network& network,
   how.heads = options.heads.empty() ? model.loss.heads : options.heads;
   how.names = options.names.empty() ? model.names : options.names;
   how.weights = options.weights;
+  how.lengths = options.lengths;
   how.ignored = options.ignore_label;
   how.inputs_only = options.inputs_only;
   how.sequences = options.sequences || model.loss.sequence();
@@ -243,6 +252,12 @@ Tensor Dataset::y() const {
   }
   if (d.targets.empty()) return {};
   return Tensor::borrow(d.targets.data(), DType::float32, {d.samples, d.outputs}, {}, impl_);
+}
+
+Tensor Dataset::lengths() const {
+  const core::Dataset& d = impl_->data;
+  if (d.lengths.empty()) return {};
+  return Tensor::borrow(d.lengths.data(), DType::int32, {d.samples}, {}, impl_);
 }
 
 Result<Dataset::Parts> Dataset::split(double share, const SplitOptions& options) const& {

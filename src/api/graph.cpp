@@ -72,4 +72,9 @@ Scan::operator Layer() const {
   return {"Scan", {{"width", width}}};
 }
 
+SpectralNorm::operator Layer() const {
+  return {"SpectralNorm",
+          {{"rows", rows}, {"cols", cols}, {"iterations", iterations}, {"eps", eps}}};
+}
+
 }  // namespace loom

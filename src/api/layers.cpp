@@ -30,7 +30,11 @@ std::vector<LayerField> conv_fields(const C& c) {
 
 template <class R>
 std::vector<LayerField> recurrent_fields(const R& r) {
-  return {{"in", r.in}, {"hidden", r.hidden}, {"return_sequence", r.return_sequence}};
+  return {{"in", r.in},
+          {"hidden", r.hidden},
+          {"return_sequence", r.return_sequence},
+          {"initial_state", r.initial_state},
+          {"final_state", r.final_state}};
 }
 
 }  // namespace

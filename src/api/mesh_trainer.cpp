@@ -95,6 +95,8 @@ Result<MeshTrainer> MeshTrainer::create(const Network& network, const MeshOption
 // What the first samples decide: the loss.
 Status MeshTrainer::Impl::prepare(const Dataset& data) {
   if (trainer) return {};
+  if (!data.lengths().empty())
+    return core::invalid("a mesh ticks through whole samples; these have lengths");
   core::TrainedModel& known = network.impl().model;
   core::LossSpec& loss = plan.step.loss;
   if (options.loss == Loss::automatic)

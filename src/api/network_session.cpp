@@ -25,8 +25,9 @@ struct Session::Impl {
   std::optional<core::Session> batch, single;  // `single`: made when a rest is met
   core::Holding held;
   std::vector<PortInfo> outputs = {};
-  bool singly = false;  // the network takes one sample at a time
-  bool shared = false;  // all samples of a batch share an input or an output
+  std::vector<int64_t> lengths = {};  // of the samples of the next call
+  bool singly = false;                // the network takes one sample at a time
+  bool shared = false;                // all samples of a batch share an input or an output
   int64_t bytes() const;
 
   Result<core::Session> make(int64_t samples) const;
@@ -61,6 +62,7 @@ core::Tensor piece_of(const Tensor& inputs, int64_t first, int64_t count) {
 Result<core::Session> Session::Impl::make(int64_t samples) const {
   core::SessionOptions o;
   o.sequences = samples;
+  o.masked = options.lengths;
   o.max_positions = options.max_steps;
   if (!options.quantize_activations) {
     o.activations = core::ActivationMode::f32;
@@ -95,6 +97,12 @@ Status Session::Impl::run_piece(std::span<const Tensor> inputs, int64_t first, i
         piece_of(inputs[i], batched ? first : 0, batched ? count : inputs[i].shape()[0]));
   }
   LOOM_TRY(session->give(more));
+  if (!lengths.empty()) {
+    const auto from = static_cast<size_t>(first), n = static_cast<size_t>(count);
+    LOOM_TRY(session->set_lengths(std::span(lengths).subspan(from, n)));
+  } else if (options.lengths) {
+    LOOM_TRY(session->set_lengths({}));
+  }
   LOOM_TRY(session->forward(x, 0, network->cells().size()));
   if (options.stateful) session->advance(x.shape.rank() > 1 ? x.shape[1] : 1);
   for (size_t i = 0; i < to.size(); ++i) {
@@ -115,6 +123,8 @@ Session::~Session() = default;
 Result<Session> Network::session(const SessionOptions& options) const {
   if (options.max_batch < 1)
     return invalid(cat("max_batch is ", options.max_batch, ", must be at least 1"));
+  if (options.lengths && options.stateful)
+    return invalid("a session carries states on or is given lengths; leave one of them out");
   if (options.max_steps < 0)
     return invalid(cat("max_steps is ", options.max_steps, ", must be 0 or more"));
   LOOM_ASSIGN(std::shared_ptr<const core::Network> weights, impl_->weights());
@@ -157,6 +167,8 @@ Status Session::Impl::compute(std::span<const Tensor> inputs, size_t wanted, con
     return invalid(cat(samples, " samples, but this session carries the state of ", most,
                        " streams: give the next piece of each"));
   }
+  if (!lengths.empty() && std::ssize(lengths) != samples)
+    return invalid(cat(lengths.size(), " lengths for ", samples, " samples"));
   LOOM_ASSIGN(const std::vector<Tensor> x, prepared(inputs, samples));
   core::Shape computed = shape;
   if (singly) computed[0] = 1;
@@ -265,6 +277,46 @@ Result<std::vector<CellOutput>> Session::run_cells(const Tensor& inputs) {
     }));
   }
   return out;
+}
+
+Status Session::set_lengths(std::span<const int64_t> lengths) {
+  if (!impl_->options.lengths)
+    return invalid("this session was made without lengths; set SessionOptions::lengths");
+  for (const int64_t length : lengths) {
+    if (length < 1) return invalid(cat("a sample of ", length, " steps; it has one at least"));
+  }
+  impl_->lengths.assign(lengths.begin(), lengths.end());
+  return {};
+}
+
+Result<std::vector<Tensor>> Session::states() const {
+  Impl& s = *impl_;
+  if (!s.options.stateful) return core::unsupported("states are those of a stateful session");
+  const std::lock_guard turn(s.engine.impl().turn);
+  LOOM_ASSIGN(const std::vector<core::Tensor> states, s.batch->recurrent_states());
+  std::vector<Tensor> out;
+  for (const core::Tensor& t : states) {
+    LOOM_ASSIGN(out.emplace_back(), Tensor::zeros({t.rows(), t.cols()}));
+    LOOM_ASSIGN(const std::span<float> to, out.back().mutable_values<float>());
+    std::copy_n(t.f32(), t.shape.count(), to.data());
+  }
+  return out;
+}
+
+Status Session::set_states(const std::vector<Tensor>& values) {
+  Impl& s = *impl_;
+  if (!s.options.stateful) return core::unsupported("states are those of a stateful session");
+  std::vector<Tensor> numbers;
+  std::vector<core::Tensor> states;
+  for (const Tensor& t : values) {
+    LOOM_ASSIGN(numbers.emplace_back(), t.to(DType::float32));
+    const Tensor& mine = numbers.back();
+    if (mine.shape().size() != 2)
+      return invalid(cat("a state is [samples, width], not ", shape_text(mine.shape())));
+    states.push_back(piece_of(mine, 0, mine.shape()[0]));
+  }
+  const std::lock_guard turn(s.engine.impl().turn);
+  return s.batch->set_states(states);
 }
 
 void Session::reset() {

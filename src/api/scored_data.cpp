@@ -9,6 +9,7 @@ Result<ScoredData> split_scored(const loom::Dataset& data, double held, uint64_t
                                 int64_t kind) {
   if (!data.has_labels() && !data.has_targets())
     return invalid("the samples are inputs alone; a search needs labels or targets");
+  if (!data.lengths().empty()) return invalid("a search takes whole samples; these have lengths");
   if (data.impl().data.source != nullptr)
     return invalid("a search takes samples that are in memory; these are read anew for each batch");
   LOOM_ASSIGN(const loom::Dataset::Parts parts, data.split(1 - held, {.seed = seed}));

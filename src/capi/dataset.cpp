@@ -16,6 +16,9 @@ Result<DatasetOptions> dataset_options(const loom_dataset_options* given) {
   options.classes = from.numbers == 0;
   options.inputs_only = from.inputs_only != 0;
   LOOM_ASSIGN(options.header, enum_of<DatasetOptions::Header>(from.header, 3, "header"));
+  options.weights = text_or(from.weights, "");
+  options.lengths = text_or(from.lengths, "");
+  if (from.has_ignore_label != 0) options.ignore_label = from.ignore_label;
   options.progress = progress_of(from.progress, from.user);
   return options;
 }
@@ -46,6 +49,22 @@ loom_status loom_dataset_from_arrays(const loom_tensor* x, const loom_tensor* y,
       LOOM_ASSIGN(targets, tensor_of(y, "y"));
     }
     LOOM_ASSIGN(Dataset dataset, Dataset::from_arrays(inputs, targets));
+    return give(out, std::move(dataset));
+  });
+}
+
+loom_status loom_dataset_from_sequences(const loom_tensor* x, const loom_tensor* y,
+                                        const loom_tensor* lengths, loom_dataset** out) {
+  return guarded([&]() -> Status {
+    LOOM_TRY(clear(out, "out"));
+    LOOM_ASSIGN(const Tensor inputs, tensor_of(x, "x"));
+    ArrayOptions options;
+    LOOM_ASSIGN(options.lengths, tensor_of(lengths, "lengths"));
+    Tensor targets;
+    if (y != nullptr) {
+      LOOM_ASSIGN(targets, tensor_of(y, "y"));
+    }
+    LOOM_ASSIGN(Dataset dataset, Dataset::from_arrays(inputs, targets, options));
     return give(out, std::move(dataset));
   });
 }
@@ -118,6 +137,10 @@ loom_status loom_dataset_x(const loom_dataset* dataset, loom_array** out) {
 
 loom_status loom_dataset_y(const loom_dataset* dataset, loom_array** out) {
   return dataset_array(dataset, out, [](const Dataset& d) { return d.y(); });
+}
+
+loom_status loom_dataset_lengths(const loom_dataset* dataset, loom_array** out) {
+  return dataset_array(dataset, out, [](const Dataset& d) { return d.lengths(); });
 }
 
 loom_status loom_dataset_split(const loom_dataset* dataset, double share,

@@ -82,6 +82,7 @@ loom_status loom_network_session(const loom_network* network, const loom_session
     how.quantize_activations = from.float_activations == 0;
     how.stateful = from.stateful != 0;
     how.max_steps = from.max_steps;
+    how.lengths = from.lengths != 0;
     LOOM_ASSIGN(Session session, object->session(how));
     return give(out, std::move(session));
   });
@@ -152,6 +153,51 @@ loom_status loom_session_run_cells(loom_session* session, const loom_tensor* inp
         return Error{Code::cancelled, "the callback stopped the call", {}};
     }
     return {};
+  });
+}
+
+loom_status loom_session_set_lengths(loom_session* session, const int64_t* lengths, int64_t count) {
+  return guarded([&]() -> Status {
+    LOOM_ASSIGN(Session * object, object_of(session));
+    if (count < 0 || (count > 0 && lengths == nullptr)) return invalid("'lengths' is null");
+    return object->set_lengths({lengths, static_cast<size_t>(count)});
+  });
+}
+
+loom_status loom_session_state_count(loom_session* session, int64_t* out) {
+  return guarded([&]() -> Status {
+    LOOM_ASSIGN(Session * object, object_of(session));
+    if (out == nullptr) return invalid("'out' is null");
+    LOOM_ASSIGN(const std::vector<Tensor> states, object->states());
+    *out = static_cast<int64_t>(states.size());
+    return {};
+  });
+}
+
+loom_status loom_session_state(loom_session* session, int64_t index, loom_array** out) {
+  return guarded([&]() -> Status {
+    LOOM_TRY(clear(out, "out"));
+    LOOM_ASSIGN(Session * object, object_of(session));
+    LOOM_ASSIGN(std::vector<Tensor> states, object->states());
+    if (index < 0 || static_cast<size_t>(index) >= states.size()) {
+      return Error{Code::out_of_range,
+                   "state " + std::to_string(index) + " of " + std::to_string(states.size()),
+                   {}};
+    }
+    return give(out, std::move(states[static_cast<size_t>(index)]));
+  });
+}
+
+loom_status loom_session_set_states(loom_session* session, const loom_tensor* states,
+                                    int64_t count) {
+  return guarded([&]() -> Status {
+    LOOM_ASSIGN(Session * object, object_of(session));
+    if (count < 0 || (count > 0 && states == nullptr)) return invalid("'states' is null");
+    std::vector<Tensor> values;
+    for (int64_t i = 0; i < count; ++i) {
+      LOOM_ASSIGN(values.emplace_back(), tensor_of(states + i, "states"));
+    }
+    return object->set_states(values);
   });
 }
 

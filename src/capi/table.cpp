@@ -6,7 +6,7 @@ extern "C" {
 
 const loom_api* loom_get_api(uint32_t version) {
   static constexpr loom_api kApi = {
-      1, 159,
+      1, 165,
       &loom_abi_version,
       &loom_version,
       &loom_last_error,
@@ -117,6 +117,12 @@ const loom_api* loom_get_api(uint32_t version) {
       &loom_network_prove,
       &loom_network_proof,
       &loom_network_verify_proof,
+      &loom_session_set_lengths,
+      &loom_session_state_count,
+      &loom_session_state,
+      &loom_session_set_states,
+      &loom_dataset_from_sequences,
+      &loom_dataset_lengths,
       &loom_model_session_save_state,
       &loom_model_session_load_state,
       &loom_model_tool_format,

@@ -332,6 +332,8 @@ Result<Darts> Darts::create(const GridGenome& mixed, const Dataset& train,
     if (part->samples < spec.batch)
       return invalid(cat("a part of ", part->samples, " samples is less than a batch of ",
                          spec.batch, "; take smaller batches or another share"));
+    if (!part->lengths.empty())
+      return unsupported("architecture search takes whole samples; these have lengths");
     if (!part->weights.empty() || part->ignored)
       return unsupported("architecture search does not weigh samples or leave labels out");
   }

@@ -1,8 +1,10 @@
 #include "grid/pass.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/text.hpp"
+#include "ops/trace.hpp"
 
 namespace loom::core {
 namespace {
@@ -36,6 +38,7 @@ class Walker : public ForwardCall {
   Tensor places() const override { return pass_.places; }
   Tensor state() override { return (*pass_.states)[static_cast<size_t>(node_.state)]; }
   Tensor mask() const override { return pass_.mask; }
+  const SequenceEnds& ends() const override { return pass_.ends; }
   Result<Tensor> given() const override {
     if (pass_.given != nullptr) return (*pass_.given)[static_cast<size_t>(node_.input)];
     return unsupported(
@@ -74,6 +77,19 @@ class Walker : public ForwardCall {
     if (below.disabled()) return input;
     Walker walk(pass_, below, std::span(&input, 1), skip);
     return forward_one(walk);
+  }
+  bool looks() const override { return static_cast<bool>(pass_.settle) && !pass_.training; }
+  Result<bool> settle() override { return pass_.settle(); }
+  // The commands go to a trace that nobody runs.
+  Status pass_over(size_t i, const Tensor& input) override {
+    Trace unread(pass_.recorder->ops().compute);
+    Recorder deaf(unread);
+    Recorder* const recorder = std::exchange(pass_.recorder, &deaf);
+    const auto settle = std::exchange(pass_.settle, [] { return Result<bool>(false); });
+    const Result<Tensor> y = child(i, input, input);
+    pass_.recorder = recorder;
+    pass_.settle = settle;
+    return y.ok() ? Status{} : Status(y.error());
   }
   Result<std::vector<Tensor>> child_all(size_t i, std::span<const Tensor> inputs) override {
     const Node& below = node_.children[i];

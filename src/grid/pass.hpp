@@ -31,7 +31,8 @@ struct Pass {
   int64_t sequences = 1;
   int64_t first = 0;
   Tensor mask;
-  Tensor places;  // of a ragged pass (layers/layer.hpp)
+  SequenceEnds ends;  // with a mask
+  Tensor places;      // of a ragged pass (layers/layer.hpp)
   // With caches and states, one per state, passes build on each other.
   bool stateful = false;
   const std::vector<KvCache>* caches = nullptr;
@@ -40,6 +41,8 @@ struct Pass {
   const std::vector<Tensor>* feedback = nullptr;
   // By Network::more_inputs(); null: this network runs without (a mesh).
   const std::vector<Tensor>* given = nullptr;
+  // Where layers may look at values in between: ForwardCall::settle(). Empty: they may not.
+  std::function<Result<bool>()> settle;
   bool training = false;
   uint64_t seed = 0;
   Tensor step;

@@ -7,7 +7,9 @@
 
 #include "base/text.hpp"
 #include "grid/session_impl.hpp"
+#include "grid/traced.hpp"
 #include "ops/reserve.hpp"
+#include "ops/trace.hpp"
 
 namespace loom::core {
 
@@ -35,11 +37,19 @@ Pass Session::Impl::pass() {
   p.sequences = options.ragged ? 1 : options.sequences;
   p.first = options.ragged ? 0 : position;
   p.places = places;
-  p.stateful = true;
+  p.mask = mask;
+  p.ends = ends;
+  p.stateful = !options.masked;
   p.caches = &caches;
   p.states = &states;
   p.feedback = &feedback.tensors();
   p.given = &received_inputs;
+  // Commands that are kept, and those of a device, run once they are all there.
+  if (!options.ragged && recorder->ops().device == nullptr)
+    p.settle = [this]() -> Result<bool> {
+      LOOM_TRY(recorder->flush());
+      return true;
+    };
   p.on_cell = [this](size_t cell) {
     next_slot = first_slot[cell];
     end_slot = first_slot[cell + 1];
@@ -80,6 +90,7 @@ Status Session::Impl::plan_memory() {
   Recorder tracer(trace);
   Pass p = pass();
   p.recorder = &tracer;
+  if (p.settle) p.settle = [] { return Result<bool>(false); };
   p.tensor = [&](const Shape& shape) -> Result<Tensor> { return trace.fresh(shape); };
   p.on_cell = [&](size_t) { first_slot.push_back(static_cast<int>(trace.tensors())); };
   p.on_output = {};
@@ -219,6 +230,7 @@ Status Session::Impl::attach() {
   LOOM_TRY(attach_state(device));
   std::vector<MemoryRange> own = {range_of(arena), range_of(input)};
   for (const Buffer& copy : copies) own.push_back(range_of(copy));
+  if (options.masked) own.insert(own.end(), {range_of(mask_memory), range_of(ends_memory)});
   LOOM_ASSIGN(memory, Attached::attach(device, own, MemoryUse::scratch, false));
   return {};
 }
@@ -295,6 +307,42 @@ Status Session::Impl::receive_inputs(int64_t samples) {
   return {};
 }
 
+// Places of the largest input; passes see the part that theirs has.
+Status Session::Impl::make_mask() {
+  if (!options.masked) return {};
+  if (max_input.rank() < 2 || options.ragged || network->has_links())
+    return invalid("lengths are for networks whose samples have positions, without feedback links");
+  const DType compute = recorder->ops().compute;
+  const int64_t rows = max_input[0] * max_input[1];
+  LOOM_ASSIGN(mask_memory, Buffer::allocate(plain_bytes(compute, Shape{rows})));
+  LOOM_ASSIGN(ends_memory, Buffer::allocate(4 * (rows + round_up(max_input[0], 16))));
+  shape_mask(max_input);
+  return {};
+}
+
+void Session::Impl::shape_mask(const Shape& shape) {
+  mask = zeroed(mask_memory.data(), recorder->ops().compute, Shape{shape[0], shape[1]});
+  ends.last = zeroed(ends_memory.data(), DType::i32, Shape{shape[0]});
+  ends.turned = zeroed(ends_memory.data() + 4 * round_up(max_input[0], 16), DType::i32,
+                       Shape{shape[0] * shape[1]});
+}
+
+// What the lengths say of an input of this shape.
+Status Session::Impl::receive_lengths(const Shape& shape) {
+  if (!options.masked) return {};
+  if (shape.rank() < 2 || shape[0] > max_input[0] || shape[1] > max_input[1])
+    return invalid(cat("an input ", shape.str(), " does not fit the session, which was made for ",
+                       max_input.str()));
+  for (const int64_t length : lengths) {
+    if (length > shape[1])
+      return invalid(cat("a sequence has ", length, " positions, but the input only ", shape[1]));
+  }
+  shape_mask(shape);
+  mark_lengths(mask, ends, lengths);
+  for (const Tensor& t : {mask, ends.last, ends.turned}) LOOM_TRY(to_device(recorder->ops(), t));
+  return {};
+}
+
 Session::Session(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Session::Session(Session&&) noexcept = default;
 Session& Session::operator=(Session&&) noexcept = default;
@@ -324,6 +372,7 @@ Result<Session> Session::create(const Network& network, const Ops& ops, ThreadPo
   LOOM_TRY(impl->make_places());
   LOOM_TRY(impl->make_state());
   LOOM_TRY(impl->make_inputs());
+  LOOM_TRY(impl->make_mask());
   LOOM_TRY(impl->plan_memory());
   LOOM_TRY(impl->attach());
   return Session(std::move(impl));
@@ -360,7 +409,7 @@ Status Session::Impl::keep_feedback(const std::vector<Tensor>& outputs, size_t f
 
 Status Session::Impl::run(const Tensor& x, size_t first, size_t last, Tensor& y) {
   LOOM_TRY(check_params(first, last));
-  if (position == 0 && first == 0) {
+  if (position == 0 && first == 0 && !states_given) {
     for (const Tensor& t : states) {
       if (t.shape.count() > 0) LOOM_TRY(recorder->fill({t, 0.0f}));
     }
@@ -368,6 +417,7 @@ Status Session::Impl::run(const Tensor& x, size_t first, size_t last, Tensor& y)
   if (first == 0) LOOM_TRY(begin_feedback(x.shape));
   LOOM_ASSIGN(const Tensor first_input, received(x, input));
   if (first == 0) LOOM_TRY(receive_inputs(x.shape[0]));
+  if (first == 0) LOOM_TRY(receive_lengths(x.shape));
   misplaced = false;
   Pass walk = pass();
   std::vector<Tensor> outputs;
@@ -398,6 +448,7 @@ Result<Tensor> Session::forward(const Tensor& x, size_t first, size_t last, bool
 
 void Session::reset() {
   impl_->position = 0;
+  impl_->states_given = false;
   impl_->forget_feedback = true;
 }
 
@@ -412,6 +463,55 @@ Status Session::give(const std::vector<Tensor>& inputs) {
                        dtype_name(inputs[i].dtype)));
   }
   s.given = inputs;
+  return {};
+}
+
+Status Session::set_lengths(std::span<const int64_t> lengths) {
+  Impl& s = *impl_;
+  if (!s.options.masked) return invalid("this session was made without lengths");
+  for (const int64_t length : lengths) {
+    if (length < 1) return invalid(cat("a sequence of ", length, " positions; one at least"));
+  }
+  s.lengths.assign(lengths.begin(), lengths.end());
+  return {};
+}
+
+std::vector<Tensor> Session::Impl::with_width() const {
+  std::vector<Tensor> out;
+  for (const Tensor& t : states) {
+    if (t.shape.count() > 0) out.push_back(t);
+  }
+  return out;
+}
+
+Result<std::vector<Tensor>> Session::recurrent_states() {
+  std::vector<Tensor> out = impl_->with_width();
+  if (impl_->position == 0 && !impl_->states_given) {
+    for (const Tensor& t : out)
+      std::memset(t.data, 0, static_cast<size_t>(plain_bytes(t.dtype, t.shape)));
+    return out;
+  }
+  LOOM_TRY(to_host(impl_->recorder->ops(), out));
+  return out;
+}
+
+Status Session::set_states(const std::vector<Tensor>& values) {
+  const std::vector<Tensor> mine = impl_->with_width();
+  if (values.size() != mine.size())
+    return invalid(cat(values.size(), " states are given, the network has ", mine.size()));
+  for (size_t i = 0; i < mine.size(); ++i) {
+    const Tensor &from = values[i], &to = mine[i];
+    if (!(from.shape == to.shape) || from.dtype != to.dtype || from.row_stride != to.row_stride)
+      return invalid(cat("state ", i, " is ", dtype_name(from.dtype), " ", from.shape.str(),
+                         ", must be ", dtype_name(to.dtype), " ", to.shape.str()));
+  }
+  for (size_t i = 0; i < mine.size(); ++i) {
+    if (values[i].data != mine[i].data)
+      std::memcpy(mine[i].data, values[i].data,
+                  static_cast<size_t>(plain_bytes(mine[i].dtype, mine[i].shape)));
+    LOOM_TRY(to_device(impl_->recorder->ops(), mine[i]));
+  }
+  impl_->states_given = true;
   return {};
 }
 

@@ -25,6 +25,9 @@ struct SessionOptions {
   // from an earlier cell. 0: no narrowing.
   size_t narrow_cell = 0;
   int64_t narrow_rows = 0;
+  // Sequences of an input may end early, as set_lengths() says before the pass; then every pass
+  // stands alone, without caches and states.
+  bool masked = false;
   // Rows of an input belong to any of the sequences, each at a position of its own, as place() says
   // before the pass; the session has no position then. For networks whose layers can
   // (LayerDef::ragged). What a row gives does not depend on the other rows, on a device either.
@@ -57,6 +60,15 @@ class Session {
   // that nobody gave are zeros. What they hold is read by each pass. Errors: invalid for another
   // number, shape or type; batches may be shorter than planned.
   Status give(const std::vector<Tensor>& inputs);
+  // Of a masked session: how many positions of each sequence are real in passes from now on; those
+  // behind the list are whole. Errors: a number below 1.
+  Status set_lengths(std::span<const int64_t> lengths);
+  // States of layers, [sequences, width] each, as the last pass left them: those of
+  // Network::states() that have a width, in their order. Errors: those of a device.
+  Result<std::vector<Tensor>> recurrent_states();
+  // What the next pass begins with in their place, at position 0 too. Values are copied. Errors:
+  // invalid for another number or shape.
+  Status set_states(const std::vector<Tensor>& values);
   // All outputs of the last whole pass, that of forward() first; valid until the next call.
   const std::vector<Tensor>& results() const;
 

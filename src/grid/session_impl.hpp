@@ -41,6 +41,8 @@ struct Session::Impl {
   std::vector<KeptPass> kept_passes;
   int64_t passes = 0;          // of forward_ragged()
   std::vector<Tensor> states;  // [state]: [sequences, width]
+  bool states_given = false;   // they are not zeros at position 0
+  std::vector<Tensor> with_width() const;
   // What feedback links read in this pass, and what they will read in the next.
   FeedbackMemory feedback, next_feedback;
   Shape feedback_input;  // the input that `feedback` has the shapes for
@@ -56,10 +58,18 @@ struct Session::Impl {
   std::vector<Tensor> given, received_inputs;
   std::vector<Buffer> copies;
   std::vector<Tensor> results;
+  // Of a masked session.
+  std::vector<int64_t> lengths;
+  Buffer mask_memory, ends_memory;
+  Tensor mask;
+  SequenceEnds ends;
 
   Status attach();
   Result<Tensor> received(const Tensor& x, Buffer& copy);
   Status make_inputs();
+  Status make_mask();
+  void shape_mask(const Shape& shape);
+  Status receive_lengths(const Shape& shape);
   Status receive_inputs(int64_t samples);
   Status check_params(size_t first, size_t last);
   Status plan_memory();

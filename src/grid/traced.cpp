@@ -53,7 +53,11 @@ Result<TracedNetwork> trace_network(const Network& network, Trace& trace,
   const bool ids = takes_ids(network.cells()[0].node.config);
   t.x = trace.fresh(input, ids ? DType::i32 : trace.compute());
   t.step = trace.fresh(Shape{1});
-  if (options.masked) t.mask = trace.fresh(Shape{input[0], length});
+  if (options.masked) {
+    t.mask = trace.fresh(Shape{input[0], length});
+    t.ends.last = trace.fresh(Shape{input[0]}, DType::i32);
+    t.ends.turned = trace.fresh(Shape{input[0] * length}, DType::i32);
+  }
   Recorder recorder(trace);
   LOOM_TRY(begin_feedback(network, options.feedback, trace, recorder, t));
   LOOM_TRY(make_inputs(network, options, trace, recorder, t));
@@ -66,6 +70,7 @@ Result<TracedNetwork> trace_network(const Network& network, Trace& trace,
   pass.ropes = &t.ropes;
   pass.sequences = input[0];
   pass.mask = t.mask;
+  pass.ends = t.ends;
   pass.feedback = &t.feedback;
   pass.given = &given;
   std::vector<Tensor> results;
@@ -86,6 +91,25 @@ Result<TracedNetwork> trace_network(const Network& network, Trace& trace,
   t.present = pass.present;
   t.least = pass.least;
   return t;
+}
+
+void mark_lengths(const Tensor& mask, const SequenceEnds& ends, std::span<const int64_t> lengths) {
+  if (mask.empty()) return;
+  const int64_t sequences = mask.rows(), length = mask.cols();
+  for (int64_t s = 0; s < sequences; ++s) {
+    const bool named = s < std::ssize(lengths);
+    const int64_t real = named ? lengths[static_cast<size_t>(s)] : length, first = s * length;
+    ends.last.i32()[s] = static_cast<int32_t>(first + real - 1);
+    for (int64_t t = 0; t < length; ++t) {
+      const bool kept = t < real;
+      if (mask.dtype == DType::f64) {
+        reinterpret_cast<double*>(mask.data)[first + t] = kept ? 1.0 : 0.0;
+      } else {
+        mask.f32()[first + t] = kept ? 1.0f : 0.0f;
+      }
+      ends.turned.i32()[first + t] = static_cast<int32_t>(first + (t < real ? real - 1 - t : t));
+    }
+  }
 }
 
 Status record_feedback(const TracedNetwork& traced, const std::vector<Tensor>& feedback,

@@ -12,7 +12,7 @@ namespace loom::core {
 struct TraceOptions {
   bool training = false;
   uint64_t seed = 0;
-  bool masked = false;  // positions may be left out: a mask tensor is made
+  bool masked = false;  // sequences may end early: tensors that say where are made
   // Samples may be absent: their number changes from batch to batch. TracedNetwork::present says
   // which are there. false: all are.
   bool partial = false;
@@ -27,6 +27,7 @@ struct TracedNetwork {
   Tensor x, y;
   std::vector<Tensor> more_outputs;  // of the network behind y
   Tensor mask;               // [sequences, length], 1 keeps; empty without TraceOptions::masked
+  SequenceEnds ends;         // the same as rows
   Tensor step;               // one number, the step of the random streams
   std::vector<Tensor> more;  // what else the caller fills: inputs besides x
   std::vector<AddedLoss> losses;
@@ -44,6 +45,9 @@ struct TracedNetwork {
 // first axis. Parameters must be allocated; their addresses are recorded.
 Result<TracedNetwork> trace_network(const Network& network, Trace& trace,
                                     const TraceOptions& options);
+// How many positions of each sequence are real, from 1 on; those behind the list are whole. Into
+// mask and ends, [sequences, length] and what belongs to it; nothing where they are empty.
+void mark_lengths(const Tensor& mask, const SequenceEnds& ends, std::span<const int64_t> lengths);
 // Keeps in `feedback` what the next pass reads. To be recorded behind everything that reads outputs
 // of this pass, so that their memory lives until then.
 Status record_feedback(const TracedNetwork& traced, const std::vector<Tensor>& feedback,

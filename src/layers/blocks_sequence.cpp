@@ -1,11 +1,8 @@
-// Blocks of sequences, and a Dense layer whose weights have a norm of their own:
+// Blocks of sequences:
 //   EmbeddingBag     the sum or mean of the rows of all ids of a sample
 //   RecurrentStack   RNN, LSTM or GRU, several upon each other, in one direction or both
-//   WeightNormDense  y = f(x W^T + b), row i of W being g_i v_i / |v_i| (Salimans and Kingma, 2016)
 //   Mamba            a selective state-space model (Gu and Dao, 2023):
 //                    h_t = exp(d_t A) h_(t-1) + d_t B_t u_t,  y_t = C_t h_t + D u_t
-#include <cmath>
-
 #include "base/text.hpp"
 #include "layers/blocks.hpp"
 #include "layers/graph_maker.hpp"
@@ -58,7 +55,7 @@ Result<LayerConfig> expand(const LayerConfig& c) {
 
 namespace recurrent {
 
-enum { kKind, kIn, kHidden, kLayers, kBidirectional, kSequence, kActivation };
+enum { kKind, kIn, kHidden, kLayers, kBidirectional, kSequence, kActivation, kInitial, kFinal };
 constexpr FieldDesc kFields[] = {
     {"kind", FieldType::text, 0, 0, 0, "lstm", "rnn, lstm or gru"},
     {"in", FieldType::integer, 1, 1, 1 << 20, "", "width of the input"},
@@ -69,6 +66,11 @@ constexpr FieldDesc kFields[] = {
     {"return_sequence", FieldType::boolean, 1, 0, 1, "",
      "the states of all steps, or only the last ones"},
     {"activation", FieldType::text, 0, 0, 0, "tanh", "rnn: function applied to the state"},
+    {"initial_state", FieldType::boolean, 0, 0, 1, "",
+     "a node of more inputs: the states it begins with, [B, S, hidden], of an lstm h and c; S "
+     "counts "
+     "the directions of all layers"},
+    {"final_state", FieldType::boolean, 0, 0, 1, "", "more outputs: the last states, the same"},
 };
 
 Result<LayerKind> kind_of(const LayerConfig& c) {
@@ -80,24 +82,75 @@ Result<LayerKind> kind_of(const LayerConfig& c) {
       cat("RecurrentStack: unknown kind '", printable(kind), "'; known are rnn, lstm, gru"));
 }
 
+// One direction of one layer.
+Result<LayerConfig> direction_of(const LayerConfig& c, LayerKind kind, int64_t in, bool all) {
+  const Args fields = {{"in", in},
+                       {"hidden", c.integer(kHidden)},
+                       {"return_sequence", all},
+                       {"initial_state", c.flag(kInitial)},
+                       {"final_state", c.flag(kFinal)}};
+  LOOM_ASSIGN(LayerConfig layer, layer_with(kind, fields));
+  if (kind != LayerKind::rnn) return layer;
+  layer.set_text(static_cast<int>(layer.values.size()) - 1, std::string(c.text(kActivation)));
+  return layer;
+}
+
+// Takes the states of the layers out of the inputs that hold them all, and puts the last ones
+// together.
+class States {
+ public:
+  States(const LayerConfig& c, LayerKind kind, GraphMaker& g)
+      : c_(c), parts_(kind == LayerKind::lstm ? 2 : 1), g_(g) {}
+
+  static std::vector<std::string> inputs(const LayerConfig& c, LayerKind kind) {
+    if (!c.flag(kInitial)) return {"input"};
+    if (kind == LayerKind::lstm) return {"input", "h", "c"};
+    return {"input", "h"};
+  }
+  // What direction number `i` reads besides x.
+  void read(int64_t i, std::vector<GraphValue>& reads) {
+    for (int64_t part = 0; part < parts_ && c_.flag(kInitial); ++part) {
+      const GraphValue one =
+          slice(g_, cat("begin", i, "_", part), GraphMaker::input(1 + part), 1, i, i + 1);
+      reads.push_back(view(g_, cat("begins", i, "_", part), one, {0, c_.integer(kHidden)}));
+    }
+  }
+  void add(const GraphValue& layer) {
+    for (int64_t part = 0; part < parts_ && c_.flag(kFinal); ++part) {
+      last_[part].push_back(view(g_, cat("ends", last_[part].size(), "_", part),
+                                 {layer.node, 1 + part}, {0, 1, c_.integer(kHidden)}));
+    }
+  }
+  void finish(std::vector<GraphValue>& outputs) {
+    for (int64_t part = 0; part < parts_ && c_.flag(kFinal); ++part)
+      outputs.push_back(
+          g_.add(cat("last", part), layer_with(LayerKind::concat, {{"axis", 1}}), last_[part]));
+  }
+
+ private:
+  const LayerConfig& c_;
+  int64_t parts_;
+  GraphMaker& g_;
+  std::vector<GraphValue> last_[2];
+};
+
 Result<LayerConfig> expand(const LayerConfig& c) {
   LOOM_ASSIGN(const LayerKind kind, kind_of(c));
   const int64_t hidden = c.integer(kHidden), layers = c.integer(kLayers);
   const bool both = c.flag(kBidirectional);
-  GraphMaker g;
+  GraphMaker g(States::inputs(c, kind));
+  States states(c, kind, g);
   GraphValue x = g.input();
+  int64_t count = 0;
   for (int64_t i = 0; i < layers; ++i) {
     const bool all = i + 1 < layers || c.flag(kSequence);
     const int64_t in = i == 0 ? c.integer(kIn) : hidden * (both ? 2 : 1);
     const auto layer = [&](std::string_view direction, const GraphValue& from) {
-      Result<LayerConfig> made =
-          kind == LayerKind::rnn
-              ? layer_with(kind, {{"in", in},
-                                  {"hidden", hidden},
-                                  {"return_sequence", all},
-                                  {"activation", c.text(kActivation)}})
-              : layer_with(kind, {{"in", in}, {"hidden", hidden}, {"return_sequence", all}});
-      return g.add(cat(direction, i), std::move(made), {{from}});
+      std::vector<GraphValue> reads = {from};
+      states.read(count++, reads);
+      const GraphValue made = g.add(cat(direction, i), direction_of(c, kind, in, all), reads);
+      states.add(made);
+      return made;
     };
     const GraphValue there = layer("forward", x);
     if (both) {
@@ -109,42 +162,12 @@ Result<LayerConfig> expand(const LayerConfig& c) {
       x = there;
     }
   }
-  return g.finish(x);
+  std::vector<GraphValue> outputs = {x};
+  states.finish(outputs);
+  return g.finish(outputs);
 }
 
 }  // namespace recurrent
-
-namespace weight_norm {
-
-enum { kIn, kOut, kBias, kActivation };
-constexpr FieldDesc kFields[] = {
-    {"in", FieldType::integer, 1, 1, 1 << 20, "", "width of the input"},
-    {"out", FieldType::integer, 1, 1, 1 << 20, "", "width of the output"},
-    {"bias", FieldType::boolean, 1, 0, 1, "", "add a trained bias"},
-    {"activation", FieldType::text, 0, 0, 0, "linear", "function applied to the result"},
-};
-
-Result<LayerConfig> expand(const LayerConfig& c) {
-  const int64_t in = c.integer(kIn), out = c.integer(kOut);
-  GraphMaker g;
-  const auto constant = [&](std::string_view name, List shape, const char* fill, double factor) {
-    return g.add(name, LayerKind::constant, {{"shape", shape}, {"fill", fill}, {"factor", factor}},
-                 {});
-  };
-  const GraphValue v = constant("v", {out, in}, "normal", 1.0 / std::sqrt(static_cast<double>(in)));
-  const GraphValue length = constant("g", {out, 1}, "ones", 1.0);
-  const GraphValue squares =
-      g.add("squares", LayerKind::reduce,
-            {{"function", "sum_squares"}, {"axes", List{1}}, {"keep", true}}, {v});
-  const GraphValue unit = binary(g, "unit", "div", {v, unary(g, "norm", "sqrt", squares)});
-  const GraphValue w = binary(g, "w", "mul", {unit, length});
-  GraphValue y = g.add("product", LayerKind::matmul, {{"transpose_b", true}}, {g.input(), w});
-  if (c.flag(kBias)) y = binary(g, "sum", "add", {y, constant("b", {out}, "zeros", 1.0)});
-  if (c.text(kActivation) != "linear") y = unary(g, "activation", c.text(kActivation), y);
-  return g.finish(y);
-}
-
-}  // namespace weight_norm
 
 namespace mamba {
 
@@ -224,12 +247,6 @@ const LayerDef kRecurrentStack = {.kind = LayerKind::graph,
                                   .name = "RecurrentStack",
                                   .fields = recurrent::kFields,
                                   .expand = recurrent::expand};
-
-extern const LayerDef kWeightNormDense;
-const LayerDef kWeightNormDense = {.kind = LayerKind::graph,
-                                   .name = "WeightNormDense",
-                                   .fields = weight_norm::kFields,
-                                   .expand = weight_norm::expand};
 
 extern const LayerDef kMamba;
 const LayerDef kMamba = {

@@ -50,9 +50,13 @@ GraphValue GraphMaker::add(std::string_view name, Result<LayerConfig> layer,
 }
 
 Result<LayerConfig> GraphMaker::finish(const GraphValue& output) {
+  return finish(std::span(&output, 1));
+}
+
+Result<LayerConfig> GraphMaker::finish(std::span<const GraphValue> outputs) {
   LOOM_TRY(failed_);
   wiring_.names = std::move(names_);
-  wiring_.outputs = {output};
+  wiring_.outputs.assign(outputs.begin(), outputs.end());
   return make_graph(wiring_, std::move(nodes_));
 }
 

@@ -56,6 +56,7 @@ class GraphMaker {
                  std::span<const GraphValue> reads);
 
   Result<LayerConfig> finish(const GraphValue& output);
+  Result<LayerConfig> finish(std::span<const GraphValue> outputs);
 
  private:
   GraphWiring wiring_;

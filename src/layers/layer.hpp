@@ -85,6 +85,15 @@ struct InputSpec {
   DType dtype(DType numbers) const { return ids > 0 ? DType::i32 : numbers; }
 };
 
+// Where the sequences of a batch end, as rows of [sequences, length] positions that follow each
+// other; i32.
+struct SequenceEnds {
+  Tensor last;  // [sequences]: the last real position of each
+  // [sequences * length]: what stands in each place once every sequence is turned round; what
+  // follows its end stays.
+  Tensor turned;
+};
+
 // Where a layer's random numbers come from: value i of stream (seed, stream) at step *step.
 struct Noise {
   uint64_t seed = 0, stream = 0;
@@ -117,8 +126,10 @@ class ForwardCall {
   // first() is 0 then. Empty: rows are where sequences() and first() say.
   virtual Tensor places() const = 0;
   virtual Tensor state() = 0;  // [sequences, width]
-  // Which positions are real: [sequences, length], 0 or 1; empty: all.
+  // Which positions are real: [sequences, length], 0 or 1; empty: all. Those of a sequence stand at
+  // its beginning, one at least.
   virtual Tensor mask() const = 0;
+  virtual const SequenceEnds& ends() const = 0;  // where there is a mask
   // What the caller gave for the input that LayerDef::input names; an Error where nobody did.
   virtual Result<Tensor> given() const = 0;
   virtual const Tensor& rope_cos() const = 0;
@@ -135,6 +146,13 @@ class ForwardCall {
   // or 0; empty: all are. least: how many must be.
   virtual Result<Tensor> present(int64_t least) = 0;
   virtual Result<Tensor> child(size_t i, const Tensor& input, const Tensor& skip = {}) = 0;
+  // Whether values can be looked at in the middle of a pass: in those of the host that run as they
+  // are recorded, outside training. settle() runs what was recorded so far; false: nothing has
+  // values, the pass only finds out what memory others will take.
+  virtual bool looks() const = 0;
+  virtual Result<bool> settle() = 0;
+  // The memory that child() would ask for, without a command: for a child that is not run.
+  virtual Status pass_over(size_t i, const Tensor& input) = 0;
   // The same for a child of any number of inputs; every output of it (LayerDef::forward_all).
   virtual Result<std::vector<Tensor>> child_all(size_t i, std::span<const Tensor> inputs) = 0;
 

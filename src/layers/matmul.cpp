@@ -1,5 +1,7 @@
 // MatMul: y = a b of two inputs over their last two axes, [.., M, K] [.., K, N] -> [.., M, N]; the
 // axes before them are broadcast as NumPy does. Of weights, Dense is the faster form.
+#include <algorithm>
+
 #include "base/text.hpp"
 #include "layers/axes.hpp"
 #include "layers/broadcast.hpp"
@@ -79,12 +81,24 @@ Tensor matrix_at(const Tensor& t, int64_t index, const std::vector<int64_t>& bat
   return all.slice_rows(place * rows, rows);
 }
 
+bool shared(const Products& p) {
+  return p.a_batch == p.batch &&
+         std::all_of(p.b_batch.begin(), p.b_batch.end(), [](int64_t n) { return n == 1; });
+}
+
 Result<Tensor> forward(ForwardCall& call) {
   const LayerConfig& c = call.config();
   const Tensor &a = call.inputs()[0], &b = call.inputs()[1];
   LOOM_ASSIGN(const Products p, products_of(c, a.shape, b.shape));
   const bool ta = c.flag(kTransposeA), tb = c.flag(kTransposeB);
   LOOM_ASSIGN(const Tensor y, call.tensor(p.out));
+  // One matrix for all: their rows are those of one product.
+  if (!ta && shared(p)) {
+    const int64_t rows = p.out.count() / p.n;
+    const Tensor all = as_matrix(b, tb ? p.n : p.k, tb ? p.k : p.n);
+    LOOM_TRY(call.ops().gemm({as_matrix(a, rows, p.k), all, as_matrix(y, rows, p.n), ta, tb}));
+    return y;
+  }
   const int64_t count = p.out.count() / (p.m * p.n);
   for (int64_t i = 0; i < count; ++i) {
     LOOM_TRY(call.ops().gemm({matrix_at(a, i, p.batch, p.a_batch, ta ? p.k : p.m, ta ? p.m : p.k),

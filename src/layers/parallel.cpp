@@ -7,13 +7,17 @@
 //   filter        mixture of experts: y = sum w_i y_i, w = softmax(gate(x)), the gate being the
 //   last
 //                 child. top_k > 0 keeps the k largest weights of each sample (of equal ones
-//                 those of the first branches), renormalized; every expert still runs. balance adds
-//                 the loss of Shazeer et al. (2017) as in the Switch Transformer: N sum_i f_i P_i,
-//                 f the share of samples an expert is kept for, P its mean weight
+//                 those of the first branches), renormalized. Sessions of the host run an expert
+//                 for the samples that keep it alone, with the bits of running all; elsewhere every
+//                 expert runs, and what is not kept counts 0 times. balance adds the loss of
+//                 Shazeer et al. (2017) as in the Switch Transformer: N sum_i f_i P_i, f the share
+//                 of samples an expert is kept for, P its mean weight
 //   mixed         y = sum w_i y_i, w = softmax(alpha), alpha being parameters of the layer itself:
 //   a
 //                 cell that architecture search has not decided yet (Liu, Simonyan and Yang, 2019)
 // A disabled child is the identity.
+#include <algorithm>
+
 #include "base/text.hpp"
 #include "layers/largest.hpp"
 
@@ -205,17 +209,17 @@ Result<Tensor> gate_weights(ForwardCall& call, int64_t experts) {
   return binary(call, some, sums, BinaryKind::div);
 }
 
-// Sum of the branches, each times its column of `weights` (empty: 1), first branch first.
+// Sum of the branches, each times its column of `weights` (empty: 1), first branch first; added to
+// `sum`, if there is one.
 Result<Tensor> weighted_sum(ForwardCall& call, const std::vector<Tensor>& parts,
-                            const Tensor& weights) {
-  Tensor sum;
+                            const Tensor& weights, Tensor sum = {}) {
   for (size_t i = 0; i < parts.size(); ++i) {
     Tensor term = parts[i];
     if (!weights.empty()) {
       const Tensor w = slice_cols(weights, static_cast<int64_t>(i), 1);
       LOOM_ASSIGN(term, binary(call, parts[i], w, BinaryKind::mul));
     }
-    if (i == 0) {
+    if (sum.empty()) {
       sum = term;
     } else {
       LOOM_ASSIGN(sum, binary(call, sum, term, BinaryKind::add));
@@ -231,9 +235,81 @@ Result<Tensor> mixed_weights(ForwardCall& call, int64_t count) {
   return p;
 }
 
+// Whether a sample of the output follows from the same sample of the input alone, whatever others
+// are in the batch: then the layer can be given some of them.
+bool goes_by_sample(const LayerConfig& c) {
+  constexpr LayerKind kOfPictures[] = {LayerKind::cnn1, LayerKind::cnn2,    LayerKind::cnn3,
+                                       LayerKind::pool, LayerKind::flatten, LayerKind::batch_norm};
+  if (c.disabled) return true;
+  const LayerDef& def = *c.def;
+  const bool picture = std::ranges::find(kOfPictures, def.kind) != std::end(kOfPictures);
+  if (!(def.ragged || picture) || def.state != nullptr || def.rope != nullptr || def.takes_ids)
+    return false;
+  return std::ranges::all_of(c.children, goes_by_sample);
+}
+
+// Whether experts that nobody keeps can be left out.
+bool leaves_out(ForwardCall& call) {
+  const LayerConfig& c = call.config();
+  const auto experts = static_cast<int64_t>(branches(c));
+  if (!has_gate(c) || c.integer(kTopK) == 0 || c.integer(kTopK) >= experts) return false;
+  return call.looks() && call.x().dtype == DType::f32 &&
+         std::all_of(c.children.begin(), c.children.end() - 1, goes_by_sample);
+}
+
+// The rows of column `i` of weights that are not 0, into ids; returns how many.
+int64_t keepers(const Tensor& weights, int64_t i, const Tensor& ids) {
+  int64_t count = 0;
+  for (int64_t r = 0; r < weights.rows(); ++r) {
+    if (!(weights.f32_row(r)[i] == 0.0f)) ids.i32()[count++] = static_cast<int32_t>(r);
+  }
+  return count;
+}
+
+// First `count` of the samples, or the rows of them, that t has room for.
+Tensor first_of(const Tensor& t, int64_t count) {
+  Tensor part = t;
+  part.shape[0] = count;
+  return part;
+}
+
+// Expert `i` on the samples that keep it: its share is added to their rows of y. The ids are
+// written here, so everything recorded before has run: their memory is nobody else's by then.
+Status add_expert(ForwardCall& call, int64_t i, const Tensor& weights, const Tensor& y) {
+  const int64_t samples = y.rows();
+  const Shape& in = call.x().shape;
+  LOOM_ASSIGN(const Tensor ids, call.ids(Shape{samples}));
+  LOOM_ASSIGN(const Tensor x, call.tensor(in));
+  LOOM_ASSIGN(const Tensor share, call.tensor(Shape{samples, 1}));
+  LOOM_ASSIGN(const Tensor product, call.tensor(Shape{samples, y.cols()}));
+  LOOM_ASSIGN(const bool values, call.settle());
+  const int64_t count = values ? keepers(weights, i, ids) : samples;
+  if (count == 0) return call.pass_over(static_cast<size_t>(i), call.x());
+  const Tensor rows = first_of(ids, count), mine = first_of(x, count);
+  const int64_t width = in.count() / samples;
+  LOOM_TRY(call.ops().gather_rows(
+      {as_matrix(call.x(), samples, width), rows, as_matrix(mine, count, width)}));
+  LOOM_TRY(call.ops().gather_rows({slice_cols(weights, i, 1), rows, first_of(share, count)}));
+  LOOM_ASSIGN(const Tensor made, call.child(static_cast<size_t>(i), mine, mine));
+  LOOM_TRY(call.ops().binary({as_matrix(made, count, y.cols()), first_of(share, count),
+                              first_of(product, count), BinaryKind::mul}));
+  return call.ops().scatter_add_rows({first_of(product, count), rows, y, -1});
+}
+
+Result<Tensor> forward_chosen(ForwardCall& call, const Shape& shape) {
+  const auto experts = static_cast<int64_t>(branches(call.config()));
+  LOOM_ASSIGN(Tensor y, call.tensor(shape));
+  LOOM_ASSIGN(const Tensor weights, gate_weights(call, experts));
+  const Tensor flat = as_matrix(y, shape[0], shape.count() / shape[0]);
+  LOOM_TRY(call.ops().fill({flat, 0.0f}));
+  for (int64_t i = 0; i < experts; ++i) LOOM_TRY(add_expert(call, i, weights, flat));
+  return y;
+}
+
 Result<Tensor> forward(ForwardCall& call) {
   const LayerConfig& c = call.config();
   LOOM_ASSIGN(const Shape shape, infer(c, call.x().shape));
+  if (leaves_out(call)) return forward_chosen(call, shape);
   LOOM_ASSIGN(const std::vector<Tensor> parts, run_branches(call));
   Tensor y;
   if (joins(c) || scatters(c)) {
@@ -249,7 +325,13 @@ Result<Tensor> forward(ForwardCall& call) {
   } else if (mixes(c)) {
     LOOM_ASSIGN(weights, mixed_weights(call, all));
   }
-  LOOM_ASSIGN(y, weighted_sum(call, parts, weights));
+  // From +0, which no sum of zeros turns negative: the bits of leaving out what counts 0 times.
+  Tensor zeros;
+  if (has_gate(c) && c.integer(kTopK) > 0 && c.integer(kTopK) < all) {
+    LOOM_ASSIGN(zeros, call.tensor(Shape{parts[0].rows(), parts[0].cols()}));
+    LOOM_TRY(call.ops().fill({zeros, 0.0f}));
+  }
+  LOOM_ASSIGN(y, weighted_sum(call, parts, weights, zeros));
   if (c.text(kCombine) == "avg") {
     LOOM_ASSIGN(const Tensor count, call.tensor(Shape{1, 1}));
     LOOM_TRY(call.ops().fill({count, static_cast<float>(parts.size())}));

@@ -1,24 +1,54 @@
 // RNN, LSTM, GRU over x [sequences, T, I]: the products with the input are one matmul over all
 // steps, those with the state one per step. The state starts at zero, or, in a session, where the
-// last pass left it (session state [sequences, H], LSTM h|c).
+// last pass left it (session state [sequences, H], LSTM h|c). Where samples have lengths, the last
+// state is that of the last real step, and the states behind it are zeros. In a Graph a node can
+// read the state that it begins with, and give the last one: [B, H], of an LSTM h and c, as inputs
+// behind x and outputs behind y. What a node reads takes the place of a session's.
 //   RNN:  h = act(Wih x + Whh h + b)                              (Elman, 1990)
 //   LSTM: gates i|f|g|o, one bias each; see LstmCellArgs          (Hochreiter and Schmidhuber,
 //   1997) GRU:  gates r|z|n, biases on both sides; see GruCellArgs      (Cho et al., 2014)
+#include <algorithm>
+
 #include "base/text.hpp"
-#include "layers/layer.hpp"
+#include "layers/ends.hpp"
 #include "ops/activation.hpp"
 
 namespace loom::core {
 namespace {
 
-enum { kIn, kHidden, kSequence, kActivation };
+enum { kIn, kHidden, kSequence, kInitial, kFinal, kActivation };
 constexpr FieldDesc kRnnFields[] = {
     {"in", FieldType::integer, 1, 1, 1 << 20, "", "width of the input", "input_height"},
     {"hidden", FieldType::integer, 1, 1, 1 << 20, "", "width of the state", "output_height"},
     {"return_sequence", FieldType::boolean, 1, 0, 1, "", "all states, or only the last"},
+    {"initial_state", FieldType::boolean, 0, 0, 1, "", "more inputs: the state it begins with"},
+    {"final_state", FieldType::boolean, 0, 0, 1, "", "more outputs: the last state"},
     {"activation", FieldType::text, 0, 0, 0, "tanh", "function applied to the state"},
 };
 constexpr std::span<const FieldDesc> kGatedFields(kRnnFields, kActivation);
+
+// Tensors of a state: h, or h and c.
+size_t parts_of(const LayerConfig& c) {
+  return c.def->kind == LayerKind::lstm ? 2 : 1;
+}
+
+Status check_states(const LayerConfig& c, std::span<const Shape> in) {
+  const size_t wanted = 1 + (c.flag(kInitial) ? parts_of(c) : 0);
+  if (in.size() != wanted) {
+    return invalid(cat(c.def->name, " takes ", wanted, wanted == 1 ? " input" : " inputs",
+                       c.flag(kInitial) ? " with initial_state" : " without initial_state",
+                       ", but ", in.size(), in.size() == 1 ? " is given" : " are given"));
+  }
+  if ((c.flag(kInitial) || c.flag(kFinal)) && in[0].rank() != 3)
+    return invalid(cat(c.def->name, ": input ", in[0].str(), " must have a batch and a time axis"));
+  const Shape state{in[0][0], c.integer(kHidden)};
+  for (const Shape& given : in.subspan(1)) {
+    if (given == state) continue;
+    return invalid(
+        cat(c.def->name, ": the state it begins with is ", given.str(), ", must be ", state.str()));
+  }
+  return {};
+}
 
 Result<Shape> infer(const LayerConfig& c, const Shape& in) {
   if (in.rank() < 2 || in.rank() > 3 || in.last() != c.integer(kIn)) {
@@ -29,6 +59,14 @@ Result<Shape> infer(const LayerConfig& c, const Shape& in) {
   if (!c.flag(kSequence)) return Shape{in[0], c.integer(kHidden)};
   Shape out = in;
   out[in.rank() - 1] = c.integer(kHidden);
+  return out;
+}
+
+Result<std::vector<Shape>> infer_with_states(const LayerConfig& c, std::span<const Shape> in) {
+  LOOM_ASSIGN(const Shape y, infer(c, in[0]));
+  LOOM_TRY(check_states(c, in));
+  std::vector<Shape> out = {y};
+  if (c.flag(kFinal)) out.insert(out.end(), parts_of(c), Shape{in[0][0], c.integer(kHidden)});
   return out;
 }
 
@@ -54,14 +92,20 @@ enum { kWih, kWhh, kBias, kBiasHh };
 // What one pass over T steps works with. Step tensors are views of the whole sequence.
 struct Run {
   int64_t batch = 0, steps = 0, hidden = 0;
-  Tensor from_input;  // [batch * T, gates * H]: Wih x + b
-  Tensor all;         // [batch * T, H]: every state
-  Tensor before;      // [batch, H]: the state before step 0; empty: zeros
+  Tensor from_input;   // [batch * T, gates * H]: Wih x + b
+  Tensor all;          // [batch * T, H]: every state
+  Tensor before;       // [batch, H]: the state before step 0; empty: zeros
+  bool early = false;  // sequences may end before the last step
 
   Tensor input_part(int64_t t) const { return step_rows(from_input, batch, t); }
   Tensor h(int64_t t) const { return step_rows(all, batch, t); }
   Tensor h_before(int64_t t) const { return t == 0 ? before : h(t - 1); }
 };
+
+// Whether the state goes on in the next pass of a session.
+bool keeps(ForwardCall& call) {
+  return call.stateful() && !call.config().flag(kInitial);
+}
 
 Result<Run> start(ForwardCall& call) {
   const LayerConfig& c = call.config();
@@ -69,27 +113,49 @@ Result<Run> start(ForwardCall& call) {
   run.batch = call.sequences();
   run.steps = call.x().rows() / run.batch;
   run.hidden = c.integer(kHidden);
+  LOOM_ASSIGN(run.early, ends_early(call, run.steps));
   const int64_t width = call.param(kWih).rows();
   LOOM_ASSIGN(run.from_input, call.tensor(Shape{run.batch * run.steps, width}));
   LOOM_ASSIGN(run.all, call.tensor(Shape{run.batch * run.steps, run.hidden}));
-  if (call.stateful()) run.before = slice_cols(call.state(), 0, run.hidden);
+  if (keeps(call)) run.before = slice_cols(call.state(), 0, run.hidden);
+  if (c.flag(kInitial)) run.before = call.inputs()[1];
   LOOM_TRY(call.ops().matmul({call.x(), call.param(kWih), call.param(kBias), run.from_input}));
   return run;
 }
 
-// Keeps the last state for the next pass and returns what the layer gives out.
-Result<Tensor> finish(ForwardCall& call, const Run& run) {
-  const Tensor last = run.h(run.steps - 1);
-  if (call.stateful()) LOOM_TRY(call.ops().unary({last, run.before}));
+// A copy without gaps.
+Result<Tensor> copied(ForwardCall& call, const Tensor& t, const Shape& shape) {
+  LOOM_ASSIGN(const Tensor y, call.tensor(shape));
+  LOOM_TRY(call.ops().unary({t, y}));
+  return y;
+}
+
+// Keeps the last state for the next pass and returns what the layer gives out. cell: of an LSTM the
+// last one.
+Result<std::vector<Tensor>> finish(ForwardCall& call, const Run& run, const Tensor& cell = {}) {
+  Tensor last = run.h(run.steps - 1);
+  if (run.early) {
+    LOOM_ASSIGN(last, last_rows(call, run.all));
+  }
+  if (keeps(call)) LOOM_TRY(call.ops().unary({last, run.before}));
   LOOM_ASSIGN(const Shape shape, infer(call.config(), call.x().shape));
+  std::vector<Tensor> out;
   if (call.config().flag(kSequence)) {
     Tensor y = run.all;
+    if (run.early) {
+      LOOM_ASSIGN(y, cleared_rows(call, y));
+    }
     y.shape = shape;
-    return y;
+    out.push_back(y);
+  } else {
+    LOOM_ASSIGN(out.emplace_back(), copied(call, last, shape));
   }
-  LOOM_ASSIGN(const Tensor y, call.tensor(shape));
-  LOOM_TRY(call.ops().unary({last, y}));
-  return y;
+  if (!call.config().flag(kFinal)) return out;
+  for (const Tensor& state : {last, cell}) {
+    if (state.empty()) continue;
+    LOOM_ASSIGN(out.emplace_back(), copied(call, state, Shape{run.batch, run.hidden}));
+  }
+  return out;
 }
 
 // Rows of step t of a tensor that holds step after step. One tensor for all steps: how many a layer
@@ -98,11 +164,16 @@ Tensor of_step(const Tensor& all, const Run& run, int64_t t) {
   return all.slice_rows(t * run.batch, run.batch);
 }
 
-Result<Tensor> forward_rnn(ForwardCall& call) {
+Result<std::vector<Tensor>> forward_rnn(ForwardCall& call) {
   LOOM_ASSIGN(const Run run, start(call));
   LOOM_ASSIGN(const Activation activation, parse_activation(call.config().text(kActivation)));
   LOOM_ASSIGN(const Tensor products, call.like(run.from_input));
   LOOM_ASSIGN(const Tensor sums, call.like(run.from_input));
+  // A function without bounds would grow on padding, and zero times infinity is no zero.
+  Tensor unmasked = run.all;
+  if (run.early) {
+    LOOM_ASSIGN(unmasked, call.like(run.all));
+  }
   for (int64_t t = 0; t < run.steps; ++t) {
     const Tensor before = run.h_before(t);
     Tensor sum = run.input_part(t);  // alone where the state is zero
@@ -112,19 +183,41 @@ Result<Tensor> forward_rnn(ForwardCall& call) {
       sum = of_step(sums, run, t);
       LOOM_TRY(call.ops().binary({run.input_part(t), product, sum, BinaryKind::add}));
     }
-    LOOM_TRY(call.ops().unary({sum, run.h(t), static_cast<UnaryKind>(activation)}));
+    const Tensor made = step_rows(unmasked, run.batch, t);
+    LOOM_TRY(call.ops().unary({sum, made, static_cast<UnaryKind>(activation)}));
+    if (!run.early) continue;
+    LOOM_TRY(call.ops().binary({made, slice_cols(call.mask(), t, 1), run.h(t), BinaryKind::mul}));
   }
   return finish(call, run);
 }
 
-Result<Tensor> forward_lstm(ForwardCall& call) {
+// Cells lie step after step; those of the last real steps.
+Result<Tensor> last_cells(ForwardCall& call, const Run& run, const Tensor& cells) {
+  LOOM_ASSIGN(const Tensor turned, call.like(run.all));
+  CopyArgs c;
+  c.x = cells;
+  c.y = turned;
+  c.rank = 3;
+  const int64_t extents[] = {run.batch, run.steps, run.hidden};
+  const int64_t from[] = {run.hidden, run.batch * run.hidden, 1};
+  const int64_t to[] = {run.steps * run.hidden, run.hidden, 1};
+  std::copy_n(extents, 3, c.extent);
+  std::copy_n(from, 3, c.x_step);
+  std::copy_n(to, 3, c.y_step);
+  c.whole = true;
+  LOOM_TRY(call.ops().copy(c));
+  return last_rows(call, turned);
+}
+
+Result<std::vector<Tensor>> forward_lstm(ForwardCall& call) {
   LOOM_ASSIGN(const Run run, start(call));
   const int64_t rows = run.batch * run.steps;
   LOOM_ASSIGN(const Tensor acts, call.tensor(Shape{rows, 4 * run.hidden}));
   LOOM_ASSIGN(const Tensor cells, call.tensor(Shape{rows, run.hidden}));
   Tensor before;
-  if (call.stateful()) before = slice_cols(call.state(), run.hidden, run.hidden);
+  if (keeps(call)) before = slice_cols(call.state(), run.hidden, run.hidden);
   const Tensor kept = before;
+  if (call.config().flag(kInitial)) before = call.inputs()[2];
   for (int64_t t = 0; t < run.steps; ++t) {
     LstmCellArgs cell{run.input_part(t), before, of_step(acts, run, t), of_step(cells, run, t),
                       run.h(t)};
@@ -133,11 +226,14 @@ Result<Tensor> forward_lstm(ForwardCall& call) {
     LOOM_TRY(call.ops().lstm_cell(cell));
     before = cell.c;
   }
-  if (call.stateful()) LOOM_TRY(call.ops().unary({before, kept}));
-  return finish(call, run);
+  if (run.early && (keeps(call) || call.config().flag(kFinal))) {
+    LOOM_ASSIGN(before, last_cells(call, run, cells));
+  }
+  if (keeps(call)) LOOM_TRY(call.ops().unary({before, kept}));
+  return finish(call, run, before);
 }
 
-Result<Tensor> forward_gru(ForwardCall& call) {
+Result<std::vector<Tensor>> forward_gru(ForwardCall& call) {
   LOOM_ASSIGN(const Run run, start(call));
   LOOM_ASSIGN(const Tensor acts, call.like(run.from_input));
   LOOM_ASSIGN(const Tensor products, call.like(run.from_input));
@@ -153,11 +249,9 @@ Result<Tensor> forward_gru(ForwardCall& call) {
   return finish(call, run);
 }
 
-StateSpec one_state(const LayerConfig& c) {
-  return {0, 0, c.integer(kHidden)};
-}
-StateSpec two_states(const LayerConfig& c) {
-  return {0, 0, 2 * c.integer(kHidden)};
+StateSpec state(const LayerConfig& c) {
+  if (c.flag(kInitial)) return {};
+  return {0, 0, static_cast<int64_t>(parts_of(c)) * c.integer(kHidden)};
 }
 
 LayerExample example_of(LayerKind kind) {
@@ -173,36 +267,34 @@ LayerExample example_gru() {
   return example_of(LayerKind::gru);
 }
 
+constexpr LayerDef recurrent_def(LayerKind kind, std::string_view name,
+                                 std::span<const FieldDesc> fields,
+                                 void (*params)(const LayerConfig&, std::vector<ParamSpec>&),
+                                 Result<std::vector<Tensor>> (*forward)(ForwardCall&),
+                                 LayerExample (*example)()) {
+  return {.kind = kind,
+          .name = name,
+          .fields = fields,
+          .params = params,
+          .most_inputs = kind == LayerKind::lstm ? 3 : 2,
+          .infer_all = infer_with_states,
+          .forward_all = forward,
+          .state = state,
+          .example = example};
+}
+
 }  // namespace
 
 extern const LayerDef kRnn;
-const LayerDef kRnn = {.kind = LayerKind::rnn,
-                       .name = "RNN",
-                       .fields = kRnnFields,
-                       .params = rnn_params,
-                       .infer = infer,
-                       .forward = forward_rnn,
-                       .state = one_state,
-                       .example = example_rnn};
+const LayerDef kRnn =
+    recurrent_def(LayerKind::rnn, "RNN", kRnnFields, rnn_params, forward_rnn, example_rnn);
 
 extern const LayerDef kLstm;
-const LayerDef kLstm = {.kind = LayerKind::lstm,
-                        .name = "LSTM",
-                        .fields = kGatedFields,
-                        .params = lstm_params,
-                        .infer = infer,
-                        .forward = forward_lstm,
-                        .state = two_states,
-                        .example = example_lstm};
+const LayerDef kLstm =
+    recurrent_def(LayerKind::lstm, "LSTM", kGatedFields, lstm_params, forward_lstm, example_lstm);
 
 extern const LayerDef kGru;
-const LayerDef kGru = {.kind = LayerKind::gru,
-                       .name = "GRU",
-                       .fields = kGatedFields,
-                       .params = gru_params,
-                       .infer = infer,
-                       .forward = forward_gru,
-                       .state = one_state,
-                       .example = example_gru};
+const LayerDef kGru =
+    recurrent_def(LayerKind::gru, "GRU", kGatedFields, gru_params, forward_gru, example_gru);
 
 }  // namespace loom::core

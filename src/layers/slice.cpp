@@ -1,11 +1,12 @@
 // Slice: part of its input along some axes: from `starts`, every `steps`-th position, up to `ends`,
 // which is not part of it. As in Python, positions below 0 count from the end, and those outside
-// are brought to it.
+// are brought to it. Where samples have lengths, turning the steps round (axis 1, from the last to
+// the first) turns what is real of each sample.
 #include <algorithm>
 
 #include "base/text.hpp"
 #include "layers/axes.hpp"
-#include "layers/layer.hpp"
+#include "layers/ends.hpp"
 #include "ops/moves.hpp"
 
 namespace loom::core {
@@ -69,9 +70,27 @@ Result<Shape> infer(const LayerConfig& c, const Shape& in) {
   return part.out;
 }
 
+// Whether it turns the steps of samples round that have lengths, and does nothing else.
+bool turns_steps(ForwardCall& call, const Part& part) {
+  const Shape& in = call.x().shape;
+  const Tensor mask = call.mask();
+  if (mask.empty() || in.rank() < 3 || !(part.out == in) || in[1] != mask.cols()) return false;
+  for (size_t axis = 0; axis < part.by.size(); ++axis) {
+    if (part.by[axis] != (axis == 1 ? -1 : 1)) return false;
+  }
+  return in[0] == mask.rows();
+}
+
 Result<Tensor> forward(ForwardCall& call) {
   const Tensor& x = call.x();
   LOOM_ASSIGN(const Part part, part_of(call.config(), x.shape));
+  if (turns_steps(call, part)) {
+    const int64_t rows = x.shape[0] * x.shape[1];
+    LOOM_ASSIGN(Tensor y, turned_rows(call, as_matrix(x, rows, x.shape.count() / rows)));
+    y.shape = x.shape;
+    y.row_stride = x.shape.last();
+    return y;
+  }
   LOOM_ASSIGN(const Tensor y, call.tensor(part.out));
   LOOM_TRY(call.ops().copy(
       slice(x, axis_extents(x.shape), part.start, part.by, y, axis_extents(part.out))));

@@ -183,6 +183,10 @@ Result<Augmenter> Augmenter::create(const AugmentSpec& spec, const Dataset& data
         cat("augmentation saturation needs three channels; these samples are ", sample.str()));
   if (spec.moves() && data.labels_per_sample() > 1)
     return invalid("augmentation moves pictures, but not their labels of places");
+  if (spec.moves() || spec.mixes()) {
+    if (!data.lengths.empty())
+      return invalid("augmentation neither moves nor mixes samples that have lengths");
+  }
   if (spec.mixes() && (!data.weights.empty() || data.ignored ||
                        (data.has_labels() && data.labels_per_sample() != 1)))
     return invalid("mixup and cutmix need one label or target per sample, none without weight");

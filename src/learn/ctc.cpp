@@ -147,7 +147,12 @@ std::span<const int32_t> ctc_labels(const Dataset& data, int64_t sample) {
   return all.first(static_cast<size_t>(end - all.begin()));
 }
 
-Status check_ctc(const Dataset& data, int64_t steps, int64_t classes, int64_t blank) {
+int64_t ctc_steps(const Dataset& data, int64_t sample, int64_t rows) {
+  const bool early = data.pads(sample, rows - 1, rows);
+  return early ? data.lengths[static_cast<size_t>(sample)] : rows;
+}
+
+Status check_ctc(const Dataset& data, int64_t rows, int64_t classes, int64_t blank) {
   if (!data.has_labels()) return invalid("ctc needs class labels: some for each sample");
   if (blank < 0 || blank >= classes)
     return invalid(cat("the blank of ctc is ", blank, ", must be from 0 to ", classes - 1));
@@ -164,7 +169,7 @@ Status check_ctc(const Dataset& data, int64_t steps, int64_t classes, int64_t bl
                           cat("sample ", i, ": label ", label, " must be from 0 to ", classes - 1,
                               " and not the blank ", blank));
     }
-    const int64_t least = ctc_least_steps(labels);
+    const int64_t least = ctc_least_steps(labels), steps = ctc_steps(data, i, rows);
     if (least > steps)
       return invalid(
           cat("sample ", i, ": its labels need ", least,
@@ -177,24 +182,26 @@ CtcBatch ctc_batch(const Dataset& data, std::span<const int64_t> samples, const 
                    const Tensor& y, std::span<const double> weights, const Tensor& dy,
                    ThreadPool& pool) {
   const auto count = static_cast<int64_t>(samples.size());
-  const int64_t steps = y.rows() / y.shape[0], classes = y.cols();
+  const int64_t most = y.rows() / y.shape[0], classes = y.cols();
   CtcBatch out;
   out.losses.resize(samples.size());
   std::vector<int64_t> right(samples.size());
   pool.run([&](int lane, int lanes) {
-    std::vector<float> rows(static_cast<size_t>(steps * classes)), gradient(rows.size());
+    std::vector<float> rows(static_cast<size_t>(most * classes)), gradient(rows.size());
     for (int64_t i = lane; i < count; i += lanes) {
       const auto at = static_cast<size_t>(i);
+      const int64_t steps = ctc_steps(data, samples[at], most);
       for (int64_t t = 0; t < steps; ++t)
-        std::copy_n(y.f32_row(i * steps + t), classes, rows.data() + t * classes);
+        std::copy_n(y.f32_row(i * most + t), classes, rows.data() + t * classes);
+      std::fill(gradient.begin() + steps * classes, gradient.end(), 0.0f);  // of padding
       const std::span<const int32_t> labels = ctc_labels(data, samples[at]);
       out.losses[at] = ctc_loss(rows.data(), steps, classes, labels, loss.blank,
                                 weights.empty() ? 0.0 : weights[at],
                                 weights.empty() ? nullptr : gradient.data());
       const std::vector<int32_t> path = ctc_best_path(rows.data(), steps, classes, loss.blank);
       right[at] = std::equal(path.begin(), path.end(), labels.begin(), labels.end()) ? 1 : 0;
-      for (int64_t t = 0; !weights.empty() && t < steps; ++t)
-        std::copy_n(gradient.data() + t * classes, classes, dy.f32_row(i * steps + t));
+      for (int64_t t = 0; !weights.empty() && t < most; ++t)
+        std::copy_n(gradient.data() + t * classes, classes, dy.f32_row(i * most + t));
     }
   });
   for (const int64_t r : right) out.right += r;

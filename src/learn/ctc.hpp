@@ -24,9 +24,11 @@ std::vector<int32_t> ctc_best_path(const float* logits, int64_t steps, int64_t c
 int64_t ctc_least_steps(std::span<const int32_t> labels);
 // The labels of a sample, without what follows their end.
 std::span<const int32_t> ctc_labels(const Dataset& data, int64_t sample);
+// Rows of a prediction that stand for something: the length of the sample, where it has one.
+int64_t ctc_steps(const Dataset& data, int64_t sample, int64_t rows);
 
-// Errors: no labels, blanks among them, labels behind the end, more than `steps` rows can spell.
-Status check_ctc(const Dataset& data, int64_t steps, int64_t classes, int64_t blank);
+// Errors: no labels, blanks among them, labels behind the end, more than the rows can spell.
+Status check_ctc(const Dataset& data, int64_t rows, int64_t classes, int64_t blank);
 
 struct CtcBatch {
   std::vector<double> losses;  // per sample, not weighted

@@ -23,9 +23,10 @@ Status check_size(std::string_view what, const std::vector<T>& values, int64_t s
       cat("the dataset has ", values.size(), " ", what, ", must have ", samples, " x ", each));
 }
 
-Status check_finite(std::string_view what, const std::vector<float>& values, int64_t each) {
+Status check_finite(std::string_view what, const std::vector<float>& values, int64_t each,
+                    const Dataset& d) {
   for (size_t i = 0; i < values.size(); ++i) {
-    if (values[i] - values[i] == 0.0f) continue;
+    if (values[i] - values[i] == 0.0f || d.of_padding(i, each)) continue;
     return invalid(cat("sample ", static_cast<int64_t>(i) / each, ": ", what, " ",
                        static_cast<int64_t>(i) % each, " is not finite"));
   }
@@ -58,8 +59,22 @@ void keep_rows(std::vector<T>& values, int64_t samples, std::span<const int64_t>
 
 }  // namespace
 
+Status Dataset::check_lengths() const {
+  if (lengths.empty()) return {};
+  LOOM_TRY(check_size("lengths", lengths, samples, 1));
+  if (sample.rank() == 0 || source != nullptr)
+    return invalid("lengths are for samples in memory that have an axis of positions");
+  for (size_t i = 0; i < lengths.size(); ++i) {
+    if (lengths[i] >= 1 && lengths[i] <= sample[0]) continue;
+    return make_error(Code::out_of_range, cat("sample ", i, ": its length ", lengths[i],
+                                              " must be from 1 to ", sample[0]));
+  }
+  return {};
+}
+
 Status Dataset::check_inputs() const {
   if (samples < 1) return invalid("the dataset is empty; give at least one sample");
+  LOOM_TRY(check_lengths());
   const int64_t each = per_sample(*this);
   if (source != nullptr) {
     if (static_cast<int64_t>(source_rows.size()) == samples) return {};
@@ -67,7 +82,7 @@ Status Dataset::check_inputs() const {
   }
   if (!ids.empty()) return check_size("ids", ids, samples, each);
   LOOM_TRY(check_size("input values", inputs, samples, each));
-  return check_finite("input", inputs, each);
+  return check_finite("input", inputs, each, *this);
 }
 
 namespace {
@@ -89,6 +104,10 @@ Status check_weights(const std::vector<float>& weights, int64_t samples) {
 Status Dataset::check() const {
   LOOM_TRY(check_inputs());
   LOOM_TRY(check_weights(weights, samples));
+  return check_targets();
+}
+
+Status Dataset::check_targets() const {
   if (has_labels()) {
     if (static_cast<int64_t>(labels.size()) % samples != 0) {
       return invalid(cat("the dataset has ", labels.size(), " labels for ", samples, " samples"));
@@ -97,6 +116,7 @@ Status Dataset::check() const {
     for (size_t i = 0; i < labels.size(); ++i) {
       if (ignores(labels[i])) ++left_out;
       if (ignores(labels[i]) || (labels[i] >= 0 && labels[i] < classes)) continue;
+      if (of_padding(i, labels_per_sample())) continue;
       return make_error(Code::out_of_range,
                         cat("sample ", static_cast<int64_t>(i) / labels_per_sample(), ": label ",
                             labels[i], " must be from 0 to ", classes - 1));
@@ -109,7 +129,7 @@ Status Dataset::check() const {
   }
   if (outputs < 1) return invalid("the dataset has no targets");
   LOOM_TRY(check_size("target values", targets, samples, outputs));
-  return check_finite("target", targets, outputs);
+  return check_finite("target", targets, outputs, *this);
 }
 
 Dataset Dataset::select(std::span<const int64_t> rows) const {
@@ -125,6 +145,7 @@ Dataset Dataset::select(std::span<const int64_t> rows) const {
   d.targets = chosen(targets, samples, rows);
   d.labels = chosen(labels, samples, rows);
   d.weights = chosen(weights, samples, rows);
+  d.lengths = chosen(lengths, samples, rows);
   d.ignored = ignored;
   return d;
 }
@@ -136,6 +157,7 @@ void Dataset::keep(std::span<const int64_t> rows) {
   keep_rows(targets, samples, rows);
   keep_rows(labels, samples, rows);
   keep_rows(weights, samples, rows);
+  keep_rows(lengths, samples, rows);
   samples = static_cast<int64_t>(rows.size());
 }
 
@@ -164,9 +186,34 @@ Status Dataset::read_inputs(std::span<const int64_t> order, int64_t first, int64
   return {};
 }
 
+bool Dataset::of_padding(size_t i, int64_t each) const {
+  if (lengths.empty() || each % sample[0] != 0) return false;
+  const auto at = static_cast<int64_t>(i);
+  return pads(at / each, at % each / (each / sample[0]), sample[0]);
+}
+
+std::vector<int64_t> Dataset::lengths_of(std::span<const int64_t> order, int64_t first,
+                                         int64_t count) const {
+  std::vector<int64_t> out;
+  for (int64_t i = 0; i < count && !lengths.empty(); ++i)
+    out.push_back(lengths[static_cast<size_t>(order[static_cast<size_t>(first + i)])]);
+  return out;
+}
+
+void Dataset::clear_padding() {
+  for (size_t i = 0; i < lengths.size(); ++i) {
+    const int64_t each = sample.count(), position = each / sample[0];
+    const int64_t from = static_cast<int64_t>(i) * each + lengths[i] * position;
+    const int64_t count = (sample[0] - lengths[i]) * position;
+    if (!inputs.empty()) std::fill_n(inputs.begin() + from, count, 0.0f);
+    if (!ids.empty()) std::fill_n(ids.begin() + from, count, 0);
+  }
+}
+
 uint64_t Dataset::bytes() const {
   return (inputs.size() + targets.size() + weights.size()) * sizeof(float) +
-         source_rows.size() * sizeof(int64_t) + (ids.size() + labels.size()) * sizeof(int32_t);
+         source_rows.size() * sizeof(int64_t) +
+         (ids.size() + labels.size() + lengths.size()) * sizeof(int32_t);
 }
 
 // Fisher and Yates with one number per place.

@@ -37,6 +37,9 @@ struct Dataset {
   int64_t classes = 0;             // labels are below it
   std::vector<float> weights;      // [samples]: what a sample counts in the loss; empty: 1
   std::optional<int32_t> ignored;  // labels of this value count nothing
+  // [samples]: how many positions of a sample's first axis are real; those behind them are padding,
+  // which no layer that looks along the axis sees, and no loss. Empty: all are.
+  std::vector<int32_t> lengths;
 
   // Inputs are numbers that the samples hold or a source makes; else they are ids.
   bool has_numbers() const { return source != nullptr || !inputs.empty(); }
@@ -51,11 +54,26 @@ struct Dataset {
   int64_t labels_per_sample() const {
     return samples > 0 ? static_cast<int64_t>(labels.size()) / samples : 0;
   }
+  // Whether row `row` of the `rows` that a network predicts for a sample stands for padding: where
+  // it predicts one for each position.
+  bool pads(int64_t i, int64_t row, int64_t rows) const {
+    return !lengths.empty() && rows == sample[0] && row >= lengths[static_cast<size_t>(i)];
+  }
+  // Whether value `i` of targets or labels, `each` to a sample, is of a padded position, if they
+  // are a target for each position.
+  bool of_padding(size_t i, int64_t each) const;
+  // What a pass needs of samples order[first .. first + count); empty without lengths.
+  std::vector<int64_t> lengths_of(std::span<const int64_t> order, int64_t first,
+                                  int64_t count) const;
+  // Zeros in the place of what inputs hold behind their lengths.
+  void clear_padding();
   // The first thing that is wrong: no samples, sizes that do not agree, a label or id out of range,
-  // a number that is not finite; the Error names the sample.
+  // a number that is not finite; the Error names the sample. Targets of padding may be anything.
   Status check() const;
-  // The same of the inputs alone.
+  // The same of the inputs alone, and of targets or labels.
+  Status check_lengths() const;
   Status check_inputs() const;
+  Status check_targets() const;
   // The samples of these numbers, in this order, as a set of their own.
   Dataset select(std::span<const int64_t> rows) const;
   // Becomes that, where `rows` ascend, without a copy.

@@ -68,6 +68,7 @@ void OutputScores::add(int64_t first, int64_t count, const Tensor& y) {
   const auto width = static_cast<size_t>(width_);
   for (int64_t r = 0; r < count * per_sample; ++r) {
     const auto row = static_cast<size_t>(first * per_sample + r);
+    if (data_.pads(first + r / per_sample, r % per_sample, per_sample)) continue;
     const std::span<const float> outputs(y.f32_row(r), width);
     if (!confusion_.empty()) {
       if (data_.ignores(data_.labels[row])) continue;
@@ -78,13 +79,14 @@ void OutputScores::add(int64_t first, int64_t count, const Tensor& y) {
       numbers_.add(outputs, targets);
       for (size_t i = 0; i < width; ++i)
         right_ += (outputs[i] > 0.0f) == (targets[i] >= 0.5f) ? 1 : 0;
+      seen_ += width_;
     }
   }
 }
 
 std::optional<double> OutputScores::accuracy() const {
   if (data_.targets.empty() || !loss_.sides()) return {};
-  return share(right_, static_cast<int64_t>(data_.targets.size()));
+  return share(right_, seen_);
 }
 
 std::optional<double> OutputScores::mean_absolute_error() const {

@@ -65,7 +65,7 @@ class OutputScores {
   int64_t width_;
   Confusion confusion_;
   RegressionMetrics numbers_;
-  int64_t right_ = 0;
+  int64_t right_ = 0, seen_ = 0;
 };
 
 }  // namespace loom::core

@@ -91,6 +91,7 @@ void MetricScores::add(int64_t first, int64_t count, const Tensor& y) {
   const int64_t per_sample = y.rows() / y.shape[0];
   for (int64_t r = 0; r < count * per_sample; ++r) {
     const auto row = static_cast<size_t>(first * per_sample + r);
+    if (data_->pads(first + r / per_sample, r % per_sample, per_sample)) continue;
     if (classes() && data_->ignores(data_->labels[row])) continue;
     rows_.push_back(row);
     outputs_.insert(outputs_.end(), y.f32_row(r), y.f32_row(r) + width_);

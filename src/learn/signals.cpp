@@ -323,6 +323,7 @@ Result<Tensor> run_again(Trace& trace, const Network& network, const TrainStepOp
   pass.ropes = &t.network.ropes;
   pass.sequences = network.input()[0];
   pass.mask = t.network.mask;
+  pass.ends = t.network.ends;
   pass.given = &none;
   pass.training = true;
   pass.seed = options.seed;

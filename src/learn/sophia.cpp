@@ -99,7 +99,7 @@ Status TrainStep::Impl::make_curvature() {
   LOOM_TRY(record_curvature(trace, *network, options, trained, tensors_of(feedback), drawn));
   TracedNetwork& n = drawn.network;
   std::vector<Tensor*> pins = {&n.x, &n.step, &drawn.weight};
-  if (!n.mask.empty()) pins.push_back(&n.mask);
+  if (!n.mask.empty()) pins.insert(pins.end(), {&n.mask, &n.ends.last, &n.ends.turned});
   if (!n.present.empty()) pins.push_back(&n.present);
   for (Tensor& more : n.more) pins.push_back(&more);
   LOOM_ASSIGN(Program program, Program::compile(std::move(trace), pins, *ops, *pool));
@@ -119,6 +119,8 @@ Status TrainStep::Impl::estimate_curvature() {
   copy(tensors.network.x, drawn.network.x);
   copy(tensors.network.step, drawn.network.step);
   copy(tensors.network.mask, drawn.network.mask);
+  copy(tensors.network.ends.last, drawn.network.ends.last);
+  copy(tensors.network.ends.turned, drawn.network.ends.turned);
   copy(tensors.network.present, drawn.network.present);
   copy(tensors.weight, drawn.weight);
   for (size_t i = 0; i < drawn.network.more.size(); ++i)

@@ -174,6 +174,7 @@ Status TrainStep::Impl::make_programs() {
       record_step(forward, *network, options, trained, tensors_of(feedback), tensors, together));
   LOOM_ASSIGN(step, compile(std::move(forward), tensors.pins()));
   mark_present(tensors.network, network->input()[0]);
+  mark_lengths(tensors.network.mask, tensors.network.ends, {});
   if (gathers() && lbfgs == nullptr) {
     Trace apply(DType::f32);
     LOOM_TRY(record_update(apply, options, trained, tensors, together));
@@ -204,6 +205,7 @@ Status TrainStep::Impl::make_given() {
               Program::compile(std::move(trace), given_tensors.pins(), *ops, *pool));
   given = std::make_unique<Program>(std::move(program));
   mark_present(given_tensors.network, network->input()[0]);
+  mark_lengths(given_tensors.network.mask, given_tensors.network.ends, {});
   return {};
 }
 
@@ -339,6 +341,11 @@ Status TrainStep::set_present(int64_t samples) {
   mark_present(impl_->tensors.network, samples);
   mark_present(impl_->given_tensors.network, samples);
   return enough_present(impl_->tensors.network);
+}
+
+void TrainStep::set_lengths(std::span<const int64_t> lengths) {
+  for (const StepTensors* t : {&impl_->tensors, &impl_->given_tensors})
+    mark_lengths(t->network.mask, t->network.ends, lengths);
 }
 
 Result<StepResult> TrainStep::run_given(double learning_rate, const GivenLoss& loss) {

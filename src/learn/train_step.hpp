@@ -34,7 +34,7 @@ struct TrainStepOptions {
   ParamRules rules;        // what is frozen, and what has a rate of its own
   int accumulate = 1;      // batches whose gradients are added up before an update
   bool class_ids = false;  // softmax_ce: targets are class ids, not distributions
-  bool masked = false;     // inputs have padding: mask() says which positions count
+  bool masked = false;     // samples have lengths: set_lengths()
   bool native = false;
   // Gradient checkpointing: activations inside groups of so many cells are not kept for the
   // backward pass but computed again there. Less memory, one more forward pass, the same bits. 0:
@@ -110,6 +110,9 @@ class TrainStep {
   // How many samples of the next batches are real; those behind them only fill them up, and no
   // statistics are taken of them. All, unless this was called. Errors: fewer than a layer needs.
   Status set_present(int64_t samples);
+  // With options.masked: how many positions of each sample of the next batches are real
+  // (mark_lengths()). All, unless this was called.
+  void set_lengths(std::span<const int64_t> lengths);
 
   Result<StepResult> run(double learning_rate);
 

@@ -87,9 +87,32 @@ Status Trainer::Impl::inputs_fit(const Dataset& data) const {
   return {};
 }
 
+// Whether label `i` is of a position that is padding.
+bool Trainer::Impl::of_padding(const Dataset& data, size_t i) const {
+  const int64_t row = static_cast<int64_t>(i) * rows_per_sample / data.labels_per_sample();
+  return data.pads(row / rows_per_sample, row % rows_per_sample, rows_per_sample);
+}
+
+// Dataset::check() takes a target for each position of a sample for what it looks like; a network
+// that predicts something else reads all of it.
+Status Trainer::Impl::padding_fits(const Dataset& data) const {
+  if (data.lengths.empty() || rows_per_sample == data.sample[0]) return {};
+  Dataset whole;
+  whole.samples = data.samples;
+  whole.sample = data.sample;
+  whole.outputs = data.outputs;
+  whole.classes = data.classes;
+  whole.targets = data.targets;
+  whole.labels = data.labels;
+  whole.ignored = data.ignored;
+  return whole.check_targets();
+}
+
 Status Trainer::Impl::fits(const Dataset& data) const {
   LOOM_TRY(data.check());
   LOOM_TRY(inputs_fit(data));
+  if (!data.lengths.empty() && !options.step.masked)
+    return invalid("this trainer began with whole samples, the dataset has lengths");
   // The recording reads one or the other.
   if (data.has_labels() != labels) {
     return invalid(
@@ -108,17 +131,19 @@ Status Trainer::Impl::fits(const Dataset& data) const {
     }
     for (size_t i = 0; heads > 1 && i < data.labels.size(); ++i) {
       const int64_t limit = options.step.loss.heads[i % options.step.loss.heads.size()];
-      if (data.labels[i] < limit || data.ignores(data.labels[i])) continue;
+      if (data.labels[i] < limit || data.ignores(data.labels[i]) || of_padding(data, i)) continue;
       return make_error(Code::out_of_range,
                         cat("sample ", static_cast<int64_t>(i) / data.labels_per_sample(),
                             ": label ", data.labels[i], " must be from 0 to ", limit - 1));
     }
+    LOOM_TRY(padding_fits(data));
     if (heads == 1 && data.classes > width) {
       return invalid(cat("the network ends in ", width, " values, the dataset has ", data.classes,
                          " classes"));
     }
     return {};
   }
+  LOOM_TRY(padding_fits(data));
   if (data.outputs == width * rows_per_sample) return {};
   return invalid(cat("the network ends in ", network->output().str(),
                      ", a target of the dataset has ", data.outputs, " values"));
@@ -139,6 +164,18 @@ Result<StepResult> Trainer::Impl::sequence_step(const Dataset& data,
     for (size_t i = 0; i < weights.size(); ++i) sum += weights[i] * done.losses[i];
     return sum;
   });
+}
+
+// Labels that count: neither ignored nor of padding.
+int64_t Trainer::Impl::named_labels(const Dataset& data) const {
+  const int64_t heads = data.labels_per_sample() / rows_per_sample;
+  int64_t named = 0;
+  for (int64_t i = 0; i < std::ssize(data.labels); ++i) {
+    const int64_t row = i / heads;
+    const bool pads = data.pads(row / rows_per_sample, row % rows_per_sample, rows_per_sample);
+    named += pads || data.ignores(data.labels[static_cast<size_t>(i)]) ? 0 : 1;
+  }
+  return named;
 }
 
 // Adds the losses of an evaluation's batch to `loss`; returns how many samples are spelled right.
@@ -173,6 +210,7 @@ Result<Trainer> Trainer::create(const GridSpec& grid, const Dataset& data,
   impl->pool = &pool;
   impl->labels = data.has_labels();
   LOOM_ASSIGN(impl->augmenter, Augmenter::create(options.augment, data, options.seed));
+  impl->options.step.masked = !data.lengths.empty();
   impl->options.step.class_ids = data.has_labels() && !impl->augmenter.mixes();
   LOOM_ASSIGN(Network network, Network::finalize(grid, data.sample.after(options.batch)));
   impl->network = std::make_unique<Network>(std::move(network));
@@ -295,6 +333,7 @@ Result<StepResult> Trainer::train_batch(const Dataset& batch, double rate) {
   }
   const std::vector<int64_t> order = order_of(batch.samples, false, 0, 0);
   LOOM_TRY(s.fill_inputs(batch, order, 0, batch.samples, s.step->x()));
+  s.step->set_lengths(batch.lengths_of(order, 0, batch.samples));
   LOOM_TRY(s.step->set_present(batch.samples));
   const double counted = s.counted(batch, order, 0, batch.samples);
   const float each = s.share(batch, batch.samples, counted);
@@ -320,6 +359,7 @@ Result<StepResult> Trainer::train_given(const Dataset& batch, double rate,
   }
   LOOM_ASSIGN(const Tensor x, s.step->given_x());
   LOOM_TRY(s.step->set_present(batch.samples));
+  s.step->set_lengths(batch.lengths_of(order_of(batch.samples, false, 0, 0), 0, batch.samples));
   LOOM_TRY(s.fill_inputs(batch, order_of(batch.samples, false, 0, 0), 0, batch.samples, x));
   return s.step->run_given(rate, loss);
 }
@@ -381,6 +421,7 @@ Result<Evaluation> Trainer::evaluate(const Dataset& data, const OnOutputs& on_ou
   for (int64_t first = 0; first < data.samples; first += batch) {
     const int64_t count = std::min(batch, data.samples - first);
     LOOM_TRY(s.fill_inputs(data, order, first, count, t.network.x));
+    mark_lengths(t.network.mask, t.network.ends, data.lengths_of(order, first, count));
     const bool rows = !s.sequences() && !s.pairs();
     if (rows) s.fill_targets(data, order, first, count, t.targets, t.weight, 1.0f);
     LOOM_TRY(s.forward.program->run());
@@ -408,10 +449,7 @@ Result<Evaluation> Trainer::evaluate(const Dataset& data, const OnOutputs& on_ou
   if (s.sequences()) {
     result.accuracy = static_cast<double>(right) / static_cast<double>(data.samples);
   } else if (data.has_labels()) {
-    const auto left_out = std::count_if(data.labels.begin(), data.labels.end(),
-                                        [&](int32_t label) { return data.ignores(label); });
-    const auto named = static_cast<int64_t>(data.labels.size()) - left_out;
-    result.accuracy = static_cast<double>(right) / static_cast<double>(named);
+    result.accuracy = static_cast<double>(right) / static_cast<double>(s.named_labels(data));
   }
   return result;
 }

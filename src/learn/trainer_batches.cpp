@@ -20,6 +20,11 @@ void copy_rows(const std::vector<T>& from, int64_t samples, const std::vector<in
   }
 }
 
+// Padding may hold anything, which weight 0 would not make a number.
+void clear_target(const Tensor& target, int64_t row) {
+  if (target.dtype != DType::i32) std::fill_n(target.f32_row(row), target.cols(), 0.0f);
+}
+
 // Rows beyond the data repeat the first one: real numbers, weight 0.
 void repeat_first(const Tensor& x, int64_t count) {
   const int64_t each = x.shape.count() / x.shape[0];
@@ -44,6 +49,7 @@ Status Trainer::Impl::fill_inputs(const Dataset& data, const std::vector<int64_t
 double Trainer::Impl::weight_of(const Dataset& data, int64_t sample, int64_t row) const {
   const double weight =
       data.weights.empty() ? 1.0 : static_cast<double>(data.weights[static_cast<size_t>(sample)]);
+  if (!sequences() && data.pads(sample, row, rows_per_sample)) return 0.0;
   if (!data.has_labels() || sequences()) return weight;
   if (pairs()) {
     const int32_t label = pair_labels(data).of(sample, row);
@@ -107,6 +113,7 @@ Status Trainer::Impl::set_class_weights(const Dataset& data) {
 Status Trainer::Impl::fill_training(const Dataset& data, const std::vector<int64_t>& order,
                                     int64_t first, int64_t count) {
   const Tensor& x = step->x();
+  step->set_lengths(data.lengths_of(order, first, count));
   if (!augmenter.any()) {
     LOOM_TRY(fill_inputs(data, order, first, count, x));
     return step->set_present(count);
@@ -180,7 +187,8 @@ void Trainer::Impl::fill_targets(const Dataset& data, const std::vector<int64_t>
         const int64_t sample = order[static_cast<size_t>(first + i / rows_per_sample)];
         const int64_t row = sample * rows_per_sample + i % rows_per_sample;
         const int32_t label = data.labels[static_cast<size_t>(row * heads) + h];
-        target.i32()[i] = data.ignores(label) ? -1 : label;
+        const bool pads = data.pads(sample, i % rows_per_sample, rows_per_sample);
+        target.i32()[i] = pads || data.ignores(label) ? -1 : label;
       }
     }
   }
@@ -188,6 +196,7 @@ void Trainer::Impl::fill_targets(const Dataset& data, const std::vector<int64_t>
   for (int64_t r = 0; r < weight.shape.count(); ++r) weight.f32()[r] = r < rows ? each : 0.0f;
   for (int64_t r = 0; r < rows && !plain(data); ++r) {
     const int64_t sample = order[static_cast<size_t>(first + r / rows_per_sample)];
+    if (data.pads(sample, r % rows_per_sample, rows_per_sample)) clear_target(targets[0], r);
     weight.f32()[r] *= static_cast<float>(weight_of(data, sample, r % rows_per_sample));
   }
 }
@@ -200,6 +209,7 @@ int64_t Trainer::Impl::hits(const Dataset& data, int64_t first, int64_t count) c
       options.step.loss.heads.empty() ? one : options.step.loss.heads;
   int64_t right = 0;
   for (int64_t r = 0; r < count * rows_per_sample; ++r) {
+    if (data.pads(first + r / rows_per_sample, r % rows_per_sample, rows_per_sample)) continue;
     const float* row = y.f32() + r * y.cols();
     for (size_t h = 0; h < heads.size(); ++h) {
       const auto best = std::max_element(row, row + heads[h]) - row;

@@ -42,9 +42,11 @@ struct Trainer::Impl {
   Result<StepResult> sequence_step(const Dataset& data, const std::vector<int64_t>& order,
                                    int64_t first, int64_t count, float each, double rate);
   int64_t add_sequences(const Dataset& data, int64_t first, int64_t count, double& loss) const;
+  int64_t named_labels(const Dataset& data) const;
   Status set_class_weights(const Dataset& data);
   bool plain(const Dataset& data) const {
-    return data.weights.empty() && !data.ignored && class_weights.empty() && !pairs();
+    return data.weights.empty() && !data.ignored && class_weights.empty() && !pairs() &&
+           data.lengths.empty();
   }
   double weight_of(const Dataset& data, int64_t sample, int64_t row) const;
   double counted(const Dataset& data, const std::vector<int64_t>& order, int64_t first,
@@ -56,6 +58,8 @@ struct Trainer::Impl {
   Status save_within(const EpochPlace& place, const Pause& pause);
   Status mixing_fits() const;
   Status inputs_fit(const Dataset& data) const;
+  bool of_padding(const Dataset& data, size_t i) const;
+  Status padding_fits(const Dataset& data) const;
   Status fits(const Dataset& data) const;
   Status fill_inputs(const Dataset& data, const std::vector<int64_t>& order, int64_t first,
                      int64_t count, const Tensor& x) const;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -13,6 +14,7 @@
 #include "grid/network.hpp"
 #include "io/array_file.hpp"
 #include "train_io/media_files.hpp"
+#include "train_io/sequences.hpp"
 #include "train_io/training_parts.hpp"
 
 namespace loom::core {
@@ -70,6 +72,30 @@ Result<int64_t> samples_of(const ArrayView& array) {
   return array.shape[0];
 }
 
+// The inputs of samples of different lengths.
+Status set_sequences(const ArrayView& x, const Wanted& w, const Spreading& spreading,
+                     Dataset& data) {
+  data.samples = spreading.samples();
+  data.sample = w.sample;
+  data.lengths = spreading.lengths();
+  const int64_t each = w.values / w.sample[0];
+  if (!spreading.spreads(x, each)) {
+    return bad_file(cat("an array ", x.shape_text(), " of ", data.samples,
+                        " samples that have lengths; it must be [samples, positions, ..] or "
+                        "[all positions, ..], of ",
+                        each, " values a position"),
+                    x.where);
+  }
+  if (!w.ids) {
+    LOOM_ASSIGN(const std::vector<float> values, array_f32(x));
+    data.inputs = spreading.spread(values, x, each);
+    return {};
+  }
+  LOOM_ASSIGN(const std::vector<int32_t> ids, array_i32(x));
+  data.ids = spreading.spread(ids, x, each);
+  return check_below(data.ids, {w.vocab}, "id", data.samples, x.where);
+}
+
 Status set_inputs(const ArrayView& x, bool idx, const Wanted& w, Dataset& data) {
   LOOM_ASSIGN(data.samples, samples_of(x));
   data.sample = w.sample;
@@ -88,6 +114,31 @@ Status set_inputs(const ArrayView& x, bool idx, const Wanted& w, Dataset& data) 
   return {};
 }
 
+// Whether whole numbers are taken for class labels.
+bool are_labels(const ArrayView& y, const Wanted& w, const DatasetOptions& options) {
+  return options.classes && is_whole(y.type) && (w.outputs > 1 || w.embeddings);
+}
+
+// Of targets of each position, how many values one has.
+int64_t values_of_position(const ArrayView& y, const Wanted& w, const DatasetOptions& options) {
+  return are_labels(y, w, options) ? std::ssize(w.classes) : w.outputs;
+}
+
+Status set_sequence_targets(const ArrayView& y, const Wanted& w, const DatasetOptions& options,
+                            const Spreading& spreading, Dataset& data) {
+  const int64_t each = values_of_position(y, w, options);
+  if (!are_labels(y, w, options)) {
+    LOOM_ASSIGN(const std::vector<float> values, array_f32(y));
+    data.outputs = w.rows * w.outputs;
+    data.targets = spreading.spread(values, y, each);
+    return {};
+  }
+  LOOM_ASSIGN(const std::vector<int32_t> values, array_i32(y));
+  data.classes = w.outputs;
+  data.labels = spreading.spread(values, y, each);
+  return check_below(data.labels, w.classes, "label", data.samples, y.where, options.ignored);
+}
+
 Status set_targets(const ArrayView& y, const Wanted& w, const DatasetOptions& options,
                    Dataset& data) {
   LOOM_ASSIGN(const int64_t samples, samples_of(y));
@@ -95,8 +146,7 @@ Status set_targets(const ArrayView& y, const Wanted& w, const DatasetOptions& op
     return bad_file(cat(samples, " targets for ", data.samples, " samples"), y.where);
   }
   const int64_t each = y.count() / samples;
-  if (options.classes && is_whole(y.type) && (w.takes(each) || options.sequences) &&
-      (w.outputs > 1 || w.embeddings)) {
+  if (are_labels(y, w, options) && (w.takes(each) || options.sequences)) {
     LOOM_ASSIGN(data.labels, array_i32(y));
     data.classes = w.outputs;
     return check_below(data.labels, w.classes, "label", samples, y.where, options.ignored);
@@ -111,9 +161,9 @@ Status set_targets(const ArrayView& y, const Wanted& w, const DatasetOptions& op
 }
 
 // What the values of the arrays take as floats or ids.
-Status book(const ArrayView& x, const ArrayView& y, const DatasetOptions& options,
+Status book(const ArrayView& x, const ArrayView& y, const DatasetOptions& options, uint64_t padded,
             LoadedDataset& out) {
-  const auto values = static_cast<uint64_t>(x.count()) + static_cast<uint64_t>(y.count());
+  const auto values = static_cast<uint64_t>(x.count()) + static_cast<uint64_t>(y.count()) + padded;
   LOOM_ASSIGN(out.memory, options.memory.take(values * sizeof(float), "the values", x.where));
   return {};
 }
@@ -122,9 +172,22 @@ Result<LoadedDataset> from_arrays(ArrayFile file, const std::string& path, const
                                   const DatasetOptions& options) {
   LoadedDataset out;
   LOOM_ASSIGN(const ArrayView x, file.find(options.x));
+  std::optional<Spreading> spreading;
+  uint64_t padded = 0;  // values beside those of the arrays
+  if (!options.lengths.empty()) {
+    LOOM_ASSIGN(const ArrayView array, file.find(options.lengths));
+    LOOM_ASSIGN(std::vector<int32_t> lengths, array_i32(array));
+    LOOM_ASSIGN(spreading, Spreading::create(std::move(lengths), w.sample[0], array.where));
+    padded = static_cast<uint64_t>(spreading->samples()) *
+             static_cast<uint64_t>(w.values + w.rows * w.outputs);
+  }
   if (options.inputs_only) {
-    const auto values = static_cast<uint64_t>(x.count()) * sizeof(float);
+    const auto values = (static_cast<uint64_t>(x.count()) + padded) * sizeof(float);
     LOOM_ASSIGN(out.memory, options.memory.take(values, "the values", x.where));
+    if (spreading) {
+      LOOM_TRY(set_sequences(x, w, *spreading, out.data));
+      return out;
+    }
     LOOM_TRY(set_inputs(x, file.kind() == ArrayFile::Kind::idx, w, out.data));
     return out;
   }
@@ -136,9 +199,12 @@ Result<LoadedDataset> from_arrays(ArrayFile file, const std::string& path, const
     return invalid("holds the inputs alone; give the targets with --labels FILE", path);
   }
   LOOM_ASSIGN(const ArrayView y, (labels.has_value() ? *labels : file).find(options.y));
-  LOOM_TRY(book(x, y, options, out));
-  LOOM_TRY(set_inputs(x, idx, w, out.data));
-  LOOM_TRY(set_targets(y, w, options, out.data));
+  LOOM_TRY(book(x, y, options, padded, out));
+  LOOM_TRY(spreading ? set_sequences(x, w, *spreading, out.data) : set_inputs(x, idx, w, out.data));
+  const bool each = spreading && w.rows == w.sample[0] && !options.sequences &&
+                    spreading->spreads(y, values_of_position(y, w, options));
+  LOOM_TRY(each ? set_sequence_targets(y, w, options, *spreading, out.data)
+                : set_targets(y, w, options, out.data));
   if (options.weights.empty()) return out;
   LOOM_ASSIGN(const ArrayView weights, file.find(options.weights));
   if (weights.count() != out.data.samples) {
@@ -164,10 +230,16 @@ Result<int32_t> whole_cell(const CsvFile& file, const CsvCell& cell, int64_t lim
 // Takes the cells of a CSV in their order: the inputs of a row, then its targets.
 class CsvDataset {
  public:
-  // weights: the column of the weights of samples; -1: none.
+  // weights, lengths: the columns of what samples count and of how long they are; -1: none.
   CsvDataset(const CsvFile& file, const std::string& path, const Wanted& w,
-             const DatasetOptions& options, int64_t weights, LoadedDataset& out)
-      : file_(file), path_(path), w_(w), options_(options), weights_(weights), out_(out) {}
+             const DatasetOptions& options, int64_t weights, int64_t lengths, LoadedDataset& out)
+      : file_(file),
+        path_(path),
+        w_(w),
+        options_(options),
+        weights_(weights),
+        lengths_(lengths),
+        out_(out) {}
 
   // What the columns are, and memory for all of them.
   Status begin();
@@ -183,6 +255,7 @@ class CsvDataset {
   }
   Status add(const CsvCell& cell) {
     if (cell.col == weights_) return add_weight(cell);
+    if (cell.col == lengths_) return add_length(cell);
     if (place_of(cell) < w_.values) return add_input(cell);
     return options_.inputs_only ? Status() : add_target(cell);
   }
@@ -192,10 +265,15 @@ class CsvDataset {
 
   // Of the cell among inputs and targets.
   int64_t place_of(const CsvCell& cell) const {
-    return cell.col - (weights_ >= 0 && cell.col > weights_ ? 1 : 0);
+    return cell.col - (weights_ >= 0 && cell.col > weights_ ? 1 : 0) -
+           (lengths_ >= 0 && cell.col > lengths_ ? 1 : 0);
   }
+  // Of samples that have lengths, a cell that must stand behind the end of its own; finish() finds
+  // the others.
+  bool skipped(const CsvCell& cell) const { return lengths_ >= 0 && cell.text.empty(); }
   Status begin_inputs();
   Status add_weight(const CsvCell& cell);
+  Status add_length(const CsvCell& cell);
   Status add_input(const CsvCell& cell);
   Status add_target(const CsvCell& cell);
   Result<int32_t> class_of(const CsvCell& cell);
@@ -204,7 +282,7 @@ class CsvDataset {
   const std::string& path_;
   const Wanted& w_;
   const DatasetOptions& options_;
-  const int64_t weights_;
+  const int64_t weights_, lengths_;
   LoadedDataset& out_;
   Targets targets_ = Targets::numbers;
   std::map<std::string, int32_t, std::less<>> classes_;  // by name
@@ -256,25 +334,46 @@ Status CsvDataset::add_weight(const CsvCell& cell) {
   return {};
 }
 
+Status CsvDataset::add_length(const CsvCell& cell) {
+  LOOM_ASSIGN(const int32_t length, whole_cell(file_, cell, w_.sample[0] + 1, "length"));
+  if (length == 0) return file_.error(cell, "a length of 0; a sample has at least one position");
+  out_.data.lengths.push_back(length);
+  return {};
+}
+
+constexpr float kMissing = std::numeric_limits<float>::quiet_NaN();
+constexpr int32_t kMissingId = -1;
+
 Status CsvDataset::add_input(const CsvCell& cell) {
   if (w_.ids) {
-    LOOM_ASSIGN(const int32_t id, whole_cell(file_, cell, w_.vocab, "id"));
+    int32_t id = kMissingId;
+    if (!skipped(cell)) {
+      LOOM_ASSIGN(id, whole_cell(file_, cell, w_.vocab, "id"));
+    }
     out_.data.ids.push_back(id);
     return {};
   }
-  LOOM_ASSIGN(const float value, file_.number(cell));
+  float value = kMissing;
+  if (!skipped(cell)) {
+    LOOM_ASSIGN(value, file_.number(cell));
+  }
   out_.data.inputs.push_back(value);
   return {};
 }
 
 Status CsvDataset::add_target(const CsvCell& cell) {
   if (targets_ == Targets::numbers) {
-    LOOM_ASSIGN(const float value, file_.number(cell));
+    float value = kMissing;
+    if (!skipped(cell)) {
+      LOOM_ASSIGN(value, file_.number(cell));
+    }
     out_.data.targets.push_back(value);
     return {};
   }
-  int32_t label = 0;
-  if (targets_ == Targets::names) {
+  int32_t label = kMissingId;
+  if (skipped(cell)) {
+    // Padding, or Dataset::check() finds it.
+  } else if (targets_ == Targets::names) {
     LOOM_ASSIGN(label, class_of(cell));
   } else {
     const int64_t limit = w_.classes_of(static_cast<size_t>(place_of(cell) - w_.values));
@@ -310,11 +409,10 @@ std::string header_note(const std::vector<std::string>& header, const std::strin
   return cat(path, ": the first row is taken as the header: ", join(names, ", "));
 }
 
-// The column that `options.weights` names, from 0; -1: no weights. The target stays last, whose
-// cells say whether labels are text.
-Result<int64_t> weights_column(const CsvFile& file, const DatasetOptions& options,
-                               const std::string& path) {
-  const std::string& name = options.weights;
+// The column of that name or number, from 0; -1: none. `what` it holds. The target stays last,
+// whose cells say whether labels are text.
+Result<int64_t> column_of(const CsvFile& file, const std::string& name, std::string_view what,
+                          const std::string& path) {
   if (name.empty()) return int64_t{-1};
   const auto& header = file.header();
   int64_t column = std::find(header.begin(), header.end(), name) - header.begin();
@@ -323,34 +421,38 @@ Result<int64_t> weights_column(const CsvFile& file, const DatasetOptions& option
     const auto [end, code] = std::from_chars(name.data(), name.data() + name.size(), column);
     const bool number = code == std::errc() && end == name.data() + name.size();
     if (!number || column < 1 || column > file.cols())
-      return bad_file(cat("no column '", printable(name), "' for the weights of samples"), path);
+      return bad_file(cat("no column '", printable(name), "' for the ", what, " of samples"), path);
     --column;
   }
   if (column + 1 < file.cols()) return column;
   return bad_file(
-      "the weights of samples stand in the last column, which is the target's; move them", path);
+      cat("the ", what, " of samples stand in the last column, which is the target's; move them"),
+      path);
 }
 
 Result<LoadedDataset> from_csv(ByteSource source, const std::string& path, const Wanted& w,
                                const DatasetOptions& options) {
   if (!options.labels.empty())
     return invalid("a CSV holds its targets in its last columns; leave --labels out", path);
-  const bool weighted = !options.weights.empty();
-  const int64_t cols = w.values + options.targets + (weighted ? 1 : 0);
+  const bool weighted = !options.weights.empty(), early = !options.lengths.empty();
+  const int64_t cols = w.values + options.targets + (weighted ? 1 : 0) + (early ? 1 : 0);
   LOOM_ASSIGN(CsvFile file, CsvFile::open(std::move(source), cols, options.header));
   if (file.rows() == 0 && file.cols() <= cols)
     return bad_file("the dataset is empty: no samples", path);
-  const bool inputs_alone = options.inputs_only && file.cols() == w.values;
+  const bool inputs_alone =
+      options.inputs_only && file.cols() == w.values + (early ? 1 : 0) && !weighted;
   if (file.cols() != cols && !inputs_alone) {
     return bad_file(cat(file.cols() > cols ? "at least " : "", file.cols(), " columns, must be ",
                         w.values, " for the network's input ", w.sample.str(), " and ",
-                        options.targets, " for the target", weighted ? " and 1 for weights" : ""),
+                        options.targets, " for the target", weighted ? " and 1 for weights" : "",
+                        early ? " and 1 for lengths" : ""),
                     path);
   }
   LoadedDataset out;
   if (!file.header().empty()) out.notes.push_back(header_note(file.header(), path));
-  LOOM_ASSIGN(const int64_t weights, weights_column(file, options, path));
-  CsvDataset cells(file, path, w, options, weights, out);
+  LOOM_ASSIGN(const int64_t weights, column_of(file, options.weights, "weights", path));
+  LOOM_ASSIGN(const int64_t lengths, column_of(file, options.lengths, "lengths", path));
+  CsvDataset cells(file, path, w, options, weights, lengths, out);
   LOOM_TRY(cells.begin());
   LOOM_TRY(file.read([&](const CsvCell& cell) { return cells.add_told(cell); }));
   return out;
@@ -377,6 +479,8 @@ Result<LoadedDataset> load_dataset(const FileRef& path, const NetworkSpec& netwo
     LOOM_ASSIGN(out, from_csv(std::move(source), path, wanted, options));
   }
   out.data.ignored = options.ignored;
+  LOOM_TRY(out.data.check_lengths());
+  out.data.clear_padding();
   if (wanted.embeddings) count_classes(out.data);
   const Status fine = options.inputs_only ? out.data.check_inputs() : out.data.check();
   if (!fine.ok()) return bad_file(fine.error().message, path);
@@ -398,6 +502,7 @@ void add_dataset(const Dataset& data, BitsHash& hash) {
   hash.add(data.targets);
   hash.add(as_floats(data.labels));
   hash.add(data.weights);
+  hash.add(as_floats(data.lengths));
   if (data.ignored) hash.add(as_floats({*data.ignored}));
 }
 

@@ -34,6 +34,9 @@ struct DatasetOptions {
   std::vector<std::string> names;  // classes of text labels, known from training; empty: new ones
   // Weights of samples: the name of an array, or of a CSV column, or that column's number from 1.
   std::string weights;
+  // Samples of different lengths: how many positions of each are real, named as `weights` is.
+  // Arrays hold them padded or packed (sequences.hpp); cells of a CSV behind the end may be empty.
+  std::string lengths;
   std::optional<int32_t> ignored;  // labels of this value count nothing
   // Samples have any number of labels (ctc), padded with `ignored`, or else with -1.
   bool sequences = false;

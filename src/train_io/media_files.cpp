@@ -269,6 +269,8 @@ Result<LoadedDataset> load_media(const FileRef& path, const Wanted& wanted,
                                  const DatasetOptions& options) {
   if (!options.labels.empty())
     return invalid("the folders name the classes; leave --labels out", path);
+  if (!options.lengths.empty())
+    return invalid("samples of a folder are cut or padded to the input; leave lengths out", path);
   if (!options.weights.empty()) return invalid("samples of a folder have no weights", path);
   MediaFiles files;
   std::vector<FileRef> refs = {path};

@@ -2,6 +2,7 @@
 // samples, so the numbers are the same everywhere.
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "base/text.hpp"
 #include "train_io/dataset_files.hpp"
@@ -11,35 +12,44 @@ namespace {
 
 struct Column {
   double mean = 0, deviation = 0, min = 0, max = 0;
+  double count = 0;  // of values
+  bool seen = false;
 };
 
-// Calls add(value, column) for all values, sample by sample.
+// How many values of a sample stand before its end.
+size_t real_values(const Dataset& data, int64_t i, size_t width) {
+  if (data.lengths.empty()) return width;
+  return width / static_cast<size_t>(data.sample[0]) *
+         static_cast<size_t>(data.lengths[static_cast<size_t>(i)]);
+}
+
+// Calls add(value, column) for all values that are no padding, sample by sample.
 template <class F>
 Status each_input(const Dataset& data, size_t width, const F& add) {
   std::vector<float> row(width);
   for (int64_t i = 0; i < data.samples; ++i) {
     LOOM_TRY(data.read_inputs(i, row.data()));
-    for (size_t col = 0; col < width; ++col) add(static_cast<double>(row[col]), col);
+    for (size_t col = 0; col < real_values(data, i, width); ++col)
+      add(static_cast<double>(row[col]), col);
   }
   return {};
 }
 
 Result<std::vector<Column>> columns_of(const Dataset& data, size_t width) {
   std::vector<Column> columns(width);
-  const auto n = static_cast<double>(data.samples);
-  bool first = true;
-  size_t seen = 0;
+  for (int64_t i = 0; i < data.samples; ++i) {
+    for (size_t col = 0; col < real_values(data, i, width); ++col) ++columns[col].count;
+  }
   LOOM_TRY(each_input(data, width, [&](double value, size_t col) {
     Column& c = columns[col];
-    if (first) c.min = c.max = value;
-    if (++seen == width) first = false;
-    c.mean += value / n;
+    if (!std::exchange(c.seen, true)) c.min = c.max = value;
+    c.mean += value / c.count;
     c.min = std::min(c.min, value);
     c.max = std::max(c.max, value);
   }));
   LOOM_TRY(each_input(data, width, [&](double value, size_t col) {
     const double away = value - columns[col].mean;
-    columns[col].deviation += away * away / n;
+    columns[col].deviation += away * away / columns[col].count;
   }));
   for (Column& c : columns) c.deviation = std::sqrt(c.deviation);
   return columns;
@@ -93,6 +103,7 @@ Status normalize(Dataset& data, const Normalization& normalization) {
     data.inputs[i] =
         (data.inputs[i] - normalization.shift[i % each]) * normalization.scale[i % each];
   }
+  data.clear_padding();
   return {};
 }
 

@@ -227,12 +227,13 @@ _Static_assert(offsetof(loom_parameter_info, dtype) == 4, "loom_parameter_info.d
 _Static_assert(offsetof(loom_parameter_info, rank) == 8, "loom_parameter_info.rank");
 _Static_assert(offsetof(loom_parameter_info, shape) == 16, "loom_parameter_info.shape");
 _Static_assert(offsetof(loom_parameter_info, name) == 80, "loom_parameter_info.name");
-_Static_assert(sizeof(loom_session_options) == 32, "size of loom_session_options");
+_Static_assert(sizeof(loom_session_options) == 40, "size of loom_session_options");
 _Static_assert(offsetof(loom_session_options, struct_size) == 0, "loom_session_options.struct_size");
 _Static_assert(offsetof(loom_session_options, max_batch) == 8, "loom_session_options.max_batch");
 _Static_assert(offsetof(loom_session_options, float_activations) == 16, "loom_session_options.float_activations");
 _Static_assert(offsetof(loom_session_options, stateful) == 20, "loom_session_options.stateful");
 _Static_assert(offsetof(loom_session_options, max_steps) == 24, "loom_session_options.max_steps");
+_Static_assert(offsetof(loom_session_options, lengths) == 32, "loom_session_options.lengths");
 _Static_assert(sizeof(loom_cell) == 56, "size of loom_cell");
 _Static_assert(offsetof(loom_cell, struct_size) == 0, "loom_cell.struct_size");
 _Static_assert(offsetof(loom_cell, at) == 8, "loom_cell.at");
@@ -253,7 +254,7 @@ _Static_assert(offsetof(loom_prove_options, source) == 8, "loom_prove_options.so
 _Static_assert(offsetof(loom_prove_options, rungs) == 16, "loom_prove_options.rungs");
 _Static_assert(offsetof(loom_prove_options, abs_tol) == 24, "loom_prove_options.abs_tol");
 _Static_assert(offsetof(loom_prove_options, rel_tol) == 32, "loom_prove_options.rel_tol");
-_Static_assert(sizeof(loom_dataset_options) == 72, "size of loom_dataset_options");
+_Static_assert(sizeof(loom_dataset_options) == 96, "size of loom_dataset_options");
 _Static_assert(offsetof(loom_dataset_options, struct_size) == 0, "loom_dataset_options.struct_size");
 _Static_assert(offsetof(loom_dataset_options, labels) == 8, "loom_dataset_options.labels");
 _Static_assert(offsetof(loom_dataset_options, x) == 16, "loom_dataset_options.x");
@@ -264,6 +265,10 @@ _Static_assert(offsetof(loom_dataset_options, inputs_only) == 44, "loom_dataset_
 _Static_assert(offsetof(loom_dataset_options, header) == 48, "loom_dataset_options.header");
 _Static_assert(offsetof(loom_dataset_options, progress) == 56, "loom_dataset_options.progress");
 _Static_assert(offsetof(loom_dataset_options, user) == 64, "loom_dataset_options.user");
+_Static_assert(offsetof(loom_dataset_options, weights) == 72, "loom_dataset_options.weights");
+_Static_assert(offsetof(loom_dataset_options, lengths) == 80, "loom_dataset_options.lengths");
+_Static_assert(offsetof(loom_dataset_options, has_ignore_label) == 88, "loom_dataset_options.has_ignore_label");
+_Static_assert(offsetof(loom_dataset_options, ignore_label) == 92, "loom_dataset_options.ignore_label");
 _Static_assert(sizeof(loom_dataset_info) == 104, "size of loom_dataset_info");
 _Static_assert(offsetof(loom_dataset_info, struct_size) == 0, "loom_dataset_info.struct_size");
 _Static_assert(offsetof(loom_dataset_info, samples) == 8, "loom_dataset_info.samples");

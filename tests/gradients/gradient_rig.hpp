@@ -20,6 +20,7 @@ namespace loom::core::test {
 
 struct GradientOptions {
   bool masked = false;
+  std::vector<int64_t> lengths = {};  // of the sequences; in place of `masked`
   double step = 1e-5;
   double tolerance = 1e-6;
   int64_t vocab = 0;  // ids of an embedding are below it
@@ -59,6 +60,10 @@ class GradientRig {
       if (!network_->params()[p].spec.trained && network_->params()[p].spec.name == "value") {
         continue;  // a Constant that does not learn, though the loss depends on it
       }
+      const std::string_view name = network_->params()[p].spec.name;
+      if (!network_->params()[p].spec.trained && (name == "u" || name == "v")) {
+        continue;  // where a power iteration begins
+      }
       compare(network_->params()[p].path, grads_[p],
               [&](int64_t i) { return value_of(static_cast<int>(p), i); });
     }
@@ -94,7 +99,7 @@ class GradientRig {
     TraceOptions o;
     o.training = true;
     o.seed = 5;
-    o.masked = options_.masked;
+    o.masked = options_.masked || !options_.lengths.empty();
     o.feedback = &feedback_.tensors();
     LOOM_ASSIGN(t, trace_network(*network_, trace, o));
     r = trace.fresh(Shape{t.y.rows(), t.y.cols()});
@@ -127,7 +132,10 @@ class GradientRig {
       }
     }
     for (int64_t i = 0; i < r.shape.count(); ++i) r.values<double>()[i] = random(2, i);
-    for (int64_t i = 0; i < t.mask.shape.count() && !t.mask.empty(); ++i) {
+    if (!options_.lengths.empty()) {
+      mark_lengths(t.mask, t.ends, options_.lengths);
+    }
+    for (int64_t i = 0; i < t.mask.shape.count() && options_.masked; ++i) {
       t.mask.values<double>()[i] = i % 5 == 3 ? 0.0 : 1.0;
     }
     t.step.values<double>()[0] = 1;
@@ -150,7 +158,7 @@ class GradientRig {
   static void pin(TracedNetwork& t, std::vector<Tensor*>& pins) {
     pins.push_back(&t.x);
     pins.push_back(&t.step);
-    if (!t.mask.empty()) pins.push_back(&t.mask);
+    if (!t.mask.empty()) pins.insert(pins.end(), {&t.mask, &t.ends.last, &t.ends.turned});
   }
 
   Status build_forward() {

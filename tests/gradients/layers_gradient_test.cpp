@@ -2,6 +2,7 @@
 // differences in f64, to 1e-6 of the largest component.
 #include "gradients/gradient_rig.hpp"
 #include "layers/blocks.hpp"
+#include "layers/graph.hpp"
 
 namespace loom::core::test {
 namespace {
@@ -215,6 +216,35 @@ std::vector<Case> conv_cases() {
 }
 INSTANTIATE_TEST_SUITE_P(Convolution, LayerGradient, ::testing::ValuesIn(conv_cases()), name_of);
 
+// y = f(x, states) + what both last states say, the first states being parameters.
+LayerConfig with_states(const char* kind) {
+  const bool lstm = std::string(kind) == "LSTM";
+  GraphNames names;
+  std::vector<LayerConfig> nodes;
+  const auto node = [&](const char* name, std::vector<std::string> from, LayerConfig config) {
+    names.nodes.push_back({name, std::move(from)});
+    nodes.push_back(std::move(config));
+  };
+  const std::vector<int64_t> state = {3, 4};
+  std::vector<std::string> reads = {"input", "h"}, ends = {"layer:1"};
+  node("h", {}, layer(LayerKind::constant, {{"shape", state}}));
+  if (lstm) {
+    node("c", {}, layer(LayerKind::constant, {{"shape", state}}));
+    reads.emplace_back("c");
+    ends.emplace_back("layer:2");
+  }
+  node("layer", reads,
+       *make_layer(*find_layer(kind), {{"in", 3},
+                                       {"hidden", 4},
+                                       {"return_sequence", false},
+                                       {"initial_state", true},
+                                       {"final_state", true}}));
+  ends.emplace_back("layer");
+  node("sum", ends, layer(LayerKind::binary, {{"function", "mul"}}));
+  names.outputs = {"sum"};
+  return *make_graph(*wire_graph(names), std::move(nodes));
+}
+
 std::vector<Case> recurrent_cases() {
   std::vector<Case> all;
   const std::pair<const char*, LayerKind> kinds[] = {
@@ -224,6 +254,28 @@ std::vector<Case> recurrent_cases() {
     all.push_back(one(std::string(name) + "_last_state", kind,
                       {{"in", 3}, {"hidden", 4}, {"return_sequence", false}}, Shape{3, 8, 3}));
   }
+  GradientOptions early;
+  early.lengths = {5, 1, 8};
+  for (const auto& [name, kind] : kinds) {
+    for (const bool sequence : {false, true}) {
+      all.push_back(one(std::string(name) + (sequence ? "_of_lengths" : "_last_of_lengths"), kind,
+                        {{"in", 3}, {"hidden", 4}, {"return_sequence", sequence}}, Shape{3, 8, 3},
+                        early));
+    }
+  }
+  for (const char* kind : {"RNN", "LSTM", "GRU"}) {
+    for (const bool lengths : {false, true}) {
+      const auto layers = [kind] { return Layers{with_states(kind)}; };
+      all.push_back({std::string(kind) + (lengths ? "_states_of_lengths" : "_states"), layers,
+                     Shape{3, 8, 3}, lengths ? early : GradientOptions{}});
+    }
+  }
+  all.push_back(one("turned_steps_of_lengths", LayerKind::slice,
+                    {{"starts", std::vector<int64_t>{-1}},
+                     {"ends", std::vector<int64_t>{-100}},
+                     {"axes", std::vector<int64_t>{1}},
+                     {"steps", std::vector<int64_t>{-1}}},
+                    Shape{3, 8, 2}, early));
   all.push_back(one("rnn_sigmoid", LayerKind::rnn,
                     {{"in", 3}, {"hidden", 4}, {"activation", "sigmoid"}}, Shape{2, 8, 3}));
   all.push_back(one("rnn_silu", LayerKind::rnn, {{"in", 3}, {"hidden", 4}, {"activation", "silu"}},
@@ -317,6 +369,13 @@ std::vector<Case> block_cases() {
             {{"kind", "gru"}, {"in", 3}, {"hidden", 2}, {"layers", 2}, {"bidirectional", true}},
             Shape{2, 3, 3}),
       block("WeightNormDense", {{"in", 3}, {"out", 4}}, Shape{2, 3}),
+      block("WeightNormConv",
+            {{"channels", 2}, {"filters", 3}, {"padding", 1}, {"activation", "tanh"}},
+            Shape{2, 2, 3, 4}),
+      block("SpectralNormDense", {{"in", 3}, {"out", 4}, {"iterations", 300}}, Shape{2, 3}),
+      block("SpectralNormConv",
+            {{"channels", 2}, {"filters", 3}, {"axes", 1}, {"stride", 2}, {"iterations", 300}},
+            Shape{2, 2, 7}),
       block("Mamba", {{"width", 3}, {"state", 2}, {"kernel", 2}, {"rank", 2}}, Shape{2, 4, 3}),
   };
 }

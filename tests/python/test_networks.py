@@ -185,6 +185,40 @@ class Networks(Scratch):
             session.reset()
             self.assertTrue(same_bits(session.run(x[:, :1]), parts[0]))
 
+    def test_states_are_handed_out_and_taken_back(self):
+        net = loom.Sequential([loom.Lstm(2, 3), loom.Gru(3, 2)], input=(4, 2))
+        x = np.linspace(-1, 1, 16, dtype=np.float32).reshape(2, 4, 2)
+        whole = net.predict(x)
+        with net.session(max_batch=2, stateful=True) as session:
+            session.run(x[:, :2])
+            states = session.states
+            self.assertEqual([s.shape for s in states], [(2, 6), (2, 2)])
+            session.reset()
+            self.assertEqual(float(np.abs(session.states[0]).max()), 0)
+            session.states = states
+            self.assertTrue(same_bits(session.run(x[:, 2:]), whole[:, 2:]))
+            with self.assertRaisesRegex(loom.InvalidArgumentError, "1 states are given"):
+                session.states = states[:1]
+
+    def test_samples_of_a_batch_have_lengths(self):
+        net = loom.Sequential(
+            [loom.Lstm(2, 3, return_sequence=False), loom.Dense(3, 2)], input=(5, 2)
+        )
+        x = np.linspace(-1, 1, 30, dtype=np.float32).reshape(3, 5, 2)
+        lengths = [5, 1, 3]
+        with net.session(max_batch=2, lengths=True) as session, net.session() as single:
+            y = session.run(x, lengths=lengths)
+            for i, n in enumerate(lengths):
+                self.assertTrue(same_bits(y[i : i + 1], single.run(x[i : i + 1, :n])))
+            with self.assertRaisesRegex(loom.InvalidArgumentError, "2 lengths for 3 samples"):
+                session.run(x, lengths=[1, 2])
+        data = loom.Dataset(x, np.array([0, 1, 0]), lengths=lengths)
+        noisy = x.copy()
+        noisy[1, 1:] = 1e6
+        for values in (x, noisy):
+            again = loom.Dataset(values, np.array([0, 1, 0]), lengths=lengths)
+            self.assertTrue(same_bits(again.x, data.x))
+
     def test_people_see_what_it_is(self):
         net = small()
         self.assertIn("131 parameters", net.summary())
@@ -218,6 +252,9 @@ class Layers(unittest.TestCase):
         "EmbeddingBag": {"vocab": 9, "width": 3}, "RecurrentStack": {"in": 4, "hidden": 3},
         "WeightNormDense": {"in": 4, "out": 3}, "Mamba": {"width": 4},
         "ConvLSTM": {"channels": 2, "filters": 3},
+        "WeightNormConv": {"channels": 2, "filters": 3},
+        "SpectralNormConv": {"channels": 2, "filters": 3},
+        "SpectralNormDense": {"in": 4, "out": 3}, "SpectralNorm": {"rows": 1, "cols": 4},
     }  # fmt: skip
     # What stands in a graph alone, and how many inputs it is given there.
     NODES = {"Binary": 2, "Concat": 2, "MatMul": 2, "Constant": 0, "Scan": 2, "CrossAttention": 2}
@@ -226,7 +263,8 @@ class Layers(unittest.TestCase):
               "Upsample": [1, 4], "PixelShuffle": [2, 4], "SqueezeExcite": [2, 4, 4],
               "SeparableConv": [2, 4, 4], "Positions": [5, 4], "BiasedAttention": [5, 4],
               "EmbeddingBag": [5], "RecurrentStack": [5, 4], "Mamba": [5, 4],
-              "ConvLSTM": [2, 2, 4, 4]}  # fmt: skip
+              "ConvLSTM": [2, 2, 4, 4], "WeightNormConv": [2, 4, 4],
+              "SpectralNormConv": [2, 4, 4]}  # fmt: skip
 
     def table(self):
         with open(ROOT / "api" / "layers.toml", "rb") as file:

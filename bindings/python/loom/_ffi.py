@@ -288,6 +288,7 @@ class loom_session_options(Structure):
         ("float_activations", c_int32),
         ("stateful", c_int32),
         ("max_steps", c_int64),
+        ("lengths", c_int32),
     ]
 
 
@@ -349,6 +350,10 @@ class loom_dataset_options(Structure):
         ("header", c_int32),
         ("progress", loom_progress_fn),
         ("user", c_void_p),
+        ("weights", c_char_p),
+        ("lengths", c_char_p),
+        ("has_ignore_label", c_int32),
+        ("ignore_label", c_int32),
     ]
 
 
@@ -913,11 +918,16 @@ SIGNATURES = {
     "loom_network_ports": (c_int32, [c_void_p, loom_port_fn, c_void_p]),
     "loom_session_run_ports": (c_int32, [c_void_p, POINTER(loom_tensor), c_int64, loom_port_fn, c_void_p]),
     "loom_session_run_cells": (c_int32, [c_void_p, POINTER(loom_tensor), loom_cell_fn, c_void_p]),
+    "loom_session_set_lengths": (c_int32, [c_void_p, POINTER(c_int64), c_int64]),
+    "loom_session_state_count": (c_int32, [c_void_p, POINTER(c_int64)]),
+    "loom_session_state": (c_int32, [c_void_p, c_int64, POINTER(c_void_p)]),
+    "loom_session_set_states": (c_int32, [c_void_p, POINTER(loom_tensor), c_int64]),
     "loom_session_reset": (c_int32, [c_void_p]),
     "loom_session_position": (c_int32, [c_void_p, POINTER(c_int64)]),
     "loom_session_bytes": (c_int32, [c_void_p, POINTER(c_int64)]),
     "loom_session_free": (None, [c_void_p]),
     "loom_dataset_from_arrays": (c_int32, [POINTER(loom_tensor), POINTER(loom_tensor), POINTER(c_void_p)]),
+    "loom_dataset_from_sequences": (c_int32, [POINTER(loom_tensor), POINTER(loom_tensor), POINTER(loom_tensor), POINTER(c_void_p)]),
     "loom_dataset_from_file": (c_int32, [c_char_p, c_void_p, POINTER(loom_dataset_options), POINTER(c_void_p)]),
     "loom_dataset_from_memory": (c_int32, [c_void_p, c_int64, c_char_p, c_void_p, POINTER(loom_dataset_options), POINTER(c_void_p)]),
     "loom_dataset_get_info": (c_int32, [c_void_p, POINTER(loom_dataset_info)]),
@@ -925,6 +935,7 @@ SIGNATURES = {
     "loom_dataset_notes": (c_int32, [c_void_p, POINTER(c_void_p)]),
     "loom_dataset_x": (c_int32, [c_void_p, POINTER(c_void_p)]),
     "loom_dataset_y": (c_int32, [c_void_p, POINTER(c_void_p)]),
+    "loom_dataset_lengths": (c_int32, [c_void_p, POINTER(c_void_p)]),
     "loom_dataset_split": (c_int32, [c_void_p, c_double, POINTER(loom_split_options), POINTER(c_void_p), POINTER(c_void_p)]),
     "loom_dataset_free": (None, [c_void_p]),
     "loom_trainer_create": (c_int32, [c_void_p, POINTER(loom_trainer_options), POINTER(c_void_p)]),

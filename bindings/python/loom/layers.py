@@ -216,6 +216,8 @@ class Rnn(Layer):
     hidden: int
     return_sequence: bool = True
     activation: str = 'tanh'
+    initial_state: bool = False
+    final_state: bool = False
 
     TYPE = "RNN"
     _NAMES = {
@@ -223,6 +225,8 @@ class Rnn(Layer):
         "hidden": "hidden",
         "return_sequence": "return_sequence",
         "activation": "activation",
+        "initial_state": "initial_state",
+        "final_state": "final_state",
     }
 
 
@@ -233,9 +237,17 @@ class Lstm(Layer):
     in_: int
     hidden: int
     return_sequence: bool = True
+    initial_state: bool = False
+    final_state: bool = False
 
     TYPE = "LSTM"
-    _NAMES = {"in_": "in", "hidden": "hidden", "return_sequence": "return_sequence"}
+    _NAMES = {
+        "in_": "in",
+        "hidden": "hidden",
+        "return_sequence": "return_sequence",
+        "initial_state": "initial_state",
+        "final_state": "final_state",
+    }
 
 
 @dataclass(frozen=True)
@@ -245,9 +257,17 @@ class Gru(Layer):
     in_: int
     hidden: int
     return_sequence: bool = True
+    initial_state: bool = False
+    final_state: bool = False
 
     TYPE = "GRU"
-    _NAMES = {"in_": "in", "hidden": "hidden", "return_sequence": "return_sequence"}
+    _NAMES = {
+        "in_": "in",
+        "hidden": "hidden",
+        "return_sequence": "return_sequence",
+        "initial_state": "initial_state",
+        "final_state": "final_state",
+    }
 
 
 @dataclass(frozen=True)
@@ -879,6 +899,8 @@ class RecurrentStack(Layer):
     bidirectional: bool = False
     return_sequence: bool = True
     activation: str = 'tanh'
+    initial_state: bool = False
+    final_state: bool = False
 
     TYPE = "RecurrentStack"
     _NAMES = {
@@ -889,6 +911,8 @@ class RecurrentStack(Layer):
         "bidirectional": "bidirectional",
         "return_sequence": "return_sequence",
         "activation": "activation",
+        "initial_state": "initial_state",
+        "final_state": "final_state",
     }
 
 
@@ -903,6 +927,101 @@ class WeightNormDense(Layer):
 
     TYPE = "WeightNormDense"
     _NAMES = {"in_": "in", "out": "out", "bias": "bias", "activation": "activation"}
+
+
+@dataclass(frozen=True)
+class WeightNormConv(Layer):
+    """A convolution whose filters are g v / |v|, over [B, channels, ..] with 1 to 3 axes."""
+
+    channels: int
+    filters: int
+    axes: int = 2
+    kernel: Axes = (3,)
+    stride: Axes = (1,)
+    padding: Axes = (0,)
+    dilation: Axes = (1,)
+    bias: bool = True
+    activation: str = 'linear'
+
+    TYPE = "WeightNormConv"
+    _NAMES = {
+        "channels": "channels",
+        "filters": "filters",
+        "axes": "axes",
+        "kernel": "kernel",
+        "stride": "stride",
+        "padding": "padding",
+        "dilation": "dilation",
+        "bias": "bias",
+        "activation": "activation",
+    }
+
+
+@dataclass(frozen=True)
+class SpectralNormDense(Layer):
+    """A Dense layer of W / s, s the largest singular value of W: [.., in_] -> [.., out]."""
+
+    in_: int
+    out: int
+    bias: bool = True
+    activation: str = 'linear'
+    iterations: int = 1
+    eps: float = 1e-12
+
+    TYPE = "SpectralNormDense"
+    _NAMES = {
+        "in_": "in",
+        "out": "out",
+        "bias": "bias",
+        "activation": "activation",
+        "iterations": "iterations",
+        "eps": "eps",
+    }
+
+
+@dataclass(frozen=True)
+class SpectralNormConv(Layer):
+    """A convolution of W / s, s the largest singular value of W, a row of which is a filter."""
+
+    channels: int
+    filters: int
+    axes: int = 2
+    kernel: Axes = (3,)
+    stride: Axes = (1,)
+    padding: Axes = (0,)
+    dilation: Axes = (1,)
+    bias: bool = True
+    activation: str = 'linear'
+    iterations: int = 1
+    eps: float = 1e-12
+
+    TYPE = "SpectralNormConv"
+    _NAMES = {
+        "channels": "channels",
+        "filters": "filters",
+        "axes": "axes",
+        "kernel": "kernel",
+        "stride": "stride",
+        "padding": "padding",
+        "dilation": "dilation",
+        "bias": "bias",
+        "activation": "activation",
+        "iterations": "iterations",
+        "eps": "eps",
+    }
+
+
+@dataclass(frozen=True)
+class SpectralNorm(Layer):
+    """W / s of a matrix [rows, cols], s its largest singular value by power iteration."""
+
+    rows: int
+    cols: int
+    iterations: int = 1
+    eps: float = 1e-12
+
+    TYPE = "SpectralNorm"
+    _NAMES = {"rows": "rows", "cols": "cols", "iterations": "iterations", "eps": "eps"}
 
 
 @dataclass(frozen=True)
@@ -978,5 +1097,9 @@ __all__ = [
     "EmbeddingBag",
     "RecurrentStack",
     "WeightNormDense",
+    "WeightNormConv",
+    "SpectralNormDense",
+    "SpectralNormConv",
+    "SpectralNorm",
     "Mamba",
 ]

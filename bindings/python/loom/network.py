@@ -225,14 +225,19 @@ class Network(Handle):
         quantize_activations: bool = True,
         stateful: bool = False,
         max_steps: int = 0,
+        lengths: bool = False,
     ) -> "Session":
-        """One user of the network, with the memory that running it takes."""
+        """One user of the network, with the memory that running it takes.
+
+        lengths: Session.run() is told how many steps of each sample are real.
+        """
         options = sized(
             _ffi.loom_session_options,
             max_batch=max_batch,
             float_activations=not quantize_activations,
             stateful=stateful,
             max_steps=max_steps,
+            lengths=lengths,
         )
         session = Session(
             handle_from(lib.loom_network_session, self.handle, ctypes.byref(options))
@@ -379,12 +384,19 @@ class Session(Handle):
     _network: Optional[Network] = None
     _direct: Optional[Direct] = None
 
-    def run(self, x: Any, out: Any = None) -> Any:
+    def run(self, x: Any, out: Any = None, *, lengths: Optional[Sequence[int]] = None) -> Any:
         """Inputs [n, ...] to float32 outputs [n, ...], into `out` if that is given.
 
         Networks of several inputs or outputs: a dict of the inputs by their names
-        (Network.inputs) to a dict of all outputs.
+        (Network.inputs) to a dict of all outputs. lengths: how many steps of each sample are real,
+        of a session that was made for lengths.
         """
+        if lengths is not None:
+            self._set_lengths(lengths)
+            try:
+                return self.run(x, out)
+            finally:
+                self._set_lengths(())
         direct = self._direct
         if direct is not None and self._handle:
             found = direct.run(x, out)
@@ -403,6 +415,28 @@ class Session(Handle):
         check(lib.loom_session_run_into(self.handle, inputs.pointer, place.pointer))
         self._direct = Direct.after(self.handle, x, inputs, out)
         return out
+
+    def _set_lengths(self, lengths: Sequence[int]) -> None:
+        array = (ctypes.c_int64 * len(lengths))(*[int(n) for n in lengths])
+        check(lib.loom_session_set_lengths(self.handle, array, len(lengths)))
+
+    @property
+    def states(self) -> List[Any]:
+        """Of a stateful session: what recurrent layers carry on, [max_batch, width] each.
+
+        Setting them says what the next call begins with.
+        """
+        count = ctypes.c_int64()
+        check(lib.loom_session_state_count(self.handle, ctypes.byref(count)))
+        return [
+            result(handle_from(lib.loom_session_state, self.handle, i)) for i in range(count.value)
+        ]
+
+    @states.setter
+    def states(self, values: Sequence[Any]) -> None:
+        tensors = [as_tensor(value) for value in values]
+        array = (_ffi.loom_tensor * len(tensors))(*[t.tensor for t in tensors])
+        check(lib.loom_session_set_states(self.handle, array, len(tensors)))
 
     def _run_all(self, given: Dict[str, Any]) -> Dict[str, Any]:
         assert self._network is not None

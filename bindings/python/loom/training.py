@@ -102,19 +102,22 @@ class Dataset(Handle):
     """Samples in memory, which never change.
 
     x: [n, sample]; integers of 32 and 64 bits are ids for an Embedding, other types are numbers. y:
-    class labels as integers, or targets as floats, or None. Values are copied.
+    class labels as integers, or targets as floats, or None. Values are copied. lengths: how many
+    positions of each sample [positions, ..] are real; what stands behind them is padding.
     """
 
     _FREE = "loom_dataset_free"
 
-    def __init__(self, x: Any, y: Any = None) -> None:
+    def __init__(self, x: Any, y: Any = None, *, lengths: Any = None) -> None:
         inputs = as_tensor(x)
         targets = None if y is None else as_tensor(y)
-        super().__init__(
-            handle_from(
-                lib.loom_dataset_from_arrays, inputs.pointer, targets and targets.pointer
-            )
-        )
+        arrays = [inputs.pointer, targets and targets.pointer]
+        make = lib.loom_dataset_from_arrays
+        if lengths is not None:
+            real = as_tensor(lengths)
+            arrays.append(real.pointer)
+            make = lib.loom_dataset_from_sequences
+        super().__init__(handle_from(make, *arrays))
 
     @classmethod
     def _of(cls, handle: int) -> "Dataset":
@@ -136,12 +139,16 @@ class Dataset(Handle):
         classes: bool = True,
         inputs_only: bool = False,
         header: str = "automatic",
+        sample_weights: str = "",
+        lengths: str = "",
+        ignore_label: Optional[int] = None,
         progress: Optional[Callable[[int, int], Any]] = None,
     ) -> "Dataset":
         """.csv, .npz, .npy, .safetensors, .idx, also .gz, read as `network` takes its inputs.
 
         path: or the bytes of such a file, which errors call `name`. progress(rows, total), of .csv,
-        stops by returning False.
+        stops by returning False. sample_weights, lengths: the array, or the column by its name or
+        number from 1, of what samples count and of how many of their positions are real.
         """
         callbacks, made = Callbacks(), ctypes.c_void_p()
         options = sized(
@@ -154,6 +161,10 @@ class Dataset(Handle):
             inputs_only=inputs_only,
             header=number_of(_ffi.HEADER, header, "header"),
             progress=callbacks.wrap(_ffi.loom_progress_fn, progress),
+            weights=encoded(sample_weights or None),
+            lengths=encoded(lengths or None),
+            has_ignore_label=ignore_label is not None,
+            ignore_label=ignore_label or 0,
         )
         last = (network.handle, ctypes.byref(options), ctypes.byref(made))
         if is_bytes(path):

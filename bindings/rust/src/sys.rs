@@ -715,6 +715,8 @@ pub struct loom_session_options {
     pub stateful: i32,
     /// stateful: steps that caches hold; 0: those of one input
     pub max_steps: i64,
+    /// 1: samples may have fewer steps than inputs; loom_session_set_lengths()
+    pub lengths: i32,
 }
 
 impl Default for loom_session_options {
@@ -728,12 +730,13 @@ impl Default for loom_session_options {
 
 #[cfg(target_pointer_width = "64")]
 const _: () = {
-    assert!(core::mem::size_of::<loom_session_options>() == 32);
+    assert!(core::mem::size_of::<loom_session_options>() == 40);
     assert!(core::mem::offset_of!(loom_session_options, struct_size) == 0);
     assert!(core::mem::offset_of!(loom_session_options, max_batch) == 8);
     assert!(core::mem::offset_of!(loom_session_options, float_activations) == 16);
     assert!(core::mem::offset_of!(loom_session_options, stateful) == 20);
     assert!(core::mem::offset_of!(loom_session_options, max_steps) == 24);
+    assert!(core::mem::offset_of!(loom_session_options, lengths) == 32);
 };
 
 /// What one cell gave. Borrowed during the callback.
@@ -875,6 +878,14 @@ pub struct loom_dataset_options {
     pub progress: loom_progress_fn,
     /// handed to `progress`
     pub user: *mut c_void,
+    /// what each sample counts: an array, or a column by name or number from 1; null: 1
+    pub weights: *const c_char,
+    /// how many positions of each sample are real, named so too; null: all
+    pub lengths: *const c_char,
+    /// 1: `ignore_label` counts
+    pub has_ignore_label: i32,
+    /// labels of this value count nothing
+    pub ignore_label: i32,
 }
 
 impl Default for loom_dataset_options {
@@ -888,7 +899,7 @@ impl Default for loom_dataset_options {
 
 #[cfg(target_pointer_width = "64")]
 const _: () = {
-    assert!(core::mem::size_of::<loom_dataset_options>() == 72);
+    assert!(core::mem::size_of::<loom_dataset_options>() == 96);
     assert!(core::mem::offset_of!(loom_dataset_options, struct_size) == 0);
     assert!(core::mem::offset_of!(loom_dataset_options, labels) == 8);
     assert!(core::mem::offset_of!(loom_dataset_options, x) == 16);
@@ -899,6 +910,10 @@ const _: () = {
     assert!(core::mem::offset_of!(loom_dataset_options, header) == 48);
     assert!(core::mem::offset_of!(loom_dataset_options, progress) == 56);
     assert!(core::mem::offset_of!(loom_dataset_options, user) == 64);
+    assert!(core::mem::offset_of!(loom_dataset_options, weights) == 72);
+    assert!(core::mem::offset_of!(loom_dataset_options, lengths) == 80);
+    assert!(core::mem::offset_of!(loom_dataset_options, has_ignore_label) == 88);
+    assert!(core::mem::offset_of!(loom_dataset_options, ignore_label) == 92);
 };
 
 /// What a data set holds.
@@ -2525,6 +2540,30 @@ extern "C" {
         c_void
     ) -> loom_status;
 
+    /// How many steps of each sample of the following calls are real; what follows is padding.
+    /// count 0: all. Errors: invalid_argument, also of a session that was made without. One thread
+    /// at a time.
+    pub fn loom_session_set_lengths(
+        session: *mut loom_session, lengths: *const i64, count: i64
+    ) -> loom_status;
+
+    /// Stateful: how many recurrent layers carry a state from call to call. Errors: unsupported.
+    /// One thread at a time.
+    pub fn loom_session_state_count(session: *mut loom_session, out: *mut i64) -> loom_status;
+
+    /// Stateful: the state of recurrent layer `index`, in the order of computation, float32
+    /// \[max_batch, width\]; of an LSTM with its cell behind it. `*out` is transferred. Errors:
+    /// out_of_range. One thread at a time.
+    pub fn loom_session_state(
+        session: *mut loom_session, index: i64, out: *mut *mut loom_array
+    ) -> loom_status;
+
+    /// Stateful: what the next call begins with, a state for each. Errors: invalid_argument
+    /// (another number or shape), and then nothing happened. One thread at a time.
+    pub fn loom_session_set_states(
+        session: *mut loom_session, states: *const loom_tensor, count: i64
+    ) -> loom_status;
+
     /// Stateful: begins new streams. One thread at a time.
     pub fn loom_session_reset(session: *mut loom_session) -> loom_status;
 
@@ -2543,6 +2582,14 @@ extern "C" {
     /// naming the sample.
     pub fn loom_dataset_from_arrays(
         x: *const loom_tensor, y: *const loom_tensor, out: *mut *mut loom_dataset
+    ) -> loom_status;
+
+    /// The same of samples \[positions, ..\] of different lengths, padded at the end. lengths:
+    /// \[n\], how many positions of each are real. What stands behind them is seen by no layer that
+    /// looks along the positions, no loss and no metric. `*out` is transferred.
+    pub fn loom_dataset_from_sequences(
+        x: *const loom_tensor, y: *const loom_tensor, lengths: *const loom_tensor, out: *mut *mut
+        loom_dataset
     ) -> loom_status;
 
     /// .csv, .npz, .npy, .safetensors, .idx, each also as .gz, read as `network` takes its inputs.
@@ -2579,6 +2626,12 @@ extern "C" {
     /// Labels int32 \[n, places\] or targets float32 \[n, outputs\]; rank 0 and no memory if there
     /// are none. `*out` is transferred and shares the data set's memory.
     pub fn loom_dataset_y(dataset: *const loom_dataset, out: *mut *mut loom_array) -> loom_status;
+
+    /// Lengths of the samples, int32 \[n\]; rank 0 and no memory if they have none. `*out` is
+    /// transferred and shares the data set's memory.
+    pub fn loom_dataset_lengths(
+        dataset: *const loom_dataset, out: *mut *mut loom_array
+    ) -> loom_status;
 
     /// round(share * n) samples, and the rest; drawn by class where every sample has one label.
     /// Both are transferred. Errors: invalid_argument (a part without samples).

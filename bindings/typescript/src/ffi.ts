@@ -434,13 +434,14 @@ export interface ParameterInfo {
 
 /** How a network is run. */
 export const loom_session_options = {
-  name: "loom_session_options", size: 32, sized: true,
+  name: "loom_session_options", size: 40, sized: true,
   fields: {
     struct_size: [0, "u32"],
     max_batch: [8, "i64"],
     float_activations: [16, "bool"],
     stateful: [20, "bool"],
     max_steps: [24, "i64"],
+    lengths: [32, "bool"],
   },
 } as const;
 
@@ -454,6 +455,8 @@ export interface SessionOptions {
   stateful?: boolean;
   /** stateful: steps that caches hold; 0: those of one input */
   maxSteps?: number;
+  /** 1: samples may have fewer steps than inputs; loom_session_set_lengths() */
+  lengths?: boolean;
 }
 
 /** What one cell gave. Borrowed during the callback. */
@@ -529,7 +532,7 @@ export interface ProveOptions {
 
 /** How a file is read. Texts are borrowed during the call. */
 export const loom_dataset_options = {
-  name: "loom_dataset_options", size: 48, sized: true,
+  name: "loom_dataset_options", size: 64, sized: true,
   fields: {
     struct_size: [0, "u32"],
     labels: [4, "text"],
@@ -541,6 +544,10 @@ export const loom_dataset_options = {
     header: [32, "enum:Header"],
     progress: [36, "callback"],
     user: [40, "pointer"],
+    weights: [44, "text"],
+    lengths: [48, "text"],
+    has_ignore_label: [52, "bool"],
+    ignore_label: [56, "i32"],
   },
 } as const;
 
@@ -560,6 +567,12 @@ export interface DatasetOptions {
   inputsOnly?: boolean;
   /** .csv */
   header?: Header;
+  /** what each sample counts: an array, or a column by name or number from 1; null: 1 */
+  weights?: string;
+  /** how many positions of each sample are real, named so too; null: all */
+  lengths?: string;
+  /** labels of this value count nothing */
+  ignoreLabel?: number;
 }
 
 /** What a data set holds. */
@@ -1667,6 +1680,14 @@ export interface Functions {
   loom_session_run_ports(session: number, inputs: number, count: bigint, sink: number, user: number): number;
   /** Hands what every cell gives to `sink`, in the order of computation. Changes no state. */
   loom_session_run_cells(session: number, inputs: number, sink: number, user: number): number;
+  /** How many steps of each sample of the following calls are real; what follows is padding. count 0: all. Errors: invalid_argument, also of a session that was made without. */
+  loom_session_set_lengths(session: number, lengths: number, count: bigint): number;
+  /** Stateful: how many recurrent layers carry a state from call to call. Errors: unsupported. */
+  loom_session_state_count(session: number, out: number): number;
+  /** Stateful: the state of recurrent layer `index`, in the order of computation, float32 [max_batch, width]; of an LSTM with its cell behind it. `*out` is transferred. Errors: out_of_range. */
+  loom_session_state(session: number, index: bigint, out: number): number;
+  /** Stateful: what the next call begins with, a state for each. Errors: invalid_argument (another number or shape), and then nothing happened. */
+  loom_session_set_states(session: number, states: number, count: bigint): number;
   /** Stateful: begins new streams. */
   loom_session_reset(session: number): number;
   /** Stateful: steps since. */
@@ -1677,6 +1698,8 @@ export interface Functions {
   loom_session_free(session: number): void;
   /** x: [n, sample]; integers of 32 and 64 bits are ids for an Embedding, other types are numbers. y: class labels as integers, [n] or [n, places]; or targets as floats, [n, outputs]; or null. Values are copied; `*out` is transferred. Errors: invalid_argument, naming the sample. */
   loom_dataset_from_arrays(x: number, y: number, out: number): number;
+  /** The same of samples [positions, ..] of different lengths, padded at the end. lengths: [n], how many positions of each are real. What stands behind them is seen by no layer that looks along the positions, no loss and no metric. `*out` is transferred. */
+  loom_dataset_from_sequences(x: number, y: number, lengths: number, out: number): number;
   /** .csv, .npz, .npy, .safetensors, .idx, each also as .gz, read as `network` takes its inputs. `*out` is transferred. Errors: not_found, bad_file, naming line and column or array. */
   loom_dataset_from_file(path: number, network: number, options: number, out: number): number;
   /** The same of a file in memory, which is read during the call alone. name: what errors call it; null: "the bytes". `*out` is transferred. */
@@ -1691,6 +1714,8 @@ export interface Functions {
   loom_dataset_x(dataset: number, out: number): number;
   /** Labels int32 [n, places] or targets float32 [n, outputs]; rank 0 and no memory if there are none. `*out` is transferred and shares the data set's memory. */
   loom_dataset_y(dataset: number, out: number): number;
+  /** Lengths of the samples, int32 [n]; rank 0 and no memory if they have none. `*out` is transferred and shares the data set's memory. */
+  loom_dataset_lengths(dataset: number, out: number): number;
   /** round(share * n) samples, and the rest; drawn by class where every sample has one label. Both are transferred. Errors: invalid_argument (a part without samples). */
   loom_dataset_split(dataset: number, share: number, options: number, first: number, second: number): number;
   /** Null is fine. */

@@ -42,18 +42,18 @@ export function ConvTransposed3d(inputs: number, outputs: number, options: { ker
 }
 
 /** [B, T, in_] -> [B, T, hidden], or the last state [B, hidden] without return_sequence. */
-export function Rnn(inputs: number, hidden: number, options: { returnSequence?: boolean; activation?: string } = {}): Layer {
-  return layer("RNN", { in: inputs, hidden: hidden, return_sequence: options.returnSequence, activation: options.activation });
+export function Rnn(inputs: number, hidden: number, options: { returnSequence?: boolean; activation?: string; initialState?: boolean; finalState?: boolean } = {}): Layer {
+  return layer("RNN", { in: inputs, hidden: hidden, return_sequence: options.returnSequence, activation: options.activation, initial_state: options.initialState, final_state: options.finalState });
 }
 
 /** [B, T, in_] -> [B, T, hidden], or the last state [B, hidden] without return_sequence. */
-export function Lstm(inputs: number, hidden: number, options: { returnSequence?: boolean } = {}): Layer {
-  return layer("LSTM", { in: inputs, hidden: hidden, return_sequence: options.returnSequence });
+export function Lstm(inputs: number, hidden: number, options: { returnSequence?: boolean; initialState?: boolean; finalState?: boolean } = {}): Layer {
+  return layer("LSTM", { in: inputs, hidden: hidden, return_sequence: options.returnSequence, initial_state: options.initialState, final_state: options.finalState });
 }
 
 /** [B, T, in_] -> [B, T, hidden], or the last state [B, hidden] without return_sequence. */
-export function Gru(inputs: number, hidden: number, options: { returnSequence?: boolean } = {}): Layer {
-  return layer("GRU", { in: inputs, hidden: hidden, return_sequence: options.returnSequence });
+export function Gru(inputs: number, hidden: number, options: { returnSequence?: boolean; initialState?: boolean; finalState?: boolean } = {}): Layer {
+  return layer("GRU", { in: inputs, hidden: hidden, return_sequence: options.returnSequence, initial_state: options.initialState, final_state: options.finalState });
 }
 
 /** Rows of a table that ids name: [B, T] -> [B, T, width]. */
@@ -257,13 +257,33 @@ export function EmbeddingBag(vocab: number, width: number, options: { mode?: str
 }
 
 /** RNN, LSTM or GRU, several upon each other, in one direction or both: [B, T, in] -> states. */
-export function RecurrentStack(inputs: number, hidden: number, options: { kind?: string; layers?: number; bidirectional?: boolean; returnSequence?: boolean; activation?: string } = {}): Layer {
-  return layer("RecurrentStack", { in: inputs, hidden: hidden, kind: options.kind, layers: options.layers, bidirectional: options.bidirectional, return_sequence: options.returnSequence, activation: options.activation });
+export function RecurrentStack(inputs: number, hidden: number, options: { kind?: string; layers?: number; bidirectional?: boolean; returnSequence?: boolean; activation?: string; initialState?: boolean; finalState?: boolean } = {}): Layer {
+  return layer("RecurrentStack", { in: inputs, hidden: hidden, kind: options.kind, layers: options.layers, bidirectional: options.bidirectional, return_sequence: options.returnSequence, activation: options.activation, initial_state: options.initialState, final_state: options.finalState });
 }
 
 /** A Dense layer whose rows are g v / |v|, g and v learned apart: [.., in_] -> [.., out]. */
 export function WeightNormDense(inputs: number, outputs: number, options: { bias?: boolean; activation?: string } = {}): Layer {
   return layer("WeightNormDense", { in: inputs, out: outputs, bias: options.bias, activation: options.activation });
+}
+
+/** A convolution whose filters are g v / |v|, over [B, channels, ..] with 1 to 3 axes. */
+export function WeightNormConv(channels: number, filters: number, options: { axes?: number; kernel?: Axes; stride?: Axes; padding?: Axes; dilation?: Axes; bias?: boolean; activation?: string } = {}): Layer {
+  return layer("WeightNormConv", { channels: channels, filters: filters, axes: options.axes, kernel: options.kernel, stride: options.stride, padding: options.padding, dilation: options.dilation, bias: options.bias, activation: options.activation });
+}
+
+/** A Dense layer of W / s, s the largest singular value of W: [.., in_] -> [.., out]. */
+export function SpectralNormDense(inputs: number, outputs: number, options: { bias?: boolean; activation?: string; iterations?: number; eps?: number } = {}): Layer {
+  return layer("SpectralNormDense", { in: inputs, out: outputs, bias: options.bias, activation: options.activation, iterations: options.iterations, eps: options.eps });
+}
+
+/** A convolution of W / s, s the largest singular value of W, a row of which is a filter. */
+export function SpectralNormConv(channels: number, filters: number, options: { axes?: number; kernel?: Axes; stride?: Axes; padding?: Axes; dilation?: Axes; bias?: boolean; activation?: string; iterations?: number; eps?: number } = {}): Layer {
+  return layer("SpectralNormConv", { channels: channels, filters: filters, axes: options.axes, kernel: options.kernel, stride: options.stride, padding: options.padding, dilation: options.dilation, bias: options.bias, activation: options.activation, iterations: options.iterations, eps: options.eps });
+}
+
+/** W / s of a matrix [rows, cols], s its largest singular value by power iteration. */
+export function SpectralNorm(rows: number, cols: number, options: { iterations?: number; eps?: number } = {}): Layer {
+  return layer("SpectralNorm", { rows: rows, cols: cols, iterations: options.iterations, eps: options.eps });
 }
 
 /** A selective state-space model over [B, T, width]; rank 0: a sixteenth of the width. */

@@ -196,6 +196,11 @@ Result<ExportValues> Exporter::wired_node(const Node& node, const std::string& p
   std::vector<Shape> shapes;
   for (const ExportValue& x : in) shapes.push_back(x.shape);
   LOOM_ASSIGN(const std::vector<Shape> out, infer_all(config, shapes));
+  const auto least = static_cast<size_t>(config.def->fewest_inputs);
+  if (out.size() > 1 || (config.def->state != nullptr && in.size() > least)) {
+    g_.enter(path);
+    return g_.refuse(node, "states that a node reads or gives have no form here");
+  }
   ExportValue y{"", out[0]};
   if (config.def->input != nullptr) {
     LOOM_ASSIGN(y.name, more_input(node));

@@ -540,6 +540,9 @@ final class loom_session_options extends Struct {
   /// stateful: steps that caches hold; 0: those of one input
   @Int64()
   external int max_steps;
+  /// 1: samples may have fewer steps than inputs; loom_session_set_lengths()
+  @Int32()
+  external int lengths;
 }
 
 /// What one cell gave. Borrowed during the callback.
@@ -626,6 +629,16 @@ final class loom_dataset_options extends Struct {
   external Pointer<NativeFunction<loom_progress_fn>> progress;
   /// handed to `progress`
   external Pointer<Void> user;
+  /// what each sample counts: an array, or a column by name or number from 1; null: 1
+  external Pointer<Uint8> weights;
+  /// how many positions of each sample are real, named so too; null: all
+  external Pointer<Uint8> lengths;
+  /// 1: `ignore_label` counts
+  @Int32()
+  external int has_ignore_label;
+  /// labels of this value count nothing
+  @Int32()
+  external int ignore_label;
 }
 
 /// What a data set holds.
@@ -1751,6 +1764,28 @@ class LoomLibrary {
   late final loom_session_run_cells =
       library.lookupFunction<_loom_session_run_cells_native, _loom_session_run_cells_dart>('loom_session_run_cells');
 
+  /// How many steps of each sample of the following calls are real; what follows is padding. count
+  /// 0: all. Errors: invalid_argument, also of a session that was made without. One thread at a
+  /// time.
+  late final loom_session_set_lengths =
+      library.lookupFunction<_loom_session_set_lengths_native, _loom_session_set_lengths_dart>('loom_session_set_lengths');
+
+  /// Stateful: how many recurrent layers carry a state from call to call. Errors: unsupported. One
+  /// thread at a time.
+  late final loom_session_state_count =
+      library.lookupFunction<_loom_session_state_count_native, _loom_session_state_count_dart>('loom_session_state_count');
+
+  /// Stateful: the state of recurrent layer `index`, in the order of computation, float32
+  /// [max_batch, width]; of an LSTM with its cell behind it. `*out` is transferred. Errors:
+  /// out_of_range. One thread at a time.
+  late final loom_session_state =
+      library.lookupFunction<_loom_session_state_native, _loom_session_state_dart>('loom_session_state');
+
+  /// Stateful: what the next call begins with, a state for each. Errors: invalid_argument (another
+  /// number or shape), and then nothing happened. One thread at a time.
+  late final loom_session_set_states =
+      library.lookupFunction<_loom_session_set_states_native, _loom_session_set_states_dart>('loom_session_set_states');
+
   /// Stateful: begins new streams. One thread at a time.
   late final loom_session_reset =
       library.lookupFunction<_loom_session_reset_native, _loom_session_reset_dart>('loom_session_reset');
@@ -1772,6 +1807,12 @@ class LoomLibrary {
   /// Values are copied; `*out` is transferred. Errors: invalid_argument, naming the sample.
   late final loom_dataset_from_arrays =
       library.lookupFunction<_loom_dataset_from_arrays_native, _loom_dataset_from_arrays_dart>('loom_dataset_from_arrays');
+
+  /// The same of samples [positions, ..] of different lengths, padded at the end. lengths: [n], how
+  /// many positions of each are real. What stands behind them is seen by no layer that looks along
+  /// the positions, no loss and no metric. `*out` is transferred.
+  late final loom_dataset_from_sequences =
+      library.lookupFunction<_loom_dataset_from_sequences_native, _loom_dataset_from_sequences_dart>('loom_dataset_from_sequences');
 
   /// .csv, .npz, .npy, .safetensors, .idx, each also as .gz, read as `network` takes its inputs.
   /// `*out` is transferred. Errors: not_found, bad_file, naming line and column or array.
@@ -1803,6 +1844,11 @@ class LoomLibrary {
   /// none. `*out` is transferred and shares the data set's memory.
   late final loom_dataset_y =
       library.lookupFunction<_loom_dataset_y_native, _loom_dataset_y_dart>('loom_dataset_y');
+
+  /// Lengths of the samples, int32 [n]; rank 0 and no memory if they have none. `*out` is
+  /// transferred and shares the data set's memory.
+  late final loom_dataset_lengths =
+      library.lookupFunction<_loom_dataset_lengths_native, _loom_dataset_lengths_dart>('loom_dataset_lengths');
 
   /// round(share * n) samples, and the rest; drawn by class where every sample has one label. Both
   /// are transferred. Errors: invalid_argument (a part without samples).
@@ -2492,6 +2538,24 @@ typedef _loom_session_run_cells_dart = int Function(
     Pointer<loom_session>, Pointer<loom_tensor>, Pointer<NativeFunction<loom_cell_fn>>,
     Pointer<Void>
 );
+typedef _loom_session_set_lengths_native = Int32 Function(
+    Pointer<loom_session>, Pointer<Int64>, Int64
+);
+typedef _loom_session_set_lengths_dart = int Function(Pointer<loom_session>, Pointer<Int64>, int);
+typedef _loom_session_state_count_native = Int32 Function(Pointer<loom_session>, Pointer<Int64>);
+typedef _loom_session_state_count_dart = int Function(Pointer<loom_session>, Pointer<Int64>);
+typedef _loom_session_state_native = Int32 Function(
+    Pointer<loom_session>, Int64, Pointer<Pointer<loom_array>>
+);
+typedef _loom_session_state_dart = int Function(
+    Pointer<loom_session>, int, Pointer<Pointer<loom_array>>
+);
+typedef _loom_session_set_states_native = Int32 Function(
+    Pointer<loom_session>, Pointer<loom_tensor>, Int64
+);
+typedef _loom_session_set_states_dart = int Function(
+    Pointer<loom_session>, Pointer<loom_tensor>, int
+);
 typedef _loom_session_reset_native = Int32 Function(Pointer<loom_session>);
 typedef _loom_session_reset_dart = int Function(Pointer<loom_session>);
 typedef _loom_session_position_native = Int32 Function(Pointer<loom_session>, Pointer<Int64>);
@@ -2505,6 +2569,12 @@ typedef _loom_dataset_from_arrays_native = Int32 Function(
 );
 typedef _loom_dataset_from_arrays_dart = int Function(
     Pointer<loom_tensor>, Pointer<loom_tensor>, Pointer<Pointer<loom_dataset>>
+);
+typedef _loom_dataset_from_sequences_native = Int32 Function(
+    Pointer<loom_tensor>, Pointer<loom_tensor>, Pointer<loom_tensor>, Pointer<Pointer<loom_dataset>>
+);
+typedef _loom_dataset_from_sequences_dart = int Function(
+    Pointer<loom_tensor>, Pointer<loom_tensor>, Pointer<loom_tensor>, Pointer<Pointer<loom_dataset>>
 );
 typedef _loom_dataset_from_file_native = Int32 Function(
     Pointer<Uint8>, Pointer<loom_network>, Pointer<loom_dataset_options>,
@@ -2544,6 +2614,12 @@ typedef _loom_dataset_y_native = Int32 Function(
     Pointer<loom_dataset>, Pointer<Pointer<loom_array>>
 );
 typedef _loom_dataset_y_dart = int Function(Pointer<loom_dataset>, Pointer<Pointer<loom_array>>);
+typedef _loom_dataset_lengths_native = Int32 Function(
+    Pointer<loom_dataset>, Pointer<Pointer<loom_array>>
+);
+typedef _loom_dataset_lengths_dart = int Function(
+    Pointer<loom_dataset>, Pointer<Pointer<loom_array>>
+);
 typedef _loom_dataset_split_native = Int32 Function(
     Pointer<loom_dataset>, Double, Pointer<loom_split_options>, Pointer<Pointer<loom_dataset>>,
     Pointer<Pointer<loom_dataset>>

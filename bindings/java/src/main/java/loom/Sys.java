@@ -420,7 +420,9 @@ public interface Sys extends Library {
   /**
    * How a network is run.
    */
-  @Structure.FieldOrder({"struct_size", "max_batch", "float_activations", "stateful", "max_steps"})
+  @Structure.FieldOrder({
+      "struct_size", "max_batch", "float_activations", "stateful", "max_steps", "lengths"
+  })
   class SessionOptions extends Structure {
     public int struct_size;
     /**
@@ -439,6 +441,10 @@ public interface Sys extends Library {
      * stateful: steps that caches hold; 0: those of one input
      */
     public long max_steps;
+    /**
+     * 1: samples may have fewer steps than inputs; loom_session_set_lengths()
+     */
+    public int lengths;
 
     public SessionOptions() {
       struct_size = size();
@@ -576,7 +582,7 @@ public interface Sys extends Library {
    */
   @Structure.FieldOrder({
       "struct_size", "labels", "x", "y", "targets", "numbers", "inputs_only", "header", "progress",
-      "user"
+      "user", "weights", "lengths", "has_ignore_label", "ignore_label"
   })
   class DatasetOptions extends Structure {
     public int struct_size;
@@ -616,6 +622,22 @@ public interface Sys extends Library {
      * handed to `progress`
      */
     public Pointer user;
+    /**
+     * what each sample counts: an array, or a column by name or number from 1; null: 1
+     */
+    public Pointer weights;
+    /**
+     * how many positions of each sample are real, named so too; null: all
+     */
+    public Pointer lengths;
+    /**
+     * 1: `ignore_label` counts
+     */
+    public int has_ignore_label;
+    /**
+     * labels of this value count nothing
+     */
+    public int ignore_label;
 
     public DatasetOptions() {
       struct_size = size();
@@ -2409,6 +2431,32 @@ public interface Sys extends Library {
   int loom_session_run_cells(Pointer session, Tensor inputs, CellFn sink, Pointer user);
 
   /**
+   * How many steps of each sample of the following calls are real; what follows is padding. count
+   * 0: all. Errors: invalid_argument, also of a session that was made without. One thread at a
+   * time.
+   */
+  int loom_session_set_lengths(Pointer session, Pointer lengths, long count);
+
+  /**
+   * Stateful: how many recurrent layers carry a state from call to call. Errors: unsupported. One
+   * thread at a time.
+   */
+  int loom_session_state_count(Pointer session, LongByReference out);
+
+  /**
+   * Stateful: the state of recurrent layer `index`, in the order of computation, float32
+   * [max_batch, width]; of an LSTM with its cell behind it. `*out` is transferred. Errors:
+   * out_of_range. One thread at a time.
+   */
+  int loom_session_state(Pointer session, long index, PointerByReference out);
+
+  /**
+   * Stateful: what the next call begins with, a state for each. Errors: invalid_argument (another
+   * number or shape), and then nothing happened. One thread at a time.
+   */
+  int loom_session_set_states(Pointer session, Tensor states, long count);
+
+  /**
    * Stateful: begins new streams. One thread at a time.
    */
   int loom_session_reset(Pointer session);
@@ -2434,6 +2482,13 @@ public interface Sys extends Library {
    * Values are copied; `*out` is transferred. Errors: invalid_argument, naming the sample.
    */
   int loom_dataset_from_arrays(Tensor x, Tensor y, PointerByReference out);
+
+  /**
+   * The same of samples [positions, ..] of different lengths, padded at the end. lengths: [n], how
+   * many positions of each are real. What stands behind them is seen by no layer that looks along
+   * the positions, no loss and no metric. `*out` is transferred.
+   */
+  int loom_dataset_from_sequences(Tensor x, Tensor y, Tensor lengths, PointerByReference out);
 
   /**
    * .csv, .npz, .npy, .safetensors, .idx, each also as .gz, read as `network` takes its inputs.
@@ -2477,6 +2532,12 @@ public interface Sys extends Library {
    * none. `*out` is transferred and shares the data set's memory.
    */
   int loom_dataset_y(Pointer dataset, PointerByReference out);
+
+  /**
+   * Lengths of the samples, int32 [n]; rank 0 and no memory if they have none. `*out` is
+   * transferred and shares the data set's memory.
+   */
+  int loom_dataset_lengths(Pointer dataset, PointerByReference out);
 
   /**
    * round(share * n) samples, and the rest; drawn by class where every sample has one label. Both
