@@ -150,6 +150,9 @@ TEST(NetworkApi, EveryBlockHasTheDefaultsOfItsTable) {
       {EmbeddingBag{}, "EmbeddingBag", {3}},
       {RecurrentStack{}, "RecurrentStack", {3, 1}},
       {WeightNormDense{}, "WeightNormDense", {1}},
+      {WeightNormConv{}, "WeightNormConv", {1, 4, 5}},
+      {SpectralNormDense{}, "SpectralNormDense", {1}},
+      {SpectralNormConv{}, "SpectralNormConv", {1, 4, 5}},
       {Mamba{}, "Mamba", {3, 1}},
   };
   for (const auto& c : cases) {
