@@ -7,8 +7,8 @@
 ResNet-18, MobileNetV3 small and ViT-tiny of tests/outside/torch_zoo.py, 224 x 224, random weights,
 written by torch.onnx. Both programs read the same file. In 8 bits Loom packs the weights as int8
 and rounds inputs of products as they come; ONNX Runtime runs what its own tools made of the file,
-quantize_dynamic and quantize_static (calibrated on the pictures), of which the faster counts. Rounds
-take turns; the median of each counts, and a ratio above 1 says that Loom is faster. `apart` is the
+quantize_dynamic and quantize_static (calibrated on the pictures), of which the faster counts.
+Rounds take turns; the median of each counts, and a ratio above 1 says that Loom is faster. `apart` is the
 distance to ONNX Runtime's float32 as a part of its largest output. Exit status 77 without the peer,
 1 where float32 is more than 1e-4 away.
 """
@@ -37,7 +37,7 @@ def networks():
 def export(module, path):
     import torch
 
-    # Statistics as training leaves them, so that values neither vanish nor grow from layer to layer.
+    # Statistics as training leaves them: values neither vanish nor grow from layer to layer.
     module.train()
     with torch.no_grad():
         for _ in range(8):
@@ -150,7 +150,7 @@ def main():
     if not args.inside:
         if subprocess.run([args.python, "-c", "import numpy, onnx, onnxruntime, torch"],
                           capture_output=True, check=False).returncode != 0:
-            print("torch_speed: no Python with numpy, onnx, onnxruntime and torch", file=sys.stderr)
+            print("torch_speed: no Python with onnxruntime, onnx and torch", file=sys.stderr)
             return 77
         paths = [str(ROOT / "bindings/python"), os.environ.get("PYTHONPATH", "")]
         surroundings = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in paths if p),
@@ -160,8 +160,8 @@ def main():
     import torch
 
     torch.manual_seed(0)
-    print("| network | Loom ms | ONNX Runtime | ratio | apart | Loom int8 | dynamic | static | ratio "
-          "| apart | theirs |\n|---|---|---|---|---|---|---|---|---|---|---|")
+    print("| network | Loom ms | ONNX Runtime | ratio | apart | Loom int8 | dynamic | static "
+          "| ratio | apart | theirs |\n|---|---|---|---|---|---|---|---|---|---|---|")
     with tempfile.TemporaryDirectory() as folder:
         good = [one(name, module, args, pathlib.Path(folder)) for name, module in networks()]
     return 0 if all(good) else 1
