@@ -3,6 +3,8 @@
 They are written here after the papers that are named; nothing is downloaded.
 """
 
+import random
+
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -506,10 +508,40 @@ class Chosen(nn.Module):
         return y.masked_fill(h.abs() > 1.2, 7.0).masked_fill(self.kept.logical_not(), -1)
 
 
+class Choices(nn.Module):
+    """A random chain of comparisons, logic, masks and choices; `seed` says which."""
+
+    def __init__(self, seed):
+        super().__init__()
+        self.seed, self.linear = seed, nn.Linear(6, 6)
+        draw = torch.Generator().manual_seed(seed)
+        self.register_buffer("kept", torch.rand(6, generator=draw) > 0.4)
+
+    def forward(self, x):
+        draw = random.Random(self.seed)
+        values, truths = [x, self.linear(x)], [self.kept]
+        for _ in range(12):
+            a, b = draw.choice(values), draw.choice([*values, draw.uniform(-1, 1)])
+            p, q = draw.choice(truths), draw.choice(truths)
+            compared = draw.choice((torch.gt, torch.ge, torch.lt, torch.le, torch.eq, torch.ne))
+            joined = draw.choice((torch.logical_and, torch.logical_or, torch.logical_xor))
+            truths.append(compared(a, b))
+            truths.append(draw.choice((lambda: joined(p, q), lambda: ~p, lambda: p & q))())
+            values.append(draw.choice((
+                lambda: torch.where(p, a, b),
+                lambda: torch.where(p, draw.uniform(-1, 1), a),
+                lambda: a.masked_fill(p, draw.uniform(-1, 1)),
+                lambda: a * q + b,
+            ))())
+        return sum(values) + 0.1 * truths[-1]
+
+
 def others(r, image):
     """Several inputs or outputs, other norms, one axis and three."""
     yield "siamese", Siamese(), (r(4, 6), r(4, 6))
     yield "torch.where with numbers", _shaken(Chosen()), (r(4, 6),)
+    for seed in range(8):
+        yield f"random choices {seed}", _shaken(Choices(seed)), (r(4, 6),)
     yield "VAE", _shaken(Vae()), (r(2, 1, 16, 16),)
     yield "super resolution", nn.Sequential(
         nn.Conv2d(3, 8, 5, padding=2),

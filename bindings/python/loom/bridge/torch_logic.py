@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import numpy as np
-
 from .torch_graph import Graph, rule
 
 
@@ -74,4 +72,4 @@ def _(g: Graph, condition: Any, x: Any, y: Any) -> str:
 
 @rule("aten.masked_fill.Scalar", "aten.masked_fill_.Scalar", "aten.masked_fill.Tensor")
 def _(g: Graph, x: Any, mask: Any, value: Any) -> str:
-    return g.op("Where", truth(g, mask), value if hasattr(value, "op") else np.float32(value), x)
+    return g.op("Where", truth(g, mask), value, x)
