@@ -14,6 +14,7 @@ passed=0
 failed=0
 skipped=0
 failures=()
+reports=()
 log="$(mktemp)"
 fetching=
 trap 'rm -f "$log" "$log.out" "$log.fetch"' EXIT
@@ -32,6 +33,13 @@ logged() {
   return "$status"
 }
 
+# failed_step NAME: keeps what of $log tells why, to be said again at the end, where a long log is still read.
+failed_step() {
+  failures+=("$1")
+  reports+=("$({ grep -E '(^|[^a-z])(FAILED|FAIL|Failure|[Ee]rror|not ok|ended without)([^a-z]|$)' "$log" || true; } |
+    tail -n 20 | cut -c 1-300)"$'\n...\n'"$(tail -n 10 "$log" | cut -c 1-300)")
+}
+
 # need NAME CMD...: a step that the tests stand on. Silent about counts unless it fails.
 need() {
   local start=$SECONDS
@@ -41,7 +49,7 @@ need() {
   else
     say "== $1: FAILED, $((SECONDS - start)) s"
     failed=$((failed + 1))
-    failures+=("$1")
+    failed_step "$1"
     return 1
   fi
 }
@@ -66,7 +74,7 @@ check() {
   if (( status != 0 && failed == before )); then failed=$((failed + 1)); fi
   if (( failed > before )); then
     verdict=FAILED
-    failures+=("$1")
+    failed_step "$1"
   fi
   say "== $1: $verdict, $((SECONDS - start)) s"
 }
@@ -187,9 +195,9 @@ fuzz_corpora() {
 }
 
 summary() {
-  local name
+  local i
   say ""
-  for name in ${failures[@]+"${failures[@]}"}; do say "failed: $name"; done
+  for i in ${failures[@]+"${!failures[@]}"}; do say "failed: ${failures[i]}"$'\n'"${reports[i]}"; done
   say "$((SECONDS / 60)) min $((SECONDS % 60)) s"
   printf '%d passed, %d failed, %d skipped\n' "$passed" "$failed" "$skipped"
   (( failed == 0 ))

@@ -3,6 +3,7 @@
 LOOM_PROGRAM=build/dev/cli/loom python3 -m unittest discover -s tests/hub
 """
 
+import contextlib
 import fcntl
 import json
 import os
@@ -300,10 +301,18 @@ class WhatIsCutShort(HubTest):
             env=self.clean_env(self.home),
         )
 
+    def partial_sizes(self, repo: str) -> list[int]:
+        """The bytes of each file under way. One may be finished, and renamed, between its listing and its size."""
+        sizes = []
+        for path in (self.repo_folder(repo) / "blobs").glob("*.incomplete"):
+            if ".etag." not in path.name:
+                with contextlib.suppress(FileNotFoundError):
+                    sizes.append(path.stat().st_size)
+        return sizes
+
     def wait_for_partial(self, repo: str, more_than: int = 0):
         for _ in range(500):
-            found = list((self.repo_folder(repo) / "blobs").glob("*.incomplete"))
-            if any(p.stat().st_size > more_than for p in found if ".etag." not in p.name):
+            if any(size > more_than for size in self.partial_sizes(repo)):
                 return
             time.sleep(0.01)
         self.fail("nothing came")

@@ -7,11 +7,15 @@ import { join } from "node:path";
 import { compareGolden } from "./golden.mjs";
 import { run as runOnOurs } from "./wasi.mjs";
 
+// Node.js 20 frees what a WASI holds once nothing names the object, also while its program runs, and then crashes.
+const kept = [];
+
 async function runOnWasi(module, args) {
   const { WASI } = await import("node:wasi");
   const folder = mkdtempSync(join(tmpdir(), "loom-wasi-")), name = join(folder, "out"), stdout = openSync(name, "w");
   try {
     const wasi = new WASI({ version: "preview1", args: ["loom", ...args], env: {}, stdout });
+    kept.push(wasi);
     wasi.start(await WebAssembly.instantiate(module, wasi.getImportObject()));
     return readFileSync(name, "utf8");
   } finally {
