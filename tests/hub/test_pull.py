@@ -302,7 +302,7 @@ class WhatIsCutShort(HubTest):
         )
 
     def partial_sizes(self, repo: str) -> list[int]:
-        """The bytes of each file under way. One may be finished, and renamed, between its listing and its size."""
+        """The bytes of each file under way. One may be renamed between its listing and its size."""
         sizes = []
         for path in (self.repo_folder(repo) / "blobs").glob("*.incomplete"):
             if ".etag." not in path.name:
