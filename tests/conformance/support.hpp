@@ -130,8 +130,9 @@ class Runner {
       return;
     }
     for (int lane = lanes_ - 1; lane >= 0; --lane) {
-      const int64_t bytes = std::max(
+      int64_t bytes = std::max(
           {kMatmulScratch, attention_scratch(positions), attend_dx_scratch(positions, true)});
+      if constexpr (requires { args.scratch(); }) bytes = std::max(bytes, args.scratch());
       std::vector<std::byte> scratch(static_cast<size_t>(bytes), std::byte{0xA5});
       (ops_->*op)(args, Lane{lane, lanes_, scratch.data(), bytes});
     }

@@ -1,13 +1,15 @@
 // conv, conv_dx and conv_dw: one to three axes, strides, padding, dilation, groups, channel counts
-// around a vector, patches and positions beyond a chunk of 256, every dtype.
+// around a vector, patches and positions beyond a chunk of 256, every dtype; and random ones.
 #include "base/text.hpp"
 #include "conformance/training.hpp"
+#include "ops/random_copy.hpp"
 
 namespace loom::core::test {
 namespace {
 
 struct Axis {
   int64_t in = 1, kernel = 1, stride = 1, pad = 0, dilation = 1;
+  int64_t more = 0;  // outputs beyond those of equal padding on both sides
 };
 struct Case {
   int64_t samples, channels, filters, groups;
@@ -21,7 +23,8 @@ ConvShape shape_of(const Case& c) {
     const Axis& axis = c.axes[a];
     s.in[a] = axis.in, s.kernel[a] = axis.kernel, s.stride[a] = axis.stride;
     s.pad[a] = axis.pad, s.dilation[a] = axis.dilation;
-    s.out[a] = (axis.in + 2 * axis.pad - axis.dilation * (axis.kernel - 1) - 1) / axis.stride + 1;
+    s.out[a] = (axis.in + 2 * axis.pad - axis.dilation * (axis.kernel - 1) - 1) / axis.stride + 1 +
+               axis.more;
   }
   return s;
 }
@@ -49,6 +52,9 @@ const std::vector<Case>& cases() {
       {1, 4, 150, 1, {{3, 3, 1, 1}, {5, 3, 1, 1}}},       // many filters, few outputs
       {3, 6, 20, 1, {{2, 2}, {3, 3}}},                    // one output, which sees all
       {1, 40, 60, 2, {{4, 1, 2}, {4, 1, 2}}},             // groups that end inside of sixteen rows
+      // Strides and dilations that no plane holds.
+      {1, 2, 3, 1, {{5, 3, 1 << 20, 1}, {6, 2, 1 << 20, 1 << 20, 1 << 20}}},
+      {1, 3, 3, 3, {{9, 2}, {6, 2, 1 << 20, 1 << 20, 1 << 20}}},
   };
   return all;
 }
@@ -58,9 +64,38 @@ std::string name_of(const Case& c, DType dtype, uint64_t variant) {
                          c.filters, " in ", c.groups, " groups");
   for (const Axis& a : c.axes) {
     name += cat(", [", a.in, " kernel ", a.kernel, " stride ", a.stride, " pad ", a.pad,
-                " dilation ", a.dilation, "]");
+                " dilation ", a.dilation, " more ", a.more, "]");
   }
   return cat(name, ", variant ", variant);
+}
+
+// Rows as short as those of late layers and as long as those of early ones; every second case has a
+// channel for each filter or many filters, which have kernels of their own.
+Case random_case(uint64_t seed) {
+  Draws draws(seed);
+  const auto draw = [&](int64_t least, int64_t most) {
+    return least + draws.below(most - least + 1);
+  };
+  Case c{draw(1, 2), draw(1, 20), draw(1, 40), 1, {}};
+  if (seed % 4 == 1) {
+    c.groups = c.channels;
+    c.filters = c.channels * draw(1, 2);
+  } else if (seed % 4 == 2) {
+    c.groups = draw(1, 3);
+    c.channels *= c.groups, c.filters = draw(1, 3) * 16 * c.groups;
+  }
+  for (int64_t a = draw(seed % 8 == 3 ? 1 : 2, seed % 8 == 3 ? 3 : 2); a > 0; --a) {
+    const bool pointwise = draw(0, 3) == 0;
+    Axis axis{draw(1, a == 1 ? 40 : 12), pointwise ? 1 : draw(1, 5), draw(1, 3)};
+    if (draw(0, 1) == 0) axis.stride = 1;
+    axis.dilation = draw(1, 2);
+    axis.pad = pointwise ? 0 : draw(0, 3);
+    axis.more = draw(0, 3) == 0 ? 1 : 0;
+    const int64_t reach = axis.dilation * (axis.kernel - 1) + 1;
+    if (axis.in + 2 * axis.pad < reach) axis.in = reach;
+    c.axes.push_back(axis);
+  }
+  return c;
 }
 
 Values weight_values(uint64_t variant) {
@@ -131,6 +166,11 @@ void each_case(Body body) {
 
 void conform_conv() {
   each_case(conform_conv_of);
+  for (uint64_t seed = 1; seed <= 200; ++seed) {
+    const auto dtypes = dtype_table();
+    const DType dtype = seed % 3 == 0 ? dtypes[seed / 3 % dtypes.size()].dtype : DType::f32;
+    conform_conv_of(random_case(seed), dtype, seed);
+  }
 }
 
 void conform_conv_dx() {

@@ -1,5 +1,6 @@
 // conv: each output is one sum under rule 2 over its patch, zeros of the padding included. Over one
-// or two axes by planes (conv_planes.inl); others are products with panels of patches.
+// or two axes by planes (conv_planes.inl, conv_depth.inl); others are products with panels of
+// patches.
 
 // The same convolution with the axes it uses last, so that the last one is the one that runs.
 inline ConvShape axes_last(ConvShape s) {
@@ -78,21 +79,52 @@ struct PackedRows {
   }
 };
 
-// Bias and activation of complete sums of one filter.
+// Bias and activation of complete sums.
+__attribute__((noinline)) V16 finish16(const ConvArgs& a, V16 v, const V16& bias) {
+  if (!a.bias.empty()) v = add16(v, bias);
+  if (a.activation == Activation::relu) {
+    LOOM_EACH(k) v.v[k] = v.v[k] > 0.0f ? v.v[k] : Vf{};
+  } else if (a.activation != Activation::linear) {
+    activate16(a.activation, v);
+  }
+  return v;
+}
+// Those of one filter.
 inline void finish_filter(const ConvArgs& a, int64_t filter, float* y, int64_t n) {
   if (a.bias.empty() && a.activation == Activation::linear) return;
-  const float bias = a.bias.empty() ? 0.0f : a.bias.f32()[filter];
-  for (int64_t i = 0; i < n; i += 16) {
-    V16 v = load16_n(y + i, n - i);
-    if (!a.bias.empty()) LOOM_EACH(k) v.v[k] = v.v[k] + bias;
-    if (a.activation == Activation::relu) {
-      LOOM_EACH(k) v.v[k] = v.v[k] > 0.0f ? v.v[k] : Vf{};
-    } else if (a.activation != Activation::linear) {
-      activate16(a.activation, v);
-    }
-    store16_n(y + i, v, n - i);
-  }
+  const V16 bias = set16(a.bias.empty() ? 0.0f : a.bias.f32()[filter]);
+  for (int64_t i = 0; i < n; i += 16)
+    store16_n(y + i, finish16(a, load16_n(y + i, n - i), bias), n - i);
 }
+
+// Weights of filters as floats, [G][k][16]; those of the last G groups that were asked for, where
+// they are not packed as such.
+struct DecodedGroups {
+  const R16* w;
+  const std::byte* data;
+  float* floats;  // room for G * 16 w.cols
+  int64_t most;   // G
+  int64_t first = -1;
+
+  int64_t stride() const { return w->dtype == DType::f32 ? w->group_bytes / 4 : w->cols * 16; }
+  // The first column is that of `filter`.
+  const float* of(int64_t filter) {
+    const int64_t group = filter / 16;
+    if (w->dtype == DType::f32)
+      return reinterpret_cast<const float*>(data + group * w->group_bytes) + filter % 16;
+    if (first < 0 || group / most != first / most) decode(group / most * most);
+    return floats + group % most * stride() + filter % 16;
+  }
+  void decode(int64_t from) {
+    first = from;
+    for (int64_t g = 0; g < most && (first + g) * 16 < w->rows; ++g) {
+      for (int64_t k = 0; k < w->cols; k += kChunk) {
+        decode_chunk(*w, data, first + g, k, w->cols - k < kChunk ? w->cols - k : kChunk,
+                     floats + g * stride() + k * 16);
+      }
+    }
+  }
+};
 
 inline void conv_by_patches(const ConvArgs& a, const ConvShape& s, const R16& w, const Lane& lane) {
   const int64_t filters = s.filters / s.groups, channels = s.channels / s.groups;
@@ -118,13 +150,22 @@ inline void conv_by_patches(const ConvArgs& a, const ConvShape& s, const R16& w,
   }
 }
 
+// Positions, or filters in the lanes, of a tile.
+constexpr int64_t kPlaneColumns = kFloatTileGroups * 16;
+
+#include "backend/cpu/conv_lanes.inl"
+//
 #include "backend/cpu/conv_planes.inl"
+//
+#include "backend/cpu/conv_depth.inl"
 
 inline void conv(const ConvArgs& a, const Lane& lane) {
   const R16 w = r16_geometry(a.w.dtype, a.w.shape[0], a.w.shape[1]);
   if (dtype_info(w.dtype).compute == ComputeType::f64 || w.cols == 0)
     return reference_ops().conv(a, lane);
   const ConvShape s = axes_last(a.shape);
-  if (conv_by_matmul(a, s, w, lane) || conv_by_planes(a, s, w, lane)) return;
+  if (conv_by_matmul(a, s, w, lane) || conv_by_depth(a, s, w, lane) ||
+      conv_by_planes(a, s, w, lane))
+    return;
   conv_by_patches(a, s, w, lane);
 }

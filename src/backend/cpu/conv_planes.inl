@@ -4,6 +4,8 @@
 // computed and dropped. With strides a channel has a plane for each remainder of its rows and of
 // its columns, so that the values of neighbouring outputs are neighbours there too:
 //   plane [channels][remainders of rows][remainders of columns][height][width]
+// Where rows are short, filters are in the lanes instead (conv_lanes.inl), which see the same
+// planes; and samples that need no padding and have no strides are a plane as they lie.
 
 // to[j] = row[first + j stride] for j in [0, n), 0 where that is outside of [0, extent).
 LOOM_INLINE void copy_every(float* to, const float* row, int64_t first, int64_t stride,
@@ -22,46 +24,42 @@ LOOM_INLINE void copy_every(float* to, const float* row, int64_t first, int64_t 
   for (; j < n; ++j) to[j] = 0.0f;
 }
 
+// One chunk of R filters at G * 16 neighbouring positions.
 struct PlaneTile {
-  const float* w;         // the first filter of the tile: [k][16]
+  const float* w;         // of the first filter: [k][16]
   const float* plane;     // the first position
   const int32_t* offset;  // of each k
-  int64_t depth;
+  int64_t n;              // k of this chunk
   float* y;
   int64_t y_stride;
+  bool add;  // to the sums of earlier chunks in y
 };
-// Columns of a tile, and of one for a single filter, which has sums to spare.
-constexpr int kWideGroups = 4;
-constexpr int64_t kPlaneColumns = kFloatTileGroups * 16, kWideColumns = kWideGroups * 16;
-constexpr int64_t kPlaneDepth = 4096;  // k of a patch
-constexpr int64_t kTileFloats =
-    16 * kPlaneColumns > kWideColumns ? 16 * kPlaneColumns : kWideColumns;
-constexpr int64_t kPlaneFloats = kMatmulScratch / 4 - kPlaneDepth - kTileFloats;
+// A tile for a single filter has sums to spare.
+constexpr int kWideGroups = kW == 16 ? 8 : 4;
+constexpr int64_t kWideColumns = kWideGroups * 16;
 
 template <int R, int G>
 void plane_tile(const PlaneTile& t) {
   const float* w = t.w;
-  for (int64_t first = 0; first < t.depth; first += kChunk) {
-    V16 s[R][G];
+  V16 s[R][G];
+  LOOM_UNROLL for (int r = 0; r < R; ++r) {
+    LOOM_UNROLL for (int g = 0; g < G; ++g) s[r][g] = set16(0.0f);
+  }
+  const int32_t* const end = t.offset + t.n;
+  for (const int32_t* at = t.offset; at != end; ++at, w += 16) {
+    V16 x[G];
+    LOOM_UNROLL for (int g = 0; g < G; ++g) x[g] = load16(t.plane + *at + g * 16);
     LOOM_UNROLL for (int r = 0; r < R; ++r) {
-      LOOM_UNROLL for (int g = 0; g < G; ++g) s[r][g] = set16(0.0f);
-    }
-    const int32_t* const end = t.offset + (t.depth - first < kChunk ? t.depth : first + kChunk);
-    for (const int32_t* at = t.offset + first; at != end; ++at, w += 16) {
-      V16 x[G];
-      LOOM_UNROLL for (int g = 0; g < G; ++g) x[g] = load16(t.plane + *at + g * 16);
-      LOOM_UNROLL for (int r = 0; r < R; ++r) {
-        const float a = w[r];
-        LOOM_UNROLL for (int g = 0; g < G; ++g) {
-          LOOM_EACH(i) s[r][g].v[i] = vf_fma(x[g].v[i], a, s[r][g].v[i]);
-        }
-      }
-    }
-    LOOM_UNROLL for (int r = 0; r < R; ++r) {
+      const float a = w[r];
       LOOM_UNROLL for (int g = 0; g < G; ++g) {
-        float* const y = t.y + r * t.y_stride + g * 16;
-        store16(y, first == 0 ? from_zero16(s[r][g]) : add16(load16(y), s[r][g]));
+        LOOM_EACH(i) s[r][g].v[i] = vf_fma(x[g].v[i], a, s[r][g].v[i]);
       }
+    }
+  }
+  LOOM_UNROLL for (int r = 0; r < R; ++r) {
+    LOOM_UNROLL for (int g = 0; g < G; ++g) {
+      float* const y = t.y + r * t.y_stride + g * 16;
+      store16(y, t.add ? add16(load16(y), s[r][g]) : from_zero16(s[r][g]));
     }
   }
 }
@@ -88,21 +86,45 @@ struct PlaneConv {
   ConvShape s;
   R16 w;
   int64_t channels, columns;  // of a group; of a tile
+  bool lanes, in_place;       // filters in the lanes; the samples as they lie are the plane
+  DecodedGroups weights;
   int32_t* offset;
-  float *tile, *plane;
+  float* plane;
+  const float* first = nullptr;  // the first value of the first output, in the plane or in place
 
   int64_t reach(int axis) const { return (s.kernel[axis] - 1) * s.dilation[axis]; }
   int64_t extent(int axis, int64_t n) const { return n + reach(axis) / s.stride[axis]; }
+  int64_t plane_width(const Patchwork& p) const { return in_place ? s.in[2] : extent(2, p.cols); }
   int64_t remainders(int axis) const {
     return s.stride[axis] < reach(axis) + 1 ? s.stride[axis] : reach(axis) + 1;
   }
-  int64_t floats(int64_t rows, int64_t cols) const {
+  // Floats of a plane, and of the sums of up to sixteen filters at its positions behind it. Tiles
+  // at the end read beyond the plane.
+  int64_t plane_floats(int64_t rows, int64_t cols) const {
     return channels * remainders(1) * remainders(2) * extent(1, rows) * extent(2, cols) +
            2 * columns;
   }
+  int64_t sums_stride(int64_t rows, int64_t cols) const {
+    return round_up((rows - 1) * extent(2, cols) + cols, columns);
+  }
+  // In numbers that do not overflow: strides and dilations may be anything.
+  double floats(int64_t rows, int64_t cols) const {
+    if (in_place) return 0.0;
+    double positions = 1.0, all = static_cast<double>(channels);
+    for (int axis = 1; axis < 3; ++axis) {
+      const double seen = static_cast<double>(extent(axis, axis == 1 ? rows : cols));
+      positions *= seen;
+      all *= seen * static_cast<double>(remainders(axis));
+    }
+    const double kept = static_cast<double>(lanes ? 0 : most_filters());
+    return all + static_cast<double>(3 * columns) +
+           kept * (positions + static_cast<double>(columns));
+  }
+  int64_t most_filters() const { return columns == kWideColumns ? 1 : 16; }
 
   void fill_offsets(const Patchwork& p) const {
-    const int64_t width = extent(2, p.cols), size = extent(1, p.rows) * width;
+    const int64_t width = plane_width(p);
+    const int64_t size = in_place ? s.in_positions() : extent(1, p.rows) * width;
     int32_t* to = offset;
     for (int64_t c = 0; c < channels; ++c) {
       for (int64_t i = 0; i < s.kernel[1]; ++i) {
@@ -137,71 +159,130 @@ struct PlaneConv {
     for (int64_t j = 0; j < 2 * columns; ++j) to[j] = 0.0f;
   }
 
-  // What of a tile of `rows` filters lies in rows of the output, from position `at` of the plane.
-  void keep(float* y, const Patchwork& p, int64_t filter, int64_t rows, int64_t at) const {
-    const int64_t width = extent(2, p.cols);
-    for (int64_t done = 0; done < columns;) {
-      const int64_t row = (at + done) / width, col = (at + done) % width;
-      const int64_t run = width - col < columns - done ? width - col : columns - done;
-      const int64_t n = p.cols - col < run ? p.cols - col : run;
-      for (int64_t r = 0; r < rows && row < p.rows && n > 0; ++r) {
-        float* const to = y + ((filter + r) * s.out[1] + p.row + row) * s.out[2] + p.col + col;
-        for (int64_t i = 0; i < n; i += 16)
-          store16_n(to + i, load16_n(tile + r * columns + done + i, n - i), n - i);
-      }
-      done += run;
-    }
-  }
-
-  // A tile of `count` filters, all of one group of sixteen, from position `at` of the plane.
-  void tiles(int64_t filter, int64_t count, int64_t at, float* to, int64_t stride) const {
-    const float* weights =
-        reinterpret_cast<const float*>(a->w.data + filter / 16 * w.group_bytes) + filter % 16;
-    PlaneTile t{weights, plane + at, offset, w.cols, to, stride};
-    if (columns == kWideColumns) {
-      plane_tile<1, kWideGroups>(t);
-    } else {
-      const int64_t parts = (count + LaneRows::kHeight - 1) / LaneRows::kHeight;
-      for (int64_t i = 0; i < parts; ++i) {
-        const LaneRange part = lane_range(count, 1, static_cast<int>(i), static_cast<int>(parts));
-        t.w = weights + part.begin;
-        t.y = to + part.begin * stride;
-        kPlaneTiles.of[part.end - part.begin - 1](t);
-      }
-    }
-    for (int64_t f = 0; f < count; ++f) finish_filter(*a, filter + f, to + f * stride, columns);
-  }
-
-  void positions(float* y, const Patchwork& p, int64_t filter, int64_t count) const {
-    const int64_t width = extent(2, p.cols);
-    if (p.cols % columns == 0) {  // no tile leaves its row
+  // The sums of `rows` filters without what lies between the rows of the output.
+  void keep(const float* sums, float* y, const Patchwork& p, int64_t filter, int64_t rows) const {
+    const int64_t width = extent(2, p.cols), stride = sums_stride(p.rows, p.cols);
+    for (int64_t f = 0; f < rows; ++f) {
       for (int64_t r = 0; r < p.rows; ++r) {
-        for (int64_t c = 0; c < p.cols; c += columns) {
-          float* const to = y + (filter * s.out[1] + p.row + r) * s.out[2] + p.col + c;
-          tiles(filter, count, r * width + c, to, s.out_positions());
+        float* const to = y + ((filter + f) * s.out[1] + p.row + r) * s.out[2] + p.col;
+        const float* const from = sums + f * stride + r * width;
+        for (int64_t i = 0; i < p.cols; i += 16)
+          store16_n(to + i, load16_n(from + i, p.cols - i), p.cols - i);
+      }
+    }
+  }
+
+  // One chunk of `count` filters, all of one group of sixteen, at the positions of a tile.
+  void tiles(PlaneTile t, int64_t count) const {
+    if (columns == kWideColumns) return plane_tile<1, kWideGroups>(t);
+    const float* const w_first = t.w;
+    float* const y_first = t.y;
+    const int64_t parts = (count + LaneRows::kHeight - 1) / LaneRows::kHeight;
+    for (int64_t i = 0; i < parts; ++i) {
+      const LaneRange part = lane_range(count, 1, static_cast<int>(i), static_cast<int>(parts));
+      t.w = w_first + part.begin;
+      t.y = y_first + part.begin * t.y_stride;
+      kPlaneTiles.of[part.end - part.begin - 1](t);
+    }
+  }
+
+  // Can the output take the sums, as no tile leaves its row? In a single row the last tile may
+  // compute again what others did, unless it would add.
+  bool direct(int64_t rows, int64_t cols) const {
+    return cols % columns == 0 || (rows == 1 && cols >= columns && w.cols <= kChunk);
+  }
+
+  // Do outputs see nothing but samples, side by side? Tiles of positions read whole registers,
+  // which must not reach behind their row.
+  bool reads_in_place() const {
+    for (int axis = 1; axis < 3; ++axis) {
+      if (s.stride[axis] != 1 || s.pad[axis] != 0 || s.out[axis] + reach(axis) > s.in[axis])
+        return false;
+    }
+    if (channels * s.in_positions() > INT32_MAX) return false;
+    return lanes || (s.out[1] == 1 && s.in[2] == s.out[2] && direct(1, s.out[2]));
+  }
+
+  // Chunk by chunk, so that the weights of one stay in the nearest cache. Where the output cannot
+  // take the sums, what lies behind the plane does.
+  void positions(float* y, const Patchwork& p, int64_t filter, int64_t count) {
+    const bool direct = this->direct(p.rows, p.cols);
+    const int64_t width = plane_width(p), runs = direct ? p.rows : 1;
+    const int64_t run = direct ? p.cols : sums_stride(p.rows, p.cols);
+    float* const sums = direct ? y + (filter * s.out[1] + p.row) * s.out[2] + p.col
+                               : plane + plane_floats(p.rows, p.cols);
+    const int64_t stride = direct ? s.out_positions() : run;
+    const float* const first_weights = weights.of(filter);
+    for (int64_t k = 0; k < w.cols; k += kChunk) {
+      const int64_t n = w.cols - k < kChunk ? w.cols - k : kChunk;
+      for (int64_t r = 0; r < runs; ++r) {
+        for (int64_t next = 0; next < run; next += columns) {
+          const int64_t at = run - next < columns ? run - columns : next;
+          tiles({first_weights + k * 16, first + r * width + at, offset + k, n,
+                 sums + r * s.out[2] + at, stride, k > 0},
+                count);
         }
       }
-      return;
     }
-    const int64_t places = (p.rows - 1) * width + p.cols;
-    for (int64_t at = 0; at < places; at += columns) {
-      tiles(filter, count, at, tile, columns);
-      keep(y, p, filter, count, at);
+    for (int64_t f = 0; f < count; ++f) {
+      for (int64_t r = 0; r < runs; ++r)
+        finish_filter(*a, filter + f, sums + f * stride + r * s.out[2], run);
+    }
+    if (!direct) keep(sums, y, p, filter, count);
+  }
+
+  // Up to as many filters as lie in the groups of a tile, at all outputs.
+  void rows_of(float* y, const Patchwork& p, int64_t filter, int64_t count) {
+    float sums[kFloatTileRows * kPlaneColumns];
+    const int64_t width = plane_width(p), outputs = s.out_positions();
+    const int64_t parts = (p.cols + kFloatTileRows - 1) / kFloatTileRows;
+    LaneTile t{weights.of(filter), weights.stride(), first, offset, w.cols, sums};
+    for (int64_t r = 0; r < p.rows; ++r) {
+      for (int64_t i = 0; i < parts; ++i) {
+        const LaneRange part = lane_range(p.cols, 1, static_cast<int>(i), static_cast<int>(parts));
+        const int64_t n = part.end - part.begin;
+        t.plane = first + r * width + part.begin;
+        kLaneTiles.of[count > 16][n - 1](t);
+        float* const to = y + filter * outputs + (p.row + r) * s.out[2] + p.col + part.begin;
+        for (int64_t f = 0; f < count; f += 16) {
+          finish_lanes(*a, filter + f, count - f < 16 ? count - f : 16, sums + f, n,
+                       to + f * outputs, outputs);
+        }
+      }
     }
   }
 
   // The filters of a range, all of one group of channels, for a part of a sample.
-  void run(int64_t sample, LaneRange filters, const Patchwork& p) const {
+  void run(int64_t sample, LaneRange filters, const Patchwork& p) {
     const int64_t group = filters.begin / (s.filters / s.groups);
-    fill_plane(a->x.f32_row(sample) + group * channels * s.in_positions(), p);
+    const float* const x = a->x.f32_row(sample) + group * channels * s.in_positions();
+    float* const y = a->y.f32_row(sample);
+    first = in_place ? x + p.row * s.in[2] + p.col : plane;
+    if (!in_place) fill_plane(x, p);
+    const int64_t most = lanes ? kPlaneColumns : most_filters();
     for (int64_t f = filters.begin; f < filters.end;) {
-      const int64_t left = filters.end - f, rest = 16 - f % 16;
-      const int64_t count = columns == kWideColumns ? 1 : left < rest ? left : rest;
-      positions(a->y.f32_row(sample), p, f, count);
+      const int64_t left = filters.end - f, rest = most - f % most;
+      const int64_t count = left < rest ? left : rest;
+      if constexpr (kFiltersInLanes) {
+        if (lanes) rows_of(y, p, f, count);
+      }
+      if (!lanes) positions(y, p, f, count);
       f += count;
     }
   }
 };
+
+// Do filters belong in the lanes? By the sums that the tiles of each way compute; turning sixteen
+// by sixteen of them takes as long as about twelve k.
+inline bool filters_in_lanes(const PlaneConv& c) {
+  const int64_t filters = c.s.filters / c.s.groups;
+  if (!kFiltersInLanes || filters < 16 || (c.s.groups > 1 && filters % 16 != 0)) return false;
+  const auto share = [](int64_t used, int64_t n) {
+    return static_cast<double>(used) / static_cast<double>(n);
+  };
+  const double outputs = share(c.sums_stride(c.s.out[1], c.s.out[2]), c.s.out_positions());
+  return share(round_up(filters, 16), filters) * share(c.w.cols + 12, c.w.cols) < outputs;
+}
 
 // What lanes share: filters where cutting them is more even than cutting outputs, and there are
 // enough of them to be worth a plane in each lane.
@@ -226,31 +307,35 @@ inline ConvShape flattened(ConvShape s) {
 // Bands of rows, or of columns where there is one row, that fit the scratch. False when none does.
 inline bool conv_by_planes(const ConvArgs& a, const ConvShape& shape, const R16& w,
                            const Lane& lane) {
-  if (w.dtype != DType::f32 || shape.in[0] != 1 || shape.out[0] != 1 || shape.kernel[0] != 1 ||
-      w.cols > kPlaneDepth)
+  if (shape.in[0] != 1 || shape.out[0] != 1 || shape.kernel[0] != 1 ||
+      w.cols > ConvArgs::kLongPatch)
     return false;
-  const ConvShape s = flattened(shape);
-  const int64_t filters = s.filters / s.groups;
+  PlaneConv conv{&a, flattened(shape), w};
+  const ConvShape& s = conv.s;
+  const int64_t filters = s.filters / s.groups, depth = round_up(w.cols, 16);
+  conv.channels = s.channels / s.groups;
+  conv.columns = filters == 1 ? kWideColumns : kPlaneColumns;
+  conv.lanes = filters_in_lanes(conv);
+  conv.in_place = conv.reads_in_place();
   auto* const scratch = reinterpret_cast<float*>(lane.scratch);
-  const PlaneConv conv{&a,
-                       s,
-                       w,
-                       s.channels / s.groups,
-                       filters == 1 ? kWideColumns : kPlaneColumns,
-                       reinterpret_cast<int32_t*>(scratch),
-                       scratch + kPlaneDepth,
-                       scratch + kPlaneDepth + kTileFloats};
+  conv.offset = reinterpret_cast<int32_t*>(scratch);
+  conv.weights = {&conv.w, a.w.data, scratch + depth, conv.lanes ? kFloatTileGroups : 1};
+  conv.plane = scratch + depth * (w.dtype == DType::f32 ? 1 : 1 + 16 * conv.weights.most);
+  const int64_t room = lane.scratch_bytes / 4 - (conv.plane - scratch);
   const bool by_row = s.out[1] > 1;
   const int64_t whole = by_row ? s.out[1] : s.out[2];
   const auto fits = [&](int64_t n) {
-    return (by_row ? conv.floats(n, s.out[2]) : conv.floats(1, n)) <= kPlaneFloats;
+    return (by_row ? conv.floats(n, s.out[2]) : conv.floats(1, n)) <= static_cast<double>(room);
   };
   if (!fits(1)) return false;
   // Whole tiles of columns, where there are several.
-  const int64_t grain = by_row || !fits(conv.columns) ? 1 : conv.columns;
-  const int64_t units = (whole + grain - 1) / grain;
+  const int64_t tile = conv.lanes ? kFloatTileRows : conv.columns;
+  const int64_t grain = by_row || !fits(tile) ? 1 : tile;
+  // In place no unit is smaller than a tile.
+  const int64_t part = conv.in_place && whole >= grain ? 0 : grain - 1;
+  const int64_t units = (whole + part) / grain;
   const bool by_filter = share_filters(s, a.x.rows() * units, lane);
-  const LaneRange mine = by_filter ? lane.range(s.filters, 8) : LaneRange{0, 0};
+  const LaneRange mine = by_filter ? lane.range(s.filters, conv.lanes ? 16 : 8) : LaneRange{0, 0};
   const LaneRange work =
       by_filter ? LaneRange{0, a.x.rows() * units} : lane.range(a.x.rows() * s.groups * units);
   int64_t filled = -1;
@@ -259,7 +344,7 @@ inline bool conv_by_planes(const ConvArgs& a, const ConvShape& shape, const R16&
     int64_t n = work.end - t < units - at ? work.end - t : units - at;
     while (!fits(n * grain)) n = (n + 1) / 2;
     const int64_t first = at * grain;
-    const int64_t run = whole - first < n * grain ? whole - first : n * grain;
+    const int64_t run = at + n == units ? whole - first : n * grain;
     const Patchwork p = by_row ? Patchwork{first, run, 0, s.out[2]} : Patchwork{0, 1, first, run};
     if (run != filled) conv.fill_offsets(p);
     filled = run;

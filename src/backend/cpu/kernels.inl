@@ -90,6 +90,7 @@ void fill_ops(Ops& ops) {
   ops.conv = conv;
   ops.conv_dx = conv_dx;
   ops.pack = pack;
+  ops.reduce = reduce;
   ops.reduce_cols = reduce_cols;
   ops.lstm_cell = lstm_cell;
   ops.lstm_products = true;

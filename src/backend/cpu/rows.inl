@@ -89,6 +89,25 @@ LOOM_INLINE V16 load_tail(const float* p, int64_t m, float fill) {
   return v;
 }
 
+inline float reduce_row(ReduceKind kind, const float* x, int64_t n) {
+  const auto values = [&](int64_t i, int64_t m) { return load_tail(x + i, m, 0.0f); };
+  if (kind == ReduceKind::max) return reduce_max(n, values);
+  if (kind != ReduceKind::sum_squares) {
+    const float sum = reduce_sum(n, values);
+    return kind == ReduceKind::mean ? sum / static_cast<float>(n) : sum;
+  }
+  return reduce_sum(n, [&](int64_t i, int64_t m) {
+    const V16 v = values(i, m);
+    return mul16(v, v);
+  });
+}
+
+inline void reduce(const ReduceArgs& a, const Lane& lane) {
+  const LaneRange rows = lane.range(a.x.rows());
+  for (int64_t r = rows.begin; r < rows.end; ++r)
+    a.y.f32()[r] = reduce_row(a.kind, a.x.f32_row(r), a.x.cols());
+}
+
 inline void norm_segment(const NormArgs& a, const float* x, const float* gamma, const float* beta,
                          int64_t n, float* y) {
   float mean = 0.0f;

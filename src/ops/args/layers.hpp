@@ -34,6 +34,15 @@ struct ConvArgs {
     writes(f, self.y);
   }
   int64_t work() const { return y.shape.count() * shape.patch() / 2; }
+  // The CPU keeps where each k of a patch lies, two groups of sixteen filters that it had to
+  // decode, and samples with their padding; less where a patch or a sample is larger.
+  static constexpr int64_t kLongPatch = 1 << 14, kMostSamples = 1 << 20;
+  int64_t scratch() const {
+    const int64_t k = shape.patch() < kLongPatch ? shape.patch() : kLongPatch;
+    const int64_t values = shape.channels / shape.groups * shape.in_positions();
+    const int64_t samples = values < kMostSamples / 6 ? values * 6 : kMostSamples;
+    return kMatmulScratch + (k + 16) * (w.dtype == DType::f32 ? 1 : 33) * 4 + samples;
+  }
 };
 
 // dx[B, C*in] (+)= the gradient of conv with respect to x: a transposed convolution of dy[B,
