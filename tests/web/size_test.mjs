@@ -6,7 +6,7 @@ import { brotliCompressSync, constants, gzipSync } from "node:zlib";
 
 // Bytes. Wanted in the end: core 1.2 MB, inference 0.6 MB (docs/decisions/0054-small-modules.md, 0064-blocks.md,
 // 0069-tiles-of-convolutions.md).
-const kBudgets = { whole: 1_405_000, core: 1_324_000, inference: 818_000, gpu: 1_601_000 };
+const kBudgets = { whole: 1_405_000, core: 1_325_000, inference: 818_000, gpu: 1_602_000 };
 
 let passed = 0, failed = 0, skipped = 0;
 for (const argument of process.argv.slice(2)) {
