@@ -1,6 +1,6 @@
-// conv where each filter sees one channel, over two axes. A lane copies a channel into a plane with
-// the padding around it; a tile is sixteen outputs of each of some rows. With strides a row has a
-// part for each remainder of its columns, so that neighbouring outputs see neighbours:
+// Depthwise conv, where each filter sees one channel, over two axes. A lane copies a channel into a
+// plane with the padding around it; a tile is sixteen outputs of each of some rows. With strides a
+// row has a part for each remainder of its columns, so that neighbouring outputs see neighbours:
 //   plane [rows][remainders][pitch]
 // What lies left and right of the samples stays zero from channel to channel.
 

@@ -272,8 +272,8 @@ struct PlaneConv {
   }
 };
 
-// Do filters belong in the lanes? By the sums that the tiles of each way compute; turning sixteen
-// by sixteen of them takes as long as about twelve k.
+// Do filters belong in the lanes? By the sums that the tiles of each way compute; transposing a
+// block of sixteen by sixteen of them is taken to cost as much as twelve k.
 inline bool filters_in_lanes(const PlaneConv& c) {
   const int64_t filters = c.s.filters / c.s.groups;
   if (!kFiltersInLanes || filters < 16 || (c.s.groups > 1 && filters % 16 != 0)) return false;
