@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# What takes longer than a change can wait: every case of every kernel over a software GPU, all sanitizers, all
-# compilers of the golden hashes, every suite with the toys of tests/extend, and the fuzz targets for a while.
+# What takes longer than a change can wait: every case of every kernel over software GPUs, all sanitizers, all
+# compilers of the golden hashes, WebAssembly with addresses of 64 bits, every suite with the toys of tests/extend,
+# and the fuzz targets, over their corpora and for a while.
 #   bench/nightly.sh                 everything, hours on two cores; the last lines go into docs/nightly.md
-#   bench/nightly.sh gpu extend      these steps: gpu, arm64, targets, asan, ubsan, tsan, hashes, grids,
+#   bench/nightly.sh gpu extend      these steps: gpu, wasm, arm64, targets, corpora, asan, ubsan, tsan, hashes, grids,
 #                                consumer, options, extend, fuzz
 # Needs what scripts/test.sh installs. $LOOM_FUZZ_SECONDS: the time for each fuzz target, 600 unless told.
 set -euo pipefail
@@ -11,10 +12,10 @@ source "$(dirname "${BASH_SOURCE[0]}")/../scripts/common.sh"
 cd "$LOOM_ROOT"
 
 usage() {
-  sed -n '2,7s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+  sed -n '2,8s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
 }
 
-every=(gpu arm64 targets asan ubsan tsan hashes grids consumer options extend fuzz)
+every=(gpu wasm arm64 targets corpora asan ubsan tsan hashes grids consumer options extend fuzz)
 
 fuzz_all() {
   local target status=0
@@ -27,7 +28,9 @@ fuzz_all() {
 
 step() {
   case "$1" in
-    gpu) scripts/gpu_test.sh --every-case ;;
+    gpu) scripts/gpu_test.sh --whole && scripts/gpu_test.sh --every-case ;;
+    wasm) scripts/wasm_test.sh --whole ;;
+    corpora) scripts/fuzz_corpora.sh && scripts/sanitized_test.sh ;;
     arm64) scripts/arm64_test.sh --all ;;
     targets) scripts/targets.sh --every ;;
     asan|ubsan|tsan) scripts/test.sh --preset "$1" ;;

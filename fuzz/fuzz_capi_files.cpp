@@ -23,8 +23,10 @@ loom_engine* engine() {
   return kEngine;
 }
 
-// Whether it worked; where not, the error is one line and the output null.
-bool worked(loom_status status, const void* out) {
+// Whether it worked; where not, the error is one line and the output null. A reference, because the
+// output is written by the argument before it, in whatever order the two are evaluated.
+template <class T>
+bool worked(loom_status status, T* const& out) {
   CHECK((status == LOOM_OK) == (out != nullptr));
   if (status == LOOM_OK) return true;
   CHECK(status != LOOM_INTERNAL && loom_last_error_code() == status);

@@ -2,7 +2,9 @@
 # Tests the build for ARM64 without such a processor: Debian's cross compiler, and qemu in the part of a
 # processor with plain NEON, one with int8 dot products, and one with those of mixed signs. Brings the
 # libraries (install_arm64.sh); skips what cannot be had.
-#   scripts/arm64_test.sh            unit tests of number types, and the golden hashes of logits and training
+#   scripts/arm64_test.sh            the golden hashes of logits and training
+#   scripts/arm64_test.sh build      builds what that needs
+#   scripts/arm64_test.sh --whole    also unit tests of number types
 #   scripts/arm64_test.sh --all      also the kernels and ops that take minutes at most (a step of bench/nightly.sh)
 set -euo pipefail
 # shellcheck source=scripts/common.sh
@@ -10,11 +12,15 @@ source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 cd "$LOOM_ROOT"
 
 usage() {
-  sed -n '2,6s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+  sed -n '2,8s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
 }
 
-all=no
-if [[ "${1:-}" == --all ]]; then all=yes; shift; fi
+all=no whole=no part=all
+case "${1:-}" in
+  --all) all=yes whole=yes; shift ;;
+  --whole) whole=yes; shift ;;
+  build) part=build; shift ;;
+esac
 only_help "$@"
 
 why="$(no_arm64)"
@@ -23,9 +29,11 @@ if [[ -n "$why" ]]; then
   printf '0 passed, 0 failed, 1 skipped\n'
   exit 0
 fi
-targets=(test_dtype loom_hash)
+targets=(loom_hash)
+if [[ "$whole" == yes ]]; then targets+=(test_dtype); fi
 if [[ "$all" == yes ]]; then targets+=(test_ops test_conformance); fi
 build_arm64 "${targets[@]}" || die "the build for ARM64 failed; see above"
+[[ "$part" != build ]] || exit 0
 logs=build/arm64/logs
 rm -rf "$logs"
 mkdir -p "$logs"
@@ -52,13 +60,13 @@ if [[ "$all" == yes ]]; then
     '-Conformance.matmul_dx:Conformance.convert:Conformance.gemm:Conformance.topk'
   in_turn ops cortex-a53 test_ops '-Schedule.*:Activations/RandomPrograms.*/1:Fmath.*'
 fi
-in_turn number_types cortex-a53 test_dtype '*'
+if [[ "$whole" == yes ]]; then in_turn number_types cortex-a53 test_dtype '*'; fi
 wait
 
 passed=0
 failed=0
 skipped=0
-add_runs "$logs" "${runs[@]}"
+add_runs "$logs" ${runs[@]+"${runs[@]}"}
 if tests/golden/hash_arm64.sh; then passed=$((passed + 1)); else failed=$((failed + 1)); fi
 printf '%d passed, %d failed, %d skipped\n' "$passed" "$failed" "$skipped"
 (( failed == 0 ))

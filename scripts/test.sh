@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Installs what the tests need, builds, and runs every test. The last line sums up.
-#   scripts/test.sh                  everything (.ci/run does this)
+# Installs what the tests need, builds, and runs the tests. The last line sums up.
+#   scripts/test.sh                  what every change must pass (.ci/run does this)
+#   scripts/test.sh --whole          with what takes longer than a change can wait (docs/nightly.md)
 #   scripts/test.sh --quick          build and unit tests only
 #   scripts/test.sh --preset asan    build and unit tests of another preset of CMakePresets.json
 set -euo pipefail
@@ -10,6 +11,7 @@ cd "$LOOM_ROOT"
 
 preset=dev
 quick=no
+whole=()
 passed=0
 failed=0
 skipped=0
@@ -17,10 +19,12 @@ failures=()
 reports=()
 log="$(mktemp)"
 fetching=
-trap 'rm -f "$log" "$log.out" "$log.fetch"' EXIT
+ahead="$(mktemp -d)"
+ahead_of=
+trap 'rm -rf "$log" "$log.out" "$log.fetch" "$ahead"' EXIT
 
 usage() {
-  sed -n '2,5s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+  sed -n '2,6s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
 }
 
 # logged CMD...: runs CMD, shows what it prints and keeps it in $log; returns its status.
@@ -79,6 +83,43 @@ check() {
   say "== $1: $verdict, $((SECONDS - start)) s"
 }
 
+# Many tests keep one core busy. Beside them, and behind them in the queue of the processor, run the builds that later
+# steps need, and checks that are builds before all: `ahead` starts them, `check_ahead` waits for one and tells what came out.
+ahead() {
+  run_ahead >"$ahead/log" 2>&1 &
+  ahead_of=$!
+}
+
+run_ahead() {
+  local quietly=(nice -n 19)
+  keep consumer "${quietly[@]}" tests/consumer/run.py
+  keep minimal "${quietly[@]}" tests/consumer/minimal.py
+  keep installed "${quietly[@]}" tests/consumer/installed.py "$preset"
+  wait_for_file "$ahead/fetched"
+  keep arm64 "${quietly[@]}" scripts/arm64_test.sh build
+  keep wasm "${quietly[@]}" scripts/wasm_test.sh build
+}
+
+# keep FILE CMD...: what CMD prints and its status, for check_ahead.
+keep() {
+  local file="$1" start=$SECONDS status=0
+  shift
+  "$@" >"$ahead/$file.out" 2>&1 || status=$?
+  printf '(%d s, beside others)\n' "$((SECONDS - start))" >"$ahead/$file.time"
+  printf '%d\n' "$status" >"$ahead/$file.status"
+}
+
+wait_for_file() {
+  while [[ ! -f "$1" ]]; do sleep 1; done
+}
+
+# kept FILE: what came out of that CMD, as if it ran now.
+kept() {
+  while [[ ! -f "$ahead/$1.status" ]] && kill -0 "$ahead_of" 2>/dev/null; do sleep 1; done
+  cat "$ahead/$1.time" "$ahead/$1.out" 2>/dev/null
+  return "$(cat "$ahead/$1.status" 2>/dev/null || echo 1)"
+}
+
 # skip NAME WHY
 skip() {
   say "== $1: skipped, $2"
@@ -135,21 +176,15 @@ verify_files() {
   tail -n 1 "$log.out"
 }
 
-# script_check NAME PATH ARGUMENT...: a script that another part of the tree brings along.
-script_check() {
-  if [[ -x "$2" ]]; then check "$1" "${@:2}"; else skip "$1" "$2 is not there"; fi
-}
-
 checks_with_build() {
   check "unit tests" unit_tests
   check "story in README" python3 tests/tools/check_story.py "build/$preset/cli/loom"
   [[ "$quick" == no ]] || return 0
+  ahead
   check "commands in the documents" python3 tests/tools/run_blocks.py "build/$preset/cli/loom"
-  check "as a library" tests/consumer/run.py
-  check "inference alone" tests/consumer/minimal.py
   check "files: every layer kind x 23 number types" verify_files
   wait_for_more
-  check "installed" tests/consumer/installed.py "$preset"
+  touch "$ahead/fetched"
   check "Python package" tests/python/run.sh "$preset"
   check "other languages" tests/tongues/run.sh "$preset"
   if have clang-format-14; then
@@ -157,11 +192,27 @@ checks_with_build() {
   else
     skip "format" "clang-format-14 is not installed"
   fi
-  check "gpu" scripts/gpu_test.sh --preset "$preset"
+  check "extension patches" tests/extend/run.sh --patches
+  checks_beside_others
+  check "chat page in a browser" tests/outside/page_check.sh "$preset"
+  check "gpu" scripts/gpu_test.sh --preset "$preset" ${whole[@]+"${whole[@]}"}
   # Other compilers build for ARM64 and WebAssembly below; all levels of all of them: bench/nightly.sh hashes.
-  script_check "golden hashes" tests/golden/hash_matrix.sh --dev --native
-  check "arm64" scripts/arm64_test.sh
-  script_check "extension patches" tests/extend/run.sh --patches
+  check "golden hashes" tests/golden/hash_matrix.sh --dev --native
+  check "as a library" kept consumer
+  check "inference alone" kept minimal
+  check "installed" kept installed
+  need "build (arm64)" kept arm64 || true
+  check "arm64" scripts/arm64_test.sh ${whole[@]+"${whole[@]}"}
+  need "build (wasm)" kept wasm || true
+  check "wasm" scripts/wasm_test.sh ${whole[@]+"${whole[@]}"}
+  if (( ${#whole[@]} > 0 )); then
+    check "fuzz corpora with sanitizers" scripts/fuzz_corpora.sh
+    check "sanitizers" scripts/sanitized_test.sh
+  fi
+}
+
+# What others compute, or say of what we wrote. Each comes from PyPI into build/, and is skipped without it.
+checks_beside_others() {
   check "random ONNX graphs" tests/outside/onnx_check.sh "$preset"
   check "random TFLite models" tests/outside/tflite_check.sh "$preset"
   check "jinja2 beside chat templates" tests/outside/template_check.sh "$preset"
@@ -170,28 +221,10 @@ checks_with_build() {
   check "trained beside PyTorch" tests/outside/torch_networks_check.sh "$preset"
   check "NumPy beside merging" tests/outside/merge_check.sh "$preset"
   check "TensorBoard reads a run" tests/outside/telemetry_check.sh "$preset"
-  check "wasm" scripts/wasm_test.sh
-  check "chat page in a browser" tests/outside/page_check.sh "$preset"
   check "llama.cpp's tests of its server" tests/peer/run.sh "$preset"
   check "schemathesis beside the OpenAPI document" tests/outside/openapi_check.sh "$preset" 5
   check "jsonschema and llguidance beside grammars" tests/outside/grammar_check.sh "build/$preset/tests/grammar_runner" 40
   check "transformers beside encoders" tests/outside/embed_check.sh "$preset"
-  fuzz_corpora
-}
-
-# Every fuzz target once over its corpus, without fuzzing. fuzz/run.sh builds what it needs.
-fuzz_corpora() {
-  local target
-  if ! have clang++-14; then
-    skip "fuzz corpora" "clang++-14 is not installed"
-  elif need "configure fuzz" configure fuzz; then
-    for target in fuzz/fuzz_*.cpp; do
-      target="${target#fuzz/fuzz_}"
-      target="${target%.cpp}"
-      check "fuzz corpus $target" fuzz/run.sh "$target" 0
-    done
-    check "sanitizers" scripts/sanitized_test.sh
-  fi
 }
 
 summary() {
@@ -206,6 +239,7 @@ summary() {
 while (( $# > 0 )); do
   case "$1" in
     --quick) quick=yes ;;
+    --whole) whole=(--whole) ;;
     --preset)
       [[ $# -ge 2 ]] || die "--preset needs a name of CMakePresets.json"
       preset="$2" quick=yes

@@ -3,8 +3,10 @@
 # and on a host that does not fuse; then the TypeScript package, packed and installed into an empty folder, in
 # Node.js and in Chromium, beside the native library, and the site of web/. Builds what is missing; skips what
 # cannot be had. The module for GPUs runs over SwiftShader, in Node.js with Dawn and in Chromium.
-#   scripts/wasm_test.sh             all of it
-#   scripts/wasm_test.sh hashes      the golden hashes alone
+#   scripts/wasm_test.sh             what every change runs: without addresses of 64 bits, kernels and a Vite app
+#   scripts/wasm_test.sh build       builds what that needs
+#   scripts/wasm_test.sh --whole     all of it
+#   scripts/wasm_test.sh hashes      the golden hashes alone, with those of 64 bits
 #   scripts/wasm_test.sh gpu         the module for GPUs alone
 #   LOOM_GPU_CASES=all scripts/wasm_test.sh gpu    with every case of every op, which takes hours
 set -euo pipefail
@@ -13,12 +15,18 @@ source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 cd "$LOOM_ROOT"
 
 usage() {
-  sed -n '2,9s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+  sed -n '2,11s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
 }
 
 part=all
-if [[ "${1:-}" == hashes || "${1:-}" == gpu ]]; then part="$1"; shift; fi
+whole=no
+case "${1:-}" in
+  build|gpu) part="$1"; shift ;;
+  hashes) part=hashes whole=yes; shift ;;
+  --whole) whole=yes; shift ;;
+esac
 only_help "$@"
+hashes=(loom_hash loom_hash_relaxed loom_digits)
 
 passed=0 failed=0 skipped=0
 # count NAME COMMAND...: adds the last line of a run, "... N passed, N failed, N skipped", to the sums.
@@ -66,8 +74,7 @@ golden_hashes_64() {
     build/wasm64/bindings/typescript/wasm/loom_hash_relaxed.wasm
 }
 golden_hashes() {
-  build_wasm loom_hash loom_hash_relaxed || die "the build for WebAssembly failed; see above"
-  build_wasm loom_digits || die "the build for WebAssembly failed; see above"
+  build_wasm "${hashes[@]}" || die "the build for WebAssembly failed; see above"
   count "digits" node tests/web/digits_node.mjs build/wasm/bindings/typescript/wasm/loom_digits.wasm
   count "golden hashes" node tests/web/golden_node.mjs build/wasm/tests/golden/loom_hash.wasm
   count "golden hashes by node:wasi" node --no-warnings tests/web/golden_node.mjs --wasi build/wasm/tests/golden/loom_hash.wasm
@@ -75,6 +82,7 @@ golden_hashes() {
     relaxed=build/wasm/bindings/typescript/wasm/loom_hash_relaxed.wasm
     count "golden hashes, relaxed" "$node" tests/web/golden_node.mjs "$relaxed"
     count "a host that does not fuse" "$node" tests/web/unfused_node.mjs "$relaxed"
+    if [[ "$whole" == no ]]; then return; fi
     if build_wasm loom_conformance; then
       count "products beside the reference, relaxed" "$node" tests/web/conformance_node.mjs \
         build/wasm/bindings/typescript/wasm/loom_conformance.wasm '*atmul*:*uantize*'
@@ -88,12 +96,18 @@ golden_hashes() {
     skipped=$((skipped + 2))
   fi
 }
+if [[ "$part" == build ]]; then
+  build_wasm "${hashes[@]}" && scripts/wasm_package.sh --without-memory64 >/dev/null && exit
+  die "the build for WebAssembly failed; see above"
+fi
 [[ "$part" == gpu ]] || golden_hashes
 if [[ "$part" == hashes ]]; then finish; fi
 
 # The package as others get it: packed, and installed into an empty folder.
 have npm || { say "skipped: npm is not installed"; skipped=$((skipped + 1)); finish; }
-tarball="$(scripts/wasm_package.sh)" || { failed=$((failed + 1)); finish; }
+without=()
+if [[ "$whole" == no ]]; then without=(--without-memory64); fi
+tarball="$(scripts/wasm_package.sh ${without[@]+"${without[@]}"})" || { failed=$((failed + 1)); finish; }
 tarball="$PWD/$tarball"
 modules=build/web/package/dist/wasm
 count "sizes" node tests/web/size_test.mjs whole="$modules/loom.wasm" core="$modules/loom-core.wasm" \
@@ -136,7 +150,9 @@ elif ! (cd "$empty" && npm install --silent --no-audit --no-fund webgpu@0.6.2) >
 else
   on_swiftshader=(env LOOM_TREE="$PWD" VK_ICD_FILENAMES="$swiftshader" XDG_RUNTIME_DIR="$empty" timeout 3600 "$node")
   count "GPU in Node.js" "${on_swiftshader[@]}" "$empty/gpu_node.mjs"
-  if build_wasm loom_gpu_conformance; then
+  if [[ "$whole" == no && "$part" != gpu ]]; then
+    :  # The kernels over SwiftShader are those that scripts/gpu_test.sh runs there.
+  elif build_wasm loom_gpu_conformance; then
     count "conformance on the GPU in Node.js" "${on_swiftshader[@]}" "$empty/gpu_conformance_node.mjs" \
       build/wasm/bindings/typescript/wasm/loom_gpu_conformance.wasm
   else
@@ -165,6 +181,6 @@ if [[ "$part" == gpu ]]; then finish; fi
 cp build/wasm/tests/golden/loom_hash.wasm build/wasm/bindings/typescript/wasm/loom_hash_relaxed.wasm "$empty/"
 count "package in Chromium" env NODE_PATH="$PWD/$packages/node_modules" node tests/web/browser_test.mjs \
   "$empty/node_modules/@loom-engine/loom" "$empty/native.json" "$empty"
-count "package in a Vite app" tests/web/vite_app.sh "$tarball" "$empty/native.json" "$packages"
+[[ "$whole" == no ]] || count "package in a Vite app" tests/web/vite_app.sh "$tarball" "$empty/native.json" "$packages"
 count "the site of web/" scripts/web_site.sh --test
 finish
