@@ -57,8 +57,9 @@ TEST(NetworksOfTwoInputs, AreTrainedEvaluatedAndAskedFromOneFile) {
   const std::string net = folder.write("net.json", kNetwork);
   const std::string data = folder.write("d.safetensors", file_of(samples(60), 60));
   const std::string model = folder.path() + "/m.entity";
-  const Ran trained = run_loom("train " + net + " " + data +
-                               " --epochs 60 --rate 0.05 --split 0.8 --quiet -o " + model);
+  const Ran trained =
+      run_loom("train " + net + " " + data +
+               " --epochs 100 --batch 8 --rate 0.05 --split 0.8 --quiet -o " + model);
   ASSERT_EQ(trained.code, 0) << trained.err;
   const Ran eval = run_loom("eval " + model + " " + data + " --json");
   ASSERT_EQ(eval.code, 0) << eval.err;
