@@ -240,8 +240,8 @@ class Networks(Scratch):
         a = draw.standard_normal((40, 2)).astype(np.float32)
         b = draw.standard_normal((40, 3)).astype(np.float32)
         y = (a.sum(1, keepdims=True) - b.sum(1, keepdims=True)).astype(np.float32)
-        trainer = loom.Trainer(net, epochs=40, rate=0.05)
-        history = trainer.fit(loom.Dataset({"input": a, "b": b}, y))
+        trainer = loom.Trainer(net, batch=8, optimizer=loom.Adam(0.05))
+        history = trainer.fit(loom.Dataset({"input": a, "b": b}, y), epochs=40)
         self.assertLess(history.epochs[-1].train_loss, 1e-2)
         with self.assertRaisesRegex(loom.InvalidArgumentError, "say nothing of the input 'b'"):
             trainer.evaluate(loom.Dataset(a, y))

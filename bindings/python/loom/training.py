@@ -523,7 +523,7 @@ def _dataset(network: Network, x: Any, y: Any) -> Dataset:
             raise ValueError("a Dataset has its targets with it; leave out y")
         return x
     numpy = numpy_module()
-    if numpy is not None and not network.info["takes_ids"]:
+    if numpy is not None and not network.info["takes_ids"] and not isinstance(x, dict):
         x = numpy.asarray(x)
         if x.dtype.kind in "iu":
             x = x.astype(numpy.float32)
