@@ -112,7 +112,7 @@ def folded(path, folder):
 
 
 def kind_of(np, value, floats):
-    return {7: np.int64, 6: np.int32}.get(value.type.tensor_type.elem_type, floats)
+    return {7: np.int64, 6: np.int32, 9: np.bool_}.get(value.type.tensor_type.elem_type, floats)
 
 
 class Oracle:
@@ -237,11 +237,16 @@ def gradient(np, path, args, folder):
 
 
 def drawn(np, draw, value, extent):
-    """SAMPLES of an input: small ids, or numbers."""
+    """SAMPLES of an input: small ids, numbers, or truths as 1 and 0, the first of each being 0,
+    since a mask that hides everything leaves nothing to compute."""
     dims = list(value.type.tensor_type.shape.dim)[1:]
     shape = [SAMPLES] + [d.dim_value if d.dim_value > 0 else extent for d in dims]
     if value.type.tensor_type.elem_type in (6, 7):
         return draw.integers(0, 8, shape).astype(np.int32)
+    if value.type.tensor_type.elem_type == 9:
+        truths = (draw.random(shape) < 0.3).reshape(SAMPLES, -1)
+        truths[:, 0] = False
+        return truths.reshape(shape).astype(np.float32)
     return (draw.standard_normal(shape) * 0.5).astype(np.float32)
 
 
