@@ -111,6 +111,10 @@ def folded(path, folder):
     return model if all(n.domain in own for n in model.graph.node) else onnx.load(path)
 
 
+def kind_of(np, value, floats):
+    return {7: np.int64, 6: np.int32, 9: np.bool_}.get(value.type.tensor_type.elem_type, floats)
+
+
 class Oracle:
     """The loss of a file in double precision, at weights near its own."""
 
@@ -121,16 +125,16 @@ class Oracle:
         self.model = packages.widened(np, onnx, folded(path, folder))
         kept = np.load(data)
         self.y = kept["y"].astype(np.float64)
-        self.name = [v for v in self.model.graph.input
-                     if v.name not in {t.name for t in self.model.graph.initializer}][0]
-        kind = {7: np.int64, 6: np.int32}.get(self.name.type.tensor_type.elem_type, np.float64)
-        self.x, self.name = kept["x"].astype(kind), self.name.name
+        constants = {t.name for t in self.model.graph.initializer}
+        inputs = [v for v in self.model.graph.input if v.name not in constants]
+        self.x = {v.name: kept["x" if v is inputs[0] else v.name].astype(kind_of(np, v, np.float64))
+                  for v in inputs}
         self.tensors = {t.name: t for t in self.model.graph.initializer
                         if t.data_type == onnx.TensorProto.DOUBLE}
         self.values = {n: onnx.numpy_helper.to_array(t) for n, t in self.tensors.items()}
         self.reference = True
 
-    def output(self, x):
+    def output(self, given):
         import onnx
         import onnx_standard as standard
         from onnx.reference import ReferenceEvaluator
@@ -138,7 +142,7 @@ class Oracle:
         if self.reference:
             try:
                 start = time.perf_counter()
-                out = ReferenceEvaluator(self.model).run(None, {self.name: x})[0]
+                out = ReferenceEvaluator(self.model).run(None, given)[0]
                 self.reference = time.perf_counter() - start < SLOW or not self.program
                 return out
             except Exception:  # noqa: BLE001  (it has gaps, and errors of every kind)
@@ -146,7 +150,7 @@ class Oracle:
         if not self.program:
             raise Refused("the reference implementation has a gap; give --program")
         onnx.save(self.model, self.folder / "wide.onnx")
-        standard.save_values([x], self.folder / "wide.in")
+        standard.save_values(list(given.values()), self.folder / "wide.in")
         lines = f"{self.folder}/wide.onnx {self.folder}/wide.in {self.folder}/wide.out\n"
         done = subprocess.run([self.program], input=lines, capture_output=True, text=True,
                               timeout=240, check=False)
@@ -155,8 +159,8 @@ class Oracle:
         return standard.load_values(self.folder / "wide.out")[0]
 
     def loss(self):
-        out = [self.np.asarray(self.output(self.x[i:i + 1]), self.np.float64).reshape(-1)
-               for i in range(len(self.x))]
+        out = [self.np.asarray(self.output({n: x[i:i + 1] for n, x in self.x.items()}),
+                               self.np.float64).reshape(-1) for i in range(SAMPLES)]
         return float(((self.np.concatenate(out) - self.y.reshape(-1)) ** 2).mean())
 
     def place(self, parameter, at):
@@ -232,6 +236,20 @@ def gradient(np, path, args, folder):
     return worst, count
 
 
+def drawn(np, draw, value, extent):
+    """SAMPLES of an input: small ids, numbers, or truths as 1 and 0, the first of each being 0,
+    since a mask that hides everything leaves nothing to compute."""
+    dims = list(value.type.tensor_type.shape.dim)[1:]
+    shape = [SAMPLES] + [d.dim_value if d.dim_value > 0 else extent for d in dims]
+    if value.type.tensor_type.elem_type in (6, 7):
+        return draw.integers(0, 8, shape).astype(np.int32)
+    if value.type.tensor_type.elem_type == 9:
+        truths = (draw.random(shape) < 0.3).reshape(SAMPLES, -1)
+        truths[:, 0] = False
+        return truths.reshape(shape).astype(np.float32)
+    return (draw.standard_normal(shape) * 0.5).astype(np.float32)
+
+
 def one(path, args):
     import numpy as np
     import onnx
@@ -249,24 +267,19 @@ def one(path, args):
         folder = pathlib.Path(name)
         run(args.loom, "convert", path, folder / "net.entity", "--open-extent", extent)
         row["network"] = True
-        if len(values) != 1:
-            raise Refused("several inputs, of which trainers know one") from None
-        shape = [SAMPLES] + [d.dim_value if d.dim_value > 0 else extent
-                             for d in values[0].type.tensor_type.shape.dim][1:]
         draw = np.random.default_rng(5)
-        ids = values[0].type.tensor_type.elem_type in (6, 7)
-        x = draw.integers(0, 8, shape).astype(np.int32) if ids else \
-            (draw.standard_normal(shape) * 0.5).astype(np.float32)
-        np.save(folder / "x.npy", x)
-        run(args.loom, "predict", folder / "net.entity", folder / "x.npy", "-o", folder / "y.npz")
+        given = {v.name: drawn(np, draw, v, extent) for v in values}
+        arrays = {"x" if v is values[0] else v.name: given[v.name] for v in values}
+        np.savez(folder / "x.npz", **arrays)
+        run(args.loom, "predict", folder / "net.entity", folder / "x.npz", "-o", folder / "y.npz")
         got = np.load(folder / "y.npz")["outputs"].reshape(SAMPLES, -1)
-        kind = {7: np.int64, 6: np.int32}.get(values[0].type.tensor_type.elem_type, np.float32)
-        want = np.concatenate([peer.run(None, {values[0].name: x[i:i + 1].astype(kind)})[0]
-                               .reshape(1, -1) for i in range(SAMPLES)])
+        sample = [{v.name: given[v.name][i:i + 1].astype(kind_of(np, v, np.float32))
+                   for v in values} for i in range(SAMPLES)]
+        want = np.concatenate([peer.run(None, s)[0].reshape(1, -1) for s in sample])
         row["difference"] = packages.apart(np, got.astype(want.dtype), want)
         y = np.load(folder / "y.npz")["outputs"]
         noise = draw.standard_normal(y.shape).astype(np.float32) * max(float(np.abs(y).std()), 1e-3)
-        np.savez(folder / "data.npz", x=x, y=y + noise)
+        np.savez(folder / "data.npz", **arrays, y=y + noise)
         row["slope"] = slope(np, args.loom, folder)
         row["gradient"], row["checked"] = gradient(np, path, args, folder)
     return row

@@ -73,6 +73,12 @@ Result<DatasetOptions> reading(const PredictFlags& f) {
   return options;
 }
 
+Result<Tensor> first_output(Session& session, const std::vector<Tensor>& inputs) {
+  if (inputs.size() == 1) return session.run(inputs[0]);
+  LOOM_ASSIGN(const std::vector<Tensor> outputs, session.run(inputs));
+  return outputs[0];
+}
+
 // In pieces, so that progress is seen and Ctrl-C heard.
 Result<Tensor> run_all(const PredictFlags& f, const Network& net, const Dataset& data) {
   const int64_t samples = data.samples(), batch = std::min(f.batch, samples);
@@ -96,7 +102,12 @@ Result<Tensor> run_all(const PredictFlags& f, const Network& net, const Dataset&
       const auto at = static_cast<size_t>(first), count = static_cast<size_t>(piece.shape()[0]);
       LOOM_TRY(session.set_lengths(std::span(lengths).subspan(at, count)));
     }
-    LOOM_ASSIGN(const Tensor y, session.run(piece));
+    std::vector<Tensor> inputs = {piece};
+    for (size_t i = 1; i < net.info().inputs.size(); ++i) {
+      LOOM_ASSIGN(inputs.emplace_back(),
+                  data.input(net.info().inputs[i].name, first, piece.shape()[0]));
+    }
+    LOOM_ASSIGN(const Tensor y, first_output(session, inputs));
     LOOM_ASSIGN(const auto values, y.values<float>());
     std::copy(values.begin(), values.end(), to.begin() + first * each);
     bar.update(std::min(first + batch, samples), samples);

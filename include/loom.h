@@ -688,6 +688,12 @@ LOOM_EXPORT loom_status loom_dataset_y(const loom_dataset *dataset, loom_array *
  * transferred and shares the data set's memory. */
 LOOM_EXPORT loom_status loom_dataset_lengths(const loom_dataset *dataset, loom_array **out);
 
+/* The same samples with a further input of networks that take several, by its name there.
+ * values: [n, sample], ids or numbers as x is; they are copied. `*out` is transferred. Errors:
+ * invalid_argument. */
+LOOM_EXPORT loom_status loom_dataset_with_input(const loom_dataset *dataset, const char *name,
+    const loom_tensor *values, loom_dataset **out);
+
 /* round(share * n) samples, and the rest; drawn by class where every sample has one label. Both
  * are transferred. Errors: invalid_argument (a part without samples). */
 LOOM_EXPORT loom_status loom_dataset_split(const loom_dataset *dataset, double share,
@@ -1940,6 +1946,8 @@ typedef struct loom_api {
   loom_status (*dataset_from_sequences)(const loom_tensor *x, const loom_tensor *y,
       const loom_tensor *lengths, loom_dataset **out);
   loom_status (*dataset_lengths)(const loom_dataset *dataset, loom_array **out);
+  loom_status (*dataset_with_input)(const loom_dataset *dataset, const char *name,
+      const loom_tensor *values, loom_dataset **out);
   loom_status (*model_session_save_state)(const loom_model_session *session, const char *path);
   loom_status (*model_session_load_state)(loom_model_session *session, const char *path);
   loom_status (*model_tool_format)(const loom_model *model, char **out);

@@ -2187,6 +2187,14 @@ namespace Loom
             DatasetHandle dataset, out ArrayHandle @out
         );
 
+        /// <summary>The same samples with a further input of networks that take several, by its
+        /// name there. values: [n, sample], ids or numbers as x is; they are copied. `*out` is
+        /// transferred. Errors: invalid_argument.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_dataset_with_input(
+            DatasetHandle dataset, IntPtr name, IntPtr values, out DatasetHandle @out
+        );
+
         /// <summary>round(share * n) samples, and the rest; drawn by class where every sample has
         /// one label. Both are transferred. Errors: invalid_argument (a part without
         /// samples).</summary>

@@ -124,6 +124,13 @@ class LOOM_API Dataset {
 
   Tensor lengths() const;  // int32 [n], where samples have them; else empty
 
+  // The same samples with a further input of networks that have several (NetworkInfo::inputs), by
+  // its name there. values: [n, sample], ids or numbers as x is. Errors: invalid_argument.
+  Result<Dataset> with_input(const std::string& name, const Tensor& values) const;
+  std::vector<std::string> further_inputs() const;  // their names
+  // Samples [first, first + count) of one of them. Errors: not_found.
+  Result<Tensor> input(const std::string& name, int64_t first, int64_t count) const;
+
   struct Parts;
   // round(share * n) samples, and the rest; drawn by class where every sample has one label.
   // Errors: invalid_argument (a part without samples).

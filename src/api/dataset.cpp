@@ -213,6 +213,52 @@ const std::vector<std::string>& Dataset::files() const {
   return impl_->files;
 }
 
+Result<Dataset> Dataset::with_input(const std::string& name, const Tensor& values) const {
+  const std::string what = cat("the input '", core::printable(name), "'");
+  LOOM_ASSIGN(const core::Shape shape, core::core_shape(values.shape(), what));
+  const core::Dataset& d = impl_->data;
+  if (shape.rank() < 1 || shape[0] != d.samples)
+    return invalid(cat(what, " is ", shape.str(), ", must be [", d.samples, ", sample]"));
+  if (d.more_input(name) != nullptr) return invalid(cat(what, " is there already"));
+  core::MoreInput input{name, {}, {}, {}};
+  for (int i = shape.rank(); i-- > 1;) input.sample = input.sample.after(shape[i]);
+  if (values.dtype() == DType::int32 || values.dtype() == DType::int64) {
+    LOOM_ASSIGN(input.ids, values_as<int32_t>(values, DType::int32));
+  } else {
+    LOOM_ASSIGN(input.values, values_as<float>(values, DType::float32));
+  }
+  const uint64_t bytes = d.bytes() + (input.values.size() + input.ids.size()) * sizeof(float);
+  LOOM_ASSIGN(core::MemoryShare booked, impl_->budget.take(bytes, "the values", impl_->path));
+  auto made =
+      std::make_shared<Impl>(Impl{d, impl_->classes, impl_->notes, impl_->split, std::move(booked),
+                                  impl_->budget, impl_->path, impl_->files, impl_->media});
+  made->data.more.push_back(std::move(input));
+  LOOM_TRY(made->data.check_inputs());
+  return Dataset(std::move(made));
+}
+
+std::vector<std::string> Dataset::further_inputs() const {
+  std::vector<std::string> names;
+  for (const core::MoreInput& input : impl_->data.more) names.push_back(input.name);
+  return names;
+}
+
+Result<Tensor> Dataset::input(const std::string& name, int64_t first, int64_t count) const {
+  const core::MoreInput* input = impl_->data.more_input(name);
+  if (input == nullptr) {
+    return core::make_error(Code::not_found,
+                            cat("the samples have no further input '", core::printable(name), "'"));
+  }
+  if (first < 0 || count < 0 || first > impl_->data.samples - count)
+    return invalid(cat("samples ", first, " to ", first + count, " of ", impl_->data.samples));
+  Shape shape = core::public_shape(input->sample);
+  shape.insert(shape.begin(), impl_->data.samples);
+  const bool ids = !input->ids.empty();
+  return Tensor::borrow(ids ? static_cast<const void*>(input->ids.data()) : input->values.data(),
+                        ids ? DType::int32 : DType::float32, shape, {}, impl_)
+      .slice(first, count);
+}
+
 Result<Tensor> Dataset::inputs(int64_t first, int64_t count) const {
   const core::Dataset& d = impl_->data;
   if (first < 0 || count < 0 || first > d.samples - count)

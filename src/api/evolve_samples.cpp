@@ -57,6 +57,7 @@ Status check_samples(const core::Dataset& data, int64_t inputs, int64_t outputs)
         cat("a sample has ", data.sample.count(), " numbers, the genomes take ", inputs));
   if (!data.lengths.empty())
     return invalid("genomes take whole samples, and the samples have lengths");
+  if (!data.more.empty()) return invalid("genomes take one input, and the samples have several");
   if (!data.weights.empty())
     return invalid("the samples have weights, which this fitness does not take into account");
   if (data.ignored) return invalid("the fitness of samples ignores no labels");

@@ -97,6 +97,8 @@ Status MeshTrainer::Impl::prepare(const Dataset& data) {
   if (trainer) return {};
   if (!data.lengths().empty())
     return core::invalid("a mesh ticks through whole samples; these have lengths");
+  if (!data.further_inputs().empty())
+    return core::invalid("a mesh ticks through one input; these samples have several");
   core::TrainedModel& known = network.impl().model;
   core::LossSpec& loss = plan.step.loss;
   if (options.loss == Loss::automatic)

@@ -467,10 +467,6 @@ Result<Trainer> Trainer::create(const Network& network, const TrainerOptions& op
   if (network.impl().refresh)
     return invalid("another trainer of this network is still there; one at a time changes it");
   LOOM_ASSIGN(const auto weights, network.impl().weights());
-  if (const size_t more = weights->more_inputs().size(); more > 0) {
-    return core::unsupported(
-        core::cat("the network takes ", more + 1, " inputs; a data set has one for each sample"));
-  }
   LOOM_TRY(core::resolve_rules(plan.step.rules, *weights));
   LOOM_TRY(core::check_following(plan.step));
   return Trainer(std::make_unique<Impl>(network, options.engine.value_or(network.impl().engine),

@@ -143,6 +143,18 @@ loom_status loom_dataset_lengths(const loom_dataset* dataset, loom_array** out) 
   return dataset_array(dataset, out, [](const Dataset& d) { return d.lengths(); });
 }
 
+loom_status loom_dataset_with_input(const loom_dataset* dataset, const char* name,
+                                    const loom_tensor* values, loom_dataset** out) {
+  return guarded([&]() -> Status {
+    LOOM_TRY(clear(out, "out"));
+    LOOM_ASSIGN(const Dataset* object, object_of(dataset));
+    if (name == nullptr) return invalid("'name' is null");
+    LOOM_ASSIGN(const Tensor given, tensor_of(values, "values"));
+    LOOM_ASSIGN(Dataset with, object->with_input(name, given));
+    return give(out, std::move(with));
+  });
+}
+
 loom_status loom_dataset_split(const loom_dataset* dataset, double share,
                                const loom_split_options* options, loom_dataset** first,
                                loom_dataset** second) {

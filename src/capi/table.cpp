@@ -6,7 +6,7 @@ extern "C" {
 
 const loom_api* loom_get_api(uint32_t version) {
   static constexpr loom_api kApi = {
-      1, 165,
+      1, 166,
       &loom_abi_version,
       &loom_version,
       &loom_last_error,
@@ -123,6 +123,7 @@ const loom_api* loom_get_api(uint32_t version) {
       &loom_session_set_states,
       &loom_dataset_from_sequences,
       &loom_dataset_lengths,
+      &loom_dataset_with_input,
       &loom_model_session_save_state,
       &loom_model_session_load_state,
       &loom_model_tool_format,

@@ -72,7 +72,33 @@ Status Dataset::check_lengths() const {
   return {};
 }
 
+const MoreInput* Dataset::more_input(std::string_view name) const {
+  for (const MoreInput& input : more) {
+    if (input.name == name) return &input;
+  }
+  return nullptr;
+}
+
+namespace {
+
+Status check_more(const MoreInput& input, int64_t samples) {
+  const std::string what = cat("values of the input '", printable(input.name), "'");
+  const int64_t each = input.sample.count();
+  if (!input.ids.empty()) return check_size(what, input.ids, samples, each);
+  LOOM_TRY(check_size(what, input.values, samples, each));
+  for (size_t i = 0; i < input.values.size(); ++i) {
+    if (input.values[i] - input.values[i] == 0.0f) continue;
+    return invalid(cat("sample ", static_cast<int64_t>(i) / each, ": value ",
+                       static_cast<int64_t>(i) % each, " of the input '", printable(input.name),
+                       "' is not finite"));
+  }
+  return {};
+}
+
+}  // namespace
+
 Status Dataset::check_inputs() const {
+  for (const MoreInput& input : more) LOOM_TRY(check_more(input, samples));
   if (samples < 1) return invalid("the dataset is empty; give at least one sample");
   LOOM_TRY(check_lengths());
   const int64_t each = per_sample(*this);
@@ -142,6 +168,9 @@ Dataset Dataset::select(std::span<const int64_t> rows) const {
   d.ids = chosen(ids, samples, rows);
   d.source = source;
   d.source_rows = chosen(source_rows, samples, rows);
+  for (const MoreInput& m : more)
+    d.more.push_back(
+        {m.name, m.sample, chosen(m.values, samples, rows), chosen(m.ids, samples, rows)});
   d.targets = chosen(targets, samples, rows);
   d.labels = chosen(labels, samples, rows);
   d.weights = chosen(weights, samples, rows);
@@ -154,6 +183,10 @@ void Dataset::keep(std::span<const int64_t> rows) {
   keep_rows(inputs, samples, rows);
   keep_rows(ids, samples, rows);
   keep_rows(source_rows, samples, rows);
+  for (MoreInput& m : more) {
+    keep_rows(m.values, samples, rows);
+    keep_rows(m.ids, samples, rows);
+  }
   keep_rows(targets, samples, rows);
   keep_rows(labels, samples, rows);
   keep_rows(weights, samples, rows);
@@ -211,7 +244,9 @@ void Dataset::clear_padding() {
 }
 
 uint64_t Dataset::bytes() const {
-  return (inputs.size() + targets.size() + weights.size()) * sizeof(float) +
+  uint64_t others = 0;
+  for (const MoreInput& m : more) others += (m.values.size() + m.ids.size()) * sizeof(float);
+  return others + (inputs.size() + targets.size() + weights.size()) * sizeof(float) +
          source_rows.size() * sizeof(int64_t) +
          (ids.size() + labels.size() + lengths.size()) * sizeof(int32_t);
 }

@@ -14,15 +14,6 @@ namespace {
 constexpr uint64_t kFisherStream = uint64_t{1} << 52;
 using Use = Differentiator::Product;
 
-TraceOptions traced_as_in_steps(const TrainStepOptions& options) {
-  TraceOptions o;
-  o.training = true;
-  o.partial = true;
-  o.seed = options.seed;
-  o.masked = options.masked;
-  return o;
-}
-
 }  // namespace
 
 Result<Tensor> drawn_gradient(Trace& trace, Scribe& s, const TrainStepOptions& options,

@@ -59,11 +59,7 @@ Status move_curvature(Scribe& s, const Tensor& numbers, const Trained& p, const 
 Status record_curvature(Trace& trace, const Network& network, const TrainStepOptions& options,
                         const std::vector<Trained>& trained, const std::vector<Tensor>* feedback,
                         StepTensors& t) {
-  TraceOptions o;
-  o.training = true;
-  o.partial = true;
-  o.seed = options.seed;
-  o.masked = options.masked;
+  TraceOptions o = traced_as_in_steps(options);
   o.feedback = feedback;
   LOOM_ASSIGN(t.network, trace_network(network, trace, o));
   Scribe s(trace);

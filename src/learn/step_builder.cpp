@@ -462,14 +462,20 @@ Result<Tensor> record_learning(Trace& trace, const Network& network,
 
 }  // namespace
 
-Status record_step(Trace& trace, const Network& network, const TrainStepOptions& options,
-                   const std::vector<Trained>& trained, const std::vector<Tensor>* feedback,
-                   StepTensors& t, bool together) {
+TraceOptions traced_as_in_steps(const TrainStepOptions& options) {
   TraceOptions o;
   o.training = true;
   o.partial = true;
   o.seed = options.seed;
   o.masked = options.masked;
+  o.given = options.given;
+  return o;
+}
+
+Status record_step(Trace& trace, const Network& network, const TrainStepOptions& options,
+                   const std::vector<Trained>& trained, const std::vector<Tensor>* feedback,
+                   StepTensors& t, bool together) {
+  TraceOptions o = traced_as_in_steps(options);
   o.noted = options.observed;
   o.feedback = feedback;
   if (options.forward) {
@@ -491,9 +497,8 @@ Status record_step(Trace& trace, const Network& network, const TrainStepOptions&
 
 Status record_evaluation(Trace& trace, const Network& network, const TrainStepOptions& options,
                          const std::vector<Tensor>* feedback, StepTensors& t) {
-  TraceOptions o;
-  o.seed = options.seed;
-  o.masked = options.masked;
+  TraceOptions o = traced_as_in_steps(options);
+  o.training = o.partial = false;
   o.feedback = feedback;
   LOOM_ASSIGN(t.network, trace_network(network, trace, o));
   Scribe s(trace);

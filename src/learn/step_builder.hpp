@@ -47,6 +47,8 @@ struct StepTensors {
   std::vector<Tensor*> pins();
 };
 
+// A pass as steps record it, without notes and feedback.
+TraceOptions traced_as_in_steps(const TrainStepOptions& options);
 // Forward, loss and gradients; with accumulate == 1 the update too. together, for devices: the
 // updates of many parameters follow each other, for which gradients are kept longer, and the loss
 // is in the report. feedback: what feedback links carry to the next step; null: every step starts

@@ -472,6 +472,9 @@ void TrainStep::observe(LayerObserver observer) {
 const Tensor& TrainStep::x() const {
   return impl_->tensors.network.x;
 }
+const std::vector<Tensor>& TrainStep::given_more() const {
+  return impl_->given_step().network.more;
+}
 const std::vector<Tensor>& TrainStep::more() const {
   return impl_->tensors.network.more;
 }

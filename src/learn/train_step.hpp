@@ -35,6 +35,7 @@ struct TrainStepOptions {
   int accumulate = 1;      // batches whose gradients are added up before an update
   bool class_ids = false;  // softmax_ce: targets are class ids, not distributions
   bool masked = false;     // samples have lengths: set_lengths()
+  bool given = false;      // inputs besides the first are filled too: more(); else they are zeros
   bool native = false;
   // Gradient checkpointing: activations inside groups of so many cells are not kept for the
   // backward pass but computed again there. Less memory, one more forward pass, the same bits. 0:
@@ -120,8 +121,10 @@ class TrainStep {
   // zero before, with the gradient of the loss, which it returns. Weights of rows have no part in
   // it, and neither has options.accumulate: gradients are added up as they are given. given_x() is
   // filled before. An Error of `loss` is returned, and no weight has changed.
+  // given_more(): the same of inputs besides the first.
   using GivenLoss = std::function<Result<double>(const Tensor& y, const Tensor& dy)>;
   Result<Tensor> given_x();
+  const std::vector<Tensor>& given_more() const;
   Result<StepResult> run_given(double learning_rate, const GivenLoss& loss);
 
   // The same without waiting for the result. begin() returns when the step is on its way; on a

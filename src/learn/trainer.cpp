@@ -72,7 +72,41 @@ Status Trainer::Impl::mixing_fits() const {
   return invalid("mixup and cutmix need the rule back-propagation");
 }
 
+// Every input besides the first is among what the samples have, and nothing else is.
+Status Trainer::Impl::more_fit(const Dataset& data) const {
+  const std::vector<InputSpec>& wanted = network->more_inputs();
+  for (const InputSpec& spec : wanted) {
+    const std::string what = cat("the input '", printable(spec.name), "'");
+    const MoreInput* given = data.more_input(spec.name);
+    if (given == nullptr)
+      return invalid(
+          cat("the samples say nothing of ", what, " of the network; give it, or zeros"));
+    if (!spec.batched)
+      return unsupported(cat("all samples share ", what, "; trainers give each its own"));
+    if (!(given->sample == spec.shape)) {
+      return invalid(
+          cat(what, " of a sample is ", given->sample.str(), ", must be ", spec.shape.str()));
+    }
+    if ((spec.ids > 0) != given->values.empty()) {
+      return invalid(cat(what, spec.ids > 0 ? " are ids: give whole numbers"
+                                            : " are numbers, and the samples have ids"));
+    }
+    for (size_t i = 0; i < given->ids.size(); ++i) {
+      if (given->ids[i] >= 0 && given->ids[i] < spec.ids) continue;
+      return make_error(Code::out_of_range, cat(what, ": id ", given->ids[i], " at ", i,
+                                                " must be from 0 to ", spec.ids - 1));
+    }
+  }
+  for (const MoreInput& input : data.more) {
+    const auto same = [&](const InputSpec& spec) { return spec.name == input.name; };
+    if (std::none_of(wanted.begin(), wanted.end(), same))
+      return invalid(cat("the network has no further input '", printable(input.name), "'"));
+  }
+  return {};
+}
+
 Status Trainer::Impl::inputs_fit(const Dataset& data) const {
+  LOOM_TRY(more_fit(data));
   const int64_t vocab = network->vocab();
   const bool ids = vocab > 0;
   if (ids && data.ids.empty()) {
@@ -210,6 +244,9 @@ Result<Trainer> Trainer::create(const GridSpec& grid, const Dataset& data,
   impl->pool = &pool;
   impl->labels = data.has_labels();
   LOOM_ASSIGN(impl->augmenter, Augmenter::create(options.augment, data, options.seed));
+  if (!data.more.empty() && impl->augmenter.any())
+    return unsupported("samples of several inputs are not changed; leave augmentation out");
+  impl->options.step.given = !data.more.empty();
   impl->options.step.masked = !data.lengths.empty();
   impl->options.step.class_ids = data.has_labels() && !impl->augmenter.mixes();
   LOOM_ASSIGN(Network network, Network::finalize(grid, data.sample.after(options.batch)));
@@ -332,7 +369,7 @@ Result<StepResult> Trainer::train_batch(const Dataset& batch, double rate) {
         cat(batch.samples, " samples in a batch; this trainer takes at most ", s.options.batch));
   }
   const std::vector<int64_t> order = order_of(batch.samples, false, 0, 0);
-  LOOM_TRY(s.fill_inputs(batch, order, 0, batch.samples, s.step->x()));
+  LOOM_TRY(s.fill_inputs(batch, order, 0, batch.samples, s.step->x(), s.step->more()));
   s.step->set_lengths(batch.lengths_of(order, 0, batch.samples));
   LOOM_TRY(s.step->set_present(batch.samples));
   const double counted = s.counted(batch, order, 0, batch.samples);
@@ -360,7 +397,8 @@ Result<StepResult> Trainer::train_given(const Dataset& batch, double rate,
   LOOM_ASSIGN(const Tensor x, s.step->given_x());
   LOOM_TRY(s.step->set_present(batch.samples));
   s.step->set_lengths(batch.lengths_of(order_of(batch.samples, false, 0, 0), 0, batch.samples));
-  LOOM_TRY(s.fill_inputs(batch, order_of(batch.samples, false, 0, 0), 0, batch.samples, x));
+  LOOM_TRY(s.fill_inputs(batch, order_of(batch.samples, false, 0, 0), 0, batch.samples, x,
+                         s.step->given_more()));
   return s.step->run_given(rate, loss);
 }
 
@@ -420,7 +458,7 @@ Result<Evaluation> Trainer::evaluate(const Dataset& data, const OnOutputs& on_ou
   LOOM_TRY(s.forward.feedback.forget(*s.ops));
   for (int64_t first = 0; first < data.samples; first += batch) {
     const int64_t count = std::min(batch, data.samples - first);
-    LOOM_TRY(s.fill_inputs(data, order, first, count, t.network.x));
+    LOOM_TRY(s.fill_inputs(data, order, first, count, t.network.x, t.network.more));
     mark_lengths(t.network.mask, t.network.ends, data.lengths_of(order, first, count));
     const bool rows = !s.sequences() && !s.pairs();
     if (rows) s.fill_targets(data, order, first, count, t.targets, t.weight, 1.0f);

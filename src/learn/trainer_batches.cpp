@@ -35,13 +35,23 @@ void repeat_first(const Tensor& x, int64_t count) {
 }  // namespace
 
 Status Trainer::Impl::fill_inputs(const Dataset& data, const std::vector<int64_t>& order,
-                                  int64_t first, int64_t count, const Tensor& x) const {
+                                  int64_t first, int64_t count, const Tensor& x,
+                                  const std::vector<Tensor>& more) const {
   if (x.dtype == DType::i32) {
     copy_rows(data.ids, data.samples, order, first, count, x.i32());
   } else {
     LOOM_TRY(data.read_inputs(order, first, count, x.f32(), pool));
   }
   repeat_first(x, count);
+  for (size_t i = 0; i < more.size(); ++i) {
+    const MoreInput& from = *data.more_input(network->more_inputs()[i].name);
+    if (more[i].dtype == DType::i32) {
+      copy_rows(from.ids, data.samples, order, first, count, more[i].i32());
+    } else {
+      copy_rows(from.values, data.samples, order, first, count, more[i].f32());
+    }
+    repeat_first(more[i], count);
+  }
   return {};
 }
 
@@ -115,7 +125,7 @@ Status Trainer::Impl::fill_training(const Dataset& data, const std::vector<int64
   const Tensor& x = step->x();
   step->set_lengths(data.lengths_of(order, first, count));
   if (!augmenter.any()) {
-    LOOM_TRY(fill_inputs(data, order, first, count, x));
+    LOOM_TRY(fill_inputs(data, order, first, count, x, step->more()));
     return step->set_present(count);
   }
   LOOM_TRY(augmenter.inputs(data, order, progress.epoch, first, count, x.f32(), *pool));

@@ -58,11 +58,12 @@ struct Trainer::Impl {
   Status save_within(const EpochPlace& place, const Pause& pause);
   Status mixing_fits() const;
   Status inputs_fit(const Dataset& data) const;
+  Status more_fit(const Dataset& data) const;
   bool of_padding(const Dataset& data, size_t i) const;
   Status padding_fits(const Dataset& data) const;
   Status fits(const Dataset& data) const;
   Status fill_inputs(const Dataset& data, const std::vector<int64_t>& order, int64_t first,
-                     int64_t count, const Tensor& x) const;
+                     int64_t count, const Tensor& x, const std::vector<Tensor>& more = {}) const;
   Status fill_training(const Dataset& data, const std::vector<int64_t>& order, int64_t first,
                        int64_t count);
   void fill_targets(const Dataset& data, const std::vector<int64_t>& order, int64_t first,

@@ -28,6 +28,7 @@ Result<Wanted> wanted_by(const NetworkSpec& network, const DatasetOptions& optio
   w.values = network.input.count();
   w.vocab = whole.vocab();
   w.ids = w.vocab > 0;
+  w.more = whole.more_inputs();
   w.rows = whole.output().rows();
   w.outputs = whole.output().last();
   w.embeddings = options.embeddings;
@@ -173,22 +174,23 @@ Result<LoadedDataset> from_arrays(ArrayFile file, const std::string& path, const
   LoadedDataset out;
   LOOM_ASSIGN(const ArrayView x, file.find(options.x));
   std::optional<Spreading> spreading;
-  uint64_t padded = 0;  // values beside those of the arrays
+  // Values beside those of x and y.
+  LOOM_ASSIGN(const std::vector<ArrayView> more, find_more(file, w, path));
+  uint64_t padded = 0;
+  for (const ArrayView& array : more) padded += static_cast<uint64_t>(array.count());
   if (!options.lengths.empty()) {
     LOOM_ASSIGN(const ArrayView array, file.find(options.lengths));
     LOOM_ASSIGN(std::vector<int32_t> lengths, array_i32(array));
     LOOM_ASSIGN(spreading, Spreading::create(std::move(lengths), w.sample[0], array.where));
-    padded = static_cast<uint64_t>(spreading->samples()) *
-             static_cast<uint64_t>(w.values + w.rows * w.outputs);
+    padded += static_cast<uint64_t>(spreading->samples()) *
+              static_cast<uint64_t>(w.values + w.rows * w.outputs);
   }
   if (options.inputs_only) {
     const auto values = (static_cast<uint64_t>(x.count()) + padded) * sizeof(float);
     LOOM_ASSIGN(out.memory, options.memory.take(values, "the values", x.where));
-    if (spreading) {
-      LOOM_TRY(set_sequences(x, w, *spreading, out.data));
-      return out;
-    }
-    LOOM_TRY(set_inputs(x, file.kind() == ArrayFile::Kind::idx, w, out.data));
+    LOOM_TRY(spreading ? set_sequences(x, w, *spreading, out.data)
+                       : set_inputs(x, file.kind() == ArrayFile::Kind::idx, w, out.data));
+    LOOM_TRY(set_more(more, w, out.data));
     return out;
   }
   const bool idx = file.kind() == ArrayFile::Kind::idx;
@@ -201,6 +203,7 @@ Result<LoadedDataset> from_arrays(ArrayFile file, const std::string& path, const
   LOOM_ASSIGN(const ArrayView y, (labels.has_value() ? *labels : file).find(options.y));
   LOOM_TRY(book(x, y, options, padded, out));
   LOOM_TRY(spreading ? set_sequences(x, w, *spreading, out.data) : set_inputs(x, idx, w, out.data));
+  LOOM_TRY(set_more(more, w, out.data));
   const bool each = spreading && w.rows == w.sample[0] && !options.sequences &&
                     spreading->spreads(y, values_of_position(y, w, options));
   LOOM_TRY(each ? set_sequence_targets(y, w, options, *spreading, out.data)
@@ -464,7 +467,10 @@ Result<LoadedDataset> load_dataset(const FileRef& path, const NetworkSpec& netwo
                                    const DatasetOptions& options) {
   LOOM_ASSIGN(const Wanted wanted, wanted_by(network, options));
   LOOM_ASSIGN(const bool media, are_media(path));
-  if (media) return load_media(path, wanted, options);
+  if (media) {
+    LOOM_TRY(one_input(wanted, "a folder", path));
+    return load_media(path, wanted, options);
+  }
   LOOM_ASSIGN(ByteSource source, ByteSource::open(path, options.memory));
   LOOM_ASSIGN(const auto head, source.next());
   if (head.empty()) return bad_file("the dataset is empty: no bytes", path);
@@ -476,6 +482,7 @@ Result<LoadedDataset> load_dataset(const FileRef& path, const NetworkSpec& netwo
     const auto start = head.first(std::min<size_t>(head.size(), 4096));
     if (std::find(start.begin(), start.end(), std::byte{0}) != start.end())
       return bad_file("neither CSV, NPY, NPZ, IDX nor safetensors", path, 0);
+    LOOM_TRY(one_input(wanted, "a CSV", path));
     LOOM_ASSIGN(out, from_csv(std::move(source), path, wanted, options));
   }
   out.data.ignored = options.ignored;
@@ -499,6 +506,10 @@ void add_dataset(const Dataset& data, BitsHash& hash) {
     hash.add(row);
   }
   hash.add(as_floats(data.ids));
+  for (const MoreInput& input : data.more) {
+    hash.add(input.values);
+    hash.add(as_floats(input.ids));
+  }
   hash.add(data.targets);
   hash.add(as_floats(data.labels));
   hash.add(data.weights);

@@ -2,6 +2,8 @@
 #pragma once
 
 #include "grid/builders.hpp"
+#include "io/array_file.hpp"
+#include "learn/dataset.hpp"
 
 namespace loom::core {
 
@@ -10,8 +12,9 @@ struct Wanted {
   int64_t values = 0;  // of one input
   bool ids = false;    // the input are ids below `vocab`
   int64_t vocab = 0;
-  int64_t rows = 0;     // predictions per sample
-  int64_t outputs = 0;  // values per prediction
+  std::vector<InputSpec> more;  // inputs besides the first, which files of arrays have by name
+  int64_t rows = 0;             // predictions per sample
+  int64_t outputs = 0;          // values per prediction
   // How many classes each label of a prediction has: the outputs, or the widths of several heads.
   std::vector<int64_t> classes;
   // Outputs are embeddings: labels are any numbers below `classes`, one per sample or per row.
@@ -22,5 +25,13 @@ struct Wanted {
   bool takes(int64_t each) const { return each == labels() || (embeddings && each == 1); }
   int64_t classes_of(size_t label) const { return classes[label % classes.size()]; }
 };
+
+// The arrays of further inputs. Errors: one is not there; a file of one array.
+Result<std::vector<ArrayView>> find_more(ArrayFile& file, const Wanted& wanted,
+                                         const std::string& path);
+// Into a data set whose first input is there already: [samples, sample].
+Status set_more(const std::vector<ArrayView>& arrays, const Wanted& wanted, Dataset& data);
+// Errors: a network of several inputs; `what` holds samples of one.
+Status one_input(const Wanted& wanted, std::string_view what, const std::string& path);
 
 }  // namespace loom::core

@@ -173,11 +173,22 @@ TEST(Ports, RefusesWhatDoesNotFit) {
   refused(given, "1 samples need a session with max_batch 1");
 }
 
-TEST(Ports, ANetworkOfSeveralInputsHasNoTrainerYet) {
+TEST(Ports, AnInputThatAllSamplesShareIsNotTrainedWith) {
+  Ports r(3);
   const Network net = Network::sequential({of_four(3, 2, 4, 5)}, {.input = {3}}).or_exit();
-  const auto trainer = Trainer::create(net);
-  ASSERT_FALSE(trainer.ok());
-  EXPECT_NE(trainer.error().message.find("takes 4 inputs"), std::string::npos);
+  const Dataset data = Dataset::from_arrays(r.numbers({6, 3}), r.numbers({6, 4}))
+                           .or_exit()
+                           .with_input("state", r.numbers({6, 2}))
+                           .or_exit()
+                           .with_input("word", r.ids({6, 1}, 5))
+                           .or_exit()
+                           .with_input("shared", r.numbers({6, 1, 4}))
+                           .or_exit();
+  Trainer trainer = Trainer::create(net).or_exit();
+  const auto history = trainer.fit(data);
+  ASSERT_FALSE(history.ok());
+  EXPECT_NE(history.error().message.find("all samples share the input 'shared'"),
+            std::string::npos);
 }
 
 TEST(Ports, ValuesThatAreNoIdsReachNoTable) {

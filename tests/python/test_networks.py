@@ -219,6 +219,35 @@ class Networks(Scratch):
             again = loom.Dataset(values, np.array([0, 1, 0]), lengths=lengths)
             self.assertTrue(same_bits(again.x, data.x))
 
+    def test_a_dict_of_inputs_trains_a_network_of_several(self):
+        description = {
+            "loom": 1,
+            "input": [2],
+            "layers": [
+                {
+                    "type": "Graph",
+                    "nodes": [
+                        {"name": "b", "type": "Input", "from": "input", "input": "b", "shape": [3]},
+                        {"name": "both", "from": ["input", "b"], "type": "Concat", "axis": 1},
+                        {"name": "y", "type": "Dense", "in": 5, "out": 1},
+                    ],
+                    "outputs": "y",
+                }
+            ],
+        }
+        net = loom.Network.from_json(json.dumps(description))
+        draw = np.random.default_rng(2)
+        a = draw.standard_normal((40, 2)).astype(np.float32)
+        b = draw.standard_normal((40, 3)).astype(np.float32)
+        y = (a.sum(1, keepdims=True) - b.sum(1, keepdims=True)).astype(np.float32)
+        trainer = loom.Trainer(net, batch=8, optimizer=loom.Adam(0.05))
+        history = trainer.fit(loom.Dataset({"input": a, "b": b}, y), epochs=40)
+        self.assertLess(history.epochs[-1].train_loss, 1e-2)
+        with self.assertRaisesRegex(loom.InvalidArgumentError, "say nothing of the input 'b'"):
+            trainer.evaluate(loom.Dataset(a, y))
+        with self.assertRaisesRegex(ValueError, "one for each input"):
+            loom.Dataset({}, y)
+
     def test_people_see_what_it_is(self):
         net = small()
         self.assertIn("131 parameters", net.summary())

@@ -936,6 +936,7 @@ SIGNATURES = {
     "loom_dataset_x": (c_int32, [c_void_p, POINTER(c_void_p)]),
     "loom_dataset_y": (c_int32, [c_void_p, POINTER(c_void_p)]),
     "loom_dataset_lengths": (c_int32, [c_void_p, POINTER(c_void_p)]),
+    "loom_dataset_with_input": (c_int32, [c_void_p, c_char_p, POINTER(loom_tensor), POINTER(c_void_p)]),
     "loom_dataset_split": (c_int32, [c_void_p, c_double, POINTER(loom_split_options), POINTER(c_void_p), POINTER(c_void_p)]),
     "loom_dataset_free": (None, [c_void_p]),
     "loom_trainer_create": (c_int32, [c_void_p, POINTER(loom_trainer_options), POINTER(c_void_p)]),

@@ -329,3 +329,13 @@ def result(handle: int) -> Any:
     """What calls give: a NumPy array over memory of the library, or an Array without NumPy."""
     made = Array(handle)
     return made if numpy_module() is None else made.numpy()
+
+
+def first_and_further(x: Any) -> Tuple[Any, List[Tuple[str, Any]]]:
+    """The first of a dict of inputs, and the others with their names; no dict: x is the first."""
+    if not isinstance(x, dict):
+        return x, []
+    if not x:
+        raise ValueError("x is a dict without arrays; give one for each input")
+    (_, first), *further = x.items()
+    return first, further

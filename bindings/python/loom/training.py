@@ -25,7 +25,7 @@ from ._library import (
     sized,
     text_from,
 )
-from .arrays import Array, as_tensor, numpy_module, result
+from .arrays import Array, as_tensor, first_and_further, numpy_module, result
 from .engine import Engine, engine_handle
 from .network import Network, Path
 from .optimizers import OPTIMIZERS, Optimizer, Schedule
@@ -103,12 +103,15 @@ class Dataset(Handle):
 
     x: [n, sample]; integers of 32 and 64 bits are ids for an Embedding, other types are numbers. y:
     class labels as integers, or targets as floats, or None. Values are copied. lengths: how many
-    positions of each sample [positions, ..] are real; what stands behind them is padding.
+    positions of each sample [positions, ..] are real; what stands behind them is padding. Networks
+    of several inputs take a dict: the first input first, the others by their names in
+    `Network.info.inputs`.
     """
 
     _FREE = "loom_dataset_free"
 
     def __init__(self, x: Any, y: Any = None, *, lengths: Any = None) -> None:
+        x, further = first_and_further(x)
         inputs = as_tensor(x)
         targets = None if y is None else as_tensor(y)
         arrays = [inputs.pointer, targets and targets.pointer]
@@ -117,7 +120,11 @@ class Dataset(Handle):
             real = as_tensor(lengths)
             arrays.append(real.pointer)
             make = lib.loom_dataset_from_sequences
-        super().__init__(handle_from(make, *arrays))
+        handle = handle_from(make, *arrays)
+        for name, values in further:
+            before, more = Dataset._of(handle), as_tensor(values).pointer
+            handle = handle_from(lib.loom_dataset_with_input, before.handle, encoded(name), more)
+        super().__init__(handle)
 
     @classmethod
     def _of(cls, handle: int) -> "Dataset":
@@ -516,7 +523,7 @@ def _dataset(network: Network, x: Any, y: Any) -> Dataset:
             raise ValueError("a Dataset has its targets with it; leave out y")
         return x
     numpy = numpy_module()
-    if numpy is not None and not network.info["takes_ids"]:
+    if numpy is not None and not network.info["takes_ids"] and not isinstance(x, dict):
         x = numpy.asarray(x)
         if x.dtype.kind in "iu":
             x = x.astype(numpy.float32)

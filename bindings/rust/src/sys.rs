@@ -2633,6 +2633,14 @@ extern "C" {
         dataset: *const loom_dataset, out: *mut *mut loom_array
     ) -> loom_status;
 
+    /// The same samples with a further input of networks that take several, by its name there.
+    /// values: \[n, sample\], ids or numbers as x is; they are copied. `*out` is transferred.
+    /// Errors: invalid_argument.
+    pub fn loom_dataset_with_input(
+        dataset: *const loom_dataset, name: *const c_char, values: *const loom_tensor, out: *mut
+        *mut loom_dataset
+    ) -> loom_status;
+
     /// round(share * n) samples, and the rest; drawn by class where every sample has one label.
     /// Both are transferred. Errors: invalid_argument (a part without samples).
     pub fn loom_dataset_split(

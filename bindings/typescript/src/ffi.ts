@@ -1716,6 +1716,8 @@ export interface Functions {
   loom_dataset_y(dataset: number, out: number): number;
   /** Lengths of the samples, int32 [n]; rank 0 and no memory if they have none. `*out` is transferred and shares the data set's memory. */
   loom_dataset_lengths(dataset: number, out: number): number;
+  /** The same samples with a further input of networks that take several, by its name there. values: [n, sample], ids or numbers as x is; they are copied. `*out` is transferred. Errors: invalid_argument. */
+  loom_dataset_with_input(dataset: number, name: number, values: number, out: number): number;
   /** round(share * n) samples, and the rest; drawn by class where every sample has one label. Both are transferred. Errors: invalid_argument (a part without samples). */
   loom_dataset_split(dataset: number, share: number, options: number, first: number, second: number): number;
   /** Null is fine. */

@@ -114,6 +114,7 @@ export const addresses: Readonly<Record<string, string>> = {
   loom_dataset_x: "aa-",
   loom_dataset_y: "aa-",
   loom_dataset_lengths: "aa-",
+  loom_dataset_with_input: "aaaa-",
   loom_dataset_split: "a-aaa-",
   loom_dataset_free: "a-",
   loom_trainer_create: "aaa-",

@@ -133,7 +133,8 @@ Result<GraphImport::Value> GraphImport::emit(const OnnxNode& n, LayerKind kind,
   for (const Value& v : inputs) {
     made.from.push_back(v.at);
     shapes.push_back(v.shape);
-    if (ids_ && v.at == GraphValue{} && !takes_ids(made.layer))
+    // An Input reads no values of what it stands behind.
+    if (ids_ && v.at == GraphValue{} && kind != LayerKind::input && !takes_ids(made.layer))
       return refuse(n, "computes with the ids of the input; only an embedding reads ids");
   }
   Result<std::vector<Shape>> out = infer_all(made.layer, shapes);

@@ -91,7 +91,8 @@ Status GraphImport::read_first(const OnnxValue& given) {
 // An input besides the first: a node that brings what the caller gives under its name.
 Status GraphImport::read_more(const OnnxValue& given, const OnnxValue& first) {
   const std::string who = called(given);
-  if (!is_float(given.type))
+  const bool truths = given.type == OnnxType::boolean;  // given as 1 and 0
+  if (!is_float(given.type) && !truths)
     return unsupported(cat(who, " holds ", onnx_type_name(given.type),
                            " values; of several inputs, the first alone may"),
                        where_);
@@ -123,6 +124,7 @@ Status GraphImport::read_more(const OnnxValue& given, const OnnxValue& first) {
   LOOM_ASSIGN(Value x,
               emit(n, LayerKind::input,
                    {{"input", given.name}, {"shape", dims}, {"batched", batched}}, {base}));
+  if (truths) nodes_.back().bound = 1;
   if (batched && given.shape.size() == 1) {  // one number a sample: an axis, as the file has it
     LOOM_ASSIGN(x, view(n, x, {batch_}));
   }

@@ -1850,6 +1850,12 @@ class LoomLibrary {
   late final loom_dataset_lengths =
       library.lookupFunction<_loom_dataset_lengths_native, _loom_dataset_lengths_dart>('loom_dataset_lengths');
 
+  /// The same samples with a further input of networks that take several, by its name there.
+  /// values: [n, sample], ids or numbers as x is; they are copied. `*out` is transferred. Errors:
+  /// invalid_argument.
+  late final loom_dataset_with_input =
+      library.lookupFunction<_loom_dataset_with_input_native, _loom_dataset_with_input_dart>('loom_dataset_with_input');
+
   /// round(share * n) samples, and the rest; drawn by class where every sample has one label. Both
   /// are transferred. Errors: invalid_argument (a part without samples).
   late final loom_dataset_split =
@@ -2619,6 +2625,12 @@ typedef _loom_dataset_lengths_native = Int32 Function(
 );
 typedef _loom_dataset_lengths_dart = int Function(
     Pointer<loom_dataset>, Pointer<Pointer<loom_array>>
+);
+typedef _loom_dataset_with_input_native = Int32 Function(
+    Pointer<loom_dataset>, Pointer<Uint8>, Pointer<loom_tensor>, Pointer<Pointer<loom_dataset>>
+);
+typedef _loom_dataset_with_input_dart = int Function(
+    Pointer<loom_dataset>, Pointer<Uint8>, Pointer<loom_tensor>, Pointer<Pointer<loom_dataset>>
 );
 typedef _loom_dataset_split_native = Int32 Function(
     Pointer<loom_dataset>, Double, Pointer<loom_split_options>, Pointer<Pointer<loom_dataset>>,

@@ -2540,6 +2540,13 @@ public interface Sys extends Library {
   int loom_dataset_lengths(Pointer dataset, PointerByReference out);
 
   /**
+   * The same samples with a further input of networks that take several, by its name there. values:
+   * [n, sample], ids or numbers as x is; they are copied. `*out` is transferred. Errors:
+   * invalid_argument.
+   */
+  int loom_dataset_with_input(Pointer dataset, String name, Tensor values, PointerByReference out);
+
+  /**
    * round(share * n) samples, and the rest; drawn by class where every sample has one label. Both
    * are transferred. Errors: invalid_argument (a part without samples).
    */
