@@ -941,6 +941,17 @@ LOOM_EXPORT loom_status loom_trainer_step(loom_trainer *trainer, const loom_tens
 LOOM_EXPORT loom_status loom_trainer_step_with(loom_trainer *trainer, const loom_tensor *x,
     loom_loss_fn loss, void *user, const double *rate, loom_step_report *out);
 
+/* One update from one batch of samples, which may have lengths, weights and further inputs.
+ * rate: null, that of the options. `out` may be null. One thread at a time. */
+LOOM_EXPORT loom_status loom_trainer_step_samples(loom_trainer *trainer, const loom_dataset *batch,
+    const double *rate, loom_step_report *out);
+
+/* The same by a loss of the caller's own, as loom_trainer_step_with(); targets are not looked
+ * at. One thread at a time. */
+LOOM_EXPORT loom_status loom_trainer_step_samples_with(loom_trainer *trainer,
+    const loom_dataset *batch, loom_loss_fn loss, void *user, const double *rate,
+    loom_step_report *out);
+
 /* Memory that it took; 0 before the first samples. One thread at a time. */
 LOOM_EXPORT loom_status loom_trainer_bytes(loom_trainer *trainer, int64_t *out);
 
@@ -1948,6 +1959,10 @@ typedef struct loom_api {
   loom_status (*dataset_lengths)(const loom_dataset *dataset, loom_array **out);
   loom_status (*dataset_with_input)(const loom_dataset *dataset, const char *name,
       const loom_tensor *values, loom_dataset **out);
+  loom_status (*trainer_step_samples)(loom_trainer *trainer, const loom_dataset *batch,
+      const double *rate, loom_step_report *out);
+  loom_status (*trainer_step_samples_with)(loom_trainer *trainer, const loom_dataset *batch,
+      loom_loss_fn loss, void *user, const double *rate, loom_step_report *out);
   loom_status (*model_session_save_state)(const loom_model_session *session, const char *path);
   loom_status (*model_session_load_state)(loom_model_session *session, const char *path);
   loom_status (*model_tool_format)(const loom_model *model, char **out);

@@ -2242,6 +2242,22 @@ namespace Loom
             @out
         );
 
+        /// <summary>One update from one batch of samples, which may have lengths, weights and
+        /// further inputs. rate: null, that of the options. `out` may be null. One thread at a
+        /// time.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_trainer_step_samples(
+            TrainerHandle trainer, DatasetHandle batch, IntPtr rate, ref CStepReport @out
+        );
+
+        /// <summary>The same by a loss of the caller's own, as loom_trainer_step_with(); targets
+        /// are not looked at. One thread at a time.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_trainer_step_samples_with(
+            TrainerHandle trainer, DatasetHandle batch, CLossFn loss, IntPtr user, IntPtr rate, ref
+            CStepReport @out
+        );
+
         /// <summary>Memory that it took; 0 before the first samples. One thread at a
         /// time.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]

@@ -360,6 +360,8 @@ class LOOM_API Trainer {
   // Dataset::from_arrays(). Fewer samples than options.batch are allowed. rate: unset, that of the
   // options.
   Result<StepReport> train_step(const Tensor& x, const Tensor& y, std::optional<double> rate = {});
+  // The same from samples, which may have lengths, weights and further inputs.
+  Result<StepReport> train_step(const Dataset& batch, std::optional<double> rate = {});
 
   // A loss of one's own. outputs: what the network gave, float32 [batch, ...]; gradients: zeros of
   // that shape, to be filled with dL/d(outputs) of the loss L of this batch, which it returns. An
@@ -369,6 +371,8 @@ class LOOM_API Trainer {
   // up as they are given. Equal gradients give the bits of a built-in loss. options.loss is what
   // evaluate() and files go on to say.
   Result<StepReport> train_step(const Tensor& x, const OwnLoss& loss,
+                                std::optional<double> rate = {});
+  Result<StepReport> train_step(const Dataset& batch, const OwnLoss& loss,
                                 std::optional<double> rate = {});
 
   const Network& network() const;

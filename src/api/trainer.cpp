@@ -9,6 +9,7 @@
 #include "api/mesh_impl.hpp"
 #include "api/own_loss.hpp"
 #include "api/trainer_options.hpp"
+#include "api/training_reports.hpp"
 #include "base/text.hpp"
 #include "io/file.hpp"
 #include "learn/metrics.hpp"
@@ -17,46 +18,6 @@
 
 namespace loom::core {
 namespace {
-
-std::string class_name_of(const std::vector<std::string>& names, size_t index) {
-  return index < names.size() ? names[index] : cat(static_cast<int64_t>(index));
-}
-
-void report(const OutputScores& scores, const std::vector<std::string>& names,
-            loom::Evaluation& out) {
-  const std::vector<ClassMetrics> metrics = class_metrics(scores.confusion());
-  for (size_t c = 0; c < metrics.size(); ++c) {
-    out.classes.push_back({class_name_of(names, c), metrics[c].samples, metrics[c].precision,
-                           metrics[c].recall, metrics[c].f1});
-  }
-  out.confusion = scores.confusion();
-  if (!out.accuracy) out.accuracy = scores.accuracy();
-  out.mean_absolute_error = scores.mean_absolute_error();
-  out.r2 = scores.r2();
-}
-
-std::vector<Metric> metrics_of(const std::vector<MetricValue>& values) {
-  std::vector<Metric> all;
-  for (const MetricValue& v : values) all.push_back({v.name, v.value});
-  return all;
-}
-
-loom::Epoch epoch_of(const EpochReport& r, double seconds, int64_t samples) {
-  loom::Epoch e;
-  e.number = r.epoch;
-  e.train_loss = r.train_loss;
-  if (r.validation) {
-    e.validation_loss = r.validation->loss;
-    e.validation_accuracy = r.validation->accuracy;
-    e.validation_metrics = metrics_of(r.validation->metrics);
-  }
-  e.rate = r.learning_rate;
-  e.gradient_norm = r.gradient_norm;
-  e.dropped = r.dropped;
-  e.best = r.best;
-  if (seconds > 0) e.samples_per_second = static_cast<double>(samples) / seconds;
-  return e;
-}
 
 // Rows of f32 as a tensor that owns them.
 loom::Tensor copy_of(const Tensor& y) {
@@ -535,8 +496,12 @@ Result<std::vector<RangeReport>> Trainer::calibrate(const Dataset& data,
 
 Result<StepReport> Trainer::train_step(const Tensor& x, const Tensor& y,
                                        std::optional<double> rate) {
-  Impl& s = *impl_;
   LOOM_ASSIGN(const Dataset batch, Dataset::from_arrays(x, y));
+  return train_step(batch, rate);
+}
+
+Result<StepReport> Trainer::train_step(const Dataset& batch, std::optional<double> rate) {
+  Impl& s = *impl_;
   LOOM_TRY(s.prepare(batch));
   core::Dataset copy;
   LOOM_ASSIGN(const core::Dataset* samples, s.seen(batch, copy));
@@ -550,8 +515,13 @@ Result<StepReport> Trainer::train_step(const Tensor& x, const Tensor& y,
 
 Result<StepReport> Trainer::train_step(const Tensor& x, const OwnLoss& loss,
                                        std::optional<double> rate) {
-  if (!loss) return invalid("there is no loss to train with; give a function");
   LOOM_ASSIGN(const Dataset batch, Dataset::from_arrays(x, {}));
+  return train_step(batch, loss, rate);
+}
+
+Result<StepReport> Trainer::train_step(const Dataset& batch, const OwnLoss& loss,
+                                       std::optional<double> rate) {
+  if (!loss) return invalid("there is no loss to train with; give a function");
   return impl_->own_step(batch, loss, rate.value_or(impl_->options.rate));
 }
 

@@ -6,7 +6,7 @@ extern "C" {
 
 const loom_api* loom_get_api(uint32_t version) {
   static constexpr loom_api kApi = {
-      1, 166,
+      1, 168,
       &loom_abi_version,
       &loom_version,
       &loom_last_error,
@@ -124,6 +124,8 @@ const loom_api* loom_get_api(uint32_t version) {
       &loom_dataset_from_sequences,
       &loom_dataset_lengths,
       &loom_dataset_with_input,
+      &loom_trainer_step_samples,
+      &loom_trainer_step_samples_with,
       &loom_model_session_save_state,
       &loom_model_session_load_state,
       &loom_model_tool_format,

@@ -115,6 +115,27 @@ loom_step_report report_of(const StepReport& from) {
   return to;
 }
 
+Status give_step(Result<StepReport> done, loom_step_report* out) {
+  LOOM_ASSIGN(const StepReport report, std::move(done));
+  if (out == nullptr) return {};
+  return give_report(out, report_of(report), "loom_step_report");
+}
+
+std::optional<double> value_of(const double* number) {
+  return number == nullptr ? std::nullopt : std::optional<double>(*number);
+}
+
+Result<Trainer::OwnLoss> own_loss(loom_loss_fn loss, void* user) {
+  if (loss == nullptr) return invalid("'loss' is null; give a function");
+  return Trainer::OwnLoss([=](const Tensor& outputs, Tensor& gradients) -> Result<double> {
+    const loom_tensor y = view_of(outputs), dy = view_of(gradients);
+    double value = 0;
+    if (loss(user, &y, &dy, &value) != 0)
+      return Error{Code::cancelled, "the loss of the caller ended the step", {}};
+    return value;
+  });
+}
+
 loom_evaluation evaluation_of(const Evaluation& from) {
   loom_evaluation to{};
   to.loss = from.loss;
@@ -178,11 +199,7 @@ loom_status loom_trainer_step(loom_trainer* trainer, const loom_tensor* x, const
     LOOM_ASSIGN(Trainer * object, object_of(trainer));
     LOOM_ASSIGN(const Tensor inputs, tensor_of(x, "x"));
     LOOM_ASSIGN(const Tensor targets, tensor_of(y, "y"));
-    std::optional<double> other_rate;
-    if (rate != nullptr) other_rate = *rate;
-    LOOM_ASSIGN(const StepReport report, object->train_step(inputs, targets, other_rate));
-    if (out == nullptr) return {};
-    return give_report(out, report_of(report), "loom_step_report");
+    return give_step(object->train_step(inputs, targets, value_of(rate)), out);
   });
 }
 
@@ -191,19 +208,28 @@ loom_status loom_trainer_step_with(loom_trainer* trainer, const loom_tensor* x, 
   return guarded([&]() -> Status {
     LOOM_ASSIGN(Trainer * object, object_of(trainer));
     LOOM_ASSIGN(const Tensor inputs, tensor_of(x, "x"));
-    if (loss == nullptr) return invalid("'loss' is null; give a function");
-    const auto own = [&](const Tensor& outputs, Tensor& gradients) -> Result<double> {
-      const loom_tensor y = view_of(outputs), dy = view_of(gradients);
-      double value = 0;
-      if (loss(user, &y, &dy, &value) != 0)
-        return Error{Code::cancelled, "the loss of the caller ended the step", {}};
-      return value;
-    };
-    std::optional<double> other_rate;
-    if (rate != nullptr) other_rate = *rate;
-    LOOM_ASSIGN(const StepReport report, object->train_step(inputs, own, other_rate));
-    if (out == nullptr) return {};
-    return give_report(out, report_of(report), "loom_step_report");
+    LOOM_ASSIGN(const Trainer::OwnLoss own, own_loss(loss, user));
+    return give_step(object->train_step(inputs, own, value_of(rate)), out);
+  });
+}
+
+loom_status loom_trainer_step_samples(loom_trainer* trainer, const loom_dataset* batch,
+                                      const double* rate, loom_step_report* out) {
+  return guarded([&]() -> Status {
+    LOOM_ASSIGN(Trainer * object, object_of(trainer));
+    LOOM_ASSIGN(const Dataset* samples, object_of(batch));
+    return give_step(object->train_step(*samples, value_of(rate)), out);
+  });
+}
+
+loom_status loom_trainer_step_samples_with(loom_trainer* trainer, const loom_dataset* batch,
+                                           loom_loss_fn loss, void* user, const double* rate,
+                                           loom_step_report* out) {
+  return guarded([&]() -> Status {
+    LOOM_ASSIGN(Trainer * object, object_of(trainer));
+    LOOM_ASSIGN(const Dataset* samples, object_of(batch));
+    LOOM_ASSIGN(const Trainer::OwnLoss own, own_loss(loss, user));
+    return give_step(object->train_step(*samples, own, value_of(rate)), out);
   });
 }
 

@@ -98,6 +98,19 @@ TEST(MoreInputs, TrainToTheBitsOfTheSameNumbersInOnePiece) {
       EXPECT_EQ(floats(two.parameter(from[i].name).or_exit()),
                 floats(one.parameter(to[i].name).or_exit()));
     }
+    // Steps of one's own, by the loss of the trainer and by one that is given.
+    const auto squares = [&](const Tensor& outputs, Tensor& gradients) -> Result<double> {
+      const auto slopes = gradients.mutable_values<float>().or_exit();
+      for (size_t i = 0; i < slopes.size(); ++i) slopes[i] = outputs.values<float>().or_exit()[i];
+      return 1.0;
+    };
+    const Dataset part = apart.split(0.5).or_exit().first, same = whole.split(0.5).or_exit().first;
+    if (part.samples() <= options.batch) {
+      EXPECT_EQ(left.train_step(part).or_exit().loss, right.train_step(same).or_exit().loss);
+      EXPECT_TRUE(left.train_step(part, squares).ok());
+      EXPECT_TRUE(right.train_step(same, squares).ok());
+    }
+    EXPECT_EQ(left.weights_hash().or_exit(), right.weights_hash().or_exit());
     const Dataset::Parts parts = apart.split(0.7).or_exit();
     EXPECT_EQ(parts.second.further_inputs(), std::vector<std::string>{"b"});
     EXPECT_TRUE(left.evaluate(parts.second).ok());

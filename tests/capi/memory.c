@@ -143,29 +143,35 @@ static void test_own_loss(loom_engine* engine) {
   const int64_t shape[] = {2, 4}, out[] = {2, 3};
   const loom_tensor xt = LOOM_TENSOR(LOOM_FLOAT32, x, 2, shape);
   const loom_tensor yt = LOOM_TENSOR(LOOM_FLOAT32, targets, 2, out);
-  char* hashes[2] = {NULL, NULL};
-  for (int own = 0; own < 2; ++own) {
+  loom_dataset* samples = NULL;
+  CHECK_OK(loom_dataset_from_arrays(&xt, &yt, &samples));
+  char* hashes[4] = {NULL, NULL, NULL, NULL};
+  for (int way = 0; way < 4; ++way) {  // arrays and samples, a loss that is built in and one's own
     loom_network* net = NULL;
     loom_trainer* trainer = NULL;
     CHECK_OK(loom_network_from_json(engine, kNetworkJson, NULL, &net));
     CHECK_OK(loom_trainer_create(net, NULL, &trainer));
     loom_step_report report = LOOM_STEP_REPORT_INIT;
     for (int i = 0; i < 4; ++i) {
-      if (own) {
-        CHECK_OK(loom_trainer_step_with(trainer, &xt, mean_squares, targets, NULL, &report));
-      } else {
+      if (way == 0) {
         CHECK_OK(loom_trainer_step(trainer, &xt, &yt, NULL, &report));
+      } else if (way == 1) {
+        CHECK_OK(loom_trainer_step_with(trainer, &xt, mean_squares, targets, NULL, &report));
+      } else if (way == 2) {
+        CHECK_OK(loom_trainer_step_samples(trainer, samples, NULL, &report));
+      } else {
+        CHECK_OK(loom_trainer_step_samples_with(trainer, samples, mean_squares, targets, NULL, &report));
       }
       CHECK(report.updated == 1 && report.loss > 0);
     }
-    CHECK_OK(loom_trainer_weights_hash(trainer, &hashes[own]));
+    CHECK_OK(loom_trainer_weights_hash(trainer, &hashes[way]));
     char* after = NULL;
     CHECK_FAILS(loom_trainer_step_with(trainer, &xt, refuse, NULL, NULL, NULL), LOOM_CANCELLED,
                 "the loss of the caller");
     CHECK_FAILS(loom_trainer_step_with(trainer, &xt, NULL, NULL, NULL, NULL),
                 LOOM_INVALID_ARGUMENT, "'loss' is null");
     CHECK_OK(loom_trainer_weights_hash(trainer, &after));
-    CHECK(strcmp(after, hashes[own]) == 0);
+    CHECK(strcmp(after, hashes[way]) == 0);
     loom_free(after);
     int64_t bytes = 0;
     CHECK_OK(loom_trainer_bytes(trainer, &bytes));
@@ -173,9 +179,9 @@ static void test_own_loss(loom_engine* engine) {
     loom_trainer_free(trainer);
     loom_network_free(net);
   }
-  CHECK(hashes[0] != NULL && hashes[1] != NULL && strcmp(hashes[0], hashes[1]) == 0);
-  loom_free(hashes[0]);
-  loom_free(hashes[1]);
+  loom_dataset_free(samples);
+  for (int way = 0; way < 4; ++way) CHECK(hashes[way] != NULL && strcmp(hashes[0], hashes[way]) == 0);
+  for (int way = 0; way < 4; ++way) loom_free(hashes[way]);
 }
 
 void test_memory(void) {

@@ -23,6 +23,7 @@ except ImportError as error:
 
 import loom
 
+TYPES = {"tensor(float)": np.float32, "tensor(int64)": np.int64, "tensor(bool)": bool}
 ACTIVATIONS = ("Tanh", "Sigmoid", "Relu", "Neg", "Abs", "Softplus")
 
 
@@ -51,6 +52,30 @@ class Model:
                 for i, d in enumerate(shape)]
         self.given[name] = self.r.normal(0, 2, real).astype(np.float32)
         self.values.append((name, width, batched))
+
+    def add_ids(self, name):
+        """Whole numbers, and the rows of a table that they choose, one behind the other."""
+        places, rows, width = self.whole(1, 3), self.whole(2, 9), self.whole(1, 3)
+        self.inputs.append(
+            helper.make_tensor_value_info(name, TensorProto.INT64, [self.symbol, places]))
+        self.given[name] = self.r.integers(0, rows, [self.batch, places])
+        self.nodes += [
+            helper.make_node("Gather", [self.constant([rows, width]), name], ["rows"], "rows"),
+            helper.make_node("Flatten", ["rows"], ["row"], "row"),
+        ]
+        self.values.append(("row", places * width, True))
+
+    def add_truths(self, name):
+        """True and false, which choose between two values, or are 1 and 0."""
+        before, width, batched = self.pick(self.values)
+        shape = [self.symbol, width]
+        self.inputs.append(helper.make_tensor_value_info(name, TensorProto.BOOL, shape))
+        self.given[name] = self.r.random([self.batch, width]) < 0.5
+        if self.r.random() < 0.5:
+            self.node("Cast", [name], width, True, to=TensorProto.FLOAT)
+        else:
+            other = self.pick([v for v in self.values if v[1] == width])
+            self.node("Where", [name, before, other[0]], width, True)
 
     def constant(self, shape):
         name = f"w{len(self.constants)}"
@@ -103,12 +128,22 @@ class Model:
 def drawn(seed):
     r = np.random.default_rng(seed)
     model = Model(r, int(r.integers(1, 5)))
-    model.add_input("x", True)
+    ids = r.random() < 0.2
+    if ids:
+        model.add_ids("x")
+    else:
+        model.add_input("x", True)
     for i in range(model.whole(0, 3)):
         model.add_input(f"more{i}", bool(r.random() < 0.6))
+    for i in range(model.whole(-2, 1)):
+        model.add_truths(f"truths{i}")
     for _ in range(model.whole(2, 10)):
         model.grow()
     return model, model.finish()
+
+
+def as_numbers(values):
+    return values.astype(np.float32) if values.dtype == bool else values
 
 
 def difference(net, model, truth):
@@ -116,7 +151,7 @@ def difference(net, model, truth):
     if names == ["input"]:  # a row of layers, found by its pattern, has one of each
         model.given["input"] = model.given["x"]
         truth = {"output": next(iter(truth.values()))}
-    given = {name: model.given[name] for name in names}
+    given = {name: as_numbers(model.given[name]) for name in names}
     with net.session(max_batch=model.batch) as session:
         got = session.run(given)
     wanted = {port.name for port in net.outputs}
@@ -145,7 +180,9 @@ def written_differs(net, model, truth):
     outputs = [port.name for port in session.get_outputs()]
     if outputs != [port.name for port in net.outputs]:
         return f"written with the outputs {outputs}"
-    made = dict(zip(outputs, session.run(None, {name: model.given[name] for name in names})))
+    given = {i.name: as_numbers(model.given[i.name]).astype(TYPES[i.type])
+             for i in session.get_inputs()}
+    made = dict(zip(outputs, session.run(None, given)))
     for name, theirs in truth.items():
         ours = made[name if name in made else "output"]
         if ours.shape != theirs.shape:

@@ -245,6 +245,19 @@ class Networks(Scratch):
         self.assertLess(history.epochs[-1].train_loss, 1e-2)
         with self.assertRaisesRegex(loom.InvalidArgumentError, "say nothing of the input 'b'"):
             trainer.evaluate(loom.Dataset(a, y))
+
+        def mean_squares(outputs):
+            d = outputs - y[:8]
+            return float((d * d).mean()), np.float32(1 / 8) * (d + d)
+
+        part, hashes = {"input": a[:8], "b": b[:8]}, []
+        for targets, loss in ((y[:8], None), (None, mean_squares)):
+            again = loom.Network.from_json(json.dumps(description), seed=3)
+            with loom.Trainer(again, batch=8, optimizer=loom.Sgd(0.05)) as steps:
+                losses = [steps.step(part, targets, loss=loss)[0] for _ in range(5)]
+                hashes.append(steps.weights_hash())
+            self.assertLess(losses[-1], losses[0])
+        self.assertEqual(hashes[0], hashes[1])
         with self.assertRaisesRegex(ValueError, "one for each input"):
             loom.Dataset({}, y)
 

@@ -68,6 +68,44 @@ def stories() -> dict:
     }
 
 
+def two_inputs() -> dict:
+    """A network of two inputs and two outputs: trained on samples that have both, and run."""
+    description = {
+        "loom": 1,
+        "input": [2],
+        "layers": [
+            {
+                "type": "Graph",
+                "nodes": [
+                    {"name": "b", "type": "Input", "from": "input", "input": "b", "shape": [3]},
+                    {"name": "both", "from": ["input", "b"], "type": "Concat", "axis": 1},
+                    {"name": "y", "type": "Dense", "in": 5, "out": 2},
+                    {"name": "twice", "from": ["y", "y"], "type": "Binary", "function": "add"},
+                ],
+                "outputs": ["y", "twice"],
+            }
+        ],
+    }
+    text = json.dumps(description)
+    net = loom.Network.from_json(text, seed=4)
+    # Lists, so that the standard library is enough.
+    a, b, y = (
+        [[float((i * m + j) % 5) for j in range(width)] for i in range(12)]
+        for width, m in ((2, 1), (3, 2), (2, 3))
+    )
+    trainer = loom.Trainer(net, optimizer=loom.Adam(0.01), batch=4, seed=1)
+    samples = loom.Dataset({"input": a, "b": b}, y)
+    losses = [e.train_loss for e in trainer.fit(samples, epochs=3).epochs]
+    step = trainer.step(samples.split(0.25)[0])[0]
+    out = net.session(max_batch=12).run({"input": a, "b": b})
+    return {
+        "network": text,
+        "losses": losses,
+        "step": step,
+        "outputs": {name: bits(values) for name, values in out.items()},
+    }
+
+
 def array_from(function, *arguments) -> "list[float]":
     """The values of a float32 array that a call gives."""
     array = handle_from(function, *arguments)
@@ -141,6 +179,7 @@ def site_table(whole: dict) -> dict:
 whole = {
     "digits": digits(),
     "stories": stories(),
+    "two_inputs": two_inputs(),
     "evolution": evolution(),
     "bits": bits_table(),
 }

@@ -82,6 +82,26 @@ export const cases = {
     for (const made of [trainer, train, test, net]) made.close();
   },
 
+  async "a network of two inputs and two outputs trains and runs with the native bits"(kit, loom) {
+    const wanted = kit.native.two_inputs, net = await loom.network(JSON.parse(wanted.network), { seed: 4 });
+    const ports = (await net.ports()).map(({ name, output, shape }) => [name, output, ...shape]);
+    equal(ports, [["input", false, 2], ["b", false, 3], ["y", true, 2], ["twice", true, 2]], "ports");
+    const numbers = (width, m) => kit.tensor(Float32Array.from({ length: 12 * width }, (_, at) =>
+      (Math.floor(at / width) * m + at % width) % 5), [12, width]);
+    const a = numbers(2, 1), b = numbers(3, 2);
+    const first = await loom.dataset(a, numbers(2, 3)), samples = await first.withInput("b", b);
+    const trainer = await net.trainer({ optimizer: "adam", rate: 0.01, batch: 4, seed: 1 });
+    equal((await trainer.fit(samples, { epochs: 3 })).map((e) => e.trainLoss), wanted.losses, "losses");
+    const [quarter, rest] = await samples.split(0.25);
+    equal((await trainer.stepSamples(quarter)).loss, wanted.step, "loss of a step");
+    const session = await net.session({ maxBatch: 12 }), outputs = await session.runAll({ b, input: a });
+    for (const name of ["y", "twice"]) equal(await hash(outputs[name].data), wanted.outputs[name], `bits of ${name}`);
+    holds((await refusal(kit, () => session.runAll({ input: a }))).message.includes("'b'"), "the missing input is named");
+    holds((await refusal(kit, () => session.runAll({ input: a, b, c: b }))).message.includes("'c'"), "the unknown one too");
+    holds((await refusal(kit, () => trainer.fit(first))).message.includes("'b'"), "and the one that samples lack");
+    for (const made of [session, trainer, quarter, rest, samples, first, net]) made.close();
+  },
+
   async "a network is saved, loaded and asked in every format"(kit, loom) {
     const { layers, tensor } = kit;
     const net = await loom.network([layers.Dense(3, 5, { activation: "tanh" }), layers.Dense(5, 2)], { input: 3, seed: 5 });

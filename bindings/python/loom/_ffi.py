@@ -943,6 +943,8 @@ SIGNATURES = {
     "loom_trainer_fit": (c_int32, [c_void_p, c_void_p, c_void_p, POINTER(loom_fit_options), POINTER(c_void_p)]),
     "loom_trainer_step": (c_int32, [c_void_p, POINTER(loom_tensor), POINTER(loom_tensor), POINTER(c_double), POINTER(loom_step_report)]),
     "loom_trainer_step_with": (c_int32, [c_void_p, POINTER(loom_tensor), loom_loss_fn, c_void_p, POINTER(c_double), POINTER(loom_step_report)]),
+    "loom_trainer_step_samples": (c_int32, [c_void_p, c_void_p, POINTER(c_double), POINTER(loom_step_report)]),
+    "loom_trainer_step_samples_with": (c_int32, [c_void_p, c_void_p, loom_loss_fn, c_void_p, POINTER(c_double), POINTER(loom_step_report)]),
     "loom_trainer_bytes": (c_int32, [c_void_p, POINTER(c_int64)]),
     "loom_trainer_evaluate": (c_int32, [c_void_p, c_void_p, POINTER(loom_evaluation), POINTER(c_void_p)]),
     "loom_trainer_evaluate_watched": (c_int32, [c_void_p, c_void_p, loom_progress_fn, c_void_p, POINTER(loom_evaluation), POINTER(c_void_p)]),

@@ -384,29 +384,24 @@ class Trainer(Handle):
     ) -> Tuple[float, bool]:
         """One update from one batch: its loss, and whether weights changed.
 
-        loss: one of your own instead of `y`. It is given what the network gave, float32
-        [batch, ...], and returns (loss, its gradient of that shape).
+        x: an array; a dict of arrays for a network of several inputs, as Dataset takes it; or a
+        Dataset, which has its targets. loss: one of your own instead of `y`. It is given what the
+        network gave, float32 [batch, ...], and returns (loss, its gradient of that shape).
         """
+        if loss is not None and y is not None:
+            raise ValueError("give either targets or a loss of your own")
+        batch = _dataset(self.network, x, y)
         if loss is not None:
-            if y is not None:
-                raise ValueError("give either targets or a loss of your own")
-            return self._own_step(x, loss, rate)
-        inputs, targets = as_tensor(x), as_tensor(y)
+            return self._own_step(batch, loss, rate)
         other = None if rate is None else ctypes.byref(ctypes.c_double(rate))
-        done = report(
-            _ffi.loom_step_report,
-            lib.loom_trainer_step,
-            self.handle,
-            inputs.pointer,
-            targets.pointer,
-            other,
-        )
+        step = lib.loom_trainer_step_samples
+        done = report(_ffi.loom_step_report, step, self.handle, batch.handle, other)
         return done.loss, bool(done.updated)
 
     def _own_step(
-        self, x: Any, loss: Callable[[Any], Tuple[float, Any]], rate: Optional[float]
+        self, batch: Dataset, loss: Callable[[Any], Tuple[float, Any]], rate: Optional[float]
     ) -> Tuple[float, bool]:
-        inputs, callbacks = as_tensor(x), Callbacks()
+        callbacks = Callbacks()
 
         def asked(outputs: Any, gradients: Any, value: Any) -> None:
             copy = handle_from(lib.loom_array_copy, outputs)
@@ -427,8 +422,8 @@ class Trainer(Handle):
         other = None if rate is None else ctypes.byref(ctypes.c_double(rate))
         wrapped = callbacks.wrap(_ffi.loom_loss_fn, asked)
         callbacks.check(
-            lib.loom_trainer_step_with(
-                self.handle, inputs.pointer, wrapped, None, other, ctypes.byref(done)
+            lib.loom_trainer_step_samples_with(
+                self.handle, batch.handle, wrapped, None, other, ctypes.byref(done)
             )
         )
         return done.loss, bool(done.updated)

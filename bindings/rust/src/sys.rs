@@ -2683,6 +2683,20 @@ extern "C" {
         rate: *const f64, out: *mut loom_step_report
     ) -> loom_status;
 
+    /// One update from one batch of samples, which may have lengths, weights and further inputs.
+    /// rate: null, that of the options. `out` may be null. One thread at a time.
+    pub fn loom_trainer_step_samples(
+        trainer: *mut loom_trainer, batch: *const loom_dataset, rate: *const f64, out: *mut
+        loom_step_report
+    ) -> loom_status;
+
+    /// The same by a loss of the caller's own, as loom_trainer_step_with(); targets are not looked
+    /// at. One thread at a time.
+    pub fn loom_trainer_step_samples_with(
+        trainer: *mut loom_trainer, batch: *const loom_dataset, loss: loom_loss_fn, user: *mut
+        c_void, rate: *const f64, out: *mut loom_step_report
+    ) -> loom_status;
+
     /// Memory that it took; 0 before the first samples. One thread at a time.
     pub fn loom_trainer_bytes(trainer: *mut loom_trainer, out: *mut i64) -> loom_status;
 

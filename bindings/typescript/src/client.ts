@@ -107,7 +107,11 @@ export class Network extends Closable {
     return this.link.ask("networkSave", [this.handle, format, options]);
   }
   async session(options: ffi.SessionOptions = {}): Promise<Session> {
-    return new Session(this.link, await this.link.ask("sessionOpen", [this.handle, options]));
+    return new Session(this.link, await this.link.ask("sessionOpen", [this.handle, options]), () => this.ports());
+  }
+  /** Its inputs and its outputs. */
+  ports(): Promise<ffi.Port[]> {
+    return this.link.ask("networkPorts", [this.handle]);
   }
   async trainer(options: ffi.TrainerOptions = {}): Promise<Trainer> {
     return new Trainer(this.link, await this.link.ask("trainerCreate", [this.handle, options]));
@@ -137,8 +141,26 @@ export class Network extends Closable {
 
 /** A network that runs, piece by piece where it is stateful. */
 export class Session extends Closable {
+  readonly #ports: () => Promise<ffi.Port[]>;
+  #inputs: string[] | null = null;
+  constructor(link: Link, handle: Handle, ports: () => Promise<ffi.Port[]>) {
+    super(link, handle);
+    this.#ports = ports;
+  }
   run(inputs: Tensor): Promise<Tensor> {
     return this.link.ask("sessionRun", [this.handle, inputs]);
+  }
+  /** All inputs by their names to all outputs by theirs, of a network of several (`Network.ports()`). */
+  async runAll(inputs: Readonly<Record<string, Tensor>>): Promise<Record<string, Tensor>> {
+    this.#inputs ??= (await this.#ports()).filter((port) => !port.output).map((port) => port.name);
+    const unknown = Object.keys(inputs).find((name) => !this.#inputs!.includes(name));
+    if (unknown !== undefined) throw new LoomError("invalid_argument", `the network has no input '${unknown}'`);
+    const given = this.#inputs.map((name) => {
+      const values = inputs[name];
+      if (values === undefined) throw new LoomError("invalid_argument", `there is nothing for the input '${name}'`);
+      return values;
+    });
+    return this.link.ask("sessionRunPorts", [this.handle, given]);
   }
   /** What each cell gives on the way. */
   cells(inputs: Tensor): Promise<{ at: number[]; layer: string; values: Tensor }[]> {
@@ -162,6 +184,11 @@ export class Dataset extends Closable {
   }
   y(): Promise<Tensor> {
     return this.link.ask("datasetArray", [this.handle, "y"]);
+  }
+  /** The same samples with a further input of networks that take several, by its name there. */
+  async withInput(name: string, values: Tensor): Promise<Dataset> {
+    const handle = await this.link.ask("datasetWithInput", [this.handle, name, values]);
+    return new Dataset(this.link, handle, await this.link.ask("datasetInfo", [handle]));
   }
   /** Two data sets, of which the first has this share of the samples. */
   async split(share: number, options: ffi.SplitOptions = {}): Promise<[Dataset, Dataset]> {
@@ -202,6 +229,10 @@ export class Trainer extends Closable {
   /** One step on a batch of your own. */
   step(x: Tensor, y: Tensor, rate: number | null = null): Promise<ffi.StepReport> {
     return this.link.ask("trainerStep", [this.handle, x, y, rate]);
+  }
+  /** The same on samples, which may have further inputs. */
+  stepSamples(batch: Dataset, rate: number | null = null): Promise<ffi.StepReport> {
+    return this.link.ask("trainerStepSamples", [this.handle, batch.id, rate]);
   }
   evaluate(data: Dataset): Promise<ffi.Evaluation> {
     return this.link.ask("trainerEvaluate", [this.handle, data.id]);

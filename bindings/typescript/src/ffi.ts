@@ -1730,6 +1730,10 @@ export interface Functions {
   loom_trainer_step(trainer: number, x: number, y: number, rate: number, out: number): number;
   /** One update from one batch by a loss of the caller's own: equal gradients give the bits of a built-in loss. With options.accumulate gradients are added up as they are given. `out` may be null. */
   loom_trainer_step_with(trainer: number, x: number, loss: number, user: number, rate: number, out: number): number;
+  /** One update from one batch of samples, which may have lengths, weights and further inputs. rate: null, that of the options. `out` may be null. */
+  loom_trainer_step_samples(trainer: number, batch: number, rate: number, out: number): number;
+  /** The same by a loss of the caller's own, as loom_trainer_step_with(); targets are not looked at. */
+  loom_trainer_step_samples_with(trainer: number, batch: number, loss: number, user: number, rate: number, out: number): number;
   /** Memory that it took; 0 before the first samples. */
   loom_trainer_bytes(trainer: number, out: number): number;
   /** `confusion`, if not null, is int64 [class][called so], rank 0 where there are no classes, and transferred. */

@@ -121,6 +121,8 @@ export const addresses: Readonly<Record<string, string>> = {
   loom_trainer_fit: "aaaaa-",
   loom_trainer_step: "aaaaa-",
   loom_trainer_step_with: "aaaaaa-",
+  loom_trainer_step_samples: "aaaa-",
+  loom_trainer_step_samples_with: "aaaaaa-",
   loom_trainer_bytes: "aa-",
   loom_trainer_evaluate: "aaaa-",
   loom_trainer_evaluate_watched: "aaaaaa-",

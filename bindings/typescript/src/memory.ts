@@ -147,6 +147,15 @@ export class Memory {
 
   /** A loom_tensor over a copy of the numbers. */
   tensor(scope: Scope, tensor: Tensor): number {
+    return this.tensors(scope, [tensor]);
+  }
+  /** Several, one behind the other. */
+  tensors(scope: Scope, tensors: readonly Tensor[]): number {
+    const { size } = this.layout(ffi.loom_tensor), address = scope.keep(this.allocate(size * tensors.length));
+    tensors.forEach((tensor, i) => this.#writeTensor(scope, tensor, address + size * i));
+    return address;
+  }
+  #writeTensor(scope: Scope, tensor: Tensor, address: number): void {
     const row = kinds.find(([, kind]) => (tensor.data.constructor as unknown) === kind);
     if (row === undefined) throw new LoomError("invalid_argument", "numbers must be a typed array");
     const count = tensor.shape.reduce((product, extent) => product * extent, 1);
@@ -159,13 +168,12 @@ export class Memory {
     this.bytes(data, byteLength).set(new Uint8Array(buffer, byteOffset, byteLength));
     const shape = scope.keep(this.allocate(tensor.shape.length * 8));
     tensor.shape.forEach((extent, i) => this.view.setBigInt64(shape + 8 * i, BigInt(extent), true));
-    const { fields, size } = this.layout(ffi.loom_tensor), address = scope.keep(this.allocate(size));
+    const { fields } = this.layout(ffi.loom_tensor);
     this.view.setInt32(address + fields.dtype[0], ffi.Dtype[row[0]], true);
     this.view.setInt32(address + fields.rank[0], tensor.shape.length, true);
     this.writeAddress(address + fields.shape[0], shape);
     this.writeAddress(address + fields.strides[0], 0);
     this.writeAddress(address + fields.data[0], data);
-    return address;
   }
   /** The numbers of a loom_tensor without gaps: a view, which a call of the module may move. */
   viewTensor(address: number): Tensor {

@@ -52,6 +52,7 @@ export interface Operations extends EvolutionOperations {
   networkSave(handle: Handle, format: ffi.NetworkFormat, options: object): Uint8Array;
   networkInfo(handle: Handle): ffi.NetworkInfo;
   networkText(handle: Handle, what: "json" | "summary"): string;
+  networkPorts(handle: Handle): ffi.Port[];
   networkClasses(handle: Handle): string[];
   networkParameters(handle: Handle): ffi.ParameterInfo[];
   networkParameter(handle: Handle, name: string): Tensor;
@@ -61,10 +62,12 @@ export interface Operations extends EvolutionOperations {
 
   sessionOpen(network: Handle, options: object): Handle;
   sessionRun(handle: Handle, inputs: Tensor): Tensor;
+  sessionRunPorts(handle: Handle, inputs: readonly Tensor[]): Record<string, Tensor>;
   sessionCells(handle: Handle, inputs: Tensor): { at: number[]; layer: string; values: Tensor }[];
   sessionReset(handle: Handle): void;
 
   datasetFromArrays(x: Tensor, y: Tensor | null): Handle;
+  datasetWithInput(handle: Handle, name: string, values: Tensor): Handle;
   datasetLoad(source: Source, load: LoadOptions, network: Handle | null, options: object): Handle;
   datasetInfo(handle: Handle): ffi.DatasetInfo;
   datasetArray(handle: Handle, which: "x" | "y"): Tensor;
@@ -73,6 +76,7 @@ export interface Operations extends EvolutionOperations {
   trainerCreate(network: Handle, options: object): Handle;
   trainerFit(handle: Handle, train: Handle, validation: Handle | null, options: object): ffi.Epoch[];
   trainerStep(handle: Handle, x: Tensor, y: Tensor, rate: number | null): ffi.StepReport;
+  trainerStepSamples(handle: Handle, batch: Handle, rate: number | null): ffi.StepReport;
   trainerEvaluate(handle: Handle, data: Handle): ffi.Evaluation;
   trainerHash(handle: Handle): string;
 

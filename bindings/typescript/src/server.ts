@@ -334,6 +334,41 @@ export class Server {
     return after(done, () => cells);
   }
 
+  /** All inputs and outputs, as a call that tells them one by one does: `values` where they were computed. */
+  #ports(body: (user: number) => Later<void>): Later<{ port: ffi.Port; values: Tensor | null }[]> {
+    const found: { port: ffi.Port; values: Tensor | null }[] = [];
+    const said = (told: number | bigint): boolean => {
+      const { memory } = this.#calls.module, address = Number(told), { fields } = memory.layout(ffi.loom_port);
+      const { output, name, shape, batched, ids } = memory.read(ffi.loom_port, address) as unknown as ffi.Port;
+      const values = memory.readAddress(address + fields.values[0]);
+      found.push({ port: { output, name, shape, batched, ids }, values: values === 0 ? null : memory.copyTensor(values) });
+      return true;
+    };
+    return after(this.#calls.listening(said, body), () => found);
+  }
+  #runPorts(session: Handle, inputs: readonly Tensor[]): Later<Record<string, Tensor>> {
+    const at = this.#calls.at(session, "session");
+    const told = this.#ports((user) => this.#calls.done((scope, m) => {
+      const tensors = m.memory.tensors(scope, inputs);
+      return m.wait((f) => f.loom_session_run_ports(at, tensors, BigInt(inputs.length), m.callback("loom_port_fn"), user));
+    }));
+    return after(told, (found) => Object.fromEntries(
+      found.flatMap(({ port, values }) => port.output && values !== null ? [[port.name, values]] : [])));
+  }
+
+  #step(call: (m: Loaded, scope: Scope, rate: number, report: number) => Later<number>, rate: number | null):
+    Later<ffi.StepReport> {
+    return this.#calls.scoped((scope, m) => {
+      const report = m.memory.report(scope, ffi.loom_step_report);
+      const at = rate === null ? 0 : scope.keep(m.memory.allocate(8));
+      if (rate !== null) m.memory.view.setFloat64(at, rate, true);
+      return after(call(m, scope, at, report), (status) => {
+        this.#calls.check(status);
+        return m.memory.read(ffi.loom_step_report, report) as unknown as ffi.StepReport;
+      });
+    });
+  }
+
   #saved(network: Handle, format: ffi.NetworkFormat, options: object): Later<Uint8Array> {
     const at = this.#calls.at(network, "network");
     return this.#calls.scoped((scope, m) => {
@@ -404,6 +439,9 @@ export class Server {
       m.call((f) => f.loom_network_get_info(this.#calls.at(handle, "network"), at))),
     networkText: (_, handle, what) => this.#calls.text((_scope, out, m) =>
       m.wait((f) => f[`loom_network_${what}`](this.#calls.at(handle, "network"), out))),
+    networkPorts: (_, handle) => after(this.#ports((user) => this.#calls.done((_scope, m) => m.wait((f) =>
+      f.loom_network_ports(this.#calls.at(handle, "network"), m.callback("loom_port_fn"), user)))),
+      (found) => found.map(({ port }) => port)),
     networkClasses: (_, handle) => {
       const at = this.#calls.at(handle, "network");
       const info: ffi.NetworkInfo = this.#calls.report(ffi.loom_network_info, (to, m) =>
@@ -437,6 +475,7 @@ export class Server {
       const tensor = m.memory.tensor(scope, inputs);
       return m.wait((f) => f.loom_session_run(this.#calls.at(handle, "session"), tensor, out));
     })),
+    sessionRunPorts: (_, handle, inputs) => this.#runPorts(handle, inputs),
     sessionCells: (_, handle, inputs) => this.#cells(handle, inputs),
     sessionReset: (_, handle) => this.#calls.done((_scope, m) =>
       m.wait((f) => f.loom_session_reset(this.#calls.at(handle, "session")))),
@@ -444,6 +483,10 @@ export class Server {
     datasetFromArrays: (_, x, y) => this.#calls.add("dataset", this.#calls.out((scope, out, m) => {
       const inputs = m.memory.tensor(scope, x), targets = y === null ? 0 : m.memory.tensor(scope, y);
       return m.call((f) => f.loom_dataset_from_arrays(inputs, targets, out));
+    })),
+    datasetWithInput: (_, handle, name, values) => this.#calls.add("dataset", this.#calls.out((scope, out, m) => {
+      const text = m.memory.text(scope, name), tensor = m.memory.tensor(scope, values);
+      return m.call((f) => f.loom_dataset_with_input(this.#calls.at(handle, "dataset"), text, tensor, out));
     })),
     datasetLoad: async (context, source, load, network, options) => {
       const file = await this.#read(context, source, load);
@@ -473,17 +516,12 @@ export class Server {
       return m.wait((f) => f.loom_trainer_create(this.#calls.at(network, "network"), how, out));
     })),
     trainerFit: (context, handle, train, validation, options) => this.#fit(context, handle, train, validation, options),
-    trainerStep: (_, handle, x, y, rate) => this.#calls.scoped((scope, m) => {
-      const report = m.memory.report(scope, ffi.loom_step_report);
+    trainerStep: (_, handle, x, y, rate) => this.#step((m, scope, at, report) => {
       const inputs = m.memory.tensor(scope, x), targets = m.memory.tensor(scope, y);
-      const at = rate === null ? 0 : scope.keep(m.memory.allocate(8));
-      if (rate !== null) m.memory.view.setFloat64(at, rate, true);
-      const done = m.wait((f) => f.loom_trainer_step(this.#calls.at(handle, "trainer"), inputs, targets, at, report));
-      return after(done, (status) => {
-        this.#calls.check(status);
-        return m.memory.read(ffi.loom_step_report, report) as unknown as ffi.StepReport;
-      });
-    }),
+      return m.wait((f) => f.loom_trainer_step(this.#calls.at(handle, "trainer"), inputs, targets, at, report));
+    }, rate),
+    trainerStepSamples: (_, handle, batch, rate) => this.#step((m, _scope, at, report) => m.wait((f) =>
+      f.loom_trainer_step_samples(this.#calls.at(handle, "trainer"), this.#calls.at(batch, "dataset"), at, report)), rate),
     trainerEvaluate: (_, handle, data) => this.#calls.report(ffi.loom_evaluation, (at, m) =>
       m.wait((f) => f.loom_trainer_evaluate(this.#calls.at(handle, "trainer"), this.#calls.at(data, "dataset"), at, 0))),
     trainerHash: (_, handle) => this.#calls.text((_scope, out, m) =>

@@ -48,6 +48,8 @@ class GraphImport {
     std::vector<ItemParam> params;
     std::vector<GraphValue> from;
     double bound = -1;  // no value is larger in magnitude; below 0: not known
+    // Its activation was a node behind it: what it gives is no longer the base of functions.
+    bool activated = false;
   };
   using Handler = Status (GraphImport::*)(const OnnxNode&);
   struct Row {
@@ -106,6 +108,7 @@ class GraphImport {
   void remember(Value& y, std::string_view op, const Value& a, const Value* b, const double* number,
                 bool number_first) const;
   Result<bool> recognized(const OnnxNode& n, Value& y);
+  bool reads_alone(const OnnxNode& n, const GraphValue& at) const;
   Result<bool> gemm_bias(const OnnxNode& n, int64_t outputs, double beta, ConstantRef& bias);
   Result<Value> unary(const OnnxNode& n, std::string_view function, const Value& x);
   Result<Value> binary(const OnnxNode& n, std::string_view function, const Value& a,

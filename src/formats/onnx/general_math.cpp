@@ -51,6 +51,7 @@ Result<GraphImport::Value> GraphImport::unary(const OnnxNode& n, std::string_vie
     const int field = field_index(made.layer, "activation");
     if (field >= 0 && parse_activation(function).ok() && made.layer.text(field) == "linear") {
       made.layer.set_text(field, std::string(function));
+      made.activated = true;
       Value y = x;
       y.name.clear();
       return y;
@@ -115,11 +116,32 @@ void GraphImport::remember(Value& y, std::string_view op, const Value& a, const 
   }
 }
 
-// The activation that a function is, over its base.
+// Whether this node alone reads what that one gives.
+bool GraphImport::reads_alone(const OnnxNode& n, const GraphValue& at) const {
+  int64_t times = 0;
+  for (size_t i = 0; i < n.inputs.size(); ++i) {
+    if (!has_input(n, i)) continue;
+    const Result<const Value*> v = value(n, i);
+    if (!v.ok() || (*v)->is_constant() || !((*v)->at == at)) continue;
+    times = std::ranges::count(n.inputs, n.inputs[i]);
+    if (uses_.at(n.inputs[i]) != times) return false;
+  }
+  return times > 0;
+}
+
+// The activation that a function is, over its base. Where the base has become a layer with another
+// activation, which is a part of this one, the layer gets this one instead.
 Result<bool> GraphImport::recognized(const OnnxNode& n, Value& y) {
   if (y.f == nullptr || y.f->size < 4 || y.base.node < kGraphInput) return false;
   const Recognized r = recognize(*y.f);
   if (r.kind != Recognized::Kind::activation) return false;
+  if (y.base.node >= 0 && nodes_[static_cast<size_t>(y.base.node)].activated) {
+    if (!reads_alone(n, y.base)) return false;
+    LayerConfig& layer = nodes_[static_cast<size_t>(y.base.node)].layer;
+    layer.set_text(field_index(layer, "activation"), std::string(activation_name(r.activation)));
+    y.at = y.base;
+    return true;
+  }
   Value base;
   base.at = y.base;
   base.shape = y.shape;

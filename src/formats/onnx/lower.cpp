@@ -175,6 +175,19 @@ Result<int> Lowering::whole(const OnnxNode& n, const Lowered& x) {
   return item;
 }
 
+Result<int> Lowering::shaped(const OnnxNode& n, int item, const std::vector<int64_t>& dims) {
+  const Shape& out = items_[static_cast<size_t>(item)].out;
+  if (dims.size() < 2 || dims[0] != batch_ || out[0] != batch_) return item;
+  const std::vector<int64_t> sample(dims.begin() + 1, dims.end());
+  bool same = static_cast<int>(dims.size()) == out.rank();
+  for (int i = 1; same && i < out.rank(); ++i) same = dims[static_cast<size_t>(i)] == out[i];
+  if (same) return item;
+  const bool flat = sample.size() == 1;
+  LOOM_ASSIGN(LayerConfig layer, flat ? make_layer(LayerKind::flatten, {})
+                                      : make_layer(LayerKind::reshape, {{"shape", sample}}));
+  return add(n, layer_item(std::move(layer), item));
+}
+
 Status Lowering::check_opset() {
   for (const auto& [domain, version] : model_.opsets) {
     if (!domain.empty()) continue;
@@ -549,15 +562,9 @@ Result<ImportedNetwork> Lowering::run() {
   if (said != type)
     return refuse(
         end, cat("holds ", onnx_type_name(type), " values; the file says ", onnx_type_name(said)));
-  const std::vector<int64_t> dims = y->view.dims();
   LOOM_ASSIGN(int last, materialise(end, *y));
-  const Shape& out = items_[static_cast<size_t>(last)].out;
-  const bool flat = dims.size() == 2 && out.rank() > 2 && dims[0] == batch_;
-  if (flat) {
-    LOOM_ASSIGN(last, rows(end, *y, dims[1]));
-  } else if (!y->view.plain()) {
-    return refuse(end, "is transposed, which no layer undoes");
-  }
+  if (!y->view.plain()) return refuse(end, "is transposed, which no layer undoes");
+  LOOM_ASSIGN(last, shaped(end, last, y->view.dims()));
   Result<ImportedNetwork> made = grid_of(std::move(items_), last, sample_);
   if (!made.ok()) {
     Error error = made.error();

@@ -176,6 +176,8 @@ class Lowering {
   Result<int> rows(const OnnxNode& n, const Lowered& x, int64_t width);
   // The same for a stream that is exactly the item's shape.
   Result<int> whole(const OnnxNode& n, const Lowered& x);
+  // An item whose samples have the extents `dims` behind the batch: the same, or one behind it.
+  Result<int> shaped(const OnnxNode& n, int item, const std::vector<int64_t>& dims);
   // Adds an item; its shape follows from its layer.
   Result<int> add(const OnnxNode& n, Item item);
   Item layer_item(LayerConfig layer, int source) const;

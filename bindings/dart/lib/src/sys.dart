@@ -1888,6 +1888,16 @@ class LoomLibrary {
   late final loom_trainer_step_with =
       library.lookupFunction<_loom_trainer_step_with_native, _loom_trainer_step_with_dart>('loom_trainer_step_with');
 
+  /// One update from one batch of samples, which may have lengths, weights and further inputs.
+  /// rate: null, that of the options. `out` may be null. One thread at a time.
+  late final loom_trainer_step_samples =
+      library.lookupFunction<_loom_trainer_step_samples_native, _loom_trainer_step_samples_dart>('loom_trainer_step_samples');
+
+  /// The same by a loss of the caller's own, as loom_trainer_step_with(); targets are not looked
+  /// at. One thread at a time.
+  late final loom_trainer_step_samples_with =
+      library.lookupFunction<_loom_trainer_step_samples_with_native, _loom_trainer_step_samples_with_dart>('loom_trainer_step_samples_with');
+
   /// Memory that it took; 0 before the first samples. One thread at a time.
   late final loom_trainer_bytes =
       library.lookupFunction<_loom_trainer_bytes_native, _loom_trainer_bytes_dart>('loom_trainer_bytes');
@@ -2670,6 +2680,20 @@ typedef _loom_trainer_step_with_native = Int32 Function(
 );
 typedef _loom_trainer_step_with_dart = int Function(
     Pointer<loom_trainer>, Pointer<loom_tensor>, Pointer<NativeFunction<loom_loss_fn>>,
+    Pointer<Void>, Pointer<Double>, Pointer<loom_step_report>
+);
+typedef _loom_trainer_step_samples_native = Int32 Function(
+    Pointer<loom_trainer>, Pointer<loom_dataset>, Pointer<Double>, Pointer<loom_step_report>
+);
+typedef _loom_trainer_step_samples_dart = int Function(
+    Pointer<loom_trainer>, Pointer<loom_dataset>, Pointer<Double>, Pointer<loom_step_report>
+);
+typedef _loom_trainer_step_samples_with_native = Int32 Function(
+    Pointer<loom_trainer>, Pointer<loom_dataset>, Pointer<NativeFunction<loom_loss_fn>>,
+    Pointer<Void>, Pointer<Double>, Pointer<loom_step_report>
+);
+typedef _loom_trainer_step_samples_with_dart = int Function(
+    Pointer<loom_trainer>, Pointer<loom_dataset>, Pointer<NativeFunction<loom_loss_fn>>,
     Pointer<Void>, Pointer<Double>, Pointer<loom_step_report>
 );
 typedef _loom_trainer_bytes_native = Int32 Function(Pointer<loom_trainer>, Pointer<Int64>);

@@ -2592,6 +2592,20 @@ public interface Sys extends Library {
   );
 
   /**
+   * One update from one batch of samples, which may have lengths, weights and further inputs. rate:
+   * null, that of the options. `out` may be null. One thread at a time.
+   */
+  int loom_trainer_step_samples(Pointer trainer, Pointer batch, Pointer rate, StepReport out);
+
+  /**
+   * The same by a loss of the caller's own, as loom_trainer_step_with(); targets are not looked at.
+   * One thread at a time.
+   */
+  int loom_trainer_step_samples_with(
+      Pointer trainer, Pointer batch, LossFn loss, Pointer user, Pointer rate, StepReport out
+  );
+
+  /**
    * Memory that it took; 0 before the first samples. One thread at a time.
    */
   int loom_trainer_bytes(Pointer trainer, LongByReference out);

@@ -1,0 +1,132 @@
+// Models by hand that end in ways which tempted the importer: in another shape than their last
+// layer has, and in functions of a value whose activation went into a layer.
+#include <cmath>
+#include <functional>
+
+#include "formats/onnx_network_testing.hpp"
+
+namespace loom::core::test::onnx_ends {
+namespace {
+
+OnnxNode node_of(const std::string& op, std::vector<std::string> inputs, const std::string& output,
+                 std::vector<OnnxAttribute> attributes = {}) {
+  OnnxNode n;
+  n.op = op;
+  n.inputs = std::move(inputs);
+  n.outputs = {output};
+  n.attributes = std::move(attributes);
+  return n;
+}
+
+constexpr int64_t kBatch = 7;
+
+// x [b, 2] times 3 times the identity, as v1.
+OnnxModel tripled(std::vector<OnnxNode> nodes, const std::vector<std::string>& outputs) {
+  OnnxModel m;
+  m.ir_version = 9;
+  m.opsets = {{"", 17}};
+  m.graph.inputs = {{"x", OnnxType::f32, true, {{-1, "b"}, {2, ""}}}};
+  for (const std::string& name : outputs)
+    m.graph.outputs.push_back({name, OnnxType::f32, false, {}});
+  m.graph.initializers = {onnx_tensor("w", {2, 2}, std::vector<float>{3, 0, 0, 3})};
+  m.graph.nodes = {node_of("MatMul", {"x", "w"}, "v1")};
+  for (OnnxNode& n : nodes) m.graph.nodes.push_back(std::move(n));
+  return m;
+}
+
+std::vector<float> ran(const OnnxModel& model, ThreadPool& pool, const std::vector<float>& x) {
+  const auto imported = import_onnx(model, "f");
+  EXPECT_TRUE(imported.ok()) << imported.error().str();
+  auto network = Network::finalize(imported->network.grid, imported->network.input.after(1));
+  EXPECT_TRUE(imported->fill(*network, pool, DType::f32).ok());
+  const std::span<const std::byte> bytes = std::as_bytes(std::span(x));
+  return run_network(*network, pool, {bytes.begin(), bytes.end()});
+}
+
+double sigmoid(double x) {
+  return 1 / (1 + std::exp(-x));
+}
+
+TEST(OnnxEnds, FunctionsOfAnActivationInALayerAreNotItsOwnAgain) {
+  ThreadPool pool(1);
+  const auto s = [] { return node_of("Sigmoid", {"v1"}, "s"); };
+  const auto r = [] { return node_of("Relu", {"v1"}, "s"); };
+  struct Case {
+    const char* name;
+    std::vector<OnnxNode> nodes;
+    std::vector<std::string> outputs;
+    std::function<double(double)> want;
+  };
+  const Case cases[] = {
+      {"the larger of itself", {s(), node_of("Max", {"s", "s"}, "y")}, {"y"}, sigmoid},
+      {"the same, and the value", {s(), node_of("Max", {"s", "s"}, "y")}, {"y", "s"}, sigmoid},
+      {"its logarithm",
+       {s(), node_of("Log", {"s"}, "y")},
+       {"y"},
+       [](double v) { return std::log(sigmoid(v)); }},
+      {"its logarithm, and the value",
+       {s(), node_of("Log", {"s"}, "y")},
+       {"y", "s"},
+       [](double v) { return std::log(sigmoid(v)); }},
+      {"a value that another reads too",
+       {s(), node_of("Log", {"s"}, "l"), node_of("Add", {"l", "s"}, "y")},
+       {"y"},
+       [](double v) { return std::log(sigmoid(v)) + sigmoid(v); }},
+      {"the negated one",
+       {r(), node_of("Neg", {"s"}, "y")},
+       {"y"},
+       [](double v) { return -std::max(v, 0.0); }},
+  };
+  const std::vector<float> x = {0.7f, -1.1f};
+  for (const Case& c : cases) {
+    SCOPED_TRACE(c.name);
+    std::vector<float> want;
+    for (const float v : x) want.push_back(static_cast<float>(c.want(3.0 * v)));
+    expect_close(ran(tripled(c.nodes, c.outputs), pool, x), want, 1e-5f);
+  }
+}
+
+TEST(OnnxEnds, OutputsHaveTheShapeThatTheFileGivesThem) {
+  struct Case {
+    std::vector<OnnxNode> nodes;
+    Shape want;
+  };
+  const auto reshape = [](const char* to) { return node_of("Reshape", {"v1", to}, "y"); };
+  const Case cases[] = {
+      {{node_of("Identity", {"v1"}, "y")}, {kBatch, 2}},
+      {{reshape("line")}, {kBatch, 1, 2}},
+      {{reshape("column")}, {kBatch, 2, 1}},
+      {{node_of("Reshape", {"v1", "line"}, "a"), node_of("Flatten", {"a"}, "y")}, {kBatch, 2}},
+      {{node_of("Reshape", {"v1", "line"}, "a"), node_of("Relu", {"a"}, "b"),
+        node_of("Flatten", {"b"}, "y")},
+       {kBatch, 2}},
+  };
+  for (const Case& c : cases) {
+    OnnxModel m = tripled(c.nodes, {"y"});
+    m.graph.initializers.push_back(onnx_tensor("line", {3}, std::vector<int64_t>{-1, 1, 2}));
+    m.graph.initializers.push_back(onnx_tensor("column", {3}, std::vector<int64_t>{-1, 2, 1}));
+    const auto imported = import_onnx(m, "f");
+    ASSERT_TRUE(imported.ok()) << imported.error().str();
+    const auto network =
+        Network::finalize(imported->network.grid, imported->network.input.after(kBatch));
+    ASSERT_TRUE(network.ok()) << network.error().str();
+    EXPECT_EQ(network->output(), c.want);
+  }
+}
+
+// The place of a word as one row of a table: [b, 1] to [b, 1, 1], laid flat again.
+TEST(OnnxEnds, ARowOfATableOfOneNumberLiesFlat) {
+  OnnxModel m = tripled({}, {"y"});
+  m.graph.inputs = {{"ids", OnnxType::i64, true, {{-1, "b"}, {1, ""}}}};
+  m.graph.initializers[0].shape = {4, 1};
+  m.graph.nodes = {node_of("Gather", {"w", "ids"}, "rows"), node_of("Flatten", {"rows"}, "y")};
+  const auto imported = import_onnx(m, "f");
+  ASSERT_TRUE(imported.ok()) << imported.error().str();
+  const auto network =
+      Network::finalize(imported->network.grid, imported->network.input.after(kBatch));
+  ASSERT_TRUE(network.ok()) << network.error().str();
+  EXPECT_EQ(network->output(), (Shape{kBatch, 1}));
+}
+
+}  // namespace
+}  // namespace loom::core::test::onnx_ends
