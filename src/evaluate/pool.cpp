@@ -1,7 +1,10 @@
-// Pooling of all kinds. Windows by the kernels of networks in f32; types of 8 bits are exact there.
+// Pooling of all kinds. Windows by the kernels of networks in f32, where types of 8 bits are exact;
+// in double by plain loops.
 // See windows.hpp.
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <vector>
 
 #include "evaluate/functions.hpp"
 #include "evaluate/rows.hpp"
@@ -22,15 +25,54 @@ struct Pooling {
 Result<Pooling> pooling(const Call& c) {
   Pooling p;
   const OnnxType type = c.value(0).type;
-  if (type != OnnxType::f32 && !exact_in_float(type))
+  const bool wide = type == OnnxType::f64;
+  if (type != OnnxType::f32 && !wide && !exact_in_float(type))
     return c.not_done(cat("pooling of ", onnx_type_name(type)));
-  LOOM_ASSIGN(p.x, c.as(0, OnnxType::f32));
+  LOOM_ASSIGN(p.x, c.as(0, wide ? OnnxType::f64 : OnnxType::f32));
   LOOM_ASSIGN(p.windows,
               windows_of(c, p.x.dims, c.list("kernel_shape"), c.integer("ceil_mode", 0) != 0));
   ConvShape& s = p.windows.shape;
   s.channels = s.filters = s.groups = p.x.dims[1];
-  LOOM_ASSIGN(p.y, c.make(OnnxType::f32, p.windows.out_dims(p.x.dims[0], p.x.dims[1])));
+  LOOM_ASSIGN(p.y, c.make(p.x.type, p.windows.out_dims(p.x.dims[0], p.x.dims[1])));
   return p;
+}
+
+// Planes in double: fold(y, x, place) for each value of each window, taps in their order.
+template <class Fold>
+void pool_doubles(const Call& c, const Pooling& p, double start, const Fold& fold) {
+  const ConvShape& s = p.windows.shape;
+  const int64_t in = s.in_positions(), out = s.out_positions();
+  c.parallel(p.x.dims[0] * p.x.dims[1], static_cast<double>(out * s.taps()),
+             [&](int64_t begin, int64_t end) {
+               for (int64_t r = begin; r < end; ++r) {
+                 const double* x = p.x.data<double>() + r * in;
+                 double* y = const_cast<double*>(p.y.data<double>()) + r * out;
+                 std::fill_n(y, out, start);
+                 for (int64_t tap = 0; tap < s.taps(); ++tap) {
+                   each_row_of_tap(s, tap, [&](int64_t o, int64_t i, int64_t count) {
+                     for (int64_t n = 0; n < count; ++n)
+                       fold(y[o + n], x[i + n * s.stride[2]], r * out + o + n, i + n * s.stride[2]);
+                   });
+                 }
+               }
+             });
+}
+
+// How many values each window has, the padding that the file asks for included where `padded`.
+std::vector<double> counts_of(const Windows& windows, bool padded) {
+  const ConvShape& s = windows.shape;
+  std::vector<double> counts(static_cast<size_t>(s.out_positions()));
+  ConvShape whole = s;
+  for (int a = 0; padded && a < 3; ++a) {
+    whole.in[a] += s.pad[a] + windows.pad_end[a];
+    whole.pad[a] = 0;
+  }
+  for (int64_t tap = 0; tap < s.taps(); ++tap) {
+    each_row_of_tap(whole, tap, [&](int64_t o, int64_t, int64_t count) {
+      for (int64_t n = 0; n < count; ++n) counts[static_cast<size_t>(o + n)] += 1;
+    });
+  }
+  return counts;
 }
 
 Tensor rows_of(const Value& v, int64_t rows) {
@@ -58,7 +100,17 @@ Status max_pool(const Call& c) {
   LOOM_ASSIGN(const Pooling p, pooling(c));
   PoolArgs args;
   Value ids;
-  if (p.y.count() > 0) {
+  if (p.x.type == OnnxType::f64) {
+    LOOM_ASSIGN(ids, c.make(OnnxType::i32, p.y.dims));
+    int32_t* places = ids.data<int32_t>();
+    std::fill_n(places, ids.count(), -1);
+    pool_doubles(c, p, -std::numeric_limits<double>::infinity(),
+                 [=](double& most, double x, int64_t at, int64_t place) {
+                   if (places[at] >= 0 && !(x > most || x != x)) return;
+                   most = x;
+                   places[at] = static_cast<int32_t>(place);
+                 });
+  } else if (p.y.count() > 0) {
     args.x = rows_of(p.x, p.x.dims[0]);
     args.y = rows_of(p.y, p.x.dims[0]);
     args.shape = p.windows.shape;
@@ -83,7 +135,13 @@ Status average_pool(const Call& c) {
   PoolArgs args;
   args.kind = PoolKind::average;
   args.include_pad = c.integer("count_include_pad", 0) != 0;
-  if (p.y.count() > 0) {
+  if (p.x.type == OnnxType::f64) {
+    pool_doubles(c, p, 0, [](double& sum, double x, int64_t, int64_t) { sum += x; });
+    const std::vector<double> counts = counts_of(p.windows, args.include_pad);
+    double* y = const_cast<double*>(p.y.data<double>());
+    for (int64_t i = 0; i < p.y.count(); ++i)
+      y[i] /= std::max(counts[static_cast<size_t>(i) % counts.size()], 1.0);  // 0 of none
+  } else if (p.y.count() > 0) {
     args.x = rows_of(p.x, p.x.dims[0]);
     args.y = rows_of(p.y, p.x.dims[0]);
     args.shape = p.windows.shape;
@@ -107,6 +165,15 @@ Status lp_pool(const Call& c) {
   LOOM_ASSIGN(Pooling p, pooling(c));
   const auto power = c.integer("p", 2);
   if (power < 1) return c.bad("p must be 1 or more");
+  if (p.x.type == OnnxType::f64) {
+    const auto exponent = static_cast<double>(power);
+    pool_doubles(c, p, 0, [=](double& sum, double x, int64_t, int64_t) {
+      sum += pow(std::abs(x), exponent);
+    });
+    double* y = const_cast<double*>(p.y.data<double>());
+    for (int64_t i = 0; i < p.y.count(); ++i) y[i] = pow(y[i], 1 / exponent);
+    return c.give(p.y);
+  }
   const bool plain = power <= 2;
   if (!plain) {
     LOOM_ASSIGN(p.x, powers(c, p.x, static_cast<double>(power)));

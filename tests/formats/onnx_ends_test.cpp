@@ -72,6 +72,16 @@ TEST(OnnxEnds, FunctionsOfAnActivationInALayerAreNotItsOwnAgain) {
        {s(), node_of("Log", {"s"}, "l"), node_of("Add", {"l", "s"}, "y")},
        {"y"},
        [](double v) { return std::log(sigmoid(v)) + sigmoid(v); }},
+      {"a value that goes by two names",
+       {node_of("Identity", {"v1"}, "i"), node_of("Sigmoid", {"i"}, "s"),
+        node_of("Add", {"s", "v1"}, "y")},
+       {"y"},
+       [](double v) { return v + sigmoid(v); }},
+      {"the same, in the other order",
+       {node_of("Identity", {"v1"}, "i"), node_of("Sigmoid", {"v1"}, "s"),
+        node_of("Add", {"s", "i"}, "y")},
+       {"y", "s"},
+       [](double v) { return v + sigmoid(v); }},
       {"the negated one",
        {r(), node_of("Neg", {"s"}, "y")},
        {"y"},
@@ -84,6 +94,61 @@ TEST(OnnxEnds, FunctionsOfAnActivationInALayerAreNotItsOwnAgain) {
     for (const float v : x) want.push_back(static_cast<float>(c.want(3.0 * v)));
     expect_close(ran(tripled(c.nodes, c.outputs), pool, x), want, 1e-5f);
   }
+}
+
+// If(condition) { Neg(v1) } else { Sigmoid(v1) }, whose nodes have the same names in both.
+OnnxNode branching(const std::string& condition, const std::string& output) {
+  OnnxNode n = node_of("If", {condition}, output);
+  for (const bool then : {true, false}) {
+    OnnxAttribute a;
+    a.name = then ? "then_branch" : "else_branch";
+    a.type = OnnxAttributeType::graph;
+    OnnxGraph g;
+    g.name = a.name;
+    g.nodes = {node_of(then ? "Neg" : "Sigmoid", {"v1"}, "inner")};
+    g.outputs = {{"inner", OnnxType::f32, false, {}}};
+    a.graphs = {std::move(g)};
+    n.attributes.push_back(std::move(a));
+  }
+  return n;
+}
+
+TEST(OnnxEnds, AnIfWhoseConditionIsKnownIsTheBranchThatItTakes) {
+  ThreadPool pool(1);
+  const std::vector<float> x = {0.7f, -1.1f};
+  for (const bool taken : {true, false}) {
+    SCOPED_TRACE(taken);
+    // Two of them, with the same names inside; the value is read in a branch and outside.
+    OnnxModel m = tripled({branching("asked", "a"), branching("asked", "b"),
+                           node_of("Add", {"a", "b"}, "c"), node_of("Add", {"c", "v1"}, "y")},
+                          {"y"});
+    m.graph.initializers.push_back(onnx_tensor("asked", {1}, std::vector<int64_t>{taken ? 1 : 0}));
+    m.graph.initializers.back().type = OnnxType::boolean;
+    m.graph.initializers.back().own = {static_cast<std::byte>(taken ? 1 : 0)};
+    std::vector<float> want;
+    for (const float v : x)
+      want.push_back(static_cast<float>(3 * v + 2 * (taken ? -3 * v : sigmoid(3 * v))));
+    expect_close(ran(m, pool, x), want, 1e-5f);
+    // The same as a file, which the reader for networks has to enter.
+    const Result<std::string> bytes = onnx_bytes(m);
+    ASSERT_TRUE(bytes.ok()) << bytes.error().str();
+    const auto read = parse_onnx(std::as_bytes(std::span(*bytes)), "f");
+    ASSERT_TRUE(read.ok()) << read.error().str();
+    expect_close(ran(*read, pool, x), want, 1e-5f);
+  }
+}
+
+TEST(OnnxEnds, AnIfThatDependsOnTheInputIsRefusedByName) {
+  OnnxModel m =
+      tripled({node_of("ReduceMax", {"v1"}, "most", {onnx_attribute("keepdims", int64_t{0})}),
+               node_of("Cast", {"most"}, "asked", {onnx_attribute("to", int64_t{9})}),
+               branching("asked", "y")},
+              {"y"});
+  const auto imported = import_onnx(m, "f");
+  ASSERT_FALSE(imported.ok());
+  EXPECT_NE(imported.error().str().find("(If): its condition depends on an input"),
+            std::string::npos)
+      << imported.error().str();
 }
 
 TEST(OnnxEnds, OutputsHaveTheShapeThatTheFileGivesThem) {

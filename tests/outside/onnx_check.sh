@@ -25,10 +25,10 @@ status=0
 # Models of several inputs and outputs, and layers that are written, through the Python package.
 library="$(find "build/$preset" -maxdepth 1 -name 'libloom.so*' -type f | head -n 1)"
 if (( $# == 0 )) && [[ -n "$library" ]]; then
-  LOOM_LIBRARY="$PWD/$library" PYTHONPATH=bindings/python PYTHONDONTWRITEBYTECODE=1 "$python" \
-    tests/outside/onnx_ports.py | tee -a "$log" || status=1
-  LOOM_LIBRARY="$PWD/$library" PYTHONPATH=bindings/python PYTHONDONTWRITEBYTECODE=1 "$python" \
-    tests/outside/onnx_layers.py | tee -a "$log" || status=1
+  for script in onnx_ports onnx_states onnx_layers; do
+    LOOM_LIBRARY="$PWD/$library" PYTHONPATH=bindings/python PYTHONDONTWRITEBYTECODE=1 "$python" \
+      "tests/outside/$script.py" | tee -a "$log" || status=1
+  done
 fi
 # The standard's own tests, as they stand.
 if (( $# == 0 )) && [[ -x "build/$preset/tests/evaluate_runner" ]]; then

@@ -90,7 +90,7 @@ class Model:
 
     def grow(self):
         name, width, batched = self.pick(self.values)
-        kind = self.whole(0, 3)
+        kind = self.whole(0, 5)
         if kind == 0:
             self.node(self.pick(ACTIVATIONS), [name], width, batched)
         elif kind == 1:
@@ -101,10 +101,25 @@ class Model:
             other = self.pick(same)
             self.node(self.pick(("Add", "Mul", "Sub", "Max")), [name, other[0]], width,
                       batched or other[2])
+        elif kind == 3:
+            self.node("Identity", [name], width, batched)
+        elif kind == 4:
+            self.branch(name, width, batched)
         elif batched:
             others = [v for v in self.values if v[2]]
             other = self.pick(others)
             self.node("Concat", [name, other[0]], width + other[1], True, axis=1)
+
+    def branch(self, name, width, batched):
+        """An If whose condition the file knows: two functions of a value, with the same names."""
+        graphs = [
+            helper.make_graph(
+                [helper.make_node(self.pick(ACTIVATIONS), [name], ["inner"])], "g", [],
+                [helper.make_tensor_value_info("inner", TensorProto.FLOAT, None)])
+            for _ in range(2)]
+        asked = f"asked{len(self.nodes)}"
+        self.constants.append(numpy_helper.from_array(np.array(self.r.random() < 0.5), asked))
+        self.node("If", [asked], width, batched, then_branch=graphs[0], else_branch=graphs[1])
 
     def finish(self):
         computed = {n.output[0] for n in self.nodes}

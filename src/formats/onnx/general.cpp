@@ -16,7 +16,7 @@ namespace {
 
 constexpr int64_t kLeastGeneral = 7, kMostGeneral = 28;
 // Values that a model may make beyond its own, and how often each of its own may be copied.
-constexpr int64_t kFree = int64_t{1} << 21, kCopiesOfEach = 24;
+constexpr int64_t kFree = int64_t{1} << 21;
 
 // Operators that take whole numbers and truths as they take floats: they change no value.
 bool moves_only(std::string_view op) {
@@ -157,9 +157,22 @@ Status GraphImport::define(const OnnxNode& n, Value value, size_t output) {
       return refuse(n, cat("computes ", onnx_type_name(result_),
                            " values that may be beyond what a float counts exactly"));
   }
+  if (!value.is_constant() && value.at.node >= 0) {
+    Made& made = nodes_[static_cast<size_t>(value.at.node)];
+    const auto read = uses_.find(made.name);
+    if (!made.name.empty() && (read == uses_.end() || read->second != 1)) made.shared = true;
+    made.name = n.outputs[output];
+  }
   if (!values_.emplace(n.outputs[output], std::move(value)).second)
     return refuse(n, cat("its output '", printable(n.outputs[output]), "' stands twice"));
   return {};
+}
+
+bool GraphImport::read_once(const std::string& name, const Value& x) const {
+  if (x.is_constant() || x.at.node < 0 || nodes_[static_cast<size_t>(x.at.node)].shared)
+    return false;
+  const auto read = uses_.find(name);
+  return read != uses_.end() && read->second == 1;
 }
 
 double GraphImport::bound(const Value& v) const {
@@ -209,7 +222,8 @@ std::span<const GraphImport::Row> GraphImport::rows() {
   // clang-format off
   static constexpr Row kRows[] = {
       {"Attention", &G::attention_node},
-      {"Identity", &G::same_node}, {"Dropout", &G::same_node}, {"Cast", &G::cast_node},
+      {"If", &G::if_node}, {"Identity", &G::same_node}, {"Dropout", &G::same_node},
+      {"Cast", &G::cast_node},
       {"SplitToSequence", &G::split_to_list_node}, {"SequenceConstruct", &G::make_list_node},
       {"SequenceAt", &G::list_item_node}, {"SequenceLength", &G::list_length_node},
       {"SequenceInsert", &G::change_list_node}, {"SequenceErase", &G::change_list_node},
@@ -376,6 +390,7 @@ Status GraphImport::node(const OnnxNode& n) {
     LOOM_ASSIGN(const Value* v, value(n, i));
     known = known && v->is_constant();
   }
+  if (n.op == "If") return if_node(n);
   if (known && folds_elsewhere(n)) return fold_elsewhere(n);
   LOOM_ASSIGN(result_, checked(n));
   if (n.op == "Constant") return same_node(n);
@@ -398,20 +413,9 @@ Result<ImportedNetwork> GraphImport::run() {
                            " to ", kMostGeneral),
                        where_);
   left_ = kFree;
-  for (const OnnxTensor& t : model_.graph.initializers) {
-    left_ += kCopiesOfEach * t.count();
-    Value v;
-    v.tensor = &t;
-    v.type = t.type;
-    if (t.name.empty() || !values_.emplace(t.name, std::move(v)).second)
-      return bad_file(cat("initializer '", printable(t.name), "' has no name, or stands twice"),
-                      where_);
-  }
+  LOOM_TRY(read_constants(model_.graph));
   LOOM_TRY(read_inputs());
-  for (const OnnxNode& n : model_.graph.nodes) {
-    for (const std::string& name : n.inputs) ++uses_[name];
-  }
-  for (const OnnxValue& v : model_.graph.outputs) ++uses_[v.name];
+  count_uses(model_.graph);
   for (const OnnxNode& n : model_.graph.nodes) LOOM_TRY(node(n));
   return finish();
 }

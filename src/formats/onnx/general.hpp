@@ -4,6 +4,7 @@
 // dropped. What has no node is refused by name. Room-private.
 #pragma once
 
+#include <array>
 #include <map>
 #include <string>
 #include <string_view>
@@ -50,6 +51,9 @@ class GraphImport {
     double bound = -1;  // no value is larger in magnitude; below 0: not known
     // Its activation was a node behind it: what it gives is no longer the base of functions.
     bool activated = false;
+    // The last name of what it gives, and whether another name of it is read as well.
+    std::string name;
+    bool shared = false;
   };
   using Handler = Status (GraphImport::*)(const OnnxNode&);
   struct Row {
@@ -62,6 +66,8 @@ class GraphImport {
   Status read_inputs();
   Status read_first(const OnnxValue& given);
   Status read_more(const OnnxValue& given, const OnnxValue& first);
+  Result<Value> same_again(const OnnxNode& n, const Value& x);
+  Status settle_outputs(const Value& first);
   Result<int64_t> extent_of(const OnnxValue& given, size_t axis) const;
   struct NamedOutput {
     const Value* value;
@@ -97,6 +103,17 @@ class GraphImport {
   Result<Value> emit(const OnnxNode& n, LayerKind kind, const std::vector<Field>& fields,
                      const std::vector<Value>& inputs, std::vector<ItemParam> params = {});
   Status define(const OnnxNode& n, Value value, size_t output = 0);
+  // Whether this name of x is read once, and no other: then a layer may become what reads it.
+  bool read_once(const std::string& name, const Value& x) const;
+
+  // general_branches.cpp
+  static constexpr int64_t kCopiesOfEach = 24;  // values that may be made of one of the file
+  void count_uses(const OnnxGraph& graph);
+  Status read_constants(const OnnxGraph& graph);
+  Result<std::vector<Value>> taken(const OnnxNode& n, std::string_view branch);
+  Status chosen_by_sample(const OnnxNode& n, const Value& condition);
+  Status if_node(const OnnxNode& n);
+
   double bound_of(const Made& made, const std::vector<Value>& inputs) const;
   double bound(const Value& v) const;
 
@@ -178,8 +195,9 @@ class GraphImport {
   Status recurrent_node(const OnnxNode& n);
   Status check_recurrent(const OnnxNode& n, const ImportGates& g, int64_t time, const Constant& w,
                          const Constant& r);
-  Status define_recurrent(const OnnxNode& n, const std::vector<Value>& sequences,
-                          const std::vector<Value>& lasts);
+  Result<std::vector<Value>> starting_states(const OnnxNode& n, bool two, size_t way,
+                                             int64_t hidden);
+  Status define_recurrent(const OnnxNode& n, const std::array<std::vector<Value>, 3>& outputs);
 
   // general_pools.cpp
   Result<Value> padded(const OnnxNode& n, const Value& x, Window& window);
@@ -254,6 +272,7 @@ class GraphImport {
   std::map<std::vector<int64_t>, Value> moved_;  // bases of functions, by what they are and order
   std::map<std::string, int, std::less<>>
       uses_;  // of values by name, outputs of the model included
+  std::vector<std::string> notes_;
 };
 
 }  // namespace loom::core

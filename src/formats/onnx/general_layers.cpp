@@ -123,7 +123,7 @@ Result<GraphImport::Value> GraphImport::per_channel(const OnnxNode& n, const Val
                                                     const std::vector<double>& scale,
                                                     const std::vector<double>& shift) {
   const auto channels = static_cast<int64_t>(scale.size());
-  if (has_input(n, 0) && uses_[n.inputs[0]] == 1 && x.at.node >= 0) {
+  if (has_input(n, 0) && read_once(n.inputs[0], x)) {
     Made& made = nodes_[static_cast<size_t>(x.at.node)];
     const LayerKind kind = made.layer.def->kind;
     const bool convolves =

@@ -46,7 +46,7 @@ GraphImport::Value GraphImport::named(const OnnxNode& n, const Value& x) {
 // it.
 Result<GraphImport::Value> GraphImport::unary(const OnnxNode& n, std::string_view function,
                                               const Value& x) {
-  if (!x.name.empty() && uses_[x.name] == 1 && x.at.node >= 0) {
+  if (!x.name.empty() && read_once(x.name, x)) {
     Made& made = nodes_[static_cast<size_t>(x.at.node)];
     const int field = field_index(made.layer, "activation");
     if (field >= 0 && parse_activation(function).ok() && made.layer.text(field) == "linear") {
@@ -118,6 +118,7 @@ void GraphImport::remember(Value& y, std::string_view op, const Value& a, const 
 
 // Whether this node alone reads what that one gives.
 bool GraphImport::reads_alone(const OnnxNode& n, const GraphValue& at) const {
+  if (nodes_[static_cast<size_t>(at.node)].shared) return false;
   int64_t times = 0;
   for (size_t i = 0; i < n.inputs.size(); ++i) {
     if (!has_input(n, i)) continue;
@@ -302,6 +303,12 @@ Status GraphImport::clip_node(const OnnxNode& n) {
     if (said != nullptr) {
       LOOM_ASSIGN(y, with_number(n, side.function, y, static_cast<double>(said->real)));
     } else if (has_input(n, side.input)) {
+      LOOM_ASSIGN(const Value* given, value(n, side.input));
+      if (!given->is_constant()) {
+        LOOM_ASSIGN(const Value bound, stream(n, side.input));
+        LOOM_ASSIGN(y, binary(n, side.function, y, bound));
+        continue;
+      }
       LOOM_ASSIGN(const ConstantRef bound, constant(n, side.input));
       if (!single(*bound)) return refuse(n, "a bound that is not one number");
       LOOM_ASSIGN(y, with_number(n, side.function, y, bound->at(0)));

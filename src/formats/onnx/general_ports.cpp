@@ -98,16 +98,18 @@ Status GraphImport::read_more(const OnnxValue& given, const OnnxValue& first) {
                        where_);
   if (given.shape.size() + 1 > Shape::kMaxRank)
     return unsupported(cat(who, " has ", given.shape.size(), " axes"), where_);
-  const bool batched = shares_batch(given, first);
+  // States of recurrent layers have the batch as their second axis.
+  size_t batch_axis = shares_batch(given, first) ? 0 : given.shape.size();
+  for (size_t i = given.shape.size(); batch_axis > 0 && i-- > 0;) {
+    const bool open = given.shape[i].extent < 0 && first.shape[0].extent < 0;
+    if (open && !given.shape[i].symbol.empty() && given.shape[i].symbol == first.shape[0].symbol)
+      batch_axis = i;
+  }
+  const bool batched = batch_axis < given.shape.size();
   std::vector<int64_t> dims;
   int64_t count = 1;
-  for (size_t i = batched ? 1 : 0; i < given.shape.size(); ++i) {
-    if (given.shape[i].extent < 0 && first.shape[0].extent < 0 &&
-        given.shape[i].symbol == first.shape[0].symbol)
-      return unsupported(cat(who, " has the batch as axis ", i,
-                             ", where samples are not one after the other; export the model with a "
-                             "fixed batch"),
-                         where_);
+  for (size_t i = 0; i < given.shape.size(); ++i) {
+    if (i == batch_axis) continue;
     LOOM_ASSIGN(const int64_t extent, extent_of(given, i));
     if (count > kMostSample / extent) return unsupported(cat(who, " is too large"), where_);
     dims.push_back(extent);
@@ -128,9 +130,59 @@ Status GraphImport::read_more(const OnnxValue& given, const OnnxValue& first) {
   if (batched && given.shape.size() == 1) {  // one number a sample: an axis, as the file has it
     LOOM_ASSIGN(x, view(n, x, {batch_}));
   }
+  if (batched && batch_axis > 0) {
+    std::vector<int64_t> axes;
+    for (size_t i = 1; i <= dims.size(); ++i) axes.push_back(static_cast<int64_t>(i));
+    axes.insert(axes.begin() + static_cast<std::ptrdiff_t>(batch_axis), 0);
+    LOOM_ASSIGN(x, emit(n, LayerKind::transpose, {{"axes", axes}}, {x}));
+    std::vector<std::string> extents = {"batch"};
+    for (const int64_t extent : dims) extents.push_back(cat(extent));
+    notes_.push_back(cat("input '", printable(given.name), "' is given with its batch first, as [",
+                         join(extents, ", "), "]"));
+  }
   x.scalar = scalar;
   x.type = given.type;
   values_.emplace(given.name, std::move(x));
+  return {};
+}
+
+// The same values as a node of their own: an input that is an output, or a second name of one.
+Result<GraphImport::Value> GraphImport::same_again(const OnnxNode& n, const Value& x) {
+  const std::vector<int64_t> same(static_cast<size_t>(x.shape.rank()), 0);
+  LOOM_ASSIGN(Value y, emit(n, LayerKind::view, {{"shape", same}}, {x}));
+  y.type = x.type;
+  y.scalar = x.scalar;
+  return y;
+}
+
+// Outputs behind the first have the batch first, too, and each is a node of its own, for its name.
+Status GraphImport::settle_outputs(const Value& first) {
+  std::vector<GraphValue> given = {first.at};
+  for (size_t i = 1; i < model_.graph.outputs.size(); ++i) {
+    const auto found = values_.find(model_.graph.outputs[i].name);
+    if (found == values_.end() || found->second.is_constant()) continue;
+    Value& y = found->second;
+    OnnxNode n;
+    n.op = "output";
+    n.name = found->first;
+    std::vector<int64_t> axes;
+    for (int axis = 0; axis < y.shape.rank(); ++axis) {
+      if (batch_ == open_batch_ && y.shape[axis] == batch_) axes.push_back(axis);
+    }
+    const OnnxType type = y.type;
+    if (axes.size() == 1 && axes[0] != 0) {
+      for (int axis = 0; axis < y.shape.rank(); ++axis) {
+        if (axis != axes[0]) axes.push_back(axis);
+      }
+      LOOM_ASSIGN(y, emit(n, LayerKind::transpose, {{"axes", axes}}, {y}));
+      notes_.push_back(cat("output '", printable(found->first), "' is given with its batch first"));
+    } else if ((y.at.node == kGraphInput && !ids_) ||
+               std::ranges::find(given, y.at) != given.end()) {
+      LOOM_ASSIGN(y, same_again(n, y));
+    }
+    y.type = type;
+    given.push_back(y.at);
+  }
   return {};
 }
 
@@ -199,8 +251,13 @@ Result<ImportedNetwork> GraphImport::finish() {
   end.name = model_.graph.outputs[0].name;
   end.inputs = {end.name};
   LOOM_ASSIGN(const Value* y, value(end, 0));
+  if (!y->is_constant() && y->at.node == kGraphInput && !ids_ && is_float(y->type)) {
+    LOOM_ASSIGN(values_.find(end.name)->second, same_again(end, *y));
+  }
   LOOM_TRY(check_first(end, *y));
+  LOOM_TRY(settle_outputs(*y));
   ImportedNetwork out{{GridSpec(1, 1, 1, 1), sample_}, {}, {}, {}};
+  out.notes = notes_;
   std::vector<NamedOutput> outputs = read_outputs(out.notes);
   outputs.insert(outputs.begin(), {y, end.name});
   const std::vector<bool> needed = needed_for(outputs);

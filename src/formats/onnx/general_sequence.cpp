@@ -40,11 +40,18 @@ Status GraphImport::check_recurrent(const OnnxNode& n, const ImportGates& g, int
   for (size_t i = 4; i < n.inputs.size(); ++i) {
     if (!has_input(n, i)) continue;
     LOOM_ASSIGN(const Value* v, value(n, i));
+    if (!v->is_constant() && (i == 5 || i == 6)) {
+      if (v->shape == Shape{ways, batch_, hidden}) continue;
+      return refuse(n,
+                    cat("a starting state of ", v->shape.str(), "; read is one for each sample"));
+    }
     Result<ConstantRef> known =
         v->is_constant() ? constant(n, i) : Result<ConstantRef>(ConstantRef());
     if (!known.ok() || *known == nullptr || i > 6 ||
         !all(**known, i == 4 ? static_cast<double>(time) : 0))
-      return refuse(n, "lengths, peepholes, or a starting state that is not zero, are not read");
+      return refuse(n,
+                    "lengths, peepholes, or a starting state of other constants than zero, are "
+                    "not read");
   }
   if (g.kind == LayerKind::gru && attribute(n, "linear_before_reset", 0) == 0)
     return refuse(n, "only linear_before_reset 1 is read (the form of PyTorch and cuDNN)");
@@ -64,6 +71,36 @@ Status GraphImport::check_recurrent(const OnnxNode& n, const ImportGates& g, int
   if (!plain || n.find("clip") != nullptr || attribute(n, "input_forget", 0) != 0)
     return refuse(n, "activations, clip or input_forget that no layer has");
   return {};
+}
+
+// The states that direction `way` begins with, [batch, hidden], one or h and c; none where they are
+// zero.
+Result<std::vector<GraphImport::Value>> GraphImport::starting_states(const OnnxNode& n, bool two,
+                                                                     size_t way, int64_t hidden) {
+  std::vector<Value> states(two ? 2 : 1);
+  int known = 0;
+  for (size_t i = 0; i < states.size(); ++i) {
+    if (!has_input(n, 5 + i)) continue;
+    LOOM_ASSIGN(const Value* given, value(n, 5 + i));
+    if (given->is_constant()) continue;
+    LOOM_ASSIGN(Value all, stream(n, 5 + i));
+    const auto at = static_cast<int64_t>(way);
+    if (all.shape[0] > 1) {
+      LOOM_ASSIGN(all,
+                  emit(n, LayerKind::slice,
+                       {{"starts", List{at}}, {"ends", List{at + 1}}, {"axes", List{0}}}, {all}));
+    }
+    LOOM_ASSIGN(states[i], view(n, all, {batch_, hidden}));
+    known += 1;
+  }
+  if (known == 0) return std::vector<Value>();
+  for (size_t i = 0; known == 1 && i < states.size(); ++i) {  // the other one is zero
+    const Value& other = states[1 - i];
+    if (states[i].shape.rank() == 0 && two) {
+      LOOM_ASSIGN(states[i], with_number(n, "mul", other, 0));
+    }
+  }
+  return states;
 }
 
 Status GraphImport::recurrent_node(const OnnxNode& n) {
@@ -101,7 +138,10 @@ Status GraphImport::recurrent_node(const OnnxNode& n) {
                                    {"steps", List{-1}}};
   const bool backwards = attribute_text(n, "direction", "forward") == "reverse";
   const auto floats_w = w->floats(), floats_r = r->floats();
-  std::vector<Value> sequences, lasts;
+  const bool two = g.kind == LayerKind::lstm;
+  const bool ends = two && n.outputs.size() > 2 && !n.outputs[2].empty();
+  if (ends) fields.emplace_back("final_state", true);
+  std::vector<Value> sequences, lasts, cells;
   for (size_t way = 0; way < ways; ++way) {
     const bool back = backwards || way == 1;
     Value from = x;
@@ -123,7 +163,19 @@ Status GraphImport::recurrent_node(const OnnxNode& n) {
     params.push_back({"bias", Shape{gates * hidden}, shared(std::move(first))});
     if (g.kind == LayerKind::gru)
       params.push_back({"bias_hh", Shape{gates * hidden}, shared(second)});
-    LOOM_ASSIGN(Value y, emit(n, g.kind, fields, {from}, std::move(params)));
+    LOOM_ASSIGN(const std::vector<Value> states, starting_states(n, two, way, hidden));
+    std::vector<Field> own = fields;
+    if (!states.empty()) own.emplace_back("initial_state", true);
+    std::vector<Value> inputs = {from};
+    inputs.insert(inputs.end(), states.begin(), states.end());
+    LOOM_ASSIGN(Value y, emit(n, g.kind, own, inputs, std::move(params)));
+    if (ends) {
+      Value cell = y;
+      cell.at.output = 2;
+      cell.shape = Shape{batch, hidden};
+      LOOM_ASSIGN(cell, view(n, cell, {batch, 1, hidden}));
+      cells.push_back(cell);
+    }
     LOOM_ASSIGN(Value last,
                 emit(n, LayerKind::slice,
                      {{"starts", List{time - 1}}, {"ends", List{time}}, {"axes", List{1}}}, {y}));
@@ -134,23 +186,25 @@ Status GraphImport::recurrent_node(const OnnxNode& n) {
     sequences.push_back(y);
     lasts.push_back(last);
   }
-  return define_recurrent(n, sequences, lasts);
+  return define_recurrent(n, {sequences, lasts, cells});
 }
 
-// Sequences [batch, time, 1, hidden] and last states [batch, 1, hidden] of each direction as the
-// outputs of the node: [time, directions, batch, hidden] and [directions, batch, hidden].
-Status GraphImport::define_recurrent(const OnnxNode& n, const std::vector<Value>& sequences,
-                                     const std::vector<Value>& lasts) {
-  for (const bool last : {false, true}) {
-    if (n.outputs.size() <= (last ? 1U : 0U) || n.outputs[last ? 1 : 0].empty()) continue;
-    const std::vector<Value>& parts = last ? lasts : sequences;
+// Sequences [batch, time, 1, hidden] and last states [batch, 1, hidden], those of cells too, of
+// each direction as the outputs of the node: [time, directions, batch, hidden] and [directions,
+// batch, hidden].
+Status GraphImport::define_recurrent(const OnnxNode& n,
+                                     const std::array<std::vector<Value>, 3>& outputs) {
+  for (size_t i = 0; i < n.outputs.size() && i < outputs.size(); ++i) {
+    if (n.outputs[i].empty() || outputs[i].empty()) continue;
+    const bool last = i > 0;
+    const std::vector<Value>& parts = outputs[i];
     Value y = parts[0];
     if (parts.size() > 1) {
       LOOM_ASSIGN(y, emit(n, LayerKind::concat, {{"axis", int64_t{last ? 1 : 2}}}, parts));
     }
     const List order = last ? List{1, 0, 2} : List{1, 2, 0, 3};
     LOOM_ASSIGN(y, emit(n, LayerKind::transpose, {{"axes", order}}, {y}));
-    LOOM_TRY(define(n, std::move(y), last ? 1 : 0));
+    LOOM_TRY(define(n, std::move(y), i));
   }
   return {};
 }

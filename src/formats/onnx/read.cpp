@@ -69,7 +69,7 @@ Status OnnxReader::attribute_field(const ProtoReader& in, const ProtoField& f, c
     case 10: return list_field(in, f, out);
     case 6:
     case 11:
-      if (everything()) return list_field(in, f, out);
+      if (everything() || node.op == "If") return list_field(in, f, out);
       break;
     case 14:
       if (everything()) return {};
@@ -112,7 +112,8 @@ Status OnnxReader::value_of(const ProtoReader& in, const std::vector<ProtoField>
                             const OnnxNode& node, int64_t type, OnnxAttribute& out) {
   uint32_t held = 0;
   for (const ProtoField& f : values) LOOM_TRY(attribute_field(in, f, node, out, held));
-  const uint32_t wanted = value_field(type, reading_);
+  const bool branch = type == 5 && node.op == "If";  // that a condition may choose
+  const uint32_t wanted = value_field(type, branch ? OnnxReading::everything : reading_);
   if (wanted == 0)
     return in.error(
         cat("attribute '", printable(out.name), "' is of type ", type, ", which is not read"));
