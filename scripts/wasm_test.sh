@@ -182,5 +182,5 @@ cp build/wasm/tests/golden/loom_hash.wasm build/wasm/bindings/typescript/wasm/lo
 count "package in Chromium" env NODE_PATH="$PWD/$packages/node_modules" node tests/web/browser_test.mjs \
   "$empty/node_modules/@loom-engine/loom" "$empty/native.json" "$empty"
 [[ "$whole" == no ]] || count "package in a Vite app" tests/web/vite_app.sh "$tarball" "$empty/native.json" "$packages"
-count "the site of web/" scripts/web_site.sh --test
+count "the site of web/" scripts/web_site.sh --test ${without[@]+"${without[@]}"}
 finish

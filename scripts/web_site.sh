@@ -3,17 +3,20 @@
 # with a model, the digits and what the native engine computed. Prints the folder.
 #   scripts/web_site.sh              build
 #   scripts/web_site.sh --test       build, and drive every page in Chromium (skips what cannot be had)
+#   scripts/web_site.sh --test --without-memory64    the same with the package as wasm_package.sh makes it so
 set -euo pipefail
 # shellcheck source=scripts/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 cd "$LOOM_ROOT"
 
 usage() {
-  sed -n '2,5s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+  sed -n '2,6s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
 }
 
 testing=no
+how=()
 if [[ "${1:-}" == --test ]]; then testing=yes; shift; fi
+if [[ "${1:-}" == --without-memory64 ]]; then how=("$1"); shift; fi
 only_help "$@"
 
 # skip WHY: a test that cannot run here says so; a build that cannot is an error.
@@ -27,7 +30,7 @@ skip() {
 why="$(no_wasm)"
 [[ -n "$why" ]] || have npm || why="npm is not installed"
 [[ -z "$why" ]] || skip "$why"
-tarball="$(scripts/wasm_package.sh)" || die "the package cannot be built; see above"
+tarball="$(scripts/wasm_package.sh ${how[@]+"${how[@]}"})" || die "the package cannot be built; see above"
 
 # The tree's own folder stays as it is: what npm installs goes into a copy.
 work=build/web/site_work
