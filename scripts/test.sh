@@ -21,7 +21,7 @@ log="$(mktemp)"
 fetching=
 ahead="$(mktemp -d)"
 ahead_of=
-trap 'rm -rf "$log" "$log.out" "$log.fetch" "$ahead"' EXIT
+trap '[[ -z "$ahead_of" ]] || kill "$ahead_of" 2>/dev/null || true; rm -rf "$log" "$log.out" "$log.fetch" "$ahead"' EXIT
 
 usage() {
   sed -n '2,6s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
@@ -84,7 +84,7 @@ check() {
 }
 
 # Many tests keep one core busy. Beside them, and behind them in the queue of the processor, run the builds that later
-# steps need, and checks that are builds before all: `ahead` starts them, `check_ahead` waits for one and tells what came out.
+# steps need, and checks that are builds before all: `ahead` starts them, `kept` waits for one and tells what came out.
 ahead() {
   run_ahead >"$ahead/log" 2>&1 &
   ahead_of=$!
@@ -100,7 +100,7 @@ run_ahead() {
   keep wasm "${quietly[@]}" scripts/wasm_test.sh build
 }
 
-# keep FILE CMD...: what CMD prints and its status, for check_ahead.
+# keep FILE CMD...: what CMD prints and its status, for `kept`.
 keep() {
   local file="$1" start=$SECONDS status=0
   shift
@@ -109,8 +109,9 @@ keep() {
   printf '%d\n' "$status" >"$ahead/$file.status"
 }
 
+# Ends, too, when this script has, which removes the folder.
 wait_for_file() {
-  while [[ ! -f "$1" ]]; do sleep 1; done
+  while [[ ! -f "$1" && -d "$(dirname "$1")" ]]; do sleep 1; done
 }
 
 # kept FILE: what came out of that CMD, as if it ran now.

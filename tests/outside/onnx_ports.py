@@ -35,6 +35,7 @@ class Model:
         self.nodes, self.constants, self.inputs, self.given = [], [], [], {}
         self.values = []  # (name, width, whether it has the batch)
         self.symbol = "n" if r.random() < 0.7 else batch
+        self.single = self.symbol == 1  # a file for one sample at a time
 
     def whole(self, low, high):
         return int(self.r.integers(low, high + 1))
@@ -90,7 +91,7 @@ class Model:
 
     def grow(self):
         name, width, batched = self.pick(self.values)
-        kind = self.whole(0, 5)
+        kind = self.whole(0, 7 if self.single else 5)
         if kind == 0:
             self.node(self.pick(ACTIVATIONS), [name], width, batched)
         elif kind == 1:
@@ -105,20 +106,37 @@ class Model:
             self.node("Identity", [name], width, batched)
         elif kind == 4:
             self.branch(name, width, batched)
+        elif kind == 6 and batched:
+            self.branch(name, width, batched, self.largest(name))
+        elif kind == 7:
+            least = f"least{len(self.nodes)}"
+            self.nodes.append(helper.make_node("ReduceMin", [name], [least], keepdims=0))
+            other = self.pick([v for v in self.values if v[1] == width])
+            self.node("Clip", [other[0], least], width, batched or other[2])
         elif batched:
             others = [v for v in self.values if v[2]]
             other = self.pick(others)
             self.node("Concat", [name, other[0]], width + other[1], True, axis=1)
 
-    def branch(self, name, width, batched):
-        """An If whose condition the file knows: two functions of a value, with the same names."""
+    def largest(self, name):
+        """Whether a value of the sample is above a half."""
+        asked, half = f"asked{len(self.nodes)}", f"half{len(self.nodes)}"
+        self.constants.append(numpy_helper.from_array(np.array(0.5, np.float32), half))
+        self.nodes += [helper.make_node("ReduceMax", [name], [f"{asked} most"], axes=[1]),
+                       helper.make_node("Greater", [f"{asked} most", half], [asked])]
+        return asked
+
+    def branch(self, name, width, batched, asked=None):
+        """An If whose condition the file or the sample says: two functions of a value, with the
+        same names."""
         graphs = [
             helper.make_graph(
                 [helper.make_node(self.pick(ACTIVATIONS), [name], ["inner"])], "g", [],
                 [helper.make_tensor_value_info("inner", TensorProto.FLOAT, None)])
             for _ in range(2)]
-        asked = f"asked{len(self.nodes)}"
-        self.constants.append(numpy_helper.from_array(np.array(self.r.random() < 0.5), asked))
+        if asked is None:
+            asked = f"asked{len(self.nodes)}"
+            self.constants.append(numpy_helper.from_array(np.array(self.r.random() < 0.5), asked))
         self.node("If", [asked], width, batched, then_branch=graphs[0], else_branch=graphs[1])
 
     def finish(self):

@@ -105,7 +105,7 @@ class Dataset(Handle):
     class labels as integers, or targets as floats, or None. Values are copied. lengths: how many
     positions of each sample [positions, ..] are real; what stands behind them is padding. Networks
     of several inputs take a dict: the first input first, the others by their names in
-    `Network.info.inputs`.
+    `Network.inputs`.
     """
 
     _FREE = "loom_dataset_free"
