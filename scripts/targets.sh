@@ -153,6 +153,8 @@ for target in "${asked[@]}"; do
   fi
   runner=()
   if [[ -n "$words" ]]; then mapfile -t runner <<<"$words"; fi
+  # Wine makes its folder at the first run, and says so.
+  [[ "$target" != windows ]] || run isas >/dev/null || true
   runs=0 differ=0 told=""
   start=$SECONDS
   hashes_of "$target"

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "api/impl.hpp"
+#include "base/x86_features.hpp"
 #include "lab.hpp"
 #include "lab/hardware_audit.hpp"
 #include "lab/machine_info.hpp"
@@ -28,18 +29,20 @@ std::string compiler() {
 std::vector<std::string> cpu_features() {
   std::vector<std::string> features;
 #if defined(__x86_64__)
-  __builtin_cpu_init();
+  const core::X86Features& f = core::x86_features();
 #define LOOM_FEATURE(name) \
-  if (__builtin_cpu_supports(name)) features.emplace_back(name)
-  LOOM_FEATURE("sse4.2");
-  LOOM_FEATURE("avx");
-  LOOM_FEATURE("avx2");
-  LOOM_FEATURE("fma");
-  LOOM_FEATURE("avx512f");
-  LOOM_FEATURE("avx512bw");
-  LOOM_FEATURE("avx512dq");
-  LOOM_FEATURE("avx512vl");
-  LOOM_FEATURE("avx512vnni");
+  if (f.name) features.emplace_back(#name)
+  LOOM_FEATURE(avx);
+  LOOM_FEATURE(avx2);
+  LOOM_FEATURE(bmi2);
+  LOOM_FEATURE(f16c);
+  LOOM_FEATURE(fma);
+  LOOM_FEATURE(avxvnni);
+  LOOM_FEATURE(avx512f);
+  LOOM_FEATURE(avx512bw);
+  LOOM_FEATURE(avx512dq);
+  LOOM_FEATURE(avx512vl);
+  LOOM_FEATURE(avx512vnni);
 #undef LOOM_FEATURE
 #endif
   return features;

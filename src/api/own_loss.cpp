@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.hpp"
+#include "learn/predictions.hpp"
 #include "learn/train_step.hpp"
 
 namespace loom::core {
@@ -30,8 +31,9 @@ Result<double> ask_own_loss(const loom::Trainer::OwnLoss& loss, const loom::Shap
 
 // Targets that a trainer is made with where the caller's loss needs none.
 Status add_placeholders(const Network& network, bool labels, Dataset& samples) {
-  const int64_t rows = network.output().rows() / network.output()[0] * samples.samples;
-  const int64_t values = rows * (labels ? 1 : network.output().last());
+  const Shape output = predictions_of(network);
+  const int64_t rows = output.rows() / output[0] * samples.samples;
+  const int64_t values = rows * (labels ? 1 : output.last());
   if (labels) {
     samples.labels.assign(static_cast<size_t>(values), 0);
     samples.classes = 1;

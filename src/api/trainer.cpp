@@ -13,6 +13,7 @@
 #include "base/text.hpp"
 #include "io/file.hpp"
 #include "learn/metrics.hpp"
+#include "learn/predictions.hpp"
 #include "train_io/dataset_files.hpp"
 #include "train_io/file_memory.hpp"
 
@@ -455,10 +456,10 @@ Result<Evaluation> Trainer::evaluate(const Dataset& data, const OnOutputs& on_ou
   LOOM_ASSIGN(const core::Dataset* samples, s.seen(data, copy));
   LOOM_TRY(s.create(*samples));
   const core::LossSpec& loss = s.plan.step.loss;
-  core::OutputScores scores(*samples, loss, s.trainer->network().output().last());
+  core::OutputScores scores(*samples, loss, core::predictions_of(s.trainer->network()).last());
   LOOM_ASSIGN(core::MetricScores metrics,
               core::MetricScores::create(s.plan.metrics, *samples, loss,
-                                         s.trainer->network().output().last()));
+                                         core::predictions_of(s.trainer->network()).last()));
   const Trainer::Impl::Turn turn(s);
   LOOM_ASSIGN(const core::Evaluation measured,
               s.trainer->evaluate(

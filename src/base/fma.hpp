@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "base/inline.hpp"
+#include "base/x86_features.hpp"
 
 namespace loom::core {
 
@@ -64,12 +65,12 @@ LOOM_INLINE double fused(double a, double b, double c) {
 #elif !defined(LOOM_EMULATE_FMA) && defined(__x86_64__)
 // Code for any x86-64 processor asks which one it runs on: a load and a branch.
 LOOM_INLINE float fused(float a, float b, float c) {
-  if (!__builtin_cpu_supports("fma")) return fused_exact(a, b, c);
+  if (!x86_runs_fma) return fused_exact(a, b, c);
   __asm__("vfmadd231ss %2, %1, %0" : "+x"(c) : "x"(a), "x"(b));
   return c;
 }
 LOOM_INLINE double fused(double a, double b, double c) {
-  if (!__builtin_cpu_supports("fma")) return fused_exact(a, b, c);
+  if (!x86_runs_fma) return fused_exact(a, b, c);
   __asm__("vfmadd231sd %2, %1, %0" : "+x"(c) : "x"(a), "x"(b));
   return c;
 }

@@ -5,6 +5,7 @@
 
 #include "base/text.hpp"
 #include "dtype/r16.hpp"
+#include "learn/predictions.hpp"
 #include "learn/scribe.hpp"
 #include "ops/device.hpp"
 
@@ -123,7 +124,8 @@ Result<std::vector<Kfac::Layer>> Kfac::find(const Network& network, const TrainS
                                             const std::vector<Trained>* trained) {
   if (options.forward) return invalid("kfac is not for meshes; choose adam");
   Trace trace(DType::f32, true);
-  LOOM_ASSIGN(const TracedNetwork t, trace_network(network, trace, traced_as_in_steps(options)));
+  LOOM_ASSIGN(TracedNetwork t, trace_network(network, trace, traced_as_in_steps(options)));
+  t.y = predictions_of(t.y);
   Differentiator d(trace);
   for (const Param& p : network.params()) {
     if (p.spec.trained) d.follow(p.tensor);

@@ -4,6 +4,7 @@
 #include "base/rng.hpp"
 #include "base/text.hpp"
 #include "learn/budgets.hpp"
+#include "learn/predictions.hpp"
 #include "learn/signals.hpp"
 #include "learn/tick_signals.hpp"
 
@@ -136,7 +137,7 @@ class Planner {
   // The output of the block above a cut: at the next cut, or the prediction.
   Shape upper_shape(size_t i) const {
     return i + 1 < plan_.cuts.size() ? network_.cells()[plan_.cuts[i + 1].below].out
-                                     : network_.output();
+                                     : predictions_of(network_);
   }
 
   Status fill(size_t i) {
@@ -150,7 +151,7 @@ class Planner {
                        "is no Dense that stands alone; hebb is a measure for those, choose "
                        "diff-project");
       case RuleKind::dfa:
-      case RuleKind::drtp: return fill_random(at, network_.output(), false);
+      case RuleKind::drtp: return fill_random(at, predictions_of(network_), false);
       case RuleKind::fixed_dtp: return fill_random(at, upper_shape(i), true);
       case RuleKind::dtp: return i + 1 < plan_.cuts.size() ? fill_inverse(at, i) : Status{};
       default: return {};
@@ -198,11 +199,11 @@ class Planner {
       return refused(rule_, network_, 0,
                      "takes ids, and forward-forward adds a pattern to numbers; choose dfa");
     }
-    if (network_.output().rows() != x[0])
+    if (predictions_of(network_).rows() != x[0])
       return invalid("forward-forward needs one prediction per sample");
     if (plan_.cuts.empty())
       return invalid("forward-forward needs a layer with parameters in front of the last");
-    const int64_t classes = network_.output().last(), numbers = x.count() / x[0];
+    const int64_t classes = predictions_of(network_).last(), numbers = x.count() / x[0];
     if (classes < 2) return invalid("forward-forward needs at least two classes");
     if (classes > kMostNumbers / numbers)
       return invalid(cat("the patterns of ", classes, " labels are too large"));

@@ -4,6 +4,7 @@
 
 #include "base/text.hpp"
 #include "learn/kfac.hpp"
+#include "learn/predictions.hpp"
 #include "learn/scribe.hpp"
 #include "learn/train_step_impl.hpp"
 
@@ -62,6 +63,7 @@ Status record_curvature(Trace& trace, const Network& network, const TrainStepOpt
   TraceOptions o = traced_as_in_steps(options);
   o.feedback = feedback;
   LOOM_ASSIGN(t.network, trace_network(network, trace, o));
+  t.network.y = predictions_of(t.network.y);
   Scribe s(trace);
   Differentiator d(trace);
   const Tensor dy = s.fresh(Shape{t.network.y.rows(), t.network.y.cols()});

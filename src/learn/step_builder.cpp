@@ -7,6 +7,7 @@
 #include "learn/kfac.hpp"
 #include "learn/layerwise.hpp"
 #include "learn/pairs.hpp"
+#include "learn/predictions.hpp"
 #include "learn/scribe.hpp"
 #include "learn/signals.hpp"
 
@@ -483,6 +484,7 @@ Status record_step(Trace& trace, const Network& network, const TrainStepOptions&
   } else {
     LOOM_ASSIGN(t.network, trace_network(network, trace, o));
   }
+  t.network.y = predictions_of(t.network.y);
   LOOM_ASSIGN(const Tensor scale, record_learning(trace, network, options, trained, t, together));
   if (!t.network.kept.empty()) {
     Scribe s(trace);
@@ -501,6 +503,7 @@ Status record_evaluation(Trace& trace, const Network& network, const TrainStepOp
   o.training = o.partial = false;
   o.feedback = feedback;
   LOOM_ASSIGN(t.network, trace_network(network, trace, o));
+  t.network.y = predictions_of(t.network.y);
   Scribe s(trace);
   const bool by_row = !options.loss.sequence() && !options.loss.pairs();
   if (by_row) LOOM_TRY(record_loss(trace, s, options, t, {}, false));

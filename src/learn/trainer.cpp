@@ -7,6 +7,7 @@
 #include "base/text.hpp"
 #include "grid/init.hpp"
 #include "learn/ctc.hpp"
+#include "learn/predictions.hpp"
 #include "learn/trainer_impl.hpp"
 
 namespace loom::core {
@@ -153,7 +154,7 @@ Status Trainer::Impl::fits(const Dataset& data) const {
         labels ? "this trainer began with class labels, the dataset has numbers"
                : "this trainer began with numbers as targets, the dataset has class labels");
   }
-  const int64_t width = network->output().last();
+  const int64_t width = predictions_of(*network).last();
   if (sequences()) return check_ctc(data, rows_per_sample, width, options.step.loss.blank);
   if (pairs()) return pair_labels(data).check(options.step.loss);
   if (data.has_labels()) {
@@ -251,7 +252,7 @@ Result<Trainer> Trainer::create(const GridSpec& grid, const Dataset& data,
   impl->options.step.class_ids = data.has_labels() && !impl->augmenter.mixes();
   LOOM_ASSIGN(Network network, Network::finalize(grid, data.sample.after(options.batch)));
   impl->network = std::make_unique<Network>(std::move(network));
-  impl->rows_per_sample = impl->network->output().rows() / options.batch;
+  impl->rows_per_sample = predictions_of(*impl->network).rows() / options.batch;
   LOOM_TRY(impl->fits(data));
   LOOM_TRY(impl->set_class_weights(data));
   LOOM_TRY(impl->mixing_fits());
@@ -406,7 +407,7 @@ Result<StepResult> Trainer::train_given(const Dataset& batch, double rate,
 Result<Evaluation> Trainer::Impl::validate(Trainer& trainer, const Dataset& data,
                                            const OnSamples& on_samples) const {
   LOOM_ASSIGN(MetricScores scores, MetricScores::create(options.metrics, data, options.step.loss,
-                                                        network->output().last()));
+                                                        predictions_of(*network).last()));
   OnOutputs on_outputs;
   if (!options.metrics.empty()) {
     on_outputs = [&](int64_t first, int64_t count, const Tensor& y) {

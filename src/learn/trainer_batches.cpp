@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "base/text.hpp"
+#include "learn/predictions.hpp"
 #include "learn/trainer_impl.hpp"
 
 namespace loom::core {
@@ -111,7 +112,7 @@ Status Trainer::Impl::set_class_weights(const Dataset& data) {
   if (sequences() || !data.has_labels() || data.labels_per_sample() != 1) {
     return invalid("weights and balance of classes need one class label per sample");
   }
-  const int64_t width = pairs() ? data.classes : network->output().last();
+  const int64_t width = pairs() ? data.classes : predictions_of(*network).last();
   class_weights = options.class_weights;
   if (options.balanced_weights) class_weights = loom::core::balanced_weights(data, width);
   if (!wanted || static_cast<int64_t>(class_weights.size()) == width) return {};

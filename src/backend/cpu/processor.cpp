@@ -1,10 +1,9 @@
 #include "backend/cpu/processor.hpp"
 
 #include "backend/cpu/isa.hpp"
+#include "base/x86_features.hpp"
 
-#if defined(__x86_64__)
-#include <cpuid.h>
-#elif defined(__aarch64__) && defined(__linux__)
+#if defined(__aarch64__) && defined(__linux__)
 #include <asm/hwcap.h>
 #include <sys/auxv.h>
 #endif
@@ -16,26 +15,19 @@ bool runs_scalar() {
 }
 
 #if defined(__x86_64__)
-// __builtin_cpu_supports asks the operating system too: whether it keeps the wide registers. Clang
-// 14 does not know its word for half precision, which needs the registers of AVX2.
-static bool converts_halves() {
-  unsigned a = 0, b = 0, c = 0, d = 0;
-  return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
-}
 bool runs_avx2() {
-  return __builtin_cpu_supports("avx2") && converts_halves() && __builtin_cpu_supports("fma") &&
-         __builtin_cpu_supports("bmi2");
+  const X86Features& f = x86_features();
+  return f.avx2 && f.f16c && f.fma && f.bmi2;
 }
 bool runs_avxvnni() {
-  unsigned a = 0, b = 0, c = 0, d = 0;
-  return runs_avx2() && __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0 && (a >> 4 & 1) != 0;
+  return runs_avx2() && x86_features().avxvnni;
 }
 bool runs_avx512() {
-  return runs_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+  const X86Features& f = x86_features();
+  return runs_avx2() && f.avx512f && f.avx512bw && f.avx512dq && f.avx512vl;
 }
 bool runs_avx512vnni() {
-  return runs_avx512() && __builtin_cpu_supports("avx512vnni");
+  return runs_avx512() && x86_features().avx512vnni;
 }
 #elif defined(__aarch64__)
 bool runs_neon() {
