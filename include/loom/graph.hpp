@@ -27,12 +27,17 @@ class LOOM_API Graph {
   GraphValue input() const { return {}; }
   // name: for messages and files; "" goes by its number.
   GraphValue add(Layer node, const std::vector<GraphValue>& inputs, std::string name = "");
+  // What the node that gives `node` makes of other inputs, with the same weights: a tower that
+  // reads two things, a step that is taken again. Training moves one set of weights, and one is
+  // stored.
+  GraphValue again(const GraphValue& node, const std::vector<GraphValue>& inputs,
+                   std::string name = "");
   Graph& output(const GraphValue& value);  // without: that of the last node
   operator Layer() const;
 
  private:
   std::vector<Layer> nodes_;
-  std::vector<int64_t> wires_, outputs_;
+  std::vector<int64_t> wires_, outputs_, owners_;
   std::string names_;
 };
 

@@ -12,6 +12,17 @@ GraphValue Graph::add(Layer node, const std::vector<GraphValue>& inputs, std::st
   nodes_.push_back(std::move(node));
   return {static_cast<int64_t>(nodes_.size()) - 1, 0};
 }
+GraphValue Graph::again(const GraphValue& node, const std::vector<GraphValue>& inputs,
+                        std::string name) {
+  // The input is no node: that it cannot share is said when the network is made.
+  const bool there = node.node >= 0 && node.node < static_cast<int64_t>(nodes_.size());
+  const auto at = static_cast<size_t>(node.node);
+  const GraphValue made =
+      add(there ? Layer(nodes_[at]) : Layer{"Unary", {}}, inputs, std::move(name));
+  owners_.resize(nodes_.size(), -1);
+  owners_.back() = there && owners_[at] >= 0 ? owners_[at] : there ? node.node : made.node;
+  return made;
+}
 Graph& Graph::output(const GraphValue& value) {
   outputs_.insert(outputs_.end(), {value.node, value.output});
   return *this;
@@ -19,7 +30,9 @@ Graph& Graph::output(const GraphValue& value) {
 Graph::operator Layer() const {
   std::vector<int64_t> outputs = outputs_;
   if (outputs.empty()) outputs = {static_cast<int64_t>(nodes_.size()) - 1, 0};
-  return {"Graph", {{"wires", wires_}, {"outputs", outputs}, {"names", names_}}, nodes_};
+  return {"Graph",
+          {{"wires", wires_}, {"outputs", outputs}, {"names", names_}, {"owners", owners_}},
+          nodes_};
 }
 
 Binary::operator Layer() const {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <set>
 
 #include "api/network_impl.hpp"
 #include "base/dmath.hpp"
@@ -155,10 +156,18 @@ int64_t cells_in_use(const Network& network) {
   return static_cast<int64_t>(network.cells().size());
 }
 
-void count_params(const Network& network, const Node& node, int64_t& count) {
-  for (const int index : node.params)
+// Those of the layers below `node`; shared ones are one.
+void collect_params(const Node& node, std::set<int>& found) {
+  found.insert(node.params.begin(), node.params.end());
+  for (const Node& child : node.children) collect_params(child, found);
+}
+int64_t count_params(const Network& network, const Node& node) {
+  std::set<int> found;
+  collect_params(node, found);
+  int64_t count = 0;
+  for (const int index : found)
     count += network.params()[static_cast<size_t>(index)].spec.shape.count();
-  for (const Node& child : node.children) count_params(network, child, count);
+  return count;
 }
 
 std::string layer_text(const Node& node) {
@@ -354,8 +363,7 @@ std::string Network::summary() const {
   const core::Network& network = **weights;
   std::vector<std::vector<std::string>> rows = {{"cell", "layer", "output", "parameters"}};
   for (const core::GridNode& cell : network.cells()) {
-    int64_t count = 0;
-    core::count_params(network, cell.node, count);
+    const int64_t count = core::count_params(network, cell.node);
     rows.push_back({cell.at.str(), core::layer_text(cell.node),
                     shape_text(core::without_batch(cell.out)), core::cat(count)});
   }

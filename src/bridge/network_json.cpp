@@ -167,7 +167,7 @@ Result<const LayerDef*> Reader::layer_type(const JsonValue& value, const std::st
 bool is_place_key(std::string_view key, Place place) {
   switch (place) {
     case Place::cell: return key == "at" || key == "dtype" || key == "shared_with" || key == "link";
-    case Place::node: return key == "name" || key == "from";
+    case Place::node: return key == "name" || key == "from" || key == "shared_with";
     case Place::child: break;
   }
   return false;
@@ -210,6 +210,10 @@ Result<GraphNames::Node> Reader::graph_node(const JsonValue& value, const std::s
   }
   if (const JsonValue* from = value.find("from")) {
     LOOM_ASSIGN(node.from, names(*from, path + ".from"));
+  }
+  if (const JsonValue* owner = value.find("shared_with")) {
+    if (!owner->is_string()) return expected(*owner, path + ".shared_with", "the name of a node");
+    node.shared_with = owner->text();
   }
   return node;
 }

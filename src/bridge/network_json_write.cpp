@@ -45,6 +45,8 @@ void add_graph(const LayerConfig& graph, JsonValue& out) {
     JsonValue item = JsonValue::object();
     if (!names.nodes[i].name.empty()) item.add("name", JsonValue::string(names.nodes[i].name));
     item.add("from", strings(*names.nodes[i].from));
+    if (!names.nodes[i].shared_with.empty())
+      item.add("shared_with", JsonValue::string(names.nodes[i].shared_with));
     add_layer(graph.children[i], item);
     nodes.push(std::move(item));
   }

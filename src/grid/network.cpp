@@ -4,6 +4,7 @@
 #include <atomic>
 
 #include "base/text.hpp"
+#include "layers/graph.hpp"
 
 namespace loom::core {
 namespace {
@@ -77,9 +78,8 @@ Result<int> Network::param_for(const ParamSpec& spec, const std::string& path, c
     return invalid(cat("cannot share ", shared.path, " ", shared.spec.shape.str(), " as ", path,
                        "/", spec.name, " ", spec.shape.str(), ": the shapes differ"));
   }
-  return invalid(cat(path, "/", spec.name, " has no counterpart in cell ", owner->cell.str(),
-                     ", whose weights this cell shares; make the two layers alike, or share "
-                     "nothing"));
+  return invalid(cat(path, "/", spec.name, " has no counterpart in ", owner->who,
+                     ", whose weights it shares; make the two layers alike, or share nothing"));
 }
 
 // Layers of one name bring one input.
@@ -92,6 +92,25 @@ Result<int> Network::input_for(const InputSpec& spec, const std::string& path) {
   }
   more_inputs_.push_back(spec);
   return static_cast<int>(more_inputs_.size()) - 1;
+}
+
+// Child number `i` of `parent` shares where its parent does, or where the graph says so. Children
+// before it are there.
+Result<std::optional<Network::Owner>> Network::owner_of_child(const Node& parent, size_t i,
+                                                              const std::string& path,
+                                                              const Owner* owner) {
+  if (owner != nullptr) {
+    const bool there = owner->node != nullptr && i < owner->node->children.size();
+    return std::optional(Owner{owner->who, there ? &owner->node->children[i] : nullptr});
+  }
+  const int64_t from =
+      parent.config.def->wired ? graph_owner(parent.config, static_cast<int64_t>(i)) : -1;
+  if (from < 0) return std::optional<Owner>();
+  const std::string who = cat(path, "/", from);
+  if (from < static_cast<int64_t>(i))
+    return std::optional(Owner{who, &parent.children[static_cast<size_t>(from)]});
+  return invalid(
+      cat(path, "/", i, " shares weights with ", who, ", which does not stand before it"));
 }
 
 Result<Node> Network::add_node(const LayerConfig& config, const std::string& path,
@@ -123,13 +142,8 @@ Result<Node> Network::add_node(const LayerConfig& config, const std::string& pat
   }
   node.children.reserve(config.children.size());
   for (size_t i = 0; i < config.children.size(); ++i) {
-    Owner below;
-    if (owner != nullptr) {
-      below.cell = owner->cell;
-      const bool there = owner->node != nullptr && i < owner->node->children.size();
-      below.node = there ? &owner->node->children[i] : nullptr;
-    }
-    const Owner* shared = owner != nullptr ? &below : nullptr;
+    LOOM_ASSIGN(const std::optional<Owner> below, owner_of_child(node, i, path, owner));
+    const Owner* shared = below.has_value() ? &*below : nullptr;
     LOOM_ASSIGN(Node child, add_node(config.children[i], cat(path, "/", i), shared));
     node.children.push_back(std::move(child));
   }
@@ -169,7 +183,9 @@ Result<Network::Incoming> Network::resolve_link(const GridSpec& spec, const Cell
 // The parameters below `node`, from `first` on, are held by child number `child` of their cell.
 void Network::mark_child(const Node& node, int child, size_t first) {
   for (const int index : node.params) {
-    if (static_cast<size_t>(index) >= first) params_[static_cast<size_t>(index)].child = child;
+    Param& p = params_[static_cast<size_t>(index)];
+    // Of those that share it, the first.
+    if (static_cast<size_t>(index) >= first && p.child < 0) p.child = child;
   }
   for (const Node& below : node.children) mark_child(below, child, first);
 }
@@ -178,7 +194,7 @@ void Network::mark_child(const Node& node, int child, size_t first) {
 Result<Network::Owner> Network::owner_of(const GridSpec& spec, const Cell& cell,
                                          const Coord& at) const {
   const Coord& from = *cell.shared_with;
-  Owner owner{from, nullptr};
+  Owner owner{cat("cell ", from.str()), nullptr};
   for (const GridNode& other : cells_) {
     if (other.at == from) owner.node = &other.node;
   }

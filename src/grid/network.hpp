@@ -106,12 +106,14 @@ class Network {
   Status allocate_param(int index, DType dtype, DType vectors = DType::f32);
 
  private:
-  // Where a layer that shares finds its parameters: the layer at the same place in the cell at
-  // `cell`; null where that cell has none there.
+  // Where a layer that shares finds its parameters: the layer at the same place in `who`, a cell or
+  // a node of a Graph; null where that has none there.
   struct Owner {
-    Coord cell;
+    std::string who;
     const Node* node = nullptr;
   };
+  static Result<std::optional<Owner>> owner_of_child(const Node& parent, size_t i,
+                                                     const std::string& path, const Owner* owner);
 
   void reserve(const GridSpec& spec);
   Status add_cell(const GridSpec& spec, int64_t index);

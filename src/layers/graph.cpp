@@ -10,13 +10,14 @@
 namespace loom::core {
 namespace {
 
-enum { kInputs, kWires, kOutputs, kNames };
+enum { kInputs, kWires, kOutputs, kNames, kOwners };
 // Defaults below the least value: these lists are empty unless somebody sets them.
 constexpr FieldDesc kFields[] = {
     {"inputs", FieldType::integer, 1, 1, kMostGraphInputs, "", "values it is given"},
     {"wires", FieldType::list, -2, -1, 1 << 20, "", "per node: a count, and pairs (node, output)"},
     {"outputs", FieldType::list, -2, -1, 1 << 20, "", "what it gives: pairs (node, output)"},
     {"names", FieldType::text, 0, 0, 0, "", "of inputs, then of nodes, one per line"},
+    {"owners", FieldType::list, -2, -1, 1 << 20, "", "per node: whose weights it has; -1: its own"},
 };
 
 // Reads pairs off a list, for passes: nothing is allocated.
@@ -53,6 +54,30 @@ Status check_value(const GraphWiring& w, const GraphValue& v, size_t before, std
   if (v.node < static_cast<int64_t>(before)) return {};
   return invalid(cat("Graph: ", who, " reads node ", v.node,
                      ", which does not stand before it; nodes run in their order"));
+}
+
+// That every owner stands before, has weights of its own, and is of the same kind.
+Status check_owners(const GraphWiring& w, const std::vector<LayerConfig>& nodes) {
+  if (w.owners.size() > nodes.size())
+    return invalid(cat("Graph: ", w.owners.size(), " owners of weights, but ", nodes.size(),
+                       nodes.size() == 1 ? " node" : " nodes"));
+  for (size_t i = 0; i < w.owners.size(); ++i) {
+    const int64_t owner = w.owners[i];
+    if (owner < 0) continue;
+    if (owner >= static_cast<int64_t>(i))
+      return invalid(cat("Graph: node ", i, " shares weights with node ", owner,
+                         ", which does not stand before it"));
+    if (w.owners[static_cast<size_t>(owner)] >= 0)
+      return invalid(cat("Graph: node ", i, " shares weights with node ", owner,
+                         ", which has those of node ", w.owners[static_cast<size_t>(owner)],
+                         "; name that one"));
+    const std::string_view mine = nodes[i].def->name,
+                           theirs = nodes[static_cast<size_t>(owner)].def->name;
+    if (mine != theirs)
+      return invalid(cat("Graph: node ", i, " is ", mine, " and shares weights with node ", owner,
+                         ", which is ", theirs, "; both must be of one kind"));
+  }
+  return {};
 }
 
 // Values of a pass (shapes or tensors) by node.
@@ -260,6 +285,15 @@ Result<GraphValue> parse_value(const NameTable& table, std::string_view text,
   return GraphValue{kGraphInput, -1 - found->second};
 }
 
+// The node whose weights `who` has; -1: its own.
+Result<int64_t> parse_owner(const NameTable& table, const std::string& name, std::string_view who) {
+  if (name.empty()) return -1;
+  const auto found = table.find(name);
+  if (found != table.end() && found->second >= 0) return found->second;
+  return invalid(cat("Graph: ", who, " shares weights with '", printable(name),
+                     "', which no node before it is called"));
+}
+
 LayerExample example_graph() {
   // h = a(x); y = d(b(h) * c(h))
   return {Shape{5},
@@ -295,11 +329,16 @@ Result<LayerConfig> make_graph(const GraphWiring& w, std::vector<LayerConfig> no
     if (i > 0) names += '\n';
     names += w.names[i];
   }
+  LOOM_TRY(check_owners(w, nodes));
+  // A graph without shared weights is written as it was before there were any.
+  const bool shares = std::ranges::any_of(w.owners, [](int64_t owner) { return owner >= 0; });
+  std::vector<int64_t> owners = shares ? w.owners : std::vector<int64_t>();
   return make_layer(LayerKind::graph,
                     {{"inputs", w.inputs},
                      {"wires", std::move(wires)},
                      {"outputs", std::move(outputs)},
-                     {"names", std::move(names)}},
+                     {"names", std::move(names)},
+                     {"owners", std::move(owners)}},
                     std::move(nodes));
 }
 
@@ -311,6 +350,7 @@ GraphWiring graph_wiring(const LayerConfig& graph) {
     for (int64_t k = wires.count(); k > 0; --k) read.push_back(wires.value());
   }
   for (Wires results(graph.list(kOutputs)); !results.done();) w.outputs.push_back(results.value());
+  w.owners = graph.list(kOwners);
   const std::string_view names = graph.text(kNames);
   for (size_t at = 0; !names.empty() && at <= names.size();) {
     const size_t end = std::min(names.find('\n', at), names.size());
@@ -347,6 +387,10 @@ Result<GraphWiring> wire_graph(const GraphNames& names) {
       read.push_back(v);
     }
     if (named) LOOM_TRY(check_name(node.name));
+    LOOM_ASSIGN(const int64_t owner, parse_owner(table, node.shared_with, who));
+    w.owners.push_back(owner < 0 || w.owners[static_cast<size_t>(owner)] < 0
+                           ? owner
+                           : w.owners[static_cast<size_t>(owner)]);
     LOOM_TRY(define(named ? node.name : std::to_string(i), static_cast<int64_t>(i)));
     w.names.push_back(node.name);
   }
@@ -379,9 +423,16 @@ GraphNames graph_names(const LayerConfig& graph) {
     node.name = name(inputs + i);
     std::vector<std::string>& from = node.from.emplace();
     for (const GraphValue& v : w.nodes[i]) from.push_back(text(v));
+    const int64_t owner = graph_owner(graph, static_cast<int64_t>(i));
+    if (owner >= 0) node.shared_with = text({owner, 0});
   }
   for (const GraphValue& v : w.outputs) out.outputs.push_back(text(v));
   return out;
+}
+
+int64_t graph_owner(const LayerConfig& graph, int64_t i) {
+  const std::vector<int64_t>& owners = graph.list(kOwners);
+  return i < static_cast<int64_t>(owners.size()) ? owners[static_cast<size_t>(i)] : -1;
 }
 
 bool graph_takes_ids(const LayerConfig& graph) {

@@ -32,10 +32,13 @@ struct GraphWiring {
   std::vector<std::vector<GraphValue>> nodes;  // what each child reads
   std::vector<GraphValue> outputs;
   std::vector<std::string> names;  // of inputs, then of nodes; empty: numbers are their names
+  // Of nodes whose weights are those of a node before them: which one; -1: their own. Nodes behind
+  // the list have their own.
+  std::vector<int64_t> owners;
 };
 
 // A Graph of these nodes. Errors: a node that reads itself, a later one or none; counts that do not
-// agree.
+// agree; weights of a node that does not stand before, or is of another kind.
 Result<LayerConfig> make_graph(const GraphWiring& wiring, std::vector<LayerConfig> nodes);
 // The wiring of a Graph as make_graph() took it.
 GraphWiring graph_wiring(const LayerConfig& graph);
@@ -48,6 +51,7 @@ struct GraphNames {
   struct Node {
     std::string name;
     std::optional<std::vector<std::string>> from;
+    std::string shared_with;  // the node whose weights it has; "": its own
   };
   std::vector<std::string> inputs = {"input"};
   std::vector<Node> nodes;
@@ -60,5 +64,7 @@ GraphNames graph_names(const LayerConfig& graph);
 
 // Whether a child takes the first input of the graph as ids.
 bool graph_takes_ids(const LayerConfig& graph);
+// The child whose weights child number `i` has; -1: its own.
+int64_t graph_owner(const LayerConfig& graph, int64_t i);
 
 }  // namespace loom::core

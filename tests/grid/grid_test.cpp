@@ -105,15 +105,15 @@ TEST(Finalize, RefusesACellThatCouldShareOnlyAPart) {
     std::string message;
   } cases[] = {
       {plain(4, 4), dense(4, 4).layer,
-       "(0, 0, 1, 0)/bias has no counterpart in cell (0, 0, 0, 0), whose weights this cell shares; "
+       "(0, 0, 1, 0)/bias has no counterpart in cell (0, 0, 0, 0), whose weights it shares; "
        "make the two layers alike, or share nothing"},
       {plain(4, 4), plain(4, 3),
        "cannot share (0, 0, 0, 0)/weight [4, 4] as (0, 0, 1, 0)/weight [3, 4]: the shapes differ"},
       {in_sequence({norm}), in_sequence({norm, plain(4, 4)}),
-       "(0, 0, 1, 0)/1/weight has no counterpart in cell (0, 0, 0, 0), whose weights this cell "
+       "(0, 0, 1, 0)/1/weight has no counterpart in cell (0, 0, 0, 0), whose weights it "
        "shares; make the two layers alike, or share nothing"},
       {norm, in_sequence({norm}),
-       "(0, 0, 1, 0)/0/gamma has no counterpart in cell (0, 0, 0, 0), whose weights this cell "
+       "(0, 0, 1, 0)/0/gamma has no counterpart in cell (0, 0, 0, 0), whose weights it "
        "shares; make the two layers alike, or share nothing"},
   };
   for (const auto& c : cases) {

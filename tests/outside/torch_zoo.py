@@ -338,6 +338,49 @@ class Encoder(nn.Module):
         return self.o(self.e(self.i(x)).mean(1))
 
 
+class Towers(nn.Module):
+    """One tower that both halves of a sample go through (Bromley and others 1993), as products."""
+
+    def __init__(self, d=6, h=16, classes=4):
+        super().__init__()
+        self.t = nn.Sequential(nn.Linear(d, h), nn.Tanh(), nn.Linear(h, h), nn.LayerNorm(h))
+        self.o = nn.Linear(h, classes)
+        spread(self.t)
+
+    def forward(self, x):
+        a, b = x.chunk(2, 1)
+        return self.o(self.t(a) * self.t(b))
+
+
+class OneBlock(nn.Module):
+    """One block of an encoder, taken three times (Lan and others 2019)."""
+
+    def __init__(self, d=16, classes=4):
+        super().__init__()
+        self.b = nn.TransformerEncoderLayer(d, 2, 32, dropout=0.0, batch_first=True)
+        self.i, self.o = nn.Linear(6, d), nn.Linear(d, classes)
+        spread(self.b)
+
+    def forward(self, x):
+        x = self.i(x)
+        for _ in range(3):
+            x = self.b(x)
+        return self.o(x.mean(1))
+
+
+class Scales(nn.Module):
+    """One kernel over a picture and over its halves: a pyramid."""
+
+    def __init__(self, classes=4):
+        super().__init__()
+        self.k = nn.Conv2d(1, 8, 3, padding=1)
+        self.o = nn.Linear(16, classes)
+
+    def forward(self, x):
+        y = [F.silu(self.k(p)).mean((2, 3)) for p in (x, F.avg_pool2d(x, 2))]
+        return self.o(torch.cat(y, 1))
+
+
 class EinsumAttention(nn.Module):
     """Attention of several heads, whose products are all einsums."""
 
@@ -472,6 +515,9 @@ NETWORKS = {
     "CNN": lambda n: in_classes(small_cnn(), torch.randn(n, 1, 16, 16)),
     "LSTM classifier": lambda n: in_classes(Classifier(), torch.randint(0, 60, (n, 10))),
     "Encoder": lambda n: in_classes(Encoder(), torch.randn(n, 10, 6)),
+    "Shared towers": lambda n: in_classes(Towers(), torch.randn(n, 12), 0.05),
+    "Shared block": lambda n: in_classes(OneBlock(), torch.randn(n, 10, 6), 0.02),
+    "Shared kernel": lambda n: in_classes(Scales(), torch.randn(n, 1, 16, 16), 0.05),
     "Einsum attention": lambda n: in_classes(EinsumAttention(), torch.randn(n, 10, 24)),
     "Recurrent stack": lambda n: in_classes(Recurrent(), torch.randn(n, 12, 6)),
     "Cross-attention": lambda n: in_classes(CrossAttention(), torch.randn(n, 10, 6)),

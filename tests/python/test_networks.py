@@ -379,6 +379,26 @@ class Layers(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "no value of this graph"):
             g.add(loom.Binary(), wide, loom.Graph().input)
 
+    def test_a_tower_reads_two_things_with_one_set_of_weights(self):
+        g = loom.Graph()
+        left = g.add(loom.Slice([0], [3], axes=[-1]), g.input)
+        right = g.add(loom.Slice([3], [6], axes=[-1]), g.input)
+        one = g.add(loom.Dense(3, 4, activation="tanh"), left, name="tower")
+        other = g.again(one, right)
+        both = g.add(loom.Binary("add"), one, g.again(other, left, name="once more"))
+        g.output(g.add(loom.Binary("mul"), both, other))
+        net = loom.Sequential([g], input=6)
+        self.assertEqual(net.info["parameters"], 16)
+        x = np.linspace(-1, 1, 12, dtype=np.float32).reshape(2, 6)
+        same = x.copy()
+        same[:, 3:] = x[:, :3]
+        self.assertTrue((net.predict(same) >= 0).all())  # squares
+        again = loom.Network.from_json(net.json())
+        self.assertEqual(again.info["parameters"], 16)
+        self.assertTrue(same_bits(net.predict(x), again.predict(x)))
+        with self.assertRaisesRegex(ValueError, "no weights to share"):
+            g.again(g.input, left)
+
     def test_random_networks_come_back_from_their_description(self):
         for seed in range(20):
             net, x = random_network(seed)

@@ -43,6 +43,22 @@ class Graph(Layer):
         self._nodes.append({**node, **layer.description()})
         return Value(self, name if name is not None else str(len(self._nodes) - 1))
 
+    def again(self, value: Value, *inputs: Value, name: Optional[str] = None) -> Value:
+        """What the node that gives `value` makes of other inputs, with the same weights: a tower
+        that reads two things, a step that is taken again."""
+        known = self._name_of(value)
+        for i, node in enumerate(self._nodes):
+            if known in (node.get("name"), str(i)):
+                break
+        else:
+            raise ValueError(f"{value!r} is no node of this graph, so it has no weights to share")
+        layer = {k: v for k, v in node.items() if k not in ("name", "from", "shared_with")}
+        made: Dict[str, Any] = {"name": name} if name is not None else {}
+        made["from"] = [self._name_of(v) for v in inputs]
+        made["shared_with"] = node.get("shared_with", known)
+        self._nodes.append({**made, **layer})
+        return Value(self, name if name is not None else str(len(self._nodes) - 1))
+
     def output(self, *values: Value) -> "Graph":
         """What the graph gives: one value, or several that Session.run() tells by name."""
         self._outputs = [self._name_of(value) for value in values]

@@ -127,7 +127,7 @@ Result<std::string> emit_embedding(GraphBuilder& g, const Node& node, const Expo
                                 f.integer("positions"), " positions"));
     LOOM_ASSIGN(std::vector<float> learned, g.values(node, 1));
     learned.resize(static_cast<size_t>(time * width));
-    y = g.add("Add", {y, g.floats("positions", {time, width}, learned)});
+    y = g.add("Add", {y, g.floats_of(node, "positions", {time, width}, learned)});
   }
   return emit_activation(g, y, f.text("activation"));
 }

@@ -86,9 +86,9 @@ Result<std::string> emit_recurrent(GraphBuilder& g, const Node& node, const Expo
   const std::vector<std::string> y =
       g.add_many(cell.op,
                  {g.add("Transpose", {x.name}, {swap}),
-                  g.floats("W", {1, gates * hidden, in}, reordered(wih, cell.order)),
-                  g.floats("R", {1, gates * hidden, hidden}, reordered(whh, cell.order)),
-                  g.floats("B", {1, 2 * gates * hidden}, bias)},
+                  g.floats_of(node, "W", {1, gates * hidden, in}, reordered(wih, cell.order)),
+                  g.floats_of(node, "R", {1, gates * hidden, hidden}, reordered(whh, cell.order)),
+                  g.floats_of(node, "B", {1, 2 * gates * hidden}, bias)},
                  attributes, {all, !all});
   if (!all) return g.add("Squeeze", {y[1], g.integers({0})});
   return g.add("Transpose", {g.add("Squeeze", {y[0], g.integers({1})})}, {swap});

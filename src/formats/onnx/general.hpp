@@ -24,6 +24,8 @@ class GraphImport {
   Result<ImportedNetwork> run();
   // Whether it has a node for each operator of the model.
   static bool reads_all(const OnnxModel& model);
+  // Whether layers of the model read the same weights, which here stay one.
+  static bool shares_weights(const OnnxModel& model);
 
  private:
   // A value of the graph: known while reading, or computed by a node.
@@ -36,7 +38,8 @@ class GraphImport {
     OnnxType type = OnnxType::f32;       // as the graph says
     // Values that lie between two samples along the axis that holds the batch; 0: all of that axis.
     int64_t inner = 0;
-    std::string name;  // of the file, where a function may go into the layer that made it
+    std::string name;    // of the file, where a function may go into the layer that made it
+    std::string source;  // of a constant: the tensor of the file that it is, or is made of
     // What it is as a function of another value, value by value; null: not known.
     ExprRef f;
     GraphValue base{-2, 0};
@@ -51,6 +54,7 @@ class GraphImport {
     double bound = -1;  // no value is larger in magnitude; below 0: not known
     // Its activation was a node behind it: what it gives is no longer the base of functions.
     bool activated = false;
+    std::string sources;  // of its parameters: the tensors that the operator reads
     // The last name of what it gives, and whether another name of it is read as well.
     std::string name;
     bool shared = false;
@@ -105,6 +109,10 @@ class GraphImport {
   Status define(const OnnxNode& n, Value value, size_t output = 0);
   // Whether this name of x is read once, and no other: then a layer may become what reads it.
   bool read_once(const std::string& name, const Value& x) const;
+
+  // general_shared.cpp
+  std::string sources_of(const OnnxNode& n) const;
+  int64_t owner_of(size_t i);
 
   // general_branches.cpp
   static constexpr int64_t kCopiesOfEach = 24;  // values that may be made of one of the file
@@ -269,6 +277,7 @@ class GraphImport {
   std::string input_name_;
   std::vector<Made> nodes_;
   std::map<std::string, Value, std::less<>> values_;
+  std::map<std::string, std::vector<size_t>> by_sources_;  // nodes that have weights of their own
   std::map<std::vector<int64_t>, Value> moved_;  // bases of functions, by what they are and order
   std::map<std::string, int, std::less<>>
       uses_;  // of values by name, outputs of the model included

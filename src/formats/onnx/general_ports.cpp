@@ -278,8 +278,10 @@ Result<ImportedNetwork> GraphImport::finish() {
       if (v.node >= 0) v.node = place[static_cast<size_t>(v.node)];
       from.push_back(v);
     }
+    const int64_t owner = owner_of(i);
+    wiring.owners.push_back(owner < 0 ? -1 : place[static_cast<size_t>(owner)]);
     const std::string path = cat(Coord{}.str(), "/", layers.size(), "/");
-    for (const ItemParam& p : nodes_[i].params)
+    for (const ItemParam& p : owner < 0 ? nodes_[i].params : std::vector<ItemParam>())
       out.params.push_back({cat(path, p.path), p.shape, *p.values});
     layers.push_back(std::move(nodes_[i].layer));
   }

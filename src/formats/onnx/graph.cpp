@@ -118,6 +118,17 @@ std::string GraphBuilder::floats(std::string_view what, std::vector<int64_t> sha
   return name;
 }
 
+std::string GraphBuilder::floats_of(const Node& node, std::string_view what,
+                                    std::vector<int64_t> shape, const std::vector<float>& values) {
+  std::string form = cat("\n", what);  // no path has a line break
+  for (const int index : node.params) form += cat(" ", index);
+  const auto known = made_.find(form);
+  if (known != made_.end()) return known->second;
+  std::string name = floats(what, std::move(shape), values);
+  made_.emplace(std::move(form), name);
+  return name;
+}
+
 std::string GraphBuilder::number(float value) {
   return floats("number", {}, {value});
 }

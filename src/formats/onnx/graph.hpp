@@ -62,6 +62,9 @@ class GraphBuilder {
   std::string number(float value);
   std::string floats(std::string_view what, std::vector<int64_t> shape,
                      const std::vector<float>& values);
+  // The same, made of the parameters of a layer: one for all layers that share them.
+  std::string floats_of(const Node& node, std::string_view what, std::vector<int64_t> shape,
+                        const std::vector<float>& values);
   std::string integers(const std::vector<int64_t>& values);  // shared by equal values
   // The batch axis stays what it is; the others become `rest`.
   std::string reshape(const std::string& x, std::vector<int64_t> rest);

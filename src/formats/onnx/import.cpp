@@ -89,6 +89,11 @@ Result<ImportedNetwork> import_both(const OnnxModel& model, const std::string& w
     Result<ImportedNetwork> all = import_by<GraphImport>(model, where, options);
     if (all.ok()) return all;
   }
+  // Patterns copy what two layers share, and training would part the copies.
+  if (GraphImport::shares_weights(model)) {
+    Result<ImportedNetwork> all = import_by<GraphImport>(model, where, options);
+    if (all.ok()) return all;
+  }
   const auto normed = [](const OnnxNode& n) { return n.op == "BatchNormalization"; };
   if (options.for_training && std::ranges::any_of(model.graph.nodes, normed)) {
     Result<ImportedNetwork> all = import_by<GraphImport>(model, where, options);
