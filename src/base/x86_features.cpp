@@ -1,17 +1,27 @@
 #include "base/x86_features.hpp"
 
 #if defined(__x86_64__)
-#include <cpuid.h>
-
 namespace loom::core {
 namespace {
 
-// A leaf of CPUID; zeros where the processor has none.
+// What CPUID says of a leaf, or of a part of one; zeros where the processor has none.
 struct Leaf {
   unsigned a = 0, b = 0, c = 0, d = 0;
 
   explicit Leaf(unsigned leaf, unsigned part = 0) {
-    if (__get_cpuid_count(leaf, part, &a, &b, &c, &d) == 0) a = b = c = d = 0;
+    ask(0, 0);
+    bool there = a >= leaf;
+    if (there) ask(leaf, 0);
+    if (there && part > 0) {
+      there = a >= part;
+      ask(leaf, part);
+    }
+    if (!there) a = b = c = d = 0;
+  }
+
+ private:
+  void ask(unsigned leaf, unsigned part) {
+    __asm__ volatile("cpuid" : "=a"(a), "=b"(b), "=c"(c), "=d"(d) : "a"(leaf), "c"(part));
   }
 };
 

@@ -311,7 +311,7 @@ class WhatIsCutShort(HubTest):
         return sizes
 
     def wait_for_partial(self, repo: str, more_than: int = 1000):
-        """Waits for a part of the weights; the other files are far smaller than a thousand bytes."""
+        """Waits for a part of the weights; the other files have far fewer bytes."""
         for _ in range(3000):
             if any(size > more_than for size in self.partial_sizes(repo)):
                 return
