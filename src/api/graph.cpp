@@ -20,7 +20,7 @@ GraphValue Graph::again(const GraphValue& node, const std::vector<GraphValue>& i
   const GraphValue made =
       add(there ? Layer(nodes_[at]) : Layer{"Unary", {}}, inputs, std::move(name));
   owners_.resize(nodes_.size(), -1);
-  owners_.back() = there && owners_[at] >= 0 ? owners_[at] : there ? node.node : made.node;
+  owners_.back() = there ? node.node : made.node;
   return made;
 }
 Graph& Graph::output(const GraphValue& value) {

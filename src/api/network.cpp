@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <numeric>
-#include <set>
 
 #include "api/network_impl.hpp"
 #include "base/dmath.hpp"
@@ -12,6 +11,7 @@
 #include "convert/convert.hpp"
 #include "grid/init.hpp"
 #include "layers/blocks.hpp"
+#include "layers/graph.hpp"
 #include "loom/session.hpp"
 #include "train_io/file_memory.hpp"
 
@@ -38,6 +38,9 @@ Result<LayerConfig> layer_of(const Layer& layer) {
   std::vector<Field> fields;
   for (const LayerField& field : layer.fields) fields.push_back(field_of(field));
   LOOM_ASSIGN(LayerConfig config, make_layer(*def, fields, std::move(children)));
+  if (def->wired) {  // what a builder wired is checked as what a description says
+    LOOM_ASSIGN(config, make_graph(graph_wiring(config), std::move(config.children)));
+  }
   config.disabled = layer.disabled;
   return config;
 }
@@ -156,17 +159,17 @@ int64_t cells_in_use(const Network& network) {
   return static_cast<int64_t>(network.cells().size());
 }
 
-// Those of the layers below `node`; shared ones are one.
-void collect_params(const Node& node, std::set<int>& found) {
-  found.insert(node.params.begin(), node.params.end());
-  for (const Node& child : node.children) collect_params(child, found);
+// Marks those of the layers below `node`; shared ones are one.
+void mark_params(const Node& node, std::vector<bool>& found) {
+  for (const int index : node.params) found[static_cast<size_t>(index)] = true;
+  for (const Node& child : node.children) mark_params(child, found);
 }
 int64_t count_params(const Network& network, const Node& node) {
-  std::set<int> found;
-  collect_params(node, found);
+  std::vector<bool> found(network.params().size());
+  mark_params(node, found);
   int64_t count = 0;
-  for (const int index : found)
-    count += network.params()[static_cast<size_t>(index)].spec.shape.count();
+  for (size_t i = 0; i < found.size(); ++i)
+    count += found[i] ? network.params()[i].spec.shape.count() : 0;
   return count;
 }
 

@@ -96,21 +96,17 @@ Result<int> Network::input_for(const InputSpec& spec, const std::string& path) {
 
 // Child number `i` of `parent` shares where its parent does, or where the graph says so. Children
 // before it are there.
-Result<std::optional<Network::Owner>> Network::owner_of_child(const Node& parent, size_t i,
-                                                              const std::string& path,
-                                                              const Owner* owner) {
+std::optional<Network::Owner> Network::owner_of_child(const Node& parent, size_t i,
+                                                      const std::string& path, const Owner* owner) {
   if (owner != nullptr) {
     const bool there = owner->node != nullptr && i < owner->node->children.size();
-    return std::optional(Owner{owner->who, there ? &owner->node->children[i] : nullptr});
+    return Owner{owner->who, there ? &owner->node->children[i] : nullptr};
   }
   const int64_t from =
       parent.config.def->wired ? graph_owner(parent.config, static_cast<int64_t>(i)) : -1;
-  if (from < 0) return std::optional<Owner>();
-  const std::string who = cat(path, "/", from);
-  if (from < static_cast<int64_t>(i))
-    return std::optional(Owner{who, &parent.children[static_cast<size_t>(from)]});
-  return invalid(
-      cat(path, "/", i, " shares weights with ", who, ", which does not stand before it"));
+  if (from < 0) return std::nullopt;
+  const bool there = from < static_cast<int64_t>(i);
+  return Owner{cat(path, "/", from), there ? &parent.children[static_cast<size_t>(from)] : nullptr};
 }
 
 Result<Node> Network::add_node(const LayerConfig& config, const std::string& path,
@@ -142,7 +138,7 @@ Result<Node> Network::add_node(const LayerConfig& config, const std::string& pat
   }
   node.children.reserve(config.children.size());
   for (size_t i = 0; i < config.children.size(); ++i) {
-    LOOM_ASSIGN(const std::optional<Owner> below, owner_of_child(node, i, path, owner));
+    const std::optional<Owner> below = owner_of_child(node, i, path, owner);
     const Owner* shared = below.has_value() ? &*below : nullptr;
     LOOM_ASSIGN(Node child, add_node(config.children[i], cat(path, "/", i), shared));
     node.children.push_back(std::move(child));

@@ -112,8 +112,8 @@ class Network {
     std::string who;
     const Node* node = nullptr;
   };
-  static Result<std::optional<Owner>> owner_of_child(const Node& parent, size_t i,
-                                                     const std::string& path, const Owner* owner);
+  static std::optional<Owner> owner_of_child(const Node& parent, size_t i, const std::string& path,
+                                             const Owner* owner);
 
   void reserve(const GridSpec& spec);
   Status add_cell(const GridSpec& spec, int64_t index);

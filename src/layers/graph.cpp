@@ -56,26 +56,14 @@ Status check_value(const GraphWiring& w, const GraphValue& v, size_t before, std
                      ", which does not stand before it; nodes run in their order"));
 }
 
-// That every owner stands before, has weights of its own, and is of the same kind.
 Status check_owners(const GraphWiring& w, const std::vector<LayerConfig>& nodes) {
-  if (w.owners.size() > nodes.size())
-    return invalid(cat("Graph: ", w.owners.size(), " owners of weights, but ", nodes.size(),
-                       nodes.size() == 1 ? " node" : " nodes"));
   for (size_t i = 0; i < w.owners.size(); ++i) {
     const int64_t owner = w.owners[i];
     if (owner < 0) continue;
-    if (owner >= static_cast<int64_t>(i))
-      return invalid(cat("Graph: node ", i, " shares weights with node ", owner,
-                         ", which does not stand before it"));
-    if (w.owners[static_cast<size_t>(owner)] >= 0)
-      return invalid(cat("Graph: node ", i, " shares weights with node ", owner,
-                         ", which has those of node ", w.owners[static_cast<size_t>(owner)],
-                         "; name that one"));
-    const std::string_view mine = nodes[i].def->name,
-                           theirs = nodes[static_cast<size_t>(owner)].def->name;
-    if (mine != theirs)
-      return invalid(cat("Graph: node ", i, " is ", mine, " and shares weights with node ", owner,
-                         ", which is ", theirs, "; both must be of one kind"));
+    const bool before = i < nodes.size() && owner < static_cast<int64_t>(i);
+    if (before && nodes[i].def == nodes[static_cast<size_t>(owner)].def) continue;
+    return invalid(cat("Graph: node ", i, " shares weights with node ", owner,
+                       ", which must stand before it and be of the same kind"));
   }
   return {};
 }
@@ -333,6 +321,10 @@ Result<LayerConfig> make_graph(const GraphWiring& w, std::vector<LayerConfig> no
   // A graph without shared weights is written as it was before there were any.
   const bool shares = std::ranges::any_of(w.owners, [](int64_t owner) { return owner >= 0; });
   std::vector<int64_t> owners = shares ? w.owners : std::vector<int64_t>();
+  for (int64_t& owner : owners) {  // of a chain, its first
+    if (owner >= 0 && owners[static_cast<size_t>(owner)] >= 0)
+      owner = owners[static_cast<size_t>(owner)];
+  }
   return make_layer(LayerKind::graph,
                     {{"inputs", w.inputs},
                      {"wires", std::move(wires)},
@@ -388,9 +380,7 @@ Result<GraphWiring> wire_graph(const GraphNames& names) {
     }
     if (named) LOOM_TRY(check_name(node.name));
     LOOM_ASSIGN(const int64_t owner, parse_owner(table, node.shared_with, who));
-    w.owners.push_back(owner < 0 || w.owners[static_cast<size_t>(owner)] < 0
-                           ? owner
-                           : w.owners[static_cast<size_t>(owner)]);
+    w.owners.push_back(owner);
     LOOM_TRY(define(named ? node.name : std::to_string(i), static_cast<int64_t>(i)));
     w.names.push_back(node.name);
   }

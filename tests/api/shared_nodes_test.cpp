@@ -211,7 +211,7 @@ TEST(SharedNodes, ThatCannotShareAreRefusedInOneLine) {
   const std::vector<Refusal> cases = {
       {first + R"({"type": "Dense", "in": 3, "out": 4, "shared_with": "a"})", "the shapes differ"},
       {first + R"({"type": "LayerNorm", "width": 3, "shared_with": "a"})",
-       "both must be of one kind"},
+       "must stand before it and be of the same kind"},
       {first + R"({"type": "Dense", "in": 3, "out": 3, "shared_with": "b"})",
        "shares weights with 'b', which no node before it is called"},
       {R"({"name": "a", "type": "Dense", "in": 3, "out": 3, "shared_with": "a"})",
@@ -237,7 +237,7 @@ TEST(SharedNodes, OfTheInputAreRefused) {
   (void)g.again(g.input(), {a});
   const auto net = Network::sequential({g}, {.input = {3}});
   ASSERT_FALSE(net.ok());
-  EXPECT_THAT(net.error().str(), HasSubstr("does not stand before it"));
+  EXPECT_THAT(net.error().str(), HasSubstr("must stand before it"));
 }
 
 }  // namespace shared_nodes

@@ -6,8 +6,8 @@ import { promisify } from "node:util";
 import { brotliCompress, constants, gzipSync } from "node:zlib";
 
 // Bytes. Wanted in the end: core 1.2 MB, inference 0.6 MB (docs/decisions/0054-small-modules.md, 0064-blocks.md,
-// 0072-branches-and-states-in-a-network.md).
-const kBudgets = { whole: 1_415_500, core: 1_334_000, inference: 818_000, gpu: 1_611_500 };
+// 0073-nodes-that-share-weights.md).
+const kBudgets = { whole: 1_417_500, core: 1_335_500, inference: 819_000, gpu: 1_615_000 };
 
 const compressed = promisify(brotliCompress);
 let passed = 0, failed = 0, skipped = 0;

@@ -129,7 +129,7 @@ Result<GraphImport::Value> GraphImport::emit(const OnnxNode& n, LayerKind kind,
   Result<LayerConfig> layer = make_layer(kind, fields);
   if (!layer.ok()) return refuse(n, layer.error().message);
   Made made{std::move(*layer), std::move(params), {}};
-  if (!made.params.empty()) made.sources = sources_of(n);
+  if (!made.params.empty()) made.source = source_of(n, made.layer.def->name);
   std::vector<Shape> shapes;
   for (const Value& v : inputs) {
     made.from.push_back(v.at);
@@ -293,8 +293,7 @@ Status GraphImport::fold_node(const OnnxNode& n) {
     return refuse(n, "the model makes far more values than it holds; that is no model of Loom's");
   Value out;
   out.constant = std::make_shared<const Constant>(std::move(*made));
-  const std::string sources = sources_of(n);
-  if (!sources.empty()) out.source = cat(n.op, " of ", sources);
+  out.source = source_of(n, n.op);
   return define(n, std::move(out));
 }
 

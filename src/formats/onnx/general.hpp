@@ -39,7 +39,7 @@ class GraphImport {
     // Values that lie between two samples along the axis that holds the batch; 0: all of that axis.
     int64_t inner = 0;
     std::string name;    // of the file, where a function may go into the layer that made it
-    std::string source;  // of a constant: the tensor of the file that it is, or is made of
+    int64_t source = 0;  // of a constant: a number for what it is made of in the file; 0: nothing
     // What it is as a function of another value, value by value; null: not known.
     ExprRef f;
     GraphValue base{-2, 0};
@@ -54,7 +54,7 @@ class GraphImport {
     double bound = -1;  // no value is larger in magnitude; below 0: not known
     // Its activation was a node behind it: what it gives is no longer the base of functions.
     bool activated = false;
-    std::string sources;  // of its parameters: the tensors that the operator reads
+    int64_t source = 0;  // of its parameters: a number for its kind and what they are made of
     // The last name of what it gives, and whether another name of it is read as well.
     std::string name;
     bool shared = false;
@@ -111,8 +111,8 @@ class GraphImport {
   bool read_once(const std::string& name, const Value& x) const;
 
   // general_shared.cpp
-  std::string sources_of(const OnnxNode& n) const;
-  int64_t owner_of(size_t i);
+  int64_t source_of(const OnnxNode& n, std::string_view becomes);
+  int64_t owner_of(size_t i, std::vector<int64_t>& first) const;
 
   // general_branches.cpp
   static constexpr int64_t kCopiesOfEach = 24;  // values that may be made of one of the file
@@ -277,7 +277,8 @@ class GraphImport {
   std::string input_name_;
   std::vector<Made> nodes_;
   std::map<std::string, Value, std::less<>> values_;
-  std::map<std::string, std::vector<size_t>> by_sources_;  // nodes that have weights of their own
+  int64_t sources_ = 0;  // numbers of sources that were given
+  std::map<std::string, int64_t, std::less<>> made_of_others_;
   std::map<std::vector<int64_t>, Value> moved_;  // bases of functions, by what they are and order
   std::map<std::string, int, std::less<>>
       uses_;  // of values by name, outputs of the model included

@@ -24,7 +24,7 @@ Status GraphImport::read_constants(const OnnxGraph& graph) {
     Value v;
     v.tensor = &t;
     v.type = t.type;
-    v.source = t.name;
+    v.source = ++sources_;
     if (t.name.empty() || !values_.emplace(t.name, std::move(v)).second)
       return bad_file(cat("initializer '", printable(t.name), "' has no name, or stands twice"),
                       where_);

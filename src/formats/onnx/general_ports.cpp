@@ -263,6 +263,7 @@ Result<ImportedNetwork> GraphImport::finish() {
   const std::vector<bool> needed = needed_for(outputs);
   std::vector<int64_t> place(nodes_.size(), -1);
   GraphWiring wiring;
+  std::vector<int64_t> first(static_cast<size_t>(sources_) + 1, -1);
   std::vector<LayerConfig> layers;
   for (size_t i = 0; i < nodes_.size(); ++i) {
     if (!needed[i]) {
@@ -278,7 +279,7 @@ Result<ImportedNetwork> GraphImport::finish() {
       if (v.node >= 0) v.node = place[static_cast<size_t>(v.node)];
       from.push_back(v);
     }
-    const int64_t owner = owner_of(i);
+    const int64_t owner = owner_of(i, first);
     wiring.owners.push_back(owner < 0 ? -1 : place[static_cast<size_t>(owner)]);
     const std::string path = cat(Coord{}.str(), "/", layers.size(), "/");
     for (const ItemParam& p : owner < 0 ? nodes_[i].params : std::vector<ItemParam>())

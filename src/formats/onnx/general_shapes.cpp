@@ -55,7 +55,7 @@ Status GraphImport::same_node(const OnnxNode& n) {
     if (a != nullptr && a->name == "value" && a->tensors.size() == 1) {
       v.tensor = &a->tensors[0];
       v.type = v.tensor->type;
-      v.source = n.outputs.empty() ? "" : n.outputs[0];
+      v.source = ++sources_;
       return define(n, std::move(v));
     }
     if (a != nullptr && a->name == "value_float") {

@@ -45,27 +45,30 @@ bool all_trained(const LayerConfig& layer) {
 
 }  // namespace
 
-// The tensors of floats that a node reads, by name.
-std::string GraphImport::sources_of(const OnnxNode& n) const {
+// A number for what becomes of the tensors of floats that a node reads: the same for the same; 0
+// where it reads none.
+int64_t GraphImport::source_of(const OnnxNode& n, std::string_view becomes) {
   std::string all;
   for (const std::string& name : n.inputs) {
     const auto found = values_.find(name);
-    if (found == values_.end() || !found->second.is_constant() || !is_float(found->second.type))
-      continue;
-    if (!found->second.source.empty()) all += cat("'", found->second.source, "' ");
+    if (found != values_.end() && found->second.source > 0 && is_float(found->second.type))
+      all += cat(" ", found->second.source);
   }
-  return all;
+  if (all.empty()) return 0;
+  const auto [found, added] = made_of_others_.emplace(cat(becomes, all), sources_ + 1);
+  sources_ += added;
+  return found->second;
 }
 
-// The node before number `i` whose weights it shares; -1: they are its own.
-int64_t GraphImport::owner_of(size_t i) {
+// The node before number `i` whose weights it shares; -1: they are its own. `first`: of each source
+// the first node that has its own; -1: none yet.
+int64_t GraphImport::owner_of(size_t i, std::vector<int64_t>& first) const {
   const Made& made = nodes_[i];
-  if (made.sources.empty() || !all_trained(made.layer) || !tell_something(made.params)) return -1;
-  std::vector<size_t>& before = by_sources_[cat(made.layer.def->name, " of ", made.sources)];
-  for (const size_t other : before) {
-    if (same_weights(nodes_[other].params, made.params)) return static_cast<int64_t>(other);
-  }
-  before.push_back(i);
+  if (made.source == 0 || !all_trained(made.layer) || !tell_something(made.params)) return -1;
+  int64_t& before = first[static_cast<size_t>(made.source)];
+  if (before >= 0)
+    return same_weights(nodes_[static_cast<size_t>(before)].params, made.params) ? before : -1;
+  before = static_cast<int64_t>(i);
   return -1;
 }
 
@@ -73,12 +76,12 @@ bool GraphImport::shares_weights(const OnnxModel& model) {
   constexpr std::string_view kReaders[] = {"Conv", "ConvTranspose", "Gemm", "MatMul",
                                            "LSTM", "GRU",           "RNN",  "Gather"};
   constexpr std::string_view kForms[] = {"Transpose", "Identity", "Cast"};
-  std::map<std::string_view, std::string_view> tensors;  // the name of a value: the tensor
+  std::map<std::string, std::string> tensors;  // the name of a value: the tensor
   for (const OnnxTensor& t : model.graph.initializers) {
     if (is_float(t.type) && t.count() > 1 && !all_the_same(t.data(), onnx_type_bytes(t.type)))
       tensors.emplace(t.name, t.name);
   }
-  std::set<std::pair<std::string_view, std::string_view>> seen;  // operator, tensor
+  std::set<std::string> seen;  // operators with their tensors
   for (const OnnxNode& n : model.graph.nodes) {
     const bool form = std::ranges::find(kForms, n.op) != std::end(kForms);
     if (!form && std::ranges::find(kReaders, n.op) == std::end(kReaders)) continue;
@@ -87,7 +90,7 @@ bool GraphImport::shares_weights(const OnnxModel& model) {
       if (found == tensors.end()) continue;
       if (form && !n.outputs.empty()) {
         tensors.emplace(n.outputs[0], found->second);
-      } else if (!seen.emplace(n.op, found->second).second) {
+      } else if (!seen.insert(cat(n.op, " ", found->second)).second) {
         return true;
       }
     }
