@@ -93,6 +93,36 @@ TEST(OnnxShared, LayersOfOneTensorAreOneSetOfWeights) {
   for (const Case& c : cases) EXPECT_EQ(parameters_of(model_of(c.nodes)), c.parameters) << c.name;
 }
 
+// Both directions of a recurrence read the same tensors, and the second reading goes by other
+// names.
+TEST(OnnxShared, ARecurrenceThatReadsTwiceIsOneInBothDirections) {
+  OnnxModel m;
+  m.ir_version = 9;
+  m.opsets = {{"", 17}};
+  m.graph.inputs = {{"x", OnnxType::f32, true, {{-1, "b"}, {3, ""}, {4, ""}}}};
+  m.graph.outputs = {{"y", OnnxType::f32, false, {}}};
+  std::vector<float> w(16), r(8);
+  for (size_t i = 0; i < w.size(); ++i) w[i] = 0.125f * static_cast<float>(i) - 1.0f;
+  for (size_t i = 0; i < r.size(); ++i) r[i] = 0.5f - 0.25f * static_cast<float>(i);
+  const std::vector<int64_t> rows = {0, 0, 4};
+  m.graph.initializers = {onnx_tensor("w", {2, 2, 4}, w), onnx_tensor("r", {2, 2, 2}, r),
+                          onnx_tensor("rows", {3}, rows)};
+  const auto turned = [](const char* x, const char* y, std::vector<int64_t> perm) {
+    return node_of("Transpose", {x}, y, {onnx_attribute("perm", std::move(perm))});
+  };
+  const auto rnn = [](std::vector<std::string> inputs, const char* y) {
+    return node_of("RNN", std::move(inputs), y,
+                   {onnx_attribute("hidden_size", int64_t{2}),
+                    onnx_attribute("direction", std::string("bidirectional"))});
+  };
+  m.graph.nodes = {turned("x", "t", {1, 0, 2}),           rnn({"t", "w", "r"}, "1"),
+                   turned("1", "2", {0, 2, 1, 3}),        node_of("Reshape", {"2", "rows"}, "3"),
+                   node_of("Identity", {"w"}, "w again"), node_of("Identity", {"r"}, "r again"),
+                   rnn({"3", "w again", "r again"}, "4"), turned("4", "5", {2, 0, 1, 3}),
+                   node_of("Reshape", {"5", "rows"}, "y")};
+  EXPECT_EQ(parameters_of(m), 2 * (8 + 4 + 2));
+}
+
 // Random rows of products and activations over few tensors: as many weights as there are different
 // tensors, and the values of the same nodes with a tensor of its own each.
 TEST(OnnxShared, RandomRowsComputeAsTheirCopies) {

@@ -1,5 +1,6 @@
 """Models of scikit-learn (and of PyTorch, where it is installed) absorbed with their proofs."""
 
+import copy
 import importlib.util
 import unittest
 import warnings
@@ -216,6 +217,22 @@ class Torch(unittest.TestCase):
         self.assertTrue(module.training)
         self.assertEqual(net.predict(X[:1]).shape, (1, 5))
         self.assertEqual(net.plan.parameters, 30)  # the tied layer once, the unused one never
+
+    def test_layers_that_begin_as_copies_are_two_and_one_that_is_called_twice_is_one(self):
+        from torch import nn
+
+        class Both(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.a = nn.Sequential(nn.Linear(5, 5), nn.Tanh())
+                self.b = copy.deepcopy(self.a)
+
+            def forward(self, x):
+                return self.b(self.a(self.a(x)))
+
+        net = loom.absorb(Both(), (torch.from_numpy(X),), fresh_process=False)
+        self.assertEqual(net.plan.parameters, 60)
+        self.assertEqual(net.info["parameters"], 60)
 
     def test_each_broken_rule_turns_its_proof_red(self):
         from loom.bridge import torch_ops, torch_recurrences  # noqa: F401  the rules

@@ -129,7 +129,8 @@ Result<GraphImport::Value> GraphImport::emit(const OnnxNode& n, LayerKind kind,
   Result<LayerConfig> layer = make_layer(kind, fields);
   if (!layer.ok()) return refuse(n, layer.error().message);
   Made made{std::move(*layer), std::move(params), {}};
-  if (!made.params.empty()) made.source = source_of(n, made.layer.def->name);
+  if (!made.params.empty())
+    made.source = source_of(n, cat(made.layer.def->name, " ", with_weights_++));
   std::vector<Shape> shapes;
   for (const Value& v : inputs) {
     made.from.push_back(v.at);
@@ -293,7 +294,9 @@ Status GraphImport::fold_node(const OnnxNode& n) {
     return refuse(n, "the model makes far more values than it holds; that is no model of Loom's");
   Value out;
   out.constant = std::make_shared<const Constant>(std::move(*made));
-  out.source = source_of(n, n.op);
+  // Exporters name one tensor twice by an Identity.
+  LOOM_ASSIGN(const Value* first, value(n, 0));
+  out.source = n.op == "Identity" ? first->source : source_of(n, n.op);
   return define(n, std::move(out));
 }
 
@@ -380,6 +383,7 @@ Result<OnnxType> GraphImport::checked(const OnnxNode& n) const {
 }
 
 Status GraphImport::node(const OnnxNode& n) {
+  with_weights_ = 0;
   if (!n.domain.empty() && n.domain != "ai.onnx")
     return refuse(n, cat("the domain '", printable(n.domain), "' is not read"));
   if (n.op == "CastLike") {

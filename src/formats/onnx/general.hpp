@@ -54,7 +54,9 @@ class GraphImport {
     double bound = -1;  // no value is larger in magnitude; below 0: not known
     // Its activation was a node behind it: what it gives is no longer the base of functions.
     bool activated = false;
-    int64_t source = 0;  // of its parameters: a number for its kind and what they are made of
+    // Of its parameters: a number for its kind, its place among the layers of its operator (those
+    // of both directions read the same tensors), and the tensors that they are made of.
+    int64_t source = 0;
     // The last name of what it gives, and whether another name of it is read as well.
     std::string name;
     bool shared = false;
@@ -277,7 +279,8 @@ class GraphImport {
   std::string input_name_;
   std::vector<Made> nodes_;
   std::map<std::string, Value, std::less<>> values_;
-  int64_t sources_ = 0;  // numbers of sources that were given
+  int64_t sources_ = 0;       // numbers of sources that were given
+  int64_t with_weights_ = 0;  // layers with weights that the operator under way became
   std::map<std::string, int64_t, std::less<>> made_of_others_;
   std::map<std::vector<int64_t>, Value> moved_;  // bases of functions, by what they are and order
   std::map<std::string, int, std::less<>>

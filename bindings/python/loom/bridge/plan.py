@@ -54,7 +54,9 @@ class Plan:
         self.parameters = 0
         self.origin = ""  # of the nodes that are added now
         self._graph = OnnxGraph()
-        self._constants: Dict[Tuple[str, Tuple[int, ...], bytes], str] = {}
+        self._constants: Dict[Tuple[Any, ...], str] = {}
+        # Where the parameters lie in memory that the operator under way is made of.
+        self.read: List[int] = []
         self._names = 0
         self.outputs: List[str] = []
 
@@ -65,7 +67,8 @@ class Plan:
         return name
 
     def constant(self, value: Any, *, parameter: bool = True) -> str:
-        """float64 becomes float32, whole numbers int64. Equal tensors are one."""
+        """float64 becomes float32, whole numbers int64. Equal tensors are one, but for those that
+        are made of other parameters (`read`): layers that begin as copies learn apart."""
         array = np.asarray(value)
         if array.dtype.kind in "iu":
             array, parameter = array.astype(np.int64), False
@@ -75,7 +78,8 @@ class Plan:
             array = array.astype(np.float32)
         array = np.ascontiguousarray(array).reshape(array.shape)
         digest = hashlib.sha256(array.tobytes()).digest()
-        key = (str(array.dtype), array.shape, digest)
+        own = sorted(set(self.read)) if parameter else ()
+        key = (str(array.dtype), array.shape, digest, *own)
         if key not in self._constants:
             name = self._name("c")
             self._graph.tensor(name, array)

@@ -117,6 +117,7 @@ def _known(graph: Graph, node: Any) -> bool:
         (node.args, node.kwargs), lambda n: graph.arrays[n]
     )
     graph.arrays[node] = node.target(*args, **kwargs)
+    graph.made_of[node] = [at for n in node.all_input_nodes for at in graph.places(n)]
     return True
 
 
@@ -126,6 +127,7 @@ def _call(graph: Graph, node: Any) -> None:
     graph.node = node
     name = str(node.target)
     stack = node.meta.get("nn_module_stack") or {}
+    graph.plan.read.clear()
     graph.plan.origin = next(reversed([p for p, _ in stack.values()]), "") if stack else ""
     if _known(graph, node):
         return

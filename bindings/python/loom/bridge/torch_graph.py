@@ -32,6 +32,7 @@ class Graph:
         self.folds = folds  # what depends on no input becomes a constant
         self.names: Dict[Any, Any] = {}  # of a node: a name, or a list of names
         self.arrays: Dict[Any, Any] = {}  # of a node that is a parameter, a buffer or a constant
+        self.made_of: Dict[Any, List[int]] = {}  # of what was computed here: places of parameters
         self.refused: Set[Any] = set()  # nodes that have no rule, and what is made of them
         self.node: Any = None  # whose rule runs
 
@@ -45,12 +46,17 @@ class Graph:
             return self.plan.constant(self.array(value))
         return self.plan.constant(np.float32(value), parameter=False)
 
+    def places(self, node: Any) -> List[int]:
+        """Where in memory the parameters lie that a known tensor is, or is made of."""
+        return self.made_of.get(node) or [int(self.arrays[node].data_ptr())]
+
     def array(self, node: Any) -> Any:
         """The numbers of a parameter, buffer or constant; None of None."""
         if node is None:
             return None
         if node not in self.arrays:
             raise NotImplementedError("an argument that has to be a parameter is computed")
+        self.plan.read.extend(self.places(node))
         tensor = self.arrays[node].detach().cpu()
         return tensor.double().numpy() if tensor.is_floating_point() else tensor.numpy()
 
