@@ -64,6 +64,8 @@ need() {
 build_target() {
   local nowhere=()
   local name
+  # This compiler writes what debuggers read unless it is told not to.
+  case "$1" in *musl|riscv64) nowhere+=(-DCMAKE_EXE_LINKER_FLAGS=-s) ;; esac
   for name in ZLIB_INCLUDE ZLIB_LIBRARY PCRE2_INCLUDE PCRE2_LIBRARY; do nowhere+=("-DLOOM_$name=/nowhere"); done
   cmake -S . -B "$work/$(triple_of "$1")" -G Ninja -DCMAKE_TOOLCHAIN_FILE="$PWD/cmake/zig.cmake" -DLOOM_ZIG="$zig" \
     -DLOOM_ZIG_TARGET="$(triple_of "$1")" -DCMAKE_BUILD_TYPE=None -DCMAKE_CXX_FLAGS=-O2 -DLOOM_BUILD_HASH=ON \
