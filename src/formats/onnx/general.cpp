@@ -294,9 +294,12 @@ Status GraphImport::fold_node(const OnnxNode& n) {
     return refuse(n, "the model makes far more values than it holds; that is no model of Loom's");
   Value out;
   out.constant = std::make_shared<const Constant>(std::move(*made));
-  // Exporters name one tensor twice by an Identity.
-  LOOM_ASSIGN(const Value* first, value(n, 0));
-  out.source = n.op == "Identity" ? first->source : source_of(n, n.op);
+  if (n.op == "Identity") {  // by which exporters give one tensor a second name
+    LOOM_ASSIGN(const Value* first, value(n, 0));
+    out.source = first->source;
+  } else {
+    out.source = source_of(n, n.op);
+  }
   return define(n, std::move(out));
 }
 
