@@ -3,18 +3,15 @@
 //   node tests/outside/page_check.mjs LOOM [FOLDER]    FOLDER: where pictures of the page go
 import { spawn } from "node:child_process";
 import { readFileSync, statSync, writeFileSync } from "node:fs";
-import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 
-const require = createRequire(join(process.env.NODE_PATH, "package.json"));
-const { chromium } = require("playwright-core");
-const axe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
+import { axePath, launch, newPage } from "../web/browser.mjs";
+
+const axe = readFileSync(axePath(), "utf8");
 
 const [program, pictures] = process.argv.slice(2);
-const quiet = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
-  "--disable-background-networking", "--disable-component-update"];
 let passed = 0, failed = 0;
 
 async function check(name, body) {
@@ -56,8 +53,7 @@ async function story(address, max_tokens) {
 
 // A page with its settings; what it logs as an error and what it asks of other places is kept.
 async function open(browser, address, options = {}) {
-  const context = await browser.newContext(options);
-  const page = await context.newPage();
+  const page = await newPage(browser, options);
   page.troubles = [];
   page.on("console", (line) => line.type() === "error" && page.troubles.push(line.text()));
   page.on("pageerror", (error) => page.troubles.push(String(error)));
@@ -126,8 +122,10 @@ async function chat_tests(browser, address) {
   });
   await check("Escape stops a text, and the next message is answered", async () => {
     const page = await open(browser, address);
+    let release;
+    const stopped = new Promise((resolve) => { release = resolve; });
     await page.route("**/v1/chat/completions", async (route) => {
-      await new Promise((resolve) => setTimeout(resolve, 3000));
+      await stopped;
       await route.abort().catch(() => {});
     }, { times: 1 });
     await set(page, { max_tokens: 3 });
@@ -135,6 +133,7 @@ async function chat_tests(browser, address) {
     await page.waitForSelector("#stop:not([disabled])");
     await page.keyboard.press("Escape");
     await page.waitForFunction(() => document.getElementById("status").textContent === "Stopped.");
+    release();
     await ask(page, "Go on.");
     await ended(page);
     equal(await page.locator("article.assistant").count(), 1, "answers");
@@ -235,7 +234,7 @@ async function key_test(browser) {
 }
 
 const server = await serve();
-const browser = await chromium.launch({ executablePath: "/usr/bin/chromium", args: quiet });
+const browser = await launch();
 try {
   await chat_tests(browser, server.address);
   await shown_tests(browser, server.address);
