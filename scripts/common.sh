@@ -203,7 +203,7 @@ with_lock() {
 
 # hash_of FILE...: one number for the contents of files and folders.
 hash_of() {
-  find "$@" -type f -print0 | LC_ALL=C sort -z | xargs -0 cksum | cksum | cut -d ' ' -f 1
+  find "$@" -type f -not -path "*/__pycache__/*" -print0 | LC_ALL=C sort -z | xargs -0 cksum | cksum | cut -d ' ' -f 1
 }
 
 # once STAMP KEY COMMAND...: runs COMMAND unless it has run for this KEY, which STAMP keeps.
