@@ -29,9 +29,12 @@ class Count(unittest.TestCase):
         self.assertIn("so far", ran.stderr)
 
     def test_a_run_without_output_tells_its_status(self):
-        ran = counted("exit 7")
-        self.assertEqual((ran.returncode, ran.stdout), (1, "0 passed, 1 failed, 0 skipped\n"))
-        self.assertIn("exit status 7", ran.stderr)
+        for status in (0, 7, 255):
+            with self.subTest(status):
+                ran = counted(f"exit {status}")
+                self.assertEqual(ran.stdout, "0 passed, 1 failed, 0 skipped\n")
+                self.assertEqual(ran.returncode, 1)
+                self.assertIn(f"exit status {status}, ", ran.stderr)
 
     def test_a_run_that_fails_after_its_counts_has_failed(self):
         ran = counted("echo 3 passed, 0 failed, 0 skipped; kill -ABRT $$")

@@ -8,10 +8,16 @@ trap 'rm -rf "$scratch"' EXIT
 
 # how_it_ended STATUS: the exit status of a command in words.
 how_it_ended() {
-  if (( $1 > 128 )); then printf 'signal %s' "$(kill -l $(($1 - 128)))"; else printf 'exit status %d' "$1"; fi
+  local name
+  if (( $1 > 128 )) && name="$(kill -l $(($1 - 128)) 2>/dev/null)"; then
+    printf 'signal %s' "$name"
+  else
+    printf 'exit status %d' "$1"
+  fi
 }
 
-# timed FILE COMMAND...: all that it prints goes to FILE, its times to FILE.time. Returns its status.
+# timed FILE COMMAND...: all that it prints goes to FILE, its times to FILE.time. Returns its status. The processor time of
+# Chromium is not in it: a browser does not wait for all of its processes.
 timed() {
   local file="$1" status=0 TIMEFORMAT='%0R s, %0U + %0S s of processor time'
   shift
