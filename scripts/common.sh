@@ -111,13 +111,29 @@ python_with() {
     packages+=("${package%%:*}")
     imports+=("${package#*:}")
   done
-  local python="$venv/bin/python" modules="${imports[*]}"
+  local python="$venv/bin/python" modules="sys ${imports[*]}"
+  modules="${modules% }"
   if ! "$python" -c "import ${modules// /, }" 2>/dev/null; then
     python3 -m venv "$venv" >/dev/null 2>&1 || { printf 'python3 makes no virtual environment here'; return 1; }
     "$python" -m pip install --quiet --disable-pip-version-check --retries 1 "${packages[@]}" >/dev/null 2>&1 ||
       { printf '%s cannot be had from PyPI' "${packages[*]}"; return 1; }
   fi
   printf '%s' "$python"
+}
+
+# checks_python [PACKAGE[:MODULE]...]: prints the Python of tests/requirements.txt, made in build/python/checks where
+# it is not there yet. Where not all of them can be had, those that are named are tried alone. One caller at a time.
+checks_python() {
+  local venv="$LOOM_ROOT/build/python/checks" list="$LOOM_ROOT/tests/requirements.txt"
+  mkdir -p "$LOOM_ROOT/build/python"
+  (
+    flock 9
+    if ! cmp -s "$list" "$venv/installed"; then
+      { python3 -m venv "$venv" && "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --retries 1 \
+        -r "$list" && cp "$list" "$venv/installed"; } >/dev/null 2>&1 || true
+    fi
+    python_with "$venv" "$@"
+  ) 9>"$LOOM_ROOT/build/python/lock"
 }
 
 # only_help ARGUMENT...: the options of a script that has none; calls its usage().

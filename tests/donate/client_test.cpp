@@ -6,6 +6,7 @@
 
 #include "rig.hpp"
 #include "serve/stories.hpp"
+#include "support/paths.hpp"
 
 namespace loom::core::test {
 namespace {
@@ -21,7 +22,7 @@ std::unique_ptr<DonateClient> connected(const DonateServer& server, std::string 
 
 const std::string& stories_file() {
   static const std::string file =
-      read_file(std::string(LOOM_SOURCE_DIR) + "/models/stories.entity").value_or("");
+      read_file(loom_test::source_path("models/stories.entity")).value_or("");
   return file;
 }
 

@@ -5,6 +5,7 @@
 #include "e2e/program.hpp"
 #include "e2e/reference.hpp"
 #include "io/file.hpp"
+#include "support/paths.hpp"
 
 namespace loom::core {
 namespace {
@@ -16,7 +17,7 @@ using testing::IsEmpty;
 using testing::Not;
 using testing::StartsWith;
 
-const std::string kStories = std::string(LOOM_SOURCE_DIR) + "/tests/data/stories";
+const std::string kStories = loom_test::source_path("tests/data/stories");
 
 // Runs `loom ARGS` in a shell; S in the arguments is the story model.
 Ran loom(std::string arguments, const std::string& input = "", const std::string& before = "") {

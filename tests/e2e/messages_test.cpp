@@ -9,6 +9,7 @@
 
 #include "dtype/dtype.hpp"
 #include "e2e/program.hpp"
+#include "support/paths.hpp"
 
 namespace loom::core::test {
 namespace {
@@ -18,8 +19,8 @@ using testing::IsEmpty;
 using testing::MatchesRegex;
 using testing::StartsWith;
 
-const std::string kStoriesFolder = std::string(LOOM_SOURCE_DIR) + "/tests/data/stories";
-const std::string kStoriesFile = std::string(LOOM_SOURCE_DIR) + "/models/stories.entity";
+const std::string kStoriesFolder = loom_test::source_path("tests/data/stories");
+const std::string kStoriesFile = loom_test::source_path("models/stories.entity");
 
 // What lists of number types end with, where types are being made.
 std::string unreleased_dtypes() {
@@ -279,10 +280,11 @@ TEST_F(Messages, OfWhatThisMachineCannotDo) {
 }
 
 TEST_F(Messages, ALibraryThatPrintsByItselfDoesNotSpeakBetweenOurLines) {
-  expect({"run $S -p x --device gpu --gpu-library " LOOM_NOISY_LIBRARY, kUnsupported,
-          LOOM_NOISY_LIBRARY
-          ": no function wgpuCreateInstance; it is no webgpu.h library, or an old one (the library "
-          "says: Warning: no driver here)"});
+  const std::string& noisy = loom_test::noisy_library_path();
+  expect({"run $S -p x --device gpu --gpu-library " + noisy, kUnsupported,
+          noisy + ": no function wgpuCreateInstance; it is no webgpu.h library, or an old one (the "
+                  "library "
+                  "says: Warning: no driver here)"});
 }
 
 TEST_F(Messages, AFullContextIsNoWrongLine) {
@@ -399,7 +401,7 @@ TEST_F(Messages, OfASystemThatRefuses) {
 TEST_F(Messages, WeightsThatCannotBeSavedAreSavedElsewhere) {
   std::filesystem::create_directory(folder_.path() + "/out");
   const std::string command =
-      named("cd $T && { '" LOOM_CLI_PATH
+      named("cd $T && { '" + loom_test::program_path() +
             "' train net.json d.csv --epochs 300 -o out/w.entity --best out/b.safetensors 2>err; "
             "echo $? >code; } | { read line; mv out gone; cat >rest; }");
   ASSERT_EQ(std::system(command.c_str()), 0);
@@ -415,7 +417,7 @@ TEST_F(Messages, WeightsThatCannotBeSavedAreSavedElsewhere) {
 
 TEST_F(Messages, TrainingOutlivesTheReaderOfItsLines) {
   const std::string command =
-      named("'" LOOM_CLI_PATH
+      named("'" + loom_test::program_path() +
             "' train $T/net.json $T/d.csv --epochs 2000 -o $T/w.entity 2>$T/err | head "
             "-n 1 >/dev/null");
   ASSERT_EQ(std::system(command.c_str()), 0);

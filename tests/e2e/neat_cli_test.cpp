@@ -4,6 +4,7 @@
 
 #include "e2e/program.hpp"
 #include "io/json.hpp"
+#include "support/paths.hpp"
 
 namespace loom::core::test {
 namespace {
@@ -13,7 +14,7 @@ using testing::IsEmpty;
 using testing::MatchesRegex;
 using testing::StartsWith;
 
-const std::string kFruit = std::string(LOOM_SOURCE_DIR) + "/examples/data/fruit.csv";
+const std::string kFruit = loom_test::source_path("examples/data/fruit.csv");
 
 class EvolveVerb : public testing::Test {
  protected:

@@ -9,7 +9,7 @@ cd "$LOOM_ROOT"
 
 preset="${1:-dev}" cases="${2:-25}"
 loom="build/$preset/cli/loom"
-python="$(python_with "$LOOM_ROOT/build/openapi_python" schemathesis)" || {
+python="$(checks_python schemathesis)" || {
   say "skipped: $python"
   printf '0 passed, 0 failed, 1 skipped\n'
   exit 0
