@@ -121,10 +121,10 @@ def suites(root: Path = ROOT) -> dict[str, dict]:
     found = {}
     for match in re.finditer(r"^[ \t]*loom_tests\(([^)]*)\)", text, re.MULTILINE):
         name, *words = match.group(1).replace('"', "").split()
-        row = {"folder": name, "files": "", "rooms": [], "sources": []}
+        row = {"folder": name, "files": "", "except": "", "rooms": [], "sources": []}
         taking = ""
         for word in words:
-            if word in ("ROOMS", "SOURCES", "FOLDER", "FILES"):
+            if word in ("ROOMS", "SOURCES", "FOLDER", "FILES", "EXCEPT"):
                 taking = word.lower()
             elif word == "ALONE":
                 taking = ""
@@ -177,7 +177,7 @@ def suite_reason(name: str, row: dict, change: Change, rooms: dict[str, str]) ->
             continue
         if below.startswith(row["folder"] + "/"):
             file = below.rsplit("/", 1)[-1]
-            if not row["files"] or not file.endswith("_test.cpp") or re.match(row["files"], file):
+            if not file.endswith("_test.cpp") or has_file(row, file):
                 return path
         elif re.search(r"\.(hpp|inl|def)$", path) and includes_header(name, row, below):
             return path
@@ -188,6 +188,12 @@ def suite_reason(name: str, row: dict, change: Change, rooms: dict[str, str]) ->
         if path:
             return path
     return next((rooms[room] for room in row["rooms"] if room in rooms), None)
+
+
+def has_file(row: dict, file: str) -> bool:
+    """Whether a file *_test.cpp of the suite's folder is one of its files."""
+    wanted, unwanted = row["files"], row.get("except")
+    return not (wanted and not re.match(wanted, file)) and not (unwanted and re.match(unwanted, file))
 
 
 def includes_header(name: str, row: dict, header: str, root: Path = ROOT) -> bool:

@@ -370,8 +370,13 @@ def commands_of(checks: dict[str, dict], names, args, change: Change) -> dict[st
     return commands
 
 
+class Parser(argparse.ArgumentParser):
+    def error(self, message: str):
+        sys.exit(f"error: {message.replace('unrecognized arguments:', 'unknown option')}; try --help")
+
+
 def parse() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--changed", nargs="?", const="", metavar="BASE")
