@@ -9,7 +9,8 @@ set(LOOM_STARTER_HERE ON)
 if(LOOM_MINIMAL OR LOOM_CORE_ONLY OR CMAKE_SYSTEM_PROCESSOR MATCHES "^wasm")
   set(LOOM_STARTER_HERE OFF)
 endif()
-set(LOOM_STARTER_ABSENT backend/webgpu evaluate evolve formats/onnx formats/original formats/tflite
+set(LOOM_STARTER_ABSENT backend/webgpu backend/webgpu/fusion backend/webgpu/kernels backend/webgpu/runtime
+  backend/webgpu/tuning backend/webgpu/wgsl evaluate evolve formats/onnx formats/original formats/tflite
   formats/universal learn media mesh)
 # One instruction set, which this processor has. Each has the bits of all others.
 set(LOOM_STARTER_ISA scalar)

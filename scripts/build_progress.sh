@@ -23,7 +23,7 @@ show_progress() {
     status=0
     IFS= read -r -t 1 line || status=$?
     if (( status == 0 )); then
-      if [[ "$line" =~ ^@([0-9]+)/([0-9]+)@ ]]; then
+      if [[ "$line" =~ ^@([0-9]+)/([0-9]+)@\ [BL] ]]; then  # Building, Linking
         done="${BASH_REMATCH[1]}" all="${BASH_REMATCH[2]}"
       fi
       printf '%s\n' "$line" >>"$log"
