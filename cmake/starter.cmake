@@ -14,7 +14,7 @@ set(LOOM_STARTER_ABSENT backend/webgpu backend/webgpu/fusion backend/webgpu/kern
   formats/universal learn media mesh)
 # One instruction set, which this processor has. Each has the bits of all others.
 set(LOOM_STARTER_ISA scalar)
-set(LOOM_STARTER_ISAS LOOM_WITHOUT_VECTORS)
+set(LOOM_STARTER_ISAS LOOM_WITHOUT_VECTORS)  # see cpu.cpp
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64|ARM64")
   set(LOOM_STARTER_ISA neon)
 elseif(EXISTS /proc/cpuinfo)

@@ -1,6 +1,14 @@
-# Sourced by quickstart.sh: builds a target and says how far it is. On a terminal one line is written over;
-# elsewhere a line comes every 10 seconds. What the compilers print is kept and shown only if the build fails.
-# shellcheck shell=bash
+#!/usr/bin/env bash
+# Builds a target of a configured preset and says how far it is. On a terminal one line is written over;
+# elsewhere a line comes every 10 seconds. If the build fails, what the compiler said is shown.
+#   scripts/build_progress.sh PRESET TARGET
+set -euo pipefail
+# shellcheck source=scripts/common.sh
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+
+usage() {
+  sed -n '2,4s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+}
 
 # time_text SECONDS: "42 s", "3 min 05 s".
 time_text() {
@@ -11,39 +19,50 @@ time_text() {
 progress_text() {
   local text
   text="$1 of $2 steps, $(time_text "$3")"
-  if (( $1 * 10 >= $2 )); then text+=", about $(time_text "$(( $3 * ($2 - $1) / $1 ))") left"; fi
+  if (( $1 * 10 >= $2 && $1 < $2 )); then text+=", about $(time_text "$(( $3 * ($2 - $1) / $1 ))") left"; fi
   printf '%s' "$text"
 }
 
-# show_progress LOG: reads what ninja prints. LOG gets the rest of it.
-show_progress() {
-  local log="$1" line done=0 all=0 last=-10 status
-  SECONDS=0
+# show DONE ALL: at most a line in 10 seconds if this is not a terminal.
+show() {
+  if [[ -t 2 ]]; then
+    printf '\r\033[K    %s' "$(progress_text "$1" "$2" "$SECONDS")" >&2
+  elif (( SECONDS >= shown + 10 )); then
+    shown=$SECONDS
+    say "    $(progress_text "$1" "$2" "$SECONDS")"
+  fi
+}
+
+# follow: shows what ninja prints as progress and keeps it in $log. Steps that look for new files do not count.
+follow() {
+  local line finished=0 steps=0 status
   while true; do
     status=0
     IFS= read -r -t 1 line || status=$?
     if (( status == 0 )); then
-      if [[ "$line" =~ ^@([0-9]+)/([0-9]+)@\ [BL] ]]; then  # Building, Linking
-        done="${BASH_REMATCH[1]}" all="${BASH_REMATCH[2]}"
-      fi
       printf '%s\n' "$line" >>"$log"
+      if [[ "$line" =~ ^@([0-9]+)/([0-9]+)@\ [BL] ]]; then  # Building, Linking
+        finished="${BASH_REMATCH[1]}" steps="${BASH_REMATCH[2]}"
+      fi
     elif (( status <= 128 )); then
       break  # the end; above 128 a second passed without a line
     fi
-    (( all > 0 )) || continue
-    if [[ -t 2 ]]; then
-      printf '\r\033[K    %s' "$(progress_text "$done" "$all" "$SECONDS")" >&2
-    elif (( SECONDS >= last + 10 )); then
-      last=$SECONDS
-      printf '    %s\n' "$(progress_text "$done" "$all" "$SECONDS")" >&2
-    fi
+    if (( steps > 0 )); then show "$finished" "$steps"; fi
   done
-  (( all > 0 )) || return 0
   if [[ -t 2 ]]; then printf '\r\033[K' >&2; fi
-  printf '    %s of %s steps, %s\n' "$done" "$all" "$(time_text "$SECONDS")" >&2
+  if (( steps > 0 )); then say "    $finished of $steps steps, $(time_text "$SECONDS")"; fi
 }
 
-# build_with_progress LOG PRESET TARGET: fails as the build does.
-build_with_progress() {
-  NINJA_STATUS='@%f/%t@ ' build "$2" --target "$3" 2>&1 | show_progress "$1"
+case "${1:-}" in
+  -h|--help) usage; exit 0 ;;
+esac
+(( $# == 2 )) || die "a preset and a target have to follow; try --help"
+log="$(mktemp)"
+trap 'rm -f "$log"' EXIT
+SECONDS=0
+shown=-10
+NINJA_STATUS='@%f/%t@ ' build "$1" --target "$2" 2>&1 | follow || {
+  # Lines of steps that went well say nothing.
+  grep -v '^@' "$log" | head -n 60 >&2 || true
+  die "building $2 failed; the lines above say why"
 }

@@ -8,22 +8,19 @@
 set -euo pipefail
 # shellcheck source=scripts/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
-# shellcheck source=scripts/build_progress.sh
-source "$LOOM_ROOT/scripts/build_progress.sh"
 
 usage() {
   sed -n '2,7s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
 }
 
-# quiet NAME CMD...: runs CMD, shows the end of $log only if it fails.
+# quiet NAME CMD...: runs CMD, shows what it printed only if it fails.
 quiet() {
   local name="$1"
   shift
-  "$@" >>"$log" 2>&1 || failed "$name"
-}
-failed() {
-  tail -n 40 "$log" >&2
-  die "$1 failed; the lines above say why"
+  "$@" >"$log" 2>&1 || {
+    tail -n 40 "$log" >&2
+    die "$name failed; the lines above say why"
+  }
 }
 
 # archive_here: the release archive of this version for this machine, if there is one.
@@ -55,7 +52,7 @@ build_first() {
   local starter="$LOOM_ROOT/build/release/starter/loom" target=loom_cli
   quiet "configuring" configure release
   if [[ ! -f "$loom" ]] || cmp -s "$loom" "$starter"; then target=loom_starter; fi
-  build_with_progress "$log" release "$target" || failed "building"
+  "$LOOM_ROOT/scripts/build_progress.sh" release "$target"
   if [[ "$target" == loom_starter ]]; then
     cp "$starter" "$loom.new"
     mv "$loom.new" "$loom"

@@ -27,6 +27,8 @@ struct IsaRow {
 #else
 #define LOOM_ISA_ANY LOOM_HERE
 #endif
+// The starter program has one set (cmake/starter.cmake): with LOOM_FEW_ISAS the first one of an
+// architecture that has vectors, with LOOM_WITHOUT_VECTORS the scalar one.
 #define LOOM_ISA_X86 LOOM_ELSEWHERE
 #define LOOM_ISA_X86_MORE LOOM_ELSEWHERE
 #define LOOM_ISA_ARM64 LOOM_ELSEWHERE
