@@ -53,30 +53,37 @@ def union(parts) -> Words:
     return frozenset().union(*parts)
 
 
-def name_in_includes(path: str) -> str:
-    return path.removeprefix("src/").removeprefix("tests/")
+@functools.cache
+def names_in(path: str) -> Words:
+    return frozenset(re.findall(r"\w+", text_of(path)))
+
+
+@functools.cache
+def includes(path: str) -> Words:
+    return frozenset(re.findall(r'^#include "([^"]+)"', text_of(path), re.MULTILINE))
 
 
 @functools.cache
 def includers(path: str, folder: str) -> tuple[str, ...]:
-    line = f'#include "{name_in_includes(path)}"'
-    return tuple(p for p in files(folder) if line in text_of(p))
+    name = path.removeprefix("src/").removeprefix("tests/")
+    return tuple(p for p in files(folder) if name in includes(p))
 
 
 # ---- ops ----
 
 
-def ops_named(text: str) -> Words:
-    """By their structs, or as members of Ops."""
-    return frozenset(
-        op for op, args in ops().items() if re.search(rf"\b(?:{args}|Ops::{op}|conform_{op})\b", text)
-    )
+@functools.cache
+def ops_named(path: str) -> Words:
+    """By their structs, or by their drivers."""
+    names = names_in(path)
+    return frozenset(op for op, args in ops().items() if {args, f"conform_{op}"} & names)
 
 
-def ops_computed(text: str) -> Words:
+@functools.cache
+def ops_computed(path: str) -> Words:
     """Those whose kernels a file of KERNELS describes."""
-    found = re.findall(r"^Status (?:kernels::)?(\w+)\(Frame& \w+, const \w+Args&", text, re.MULTILINE)
-    return frozenset(found) & frozenset(ops())
+    begin = r"^Status (?:kernels::)?(\w+)\(Frame& \w+, const \w+Args&"
+    return frozenset(re.findall(begin, text_of(path), re.MULTILINE)) & frozenset(ops())
 
 
 @functools.cache
@@ -95,10 +102,6 @@ def defined(path: str) -> dict[str, Words]:
     return {h: found for h in headers if (found := declared(h) & frozenset(lines))}
 
 
-def names_one(path: str, names: Words) -> bool:
-    return re.search(rf"\b(?:{'|'.join(names)})\b", text_of(path)) is not None
-
-
 @functools.cache
 def users(path: str) -> Words:
     """The files of WEBGPU that name what this one declares or defines."""
@@ -106,7 +109,7 @@ def users(path: str) -> Words:
         return frozenset(includers(path, WEBGPU))
     return frozenset(
         p for h, names in defined(path).items() if not h.endswith("/kernels.hpp")
-        for p in includers(h, WEBGPU) if p != path and names_one(p, names)
+        for p in includers(h, WEBGPU) if p != path and names & names_in(p)
     )  # fmt: skip
 
 
@@ -122,7 +125,7 @@ def made_with(path: str, seen: set[str]) -> set[str]:
 
 def ops_of_includers(path: str) -> Words:
     """Of the kernels that include a header."""
-    return union(ops_computed(text_of(p)) for p in includers(path, KERNELS))
+    return union(ops_computed(p) for p in includers(path, KERNELS))
 
 
 # ---- tests ----
@@ -171,7 +174,7 @@ def with_tests(touched: Words) -> Words:
     """The ops and all tests that name them."""
     if not touched or touched == frozenset(ops()):
         return EVERYTHING
-    of_ops = suites_that(lambda p: ops_named(text_of(p)) & touched)
+    of_ops = suites_that(lambda p: ops_named(p) & touched)
     kinds = union(kinds_with(op) or OF_TRAINING for op in touched)
     return touched | of_ops | kinds
 
@@ -184,7 +187,7 @@ def of_kernel(path: str) -> Words:
         return EVERYTHING
     made = made_with(path, set())
     fused = fused_suites() if any(p.startswith(FUSION) for p in made) else frozenset()
-    computed = union(ops_computed(text_of(p)) for p in made)
+    computed = union(ops_computed(p) for p in made)
     return with_tests(computed) | fused if computed else fused or EVERYTHING
 
 
@@ -192,20 +195,20 @@ def of_ops_file(path: str) -> Words:
     """A family of structs; what checks one; what its kernels include. The rest is everybody's."""
     text = text_of(path)
     if path.startswith("src/ops/args/") or re.search(r"^Status check\(const \w+Args&", text, re.M):
-        return with_tests(ops_named(text))
+        return with_tests(ops_named(path))
     return with_tests(ops_of_includers(path))
 
 
 def of_reference(path: str) -> Words:
-    named = ops_named(text_of(path))
-    return with_tests(named or union(ops_named(text_of(p)) for p in includers(path, "src/backend/reference")))
+    named = ops_named(path)
+    return with_tests(named or union(ops_named(p) for p in includers(path, "src/backend/reference")))
 
 
 def of_conformance(path: str) -> Words:
     if "/support" in path:
         return EVERYTHING
     users = (path, *includers(path, "tests/conformance"))
-    return union(ops_named(text_of(p)) for p in users) or EVERYTHING
+    return union(ops_named(p) for p in users) or EVERYTHING
 
 
 def of_test(path: str) -> Words:
