@@ -4,6 +4,7 @@
 
 #include "e2e/program.hpp"
 #include "e2e/reference.hpp"
+#include "e2e/signalled.hpp"
 #include "io/file.hpp"
 #include "support/paths.hpp"
 
@@ -300,10 +301,9 @@ TEST(Cli, CutCheckpointsAreRefused) {
   EXPECT_EQ(loom("tokenize " + folder.path() + " x").code, 3);
 }
 
-// In the foreground timeout signals once; else its group too, and a second interrupt ends at once.
 TEST(Cli, AnInterruptEndsWithItsOwnCode) {
-  const Ran ran = loom("bench llm --shape tiny --prefill 1 --decode 400 --reps 1000000", "",
-                       "timeout --foreground --preserve-status -s INT 1");
+  const Ran ran = signalled_loom(
+      "bench llm --shape tiny --prefill 1 --decode 400 --reps 1000000", SIGINT);
   EXPECT_EQ(ran.code, 130);
   EXPECT_EQ(ran.err, "loom: interrupted\n");
   EXPECT_THAT(ran.out, IsEmpty());

@@ -9,6 +9,7 @@
 
 #include "dtype/dtype.hpp"
 #include "e2e/program.hpp"
+#include "e2e/signalled.hpp"
 #include "support/paths.hpp"
 
 namespace loom::core::test {
@@ -397,12 +398,13 @@ TEST_F(Messages, OfASystemThatRefuses) {
 
 // ---- work is not lost ---------------------------------------------------------------------------
 
-// Trains and takes the folder of the output away once the first epoch is done.
+// Trains and takes the folder of the output away once the first epoch is done. The lines of all
+// epochs are more than a pipe holds, so the training waits for the reader, and ends after `mv`.
 TEST_F(Messages, WeightsThatCannotBeSavedAreSavedElsewhere) {
   std::filesystem::create_directory(folder_.path() + "/out");
   const std::string command =
       named("cd $T && { '" + loom_test::program_path() +
-            "' train net.json d.csv --epochs 300 -o out/w.entity --best out/b.safetensors 2>err; "
+            "' train net.json d.csv --epochs 4000 -o out/w.entity --best out/b.safetensors 2>err; "
             "echo $? >code; } | { read line; mv out gone; cat >rest; }");
   ASSERT_EQ(std::system(command.c_str()), 0);
   EXPECT_EQ(folder_.read("code"), "1\n");
@@ -422,8 +424,8 @@ TEST_F(Messages, TrainingOutlivesTheReaderOfItsLines) {
             "-n 1 >/dev/null");
   ASSERT_EQ(std::system(command.c_str()), 0);
   // head is done long before the training is.
-  for (int i = 0; i < 600 && !std::filesystem::exists(folder_.path() + "/w.entity"); ++i)
-    usleep(100'000);
+  EXPECT_TRUE(
+      wait_until([&] { return std::filesystem::exists(folder_.path() + "/w.entity"); }));
   EXPECT_EQ(run_loom(named("eval $T/w.entity $T/d.csv")).code, kDone);
 }
 
@@ -431,21 +433,20 @@ TEST_F(Messages, TrainingOutlivesTheReaderOfItsLines) {
 
 TEST_F(Messages, ASignalEndsWithItsOwnCodeAndLeavesNothing) {
   struct Row {
-    const char* name;
-    int code;
+    int signal, code;
     const char* says;
   };
-  const Row rows[] = {{"INT", 130, "interrupted"},
-                      {"TERM", 143, "stopped by SIGTERM"},
-                      {"HUP", 129, "stopped by SIGHUP"}};
+  const Row rows[] = {{SIGINT, 130, "interrupted"},
+                      {SIGTERM, 143, "stopped by SIGTERM"},
+                      {SIGHUP, 129, "stopped by SIGHUP"}};
+  const std::string saved = named("$T/run.entity");
   for (const Row& row : rows) {
-    const std::string before =
-        std::string("timeout --foreground --preserve-status -s ") + row.name + " 1";
-    const Ran ran = run_loom(
+    std::filesystem::remove(saved);
+    const Ran ran = signalled_loom(
         named("train $T/net.json $T/d.csv --epochs 100000000 --quiet --checkpoint $T/run.entity"),
-        before);
-    EXPECT_EQ(ran.code, row.code) << row.name;
-    EXPECT_EQ(ran.err, std::string("loom: ") + row.says + "\n") << row.name;
+        row.signal, [&](pid_t) { return std::filesystem::exists(saved); });
+    EXPECT_EQ(ran.code, row.code) << row.says;
+    EXPECT_EQ(ran.err, std::string("loom: ") + row.says + "\n");
     for (const auto& entry : std::filesystem::directory_iterator(folder_.path()))
       EXPECT_EQ(entry.path().string().find(".tmp-"), std::string::npos) << entry.path();
   }

@@ -77,7 +77,7 @@ TEST(ServeVerb, SaysWhereItListensAndAnswers) {
 }
 
 TEST(ServeVerb, FinishesTextsUnderWayAfterASignal) {
-  Server server("--quiet");
+  Server server("--quiet --grace 600");
   Socket socket(server.port());
   ASSERT_TRUE(socket.send(long_stream()));
   std::string all = socket.receive();
@@ -128,7 +128,7 @@ TEST(ServeVerb, EveryMistakeIsOneLine) {
       {"/nowhere/model.entity", 3, ""},
   };
   for (const Row& row : rows) {
-    const Ran ran = run_loom("serve " + row.arguments, "timeout 20");
+    const Ran ran = run_loom("serve " + row.arguments, "timeout 300");
     EXPECT_EQ(ran.code, row.code) << row.arguments << ran.err;
     EXPECT_EQ(ran.out, "");
     EXPECT_EQ(std::ranges::count(ran.err, '\n'), 1) << ran.err;
