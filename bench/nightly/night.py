@@ -82,7 +82,7 @@ def named(parts: dict[str, dict], words: list[str]) -> list[str]:
 
 
 def due(parts: dict[str, dict], rows: dict[str, Row], minutes: float) -> list[str]:
-    """The parts to run within the minutes: the unfinished, those that never ran, then the oldest."""
+    """The parts that fit into the minutes: unfinished ones, those that never ran, the oldest."""
 
     def age(name: str) -> tuple[int, str]:
         row = rows.get(name, Row())
@@ -159,7 +159,8 @@ def run_part(name: str, command: str) -> Row:
             - before.children_user - before.children_system) / 60  # fmt: skip
     text = log.read_text(errors="replace")
     result, last = verdict(status, text)
-    print(f"== {name}: {result}, {minutes:.1f} min ({used:.1f} of processor time), {last}", flush=True)
+    took = f"{minutes:.1f} min ({used:.1f} of processor time)"
+    print(f"== {name}: {result}, {took}, {last}", flush=True)
     if result == "FAILED":
         print(f"{name}: {how_it_ended(status)}; the end of {log.relative_to(ROOT)}:")
         print("\n".join(text.splitlines()[-40:]), flush=True)
@@ -169,7 +170,8 @@ def run_part(name: str, command: str) -> Row:
 def show(parts: dict[str, dict], rows: dict[str, Row]) -> None:
     for name, part in parts.items():
         row = rows.get(name, Row())
-        print(f"{name:16} {part['minutes']:3} min  {row.ran:10} {row.commit:10} {row.result:10} {row.last}")
+        last_run = f"{row.ran:10} {row.commit:10} {row.result:10} {row.last}"
+        print(f"{name:16} {part['minutes']:3} min  {last_run}")
 
 
 def main() -> int:

@@ -42,40 +42,48 @@ class Nightly(unittest.TestCase):
 
     def test_unfinished_parts_come_first_then_those_that_never_ran_then_the_oldest(self):
         parts = {name: {"minutes": 10} for name in "abcd"}
-        rows = {"a": row("2026-11-25"), "b": row("2026-11-24"), "d": row("2026-11-26", "unfinished")}
+        rows = {"a": row("2026-11-25"), "b": row("2026-11-24")}
+        rows["d"] = row("2026-11-26", "unfinished")
         self.assertEqual(["d"], night.due(parts, rows, 10))
         self.assertEqual(["c", "d"], night.due(parts, rows, 29))
         self.assertEqual(["b", "c", "d"], night.due(parts, rows, 30))
 
     def test_the_counts_of_all_commands_of_a_part_add_up(self):
-        both = "x: 9 passed, 0 failed, 0 skipped\n1 passed, 0 failed, 0 skipped\n2 passed, 0 failed, 1 skipped\n"
+        both = (
+            "x: 9 passed, 0 failed, 0 skipped\n1 passed, 0 failed, 0 skipped\n"
+            "2 passed, 0 failed, 1 skipped\n"
+        )
         self.assertEqual(("ok", "3 passed, 0 failed, 1 skipped"), night.verdict(0, both))
         self.assertEqual("FAILED", night.verdict(1, both)[0])
         self.assertEqual("FAILED", night.verdict(0, "1 passed, 1 failed, 0 skipped\n")[0])
         self.assertEqual("skipped", night.verdict(0, "0 passed, 0 failed, 1 skipped\n")[0])
         self.assertEqual("unfinished", night.verdict(None, both)[0])
 
-    def test_a_sanitizer_leaves_no_suite_to_nobody(self):
+    def test_a_sanitizer_leaves_no_suite_out(self):
         for sanitizer in ("address,undefined", "thread"):
-            words = [part["run"].split() for part in PARTS.values() if f" {sanitizer} " in part["run"]]
+            words = [p["run"].split() for p in PARTS.values() if f" {sanitizer} " in p["run"]]
             rest = [row for row in words if "--but" in row]
             self.assertEqual(1, len(rest))
-            named = {word for row in words if "--but" not in row and "--build" not in row for word in row[2:]}
-            self.assertEqual(named, set(rest[0][3:]))
+            others = [row for row in words if row[2] not in ("--but", "--build")]
+            self.assertEqual({word for row in others for word in row[2:]}, set(rest[0][3:]))
 
     def test_every_fuzz_target_runs_in_one_part(self):
         targets = sorted(path.stem.removeprefix("fuzz_") for path in ROOT.glob("fuzz/fuzz_*.cpp"))
-        words = [part["run"].split()[1:] for part in PARTS.values() if "nightly/fuzz.sh" in part["run"]]
+        words = [p["run"].split()[1:] for p in PARTS.values() if "nightly/fuzz.sh" in p["run"]]
         self.assertEqual(targets, sorted(word for row in words for word in row))
 
     def test_a_command_without_counts_is_one_test(self):
-        for command, last, status in (("true", "1 passed, 0 failed, 0 skipped", 0),
-                                      ("false", "0 passed, 1 failed, 0 skipped", 1)):  # fmt: skip
-            ran = subprocess.run([ROOT / "bench/nightly/counted.sh", command], capture_output=True, text=True)
+        google = r"[  PASSED  ] 12 tests.\n[  SKIPPED ] 2 tests, listed below:\n"
+        rows = (
+            (["true"], "1 passed, 0 failed, 0 skipped", 0),
+            (["false"], "0 passed, 1 failed, 0 skipped", 1),
+            (["printf", google], "12 passed, 0 failed, 2 skipped", 0),
+        )
+        for command, last, status in rows:
+            ran = subprocess.run(
+                [ROOT / "bench/nightly/counted.sh", *command], capture_output=True, text=True
+            )
             self.assertEqual((last, status), (ran.stdout.splitlines()[-1], ran.returncode))
-        google = ["printf", "[  PASSED  ] 12 tests.\\n[  SKIPPED ] 2 tests, listed below:\\n"]
-        ran = subprocess.run([ROOT / "bench/nightly/counted.sh", *google], capture_output=True, text=True)
-        self.assertEqual("12 passed, 0 failed, 2 skipped", ran.stdout.splitlines()[-1])
 
 
 if __name__ == "__main__":
