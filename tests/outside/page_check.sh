@@ -5,20 +5,17 @@
 set -euo pipefail
 # shellcheck source=scripts/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../../scripts/common.sh"
+# shellcheck source=tests/web/common.sh
+source "$LOOM_ROOT/tests/web/common.sh"
 cd "$LOOM_ROOT"
 
 skip_all() {
-  say "skipped: $1"
-  printf '0 passed, 0 failed, 1 skipped\n'
-  exit 0
+  skip "$1"
+  finish
 }
 
 have chromium || skip_all "chromium is not installed"
 have node && have npm || skip_all "Node.js with npm is not installed"
-packages=build/page_node
-if [[ ! -d "$packages/node_modules/axe-core" ]]; then
-  mkdir -p "$packages"
-  npm install --silent --no-audit --no-fund --prefix "$packages" playwright-core@1 axe-core@4 >/dev/null 2>&1 ||
-    skip_all "playwright-core and axe-core cannot be had from npm"
-fi
-NODE_PATH="$LOOM_ROOT/$packages/node_modules" exec node tests/outside/page_check.mjs "build/${1:-dev}/cli/loom" "${2:-}"
+packages="$(page_packages)" || skip_all "$packages"
+count "the chat page" env NODE_PATH="$packages" node tests/outside/page_check.mjs "build/${1:-dev}/cli/loom" "${2:-}"
+finish

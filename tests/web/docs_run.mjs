@@ -16,7 +16,7 @@ for (const [, block] of text.matchAll(/<!-- run by tests\/web\/docs_run\.mjs -->
     ++passed;
   } else {
     ++failed;
-    console.error(`docs/web.md: ${block}\n${ran.stdout}${ran.stderr}`);
+    console.error(`docs/web.md: ${block}\nexit status ${ran.status}, signal ${ran.signal}: ${ran.stdout}${ran.stderr}`);
   }
 }
 console.log(`docs/web.md: ${passed} passed, ${failed} failed, 0 skipped`);

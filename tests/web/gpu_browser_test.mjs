@@ -4,19 +4,15 @@
 // PACKAGE: the folder of the installed package; MODULES: that of loom_gpu_conformance.wasm, which is passed over where it
 // was not built. Skips where Chromium offers no adapter. LOOM_GPU_CASES=all: every case of every op, which takes hours.
 import { existsSync } from "node:fs";
-import { createRequire } from "node:module";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
+import { launch, newPage } from "./browser.mjs";
 import { serveFiles } from "./serve.mjs";
 
-const require = createRequire(join(process.env.NODE_PATH, "package.json"));
-const { chromium } = require("playwright-core");
 const tree = fileURLToPath(new URL("../../", import.meta.url));
 const [folder, modules] = process.argv.slice(2), drivers = join(modules ?? "", "loom_gpu_conformance.wasm");
 const server = await serveFiles({ "/tree/": tree, "/package/": folder, ...(modules ? { "/modules/": modules } : {}) });
-const quiet = ["--no-sandbox", "--disable-quic", "--no-first-run", "--disable-sync", "--disable-background-networking",
-  "--disable-component-update"];
 const software = ["--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader", "--enable-features=Vulkan"];
 const kModule = "/package/dist/wasm/loom-gpu.wasm";
 
@@ -33,13 +29,9 @@ function holds(truth, what) {
   if (!truth) throw new Error(typeof what === "string" ? what : JSON.stringify(what));
 }
 
-function launch(more) {
-  return chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: [...quiet, ...more] });
-}
 // `before`: a text of JavaScript that the engine's worker runs first.
 async function open(browser, before = "") {
-  const page = await (await browser.newContext()).newPage();
-  page.setDefaultTimeout(0);
+  const page = await newPage(browser);
   page.on("pageerror", (error) => count("no error in the page", String(error)));
   if (before !== "") {
     await page.route("**/dist/worker.js", async (route) => {
@@ -90,7 +82,7 @@ GPUQueue.prototype.submit = function (list) {
 const channel = new BroadcastChannel("submits");
 channel.onmessage = () => channel.postMessage(submits)`;
 
-let browser = await launch(["--disable-gpu"]);
+let browser = await launch();
 try {
   await check("no adapter: the CPU, and the module is not fetched", async () => {
     await fallsBack(await open(browser), /adapter|WebGPU/);

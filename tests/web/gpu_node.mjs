@@ -1,11 +1,12 @@
 // The package on a GPU in Node.js: Dawn, as the package webgpu of npm has it, over any Vulkan driver. Runs from where
 // both packages are installed.   LOOM_TREE=. VK_ICD_FILENAMES=... node gpu_node.mjs
+// LOOM_WEB_SAMPLE: see sample.mjs; a case runs here or in the browser then.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
 import * as package_ from "@loom-engine/loom";
 
-import { gpuCases } from "./gpu_suite.mjs";
+import { gpuCases, gpuShare } from "./gpu_suite.mjs";
 
 const tree = process.env.LOOM_TREE ?? ".";
 const kit = { ...package_, source: (path) => join(tree, path), bytes: async (path) => new Uint8Array(readFileSync(join(tree, path))) };
@@ -14,10 +15,10 @@ const gpu = await package_.init({ device: "gpu" }), cpu = await package_.init({ 
 if (gpu.info.variant !== "gpu") {
   console.error(`skipped: ${gpu.info.notes.join("; ")}`);
 } else {
-  for (const [name, body] of Object.entries(gpuCases)) {
+  for (const name of gpuShare("node", process.env.LOOM_WEB_SAMPLE ?? "whole")) {
     const start = performance.now();
     try {
-      await body(kit, { gpu, cpu });
+      await gpuCases[name](kit, { gpu, cpu });
       ++passed;
       if (process.env.LOOM_TEST_TIMES) console.error(`${name}: ${((performance.now() - start) / 1000).toFixed(1)} s`);
     } catch (error) {

@@ -1,20 +1,20 @@
 // The cases of gpu_suite.mjs in a page: gpu_browser_test.mjs calls these.
 import * as package_ from "/package/dist/index.js";
 
-import { gpuCases } from "./gpu_suite.mjs";
+import { gpuCases, gpuShare } from "./gpu_suite.mjs";
 
 const kit = { ...package_, source: (path) => `/tree/${path}` };
 const kPrompt = "Once upon a time", kModel = "/tree/models/stories.entity";
 
 window.loomGpu = {
-  // Engines of both kinds, through all cases; what each of them failed with, or null.
-  async suite() {
+  // Engines of both kinds, through the cases of the sample; what each of them failed with, or null.
+  async suite(sample) {
     const gpu = await package_.init({ device: "gpu" }), cpu = await package_.init({ threads: 1, activations: "f32" });
     const results = [], seconds = {};
     if (gpu.info.variant === "gpu") {
-      for (const [name, body] of Object.entries(gpuCases)) {
+      for (const name of gpuShare("page", sample)) {
         const start = performance.now();
-        const error = await body(kit, { gpu, cpu }).then(() => null, (what) => String(what.stack ?? what));
+        const error = await gpuCases[name](kit, { gpu, cpu }).then(() => null, (what) => String(what.stack ?? what));
         results.push({ name, error });
         seconds[name] = (performance.now() - start) / 1000;
       }

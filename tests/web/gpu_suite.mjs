@@ -1,6 +1,7 @@
 // What the package computes on a GPU, beside what it computes on the CPU, for any host. `kit` is that of suite.mjs;
 // `gpu` and `cpu` are engines of it, the second with `activations: "f32"`. Adapters that compute on the CPU take long to
 // compile a kernel, so networks are small and few.
+import { shareOf } from "./sample.mjs";
 
 // The bounds of docs/webgpu.md: of an op, and of a whole network or model.
 const kOp = 1e-6, kWhole = 1e-4, kLoss = 1e-3;
@@ -147,3 +148,6 @@ export const gpuCases = {
     net.close();
   },
 };
+
+// The cases that a host, "node" or "page", runs in this sample (sample.mjs).
+export const gpuShare = (host, sample) => shareOf(Object.keys(gpuCases), ["node", "page"], host, "gpu", sample);

@@ -1,5 +1,5 @@
 // The package in Node.js.   LOOM_NATIVE=native.json LOOM_TREE=. node --test tests/web/package.test.mjs
-// It is imported by name, from where it is installed.
+// It is imported by name, from where it is installed. LOOM_WEB_SAMPLE: see sample.mjs; each case runs with one variant then.
 import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -9,6 +9,7 @@ import * as package_ from "@loom-engine/loom";
 import * as compat_ from "@loom-engine/loom/compat";
 
 import { compatCases } from "./compat_suite.mjs";
+import { shareOf } from "./sample.mjs";
 import { cases } from "./suite.mjs";
 
 const tree = process.env.LOOM_TREE ?? ".";
@@ -25,13 +26,17 @@ const variants = [["simd", 1], ...(relaxed ? [["relaxed", 1]] : []), ...(shared 
   ...(relaxed && shared ? [["relaxed-threads", 3]] : []), ...(wide ? [["memory64", 1]] : []),
   ...(wide && shared ? [["memory64-threads", 3]] : [])];
 
+const sample = process.env.LOOM_WEB_SAMPLE ?? "whole", salt = `node ${relaxed}`, names = variants.map(([name]) => name);
+
 for (const [variant, threads] of variants) {
   test(variant, async (t) => {
     const loom = await package_.init({ variant, threads });
     try {
       assert.equal(loom.info.variant, variant);
       assert.equal(loom.info.threads, threads);
-      for (const [name, body] of Object.entries(cases)) await t.test(name, () => body(kit, loom));
+      for (const name of shareOf(Object.keys(cases), names, variant, salt, sample)) {
+        await t.test(name, () => cases[name](kit, loom));
+      }
     } finally {
       loom.close();
     }

@@ -1,17 +1,15 @@
 // The site of web/, as a person meets it: Chromium is driven by Playwright, axe-core looks for what keeps people out,
 // and every page is taken as a picture, wide and narrow, light and dark (build/web/pictures).
 //   NODE_PATH=packages/node_modules node tests/web/site_test.mjs SITE [NATIVE.json]
-// SITE: the folder that scripts/web_site.sh builds; NATIVE.json: what the native library computes now.
+// SITE: the folder that scripts/web_site.sh builds; NATIVE.json: what native.py prints now.
 import { mkdirSync, readFileSync } from "node:fs";
-import { createRequire } from "node:module";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
+import { axePath, launch, newPage } from "./browser.mjs";
 import { serveFiles } from "./serve.mjs";
 
-const require = createRequire(join(process.env.NODE_PATH, "package.json"));
-const { chromium } = require("playwright-core");
-const axe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
+const axe = readFileSync(axePath(), "utf8");
 const [site, native] = process.argv.slice(2);
 const tree = fileURLToPath(new URL("../../", import.meta.url));
 const pictures = join(tree, "build/web/pictures");
@@ -25,20 +23,17 @@ function check(truth, what) {
 }
 
 if (native) {
-  const kept = readFileSync(join(tree, "web/native.json"), "utf8");
-  check(kept === readFileSync(native, "utf8"), "web/native.json is what tests/web/native.py --site prints now");
+  const { site: now } = JSON.parse(readFileSync(native, "utf8")), kept = readFileSync(join(tree, "web/native.json"), "utf8");
+  check(kept === `${JSON.stringify(now, null, 1)}\n`, "web/native.json is what tests/web/native.py --site prints now");
 }
 
 const server = await serveFiles({ "/": site });
-const quiet = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
-  "--disable-background-networking", "--disable-component-update"];
-const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: quiet });
+const browser = await launch();
 const kPages = ["chat", "digits", "evolve", "look", "bits"];
-const kLong = { timeout: 180000 };
 
 // A window of the site. What it asks of another origin, and what its console says is wrong, are failures.
 async function open(options) {
-  const page = await (await browser.newContext(options)).newPage();
+  const page = await newPage(browser, options);
   page.on("pageerror", (error) => check(false, `no error in the page: ${error}`));
   page.on("console", (message) => message.type() === "error" && check(false, `a quiet console: ${message.text()}`));
   page.on("request", (request) => {
@@ -51,7 +46,7 @@ async function open(options) {
 const status = (page) => page.locator("main .status").first();
 async function says(page, pattern, what) {
   await page.waitForFunction(([text]) => new RegExp(text).test(document.querySelector("main .status")?.textContent ?? ""),
-    [pattern.source], kLong).catch(() => undefined);
+    [pattern.source]).catch(() => undefined);
   check(pattern.test(await status(page).textContent()), `${what}: ${await status(page).textContent()}`);
 }
 async function accessible(page, name) {
@@ -105,7 +100,7 @@ const drives = {
     check((await status(page).textContent()).endsWith(wanted), "to the native weights");
     check((await page.locator(".chart .a").getAttribute("points")).split(" ").length > 40, "the curve has points");
     await page.getByRole("button", { name: "Take a test digit" }).click();
-    await page.getByText(/It sees a \d/).waitFor(kLong);
+    await page.getByText(/It sees a \d/).waitFor();
     ++passed;
     const box = await page.locator(".pad").boundingBox();
     await page.getByRole("button", { name: "Clear" }).click();
@@ -113,7 +108,7 @@ const drives = {
     await page.mouse.down();
     for (let i = 0; i < 20; ++i) await page.mouse.move(box.x + box.width / 2, box.y + 40 + i * 7);
     await page.mouse.up();
-    await page.getByText(/It sees a 1/).waitFor({ timeout: 20000 }).then(() => ++passed,
+    await page.getByText(/It sees a 1/).waitFor().then(() => ++passed,
       () => check(false, "a drawn stroke is a 1"));
   },
   async evolve(page) {
@@ -131,7 +126,7 @@ const drives = {
     await says(page, /^entity, grid .* parameters, \d+ tensors/, "the file is described");
     check((await page.getByText(/MultiHeadAttention/).count()) >= 4, "its layers stand in a tree");
     await page.getByRole("table").waitFor();
-    await page.getByText(/values from .* mean/).waitFor(kLong);
+    await page.getByText(/values from .* mean/).waitFor();
     check((await page.locator(".chart .bar").count()) === 48, "values of a tensor are spread over bins");
     const row = page.locator("tbody button").last();
     await row.focus();
@@ -152,7 +147,7 @@ try {
   for (const name of kPages) {
     await wide.locator(`nav a[href="#${name}"]`).focus();
     await wide.keyboard.press("Enter");
-    await wide.locator(`nav a[href="#${name}"][aria-current]`).waitFor({ timeout: 20000 });
+    await wide.locator(`nav a[href="#${name}"][aria-current]`).waitFor();
     ++passed;
     await drives[name](wide);
     await wide.screenshot({ path: join(pictures, `${name}-wide-light.png`), fullPage: true });

@@ -9,7 +9,7 @@ tarball="$(realpath "$1")" native="$(realpath "$2")" packages="$(realpath "$3")"
 
 app="$(mktemp -d)"
 trap 'rm -rf "$app"' EXIT
-cp "$tree"/tests/web/vite_app/* "$tree"/tests/web/{page,suite,compat_suite}.mjs "$app/"
+cp "$tree"/tests/web/vite_app/* "$tree"/tests/web/{page,suite,sample,compat_suite}.mjs "$app/"
 cd "$app"
 if ! npm install --silent --no-audit --no-fund >npm.log 2>&1; then
   printf 'skipped: vite cannot be had from npm: %s\n' "$(tail -n 1 npm.log)" >&2
