@@ -108,15 +108,18 @@ def chosen_suites(change: Change) -> dict[str, str]:
 
 
 def unchanged_lazy(checks: dict[str, dict], change: Change) -> set[str]:
-    """Checks that wait for a change of their own even in a whole run."""
+    """Lazy checks that nothing of the change reaches, and that no other check needs."""
     if not change.known:
         return set()
     rooms = change.rooms()
-    return {
+    kept = {
         name
         for name, row in checks.items()
-        if row.get("lazy") and not changed.check_reason(row, change, rooms)
+        if not row.get("lazy") or changed.check_reason(row, change, rooms)
     }
+    for name in list(kept):
+        kept.update(needs_of(checks, name))
+    return set(checks) - kept
 
 
 def plan_lines(change: Change, reasons: dict[str, str]) -> list[str]:
@@ -372,13 +375,13 @@ def commands_of(checks: dict[str, dict], names, args, change: Change) -> dict[st
 
 class Parser(argparse.ArgumentParser):
     def error(self, message: str):
-        sys.exit(f"error: {message.replace('unrecognized arguments:', 'unknown option')}; try --help")
+        sys.exit(
+            f"error: {message.replace('unrecognized arguments:', 'unknown option')}; try --help"
+        )
 
 
 def parse() -> argparse.Namespace:
-    parser = Parser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = Parser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--changed", nargs="?", const="", metavar="BASE")
     parser.add_argument("--whole", action="store_true")
     parser.add_argument("--only", nargs="+", default=[], metavar="NAME")

@@ -42,7 +42,7 @@ inline Ran signalled_loom(const std::string& arguments, int signal,
                           const std::function<bool(pid_t)>& ready = has_computed,
                           const std::string& before = "") {
   const TempFolder folder;
-  const std::string command = before + " exec '" + LOOM_CLI_PATH + "' " + arguments +
+  const std::string command = before + " exec '" + loom_test::program_path() + "' " + arguments +
                               " </dev/null >" + folder.path() + "/out 2>" + folder.path() + "/err";
   const pid_t pid = fork();
   if (pid == 0) {

@@ -12,6 +12,9 @@ from changed import Change
 ROOT = Path(__file__).resolve().parent.parent.parent
 
 
+WASM = {f"wasm-{part}" for part in ("build", "hashes", "package", "gpu", "browser")}
+
+
 def of(*files: str) -> Change:
     return Change(known=True, base="0" * 40, files=list(files))
 
@@ -81,7 +84,7 @@ class Reach(unittest.TestCase):
             (
                 "docs/training.md",
                 {"tools", "documents", "build"},
-                {"suites", "gpu", "python", "wasm"},
+                {"suites", "gpu", "python", "wasm-build"},
             ),
             (
                 "src/jinja/lexer.cpp",
@@ -98,10 +101,14 @@ class Reach(unittest.TestCase):
                 {"python", "languages", "absorb"},
                 {"suites", "onnx", "gpu"},
             ),
-            ("bindings/typescript/src/index.ts", {"wasm"}, {"suites", "onnx", "gpu"}),
+            (
+                "bindings/typescript/src/index.ts",
+                {"wasm-package", "wasm-browser"},
+                {"suites", "onnx", "gpu"},
+            ),
             (
                 "src/layers/dense.cpp",
-                {"gpu", "golden", "onnx", "wasm", "arm64"},
+                {"gpu", "golden", "onnx", "wasm-hashes", "arm64"},
                 {"templates", "grammar"},
             ),
             ("cmake/rooms.cmake", set(checks) - {"format", "layering", "budgets", "extend"}, set()),
@@ -126,8 +133,14 @@ class Reach(unittest.TestCase):
 
     def test_checks_that_wait_for_a_change_of_their_own_are_left_out_without_one(self):
         checks = check.read_checks()
-        self.assertEqual(check.unchanged_lazy(checks, of("docs/training.md")), {"arm64", "wasm", "consumer"})
+        self.assertEqual(
+            check.unchanged_lazy(checks, of("docs/training.md")), {"arm64", "consumer", *WASM}
+        )
         self.assertEqual(check.unchanged_lazy(checks, of("src/base/dmath.cpp")), set())
+        self.assertEqual(
+            check.unchanged_lazy(checks, of("web/index.html")) & WASM,
+            WASM - {"wasm-browser", "wasm-package", "wasm-build"},
+        )
 
 
 class Code(unittest.TestCase):
