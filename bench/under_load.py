@@ -8,8 +8,8 @@
   bench/under_load.py --status                the table alone
 
 A suite is a test program, a way of test_capi, a folder of Python tests, or a script of tests/anomaly.
-build/under_load/state.json has the counts, log.txt a line per run, SUITE.failure.log the output of
-the last failure. A suite that was built anew begins anew. Several of these programs share the work.
+build/under_load/state.json has the counts, log.txt a line per run, SUITE.failure.log the output of the
+last failure. A suite that was built anew begins anew. Several of these programs share the work.
 Last line: runs that passed, failed, and skipped all their tests. Exit status 0: none failed. No
 run is repeated because it failed.
 """
@@ -238,7 +238,9 @@ def run_once(suite: Suite, state: State) -> None:
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir(parents=True)
     report, output = work / "report.xml", work / "output.log"
+    # Scratch of its own, and no GPU, as in the unit tests of a change.
     env = {k: v for k, v in os.environ.items() if k != "LOOM_WEBGPU_LIB"} | suite.env
+    env |= {"TMPDIR": str(work), "TEST_TMPDIR": str(work)}
     command = suite.command + ([f"--gtest_output=xml:{report}"] if suite.gtest else [])
     start, before = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
     with open(output, "wb") as file:

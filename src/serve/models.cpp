@@ -162,9 +162,8 @@ std::vector<Models::Row> Models::list() {
     Row row{slot->entry.name, slot->state,         slot->bytes,     -1,
             nullptr,          slot->entry.aliases, slot->entry.tags};
     if (slot->users == 0 && slot->expires != Clock::time_point::max()) {
-      row.expires =
-          unix_seconds() +
-          std::chrono::duration_cast<std::chrono::seconds>(slot->expires - now()).count();
+      row.expires = unix_seconds() +
+                    std::chrono::duration_cast<std::chrono::seconds>(slot->expires - now()).count();
     }
     if (slot->service != nullptr) row.service = use(*slot, false);
     out.push_back(std::move(row));
@@ -278,8 +277,7 @@ void Models::unload(Slot& slot, Lock& lock) {
 void Models::unload_expired(Lock& lock) {
   for (size_t i = 0; i < slots_.size(); ++i) {
     Slot& slot = *slots_[i];
-    if (slot.service != nullptr && slot.users == 0 && slot.expires <= now())
-      unload(slot, lock);
+    if (slot.service != nullptr && slot.users == 0 && slot.expires <= now()) unload(slot, lock);
   }
 }
 

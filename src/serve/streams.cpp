@@ -36,8 +36,7 @@ struct Streams::Kept {
   }
   bool expired() {
     if (attended()) return false;
-    return stopped || (ended && !begun) ||
-           clock() - alone > std::chrono::seconds(limits.seconds);
+    return stopped || (ended && !begun) || clock() - alone > std::chrono::seconds(limits.seconds);
   }
   // An event gets its number before its first line.
   void add(std::string_view event, std::string& sent) {

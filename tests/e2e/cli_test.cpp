@@ -12,6 +12,7 @@ namespace loom::core {
 namespace {
 
 using test::Ran;
+using test::signalled_loom;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -302,8 +303,8 @@ TEST(Cli, CutCheckpointsAreRefused) {
 }
 
 TEST(Cli, AnInterruptEndsWithItsOwnCode) {
-  const Ran ran = signalled_loom(
-      "bench llm --shape tiny --prefill 1 --decode 400 --reps 1000000", SIGINT);
+  const Ran ran =
+      signalled_loom("bench llm --shape tiny --prefill 1 --decode 400 --reps 1000000", SIGINT);
   EXPECT_EQ(ran.code, 130);
   EXPECT_EQ(ran.err, "loom: interrupted\n");
   EXPECT_THAT(ran.out, IsEmpty());

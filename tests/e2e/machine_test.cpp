@@ -9,8 +9,10 @@
 namespace loom::core {
 namespace {
 
+using test::has_computed;
 using test::Ran;
 using test::run_loom;
+using test::signalled_loom;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <future>
 
 #include "dtype/dtype.hpp"
 #include "e2e/program.hpp"
@@ -398,15 +399,30 @@ TEST_F(Messages, OfASystemThatRefuses) {
 
 // ---- work is not lost ---------------------------------------------------------------------------
 
-// Trains and takes the folder of the output away once the first epoch is done. The lines of all
-// epochs are more than a pipe holds, so the training waits for the reader, and ends after `mv`.
+// Trains and takes the folder of the output away once the first epoch is done. The pipe holds few
+// of the lines to come, so the training waits for its reader and ends when the folder is gone.
 TEST_F(Messages, WeightsThatCannotBeSavedAreSavedElsewhere) {
   std::filesystem::create_directory(folder_.path() + "/out");
-  const std::string command =
-      named("cd $T && { '" + loom_test::program_path() +
-            "' train net.json d.csv --epochs 4000 -o out/w.entity --best out/b.safetensors 2>err; "
-            "echo $? >code; } | { read line; mv out gone; cat >rest; }");
-  ASSERT_EQ(std::system(command.c_str()), 0);
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+#ifdef F_SETPIPE_SZ
+  ASSERT_GT(fcntl(ends[1], F_SETPIPE_SZ, 4096), 0);
+#endif
+  const std::string command = named("cd $T && '" + loom_test::program_path() +
+                                    "' train net.json d.csv --epochs 300 -o out/w.entity --best "
+                                    "out/b.safetensors 2>err >/dev/fd/" +
+                                    std::to_string(ends[1]) + "; echo $? >code");
+  auto trained = std::async(std::launch::async, [&] {
+    const int status = std::system(command.c_str());
+    close(ends[1]);
+    return status;
+  });
+  char bytes[4096] = {};
+  while (read(ends[0], bytes, 1) == 1 && bytes[0] != '\n') continue;
+  std::filesystem::rename(folder_.path() + "/out", folder_.path() + "/gone");
+  while (read(ends[0], bytes, sizeof bytes) > 0) continue;
+  close(ends[0]);
+  ASSERT_EQ(trained.get(), 0);
   EXPECT_EQ(folder_.read("code"), "1\n");
   EXPECT_THAT(folder_.read("err"),
               HasSubstr("out/w.entity: the folder for it does not exist; make it first; it is "
@@ -424,8 +440,7 @@ TEST_F(Messages, TrainingOutlivesTheReaderOfItsLines) {
             "-n 1 >/dev/null");
   ASSERT_EQ(std::system(command.c_str()), 0);
   // head is done long before the training is.
-  EXPECT_TRUE(
-      wait_until([&] { return std::filesystem::exists(folder_.path() + "/w.entity"); }));
+  EXPECT_TRUE(wait_until([&] { return std::filesystem::exists(folder_.path() + "/w.entity"); }));
   EXPECT_EQ(run_loom(named("eval $T/w.entity $T/d.csv")).code, kDone);
 }
 

@@ -123,10 +123,10 @@ TEST_F(EvolveVerb, NamesAProgramThatFailsHangsOrPrintsNoNumberAndLosesNothing) {
   const std::string before = folder_.read("kept.json");
   for (const auto& c : cases) {
     const bool hangs = c.says.find("ran longer") != std::string::npos;
-    const Ran ran = run_loom("evolve --fitness '" + c.command + "' --resume " + kept +
-                                 " --population-file " + kept + " --quiet --timeout " +
-                                 (hangs ? "0.5" : "300"),
-                             "timeout 300");
+    const Ran ran =
+        run_loom("evolve --fitness '" + c.command + "' --resume " + kept + " --population-file " +
+                     kept + " --quiet --timeout " + (hangs ? "0.5" : "300"),
+                 "timeout 300");
     EXPECT_EQ(ran.code, 1) << c.command;
     EXPECT_THAT(ran.err, MatchesRegex("loom: the fitness command [^\n]*\n")) << c.command;
     EXPECT_THAT(ran.err, HasSubstr(c.says)) << c.command;

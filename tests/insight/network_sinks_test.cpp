@@ -138,8 +138,9 @@ TEST(HttpSink, EndsAfterThreePostsInARowThatFailedAndSaysHowManyRecordsWereLost)
 }
 
 TEST(HttpSink, ThatNobodyAnswersFailsInsteadOfWaiting) {
-  const Loopback refuses(SOCK_STREAM, /*listens=*/false);  // holds the port, so that no other has it
-  const Loopback hangs(SOCK_STREAM);                       // takes connections and never answers
+  const Loopback refuses(SOCK_STREAM,
+                         /*listens=*/false);  // holds the port, so that no other has it
+  const Loopback hangs(SOCK_STREAM);          // takes connections and never answers
   for (const Loopback* server : {&refuses, &hangs}) {
     const std::unique_ptr<Sink> sink = http_sink(server->url(), 0.1).value();
     Status last;

@@ -390,8 +390,7 @@ TEST_F(Served, ATextWhoseClientIsGoneEnds) {
     EXPECT_THAT(socket.receive(), HasSubstr("200 OK"));
   }
   EXPECT_EQ(post("/tokenize", R"({"content":"a"})").status, 200);
-  EXPECT_TRUE(
-      wait_until([&] { return server_->service().scheduler().counts().running == 0; }));
+  EXPECT_TRUE(wait_until([&] { return server_->service().scheduler().counts().running == 0; }));
 }
 
 TEST_F(Served, DrainsWhatRunsAndEndsStreamsWithAnErrorWhenItMust) {
