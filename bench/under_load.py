@@ -7,11 +7,11 @@
   bench/under_load.py --cores 0,1             on two cores, also beside others with other cores
   bench/under_load.py --status                the table alone
 
-A suite is a test program, a way of test_capi, a folder of Python tests, or a script of tests/anomaly.
-build/under_load/state.json has the counts, log.txt a line per run, SUITE.failure.log the output of the
-last failure. A suite that was built anew begins anew. Several of these programs share the work.
-Last line: runs that passed, failed, and skipped all their tests. Exit status 0: none failed. No
-run is repeated because it failed.
+A suite is a test program, a way of test_capi, a folder of Python tests, or a script of
+tests/anomaly. build/under_load/state.json has the counts, log.txt a line per run,
+SUITE.failure.log the output of the last failure. A suite that was built anew begins anew. Several
+of these programs share the work. Last line: runs that passed, failed, and skipped all their
+tests. Exit status 0: none failed. No run is repeated because it failed.
 """
 
 import argparse
@@ -142,6 +142,7 @@ class State:
         """The suite with the fewest runs, if it is not done and is likely to end in time."""
         self.read(suites)
         with self.open() as rows:
+
             def waits(suite: Suite) -> bool:
                 row = rows[suite.name]
                 fits = max((r["seconds"] for r in row["runs"]), default=0) <= left
@@ -165,8 +166,10 @@ class State:
             row["failed"] += run["result"] == "failed"
             row["skipped"] += run["result"] == "skipped"
             count = len(row["runs"])
-        line = (f"{time.strftime('%Y-%m-%d %H:%M:%S')} {suite.name} {count}: {run['result']}, "
-                f"{run['seconds']:.1f} s, processor {run['processor']:.1f} s, {run['why']}")
+        line = (
+            f"{time.strftime('%Y-%m-%d %H:%M:%S')} {suite.name} {count}: {run['result']}, "
+            f"{run['seconds']:.1f} s, processor {run['processor']:.1f} s, {run['why']}"
+        )
         with open(self.log, "a", encoding="utf-8") as file:
             file.write(line + "\n")
         print(line, flush=True)
@@ -290,12 +293,16 @@ def tell(rows: dict[str, dict], runs: int) -> int:
         seconds = [r["seconds"] for r in row["runs"]]
         processor = [r["processor"] for r in row["runs"]]
         if seconds:
-            print(f"{name}: {len(seconds)} runs, {row['failed']} failed, slowest "
-                  f"{max(seconds):.1f} s, processor {max(processor):.1f} s at most"
-                  + (f"; see {name}.failure.log" if row["failed"] else ""))
+            print(
+                f"{name}: {len(seconds)} runs, {row['failed']} failed, slowest "
+                f"{max(seconds):.1f} s, processor {max(processor):.1f} s at most"
+                + (f"; see {name}.failure.log" if row["failed"] else "")
+            )
     done = sum(len(row["runs"]) >= runs for row in rows.values())
-    print(f"{done} of {len(rows)} suites have their {runs} runs"
-          + ("" if done == len(rows) else "; the same command goes on"))
+    print(
+        f"{done} of {len(rows)} suites have their {runs} runs"
+        + ("" if done == len(rows) else "; the same command goes on")
+    )
     failed = sum(row["failed"] for row in rows.values())
     skipped = sum(row["skipped"] for row in rows.values())
     passed = sum(len(row["runs"]) for row in rows.values()) - failed - skipped

@@ -193,7 +193,9 @@ def suite_reason(name: str, row: dict, change: Change, rooms: dict[str, str]) ->
 def has_file(row: dict, file: str) -> bool:
     """Whether a file *_test.cpp of the suite's folder is one of its files."""
     wanted, unwanted = row["files"], row.get("except")
-    return not (wanted and not re.match(wanted, file)) and not (unwanted and re.match(unwanted, file))
+    return not (wanted and not re.match(wanted, file)) and not (
+        unwanted and re.match(unwanted, file)
+    )
 
 
 def includes_header(name: str, row: dict, header: str, root: Path = ROOT) -> bool:

@@ -8,8 +8,9 @@ by the ops and headers that they name.
       LIST is what --gtest_list_tests prints: the filter of the tests that are touched, those that
       an ALWAYS pattern names, and a tenth of the others
 
-Prints "everything", or the words that LOOM_GPU_TOUCHED takes: ops and suites of tests. Kernels that
-everything uses (the runtime, the WGSL that they share) and files that no rule knows touch everything.
+Prints "everything", or the words that LOOM_GPU_TOUCHED takes: ops and suites of tests. Kernels
+that everything uses (the runtime, the WGSL that they share) and files that no rule knows touch
+everything.
 """
 
 import fnmatch
@@ -166,8 +167,12 @@ def kinds_with(op: str) -> Words:
 def kinds_of(path: str) -> Words:
     defined = re.findall(r"^const LayerDef (k\w+) =.*?LayerKind::(\w+)", text_of(path), re.M | re.S)
     named = set(re.findall(r"^const LayerDef (k\w+)", text_of(path), re.MULTILINE))
-    rows = re.findall(r"^LOOM_LAYER\(\d+, (\w+), (k\w+)\)", text_of("src/layers/registry.def"), re.M)
-    return frozenset(f"kind:{kind}" for kind, name in rows if name in named | {d for d, _ in defined})
+    rows = re.findall(
+        r"^LOOM_LAYER\(\d+, (\w+), (k\w+)\)", text_of("src/layers/registry.def"), re.M
+    )
+    return frozenset(
+        f"kind:{kind}" for kind, name in rows if name in named | {d for d, _ in defined}
+    )
 
 
 def with_tests(touched: Words) -> Words:
@@ -201,7 +206,9 @@ def of_ops_file(path: str) -> Words:
 
 def of_reference(path: str) -> Words:
     named = ops_named(path)
-    return with_tests(named or union(ops_named(p) for p in includers(path, "src/backend/reference")))
+    return with_tests(
+        named or union(ops_named(p) for p in includers(path, "src/backend/reference"))
+    )
 
 
 def of_conformance(path: str) -> Words:
@@ -279,10 +286,13 @@ def plain(name: str) -> str:
 
 def choose(seed: str, tests: list[str], words: Words, always: list[str]) -> list[str]:
     """A tenth of the tests that nothing names, by the seed; one at least, if there is any."""
+
     def asked(test: str) -> bool:
         return is_touched(test, words) or any(fnmatch.fnmatch(test, a) for a in always)
 
-    rest = sorted((t for t in tests if not asked(t)), key=lambda t: zlib.crc32(f"{seed} {t}".encode()))
+    rest = sorted(
+        (t for t in tests if not asked(t)), key=lambda t: zlib.crc32(f"{seed} {t}".encode())
+    )
     sample = set(rest[: -(-len(rest) // ONE_IN)])
     return [t for t in tests if asked(t) or t in sample]
 
@@ -290,7 +300,9 @@ def choose(seed: str, tests: list[str], words: Words, always: list[str]) -> list
 def main() -> int:
     match sys.argv[1:]:
         case ["--all-known"]:
-            for path in files("src/backend/webgpu") + files("src/ops") + files("src/backend/reference"):
+            for path in (
+                files("src/backend/webgpu") + files("src/ops") + files("src/backend/reference")
+            ):
                 print(f"{path}: {' '.join(sorted(touched_by(path)))}")
         case ["--choose", seed, changes, *always]:
             words, tests = touched(Path(changes).read_text().split("\n")), listed(sys.stdin)
