@@ -71,6 +71,8 @@ build_target() {
   case "$1" in *musl|riscv64) how+=(-DCMAKE_EXE_LINKER_FLAGS=-s) ;; esac
   if [[ "$1" != native ]]; then
     how+=("-DCMAKE_TOOLCHAIN_FILE=$PWD/cmake/zig.cmake" "-DLOOM_ZIG=$zig" "-DLOOM_ZIG_TARGET=$(triple_of "$1")")
+  elif have ccache; then
+    how+=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
   fi
   for name in ZLIB_INCLUDE ZLIB_LIBRARY PCRE2_INCLUDE PCRE2_LIBRARY; do how+=("-DLOOM_$name=/nowhere"); done
   cmake -S . -B "$work/$(triple_of "$1")" -G Ninja -DCMAKE_BUILD_TYPE=None -DCMAKE_CXX_FLAGS=-O2 -DLOOM_BUILD_HASH=ON \
