@@ -56,8 +56,12 @@ class Result:
     said: str = ""
 
 
-def last_times() -> dict[str, float]:
-    file = WORK / "times.json"
+def times_file(preset: str) -> Path:
+    return WORK / f"times.{preset}.json"
+
+
+def last_times(preset: str) -> dict[str, float]:
+    file = times_file(preset)
     return json.loads(file.read_text()) if file.is_file() else json.loads(FIRST_TIMES)
 
 
@@ -69,7 +73,7 @@ def programs(preset: str, wanted: list[str]) -> list[Run]:
     """The processes to run, longest first."""
     folder = ROOT / "build" / preset / "tests"
     listed = json.loads((folder / "programs.json").read_text())
-    times, runs = last_times(), []
+    times, runs = last_times(preset), []
     for row in listed:
         if wanted != ["all"] and row["suite"] not in wanted:
             continue
@@ -157,10 +161,10 @@ def main() -> int:
     runs = programs(sys.argv[1], sys.argv[2:])
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
         results = list(pool.map(run_one, runs))
-    times: dict[str, float] = last_times()
+    times: dict[str, float] = last_times(sys.argv[1])
     for name in {run.name for run in runs}:
         times[name] = sum(r.seconds for run, r in zip(runs, results) if run.name == name)
-    (WORK / "times.json").write_text(json.dumps(times, indent=1, sort_keys=True))
+    times_file(sys.argv[1]).write_text(json.dumps(times, indent=1, sort_keys=True))
     for name in sorted({run.name for run in runs}, key=lambda name: -times[name]):
         parts = [r for run, r in zip(runs, results) if run.name == name]
         print(
