@@ -107,23 +107,21 @@ part_hashes() {
   fi
 }
 
-# need_package: the package as others get it, in $installed: packed, and installed into a folder with nothing else. The tests
-# of a part are beside it, in $folder.
-installed=build/web/installed
+# need_package PART: the package as others get it: packed, and installed into a folder of the part with nothing else. Its
+# tests are beside it, in $folder; it is $package.
 need_package() {
-  folder="$PWD/$installed/$1"
+  folder="$PWD/build/web/installed/$1" package="$PWD/build/web/installed/$1/node_modules/@loom-engine/loom"
   have npm || { skip "npm is not installed"; return 1; }
   tarball="$(scripts/wasm_package.sh ${without[@]+"${without[@]}"})" || die "the package cannot be built; see above"
   tarball="$PWD/$tarball"
-  with_lock installed once "$installed/stamp" "$(hash_of "$tarball")" install_package ||
-    die "the tarball cannot be installed: $(tail -n 1 "$installed/log")"
   mkdir -p "$folder"
+  once "$folder/stamp" "$(hash_of "$tarball")" install_package ||
+    die "the tarball cannot be installed: $(tail -n 1 "$folder/log")"
   cp tests/web/*.mjs "$folder/"
 }
 install_package() {
-  rm -rf "$installed"/node_modules "$installed"/package*.json
-  mkdir -p "$installed"
-  (cd "$installed" && npm init -y && npm install --no-audit --no-fund --prefer-offline "$tarball") >"$installed/log" 2>&1
+  rm -rf "$folder"/{node_modules,packages} "$folder"/package*.json
+  (cd "$folder" && npm init -y && npm install --no-audit --no-fund --prefer-offline "$tarball") >"$folder/log" 2>&1
 }
 
 # need_native: the results of the native library, in $native.
@@ -135,7 +133,7 @@ need_native() {
 }
 
 part_package() {
-  local program modules=build/web/package/dist/wasm folder native tarball
+  local program modules=build/web/package/dist/wasm folder native package tarball
   need_package package || return 0
   sample "package in Node.js" "$(is touched '^(bindings/typescript/|tests/web/|src/capi/|cmake/wasm|scripts/wasm)')"
   count "sizes" node tests/web/size_test.mjs whole="$modules/loom.wasm" core="$modules/loom-core.wasm" \
@@ -162,7 +160,7 @@ gpu_in_node() {
     return
   fi
   why="$(npm_packages "$folder" webgpu@0.6.2)" || { skip "$why"; return; }
-  local on_swiftshader=(env LOOM_TREE="$PWD" VK_ICD_FILENAMES="$swiftshader" XDG_RUNTIME_DIR="$folder" timeout 3600 "$node")
+  local on_swiftshader=(env LOOM_TREE="$PWD" VK_ICD_FILENAMES="$swiftshader" XDG_RUNTIME_DIR="$folder" timeout --foreground 3600 "$node")
   count "GPU in Node.js" "${on_swiftshader[@]}" "$folder/gpu_node.mjs"
   if [[ "$whole" == no ]]; then return; fi  # a change runs the kernels over SwiftShader in scripts/gpu_test.sh
   if build_wasm loom_gpu_conformance; then
@@ -180,17 +178,19 @@ need_browser() {
 }
 
 part_gpu() {
-  local folder packages tarball
+  local folder package packages tarball drivers=()
   need_package gpu || return 0
   sample "GPU" "$(is touched '^(src/backend/webgpu/|src/api/gpu|bindings/typescript/|tests/web(gpu)?/|cmake/|scripts/wasm)')"
   gpu_in_node
   need_browser || return 0
-  count "GPU in Chromium" env NODE_PATH="$packages" timeout 3600 node tests/web/gpu_browser_test.mjs \
-    "$installed/node_modules/@loom-engine/loom" "$built"
+  # The kernels run there if gpu_in_node built their drivers.
+  [[ "$whole" == no ]] || drivers=("$built")
+  count "GPU in Chromium" env NODE_PATH="$packages" timeout --foreground 3600 node tests/web/gpu_browser_test.mjs \
+    "$package" ${drivers[@]+"${drivers[@]}"}
 }
 
 part_browser() {
-  local folder native packages tarball
+  local folder native package packages tarball
   need_package browser || return 0
   need_browser || return 0
   need_native || return 0
@@ -198,9 +198,8 @@ part_browser() {
   sample "package in Chromium" "$(is touched '^(bindings/typescript/|tests/web/|src/capi/|cmake/wasm|scripts/wasm)')"
   cp build/wasm/tests/golden/loom_hash.wasm "$built/loom_hash_relaxed.wasm" "$folder/"
   count "package in Chromium" env NODE_PATH="$packages" node tests/web/browser_test.mjs \
-    "$installed/node_modules/@loom-engine/loom" "$native" "$folder"
+    "$package" "$native" "$folder"
   [[ "$whole" == no ]] || count "package in a Vite app" tests/web/vite_app.sh "$tarball" "$native" "$(dirname "$packages")"
-  sample "the site of web/" "$(is touched '^(web/|bindings/typescript/|tests/web/|scripts/web)')"
   count "the site of web/" scripts/web_site.sh --test ${without[@]+"${without[@]}"}
 }
 

@@ -1,4 +1,4 @@
-"""What checks of WebAssembly and pages stand on: tests/web/common.sh and tests/web/sample.mjs."""
+"""What checks of WebAssembly and pages stand on: tests/web/common.sh, tests/web/sample.mjs."""
 
 import json
 import shutil

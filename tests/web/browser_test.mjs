@@ -10,6 +10,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 import { launch, newPage } from "./browser.mjs";
+import { tenth } from "./sample.mjs";
 import { serveFiles } from "./serve.mjs";
 
 const inApp = process.argv[2] === "--app";
@@ -70,7 +71,7 @@ try {
   count("page", "goes on while the engine computes", longest < took / 2 ? null : waited);
 
   const programs = inApp ? [] : ["loom_hash.wasm", ...(relaxed ? ["loom_hash_relaxed.wasm"] : [])];
-  for (const file of programs) {
+  for (const file of tenth(programs, "page hashes", sample)) {
     const told = await page.evaluate((name) => new Promise((resolve) => {
       const worker = new Worker("/tree/tests/web/hash_worker.mjs", { type: "module" });
       worker.onmessage = ({ data }) => resolve(data);

@@ -34,6 +34,7 @@ count() {
   fi
   passed=$((passed + BASH_REMATCH[1])) failed=$((failed + BASH_REMATCH[2])) skipped=$((skipped + BASH_REMATCH[3]))
   say "$name: $last, $(<"$output.time")"
+  if (( BASH_REMATCH[3] > 0 )); then grep '^skipped: ' "$output" >&2 || true; fi
   if (( status == 0 && BASH_REMATCH[2] == 0 )); then return; fi
   if (( BASH_REMATCH[2] == 0 )); then failed=$((failed + 1)); fi
   say "$name failed: $(how_it_ended "$status"); its last lines:"

@@ -3,17 +3,20 @@
 //   NODE_PATH=packages/node_modules node tests/web/gpu_browser_test.mjs PACKAGE [MODULES]
 // PACKAGE: the folder of the installed package; MODULES: that of loom_gpu_conformance.wasm, which is passed over where it
 // was not built. Skips where Chromium offers no adapter. LOOM_GPU_CASES=all: every case of every op, which takes hours.
+// LOOM_WEB_SAMPLE: see sample.mjs; a case of gpu_suite.mjs runs here or in Node.js then.
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 import { launch, newPage } from "./browser.mjs";
+import { gpuShare } from "./gpu_suite.mjs";
 import { serveFiles } from "./serve.mjs";
 
 const tree = fileURLToPath(new URL("../../", import.meta.url));
 const [folder, modules] = process.argv.slice(2), drivers = join(modules ?? "", "loom_gpu_conformance.wasm");
 const server = await serveFiles({ "/tree/": tree, "/package/": folder, ...(modules ? { "/modules/": modules } : {}) });
 const software = ["--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader", "--enable-features=Vulkan"];
+const sample = process.env.LOOM_WEB_SAMPLE ?? "whole";
 const kModule = "/package/dist/wasm/loom-gpu.wasm";
 
 let passed = 0, failed = 0, skipped = 0;
@@ -82,6 +85,27 @@ GPUQueue.prototype.submit = function (list) {
 const channel = new BroadcastChannel("submits");
 channel.onmessage = () => channel.postMessage(submits)`;
 
+// Each of these compiles the kernels of a model once more. The last one takes the GPU from all pages.
+const withModel = {
+  async "a token takes one submission at most"(browser) {
+    const counted = await open(browser, counting);
+    const [few, many] = await counted.evaluate(() => window.loomGpu.submissions([8, 24]));
+    console.error(`${few} submissions for 8 tokens, ${many} for 24`);
+    holds(many - few <= 16 && few > 0, { few, many });
+    await counted.close();
+  },
+  async "a device that is lost is an error, and the page goes on"(browser, page) {
+    await page.evaluate(() => window.loomGpu.begin());
+    const session = await browser.newBrowserCDPSession();
+    await session.send("Browser.crashGpuProcess").catch(() => undefined);
+    const { first, again } = await page.evaluate(() => window.loomGpu.ended());
+    holds(first.code === "lost" && first.message.includes("lost"), first);
+    holds(again.code === "lost", again);
+    const { info: next } = await page.evaluate(() => window.loomGpu.fallback());
+    holds(next.variant === "gpu" || next.notes.length > 0, next);
+  },
+};
+
 let browser = await launch();
 try {
   await check("no adapter: the CPU, and the module is not fetched", async () => {
@@ -91,7 +115,7 @@ try {
   await browser.close();
   browser = await launch(software);
   const page = await open(browser);
-  const { info, results, seconds } = await page.evaluate(() => window.loomGpu.suite());
+  const { info, results, seconds } = await page.evaluate((which) => window.loomGpu.suite(which), sample);
   if (info.variant !== "gpu") {
     console.error(`skipped: ${info.notes.join("; ")}`);
     ++skipped;
@@ -99,27 +123,11 @@ try {
     for (const { name, error } of results) count(name, error);
     console.error(Object.entries(seconds).map(([name, took]) => `${took.toFixed(1)} s: ${name}`).join("\n"));
     if (modules && existsSync(drivers)) await conformance(page);
-    await check("a token takes one submission at most", async () => {
-      const counted = await open(browser, counting);
-      const [few, many] = await counted.evaluate(() => window.loomGpu.submissions([8, 24]));
-      console.error(`${few} submissions for 8 tokens, ${many} for 24`);
-      holds(many - few <= 16 && few > 0, { few, many });
-      await counted.close();
-    });
     await check("no navigator.gpu", async () => fallsBack(await open(browser,
       'Object.defineProperty(navigator, "gpu", { value: undefined })'), /navigator\.gpu/));
     await check("no JSPI", async () => fallsBack(await open(browser, "delete WebAssembly.Suspending"), /JSPI/));
     await check("an adapter with less than is needed", async () => fallsBack(await open(browser, limited), /storage buffers/));
-    await check("a device that is lost is an error, and the page goes on", async () => {
-      await page.evaluate(() => window.loomGpu.begin());
-      const session = await browser.newBrowserCDPSession();
-      await session.send("Browser.crashGpuProcess").catch(() => undefined);
-      const { first, again } = await page.evaluate(() => window.loomGpu.ended());
-      holds(first.code === "lost" && first.message.includes("lost"), first);
-      holds(again.code === "lost", again);
-      const { info: next } = await page.evaluate(() => window.loomGpu.fallback());
-      holds(next.variant === "gpu" || next.notes.length > 0, next);
-    });
+    for (const name of gpuShare("page", Object.keys(withModel), sample)) await check(name, () => withModel[name](browser, page));
   }
 } finally {
   await browser.close();

@@ -15,7 +15,7 @@ const gpu = await package_.init({ device: "gpu" }), cpu = await package_.init({ 
 if (gpu.info.variant !== "gpu") {
   console.error(`skipped: ${gpu.info.notes.join("; ")}`);
 } else {
-  for (const name of gpuShare("node", process.env.LOOM_WEB_SAMPLE ?? "whole")) {
+  for (const name of gpuShare("node", Object.keys(gpuCases), process.env.LOOM_WEB_SAMPLE ?? "whole")) {
     const start = performance.now();
     try {
       await gpuCases[name](kit, { gpu, cpu });

@@ -12,7 +12,7 @@ window.loomGpu = {
     const gpu = await package_.init({ device: "gpu" }), cpu = await package_.init({ threads: 1, activations: "f32" });
     const results = [], seconds = {};
     if (gpu.info.variant === "gpu") {
-      for (const name of gpuShare("page", sample)) {
+      for (const name of gpuShare("page", Object.keys(gpuCases), sample)) {
         const start = performance.now();
         const error = await gpuCases[name](kit, { gpu, cpu }).then(() => null, (what) => String(what.stack ?? what));
         results.push({ name, error });

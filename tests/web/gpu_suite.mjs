@@ -1,7 +1,7 @@
 // What the package computes on a GPU, beside what it computes on the CPU, for any host. `kit` is that of suite.mjs;
 // `gpu` and `cpu` are engines of it, the second with `activations: "f32"`. Adapters that compute on the CPU take long to
 // compile a kernel, so networks are small and few.
-import { shareOf } from "./sample.mjs";
+import { shareOf, tenth } from "./sample.mjs";
 
 // The bounds of docs/webgpu.md: of an op, and of a whole network or model.
 const kOp = 1e-6, kWhole = 1e-4, kLoss = 1e-3;
@@ -149,5 +149,15 @@ export const gpuCases = {
   },
 };
 
-// The cases that a host, "node" or "page", runs in this sample (sample.mjs).
-export const gpuShare = (host, sample) => shareOf(Object.keys(gpuCases), ["node", "page"], host, "gpu", sample);
+// Cases, here and in gpu_browser_test.mjs, that compile the kernels of a model or of a training step once more.
+const kSlow = ["training goes the way that it goes on the CPU", "a signal ends a text where it is"]
+  .flatMap((name) => [`node: ${name}`, `page: ${name}`])
+  .concat(["page: a token takes one submission at most", "page: a device that is lost is an error, and the page goes on"]);
+
+// Of these cases those that a host, "node" or "page", runs in a sample (sample.mjs): the hosts share the others, and a tenth of
+// the slow ones runs.
+export function gpuShare(host, names, sample) {
+  const slow = tenth(kSlow, "gpu", sample), isSlow = (name) => kSlow.includes(`${host}: ${name}`);
+  const others = shareOf(names.filter((name) => !isSlow(name)), ["node", "page"], host, "gpu", sample);
+  return names.filter((name) => others.includes(name) || slow.includes(`${host}: ${name}`));
+}
