@@ -100,7 +100,7 @@ sample_over_swiftshader() {
 
 # Every op once, a decoder, and what libraries do in ways of their own: submissions, copies, subgroups, errors.
 some='GpuDecoder*:GpuErrors.*:GpuGates.*:GpuVariants.*:GpuPairs.*'
-some_kernels='-GpuProducts.*:GpuSpans.*:GpuFused*:GpuProfile.*'
+some_kernels='-GpuProducts.*:GpuSpans.*:GpuFused.*:GpuFusedAttention.*:GpuFusedMany.*:GpuFusedRecurrence.*:GpuProfile.*'
 some_over_swiftshader() {
   in_turn test_gpu "$dawn" "$swiftshader" dawn_whole GTEST_FILTER="$some"
   in_turn test_webgpu "$dawn" "$swiftshader" dawn_kernels LOOM_GPU_CASES=few GTEST_FILTER="$some_kernels"
@@ -119,7 +119,9 @@ over_swiftshader() {
 
 over_lavapipe() {
   in_turn test_gpu "$wgpu" "$lavapipe" wgpu_whole
-  in_turn test_webgpu "$wgpu" "$lavapipe" wgpu_kernels LOOM_GPU_CASES="${LOOM_GPU_CASES:-}"
+  local slow=()
+  if [[ "$whole" == yes || "${LOOM_GPU_CASES:-}" == all ]]; then slow=(LOOM_GPU_SLOW=yes); fi
+  in_turn test_webgpu "$wgpu" "$lavapipe" wgpu_kernels LOOM_GPU_CASES="${LOOM_GPU_CASES:-}" ${slow[@]+"${slow[@]}"}
   [[ "$whole" == yes ]] || return 0
   in_turn test_webgpu "$wgpu" "$lavapipe" wgpu_immediates LOOM_GPU_FEATURES=all \
     GTEST_FILTER='GpuFused.*:GpuBeside.*:GpuReplay.*:GpuConformance.norm'

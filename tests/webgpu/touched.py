@@ -27,6 +27,7 @@ WEBGPU, KERNELS, FUSION = (
 SCRIPTS = ("scripts/gpu_test.sh", "scripts/install_gpu.sh", "tests/webgpu/touched.py")
 EVERYTHING = frozenset({"everything"})
 OF_TRAINING = frozenset({"GpuTraining"})  # ops that no layer records: gradients, losses, updates
+OF_DECODERS = frozenset({"GpuDecoder"})
 ONE_IN = 10
 
 Words = frozenset[str]
@@ -151,7 +152,7 @@ def is_driver(path: str) -> bool:
 @functools.cache
 def fused_suites() -> Words:
     """Of what several commands in one dispatch leave."""
-    return suites_that(lambda p: re.search(r"/(?:fused\w*|beside)_test\.cpp$", p))
+    return OF_DECODERS | suites_that(lambda p: re.search(r"/(?:fused\w*|beside)_test\.cpp$", p))
 
 
 @functools.cache
@@ -161,6 +162,12 @@ def kinds_with(op: str) -> Words:
     return union(
         kinds_of(p) for p in files("src/layers") if re.search(rf"\.{forward}\(\{{?", text_of(p))
     )
+
+
+@functools.cache
+def kinds_of_decoders() -> Words:
+    named = re.findall(r"LayerKind::(\w+)", text_of("src/llm/decoder.cpp"))
+    return frozenset(f"kind:{kind}" for kind in named)
 
 
 @functools.cache
@@ -181,7 +188,7 @@ def with_tests(touched: Words) -> Words:
         return EVERYTHING
     of_ops = suites_that(lambda p: ops_named(p) & touched)
     kinds = union(kinds_with(op) or OF_TRAINING for op in touched)
-    return touched | of_ops | kinds
+    return touched | of_ops | kinds | (OF_DECODERS if kinds & kinds_of_decoders() else frozenset())
 
 
 # ---- rules ----
