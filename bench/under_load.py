@@ -7,11 +7,11 @@
   bench/under_load.py --cores 0,1             on two cores, also beside others with other cores
   bench/under_load.py --status                the table alone
 
-A suite is a test program, a way of test_capi, a folder of Python tests, or a script of tests/anomaly.
-build/under_load/state.json has the counts, log.txt a line per run, SUITE.failure.log the output of the
-last failure. A suite that was built anew begins anew. Several of these programs share the work.
-Last line: runs that passed, failed, and skipped all their tests. Exit status 0: none failed. No
-run is repeated because it failed.
+A suite is a test program, a way of test_capi, a folder of Python tests or a script of
+tests/anomaly. build/under_load/state.json has the counts, log.txt a line per run,
+SUITE.failure.log the output of the last failure. A suite that was built anew begins anew. Several
+of these programs share the work. Last line: runs that passed, failed, and skipped all their
+tests. Exit status 0: none failed. No run is repeated because it failed.
 """
 
 import argparse
