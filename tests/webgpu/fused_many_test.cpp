@@ -136,7 +136,8 @@ TEST(GpuFusedMany, ALayerLeavesWhatItsCommandsLeave) {
   for (const Case& c : sampled("GpuFusedMany", cases)) check(c);
 }
 
-// lavapipe takes minutes to compile a whole row of a type with a table: LOOM_GPU_SLOW runs it there.
+// lavapipe takes minutes to compile a whole row of a type with a table: LOOM_GPU_SLOW runs it
+// there.
 bool compiles_tables() {
   const bool lavapipe = gpu()->adapter().name.find("llvmpipe") != std::string::npos;
   return !lavapipe || std::getenv("LOOM_GPU_SLOW") != nullptr;
