@@ -116,8 +116,8 @@ class Threads(unittest.TestCase):
         worker = threading.Thread(target=work)
         out.fill(np.nan)
         worker.start()
-        # Rows come in order. Some of them are there in the middle of a call alone, and were the lock
-        # held, this thread would run before and after calls alone.
+        # Rows come in order. Only in the middle of a call are some of them there. If the lock were
+        # held, this thread would run before and after calls only.
         while worker.is_alive():
             first, last = out[:: len(out) - 1, 0].tolist()
             if first == first and last != last:
