@@ -25,7 +25,8 @@ address="${line#listening at }"
 
 "$loom" serve --openapi > "$work/openapi.json"
 status=0
-"$python" -m schemathesis.cli run "$work/openapi.json" --url "$address" --checks not_a_server_error \
+# Its cache goes into its folder, not into the repository.
+env -C "$work" "$python" -m schemathesis.cli run "$work/openapi.json" --url "$address" --checks not_a_server_error \
   --max-examples "$cases" --seed 1 --generation-deterministic --no-color --request-timeout 60 \
   --workers 1 > "$work/report" 2>&1 || status=$?
 tail -n 25 "$work/report"
