@@ -311,8 +311,8 @@ ListOption Command::option(std::string_view names, std::vector<int64_t>& to,
 // ---- the line -----------------------------------------------------------------------------------
 
 CommandLine::CommandLine(std::string_view name, std::string_view version, std::string_view doc,
-                         std::string_view notes)
-    : app_(std::make_unique<CLI::App>(std::string(doc), std::string(name))) {
+                         std::string_view notes, std::string_view absent)
+    : app_(std::make_unique<CLI::App>(std::string(doc), std::string(name))), absent_(absent) {
   app_->set_version_flag("--version", fmt::format("{} {}", name, version));
   app_->footer(std::string(notes));
   app_->formatter(std::make_shared<HelpFormatter>());
@@ -334,7 +334,7 @@ std::optional<int> CommandLine::parse(int argc, char** argv) {
     words = {"--version"};
   }
   const std::string wrong = command_error(*app_, words);
-  if (!wrong.empty()) return fail(kUsage, wrong);
+  if (!wrong.empty()) return fail(kUsage, absent_.empty() ? wrong : wrong + ". " + absent_);
   try {
     app_->parse(std::vector<std::string>(words.rbegin(), words.rend()));  // it takes the last first
   } catch (const CLI::Success& success) {

@@ -100,9 +100,9 @@ class Command {
 // The whole line, with --help for every command and --version.
 class CommandLine {
  public:
-  // `notes` end the help of the program.
+  // `notes` end the help of the program; `absent` ends the error about an unknown command.
   CommandLine(std::string_view name, std::string_view version, std::string_view doc,
-              std::string_view notes);
+              std::string_view notes, std::string_view absent = {});
   ~CommandLine();
   CommandLine(const CommandLine&) = delete;
   CommandLine& operator=(const CommandLine&) = delete;
@@ -115,6 +115,7 @@ class CommandLine {
 
  private:
   std::unique_ptr<CLI::App> app_;
+  std::string absent_;
 };
 
 }  // namespace loom::cli

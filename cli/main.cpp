@@ -1,11 +1,12 @@
-// loom: the program. Declares the verbs, parses the command line, runs one verb.
+// loom: the program. Declares the verbs of verb_list.hpp, parses the command line, runs one verb.
 // The library throws no exceptions; those of the standard library end here.
 #include <exception>
 #include <new>
 #include <optional>
 
-#include "lab/lab.hpp"
-#include "verbs.hpp"
+#include <fmt/core.h>
+
+#include "verb_list.hpp"
 
 namespace loom::cli {
 namespace {
@@ -16,62 +17,14 @@ constexpr const char* kExitCodes =
     "Data goes to stdout, notes and errors to stderr. `loom help COMMAND` lists its options.";
 
 int run(int argc, char** argv) {
+  const std::string_view absent = absent_verbs();
   CommandLine line(
       "loom", kVersion,
       "Loom trains networks and runs language models: the same bits on every processor.",
-      kExitCodes);
+      absent.empty() ? kExitCodes : fmt::format("{}\n{}", kExitCodes, absent), absent);
   const Command app = line.root();
   app.require_command();
-  const Verb verbs[] = {
-      add_run(app),
-      add_pull(app),
-      add_list(app),
-      add_show(app),
-      add_rm(app),
-      add_new(app),
-      add_train(app),
-      add_search(app),
-      add_eval(app),
-      add_predict(app),
-      add_onnx(app),
-      add_perplexity(app),
-      add_info(app),
-      add_tokenize(app),
-      add_embed(app),
-      add_rerank(app),
-      core::cli::add_bench(app),
-      core::cli::add_bench_layers(app),
-      core::cli::add_bench_open(app),
-      core::cli::add_bench_neat(app),
-      core::cli::add_bench_adapt(app),
-      core::cli::add_bench_arc(app),
-      core::cli::add_bench_gpu(app),
-      core::cli::add_bench_load(app),
-      core::cli::add_bench_machine(app),
-      core::cli::add_verify(app),
-      core::cli::add_verify_training(app),
-      core::cli::add_verify_files(app),
-      add_verify_proof(app),
-      core::cli::add_doctor(app),
-      add_absorb(app),
-      add_convert(app),
-      add_diff(app),
-      add_quantize(app),
-      add_dna(app),
-      add_merge(app),
-      add_cluster(app),
-      add_ensemble(app),
-      add_mesh(app),
-      add_evolve(app),
-      add_darts(app),
-      add_compare(app),
-#ifdef LOOM_SERVE
-      add_serve(app),
-#endif
-#ifdef LOOM_DONATE
-      add_donate(app),
-#endif
-  };
+  const std::vector<Verb> verbs = add_verbs(app);
   if (argc == 1) {
     write_out(line.help());
     return kUsage;

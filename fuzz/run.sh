@@ -44,7 +44,7 @@ if [ "${alone:-no}" = yes ]; then
     { tail -n 30 "$build/fuzz_$target.build.log" >&2; exit 2; }
 else
   [ -f "$build/build.ninja" ] || cmake -S "$root" --preset fuzz -B "$build" > /dev/null
-  cmake --build "$build" --target "fuzz_$target" -j2 \
+  cmake --build "$build" --target "fuzz_$target" -j "$(nproc)" \
     > "$build/fuzz_$target.build.log" 2>&1 ||
     { tail -n 30 "$build/fuzz_$target.build.log" >&2; exit 2; }
 fi

@@ -111,13 +111,29 @@ python_with() {
     packages+=("${package%%:*}")
     imports+=("${package#*:}")
   done
-  local python="$venv/bin/python" modules="${imports[*]}"
+  local python="$venv/bin/python" modules="sys ${imports[*]}"
+  modules="${modules% }"
   if ! "$python" -c "import ${modules// /, }" 2>/dev/null; then
     python3 -m venv "$venv" >/dev/null 2>&1 || { printf 'python3 makes no virtual environment here'; return 1; }
     "$python" -m pip install --quiet --disable-pip-version-check --retries 1 "${packages[@]}" >/dev/null 2>&1 ||
       { printf '%s cannot be had from PyPI' "${packages[*]}"; return 1; }
   fi
   printf '%s' "$python"
+}
+
+# checks_python [PACKAGE[:MODULE]...]: prints the Python of tests/requirements.txt, made in build/python/checks where
+# it is not there yet. Where not all of them can be had, those that are named are tried alone. One caller at a time.
+checks_python() {
+  local venv="$LOOM_ROOT/build/python/checks" list="$LOOM_ROOT/tests/requirements.txt"
+  mkdir -p "$LOOM_ROOT/build/python"
+  (
+    flock 9
+    if ! cmp -s "$list" "$venv/installed"; then
+      { python3 -m venv "$venv" && "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --retries 1 \
+        -r "$list" && cp "$list" "$venv/installed"; } >/dev/null 2>&1 || true
+    fi
+    python_with "$venv" "$@"
+  ) 9>"$LOOM_ROOT/build/python/lock"
 }
 
 # only_help ARGUMENT...: the options of a script that has none; calls its usage().
@@ -129,24 +145,63 @@ only_help() {
   esac
 }
 
+# ending STATUS: how a program ended, in words: its status, and the signal or the time limit that ended it.
+ending() {
+  local status="$1" signal=""
+  if (( status == 124 )); then
+    signal=" (out of time)"
+  elif (( status > 128 )) && signal="$(kill -l "$((status - 128))" 2>/dev/null)"; then
+    signal=" (signal $signal)"
+  fi
+  printf 'status %d%s' "$status" "$signal"
+}
+
 # add_runs FOLDER RUN...: adds what FOLDER/RUN.xml counts to $passed, $failed and $skipped, and tells it with
-# the time in FOLDER/RUN.time. A run that left no counts has failed; FOLDER/RUN.log is shown of those that failed.
+# the time in FOLDER/RUN.time. A run that left no counts has failed: its ending and last lines are shown. Of
+# failed tests FOLDER/RUN.log is shown without the tests that passed. A log ends with "ended with STATUS" unless
+# that is 0.
 add_runs() {
-  local folder="$1" run counts
+  local folder="$1" run counts status
   shift
   for run in "$@"; do
     counts="$(python3 "$LOOM_ROOT/tools/ctest_summary.py" "$folder/$run.xml" 2>/dev/null || true)"
+    status="$(sed -n '$s/^ended with \([0-9]\{1,3\}\)$/\1/p' "$folder/$run.log" 2>/dev/null || true)"
     if [[ "$counts" =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed,\ ([0-9]+)\ skipped$ ]]; then
       passed=$((passed + BASH_REMATCH[1]))
       failed=$((failed + BASH_REMATCH[2]))
       skipped=$((skipped + BASH_REMATCH[3]))
+      # A program that fails after its last test: a sanitizer, or what ends with the process.
+      if [[ -n "$status" && "${BASH_REMATCH[2]}" == 0 ]]; then
+        failed=$((failed + 1))
+        counts="$counts, but ended with $(ending "$status")"
+      fi
     else
-      counts="ended without a result"
+      counts="ended without a result, with $(ending "${status:-0}")"
       failed=$((failed + 1))
     fi
-    say "$run: $counts, $(<"$folder/$run.time")"
-    if [[ ! "$counts" =~ \ 0\ failed ]]; then cat "$folder/$run.log"; fi
+    say "$run: $counts, $(cat "$folder/$run.time" 2>/dev/null || printf 'no time')"
+    if [[ "$counts" == *"ended with"* ]]; then
+      tail -n 40 "$folder/$run.log" 2>/dev/null || true
+    elif [[ ! "$counts" =~ \ 0\ failed ]]; then
+      grep -vE '^\[ +(OK|RUN) +\]|^\[-+\]' "$folder/$run.log" | tail -n 200
+    fi
   done
+}
+
+# slowest_tests FOLDER: the ten tests of its XML files that took longest.
+slowest_tests() {
+  python3 - "$1" <<'END'
+import sys, pathlib, xml.etree.ElementTree as xml
+cases = []
+for file in pathlib.Path(sys.argv[1]).glob("*.xml"):
+    try:
+        found = list(xml.parse(file).getroot().iter("testcase"))
+    except xml.ParseError:
+        continue  # of a program that was ended; add_runs says so
+    cases += [(float(c.get("time", 0)), f"{file.stem}: {c.get('classname')}.{c.get('name')}") for c in found]
+for seconds, name in sorted(cases, reverse=True)[:10]:
+    print(f"{seconds:8.1f} s  {name}")
+END
 }
 
 # no_wasm: why this machine cannot build for WebAssembly; nothing where it can. Brings what that needs.

@@ -1,18 +1,22 @@
 #!/usr/bin/env bash
 # Tests --device gpu without a GPU: two WebGPU libraries over two Vulkan drivers that compute on the
 # CPU, side by side. Brings what is missing (install_gpu.sh); skips what cannot be had.
-#   scripts/gpu_test.sh                 with what build/dev holds, as every change does
+#   scripts/gpu_test.sh                 with what build/dev holds: what a change touches, and a sample of the rest
 #   scripts/gpu_test.sh --whole         all of the tests over both
 #   scripts/gpu_test.sh --preset asan   with another build folder
 #   scripts/gpu_test.sh --every-case    only the conformance tests, every case of every op, over lavapipe
 #   LOOM_GPU_CASES=all scripts/gpu_test.sh   every case: minutes over lavapipe, hours over SwiftShader
+# The change: $LOOM_CHANGED_FILES names a file with its paths, and everything is touched without it. The sample:
+# $LOOM_SAMPLE_SEED, the hash of the tree without it. tests/webgpu/touched.py says what touches what.
 set -euo pipefail
 # shellcheck source=scripts/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+# shellcheck source=scripts/sample.sh
+source "$(dirname "${BASH_SOURCE[0]}")/sample.sh"
 cd "$LOOM_ROOT"
 
 usage() {
-  sed -n '2,8s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+  sed -n '2,10s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
 }
 
 preset=dev
@@ -43,13 +47,14 @@ icd_of() {
   have dpkg-query && dpkg-query -L "$1" 2>/dev/null | grep "/$2[^/]*json\$" || true
 }
 
-# program NAME LIBRARY DRIVER RUN [VARIABLE=VALUE...]: one test program; $logs/RUN.xml says how it went.
+# program NAME LIBRARY DRIVER RUN [VARIABLE=VALUE...]: one test program; $logs/RUN.xml says how it went. The limit
+# ends a program that hangs; no test waits that long.
 program() {
   local start=$SECONDS
-  env LOOM_WEBGPU_LIB="$PWD/$2" VK_ICD_FILENAMES="$3" XDG_RUNTIME_DIR="$PWD/$logs" "${@:5}" \
-    timeout 1800 "build/$preset/tests/$1" --gtest_brief=1 --gtest_output="xml:$logs/$4.xml" \
-    >"$logs/$4.log" 2>&1 || printf 'ended with %d\n' "$?" >>"$logs/$4.log"
-  printf '%d s\n' "$((SECONDS - start))" >"$logs/$4.time"
+  env LOOM_WEBGPU_LIB="$PWD/$2" VK_ICD_FILENAMES="$3" XDG_RUNTIME_DIR="$PWD/$logs" LOOM_GPU_TOUCHED="$touched" \
+    LOOM_SAMPLE_SEED="$seed" "${@:5}" timeout 7200 "build/$preset/tests/$1" --gtest_output="xml:$logs/$4.xml" \
+    >"$logs/$4.log" 2>&1 || printf '\nended with %d\n' "$?" >>"$logs/$4.log"
+  printf '%d s%s\n' "$((SECONDS - start))" "$(sed -n 's/^sample [0-9]*:/;/p' "$logs/$4.log")" >"$logs/$4.time"
 }
 
 dawn=build/gpu/dawn/libwebgpu_wrapper.so
@@ -72,12 +77,33 @@ missing() {
   skipped=$((skipped + 1))
 }
 
-# Every op once, a decoder, and what libraries do in ways of their own: submissions, copies, subgroups, errors.
-some_over_swiftshader() {
-  in_turn test_gpu "$dawn" "$swiftshader" dawn_whole \
-    GTEST_FILTER='GpuDecoder*:GpuErrors.*:GpuGates.*:GpuVariants.*:GpuPairs.*'
+# chosen PROGRAM FILTER PATTERN...: of the tests of FILTER those that run for a change: what it touches, those that a
+# PATTERN names, and a tenth of the others.
+chosen() {
+  "build/$preset/tests/$1" --gtest_list_tests --gtest_filter="$2" |
+    python3 tests/webgpu/touched.py --choose "$seed" "$LOOM_CHANGED_FILES" "${@:3}"
+}
+
+# What is always run: a decoder from end to end, errors, faults, submissions, and steps of training. Every op has a case
+# over lavapipe: each test there runs, with a part of its cases (tests/webgpu/sample.hpp).
+sample_over_lavapipe() {
+  in_turn test_gpu "$wgpu" "$lavapipe" wgpu_whole GTEST_FILTER="$(chosen test_gpu '*' \
+    'GpuDecoder.*' 'GpuErrors.*' 'GpuFaults.*' 'GpuSteps.*' 'Kinds/GpuLayers.TrainAsOnTheCpu/Dense')"
+  in_turn test_webgpu "$wgpu" "$lavapipe" wgpu_kernels
+}
+sample_over_swiftshader() {
+  in_turn test_gpu "$dawn" "$swiftshader" dawn_whole GTEST_FILTER="$(chosen test_gpu "$some" \
+    'GpuDecoder.*' 'GpuErrors.*')"
   in_turn test_webgpu "$dawn" "$swiftshader" dawn_kernels LOOM_GPU_CASES=few \
-    GTEST_FILTER='-GpuProducts.*:GpuSpans.*:GpuFused*:GpuProfile.*'
+    GTEST_FILTER="$(chosen test_webgpu "$some_kernels:GpuConformance.EveryOpHasAKernel")"
+}
+
+# Every op once, a decoder, and what libraries do in ways of their own: submissions, copies, subgroups, errors.
+some='GpuDecoder*:GpuErrors.*:GpuGates.*:GpuVariants.*:GpuPairs.*'
+some_kernels='-GpuProducts.*:GpuSpans.*:GpuFused.*:GpuFusedAttention.*:GpuFusedMany.*:GpuFusedRecurrence.*:GpuProfile.*'
+some_over_swiftshader() {
+  in_turn test_gpu "$dawn" "$swiftshader" dawn_whole GTEST_FILTER="$some"
+  in_turn test_webgpu "$dawn" "$swiftshader" dawn_kernels LOOM_GPU_CASES=few GTEST_FILTER="$some_kernels"
 }
 
 over_swiftshader() {
@@ -93,7 +119,9 @@ over_swiftshader() {
 
 over_lavapipe() {
   in_turn test_gpu "$wgpu" "$lavapipe" wgpu_whole
-  in_turn test_webgpu "$wgpu" "$lavapipe" wgpu_kernels LOOM_GPU_CASES="${LOOM_GPU_CASES:-}"
+  local slow=()
+  if [[ "$whole" == yes || "${LOOM_GPU_CASES:-}" == all ]]; then slow=(LOOM_GPU_SLOW=yes); fi
+  in_turn test_webgpu "$wgpu" "$lavapipe" wgpu_kernels LOOM_GPU_CASES="${LOOM_GPU_CASES:-}" ${slow[@]+"${slow[@]}"}
   [[ "$whole" == yes ]] || return 0
   in_turn test_webgpu "$wgpu" "$lavapipe" wgpu_immediates LOOM_GPU_FEATURES=all \
     GTEST_FILTER='GpuFused.*:GpuBeside.*:GpuReplay.*:GpuConformance.norm'
@@ -107,15 +135,34 @@ every_case_over_lavapipe() {
   in_turn test_webgpu "$wgpu" "$lavapipe" every_case LOOM_GPU_CASES=all GTEST_FILTER='GpuConformance*'
 }
 
-if [[ "$every_case" == no && -f "$dawn" && -n "$swiftshader" ]]; then
-  if [[ "$whole" == yes || "${LOOM_GPU_CASES:-}" == all ]]; then over_swiftshader; else some_over_swiftshader; fi
-elif [[ "$every_case" == no ]]; then
+# What the change touches; everything where all is asked for, or where it is not known what changed.
+seed="$(sample_seed)"
+touched=everything
+if [[ "$whole$every_case" == nono && -z "${LOOM_GPU_CASES:-}" && -e "${LOOM_CHANGED_FILES:-}" ]]; then
+  touched="$(python3 tests/webgpu/touched.py "$LOOM_CHANGED_FILES")"
+fi
+say "touched: ${touched:-nothing}"
+if [[ "$touched" == everything ]]; then
+  over=some_over
+  [[ "$whole" == no && "${LOOM_GPU_CASES:-}" != all ]] || over=over
+else
+  over=sample_over
+  say "sample $seed: the same again with LOOM_SAMPLE_SEED=$seed LOOM_CHANGED_FILES=$LOOM_CHANGED_FILES"
+fi
+
+if [[ "$every_case" == yes ]]; then
+  :  # lavapipe alone
+elif [[ ! -f "$dawn" || -z "$swiftshader" ]]; then
   missing "$dawn or the package chromium-common, for Dawn over SwiftShader,"
+else
+  "${over}_swiftshader"
 fi
 if [[ ! -f "$wgpu" || -z "$lavapipe" ]]; then
   missing "$wgpu or the package mesa-vulkan-drivers, for wgpu-native over lavapipe,"
 elif [[ "$every_case" == yes ]]; then
   every_case_over_lavapipe
+elif [[ "$over" == sample_over ]]; then
+  sample_over_lavapipe
 else
   over_lavapipe
 fi
@@ -124,5 +171,6 @@ wait
 passed=0
 failed=0
 add_runs "$logs" ${runs[@]+"${runs[@]}"}
+slowest_tests "$logs" >&2
 printf '%d passed, %d failed, %d skipped\n' "$passed" "$failed" "$skipped"
 (( failed == 0 ))

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # The golden hashes on systems that this machine is not: cross-compiled by the clang of the PyPI package ziglang,
 # run under qemu-user or Wine. Says of each what ran, or what was missing. ARM64 with glibc: arm64_test.sh.
-#   scripts/targets.sh                       every target
+#   scripts/targets.sh                       every target that is compiled for other systems
 #   scripts/targets.sh riscv64 windows       these: riscv64, x86_64-musl, arm64-musl, windows, macos
+#   scripts/targets.sh native                this system with its own compiler (CXX): for systems without Debian's packages
 #   scripts/targets.sh --every ...           every number type on every set of instructions, in pieces and with threads
 # The first build of a target takes minutes: its C++ library is compiled as well. Nothing can run what is built for macOS.
 set -euo pipefail
@@ -11,10 +12,11 @@ source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 cd "$LOOM_ROOT"
 
 usage() {
-  sed -n '2,7s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+  sed -n '2,8s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
 }
 
-known=(riscv64 x86_64-musl arm64-musl windows macos)
+crossed=(riscv64 x86_64-musl arm64-musl windows macos)
+known=("${crossed[@]}" native)
 every=no
 asked=()
 for word in "$@"; do
@@ -25,7 +27,7 @@ for word in "$@"; do
       asked+=("$word") ;;
   esac
 done
-(( ${#asked[@]} > 0 )) || asked=("${known[@]}")
+(( ${#asked[@]} > 0 )) || asked=("${crossed[@]}")
 
 golden=tests/golden/hashes.txt
 golden_training=tests/golden/training.txt
@@ -41,6 +43,7 @@ triple_of() {
     arm64-musl) printf 'aarch64-linux-musl' ;;
     windows) printf 'x86_64-windows-gnu' ;;
     macos) printf 'aarch64-macos' ;;
+    native) printf 'native' ;;
   esac
 }
 
@@ -52,6 +55,7 @@ runner_of() {
     x86_64-musl) [[ "$(uname -sm)" == "Linux x86_64" ]] || { printf 'this machine is not x86-64'; return 1; } ;;
     windows) need wine wine64 ;;
     macos) printf 'nothing here runs programs of macOS'; return 1 ;;
+    native) ;;
   esac
 }
 need() {
@@ -62,14 +66,17 @@ need() {
 # build_target TARGET: the program of the hashes alone. Libraries that it does not link have no place here, and the
 # headers of the others have no system.
 build_target() {
-  local nowhere=()
-  local name
+  local how=() name
   # This compiler writes what debuggers read unless it is told not to.
-  case "$1" in *musl|riscv64) nowhere+=(-DCMAKE_EXE_LINKER_FLAGS=-s) ;; esac
-  for name in ZLIB_INCLUDE ZLIB_LIBRARY PCRE2_INCLUDE PCRE2_LIBRARY; do nowhere+=("-DLOOM_$name=/nowhere"); done
-  cmake -S . -B "$work/$(triple_of "$1")" -G Ninja -DCMAKE_TOOLCHAIN_FILE="$PWD/cmake/zig.cmake" -DLOOM_ZIG="$zig" \
-    -DLOOM_ZIG_TARGET="$(triple_of "$1")" -DCMAKE_BUILD_TYPE=None -DCMAKE_CXX_FLAGS=-O2 -DLOOM_BUILD_HASH=ON \
-    -DLOOM_BUILD_CLI=OFF -DLOOM_INSTALL=OFF -DLOOM_WEBGPU=OFF "${nowhere[@]}" -DCMAKE_UNITY_BUILD=ON \
+  case "$1" in *musl|riscv64) how+=(-DCMAKE_EXE_LINKER_FLAGS=-s) ;; esac
+  if [[ "$1" != native ]]; then
+    how+=("-DCMAKE_TOOLCHAIN_FILE=$PWD/cmake/zig.cmake" "-DLOOM_ZIG=$zig" "-DLOOM_ZIG_TARGET=$(triple_of "$1")")
+  elif have ccache; then
+    how+=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
+  fi
+  for name in ZLIB_INCLUDE ZLIB_LIBRARY PCRE2_INCLUDE PCRE2_LIBRARY; do how+=("-DLOOM_$name=/nowhere"); done
+  cmake -S . -B "$work/$(triple_of "$1")" -G Ninja -DCMAKE_BUILD_TYPE=None -DCMAKE_CXX_FLAGS=-O2 -DLOOM_BUILD_HASH=ON \
+    -DLOOM_BUILD_CLI=OFF -DLOOM_INSTALL=OFF -DLOOM_WEBGPU=OFF "${how[@]}" -DCMAKE_UNITY_BUILD=ON \
     -DCMAKE_UNITY_BUILD_BATCH_SIZE=12 && nice cmake --build "$work/$(triple_of "$1")" -j "$(jobs_to_run)" --target loom_hash
 }
 
@@ -124,17 +131,21 @@ skip() {
   printf '0 passed, 0 failed, %d skipped\n' "${#asked[@]}"
   exit 0
 }
-zig="$(bring_compiler)" || skip "$zig"
-[[ -f /usr/include/xxhash.h && -d /usr/include/nlohmann ]] ||
-  skip "libxxhash-dev and nlohmann-json3-dev are not installed"
-cp /usr/include/xxhash.h "$work/headers/include/"
-cp -r /usr/include/nlohmann "$work/headers/include/"
-
-mkdir -p "$work/bin"
-for tool in ar ranlib; do
-  printf '#!/bin/sh\nexec "%s" %s "$@"\n' "$zig" "$tool" >"$work/bin/$tool"
-  chmod +x "$work/bin/$tool"
-done
+# prepare: the compiler of other systems, and the headers that it may see.
+prepare() {
+  local tool
+  zig="$(bring_compiler)" || skip "$zig"
+  [[ -f /usr/include/xxhash.h && -d /usr/include/nlohmann ]] ||
+    skip "libxxhash-dev and nlohmann-json3-dev are not installed"
+  cp /usr/include/xxhash.h "$work/headers/include/"
+  cp -r /usr/include/nlohmann "$work/headers/include/"
+  mkdir -p "$work/bin"
+  for tool in ar ranlib; do
+    printf '#!/bin/sh\nexec "%s" %s "$@"\n' "$zig" "$tool" >"$work/bin/$tool"
+    chmod +x "$work/bin/$tool"
+  done
+}
+if [[ "${asked[*]}" != native ]]; then prepare; fi
 
 passed=0 failed=0 skipped=0
 for target in "${asked[@]}"; do

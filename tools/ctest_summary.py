@@ -17,6 +17,8 @@ def outcome(case: xml.Element) -> str:
             return "failed"
         return "skipped" if case.get("result") == "skipped" else "passed"
     reason = case.find("skipped")
+    if status == "notrun" and reason is None:  # a disabled test, in a file of GoogleTest
+        return "skipped"
     message = reason.get("message", "") if reason is not None else ""
     asked = status == "disabled" or message.startswith(("SKIP_", "Disabled"))
     return "skipped" if status != "fail" and asked else "failed"

@@ -1,14 +1,14 @@
 #include <algorithm>
 
-#include "api/impl.hpp"
-#include "base/left_out.hpp"
+#include "api/gpu.hpp"
 #include "base/text.hpp"
 
-#ifndef LOOM_WITHOUT_WEBGPU
-#include "api/gpu_cache.hpp"
-#endif
-
 namespace loom::core {
+
+Result<Engine> engine_or_shared(const std::optional<loom::Engine>& engine) {
+  if (engine) return *engine;
+  return loom::Engine::shared();
+}
 
 ActivationMode activation_mode(Activations wanted, ActivationMode otherwise) {
   if (wanted == Activations::automatic) return otherwise;
@@ -18,44 +18,12 @@ ActivationMode activation_mode(Activations wanted, ActivationMode otherwise) {
 }  // namespace loom::core
 
 namespace loom {
-namespace {
-
-#ifndef LOOM_WITHOUT_WEBGPU
-core::webgpu::Tuning tuning_of(GpuTuning tuning) {
-  if (tuning == GpuTuning::on) return core::webgpu::Tuning::on;
-  return tuning == GpuTuning::off ? core::webgpu::Tuning::off : core::webgpu::Tuning::force;
-}
-
-Status open_gpu(const EngineOptions& options, Engine::Impl& impl) {
-  const core::webgpu::Tuning tuning = tuning_of(options.gpu_tuning);
-  LOOM_ASSIGN(impl.gpu, core::webgpu::Backend::open({.library = options.gpu_library,
-                                                     .strict = options.gpu_strict,
-                                                     .tuning = tuning,
-                                                     .host = impl.ops}));
-  impl.ops = &impl.gpu->ops();
-  impl.info.device = impl.gpu->adapter().name;
-  if (tuning == core::webgpu::Tuning::off || options.gpu_cache.empty()) return {};
-  impl.gpu_cache = options.gpu_cache;
-  impl.gpu_cache_note = core::keep_gpu_choices(*impl.gpu, options.gpu_cache);
-  if (!impl.gpu_cache_note.empty())
-    impl.tell(LogLevel::warning, core::cat(options.gpu_cache, ": not used: ", impl.gpu_cache_note));
-  return {};
-}
-#else
-Status open_gpu(const EngineOptions&, Engine::Impl&) {
-  return core::left_out_of_build("backend for GPUs", "LOOM_WEBGPU=ON");
-}
-#endif
-
-}  // namespace
 
 Engine::Engine(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
 MemoryUse Engine::memory() const {
   MemoryUse use = impl_->books->use();
-#ifndef LOOM_WITHOUT_WEBGPU
-  if (impl_->gpu != nullptr) use.device = impl_->gpu->bytes();
-#endif
+  use.device = core::gpu_bytes(*impl_);
   return use;
 }
 
@@ -80,7 +48,7 @@ Result<Engine> Engine::create(const EngineOptions& options) {
   impl->activations = mode;
   impl->memory =
       options.memory_limit > 0 ? core::MemoryBudget(options.memory_limit) : core::default_budget();
-  if (gpu) LOOM_TRY(open_gpu(options, *impl));
+  if (gpu) LOOM_TRY(core::open_gpu(options, *impl));
   EngineInfo& info = impl->info;
   info.version = kVersion;
   info.threads = impl->pool.lanes();

@@ -180,10 +180,10 @@ struct Evaluator::Impl {
 };
 
 Result<Evaluator> Evaluator::load(const std::string&, const Engine*) {
-  return core::left_out_of_build("evaluator of ONNX files", "LOOM_ONNX=ON");
+  return core::left_out_of_build("evaluator of ONNX files", LOOM_BUILD_WITH("LOOM_ONNX=ON"));
 }
 Result<Evaluator> Evaluator::load(const FileBytes&, const Engine*) {
-  return core::left_out_of_build("evaluator of ONNX files", "LOOM_ONNX=ON");
+  return core::left_out_of_build("evaluator of ONNX files", LOOM_BUILD_WITH("LOOM_ONNX=ON"));
 }
 const std::vector<ValueInfo>& Evaluator::inputs() const {
   return impl_->none;
@@ -192,7 +192,7 @@ const std::vector<ValueInfo>& Evaluator::outputs() const {
   return impl_->none;
 }
 Result<std::vector<Tensor>> Evaluator::run(std::span<const Tensor>) const {
-  return core::left_out_of_build("evaluator of ONNX files", "LOOM_ONNX=ON");
+  return core::left_out_of_build("evaluator of ONNX files", LOOM_BUILD_WITH("LOOM_ONNX=ON"));
 }
 
 #endif

@@ -25,7 +25,8 @@ struct Engine::Impl {
   std::mutex turn;  // held by the session or trainer that computes
   core::Isa isa = core::Isa::scalar;
 #ifndef LOOM_WITHOUT_WEBGPU
-  std::unique_ptr<core::webgpu::Backend> gpu;  // null: the CPU computes
+  // Null if the CPU computes. Shared, so that destroying an engine does not need the backend.
+  std::shared_ptr<core::webgpu::Backend> gpu;
 #endif
   std::string gpu_cache, gpu_cache_note;  // EngineOptions::gpu_cache, and why it is not used
   core::MemoryBudget memory;              // EngineOptions::memory_limit, or a default
@@ -63,6 +64,9 @@ struct Generator::Impl {
 }  // namespace loom
 
 namespace loom::core {
+
+// The engine that a caller gave, or Engine::shared().
+Result<Engine> engine_or_shared(const std::optional<loom::Engine>& engine);
 
 // automatic: `otherwise`.
 ActivationMode activation_mode(Activations wanted, ActivationMode otherwise);

@@ -47,11 +47,6 @@ void Network::Impl::set_proof(std::shared_ptr<const core::ProofRecord> proof) {
 
 namespace loom::core {
 
-Result<Engine> engine_or_shared(const std::optional<loom::Engine>& engine) {
-  if (engine) return *engine;
-  return loom::Engine::shared();
-}
-
 Result<Shape> core_shape(const loom::Shape& shape, std::string_view what) {
   if (shape.size() > static_cast<size_t>(Shape::kMaxRank))
     return invalid(
@@ -181,20 +176,6 @@ Result<loom::Tensor> prepared_inputs(const Network& network, const Normalization
   for (size_t i = 0; i < values.size(); ++i)
     values[i] = (values[i] - normalization.shift[i % each]) * normalization.scale[i % each];
   return own;
-}
-
-int64_t owned_bytes(const Network& network) {
-  int64_t bytes = 0;
-  for (const Param& p : network.params()) bytes += p.memory.size();
-  return bytes;
-}
-
-int64_t mapped_bytes(const Network& network) {
-  int64_t bytes = 0;
-  for (const Param& p : network.params()) {
-    if (p.memory.size() == 0 && !p.tensor.empty()) bytes += p.bytes();
-  }
-  return bytes;
 }
 
 DType matrix_dtype(const Network& network, DType otherwise) {

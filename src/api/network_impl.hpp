@@ -58,8 +58,6 @@ struct Dataset::Impl {
 
 namespace loom::core {
 
-Result<Engine> engine_or_shared(const std::optional<loom::Engine>& engine);
-
 // Errors: invalid_argument (too many axes, an extent below 1). `what` for the message.
 Result<Shape> core_shape(const loom::Shape& shape, std::string_view what);
 loom::Shape public_shape(const Shape& shape);

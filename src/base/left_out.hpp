@@ -6,12 +6,21 @@
 #include "base/result.hpp"
 #include "base/text.hpp"
 
+// How to get a part that is left out. `option` is of CMake, as it is in a build with that part;
+// only the starter program (cmake/starter.cmake) leaves out parts that the same build folder can
+// have.
+#ifdef LOOM_STARTER
+#define LOOM_BUILD_WITH(option) "build the rest: cmake --build --preset release"
+#else
+#define LOOM_BUILD_WITH(option) "build with -D" option
+#endif
+
 namespace loom::core {
 
-// `part`: "reader for ONNX files"; `option`: of CMake, as it has to be for a build with that part.
-inline Error left_out_of_build(std::string_view part, std::string_view option,
+// `part`: "reader for ONNX files"; `how`: LOOM_BUILD_WITH("LOOM_ONNX=ON").
+inline Error left_out_of_build(std::string_view part, std::string_view how,
                                std::string where = {}) {
-  return unsupported(cat("this build has no ", part, "; build with -D", option), std::move(where));
+  return unsupported(cat("this build has no ", part, "; ", how), std::move(where));
 }
 
 }  // namespace loom::core

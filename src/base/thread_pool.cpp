@@ -1,5 +1,7 @@
 #include "base/thread_pool.hpp"
 
+#include "base/parked.hpp"
+
 #if LOOM_THREADS
 #include <algorithm>
 #include <cstdio>
@@ -36,6 +38,8 @@ constexpr int64_t kSpin = 20'000, kAwake = 1'000'000;
 constexpr int64_t kLostPart = 8;
 // A worker that waits for work writes down the time at least this often while it runs.
 constexpr int64_t kFresh = 10'000;
+
+std::atomic<int> parked{0};
 
 // Spins, then yields, until ready() or the patience is spent; tells tick() the time now and then.
 // True when ready.
@@ -191,6 +195,10 @@ class Watch {
 
 }  // namespace
 
+int parked_workers() {
+  return parked.load();
+}
+
 int ThreadPool::available_cores() {
   int cores = 0;
 #if defined(__linux__)
@@ -230,7 +238,9 @@ void ThreadPool::Impl::work(Worker& me) {
     const auto tick = [&](int64_t now) { me.awake_at.store(now, std::memory_order_relaxed); };
     if (!wait_awake(ordered, tick)) {
       me.asleep.store(true);
+      ++parked;
       me.order.wait(seen);
+      --parked;
       me.asleep.store(false);
     }
     seen = me.order.load(std::memory_order_acquire);
@@ -376,6 +386,9 @@ void ThreadPool::barrier(int lane) {
 
 struct ThreadPool::Impl {};
 
+int parked_workers() {
+  return 0;
+}
 int ThreadPool::available_cores() {
   return 1;
 }

@@ -43,7 +43,7 @@ const Format kFolderFormat = {.files = "Hugging Face folders",
                               .decoders = true};
 #else
 const Format kFolderFormat = {.files = "Hugging Face folders",
-                              .option = "LOOM_HF=ON",
+                              .how = LOOM_BUILD_WITH("LOOM_HF=ON"),
                               .left_out = true,
                               .is = is_folder,
                               .decoders = true};

@@ -49,7 +49,7 @@ const Format kGgufFormat = {.files = "GGUF files",
                             .decoders = true};
 #else
 const Format kGgufFormat = {.files = "GGUF files",
-                            .option = "LOOM_GGUF=ON",
+                            .how = LOOM_BUILD_WITH("LOOM_GGUF=ON"),
                             .left_out = true,
                             .is = is_gguf,
                             .extension = ".gguf",

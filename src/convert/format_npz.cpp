@@ -74,7 +74,7 @@ const Format kNpzFormat = {.files = ".npz files",
                            .networks = true};
 #else
 const Format kNpzFormat = {.files = ".npz files",
-                           .option = "LOOM_ARRAYS=ON",
+                           .how = LOOM_BUILD_WITH("LOOM_ARRAYS=ON"),
                            .left_out = true,
                            .is = is_npz_file,
                            .extension = ".npz",

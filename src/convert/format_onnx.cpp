@@ -98,7 +98,7 @@ const Format kOnnxFormat = {.files = "ONNX files",
                             .networks = true};
 #else
 const Format kOnnxFormat = {.files = "ONNX files",
-                            .option = "LOOM_ONNX=ON",
+                            .how = LOOM_BUILD_WITH("LOOM_ONNX=ON"),
                             .left_out = true,
                             .is = is_onnx,
                             .extension = ".onnx",

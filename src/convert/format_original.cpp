@@ -61,11 +61,11 @@ const Format kOriginalJsonFormat = {
     .files = "JSON files of the original", .is = is_original_json, .open = open_original_json};
 #else
 const Format kOriginalEntityFormat = {.files = ".entity files of the original",
-                                      .option = "LOOM_ORIGINAL=ON",
+                                      .how = LOOM_BUILD_WITH("LOOM_ORIGINAL=ON"),
                                       .left_out = true,
                                       .is = is_original_entity};
 const Format kOriginalJsonFormat = {.files = "JSON files of the original",
-                                    .option = "LOOM_ORIGINAL=ON",
+                                    .how = LOOM_BUILD_WITH("LOOM_ORIGINAL=ON"),
                                     .left_out = true,
                                     .is = is_original_json};
 #endif

@@ -151,7 +151,7 @@ const Format kSafetensorsFormat = {.files = ".safetensors files",
                                    .networks = true};
 #else
 const Format kSafetensorsFormat = {.files = ".safetensors files",
-                                   .option = "LOOM_ARRAYS=ON",
+                                   .how = LOOM_BUILD_WITH("LOOM_ARRAYS=ON"),
                                    .left_out = true,
                                    .is = is_safetensors,
                                    .extension = ".safetensors",

@@ -33,8 +33,10 @@ Result<OpenedModel> open_tflite(const Found& file) {
 #ifndef LOOM_WITHOUT_TFLITE
 const Format kTfliteFormat = {.files = "TFLite files", .is = is_tflite_file, .open = open_tflite};
 #else
-const Format kTfliteFormat = {
-    .files = "TFLite files", .option = "LOOM_TFLITE=ON", .left_out = true, .is = is_tflite_file};
+const Format kTfliteFormat = {.files = "TFLite files",
+                              .how = LOOM_BUILD_WITH("LOOM_TFLITE=ON"),
+                              .left_out = true,
+                              .is = is_tflite_file};
 #endif
 
 }  // namespace loom::core

@@ -7,6 +7,7 @@
 #include <span>
 #include <string_view>
 
+#include "base/left_out.hpp"
 #include "convert/convert.hpp"
 
 namespace loom::core {
@@ -32,8 +33,9 @@ struct Writing {
 
 struct Format {
   std::string_view files;  // "ONNX files"
-  // Of CMake, for a build that has it: "LOOM_ONNX=ON"; "": every build does.
-  std::string_view option = {};
+  // How to build a program that has it: LOOM_BUILD_WITH("LOOM_ONNX=ON"). Only for rows that are
+  // left out.
+  std::string_view how = {};
   bool left_out = false;  // of this build: the functions below but is() are null
   // The first row that says yes opens the file. null: a row that only writes.
   bool (*is)(const Found&) = nullptr;

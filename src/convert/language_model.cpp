@@ -1,6 +1,5 @@
 #include "convert/language_model.hpp"
 
-#include "base/left_out.hpp"
 #include "base/text.hpp"
 #include "convert/formats.hpp"
 #include "io/file.hpp"
@@ -40,7 +39,7 @@ Result<std::unique_ptr<ModelSource>> open_model_source(const FileRef& path) {
         "no language model that is read here; give a folder, an .entity or a GGUF file", path);
   }
   if (format->left_out)
-    return left_out_of_build(cat("reader for ", format->files), format->option, path);
+    return left_out_of_build(cat("reader for ", format->files), format->how, path);
   return format->open_decoder(path);
 }
 

@@ -113,7 +113,7 @@ Result<std::unique_ptr<TensorFile>> open_tensor_file(const FileRef& path) {
   }
   if (model_file_kind(path) == ModelFile::gguf) {
 #ifdef LOOM_WITHOUT_GGUF
-    return left_out_of_build("reader for GGUF files", "LOOM_GGUF=ON", path);
+    return left_out_of_build("reader for GGUF files", LOOM_BUILD_WITH("LOOM_GGUF=ON"), path);
 #else
     LOOM_ASSIGN(Gguf gguf, Gguf::open(path));
     return std::unique_ptr<TensorFile>(std::make_unique<Gguf>(std::move(gguf)));

@@ -1,14 +1,8 @@
 // Which reader a file belongs to: see convert.hpp.
-#include "base/left_out.hpp"
 #include "base/text.hpp"
 #include "convert/formats.hpp"
 #include "io/file.hpp"
 #include "train_io/file_memory.hpp"
-
-#ifndef LOOM_WITHOUT_ARRAYS
-#include "io/npy.hpp"
-#include "train_io/arrays_source.hpp"
-#endif
 
 namespace loom::core {
 namespace {
@@ -17,7 +11,7 @@ Result<OpenedModel> open_found(const Found& found) {
   const Format* format = format_of(found);
   if (format == nullptr) return bad_file("is no model that this build opens", found.path);
   if (!format->left_out) return format->open(found);
-  return left_out_of_build(cat("reader for ", format->files), format->option, found.path);
+  return left_out_of_build(cat("reader for ", format->files), format->how, found.path);
 }
 
 }  // namespace
@@ -41,24 +35,6 @@ Result<OpenedModel> open_network(const FileRef& path, const OpenOptions& options
   if (model.network != nullptr) return model;
   return unsupported(
       "this is a language model; give a network: a description or what loom train wrote", path);
-}
-
-Result<std::unique_ptr<NetworkSource>> open_network_weights(const FileRef& path,
-                                                            const NetworkSpec& spec,
-                                                            const OpenOptions& options) {
-  if (!file_exists(path)) return make_error(Code::not_found, "no such file", path);
-  LOOM_TRY(check_opening(path, options.memory));
-#ifndef LOOM_WITHOUT_ARRAYS
-  LOOM_ASSIGN(const MappedFile file, MappedFile::open(path));
-  const Result<WeightsFile> weights = open_weights(path);
-  const bool named = weights.ok() && !weights->text("loom").ok();
-  if (named || is_npz(file.bytes())) return open_arrays(path, spec, options.memory);
-#else
-  (void)spec;  // paths of parameters matter to arrays alone
-#endif
-  LOOM_ASSIGN(OpenedModel model, open_network(path, options));
-  if (model.fresh) return bad_file("this is a description and holds no weights", path);
-  return std::move(model.network);
 }
 
 }  // namespace loom::core

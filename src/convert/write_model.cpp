@@ -1,7 +1,6 @@
 // Writing a model in another format: see convert.hpp.
 #include <algorithm>
 
-#include "base/left_out.hpp"
 #include "base/text.hpp"
 #include "convert/formats.hpp"
 
@@ -94,7 +93,7 @@ Status write_model(const FileRef& path, const OpenedModel& model, const ConvertO
   const Format* format = format_for(extension, decoder);
   if (format == nullptr) return no_such_format(path, extension, decoder);
   if (format->left_out)
-    return left_out_of_build(cat("writer for ", format->files), format->option, path);
+    return left_out_of_build(cat("writer for ", format->files), format->how, path);
   const Writing out{path, model, options, pool};
   return decoder ? format->write_decoder(out) : format->write_network(out);
 }

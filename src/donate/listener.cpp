@@ -179,7 +179,7 @@ void Connection::await(int64_t more) {
 void Connection::watch_silence() {
   reading_timer_.cancel();
   if (awaited_ > 0 || lost_ || reading_ended_) return;
-  reading_timer_.expires_after(listener_.limits.time);
+  reading_timer_.expires_after(listener_.limits.idle_time.value_or(listener_.limits.time));
   reading_timer_.async_wait([weak = weak_from_this()](const TcpError& cancelled) {
     const std::shared_ptr<Connection> me = weak.lock();
     if (!cancelled && me != nullptr) me->shut();

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/result.hpp"
@@ -47,9 +48,10 @@ struct DonateLimits {
   uint64_t frames = 256u << 20;             // bytes of all frames that are not handled yet
   uint32_t first_frame = kDonateFrameMost;  // bytes, until allow()
   uint64_t waiting_bytes = 1 << 20;         // of answers; above it nothing more is read
-  // For a frame from its first byte to its last, for silence between frames while no answer is
-  // awaited, and for a frame to be taken by the client.
+  // For a frame from its first byte to its last, and for a frame to be taken by the client.
   std::chrono::milliseconds time{30000};
+  // For silence between frames while no answer is awaited; none: as `time`.
+  std::optional<std::chrono::milliseconds> idle_time{};
 };
 
 class DonateListener {

@@ -76,7 +76,7 @@ Result<Picture> decode_picture(std::span<const std::byte> bytes, const std::stri
   if (!is_picture(bytes)) return bad_file("this is neither a PNG nor a JPEG picture", where, 0);
 #ifdef LOOM_WITHOUT_PICTURES
   (void)memory;
-  return left_out_of_build("reader of PNG and JPEG", "LOOM_PICTURES=ON", where);
+  return left_out_of_build("reader of PNG and JPEG", LOOM_BUILD_WITH("LOOM_PICTURES=ON"), where);
 #else
   return is_png(bytes) ? decode_png(bytes, where, memory) : decode_jpeg(bytes, where, memory);
 #endif

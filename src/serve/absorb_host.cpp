@@ -317,8 +317,7 @@ AbsorbHost::~AbsorbHost() {
   work_.stop();
   if (reader_.joinable()) {
     // What was written last goes out, if its clients take it.
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    http_->stop();
+    http_->finish(std::chrono::seconds(1));
     reader_.join();
   }
   http_.reset();

@@ -97,6 +97,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   // Nothing more comes of a reply that was begun: its client sees that it is not whole.
   void abandon(uint64_t number);
   bool lost() const { return lost_.load(); }
+  bool written() const { return queue_.empty(); }
   bool too_slow() const { return waiting_.load() > limit_; }
   bool keeps_alive() const { return keep_alive_; }
   bool chunked() const { return chunked_; }
@@ -199,6 +200,9 @@ class Server final : public HttpServer {
       for (TcpAcceptor& acceptor : acceptors_) acceptor.close();
     });
   }
+  void finish(std::chrono::milliseconds most) override {
+    asio::post(io, [this, end = std::chrono::steady_clock::now() + most] { try_finish(end); });
+  }
   void stop() override { io.stop(); }
 
   void add(Connection* c) {
@@ -219,6 +223,8 @@ class Server final : public HttpServer {
   const HttpRefusal refusal;
 
  private:
+  void try_finish(std::chrono::steady_clock::time_point end);
+
   // Connections leave this list when the context ends with what waits in it, so it lives longer.
   std::vector<Connection*> open_;
   std::atomic<int64_t> count_{0};
@@ -229,7 +235,15 @@ class Server final : public HttpServer {
 
  private:
   std::deque<TcpAcceptor> acceptors_;  // which stay where they are
+  TcpTimer finish_timer_{io};
 };
+
+void Server::try_finish(std::chrono::steady_clock::time_point end) {
+  const bool written = std::ranges::all_of(open_, [](const Connection* c) { return c->written(); });
+  if (written || std::chrono::steady_clock::now() >= end) return io.stop();
+  finish_timer_.expires_after(std::chrono::milliseconds(5));
+  finish_timer_.async_wait([this, end](const TcpError&) { try_finish(end); });
+}
 
 // The thread that answers may be the last to need a connection; lists, sockets and timers are of
 // the server's thread, which takes it down therefore.

@@ -78,6 +78,8 @@ class HttpServer {
   virtual void run() = 0;
   // From any thread: no new connections; those that are open finish their replies.
   virtual void refuse_more() = 0;
+  // From any thread: what was answered goes out, if clients take it in this time; then run() ends.
+  virtual void finish(std::chrono::milliseconds most) = 0;
   virtual void stop() = 0;
 };
 

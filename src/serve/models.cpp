@@ -45,7 +45,7 @@ int64_t bytes_of(const Service& service) {
 std::unique_ptr<Models> Models::create(std::vector<ModelEntry> entries,
                                        const ModelsOptions& options, Post post) {
   ModelsOptions own = options;
-  own.service.streams = std::make_shared<Streams>(options.service.resume);
+  own.service.streams = std::make_shared<Streams>(options.service.resume, options.service.clock);
   std::unique_ptr<Models> made(new Models(own, std::move(post)));
   for (ModelEntry& entry : entries) {
     auto slot = std::make_unique<Slot>();
@@ -74,7 +74,7 @@ Status Models::keep_first(std::optional<Model> model) {
   slot.bytes = bytes_of(*service);
   slot.service = std::move(service);
   slot.state = State::loaded;
-  slot.used = Clock::now();
+  slot.used = now();
   if (slot.entry.load && options_.sleep_seconds >= 0)
     slot.expires = slot.used + std::chrono::seconds(options_.sleep_seconds);
   changed_.notify_all();
@@ -118,7 +118,7 @@ void Models::release(Slot& slot, bool touch) {
   if (asked != Service::kUnsaid && !single()) keep = asked;
   if (!slot.entry.load) keep = -1;
   if (slot.touched || asked != Service::kUnsaid) {
-    slot.used = Clock::now();
+    slot.used = now();
     slot.expires = keep < 0 ? Clock::time_point::max() : slot.used + std::chrono::seconds(keep);
   }
   slot.touched = false;
@@ -149,7 +149,7 @@ Status Models::unload(const std::string& name) {
   if (single()) return unsupported("the only model of a server stays in memory");
   const std::lock_guard lock(mutex_);
   LOOM_ASSIGN(Slot * slot, find(name));
-  slot->expires = Clock::now();
+  slot->expires = now();
   if (slot->service != nullptr) slot->service->keep_alive(0);
   changed_.notify_all();
   return {};
@@ -162,9 +162,8 @@ std::vector<Models::Row> Models::list() {
     Row row{slot->entry.name, slot->state,         slot->bytes,     -1,
             nullptr,          slot->entry.aliases, slot->entry.tags};
     if (slot->users == 0 && slot->expires != Clock::time_point::max()) {
-      row.expires =
-          unix_seconds() +
-          std::chrono::duration_cast<std::chrono::seconds>(slot->expires - Clock::now()).count();
+      row.expires = unix_seconds() +
+                    std::chrono::duration_cast<std::chrono::seconds>(slot->expires - now()).count();
     }
     if (slot->service != nullptr) row.service = use(*slot, false);
     out.push_back(std::move(row));
@@ -240,7 +239,7 @@ void Models::run() {
       if (next == Clock::time_point::max()) {
         changed_.wait(lock);
       } else {
-        changed_.wait_until(lock, next);
+        changed_.wait_for(lock, next - now());
       }
     }
   }
@@ -278,8 +277,7 @@ void Models::unload(Slot& slot, Lock& lock) {
 void Models::unload_expired(Lock& lock) {
   for (size_t i = 0; i < slots_.size(); ++i) {
     Slot& slot = *slots_[i];
-    if (slot.service != nullptr && slot.users == 0 && slot.expires <= Clock::now())
-      unload(slot, lock);
+    if (slot.service != nullptr && slot.users == 0 && slot.expires <= now()) unload(slot, lock);
   }
 }
 
@@ -347,7 +345,7 @@ void Models::load_next(Lock& lock) {
   if (made.ok()) {
     slot.service = std::move(*made);
     slot.state = State::loaded;
-    slot.used = Clock::now();
+    slot.used = now();
     serve_loaded();
     return;
   }

@@ -119,6 +119,7 @@ class Models {
   void unload_expired(Lock& lock);
   void unload(Slot& slot, Lock& lock);
   bool make_room(const Slot& wanted, Lock& lock);
+  Clock::time_point now() const { return options_.service.clock(); }
   int64_t seconds_kept() const { return single() ? options_.sleep_seconds : options_.keep_seconds; }
   void load_next(Lock& lock);
   Clock::time_point next_expiry() const;

@@ -238,9 +238,7 @@ LlmServer::~LlmServer() {
   if (worker_.joinable()) worker_.join();
   if (models_ != nullptr) models_->stop();
   if (reader_.joinable()) {
-    // What was written last goes out, if its clients take it.
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    http_->stop();
+    http_->finish(std::chrono::seconds(1));
     reader_.join();
   }
   works_.clear();

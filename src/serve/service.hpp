@@ -124,8 +124,9 @@ struct ServiceOptions {
   bool context_shift = false;  // of texts whose requests do not say (GenerateOptions)
   SlotFiles slots{};
   StreamLimits resume{};
-  std::shared_ptr<Streams> streams{};  // of all models of a server, which makes it
-  bool verbose = false;                // as if every chat of OpenAI's dialect said "verbose": true
+  ServeClock clock = std::chrono::steady_clock::now;  // by which streams and models are forgotten
+  std::shared_ptr<Streams> streams{};                 // of all models of a server, which makes it
+  bool verbose = false;  // as if every chat of OpenAI's dialect said "verbose": true
   // A JSON object of fields of /completion: what a request has that does not say otherwise, in
   // the place of its dialect's own defaults. Empty: those.
   std::string defaults;

@@ -10,11 +10,12 @@
 namespace loom::core {
 
 struct Streams::Kept {
-  Kept(std::string name, const StreamLimits& most, std::shared_ptr<HttpReply> to)
-      : id(std::move(name)), limits(most), reader(std::move(to)) {}
+  Kept(std::string name, const StreamLimits& most, ServeClock by, std::shared_ptr<HttpReply> to)
+      : id(std::move(name)), limits(most), clock(std::move(by)), reader(std::move(to)) {}
 
   const std::string id;
   const StreamLimits limits;
+  const ServeClock clock;
   std::mutex mutex;  // of what follows
   std::shared_ptr<HttpReply> reader;
   HttpHeaders headers;
@@ -31,12 +32,11 @@ struct Streams::Kept {
   }
   void leave() {
     reader.reset();
-    alone = Clock::now();
+    alone = clock();
   }
   bool expired() {
     if (attended()) return false;
-    return stopped || (ended && !begun) ||
-           Clock::now() - alone > std::chrono::seconds(limits.seconds);
+    return stopped || (ended && !begun) || clock() - alone > std::chrono::seconds(limits.seconds);
   }
   // An event gets its number before its first line.
   void add(std::string_view event, std::string& sent) {
@@ -132,7 +132,7 @@ std::shared_ptr<HttpReply> Streams::keep(const std::string& id, std::shared_ptr<
     if (oldest == kept_.end()) return nullptr;
     kept_.erase(oldest);
   }
-  auto kept = std::make_shared<Kept>(id, limits_, reply);
+  auto kept = std::make_shared<Kept>(id, limits_, clock_, reply);
   kept_[id] = kept;
   return std::make_shared<Writer>(std::move(kept), std::move(reply));
 }

@@ -9,7 +9,9 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 
+#include "serve/clock.hpp"
 #include "serve/http.hpp"
 
 namespace loom::core {
@@ -23,7 +25,9 @@ struct StreamLimits {
 // Thread-safe.
 class Streams {
  public:
-  explicit Streams(const StreamLimits& limits) : limits_(limits) {}
+  using Clock = std::chrono::steady_clock;
+  explicit Streams(const StreamLimits& limits, ServeClock clock = Clock::now)
+      : limits_(limits), clock_(std::move(clock)) {}
   const StreamLimits& limits() const { return limits_; }
 
   // A reply for one stream of events that goes to `reply` as well. Without a reader it is gone()
@@ -39,13 +43,13 @@ class Streams {
   Status stop(const std::string& id);
 
  private:
-  using Clock = std::chrono::steady_clock;
   struct Kept;
   class Writer;
   Result<std::shared_ptr<Kept>> find(const std::string& id);
   void forget_expired();  // with the lock held
 
   const StreamLimits limits_;
+  const ServeClock clock_;
   std::mutex mutex_;
   std::map<std::string, std::shared_ptr<Kept>> kept_;
 };

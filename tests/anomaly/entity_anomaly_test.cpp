@@ -11,6 +11,7 @@
 #include "io/entity_testing.hpp"
 #include "llm/decoder.hpp"
 #include "llm/model.hpp"
+#include "support/paths.hpp"
 
 namespace loom::core {
 namespace {
@@ -56,7 +57,7 @@ Status write_language_model(const std::string& path) {
 }
 
 std::string golden(const std::string& name) {
-  return std::string(LOOM_SOURCE_DIR) + "/tests/anomaly/golden/" + name + ".entity";
+  return loom_test::source_path("tests/anomaly/golden/") + name + ".entity";
 }
 
 // What a release writes, all later ones read. Descriptions of layers and models may gain fields;

@@ -5,6 +5,7 @@
 #include "formats/onnx/import.hpp"
 #include "io/file.hpp"
 #include "io/io_testing.hpp"
+#include "support/paths.hpp"
 
 namespace loom::core {
 namespace {
@@ -15,7 +16,7 @@ using test::flip;
 using test::bytes_of;
 
 std::string golden(const std::string& name) {
-  const auto bytes = read_file(std::string(LOOM_SOURCE_DIR) + "/tests/formats/golden/" + name);
+  const auto bytes = read_file(loom_test::source_path("tests/formats/golden/") + name);
   EXPECT_TRUE(bytes.ok());
   return bytes.ok() ? *bytes : "";
 }

@@ -3,6 +3,7 @@
 
 #include "io/file.hpp"
 #include "loom/loom.hpp"
+#include "support/paths.hpp"
 
 namespace loom::core {
 namespace {
@@ -10,7 +11,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-const std::string kStories = std::string(LOOM_SOURCE_DIR) + "/tests/data/stories";
+const std::string kStories = loom_test::source_path("tests/data/stories");
 
 Engine make_engine() {
   Result<Engine> engine = Engine::create({.threads = 2});
@@ -25,7 +26,7 @@ Model load_stories(loom::DType dtype = loom::DType::q8_0) {
 }
 
 TEST(Version, IsThatOfTheProject) {
-  const Result<std::string> cmake = read_file(std::string(LOOM_SOURCE_DIR) + "/CMakeLists.txt");
+  const Result<std::string> cmake = read_file(loom_test::source_path("CMakeLists.txt"));
   ASSERT_TRUE(cmake.ok());
   EXPECT_THAT(*cmake, HasSubstr("project(loom VERSION " + std::string(kVersion) + " "));
 }
@@ -99,8 +100,7 @@ TEST(Model, SaysWhatIsWrongWithAFolder) {
   };
   EXPECT_THAT(message("/no/such/folder"), HasSubstr("no such file or folder"));
   EXPECT_THAT(message(kStories + "/config.json"), HasSubstr("give the folder that holds it"));
-  EXPECT_THAT(message(std::string(LOOM_SOURCE_DIR) + "/models"),
-              HasSubstr("config.json is missin"));
+  EXPECT_THAT(message(loom_test::source_path("models")), HasSubstr("config.json is missin"));
 }
 
 TEST(Model, TurnsTextIntoTokensAndBack) {

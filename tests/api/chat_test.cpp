@@ -9,6 +9,7 @@
 #include <random>
 
 #include "api/think_splitter.hpp"
+#include "support/paths.hpp"
 
 namespace loom {
 namespace {
@@ -19,7 +20,7 @@ using ::testing::HasSubstr;
 const Model& chat_model() {
   static const Model model = [] {
     const Engine engine = Engine::create({.threads = 1}).or_exit();
-    return Model::load(engine, LOOM_SOURCE_DIR "/models/stories.entity").or_exit();
+    return Model::load(engine, loom_test::source_path("models/stories.entity")).or_exit();
   }();
   return model;
 }

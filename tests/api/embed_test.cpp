@@ -10,6 +10,7 @@
 #include "io/file.hpp"
 #include "io/json.hpp"
 #include "loom/loom.hpp"
+#include "support/paths.hpp"
 
 namespace loom {
 namespace {
@@ -18,7 +19,7 @@ const char* const kEncoders[] = {"bert",          "bert_scores", "roberta_scores
                                  "distil_scores", "modern",      "modern_scores"};
 
 std::string encoder_folder(const std::string& name) {
-  return std::string(LOOM_SOURCE_DIR) + "/tests/llm/golden/encoders/" + name;
+  return loom_test::source_path("tests/llm/golden/encoders/") + name;
 }
 
 core::JsonValue expected_of(const std::string& name) {
@@ -183,8 +184,7 @@ TEST(Embed, AnEncoderWritesNoTextAndAModelWithoutAHeadDoesNotRank) {
 }
 
 TEST(Embed, ADecoderGivesTheStateOfItsLastToken) {
-  const Model model =
-      encoder(std::string(LOOM_SOURCE_DIR) + "/models/stories.entity", engine_with(1));
+  const Model model = encoder(loom_test::source_path("models/stories.entity"), engine_with(1));
   const std::vector<std::string> texts = {"Once upon a time", "there was a cat"};
   const auto both = model.embed(texts);
   ASSERT_TRUE(both.ok()) << both.error().str();

@@ -8,13 +8,14 @@
 
 #include "e2e/temp_folder.hpp"
 #include "loom/loom.hpp"
+#include "support/paths.hpp"
 
 namespace {
 
 using namespace loom;
 using testing::HasSubstr;
 
-const std::string kStory = LOOM_SOURCE_DIR "/models/stories.entity";
+const std::string kStory = loom_test::source_path("models/stories.entity");
 
 std::string scratch_file(const std::string& name) {
   static const core::test::TempFolder folder;

@@ -7,6 +7,7 @@
 
 #include "e2e/temp_folder.hpp"
 #include "loom/loom.hpp"
+#include "support/paths.hpp"
 
 namespace {
 
@@ -14,7 +15,7 @@ using namespace loom;
 using testing::Contains;
 using testing::HasSubstr;
 
-const std::string kTold = LOOM_SOURCE_DIR "/models/stories.entity";
+const std::string kTold = loom_test::source_path("models/stories.entity");
 
 std::string hooks_scratch(const std::string& name) {
   static const core::test::TempFolder folder;

@@ -13,13 +13,14 @@
 #include "formats/onnx/export.hpp"
 #include "formats/onnx/model.hpp"
 #include "loom/loom.hpp"
+#include "support/paths.hpp"
 
 namespace {
 
 using namespace loom;
 using testing::HasSubstr;
 
-const std::string kStoryFile = LOOM_SOURCE_DIR "/models/stories.entity";
+const std::string kStoryFile = loom_test::source_path("models/stories.entity");
 
 std::string memory_scratch(const std::string& name) {
   static const core::test::TempFolder folder;
@@ -152,8 +153,8 @@ TEST(MemoryFiles, WithADamagedWeightAreRefusedWhenItIsUsed) {
 
 TEST(MemoryFiles, OfTokenizersAndSamplesGiveWhatTheirFilesGive) {
   const std::string json =
-      read_file(LOOM_SOURCE_DIR "/tests/data/stories/tokenizer.json").or_exit();
-  const Tokenizer file = Tokenizer::load(LOOM_SOURCE_DIR "/tests/data/stories").or_exit();
+      read_file(loom_test::source_path("tests/data/stories/tokenizer.json")).or_exit();
+  const Tokenizer file = Tokenizer::load(loom_test::source_path("tests/data/stories")).or_exit();
   const Tokenizer memory =
       Tokenizer::load({.bytes = bytes_of(json), .name = "tokenizer.json"}).or_exit();
   const std::string entity = read_file(kStoryFile).or_exit();

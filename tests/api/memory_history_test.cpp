@@ -5,10 +5,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <chrono>
+#include <atomic>
 #include <cmath>
-#include <thread>
 
+#include "base/waits.hpp"
 #include "loom/loom.hpp"
 
 namespace loom {
@@ -71,26 +71,42 @@ TEST(MemoryHistories, SeeWeightsComeAndGo) {
 TEST(MemoryHistories, TakeSamplesByTheClockWhereAsked) {
   const Engine engine = Engine::create({.threads = 1}).or_exit();
   if (!engine.info().threads_built_in) GTEST_SKIP() << "a build without threads";
-  MemoryHistory history = MemoryHistory::begin(engine, {.every = 0.001}).or_exit();
-  std::vector<MemorySample> samples;
+  std::atomic<int64_t> taken{0};
+  MemoryHistory history =
+      MemoryHistory::begin(
+          engine, {.every = 0.001, .clock = [&taken] { return static_cast<double>(taken++); }})
+          .or_exit();
+  EXPECT_TRUE(core::test::wait_until([&] { return taken > 2; }));  // more than its start and begin
+  const std::vector<MemorySample> samples = history.stop();
   const auto by_clock = [&] {
     return std::ranges::count_if(samples, [](const auto& s) { return s.label.empty(); });
   };
-  for (int tries = 0; tries < 1000 && by_clock() == 0; ++tries) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    samples = history.stop();
-    if (by_clock() == 0) history = MemoryHistory::begin(engine, {.every = 0.001}).or_exit();
-  }
   EXPECT_GT(by_clock(), 0);
+  EXPECT_TRUE(std::ranges::is_sorted(samples, {}, &MemorySample::seconds));
+}
+
+TEST(MemoryHistories, HaveAClockOfTheSystemWhereNoneIsGiven) {
+  const Engine engine = Engine::create({.threads = 1}).or_exit();
+  MemoryHistory history = MemoryHistory::begin(engine).or_exit();
+  history.mark("m");
+  const std::vector<MemorySample> samples = history.stop();
+  ASSERT_THAT(samples, SizeIs(3));
+  EXPECT_GE(samples[0].seconds, 0);
   EXPECT_TRUE(std::ranges::is_sorted(samples, {}, &MemorySample::seconds));
 }
 
 TEST(MemoryHistories, StayBelowTenThousandSamplesAndKeepEveryMark) {
   const Engine engine = Engine::create({.threads = 1}).or_exit();
-  MemoryHistory history = MemoryHistory::begin(engine, {.every = 1e-7}).or_exit();
+  std::atomic<int64_t> taken{0};  // samples, and one at the start
+  MemoryHistory history =
+      MemoryHistory::begin(
+          engine, {.every = 1e-7, .clock = [&taken] { return static_cast<double>(taken++); }})
+          .or_exit();
+  // With threads, until more samples were taken than are kept.
+  const int64_t enough = engine.info().threads_built_in ? 120 : 0;
   for (int i = 0; i < 100; ++i) {
     history.mark("m");
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    EXPECT_TRUE(core::test::wait_until([&] { return taken > enough * i; }));
   }
   const std::vector<MemorySample> samples = history.stop();
   EXPECT_LE(samples.size(), 10'001u);

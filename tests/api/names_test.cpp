@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "loom/loom.hpp"
+#include "support/paths.hpp"
 
 namespace {
 
@@ -11,7 +12,7 @@ using testing::HasSubstr;
 
 // The section of api/loom_api.toml about an enum of C.
 std::string c_enum(const std::string& name) {
-  const std::string all = read_file(std::string(LOOM_SOURCE_DIR) + "/api/loom_api.toml").or_exit();
+  const std::string all = read_file(loom_test::source_path("api/loom_api.toml")).or_exit();
   const size_t begin = all.find("[[enum]]\nname = \"" + name + "\"");
   return begin == std::string::npos ? "" : all.substr(begin, all.find("\n[[", begin + 8) - begin);
 }

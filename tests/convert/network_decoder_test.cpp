@@ -9,12 +9,13 @@
 #include "formats/config/config.hpp"
 #include "io/file.hpp"
 #include "llm/decoder.hpp"
+#include "support/paths.hpp"
 
 namespace loom::core {
 namespace {
 
 DecoderConfig golden_config(const std::string& name) {
-  const std::string path = cat(LOOM_SOURCE_DIR, "/tests/llm/golden/", name, "/config.json");
+  const std::string path = cat(loom_test::source_path("tests/llm/golden/"), name, "/config.json");
   const auto text = read_file(path);
   EXPECT_TRUE(text.ok()) << path;
   const auto config = parse_hf_config(*text, "", path);

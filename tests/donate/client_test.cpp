@@ -6,6 +6,7 @@
 
 #include "rig.hpp"
 #include "serve/stories.hpp"
+#include "support/paths.hpp"
 
 namespace loom::core::test {
 namespace {
@@ -14,6 +15,7 @@ std::unique_ptr<DonateClient> connected(const DonateServer& server, std::string 
   DonateClientOptions options;
   options.to = cat("127.0.0.1:", server.port());
   options.secret = std::move(secret);
+  options.connect_seconds = options.seconds = std::chrono::duration<double>(kDeadline).count();
   Result<std::unique_ptr<DonateClient>> client = DonateClient::connect(options);
   EXPECT_TRUE(client.ok()) << client.error().str();
   return std::move(*client);
@@ -21,7 +23,7 @@ std::unique_ptr<DonateClient> connected(const DonateServer& server, std::string 
 
 const std::string& stories_file() {
   static const std::string file =
-      read_file(std::string(LOOM_SOURCE_DIR) + "/models/stories.entity").value_or("");
+      read_file(loom_test::source_path("models/stories.entity")).value_or("");
   return file;
 }
 
@@ -161,12 +163,8 @@ TEST(DonateClient, SaysWhereNobodyAnswersAndWhereItIsStopped) {
   DonateClientOptions options;
   options.to = "127.0.0.1:99999";
   EXPECT_EQ(DonateClient::connect(options).error().code, Code::invalid_argument);
-  uint16_t free = 0;
-  {
-    const auto server = donate_server(echo_options());
-    free = server->port();
-  }
-  options.to = cat("127.0.0.1:", free);
+  const ClosedPort closed;
+  options.to = cat("127.0.0.1:", closed.port());
   EXPECT_EQ(DonateClient::connect(options).error().code, Code::io_error);
 
   auto model = std::make_shared<EchoModel>();

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/text.hpp"
+#include "base/waits.hpp"
 #include "donate/frame.hpp"
 #include "donate/message.hpp"
 #include "donate/server.hpp"
@@ -79,7 +80,7 @@ class RawClient {
   bool say(std::string_view json) const { return send_bytes(donate_frame(json)); }
 
   // The next message, as text; "" when the connection ended or nothing came in time.
-  std::string hear(int milliseconds = 20000) {
+  std::string hear(int milliseconds = kDeadlineMs) {
     while (true) {
       if (read_.size() >= kDonateHead) {
         DonateHead head{};
@@ -98,8 +99,8 @@ class RawClient {
       read_ += more;
     }
   }
-  JsonValue hear_json(int milliseconds = 20000) {
-    const std::string text = hear(milliseconds);
+  JsonValue hear_json() {
+    const std::string text = hear();
     Result<JsonValue> message = read_donate_message(text);
     EXPECT_TRUE(message.ok()) << text;
     return message.ok() ? *message : JsonValue();
@@ -110,7 +111,7 @@ class RawClient {
   }
   // What answers an error, after which the connection is over.
   bool ended() {
-    while (!hear(20000).empty()) continue;
+    while (!hear().empty()) continue;
     return socket_.ended();
   }
 

@@ -4,19 +4,22 @@
 
 #include "e2e/program.hpp"
 #include "e2e/reference.hpp"
+#include "e2e/signalled.hpp"
 #include "io/file.hpp"
+#include "support/paths.hpp"
 
 namespace loom::core {
 namespace {
 
 using test::Ran;
+using test::signalled_loom;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 using testing::StartsWith;
 
-const std::string kStories = std::string(LOOM_SOURCE_DIR) + "/tests/data/stories";
+const std::string kStories = loom_test::source_path("tests/data/stories");
 
 // Runs `loom ARGS` in a shell; S in the arguments is the story model.
 Ran loom(std::string arguments, const std::string& input = "", const std::string& before = "") {
@@ -299,10 +302,9 @@ TEST(Cli, CutCheckpointsAreRefused) {
   EXPECT_EQ(loom("tokenize " + folder.path() + " x").code, 3);
 }
 
-// In the foreground timeout signals once; else its group too, and a second interrupt ends at once.
 TEST(Cli, AnInterruptEndsWithItsOwnCode) {
-  const Ran ran = loom("bench llm --shape tiny --prefill 1 --decode 400 --reps 1000000", "",
-                       "timeout --foreground --preserve-status -s INT 1");
+  const Ran ran =
+      signalled_loom("bench llm --shape tiny --prefill 1 --decode 400 --reps 1000000", SIGINT);
   EXPECT_EQ(ran.code, 130);
   EXPECT_EQ(ran.err, "loom: interrupted\n");
   EXPECT_THAT(ran.out, IsEmpty());

@@ -4,6 +4,7 @@
 
 #include "e2e/program.hpp"
 #include "io/json.hpp"
+#include "support/paths.hpp"
 
 namespace loom::core::test {
 namespace {
@@ -12,8 +13,8 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::StartsWith;
 
-const std::string kStoryModel = std::string(LOOM_SOURCE_DIR) + "/models/stories.entity";
-const std::string kSamples = std::string(LOOM_SOURCE_DIR) + "/examples/data";
+const std::string kStoryModel = loom_test::source_path("models/stories.entity");
+const std::string kSamples = loom_test::source_path("examples/data");
 
 // In arguments and lines: $T is the test's folder, $E the story model, $D the samples.
 class EvolveVerbs : public testing::Test {
@@ -105,7 +106,7 @@ TEST_F(EvolveVerbs, ClusterGroupsPointsModelsAndTensors) {
   EXPECT_THAT(models.out, HasSubstr("n2.entity,1\n"));
   EXPECT_THAT(folder_.read("family.svg"), StartsWith("<svg"));
   const Ran tensors =
-      run(std::string("cluster ") + LOOM_SOURCE_DIR "/tests/data/stories --by tensors");
+      run("cluster " + loom_test::source_path("tests/data/stories") + " --by tensors");
   EXPECT_THAT(tensors.out, HasSubstr("model.layers.0.self_attn"));
   EXPECT_EQ(run("cluster $D/fruit.csv --k 4 --quiet -o $T/groups.json").out, "");
   EXPECT_THAT(folder_.read("groups.json"), StartsWith("{\"labels\":["));

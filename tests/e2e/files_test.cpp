@@ -4,6 +4,7 @@
 
 #include "e2e/program.hpp"
 #include "io/json.hpp"
+#include "support/paths.hpp"
 
 namespace loom::core::test {
 namespace {
@@ -11,8 +12,8 @@ namespace {
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-const std::string kFolder = std::string(LOOM_SOURCE_DIR) + "/tests/data/stories";
-const std::string kEntity = std::string(LOOM_SOURCE_DIR) + "/models/stories.entity";
+const std::string kFolder = loom_test::source_path("tests/data/stories");
+const std::string kEntity = loom_test::source_path("models/stories.entity");
 
 JsonValue parse(const std::string& text) {
   Result<JsonValue> value = parse_json(text, "stdout");

@@ -4,6 +4,7 @@
 
 #include "e2e/program.hpp"
 #include "io/json.hpp"
+#include "support/paths.hpp"
 
 namespace loom::core {
 namespace {
@@ -38,7 +39,7 @@ class FineTune : public testing::Test {
   }
 
   TempFolder folder_;
-  const std::string fruit_ = LOOM_SOURCE_DIR "/examples/data/fruit.csv";
+  const std::string fruit_ = loom_test::source_path("examples/data/fruit.csv");
 };
 
 TEST_F(FineTune, GoesOnFromEveryFormatWithTheSameBits) {

@@ -3,13 +3,16 @@
 #include <gmock/gmock.h>
 
 #include "e2e/program.hpp"
+#include "e2e/signalled.hpp"
 #include "io/json.hpp"
 
 namespace loom::core {
 namespace {
 
+using test::has_computed;
 using test::Ran;
 using test::run_loom;
+using test::signalled_loom;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -100,9 +103,8 @@ TEST(BenchMachine, RefusesWhatItCannotMeasure) {
 // An interrupt ends it early, and nothing of its file is left.
 TEST(BenchMachine, CanBeInterrupted) {
   const test::TempFolder folder;
-  const Ran ran =
-      run_loom("bench machine --seconds 600 --buffer 1M",
-               "TMPDIR=" + folder.path() + " timeout --foreground --preserve-status -s INT 1");
+  const Ran ran = signalled_loom("bench machine --seconds 600 --buffer 1M", SIGINT, has_computed,
+                                 "TMPDIR=" + folder.path());
   EXPECT_EQ(ran.code, 130);
   EXPECT_THAT(ran.err, HasSubstr("loom: interrupted\n"));
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));

@@ -6,9 +6,12 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <future>
 
 #include "dtype/dtype.hpp"
 #include "e2e/program.hpp"
+#include "e2e/signalled.hpp"
+#include "support/paths.hpp"
 
 namespace loom::core::test {
 namespace {
@@ -18,8 +21,8 @@ using testing::IsEmpty;
 using testing::MatchesRegex;
 using testing::StartsWith;
 
-const std::string kStoriesFolder = std::string(LOOM_SOURCE_DIR) + "/tests/data/stories";
-const std::string kStoriesFile = std::string(LOOM_SOURCE_DIR) + "/models/stories.entity";
+const std::string kStoriesFolder = loom_test::source_path("tests/data/stories");
+const std::string kStoriesFile = loom_test::source_path("models/stories.entity");
 
 // What lists of number types end with, where types are being made.
 std::string unreleased_dtypes() {
@@ -279,10 +282,11 @@ TEST_F(Messages, OfWhatThisMachineCannotDo) {
 }
 
 TEST_F(Messages, ALibraryThatPrintsByItselfDoesNotSpeakBetweenOurLines) {
-  expect({"run $S -p x --device gpu --gpu-library " LOOM_NOISY_LIBRARY, kUnsupported,
-          LOOM_NOISY_LIBRARY
-          ": no function wgpuCreateInstance; it is no webgpu.h library, or an old one (the library "
-          "says: Warning: no driver here)"});
+  const std::string& noisy = loom_test::noisy_library_path();
+  expect({"run $S -p x --device gpu --gpu-library " + noisy, kUnsupported,
+          noisy + ": no function wgpuCreateInstance; it is no webgpu.h library, or an old one (the "
+                  "library "
+                  "says: Warning: no driver here)"});
 }
 
 TEST_F(Messages, AFullContextIsNoWrongLine) {
@@ -395,14 +399,30 @@ TEST_F(Messages, OfASystemThatRefuses) {
 
 // ---- work is not lost ---------------------------------------------------------------------------
 
-// Trains and takes the folder of the output away once the first epoch is done.
+// Trains and takes the folder of the output away once the first epoch is done. The pipe holds few
+// of the lines to come, so the training waits for its reader and ends when the folder is gone.
 TEST_F(Messages, WeightsThatCannotBeSavedAreSavedElsewhere) {
   std::filesystem::create_directory(folder_.path() + "/out");
-  const std::string command =
-      named("cd $T && { '" LOOM_CLI_PATH
-            "' train net.json d.csv --epochs 300 -o out/w.entity --best out/b.safetensors 2>err; "
-            "echo $? >code; } | { read line; mv out gone; cat >rest; }");
-  ASSERT_EQ(std::system(command.c_str()), 0);
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+#ifdef F_SETPIPE_SZ
+  ASSERT_GT(fcntl(ends[1], F_SETPIPE_SZ, 4096), 0);
+#endif
+  const std::string command = named("cd $T && '" + loom_test::program_path() +
+                                    "' train net.json d.csv --epochs 300 -o out/w.entity --best "
+                                    "out/b.safetensors 2>err >/dev/fd/" +
+                                    std::to_string(ends[1]) + "; echo $? >code");
+  auto trained = std::async(std::launch::async, [&] {
+    const int status = std::system(command.c_str());
+    close(ends[1]);
+    return status;
+  });
+  char bytes[4096] = {};
+  while (read(ends[0], bytes, 1) == 1 && bytes[0] != '\n') continue;
+  std::filesystem::rename(folder_.path() + "/out", folder_.path() + "/gone");
+  while (read(ends[0], bytes, sizeof bytes) > 0) continue;
+  close(ends[0]);
+  ASSERT_EQ(trained.get(), 0);
   EXPECT_EQ(folder_.read("code"), "1\n");
   EXPECT_THAT(folder_.read("err"),
               HasSubstr("out/w.entity: the folder for it does not exist; make it first; it is "
@@ -415,13 +435,12 @@ TEST_F(Messages, WeightsThatCannotBeSavedAreSavedElsewhere) {
 
 TEST_F(Messages, TrainingOutlivesTheReaderOfItsLines) {
   const std::string command =
-      named("'" LOOM_CLI_PATH
+      named("'" + loom_test::program_path() +
             "' train $T/net.json $T/d.csv --epochs 2000 -o $T/w.entity 2>$T/err | head "
             "-n 1 >/dev/null");
   ASSERT_EQ(std::system(command.c_str()), 0);
   // head is done long before the training is.
-  for (int i = 0; i < 600 && !std::filesystem::exists(folder_.path() + "/w.entity"); ++i)
-    usleep(100'000);
+  EXPECT_TRUE(wait_until([&] { return std::filesystem::exists(folder_.path() + "/w.entity"); }));
   EXPECT_EQ(run_loom(named("eval $T/w.entity $T/d.csv")).code, kDone);
 }
 
@@ -429,21 +448,20 @@ TEST_F(Messages, TrainingOutlivesTheReaderOfItsLines) {
 
 TEST_F(Messages, ASignalEndsWithItsOwnCodeAndLeavesNothing) {
   struct Row {
-    const char* name;
-    int code;
+    int signal, code;
     const char* says;
   };
-  const Row rows[] = {{"INT", 130, "interrupted"},
-                      {"TERM", 143, "stopped by SIGTERM"},
-                      {"HUP", 129, "stopped by SIGHUP"}};
+  const Row rows[] = {{SIGINT, 130, "interrupted"},
+                      {SIGTERM, 143, "stopped by SIGTERM"},
+                      {SIGHUP, 129, "stopped by SIGHUP"}};
+  const std::string saved = named("$T/run.entity");
   for (const Row& row : rows) {
-    const std::string before =
-        std::string("timeout --foreground --preserve-status -s ") + row.name + " 1";
-    const Ran ran = run_loom(
+    std::filesystem::remove(saved);
+    const Ran ran = signalled_loom(
         named("train $T/net.json $T/d.csv --epochs 100000000 --quiet --checkpoint $T/run.entity"),
-        before);
-    EXPECT_EQ(ran.code, row.code) << row.name;
-    EXPECT_EQ(ran.err, std::string("loom: ") + row.says + "\n") << row.name;
+        row.signal, [&](pid_t) { return std::filesystem::exists(saved); });
+    EXPECT_EQ(ran.code, row.code) << row.says;
+    EXPECT_EQ(ran.err, std::string("loom: ") + row.says + "\n");
     for (const auto& entry : std::filesystem::directory_iterator(folder_.path()))
       EXPECT_EQ(entry.path().string().find(".tmp-"), std::string::npos) << entry.path();
   }

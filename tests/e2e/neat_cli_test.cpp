@@ -4,6 +4,7 @@
 
 #include "e2e/program.hpp"
 #include "io/json.hpp"
+#include "support/paths.hpp"
 
 namespace loom::core::test {
 namespace {
@@ -13,7 +14,7 @@ using testing::IsEmpty;
 using testing::MatchesRegex;
 using testing::StartsWith;
 
-const std::string kFruit = std::string(LOOM_SOURCE_DIR) + "/examples/data/fruit.csv";
+const std::string kFruit = loom_test::source_path("examples/data/fruit.csv");
 
 class EvolveVerb : public testing::Test {
  protected:
@@ -108,9 +109,9 @@ TEST_F(EvolveVerb, NamesAProgramThatFailsHangsOrPrintsNoNumberAndLosesNothing) {
   } cases[] = {
       {"exit 3 #", "'exit 3 #' ended with status 3"},
       {"echo oops >&2; exit 1 #", "ended with status 1: oops"},
-      {"sleep 30 #", "ran longer than 0.5 s (--timeout)"},
+      {"sleep 600 #", "ran longer than 0.5 s (--timeout)"},
       {"yes", "ran longer than 0.5 s (--timeout)"},
-      {"sleep 30 & sleep 30 #", "ran longer than 0.5 s (--timeout)"},
+      {"sleep 600 & sleep 600 #", "ran longer than 0.5 s (--timeout)"},
       {"echo 1; echo hi #", "printed 'hi' as its last line, which has to be a number"},
       {"echo 5 apples #", "printed '5 apples' as its last line"},
       {": #", "printed nothing; its last line has to be a number"},
@@ -121,9 +122,11 @@ TEST_F(EvolveVerb, NamesAProgramThatFailsHangsOrPrintsNoNumberAndLosesNothing) {
   ASSERT_EQ(run_loom(small_ + "--generations 2 --population-file " + kept).code, 0);
   const std::string before = folder_.read("kept.json");
   for (const auto& c : cases) {
-    const Ran ran = run_loom("evolve --fitness '" + c.command + "' --resume " + kept +
-                                 " --population-file " + kept + " --timeout 0.5 --quiet",
-                             "timeout 20");
+    const bool hangs = c.says.find("ran longer") != std::string::npos;
+    const Ran ran =
+        run_loom("evolve --fitness '" + c.command + "' --resume " + kept + " --population-file " +
+                     kept + " --quiet --timeout " + (hangs ? "0.5" : "300"),
+                 "timeout 300");
     EXPECT_EQ(ran.code, 1) << c.command;
     EXPECT_THAT(ran.err, MatchesRegex("loom: the fitness command [^\n]*\n")) << c.command;
     EXPECT_THAT(ran.err, HasSubstr(c.says)) << c.command;
@@ -134,8 +137,8 @@ TEST_F(EvolveVerb, NamesAProgramThatFailsHangsOrPrintsNoNumberAndLosesNothing) {
 TEST_F(EvolveVerb, ReadsTheLastLineEvenIfSomethingIsLeftRunning) {
   const Ran ran = run_loom(
       "evolve --inputs 1 --outputs 1 --population 2 --generations 1 --quiet "
-      "--fitness 'sleep 30 & echo noise; echo 4.5; echo #'",
-      "timeout 10");
+      "--fitness 'sleep 120 & echo noise; echo 4.5; echo #'",
+      "timeout 100");
   EXPECT_EQ(ran.code, 0) << ran.err;
   EXPECT_THAT(ran.out, HasSubstr("best fitness 4.5 after 2 evaluations"));
 }

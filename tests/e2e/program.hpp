@@ -7,6 +7,7 @@
 #include <string>
 
 #include "e2e/temp_folder.hpp"
+#include "support/paths.hpp"
 
 namespace loom::core::test {
 
@@ -20,8 +21,8 @@ inline Ran run_loom(const std::string& arguments, const std::string& before = ""
                     const std::string& input = "") {
   const TempFolder folder;
   const std::string in = folder.write("in", input);
-  const std::string command =
-      before + " '" + LOOM_CLI_PATH + "' " + arguments + " <" + in + " 2>" + folder.path() + "/err";
+  const std::string command = before + " '" + loom_test::program_path() + "' " + arguments + " <" +
+                              in + " 2>" + folder.path() + "/err";
   Ran ran;
   std::FILE* pipe = popen(command.c_str(), "r");
   if (pipe == nullptr) return ran;

@@ -4,6 +4,7 @@
 
 #include "e2e/program.hpp"
 #include "io/json.hpp"
+#include "support/paths.hpp"
 
 namespace loom::core::test {
 namespace {
@@ -113,7 +114,7 @@ TEST_F(Readers, TrainingGoesOnFromTheWeightsOfAnyFile) {
     EXPECT_EQ(member(scored, "weights_hash"), member(truth, "weights_hash")) << name;
   }
   const Ran model =
-      run_loom(std::string("train ") + LOOM_SOURCE_DIR + "/models/stories.entity " + csv_);
+      run_loom("train " + loom_test::source_path("models/stories.entity") + " " + csv_);
   EXPECT_EQ(model.code, 4);
   EXPECT_THAT(model.err, HasSubstr("this is a language model; give a network"));
 }

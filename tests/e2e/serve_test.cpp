@@ -8,6 +8,7 @@
 
 #include "e2e/program.hpp"
 #include "serve/client.hpp"
+#include "support/paths.hpp"
 
 namespace loom::core::test {
 namespace {
@@ -15,14 +16,14 @@ namespace {
 using testing::HasSubstr;
 using testing::StartsWith;
 
-const std::string kStories = std::string(LOOM_SOURCE_DIR) + "/models/stories.entity";
+const std::string kStories = loom_test::source_path("models/stories.entity");
 
 // The program in the background, at a free port.
 class Server {
  public:
   explicit Server(const std::string& flags, const std::string& before = "") {
-    const std::string command = before + " exec '" + LOOM_CLI_PATH + "' serve " + kStories +
-                                " --port 0 " + flags + " 2>" + folder_.path() + "/err";
+    const std::string command = before + " exec '" + loom_test::program_path() + "' serve " +
+                                kStories + " --port 0 " + flags + " 2>" + folder_.path() + "/err";
     pipe_ = popen(("echo $$; " + command).c_str(), "r");
     pid_ = std::atoi(line().c_str());
     address_ = line();
@@ -76,7 +77,7 @@ TEST(ServeVerb, SaysWhereItListensAndAnswers) {
 }
 
 TEST(ServeVerb, FinishesTextsUnderWayAfterASignal) {
-  Server server("--quiet");
+  Server server("--quiet --grace 600");
   Socket socket(server.port());
   ASSERT_TRUE(socket.send(long_stream()));
   std::string all = socket.receive();
@@ -127,7 +128,7 @@ TEST(ServeVerb, EveryMistakeIsOneLine) {
       {"/nowhere/model.entity", 3, ""},
   };
   for (const Row& row : rows) {
-    const Ran ran = run_loom("serve " + row.arguments, "timeout 20");
+    const Ran ran = run_loom("serve " + row.arguments, "timeout 300");
     EXPECT_EQ(ran.code, row.code) << row.arguments << ran.err;
     EXPECT_EQ(ran.out, "");
     EXPECT_EQ(std::ranges::count(ran.err, '\n'), 1) << ran.err;

@@ -5,11 +5,12 @@
 #include "e2e/reference.hpp"
 #include "io/file.hpp"
 #include "llm/perplexity.hpp"
+#include "support/paths.hpp"
 
 namespace loom::core {
 namespace {
 
-const std::string kData = std::string(LOOM_SOURCE_DIR) + "/../shared/data";
+const std::string kData = loom_test::source_path("../shared/data");
 const std::string kModel = kData + "/models/shakespeare-llama";
 const std::string kText = kData + "/tinyshakespeare.txt";
 

@@ -1,10 +1,11 @@
 // The model in the tree against what `transformers` computed for it.
 #include "e2e/reference.hpp"
+#include "support/paths.hpp"
 
 namespace loom::core {
 namespace {
 
-const std::string kStoryFolder = std::string(LOOM_SOURCE_DIR) + "/tests/data/stories";
+const std::string kStoryFolder = loom_test::source_path("tests/data/stories");
 
 ModelOptions f32() {
   ModelOptions options;

@@ -9,6 +9,7 @@
 #include "e2e/program.hpp"
 #include "io/json.hpp"
 #include "layers/layer.hpp"
+#include "support/paths.hpp"
 
 namespace loom::core {
 namespace {
@@ -181,8 +182,8 @@ TEST_F(Train, GoesOnAfterAKill) {
   const std::string common = " --json --epochs 500 --batch 4 --quiet ";
   const std::string run = at("run.safetensors"), file = "--checkpoint " + run;
   const JsonValue straight = parse(train(common));
-  const std::string begin = std::string("'") + LOOM_CLI_PATH + "' train " + net_ + " " + csv_ +
-                            " --threads 1" + common + file + " >/dev/null & ";
+  const std::string begin = std::string("'") + loom_test::program_path() + "' train " + net_ + " " +
+                            csv_ + " --threads 1" + common + file + " >/dev/null & ";
   const std::string end = "while [ ! -e " + run + ".previous ]; do :; done; kill -9 $!; wait $!";
   const int status = std::system(("{ " + begin + end + "; } 2>/dev/null").c_str());
   EXPECT_EQ(WEXITSTATUS(status), 137) << "done before the kill";
@@ -405,7 +406,7 @@ TEST_F(Train, RefusesBadNetworksAndFiles) {
 class Mnist : public testing::Test {
  protected:
   void SetUp() override {
-    const std::string data = std::string(LOOM_SOURCE_DIR) + "/../shared/data/mnist-t10k-";
+    const std::string data = loom_test::source_path("../shared/data/mnist-t10k-");
     images_ = data + "images-idx3-ubyte.gz";
     if (!std::filesystem::exists(images_)) GTEST_SKIP() << "no shared data";
     labels_ = data + "labels-idx1-ubyte.gz";

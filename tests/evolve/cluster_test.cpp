@@ -11,6 +11,7 @@
 #include "base/rng.hpp"
 #include "evolve/assignment.hpp"
 #include "evolve/vectors.hpp"
+#include "support/paths.hpp"
 
 namespace loom::core {
 namespace {
@@ -249,7 +250,7 @@ TEST(Cluster, RefusesBadInputInOneLine) {
 
 TEST(GroupTensors, FindsTheLayersOfACheckpoint) {
   const std::vector<TensorGroup> groups =
-      group_tensors(LOOM_SOURCE_DIR "/tests/data/stories").value();
+      group_tensors(loom_test::source_path("tests/data/stories")).value();
   ASSERT_FALSE(groups.empty());
   const auto attention =
       std::ranges::find(groups, "model.layers.1.self_attn", &TensorGroup::prefix);

@@ -8,6 +8,7 @@
 #include "base/rng.hpp"
 #include "e2e/temp_folder.hpp"
 #include "loom/loom.hpp"
+#include "support/paths.hpp"
 
 namespace loom::core::test {
 
@@ -66,6 +67,6 @@ class EvolveFolder {
   TempFolder folder_;
 };
 
-inline const char* const kStories = LOOM_SOURCE_DIR "/models/stories.entity";
+inline const std::string kStories = loom_test::source_path("models/stories.entity");
 
 }  // namespace loom::core::test

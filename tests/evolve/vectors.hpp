@@ -10,12 +10,13 @@
 #include "base/bits.hpp"
 #include "io/file.hpp"
 #include "io/json.hpp"
+#include "support/paths.hpp"
 
 namespace loom::core::test {
 
 inline const std::vector<JsonValue>& vector_cases(const std::string& kind) {
   static const JsonValue all = [] {
-    const std::string path = LOOM_SOURCE_DIR "/tests/data/evolve/vectors.json";
+    const std::string path = loom_test::source_path("tests/data/evolve/vectors.json");
     return parse_json(read_file(path).value(), path).value();
   }();
   return all.find(kind)->elements();

@@ -5,6 +5,7 @@
 #include "formats/config_testing.hpp"
 #include "io/file.hpp"
 #include "io/io_testing.hpp"
+#include "support/paths.hpp"
 
 namespace loom::core {
 namespace {
@@ -75,7 +76,7 @@ void expect_same_after_writing(const std::string& text) {
 }
 
 TEST(HfConfigWrite, EveryGoldenReadsBack) {
-  const std::filesystem::path root = std::filesystem::path(LOOM_SOURCE_DIR) / "tests/llm/golden";
+  const std::filesystem::path root = loom_test::source_path("tests/llm/golden");
   size_t count = 0;
   for (const auto& entry : std::filesystem::directory_iterator(root)) {
     const std::filesystem::path path = entry.path() / "config.json";

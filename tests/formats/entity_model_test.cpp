@@ -13,6 +13,7 @@
 #include "io/entity_testing.hpp"
 #include "llm/decoder.hpp"
 #include "llm/llm_session.hpp"
+#include "support/paths.hpp"
 
 namespace loom::core {
 namespace {
@@ -132,7 +133,7 @@ TEST(EntityModel, KeepsItsTexts) {
 
 TEST(EntityModel, OfTheStoriesSpeaksLikeTheFolder) {
   const TemporaryFolder folder;
-  const std::string stories = std::string(LOOM_SOURCE_DIR) + "/tests/data/stories";
+  const std::string stories = loom_test::source_path("tests/data/stories");
   if (!is_directory(stories)) GTEST_SKIP() << "no folder tests/data/stories";
   const auto source = open_model_source(stories);
   ASSERT_TRUE(source.ok()) << source.error().str();

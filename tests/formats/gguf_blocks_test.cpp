@@ -11,6 +11,7 @@
 #include "base/bits.hpp"
 #include "formats/gguf/quants.hpp"
 #include "io/file.hpp"
+#include "support/paths.hpp"
 
 namespace loom::core {
 namespace {
@@ -111,7 +112,7 @@ TEST(GgufBlocks, GiveTheBytesThatPackingTheSameValuesGives) {
 // Blocks and their values as the `gguf` package for Python gives them (tools/goldens), infinite
 // and NaN scales among them.
 TEST(GgufBlocks, DecodeInR16ToTheBitsOfTheGgufPackage) {
-  const auto file = read_file(std::string(LOOM_SOURCE_DIR) + "/tests/io/golden/gguf_quants.bin");
+  const auto file = read_file(loom_test::source_path("tests/io/golden/gguf_quants.bin"));
   ASSERT_TRUE(file.ok());
   const auto* bytes = reinterpret_cast<const std::byte*>(file->data());
   size_t seen = 0;

@@ -10,6 +10,7 @@
 #include "formats/gguf/write.hpp"
 #include "formats/gguf_bytes.hpp"
 #include "io/io_testing.hpp"
+#include "support/paths.hpp"
 
 namespace loom::core {
 namespace {
@@ -23,7 +24,7 @@ bool same_value(float a, float b) {
 }
 
 TEST(GgufQuants, DecodeWhatThePythonPackageDecodes) {
-  const auto golden = read_file(std::string(LOOM_SOURCE_DIR) + "/tests/io/golden/gguf_quants.bin");
+  const auto golden = read_file(loom_test::source_path("tests/io/golden/gguf_quants.bin"));
   ASSERT_TRUE(golden.ok());
   ByteReader reader(bytes_of(*golden), "golden");
   int types = 0;
@@ -179,7 +180,7 @@ TEST(Gguf, ReadsTensorsWithTheFastestAxisLast) {
 TEST(Gguf, ReadsWhatThePythonPackageWrote) {
   // The corpus of the fuzzer: files of the `gguf` package for Python, and three bad ones.
   const std::filesystem::path folder =
-      std::filesystem::path(LOOM_SOURCE_DIR) / "fuzz" / "corpus" / "gguf";
+      std::filesystem::path(loom_test::source_path("fuzz/corpus/gguf"));
   const std::vector<std::string> bad = {"big", "empty", "huge_array", "v1"};
   int read = 0;
   for (const auto& file : std::filesystem::directory_iterator(folder)) {

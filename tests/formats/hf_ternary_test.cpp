@@ -4,6 +4,7 @@
 
 #include "e2e/temp_folder.hpp"
 #include "llm/stories.hpp"
+#include "support/paths.hpp"
 
 namespace loom::core {
 namespace {
@@ -142,7 +143,7 @@ TEST(HfFolder, RefusesWeightsOfAnotherModel) {
   };
   for (const Row& row : rows) {
     const test::TempFolder folder;
-    const std::string golden = std::string(LOOM_SOURCE_DIR) + "/tests/llm/golden/";
+    const std::string golden = loom_test::source_path("tests/llm/golden/");
     auto config = read_file(golden + row.config + "/config.json");
     const auto weights = read_file(golden + row.weights + "/model.safetensors");
     ASSERT_TRUE(config.ok() && weights.ok());

@@ -12,6 +12,7 @@
 #include "io/io_testing.hpp"
 #include "io/safetensors_write.hpp"
 #include "llm/stories.hpp"
+#include "support/paths.hpp"
 #include "text/golden.hpp"
 
 namespace loom::core {
@@ -23,7 +24,7 @@ constexpr const char* kGoldens[] = {"gpt2", "gpt2-odd",  "opt", "gpt-neox", "gpt
                                     "phi",  "starcoder2"};
 
 std::string golden_folder(std::string_view name) {
-  return cat(LOOM_SOURCE_DIR, "/tests/llm/golden/", name);
+  return cat(loom_test::source_path("tests/llm/golden/"), name);
 }
 
 LanguageModel load(const std::string& path) {

@@ -9,6 +9,7 @@
 #include "io/file.hpp"
 #include "io/safetensors.hpp"
 #include "ops/activation.hpp"
+#include "support/paths.hpp"
 
 namespace loom::core::test {
 namespace {
@@ -445,7 +446,7 @@ TEST(Onnx, ReadsADilatedPool) {
 class OnnxGolden : public ::testing::TestWithParam<std::string> {};
 
 std::string golden(const std::string& file) {
-  return cat(LOOM_SOURCE_DIR, "/tests/formats/golden/", file);
+  return cat(loom_test::source_path("tests/formats/golden/"), file);
 }
 
 std::vector<std::string> golden_names() {

@@ -3,21 +3,29 @@
 # kind, equal for every instruction set, thread count, prompt split, compiler and optimization level. Builds what is
 # missing, compares with hashes.txt and training.txt, prints one line per dtype.
 # At the end ARM64, under qemu (hash_arm64.sh).
-# usage: tests/golden/hash_matrix.sh [--all | --dev] [--native] [--update] [BUILD_ROOT]
-#   --all      every compiler at every level; else g++ -O2, g++ -O1 and clang -O3
+# usage: tests/golden/hash_matrix.sh [--all | --dev] [--every] [--native] [--update] [BUILD_ROOT]
+#   --all      every compiler at every level; else g++ -O2, g++ -O1 and clang -O3. Implies --every
 #   --dev      g++ -O2 alone, which the dev preset has built
+#   --every    each thread count and prompt split; else a sample by $LOOM_SAMPLE_SEED or the hash of the tree, with
+#              each dtype and training once for each instruction set
 #   --native   without ARM64
 #   --update   rewrites the two files; say why in the commit
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
+# shellcheck source=scripts/common.sh
+source "$root/scripts/common.sh"
+# shellcheck source=scripts/sample.sh
+source "$root/scripts/sample.sh"
 update=no
 all=no
 only=no
+every=no
 arm64=yes
 while [ $# -gt 0 ]; do
   case "$1" in
-    --update) update=yes ;;
-    --all) all=yes ;;
+    --update) update=yes every=yes ;;
+    --all) all=yes every=yes ;;
+    --every) every=yes ;;
     --dev) only=yes ;;
     --native) arm64=no ;;
     *) break ;;
@@ -81,18 +89,33 @@ dtypes=(f32 bf16 q8_0 q4_0 ternary q4_k q6_k)
 runs=0
 bad=0
 new=""
-hash_of() { "$@" 2>/dev/null; }
+log="$(mktemp)"
+trap 'rm -f "$log" "$log.out"' EXIT
+seed="$(sample_seed)"
+offered=0
+# has_turn INDEX COUNT OF...: whether run INDEX of COUNT runs for a change. OF are numbers of what it is a run of, so
+# that neighbours have different runs.
+has_turn() {
+  offered=$((offered + 1))
+  [ "$every" = yes ] || (( (seed + ${3:-0} + ${4:-0}) % $2 == $1 ))
+}
+# why STATUS: nothing, or how a run ended that has no result, and its last lines.
+why() { [ "$1" = 0 ] || printf ' (ended with %s: %s)' "$(ending "$1")" "$(tail -n 3 "$log" | tr '\n' ' ')"; }
+hash_of() { "$@" 2>"$log"; }
 expect() {  # wanted, what, command...
-  local wanted=$1 what=$2 got
+  local wanted=$1 what=$2 got status=0
   shift 2
-  got=$(hash_of "$@")
+  got=$(hash_of "$@") || status=$?
   runs=$((runs + 1))
-  if [ "$got" != "$wanted" ]; then
+  if [ "$got" != "$wanted" ] || [ "$status" != 0 ]; then
     bad=$((bad + 1))
-    echo "hash_matrix: $what gives $got, golden is $wanted" >&2
+    echo "hash_matrix: $what gives $got, golden is $wanted$(why "$status")" >&2
   fi
 }
-for dtype in "${dtypes[@]}"; do
+cuts=("--threads 1" "--threads 2" "--threads 3" "--threads 7" "--threads 2 --chunk 64" "--threads 2 --chunk 7"
+  "--threads 2 --chunk 1")
+for d in "${!dtypes[@]}"; do
+  dtype=${dtypes[d]}
   args=(verify hash --shape shakespeare --dtype "$dtype" --prompt-tokens 113)
   wanted=$(awk -v d="$dtype" '$1 == d {print $2}' "$golden" 2>/dev/null || true)
   if [ "$update" = yes ] || [ -z "$wanted" ]; then
@@ -100,12 +123,12 @@ for dtype in "${dtypes[@]}"; do
     if [ "$update" = no ]; then echo "hash_matrix: no golden hash for $dtype in hashes.txt" >&2; bad=$((bad + 1)); fi
   fi
   new+="$dtype $wanted"$'\n'
-  for isa in "${isas[@]}"; do
-    for threads in 1 2 3 7; do
-      expect "$wanted" "$dtype $isa threads $threads" "$first" "${args[@]}" --isa "$isa" --threads "$threads"
-    done
-    for chunk in 64 7 1; do
-      expect "$wanted" "$dtype $isa chunk $chunk" "$first" "${args[@]}" --isa "$isa" --threads 2 --chunk "$chunk"
+  for i in "${!isas[@]}"; do
+    isa=${isas[i]}
+    for c in "${!cuts[@]}"; do
+      has_turn "$c" "${#cuts[@]}" "$d" "$i" || continue
+      read -r -a cut <<< "${cuts[c]}"
+      expect "$wanted" "$dtype $isa ${cuts[c]}" "$first" "${args[@]}" --isa "$isa" "${cut[@]}"
     done
     for variant in "${variants[@]:1}"; do
       read -r name _ <<< "$variant"
@@ -120,17 +143,23 @@ if [ "$update" = yes ]; then printf '%s' "$new" > "$golden"; fi
 # the others is for test_learn.
 named() { awk 'NR == FNR { known[$1]; next } $1 in known' "$golden_training" -; }
 training() {  # what, program, more arguments
-  local what=$1 program=$2
+  local what=$1 program=$2 status=0
   shift 2
   runs=$((runs + 1))
-  if ! "$program" verify training "$@" 2>/dev/null | named | cmp -s - "$golden_training"; then
+  "$program" verify training "$@" >"$log.out" 2>"$log" || status=$?
+  if [ "$status" != 0 ] || ! named <"$log.out" | cmp -s - "$golden_training"; then
     bad=$((bad + 1))
-    echo "hash_matrix: training, $what: differs from training.txt" >&2
+    echo "hash_matrix: training, $what: differs from training.txt$(why "$status")" >&2
   fi
 }
 if [ "$update" = yes ]; then "$first" verify training --isa scalar --threads 1 > "$golden_training"; fi
-for isa in "${isas[@]}"; do
-  for threads in 1 2 3 7; do training "$isa threads $threads" "$first" --isa "$isa" --threads "$threads"; done
+thread_counts=(1 2 3 7)
+for i in "${!isas[@]}"; do
+  isa=${isas[i]}
+  for t in "${!thread_counts[@]}"; do
+    has_turn "$t" 4 "$i" || continue
+    training "$isa threads ${thread_counts[t]}" "$first" --isa "$isa" --threads "${thread_counts[t]}"
+  done
   for variant in "${variants[@]:1}"; do
     read -r name _ <<< "$variant"
     training "$isa $name" "$(loom_of "$name")" --isa "$isa" --threads 2
@@ -138,5 +167,8 @@ for isa in "${isas[@]}"; do
 done
 echo "training $(wc -l < "$golden_training") layer kinds, $(cksum < "$golden_training" | cut -d' ' -f1)"
 echo "hash_matrix: $runs runs, $bad differ (${isas[*]}; 1, 2, 3, 7 threads; pieces of 113, 64, 7, 1; ${#variants[@]} builds)"
-if [ "$arm64" = yes ]; then tests/golden/hash_arm64.sh || bad=$((bad + 1)); fi
+if [ "$every" = no ]; then echo "hash_matrix: sample $seed of $offered runs; --every runs all"; fi
+how=()
+if [ "$every" = yes ]; then how=(--every); fi
+if [ "$arm64" = yes ]; then tests/golden/hash_arm64.sh ${how[@]+"${how[@]}"} || bad=$((bad + 1)); fi
 [ "$bad" = 0 ]

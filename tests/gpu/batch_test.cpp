@@ -11,6 +11,7 @@
 #include "llm/decoder.hpp"
 #include "llm/llm_batch.hpp"
 #include "loom/batch.hpp"
+#include "support/paths.hpp"
 
 namespace loom::core::test {
 namespace {
@@ -238,7 +239,7 @@ TEST(GpuBatch, AStateGoesThroughAFileAndBack) {
 // Through the public interface: passes are shared, and the words are those of the CPU.
 TEST(GpuBatch, TextsSharePassesAndHaveTheWordsOfTheCpu) {
   LOOM_NEEDS_GPU();
-  const std::string path = std::string(LOOM_SOURCE_DIR) + "/tests/data/stories";
+  const std::string path = loom_test::source_path("tests/data/stories");
   EngineOptions on_gpu;
   on_gpu.threads = 1;
   on_gpu.device = loom::Device::gpu;

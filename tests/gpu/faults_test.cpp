@@ -8,6 +8,7 @@
 #include "base/text.hpp"
 #include "e2e/program.hpp"
 #include "gpu/support.hpp"
+#include "support/paths.hpp"
 
 namespace loom::core::test {
 namespace {
@@ -17,16 +18,17 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::StartsWith;
 
-const std::string kModel = std::string(LOOM_SOURCE_DIR) + "/models/stories.entity";
+const std::string kModel = loom_test::source_path("models/stories.entity");
 
 // Library numbers differ between flavours; ours passes for the Dawn of 2025.
-#define LOOM_NEEDS_FAULTS()                                                                  \
-  LOOM_NEEDS_GPU();                                                                          \
-  if (std::string(LOOM_FAULTY_LIBRARY).empty() || gpu()->adapter().flavour != "Dawn (2025)") \
+#define LOOM_NEEDS_FAULTS()                                                                 \
+  LOOM_NEEDS_GPU();                                                                         \
+  if (loom_test::faulty_webgpu_path().empty() || gpu()->adapter().flavour != "Dawn (2025)") \
   GTEST_SKIP() << "faults are made for the Dawn of 2025 on x86-64"
 
 Ran tell(const std::string& fault, const std::string& more) {
-  const std::string faulty = cat("--device gpu --gpu-library '", LOOM_FAULTY_LIBRARY, "' ");
+  const std::string faulty =
+      cat("--device gpu --gpu-library '", loom_test::faulty_webgpu_path(), "' ");
   const std::string before =
       cat("LOOM_FAULT=", fault, " LOOM_FAULTY_OF='", gpu()->adapter().library, "'");
   return run_loom(cat("run ", kModel,

@@ -8,13 +8,14 @@
 #include "gpu/support.hpp"
 #include "io/file.hpp"
 #include "llm/perplexity.hpp"
+#include "support/paths.hpp"
 
 namespace loom::core::test {
 namespace {
 
-const std::string kStories = std::string(LOOM_SOURCE_DIR) + "/tests/data/stories";
-const std::string kStoryModel = std::string(LOOM_SOURCE_DIR) + "/models/stories.entity";
-const std::string kData = std::string(LOOM_SOURCE_DIR) + "/../shared/data";
+const std::string kStories = loom_test::source_path("tests/data/stories");
+const std::string kStoryModel = loom_test::source_path("models/stories.entity");
+const std::string kData = loom_test::source_path("../shared/data");
 const std::string kShakespeare = kData + "/models/shakespeare-llama";
 
 #define SKIP_IF_ABSENT() \

@@ -7,6 +7,7 @@
 #include "llm/generate.hpp"
 #include "llm/llm_session.hpp"
 #include "llm/sampler.hpp"
+#include "support/paths.hpp"
 
 namespace loom::core::test {
 namespace {
@@ -20,8 +21,7 @@ const Model& stories_on_gpu() {
     options.gpu_strict = true;
     const Result<Engine> engine = Engine::create(options);
     EXPECT_TRUE(engine.ok()) << engine.error().str();
-    const auto model =
-        Model::load(*engine, std::string(LOOM_SOURCE_DIR) + "/models/stories.entity");
+    const auto model = Model::load(*engine, loom_test::source_path("models/stories.entity"));
     EXPECT_TRUE(model.ok()) << model.error().str();
     return new Model(*model);
   }();

@@ -17,6 +17,7 @@
 #include "io/safetensors.hpp"
 #include "ops/gradient.hpp"
 #include "ops/program.hpp"
+#include "support/paths.hpp"
 
 namespace loom::core::test {
 
@@ -28,7 +29,7 @@ struct GoldenCase {
 };
 
 inline std::string golden_path(const std::string& file) {
-  return cat(LOOM_SOURCE_DIR, "/tests/gradients/golden/", file);
+  return cat(loom_test::source_path("tests/gradients/golden/"), file);
 }
 
 inline Field golden_field(const std::string& name, const JsonValue& value) {

@@ -12,6 +12,7 @@ from mirror import Mirror
 
 ROOT = Path(__file__).resolve().parents[2]
 LOOM = os.environ.get("LOOM_PROGRAM", str(ROOT / "build" / "dev" / "cli" / "loom"))
+DEADLINE = 300  # seconds, of what ends by itself however busy the machine is
 BIG = random.Random(7).randbytes(3_000_000)
 
 
@@ -53,7 +54,7 @@ class HubTest(unittest.TestCase):
             [LOOM, *words],
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=DEADLINE,
             stdin=subprocess.DEVNULL,
             env=self.clean_env(self.home) | env,
         )

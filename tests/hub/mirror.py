@@ -4,6 +4,7 @@ misbehaves when it is told to. It never reaches another address than 127.0.0.1.
   with Mirror() as mirror:
       mirror.add("org/name", {"config.json": b"{}", "model.safetensors": b"..."})
       mirror.fault("model.safetensors", cut=1000)      # the next request for it only
+      mirror.fault("model.safetensors", hold=1000)     # no more than so many bytes, and no end
       ... loom pull hf:org/name --endpoint mirror.url
 """
 
@@ -85,7 +86,8 @@ class Mirror:
 
     def fault(self, path: str, times: int = 1, **what):
         """What the next requests for `path` (or "list") meet: status=, headers=, cut= (bytes),
-        flip=True, longer=True, length= (a wrong Content-Length), stall= (seconds before the body).
+        flip=True, longer=True, length= (a wrong Content-Length), hold= (bytes, after which nothing
+        comes until the client leaves).
         """
         with self.lock:
             self.faults.setdefault(path, []).extend([what] * times)
@@ -149,9 +151,7 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         if self.command == "HEAD":
             return
-        time.sleep(fault.get("stall", 0))
-        if "cut" in fault:
-            body = body[: fault["cut"]]
+        body = body[: fault.get("cut", fault.get("hold"))]
         try:
             for at in range(0, len(body), 65536):
                 self.wfile.write(body[at : at + 65536])
@@ -160,6 +160,10 @@ class Handler(BaseHTTPRequestHandler):
             if "cut" in fault:
                 self.wfile.flush()
                 self.connection.shutdown(socket.SHUT_RDWR)
+                self.close_connection = True
+            if "hold" in fault:
+                self.wfile.flush()
+                self.connection.recv(1)  # ends when the client has closed the connection
                 self.close_connection = True
         except OSError:
             self.close_connection = True

@@ -9,7 +9,7 @@ import sys
 import unittest
 from pathlib import Path
 
-from hub_case import BIG, ROOT, HubTest, model_files
+from hub_case import BIG, DEADLINE, ROOT, HubTest, model_files
 
 
 class WhatIsHere(HubTest):
@@ -132,7 +132,7 @@ class WithHuggingfaceHub(HubTest):
             env=env,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=DEADLINE,
         )
         self.assertEqual(ran.returncode, 0, ran.stderr)
         return ran.stdout.strip()

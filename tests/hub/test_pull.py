@@ -14,7 +14,7 @@ import time
 import unittest
 from pathlib import Path
 
-from hub_case import BIG, LOOM, HubTest, model_files
+from hub_case import BIG, DEADLINE, LOOM, HubTest, model_files
 from mirror import git_hash
 
 
@@ -209,7 +209,7 @@ class WhatGoesWrong(HubTest):
 
     def test_a_hub_that_says_nothing_more_is_left(self):
         self.mirror.add("org/name", model_files())
-        self.mirror.fault("model.safetensors", stall=4)
+        self.mirror.fault("model.safetensors", hold=0)
         self.good(self.pull("hf:org/name", "--timeout", "1"))
         self.assertGreaterEqual(len(self.mirror.cdn_seen), 2)
 
@@ -310,25 +310,23 @@ class WhatIsCutShort(HubTest):
                     sizes.append(path.stat().st_size)
         return sizes
 
-    def wait_for_partial(self, repo: str, more_than: int = 1000):
-        """Waits for a part of the weights; the other files have far fewer bytes."""
-        for _ in range(3000):
-            if any(size > more_than for size in self.partial_sizes(repo)):
-                return
-            time.sleep(0.01)
-        self.fail("nothing came")
+    def wait_for_partial(self, repo: str, size: int):
+        """Waits for so many bytes of the weights; the other files have far fewer."""
+        end = time.monotonic() + DEADLINE
+        while not any(s >= size for s in self.partial_sizes(repo)):
+            if time.monotonic() > end:
+                self.fail(f"{self.partial_sizes(repo)} bytes came, not {size}")
+            time.sleep(0.005)
 
     def test_a_kill_and_the_next_run_goes_on(self):
         self.mirror.add("org/name", model_files())
-        self.mirror.pace = 0.02
-        for round_ in range(3):
+        for round_ in range(1, 4):
+            self.mirror.fault("model.safetensors", hold=400_000)
             run = self.start("hf:org/name")
-            self.wait_for_partial("org/name", max(1000, 300_000 * round_))
-            time.sleep(0.1)
+            self.wait_for_partial("org/name", 400_000 * round_)
             run.kill()
             run.communicate()
             self.assertFalse((self.repo_folder("org/name") / "refs").exists())
-        self.mirror.pace = 0
         told = json.loads(self.good(self.pull("hf:org/name", "--json")))
         self.assertLess(told["loaded_bytes"], len(BIG))
         self.assertEqual((Path(told["path"]) / "model.safetensors").read_bytes(), BIG)
@@ -336,14 +334,13 @@ class WhatIsCutShort(HubTest):
 
     def test_ctrl_c_says_that_the_same_command_goes_on(self):
         self.mirror.add("org/name", model_files())
-        self.mirror.pace = 0.05
+        self.mirror.fault("model.safetensors", hold=400_000)
         run = self.start("hf:org/name")
-        self.wait_for_partial("org/name")
+        self.wait_for_partial("org/name", 400_000)
         run.send_signal(signal.SIGINT)
-        _, says = run.communicate(timeout=60)
+        _, says = run.communicate(timeout=DEADLINE)
         self.assertEqual(run.returncode, 130, says)
         self.assertIn("goes on from there", says)
-        self.mirror.pace = 0
         self.assertLess(
             json.loads(self.good(self.pull("hf:org/name", "--json")))["loaded_bytes"], len(BIG)
         )
@@ -353,7 +350,7 @@ class WhatIsCutShort(HubTest):
         self.mirror.pace = 0.005
         runs = [self.start("hf:org/name") for _ in range(4)]
         for run in runs:
-            out, says = run.communicate(timeout=60)
+            out, says = run.communicate(timeout=DEADLINE)
             self.assertEqual(run.returncode, 0, says)
             self.assertEqual((Path(out.strip()) / "model.safetensors").read_bytes(), BIG)
         self.assertEqual(len(self.mirror.cdn_seen), 1)

@@ -1,10 +1,10 @@
 // What telemetry writes, read back by readers of its own; and queues over sinks that are slow, that
 // fail and that never come back.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cmath>
-#include <condition_variable>
 #include <cstring>
 #include <filesystem>
 #include <map>
@@ -13,7 +13,9 @@
 
 #include "base/rng.hpp"
 #include "base/text.hpp"
+#include "base/waits.hpp"
 #include "insight/crc32c.hpp"
+#include "insight/hanging.hpp"
 #include "insight/queue.hpp"
 #include "io/file.hpp"
 #include "io/json.hpp"
@@ -23,6 +25,8 @@ namespace loom::core {
 namespace {
 
 namespace fs = std::filesystem;
+using test::Gate;
+using test::Hanging;
 
 std::span<const std::byte> bytes_of_text(std::string_view text) {
   return std::as_bytes(std::span(text.data(), text.size()));
@@ -30,7 +34,7 @@ std::span<const std::byte> bytes_of_text(std::string_view text) {
 
 // A folder of this test, empty.
 std::string fresh_folder(const std::string& name) {
-  const fs::path path = fs::path(testing::TempDir()) / ("loom_insight_" + name);
+  const fs::path path = fs::path(testing::TempDir()) / cat("loom_insight_", ::getpid(), "_", name);
   fs::remove_all(path);
   fs::create_directories(path);
   return path.string();
@@ -308,40 +312,6 @@ class Listing final : public Sink {
   std::shared_ptr<Seen> seen_;
 };
 
-// Does not come back before it is let go.
-struct Gate {
-  std::mutex mutex;
-  std::condition_variable changed;
-  bool reached = false, open = false;
-  void pass() {
-    std::unique_lock<std::mutex> lock(mutex);
-    reached = true;
-    changed.notify_all();
-    changed.wait(lock, [this] { return open; });
-  }
-  void wait_until_reached() {
-    std::unique_lock<std::mutex> lock(mutex);
-    changed.wait(lock, [this] { return reached; });
-  }
-  void let_go() {
-    const std::lock_guard<std::mutex> lock(mutex);
-    open = true;
-    changed.notify_all();
-  }
-};
-
-class Hanging final : public Sink {
- public:
-  explicit Hanging(std::shared_ptr<Gate> gate) : gate_(std::move(gate)) {}
-  Status write(const Record&) override {
-    gate_->pass();
-    return {};
-  }
-
- private:
-  std::shared_ptr<Gate> gate_;
-};
-
 class Failing final : public Sink {
  public:
   Status write(const Record&) override { return make_error(Code::io_error, "no space", "x"); }
@@ -358,7 +328,7 @@ TEST(Queue, HandsOnEveryRecordInOrder) {
   auto seen = std::make_shared<Seen>();
   RecordQueue queue(list_of(std::make_unique<Listing>(seen)), 100000);
   for (int i = 0; i < 5000; ++i) queue.push(scalar("x", i, 0));
-  ASSERT_TRUE(queue.close().ok());
+  ASSERT_TRUE(queue.close(test::kDeadline).ok());
   ASSERT_EQ(seen->steps.size(), 5000U);
   for (int i = 0; i < 5000; ++i) ASSERT_EQ(seen->steps[static_cast<size_t>(i)], i);
   EXPECT_GT(seen->flushes, 0);
@@ -378,14 +348,14 @@ TEST(Queue, DropsAndCountsWhereASinkHangs) {
       << closed.error().message;
   EXPECT_EQ(queue.dropped(), 100);
   gate->let_go();
-  EXPECT_TRUE(queue.close().ok());
+  EXPECT_TRUE(queue.close(test::kDeadline).ok());
 }
 
 TEST(Queue, GoesOnWithTheOtherSinksWhereOneFails) {
   auto seen = std::make_shared<Seen>();
   RecordQueue queue(list_of(std::make_unique<Failing>(), std::make_unique<Listing>(seen)), 1000);
   for (int i = 0; i < 50; ++i) queue.push(scalar("x", i, 0));
-  const Status closed = queue.close();
+  const Status closed = queue.close(test::kDeadline);
   ASSERT_FALSE(closed.ok());
   EXPECT_EQ(closed.error().message, "no space");
   EXPECT_EQ(seen->steps.size(), 50U);
@@ -394,7 +364,7 @@ TEST(Queue, GoesOnWithTheOtherSinksWhereOneFails) {
 TEST(Queue, TakesNothingAfterItWasClosed) {
   auto seen = std::make_shared<Seen>();
   RecordQueue queue(list_of(std::make_unique<Listing>(seen)), 10);
-  ASSERT_TRUE(queue.close().ok());
+  ASSERT_TRUE(queue.close(test::kDeadline).ok());
   queue.push(scalar("x", 1, 0));
   EXPECT_EQ(queue.dropped(), 1);
   EXPECT_TRUE(seen->steps.empty());
@@ -410,7 +380,7 @@ TEST(Queue, TakesRecordsOfManyThreads) {
     });
   }
   for (std::thread& t : threads) t.join();
-  ASSERT_TRUE(queue.close().ok());
+  ASSERT_TRUE(queue.close(test::kDeadline).ok());
   EXPECT_EQ(seen->steps.size(), 2000U);
   std::map<int64_t, int64_t> last;  // each thread's own order
   for (const int64_t step : seen->steps) {

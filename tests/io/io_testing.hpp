@@ -15,6 +15,7 @@
 #include <string_view>
 
 #include "base/result.hpp"
+#include "support/paths.hpp"
 
 namespace loom::core::test {
 
@@ -73,7 +74,7 @@ class TemporaryFolder {
 // A file of the project's shared data, or "" where there is none (a plain clone).
 inline std::string shared_data(std::string_view name) {
   const std::filesystem::path path =
-      std::filesystem::path(LOOM_SOURCE_DIR) / ".." / "shared" / "data" / name;
+      std::filesystem::path(loom_test::source_path("../shared/data")) / name;
   return std::filesystem::exists(path) ? path.string() : "";
 }
 

@@ -8,6 +8,7 @@
 #include "io/file.hpp"
 #include "io/io_testing.hpp"
 #include "io/npy.hpp"
+#include "support/paths.hpp"
 
 namespace loom::core {
 namespace {
@@ -106,7 +107,7 @@ TEST(NpyWrite, BytesAreThoseThatNumPyRead) {
   std::vector<Owned> all = sample();
   const auto file = npz_bytes(outputs(all));
   ASSERT_TRUE(file.ok()) << file.error().str();
-  const auto golden = read_file(cat(LOOM_SOURCE_DIR, "/tests/io/golden/written.npz"));
+  const auto golden = read_file(loom_test::source_path("tests/io/golden/written.npz"));
   ASSERT_TRUE(golden.ok()) << golden.error().str();
   EXPECT_TRUE(*file == *golden) << "run tools/goldens/npy_check.py on the new bytes first";
 }

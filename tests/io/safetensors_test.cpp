@@ -2,6 +2,7 @@
 #include "io/safetensors.hpp"
 
 #include "io/io_testing.hpp"
+#include "support/paths.hpp"
 
 namespace loom::core {
 namespace {
@@ -94,8 +95,7 @@ TEST(SafeTensors, EveryDTypeHasItsNameAndSize) {
 }
 
 TEST(SafeTensors, ReadsAFileOfThePythonLibrary) {
-  const std::string path =
-      std::string(LOOM_SOURCE_DIR) + "/tests/io/golden/python_types.safetensors";
+  const std::string path = loom_test::source_path("tests/io/golden/python_types.safetensors");
   const auto file = SafeTensors::open(path);
   ASSERT_TRUE(file.ok()) << file.error().str();
   EXPECT_EQ(file->tensors().size(), 14u);

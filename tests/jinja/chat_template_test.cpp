@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "support/paths.hpp"
 #include "text/golden.hpp"
 
 namespace loom::core {
@@ -62,7 +63,7 @@ TEST(ChatTemplateTest, EveryConstructRendersLikeJinja) {
 
 TEST(ChatTemplateTest, TheSharedModelsTemplateIsChatML) {
   const std::string path =
-      std::string(LOOM_SOURCE_DIR) + "/../shared/data/models/shakespeare-llama/chat_template.jinja";
+      loom_test::source_path("../shared/data/models/shakespeare-llama/chat_template.jinja");
   const std::string source = read_whole_file(path);
   if (source.empty()) GTEST_SKIP() << "the shared model is not here";
   const Result<ChatTemplate> chat = ChatTemplate::parse(source, path);

@@ -9,13 +9,14 @@
 #include "lab/logits_hash.hpp"
 #include "lab/self_check.hpp"
 #include "llm/perplexity.hpp"
+#include "support/paths.hpp"
 
 namespace loom::core {
 namespace {
 
 using testing::HasSubstr;
 
-const std::string kStoriesFile = std::string(LOOM_SOURCE_DIR) + "/tests/data/stories";
+const std::string kStoriesFile = loom_test::source_path("tests/data/stories");
 
 LlmSession tiny_session(LlmSessionOptions options = {}) {
   static const Result<Engine> engine = Engine::create({.threads = 2});

@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "base/text.hpp"
+#include "support/paths.hpp"
 
 namespace loom::core::test {
 namespace {
@@ -16,7 +17,7 @@ TEST(EveryKind, HasACase) {
 
 // hash_matrix.sh holds those kinds to their hashes that the file names.
 TEST(EveryKind, HasGoldenHashesWhenItIsReleased) {
-  std::ifstream file(LOOM_SOURCE_DIR "/tests/golden/training.txt");
+  std::ifstream file(loom_test::source_path("tests/golden/training.txt"));
   std::vector<std::string> named, released_kinds;
   for (std::string line; std::getline(file, line);) named.push_back(line.substr(0, line.find(' ')));
   for (const LayerDef* def : layer_table()) {

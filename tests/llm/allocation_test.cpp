@@ -7,6 +7,7 @@
 #include "llm/llm_batch.hpp"
 #include "llm/sampler.hpp"
 #include "llm/stories.hpp"
+#include "support/paths.hpp"
 
 namespace {
 std::atomic<int64_t> allocations{0};
@@ -114,7 +115,7 @@ TEST_P(AllocationPerToken, IsNone) {
 TEST(AllocationPerTokenOfOtherDecoders, IsNone) {
   for (const char* name :
        {"gemma2", "gemma3", "phi3", "smollm3", "starcoder2", "bitnet-multiplied"}) {
-    const std::string folder = std::string(LOOM_SOURCE_DIR) + "/tests/llm/golden/" + name;
+    const std::string folder = loom_test::source_path("tests/llm/golden/") + name;
     const auto model = load_language_model(folder, LoadModelOptions(), test::pool());
     ASSERT_TRUE(model.ok()) << model.error().str();
     LlmSession session = test::session(*model);

@@ -8,6 +8,7 @@
 
 #include "io/safetensors.hpp"
 #include "llm/stories.hpp"
+#include "support/paths.hpp"
 
 namespace loom::core {
 namespace {
@@ -16,7 +17,7 @@ constexpr float kTolerance = 2e-4f;
 
 std::string folder_of(const std::string& name) {
   if (name.starts_with('/')) return name;
-  return std::string(LOOM_SOURCE_DIR) + "/tests/llm/golden/" + name;
+  return loom_test::source_path("tests/llm/golden/") + name;
 }
 
 struct Golden {

@@ -8,6 +8,7 @@
 #include "base/text.hpp"
 #include "grid/init.hpp"
 #include "llm/stories.hpp"
+#include "support/paths.hpp"
 
 namespace loom::core {
 namespace {
@@ -120,7 +121,7 @@ void expect_alone(const LanguageModel& model, ActivationMode mode, uint32_t seed
 class BatchOf : public testing::TestWithParam<std::string> {};
 
 TEST_P(BatchOf, EveryDecoderGivesTheBitsOfEachSequenceAlone) {
-  const std::string folder = std::string(LOOM_SOURCE_DIR) + "/tests/llm/golden/" + GetParam();
+  const std::string folder = loom_test::source_path("tests/llm/golden/") + GetParam();
   const auto model = load_language_model(folder, LoadModelOptions(), test::pool());
   ASSERT_TRUE(model.ok()) << model.error().str();
   for (uint32_t seed = 0; seed < 4; ++seed) {
@@ -212,7 +213,7 @@ TEST(CachesOfOtherTypes, AreRefusedByName) {
       refused(test::stories()),
       "keys and values cannot be kept in int8; choose float32, float16, bfloat16, q8_0 or q4_0");
   options.cache = DType::q8_0;
-  const std::string folder = std::string(LOOM_SOURCE_DIR) + "/tests/llm/golden/llama";
+  const std::string folder = loom_test::source_path("tests/llm/golden/llama");
   const auto narrow = load_language_model(folder, LoadModelOptions(), test::pool());
   ASSERT_TRUE(narrow.ok());
   EXPECT_NE(refused(*narrow).find("which has blocks of 32; choose float16 or bfloat16"),

@@ -10,6 +10,7 @@
 #include "base/text.hpp"
 #include "llm/stories.hpp"
 #include "loom/lookup.hpp"
+#include "support/paths.hpp"
 
 namespace loom::core {
 namespace {
@@ -216,9 +217,8 @@ TEST(Speculation, WritesTheSameWithGuessesOfATextThatTheModelWrote) {
 
 TEST(Speculation, WritesTheSameWithGuessesOfASmallerModel) {
   const LanguageModel model = model_of_contest();
-  Result<LanguageModel> small =
-      load_language_model(std::string(LOOM_SOURCE_DIR) + "/models/stories-draft.entity",
-                          {DType::q8_0, {}}, test::pool());
+  Result<LanguageModel> small = load_language_model(
+      loom_test::source_path("models/stories-draft.entity"), {DType::q8_0, {}}, test::pool());
   ASSERT_TRUE(small.ok()) << small.error().str();
   ThreadPool one(1);
   LlmSession draft = *LlmSession::create(*small, cpu_ops(best_isa()), one, {});

@@ -7,10 +7,11 @@
 #include "convert/language_model.hpp"
 #include "llm/generate.hpp"
 #include "llm/llm_session.hpp"
+#include "support/paths.hpp"
 
 namespace loom::core::test {
 
-inline const std::string kStories = std::string(LOOM_SOURCE_DIR) + "/tests/data/stories";
+inline const std::string kStories = loom_test::source_path("tests/data/stories");
 
 inline ThreadPool& pool() {
   static ThreadPool threads(2);

@@ -11,6 +11,7 @@
 #include "io/array_file.hpp"
 #include "media/decoders.hpp"
 #include "media/fit.hpp"
+#include "support/paths.hpp"
 
 namespace loom::core {
 namespace {
@@ -21,7 +22,7 @@ class Goldens {
  public:
   Goldens() {
     const char* other = std::getenv("LOOM_PICTURES_GOLDEN");
-    const std::string own = LOOM_SOURCE_DIR "/tests/media/golden/pictures.npz";
+    const std::string own = loom_test::source_path("tests/media/golden/pictures.npz");
     file_ = ArrayFile::open(other != nullptr ? std::string(other) : own).or_exit();
     count_ = array_i32(find("count")).or_exit()[0];
   }

@@ -10,6 +10,7 @@
 #include "io/array_file.hpp"
 #include "media/mel.hpp"
 #include "media/wave.hpp"
+#include "support/paths.hpp"
 
 namespace loom::core {
 namespace {
@@ -20,7 +21,7 @@ class SoundGoldens {
  public:
   SoundGoldens() {
     const char* other = std::getenv("LOOM_SOUNDS_GOLDEN");
-    const std::string own = LOOM_SOURCE_DIR "/tests/media/golden/sounds.npz";
+    const std::string own = loom_test::source_path("tests/media/golden/sounds.npz");
     file_ = ArrayFile::open(other != nullptr ? std::string(other) : own).or_exit();
     count_ = array_i32(file_.find("count").or_exit()).or_exit()[0];
   }

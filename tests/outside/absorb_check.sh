@@ -12,8 +12,8 @@ preset="${1:-dev}"
 shift || true
 python="${LOOM_ABSORB_PYTHON:-}"
 if [[ -z "$python" ]]; then
-  python="$(python_with build/python/clean numpy scikit-learn:sklearn lightgbm xgboost-cpu:xgboost)" ||
-    python="$(python_with build/python/clean numpy scikit-learn:sklearn)" || {
+  python="$(checks_python numpy scikit-learn:sklearn lightgbm xgboost-cpu:xgboost)" ||
+    python="$(checks_python numpy scikit-learn:sklearn)" || {
     say "skipped: $python"
     printf '0 passed, 0 failed, 1 skipped\n'
     exit 0

@@ -9,7 +9,7 @@ cd "$LOOM_ROOT"
 
 preset=dev
 if (( $# > 0 )) && [[ "$1" != --* ]]; then preset="$1"; shift; fi
-python="$(python_with build/merge_python numpy safetensors)" || {
+python="$(checks_python numpy safetensors)" || {
   say "skipped: $python"
   printf '0 passed, 0 failed, 1 skipped\n'
   exit 0

@@ -16,7 +16,7 @@ without() {
   exit 0
 }
 
-python="$(python_with build/onnx_python onnx onnxruntime numpy)" || without "$python"
+python="$(checks_python onnx onnxruntime numpy)" || without "$python"
 [[ -x "build/$preset/tests/onnx_runner" ]] || without "build/$preset has no onnx_runner"
 log="$(mktemp)"
 trap 'rm -f "$log"' EXIT

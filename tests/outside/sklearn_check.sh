@@ -8,7 +8,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/../../scripts/common.sh"
 cd "$LOOM_ROOT"
 
 preset="${1:-dev}"
-python="$(python_with build/sklearn_python numpy scikit-learn:sklearn)" || {
+python="$(checks_python numpy scikit-learn:sklearn)" || {
   say "skipped: $python"
   printf '0 passed, 0 failed, 1 skipped\n'
   exit 0

@@ -7,7 +7,7 @@ set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../../scripts/common.sh"
 cd "$LOOM_ROOT"
 
-python="$(python_with build/telemetry_python tensorboard)" || {
+python="$(checks_python tensorboard)" || {
   say "skipped: $python"
   printf '0 passed, 0 failed, 1 skipped\n'
   exit 0

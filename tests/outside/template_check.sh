@@ -31,7 +31,7 @@ templates() {
   printf '%s' "$folder/templates"
 }
 
-python="$(python_with build/jinja_python jinja2)" || without "$python"
+python="$(checks_python jinja2)" || without "$python"
 [[ -x "build/$preset/tests/template_runner" ]] || without "build/$preset has no template_runner"
 folder="${LOOM_TEMPLATES:-$(templates || true)}"
 [[ -n "$folder" ]] || say "the real templates cannot be had from PyPI"

@@ -16,7 +16,7 @@ without() {
   exit 0
 }
 
-python="$(python_with build/tflite_python ai-edge-litert:ai_edge_litert flatbuffers numpy)" || without "$python"
+python="$(checks_python ai-edge-litert:ai_edge_litert flatbuffers numpy)" || without "$python"
 library="$(find "build/$preset" -maxdepth 1 -name 'libloom.so*' -type f | head -n 1)"
 [[ -n "$library" && -x "build/$preset/cli/loom" ]] || without "build/$preset has no library or no program"
 LOOM_LIBRARY="$PWD/$library" PYTHONPATH=bindings/python PYTHONDONTWRITEBYTECODE=1 "$python" \

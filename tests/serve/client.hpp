@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "base/text.hpp"
+#include "base/waits.hpp"
 #include "io/json.hpp"
 
 namespace loom::core::test {
@@ -41,7 +42,7 @@ class Socket {
     return true;
   }
   // What comes within the time; empty at the end of the stream, and when nothing came.
-  std::string receive(int milliseconds = 10000) {
+  std::string receive(int milliseconds = kDeadlineMs) {
     pollfd one{fd_, POLLIN, 0};
     if (::poll(&one, 1, milliseconds) <= 0) return {};
     char bytes[4096];
@@ -50,15 +51,38 @@ class Socket {
     return {bytes, n > 0 ? static_cast<size_t>(n) : 0};
   }
   bool ended() const { return ended_; }
-  std::string receive_all(int milliseconds = 10000) {
+  // Until the end of the stream.
+  std::string receive_all() {
     std::string all, piece;
-    while (!(piece = receive(milliseconds)).empty()) all += piece;
+    while (!(piece = receive()).empty()) all += piece;
     return all;
   }
 
  private:
   int fd_;
   bool good_ = false, ended_ = false;
+};
+
+// A port that is taken, at which nobody listens: no other test gets it meanwhile.
+class ClosedPort {
+ public:
+  ClosedPort() : fd_(::socket(AF_INET, SOCK_STREAM, 0)) {
+    sockaddr_in at{};
+    at.sin_family = AF_INET;
+    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof at;
+    EXPECT_EQ(::bind(fd_, reinterpret_cast<sockaddr*>(&at), size), 0);
+    EXPECT_EQ(::getsockname(fd_, reinterpret_cast<sockaddr*>(&at), &size), 0);
+    port_ = ntohs(at.sin_port);
+  }
+  ~ClosedPort() { ::close(fd_); }
+  ClosedPort(const ClosedPort&) = delete;
+  ClosedPort& operator=(const ClosedPort&) = delete;
+  uint16_t port() const { return port_; }
+
+ private:
+  int fd_;
+  uint16_t port_ = 0;
 };
 
 struct Answer {

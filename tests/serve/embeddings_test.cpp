@@ -8,6 +8,7 @@
 #include "io/base64.hpp"
 #include "serve/server.hpp"
 #include "stories.hpp"
+#include "support/paths.hpp"
 
 namespace loom::core::test {
 namespace {
@@ -18,7 +19,7 @@ Model golden_encoder(const std::string& name) {
   const Result<Engine> engine = Engine::create({.threads = 1});
   EXPECT_TRUE(engine.ok());
   const Result<Model> model =
-      Model::load(*engine, std::string(LOOM_SOURCE_DIR) + "/tests/llm/golden/encoders/" + name);
+      Model::load(*engine, loom_test::source_path("tests/llm/golden/encoders/") + name);
   EXPECT_TRUE(model.ok()) << model.error().str();
   return *model;
 }

@@ -8,7 +8,9 @@
 #include <thread>
 
 #include "client.hpp"
+#include "serve/fields.hpp"
 #include "serve/server.hpp"
+#include "set_clock.hpp"
 #include "stories.hpp"
 
 namespace loom::core::test {
@@ -68,9 +70,9 @@ class SeveralModels : public testing::Test {
     return out;
   }
   std::string wait_for(const std::string& names) const {
-    for (int i = 0; i < 500 && loaded() != names; ++i)
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    return loaded();
+    std::string now;
+    wait_until([&] { return (now = loaded()) == names; });
+    return now;
   }
 
   std::atomic<int> loads_{0};
@@ -108,6 +110,7 @@ class ASleepingModel : public SeveralModels {
     options.port = 0;
     options.service.version = "test";
     options.service.scheduler.session.context = 64;
+    options.service.clock = clock_.clock();
     options.sleep_seconds = seconds;
     std::vector<ModelEntry> entries;
     entries.push_back({"alone", [this] { return load(DType::q8_0); }, 1});
@@ -119,17 +122,19 @@ class ASleepingModel : public SeveralModels {
     const JsonValue props = get("/props").json();
     return *props.find("is_sleeping")->as_bool("is_sleeping");
   }
+  // Requests have the server look at its clock.
   bool falls_asleep() const {
-    for (int i = 0; i < 500 && !sleeps(); ++i)
-      std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    return sleeps();
+    return wait_until([&] { return sleeps(); });
   }
+  SetClock clock_;
 };
 
 TEST_F(ASleepingModel, LeavesMemoryAndComesBackWithTheSameText) {
-  start_alone(1);
+  start_alone(600);
   const std::string text = text_of(post("/v1/completions", question("alone", 3)));
   const std::string fingerprint = get("/props").json().find("system_fingerprint")->text();
+  EXPECT_FALSE(sleeps());
+  clock_.advance(601);
   ASSERT_TRUE(falls_asleep());
   EXPECT_EQ(loads_, 1);
   EXPECT_EQ(loaded(), "");
@@ -141,14 +146,17 @@ TEST_F(ASleepingModel, LeavesMemoryAndComesBackWithTheSameText) {
   EXPECT_EQ(text_of(post("/v1/completions", question("alone", 3))), text);
   EXPECT_EQ(loads_, 2);
   EXPECT_FALSE(sleeps());
+  clock_.advance(601);
   EXPECT_TRUE(falls_asleep());
 }
 
 TEST_F(ASleepingModel, StaysWhereNothingElseIsSaid) {
   start_alone(-1);
   EXPECT_EQ(text_of(post("/v1/completions", question("alone", 3))), alone(DType::q8_0, 3));
-  std::this_thread::sleep_for(std::chrono::milliseconds(1200));
-  EXPECT_FALSE(sleeps());
+  clock_.advance(int64_t{10} * 365 * 24 * 3600);
+  for (int i = 0; i < 20; ++i) EXPECT_FALSE(sleeps());
+  EXPECT_THAT(get("/api/ps").body, HasSubstr("9999-12-31"));
+  EXPECT_EQ(loads_, 1);
 }
 
 TEST_F(SeveralModels, AreLoadedWhenTheyAreAskedFor) {
@@ -264,11 +272,11 @@ TEST(OneModel, StaysWhateverIsSaidOfIt) {
   const auto post = [&](std::string_view path, const char* body) {
     return ask((*server)->port(), "POST", path, body).status;
   };
-  for (int i = 0; i < 2; ++i) {
+  // Were it unloaded, one of the next requests would be told so: it cannot be loaded again.
+  for (int i = 0; i < 10; ++i) {
     EXPECT_EQ(post("/api/generate", R"({"model":"any","keep_alive":0})"), 200);
     EXPECT_EQ(post("/completion", R"({"prompt":"a","n_predict":1})"), 200);
     EXPECT_EQ(post("/models/unload", R"({"model":"stories"})"), 400);
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }
   EXPECT_EQ((*server)->service().name(), "stories");
 }

@@ -4,6 +4,7 @@
 #include "client.hpp"
 #include "serve/server.hpp"
 #include "stories.hpp"
+#include "support/paths.hpp"
 
 namespace loom::core::test {
 namespace {
@@ -61,8 +62,7 @@ TEST(Native, WritesTheSameWithGuessesAndTellsThem) {
   options.service.version = "test";
   options.service.scheduler.session.context = 128;
   options.service.scheduler.guesses = 5;
-  Result<Model> draft =
-      Model::load(*engine, std::string(LOOM_SOURCE_DIR) + "/models/stories-draft.entity");
+  Result<Model> draft = Model::load(*engine, loom_test::source_path("models/stories-draft.entity"));
   ASSERT_TRUE(draft.ok()) << draft.error().str();
   options.service.scheduler.draft = *draft;
   const auto server = LlmServer::start(stories(), options);

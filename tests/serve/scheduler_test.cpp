@@ -4,12 +4,11 @@
 #include <future>
 
 #include "base/text.hpp"
+#include "base/waits.hpp"
 #include "stories.hpp"
 
 namespace loom::core::test {
 namespace {
-
-using std::chrono::seconds;
 
 SchedulerOptions small(int64_t sessions, int64_t waiting = 1000) {
   SchedulerOptions options;
@@ -60,7 +59,7 @@ void expect_same_bytes(DType dtype, int schedules, uint32_t seed, bool guesses =
       if (random() % 3 == 0) std::this_thread::sleep_for(std::chrono::microseconds(random() % 500));
     }
     for (size_t i = 0; i < texts.size(); ++i) {
-      ASSERT_EQ(texts[i].wait_for(seconds(60)), std::future_status::ready);
+      ASSERT_EQ(texts[i].wait_for(kDeadline), std::future_status::ready);
       const Result<Generation> text = texts[i].get();
       ASSERT_TRUE(text.ok()) << text.error().str();
       const Generation wanted = alone(model, requests[i]);
@@ -202,7 +201,7 @@ TEST(Schedulers, TakeNoMoreThanMayWait) {
   EXPECT_EQ((*scheduler)->counts().waiting, 1);
   EXPECT_FALSE((*scheduler)->drain(1));
   go.set_value();
-  EXPECT_TRUE((*scheduler)->drain(10000));
+  EXPECT_TRUE((*scheduler)->drain(kDeadlineMs));
   EXPECT_TRUE(first.get().ok());
   EXPECT_TRUE(second.get().ok());
 }
@@ -228,7 +227,7 @@ TEST(Schedulers, AreNotDrainedWhileSomebodyWaitsForASequence) {
   }));
   EXPECT_FALSE((*scheduler)->drain(20));
   go.set_value();
-  EXPECT_TRUE((*scheduler)->drain(10000));
+  EXPECT_TRUE((*scheduler)->drain(kDeadlineMs));
   (*scheduler)->stop();
   EXPECT_TRUE(called.get_future().get());
 }
@@ -248,10 +247,7 @@ TEST(Schedulers, TellErrorsAndEndWhatRunsWhenTheyStop) {
     auto [job, text] = job_of(endless);
     job->options.max_tokens = 1 << 20;
     job->options.ignore_eos = true;
-    job->options.on_token = [](const Token&) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
-      return true;
-    };
+    job->options.shift_context = true;  // it ends when the scheduler does, and not before
     ASSERT_TRUE((*scheduler)->add(std::move(job)));
     texts.push_back(std::move(text));
   }

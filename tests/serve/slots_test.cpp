@@ -21,7 +21,7 @@ using testing::HasSubstr;
 class Slots : public testing::Test {
  protected:
   Slots()
-      : root_(fs::temp_directory_path() / cat("loom_slots_", reinterpret_cast<uintptr_t>(this))),
+      : root_(fs::temp_directory_path() / cat("loom_slots_", ::getpid(), "_", ++folders_)),
         folder_(root_ / "slots") {
     fs::create_directories(folder_);
   }
@@ -75,6 +75,7 @@ class Slots : public testing::Test {
 
   static constexpr const char* kPrompt = "Once upon a time, there was a big dog";
   const Model model_ = stories();
+  static inline int folders_ = 0;
   const fs::path root_, folder_;
   std::unique_ptr<LlmServer> server_;
 };
@@ -205,7 +206,10 @@ TEST_F(Slots, AreSavedWhenTheirTextHasEnded) {
   std::thread longer([&] {
     post("/completion", R"({"prompt":"Once","id_slot":1,"n_predict":100,"ignore_eos":true})");
   });
-  while (server_->models().counts().running == 0) std::this_thread::yield();
+  EXPECT_TRUE(wait_until([&] {
+    const SchedulerCounts counts = server_->models().counts();
+    return counts.running > 0 || counts.texts > 0;  // or it has ended already
+  }));
   EXPECT_EQ(write(0).first.empty(), false);  // another sequence is free meanwhile
   const Answer saved = act(1, "save", "late");
   longer.join();

@@ -24,8 +24,7 @@ class StandIn {
  public:
   StandIn(const std::string& chat_template, const std::vector<std::string>& reply)
       : folder_(std::filesystem::temp_directory_path() /
-                cat("loom_stand_in_", ::testing::UnitTest::GetInstance()->random_seed(), "_",
-                    reinterpret_cast<uintptr_t>(this))) {
+                cat("loom_stand_in_", ::getpid(), "_", reinterpret_cast<uintptr_t>(this))) {
     std::filesystem::create_directories(folder_);
     // Ids: 256 bytes, the mark where the assistant begins, the reply, the end.
     pieces_ = {kBegin};

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "loom/loom.hpp"
+#include "support/paths.hpp"
 
 namespace loom::core::test {
 
@@ -17,7 +18,7 @@ inline Model stories(std::optional<DType> dtype = {}, int threads = 1) {
   ModelOptions options;
   if (dtype) options.dtype = *dtype;
   Result<Model> model =
-      Model::load(*engine, std::string(LOOM_SOURCE_DIR) + "/models/stories.entity", options);
+      Model::load(*engine, loom_test::source_path("models/stories.entity"), options);
   EXPECT_TRUE(model.ok()) << model.error().str();
   return *model;
 }
@@ -26,8 +27,7 @@ inline Model stories(std::optional<DType> dtype = {}, int threads = 1) {
 inline Model draft_of() {
   Result<Engine> engine = Engine::create({.threads = 1});
   EXPECT_TRUE(engine.ok());
-  Result<Model> model =
-      Model::load(*engine, std::string(LOOM_SOURCE_DIR) + "/models/stories-draft.entity");
+  Result<Model> model = Model::load(*engine, loom_test::source_path("models/stories-draft.entity"));
   EXPECT_TRUE(model.ok()) << model.error().str();
   return *model;
 }

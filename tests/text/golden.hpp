@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "io/json.hpp"
+#include "support/paths.hpp"
 #include "text/tokenizer.hpp"
 
 namespace loom::core {
@@ -24,7 +25,7 @@ inline std::string read_whole_file(const std::string& path) {
 }
 
 inline JsonValue read_golden(const std::string& name) {
-  const std::string path = std::string(LOOM_SOURCE_DIR) + "/tests/text/golden/" + name;
+  const std::string path = loom_test::source_path("tests/text/golden/") + name;
   Result<JsonValue> value = parse_json(read_whole_file(path), name);
   EXPECT_TRUE(value.ok()) << (value.ok() ? "" : value.error().str());
   return value.ok() ? std::move(*value) : JsonValue();

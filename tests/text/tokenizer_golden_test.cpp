@@ -1,6 +1,7 @@
 // Ids and texts against HF `tokenizers`: twelve families on all texts, a hundred small changes on
 // texts that show where words end, and the published prompts of the model that the examples use.
 #include "golden.hpp"
+#include "support/paths.hpp"
 
 namespace loom::core {
 namespace {
@@ -73,8 +74,7 @@ INSTANTIATE_TEST_SUITE_P(Variants, VariantGolden,
                          [](const auto& test) { return std::string(test.param).substr(0, 10); });
 
 TEST(SharedModel, ThePromptsOfTheReferenceModelGetItsIds) {
-  const std::string folder =
-      std::string(LOOM_SOURCE_DIR) + "/../shared/data/models/shakespeare-llama/";
+  const std::string folder = loom_test::source_path("../shared/data/models/shakespeare-llama/");
   const std::string json = read_whole_file(folder + "tokenizer.json");
   if (json.empty()) GTEST_SKIP() << "the shared model is not here";
   const Result<Tokenizer> tokenizer = Tokenizer::parse(json, "tokenizer.json");

@@ -30,7 +30,7 @@ class Scripts(unittest.TestCase):
 
     def test_every_script_stops_at_the_first_error(self):
         for script in SCRIPTS:
-            if script.name != "common.sh":
+            if script.name not in ("common.sh", "sample.sh"):  # these are sourced
                 self.assertIn("\nset -euo pipefail\n", script.read_text(), script.name)
 
     def test_no_script_names_a_machine(self):

@@ -9,6 +9,7 @@
 
 #include "io/file.hpp"
 #include "io/io_testing.hpp"
+#include "support/paths.hpp"
 
 namespace loom::core {
 namespace {
@@ -18,7 +19,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 namespace fs = std::filesystem;
 
-const std::string kShapes = LOOM_SOURCE_DIR "/examples/data/shapes";
+const std::string kShapes = loom_test::source_path("examples/data/shapes");
 
 NetworkSpec taking(const Shape& input, int64_t out) {
   NetworkSpec spec = *build_mlp({input.count(), out, {4}, "tanh"});

@@ -3,11 +3,12 @@
 
 #include "io/io_testing.hpp"
 #include "loom/loom.hpp"
+#include "support/paths.hpp"
 
 namespace loom {
 namespace {
 
-const std::string kPictures = LOOM_SOURCE_DIR "/examples/data/shapes";
+const std::string kPictures = loom_test::source_path("examples/data/shapes");
 
 struct MediaRun {
   bool in_memory = false;
@@ -79,7 +80,7 @@ TEST_F(MediaTraining, NetworksOfPicturesRefuseSounds) {
   const Network net = Network::from_json(R"({"loom": 1, "input": [8, 8], "layers": [
       {"type": "Flatten"}, {"type": "Dense", "in": 64, "out": 3}]})")
                           .or_exit();
-  const std::string sound = LOOM_SOURCE_DIR "/examples/data/tones/rising/00.wav";
+  const std::string sound = loom_test::source_path("examples/data/tones/rising/00.wav");
   DatasetOptions how;
   how.inputs_only = true;
   EXPECT_TRUE(Dataset::from_file(sound, net, how).ok());

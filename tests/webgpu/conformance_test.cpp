@@ -1,11 +1,11 @@
 // The conformance drivers against the GPU: every row of ops.def, a selection of the cases that the
 // CPU backends stand, each of them twice (LOOM_GPU_CASES=all: every one; most: every one but for
-// two ops with very many; few: a third of the selection). Integers must be equal; floats must be
-// within the bound of docs/webgpu.md: the root mean square of the differences is at most 1e-6 of
-// that of the values or, where the values are small, of 0.1; the second run must have the bits of
-// the first. Among all cases there are sums that nearly cancel: of all and of most, one case in a
-// thousand may be beyond that, and none beyond 1e-5. Cases whose result is not finite are left out:
-// WGSL lets compilers assume that there are none.
+// two ops with very many; few: a third of the selection), or a part of them (sample.hpp). Integers
+// must be equal; floats must be within the bound of docs/webgpu.md: the root mean square of the
+// differences is at most 1e-6 of that of the values or, where the values are small, of 0.1; the
+// second run must have the bits of the first. Among all cases there are sums that nearly cancel: of
+// all and of most, one case in a thousand may be beyond that, and none beyond 1e-5. Cases whose
+// result is not finite are left out: WGSL lets compilers assume that there are none.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -18,6 +18,7 @@
 #include "base/text.hpp"
 #include "conformance/support.hpp"
 #include "webgpu/gpu.hpp"
+#include "webgpu/sample.hpp"
 
 namespace loom::core::test {
 namespace {
@@ -51,6 +52,9 @@ int64_t stride_of(OpId op) {
 }
 
 int64_t stride = 1, case_number = 0;
+// Of the cases that `stride` leaves every one in `one_in` runs, from number `turn`.
+int64_t one_in = 1, turn = 0;
+int64_t selected = 0, ran = 0;
 
 bool finite(uint32_t word) {
   return (word & 0x7f800000u) != 0x7f800000u;
@@ -91,15 +95,30 @@ std::array<int64_t, kOpCount> left_to_cpu = [] {
   return counts;
 }();
 
+void run_driver(void (*driver)()) {
+  case_number = selected = ran = 0;
+  driver();
+}
+
 // Runs the cases of `op`; the commands of it that they left to the CPU. The device's counts go on
 // from test to test, so only what they grew by belongs to these cases.
 int64_t conform(OpId op, void (*driver)()) {
   const size_t at = static_cast<size_t>(op);
   const int64_t before = gpu()->counts().fallbacks[at];
-  case_number = 0;
   stride = stride_of(op);
-  driver();
-  stride = 1;
+  if (is_sampled(op_name(op))) {
+    one_in = static_cast<int64_t>(kOneIn);
+    turn = static_cast<int64_t>(turn_of(op_name(op)));
+  }
+  run_driver(driver);
+  // An op with few cases may have none at that turn; each op runs one.
+  while (ran == 0 && turn > 0) {
+    turn /= 2;
+    run_driver(driver);
+  }
+  stride = one_in = 1;
+  turn = 0;
+  sample().count(static_cast<size_t>(ran), static_cast<size_t>(selected));
   left_to_cpu[at] = gpu()->counts().fallbacks[at] - before;
   return left_to_cpu[at];
 }
@@ -179,11 +198,13 @@ const std::vector<Runner>& other_runners() {
 void expect_same_bits(const std::string& what, const std::function<Image(const Runner&)>& body) {
   if (gpu() == nullptr) GTEST_SKIP() << no_gpu();
   if (case_number++ % stride != 0) return;
+  if (selected++ % one_in != turn) return;
   if (testing::Test::HasFatalFailure()) return;
   const Image expected = body(reference_runner());
   for (size_t i = 0; i < expected.words().size(); ++i) {
     if (expected.is_float(i) && !finite(expected.words()[i])) return;
   }
+  ++ran;
   const Image got = body(other_runners()[0]);
   const Image again = body(other_runners()[0]);
   if (testing::Test::HasFatalFailure()) {

@@ -9,6 +9,7 @@
 #include "ops/recorder.hpp"
 #include "webgpu/distance.hpp"
 #include "webgpu/gpu.hpp"
+#include "webgpu/sample.hpp"
 
 namespace loom::core::test {
 namespace {
@@ -216,7 +217,8 @@ constexpr Case kCases[] = {
 
 TEST(GpuFusedAttention, ATokenLeavesWhatItsCommandsLeave) {
   if (gpu() == nullptr) GTEST_SKIP() << no_gpu();
-  for (const Case& c : kCases) {
+  for (const Case& c :
+       sampled("GpuFusedAttention", std::vector<Case>(std::begin(kCases), std::end(kCases)))) {
     int64_t dispatches = 0;
     const auto expected = run(c, false, &dispatches);
     const auto got = run(c, true, &dispatches);

@@ -7,6 +7,7 @@
 #include "ops/recorder.hpp"
 #include "webgpu/distance.hpp"
 #include "webgpu/gpu.hpp"
+#include "webgpu/sample.hpp"
 
 namespace loom::core::test {
 namespace {
@@ -162,7 +163,7 @@ TEST(GpuFusedRecurrence, StepsLeaveWhatTheirCommandsLeave) {
     c.bias = from(0, 1) == 1;
     c.by_sample = from(0, 1) == 1;
     c.activation = kKinds[from(0, 2)];
-    check(c);
+    if (has_turn("GpuFusedRecurrence", static_cast<size_t>(i), kOneIn)) check(c);
   }
 }
 

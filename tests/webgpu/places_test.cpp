@@ -13,6 +13,7 @@
 #include "ops/recorder.hpp"
 #include "webgpu/distance.hpp"
 #include "webgpu/gpu.hpp"
+#include "webgpu/sample.hpp"
 
 namespace loom::core::test {
 namespace {
@@ -189,6 +190,7 @@ TEST(GpuPlaces, RandomRowsAreThoseOfTheReferenceAndOfEachRowAlone) {
   if (gpu() == nullptr) GTEST_SKIP() << no_gpu();
   const int64_t fallbacks = gpu()->counts().total_fallbacks();
   for (int seed = 0; seed < cases(); ++seed) {
+    if (!has_turn("GpuPlaces", static_cast<size_t>(seed), kOneIn)) continue;
     const PlacedCase c = random_case(static_cast<uint32_t>(seed));
     SCOPED_TRACE(cat(seed, ": ", name_of(c)));
     Layer got(c), expected(c), alone(c);

@@ -9,6 +9,7 @@
 #include "conformance/support.hpp"
 #include "webgpu/distance.hpp"
 #include "webgpu/gpu.hpp"
+#include "webgpu/sample.hpp"
 
 namespace loom::core::test {
 namespace {
@@ -63,7 +64,7 @@ void check_matmul_dx(DType dtype, const Extents& e) {
 }
 
 // Where a CPU plays the GPU each shape has one of the number types, in turn: compiling takes long.
-bool has_turn(size_t shape, size_t dtype) {
+bool has_type(size_t shape, size_t dtype) {
   const char* cases = std::getenv("LOOM_GPU_CASES");
   const bool all = cases != nullptr && std::string_view(cases) == "all";
   return all || !gpu()->adapter().software || shape % 5 == dtype;
@@ -79,6 +80,7 @@ TEST(GpuProducts, EveryShapeOfMatmulIsRight) {
                                           {300, 1000, 70},
                                           {1280, 1300, 33}}) {
     const size_t turn = shape++;
+    if (!has_turn("GpuProducts", turn, 6)) continue;
     check_matmul(DType::f16, false, rows, cols, depth);
     check_matmul(DType::q4_0, false, rows, cols, depth);
     check_matmul(DType::q4_0, true, rows, cols, depth);
@@ -88,7 +90,7 @@ TEST(GpuProducts, EveryShapeOfMatmulIsRight) {
     static constexpr DType kMore[] = {DType::u8, DType::nvfp4, DType::mxfp4, DType::q8_0,
                                       DType::binary};
     for (size_t i = 0; i < std::size(kMore); ++i) {
-      if (!has_turn(turn, i)) continue;
+      if (!has_type(turn, i)) continue;
       check_matmul(kMore[i], false, rows, cols, depth);
       check_matmul(kMore[i], true, rows, cols, depth);
     }
@@ -97,8 +99,9 @@ TEST(GpuProducts, EveryShapeOfMatmulIsRight) {
 
 TEST(GpuProducts, EveryShapeOfGemmIsRight) {
   if (gpu() == nullptr) GTEST_SKIP() << no_gpu();
-  for (const Extents& e :
-       {Extents{70, 72, 530}, {40, 72, 2100}, {400, 1000, 70}, {1280, 1300, 48}}) {
+  const std::vector<Extents> shapes = {
+      {70, 72, 530}, {40, 72, 2100}, {400, 1000, 70}, {1280, 1300, 48}};
+  for (const Extents& e : sampled("GpuProducts", shapes)) {
     for (const bool a_transposed : {false, true}) {
       for (const bool b_transposed : {false, true}) check_gemm(e, a_transposed, b_transposed);
     }

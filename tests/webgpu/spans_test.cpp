@@ -9,6 +9,7 @@
 #include "conformance/support.hpp"
 #include "webgpu/distance.hpp"
 #include "webgpu/gpu.hpp"
+#include "webgpu/sample.hpp"
 
 namespace loom::core::test {
 namespace {
@@ -95,7 +96,9 @@ TEST(GpuSpans, EveryTypeMeetsEveryKernelOfProducts) {
     for (size_t i = 0; i < types.size(); ++i) {
       if (shape > 2 && !every_case() && (i + shape) % 3 != 0) continue;
       for (const bool use_q8 : {false, true}) {
-        check_product({types[i], use_q8, e.rows, e.cols, e.depth}, ++seed);
+        ++seed;
+        if (has_turn("GpuSpans", static_cast<size_t>(seed), kOneIn))
+          check_product({types[i], use_q8, e.rows, e.cols, e.depth}, seed);
       }
     }
     ++shape;
@@ -114,13 +117,15 @@ TEST(GpuSpans, ProductsOfRandomExtentsAreThoseOfTheDecodedWeights) {
     static constexpr int64_t kRows[] = {2, 3, 5, 8, 9, 19, 40};
     const int64_t rows = kRows[static_cast<size_t>(draw(std::size(kRows)) - 1)];
     const DType dtype = types[static_cast<size_t>(i) % types.size()];
-    check_product({dtype, draw(2) == 2, rows, draw(90), draw(700)}, static_cast<uint64_t>(i) + 100);
+    const Product product{dtype, draw(2) == 2, rows, draw(90), draw(700)};
+    if (has_turn("GpuSpans", static_cast<size_t>(i), kOneIn))
+      check_product(product, static_cast<uint64_t>(i) + 100);
   }
 }
 
 TEST(GpuSpans, GradientsOfInputsAreThoseOfTheReference) {
   if (gpu() == nullptr) GTEST_SKIP() << no_gpu();
-  for (const DType dtype : span_types()) {
+  for (const DType dtype : sampled("GpuSpans", span_types())) {
     const Rows dy(20, 50, 0, 1, Values::smooth);
     const Packed w(dtype, 50, 300, 2);
     const Rows expected(20, 300), got(20, 300);
@@ -133,7 +138,7 @@ TEST(GpuSpans, GradientsOfInputsAreThoseOfTheReference) {
 // A value is rounded once, whatever is multiplied first.
 TEST(GpuSpans, RowsOfTablesHaveTheBitsOfTheReference) {
   if (gpu() == nullptr) GTEST_SKIP() << no_gpu();
-  for (const DType dtype : span_types()) {
+  for (const DType dtype : sampled("GpuSpans", span_types())) {
     for (const int64_t cols : {256, 300}) {
       const Packed table(dtype, 37, cols, 3);
       Ids ids(1, 6);

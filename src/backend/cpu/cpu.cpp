@@ -13,7 +13,7 @@ namespace {
 
 struct IsaRow {
   std::string_view name;
-  bool (*runs)();  // null: of another architecture
+  bool (*runs)();  // null: not in this program
   void (*fill)(Ops&);
   void (*fill_probe)(IsaProbe&);
 };
@@ -27,16 +27,29 @@ struct IsaRow {
 #else
 #define LOOM_ISA_ANY LOOM_HERE
 #endif
+// The starter program has one set (cmake/starter.cmake): with LOOM_FEW_ISAS the first one of an
+// architecture that has vectors, with LOOM_WITHOUT_VECTORS the scalar one.
 #define LOOM_ISA_X86 LOOM_ELSEWHERE
+#define LOOM_ISA_X86_MORE LOOM_ELSEWHERE
 #define LOOM_ISA_ARM64 LOOM_ELSEWHERE
+#define LOOM_ISA_ARM64_MORE LOOM_ELSEWHERE
 #define LOOM_ISA_WASM LOOM_ELSEWHERE
 #define LOOM_ISA_WASMRELAXED LOOM_ELSEWHERE
-#if defined(__x86_64__)
+#if defined(LOOM_WITHOUT_VECTORS)
+#elif defined(__x86_64__)
 #undef LOOM_ISA_X86
 #define LOOM_ISA_X86 LOOM_HERE
+#if !defined(LOOM_FEW_ISAS)
+#undef LOOM_ISA_X86_MORE
+#define LOOM_ISA_X86_MORE LOOM_HERE
+#endif
 #elif defined(__aarch64__)
 #undef LOOM_ISA_ARM64
 #define LOOM_ISA_ARM64 LOOM_HERE
+#if !defined(LOOM_FEW_ISAS)
+#undef LOOM_ISA_ARM64_MORE
+#define LOOM_ISA_ARM64_MORE LOOM_HERE
+#endif
 #elif defined(__wasm_simd128__)
 #undef LOOM_ISA_WASM
 #define LOOM_ISA_WASM LOOM_HERE

@@ -1,0 +1,342 @@
+#!/usr/bin/env python3
+"""Runs every test suite many times beside spinning processes: what depends on time fails here.
+
+  bench/under_load.py                         20 runs of each suite beside four spinning processes
+  bench/under_load.py --minutes 25            a part of that; the same command goes on
+  bench/under_load.py --suites 'serve|donate' the suites whose name has a match
+  bench/under_load.py --cores 0,1             on two cores, also beside others with other cores
+  bench/under_load.py --status                the table alone
+
+A suite is a test program, a way of test_capi, a folder of Python tests, or a script of
+tests/anomaly. build/under_load/state.json has the counts, log.txt a line per run,
+SUITE.failure.log the output of the last failure. A suite that was built anew begins anew. Several
+of these programs share the work. Last line: runs that passed, failed, and skipped all their
+tests. Exit status 0: none failed. No run is repeated because it failed.
+"""
+
+import argparse
+import contextlib
+import fcntl
+import hashlib
+import json
+import math
+import os
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as xml
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+FOLDER = ROOT / "build" / "under_load"
+LONGEST = 3600  # seconds of a run that does not end
+# Ends when its parent does, however that ends: the pipe closes.
+SPIN = ("import os, sys, threading\n"
+        "threading.Thread(target=lambda: (sys.stdin.read(), os._exit(0))).start()\n"
+        "while True: pass\n")  # fmt: skip
+
+
+@dataclass
+class Suite:
+    name: str
+    command: list[str]
+    files: list[Path]  # that make it what it is
+    env: dict[str, str] = field(default_factory=dict)
+    gtest: bool = False
+
+    def version(self) -> str:
+        """Says whether a run is a run of the same suite."""
+        return hashlib.sha256("".join(map(hash_of, self.files)).encode()).hexdigest()[:16]
+
+
+HASHES: dict[tuple[Path, int, int], str] = {}
+
+
+def hash_of(path: Path) -> str:
+    about = path.stat()
+    key = (path, about.st_mtime_ns, about.st_size)
+    if key not in HASHES:
+        HASHES[key] = hashlib.sha256(path.read_bytes()).hexdigest()
+    return HASHES[key]
+
+
+# ---- which suites there are ----------------------------------------------------------------------
+
+
+def capi_suites(build: Path) -> Iterator[Suite]:
+    program = build / "tests" / "capi" / "test_capi"
+    text = (ROOT / "tests/capi/CMakeLists.txt").read_text(encoding="utf-8")
+    ways = re.search(r"foreach\(name ([\w ]+)\)", text)
+    if not program.exists() or ways is None:
+        return
+    env = {"LOOM_TEST_FOLDER": ".", "LOOM_TEST_MODEL": str(ROOT / "models/stories.entity")}
+    for way in ways[1].split():
+        yield Suite(f"capi.{way}", [str(program), way], [program], env)
+
+
+def python_suites(loom: Path) -> Iterator[Suite]:
+    env = {"LOOM_PROGRAM": str(loom)}
+    for name in ("hub", "chat"):
+        folder = ROOT / "tests" / name
+        command = [sys.executable, "-m", "unittest", "discover", "-s", str(folder)]
+        yield Suite(name, command, [loom, *sorted(folder.glob("*.py"))], env)
+    for name in ("kill_saves", "hostile_files"):
+        script = ROOT / "tests" / "anomaly" / f"{name}.py"
+        yield Suite(name, [sys.executable, str(script), str(loom)], [loom, script])
+
+
+def suites_of(build: Path) -> list[Suite]:
+    loom = build / "cli" / "loom"
+    found = (build / "tests").glob("test_*")
+    programs = [path for path in found if path.is_file() and os.access(path, os.X_OK)]
+    out = []
+    for program in sorted(programs):
+        # Some suites run the program.
+        files = [program, loom] if program.name in ("test_e2e", "test_gpu") else [program]
+        out.append(Suite(program.name[5:], [str(program), "--gtest_brief=1"], files, gtest=True))
+    out += capi_suites(build)
+    if loom.exists():
+        out += python_suites(loom)
+    return out
+
+
+# ---- what is known of them -----------------------------------------------------------------------
+
+
+class State:
+    """Counts by suite, shared by all programs that run at a time. A suite runs once at a time."""
+
+    def __init__(self, folder: Path):
+        folder.mkdir(parents=True, exist_ok=True)
+        self.path, self.log = folder / "state.json", folder / "log.txt"
+
+    @contextlib.contextmanager
+    def open(self) -> Iterator[dict]:
+        with open(self.path, "a+", encoding="utf-8") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            file.seek(0)
+            text = file.read()
+            rows = json.loads(text) if text else {}
+            yield rows
+            new = json.dumps(rows, indent=1, sort_keys=True)
+            if new != text:
+                file.truncate(0)
+                file.write(new)
+
+    def read(self, suites: list[Suite]) -> dict[str, dict]:
+        with self.open() as rows:
+            for suite in suites:
+                row = rows.get(suite.name, {})
+                if row.get("version") != suite.version():
+                    rows[suite.name] = {"version": suite.version(), "runs": [], "failed": 0,
+                                        "skipped": 0, "taken": 0}  # fmt: skip
+            return {suite.name: rows[suite.name] for suite in suites}
+
+    def take(self, suites: list[Suite], runs: int, left: float) -> Suite | None:
+        """The suite with the fewest runs, if it is not done and is likely to end in time."""
+        self.read(suites)
+        with self.open() as rows:
+
+            def waits(suite: Suite) -> bool:
+                row = rows[suite.name]
+                fits = max((r["seconds"] for r in row["runs"]), default=0) <= left
+                return len(row["runs"]) < runs and fits and not alive(row["taken"])
+
+            free = [suite for suite in suites if waits(suite)]
+            if not free:
+                return None
+            suite = min(free, key=lambda s: len(rows[s.name]["runs"]))
+            rows[suite.name]["taken"] = os.getpid()
+            return suite
+
+    def give_back(self, suite: Suite) -> None:
+        with self.open() as rows:
+            rows[suite.name]["taken"] = 0
+
+    def add(self, suite: Suite, run: dict) -> None:
+        with self.open() as rows:
+            row = rows[suite.name]
+            row["runs"].append({k: run[k] for k in ("seconds", "processor")})
+            row["failed"] += run["result"] == "failed"
+            row["skipped"] += run["result"] == "skipped"
+            count = len(row["runs"])
+        line = (
+            f"{time.strftime('%Y-%m-%d %H:%M:%S')} {suite.name} {count}: {run['result']}, "
+            f"{run['seconds']:.1f} s, processor {run['processor']:.1f} s, {run['why']}"
+        )
+        with open(self.log, "a", encoding="utf-8") as file:
+            file.write(line + "\n")
+        print(line, flush=True)
+
+
+def alive(process: int) -> bool:
+    if process in (0, os.getpid()):
+        return False
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True
+
+
+# ---- running -------------------------------------------------------------------------------------
+
+
+class Load:
+    """Processes that spin while this one lives."""
+
+    def __init__(self, count: int):
+        self.processes = [
+            subprocess.Popen([sys.executable, "-c", SPIN], stdin=subprocess.PIPE)
+            for _ in range(count)
+        ]
+
+    def end(self) -> None:
+        for process in self.processes:
+            process.kill()
+            process.communicate()
+
+
+def status_words(status: int) -> str:
+    if status >= 0:
+        return f"status {status}"
+    with contextlib.suppress(ValueError):
+        return f"signal {-status} ({signal.Signals(-status).name})"
+    return f"signal {-status}"
+
+
+def counted(report: Path) -> tuple[int, int, int]:
+    """(passed, failed, skipped) of a file of GoogleTest; none if there is no whole one."""
+    try:
+        cases = list(xml.parse(report).getroot().iter("testcase"))
+    except (OSError, xml.ParseError):
+        return 0, 0, 0
+    ran = [c for c in cases if c.get("status") == "run"]
+    failed = sum(c.find("failure") is not None for c in ran)
+    skipped = sum(c.get("result") == "skipped" for c in ran)
+    return len(ran) - failed - skipped, failed, skipped
+
+
+def verdict(suite: Suite, status: int, report: Path) -> tuple[str, str]:
+    """The result of a run, and why."""
+    if not suite.gtest:
+        return ("passed" if status == 0 else "failed"), status_words(status)
+    passed, failed, skipped = counted(report)
+    why = f"{status_words(status)}, {passed} passed, {failed} failed, {skipped} skipped"
+    if status != 0 or failed > 0 or passed + skipped == 0:
+        return "failed", why
+    return ("passed" if passed > 0 else "skipped"), why
+
+
+def run_once(suite: Suite, state: State) -> None:
+    work = FOLDER / "work" / suite.name
+    shutil.rmtree(work, ignore_errors=True)
+    work.mkdir(parents=True)
+    report, output = work / "report.xml", work / "output.log"
+    # Scratch of its own, and no GPU, as in the unit tests of a change.
+    env = {k: v for k, v in os.environ.items() if k != "LOOM_WEBGPU_LIB"} | suite.env
+    env |= {"TMPDIR": str(work), "TEST_TMPDIR": str(work)}
+    command = suite.command + ([f"--gtest_output=xml:{report}"] if suite.gtest else [])
+    start, before = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
+    with open(output, "wb") as file:
+        child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=file,
+                                 stderr=subprocess.STDOUT, cwd=work, env=env,
+                                 start_new_session=True)  # fmt: skip
+        try:
+            status = child.wait(LONGEST)
+            late = ""
+        except subprocess.TimeoutExpired:
+            status, late = -signal.SIGKILL, f" after {LONGEST} s without an end"
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(child.pid, signal.SIGKILL)  # what it left running, too
+            child.wait()
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    result, why = verdict(suite, status, report)
+    if result == "failed":
+        shutil.copy(output, FOLDER / f"{suite.name}.failure.log")
+        print(output.read_text(encoding="utf-8", errors="replace")[-3000:], flush=True)
+    state.add(suite, {"seconds": time.monotonic() - start, "result": result, "why": why + late,
+                      "processor": after.ru_utime + after.ru_stime
+                      - before.ru_utime - before.ru_stime})  # fmt: skip
+    shutil.rmtree(work, ignore_errors=True)
+
+
+def run_part(suites: list[Suite], state: State, runs: int, minutes: float) -> None:
+    """Runs suites in turn until all have their runs, or the next one would not end in time."""
+    end, left = time.monotonic() + minutes * 60, math.inf  # a part runs one suite at least
+    while left > 0:
+        suite = state.take(suites, runs, left)
+        if suite is None:
+            return
+        try:
+            run_once(suite, state)
+        finally:
+            state.give_back(suite)
+        left = end - time.monotonic()
+
+
+# ---- telling -------------------------------------------------------------------------------------
+
+
+def tell(rows: dict[str, dict], runs: int) -> int:
+    """Prints a line per suite and the closing line; the number of failed runs."""
+    for name, row in rows.items():
+        seconds = [r["seconds"] for r in row["runs"]]
+        processor = [r["processor"] for r in row["runs"]]
+        if seconds:
+            print(
+                f"{name}: {len(seconds)} runs, {row['failed']} failed, slowest "
+                f"{max(seconds):.1f} s, processor {max(processor):.1f} s at most"
+                + (f"; see {name}.failure.log" if row["failed"] else "")
+            )
+    done = sum(len(row["runs"]) >= runs for row in rows.values())
+    print(
+        f"{done} of {len(rows)} suites have their {runs} runs"
+        + ("" if done == len(rows) else "; the same command goes on")
+    )
+    failed = sum(row["failed"] for row in rows.values())
+    skipped = sum(row["skipped"] for row in rows.values())
+    passed = sum(len(row["runs"]) for row in rows.values()) - failed - skipped
+    print(f"{passed} passed, {failed} failed, {skipped} skipped")
+    return failed
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
+    parser.add_argument("--preset", default="dev")
+    parser.add_argument("--runs", type=int, default=20, help="of each suite (20)")
+    parser.add_argument("--spinning", type=int, default=4, help="processes beside it (4)")
+    parser.add_argument("--minutes", type=float, default=1e6, help="of this part (no end)")
+    parser.add_argument("--suites", default="", help="a regular expression; all suites without it")
+    parser.add_argument("--cores", default="", help="numbers such as 0,1; all cores without it")
+    parser.add_argument("--status", action="store_true", help="run nothing")
+    args = parser.parse_args()
+    suites = [s for s in suites_of(ROOT / "build" / args.preset) if re.search(args.suites, s.name)]
+    if not suites:
+        print(f"no suite in build/{args.preset} matches '{args.suites}'; build it first")
+        print("0 passed, 0 failed, 1 skipped")
+        return 0
+    state = State(FOLDER)
+    if not args.status:
+        if args.cores:
+            os.sched_setaffinity(0, {int(core) for core in args.cores.split(",")})
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+        load = Load(args.spinning)
+        try:
+            run_part(suites, state, args.runs, args.minutes)
+        finally:
+            load.end()
+    return 1 if tell(state.read(suites), args.runs) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

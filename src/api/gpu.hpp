@@ -1,0 +1,16 @@
+// The GPU of an engine. Code outside of gpu.cpp needs no backend for GPUs; a program without one
+// links a gpu.cpp that was compiled with LOOM_WITHOUT_WEBGPU. Private to the room.
+#pragma once
+
+#include "api/impl.hpp"
+
+namespace loom::core {
+
+// Sets `gpu`, `ops` and the device that the engine reports. impl.ops must be set: it runs on the
+// CPU what the GPU cannot. Errors: those of Backend::open(); unsupported if there is no backend.
+Status open_gpu(const EngineOptions& options, Engine::Impl& impl);
+
+// Bytes of the buffers on the GPU. 0 if the CPU computes.
+int64_t gpu_bytes(const Engine::Impl& impl);
+
+}  // namespace loom::core

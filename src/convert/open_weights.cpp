@@ -1,0 +1,31 @@
+// Weights for a network that is known already: see open_network_weights() in convert.hpp.
+#include "convert/convert.hpp"
+#include "io/file.hpp"
+#include "train_io/file_memory.hpp"
+
+#ifndef LOOM_WITHOUT_ARRAYS
+#include "io/npy.hpp"
+#include "train_io/arrays_source.hpp"
+#endif
+
+namespace loom::core {
+
+Result<std::unique_ptr<NetworkSource>> open_network_weights(const FileRef& path,
+                                                            const NetworkSpec& spec,
+                                                            const OpenOptions& options) {
+  if (!file_exists(path)) return make_error(Code::not_found, "no such file", path);
+  LOOM_TRY(check_opening(path, options.memory));
+#ifndef LOOM_WITHOUT_ARRAYS
+  LOOM_ASSIGN(const MappedFile file, MappedFile::open(path));
+  const Result<WeightsFile> weights = open_weights(path);
+  const bool named = weights.ok() && !weights->text("loom").ok();
+  if (named || is_npz(file.bytes())) return open_arrays(path, spec, options.memory);
+#else
+  (void)spec;  // paths of parameters matter to arrays alone
+#endif
+  LOOM_ASSIGN(OpenedModel model, open_network(path, options));
+  if (model.fresh) return bad_file("this is a description and holds no weights", path);
+  return std::move(model.network);
+}
+
+}  // namespace loom::core
