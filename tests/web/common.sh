@@ -6,16 +6,6 @@ passed=0 failed=0 skipped=0
 scratch="$(mktemp -d)"
 trap 'rm -rf "$scratch"' EXIT
 
-# how_it_ended STATUS: the exit status of a command in words.
-how_it_ended() {
-  local name
-  if (( $1 > 128 )) && name="$(kill -l $(($1 - 128)) 2>/dev/null)"; then
-    printf 'signal %s' "$name"
-  else
-    printf 'exit status %d' "$1"
-  fi
-}
-
 # timed FILE COMMAND...: all that it prints goes to FILE, its times to FILE.time. Returns its status. The processor time of
 # Chromium is not in it: a browser does not wait for all of its processes.
 timed() {
@@ -34,7 +24,7 @@ count() {
   last="$(tail -n 1 "$output")"
   if [[ ! "$last" =~ ([0-9]+)\ passed,\ ([0-9]+)\ failed,\ ([0-9]+)\ skipped$ ]]; then
     failed=$((failed + 1))
-    say "$name ended without a result: $(how_it_ended "$status"), $(<"$output.time"); its last lines:"
+    say "$name ended without a result: $(ending "$status"), $(<"$output.time"); its last lines:"
     tail -n 40 "$output" >&2
     return
   fi
@@ -43,7 +33,7 @@ count() {
   if (( BASH_REMATCH[3] > 0 )); then grep '^skipped: ' "$output" >&2 || true; fi
   if (( status == 0 && BASH_REMATCH[2] == 0 )); then return; fi
   if (( BASH_REMATCH[2] == 0 )); then failed=$((failed + 1)); fi
-  say "$name failed: $(how_it_ended "$status"); its last lines:"
+  say "$name failed: $(ending "$status"); its last lines:"
   tail -n 40 "$output" >&2
 }
 
