@@ -85,21 +85,23 @@ chosen() {
 }
 
 # What is always run: a decoder from end to end, errors, faults, submissions, and steps of training. Every op has a case
-# over lavapipe: each test there runs, with a part of its cases (tests/webgpu/sample.hpp).
+# over lavapipe: the tests of many cases run there with a part of them (tests/webgpu/sample.hpp).
 sample_over_lavapipe() {
-  in_turn test_gpu "$wgpu" "$lavapipe" wgpu_whole GTEST_FILTER="$(chosen test_gpu '*' \
-    'GpuDecoder.*' 'GpuErrors.*' 'GpuFaults.*' 'GpuSteps.*' 'Kinds/GpuLayers.TrainAsOnTheCpu/Dense')"
-  in_turn test_webgpu "$wgpu" "$lavapipe" wgpu_kernels
+  in_turn test_gpu "$wgpu" "$lavapipe" wgpu_whole GTEST_FILTER="$(chosen test_gpu '-GpuFaults.*' \
+    'GpuDecoder.*' 'GpuErrors.*' '*GpuSteps.*' 'Kinds/GpuLayers.TrainAsOnTheCpu/Dense')"
+  in_turn test_webgpu "$wgpu" "$lavapipe" wgpu_kernels \
+    GTEST_FILTER="$(chosen test_webgpu '-GpuLayerBench.*' parts 'GpuReplay.*' 'GpuKernels.*')"
 }
 sample_over_swiftshader() {
   in_turn test_gpu "$dawn" "$swiftshader" dawn_whole GTEST_FILTER="$(chosen test_gpu "$some" \
-    'GpuDecoder.*' 'GpuErrors.*')"
+    'GpuDecoder.*' 'GpuErrors.*' 'GpuFaults.AKernel*' 'GpuFaults.AnAdapter*' 'GpuFaults.ASession*')"
   in_turn test_webgpu "$dawn" "$swiftshader" dawn_kernels LOOM_GPU_CASES=few \
     GTEST_FILTER="$(chosen test_webgpu "$some_kernels:GpuConformance.EveryOpHasAKernel")"
 }
 
-# Every op once, a decoder, and what libraries do in ways of their own: submissions, copies, subgroups, errors.
-some='GpuDecoder*:GpuErrors.*:GpuGates.*:GpuVariants.*:GpuPairs.*'
+# Every op once, a decoder, and what libraries do in ways of their own: submissions, copies, subgroups, errors. Faults
+# are made for Dawn alone.
+some='GpuDecoder*:GpuErrors.*:GpuFaults.*:GpuGates.*:GpuVariants.*:GpuPairs.*'
 some_kernels='-GpuProducts.*:GpuSpans.*:GpuFused.*:GpuFusedAttention.*:GpuFusedMany.*:GpuFusedRecurrence.*:GpuProfile.*'
 some_over_swiftshader() {
   in_turn test_gpu "$dawn" "$swiftshader" dawn_whole GTEST_FILTER="$some"

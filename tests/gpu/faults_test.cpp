@@ -33,7 +33,7 @@ Ran tell(const std::string& fault, const std::string& more) {
       cat("LOOM_FAULT=", fault, " LOOM_FAULTY_OF='", gpu()->adapter().library, "'");
   return run_loom(cat("run ", kModel,
                       " -p 'Once upon a time' --max-tokens 64 --threads 1 "
-                      "--activations f32 ",
+                      "--activations f32 --quiet ",  // no progress, which slow devices show
                       fault.empty() ? "" : faulty, more),
                   fault.empty() ? "" : before);
 }

@@ -234,7 +234,7 @@ TEST(GpuFusedAttention, ATokenLeavesWhatItsCommandsLeave) {
 TEST(GpuFusedAttention, RunsRepeatToTheBit) {
   if (gpu() == nullptr) GTEST_SKIP() << no_gpu();
   int64_t dispatches = 0;
-  for (const Case& c : {kCases[4], kCases[7]}) {
+  for (const Case& c : sampled("GpuFusedAttention", std::vector{kCases[4], kCases[7]})) {
     const auto first = run(c, true, &dispatches);
     EXPECT_EQ(first, run(c, true, &dispatches)) << name_of(c);
   }

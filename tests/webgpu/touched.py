@@ -6,7 +6,7 @@ by the ops and headers that they name.
   tests/webgpu/touched.py --all-known   a line for each file of the GPU: what a change of it touches
   tests/webgpu/touched.py --choose SEED FILE [ALWAYS...] <LIST
       LIST is what --gtest_list_tests prints: the filter of the tests that are touched, those that
-      an ALWAYS pattern names, and a tenth of the others
+      an ALWAYS pattern names (parts: those that choose among their cases), and a tenth of the others
 
 Prints "everything", or the words that LOOM_GPU_TOUCHED takes: ops and suites of tests. Kernels
 that everything uses (the runtime, the WGSL that they share) and files that no rule knows touch
@@ -29,6 +29,7 @@ EVERYTHING = frozenset({"everything"})
 OF_TRAINING = frozenset({"GpuTraining"})  # ops that no layer records: gradients, losses, updates
 OF_DECODERS = frozenset({"GpuDecoder"})
 ONE_IN = 10
+WITH_PARTS = "parts"  # the pattern of tests that choose among their cases themselves
 
 Words = frozenset[str]
 
@@ -287,6 +288,14 @@ def is_touched(test: str, words: Words) -> bool:
     }
 
 
+@functools.cache
+def with_parts() -> Words:
+    """Suites that run a part of their cases by themselves (sample.hpp)."""
+    return union(suites(p) for p in includers("tests/webgpu/sample.hpp", "tests")) | {
+        "GpuConformance"
+    }
+
+
 def plain(name: str) -> str:
     return name.replace("_", "").lower()
 
@@ -296,6 +305,9 @@ def choose(seed: str, tests: list[str], words: Words, always: list[str]) -> list
 
     def asked(test: str) -> bool:
         return is_touched(test, words) or any(fnmatch.fnmatch(test, a) for a in always)
+
+    if WITH_PARTS in always:
+        always = [*always, *(f"{suite}.*" for suite in with_parts())]
 
     rest = sorted(
         (t for t in tests if not asked(t)), key=lambda t: zlib.crc32(f"{seed} {t}".encode())
