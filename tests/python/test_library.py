@@ -116,7 +116,7 @@ class Threads(unittest.TestCase):
         worker = threading.Thread(target=work)
         out.fill(np.nan)
         worker.start()
-        # Rows come in order. Some of them are there in the middle of a call alone, and were the lock
+        # Rows come in order. Some of them are there in the middle of a call alone; were the lock
         # held, this thread would run before and after calls alone.
         while worker.is_alive():
             first, last = out[:: len(out) - 1, 0].tolist()
