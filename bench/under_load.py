@@ -35,7 +35,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "build" / "under_load"
-LONGEST = 1500  # seconds; a run that has not ended by then has failed
+LONGEST = 3600  # seconds; a run that has not ended by then has failed
 # Ends when its parent does, however that ends: the pipe closes.
 SPIN = ("import os, sys, threading\n"
         "threading.Thread(target=lambda: (sys.stdin.read(), os._exit(0))).start()\n"
