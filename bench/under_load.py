@@ -35,7 +35,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "build" / "under_load"
-LONGEST = 3600  # seconds of a run that does not end
+LONGEST = 3600  # seconds; a run that has not ended by then has failed
 # Ends when its parent does, however that ends: the pipe closes.
 SPIN = ("import os, sys, threading\n"
         "threading.Thread(target=lambda: (sys.stdin.read(), os._exit(0))).start()\n"
@@ -99,7 +99,7 @@ def suites_of(build: Path) -> list[Suite]:
     for program in sorted(programs):
         # Some suites run the program.
         files = [program, loom] if program.name in ("test_e2e", "test_gpu") else [program]
-        out.append(Suite(program.name[5:], [str(program), "--gtest_brief=1"], files, gtest=True))
+        out.append(Suite(program.name[5:], [str(program)], files, gtest=True))
     out += capi_suites(build)
     if loom.exists():
         out += python_suites(loom)
@@ -236,6 +236,13 @@ def verdict(suite: Suite, status: int, report: Path) -> tuple[str, str]:
     return ("passed" if passed > 0 else "skipped"), why
 
 
+def told(output: Path) -> str:
+    """The end of what a run said, without the tests that passed."""
+    lines = output.read_text(encoding="utf-8", errors="replace").splitlines()
+    passing = re.compile(r"\[(?: RUN      |       OK |----------)\]")
+    return "\n".join([line for line in lines[:-1] if not passing.match(line)] + lines[-1:])[-3000:]
+
+
 def run_once(suite: Suite, state: State) -> None:
     work = FOLDER / "work" / suite.name
     shutil.rmtree(work, ignore_errors=True)
@@ -263,7 +270,7 @@ def run_once(suite: Suite, state: State) -> None:
     result, why = verdict(suite, status, report)
     if result == "failed":
         shutil.copy(output, FOLDER / f"{suite.name}.failure.log")
-        print(output.read_text(encoding="utf-8", errors="replace")[-3000:], flush=True)
+        print(told(output), flush=True)
     state.add(suite, {"seconds": time.monotonic() - start, "result": result, "why": why + late,
                       "processor": after.ru_utime + after.ru_stime
                       - before.ru_utime - before.ru_stime})  # fmt: skip

@@ -46,6 +46,7 @@ inline Ran signalled_loom(const std::string& arguments, int signal,
                               " </dev/null >" + folder.path() + "/out 2>" + folder.path() + "/err";
   const pid_t pid = fork();
   if (pid == 0) {
+    ::signal(signal, SIG_DFL);  // nohup and shells in the background have some ignored
     execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
     _exit(127);
   }

@@ -6,7 +6,8 @@ by the ops and headers that they name.
   tests/webgpu/touched.py --all-known   a line for each file of the GPU: what a change of it touches
   tests/webgpu/touched.py --choose SEED FILE [ALWAYS...] <LIST
       LIST is what --gtest_list_tests prints: the filter of the tests that are touched, those that
-      an ALWAYS pattern names (parts: those that choose among their cases), and a tenth of the others
+      an ALWAYS pattern names (parts: those that choose among their cases), and a tenth of the
+      others
 
 Prints "everything", or the words that LOOM_GPU_TOUCHED takes: ops and suites of tests. Kernels
 that everything uses (the runtime, the WGSL that they share) and files that no rule knows touch
