@@ -355,12 +355,11 @@ def record(change: Change) -> None:
 
 def commands_of(checks: dict[str, dict], names, args, change: Change) -> dict[str, str]:
     """Check -> its command line."""
-    programs = targets = ["all"]
+    programs = ["all"]
     if args.changed is not None and change.known:
         programs = [changed.program_of(name) for name in chosen_suites(change)]
-        targets = sorted(
-            {*programs, *(target for name in names for target in checks[name].get("builds", []))}
-        )
+    builds = {target for name in names for target in checks[name].get("builds", [])}
+    targets = programs + sorted(builds - set(programs))
     commands = {}
     for name in names:
         row = checks[name]
