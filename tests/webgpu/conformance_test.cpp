@@ -1,11 +1,11 @@
 // The conformance drivers against the GPU: every row of ops.def, a selection of the cases that the
 // CPU backends stand, each of them twice (LOOM_GPU_CASES=all: every one; most: every one but for
-// two ops with very many; few: a third of the selection), or a part of them (sample.hpp). Integers must be equal; floats must be
-// within the bound of docs/webgpu.md: the root mean square of the differences is at most 1e-6 of
-// that of the values or, where the values are small, of 0.1; the second run must have the bits of
-// the first. Among all cases there are sums that nearly cancel: of all and of most, one case in a
-// thousand may be beyond that, and none beyond 1e-5. Cases whose result is not finite are left out:
-// WGSL lets compilers assume that there are none.
+// two ops with very many; few: a third of the selection), or a part of them (sample.hpp). Integers
+// must be equal; floats must be within the bound of docs/webgpu.md: the root mean square of the
+// differences is at most 1e-6 of that of the values or, where the values are small, of 0.1; the
+// second run must have the bits of the first. Among all cases there are sums that nearly cancel: of
+// all and of most, one case in a thousand may be beyond that, and none beyond 1e-5. Cases whose
+// result is not finite are left out: WGSL lets compilers assume that there are none.
 #include <algorithm>
 #include <array>
 #include <cmath>

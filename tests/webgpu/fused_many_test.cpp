@@ -128,17 +128,16 @@ void check(const Case& c) {
 TEST(GpuFusedMany, ALayerLeavesWhatItsCommandsLeave) {
   if (gpu() == nullptr) GTEST_SKIP() << no_gpu();
   constexpr auto kQ8 = ActivationMode::q8, kF32 = ActivationMode::f32;
-  const std::vector<Case> cases = {{DType::q4_0, kQ8, 113, 96, 160, 40, false},
-                                   {DType::u4, kQ8, 20, 64, 96, 32, true},
-                                   {DType::q4_0, kF32, 20, 64, 96, 32, true},
-                                   {DType::q4_k, kQ8, 20, 64, 256, 40, true},
-                                   {DType::q2_k, kQ8, 9, 64, 256, 32, false},
-                                   {DType::q6_k, kF32, 20, 64, 96, 32, false},
-                                   {DType::f16, kF32, 40, 72, 100, 24, false}};
+  const std::vector<Case> cases = {
+      {DType::q4_0, kQ8, 113, 96, 160, 40, false}, {DType::u4, kQ8, 20, 64, 96, 32, true},
+      {DType::q4_0, kF32, 20, 64, 96, 32, true},   {DType::q4_k, kQ8, 20, 64, 256, 40, true},
+      {DType::q2_k, kQ8, 9, 64, 256, 32, false},   {DType::q6_k, kF32, 20, 64, 96, 32, false},
+      {DType::f16, kF32, 40, 72, 100, 24, false}};
   for (const Case& c : sampled("GpuFusedMany", cases)) check(c);
 }
 
-// lavapipe takes minutes to compile a whole row of a type with a table: LOOM_GPU_SLOW runs it there.
+// lavapipe takes minutes to compile a whole row of a type with a table: LOOM_GPU_SLOW runs it
+// there.
 bool compiles_tables() {
   const bool lavapipe = gpu()->adapter().name.find("llvmpipe") != std::string::npos;
   return !lavapipe || std::getenv("LOOM_GPU_SLOW") != nullptr;

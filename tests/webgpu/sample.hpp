@@ -1,7 +1,7 @@
-// The cases that run for a change. LOOM_GPU_TOUCHED="WORD..." names the ops and suites whose cases all
-// run (touched.py prints them). Of every other list a tenth runs, at least one case, chosen by
-// LOOM_SAMPLE_SEED. All cases run if it is unset or has the word "everything". Reads the environment
-// once; prints at the end how many cases ran. Not for several threads.
+// The cases that run for a change. LOOM_GPU_TOUCHED="WORD..." names the ops and suites whose cases
+// all run (touched.py prints them). Of every other list a tenth runs, at least one case, chosen by
+// LOOM_SAMPLE_SEED. All cases run if it is unset or has the word "everything". Reads the
+// environment once; prints at the end how many cases ran. Not for several threads.
 #pragma once
 
 #include <gtest/gtest.h>
