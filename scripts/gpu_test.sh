@@ -102,7 +102,7 @@ sample_over_swiftshader() {
 # Every op once, a decoder, and what libraries do in ways of their own: submissions, copies, subgroups, errors. Faults
 # are made for Dawn alone.
 some='GpuDecoder*:GpuErrors.*:GpuFaults.*:GpuGates.*:GpuVariants.*:GpuPairs.*'
-some_kernels='-GpuProducts.*:GpuSpans.*:GpuFused.*:GpuFusedAttention.*:GpuFusedMany.*:GpuFusedRecurrence.*:GpuProfile.*'
+some_kernels='-GpuProducts.*:GpuSpans.*:GpuFused.*:GpuFusedAttention.*:GpuFusedMany.*:GpuFusedRecurrence.*:GpuProfile.*:GpuLayerBench.*'
 some_over_swiftshader() {
   in_turn test_gpu "$dawn" "$swiftshader" dawn_whole GTEST_FILTER="$some"
   in_turn test_webgpu "$dawn" "$swiftshader" dawn_kernels LOOM_GPU_CASES=few GTEST_FILTER="$some_kernels"

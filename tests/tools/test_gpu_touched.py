@@ -10,6 +10,8 @@ sys.path.insert(0, str(ROOT / "tests/webgpu"))
 
 import touched  # noqa: E402
 
+KERNELS = touched.KERNELS
+
 
 class Touched(unittest.TestCase):
     TOUCHES = [  # a path, words that it touches, words that it does not

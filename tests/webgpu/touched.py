@@ -174,7 +174,7 @@ def kinds_of_decoders() -> Words:
 
 @functools.cache
 def kinds_of(path: str) -> Words:
-    defined = re.findall(r"^const LayerDef (k\w+) =.*?LayerKind::(\w+)", text_of(path), re.M | re.S)
+    """Those whose definitions a file of src/layers has."""
     named = set(re.findall(r"^const LayerDef (k\w+)", text_of(path), re.MULTILINE))
     rows = re.findall(
         r"^LOOM_LAYER\(\d+, (\w+), (k\w+)\)", text_of("src/layers/registry.def"), re.M
