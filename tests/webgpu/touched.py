@@ -6,12 +6,11 @@ by the ops and headers that they name.
   tests/webgpu/touched.py --all-known   a line for each file of the GPU: what a change of it touches
   tests/webgpu/touched.py --choose SEED FILE [ALWAYS...] <LIST
       LIST is what --gtest_list_tests prints: the filter of the tests that are touched, those that
-      an ALWAYS pattern names (parts: those that choose among their cases), and a tenth of the
-      others
+      an ALWAYS pattern names (parts: those that choose among their cases), a tenth of the others
 
-Prints "everything", or the words that LOOM_GPU_TOUCHED takes: ops and suites of tests. Kernels
-that everything uses (the runtime, the WGSL that they share) and files that no rule knows touch
-everything.
+Prints "everything", or the words that LOOM_GPU_TOUCHED takes: ops, suites of tests and layer kinds.
+What everything uses (the runtime, the WGSL that kernels share) touches everything, as does a file
+of the GPU that no rule knows. Other files touch nothing.
 """
 
 import fnmatch
@@ -176,12 +175,9 @@ def kinds_of_decoders() -> Words:
 def kinds_of(path: str) -> Words:
     """Those whose definitions a file of src/layers has."""
     named = set(re.findall(r"^const LayerDef (k\w+)", text_of(path), re.MULTILINE))
-    rows = re.findall(
-        r"^LOOM_LAYER\(\d+, (\w+), (k\w+)\)", text_of("src/layers/registry.def"), re.M
-    )
-    return frozenset(
-        f"kind:{kind}" for kind, name in rows if name in named | {d for d, _ in defined}
-    )
+    registry = text_of("src/layers/registry.def")
+    rows = re.findall(r"^LOOM_LAYER\(\d+, (\w+), (k\w+)\)", registry, re.MULTILINE)
+    return frozenset(f"kind:{kind}" for kind, name in rows if name in named)
 
 
 def with_tests(touched: Words) -> Words:
@@ -214,10 +210,8 @@ def of_ops_file(path: str) -> Words:
 
 
 def of_reference(path: str) -> Words:
-    named = ops_named(path)
-    return with_tests(
-        named or union(ops_named(p) for p in includers(path, "src/backend/reference"))
-    )
+    users = includers(path, "src/backend/reference")
+    return with_tests(ops_named(path) or union(ops_named(p) for p in users))
 
 
 def of_conformance(path: str) -> Words:
@@ -292,9 +286,8 @@ def is_touched(test: str, words: Words) -> bool:
 @functools.cache
 def with_parts() -> Words:
     """Suites that run a part of their cases by themselves (sample.hpp)."""
-    return union(suites(p) for p in includers("tests/webgpu/sample.hpp", "tests")) | {
-        "GpuConformance"
-    }
+    users = includers("tests/webgpu/sample.hpp", "tests")
+    return union(suites(p) for p in users) | {"GpuConformance"}
 
 
 def plain(name: str) -> str:
@@ -303,16 +296,16 @@ def plain(name: str) -> str:
 
 def choose(seed: str, tests: list[str], words: Words, always: list[str]) -> list[str]:
     """A tenth of the tests that nothing names, by the seed; one at least, if there is any."""
-
     def asked(test: str) -> bool:
         return is_touched(test, words) or any(fnmatch.fnmatch(test, a) for a in always)
 
     if WITH_PARTS in always:
         always = [*always, *(f"{suite}.*" for suite in with_parts())]
 
-    rest = sorted(
-        (t for t in tests if not asked(t)), key=lambda t: zlib.crc32(f"{seed} {t}".encode())
-    )
+    def drawn(test: str) -> int:
+        return zlib.crc32(f"{seed} {test}".encode())
+
+    rest = sorted((t for t in tests if not asked(t)), key=drawn)
     sample = set(rest[: -(-len(rest) // ONE_IN)])
     return [t for t in tests if asked(t) or t in sample]
 
@@ -320,9 +313,8 @@ def choose(seed: str, tests: list[str], words: Words, always: list[str]) -> list
 def main() -> int:
     match sys.argv[1:]:
         case ["--all-known"]:
-            for path in (
-                files("src/backend/webgpu") + files("src/ops") + files("src/backend/reference")
-            ):
+            folders = ("src/backend/webgpu", "src/ops", "src/backend/reference", "src/layers")
+            for path in (p for folder in folders for p in files(folder)):
                 print(f"{path}: {' '.join(sorted(touched_by(path)))}")
         case ["--choose", seed, changes, *always]:
             words, tests = touched(Path(changes).read_text().split("\n")), listed(sys.stdin)
