@@ -9,6 +9,7 @@ of this clone, else .ci/checked), if HEAD descends from it. Files that are not c
 
 import argparse
 import fnmatch
+import functools
 import re
 import subprocess
 import sys
@@ -78,8 +79,8 @@ class Change:
             room = room_of(path[4:], ARROWS) if path.startswith("src/") else None
             if room:
                 direct.setdefault(room, path)
-            if path.startswith("include/"):
-                direct.setdefault("api", path)
+            for room in rooms_of_header(path) if path.startswith("include/") else ():
+                direct.setdefault(room, path)
         reach = reachable(ARROWS)
         result = {}
         for room in ARROWS:
@@ -88,6 +89,24 @@ class Change:
         if "api" in result:
             result.setdefault("capi", result["api"])
         return result
+
+
+@functools.cache
+def rooms_of_header(path: str, root: Path = ROOT) -> tuple[str, ...]:
+    """The rooms that include a public header, or one that includes it; the interface always."""
+    headers, reached = sorted((root / "include").rglob("*.h*")), {path.removeprefix("include/")}
+    for _ in headers:
+        more = {
+            h.relative_to(root / "include").as_posix() for h in headers if includes_of(h) & reached
+        }
+        if more <= reached:
+            break
+        reached |= more
+    found = {"api"}
+    for file in (root / "src").rglob("*.?pp"):
+        if includes_of(file) & reached:
+            found.add(room_of(file.relative_to(root / "src").as_posix(), ARROWS))
+    return tuple(sorted(found - {None}))
 
 
 def read_change(base: str | None, root: Path = ROOT) -> Change:
@@ -115,47 +134,79 @@ def read_change(base: str | None, root: Path = ROOT) -> Change:
     return change
 
 
-def suites(root: Path = ROOT) -> dict[str, dict]:
-    """Test program -> its folder of tests/, the files that it is made of, and its rooms."""
+@dataclass(frozen=True)
+class Suite:
+    """A test program: the rooms that it links, and where its sources are."""
+
+    rooms: tuple[str, ...]
+    folder: str = ""  # of tests/; its *_test.cpp that match `files` and not `unless`
+    files: str = ""
+    unless: str = ""
+    sources: tuple[str, ...] = ()  # further files and folders, from the root
+
+    def has(self, file: str) -> bool:
+        """Whether a file *_test.cpp of the folder is one of its files."""
+        return not (self.files and not re.match(self.files, file)) and not (
+            self.unless and re.match(self.unless, file)
+        )
+
+
+# Networks of every layer kind, which suites link with KINDS.
+KINDS = ("src/lab/kind_networks.cpp", "src/lab/training_hash.cpp", "src/lab/training_hash.hpp")
+
+# Suites that run the program `loom`, which stands on every room, and what else they run.
+RUN_THE_PROGRAM = {
+    "e2e": ("cli/", "src/", "include/", "tests/hub/", "tests/chat/", "tests/anomaly/*.py",
+            "tools/entity_page.py"),
+}  # fmt: skip
+
+# Programs that loom_tests() does not make.
+OTHER_SUITES = {
+    "conformance": Suite(("learn", "backend/cpu"), "conformance"),
+    "webgpu": Suite(
+        ("backend/webgpu", "backend/cpu"), "webgpu", sources=("tests/conformance/",)
+    ),
+    "capi": Suite(("capi", "api"), "capi", sources=("tests/capi/",)),
+}  # fmt: skip
+
+
+def suite_of(words: list[str]) -> Suite:
+    """The words of loom_tests(NAME ...)."""
+    row: dict[str, list[str]] = {key: [] for key in SUITE_WORDS}
+    taking = ""
+    for word in words[1:]:
+        if word in SUITE_WORDS:
+            taking = word
+        else:
+            row[taking].append(word)
+    sources = [f"tests/{file}" for file in row["SOURCES"]]
+    return Suite(
+        rooms=tuple(row["ROOMS"]),
+        folder="".join(row["FOLDER"]) or words[0],
+        files="".join(row["FILES"]),
+        unless="".join(row["EXCEPT"]),
+        sources=(*sources, *(KINDS if "KINDS" in words else ())),
+    )
+
+
+SUITE_WORDS = ("ROOMS", "SOURCES", "FOLDER", "FILES", "EXCEPT", "ALONE", "KINDS")
+
+
+@functools.cache
+def suites(root: Path = ROOT) -> dict[str, Suite]:
+    """Suite -> what tests/CMakeLists.txt and fuzz/CMakeLists.txt say of it."""
     text = (root / "tests" / "CMakeLists.txt").read_text()
     found = {}
     for match in re.finditer(r"^[ \t]*loom_tests\(([^)]*)\)", text, re.MULTILINE):
-        name, *words = match.group(1).replace('"', "").split()
-        row = {"folder": name, "files": "", "except": "", "rooms": [], "sources": []}
-        taking = ""
-        for word in words:
-            if word in ("ROOMS", "SOURCES", "FOLDER", "FILES", "EXCEPT"):
-                taking = word.lower()
-            elif word == "ALONE":
-                taking = ""
-            elif taking in ("rooms", "sources"):
-                row[taking].append(word)
-            elif taking:
-                row[taking] = word
-        found[name] = row
-    for name, row in OTHER_SUITES.items():
-        found[name] = {"folder": name, "files": "", "sources": [], **row}
+        words = match.group(1).replace('"', "").split()
+        found[words[0]] = suite_of(words)
+    found.update(OTHER_SUITES)
     fuzz = (root / "fuzz" / "CMakeLists.txt").read_text()
     for name, room in re.findall(r"^[ \t]*loom_fuzz\((\w+) (\w+)\)", fuzz, re.MULTILINE):
-        rooms = [r for r in ARROWS if r.replace("/", "_") == room]
-        found[f"fuzz_{name}"] = {
-            "folder": "",
-            "files": "",
-            "rooms": rooms,
-            "sources": [f"fuzz/corpus/{name}/", f"fuzz/fuzz_{name}.cpp"],
-        }
+        rooms = tuple(r for r in ARROWS if r.replace("/", "_") == room)
+        sources = (f"fuzz/corpus/{name}/", f"fuzz/fuzz_{name}.cpp", "fuzz/replay.cpp")
+        found[f"fuzz_{name}"] = Suite(rooms, sources=sources)
     return found
-
-
-# Suites that run the program `loom`, which stands on every room.
-RUN_THE_PROGRAM = ("e2e",)
-
-# Programs that loom_tests() does not make.
-OTHER_SUITES: dict[str, dict] = {
-    "conformance": {"rooms": ["learn", "backend/cpu"]},
-    "webgpu": {"rooms": ["backend/webgpu", "backend/cpu"], "sources": ["conformance/"]},
-    "capi": {"rooms": ["capi", "api"]},
-}
 
 
 def program_of(suite: str) -> str:
@@ -163,49 +214,61 @@ def program_of(suite: str) -> str:
     return suite if suite.startswith("fuzz_") else f"test_{suite}"
 
 
-def suite_reason(name: str, row: dict, change: Change, rooms: dict[str, str]) -> str | None:
+@functools.cache
+def members(suite: Suite, root: Path = ROOT) -> frozenset[str]:
+    """The sources of a suite below tests/, and the headers there that they include."""
+    todo = [p for p in (root / "tests" / suite.folder).glob("*_test.cpp") if suite.has(p.name)]
+    todo += [root / source for source in suite.sources if source.endswith(".cpp")]
+    found: set[str] = set()
+    while todo:
+        file = todo.pop()
+        path = file.relative_to(root).as_posix()
+        if path in found or not file.is_file():
+            continue
+        found.add(path)
+        for name in includes_of(file):
+            todo += [p for p in (root / "tests" / name, file.parent / name) if p.is_file()]
+    return frozenset(found)
+
+
+@functools.cache
+def includes_of(file: Path) -> frozenset[str]:
+    """The names in #include lines of a file."""
+    text = file.read_text(errors="replace")
+    return frozenset(re.findall(r'^[ \t]*#[ \t]*include[ \t]*["<]([^">]+)[">]', text, re.MULTILINE))
+
+
+@functools.cache
+def data_of(suite: Suite, root: Path = ROOT) -> frozenset[str]:
+    """The files and folders of the repository that a suite reads: source_path("models/...")."""
+    texts = ((root / path).read_text(errors="replace") for path in members(suite, root))
+    codes = (without_comments(text, keep_strings=True) for text in texts)
+    named = (re.findall(r'source_path\("([^"]+)"', code) for code in codes)
+    return frozenset(path.rstrip("/") for paths in named for path in paths)
+
+
+def suite_reason(name: str, suite: Suite, change: Change, rooms: dict[str, str]) -> str | None:
     """Why a suite has to run, or None."""
     if not change.known:
         return "no base is known"
+    program = RUN_THE_PROGRAM.get(name, ())
     for path in change.files:
-        if any_matches(path, EVERY_SUITE):
+        if any_matches(path, (*EVERY_SUITE, *program)) or is_read_by(suite, path):
             return path
-        below = path.removeprefix("tests/")
-        if any(below.startswith(source) for source in row["sources"]):
-            return path
-        if below == path or not row["folder"]:
-            continue
-        if below.startswith(row["folder"] + "/"):
-            file = below.rsplit("/", 1)[-1]
-            if not file.endswith("_test.cpp") or has_file(row, file):
-                return path
-        elif re.search(r"\.(hpp|inl|def)$", path) and includes_header(name, row, below):
-            return path
-    if name in RUN_THE_PROGRAM:
-        path = next(
-            (p for p in change.files if p.startswith(("cli/", "src/", "include/", "models/"))), None
-        )
-        if path:
-            return path
-    return next((rooms[room] for room in row["rooms"] if room in rooms), None)
+    return next((rooms[room] for room in suite.rooms if room in rooms), None)
 
 
-def has_file(row: dict, file: str) -> bool:
-    """Whether a file *_test.cpp of the suite's folder is one of its files."""
-    wanted, unwanted = row["files"], row.get("except")
-    return not (wanted and not re.match(wanted, file)) and not (
-        unwanted and re.match(unwanted, file)
-    )
-
-
-def includes_header(name: str, row: dict, header: str, root: Path = ROOT) -> bool:
-    """Whether a file of the suite includes a header of another folder of tests/."""
-    folder = root / "tests" / row["folder"]
-    return (
-        any(f'"{header}"' in file.read_text(errors="replace") for file in folder.glob("*.?pp"))
-        if folder.is_dir()
-        else False
-    )
+def is_read_by(suite: Suite, path: str) -> bool:
+    """Whether a file is compiled into a suite or read by it."""
+    if path in members(suite) or any(path.startswith(source) for source in suite.sources):
+        return True
+    if any(path == data or path.startswith(f"{data}/") for data in data_of(suite)):
+        return True
+    # Golden files and scripts of its folder, and test files that are gone.
+    inside = bool(suite.folder) and path.startswith(f"tests/{suite.folder}/")
+    if path.endswith("_test.cpp"):
+        return inside and suite.has(path.rsplit("/", 1)[-1])
+    return inside and not path.endswith((".hpp", ".py"))
 
 
 def check_reason(check: dict, change: Change, rooms: dict[str, str]) -> str | None:

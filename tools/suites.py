@@ -156,9 +156,12 @@ def failure_of(text: str, name: str) -> str:
 def main() -> int:
     if len(sys.argv) < 3 or sys.argv[1] in ("-h", "--help"):
         print(__doc__)
-        return 0 if len(sys.argv) > 1 else 2
+        return 0 if sys.argv[1:] in (["-h"], ["--help"]) else 2
     WORK.mkdir(parents=True, exist_ok=True)
     runs = programs(sys.argv[1], sys.argv[2:])
+    if not runs:
+        print(f"no test program of build/{sys.argv[1]} has the name {' or '.join(sys.argv[2:])}")
+        return 2
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
         results = list(pool.map(run_one, runs))
     times: dict[str, float] = last_times(sys.argv[1])

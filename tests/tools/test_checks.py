@@ -54,15 +54,13 @@ class Table(unittest.TestCase):
     def test_every_test_file_is_in_a_suite(self):
         suites = changed.suites()
         for file in (ROOT / "tests").glob("*/*_test.cpp"):
-            rows = [r for r in suites.values() if r["folder"] == file.parent.name]
-            self.assertTrue(
-                any(changed.has_file(r, file.name) for r in rows), file
-            )
+            mine = [suite for suite in suites.values() if suite.folder == file.parent.name]
+            self.assertTrue(any(suite.has(file.name) for suite in mine), file)
 
     def test_the_rooms_of_suites_are_rooms(self):
-        for name, row in changed.suites().items():
-            self.assertTrue(row["rooms"], name)
-            self.assertLessEqual(set(row["rooms"]), set(ARROWS), name)
+        for name, suite in changed.suites().items():
+            self.assertTrue(suite.rooms, name)
+            self.assertLessEqual(set(suite.rooms), set(ARROWS), name)
 
     def test_each_check_has_a_budget_and_together_they_keep_twenty_minutes_of_two_cores(self):
         budget = check.read_budget()
