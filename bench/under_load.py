@@ -7,11 +7,11 @@
   bench/under_load.py --cores 0,1             on two cores, also beside others with other cores
   bench/under_load.py --status                the table alone
 
-A suite is a test program, a way of test_capi, a folder of Python tests, or a script of
-tests/anomaly. build/under_load/state.json has the counts, log.txt a line per run,
-SUITE.failure.log the output of the last failure. A suite that was built anew begins anew. Several
-of these programs share the work. Last line: runs that passed, failed, and skipped all their
-tests. Exit status 0: none failed. No run is repeated because it failed.
+A suite is a row of build/PRESET/tests/programs.json that is built, and runs whole.
+build/under_load/state.json has the counts, log.txt a line per run, SUITE.failure.log the output of
+the last failure. A suite that was built anew begins anew. Several of these programs share the work.
+Last line: runs that passed, failed, and skipped all their tests. Exit status 0: none failed. No
+run is repeated because it failed.
 """
 
 import argparse
@@ -29,11 +29,15 @@ import subprocess
 import sys
 import time
 import xml.etree.ElementTree as xml
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "tools"))
+from ctest_summary import outcome  # noqa: E402
+
 FOLDER = ROOT / "build" / "under_load"
 LONGEST = 3600  # seconds; a run that has not ended by then has failed
 # Ends when its parent does, however that ends: the pipe closes.
@@ -46,9 +50,8 @@ SPIN = ("import os, sys, threading\n"
 class Suite:
     name: str
     command: list[str]
+    gtest: bool
     files: list[Path]  # that make it what it is
-    env: dict[str, str] = field(default_factory=dict)
-    gtest: bool = False
 
     def version(self) -> str:
         """Says whether a run is a run of the same suite."""
@@ -69,41 +72,29 @@ def hash_of(path: Path) -> str:
 # ---- which suites there are ----------------------------------------------------------------------
 
 
-def capi_suites(build: Path) -> Iterator[Suite]:
-    program = build / "tests" / "capi" / "test_capi"
-    text = (ROOT / "tests/capi/CMakeLists.txt").read_text(encoding="utf-8")
-    ways = re.search(r"foreach\(name ([\w ]+)\)", text)
-    if not program.exists() or ways is None:
-        return
-    env = {"LOOM_TEST_FOLDER": ".", "LOOM_TEST_MODEL": str(ROOT / "models/stories.entity")}
-    for way in ways[1].split():
-        yield Suite(f"capi.{way}", [str(program), way], [program], env)
-
-
-def python_suites(loom: Path) -> Iterator[Suite]:
-    env = {"LOOM_PROGRAM": str(loom)}
-    for name in ("hub", "chat"):
-        folder = ROOT / "tests" / name
-        command = [sys.executable, "-m", "unittest", "discover", "-s", str(folder)]
-        yield Suite(name, command, [loom, *sorted(folder.glob("*.py"))], env)
-    for name in ("kill_saves", "hostile_files"):
-        script = ROOT / "tests" / "anomaly" / f"{name}.py"
-        yield Suite(name, [sys.executable, str(script), str(loom)], [loom, script])
+def files_of(row: dict, loom: Path) -> Iterator[Path]:
+    """The programs and scripts of a command; tests of the program depend on it as well."""
+    if row["suite"] in ("test_e2e", "test_gpu") and loom.exists():
+        yield loom
+    for word in row["command"]:
+        path = Path(word.rpartition("=")[2])
+        if path.is_dir():
+            yield from sorted(path.glob("*.py"))
+        elif path.is_file() and path.is_absolute():
+            yield path
 
 
 def suites_of(build: Path) -> list[Suite]:
-    loom = build / "cli" / "loom"
-    found = (build / "tests").glob("test_*")
-    programs = [path for path in found if path.is_file() and os.access(path, os.X_OK)]
-    out = []
-    for program in sorted(programs):
-        # Some suites run the program.
-        files = [program, loom] if program.name in ("test_e2e", "test_gpu") else [program]
-        out.append(Suite(program.name[5:], [str(program)], files, gtest=True))
-    out += capi_suites(build)
-    if loom.exists():
-        out += python_suites(loom)
-    return out
+    """Those of tests/programs.json whose programs are there."""
+    listed, loom = build / "tests" / "programs.json", build / "cli" / "loom"
+    rows = json.loads(listed.read_text(encoding="utf-8")) if listed.exists() else []
+    suites = []
+    for row in rows:
+        made = [Path(word.rpartition("=")[2]) for word in row["command"] if str(build) in word]
+        if all(path.exists() for path in made):
+            files = list(files_of(row, loom))
+            suites.append(Suite(row["name"], row["command"], row["gtest"], files))
+    return suites
 
 
 # ---- what is known of them -----------------------------------------------------------------------
@@ -213,27 +204,17 @@ def status_words(status: int) -> str:
     return f"signal {-status}"
 
 
-def counted(report: Path) -> tuple[int, int, int]:
-    """(passed, failed, skipped) of a file of GoogleTest; none if there is no whole one."""
-    try:
-        cases = list(xml.parse(report).getroot().iter("testcase"))
-    except (OSError, xml.ParseError):
-        return 0, 0, 0
-    ran = [c for c in cases if c.get("status") == "run"]
-    failed = sum(c.find("failure") is not None for c in ran)
-    skipped = sum(c.get("result") == "skipped" for c in ran)
-    return len(ran) - failed - skipped, failed, skipped
-
-
 def verdict(suite: Suite, status: int, report: Path) -> tuple[str, str]:
     """The result of a run, and why."""
     if not suite.gtest:
         return ("passed" if status == 0 else "failed"), status_words(status)
-    passed, failed, skipped = counted(report)
-    why = f"{status_words(status)}, {passed} passed, {failed} failed, {skipped} skipped"
-    if status != 0 or failed > 0 or passed + skipped == 0:
+    counts: Counter[str] = Counter()
+    with contextlib.suppress(OSError, xml.ParseError):  # one that was killed leaves no whole report
+        counts = Counter(map(outcome, xml.parse(report).getroot().iter("testcase")))
+    why = ", ".join([status_words(status), *(f"{n} {what}" for what, n in counts.items())])
+    if status != 0 or counts["failed"] or not counts:
         return "failed", why
-    return ("passed" if passed > 0 else "skipped"), why
+    return ("passed" if counts["passed"] else "skipped"), why
 
 
 def told(output: Path) -> str:
@@ -249,7 +230,7 @@ def run_once(suite: Suite, state: State) -> None:
     work.mkdir(parents=True)
     report, output = work / "report.xml", work / "output.log"
     # Scratch of its own, and no GPU, as in the unit tests of a change.
-    env = {k: v for k, v in os.environ.items() if k != "LOOM_WEBGPU_LIB"} | suite.env
+    env = {k: v for k, v in os.environ.items() if k != "LOOM_WEBGPU_LIB"}
     env |= {"TMPDIR": str(work), "TEST_TMPDIR": str(work)}
     command = suite.command + ([f"--gtest_output=xml:{report}"] if suite.gtest else [])
     start, before = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "io/file.hpp"
+#include "io/io_testing.hpp"
 #include "io/json.hpp"
 #include "loom/loom.hpp"
 #include "support/paths.hpp"
@@ -91,8 +92,8 @@ TEST_P(EncoderModels, GiveWhatTransformersComputes) {
 
 TEST_P(EncoderModels, AreTheSameFromAnEntityFile) {
   const Engine engine = engine_with(1);
-  const std::string path =
-      (std::filesystem::path(testing::TempDir()) / (std::string(GetParam()) + ".entity")).string();
+  const core::test::TemporaryFolder folder;
+  const std::string path = folder.path("encoder.entity");
   const Result<Converted> written = convert(encoder_folder(GetParam()), path);
   ASSERT_TRUE(written.ok()) << written.error().str();
   const Model from_file = encoder(path, engine);
@@ -100,7 +101,6 @@ TEST_P(EncoderModels, AreTheSameFromAnEntityFile) {
   const std::vector<std::string> texts = {"the cat sleeps"};
   EXPECT_EQ(from_file.embed(texts)->front().values,
             encoder(encoder_folder(GetParam()), engine).embed(texts)->front().values);
-  std::filesystem::remove(path);
 }
 
 TEST_P(EncoderModels, HaveTheSameBitsOverThreadsInstructionSetsAndNeighbours) {

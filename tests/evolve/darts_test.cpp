@@ -15,6 +15,7 @@
 #include "base/text.hpp"
 #include "bridge/network_json.hpp"
 #include "evolve/darts.hpp"
+#include "io/io_testing.hpp"
 #include "loom/loom.hpp"
 
 namespace loom::core::test {
@@ -374,8 +375,8 @@ TEST(Darts, ThreadsAndInstructionSetsChangeNoBit) {
 }
 
 TEST(Darts, ASearchThatIsResumedHasTheBitsOfOneThatNeverStopped) {
-  const std::string path =
-      (std::filesystem::path(testing::TempDir()) / "darts.safetensors").string();
+  const core::test::TemporaryFolder folder;
+  const std::string path = folder.path("darts.safetensors");
   const loom::Network net = loom::Network::from_json(
                                 R"({"loom":1,"input":[4],"layers":[
          {"type":"Dense","in":4,"out":6,"activation":"relu"},{"type":"Dense","in":6,"out":3}]})")

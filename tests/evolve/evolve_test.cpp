@@ -9,6 +9,7 @@
 
 #include "io/file.hpp"
 #include "io/hash.hpp"
+#include "io/io_testing.hpp"
 #include "io/json.hpp"
 #include "loom/network.hpp"
 
@@ -55,7 +56,8 @@ TEST(Neat, GivesEqualBitsWithAnyNumberOfThreads) {
   for (const int threads : {1, 2, 3, 7}) {
     Population p = *Population::create({.inputs = 2, .outputs = 1, .seed = 9});
     ASSERT_TRUE(evolve(p, xor_fitness, {.generations = 15, .threads = threads}).ok());
-    const std::string path = testing::TempDir() + "neat_threads.json";
+    const core::test::TemporaryFolder folder;
+    const std::string path = folder.path("neat.json");
     ASSERT_TRUE(p.save(path).ok());
     const std::string text = *core::read_file(path);
     if (first.empty()) first = text;
@@ -253,7 +255,8 @@ TEST(Neat, GivesTheSameBitsEverywhere) {
     options.enable = options.change_activation = 0.1;
     Population p = *Population::create(options);
     ASSERT_TRUE(evolve(p, xor_fitness, {.generations = 20}).ok());
-    const std::string path = testing::TempDir() + "neat_hash.json";
+    const core::test::TemporaryFolder folder;
+    const std::string path = folder.path("neat.json");
     ASSERT_TRUE(p.save(path).ok());
     all += *core::read_file(path);
   }

@@ -13,6 +13,7 @@
 #include "bridge/network_json.hpp"
 #include "evolve/architectures.hpp"
 #include "evolve/pareto.hpp"
+#include "io/io_testing.hpp"
 #include "loom/loom.hpp"
 
 namespace loom::core::test {
@@ -248,8 +249,8 @@ TEST(ArchitectureSearches, DoNotDependOnThreadsAndGoOnFromAFileWithTheSameBits) 
       ArchitectureSearch::create(spiral_seed(), data, spiral_options()).or_exit();
   ArchitectureSearch more =
       ArchitectureSearch::create(spiral_seed(), data, spiral_options()).or_exit();
-  const std::string path =
-      (std::filesystem::path(testing::TempDir()) / "loom_architectures.json").string();
+  const core::test::TemporaryFolder folder;
+  const std::string path = folder.path("architectures.json");
   for (int g = 0; g < 4; ++g) {
     ASSERT_TRUE(one.step(1).ok());
     ASSERT_TRUE(more.step(3).ok());
@@ -257,7 +258,6 @@ TEST(ArchitectureSearches, DoNotDependOnThreadsAndGoOnFromAFileWithTheSameBits) 
     more = ArchitectureSearch::load(path, data).or_exit();
     EXPECT_EQ(state_of(one), state_of(more)) << g;
   }
-  std::filesystem::remove(path);
 }
 
 TEST(ArchitectureSearches, NeverLoseTheirBestAndHandOutNetworksWithTheScoresTheySay) {

@@ -1,6 +1,7 @@
 // Tile plans against the tables of the original, and what is read off a made-up machine.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstring>
 #include <filesystem>
@@ -73,7 +74,8 @@ TEST(TilePlan, NeverExceedsLimitsForAnyNumberType) {
 class MadeUpSystem {
  public:
   explicit MadeUpSystem(const std::string& name)
-      : root_((std::filesystem::path(testing::TempDir()) / name).string()) {}
+      : root_((std::filesystem::path(testing::TempDir()) / (name + std::to_string(getpid())))
+                  .string()) {}
   ~MadeUpSystem() { std::filesystem::remove_all(root_); }
   void put(const std::string& path, const std::string& text) const {
     std::filesystem::create_directories(std::filesystem::path(root_ + path).parent_path());
