@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/thread_pool.hpp"
 #include "bridge/network_json.hpp"
 #include "bridge/random_network.hpp"
 #include "formats/onnx/export.hpp"

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "backend/reference/reference.hpp"
+#include "base/thread_pool.hpp"
 #include "bridge/entity_network.hpp"
 #include "check.hpp"
 #include "grid/session.hpp"

@@ -10,6 +10,7 @@
 
 #include "gpu_lab.hpp"
 #include "lab.hpp"
+#include "ops/ops.hpp"
 
 namespace loom::core::cli {
 namespace {

@@ -11,6 +11,7 @@
 #include "io/file.hpp"
 #include "lab.hpp"
 #include "lab/machine_bench.hpp"
+#include "ops/ops.hpp"
 
 namespace loom::core::cli {
 namespace {

@@ -11,6 +11,7 @@
 #include "lab/machine_info.hpp"
 #include "lab/self_check.hpp"
 #include "lab/tile_plan.hpp"
+#include "ops/ops.hpp"
 
 namespace loom::core::cli {
 namespace {

@@ -10,6 +10,7 @@
 
 #include "api/impl.hpp"
 #include "lab.hpp"
+#include "ops/recorder.hpp"
 
 namespace loom::core::cli {
 

@@ -6,6 +6,7 @@
 #include "api/impl.hpp"
 #include "lab.hpp"
 #include "lab/logits_hash.hpp"
+#include "ops/ops.hpp"
 
 namespace loom::core::cli {
 namespace {

@@ -2,6 +2,7 @@
 
 #include "api/impl.hpp"
 #include "llm/beam_search.hpp"
+#include "ops/ops.hpp"
 
 namespace loom {
 

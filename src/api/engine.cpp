@@ -2,6 +2,7 @@
 
 #include "api/gpu.hpp"
 #include "base/text.hpp"
+#include "ops/ops.hpp"
 
 namespace loom::core {
 

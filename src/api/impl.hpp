@@ -15,6 +15,7 @@
 
 #ifndef LOOM_WITHOUT_WEBGPU
 #include "backend/webgpu/webgpu.hpp"
+#include "base/thread_pool.hpp"
 #endif
 
 namespace loom {

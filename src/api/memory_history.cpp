@@ -10,6 +10,7 @@
 #include "base/text.hpp"
 #include "io/json.hpp"
 #include "io/process_memory.hpp"
+#include "ops/ops.hpp"
 
 #if LOOM_THREADS
 #include <condition_variable>

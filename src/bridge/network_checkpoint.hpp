@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "bridge/network_source.hpp"
+#include "ops/fwd.hpp"
 
 namespace loom::core {
 

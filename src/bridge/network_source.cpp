@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/text.hpp"
+#include "base/thread_pool.hpp"
 #include "bridge/entity_network.hpp"
 #include "bridge/network_json.hpp"
 #include "bridge/proof.hpp"

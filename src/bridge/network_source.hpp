@@ -10,6 +10,7 @@
 #include "bridge/weight_source.hpp"
 #include "grid/builders.hpp"
 #include "io/file_ref.hpp"
+#include "ops/fwd.hpp"
 
 namespace loom::core {
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/dmath.hpp"
+#include "base/thread_pool.hpp"
 
 namespace loom::core {
 namespace {

@@ -9,6 +9,7 @@
 
 #include "grid/network.hpp"
 #include "io/entity.hpp"
+#include "ops/fwd.hpp"
 
 namespace loom::core {
 

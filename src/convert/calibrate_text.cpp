@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.hpp"
+#include "base/thread_pool.hpp"
 #include "llm/decoder.hpp"
 #include "text/tokenizer.hpp"
 

@@ -7,6 +7,7 @@
 #include "base/dmath.hpp"
 #include "evaluate/products.hpp"
 #include "ops/fmath.hpp"
+#include "ops/recorder.hpp"
 
 namespace loom::core::evaluate {
 namespace {

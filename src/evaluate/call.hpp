@@ -12,7 +12,8 @@
 #include "base/text.hpp"
 #include "base/thread_pool.hpp"
 #include "evaluate/value.hpp"
-#include "ops/recorder.hpp"
+#include "ops/args.hpp"
+#include "ops/fwd.hpp"
 
 namespace loom::core::evaluate {
 

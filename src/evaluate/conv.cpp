@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "evaluate/windows.hpp"
+#include "ops/recorder.hpp"
 
 namespace loom::core::evaluate {
 

@@ -5,6 +5,7 @@
 #include <chrono>
 
 #include "evaluate/body.hpp"
+#include "ops/recorder.hpp"
 
 namespace loom::core::evaluate {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "evaluate/value.hpp"
 #include "io/file.hpp"
-#include "ops/recorder.hpp"
+#include "ops/fwd.hpp"
 
 namespace loom::core::evaluate {
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/text.hpp"
+#include "base/thread_pool.hpp"
 #include "evaluate/evaluator.hpp"
 
 namespace loom::core::evaluate {

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "evaluate/windows.hpp"
+#include "ops/args.hpp"
 
 namespace loom::core::evaluate {
 namespace {

@@ -9,6 +9,7 @@
 #include "evaluate/functions.hpp"
 #include "evaluate/rows.hpp"
 #include "evaluate/windows.hpp"
+#include "ops/recorder.hpp"
 
 namespace loom::core::evaluate {
 namespace {

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ops/recorder.hpp"
+
 namespace loom::core::evaluate {
 
 Result<std::shared_ptr<PackedMatrix>> pack_rows(const Call& c, const float* rows, int64_t count,

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "evaluate/windows.hpp"
+#include "ops/recorder.hpp"
 
 namespace loom::core::evaluate {
 namespace {

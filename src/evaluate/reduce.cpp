@@ -9,6 +9,7 @@
 #include "base/dmath.hpp"
 #include "evaluate/functions.hpp"
 #include "evaluate/rows.hpp"
+#include "ops/recorder.hpp"
 
 namespace loom::core::evaluate {
 

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "evaluate/elementwise.hpp"
+#include "ops/ops.hpp"
 
 namespace loom::core::evaluate {
 namespace {

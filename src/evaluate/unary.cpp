@@ -7,6 +7,7 @@
 #include "evaluate/elementwise.hpp"
 #include "evaluate/functions.hpp"
 #include "ops/fmath.hpp"
+#include "ops/recorder.hpp"
 
 namespace loom::core::evaluate {
 

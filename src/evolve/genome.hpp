@@ -10,7 +10,8 @@
 
 #include "base/result.hpp"
 #include "evolve/draws.hpp"
-#include "ops/ops.hpp"
+#include "ops/fwd.hpp"
+#include "ops/operands.hpp"
 
 namespace loom::core {
 

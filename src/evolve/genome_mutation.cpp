@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ops/args.hpp"
+
 namespace loom::core {
 namespace {
 

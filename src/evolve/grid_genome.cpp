@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/text.hpp"
+#include "base/thread_pool.hpp"
 #include "grid/init.hpp"
 
 namespace loom::core {

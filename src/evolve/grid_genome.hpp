@@ -12,6 +12,7 @@
 #include "evolve/draws.hpp"
 #include "grid/builders.hpp"
 #include "grid/network.hpp"
+#include "ops/fwd.hpp"
 
 namespace loom::core {
 

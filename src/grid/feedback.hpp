@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "grid/network.hpp"
+#include "ops/fwd.hpp"
 
 namespace loom::core {
 

@@ -4,6 +4,7 @@
 
 #include "base/dmath.hpp"
 #include "base/rng.hpp"
+#include "base/thread_pool.hpp"
 
 namespace loom::core {
 namespace {

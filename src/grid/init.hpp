@@ -3,6 +3,7 @@
 #pragma once
 
 #include "grid/network.hpp"
+#include "ops/fwd.hpp"
 
 namespace loom::core {
 

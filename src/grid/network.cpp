@@ -4,6 +4,7 @@
 #include <atomic>
 
 #include "base/text.hpp"
+#include "base/thread_pool.hpp"
 #include "layers/graph.hpp"
 
 namespace loom::core {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "grid/grid.hpp"
+#include "ops/fwd.hpp"
 
 namespace loom::core {
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/text.hpp"
+#include "layers/forward_call.hpp"
 #include "ops/trace.hpp"
 
 namespace loom::core {

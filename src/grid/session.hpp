@@ -12,6 +12,7 @@
 
 #include "grid/network.hpp"
 #include "grid/rope_table.hpp"
+#include "ops/fwd.hpp"
 
 namespace loom::core {
 

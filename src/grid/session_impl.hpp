@@ -5,6 +5,8 @@
 #include "grid/feedback.hpp"
 #include "grid/pass.hpp"
 #include "grid/session.hpp"
+#include "ops/device.hpp"
+#include "ops/operands.hpp"
 
 namespace loom::core {
 

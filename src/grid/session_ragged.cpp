@@ -5,6 +5,7 @@
 
 #include "base/text.hpp"
 #include "grid/session_impl.hpp"
+#include "ops/recorder.hpp"
 
 namespace loom::core {
 namespace {

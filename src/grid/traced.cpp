@@ -1,6 +1,8 @@
 #include "grid/traced.hpp"
 
 #include "base/text.hpp"
+#include "ops/recorder.hpp"
+#include "ops/trace.hpp"
 
 namespace loom::core {
 namespace {

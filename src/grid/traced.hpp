@@ -5,7 +5,7 @@
 
 #include "grid/feedback.hpp"
 #include "grid/pass.hpp"
-#include "ops/trace.hpp"
+#include "ops/fwd.hpp"
 
 namespace loom::core {
 

@@ -1,6 +1,7 @@
 #include "lab/file_proof.hpp"
 
 #include "base/dmath.hpp"
+#include "base/thread_pool.hpp"
 #include "bridge/entity_network.hpp"
 #include "grid/init.hpp"
 #include "grid/session.hpp"

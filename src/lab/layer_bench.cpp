@@ -3,6 +3,7 @@
 #include "base/rng.hpp"
 #include "base/text.hpp"
 #include "grid/init.hpp"
+#include "ops/program.hpp"
 
 namespace loom::core {
 namespace {

@@ -9,6 +9,7 @@
 
 #include "grid/grid.hpp"
 #include "learn/train_step.hpp"
+#include "ops/program.hpp"
 
 namespace loom::core {
 

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "base/rng.hpp"
+#include "base/thread_pool.hpp"
 #include "grid/builders.hpp"
 #include "grid/init.hpp"
 #include "learn/train_step.hpp"

@@ -7,7 +7,7 @@
 
 #include "learn/spec.hpp"
 #include "loom/evaluation.hpp"
-#include "ops/ops.hpp"
+#include "ops/fwd.hpp"
 
 namespace loom::core {
 

@@ -2,6 +2,7 @@
 
 #include "base/dmath.hpp"
 #include "grid/init.hpp"
+#include "ops/ops.hpp"
 #include "train_io/bits_hash.hpp"
 
 namespace loom::core {

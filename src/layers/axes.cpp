@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.hpp"
+#include "layers/forward_call.hpp"
 #include "ops/moves.hpp"
 
 namespace loom::core {

@@ -9,6 +9,7 @@
 //   a = gamma / sqrt(running_var + eps),  b = beta - running_mean * a,  y = x * a + b
 #include "base/text.hpp"
 #include "layers/channels.hpp"
+#include "layers/forward_call.hpp"
 
 namespace loom::core {
 namespace {

@@ -3,6 +3,7 @@
 // extent of 1 stands for any.
 #include "base/text.hpp"
 #include "layers/broadcast.hpp"
+#include "layers/forward_call.hpp"
 #include "layers/layer.hpp"
 
 namespace loom::core {

@@ -4,6 +4,7 @@
 
 #include "base/text.hpp"
 #include "layers/axes.hpp"
+#include "layers/forward_call.hpp"
 #include "ops/moves.hpp"
 
 namespace loom::core {

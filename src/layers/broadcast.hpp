@@ -2,6 +2,7 @@
 #pragma once
 
 #include "layers/layer.hpp"
+#include "ops/args/elementwise.hpp"
 
 namespace loom::core {
 

@@ -1,6 +1,7 @@
 #include "layers/channels.hpp"
 
 #include "base/text.hpp"
+#include "layers/forward_call.hpp"
 
 namespace loom::core {
 

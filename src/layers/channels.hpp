@@ -3,6 +3,7 @@
 #pragma once
 
 #include "layers/layer.hpp"
+#include "ops/args/elementwise.hpp"
 
 namespace loom::core {
 

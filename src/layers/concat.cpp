@@ -1,6 +1,7 @@
 // Concat: its inputs one after the other along an axis; all other extents are equal.
 #include "base/text.hpp"
 #include "layers/axes.hpp"
+#include "layers/forward_call.hpp"
 #include "layers/layer.hpp"
 
 namespace loom::core {

@@ -2,6 +2,7 @@
 // being its children in sequence; without children it adds its second input, which is what the
 // layer before it was given: [f, Residual] is f(x) + x. Neither owns weights.
 #include "base/text.hpp"
+#include "layers/forward_call.hpp"
 #include "layers/layer.hpp"
 
 namespace loom::core {

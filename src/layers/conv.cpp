@@ -5,6 +5,7 @@
 //   - 1) + 1 +
 //                   output_padding: the gradient of a CNN with respect to its input
 #include "base/text.hpp"
+#include "layers/forward_call.hpp"
 #include "layers/layer.hpp"
 #include "ops/activation.hpp"
 

@@ -4,6 +4,7 @@
 //   c_t = sigmoid(f) c_(t-1) + sigmoid(i) tanh(g),  h_t = sigmoid(o) tanh(c_t)
 // Each pass begins at zero: x holds whole sequences.
 #include "base/text.hpp"
+#include "layers/forward_call.hpp"
 #include "layers/layer.hpp"
 
 namespace loom::core {

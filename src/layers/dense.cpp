@@ -2,6 +2,7 @@
 // is not `in` but a whole sample has that many values, the sample is the row. With soft_cap c > 0
 // the result is c tanh(y / c), which leaves small values as they are and holds all below c.
 #include "base/text.hpp"
+#include "layers/forward_call.hpp"
 #include "layers/layer.hpp"
 #include "ops/activation.hpp"
 

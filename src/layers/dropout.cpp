@@ -10,6 +10,7 @@
 //                 (Klambauer et al., 2017)
 #include "base/text.hpp"
 #include "layers/channels.hpp"
+#include "layers/forward_call.hpp"
 
 namespace loom::core {
 namespace {

@@ -6,6 +6,7 @@
 // alone, whatever the vocabulary; it may not be shared, and optimizers keep what they know of a row
 // until a batch names it again.
 #include "base/text.hpp"
+#include "layers/forward_call.hpp"
 #include "layers/layer.hpp"
 #include "ops/activation.hpp"
 

@@ -1,6 +1,7 @@
 #include "layers/ends.hpp"
 
 #include "base/text.hpp"
+#include "layers/forward_call.hpp"
 
 namespace loom::core {
 

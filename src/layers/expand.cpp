@@ -4,6 +4,7 @@
 #include "base/text.hpp"
 #include "layers/axes.hpp"
 #include "layers/broadcast.hpp"
+#include "layers/forward_call.hpp"
 #include "layers/layer.hpp"
 
 namespace loom::core {

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "base/text.hpp"
+#include "layers/forward_call.hpp"
 
 namespace loom::core {
 namespace {

@@ -4,6 +4,7 @@
 //   y = (x - mean) / sqrt(var + eps), then, where affine, * gamma + beta per channel
 #include "base/text.hpp"
 #include "layers/channels.hpp"
+#include "layers/forward_call.hpp"
 
 namespace loom::core {
 namespace {

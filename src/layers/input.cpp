@@ -4,6 +4,7 @@
 // input. Where nobody gives it, as in a training step, it is zeros.
 #include "base/text.hpp"
 #include "layers/axes.hpp"
+#include "layers/forward_call.hpp"
 #include "layers/layer.hpp"
 
 namespace loom::core {

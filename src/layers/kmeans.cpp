@@ -2,6 +2,7 @@
 // "probabilities" gives act(p), "features" gives act(sum p_k c_k). Centres [clusters, width] train
 // like any weight.
 #include "base/text.hpp"
+#include "layers/forward_call.hpp"
 #include "layers/layer.hpp"
 #include "ops/activation.hpp"
 

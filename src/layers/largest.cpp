@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.hpp"
+#include "layers/forward_call.hpp"
 
 namespace loom::core {
 namespace {

@@ -4,6 +4,7 @@
 // and Wv [G*D, width], Wo [width, H*D]; head h reads kv head h / (H/G). Keys and values live in
 // the session's cache, so a prompt may come in pieces of any size.
 #include "base/text.hpp"
+#include "layers/forward_call.hpp"
 #include "layers/layer.hpp"
 #include "ops/pages.hpp"
 

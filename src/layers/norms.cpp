@@ -1,6 +1,7 @@
 // RMSNorm: y = x / sqrt(mean(x^2) + eps) * gamma over the last axis (Zhang and Sennrich, 2019).
 // LayerNorm: y = (x - mean) / sqrt(var + eps) * gamma + beta (Ba, Kiros and Hinton, 2016).
 #include "base/text.hpp"
+#include "layers/forward_call.hpp"
 #include "layers/layer.hpp"
 
 namespace loom::core {

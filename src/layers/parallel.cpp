@@ -19,6 +19,7 @@
 #include <algorithm>
 
 #include "base/text.hpp"
+#include "layers/forward_call.hpp"
 #include "layers/largest.hpp"
 
 namespace loom::core {

@@ -2,6 +2,7 @@
 // extents r] over k = 1 or 2 axes, y[c, h r + i, w r + j] = x[c r^2 + i r + j, h, w]. inverse: the
 // other way (PyTorch's PixelUnshuffle).
 #include "base/text.hpp"
+#include "layers/forward_call.hpp"
 #include "layers/layer.hpp"
 #include "ops/moves.hpp"
 

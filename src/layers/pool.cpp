@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "base/text.hpp"
+#include "layers/forward_call.hpp"
 #include "layers/layer.hpp"
 
 namespace loom::core {

@@ -11,6 +11,7 @@
 
 #include "base/text.hpp"
 #include "layers/ends.hpp"
+#include "layers/forward_call.hpp"
 #include "ops/activation.hpp"
 
 namespace loom::core {

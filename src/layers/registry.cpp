@@ -3,6 +3,7 @@
 
 #include "base/checked.hpp"
 #include "base/text.hpp"
+#include "layers/forward_call.hpp"
 #include "layers/graph.hpp"
 #include "layers/layer.hpp"
 

@@ -3,6 +3,7 @@
 // [B, T, ..] of one shape; the extents behind time have `width` values. In a session the state is
 // where the last pass left it.
 #include "base/text.hpp"
+#include "layers/forward_call.hpp"
 #include "layers/layer.hpp"
 
 namespace loom::core {

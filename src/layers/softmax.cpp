@@ -15,6 +15,7 @@
 //   of the input are pi, or pi is uniform when they are missing
 #include "base/dmath.hpp"
 #include "base/text.hpp"
+#include "layers/forward_call.hpp"
 #include "layers/largest.hpp"
 
 namespace loom::core {

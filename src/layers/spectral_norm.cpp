@@ -4,6 +4,7 @@
 // u and v are buffers, as the running statistics of BatchNorm are: outside training they stay as
 // they are, brought to length 1, and no gradient goes through them.
 #include "base/text.hpp"
+#include "layers/forward_call.hpp"
 #include "layers/layer.hpp"
 
 namespace loom::core {

@@ -2,6 +2,7 @@
 // 2020). Wg, Wu [inner, width]; Wd [width, inner]. The gate's activation is a field, so GeGLU and
 // ReGLU are this layer too. With sub_norm what Wd takes is RMS-normed first (BitNet b1.58).
 #include "base/text.hpp"
+#include "layers/forward_call.hpp"
 #include "layers/layer.hpp"
 #include "ops/activation.hpp"
 

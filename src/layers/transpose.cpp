@@ -1,6 +1,7 @@
 // Transpose: the axes of its input in another order, the batch included.
 #include "base/text.hpp"
 #include "layers/axes.hpp"
+#include "layers/forward_call.hpp"
 #include "layers/layer.hpp"
 
 namespace loom::core {

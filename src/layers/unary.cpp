@@ -1,6 +1,7 @@
 // Unary: y = f(x), value by value: any activation by itself, and the functions that graphs compute
 // with.
 #include "base/text.hpp"
+#include "layers/forward_call.hpp"
 #include "layers/layer.hpp"
 #include "ops/activation.hpp"
 

@@ -2,6 +2,7 @@
 // An extent of 0 is that of the input at the same place, and one may be -1: what is left.
 #include "base/text.hpp"
 #include "layers/axes.hpp"
+#include "layers/forward_call.hpp"
 #include "layers/layer.hpp"
 
 namespace loom::core {

@@ -6,6 +6,7 @@
 
 #include "dtype/r16.hpp"
 #include "learn/step_builder.hpp"
+#include "ops/program.hpp"
 #include "ops/visit.hpp"
 
 namespace loom::core {
@@ -51,6 +52,11 @@ void patch(const ConvShape& s, const float* x, int64_t at, float* out) {
 }
 
 }  // namespace
+
+RangeObserver::RangeObserver() = default;
+RangeObserver::RangeObserver(RangeObserver&&) noexcept = default;
+RangeObserver& RangeObserver::operator=(RangeObserver&&) noexcept = default;
+RangeObserver::~RangeObserver() = default;
 
 Result<RangeObserver> RangeObserver::create(const Network& network, const Ops& ops,
                                             ThreadPool& pool, bool carry_feedback) {

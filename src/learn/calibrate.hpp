@@ -10,7 +10,8 @@
 #include <vector>
 
 #include "grid/traced.hpp"
-#include "ops/program.hpp"
+#include "ops/args/layers.hpp"
+#include "ops/fwd.hpp"
 
 namespace loom::core {
 
@@ -43,6 +44,9 @@ class RangeObserver {
   // carry_feedback: as in TrainStepOptions.
   static Result<RangeObserver> create(const Network& network, const Ops& ops, ThreadPool& pool,
                                       bool carry_feedback = false);
+  RangeObserver(RangeObserver&&) noexcept;
+  RangeObserver& operator=(RangeObserver&&) noexcept;
+  ~RangeObserver();
 
   // To be filled before run().
   const Tensor& x() const { return network_.x; }
@@ -59,6 +63,7 @@ class RangeObserver {
     bool convolution = false;
     ConvShape shape;
   };
+  RangeObserver();
   void add(const Reader& reader, const Tensor& x, int64_t samples);
 
   TracedNetwork network_;

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "learn/step_builder.hpp"
+#include "ops/fwd.hpp"
 #include "ops/program.hpp"
 
 namespace loom::core {

@@ -7,6 +7,7 @@
 #include "learn/predictions.hpp"
 #include "learn/scribe.hpp"
 #include "learn/train_step_impl.hpp"
+#include "ops/program.hpp"
 
 namespace loom::core {
 

@@ -6,6 +6,7 @@
 #include "base/text.hpp"
 #include "learn/scribe.hpp"
 #include "learn/train_step_impl.hpp"
+#include "ops/program.hpp"
 
 namespace loom::core {
 namespace {

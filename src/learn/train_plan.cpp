@@ -5,6 +5,7 @@
 #include "learn/sophia.hpp"
 #include "learn/step_builder.hpp"
 #include "learn/train_step.hpp"
+#include "ops/program.hpp"
 
 namespace loom::core {
 

@@ -17,7 +17,7 @@
 #include "learn/observer.hpp"
 #include "learn/param_rules.hpp"
 #include "learn/spec.hpp"
-#include "ops/program.hpp"
+#include "ops/fwd.hpp"
 
 namespace loom::core {
 

@@ -5,6 +5,7 @@
 
 #include "base/dmath.hpp"
 #include "base/text.hpp"
+#include "base/thread_pool.hpp"
 #include "ops/fmath.hpp"
 
 namespace loom::core {

@@ -4,6 +4,7 @@
 
 #include "base/text.hpp"
 #include "llm/encoder.hpp"
+#include "ops/recorder.hpp"
 
 namespace loom::core {
 namespace {

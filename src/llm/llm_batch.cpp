@@ -4,6 +4,7 @@
 
 #include "base/checked.hpp"
 #include "base/text.hpp"
+#include "ops/recorder.hpp"
 
 namespace loom::core {
 namespace {
@@ -335,6 +336,10 @@ Status LlmBatch::load_state(int64_t sequence, const FileRef& path) {
 
 std::unique_ptr<TokenReader> LlmBatch::reader(int64_t sequence) {
   return std::make_unique<BatchReader>(*this, sequence);
+}
+
+void LlmBatch::set_profile(OpProfile* profile) {
+  session_.recorder().set_profile(profile);
 }
 
 }  // namespace loom::core

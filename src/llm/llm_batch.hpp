@@ -97,7 +97,7 @@ class LlmBatch {
   int64_t recordings() const { return session_.recordings(); }
   int64_t arena_bytes() const { return session_.arena_bytes(); }
   int64_t state_bytes() const { return session_.state_bytes(); }
-  void set_profile(OpProfile* profile) { session_.recorder().set_profile(profile); }
+  void set_profile(OpProfile* profile);
 
  private:
   struct State {

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/text.hpp"
+#include "ops/recorder.hpp"
 
 namespace loom::core {
 namespace {
@@ -321,6 +322,10 @@ Status LlmSession::feed_all(std::span<const TokenId> ids,
     }
   }
   return {};
+}
+
+void LlmSession::set_profile(OpProfile* profile) {
+  session_.recorder().set_profile(profile);
 }
 
 }  // namespace loom::core

@@ -9,6 +9,7 @@
 #include "llm/model.hpp"
 #include "llm/session_state.hpp"
 #include "llm/token_reader.hpp"
+#include "ops/device.hpp"
 
 namespace loom::core {
 
@@ -73,7 +74,7 @@ class LlmSession : public TokenReader {
   // Passes that were recorded; the others ran the commands of one before (Session::recordings).
   // Sessions on a device, and of networks with recurrent layers, record each, and tell 0.
   int64_t recordings() const { return session_.recordings(); }
-  void set_profile(OpProfile* profile) { session_.recorder().set_profile(profile); }
+  void set_profile(OpProfile* profile);
 
  private:
   LlmSession(const LanguageModel& model, Session session, ThreadPool& pool,

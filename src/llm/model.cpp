@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.hpp"
+#include "base/thread_pool.hpp"
 #include "dtype/dtype_tally.hpp"
 #include "llm/decoder_role.hpp"
 

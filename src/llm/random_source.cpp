@@ -2,6 +2,7 @@
 #include <map>
 
 #include "base/rng.hpp"
+#include "base/thread_pool.hpp"
 #include "llm/decoder.hpp"
 #include "llm/decoder_role.hpp"
 #include "llm/encoder.hpp"

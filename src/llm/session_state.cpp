@@ -23,6 +23,7 @@
 #include "io/hash.hpp"
 #include "llm/llm_session.hpp"
 #include "ops/pages.hpp"
+#include "ops/recorder.hpp"
 
 namespace loom::core {
 namespace {

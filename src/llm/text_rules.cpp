@@ -2,6 +2,7 @@
 
 #include "grammar/gbnf.hpp"
 #include "grammar/json_schema.hpp"
+#include "ops/program.hpp"
 
 namespace loom::core {
 namespace {

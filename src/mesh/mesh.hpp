@@ -15,7 +15,7 @@
 #include <memory>
 
 #include "mesh/topology.hpp"
-#include "ops/recorder.hpp"
+#include "ops/fwd.hpp"
 
 namespace loom::core {
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "base/text.hpp"
+#include "ops/recorder.hpp"
+#include "ops/trace.hpp"
 #include "ops/visit.hpp"
 
 namespace loom::core {

@@ -6,7 +6,7 @@
 
 #include "grid/pass.hpp"
 #include "mesh/topology.hpp"
-#include "ops/trace.hpp"
+#include "ops/fwd.hpp"
 
 namespace loom::core {
 

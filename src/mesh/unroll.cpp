@@ -6,6 +6,8 @@
 #include "base/checked.hpp"
 #include "base/text.hpp"
 #include "mesh/record.hpp"
+#include "ops/recorder.hpp"
+#include "ops/trace.hpp"
 
 namespace loom::core {
 namespace {

@@ -13,7 +13,7 @@
 #include "grid/traced.hpp"
 #include "mesh/record.hpp"
 #include "mesh/topology.hpp"
-#include "ops/trace.hpp"
+#include "ops/fwd.hpp"
 
 namespace loom::core {
 

@@ -13,20 +13,10 @@
 #include "base/thread_pool.hpp"
 #include "ops/args.hpp"
 #include "ops/device.hpp"
+#include "ops/op_id.hpp"
 
 namespace loom::core {
 
-enum class OpId : uint8_t {
-#define LOOM_OP(name, Args) name,
-#include "ops/ops.def"
-#undef LOOM_OP
-};
-constexpr int kOpCount = 0
-#define LOOM_OP(name, Args) +1
-#include "ops/ops.def"
-#undef LOOM_OP
-    ;
-std::string_view op_name(OpId id);
 // The row that arguments of this type belong to.
 template <class Args>
 constexpr OpId op_of();

@@ -13,13 +13,10 @@
 #include <span>
 #include <vector>
 
+#include "ops/fwd.hpp"
 #include "ops/ops.hpp"
 
 namespace loom::core {
-
-class Trace;
-
-enum class ActivationMode : uint8_t { q8, f32 };
 
 // Nanoseconds and calls per op, filled while flush() runs when asked for.
 struct OpProfile {

@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "backend/cpu/cpu.hpp"
+#include "base/thread_pool.hpp"
 #include "bridge/network_json.hpp"
 #include "io/entity.hpp"
 #include "io/safetensors_write.hpp"

@@ -12,6 +12,7 @@
 #include "e2e/temp_folder.hpp"
 #include "layers/blocks.hpp"
 #include "loom/loom.hpp"
+#include "ops/args.hpp"
 
 namespace {
 

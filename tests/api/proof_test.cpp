@@ -12,6 +12,7 @@
 #include "bridge/proof.hpp"
 #include "e2e/temp_folder.hpp"
 #include "io/sha256.hpp"
+#include "ops/args.hpp"
 
 namespace loom {
 namespace {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/rng.hpp"
+#include "ops/fwd.hpp"
 #include "ops/ops.hpp"
 
 namespace loom::core::test {

@@ -10,11 +10,13 @@
 #include <random>
 #include <span>
 
+#include "base/thread_pool.hpp"
 #include "bridge/network_json.hpp"
 #include "evolve/architectures.hpp"
 #include "evolve/pareto.hpp"
 #include "io/io_testing.hpp"
 #include "loom/loom.hpp"
+#include "ops/args.hpp"
 
 namespace loom::core::test {
 namespace {

@@ -9,6 +9,7 @@
 
 #include "evolve/genome_network.hpp"
 #include "evolve/neat.hpp"
+#include "ops/args.hpp"
 
 namespace loom::core::test {
 namespace {

@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 
 #include "backend/cpu/cpu.hpp"
+#include "base/thread_pool.hpp"
 #include "dtype/samples.hpp"
 #include "formats/config/config.hpp"
 #include "formats/config/text.hpp"

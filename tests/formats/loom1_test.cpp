@@ -4,6 +4,7 @@
 
 #include "dtype/loom1_codes.hpp"
 #include "formats/loom1_testing.hpp"
+#include "ops/recorder.hpp"
 
 namespace loom::core {
 namespace {

@@ -12,6 +12,7 @@
 #include "backend/cpu/cpu.hpp"
 #include "base/rng.hpp"
 #include "base/text.hpp"
+#include "base/thread_pool.hpp"
 #include "formats/original/original.hpp"
 #include "grid/session.hpp"
 #include "io/json.hpp"

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <limits>
 
+#include "base/thread_pool.hpp"
 #include "formats/onnx/graph.hpp"
 #include "formats/onnx_network_testing.hpp"
 

@@ -1,4 +1,5 @@
 // What the importer refuses, each with its exact line: the node, its operator, the reason.
+#include "base/thread_pool.hpp"
 #include "formats/onnx/graph.hpp"
 #include "formats/onnx_network_testing.hpp"
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "base/thread_pool.hpp"
 #include "formats/onnx/graph.hpp"
 #include "formats/onnx_network_testing.hpp"
 #include "io/file.hpp"

@@ -2,6 +2,7 @@
 // files that must be refused. The known faults of the original's loader each have a test (W1-W4).
 #include "formats/universal/infer.hpp"
 
+#include "base/thread_pool.hpp"
 #include "bridge/network_json.hpp"
 #include "formats/hf/names.hpp"
 #include "formats/loom1_testing.hpp"

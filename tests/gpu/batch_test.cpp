@@ -11,6 +11,7 @@
 #include "llm/decoder.hpp"
 #include "llm/llm_batch.hpp"
 #include "loom/batch.hpp"
+#include "ops/ops.hpp"
 #include "support/paths.hpp"
 
 namespace loom::core::test {

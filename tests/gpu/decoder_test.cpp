@@ -3,6 +3,7 @@
 #include "gpu/support.hpp"
 #include "loom/engine.hpp"
 #include "loom/language_model.hpp"
+#include "ops/ops.hpp"
 #include "webgpu/sample.hpp"
 
 namespace loom::core::test {

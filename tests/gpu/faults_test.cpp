@@ -8,6 +8,7 @@
 #include "base/text.hpp"
 #include "e2e/program.hpp"
 #include "gpu/support.hpp"
+#include "ops/ops.hpp"
 #include "support/paths.hpp"
 
 namespace loom::core::test {

@@ -8,6 +8,7 @@
 #include "gpu/support.hpp"
 #include "io/file.hpp"
 #include "llm/perplexity.hpp"
+#include "ops/ops.hpp"
 #include "support/paths.hpp"
 
 namespace loom::core::test {

@@ -7,6 +7,7 @@
 #include "llm/generate.hpp"
 #include "llm/llm_session.hpp"
 #include "llm/sampler.hpp"
+#include "ops/ops.hpp"
 #include "support/paths.hpp"
 
 namespace loom::core::test {

@@ -9,6 +9,7 @@
 #include "gpu/support.hpp"
 #include "grid/init.hpp"
 #include "lab/training_hash.hpp"
+#include "ops/ops.hpp"
 
 namespace loom::core::test {
 

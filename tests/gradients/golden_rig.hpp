@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/text.hpp"
+#include "base/thread_pool.hpp"
 #include "grid/session.hpp"
 #include "grid/traced.hpp"
 #include "io/file.hpp"

@@ -5,6 +5,7 @@
 #include "backend/cpu/cpu.hpp"
 #include "base/arena.hpp"
 #include "base/dmath.hpp"
+#include "base/thread_pool.hpp"
 #include "grid/rope_table.hpp"
 #include "layers/layer_fixture.hpp"
 

@@ -11,6 +11,7 @@
 #include "backend/cpu/cpu.hpp"
 #include "grid/grid_testing.hpp"
 #include "grid/init.hpp"
+#include "ops/recorder.hpp"
 
 namespace loom::core::test {
 namespace {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "backend/cpu/cpu.hpp"
+#include "base/thread_pool.hpp"
 
 namespace loom::core::test {
 namespace {

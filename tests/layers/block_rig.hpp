@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/text.hpp"
+#include "base/thread_pool.hpp"
 #include "grid/builders.hpp"
 #include "grid/init.hpp"
 #include "layers/blocks.hpp"

@@ -11,6 +11,7 @@
 #include "backend/cpu/cpu.hpp"
 #include "backend/reference/reference.hpp"
 #include "base/rng.hpp"
+#include "base/thread_pool.hpp"
 #include "grid/grid_testing.hpp"
 #include "grid/session.hpp"
 

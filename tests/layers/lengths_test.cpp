@@ -5,6 +5,7 @@
 #include "grid/grid_testing.hpp"
 #include "grid/init.hpp"
 #include "grid/traced.hpp"
+#include "ops/trace.hpp"
 
 namespace loom::core::test {
 namespace {

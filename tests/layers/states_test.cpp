@@ -2,6 +2,7 @@
 // by way of nodes of a Graph and by way of sessions. Kinds, extents and places are random.
 #include <gmock/gmock.h>
 
+#include "base/thread_pool.hpp"
 #include "grid/init.hpp"
 #include "layers/blocks.hpp"
 #include "layers/graph.hpp"

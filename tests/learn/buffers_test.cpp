@@ -7,6 +7,7 @@
 #include "base/text.hpp"
 #include "learn/every_kind.hpp"
 #include "learn/trainer.hpp"
+#include "ops/trace.hpp"
 
 namespace loom::core::test {
 namespace {

@@ -9,6 +9,7 @@
 #include "backend/reference/reference.hpp"
 #include "learn/hyper.hpp"
 #include "learn/train_rig.hpp"
+#include "ops/ops.hpp"
 
 namespace loom::core::test {
 namespace {

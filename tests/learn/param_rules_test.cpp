@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 
 #include "base/rng.hpp"
+#include "base/thread_pool.hpp"
 #include "learn/train_rig.hpp"
 
 namespace loom::core::test {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <random>
 
+#include "base/thread_pool.hpp"
 #include "learn/train_rig.hpp"
 
 namespace loom::core::test {

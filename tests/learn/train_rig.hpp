@@ -10,6 +10,7 @@
 
 #include "backend/cpu/cpu.hpp"
 #include "backend/reference/reference.hpp"
+#include "base/thread_pool.hpp"
 #include "grid/grid_testing.hpp"
 #include "grid/init.hpp"
 #include "lab/training_hash.hpp"

@@ -6,6 +6,7 @@
 #include <random>
 
 #include "base/text.hpp"
+#include "base/thread_pool.hpp"
 #include "grid/init.hpp"
 #include "llm/stories.hpp"
 #include "support/paths.hpp"

@@ -12,6 +12,7 @@
 #include "base/rng.hpp"
 #include "llm/sampler.hpp"
 #include "llm/stories.hpp"
+#include "ops/ops.hpp"
 
 namespace loom::core {
 namespace {

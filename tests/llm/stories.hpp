@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "backend/cpu/cpu.hpp"
+#include "base/thread_pool.hpp"
 #include "convert/language_model.hpp"
 #include "llm/generate.hpp"
 #include "llm/llm_session.hpp"

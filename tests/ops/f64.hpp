@@ -12,6 +12,7 @@
 #include "backend/reference/reference.hpp"
 #include "base/rng.hpp"
 #include "base/text.hpp"
+#include "ops/ops.hpp"
 
 namespace loom::core::test {
 

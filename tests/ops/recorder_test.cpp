@@ -7,6 +7,7 @@
 #include "backend/cpu/cpu.hpp"
 #include "backend/reference/reference.hpp"
 #include "ops/allocations.hpp"
+#include "ops/program.hpp"
 #include "ops/random_program.hpp"
 
 namespace loom::core {

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "ops/f64.hpp"
+#include "ops/ops.hpp"
 
 namespace loom::core {
 namespace {

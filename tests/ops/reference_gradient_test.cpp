@@ -1,5 +1,6 @@
 // Gradients of the ops that work value by value and row by row, and the products: the f64 reference
 // of X_dx against central differences of X, sums over rows against naive ones.
+#include "ops/args.hpp"
 #include "ops/f64.hpp"
 
 namespace loom::core {

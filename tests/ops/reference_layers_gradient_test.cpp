@@ -1,6 +1,8 @@
 // Convolution, self-attention and recurrent cells: forward passes against naive formulas, gradients
 // against central differences of the f64 reference.
+#include "ops/args.hpp"
 #include "ops/f64.hpp"
+#include "ops/ops.hpp"
 
 namespace loom::core {
 namespace {

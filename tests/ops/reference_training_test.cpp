@@ -1,6 +1,7 @@
 // entmax, random numbers, losses and optimizers of the f64 reference: closed forms, central
 // differences and hand-written updates.
 #include "ops/f64.hpp"
+#include "ops/ops.hpp"
 
 namespace loom::core {
 namespace {

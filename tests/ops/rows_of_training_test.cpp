@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include "backend/reference/reference.hpp"
+#include "backend/reference/training_rows.hpp"
+#include "ops/op_id.hpp"
 
 namespace loom::core {
 namespace {

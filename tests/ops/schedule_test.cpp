@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "backend/reference/reference.hpp"
+#include "ops/program.hpp"
 #include "ops/random_program.hpp"
 #include "ops/trace.hpp"
 

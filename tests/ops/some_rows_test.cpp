@@ -7,6 +7,7 @@
 #include "base/rng.hpp"
 #include "base/text.hpp"
 #include "ops/f64.hpp"
+#include "ops/ops.hpp"
 
 namespace loom::core::test {
 namespace {

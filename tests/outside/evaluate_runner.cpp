@@ -17,6 +17,7 @@
 
 #include "backend/cpu/cpu.hpp"
 #include "base/text.hpp"
+#include "base/thread_pool.hpp"
 #include "evaluate/evaluator.hpp"
 #include "io/file.hpp"
 

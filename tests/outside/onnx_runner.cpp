@@ -15,6 +15,7 @@
 
 #include "backend/reference/reference.hpp"
 #include "base/bits.hpp"
+#include "base/thread_pool.hpp"
 #include "bridge/random_network.hpp"
 #include "evaluate/folder.hpp"
 #include "formats/onnx/export.hpp"

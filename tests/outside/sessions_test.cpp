@@ -1,5 +1,6 @@
 // Sessions of random networks against the evaluator: inputs shorter than the session was made for,
 // pieces of sequences that go on where the last one ended, and feedback from pass to pass.
+#include "base/thread_pool.hpp"
 #include "grid/session.hpp"
 #include "outside/rig.hpp"
 

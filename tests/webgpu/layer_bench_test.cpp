@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "gtest/gtest.h"
+#include "ops/ops.hpp"
 #include "webgpu/gpu.hpp"
 
 namespace loom::core::test {

@@ -15,13 +15,19 @@ struct IsaRow {
   std::string_view name;
   bool (*runs)();  // null: not in this program
   void (*fill)(Ops&);
+  void (*fill_training)(Ops&);  // null: not in this program
   void (*fill_probe)(IsaProbe&);
 };
 
+#ifdef LOOM_WITHOUT_TRAINING
+#define LOOM_TRAINING(id) nullptr
+#else
+#define LOOM_TRAINING(id) isa_##id::fill_training
+#endif
 #define LOOM_HERE(id) \
-  { #id, runs_##id, isa_##id::fill_ops, isa_##id::fill_probe }
+  { #id, runs_##id, isa_##id::fill_ops, LOOM_TRAINING(id), isa_##id::fill_probe }
 #define LOOM_ELSEWHERE(id) \
-  { #id, nullptr, nullptr, nullptr }
+  { #id, nullptr, nullptr, nullptr, nullptr }
 #ifdef LOOM_WITHOUT_SCALAR
 #define LOOM_ISA_ANY LOOM_ELSEWHERE
 #else
@@ -99,8 +105,12 @@ const Ops& cpu_ops(Isa isa) {
   static const std::array<Ops, std::size(kIsas)> tables = [] {
     std::array<Ops, std::size(kIsas)> all;
     for (Ops& ops : all) ops = reference_ops();
-    for (Isa available : available_isas())
-      kIsas[static_cast<size_t>(available)].fill(all[static_cast<size_t>(available)]);
+    for (Isa available : available_isas()) {
+      const IsaRow& row = kIsas[static_cast<size_t>(available)];
+      Ops& ops = all[static_cast<size_t>(available)];
+      row.fill(ops);
+      if (row.fill_training != nullptr) row.fill_training(ops);
+    }
     return all;
   }();
   return tables[static_cast<size_t>(isa)];

@@ -6,7 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "ops/ops.hpp"
+#include "base/result.hpp"
+#include "ops/fwd.hpp"
 
 namespace loom::core {
 

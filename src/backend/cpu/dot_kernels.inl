@@ -28,6 +28,10 @@ void fill_ops(Ops& ops) {
   ops.matmul = matmul;
 }
 
+void fill_training(Ops& ops) {
+  LOOM_ISA_BASE::fill_training(ops);
+}
+
 #include "backend/cpu/probe.inl"
 
 }  // namespace loom::core::LOOM_ISA_NAMESPACE

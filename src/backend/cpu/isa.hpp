@@ -6,11 +6,14 @@
 
 namespace loom::core {
 
-// fill_ops overwrites the rows of an Ops table that the set has kernels for. matmul is exported for
-// sets that add nothing but an int8 dot product to another set.
+// fill_ops overwrites the rows of an Ops table that the set has kernels for; fill_training does the
+// same for the rows of of_training(). A program that does not call fill_training does not link the
+// kernels of training. matmul is exported for sets that add only an int8 dot product to another
+// set.
 #define LOOM_ISA(id, architecture)                      \
   namespace isa_##id {                                  \
     void fill_ops(Ops& ops);                            \
+    void fill_training(Ops& ops);                       \
     void fill_probe(IsaProbe& probe);                   \
     void matmul(const MatmulArgs& m, const Lane& lane); \
   }

@@ -57,9 +57,6 @@ constexpr int kFloatRowGroups = LOOM_SIMD_WIDTH == 16 ? 8 : 4;
 #include "backend/cpu/rows_dx.inl"
 //
 #include "backend/cpu/recurrent.inl"
-//
-#include "backend/cpu/training.inl"
-
 }  // namespace
 
 void matmul(const MatmulArgs& m, const Lane& lane) {
@@ -97,9 +94,10 @@ void fill_ops(Ops& ops) {
   ops.gru_cell = gru_cell;
   ops.copy = copy;
   ops.pool = pool;
-  if (kTrains) fill_training(ops);
 }
 
+#include "backend/cpu/training.inl"
+//
 #include "backend/cpu/probe.inl"
 
 }  // namespace loom::core::LOOM_ISA_NAMESPACE

@@ -3,30 +3,9 @@
 // bound (device).
 #pragma once
 
-#include <string_view>
-
-#include "ops/ops.hpp"
+#include "ops/fwd.hpp"
 
 namespace loom::core {
-
-// Rows that training alone records. A build for inference alone leaves them null in every table,
-// and the recorder refuses them; what forward passes share with gradients (conv_dx, matmul_dx,
-// reduce_cols) is not among them.
-#ifdef LOOM_WITHOUT_TRAINING
-constexpr bool kTrains = false;
-#else
-constexpr bool kTrains = true;
-#endif
-constexpr bool of_training(std::string_view op) {
-  constexpr std::string_view rows[] = {
-      "scatter_add_rows", "unary_dx", "gated_dx",  "norm_dx", "softmax_dx",
-      "entmax_dx",        "conv_dw",  "attend_dx", "pool_dx", "lstm_cell_dx",
-      "gru_cell_dx",      "loss",     "optimize"};
-  for (const std::string_view row : rows) {
-    if (op == row) return true;
-  }
-  return false;
-}
 
 const Ops& reference_ops();
 // The same bodies with every activation, plain parameter and sum in f64: the oracle of gradients.

@@ -14,7 +14,8 @@
 
 #include "backend/webgpu/runtime/options.hpp"
 #include "ops/device.hpp"
-#include "ops/ops.hpp"
+#include "ops/fwd.hpp"
+#include "ops/op_id.hpp"
 
 namespace loom::core::webgpu {
 

@@ -1,6 +1,7 @@
 #include "formats/entity/model.hpp"
 
 #include "base/text.hpp"
+#include "base/thread_pool.hpp"
 #include "bridge/network_json.hpp"
 #include "dtype/dtype_tally.hpp"
 #include "formats/config/encoder.hpp"

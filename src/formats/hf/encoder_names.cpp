@@ -3,6 +3,7 @@
 #include <array>
 
 #include "base/text.hpp"
+#include "base/thread_pool.hpp"
 
 namespace loom::core {
 namespace {

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/text.hpp"
+#include "base/thread_pool.hpp"
 #include "bridge/network_json.hpp"
 #include "formats/onnx/general.hpp"
 #include "formats/onnx/lower.hpp"

@@ -18,6 +18,7 @@
 #include "grid/builders.hpp"
 #include "grid/network.hpp"
 #include "io/file_ref.hpp"
+#include "ops/fwd.hpp"
 
 namespace loom::core {
 

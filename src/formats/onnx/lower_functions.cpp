@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/text.hpp"
+#include "base/thread_pool.hpp"
 #include "formats/onnx/lower.hpp"
 
 namespace loom::core {

@@ -12,6 +12,7 @@
 
 #include "grid/builders.hpp"
 #include "grid/network.hpp"
+#include "ops/fwd.hpp"
 
 namespace loom::core {
 

@@ -11,6 +11,7 @@
 #include "grid/network.hpp"
 #include "io/safetensors_file.hpp"
 #include "io/tensor_file.hpp"
+#include "ops/fwd.hpp"
 
 namespace loom::core {
 

@@ -4,6 +4,7 @@
 
 #include "base/checked.hpp"
 #include "base/text.hpp"
+#include "ops/ops.hpp"
 
 namespace loom::core::webgpu {
 namespace {

@@ -5,7 +5,8 @@
 #include <string>
 
 #include "ops/device.hpp"
-#include "ops/ops.hpp"
+#include "ops/fwd.hpp"
+#include "ops/op_id.hpp"
 
 namespace loom::core::webgpu {
 

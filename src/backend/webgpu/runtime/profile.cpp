@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.hpp"
+#include "ops/ops.hpp"
 
 namespace loom::core::webgpu {
 
