@@ -5,6 +5,7 @@
 
 #include "api/books.hpp"
 #include "backend/cpu/cpu.hpp"
+#include "base/thread_pool.hpp"
 #include "io/file_ref.hpp"
 #include "io/machine_memory.hpp"
 #include "llm/generate.hpp"
@@ -15,7 +16,6 @@
 
 #ifndef LOOM_WITHOUT_WEBGPU
 #include "backend/webgpu/webgpu.hpp"
-#include "base/thread_pool.hpp"
 #endif
 
 namespace loom {
