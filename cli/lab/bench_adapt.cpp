@@ -12,7 +12,6 @@
 #include "base/thread_pool.hpp"
 #include "lab.hpp"
 #include "lab/pursuit.hpp"
-#include "ops/ops.hpp"
 
 namespace loom::core::cli {
 namespace {

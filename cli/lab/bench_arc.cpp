@@ -13,7 +13,6 @@
 #include "backend/cpu/cpu.hpp"
 #include "base/thread_pool.hpp"
 #include "lab.hpp"
-#include "ops/ops.hpp"
 #include "puzzle/generator.hpp"
 #include "puzzle/program.hpp"
 #include "puzzle/test_time.hpp"

@@ -10,7 +10,6 @@
 
 #include "gpu_lab.hpp"
 #include "lab.hpp"
-#include "ops/ops.hpp"
 
 namespace loom::core::cli {
 namespace {

@@ -13,7 +13,6 @@
 #include "lab.hpp"
 #include "lab/layer_bench.hpp"
 #include "lab/logits_hash.hpp"
-#include "ops/ops.hpp"
 
 namespace loom::core::cli {
 namespace {

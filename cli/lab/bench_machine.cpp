@@ -11,7 +11,6 @@
 #include "io/file.hpp"
 #include "lab.hpp"
 #include "lab/machine_bench.hpp"
-#include "ops/ops.hpp"
 
 namespace loom::core::cli {
 namespace {

@@ -18,7 +18,6 @@
 #include "lab.hpp"
 #include "lab/cart_pole.hpp"
 #include "lab/double_pole.hpp"
-#include "ops/ops.hpp"
 
 namespace loom::core::cli {
 namespace {

@@ -13,7 +13,6 @@
 #include "grid/session.hpp"
 #include "io/process_memory.hpp"
 #include "lab.hpp"
-#include "ops/ops.hpp"
 
 namespace loom::core::cli {
 namespace {

@@ -7,7 +7,6 @@
 #include "base/text.hpp"
 
 #include "gpu_lab.hpp"
-#include "ops/recorder.hpp"
 
 namespace loom::core::cli {
 namespace {

@@ -11,7 +11,6 @@
 #include "lab/machine_info.hpp"
 #include "lab/self_check.hpp"
 #include "lab/tile_plan.hpp"
-#include "ops/ops.hpp"
 
 namespace loom::core::cli {
 namespace {

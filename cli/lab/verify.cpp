@@ -6,7 +6,6 @@
 #include "api/impl.hpp"
 #include "lab.hpp"
 #include "lab/logits_hash.hpp"
-#include "ops/ops.hpp"
 
 namespace loom::core::cli {
 namespace {

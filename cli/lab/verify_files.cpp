@@ -17,7 +17,6 @@
 #include "io/json.hpp"
 #include "lab.hpp"
 #include "lab/file_proof.hpp"
-#include "ops/ops.hpp"
 
 extern char** environ;
 

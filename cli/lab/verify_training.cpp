@@ -7,7 +7,6 @@
 #include "convert/convert.hpp"
 #include "lab.hpp"
 #include "lab/training_hash.hpp"
-#include "ops/ops.hpp"
 #include "train_io/file_memory.hpp"
 
 namespace loom::core::cli {
