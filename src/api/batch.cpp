@@ -7,7 +7,6 @@
 
 #include "api/impl.hpp"
 #include "base/text.hpp"
-#include "base/thread_pool.hpp"
 #include "llm/llm_batch.hpp"
 
 namespace loom {

@@ -2,7 +2,6 @@
 
 #include "api/gpu.hpp"
 #include "base/text.hpp"
-#include "ops/ops.hpp"
 
 namespace loom::core {
 

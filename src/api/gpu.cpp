@@ -5,7 +5,6 @@
 #include "base/text.hpp"
 #else
 #include "base/left_out.hpp"
-#include "ops/ops.hpp"
 #endif
 
 namespace loom::core {

@@ -10,7 +10,6 @@
 #include "base/text.hpp"
 #include "io/json.hpp"
 #include "io/process_memory.hpp"
-#include "ops/ops.hpp"
 
 #if LOOM_THREADS
 #include <condition_variable>

@@ -4,7 +4,6 @@
 #include <unordered_map>
 
 #include "base/text.hpp"
-#include "base/thread_pool.hpp"
 #include "bridge/network_json.hpp"
 #include "io/base64.hpp"
 #include "io/hash.hpp"

@@ -4,7 +4,6 @@
 #include <cstring>
 
 #include "base/text.hpp"
-#include "base/thread_pool.hpp"
 #include "bridge/entity_network.hpp"
 #include "bridge/network_json.hpp"
 #include "bridge/proof.hpp"

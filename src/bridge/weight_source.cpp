@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/dmath.hpp"
-#include "base/thread_pool.hpp"
 
 namespace loom::core {
 namespace {

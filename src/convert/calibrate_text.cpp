@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/text.hpp"
-#include "base/thread_pool.hpp"
 #include "llm/decoder.hpp"
 #include "text/tokenizer.hpp"
 

@@ -5,7 +5,6 @@
 #include <cmath>
 
 #include "evaluate/windows.hpp"
-#include "ops/args.hpp"
 
 namespace loom::core::evaluate {
 namespace {

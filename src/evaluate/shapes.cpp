@@ -4,7 +4,6 @@
 #include <cstring>
 
 #include "evaluate/elementwise.hpp"
-#include "ops/ops.hpp"
 
 namespace loom::core::evaluate {
 namespace {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ops/args.hpp"
 
 namespace loom::core {
 namespace {

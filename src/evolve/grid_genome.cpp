@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "base/text.hpp"
-#include "base/thread_pool.hpp"
 #include "grid/init.hpp"
 
 namespace loom::core {

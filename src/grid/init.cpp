@@ -4,7 +4,6 @@
 
 #include "base/dmath.hpp"
 #include "base/rng.hpp"
-#include "base/thread_pool.hpp"
 
 namespace loom::core {
 namespace {

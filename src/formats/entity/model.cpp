@@ -1,7 +1,6 @@
 #include "formats/entity/model.hpp"
 
 #include "base/text.hpp"
-#include "base/thread_pool.hpp"
 #include "bridge/network_json.hpp"
 #include "dtype/dtype_tally.hpp"
 #include "formats/config/encoder.hpp"

@@ -3,7 +3,6 @@
 #include <array>
 
 #include "base/text.hpp"
-#include "base/thread_pool.hpp"
 
 namespace loom::core {
 namespace {

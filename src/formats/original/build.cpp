@@ -5,7 +5,6 @@
 
 #include "base/checked.hpp"
 #include "base/text.hpp"
-#include "base/thread_pool.hpp"
 #include "bridge/sample_size.hpp"
 #include "formats/original/reader.hpp"
 

@@ -5,7 +5,6 @@
 #include <map>
 
 #include "base/text.hpp"
-#include "base/thread_pool.hpp"
 #include "bridge/network_json.hpp"
 #include "formats/universal/parts.hpp"
 

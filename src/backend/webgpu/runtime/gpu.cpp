@@ -14,7 +14,6 @@
 #include "backend/webgpu/runtime/staging.hpp"
 #include "base/checked.hpp"
 #include "base/text.hpp"
-#include "ops/ops.hpp"
 
 namespace loom::core::webgpu {
 namespace {

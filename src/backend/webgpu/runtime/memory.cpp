@@ -4,7 +4,6 @@
 
 #include "base/checked.hpp"
 #include "base/text.hpp"
-#include "ops/ops.hpp"
 
 namespace loom::core::webgpu {
 namespace {

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/text.hpp"
-#include "ops/ops.hpp"
 
 namespace loom::core::webgpu {
 
