@@ -9,8 +9,7 @@
 namespace loom::core {
 namespace {
 
-constexpr int64_t kMaxIdentity = 1024;  // values of a row that an identity matrix is made for
-constexpr int64_t kMaxIdentities = int64_t{1} << 23;  // of all of them together
+constexpr int64_t kMaxDiagonal = 1024;  // values of a row that a diagonal matrix is made for
 constexpr LayerKind kActive[] = {LayerKind::dense,
                                  LayerKind::cnn1,
                                  LayerKind::cnn2,
@@ -46,7 +45,6 @@ class Builder {
   std::vector<int> uses_;
   std::vector<int> same_;   // items that are others now
   std::vector<int> cells_;  // items in the order of the row
-  int64_t identities_ = 0;  // values of matrices that only carry a function
 };
 
 int Builder::resolve(int i) const {
@@ -84,16 +82,10 @@ Status Builder::settle_activation(int i) {
       return {};
     }
   }
-  Result<Item> made = identity_item(item.out, item.activation, from);
-  if (!made.ok())
-    return make_error(made.error().code,
-                      cat("node '", printable(item.node), "': ", made.error().message));
-  identities_ += made->params[0].shape.count();
-  if (identities_ > kMaxIdentities)
-    return unsupported("too many functions that stand after no layer with weights");
-  made->out = item.out;
-  made->node = item.node;
-  item = std::move(*made);
+  LOOM_ASSIGN(
+      item.layer,
+      make_layer(LayerKind::unary, {{"function", std::string(activation_name(item.activation))}}));
+  item.role = Item::Role::layer;
   return {};
 }
 
@@ -106,7 +98,7 @@ Status Builder::settle_attention(Item& item) {
   std::vector<float> eye(static_cast<size_t>(width * width));
   for (int64_t i = 0; i < width; ++i) eye[static_cast<size_t>(i * width + i)] = 1.0f;
   for (ItemParam& p : item.params) {
-    if (p.path == "o") p.values = shared(eye);
+    if (p.path == "o") p = {"o", p.shape, shared(eye), true};
   }
   item.role = Item::Role::layer;
   return {};
@@ -162,7 +154,7 @@ void Builder::replace(int i, LayerConfig container, const std::vector<std::vecto
       std::string prefix = cat(nested ? b : c, "/");
       if (nested && !single) prefix += cat(c, "/");
       for (ItemParam& p : child.params)
-        made.params.push_back({prefix + p.path, p.shape, std::move(p.values)});
+        made.params.push_back({prefix + p.path, p.shape, std::move(p.values), p.made_up});
       into.children.push_back(std::move(child.layer));
     }
     if (nested && !single) made.layer.children.push_back(std::move(inside));
@@ -268,8 +260,10 @@ Status Builder::place(ImportedNetwork& out) {
     if (!next) cell.link = Link{{0, 0, cell_of[static_cast<size_t>(from)], 0}, false};
     cell.layer = std::move(item.layer);
     LOOM_TRY(out.network.grid.put(here, std::move(cell)));
-    for (const ItemParam& p : item.params)
+    for (const ItemParam& p : item.params) {
       out.params.push_back({cat(here.str(), "/", p.path), p.shape, *p.values});
+      if (p.made_up) out.made_up += p.shape.count();
+    }
     cell_of[static_cast<size_t>(cells_[x])] = static_cast<int64_t>(x);
   }
   return {};
@@ -295,55 +289,38 @@ Result<ImportedNetwork> Builder::run(const Shape& sample) {
   return out;
 }
 
-// W of a layer that treats every value (axis -1) or channel (axis 1) on its own.
-Result<Item> diagonal_item(const Shape& in, int axis, const std::vector<float>& scale,
-                           const std::vector<float>* shift, Activation activation, int source) {
+}  // namespace
+
+Result<Item> affine_item(const Shape& in, const Item& affine) {
   Item item;
-  item.sources = {source};
+  item.sources = {0};
   item.out = in;
-  const std::string name(activation_name(activation));
-  if (axis == 1) {
+  if (affine.axis == 1) {
+    if (in.rank() < 3 || in.rank() > 5)
+      return unsupported("a scale per channel of what has no channels");
     constexpr LayerKind kKinds[] = {LayerKind::cnn1, LayerKind::cnn2, LayerKind::cnn3};
     const int64_t c = in[1];
     LOOM_ASSIGN(item.layer, make_layer(kKinds[in.rank() - 3], {{"channels", c},
                                                                {"filters", c},
                                                                {"groups", c},
                                                                {"kernel", std::vector<int64_t>{1}},
-                                                               {"bias", shift != nullptr},
-                                                               {"activation", name}}));
-    item.params.push_back({"weight", Shape{c, 1}, shared(scale)});
-    if (shift != nullptr) item.params.push_back({"bias", Shape{c}, shared(*shift)});
+                                                               {"bias", true}}));
+    item.params.push_back({"weight", Shape{c, 1}, shared(affine.scale), true});
+    item.params.push_back({"bias", Shape{c}, shared(affine.shift), true});
     return item;
   }
   const int64_t n = in.last();
-  if (n > kMaxIdentity)
+  if (n > kMaxDiagonal)
     return unsupported(
-        cat("a function of single values over rows of ", n,
+        cat("a scale of single values over rows of ", n,
             " would need a matrix of that width; put it after a layer with weights"));
-  LOOM_ASSIGN(
-      item.layer,
-      make_layer(LayerKind::dense,
-                 {{"in", n}, {"out", n}, {"bias", shift != nullptr}, {"activation", name}}));
+  LOOM_ASSIGN(item.layer, make_layer(LayerKind::dense, {{"in", n}, {"out", n}, {"bias", true}}));
   std::vector<float> w(static_cast<size_t>(n * n));
-  for (int64_t i = 0; i < n; ++i) w[static_cast<size_t>(i * n + i)] = scale[static_cast<size_t>(i)];
-  item.params.push_back({"weight", Shape{n, n}, shared(std::move(w))});
-  if (shift != nullptr) item.params.push_back({"bias", Shape{n}, shared(*shift)});
+  for (int64_t i = 0; i < n; ++i)
+    w[static_cast<size_t>(i * n + i)] = affine.scale[static_cast<size_t>(i)];
+  item.params.push_back({"weight", Shape{n, n}, shared(std::move(w)), true});
+  item.params.push_back({"bias", Shape{n}, shared(affine.shift), true});
   return item;
-}
-
-}  // namespace
-
-Result<Item> identity_item(const Shape& in, Activation activation, int source) {
-  const int axis = in.rank() >= 4 && in.rank() <= 5 ? 1 : -1;
-  const auto width = static_cast<size_t>(axis == 1 ? in[1] : in.last());
-  if (width > static_cast<size_t>(kMaxFolded)) return unsupported("rows too wide for a function");
-  return diagonal_item(in, axis, std::vector<float>(width, 1.0f), nullptr, activation, source);
-}
-
-Result<Item> affine_item(const Shape& in, const Item& affine) {
-  if (affine.axis == 1 && (in.rank() < 3 || in.rank() > 5))
-    return unsupported("a scale per channel of what has no channels");
-  return diagonal_item(in, affine.axis, affine.scale, &affine.shift, Activation::linear, 0);
 }
 
 Result<ImportedNetwork> grid_of(std::vector<Item> items, int last, const Shape& sample) {

@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "base/text.hpp"
-#include "base/thread_pool.hpp"
 #include "bridge/network_json.hpp"
 #include "formats/onnx/general.hpp"
 #include "formats/onnx/lower.hpp"
@@ -101,6 +100,12 @@ Result<ImportedNetwork> import_both(const OnnxModel& model, const std::string& w
     if (all.ok()) return all;
   }
   Result<ImportedNetwork> made = import_by<Lowering>(model, where, options);
+  if (made.ok() && made->made_up > 0) {  // nodes may have the weights of the file and no others
+    Result<ImportedNetwork> all = import_by<GraphImport>(model, where, options);
+    if (all.ok()) return all;
+    made->notes.push_back(
+        cat("training would learn ", made->made_up, " values that are not weights of the file"));
+  }
   if (made.ok() || made.error().code != Code::unsupported) return made;
   // Patterns know what newer exporters write; what is wrong with an older file the nodes say.
   const auto own = [](const auto& o) { return o.first.empty() || o.first == "ai.onnx"; };

@@ -35,6 +35,9 @@ struct ImportedNetwork {
   Normalization normalization;  // of the input, where the options ask for it
   std::vector<std::pair<std::string, std::string>> metadata;
   std::vector<std::string> notes;  // what of the file is left out
+  // The number of trained values that are not values of the file: identities, folded scales, zeros
+  // for a missing bias. Predictions are those of the file; training would be another one.
+  int64_t made_up = 0;
 
   // Loads every parameter of `made`, a network finalized from `network`, matrices packed in
   // `dtype`. Errors: a parameter that the file does not have, or has in another shape.

@@ -28,6 +28,8 @@ struct ItemParam {
   std::string path;  // below the item: "weight", "0/gamma"
   Shape shape;
   Weights values;
+  // Not the values of one tensor of the file: training would learn another network.
+  bool made_up = false;
 };
 
 // A layer under way. Roles: what still may be joined with what follows.
@@ -60,6 +62,15 @@ struct Scores {
   double scale = 1;
   bool causal = false, softmax = false;
   int64_t window = 0;
+};
+
+// scale * value + shift per value of one axis, and where both come from.
+struct AffineParts {
+  enum class From : uint8_t { weights, numbers, statistics };
+  From from = From::numbers;
+  bool scales = false, shifts = false;  // what the graph has, also if it is all 1 or all 0
+  bool exact = false;                   // one of the two, and it is a tensor of the file as it is
+  std::vector<float> scale, shift;
 };
 
 struct Lowered {
@@ -130,8 +141,8 @@ class Lowering {
   Status last_step(const OnnxNode& n, const Lowered& x, bool keep_axis);
   Status recurrent_node(const OnnxNode& n);
   Status concat_node(const OnnxNode& n);
-  Result<Lowered> dense(const OnnxNode& n, const Lowered& x, Weights w, int64_t in, int64_t out,
-                        Weights bias);
+  // weight: [out, in]. bias: without values, none.
+  Result<Lowered> dense(const OnnxNode& n, const Lowered& x, ItemParam weight, ItemParam bias);
 
   // lower_functions.cpp
   Status unary_node(const OnnxNode& n);
@@ -145,8 +156,7 @@ class Lowering {
   Result<Lowered> affine(const OnnxNode& n, const Lowered& x, const Constant& c, bool first);
   Result<Lowered> add_streams(const OnnxNode& n, const Lowered& a, const Lowered& b);
   Result<Lowered> gate(const OnnxNode& n, const Lowered& a, const Lowered& b);
-  Result<int> made_affine(const OnnxNode& n, int item, int axis, std::vector<float> scale,
-                          std::vector<float> shift);
+  Result<int> made_affine(const OnnxNode& n, int item, int axis, AffineParts by);
   // The item that computes the stream: functions become items.
   Result<int> materialise(const OnnxNode& n, const Lowered& x);
   Result<int> function_item(const OnnxNode& n, int item, const ExprRef& f);
@@ -228,9 +238,8 @@ std::vector<float> reordered(const std::vector<float>& all, size_t first, size_t
 std::string rnn_activation(const OnnxNode& n);
 
 LayerConfig with_field(LayerConfig layer, std::string_view name, double value);
-// A layer that turns every value into act(value): the identity as weights. Errors: too wide.
-Result<Item> identity_item(const Shape& in, Activation activation, int source);
-// The same for scale * value + shift along an axis (1, or -1: the last).
+// A layer that computes scale * value + shift along an axis (1, or -1: the last), with made-up
+// weights. Errors: too wide.
 Result<Item> affine_item(const Shape& in, const Item& affine);
 
 }  // namespace loom::core

@@ -10,12 +10,26 @@ namespace {
 
 constexpr double kHidden = -1e4;  // what masks add at least where a position may not look
 
+bool is_one(double v) {
+  return v > 1 - 1e-6 && v < 1 + 1e-6;
+}
+
 Weights scaled(const Weights& w, double by) {
-  const double apart = by - 1;
-  if (apart < 1e-6 && apart > -1e-6) return w;
+  if (is_one(by)) return w;
   std::vector<float> out = *w;
   for (float& v : out) v = static_cast<float>(static_cast<double>(v) * by);
   return std::make_shared<const std::vector<float>>(std::move(out));
+}
+
+// The weight or, where the projection has one, the bias as a parameter of attention. A missing bias
+// is zero.
+ItemParam projected(std::string path, const Item& from, size_t param, Shape shape, double by = 1) {
+  if (from.params.size() > param) {
+    const ItemParam& p = from.params[param];
+    return {std::move(path), shape, scaled(p.values, by), p.made_up || !is_one(by)};
+  }
+  const std::vector<float> zeros(static_cast<size_t>(shape.count()));
+  return {std::move(path), shape, shared(zeros), true};
 }
 
 }  // namespace
@@ -119,34 +133,32 @@ Result<Lowered> Lowering::attend(const OnnxNode& n, const Lowered& p, const Lowe
   if (source.out.rank() != 3 || source.out[0] != batch_ || source.out[1] != s.time)
     return refuse(n, "attention over what is no [batch, time, width]");
   const int64_t width = q.layer.integer(0);
+  if (s.scale <= 0) return refuse(n, "scores times a factor that is not above 0");
+  const bool usual = is_one(s.scale * __builtin_sqrt(static_cast<double>(s.head_dim)));
   const bool biased = q.params.size() > 1 || k.params.size() > 1 || w.params.size() > 1;
-  Result<LayerConfig> layer = make_layer(LayerKind::multi_head_attention, {{"width", width},
-                                                                           {"heads", s.heads},
-                                                                           {"kv_heads", s.kv_heads},
-                                                                           {"head_dim", s.head_dim},
-                                                                           {"bias", biased},
-                                                                           {"causal", s.causal},
-                                                                           {"window", s.window},
-                                                                           {"rope", false}});
+  Result<LayerConfig> layer =
+      make_layer(LayerKind::multi_head_attention, {{"width", width},
+                                                   {"heads", s.heads},
+                                                   {"kv_heads", s.kv_heads},
+                                                   {"head_dim", s.head_dim},
+                                                   {"bias", biased},
+                                                   {"causal", s.causal},
+                                                   {"window", s.window},
+                                                   {"rope", false},
+                                                   {"scale", usual ? 0 : s.scale}});
   if (!layer.ok()) return refuse(n, layer.error().message);
-  // Loom divides by sqrt(D); any other factor goes into q.
-  const double factor = s.scale * __builtin_sqrt(static_cast<double>(s.head_dim));
   Item item = layer_item(std::move(*layer), q.sources[0]);
   item.role = Item::Role::attention;
   const int64_t wide = s.heads * s.head_dim, narrow = s.kv_heads * s.head_dim;
   item.out = Shape{batch_, s.time, wide};
-  item.params = {{"q", Shape{wide, width}, scaled(q.params[0].values, factor)},
-                 {"k", Shape{narrow, width}, k.params[0].values},
-                 {"v", Shape{narrow, width}, scaled(w.params[0].values, scale)},
+  item.params = {projected("q", q, 0, Shape{wide, width}),
+                 projected("k", k, 0, Shape{narrow, width}),
+                 projected("v", w, 0, Shape{narrow, width}, scale),
                  {"o", Shape{width, wide}, nullptr}};
   if (biased) {
-    const auto bias = [](const Item& from, int64_t size, double by) {
-      if (from.params.size() > 1) return scaled(from.params[1].values, by);
-      return std::make_shared<const std::vector<float>>(static_cast<size_t>(size));
-    };
-    item.params.push_back({"q_bias", Shape{wide}, bias(q, wide, factor)});
-    item.params.push_back({"k_bias", Shape{narrow}, bias(k, narrow, 1)});
-    item.params.push_back({"v_bias", Shape{narrow}, bias(w, narrow, scale)});
+    item.params.push_back(projected("q_bias", q, 1, Shape{wide}));
+    item.params.push_back(projected("k_bias", k, 1, Shape{narrow}));
+    item.params.push_back(projected("v_bias", w, 1, Shape{narrow}, scale));
   }
   LOOM_ASSIGN(const int made, add(n, std::move(item)));
   Lowered y = stream(made, {batch_, s.time, s.heads, s.head_dim});

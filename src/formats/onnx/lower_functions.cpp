@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "base/text.hpp"
-#include "base/thread_pool.hpp"
 #include "formats/onnx/lower.hpp"
 
 namespace loom::core {
@@ -71,9 +70,9 @@ std::vector<float> spread(const Constant& c, const Shape& sample) {
   return out;
 }
 
-// W and b of a product with scale and shift of its outputs taken in. ConvTransposed keeps its
-// filters in columns.
-void scale_product(Item& item, const std::vector<float>& scale, const std::vector<float>& shift) {
+// W of a product with the scale of its outputs taken in. ConvTransposed keeps its filters in
+// columns.
+Weights scaled_product(const Item& item, const std::vector<float>& scale) {
   const bool columns = item.layer.def->name.starts_with("ConvTransposed");
   std::vector<float> w = *item.params[0].values;
   const size_t outs = scale.size();
@@ -87,15 +86,41 @@ void scale_product(Item& item, const std::vector<float>& scale, const std::vecto
       w[r * cols + c] *= scale[out];
     }
   }
-  std::vector<float> b(outs);
-  const std::vector<float>* old = param(item, "bias");
-  for (size_t i = 0; i < outs; ++i)
-    b[i] = (old != nullptr ? (*old)[i] * scale[i] : 0.0f) + shift[i];
+  return shared(std::move(w));
+}
+
+// W and b of a product with scale and shift of its outputs taken in. folded: what becomes of two
+// values of the file is made up.
+void join_product(Item& item, const AffineParts& by, bool folded) {
+  std::vector<float> b(by.shift);
+  const ItemParam* old = item.params.size() > 1 ? &item.params[1] : nullptr;
+  for (size_t i = 0; i < b.size() && old != nullptr; ++i) b[i] += (*old->values)[i] * by.scale[i];
+  const bool made_up = old != nullptr ? old->made_up || folded : folded && !by.exact;
+  const bool biased = old != nullptr || by.shifts;
   item.params.resize(1);
-  if (!all_are(scale, 1.0f)) item.params[0].values = shared(std::move(w));
-  if (old == nullptr && all_are(b, 0.0f)) return;
+  if (!all_are(by.scale, 1.0f)) {
+    item.params[0].values = scaled_product(item, by.scale);
+    item.params[0].made_up |= folded;
+  }
+  if (!biased) return;
   item.layer = with_field(item.layer, "bias", 1);
-  item.params.push_back({"bias", Shape{static_cast<int64_t>(outs)}, shared(std::move(b))});
+  const auto outs = static_cast<int64_t>(b.size());
+  item.params.push_back({"bias", Shape{outs}, shared(std::move(b)), made_up});
+}
+
+// The same for gamma, and beta if there is one, of a norm.
+void join_norm(Item& item, const AffineParts& by, bool folded) {
+  for (size_t p = 0; p < item.params.size(); ++p) {
+    ItemParam& param = item.params[p];
+    const bool beta = p == 1, own = beta ? by.shifts : by.scales;
+    if (!own && !by.scales) continue;
+    std::vector<float> values = *param.values;
+    for (size_t i = 0; i < values.size(); ++i)
+      values[i] = values[i] * by.scale[i] + (beta ? by.shift[i] : 0.0f);
+    param.values = shared(std::move(values));
+    // A made-up 1 or 0 that becomes a weight of the file is made up no longer.
+    param.made_up = own && param.made_up ? folded && !by.exact : param.made_up || folded;
+  }
 }
 
 }  // namespace
@@ -257,15 +282,20 @@ Result<Lowered> Lowering::affine(const OnnxNode& n, const Lowered& x, const Cons
   if (axis < 0 || (!last && axis != 1))
     return refuse(n, "a constant along an axis that is neither the last nor the channels");
   if (c.count() > kMaxFolded) return refuse(n, "too wide a constant");
-  std::vector<float> scale = c.floats(), shift = scale;
-  const auto ones = [&] { return std::vector<float>(scale.size(), 1.0f); };
-  if (n.op == "Add" || n.op == "Sub") {
-    scale = ones();
-    if (n.op == "Sub" && first) std::ranges::fill(scale, -1.0f);
-    if (n.op == "Sub" && !first) std::ranges::transform(shift, shift.begin(), std::negate<>());
+  AffineParts by;
+  by.from = AffineParts::From::weights;
+  by.scale = by.shift = c.floats();
+  by.exact = n.op == "Add" || n.op == "Mul";
+  by.shifts = n.op == "Add" || n.op == "Sub";
+  by.scales = !by.shifts || (n.op == "Sub" && first);
+  if (by.shifts) {
+    std::ranges::fill(by.scale, n.op == "Sub" && first ? -1.0f : 1.0f);
+    if (n.op == "Sub" && !first)
+      std::ranges::transform(by.shift, by.shift.begin(), std::negate<>());
   } else if (n.op == "Mul" || (n.op == "Div" && !first)) {
-    std::ranges::fill(shift, 0.0f);
-    if (n.op == "Div") std::ranges::transform(scale, scale.begin(), [](float v) { return 1 / v; });
+    std::ranges::fill(by.shift, 0.0f);
+    if (n.op == "Div")
+      std::ranges::transform(by.scale, by.scale.begin(), [](float v) { return 1 / v; });
   } else {
     return refuse(n, "no layer has this function of a value and a constant");
   }
@@ -275,43 +305,39 @@ Result<Lowered> Lowering::affine(const OnnxNode& n, const Lowered& x, const Cons
   } else {
     LOOM_ASSIGN(from, whole(n, x));
   }
-  LOOM_ASSIGN(const int made, made_affine(n, from, last ? -1 : 1, scale, shift));
+  LOOM_ASSIGN(const int made, made_affine(n, from, last ? -1 : 1, std::move(by)));
   return seen(n, made, dims);
 }
 
 // Into the weights of what it reads where that is a product or a norm, an item of its own else.
-Result<int> Lowering::made_affine(const OnnxNode& n, int item, int axis, std::vector<float> scale,
-                                  std::vector<float> shift) {
+Result<int> Lowering::made_affine(const OnnxNode& n, int item, int axis, AffineParts by) {
   const Item& from = items_[static_cast<size_t>(item)];
+  // Statistics of a norm may be folded if only predictions are asked for.
+  const bool folded = by.from != AffineParts::From::statistics || options_.for_training;
   const bool joins = is_product(from) && (is_dense(from) ? axis == -1 : axis == 1);
   if (joins) {
     Item copy = from;
     LOOM_TRY(spend(n, copy.params[0].shape.count()));
-    scale_product(copy, scale, shift);
+    join_product(copy, by, folded);
     return add(n, std::move(copy));
   }
   const bool norm = from.role == Item::Role::layer && axis == -1 &&
                     (from.layer.def->kind == LayerKind::rms_norm ||
                      from.layer.def->kind == LayerKind::layer_norm);
-  if (norm && (from.params.size() == 2 || all_are(shift, 0.0f))) {
+  if (norm && (from.params.size() == 2 || all_are(by.shift, 0.0f))) {
     Item copy = from;
-    for (size_t p = 0; p < copy.params.size(); ++p) {
-      std::vector<float> values = *copy.params[p].values;
-      for (size_t i = 0; i < values.size(); ++i)
-        values[i] = values[i] * scale[i] + (p == 1 ? shift[i] : 0.0f);
-      copy.params[p].values = shared(std::move(values));
-    }
+    join_norm(copy, by, folded);
     return add(n, std::move(copy));
   }
-  const auto width = static_cast<int64_t>(scale.size());
+  const auto width = static_cast<int64_t>(by.scale.size());
   LOOM_TRY(spend(n, axis == 1 ? width : width * width));
   Item own;
   own.role = Item::Role::affine;
   own.sources = {item};
   own.out = from.out;
   own.axis = axis;
-  own.scale = std::move(scale);
-  own.shift = std::move(shift);
+  own.scale = std::move(by.scale);
+  own.shift = std::move(by.shift);
   LOOM_ASSIGN(Item layer, affine_item(from.out, own));
   layer.sources = {item};
   return add(n, std::move(layer));
@@ -373,12 +399,14 @@ Result<Lowered> Lowering::gate(const OnnxNode& n, const Lowered& a, const Lowere
   Item item = layer_item(std::move(layer), one.sources[0]);
   item.role = Item::Role::gated;
   item.out = one.out;
-  item.params = {{"gate", Shape{inner, width}, one.params[0].values},
-                 {"up", Shape{inner, width}, two.params[0].values}};
+  item.params = {{"gate", Shape{inner, width}, one.params[0].values, one.params[0].made_up},
+                 {"up", Shape{inner, width}, two.params[0].values, two.params[0].made_up}};
   if (biased) {
     const std::vector<float> zeros(static_cast<size_t>(inner));
-    item.params.push_back({"gate_bias", Shape{inner}, shared(b1 != nullptr ? *b1 : zeros)});
-    item.params.push_back({"up_bias", Shape{inner}, shared(b2 != nullptr ? *b2 : zeros)});
+    item.params.push_back(
+        {"gate_bias", Shape{inner}, shared(b1 != nullptr ? *b1 : zeros), b1 == nullptr});
+    item.params.push_back(
+        {"up_bias", Shape{inner}, shared(b2 != nullptr ? *b2 : zeros), b2 == nullptr});
   }
   const std::vector<int64_t> dims = g.view.dims();
   LOOM_ASSIGN(const int made, add(n, std::move(item)));
@@ -424,7 +452,12 @@ Result<int> Lowering::function_item(const OnnxNode& n, int item, const ExprRef& 
       return std::vector<float>(static_cast<size_t>(channels ? shape[1] : width),
                                 static_cast<float>(v));
     };
-    LOOM_ASSIGN(made, made_affine(n, from, channels ? 1 : -1, all(r.scale), all(r.shift)));
+    AffineParts by;
+    by.scales = r.scale != 1;
+    by.shifts = r.shift != 0;
+    by.scale = all(r.scale);
+    by.shift = all(r.shift);
+    LOOM_ASSIGN(made, made_affine(n, from, channels ? 1 : -1, std::move(by)));
   } else if ((r.kind == Recognized::Kind::rms || r.kind == Recognized::Kind::layer) &&
              width <= kMaxFolded) {
     const bool layer = r.kind == Recognized::Kind::layer;
@@ -434,8 +467,8 @@ Result<int> Lowering::function_item(const OnnxNode& n, int item, const ExprRef& 
     const auto all = [&](float v) {
       return shared(std::vector<float>(static_cast<size_t>(width), v));
     };
-    own.params.push_back({"gamma", Shape{width}, all(1.0f)});
-    if (layer) own.params.push_back({"beta", Shape{width}, all(0.0f)});
+    own.params.push_back({"gamma", Shape{width}, all(1.0f), true});
+    if (layer) own.params.push_back({"beta", Shape{width}, all(0.0f), true});
     LOOM_ASSIGN(made, add(n, std::move(own)));
   } else if (f->op == "Add" && f->args[0]->op != "number" && f->args[1]->op != "number") {
     Item own;

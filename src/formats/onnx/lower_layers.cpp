@@ -30,8 +30,14 @@ std::vector<int64_t> with_last(std::vector<int64_t> dims, int64_t last) {
 
 }  // namespace
 
-Result<Lowered> Lowering::dense(const OnnxNode& n, const Lowered& x, Weights w, int64_t in,
-                                int64_t out, Weights bias) {
+Result<Lowered> Lowering::dense(const OnnxNode& n, const Lowered& x, ItemParam weight,
+                                ItemParam bias) {
+  const int64_t out = weight.shape[0], in = weight.shape[1];
+  const bool has_bias = bias.values != nullptr;
+  const auto named = [](ItemParam p, const char* path) {
+    p.path = path;
+    return p;
+  };
   const std::vector<int64_t> dims = x.view.dims();
   LOOM_ASSIGN(const int read, materialise(n, x));
   const Item source = items_[static_cast<size_t>(read)];
@@ -42,18 +48,17 @@ Result<Lowered> Lowering::dense(const OnnxNode& n, const Lowered& x, Weights w, 
   if (!flattens) {
     LOOM_ASSIGN(from, rows(n, x, in));
   }
-  const ItemParam weight{"weight", Shape{out, in}, w};
   const bool direct = from == read && in == source.out.last();
   if (direct && source.role == Item::Role::attention && source.layer.integer(0) == out) {
     Item item = source;  // its output projection
     item.role = Item::Role::layer;
     item.out = Shape();
     for (ItemParam& p : item.params) {
-      if (p.path == "o") p = {"o", Shape{out, in}, w};
+      if (p.path == "o") p = named(weight, "o");
     }
-    if (bias != nullptr) {
+    if (has_bias) {
       item.layer = with_field(item.layer, "out_bias", 1);
-      item.params.push_back({"o_bias", Shape{out}, bias});
+      item.params.push_back(named(bias, "o_bias"));
     }
     LOOM_ASSIGN(const int made, add(n, std::move(item)));
     return seen(n, made, with_last(dims, out));
@@ -62,27 +67,28 @@ Result<Lowered> Lowering::dense(const OnnxNode& n, const Lowered& x, Weights w, 
     Item item = source;  // its down projection
     item.role = Item::Role::layer;
     item.out = Shape();
-    item.params.push_back({"down", Shape{out, in}, w});
-    const bool biased = bias != nullptr || item.layer.flag(2);
+    item.params.push_back(named(weight, "down"));
+    const bool biased = has_bias || item.layer.flag(2);
     if (biased) {
       item.layer = with_field(item.layer, "bias", 1);
-      const auto zeros = [](int64_t width) {
-        return shared(std::vector<float>(static_cast<size_t>(width)));
+      const auto zeros = [](const char* path, int64_t width) {
+        return ItemParam{path, Shape{width}, shared(std::vector<float>(static_cast<size_t>(width))),
+                         true};
       };
       if (item.params.size() == 3) {
-        item.params.push_back({"gate_bias", Shape{in}, zeros(in)});
-        item.params.push_back({"up_bias", Shape{in}, zeros(in)});
+        item.params.push_back(zeros("gate_bias", in));
+        item.params.push_back(zeros("up_bias", in));
       }
-      item.params.push_back({"down_bias", Shape{out}, bias != nullptr ? bias : zeros(out)});
+      item.params.push_back(has_bias ? named(bias, "down_bias") : zeros("down_bias", out));
     }
     LOOM_ASSIGN(const int made, add(n, std::move(item)));
     return seen(n, made, with_last(dims, out));
   }
   LOOM_ASSIGN(LayerConfig layer,
-              make_layer(LayerKind::dense, {{"in", in}, {"out", out}, {"bias", bias != nullptr}}));
+              make_layer(LayerKind::dense, {{"in", in}, {"out", out}, {"bias", has_bias}}));
   Item item = layer_item(std::move(layer), from);
-  item.params.push_back(weight);
-  if (bias != nullptr) item.params.push_back({"bias", Shape{out}, bias});
+  item.params.push_back(named(weight, "weight"));
+  if (has_bias) item.params.push_back(named(bias, "bias"));
   LOOM_ASSIGN(const int made, add(n, std::move(item)));
   return seen(n, made, with_last(dims, out));
 }
@@ -100,7 +106,7 @@ Status Lowering::gemm_node(const OnnxNode& n) {
     return refuse(n, "its input must have two axes");
   std::vector<float> w = turn ? transposed(b->floats(), in, out) : b->floats();
   for (float& v : w) v *= alpha;
-  Weights bias;
+  ItemParam bias{"bias", Shape{out}, nullptr};
   if (has_input(n, 2)) {
     LOOM_ASSIGN(const ConstantRef c, weights(n, 2));
     // C meets [rows, out] as broadcasting has it: its last axis is that of the outputs.
@@ -110,9 +116,11 @@ Status Lowering::gemm_node(const OnnxNode& n) {
     std::vector<float> values(static_cast<size_t>(out));
     for (size_t i = 0; i < values.size(); ++i)
       values[i] = beta * static_cast<float>(c->at(c->count() == 1 ? 0 : static_cast<int64_t>(i)));
-    bias = shared(std::move(values));
+    bias.values = shared(std::move(values));
+    bias.made_up = beta != 1 || c->count() != out;
   }
-  LOOM_ASSIGN(Lowered y, dense(n, *x, shared(std::move(w)), in, out, bias));
+  ItemParam weight{"weight", Shape{out, in}, shared(std::move(w)), alpha != 1};
+  LOOM_ASSIGN(Lowered y, dense(n, *x, std::move(weight), std::move(bias)));
   return define(n, std::move(y));
 }
 
@@ -133,7 +141,8 @@ Status Lowering::matmul_node(const OnnxNode& n) {
   if (w->dims.size() != 2 || w->dims[0] < 1 || w->dims[1] < 1)
     return refuse(n, "W must be a matrix");
   const int64_t in = w->dims[0], out = w->dims[1];
-  LOOM_ASSIGN(Lowered y, dense(n, *a, shared(transposed(w->floats(), in, out)), in, out, nullptr));
+  ItemParam weight{"weight", Shape{out, in}, shared(transposed(w->floats(), in, out))};
+  LOOM_ASSIGN(Lowered y, dense(n, *a, std::move(weight), {}));
   return define(n, std::move(y));
 }
 
@@ -232,31 +241,20 @@ Status Lowering::pool_node(const OnnxNode& n) {
   return pool(n, from, v);
 }
 
-// A mean over windows is a convolution of every channel with equal weights.
 Status Lowering::pool(const OnnxNode& n, int from, const OnnxWindow& v) {
-  const Shape in = items_[static_cast<size_t>(from)].out;
-  int64_t taps = 1;
-  for (const int64_t k : v.kernel) {
-    if (k < 1 || k > 4096 || in[1] > kMaxFolded) return refuse(n, "a window that cannot be");
-    taps *= k;
+  std::vector<Field> fields = {{"kind", "average"}};
+  if (n.op.starts_with("Global")) {
+    fields.emplace_back("output", std::vector<int64_t>{1});
+  } else {
+    fields.insert(fields.end(), {{"kernel", v.kernel},
+                                 {"stride", v.stride},
+                                 {"padding", v.pad},
+                                 {"dilation", v.dilation},
+                                 {"include_padding", true}});
   }
-  if (taps > kMaxFolded || taps * in[1] > kMaxFolded) return refuse(n, "windows too large");
-  LOOM_TRY(spend(n, taps * in[1]));
-  constexpr LayerKind kKinds[] = {LayerKind::cnn1, LayerKind::cnn2, LayerKind::cnn3};
-  Result<LayerConfig> layer = make_layer(kKinds[v.kernel.size() - 1], {{"channels", in[1]},
-                                                                       {"filters", in[1]},
-                                                                       {"kernel", v.kernel},
-                                                                       {"stride", v.stride},
-                                                                       {"padding", v.pad},
-                                                                       {"dilation", v.dilation},
-                                                                       {"groups", in[1]},
-                                                                       {"bias", false}});
+  Result<LayerConfig> layer = make_layer(LayerKind::pool, fields);
   if (!layer.ok()) return refuse(n, layer.error().message);
-  Item item = layer_item(std::move(*layer), from);
-  item.params.push_back({"weight", Shape{in[1], taps},
-                         shared(std::vector<float>(static_cast<size_t>(taps * in[1]),
-                                                   1.0f / static_cast<float>(taps)))});
-  LOOM_ASSIGN(const int made, add(n, std::move(item)));
+  LOOM_ASSIGN(const int made, add(n, layer_item(std::move(*layer), from)));
   return define(n, stream(made, dims_of(items_[static_cast<size_t>(made)].out)));
 }
 
@@ -272,11 +270,13 @@ Status Lowering::batch_norm_node(const OnnxNode& n) {
     LOOM_TRY(shaped(n, *p[i], {dims[1]}, "parameters that are not one per channel"));
   }
   const double eps = attribute_real(n, "epsilon", 1e-5);
-  std::vector<float> scale, shift;
+  AffineParts by;
+  by.from = AffineParts::From::statistics;
+  by.scales = by.shifts = true;
   for (int64_t i = 0; i < dims[1]; ++i) {
     const double g = p[0]->at(i) / __builtin_sqrt(p[3]->at(i) + eps);
-    scale.push_back(static_cast<float>(g));
-    shift.push_back(static_cast<float>(p[1]->at(i) - g * p[2]->at(i)));
+    by.scale.push_back(static_cast<float>(g));
+    by.shift.push_back(static_cast<float>(p[1]->at(i) - g * p[2]->at(i)));
   }
   int from = 0;
   if (dims.size() == 2) {
@@ -284,7 +284,7 @@ Status Lowering::batch_norm_node(const OnnxNode& n) {
   } else {
     LOOM_ASSIGN(from, whole(n, *x));
   }
-  LOOM_ASSIGN(const int made, made_affine(n, from, dims.size() == 2 ? -1 : 1, scale, shift));
+  LOOM_ASSIGN(const int made, made_affine(n, from, dims.size() == 2 ? -1 : 1, std::move(by)));
   LOOM_ASSIGN(Lowered y, seen(n, made, dims));
   return define(n, std::move(y));
 }
@@ -314,7 +314,7 @@ Status Lowering::norm_node(const OnnxNode& n) {
       LOOM_TRY(shaped(n, *given, {dims.back()}, "a bias that is not one per value"));
       beta = given->floats();
     }
-    item.params.push_back({"beta", Shape{dims.back()}, shared(std::move(beta))});
+    item.params.push_back({"beta", Shape{dims.back()}, shared(std::move(beta)), !has_input(n, 2)});
   }
   LOOM_ASSIGN(const int made, add(n, std::move(item)));
   LOOM_ASSIGN(Lowered y, seen(n, made, dims));
