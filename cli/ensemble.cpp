@@ -66,8 +66,16 @@ Result<std::vector<Network>> load_members(const EnsembleFlags& f, const Engine& 
       return ensemble_error("gives no scores of classes, one row for each sample", path);
     if (!members.empty()) {
       const NetworkInfo first = members[0].info();
-      if (info.output != first.output || info.classes != first.classes)
-        return ensemble_error("knows other classes than " + f.models[0], path);
+      if (info.output != first.output)
+        return ensemble_error(
+            fmt::format("has {} classes, {} has {}", info.output[0], f.models[0], first.output[0]),
+            path);
+      const auto order = match_classes(first.classes, info.classes);
+      if (!order.ok()) return ensemble_error(order.error().message + " as " + f.models[0], path);
+      if (!info.columns.empty() && !first.columns.empty() && info.columns != first.columns)
+        return ensemble_error("takes other columns, or in another order, than " + f.models[0] +
+                                  "; train both on tables of one order",
+                              path);
       if (element_count(info.input) != element_count(first.input))
         return ensemble_error(fmt::format("takes samples {}, {} takes {}", shape_text(info.input),
                                           f.models[0], shape_text(first.input)),
@@ -79,8 +87,9 @@ Result<std::vector<Network>> load_members(const EnsembleFlags& f, const Engine& 
 }
 
 // In pieces, so that progress is seen and Ctrl-C heard.
-Result<Tensor> shares_of(const Network& net, const Tensor& x, Progress& bar, int64_t done,
-                         int64_t total) {
+// Column i is what the network calls class order[i]; empty: class i.
+Result<Tensor> shares_of(const Network& net, const Tensor& x, const std::vector<int64_t>& order,
+                         Progress& bar, int64_t done, int64_t total) {
   constexpr int64_t kBatch = 256;
   const int64_t n = x.shape()[0], classes = net.info().output[0];
   const int64_t batch = std::min(kBatch, n);
@@ -98,6 +107,11 @@ Result<Tensor> shares_of(const Network& net, const Tensor& x, Progress& bar, int
     LOOM_ASSIGN(const Tensor shares, net.probabilities(outputs));
     LOOM_ASSIGN(const std::span<const float> values, shares.values<float>());
     std::copy(values.begin(), values.end(), to.begin() + first * classes);
+    for (int64_t row = 0; row < shape[0]; ++row) {
+      for (size_t c = 0; c < order.size(); ++c)
+        to[static_cast<size_t>((first + row) * classes) + c] =
+            values[static_cast<size_t>(row * classes + order[c])];
+    }
     bar.update(done + first + shape[0], total);
   }
   return out;
@@ -125,7 +139,9 @@ Result<Answers> ask_members(const std::vector<Network>& members, const DataFlags
   const auto models = static_cast<int64_t>(members.size());
   for (const Network& net : members) {
     const auto done = static_cast<int64_t>(out.shares.size()) * data.samples();
-    LOOM_ASSIGN(const Tensor shares, shares_of(net, x, bar, done, models * data.samples()));
+    LOOM_ASSIGN(const std::vector<int64_t> order,
+                match_classes(members[0].info().classes, net.info().classes));
+    LOOM_ASSIGN(const Tensor shares, shares_of(net, x, order, bar, done, models * data.samples()));
     LOOM_ASSIGN(const std::vector<int64_t> said, best_classes(shares));
     Mask right;
     for (size_t i = 0; i < said.size(); ++i) right.push_back(said[i] == out.labels[i]);
