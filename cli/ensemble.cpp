@@ -56,6 +56,13 @@ Result<std::vector<double>> member_weights(const EnsembleFlags& f) {
   return out;
 }
 
+// Names of what a network takes; its targets may have any name.
+std::vector<std::string> input_columns(const NetworkInfo& info) {
+  std::vector<std::string> names = info.columns;
+  names.resize(std::min(names.size(), static_cast<size_t>(element_count(info.input))));
+  return names;
+}
+
 Result<std::vector<Network>> load_members(const EnsembleFlags& f, const Engine& engine) {
   std::vector<Network> members;
   for (const std::string& path : f.models) {
@@ -72,7 +79,11 @@ Result<std::vector<Network>> load_members(const EnsembleFlags& f, const Engine& 
             path);
       const auto order = match_classes(first.classes, info.classes);
       if (!order.ok()) return ensemble_error(order.error().message + " as " + f.models[0], path);
-      if (!info.columns.empty() && !first.columns.empty() && info.columns != first.columns)
+      if (first.classes.empty() != info.classes.empty() && !f.quiet && !f.json)
+        note((info.classes.empty() ? path : f.models[0]) +
+             ": has no names of classes; classes are matched by number");
+      const std::vector<std::string> mine = input_columns(first), others = input_columns(info);
+      if (!mine.empty() && !others.empty() && mine != others)
         return ensemble_error("takes other columns, or in another order, than " + f.models[0] +
                                   "; train both on tables of one order",
                               path);
@@ -302,6 +313,7 @@ Verb add_ensemble(Command app) {
   verb.option("--y", f->data.y, "and of the labels").show_default();
   verb.option("--header", f->data.header, "CSV: is the first row a header: yes, no, auto")
       .show_default();
+  verb.flag("--columns-by-order", f->data.columns_by_order, kColumnsByOrder);
   verb.option("--weights", f->weights, "How much each vote counts: A,B,... (default: the same)");
   verb.option("--method", f->method, "Whose labels -o gets: majority, soft, stack").show_default();
   verb.option("--fit", f->fit, "Samples that a network over all answers learns from (stacking)");
