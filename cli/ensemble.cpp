@@ -56,6 +56,13 @@ Result<std::vector<double>> member_weights(const EnsembleFlags& f) {
   return out;
 }
 
+// Names of what a network takes; its targets may have any name.
+std::vector<std::string> input_columns(const NetworkInfo& info) {
+  std::vector<std::string> names = info.columns;
+  names.resize(std::min(names.size(), static_cast<size_t>(element_count(info.input))));
+  return names;
+}
+
 Result<std::vector<Network>> load_members(const EnsembleFlags& f, const Engine& engine) {
   std::vector<Network> members;
   for (const std::string& path : f.models) {
@@ -66,8 +73,20 @@ Result<std::vector<Network>> load_members(const EnsembleFlags& f, const Engine& 
       return ensemble_error("gives no scores of classes, one row for each sample", path);
     if (!members.empty()) {
       const NetworkInfo first = members[0].info();
-      if (info.output != first.output || info.classes != first.classes)
-        return ensemble_error("knows other classes than " + f.models[0], path);
+      if (info.output != first.output)
+        return ensemble_error(
+            fmt::format("has {} classes, {} has {}", info.output[0], f.models[0], first.output[0]),
+            path);
+      const auto order = match_classes(first.classes, info.classes);
+      if (!order.ok()) return ensemble_error(order.error().message + " as " + f.models[0], path);
+      if (first.classes.empty() != info.classes.empty() && !f.quiet && !f.json)
+        note((info.classes.empty() ? path : f.models[0]) +
+             ": has no names of classes; classes are matched by number");
+      const std::vector<std::string> mine = input_columns(first), others = input_columns(info);
+      if (!mine.empty() && !others.empty() && mine != others)
+        return ensemble_error("takes other columns, or in another order, than " + f.models[0] +
+                                  "; train both on tables of one order",
+                              path);
       if (element_count(info.input) != element_count(first.input))
         return ensemble_error(fmt::format("takes samples {}, {} takes {}", shape_text(info.input),
                                           f.models[0], shape_text(first.input)),
@@ -79,8 +98,9 @@ Result<std::vector<Network>> load_members(const EnsembleFlags& f, const Engine& 
 }
 
 // In pieces, so that progress is seen and Ctrl-C heard.
-Result<Tensor> shares_of(const Network& net, const Tensor& x, Progress& bar, int64_t done,
-                         int64_t total) {
+// Column i is what the network calls class order[i]; empty: class i.
+Result<Tensor> shares_of(const Network& net, const Tensor& x, const std::vector<int64_t>& order,
+                         Progress& bar, int64_t done, int64_t total) {
   constexpr int64_t kBatch = 256;
   const int64_t n = x.shape()[0], classes = net.info().output[0];
   const int64_t batch = std::min(kBatch, n);
@@ -98,6 +118,11 @@ Result<Tensor> shares_of(const Network& net, const Tensor& x, Progress& bar, int
     LOOM_ASSIGN(const Tensor shares, net.probabilities(outputs));
     LOOM_ASSIGN(const std::span<const float> values, shares.values<float>());
     std::copy(values.begin(), values.end(), to.begin() + first * classes);
+    for (int64_t row = 0; row < shape[0]; ++row) {
+      for (size_t c = 0; c < order.size(); ++c)
+        to[static_cast<size_t>((first + row) * classes) + c] =
+            values[static_cast<size_t>(row * classes + order[c])];
+    }
     bar.update(done + first + shape[0], total);
   }
   return out;
@@ -125,7 +150,9 @@ Result<Answers> ask_members(const std::vector<Network>& members, const DataFlags
   const auto models = static_cast<int64_t>(members.size());
   for (const Network& net : members) {
     const auto done = static_cast<int64_t>(out.shares.size()) * data.samples();
-    LOOM_ASSIGN(const Tensor shares, shares_of(net, x, bar, done, models * data.samples()));
+    LOOM_ASSIGN(const std::vector<int64_t> order,
+                match_classes(members[0].info().classes, net.info().classes));
+    LOOM_ASSIGN(const Tensor shares, shares_of(net, x, order, bar, done, models * data.samples()));
     LOOM_ASSIGN(const std::vector<int64_t> said, best_classes(shares));
     Mask right;
     for (size_t i = 0; i < said.size(); ++i) right.push_back(said[i] == out.labels[i]);
@@ -286,6 +313,7 @@ Verb add_ensemble(Command app) {
   verb.option("--y", f->data.y, "and of the labels").show_default();
   verb.option("--header", f->data.header, "CSV: is the first row a header: yes, no, auto")
       .show_default();
+  verb.flag("--columns-by-order", f->data.columns_by_order, kColumnsByOrder);
   verb.option("--weights", f->weights, "How much each vote counts: A,B,... (default: the same)");
   verb.option("--method", f->method, "Whose labels -o gets: majority, soft, stack").show_default();
   verb.option("--fit", f->fit, "Samples that a network over all answers learns from (stacking)");

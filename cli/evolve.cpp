@@ -32,7 +32,7 @@ struct EvolveFlags {
   bool json = false, quiet = false;
   // Those that a population keeps in its file, by name.
   std::vector<std::pair<std::string, Option>> kept;
-  Option generations_given;
+  Option generations_given, normalize_given, validation_given, timeout_given, goal_given;
 };
 
 Error evolve_error(std::string message) {
@@ -68,6 +68,7 @@ struct Judge {
   std::optional<SampleFitness> samples;
   std::optional<Dataset> validation;
   std::shared_ptr<Scratch> scratch;
+  FitnessRecord record;  // that the population keeps
 };
 
 // Layers as a file, or nodes and connections of a genome that has cycles.
@@ -79,6 +80,8 @@ Status save_genome(const Genome& genome, const std::string& path) {
 
 Result<Judge> judge_by_command(const EvolveFlags& f) {
   Judge judge;
+  judge.record.samples = false;
+  judge.record.timeout = f.timeout;
   LOOM_ASSIGN(Scratch scratch, Scratch::create());
   judge.scratch = std::make_shared<Scratch>(std::move(scratch));
   auto next = std::make_shared<std::atomic<int64_t>>(0);
@@ -94,6 +97,17 @@ Result<Judge> judge_by_command(const EvolveFlags& f) {
   return judge;
 }
 
+// A best fitness on other samples means nothing to these.
+Status check_samples_of(const Population& population, const Dataset& data,
+                        const std::string& path) {
+  const std::optional<FitnessRecord>& record = population.fitness_record();
+  if (!record || record->data_hash.empty() || record->data_hash == data.hash()) return {};
+  return Error{Code::invalid_argument,
+               "these are other samples than the population of --resume was judged by; give those, "
+               "or begin a new population without --resume",
+               path, -1};
+}
+
 Result<Judge> judge_by_samples(const EvolveFlags& f, const Population& population,
                                const Engine& engine) {
   // Samples are read as a network of the genomes' widths takes them.
@@ -103,7 +117,9 @@ Result<Judge> judge_by_samples(const EvolveFlags& f, const Population& populatio
   LOOM_ASSIGN(const DatasetOptions how, f.data.options(population.outputs() > 1));
   LOOM_ASSIGN(Dataset data, Dataset::from_file(f.data.path, reader, how));
   LOOM_ASSIGN(const Normalize normalize, parse_normalize(f.normalize));
+  LOOM_TRY(check_samples_of(population, data, f.data.path));
   Judge judge;
+  judge.record = {true, normalize, f.validation, data.hash(), 0, {}};
   if (f.validation > 0) {
     LOOM_ASSIGN(Dataset::Parts parts, data.split(1 - f.validation, {.seed = population.seed()}));
     data = parts.first;
@@ -115,8 +131,40 @@ Result<Judge> judge_by_samples(const EvolveFlags& f, const Population& populatio
   return judge;
 }
 
+// What is not given is as the population of --resume was judged; what is given must be the same,
+// but for the timeout and the goal.
+Status judge_as_before(EvolveFlags& f, const FitnessRecord& record) {
+  if (record.samples != f.fitness.empty())
+    return evolve_error(record.samples
+                            ? "the population of --resume was judged by samples; give them as DATA"
+                            : "the population of --resume was judged by a program; give --fitness");
+  if (!f.timeout_given.given() && record.timeout > 0) f.timeout = record.timeout;
+  if (!f.goal_given.given() && record.goal) f.goal = *record.goal;
+  if (!record.samples) return {};
+  const auto kept = [](std::string_view name, const std::string& value) {
+    return evolve_error(
+        fmt::format("{} is {} in the population of --resume; leave it out", name, value));
+  };
+  const std::string normalize(normalize_name(record.normalize));
+  if (f.normalize_given.given() && f.normalize != normalize) return kept("--normalize", normalize);
+  if (f.validation_given.given() && f.validation != record.validation)
+    return kept("--validation", fmt::format("{}", record.validation));
+  f.normalize = normalize;
+  f.validation = record.validation;
+  return {};
+}
+
 Result<Population> begin(EvolveFlags& f) {
-  if (!f.resume.empty()) return Population::load(f.resume);
+  if (!f.resume.empty()) {
+    LOOM_ASSIGN(Population population, Population::load(f.resume));
+    if (population.fitness_record()) {
+      LOOM_TRY(judge_as_before(f, *population.fitness_record()));
+    } else if (f.fitness.empty() && !f.quiet && !f.json) {
+      note(fmt::format("{} does not say how it was judged: --normalize {} --validation {}",
+                       f.resume, f.normalize, f.validation));
+    }
+    return population;
+  }
   LOOM_ASSIGN(const Activation hidden, parse_activation(f.activation));
   f.neat.hidden = {hidden};
   // Scores of classes and targets are any numbers; what a program gets is between 0 and 1.
@@ -147,6 +195,7 @@ Outcome breed(const EvolveFlags& f, Population& population, const Judge& judge, 
   if (std::isfinite(f.goal)) options.goal = f.goal;
   int64_t done = 0;
   options.progress = [&](const GenerationReport& g) {
+    population.set_fitness_record(judge.record);  // a run that fails leaves the file as it was
     if (!f.population.empty()) {
       keeper.save(f.population, [&](const std::string& name) { return population.save(name); });
     }
@@ -188,7 +237,9 @@ Status save_best(const EvolveFlags& f, const Population& population, const Judge
     keeper.save(f.population, [&](const std::string& name) { return population.save(name); });
   LOOM_ASSIGN(const Genome best, population.best());
   if (!f.genome.empty())
-    keeper.save(f.genome, [&](const std::string& name) { return write_file(name, best.json()); });
+    keeper.save(f.genome, [&](const std::string& name) {
+      return write_file(name, judge.samples ? judge.samples->json(best) : best.json());
+    });
   if (!f.svg.empty()) {
     keeper.save(f.svg, [&](const std::string& name) {
       const std::string of = f.fitness.empty() ? f.data.path : f.fitness;
@@ -299,6 +350,8 @@ int run_on_network(EvolveFlags& f) {
   if (!f.fitness.empty() || !f.genome.empty() || std::isfinite(f.goal))
     return fail(kUsage,
                 "--fitness, --genome and --goal are for NEAT; leave them out beside a NETWORK");
+  f.grid.kept.emplace_back("--normalize", f.normalize_given);
+  f.grid.kept.emplace_back("--validation", f.validation_given);
   f.grid.network = f.data.path;
   f.data.path = f.samples;
   f.grid.output = f.output;
@@ -328,9 +381,10 @@ int run(EvolveFlags& f) {
     return fail(kUsage,
                 "the population is recurrent: it takes --fitness, and --genome instead of "
                 "-o");
-  const Result<Judge> judge =
+  Result<Judge> judge =
       f.fitness.empty() ? judge_by_samples(f, *population, *engine) : judge_by_command(f);
   if (!judge.ok()) return fail(judge.error());
+  if (std::isfinite(f.goal)) judge->record.goal = f.goal;
   Keeper keeper;
   Outcome out = breed(f, *population, *judge, keeper);
   const Status saved = save_best(f, *population, *judge, *engine, keeper, out);
@@ -387,26 +441,32 @@ Verb add_evolve(Command app) {
       "  loom evolve --fitness ./judge.sh --inputs 2 --outputs 1 --population-file pop.json\n"
       "  loom evolve --fitness ./judge.sh --resume pop.json --population-file pop.json\n"
       "CMD gets the file of a network as its last argument and prints its fitness, higher is\n"
-      "better, on its last line. Population settings come from the file with --resume.\n"
+      "better, on its last line. Settings of the population, --normalize and --validation come\n"
+      "from the file with --resume.\n"
       "NETWORK DATA, two files, evolves whole networks: layers, widths, connections, number "
       "types.");
   f->data.add(verb, false);
   verb.option("SAMPLES", f->samples, "DATA, where the first file is a NETWORK of layers");
   verb.option("--fitness", f->fitness, "Program that judges a network, for a shell");
-  verb.option("--timeout", f->timeout, "Seconds that it may take for one network")
-      .range(0.001, 1e6)
-      .show_default();
+  f->timeout_given =
+      verb.option("--timeout", f->timeout, "Seconds that it may take for one network")
+          .range(0.001, 1e6)
+          .show_default();
   f->generations_given =
       verb.option("--generations", f->generations,
                   "At most; with --resume so many more (default: 100, of whole networks 10)")
           .range(0, INT32_MAX);
-  verb.option("--goal", f->goal, "Fitness that ends the search").range(-1e300, 1e300);
+  f->goal_given =
+      verb.option("--goal", f->goal, "Fitness that ends the search").range(-1e300, 1e300);
   add_neat_options(verb, *f);
   f->grid.add(verb);
-  verb.option("--normalize", f->normalize, "Inputs of DATA: none, standard, range").show_default();
-  verb.option("--validation", f->validation, "Share of DATA that is held out and scored at the end")
-      .range(0.0, 0.9)
-      .show_default();
+  f->normalize_given =
+      verb.option("--normalize", f->normalize, "Inputs of DATA: none, standard, range")
+          .show_default();
+  f->validation_given = verb.option("--validation", f->validation,
+                                    "Share of DATA that is held out and scored at the end")
+                            .range(0.0, 0.9)
+                            .show_default();
   verb.option("-o,--output", f->output, "The best network: .json, .entity, .safetensors, .npz");
   verb.option("--genome", f->genome, "Its nodes and connections as .json");
   verb.option("--population-file", f->population, "All of it as .json, after each generation");

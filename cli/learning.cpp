@@ -64,6 +64,7 @@ void DataFlags::add(Command verb, bool required) {
               "CSV: is the first row a header: yes, no, auto (yes where it has no number and "
               "stands above numbers)")
       .show_default();
+  verb.flag("--columns-by-order", columns_by_order, kColumnsByOrder);
 }
 
 Result<DatasetOptions> DataFlags::options(bool classes) const {
@@ -78,6 +79,7 @@ Result<DatasetOptions> DataFlags::options(bool classes) const {
   options.lengths = lengths;
   if (ignored != INT64_MIN) options.ignore_label = static_cast<int32_t>(ignored);
   options.classes = classes;
+  options.columns_by_order = columns_by_order;
   return options;
 }
 

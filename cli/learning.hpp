@@ -16,12 +16,17 @@ struct MediaFlags {
   Status set(DatasetOptions& options) const;
 };
 
+constexpr const char* kColumnsByOrder =
+    "CSV: take the columns in the order of training, whatever their names (default: a header's "
+    "columns are found by their names in training)";
+
 // Where the samples come from.
 struct DataFlags {
   std::string path, labels, x = "x", y = "y", header = "auto";
   MediaFlags media;
   int64_t targets = 1, ignored = INT64_MIN;
   std::string weights, lengths;
+  bool columns_by_order = false;
 
   // `required`: DATA must be given.
   void add(Command verb, bool required = true);

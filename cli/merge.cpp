@@ -129,6 +129,7 @@ void print_spliced(const MergeFlags& f, const SpliceReport& report) {
     return;
   }
   if (f.quiet) return;
+  for (const std::string& line : report.notes) note(line);
   write_out(fmt::format("{:<20} {:<20} {:>10}  {:>10}  {:>8}  {}\n", "layer", "kind", "weights",
                         "similarity", "share", "changed"));
   for (const SplicedLayer& layer : report.layers) {

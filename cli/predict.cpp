@@ -20,7 +20,7 @@ struct PredictFlags {
   MemoryFlags memory;
   std::string model, data, x = "x", lengths, header = "auto", dtype, output;
   int64_t targets = 1, batch = 64, top = 0;
-  bool proba = false, json = false, quiet = false;
+  bool proba = false, json = false, quiet = false, columns_by_order = false;
 };
 
 // Outputs of all samples, and what they say where they are scores of classes.
@@ -68,6 +68,7 @@ Result<DatasetOptions> reading(const PredictFlags& f) {
   options.targets = f.targets;
   options.lengths = f.lengths;
   options.inputs_only = true;
+  options.columns_by_order = f.columns_by_order;
   LOOM_ASSIGN(options.header, parse_csv_header(f.header));
   LOOM_TRY(f.media.set(options));
   return options;
@@ -352,6 +353,7 @@ Verb add_predict(Command app) {
       .show_default();
   verb.option("--header", f->header, "CSV: is the first row a header: yes, no, auto")
       .show_default();
+  verb.flag("--columns-by-order", f->columns_by_order, kColumnsByOrder);
   verb.option("--dtype", f->dtype, "Number type of the matrices (default: as stored)");
   verb.option("--batch", f->batch, "Samples at a time").range(1, 1 << 20).show_default();
   f->engine.add(verb);

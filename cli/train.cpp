@@ -43,6 +43,7 @@ Status add_validation(const TrainFlags& f, const NetworkInfo& info, Prepared& p)
     other.labels = f.validation_labels;
     LOOM_ASSIGN(DatasetOptions how, f.reading(other, info));
     how.names = p.train.classes();
+    how.columns = p.train.columns();
     LOOM_ASSIGN(p.validation, Dataset::from_file(f.validation, p.network, how));
     const std::vector<std::string>& notes = p.validation->notes();
     p.notes.insert(p.notes.end(), notes.begin(), notes.end());

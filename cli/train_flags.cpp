@@ -160,7 +160,9 @@ void TrainFlags::add_method(Command verb) {
   verb.option("--epochs", epochs, "Times all samples are seen").range(1, kMany).show_default();
   verb.option("--batch", batch, "Samples per step (default: 32; for lbfgs all of them)")
       .range(1, 1 << 20);
-  verb.option("--accumulate", accumulate, "Steps whose gradients make one update")
+  verb.option(
+          "--accumulate", accumulate,
+          "Batches whose mean gradient makes one update; the last of an epoch takes what is left")
       .range(1, 1 << 20)
       .show_default();
   verb.option("--loss", loss,
@@ -301,7 +303,7 @@ void TrainFlags::add_schedule(Command verb) {
               "constant, step, multi_step, exponential, cosine, cosine_restarts, linear, "
               "polynomial, one_cycle, plateau")
       .show_default();
-  verb.option("--warmup", warmup, "Steps in which the rate rises to where the schedule begins")
+  verb.option("--warmup", warmup, "Updates in which the rate rises to where the schedule begins")
       .range(0, kMany);
   verb.option("--floor", floor, "cosine, linear, polynomial: the last rate").range(0.0, 1e3);
   verb.option("--gamma", gamma, "step, multi_step, exponential, plateau: factor")

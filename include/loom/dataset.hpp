@@ -57,6 +57,11 @@ struct DatasetOptions {
   bool embeddings = false;
   bool inputs_only = false;  // the file has no targets: for predictions
   enum class Header : uint8_t { automatic, yes, no } header = Header::automatic;  // .csv
+  // .csv with a header: names of the inputs in the order of the network, then of the targets, which
+  // may be left out. Empty: those of its training. Inputs are found by name; one that is missing is
+  // an error.
+  std::vector<std::string> columns{};
+  bool columns_by_order = false;  // .csv: columns are not matched by name
   // Folders of pictures and sound; unset: as the network was trained, else crop.
   std::optional<PictureFit> fit{};
   SoundOptions sound{};
@@ -107,7 +112,10 @@ class LOOM_API Dataset {
   bool has_labels() const;
   bool has_targets() const;                         // numbers
   const std::vector<std::string>& classes() const;  // names, where labels were text
-  const std::vector<std::string>& notes() const;    // on how the file was read
+  // Of a .csv with a header: names of the inputs in the order of the network, then of the targets;
+  // else empty.
+  std::vector<std::string> columns() const;
+  const std::vector<std::string>& notes() const;  // on how the file was read
   // The file of each sample, where a folder was read whole; parts of a split have none.
   const std::vector<std::string>& files() const;
   int64_t bytes() const;     // that its values take

@@ -33,8 +33,8 @@ enum class DnaMode : uint8_t {
   strict,
   // Counts must be equal; number types need not: what packing kept of a network.
   functional,
-  // Cells of other widths too: the leading block that both have of every matrix and vector, and
-  // the cosine of that times 2 * common / (count of a + count of b).
+  // Cells of other shapes too, equal counts or not: the leading block that both have of every
+  // matrix and vector, and the cosine of that times 2 * common / (count of a + count of b).
   aligned,
   // As functional, but hidden units of Dense cells one after the other may stand in another order
   // in the second model: units are paired so that the sum of their cosines is largest (Kuhn, 1955;

@@ -46,6 +46,12 @@ LOOM_API Result<Cover> greedy_cover(const std::vector<Mask>& masks, int64_t most
 // Errors: invalid_argument (lengths that differ).
 LOOM_API Result<double> mask_similarity(const Mask& a, const Mask& b);
 
+// The place in `other` of each of `names`, so that answers of two models are of one order of
+// classes. Empty: the order is the same, or one of them has no names. Errors: invalid_argument
+// (other classes).
+LOOM_API Result<std::vector<int64_t>> match_classes(const std::vector<std::string>& names,
+                                                    const std::vector<std::string>& other);
+
 // said[model][sample]: classes, from 0. The class with the largest sum of weights (empty: 1 each)
 // of each sample; of equal ones the lowest. Errors: invalid_argument (no models, lengths that
 // differ, a class below 0, a weight that is negative or not finite).

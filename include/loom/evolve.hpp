@@ -89,6 +89,18 @@ class LOOM_API Genome {
   std::shared_ptr<Impl> impl_;
 };
 
+// How the members of a population are judged. Its file keeps it, so that a run that goes on judges
+// them alike.
+struct FitnessRecord {
+  bool samples = true;  // by samples; false: by a program
+  Normalize normalize = Normalize::none;
+  double validation = 0;         // share of the samples that is held out, 0 to 1
+  std::string data_hash{};       // Dataset::hash() of all of them; "": not known
+  double timeout = 0;            // of a program, seconds; 0: none
+  std::optional<double> goal{};  // fitness that ends the search
+  bool operator==(const FitnessRecord&) const = default;
+};
+
 struct SpeciesReport {
   int64_t id = 0, members = 0;
 };
@@ -127,6 +139,10 @@ class LOOM_API Population {
   // The best of all generations that were told. Errors: invalid_argument (none was).
   Result<Genome> best() const;
   double best_fitness() const;  // -infinity before the first
+
+  // Unset: nobody said, or the file is of an older release.
+  const std::optional<FitnessRecord>& fitness_record() const;
+  void set_fitness_record(const FitnessRecord& record);
 
   struct LOOM_LOCAL Impl;
   explicit Population(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -169,6 +185,10 @@ class LOOM_API SampleFitness {
   Result<double> operator()(Genome& genome) const;
   // Genome::network() that normalizes its inputs and knows its classes and loss.
   Result<Network> network(const Genome& genome, const std::optional<Engine>& engine = {}) const;
+  // Genome::json() with "input_shift" and "input_scale", one number per input: the genome takes
+  // (x - shift) * scale. They are absent if inputs are not normalized. "classes": names of the
+  // outputs, if the samples have names.
+  std::string json(const Genome& genome) const;
 
   struct LOOM_LOCAL Impl;
   explicit SampleFitness(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}

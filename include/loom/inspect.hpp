@@ -114,8 +114,10 @@ struct DiffOptions {
   std::optional<Engine> engine{};
 };
 
-// The tensors of two files side by side: as the files store them where they share a name, else (or
-// where options.by_parameters asks for it) by their paths in the network. Errors: those of opening.
+// The tensors of two files side by side: as the files store them if they share a name, else (or if
+// options.by_parameters asks for it) by their paths in the network. Then a row of dtype "text" for
+// each layer whose kind or settings differ ("(0, 0, 1, 0) layer"), and for other names of classes
+// ("classes"); shape_a and shape_b hold what each says. Errors: those of opening.
 LOOM_API Result<std::vector<TensorDifference>> diff(const std::string& a, const std::string& b,
                                                     const DiffOptions& options = {});
 

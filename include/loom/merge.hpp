@@ -10,6 +10,7 @@
 // networks. The output has the form of its name, as with convert(). Sums are in double, over the
 // models in the order given, and rounded to float32 once; one parameter of each model at a time is
 // in memory. The first model gives what is no weight: description, tokenizer, names of classes.
+// Classes are matched by name: rows of the last Dense layer move if a model numbers them otherwise.
 #pragma once
 
 #include <cstdint>
@@ -61,7 +62,8 @@ struct MergeOptions {
   uint64_t seed = 1;             // of what dare drops
   std::optional<DType> dtype{};  // of the matrices of the output; unset: as the first model (the
                                  // base, where there is one) stores them
-  // What was noticed: tokenizers that differ, what the output's format has no place for.
+  // What was noticed: tokenizers that differ, classes that are matched by name, what the output's
+  // format has no place for.
   std::function<void(const std::string&)> note{};
   // Weights that were merged, and all of them; false stops with Code::cancelled.
   std::function<bool(uint64_t done, uint64_t total)> progress{};
@@ -78,7 +80,8 @@ struct MergeReport {
 
 // Errors: those of opening and writing; invalid_argument (too few models, a base that is missing or
 // not wanted, a density, weight, t or lambda that makes no sense, another network: naming the first
-// parameter that one of them lacks or has in another shape); cancelled.
+// parameter that one of them lacks or has in another shape, or the layer that divides its weights
+// into other heads, groups or kernels; other classes; other columns of inputs); cancelled.
 LOOM_API Result<MergeReport> merge(const std::vector<MergeInput>& models, const std::string& output,
                                    const MergeOptions& options = {});
 
@@ -130,8 +133,9 @@ struct SplicedLayer {
 
 struct SpliceReport {
   std::vector<SplicedLayer> layers;
-  int64_t crossed = 0;  // layers that have weights of both, or of b
-  int64_t bytes = 0;    // of the output; 0 for networks in memory
+  int64_t crossed = 0;               // layers that have weights of both, or of b
+  int64_t bytes = 0;                 // of the output; 0 for networks in memory
+  std::vector<std::string> notes{};  // what was matched or left, for a person
 };
 
 struct SplicedNetwork {

@@ -136,6 +136,9 @@ struct NetworkInfo {
   bool normalizes = false;  // inputs are shifted and scaled as in training, by the network itself
   bool trained = false;     // its file, or a Trainer, says what for
   std::optional<TrainingSplit> split{};
+  // Names of the columns of the table that it was trained with: inputs in its order, then targets.
+  // Empty: not known.
+  std::vector<std::string> columns{};
 };
 
 struct ParameterInfo {

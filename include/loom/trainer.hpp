@@ -105,7 +105,7 @@ struct Schedule {
   double floor = 0, gamma = 0.1, power = 2;
   int64_t every = 10;                 // epochs
   std::vector<int64_t> milestones{};  // epochs
-  int64_t warmup = 0;                 // steps
+  int64_t warmup = 0;                 // updates
   int64_t patience = 5;               // epochs
 };
 
@@ -166,7 +166,9 @@ struct TrainerOptions {
   Clip clip = Clip::none;
   float clip_limit = 1;
   std::optional<int64_t> batch{};  // samples per step; unset: 32, of lbfgs all
-  int64_t accumulate = 1;          // batches whose gradients are added up before an update
+  // Batches whose mean gradient makes one update. The last update of an epoch takes what is left,
+  // even if the epoch has fewer batches than this. Schedules count updates.
+  int64_t accumulate = 1;
   bool shuffle = true;
   uint64_t seed = 1;  // of the order of samples and of noise
   Normalize normalize = Normalize::as_trained;

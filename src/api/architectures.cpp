@@ -189,6 +189,7 @@ Result<ArchitectureSearch> ArchitectureSearch::create(const Network& seed, const
   const core::ArchitectureTraining& how = spec.training;
   LOOM_ASSIGN(core::ScoredData scored,
               core::split_scored(data, how.validation, spec.seed, how.normalize));
+  all.data_hash = scored.split->data;
   return ArchitectureSearch(std::make_shared<Impl>(std::move(all), std::move(scored),
                                                    &core::cpu_ops(seed.impl().engine.impl().isa)));
 }
@@ -199,6 +200,10 @@ Result<ArchitectureSearch> ArchitectureSearch::load(const std::string& path, con
   const core::ArchitectureTraining& how = all.spec().training;
   LOOM_ASSIGN(core::ScoredData scored,
               core::split_scored(data, how.validation, all.spec().seed, how.normalize));
+  if (!all.data_hash.empty() && all.data_hash != scored.split->data)
+    return core::invalid(
+        "was scored on other samples; give those, or begin a new population without it", path);
+  all.data_hash = scored.split->data;
   return ArchitectureSearch(
       std::make_shared<Impl>(std::move(all), std::move(scored), &core::cpu_ops(core::best_isa())));
 }

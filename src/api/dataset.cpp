@@ -61,7 +61,8 @@ Result<Dataset::Parts> split_in_two(const Dataset::Impl& from, core::Dataset who
                                                                  from.budget,
                                                                  from.path,
                                                                  {},
-                                                                 from.media}));
+                                                                 from.media,
+                                                                 from.columns}));
   };
   return Dataset::Parts{part(std::move(parts.train), std::move(share)),
                         part(std::move(parts.validation), std::move(memory)), parts.by_class};
@@ -147,6 +148,10 @@ Result<Dataset> load_samples(const core::FileRef& path, const Network& network,
   if (how.embeddings) how.classes = true;
   if (how.embeddings && options.names.empty()) how.names.clear();
   how.header = static_cast<core::CsvHeader>(options.header);
+  if (!options.columns_by_order)
+    how.columns = options.columns.empty()
+                      ? model.columns
+                      : core::split_columns(options.columns, model.network.input.count());
   LOOM_ASSIGN(how.reading, reading_of(options, model));
   how.progress = options.progress;
   how.pool = &network.impl().engine.impl().pool;
@@ -167,7 +172,8 @@ Result<Dataset> load_samples(const core::FileRef& path, const Network& network,
                                                                how.memory,
                                                                path.name(),
                                                                std::move(loaded.files),
-                                                               loaded.media}));
+                                                               loaded.media,
+                                                               std::move(loaded.columns)}));
 }
 
 }  // namespace
@@ -206,6 +212,9 @@ bool Dataset::has_targets() const {
 const std::vector<std::string>& Dataset::classes() const {
   return impl_->classes;
 }
+std::vector<std::string> Dataset::columns() const {
+  return impl_->columns.all();
+}
 const std::vector<std::string>& Dataset::notes() const {
   return impl_->notes;
 }
@@ -229,9 +238,9 @@ Result<Dataset> Dataset::with_input(const std::string& name, const Tensor& value
   }
   const uint64_t bytes = d.bytes() + (input.values.size() + input.ids.size()) * sizeof(float);
   LOOM_ASSIGN(core::MemoryShare booked, impl_->budget.take(bytes, "the values", impl_->path));
-  auto made =
-      std::make_shared<Impl>(Impl{d, impl_->classes, impl_->notes, impl_->split, std::move(booked),
-                                  impl_->budget, impl_->path, impl_->files, impl_->media});
+  auto made = std::make_shared<Impl>(Impl{d, impl_->classes, impl_->notes, impl_->split,
+                                          std::move(booked), impl_->budget, impl_->path,
+                                          impl_->files, impl_->media, impl_->columns});
   made->data.more.push_back(std::move(input));
   LOOM_TRY(made->data.check_inputs());
   return Dataset(std::move(made));

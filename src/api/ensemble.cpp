@@ -4,6 +4,7 @@
 
 #include "api/network_impl.hpp"
 #include "base/text.hpp"
+#include "evolve/class_order.hpp"
 #include "evolve/votes.hpp"
 #include "loom/trainer.hpp"
 
@@ -40,6 +41,11 @@ Result<Cover> greedy_cover(const std::vector<Mask>& masks, int64_t most) {
 
 Result<double> mask_similarity(const Mask& a, const Mask& b) {
   return core::cosine_of_masks(a, b);
+}
+
+Result<std::vector<int64_t>> match_classes(const std::vector<std::string>& names,
+                                           const std::vector<std::string>& other) {
+  return core::class_order(names, other);
 }
 
 Result<std::vector<int64_t>> majority_vote(const std::vector<std::vector<int64_t>>& said,

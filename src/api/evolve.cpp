@@ -324,6 +324,13 @@ int64_t Population::generation() const {
   return static_cast<int64_t>(impl_->neat.history().size());
 }
 
+const std::optional<FitnessRecord>& Population::fitness_record() const {
+  return impl_->neat.fitness_record;
+}
+void Population::set_fitness_record(const FitnessRecord& record) {
+  impl_->neat.fitness_record = record;
+}
+
 std::vector<GenerationReport> Population::history() const {
   std::vector<GenerationReport> out;
   for (const core::NeatGeneration& g : impl_->neat.history())

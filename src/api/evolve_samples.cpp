@@ -4,6 +4,7 @@
 #include "api/network_impl.hpp"
 #include "base/dmath.hpp"
 #include "base/text.hpp"
+#include "io/json.hpp"
 #include "loom/evolve.hpp"
 #include "train_io/dataset_files.hpp"
 
@@ -129,10 +130,31 @@ Result<Network> SampleFitness::network(const Genome& genome,
   core::TrainedModel& known = out.impl().model;
   known.normalization = impl_->normalization;
   known.names = impl_->names;
+  known.columns = impl_->samples.impl().columns;
   known.split = impl_->samples.impl().split;
   known.loss.kind = impl_->data().has_labels() ? core::LossKind::softmax_ce : core::LossKind::mse;
   out.impl().trained = true;
   return out;
+}
+
+std::string SampleFitness::json(const Genome& genome) const {
+  using core::JsonValue;
+  Result<JsonValue> parsed = core::parse_json(genome.json(), "the genome");
+  if (!parsed.ok()) return genome.json();
+  const auto numbers = [](const std::vector<float>& values) {
+    JsonValue out = JsonValue::array();
+    for (const float v : values) out.push(JsonValue::real(static_cast<double>(v)));
+    return out;
+  };
+  JsonValue out = std::move(*parsed);
+  if (!impl_->normalization.empty()) {
+    out.add("input_shift", numbers(impl_->normalization.shift));
+    out.add("input_scale", numbers(impl_->normalization.scale));
+  }
+  JsonValue names = JsonValue::array();
+  for (const std::string& name : impl_->names) names.push(JsonValue::string(name));
+  if (!impl_->names.empty()) out.add("classes", std::move(names));
+  return core::dump_json(out) + "\n";
 }
 
 }  // namespace loom

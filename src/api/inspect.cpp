@@ -2,6 +2,7 @@
 
 #include "api/network_impl.hpp"
 #include "convert/checkpoint.hpp"
+#include "convert/description_diff.hpp"
 #include "convert/model_report.hpp"
 #include "io/entity.hpp"
 #include "io/hash.hpp"
@@ -69,12 +70,34 @@ loom::TensorDifference difference(const TensorDifference& d) {
           d.count, d.different, d.max_ulp, d.max_abs, d.relative, d.cosine,  d.same_bytes};
 }
 
-Result<std::vector<loom::TensorDifference>> compare(const TensorFile& a, const TensorFile& b,
-                                                    const WorkProgress& progress) {
-  LOOM_ASSIGN(const std::vector<TensorDifference> all, compare_tensors(a, b, progress));
-  std::vector<loom::TensorDifference> out;
-  for (const TensorDifference& d : all) out.push_back(difference(d));
-  return out;
+Result<std::vector<TensorDifference>> compare_models(const std::string& a, const std::string& b,
+                                                     const loom::DiffOptions& options,
+                                                     const MemoryBudget& memory) {
+  Result<OpenedModel> first = open_model(a, {.memory = memory}),
+                      second = open_model(b, {.memory = memory});
+  if (!options.by_parameters) {
+    const auto mine = open_tensor_file(a), others = open_tensor_file(b);
+    if (mine.ok() && others.ok() && share_a_name(**mine, **others)) {
+      LOOM_ASSIGN(std::vector<TensorDifference> all,
+                  compare_tensors(**mine, **others, options.progress));
+      // Files of tensors alone have no description; they are compared as they are.
+      if (first.ok() && second.ok() && !first->guessed && !second->guessed) {
+        LOOM_ASSIGN(const auto described, compare_descriptions(*first, *second));
+        all.insert(all.end(), described.begin(), described.end());
+      }
+      return all;
+    }
+  }
+  if (!first.ok()) return first.error();
+  if (!second.ok()) return second.error();
+  const auto one = std::make_shared<const OpenedModel>(std::move(*first)),
+             other = std::make_shared<const OpenedModel>(std::move(*second));
+  LOOM_ASSIGN(const auto mine, open_parameters(one));
+  LOOM_ASSIGN(const auto others, open_parameters(other));
+  LOOM_ASSIGN(std::vector<TensorDifference> all, compare_tensors(*mine, *others, options.progress));
+  LOOM_ASSIGN(const auto described, compare_descriptions(*one, *other));
+  all.insert(all.end(), described.begin(), described.end());
+  return all;
 }
 
 }  // namespace
@@ -178,14 +201,11 @@ Result<std::vector<TensorDifference>> diff(const std::string& a, const std::stri
   const core::MemoryBudget memory = on.impl().budget();
   LOOM_TRY(core::check_opening(a, memory));
   LOOM_TRY(core::check_opening(b, memory));
-  if (!options.by_parameters) {
-    const auto first = core::open_tensor_file(a), second = core::open_tensor_file(b);
-    if (first.ok() && second.ok() && core::share_a_name(**first, **second))
-      return core::compare(**first, **second, options.progress);
-  }
-  LOOM_ASSIGN(const auto first, core::open_parameters(a, memory));
-  LOOM_ASSIGN(const auto second, core::open_parameters(b, memory));
-  return core::compare(*first, *second, options.progress);
+  LOOM_ASSIGN(const std::vector<core::TensorDifference> all,
+              core::compare_models(a, b, options, memory));
+  std::vector<TensorDifference> out;
+  for (const core::TensorDifference& d : all) out.push_back(core::difference(d));
+  return out;
 }
 
 }  // namespace loom

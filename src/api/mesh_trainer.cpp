@@ -5,6 +5,7 @@
 
 #include "api/mesh_impl.hpp"
 #include "base/text.hpp"
+#include "learn/domains.hpp"
 #include "mesh/mesh_trainer.hpp"
 #include "ops/ops.hpp"
 
@@ -33,6 +34,7 @@ struct MeshTrainer::Impl {
     double loss = 0;
   };
   Status prepare(const Dataset& data);
+  Status check_targets(const Tensor& y, int64_t samples) const;
   Result<Stream> stream_of(const Dataset& data) const;
   int64_t windows(const Stream& s) const;
   int64_t fill_window(const Stream& s);
@@ -114,6 +116,19 @@ Status MeshTrainer::Impl::prepare(const Dataset& data) {
                                                  *engine.impl().ops, engine.impl().pool));
   known.loss = loss;
   if (!data.classes().empty()) known.names = data.classes();
+  if (!data.impl().columns.empty()) known.columns = data.impl().columns;
+  return {};
+}
+
+// Row by row of the prediction of a tick.
+Status MeshTrainer::Impl::check_targets(const Tensor& y, int64_t samples) const {
+  LOOM_ASSIGN(const std::span<const float> values, y.values<float>());
+  const auto width = static_cast<size_t>(trainer->target().cols());
+  for (size_t first = 0; first < values.size(); first += width) {
+    const size_t sample = first / (values.size() / static_cast<size_t>(samples));
+    LOOM_TRY(core::check_target(plan.step.loss, values.subspan(first, width),
+                                core::cat("sample ", sample)));
+  }
   return {};
 }
 
@@ -139,6 +154,7 @@ Result<MeshTrainer::Impl::Stream> MeshTrainer::Impl::stream_of(const Dataset& da
     return invalid(
         cat("a target of the dataset has ", s.outputs, " values, the last cell gives ", wanted));
   }
+  if (!s.labels) LOOM_TRY(check_targets(s.y, data.samples()));
   return s;
 }
 

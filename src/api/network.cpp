@@ -344,6 +344,7 @@ NetworkInfo Network::info() const {
                                model.split->data, spec.folds, spec.fold};
   }
   info.classes = model.names;
+  info.columns = model.columns.all();
   info.heads = model.loss.heads;
   info.fresh = impl_->fresh;
   info.normalizes = !model.normalization.empty();

@@ -51,6 +51,7 @@ struct Dataset::Impl {
   std::string path{};                         // of the file, for messages
   std::vector<std::string> files{};           // of the samples, where each is a file of its own
   std::optional<core::MediaReading> media{};  // how they were read
+  core::TableColumns columns{};               // of the table that they are from
 };
 #endif
 

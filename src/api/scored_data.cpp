@@ -17,6 +17,7 @@ Result<ScoredData> split_scored(const loom::Dataset& data, double held, uint64_t
   out.train = parts.first.impl().data;
   out.held = parts.second.impl().data;
   out.names = data.classes();
+  out.columns = data.impl().columns;
   out.split = parts.first.impl().split;
   if (out.train.inputs.empty()) return out;
   LOOM_ASSIGN(out.normalization, find_normalization(out.train, static_cast<NormalizeKind>(kind)));
@@ -44,6 +45,7 @@ Result<loom::Network> network_of(const GridGenome& genome, const ScoredData& dat
   TrainedModel& known = out.impl().model;
   known.normalization = data.normalization;
   known.names = data.names;
+  known.columns = data.columns;
   known.split = data.split;
   known.loss.kind = data.loss();
   out.impl().trained = true;

@@ -12,6 +12,7 @@ struct ScoredData {
   Dataset train, held;
   Normalization normalization;
   std::vector<std::string> names;
+  TableColumns columns;
   std::optional<SplitRecord> split;
   LossKind loss() const { return train.has_labels() ? LossKind::softmax_ce : LossKind::mse; }
 };

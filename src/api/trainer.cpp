@@ -153,6 +153,7 @@ Status Trainer::Impl::prepare(const Dataset& data) {
   }
   if (!data.classes().empty() && !plan.step.loss.pairs()) known.names = data.classes();
   if (data.impl().media) known.media = data.impl().media;
+  if (!data.impl().columns.empty()) known.columns = data.impl().columns;
   known.loss = plan.step.loss;
   plan.dtype = known.dtype;
   if (plan.step.optimizer.lbfgs() && !options.batch) plan.batch = samples.samples;

@@ -24,6 +24,7 @@ struct OpenedModel {
   std::unique_ptr<NetworkSource> network;  // the two
   std::vector<std::string> notes;          // what was inferred, or could not be kept
   bool fresh = false;                      // the file holds no weights: these are starting values
+  bool guessed = false;                    // the file holds no description: layers are inferred
 };
 struct OpenOptions {
   int64_t open_extent = 0;  // of axes that an ONNX file leaves open, besides the batch; 0: an Error

@@ -63,6 +63,7 @@ Result<OpenedModel> open_tensors(const FileRef& path) {
   LOOM_ASSIGN(InferredNetwork inferred, infer_network(*file, path));
   OpenedModel model;
   model.format = "tensors without a configuration";
+  model.guessed = true;
   for (const InferredTensor& t : inferred.report) {
     model.notes.push_back(cat(printable(t.tensor), " -> ", t.became, ", ",
                               confidence_name(t.confidence), ": ", t.why));

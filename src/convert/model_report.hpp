@@ -18,8 +18,7 @@ namespace loom::core {
 Result<std::unique_ptr<TensorFile>> open_tensor_file(const FileRef& path);
 
 // The parameters of a model by their paths, whatever its file calls them; no bytes as stored.
-Result<std::unique_ptr<TensorFile>> open_parameters(const std::string& path,
-                                                    const MemoryBudget& memory = default_budget());
+Result<std::unique_ptr<TensorFile>> open_parameters(std::shared_ptr<const OpenedModel> model);
 
 // "heads 3, kv_heads 1": what of a layer is not at its default.
 std::string settings_of(const LayerConfig& layer);

@@ -21,7 +21,7 @@ struct Part {
 };
 constexpr Part kParts[] = {{'d', "the description of the network"},
                            {'w', "the weights"},
-                           {'m', "the loss and the names of classes"},
+                           {'m', "the loss, the names of classes and of columns"},
                            {'n', "the normalization of inputs"},
                            {'t', "the state of training"},
                            {'p', "the proof"}};

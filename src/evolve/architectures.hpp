@@ -66,6 +66,7 @@ class Architectures {
   const std::vector<ArchitectureGeneration>& history() const { return history_; }
   const GridGenome& seed() const { return seed_; }
   const ArchitectureScore& seed_score() const { return seed_score_; }
+  std::string data_hash;  // of the samples that score: hash_dataset(); "": not known
   // Those that nobody dominates, by the first aim, best first.
   std::vector<size_t> front() const;
 

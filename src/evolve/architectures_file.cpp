@@ -232,6 +232,7 @@ std::string Architectures::text() const {
   JsonValue all = JsonValue::object(), members = JsonValue::array(), history = JsonValue::array();
   all.add("loom_architectures", JsonValue::integer(kArchitecturesFormat));
   all.add("spec", spec_json(spec_));
+  if (!data_hash.empty()) all.add("data", JsonValue::string(data_hash));
   all.add("next_id", JsonValue::integer(next_id_));
   all.add("seed_score", score_json(seed_score_));
   all.add("seed", genome_json(seed_));
@@ -250,6 +251,9 @@ Result<Architectures> Architectures::from_text(std::string_view text, const std:
   Architectures out;
   LOOM_ASSIGN(const JsonValue* spec, reader.need(all, "spec"));
   LOOM_ASSIGN(out.spec_, reader.spec(*spec));
+  if (const JsonValue* data = all.find("data")) {  // files of older releases have none
+    LOOM_ASSIGN(out.data_hash, data->as_string(where + ": data"));
+  }
   LOOM_ASSIGN(out.next_id_, reader.whole(all, "next_id", 0, int64_t{1} << 41));
   LOOM_ASSIGN(out.seed_score_, reader.score(all, "seed_score"));
   LOOM_ASSIGN(const JsonValue* seed, reader.need(all, "seed"));

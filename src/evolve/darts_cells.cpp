@@ -4,16 +4,11 @@
 #include <cmath>
 
 #include "base/text.hpp"
+#include "layers/fields.hpp"
 
 namespace loom::core {
 namespace {
 
-int field_index(const LayerConfig& c, std::string_view name) {
-  for (size_t i = 0; i < c.def->fields.size(); ++i) {
-    if (c.def->fields[i].name == name) return static_cast<int>(i);
-  }
-  return -1;
-}
 std::string text_field(const LayerConfig& c, std::string_view name) {
   const int i = field_index(c, name);
   return i < 0 ? std::string() : std::string(c.text(i));

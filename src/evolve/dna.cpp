@@ -18,10 +18,12 @@ struct Bucket {
   std::vector<size_t> a, b;
 };
 
-// Kind, lengths leaf by leaf and, where it counts, the number type.
+// Kind, lengths leaf by leaf and, where it counts, the number type. Shapes that have equal lengths
+// are not aligned: weight i of one is at another row and column of the other.
 std::string bucket_key(const CellSignature& cell, DnaMode mode) {
   std::string key = cell.type;
-  for (const SignatureLeaf& leaf : cell.leaves) key += " " + std::to_string(leaf.count);
+  for (const SignatureLeaf& leaf : cell.leaves)
+    key += mode == DnaMode::aligned ? leaf.shapes + ";" : " " + std::to_string(leaf.count);
   if (mode == DnaMode::strict) key += " " + cell.dtype;
   return key;
 }

@@ -96,7 +96,7 @@ std::string GridGenome::text() const {
 namespace {
 
 // The first share% of a's cells that have the form of b's, and how alike their weights are.
-double cosine_of(const GeneCell& a, const GeneCell& b) {
+double cosine_of_cells(const GeneCell& a, const GeneCell& b) {
   double dot = 0, left = 0, right = 0;
   for (const auto& [name, values] : a.values) {
     const auto other = b.values.find(name);
@@ -144,7 +144,7 @@ void blend_cells(GridGenome& child, const GridGenome& b, double share, CrossRepo
     GeneCell& mine = child.cells[k];
     const GeneCell& other = b.cells[k];
     if (mine.values.empty() || !same_layer(mine.layer, other.layer)) continue;
-    const double alike = std::max(0.0, cosine_of(mine, other));
+    const double alike = std::max(0.0, cosine_of_cells(mine, other));
     const double far = share < 0.5 ? 0.0 : 1.0;
     const double part = far + (share - far) * alike;
     if (part == 0) continue;

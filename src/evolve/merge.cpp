@@ -4,17 +4,24 @@
 #include <unordered_map>
 
 #include "base/text.hpp"
-#include "bridge/network_json.hpp"
+#include "convert/description_diff.hpp"
+#include "evolve/class_order.hpp"
 
 namespace loom::core {
 namespace {
 
-// All parameters of `like` are in `other` with their shapes, and no more.
+// All parameters of `like` are in `other` with their shapes and divisions, and no more.
 Status same_parameters(const NamedModel& like, const Network& a, const NamedModel& other) {
   if ((like.model->decoder == nullptr) != (other.model->decoder == nullptr))
     return invalid(cat("a language model and a network are not merged; the first is ", like.path),
                    other.path);
   LOOM_ASSIGN(const Network b, bare_network(*other.model));
+  const auto divisions = other_divisions(a, b);
+  if (!divisions.empty())
+    return invalid(
+        cat("is another network than ", like.path, ": its layer ", divisions.begin()->first,
+            " has ", divisions.begin()->second, "; merge models that divide their weights alike"),
+        other.path);
   std::unordered_map<std::string_view, const Param*> there;
   for (const Param& param : b.params()) there.emplace(param.path, &param);
   for (const Param& param : a.params()) {
@@ -43,6 +50,9 @@ Status note_differences(const NamedModel& like, const NamedModel& other,
   const auto differs = [&](std::string_view what) {
     notes.push_back(cat(other.path, ": ", what, "; that of ", like.path, " is kept"));
   };
+  LOOM_ASSIGN(const auto described, compare_descriptions(*like.model, *other.model));
+  const auto layer = [](const TensorDifference& d) { return d.name.ends_with(" layer"); };
+  if (std::ranges::any_of(described, layer)) differs("has other settings of its layers");
   if (like.model->decoder != nullptr) {
     const ModelSource &a = *like.model->decoder, &b = *other.model->decoder;
     if (tokenizer_text(a) != tokenizer_text(b)) differs("has another tokenizer");
@@ -50,7 +60,6 @@ Status note_differences(const NamedModel& like, const NamedModel& other,
     return {};
   }
   const NetworkSource &a = *like.model->network, &b = *other.model->network;
-  if (write_network(a.spec) != write_network(b.spec)) differs("has other settings of its layers");
   LOOM_ASSIGN(const Normalization na, normalization_of(a));
   LOOM_ASSIGN(const Normalization nb, normalization_of(b));
   if (na.shift != nb.shift || na.scale != nb.scale) differs("normalizes its inputs otherwise");
@@ -64,6 +73,7 @@ class Merger {
       : models_(std::move(models)), base_(std::move(base)), recipe_(std::move(recipe)) {}
 
   std::unordered_map<std::string, int64_t> places;  // of parameters, by path
+  std::vector<RowOrders> orders;                    // of the models
   std::function<bool(uint64_t done, uint64_t total)> progress;
   uint64_t total = 0;
 
@@ -72,6 +82,7 @@ class Merger {
     std::vector<std::span<const float>> views;
     for (size_t m = 0; m < models_.size(); ++m) {
       LOOM_TRY(read(models_[m], param, values[m]));
+      reorder_rows(orders[m], param, values[m]);
       views.emplace_back(values[m]);
     }
     std::vector<float> base;
@@ -114,15 +125,20 @@ Result<OpenedModel> merged_model(const std::vector<NamedModel>& models, const Na
   const NamedModel& like = base.model != nullptr ? base : models[0];
   LOOM_TRY(check_weights(*like.model, like.path));
   LOOM_ASSIGN(const Network network, bare_network(*like.model));
-  for (const NamedModel& model : models) {
+  std::vector<RowOrders> orders(models.size());
+  for (size_t m = 0; m < models.size(); ++m) {
+    const NamedModel& model = models[m];
     if (model.model == like.model) continue;
     LOOM_TRY(check_weights(*model.model, model.path));
     LOOM_TRY(same_parameters(like, network, model));
     LOOM_TRY(note_differences(like, model, notes));
+    LOOM_TRY(same_columns(like, model));
+    LOOM_ASSIGN(orders[m], match_by_name(like, model, network, notes));
   }
   auto merger = std::make_shared<Merger>(models, base, recipe);
   for (const Param& param : network.params())
     merger->places.emplace(param.path, static_cast<int64_t>(merger->places.size()));
+  merger->orders = std::move(orders);
   merger->total = static_cast<uint64_t>(network.param_count());
   merger->progress = std::move(progress);
   return made_model(like.model, [merger](const Param& param, std::vector<float>& out) {

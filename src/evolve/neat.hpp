@@ -4,6 +4,7 @@
 
 #include "evolve/genome_mutation.hpp"
 #include "evolve/species.hpp"
+#include "loom/evolve.hpp"
 
 namespace loom::core {
 
@@ -40,6 +41,8 @@ class NeatPopulation {
   // The best of all generations, once one was told; the earlier of equals.
   const Genome& best() const { return best_; }
   double best_fitness() const { return best_fitness_; }
+
+  std::optional<FitnessRecord> fitness_record;  // kept by text()
 
   // The fitness of each genome, higher is better; the genomes of the next generation replace them.
   // What is no finite number is below all. Errors: invalid_argument (not one number per genome).

@@ -119,6 +119,20 @@ JsonValue species_json(const Species& s) {
   return out;
 }
 
+constexpr std::string_view kNormalizations[] = {"none", "standard", "range"};
+
+JsonValue record_json(const FitnessRecord& r) {
+  JsonValue out = JsonValue::object();
+  out.add("by", word(r.samples ? "samples" : "program"));
+  const auto kind = static_cast<size_t>(r.normalize);
+  out.add("normalize", word(kNormalizations[std::min(kind, std::size(kNormalizations) - 1)]));
+  out.add("validation", real(r.validation));
+  out.add("data", word(r.data_hash));
+  out.add("timeout", real(r.timeout));
+  out.add("goal", r.goal ? real(*r.goal) : JsonValue());
+  return out;
+}
+
 template <class Items, class F>
 JsonValue list_of(const Items& items, F&& json) {
   std::vector<JsonValue> out;
@@ -141,6 +155,7 @@ std::string NeatPopulation::text() const {
   out.add("loom_population", whole(kFormat));
   out.add("kind", word("neat"));
   out.add("options", spec_json(spec_));
+  if (fitness_record) out.add("fitness", record_json(*fitness_record));
   out.add("innovations", std::move(innovations));
   out.add("next_species", whole(next_species_));
   out.add("stagnant", whole(stagnant_));
@@ -163,6 +178,7 @@ class NeatReader {
     LOOM_ASSIGN(const std::string kind, text(file, "kind"));
     if (kind != "neat") return bad(cat("holds a population of kind ", printable(kind)));
     LOOM_TRY(spec(file));
+    LOOM_TRY(fitness_record(file));
     LOOM_TRY(innovations(file));
     LOOM_ASSIGN(p_.next_species_, whole(file, "next_species"));
     LOOM_ASSIGN(p_.stagnant_, whole(file, "stagnant"));
@@ -268,6 +284,31 @@ class NeatReader {
     const Result<Activation> a = parse_activation(name);
     if (!a.ok()) return bad(cat("has an ", a.error().message));
     return *a;
+  }
+
+  // Files of older releases have none.
+  Status fitness_record(const JsonValue& file) {
+    const JsonValue* of = file.find("fitness");
+    if (of == nullptr) return {};
+    FitnessRecord r;
+    LOOM_ASSIGN(const std::string by, text(*of, "by"));
+    if (by != "samples" && by != "program") return bad(cat("is judged by ", printable(by)));
+    r.samples = by == "samples";
+    LOOM_ASSIGN(const std::string kind, text(*of, "normalize"));
+    const auto found = std::ranges::find(kNormalizations, kind);
+    if (found == std::end(kNormalizations)) return bad(cat("has normalize ", printable(kind)));
+    r.normalize = static_cast<Normalize>(found - std::begin(kNormalizations));
+    LOOM_ASSIGN(r.validation, number(*of, "validation"));
+    LOOM_ASSIGN(r.data_hash, text(*of, "data"));
+    LOOM_ASSIGN(r.timeout, number(*of, "timeout"));
+    if (!(r.validation >= 0 && r.validation < 1) || !(r.timeout >= 0))
+      return bad("has a validation or a timeout that is out of range");
+    LOOM_ASSIGN(const JsonValue* goal, member(*of, "goal"));
+    if (!goal->is_null()) {
+      LOOM_ASSIGN(r.goal, goal->as_double(at("goal")));
+    }
+    p_.fitness_record = std::move(r);
+    return {};
   }
 
   Status innovations(const JsonValue& file) {

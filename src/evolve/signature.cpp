@@ -27,8 +27,11 @@ void add_leaves(const Network& network, const Node& node, const std::string& at,
   leaf.at = at;
   leaf.type = node.config.def->name;
   leaf.params = node.params;
-  for (const int index : node.params)
-    leaf.count += network.params()[static_cast<size_t>(index)].spec.shape.count();
+  for (const int index : node.params) {
+    const ParamSpec& spec = network.params()[static_cast<size_t>(index)].spec;
+    leaf.count += spec.shape.count();
+    leaf.shapes += cat(" ", spec.name, " ", spec.shape.str());
+  }
   leaves.push_back(std::move(leaf));
 }
 

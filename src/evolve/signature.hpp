@@ -18,6 +18,7 @@ struct SignatureLeaf {
   std::string_view type;    // "Dense"
   std::vector<int> params;  // of the network
   int64_t count = 0;        // weights
+  std::string shapes;       // of its parameters by name: " weight [9, 8] bias [9]"
   double squares = 0;       // sum of them squared
   double share = 0;         // of the squared length of the cell's vector
 };

@@ -6,6 +6,7 @@
 
 #include "base/rng.hpp"
 #include "base/text.hpp"
+#include "evolve/class_order.hpp"
 #include "evolve/signature.hpp"
 #include "evolve/sums.hpp"
 
@@ -27,13 +28,16 @@ class Crosser {
       : a_(std::move(a)), b_(std::move(b)), rule_(rule) {}
 
   std::unordered_map<std::string, Crossing> crossings;  // by parameter; others stay a's
+  RowOrders orders;                                     // of b, in the order of a's classes
 
   // Values of a parameter in both parents; they have the same path and shape.
   Status read(const Param& param, std::vector<float>& a, std::vector<float>& b) const {
     LOOM_ASSIGN(const SourceWeight first, source_of(*a_).weight(param));
     LOOM_TRY(all_values(first, param.spec, a));
     LOOM_ASSIGN(const SourceWeight second, source_of(*b_).weight(param));
-    return all_values(second, param.spec, b);
+    LOOM_TRY(all_values(second, param.spec, b));
+    reorder_rows(orders, param, b);
+    return {};
   }
   Status make(const Param& param, std::vector<float>& out) const {
     const auto found = crossings.find(param.path);
@@ -100,6 +104,13 @@ class Splicing {
     LOOM_ASSIGN(const Network na, bare_network(*a_.model));
     LOOM_ASSIGN(const Network nb, bare_network(*b_.model));
     crosser_ = std::make_shared<Crosser>(a_.model, b_.model, rule);
+    if (na.input() == nb.input()) LOOM_TRY(same_columns(a_, b_));
+    Result<RowOrders> orders = match_by_name(a_, b_, nb, report_.notes);
+    if (orders.ok()) {
+      crosser_->orders = std::move(*orders);
+    } else {
+      keep_classes(na, orders.error().message);
+    }
     LOOM_TRY(cross_layers(na, nb, rule));
     Spliced out;
     out.report = std::move(report_);
@@ -111,6 +122,8 @@ class Splicing {
   }
 
  private:
+  // The layer of the classes stays a's, since b's are others.
+  void keep_classes(const Network& network, const std::string& why);
   Status cross_layers(const Network& na, const Network& nb, const BlendRule& rule);
   Status cross_layer(const Network& network, const SignatureLeaf& leaf, uint64_t stream,
                      const BlendRule& rule, SplicedLayer& layer);
@@ -120,8 +133,16 @@ class Splicing {
   const SpliceOptions& options_;
   std::shared_ptr<Crosser> crosser_;
   SpliceReport report_;
+  const Node* kept_ = nullptr;  // of keep_classes()
   uint64_t done_ = 0;
 };
+
+void Splicing::keep_classes(const Network& network, const std::string& why) {
+  kept_ = layer_of_classes(network);
+  report_.notes.push_back(cat(
+      b_.path, ": ", why,
+      kept_ == nullptr ? "; classes are matched by number" : "; the last layer is not crossed"));
+}
 
 Status Splicing::cross_layers(const Network& na, const Network& nb, const BlendRule& rule) {
   const std::vector<CellSignature> mine = cells_of(na), others = cells_of(nb);
@@ -129,12 +150,18 @@ Status Splicing::cross_layers(const Network& na, const Network& nb, const BlendR
   for (const CellSignature& cell : others) {
     for (const SignatureLeaf& leaf : cell.leaves) there.emplace(leaf.at, &leaf);
   }
+  const auto divisions = other_divisions(na, nb);
   int64_t common = 0;
   for (const CellSignature& cell : mine) {
     for (const SignatureLeaf& leaf : cell.leaves) {
       SplicedLayer layer{leaf.at, std::string(leaf.type), leaf.count, 0, 0, 0, {}};
       const auto found = there.find(leaf.at);
       layer.skipped = mismatch(leaf, na, found == there.end() ? nullptr : found->second, nb);
+      const auto divided = divisions.find(leaf.at);
+      if (layer.skipped.empty() && divided != divisions.end())
+        layer.skipped = cat("the other has ", divided->second);
+      if (layer.skipped.empty() && kept_ != nullptr && kept_->params == leaf.params)
+        layer.skipped = "the other has other classes";
       if (layer.skipped.empty()) {
         ++common;
         LOOM_TRY(cross_layer(na, leaf, report_.layers.size(), rule, layer));

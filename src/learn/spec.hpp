@@ -146,9 +146,10 @@ struct LookaheadSpec {
 Result<ClipKind> parse_clip(std::string_view name);
 std::string_view clip_name(ClipKind kind);
 
-// With s the steps since the warm-up ended, n those from there to the end of the run, t = min(s /
-// n, 1), e = floor(s / steps per epoch), and half(t) = (1 + cos(pi t)) / 2, which falls from 1 to
-// 0:
+// A step is an update: with TrainStepOptions::accumulate it takes several batches, and the last of
+// an epoch those that are left. With s the steps since the warm-up ended, n those from there to the
+// end of the run, t = min(s / n, 1), e = floor(s / steps per epoch), and half(t) = (1 + cos(pi t))
+// / 2, which falls from 1 to 0:
 enum class ScheduleKind : uint8_t {
   constant,         // rate
   step,             // rate gamma^floor(e / every)

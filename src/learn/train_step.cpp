@@ -318,7 +318,8 @@ Result<StepResult> TrainStep::run(double learning_rate) {
 // The update that follows a step, if it is due.
 Result<StepResult> TrainStep::Impl::finish_step(double rate, const Tensor& loss) {
   StepResult result;
-  const bool due = ++batches >= options.accumulate;
+  const bool due = ++batches >= options.accumulate || flush;
+  flush = false;
   if (due) {
     batches = 0;
     LOOM_TRY(lbfgs != nullptr ? update_lbfgs(rate, result) : update_recorded(result));
@@ -330,6 +331,10 @@ Result<StepResult> TrainStep::Impl::finish_step(double rate, const Tensor& loss)
   ++updates;
   LOOM_TRY(follow_update());
   return result;
+}
+
+void TrainStep::update_after_next() {
+  impl_->flush = true;
 }
 
 Result<Tensor> TrainStep::given_x() {

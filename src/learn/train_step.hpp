@@ -32,7 +32,7 @@ struct TrainStepOptions {
   LookaheadSpec lookahead;
   RuleSpec rule;           // where cells get their gradient from
   ParamRules rules;        // what is frozen, and what has a rate of its own
-  int accumulate = 1;      // batches whose gradients are added up before an update
+  int accumulate = 1;      // batches whose gradients are added up before an update, at most
   bool class_ids = false;  // softmax_ce: targets are class ids, not distributions
   bool masked = false;     // samples have lengths: set_lengths()
   bool given = false;      // inputs besides the first are filled too: more(); else they are zeros
@@ -173,6 +173,8 @@ class TrainStep {
   Status restored(int64_t updates, int64_t pending = 0);
   int64_t updates() const;
   int64_t pending() const;  // batches since the last update
+  // The next batch is followed by an update, even if fewer than options.accumulate were added up.
+  void update_after_next();
   // Gradient of each parameter (options.accumulate > 1 only), in the order of Network::params();
   // empty for buffers and for those that are frozen.
   const std::vector<Tensor>& gradients() const;

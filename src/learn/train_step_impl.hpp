@@ -46,6 +46,7 @@ struct TrainStep::Impl {
   StepTensors drawn;
   int64_t updates = 0;
   int64_t batches = 0;  // since the last update
+  bool flush = false;   // the next batch is followed by an update, however few there were
   LayerObserver observer;
   std::unique_ptr<Lbfgs> lbfgs;
   std::unique_ptr<Kfac> kfac;

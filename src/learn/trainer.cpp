@@ -7,6 +7,7 @@
 #include "base/text.hpp"
 #include "grid/init.hpp"
 #include "learn/ctc.hpp"
+#include "learn/domains.hpp"
 #include "learn/predictions.hpp"
 #include "learn/trainer_impl.hpp"
 
@@ -179,9 +180,17 @@ Status Trainer::Impl::fits(const Dataset& data) const {
     return {};
   }
   LOOM_TRY(padding_fits(data));
-  if (data.outputs == width * rows_per_sample) return {};
-  return invalid(cat("the network ends in ", network->output().str(),
-                     ", a target of the dataset has ", data.outputs, " values"));
+  if (data.outputs != width * rows_per_sample)
+    return invalid(cat("the network ends in ", network->output().str(),
+                       ", a target of the dataset has ", data.outputs, " values"));
+  for (int64_t row = 0; row < data.samples * rows_per_sample; ++row) {
+    const int64_t sample = row / rows_per_sample;
+    if (data.pads(sample, row % rows_per_sample, rows_per_sample)) continue;
+    const auto values = std::span(data.targets)
+                            .subspan(static_cast<size_t>(row * width), static_cast<size_t>(width));
+    LOOM_TRY(check_target(options.step.loss, values, cat("sample ", sample)));
+  }
+  return {};
 }
 
 // One step with the loss of the labels of whole samples; `each`: what a sample counts.
@@ -269,6 +278,7 @@ Result<EpochReport> Trainer::epoch(const Dataset& train, const Dataset& validati
                                    const Pause& pause) {
   Impl& s = *impl_;
   LOOM_TRY(s.fits(train));
+  if (validation.samples > 0) LOOM_TRY(s.fits(validation));  // before an epoch is lost on it
   if (s.pairs()) LOOM_TRY(s.pair_labels(train).check_pairs(s.options.step.loss));
   const int64_t batch = s.options.batch;
   const int64_t steps = (train.samples + batch - 1) / batch;
@@ -290,7 +300,7 @@ Result<EpochReport> Trainer::epoch(const Dataset& train, const Dataset& validati
   const auto note = [&](const std::vector<StepResult>& results) -> Status {
     for (const StepResult& result : results) {
       const double count = counted[static_cast<size_t>(done)];
-      const double loss = result.loss * s.options.step.accumulate;
+      const double loss = result.loss * static_cast<double>(s.batches_of_update(done, steps));
       sum += loss * count;
       all += count;
       report.gradient_norm = result.norm;
@@ -304,8 +314,7 @@ Result<EpochReport> Trainer::epoch(const Dataset& train, const Dataset& validati
     return {};
   };
   for (int64_t i = from.batch; i < steps; ++i) {
-    report.learning_rate = learning_rate(s.options.schedule, s.progress.epoch * steps + i,
-                                         s.options.epochs * steps, steps, s.progress.plateau_drops);
+    report.learning_rate = s.rate_of(i, steps);
     LOOM_ASSIGN(const BatchBegun begun, s.begin_batch(train, order, i, report.learning_rate));
     counted.push_back(begun.counted);
     if (begun.result) LOOM_TRY(note({*begun.result}));
@@ -329,6 +338,13 @@ Result<EpochReport> Trainer::epoch(const Dataset& train, const Dataset& validati
   return report;
 }
 
+// The learning rate of batch `i` of an epoch. Schedules count updates, as those of PyTorch do.
+double Trainer::Impl::rate_of(int64_t i, int64_t steps) const {
+  const int64_t most = options.step.accumulate, updates = (steps + most - 1) / most;
+  return learning_rate(options.schedule, progress.epoch * updates + i / most,
+                       options.epochs * updates, updates, progress.plateau_drops);
+}
+
 // Batch `i` of an epoch: its result where it is there already.
 Result<BatchBegun> Trainer::Impl::begin_batch(const Dataset& train,
                                               const std::vector<int64_t>& order, int64_t i,
@@ -336,7 +352,9 @@ Result<BatchBegun> Trainer::Impl::begin_batch(const Dataset& train,
   const int64_t first = i * options.batch, count = std::min(options.batch, train.samples - first);
   LOOM_TRY(fill_training(train, order, first, count));
   const double here = counted(train, order, first, count);
-  const float each = share(train, count, here);
+  const int64_t steps = (train.samples + options.batch - 1) / options.batch;
+  const float each = share(train, count, here, batches_of_update(i, steps));
+  if (i + 1 == steps) step->update_after_next();
   BatchBegun begun{plain(train) ? static_cast<double>(count) : here, {}};
   if (sequences()) {
     LOOM_ASSIGN(begun.result, sequence_step(train, order, first, count, each, rate));
@@ -374,7 +392,7 @@ Result<StepResult> Trainer::train_batch(const Dataset& batch, double rate) {
   s.step->set_lengths(batch.lengths_of(order, 0, batch.samples));
   LOOM_TRY(s.step->set_present(batch.samples));
   const double counted = s.counted(batch, order, 0, batch.samples);
-  const float each = s.share(batch, batch.samples, counted);
+  const float each = s.share(batch, batch.samples, counted, s.options.step.accumulate);
   StepResult result;
   if (s.sequences()) {
     LOOM_ASSIGN(result, s.sequence_step(batch, order, 0, batch.samples, each, rate));

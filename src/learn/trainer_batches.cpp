@@ -99,11 +99,11 @@ double Trainer::Impl::counted(const Dataset& data, const std::vector<int64_t>& o
   return sum;
 }
 
-// What makes a sum of losses their mean.
-float Trainer::Impl::share(const Dataset& data, int64_t count, double counted) const {
-  const int64_t times = options.step.accumulate;
-  if (plain(data)) return 1.0f / static_cast<float>(count * parts() * times);
-  return counted > 0 ? static_cast<float>(1.0 / (counted * static_cast<double>(times))) : 0.0f;
+// What makes a sum of losses their mean, and the gradients of the `batches` of an update theirs.
+float Trainer::Impl::share(const Dataset& data, int64_t count, double counted,
+                           int64_t batches) const {
+  if (plain(data)) return 1.0f / static_cast<float>(count * parts() * batches);
+  return counted > 0 ? static_cast<float>(1.0 / (counted * static_cast<double>(batches))) : 0.0f;
 }
 
 Status Trainer::Impl::set_class_weights(const Dataset& data) {

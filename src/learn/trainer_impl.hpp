@@ -1,6 +1,8 @@
 // What a Trainer is made of. Private to the room.
 #pragma once
 
+#include <algorithm>
+
 #include "learn/pairs.hpp"
 #include "learn/step_builder.hpp"
 #include "learn/trainer.hpp"
@@ -51,7 +53,14 @@ struct Trainer::Impl {
   double weight_of(const Dataset& data, int64_t sample, int64_t row) const;
   double counted(const Dataset& data, const std::vector<int64_t>& order, int64_t first,
                  int64_t count) const;
-  float share(const Dataset& data, int64_t count, double counted) const;
+  float share(const Dataset& data, int64_t count, double counted, int64_t batches) const;
+  // Batches of the update that batch `i` of an epoch of `steps` belongs to. The last update of an
+  // epoch takes what is left.
+  int64_t batches_of_update(int64_t i, int64_t steps) const {
+    const int64_t most = options.step.accumulate;
+    return std::min(most, steps - i / most * most);
+  }
+  double rate_of(int64_t i, int64_t steps) const;
   std::vector<int64_t> training_order(const Dataset& data) const;
   Result<BatchBegun> begin_batch(const Dataset& train, const std::vector<int64_t>& order, int64_t i,
                                  double rate);

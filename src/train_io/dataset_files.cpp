@@ -234,18 +234,21 @@ Result<int32_t> whole_cell(const CsvFile& file, const CsvCell& cell, int64_t lim
 class CsvDataset {
  public:
   // weights, lengths: the columns of what samples count and of how long they are; -1: none.
+  // places: of each column among inputs and targets.
   CsvDataset(const CsvFile& file, const std::string& path, const Wanted& w,
-             const DatasetOptions& options, int64_t weights, int64_t lengths, LoadedDataset& out)
+             const DatasetOptions& options, int64_t weights, int64_t lengths,
+             const std::vector<int64_t>& places, LoadedDataset& out)
       : file_(file),
         path_(path),
         w_(w),
         options_(options),
         weights_(weights),
         lengths_(lengths),
+        places_(places),
         out_(out) {}
 
-  // What the columns are, and memory for all of them.
-  Status begin();
+  // What the columns are, and memory for all of them. numeric: no target of one column is text.
+  Status begin(bool numeric);
   // With what was told of the work after every so many rows.
   Status add_told(const CsvCell& cell) {
     constexpr int64_t kRows = 4096;
@@ -267,9 +270,10 @@ class CsvDataset {
   enum class Targets : uint8_t { numbers, labels, names };
 
   // Of the cell among inputs and targets.
-  int64_t place_of(const CsvCell& cell) const {
-    return cell.col - (weights_ >= 0 && cell.col > weights_ ? 1 : 0) -
-           (lengths_ >= 0 && cell.col > lengths_ ? 1 : 0);
+  int64_t place_of(const CsvCell& cell) const { return places_[static_cast<size_t>(cell.col)]; }
+  // Of a list that holds `each` values of a row, the one of this cell.
+  static size_t at(const CsvCell& cell, int64_t each, int64_t place) {
+    return static_cast<size_t>(cell.row * each + place);
   }
   // Of samples that have lengths, a cell that must stand behind the end of its own; finish() finds
   // the others.
@@ -286,6 +290,7 @@ class CsvDataset {
   const Wanted& w_;
   const DatasetOptions& options_;
   const int64_t weights_, lengths_;
+  const std::vector<int64_t>& places_;
   LoadedDataset& out_;
   Targets targets_ = Targets::numbers;
   std::map<std::string, int32_t, std::less<>> classes_;  // by name
@@ -297,17 +302,17 @@ Status CsvDataset::begin_inputs() {
   data.sample = w_.sample;
   const auto inputs = static_cast<size_t>(data.samples * w_.values);
   LOOM_ASSIGN(out_.memory, options_.memory.take(inputs * sizeof(float), "the values", path_));
-  w_.ids ? data.ids.reserve(inputs) : data.inputs.reserve(inputs);
+  w_.ids ? data.ids.resize(inputs) : data.inputs.resize(inputs);
   return {};
 }
 
-Status CsvDataset::begin() {
+Status CsvDataset::begin(bool numeric) {
   if (options_.inputs_only) return begin_inputs();
   Dataset& data = out_.data;
   const bool labels = options_.classes && (w_.takes(options_.targets) || options_.sequences) &&
                       (w_.outputs > 1 || w_.embeddings);
   if (labels) {
-    const bool text = !options_.names.empty() || !file_.last_is_numeric();
+    const bool text = !options_.names.empty() || !numeric;
     targets_ = text && options_.targets == 1 ? Targets::names : Targets::labels;
     data.classes = w_.outputs;
     out_.names = targets_ == Targets::names ? options_.names : std::vector<std::string>();
@@ -326,8 +331,8 @@ Status CsvDataset::begin() {
   const auto targets = static_cast<size_t>(data.samples * options_.targets);
   LOOM_ASSIGN(out_.memory,
               options_.memory.take((inputs + targets) * sizeof(float), "the values", path_));
-  w_.ids ? data.ids.reserve(inputs) : data.inputs.reserve(inputs);
-  labels ? data.labels.reserve(targets) : data.targets.reserve(targets);
+  w_.ids ? data.ids.resize(inputs) : data.inputs.resize(inputs);
+  labels ? data.labels.resize(targets) : data.targets.resize(targets);
   return {};
 }
 
@@ -353,24 +358,25 @@ Status CsvDataset::add_input(const CsvCell& cell) {
     if (!skipped(cell)) {
       LOOM_ASSIGN(id, whole_cell(file_, cell, w_.vocab, "id"));
     }
-    out_.data.ids.push_back(id);
+    out_.data.ids[at(cell, w_.values, place_of(cell))] = id;
     return {};
   }
   float value = kMissing;
   if (!skipped(cell)) {
     LOOM_ASSIGN(value, file_.number(cell));
   }
-  out_.data.inputs.push_back(value);
+  out_.data.inputs[at(cell, w_.values, place_of(cell))] = value;
   return {};
 }
 
 Status CsvDataset::add_target(const CsvCell& cell) {
+  const size_t here = at(cell, options_.targets, place_of(cell) - w_.values);
   if (targets_ == Targets::numbers) {
     float value = kMissing;
     if (!skipped(cell)) {
       LOOM_ASSIGN(value, file_.number(cell));
     }
-    out_.data.targets.push_back(value);
+    out_.data.targets[here] = value;
     return {};
   }
   int32_t label = kMissingId;
@@ -382,7 +388,7 @@ Status CsvDataset::add_target(const CsvCell& cell) {
     const int64_t limit = w_.classes_of(static_cast<size_t>(place_of(cell) - w_.values));
     LOOM_ASSIGN(label, whole_cell(file_, cell, limit, "label", options_.ignored));
   }
-  out_.data.labels.push_back(label);
+  out_.data.labels[here] = label;
   return {};
 }
 
@@ -433,6 +439,20 @@ Result<int64_t> column_of(const CsvFile& file, const std::string& name, std::str
       path);
 }
 
+// Whether every cell of the last target is a number. Only a target that is not in the last column
+// takes a pass of its own.
+Result<bool> target_is_numeric(CsvFile& file, const std::vector<int64_t>& places, int64_t inputs) {
+  const int64_t column = std::max_element(places.begin(), places.end()) - places.begin();
+  if (column + 1 == file.cols() || places[static_cast<size_t>(column)] < inputs)
+    return file.last_is_numeric();
+  bool numeric = true;
+  LOOM_TRY(file.read([&](const CsvCell& cell) -> Status {
+    if (cell.col == column) numeric = numeric && file.number(cell).ok();
+    return {};
+  }));
+  return numeric;
+}
+
 Result<LoadedDataset> from_csv(ByteSource source, const std::string& path, const Wanted& w,
                                const DatasetOptions& options) {
   if (!options.labels.empty())
@@ -453,10 +473,20 @@ Result<LoadedDataset> from_csv(ByteSource source, const std::string& path, const
   }
   LoadedDataset out;
   if (!file.header().empty()) out.notes.push_back(header_note(file.header(), path));
+  if (file.header().empty() && !options.columns.empty())
+    out.notes.push_back(
+        cat(path, ": has no header; its columns are taken in the order of training"));
   LOOM_ASSIGN(const int64_t weights, column_of(file, options.weights, "weights", path));
   LOOM_ASSIGN(const int64_t lengths, column_of(file, options.lengths, "lengths", path));
-  CsvDataset cells(file, path, w, options, weights, lengths, out);
-  LOOM_TRY(cells.begin());
+  TableLayout layout{file.header(), file.cols(), w.values, inputs_alone ? 0 : options.targets, {}};
+  for (const int64_t other : {weights, lengths}) {
+    if (other >= 0) layout.others.push_back(other);
+  }
+  LOOM_ASSIGN(const std::vector<int64_t> places, places_of_columns(layout, options.columns, path));
+  out.columns = names_of_columns(layout, places);
+  LOOM_ASSIGN(const bool numeric, target_is_numeric(file, places, w.values));
+  CsvDataset cells(file, path, w, options, weights, lengths, places, out);
+  LOOM_TRY(cells.begin(numeric));
   LOOM_TRY(file.read([&](const CsvCell& cell) { return cells.add_told(cell); }));
   return out;
 }

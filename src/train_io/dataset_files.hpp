@@ -15,6 +15,7 @@
 #include "io/file_ref.hpp"
 #include "learn/dataset.hpp"
 #include "train_io/media_reading.hpp"
+#include "train_io/table_columns.hpp"
 
 namespace loom::core {
 
@@ -46,7 +47,8 @@ struct DatasetOptions {
   // The inputs alone, for predictions: targets may be absent, and are left out where they are not.
   bool inputs_only = false;
   CsvHeader header = CsvHeader::automatic;  // CSV: is the first row one?
-  MediaReading reading;                     // folders of pictures and sound
+  TableColumns columns;  // CSV: those of training, which are matched by name; empty: by order
+  MediaReading reading;  // folders of pictures and sound
   // CSV: rows, folders: files; false: cancelled.
   std::function<bool(int64_t done, int64_t total)> progress;
   ThreadPool* pool = nullptr;  // that files of a folder are read with; null: one after the other
@@ -57,6 +59,7 @@ struct LoadedDataset {
   Dataset data;
   std::vector<std::string> names;     // of the classes, where labels were text
   std::vector<std::string> notes;     // for a person: what was taken as a header
+  TableColumns columns;               // CSV: names of inputs and targets, if there is a header
   std::vector<std::string> files;     // of the samples, where each is a file of its own
   std::optional<MediaReading> media;  // how they were read
   MemoryShare memory;                 // what `data` takes of the budget

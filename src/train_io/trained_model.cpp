@@ -27,6 +27,25 @@ JsonValue names_json(const std::vector<std::string>& names) {
   return list;
 }
 
+JsonValue columns_json(const TableColumns& columns) {
+  JsonValue out = JsonValue::object();
+  out.add("inputs", names_json(columns.inputs));
+  out.add("targets", names_json(columns.targets));
+  return out;
+}
+
+Result<TableColumns> read_columns(const JsonValue& json, const std::string& where) {
+  TableColumns out;
+  for (const auto& [key, list] :
+       {std::pair("inputs", &out.inputs), std::pair("targets", &out.targets)}) {
+    const JsonValue* names = json.find(key);
+    if (names == nullptr || !names->is_array())
+      return bad_file(cat("columns: ", key, " is absent"), where);
+    for (const JsonValue& name : names->elements()) list->push_back(name.text());
+  }
+  return out;
+}
+
 namespace {
 
 // What only some kinds have, and only their files say.
@@ -132,6 +151,7 @@ void add_model(const TrainedModel& model, JsonValue& header, std::vector<EntityO
   section.add("dtype", JsonValue::string(std::string(dtype_name(model.dtype))));
   section.add("loss", loss_json(model.loss));
   section.add("classes", names_json(model.names));
+  if (!model.columns.empty()) section.add("columns", columns_json(model.columns));
   if (model.media) section.add("media", media_json(*model.media));
   if (model.split) section.add("split", split_json(*model.split));
   header.add(kSection, std::move(section));
@@ -158,6 +178,9 @@ Result<TrainedModel> model_of(const NetworkSource& source) {
   model.dtype = *stored;
   LOOM_ASSIGN(model.loss, read_loss(*loss, where));
   for (const JsonValue& name : classes->elements()) model.names.push_back(name.text());
+  if (const JsonValue* columns = section->find("columns")) {
+    LOOM_ASSIGN(model.columns, read_columns(*columns, where));
+  }
   if (const JsonValue* media = section->find("media")) {
     LOOM_ASSIGN(model.media, read_media(*media, where));
   }

@@ -32,6 +32,7 @@ struct TrainedModel {
   Normalization normalization;
   std::optional<SplitRecord> split = {};
   std::optional<MediaReading> media = {};  // how its pictures or sounds were read
+  TableColumns columns = {};               // of the table that it was trained with
 };
 
 // The averages of the weights, where the trainer keeps some. A name that ends in .entity: the

@@ -13,6 +13,8 @@ void add_normalization(const TrainedModel& model, std::vector<SafeOutput>& tenso
 JsonValue loss_json(const LossSpec& loss);
 Result<LossSpec> read_loss(const JsonValue& json, const std::string& where);
 JsonValue names_json(const std::vector<std::string>& names);
+JsonValue columns_json(const TableColumns& columns);
+Result<TableColumns> read_columns(const JsonValue& json, const std::string& where);
 // Adds what hash_dataset() is made of.
 void add_dataset(const Dataset& data, BitsHash& hash);
 JsonValue split_json(const SplitRecord& split);

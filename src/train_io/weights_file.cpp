@@ -53,6 +53,8 @@ SafeMetadata model_metadata(const TrainedModel& model, std::string_view form) {
                            {"dtype", std::string(dtype_name(model.dtype))},
                            {"loss", dump_json(loss_json(model.loss))},
                            {"classes", dump_json(names_json(model.names))}};
+  if (!model.columns.empty())
+    metadata.emplace_back("columns", dump_json(columns_json(model.columns)));
   if (model.media) metadata.emplace_back("media", dump_json(media_json(*model.media)));
   if (model.split) metadata.emplace_back("split", dump_json(split_json(*model.split)));
   return metadata;
@@ -212,6 +214,10 @@ Result<TrainedModel> read_model(const WeightsFile& file) {
   LOOM_ASSIGN(model.normalization.scale, read_vector(file.tensors, kScale));
   if (model.normalization.shift.size() != model.normalization.scale.size())
     return bad_file("input/shift and input/scale differ in size", file.path);
+  if (const Result<std::string> columns = file.text("columns"); columns.ok()) {
+    LOOM_ASSIGN(const JsonValue value, parse_json(*columns, file.path + ": columns"));
+    LOOM_ASSIGN(model.columns, read_columns(value, file.path));
+  }
   if (const Result<std::string> media = file.text("media"); media.ok()) {
     LOOM_ASSIGN(const JsonValue value, parse_json(*media, file.path + ": media"));
     LOOM_ASSIGN(model.media, read_media(value, file.path));

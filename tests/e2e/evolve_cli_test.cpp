@@ -2,7 +2,10 @@
 // they write, and the one line and exit code of every mistake.
 #include <gmock/gmock.h>
 
+#include <algorithm>
+
 #include "e2e/program.hpp"
+#include "io/file.hpp"
 #include "io/json.hpp"
 #include "support/paths.hpp"
 
@@ -48,6 +51,43 @@ JsonValue parsed(const Ran& ran) {
   const Result<JsonValue> json = parse_json(ran.out, "stdout");
   EXPECT_TRUE(json.ok()) << ran.out;
   return json.value_or(JsonValue());
+}
+
+// The rows in another order number the classes in another order; `merge` and `ensemble` match them.
+TEST_F(EvolveVerbs, PutsNetworksOfOtherOrdersOfClassesTogetherByName) {
+  const std::string table = core::read_file(kSamples + "/fruit.csv").value();
+  const size_t header = table.find('\n') + 1;
+  std::vector<std::string> rows;
+  for (size_t at = header; at < table.size();) {
+    const size_t end = std::min(table.find('\n', at), table.size() - 1) + 1;
+    rows.push_back(table.substr(at, end - at));
+    at = end;
+  }
+  // The first row is then a lemon, not a plum.
+  std::string rotated = table.substr(0, header);
+  for (size_t i = 0; i < rows.size(); ++i) rotated += rows[(i + 2) % rows.size()];
+  folder_.write("rotated.csv", rotated);
+  for (const char* data : {"$D/fruit.csv", "$T/rotated.csv"}) {
+    const std::string name = std::string(data) == "$D/fruit.csv" ? "$T/one" : "$T/other";
+    ASSERT_EQ(
+        run(std::string("train $T/net.json ") + data +
+            " --epochs 15 --rate 0.01 --normalize standard --quiet --seed 1 -o " + name + ".entity")
+            .code,
+        0);
+  }
+  const auto accuracy = [&](const std::string& net) {
+    return *parsed(run("eval " + net + " $D/fruit.csv --json"))
+                .find("accuracy")
+                ->as_double("accuracy");
+  };
+  const Ran merged = run("merge $T/one.entity $T/other.entity -o $T/both.entity");
+  EXPECT_EQ(merged.code, 0) << merged.err;
+  EXPECT_THAT(merged.err, HasSubstr("they are matched by name"));
+  const double each = std::min(accuracy("$T/one.entity"), accuracy("$T/other.entity"));
+  EXPECT_GT(accuracy("$T/both.entity"), each - 0.05);
+  const JsonValue said =
+      parsed(run("ensemble $T/one.entity $T/other.entity --data $D/fruit.csv --json --quiet"));
+  EXPECT_GT(*said.find("together")->find("soft")->as_double("soft"), each - 0.05);
 }
 
 TEST_F(EvolveVerbs, DnaPrintsDrawsAndSaysTheSameAsJson) {

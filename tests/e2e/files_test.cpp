@@ -102,6 +102,25 @@ TEST(Files, DiffSeesAnotherNormalizationOfInputs) {
   EXPECT_THAT(ran.out, HasSubstr("input/shift"));
 }
 
+// Equal shapes, other weights: nothing that a format keeps may make them equal.
+TEST(Files, DiffTellsTwoNetworksApartInEveryPairOfFormats) {
+  const Trained t("float32");
+  const std::string p = t.folder.path();
+  ok("train " + p + "/net.json " + t.data +
+     " --seed 2 --epochs 3 --normalize standard --quiet -o " + p + "/other.entity");
+  for (const std::string name : {"entity", "safetensors", "npz", "json", "onnx"}) {
+    SCOPED_TRACE(name);
+    ok("convert " + t.entity + " " + p + "/same." + name + " --with-weights --force --quiet");
+    ok("convert " + p + "/other.entity " + p + "/apart." + name +
+       " --with-weights --force --quiet");
+    for (const char* how : {"", " --parameters"}) {
+      EXPECT_EQ(run_loom("diff " + t.entity + " " + p + "/same." + name + how).code, 0);
+      EXPECT_EQ(run_loom("diff " + t.entity + " " + p + "/apart." + name + how).code, 5);
+      EXPECT_EQ(run_loom("diff " + p + "/apart." + name + " " + t.entity + how).code, 5);
+    }
+  }
+}
+
 // Each with what it leaves out, in a line.
 TEST(Files, ConvertSaysWhatAFormatHasNoPlaceFor) {
   const Trained t("float32");
@@ -112,9 +131,10 @@ TEST(Files, ConvertSaysWhatAFormatHasNoPlaceFor) {
   EXPECT_EQ(notes("net.npz"), "");
   EXPECT_EQ(notes("net.onnx"), "");
   EXPECT_EQ(notes("all.json --with-weights"), "");
-  EXPECT_EQ(notes("bare.json"),
-            "[left out, as .json without --with-weights has no place for it: the weights, the loss "
-            "and the names of classes, the normalization of inputs]\n");
+  EXPECT_EQ(
+      notes("bare.json"),
+      "[left out, as .json without --with-weights has no place for it: the weights, the loss, "
+      "the names of classes and of columns, the normalization of inputs]\n");
   const std::string run = p + "/run.entity";
   ok("train " + p + "/net.json " + t.data + " --epochs 1 --quiet --checkpoint " + run);
   EXPECT_EQ(run_loom("convert " + run + " " + p + "/run.onnx").err,

@@ -2,6 +2,8 @@
 // every mistake, those of the program that judges among them.
 #include <gmock/gmock.h>
 
+#include <algorithm>
+
 #include "e2e/program.hpp"
 #include "io/json.hpp"
 #include "support/paths.hpp"
@@ -81,6 +83,73 @@ TEST_F(EvolveVerb, HoldsTheSameSamplesOutWhenItGoesOn) {
     return *parse_json(ran.out, "stdout")->find("validation_loss")->as_double("loss");
   };
   EXPECT_EQ(loss(twice), loss(once));
+}
+
+// Every option that the fitness depends on is in the file of the population.
+TEST_F(EvolveVerb, JudgesAsBeforeWhenItGoesOn) {
+  const std::string data = "evolve '" + kFruit + "' --json ";
+  for (const std::string how : {"--normalize none ", "--normalize range ", "--validation 0.3 ",
+                                "--normalize none "
+                                "--validation 0.2 "}) {
+    SCOPED_TRACE(how);
+    const std::string first = data + "--inputs 4 --outputs 4 --population 20 --seed 3 " + how;
+    const std::string whole = in_folder("w.json"), part = in_folder("p.json");
+    ASSERT_EQ(run_loom(first + "--generations 6 --population-file " + whole).code, 0);
+    ASSERT_EQ(run_loom(first + "--generations 3 --population-file " + part).code, 0);
+    for (const std::string& again : {std::string(), how}) {
+      const std::string rest = in_folder("rest.json");
+      const Ran ran = run_loom(data + again + "--resume " + part +
+                               " --generations 3 --population-file " + rest);
+      ASSERT_EQ(ran.code, 0) << ran.err;
+      EXPECT_EQ(folder_.read("rest.json"), folder_.read("w.json"));
+    }
+  }
+}
+
+TEST_F(EvolveVerb, RefusesToGoOnWithAnotherJudge) {
+  const std::string pop = in_folder("samples.json"), asked = in_folder("asked.json");
+  const std::string table = folder_.write("table.csv", "1,2,0\n3,4,1\n5,7,0\n2,2,1\n");
+  const std::string other = folder_.write("other.csv", "1,2,0\n3,4,1\n5,7,0\n2,9,1\n");
+  ASSERT_EQ(run_loom("evolve " + table +
+                     " --inputs 2 --outputs 2 --population 6 --generations 2 "
+                     "--normalize none --quiet --population-file " +
+                     pop)
+                .code,
+            0);
+  ASSERT_EQ(run_loom(small_ + "--generations 1 --quiet --population-file " + asked).code, 0);
+  const std::pair<std::string, const char*> cases[] = {
+      {table + " --normalize range --resume " + pop, "--normalize is none in the population"},
+      {table + " --validation 0.5 --resume " + pop, "--validation is 0 in the population"},
+      {other + " --resume " + pop, "other samples than the population of --resume"},
+      {"--fitness x --resume " + pop, "was judged by samples; give them as DATA"},
+      {table + " --resume " + asked, "was judged by a program; give --fitness"},
+  };
+  for (const auto& [arguments, expected] : cases) {
+    const Ran ran = run_loom("evolve " + arguments);
+    EXPECT_EQ(ran.code, 2) << arguments;
+    EXPECT_THAT(ran.err, HasSubstr(expected));
+    EXPECT_EQ(std::count(ran.err.begin(), ran.err.end(), '\n'), 1) << ran.err;
+  }
+}
+
+// Whoever runs the nodes of --genome needs what inputs are shifted and scaled by.
+TEST_F(EvolveVerb, AGenomeSaysHowItsInputsAreNormalized) {
+  for (const std::string how : {"standard", "range", "none"}) {
+    ASSERT_EQ(run_loom("evolve '" + kFruit + "' --inputs 4 --outputs 4 --population 10 " +
+                       "--generations 1 --quiet --normalize " + how + " --genome " +
+                       in_folder("g.json") + " -o " + in_folder("n.json"))
+                  .code,
+              0);
+    const JsonValue genome = parse_json(folder_.read("g.json"), "g.json").value();
+    EXPECT_EQ(genome.find("classes")->elements().size(), 4u);
+    if (how == "none") {
+      EXPECT_EQ(genome.find("input_shift"), nullptr);
+      continue;
+    }
+    ASSERT_NE(genome.find("input_shift"), nullptr) << how;
+    EXPECT_EQ(genome.find("input_shift")->elements().size(), 4u);
+    EXPECT_EQ(genome.find("input_scale")->elements().size(), 4u);
+  }
 }
 
 TEST_F(EvolveVerb, SavesItsBestInEveryFormatThatItNames) {
@@ -177,7 +246,7 @@ TEST_F(EvolveVerb, RefusesWhatItCannotDoInOneLine) {
       {"--fitness x --recurrent --resume " + pop, "--recurrent is as the population", 2},
       {"--fitness x --inputs 1 --outputs 1 -o " + in_folder("a.onnx"), "a.onnx", 2},
       {kFruit + " --inputs 4 --outputs 4 --normalize as_trained", "choose none, standard", 2},
-      {kFruit + " --resume " + pop, "must be 2 for the network's input", 3},
+      {kFruit + " --resume " + pop, "was judged by a program; give --fitness", 2},
   };
   for (const auto& c : cases) {
     const Ran ran = run_loom("evolve " + c.arguments);

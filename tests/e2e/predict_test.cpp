@@ -2,6 +2,7 @@
 // with and without their targets, and errors of one line.
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "e2e/program.hpp"
@@ -62,6 +63,67 @@ TEST_F(Predict, SaysTheSameOfSamplesWithAndWithoutTheirTargets) {
   ASSERT_EQ(with.size(), 201u);
   ASSERT_EQ(without.size(), 6u);
   for (size_t i = 0; i < without.size(); ++i) EXPECT_EQ(without[i], with[i]);
+}
+
+// Columns are found by the names that they had in training, wherever they are.
+TEST(Columns, AreMatchedByName) {
+  const TempFolder folder;
+  const std::string p = folder.path();
+  const auto table = [&](const std::string& name, const std::vector<int>& order,
+                         const std::string& header) {
+    std::string text = header;
+    for (int i = 0; i < 80; ++i) {
+      const int a = i % 9, b = i * 7 % 100;
+      const std::string cells[] = {std::to_string(a), std::to_string(b), a > 4 ? "up" : "down"};
+      for (size_t c = 0; c < order.size(); ++c)
+        text += (c > 0 ? "," : "") + cells[static_cast<size_t>(order[c])];
+      text += "\n";
+    }
+    return folder.write(name, text);
+  };
+  const auto ok = [](const std::string& line) {
+    const Ran ran = run_loom(line);
+    EXPECT_EQ(ran.code, 0) << line << "\n" << ran.err;
+    return ran.out;
+  };
+  const std::string plain = table("plain.csv", {0, 1, 2}, "a,b,kind\n");
+  ok("new mlp --in 2 --hidden 8 --out 2 -o " + p + "/net.json");
+  ok("train " + p + "/net.json " + plain +
+     " --epochs 40 --rate 0.02 --normalize standard --quiet " + "-o " + p + "/net.entity");
+  const auto scores = [&](const std::string& net, const std::string& data) {
+    const std::string line = ok("eval " + net + " " + data);
+    return line.substr(0, line.find(" samples,"));
+  };
+  const std::string answers = ok("predict " + p + "/net.entity " + plain);
+  const std::string orders[] = {table("swapped.csv", {1, 0, 2}, "b,a,kind\n"),
+                                table("first.csv", {2, 1, 0}, "kind,b,a\n"),
+                                table("middle.csv", {0, 2, 1}, "a,kind,b\n"),
+                                table("renamed.csv", {1, 0, 2}, "b,a,answer\n")};
+  for (const char* format : {"entity", "safetensors", "json", "onnx", "npz"}) {
+    const std::string net = p + "/as." + format;
+    ok("convert " + p + "/net.entity " + net + " --with-weights --quiet");
+    for (const std::string& data : orders) {
+      SCOPED_TRACE(net + " " + data);
+      EXPECT_EQ(scores(net, data), scores(net, plain));
+    }
+  }
+  for (const std::string& data : orders)
+    EXPECT_EQ(ok("predict " + p + "/net.entity " + data), answers) << data;
+  EXPECT_EQ(ok("predict " + p + "/net.entity " + table("bare.csv", {1, 0}, "b,a\n")), answers);
+  EXPECT_EQ(ok("predict " + p + "/net.entity " + table("none.csv", {0, 1}, "")), answers);
+  // A validation file is read as the file that trains.
+  ok("train " + p + "/net.json " + plain + " --validation " + orders[0] +
+     " --epochs 2 --quiet -o " + p + "/checked.entity");
+  const std::string other = table("other.csv", {0, 1, 2}, "a,c,kind\n");
+  for (const char* verb : {"eval", "predict", "train"}) {
+    const Ran ran = run_loom(std::string(verb) + " " + p + "/net.entity " + other + " " +
+                             (std::string(verb) == "train" ? "-o " + p + "/x.entity" : ""));
+    EXPECT_EQ(ran.code, 3) << verb;
+    EXPECT_THAT(ran.err, HasSubstr("other.csv: has no column 'b', which the network was trained "
+                                   "with; its columns are a, c, kind"));
+    EXPECT_EQ(std::count(ran.err.begin(), ran.err.end(), '\n'), 1) << ran.err;
+  }
+  EXPECT_EQ(ok("predict " + p + "/net.entity " + other + " --columns-by-order"), answers);
 }
 
 TEST_F(Predict, FindsWhatItWasTrainedFor) {
