@@ -66,7 +66,8 @@ class ForwardCall {
   // values, the pass only finds out what memory others will take.
   virtual bool looks() const = 0;
   virtual Result<bool> settle() = 0;
-  // The memory that child() would ask for, without a command: for a child that is not run.
+  // Takes the memory that child() would ask for, without a command: for a child that is not run.
+  // input: what child() would read. The plan keeps that apart from what the child writes.
   virtual Status pass_over(size_t i, const Tensor& input) = 0;
   // The same for a child of any number of inputs; every output of it (LayerDef::forward_all).
   virtual Result<std::vector<Tensor>> child_all(size_t i, std::span<const Tensor> inputs) = 0;

@@ -285,7 +285,7 @@ Status add_expert(ForwardCall& call, int64_t i, const Tensor& weights, const Ten
   LOOM_ASSIGN(const Tensor product, call.tensor(Shape{samples, y.cols()}));
   LOOM_ASSIGN(const bool values, call.settle());
   const int64_t count = values ? keepers(weights, i, ids) : samples;
-  if (count == 0) return call.pass_over(static_cast<size_t>(i), call.x());
+  if (count == 0) return call.pass_over(static_cast<size_t>(i), x);
   const Tensor rows = first_of(ids, count), mine = first_of(x, count);
   const int64_t width = in.count() / samples;
   LOOM_TRY(call.ops().gather_rows(

@@ -1,5 +1,6 @@
 // conv, conv_dx and conv_dw: one to three axes, strides, padding, dilation, groups, channel counts
-// around a vector, patches and positions beyond a chunk of 256, every dtype; and random ones.
+// around a vector, patches and positions beyond a chunk of 256, every dtype; and random ones. Some
+// windows are wholly in the padding, on any axis.
 #include "base/text.hpp"
 #include "conformance/training.hpp"
 #include "ops/random_copy.hpp"
@@ -55,6 +56,10 @@ const std::vector<Case>& cases() {
       // Strides and dilations that no plane holds.
       {1, 2, 3, 1, {{5, 3, 1 << 20, 1}, {6, 2, 1 << 20, 1 << 20, 1 << 20}}},
       {1, 3, 3, 3, {{9, 2}, {6, 2, 1 << 20, 1 << 20, 1 << 20}}},
+      // An axis with one input and one output, which sees the padding before it.
+      {1, 1, 1, 1, {{1, 1, 3, 1}, {3}, {3}}},
+      {2, 3, 18, 1, {{1, 1, 4, 1}, {5, 3, 1, 1}, {6, 2}}},
+      {1, 4, 4, 4, {{1, 1, 3, 1}, {7, 3, 1, 1}, {9, 3}}},
   };
   return all;
 }
@@ -91,6 +96,27 @@ Case random_case(uint64_t seed) {
     axis.dilation = draw(1, 2);
     axis.pad = pointwise ? 0 : draw(0, 3);
     axis.more = draw(0, 3) == 0 ? 1 : 0;
+    const int64_t reach = axis.dilation * (axis.kernel - 1) + 1;
+    if (axis.in + 2 * axis.pad < reach) axis.in = reach;
+    c.axes.push_back(axis);
+  }
+  return c;
+}
+
+// Few places, much padding and long strides, on one to three axes: many windows see no input.
+Case padded_case(uint64_t seed) {
+  Draws draws(seed);
+  const auto draw = [&](int64_t least, int64_t most) {
+    return least + draws.below(most - least + 1);
+  };
+  Case c{draw(1, 2), draw(1, 4), draw(1, 20), 1, {}};
+  if (seed % 3 == 1) {
+    c.groups = c.channels;
+    c.filters = c.channels * draw(1, 2);
+  }
+  for (int64_t a = draw(1, 3); a > 0; --a) {
+    Axis axis{draw(1, a == 1 ? 20 : 5), draw(1, 3), draw(1, 7), draw(0, 4), draw(1, 3)};
+    if (draw(0, 1) == 0) axis.in = axis.kernel = 1;
     const int64_t reach = axis.dilation * (axis.kernel - 1) + 1;
     if (axis.in + 2 * axis.pad < reach) axis.in = reach;
     c.axes.push_back(axis);
@@ -160,6 +186,7 @@ void each_case(Body body) {
   for (const DTypeInfo& info : dtype_table()) {
     body({2, 6, 18, 2, {{6, 3, 1, 1}, {5, 3, 2, 1}}}, info.dtype, variant++);
   }
+  for (uint64_t seed = 1; seed <= 60; ++seed) body(padded_case(seed), DType::f32, seed);
 }
 
 }  // namespace
@@ -182,6 +209,7 @@ void conform_conv_dw() {
   for (const Case& c : cases()) {
     for (int i = 0; i < 3; ++i) conform_conv_dw_of(c, variant++);
   }
+  for (uint64_t seed = 1; seed <= 60; ++seed) conform_conv_dw_of(padded_case(seed), seed);
   // Many products: where the GPU has tiles and splits the sums.
   conform_conv_dw_of({3, 17, 33, 1, {{24, 3, 1, 1}, {17, 3, 1, 1}}}, variant++);
 }

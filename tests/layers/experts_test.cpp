@@ -17,7 +17,8 @@ struct Mixture {
   std::vector<LayerConfig> layers;
   Shape input;
 
-  explicit Mixture(uint64_t seed) {
+  // `inside`: layers stand before it, so that its input is a tensor of the plan as well.
+  explicit Mixture(uint64_t seed, bool inside = false) {
     const Rng rng(seed, 41);
     uint64_t at = 0;
     const auto from = [&](int64_t least, int64_t most) {
@@ -51,6 +52,10 @@ struct Mixture {
                            std::move(children)));
     if (from(0, 1) == 1) layers.push_back(layer(LayerKind::dense, {{"in", out}, {"out", 3}}));
     input = Shape{from(1, 9), in};
+    if (!inside) return;
+    input = Shape{from(1, 3), in};
+    for (int64_t i = from(1, 2); i > 0; --i)
+      layers.insert(layers.begin(), layer(LayerKind::rms_norm, {{"width", in}}));
   }
 };
 
@@ -109,6 +114,20 @@ TEST_P(Experts, ThatAreKeptGiveTheBitsOfRunningAll) {
   for (const Isa isa : available_isas()) {
     EXPECT_EQ(bits(of_session(network, x, cpu_ops(isa), pool)),
               bits(of_all(network, x, cpu_ops(isa), pool)));
+  }
+}
+
+// What an expert that nobody keeps would take is reserved, and never what others still read.
+TEST_P(Experts, BehindOtherLayersGiveTheBitsOfRunningAll) {
+  const Mixture m(static_cast<uint64_t>(GetParam()) + 101, true);
+  ThreadPool pool(2, true);
+  Network network = *Network::finalize(row_of(m.layers), m.input);
+  ASSERT_TRUE(init_params(network, DType::f32, 5, pool).ok());
+  const Ops& ops = cpu_ops(best_isa());
+  for (uint64_t sample = 0; sample < 6; ++sample) {
+    const std::vector<float> x = random_values(m.input.count(), 3 + sample);
+    EXPECT_EQ(bits(of_session(network, x, ops, pool)), bits(of_all(network, x, ops, pool)))
+        << "sample " << sample;
   }
 }
 

@@ -2,10 +2,15 @@
 // or two axes by planes (conv_planes.inl, conv_depth.inl); others are products with panels of
 // patches.
 
+// Does each output see exactly the one input of this axis? With padding it sees zeros instead.
+inline bool axis_unused(const ConvShape& s, int axis) {
+  return s.in[axis] == 1 && s.out[axis] == 1 && s.kernel[axis] == 1 && s.pad[axis] == 0;
+}
+
 // The same convolution with the axes it uses last, so that the last one is the one that runs.
 inline ConvShape axes_last(ConvShape s) {
   for (int i = 0; i < 2; ++i) {
-    if (s.in[2] != 1 || s.out[2] != 1 || s.kernel[2] != 1 || s.pad[2] != 0) break;
+    if (!axis_unused(s, 2)) break;
     for (int a = 2; a > 0; --a) {
       s.in[a] = s.in[a - 1], s.out[a] = s.out[a - 1], s.kernel[a] = s.kernel[a - 1];
       s.stride[a] = s.stride[a - 1], s.pad[a] = s.pad[a - 1], s.dilation[a] = s.dilation[a - 1];

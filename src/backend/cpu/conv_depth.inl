@@ -136,8 +136,7 @@ struct DepthConv {
 // Lanes share channels, and bands of rows where a plane would not fit or there are few channels.
 inline bool conv_by_depth(const ConvArgs& a, const ConvShape& s, const R16& w, const Lane& lane) {
   constexpr int64_t kFewRows = 4;  // which leave too few sums at a time
-  if (s.channels != s.groups || s.in[0] != 1 || s.out[0] != 1 || s.kernel[0] != 1 ||
-      s.out[1] < kFewRows || s.taps() > kChunk)
+  if (s.channels != s.groups || !axis_unused(s, 0) || s.out[1] < kFewRows || s.taps() > kChunk)
     return false;
   auto* const scratch = reinterpret_cast<float*>(lane.scratch);
   DepthConv conv{&a,

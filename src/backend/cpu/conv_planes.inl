@@ -307,9 +307,7 @@ inline ConvShape flattened(ConvShape s) {
 // Bands of rows, or of columns where there is one row, that fit the scratch. False when none does.
 inline bool conv_by_planes(const ConvArgs& a, const ConvShape& shape, const R16& w,
                            const Lane& lane) {
-  if (shape.in[0] != 1 || shape.out[0] != 1 || shape.kernel[0] != 1 ||
-      w.cols > ConvArgs::kLongPatch)
-    return false;
+  if (!axis_unused(shape, 0) || w.cols > ConvArgs::kLongPatch) return false;
   PlaneConv conv{&a, flattened(shape), w};
   const ConvShape& s = conv.s;
   const int64_t filters = s.filters / s.groups, depth = round_up(w.cols, 16);
