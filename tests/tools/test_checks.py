@@ -67,6 +67,19 @@ class Table(unittest.TestCase):
         self.assertEqual(set(budget), set(self.checks))
         self.assertLessEqual(sum(budget.values()), 2 * 1200)
 
+    def test_the_build_of_no_suite_is_that_of_the_program(self):
+        table = {"": "loom_cli", "test_io": "test_io loom_cli", "all": "all"}
+        with tempfile.TemporaryDirectory() as folder:
+            fake = Path(folder) / "cmake"
+            fake.write_text('#!/bin/sh\nprintf "%s " "$@"\n')
+            fake.chmod(0o755)
+            env = {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"}
+            for targets, want in table.items():
+                words = ["scripts/build_checks.sh", "dev", *targets.split()]
+                ran = subprocess.run(words, cwd=ROOT, env=env, capture_output=True, text=True)
+                self.assertEqual(ran.returncode, 0, ran.stdout + ran.stderr)
+                self.assertTrue(ran.stdout.rstrip().endswith(f"--target {want}"), ran.stdout)
+
     def test_skips_are_allowed_for_checks_that_are_there(self):
         self.assertLessEqual(set(check.read_skips()), set(self.checks))
 
