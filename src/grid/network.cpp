@@ -45,14 +45,6 @@ bool smaller(const Shape& a, const Shape& b) {
   return false;
 }
 
-// Several outputs are those of a network: behind a cell that is not its last, one goes on.
-Result<std::vector<Shape>> outputs_of(const LayerConfig& layer, const Shape& in, const Shape& skip,
-                                      bool last) {
-  if (last) return infer_all_after(layer, in, skip);
-  LOOM_ASSIGN(const Shape out, infer_after(layer, in, skip));
-  return std::vector<Shape>{out};
-}
-
 }  // namespace
 
 bool Network::SpecOrder::operator()(const ParamSpec& a, const ParamSpec& b) const {
@@ -229,64 +221,6 @@ Status Network::add_cell(const GridSpec& spec, int64_t index) {
   cells_.push_back(
       {at, spec.shared_cell(index), {}, {}, std::move(node), in.link, in.feedback, in.skip});
   return {};
-}
-
-// `before`: what another attempt found; feedback links take the shape of their cell from there, or,
-// where it is empty, that of the cell before them.
-Result<std::vector<CellShapes>> Network::shapes_with(const Shape& input,
-                                                     const std::vector<CellShapes>& before) const {
-  std::vector<CellShapes> all;
-  all.reserve(cells_.size());
-  for (const GridNode& node : cells_) {
-    Shape in = all.empty() ? input : all.back().out;
-    Shape skip = all.empty() ? input : all.back().in;
-    std::string from = all.empty() ? "the input" : cat("cell ", cells_[all.size() - 1].at.str());
-    if (node.link >= 0) {
-      const auto source = static_cast<size_t>(node.link);
-      Shape linked = node.feedback ? in : all[source].out;
-      if (node.feedback && !before.empty()) linked = before[source].out;
-      (node.skip ? skip : in) = linked;
-      if (!node.skip) from = cat("cell ", cells_[source].at.str());
-    }
-    if (takes_ids(node.node.config) && (!all.empty() || (node.link >= 0 && !node.skip))) {
-      return invalid(cat("cell ", node.at.str(), " takes whole numbers (ids), which only ",
-                         "the input holds; ", from, " gives others"));
-    }
-    const bool last = all.size() + 1 == cells_.size();
-    Result<std::vector<Shape>> out = outputs_of(node.node.config, in, skip, last);
-    if (!out.ok()) {
-      Error error = out.error();
-      error.message = cat("cell ", node.at.str(), " does not fit ", from, ": ", error.message);
-      return error;
-    }
-    all.push_back({in, (*out)[0], {out->begin() + 1, out->end()}});
-  }
-  return all;
-}
-
-// A feedback link may come from a cell whose shape is known only once all cells are there, so the
-// shapes are found in a few attempts.
-Result<std::vector<CellShapes>> Network::shapes(const Shape& input) const {
-  constexpr int kAttempts = 3;
-  std::vector<CellShapes> all;
-  for (int attempt = 1;; ++attempt) {
-    LOOM_ASSIGN(all, shapes_with(input, all));
-    const GridNode* bad = nullptr;
-    size_t index = 0;
-    for (size_t i = 0; i < all.size() && bad == nullptr; ++i) {
-      const GridNode& node = cells_[i];
-      // What a second input brings has the shape of the first.
-      if (!node.feedback || all[static_cast<size_t>(node.link)].out == all[i].in) continue;
-      bad = &node;
-      index = i;
-    }
-    if (bad == nullptr) return all;
-    if (attempt < kAttempts) continue;
-    const auto from = static_cast<size_t>(bad->link);
-    return invalid(cat("cell ", bad->at.str(), " takes ", all[index].in.str(),
-                       ", but the feedback from ", cells_[from].at.str(), " brings ",
-                       all[from].out.str()));
-  }
 }
 
 std::vector<bool> Network::fed_back() const {

@@ -74,8 +74,9 @@ class Network {
   bool has_links() const { return has_links_; }
   // Per cell: whether a feedback link reads its output.
   std::vector<bool> fed_back() const;
-  // What every cell takes and gives for an input of another shape than that of finalize(). Errors:
-  // invalid, naming the two cells that do not fit.
+  // What every cell takes and gives for an input of another shape than that of finalize(). A
+  // feedback link brings the shape of its source, whatever the cell before its reader gives
+  // (docs/decisions/0075). Errors: invalid, naming the two cells that do not fit.
   Result<std::vector<CellShapes>> shapes(const Shape& input) const;
   int find_param(std::string_view path) const;  // -1: none
   // Rows of the table that the input's ids name; 0: the input are numbers.
@@ -129,8 +130,6 @@ class Network {
   Result<Node> add_node(const LayerConfig& config, const std::string& path, const Owner* owner);
   Result<int> input_for(const InputSpec& spec, const std::string& path);
   Result<int> param_for(const ParamSpec& spec, const std::string& path, const Owner* owner);
-  Result<std::vector<CellShapes>> shapes_with(const Shape& input,
-                                              const std::vector<CellShapes>& before) const;
 
   std::vector<GridNode> cells_;
   struct SpecOrder {

@@ -5,6 +5,7 @@
 #include "backend/cpu/cpu.hpp"
 #include "base/arena.hpp"
 #include "base/dmath.hpp"
+#include "base/text.hpp"
 #include "base/thread_pool.hpp"
 #include "grid/rope_table.hpp"
 #include "layers/layer_fixture.hpp"
@@ -143,6 +144,118 @@ TEST(Finalize, RefusesIdsThatAreNotTheInput) {
   EXPECT_EQ(network.error().message,
             "cell (0, 0, 1, 0) takes whole numbers (ids), which only the input holds; cell "
             "(0, 0, 0, 0) gives others");
+}
+
+struct FeedbackCase {
+  const char* what;
+  Shape input;
+  std::vector<LayerConfig> layers;
+  std::vector<std::pair<int64_t, int64_t>> links;  // reader and source
+  std::string want;                                // shapes of outputs, or a part of the Error
+};
+
+LayerConfig wide(int64_t in, int64_t out) {
+  return layer(LayerKind::dense, {{"in", in}, {"out", out}});
+}
+LayerConfig cnn(int64_t channels, int64_t filters, int64_t stride = 1) {
+  return layer(LayerKind::cnn2,
+               {{"channels", channels}, {"filters", filters}, {"padding", 1}, {"stride", stride}});
+}
+LayerConfig of_any_width() {
+  return layer(LayerKind::softmax, {});
+}
+
+std::vector<FeedbackCase> feedback_cases() {
+  const LayerConfig flatten = layer(LayerKind::flatten, {});
+  const LayerConfig residual = layer(LayerKind::residual, {});
+  return {
+      {"a later cell that follows from the reader",
+       Shape{2, 4},
+       {wide(4, 3), wide(2, 5), wide(5, 2)},
+       {{1, 2}},
+       "[2, 3] [2, 5] [2, 2]"},
+      {"the reader itself", Shape{2, 4}, {wide(4, 3), wide(7, 7)}, {{1, 1}}, "[2, 3] [2, 7]"},
+      {"the reader itself, of another width",
+       Shape{2, 4},
+       {wide(4, 3), wide(7, 8)},
+       {{1, 1}},
+       "cell (0, 0, 1, 0) takes [2, 7], but the feedback from (0, 0, 1, 0) brings [2, 8]"},
+      {"a layer of any width, whose reader says it",
+       Shape{2, 4},
+       {wide(4, 3), of_any_width(), wide(2, 5), wide(5, 2)},
+       {{1, 3}},
+       "[2, 3] [2, 2] [2, 5] [2, 2]"},
+      {"through a layer of any width",
+       Shape{2, 4},
+       {wide(4, 3), wide(2, 5), wide(5, 2), of_any_width()},
+       {{1, 3}},
+       "[2, 3] [2, 5] [2, 2] [2, 2]"},
+      {"two loops inside of each other",
+       Shape{2, 4},
+       {wide(4, 3), wide(6, 2), wide(9, 6), wide(6, 9)},
+       {{1, 2}, {2, 3}},
+       "[2, 3] [2, 2] [2, 6] [2, 9]"},
+      {"two loops that cross",
+       Shape{2, 4},
+       {of_any_width(), wide(5, 6), of_any_width(), wide(7, 5), wide(5, 7)},
+       {{0, 3}, {2, 4}},
+       "[2, 5] [2, 6] [2, 7] [2, 5] [2, 7]"},
+      {"the first cell", Shape{2, 4}, {wide(3, 5), wide(5, 3)}, {{0, 1}}, "[2, 5] [2, 3]"},
+      {"steps",
+       Shape{2, 6, 4},
+       {wide(4, 3), wide(2, 5), wide(5, 2)},
+       {{1, 2}},
+       "[2, 6, 3] [2, 6, 5] [2, 6, 2]"},
+      {"pictures",
+       Shape{2, 3, 8, 8},
+       {cnn(3, 8), cnn(4, 6), cnn(6, 4)},
+       {{1, 2}},
+       "[2, 8, 8, 8] [2, 6, 8, 8] [2, 4, 8, 8]"},
+      {"pictures that shrink in the loop until they are whole",
+       Shape{2, 3, 8, 8},
+       {cnn(3, 8), cnn(4, 6), cnn(6, 4, 2)},
+       {{1, 2}},
+       "[2, 8, 8, 8] [2, 6, 1, 1] [2, 4, 1, 1]"},
+      {"numbers where pictures were",
+       Shape{2, 3, 4, 4},
+       {cnn(3, 8), wide(5, 6), wide(6, 5)},
+       {{1, 2}},
+       "[2, 8, 4, 4] [2, 8, 4, 6] [2, 8, 4, 5]"},
+      {"numbers of a flattened picture",
+       Shape{2, 3, 2, 2},
+       {cnn(3, 2), flatten, wide(8, 5), wide(7, 9), wide(9, 7)},
+       {{3, 4}},
+       "[2, 2, 2, 2] [2, 8] [2, 5] [2, 9] [2, 7]"},
+      {"a second input of another width",
+       Shape{2, 4},
+       {wide(4, 3), residual, wide(3, 2)},
+       {{1, 2}},
+       "cell (0, 0, 1, 0) takes [2, 3], but the feedback from (0, 0, 2, 0) brings [2, 2]"},
+      {"a width that no cell gives",
+       Shape{2, 4},
+       {wide(4, 3), wide(6, 5), wide(5, 2)},
+       {{1, 2}},
+       "cell (0, 0, 1, 0) takes [2, 6], but the feedback from (0, 0, 2, 0) brings [2, 2]"},
+  };
+}
+
+TEST(Finalize, AFeedbackLinkBringsTheShapeOfItsSource) {
+  for (const FeedbackCase& c : feedback_cases()) {
+    SCOPED_TRACE(c.what);
+    GridSpec grid(1, 1, std::ssize(c.layers), 1);
+    for (int64_t i = 0; i < std::ssize(c.layers); ++i) {
+      Cell cell{c.layers[static_cast<size_t>(i)]};
+      for (const auto& [reader, source] : c.links) {
+        if (reader == i) cell.link = Link{{0, 0, source, 0}, true};
+      }
+      ASSERT_TRUE(grid.put({0, 0, i, 0}, std::move(cell)).ok());
+    }
+    const Result<Network> network = Network::finalize(grid, c.input);
+    std::string got = network.ok() ? "" : network.error().message;
+    for (size_t i = 0; network.ok() && i < network->cells().size(); ++i)
+      got += cat(i > 0 ? " " : "", network->cells()[i].out.str());
+    EXPECT_EQ(got, c.want);
+  }
 }
 
 TEST(Finalize, SkipsEmptyAndDisabledCells) {

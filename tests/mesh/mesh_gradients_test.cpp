@@ -269,12 +269,11 @@ TEST(MeshGradients, OfAChainWithFourWorkersAreThoseOfTheFormulas) {
                 4, 1e-3);
 }
 
-TEST(MeshGradients, OfRandomMeshesAreThoseOfTheFormulas) {
+void expect_random(uint64_t count, bool any_width) {
   uint64_t agreed = 0;
-  const uint64_t count = outside::grid_count(200);
   for (uint64_t seed = 0; seed < count && !testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE(cat("seed ", seed));
-    const MeshCase mesh = random_mesh(seed, seed % 2 == 1);
+    const MeshCase mesh = random_mesh(seed, seed % 2 == 1, any_width);
     const Result<Network> network = f64_network(mesh);
     if (!network.ok()) continue;  // a feedback link that a pass cannot have
     std::mt19937_64 random(seed);
@@ -293,6 +292,14 @@ TEST(MeshGradients, OfRandomMeshesAreThoseOfTheFormulas) {
     ++agreed;
   }
   EXPECT_GT(agreed, count * 8 / 10);
+}
+
+TEST(MeshGradients, OfRandomMeshesAreThoseOfTheFormulas) {
+  expect_random(outside::grid_count(200), false);
+}
+
+TEST(MeshGradients, OfFeedbackAndPortsOfAnyWidthAreThoseOfTheFormulas) {
+  expect_random(outside::grid_count(200), true);
 }
 
 }  // namespace

@@ -7,7 +7,8 @@ using K = LayerKind;
 
 class MeshMaker {
  public:
-  MeshMaker(uint64_t seed, bool carried) : random_(0x9e3779b97f4a7c15u * (seed + 11)) {
+  MeshMaker(uint64_t seed, bool carried, bool any_width)
+      : random_(0x9e3779b97f4a7c15u * (seed + 11)), any_width_(any_width) {
     mesh.options.carry = carried;
   }
   MeshCase mesh;
@@ -22,8 +23,10 @@ class MeshMaker {
   }
   LayerConfig layer();
   void links(const std::vector<Coord>& places);
+  void widen(const std::vector<Coord>& places);
 
   std::mt19937_64 random_;
+  bool any_width_;
   int64_t width_ = 3;
 };
 
@@ -74,6 +77,40 @@ void MeshMaker::links(const std::vector<Coord>& places) {
   }
 }
 
+// The last cell gives another width. Some Dense cells become readers of it, or of a port as wide.
+void MeshMaker::widen(const std::vector<Coord>& places) {
+  int64_t wide = width_ + 1 + below(4);
+  if (wide == mesh.input[1] * width_) ++wide;  // all values of a sample, which a Dense takes too
+  const Coord last = places.back();
+  const auto reads = [&](int64_t in, int64_t out) {
+    return made(K::dense, {{"in", in}, {"out", out}, {"activation", "tanh"}});
+  };
+  mesh.options.ports.push_back({"wide", Shape{mesh.input[1], wide}});
+  Cell source{reads(width_, wide)};
+  EXPECT_TRUE(mesh.grid.put(last, std::move(source)).ok());
+  std::vector<MeshLink>& all = mesh.options.links;
+  std::erase_if(all, [&](const MeshLink& link) { return link.cell == last || link.to == last; });
+  for (size_t k = 0; k + 1 < places.size(); ++k) {
+    const Coord at = places[k];
+    const Cell* cell = mesh.grid.find(at);
+    const bool dense = cell->layer.def->name == "Dense" && !cell->layer.disabled;
+    // Its second input would be what the cell before it reads.
+    if (k != 1 && cell->layer.def->name == "Residual") {
+      EXPECT_TRUE(mesh.grid.put(at, Cell{this->dense()}).ok());
+      std::erase_if(all, [&](const MeshLink& link) { return link.to == at; });
+      continue;
+    }
+    if (k == 0 || (k > 1 && (!dense || !chance(60)))) continue;
+    Cell reader{reads(wide, width_)};
+    reader.link = Link{last, true};
+    EXPECT_TRUE(mesh.grid.put(at, std::move(reader)).ok());
+    std::erase_if(all, [&](const MeshLink& link) { return link.to == at; });
+    const int64_t delay = chance(50) ? 1 : 1 + below(3);
+    if (chance(40)) all.push_back({at, MeshLink::From::port, {}, "wide", delay, false});
+    if (chance(30)) all.push_back({at, MeshLink::From::cell, last, "", delay, false});
+  }
+}
+
 void MeshMaker::make() {
   width_ = 2 + below(3);
   mesh.input = Shape{1 + below(2), 1 + below(3), width_};
@@ -94,6 +131,7 @@ void MeshMaker::make() {
     EXPECT_TRUE(mesh.grid.put(places.back(), std::move(cell)).ok());
   }
   links(places);
+  if (any_width_ && places.size() > 2) widen(places);
 }
 
 // The path of a parameter with the path of another cell in front.
@@ -115,8 +153,8 @@ LayerConfig linear(int64_t width, const std::string& activation) {
   return made(LayerKind::dense, {{"in", width}, {"out", width}, {"activation", activation}});
 }
 
-MeshCase random_mesh(uint64_t seed, bool carried) {
-  MeshMaker maker(seed, carried);
+MeshCase random_mesh(uint64_t seed, bool carried, bool any_width) {
+  MeshMaker maker(seed, carried, any_width);
   maker.make();
   return std::move(maker.mesh);
 }
@@ -155,6 +193,8 @@ ScalarMesh::ScalarMesh(const MeshCase& mesh, const Network& network, Tape* tape)
     c.two = !c.disabled && name == "Residual" && cell->layer.children.empty();
     c.carried = mesh.options.carry && (name == "RNN" || name == "LSTM" || name == "GRU");
     c.params = mesh.grid.coord(i).str();
+    c.extents = outside::extents(mesh.input);
+    if (!c.disabled && name == "Dense") c.extents.back() = cell->layer.integer(0);
     EXPECT_TRUE(c.alone.put({0, 0, 0, 0}, Cell{cell->layer}).ok());
     c.first =
         before < 0 ? Source{MeshLink::From::port, 0, 1} : Source{MeshLink::From::cell, before, 1};
@@ -236,8 +276,7 @@ void ScalarMesh::tick(const std::vector<Array>& ports) {
   std::map<int64_t, Array> read;
   for (auto& [i, cell] : cells_) {
     std::optional<Array> in = value(cell.first, t);
-    if (!in.has_value() && mesh_.options.zero_fill)
-      in = outside::array_of(outside::extents(mesh_.input));
+    if (!in.has_value() && mesh_.options.zero_fill) in = outside::array_of(cell.extents);
     now[i] = std::nullopt;
     if (!in.has_value()) continue;
     read[i] = *in;

@@ -30,8 +30,9 @@ LayerConfig made(LayerKind kind, const std::vector<Field>& fields,
                  std::vector<LayerConfig> children = {});
 LayerConfig linear(int64_t width, const std::string& activation = "linear");
 // Random cells that keep the shape [batch, steps, width], links anywhere with delays, disabled
-// cells, a second port, second inputs. carried: with MeshOptions::carry.
-MeshCase random_mesh(uint64_t seed, bool carried);
+// cells, a second port, second inputs. carried: with MeshOptions::carry. any_width: the last cell
+// gives another width, which others read as feedback, and a port "wide" has that width as well.
+MeshCase random_mesh(uint64_t seed, bool carried, bool any_width = false);
 
 // Every value of every tick, in doubles.
 class ScalarMesh {
@@ -54,6 +55,7 @@ class ScalarMesh {
   struct CellState {
     Source first, second;
     bool two = false, second_given = false, disabled = false;
+    std::vector<int64_t> extents;  // of what it reads
     const LayerConfig* layer = nullptr;
     std::string params;  // the path of the cell that owns its parameters
     GridSpec alone{1, 1, 1, 1};

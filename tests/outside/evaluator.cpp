@@ -78,7 +78,7 @@ Array Evaluator::pass(const Array& x, Memory* memory) {
     Array in = value, skip = before;
     if (cell.link.has_value()) {
       const int64_t from = *grid_.index(cell.link->from);
-      Array linked = array_of(in.shape);
+      Array linked = array_of(fed_back.contains(from) ? fed_back.at(from) : in.shape);
       if (!cell.link->feedback) linked = made.at(from);
       if (cell.link->feedback && before_.contains(from)) linked = before_.at(from);
       const bool second = cell.layer.def->name == "Residual" && cell.layer.children.empty();

@@ -37,6 +37,9 @@ class Evaluator {
 
   // Values of every parameter, "(z, y, x, l)/0/name".
   std::map<std::string, std::vector<Var>> params;
+  // What cells give that feedback links read, by flat index, for the zeros of the first pass. Of a
+  // cell that is not here: what the cell before the reader gives.
+  std::map<int64_t, std::vector<int64_t>> fed_back;
 
   // One pass over all cells. Feedback links read what the pass before left, zeros in the first; it
   // is a constant of this pass. memory: null where a pass holds whole sequences.

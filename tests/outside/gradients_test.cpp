@@ -114,7 +114,7 @@ void expect_formulas(const RandomGrid& grid, int passes) {
   Recorded recorded(grid);
   if (!recorded.ready) return;
   const Network& network = *recorded.network;
-  Evaluator evaluator(grid.spec.grid, 2);
+  Evaluator evaluator = evaluator_of(grid, 2);
   for (int pass = 0; pass < passes; ++pass) {
     Tape tape;
     fill_params(evaluator, network, &tape);
@@ -150,6 +150,13 @@ TEST(RandomGrids, WithFeedbackHaveTheGradientsOfThreePasses) {
   for (uint64_t seed = 0; seed < grid_count(300) && !HasFatalFailure(); ++seed) {
     SCOPED_TRACE(cat("seed ", seed));
     expect_formulas(random_grid({.seed = seed, .feedback = true}), kPasses);
+  }
+}
+
+TEST(RandomGrids, WithFeedbackOfAnyWidthHaveTheGradientsOfThreePasses) {
+  for (uint64_t seed = 0; seed < grid_count(300) && !HasFatalFailure(); ++seed) {
+    SCOPED_TRACE(cat("seed ", seed));
+    expect_formulas(random_grid({.seed = seed, .feedback = true, .any_width = true}), kPasses);
   }
 }
 

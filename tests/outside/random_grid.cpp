@@ -35,6 +35,7 @@ class Maker {
   struct Chosen {
     Cell cell;
     Shape in, out;
+    bool awaits = false;  // it reads feedback of the shape `in`, from a cell that is chosen later
   };
 
   int64_t below(int64_t n) { return static_cast<int64_t>(random_() % static_cast<uint64_t>(n)); }
@@ -79,6 +80,8 @@ class Maker {
   Shape sample();
   void add_cell(std::vector<Chosen>& cells, const Shape& input);
   bool add_links(std::vector<Chosen>& cells, const std::vector<Coord>& at, RandomGrid& grid);
+  bool add_sources(std::vector<Chosen>& cells);
+  void link_awaited(std::vector<Chosen>& cells, const std::vector<Coord>& at, RandomGrid& grid);
 
   GridOptions options_;
   std::mt19937_64 random_;
@@ -381,6 +384,13 @@ Shape Maker::sample() {
 void Maker::add_cell(std::vector<Chosen>& cells, const Shape& input) {
   Chosen next;
   next.in = cells.empty() ? input : cells.back().out;
+  if (options_.any_width && chance(40)) {
+    // Not all values of a sample at once, which a Dense takes too.
+    const int64_t all = next.in.count() / next.in[0];
+    do next.in[next.in.rank() - 1] = 1 + below(9);
+    while (next.in.rank() > 2 && next.in.last() == all);
+    next.awaits = true;
+  }
   if (options_.sharing && chance(45)) {
     for (const Chosen& other : cells) {
       if (other.in == next.in && !wants_skip(other.cell.layer) && !takes_ids(other.cell.layer)) {
@@ -390,8 +400,45 @@ void Maker::add_cell(std::vector<Chosen>& cells, const Shape& input) {
     }
   }
   if (!next.cell.shared_with.has_value()) next.cell.layer = layer(next.in, 0, chance(45));
+  // A layer that takes any width says nothing of what it awaits.
+  Shape wider = next.in;
+  ++wider[wider.rank() - 1];
+  while (next.awaits && infer_after(next.cell.layer, wider, wider).ok()) {
+    next.cell.shared_with.reset();
+    next.cell.layer = layer(next.in, 0, chance(45));
+  }
   next.out = after(next.cell.layer, next.in);
   cells.push_back(std::move(next));
+}
+
+// Cells whose output is what each reader awaits, behind all others. False: none can be made.
+bool Maker::add_sources(std::vector<Chosen>& cells) {
+  for (size_t i = 0; i < cells.size(); ++i) {
+    const Shape wanted = cells[i].in;
+    const auto gives = [&](const Chosen& other) { return other.out == wanted; };
+    if (!cells[i].awaits || std::any_of(cells.begin(), cells.end(), gives)) continue;
+    Chosen source{{dense(cells.back().out.last(), wanted.last())}, cells.back().out, {}};
+    source.out = after(source.cell.layer, source.in);
+    if (!(source.out == wanted)) return false;
+    cells.push_back(std::move(source));
+  }
+  return true;
+}
+
+// Each reader that awaits feedback gets one of the cells that give its shape.
+void Maker::link_awaited(std::vector<Chosen>& cells, const std::vector<Coord>& at,
+                         RandomGrid& grid) {
+  for (Chosen& reader : cells) {
+    if (!reader.awaits) continue;
+    std::vector<size_t> sources;
+    for (size_t i = 0; i < cells.size(); ++i) {
+      if (cells[i].out == reader.in) sources.push_back(i);
+    }
+    const size_t from = sources[static_cast<size_t>(below(static_cast<int64_t>(sources.size())))];
+    reader.cell.link = Link{at[from], true};
+    grid.fed_back[*grid.spec.grid.index(at[from])] = reader.in;
+    ++grid.feedback_links;
+  }
 }
 
 // Links between cells of equal shapes. False: too few of what was asked for.
@@ -404,6 +451,7 @@ bool Maker::add_links(std::vector<Chosen>& cells, const std::vector<Coord>& at, 
       mine.cell.shared_with = at[static_cast<size_t>(mine.cell.shared_with->l)];
     }
     const bool adds = wants_skip(mine.cell.layer);
+    if (mine.awaits) continue;
     if (i == 0 || !chance(adds ? 70 : 35)) continue;
     const int64_t from = below(n);
     const Chosen& source = cells[static_cast<size_t>(from)];
@@ -419,7 +467,7 @@ bool Maker::add_links(std::vector<Chosen>& cells, const std::vector<Coord>& at, 
 
 RandomGrid Maker::grid() {
   for (;;) {
-    RandomGrid out{{GridSpec(1, 1, 1, 1), {}}, 0, 0, 0, 0};
+    RandomGrid out{{GridSpec(1, 1, 1, 1), {}}, 0, 0, 0, 0, {}};
     Shape input = sample();
     std::vector<Chosen> cells;
     if (input.rank() == 3 && chance(20)) {
@@ -448,6 +496,7 @@ RandomGrid Maker::grid() {
         if (cells.back().in == now) cells.push_back(std::move(sum));
       }
     }
+    if (!add_sources(cells)) continue;
     out.spec.grid = GridSpec(1 + below(3), 1 + below(2), 1 + below(3), 1 + below(3));
     while (out.spec.grid.size() < static_cast<int64_t>(cells.size())) {
       out.spec.grid = GridSpec(out.spec.grid.depth() + 1, out.spec.grid.rows(),
@@ -460,7 +509,9 @@ RandomGrid Maker::grid() {
       at.push_back(out.spec.grid.coord(i));
       --left;
     }
+    link_awaited(cells, at, out);
     if (!add_links(cells, at, out)) continue;
+    if (options_.any_width && out.fed_back.empty()) continue;
     for (size_t i = 0; i < cells.size(); ++i) {
       EXPECT_TRUE(out.spec.grid.put(at[i], cells[i].cell).ok());
     }

@@ -77,6 +77,13 @@ inline void fill_params(Evaluator& evaluator, const Network& network, Tape* tape
   }
 }
 
+// What the evaluator is told of a grid besides its description.
+inline Evaluator evaluator_of(const RandomGrid& grid, int64_t sequences) {
+  Evaluator evaluator(grid.spec.grid, sequences);
+  for (const auto& [cell, shape] : grid.fed_back) evaluator.fed_back[cell] = extents(shape);
+  return evaluator;
+}
+
 // f32 weights of a network that a session or a training step takes.
 inline Status load_params(Network& network, ThreadPool& pool) {
   for (size_t i = 0; i < network.params().size(); ++i) {

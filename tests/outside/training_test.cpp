@@ -89,13 +89,16 @@ void add_gradients(const RandomGrid& grid, const Network& network, Evaluator& ev
 TEST(RandomTraining, AddsUpTheGradientsOfTheFormulas) {
   for (const bool carry : {true, false}) {
     for (uint64_t seed = 0; seed < grid_count(100) && !HasFailure(); ++seed) {
-      const RandomGrid grid =
-          random_grid({.seed = seed, .feedback = true, .smooth = true, .batch = kBatch});
+      const RandomGrid grid = random_grid({.seed = seed,
+                                           .feedback = true,
+                                           .any_width = seed % 2 == 1,
+                                           .smooth = true,
+                                           .batch = kBatch});
       TrainStepOptions options = carrying(carry);
       options.accumulate = 100;
       Training training(grid, options);
       ASSERT_NE(training.step, nullptr);
-      Evaluator evaluator(grid.spec.grid, kBatch);
+      Evaluator evaluator = evaluator_of(grid, kBatch);
       std::vector<std::vector<double>> sums;
       for (uint64_t pass = 0; pass < 3; ++pass) {
         training.run(pass);
@@ -116,7 +119,8 @@ TEST(RandomTraining, AddsUpTheGradientsOfTheFormulas) {
 
 TEST(RandomTraining, WithGradientCheckpointingLeavesTheSameBits) {
   for (uint64_t seed = 0; seed < grid_count(60) && !HasFailure(); ++seed) {
-    const RandomGrid grid = random_grid({.seed = seed, .feedback = true, .batch = kBatch});
+    const RandomGrid grid =
+        random_grid({.seed = seed, .feedback = true, .any_width = seed % 2 == 1, .batch = kBatch});
     const auto trained = [&](int64_t cells) {
       TrainStepOptions options = carrying(true);
       options.checkpoint_cells = cells;
@@ -134,7 +138,8 @@ TEST(RandomTraining, WithGradientCheckpointingLeavesTheSameBits) {
 
 TEST(RandomTraining, IsResumedWithTheSameBits) {
   for (uint64_t seed = 0; seed < grid_count(60) && !HasFailure(); ++seed) {
-    const RandomGrid grid = random_grid({.seed = seed, .feedback = true, .batch = kBatch});
+    const RandomGrid grid =
+        random_grid({.seed = seed, .feedback = true, .any_width = seed % 2 == 1, .batch = kBatch});
     Training whole(grid, carrying(true)), first(grid, carrying(true)), second(grid, carrying(true));
     for (uint64_t pass = 0; pass < 4; ++pass) whole.run(pass);
     for (uint64_t pass = 0; pass < 2; ++pass) first.run(pass);
@@ -153,7 +158,8 @@ TEST(RandomTraining, IsResumedWithTheSameBits) {
 
 TEST(RandomTraining, IsEvaluatedWithTheSameBitsInBatchesOfAnySize) {
   for (uint64_t seed = 0; seed < grid_count(60) && !HasFailure(); ++seed) {
-    const RandomGrid grid = random_grid({.seed = seed, .feedback = true});
+    const RandomGrid grid =
+        random_grid({.seed = seed, .feedback = true, .any_width = seed % 2 == 1});
     Result<Network> network = Network::finalize(grid.spec.grid, grid.spec.input.after(1));
     ASSERT_TRUE(network.ok());
     Dataset data;

@@ -48,6 +48,7 @@ class Exporter {
   Result<ExportValues> wired_node(const Node& node, const std::string& path, ExportInputs in);
   Result<ExportValue> layer(const Node& node, const std::string& path, const ExportValue& x,
                             const ExportValue& skip);
+  Result<std::string> emitted(const Node& node, ExportInputs in);
   Result<ExportValue> sequence(const Node& node, const std::string& path, const ExportValue& x);
   Result<std::string> residual(const Node& node, const std::string& path, const ExportValue& x,
                                const ExportValue& skip);
@@ -105,7 +106,7 @@ Result<std::vector<std::string>> Exporter::gate(const Node& node, const std::str
   const Node& child = node.children[experts];
   LOOM_ASSIGN(const ExportValue raw, layer(child, cat(path, "/", experts), x, x));
   g_.enter(path);
-  if (FieldsOf(node.config).integer("top_k") > 0)
+  if (g_.fields(node).integer("top_k") > 0)
     return g_.refuse(node, "top_k has no operator that computes it; export with top_k 0");
   const std::string p = g_.add("Softmax", {flat(raw)}, {onnx_attribute("axis", int64_t{-1})});
   std::vector<std::string> weights;
@@ -118,7 +119,10 @@ Result<std::vector<std::string>> Exporter::gate(const Node& node, const std::str
 
 Result<std::string> Exporter::parallel(const Node& node, const std::string& path,
                                        const ExportValue& x, const Shape& out) {
-  const FieldsOf fields(node.config);
+  FieldReader& fields = g_.fields(node);
+  fields.skip({"balance"});  // of training alone
+  if (fields.text("combine") != "grid_scatter") fields.skip({"rows", "cols", "targets"});
+  if (fields.text("combine") != "filter") fields.skip({"top_k"});
   const std::string_view combine = fields.text("combine");
   const bool scatters =
       combine == "grid_scatter" && fields.integer("rows") * fields.integer("cols") > 0;
@@ -148,6 +152,15 @@ Result<std::string> Exporter::parallel(const Node& node, const std::string& path
   return out.rank() == 2 ? sum : g_.reshape(sum, rest_of(out));
 }
 
+// A layer without children, every field of it accounted for.
+Result<std::string> Exporter::emitted(const Node& node, ExportInputs in) {
+  const EmitLayer emit = emitter_of(node.config.def->kind);
+  if (emit == nullptr) return g_.refuse(node, "the kind has no form in ONNX");
+  LOOM_ASSIGN(std::string y, emit(g_, node, in));
+  LOOM_TRY(g_.check_fields(node));
+  return y;
+}
+
 Result<ExportValue> Exporter::layer(const Node& node, const std::string& path, const ExportValue& x,
                                     const ExportValue& skip) {
   if (node.disabled()) return x;
@@ -155,6 +168,9 @@ Result<ExportValue> Exporter::layer(const Node& node, const std::string& path, c
     LOOM_ASSIGN(const ExportValues all, wired(node, path, std::span(&x, 1)));
     return all[0];
   }
+  g_.enter(path);
+  if (g_.fields(node).flag("final_state"))
+    return g_.refuse(node, "final_state has no form in ONNX; give it its default, 0");
   ExportValue y;
   LOOM_ASSIGN(y.shape, infer_after(node.config, x.shape, skip.shape));
   if (node.config.def->kind == LayerKind::sequential) return sequence(node, path, x);
@@ -164,12 +180,12 @@ Result<ExportValue> Exporter::layer(const Node& node, const std::string& path, c
   }
   if (node.config.def->kind == LayerKind::parallel) {
     LOOM_ASSIGN(y.name, parallel(node, path, x, y.shape));
+    g_.enter(path);
+    LOOM_TRY(g_.check_fields(node));
     return y;
   }
   g_.enter(path);
-  const EmitLayer emit = emitter_of(node.config.def->kind);
-  if (emit == nullptr) return g_.refuse(node, "the kind has no form in ONNX");
-  LOOM_ASSIGN(y.name, emit(g_, node, std::span(&x, 1)));
+  LOOM_ASSIGN(y.name, emitted(node, std::span(&x, 1)));
   return y;
 }
 
@@ -192,7 +208,6 @@ Result<ExportValues> Exporter::wired_node(const Node& node, const std::string& p
   const LayerConfig& config = node.config;
   if (node.disabled() && !in.empty()) return ExportValues{in[0]};
   if (config.def->wired) return wired(node, path, in);
-  const EmitLayer emit = emitter_of(config.def->kind);
   std::vector<Shape> shapes;
   for (const ExportValue& x : in) shapes.push_back(x.shape);
   LOOM_ASSIGN(const std::vector<Shape> out, infer_all(config, shapes));
@@ -204,12 +219,9 @@ Result<ExportValues> Exporter::wired_node(const Node& node, const std::string& p
   ExportValue y{"", out[0]};
   if (config.def->input != nullptr) {
     LOOM_ASSIGN(y.name, more_input(node));
-  } else if (config.def->infer_all != nullptr && emit != nullptr) {
-    g_.enter(path);
-    LOOM_ASSIGN(y.name, emit(g_, node, in));
   } else if (config.def->infer_all != nullptr) {
     g_.enter(path);
-    return g_.refuse(node, "the kind has no form in ONNX");
+    LOOM_ASSIGN(y.name, emitted(node, in));
   } else {
     LOOM_ASSIGN(y, layer(node, path, in.front(), in.back()));
   }

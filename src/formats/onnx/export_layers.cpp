@@ -59,21 +59,29 @@ std::string emit_rms(GraphBuilder& g, const std::string& x, const std::string& g
   return g.add("Mul", {g.add("Div", {x, root}), gamma});
 }
 
+std::string emit_soft_cap(GraphBuilder& g, const std::string& x, double cap) {
+  if (cap == 0) return x;
+  const std::string c = g.number(static_cast<float>(cap));
+  return g.add("Mul", {g.add("Tanh", {g.add("Div", {x, c})}), c});
+}
+
 namespace {
 
 Result<std::string> emit_dense(GraphBuilder& g, const Node& node, const ExportValue& x) {
-  const FieldsOf f(node.config);
+  FieldReader& f = g.fields(node);
+  f.skip({"out"});  // its weight has them
   const int64_t in = f.integer("in");
   const bool flattens = x.shape.rank() > 2 && x.shape.last() != in;
   const std::string rows = flattens ? g.reshape(x.name, {in}) : x.name;
   const int bias = f.flag("bias") ? 1 : -1;
   LOOM_ASSIGN(const std::string y,
               emit_product(g, node, rows, flattens ? 2 : x.shape.rank(), 0, bias));
-  return emit_activation(g, y, f.text("activation"));
+  LOOM_ASSIGN(const std::string active, emit_activation(g, y, f.text("activation")));
+  return emit_soft_cap(g, active, f.real("soft_cap"));
 }
 
 Result<std::string> emit_conv(GraphBuilder& g, const Node& node, const ExportValue& x) {
-  const FieldsOf f(node.config);
+  FieldReader& f = g.fields(node);
   const auto axes = static_cast<size_t>(x.shape.rank() - 2);
   const bool transposed = node.config.def->name.starts_with("ConvTransposed");
   const std::vector<int64_t> kernel = f.per_axis("kernel", axes);
@@ -93,29 +101,40 @@ Result<std::string> emit_conv(GraphBuilder& g, const Node& node, const ExportVal
       onnx_attribute("kernel_shape", kernel), onnx_attribute("strides", f.per_axis("stride", axes)),
       onnx_attribute("pads", pads), onnx_attribute("dilations", f.per_axis("dilation", axes)),
       onnx_attribute("group", groups)};
-  if (transposed)
-    attributes.push_back(onnx_attribute("output_padding", f.per_axis("output_padding", axes)));
+  if (transposed) {
+    const std::vector<int64_t> extra = f.per_axis("output_padding", axes),
+                               stride = f.per_axis("stride", axes);
+    for (size_t i = 0; i < axes; ++i) {
+      if (extra[i] < stride[i]) continue;
+      return g.refuse(node, cat("output_padding ", extra[i], " must be below the stride, ",
+                                stride[i], ", in ONNX; lower it, or raise the stride"));
+    }
+    attributes.push_back(onnx_attribute("output_padding", extra));
+  }
   const std::string y = g.add(transposed ? "ConvTranspose" : "Conv", inputs, attributes);
   return emit_activation(g, y, f.text("activation"));
 }
 
 Result<std::string> emit_layer_norm(GraphBuilder& g, const Node& node, const ExportValue& x) {
+  g.fields(node).skip({"width"});  // its parameters have it
   LOOM_ASSIGN(const std::string gamma, g.param(node, 0));
   LOOM_ASSIGN(const std::string beta, g.param(node, 1));
-  const auto eps = static_cast<float>(FieldsOf(node.config).real("eps"));
+  const auto eps = static_cast<float>(g.fields(node).real("eps"));
   return g.add("LayerNormalization", {x.name, gamma, beta},
                {onnx_attribute("axis", int64_t{-1}), onnx_attribute("epsilon", eps)});
 }
 
 Result<std::string> emit_rms_norm(GraphBuilder& g, const Node& node, const ExportValue& x) {
+  g.fields(node).skip({"width"});
   LOOM_ASSIGN(const std::string gamma, g.param(node, 0));
-  return emit_rms(g, x.name, gamma, FieldsOf(node.config).real("eps"));
+  return emit_rms(g, x.name, gamma, g.fields(node).real("eps"));
 }
 
 Result<std::string> emit_embedding(GraphBuilder& g, const Node& node, const ExportValue& x) {
   if (x.shape.rank() != 2)
     return g.refuse(node, cat("ids of shape ", x.shape.str(), "; only [batch, time] is written"));
-  const FieldsOf f(node.config);
+  FieldReader& f = g.fields(node);
+  f.skip({"vocab", "width", "padding_id", "sparse"});  // the table has it, and training alone
   LOOM_ASSIGN(const std::string table, g.param(node, 0));
   std::string y = g.add("Gather", {table, x.name}, {onnx_attribute("axis", int64_t{0})});
   if (const auto scale = static_cast<float>(f.real("scale")); scale != 1.0f)
@@ -133,17 +152,26 @@ Result<std::string> emit_embedding(GraphBuilder& g, const Node& node, const Expo
 }
 
 Result<std::string> emit_swiglu(GraphBuilder& g, const Node& node, const ExportValue& x) {
-  const FieldsOf f(node.config);
+  FieldReader& f = g.fields(node);
   const int bias = f.flag("bias") ? 3 : -1, rank = x.shape.rank();
+  f.skip({"width", "inner"});
   const auto next = [&](int i) { return bias < 0 ? -1 : bias + i; };
   LOOM_ASSIGN(const std::string gate, emit_product(g, node, x.name, rank, 0, next(0)));
   LOOM_ASSIGN(const std::string up, emit_product(g, node, x.name, rank, 1, next(1)));
   LOOM_ASSIGN(const std::string active, emit_activation(g, gate, f.text("activation")));
-  return emit_product(g, node, g.add("Mul", {active, up}), rank, 2, next(2));
+  std::string mixed = g.add("Mul", {active, up});
+  if (f.flag("sub_norm")) {
+    LOOM_ASSIGN(const std::string gamma, g.param(node, bias < 0 ? 3 : 6));
+    mixed = emit_rms(g, mixed, gamma, f.real("sub_norm_eps"));
+  } else {
+    f.skip({"sub_norm_eps"});
+  }
+  return emit_product(g, node, mixed, rank, 2, next(2));
 }
 
 Result<std::string> emit_batch_norm(GraphBuilder& g, const Node& node, const ExportValue& x) {
-  const FieldsOf f(node.config);
+  FieldReader& f = g.fields(node);
+  f.skip({"momentum"});  // of training alone
   const int64_t channels = f.integer("channels");
   const auto count = static_cast<size_t>(channels);
   const size_t first = f.flag("affine") ? 2 : 0;
@@ -161,7 +189,8 @@ Result<std::string> emit_batch_norm(GraphBuilder& g, const Node& node, const Exp
                {onnx_attribute("epsilon", static_cast<float>(f.real("eps")))});
 }
 
-Result<std::string> emit_dropout(GraphBuilder& g, const Node&, const ExportValue& x) {
+Result<std::string> emit_dropout(GraphBuilder& g, const Node& node, const ExportValue& x) {
+  g.fields(node).skip({"rate", "form"});  // of training alone
   return g.add("Identity", {x.name});
 }
 

@@ -24,7 +24,7 @@ struct PoolNames {
   std::string_view kind, pool, global, reduce;
 };
 
-PoolNames pool_names(const FieldsOf& f) {
+PoolNames pool_names(FieldReader& f) {
   static constexpr PoolNames kRows[] = {
       {"max", "MaxPool", "GlobalMaxPool", "ReduceMax"},
       {"average", "AveragePool", "GlobalAveragePool", "ReduceMean"},
@@ -51,7 +51,7 @@ std::string adaptive_axis(GraphBuilder& g, const std::string& x, std::string_vie
                            : g.add("Concat", parts, {onnx_attribute("axis", int64_t{axis})});
 }
 
-std::string emit_adaptive(GraphBuilder& g, const FieldsOf& f, const ExportValue& x,
+std::string emit_adaptive(GraphBuilder& g, FieldReader& f, const ExportValue& x,
                           const std::vector<int64_t>& out) {
   const PoolNames names = pool_names(f);
   const int64_t p = f.integer("p");
@@ -72,11 +72,17 @@ std::string emit_adaptive(GraphBuilder& g, const FieldsOf& f, const ExportValue&
 }  // namespace
 
 Result<std::string> emit_pool(GraphBuilder& g, const Node& node, const ExportValue& x) {
-  const FieldsOf f(node.config);
+  FieldReader& f = g.fields(node);
   LOOM_ASSIGN(const Shape shape, infer_shape(node.config, x.shape));
   const std::vector<int64_t> in = positions_of(x.shape), out = positions_of(shape);
   const size_t axes = in.size();
-  if (!f.list("output").empty()) return emit_adaptive(g, f, x, out);
+  f.skip({"ceil"});  // the extents of the output have it
+  if (f.text("kind") != "lp") f.skip({"p"});
+  if (f.text("kind") != "average") f.skip({"include_padding"});
+  if (!f.list("output").empty()) {
+    f.skip({"kernel", "stride", "padding", "dilation", "include_padding"});
+    return emit_adaptive(g, f, x, out);
+  }
   const std::vector<int64_t> kernel = f.per_axis("kernel", axes),
                              dilation = f.per_axis("dilation", axes);
   std::vector<int64_t> stride = f.per_axis("stride", axes), pads = f.list("padding");
@@ -89,6 +95,10 @@ Result<std::string> emit_pool(GraphBuilder& g, const Node& node, const ExportVal
   bool rounds_up = false;
   for (size_t i = 0; i < axes; ++i) {
     if (stride[i] == 0) stride[i] = kernel[i];
+    if (const int64_t most = std::max(pads[i], pads[axes + i]); most >= kernel[i]) {
+      return g.refuse(node, cat("padding ", most, " must be below the kernel, ", kernel[i],
+                                ", in ONNX; put a Pad before it"));
+    }
     // Runtimes differ in which windows a rounded extent has. Places behind the end that no value
     // comes from say it as well, but where an average counts them.
     const int64_t reach = (out[i] - 1) * stride[i] + dilation[i] * (kernel[i] - 1) + 1;
@@ -107,10 +117,12 @@ Result<std::string> emit_pool(GraphBuilder& g, const Node& node, const ExportVal
 
 // Nearest by the places themselves, which Resize computes in floats.
 Result<std::string> emit_upsample(GraphBuilder& g, const Node& node, const ExportValue& x) {
-  const FieldsOf f(node.config);
+  FieldReader& f = g.fields(node);
   LOOM_ASSIGN(const Shape shape, infer_shape(node.config, x.shape));
   const std::vector<int64_t> in = positions_of(x.shape), out = positions_of(shape);
+  f.skip({"factor", "output"});  // the extents of the output have them
   if (f.text("mode") == "nearest") {
+    f.skip({"align_corners"});
     std::string y = x.name;
     for (size_t axis = 0; axis < in.size(); ++axis) {
       if (in[axis] == out[axis]) continue;
@@ -130,7 +142,7 @@ Result<std::string> emit_upsample(GraphBuilder& g, const Node& node, const Expor
 
 // [C r^k, extents] as [C, r.., extents], each r behind its extent, [C, extents r]; or back.
 Result<std::string> emit_pixel_shuffle(GraphBuilder& g, const Node& node, const ExportValue& x) {
-  const FieldsOf f(node.config);
+  FieldReader& f = g.fields(node);
   LOOM_ASSIGN(const Shape shape, infer_shape(node.config, x.shape));
   const int64_t r = f.integer("factor");
   const bool inverse = f.flag("inverse");
@@ -160,7 +172,7 @@ Result<std::string> emit_pixel_shuffle(GraphBuilder& g, const Node& node, const 
 
 // Groups are the channels of InstanceNormalization; gamma and beta belong to channels.
 Result<std::string> emit_group_norm(GraphBuilder& g, const Node& node, const ExportValue& x) {
-  const FieldsOf f(node.config);
+  FieldReader& f = g.fields(node);
   const int64_t channels = f.integer("channels");
   const int64_t groups =
       node.config.def->kind == LayerKind::group_norm ? f.integer("groups") : channels;

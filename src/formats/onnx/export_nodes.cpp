@@ -19,7 +19,7 @@ Result<std::string> emit_binary(GraphBuilder& g, const Node& node, ExportInputs 
   };
   static constexpr Row kRows[] = {{"add", "Add"}, {"sub", "Sub"}, {"mul", "Mul"},
                                   {"div", "Div"}, {"max", "Max"}, {"min", "Min"}};
-  const std::string_view function = FieldsOf(node.config).text("function");
+  const std::string_view function = g.fields(node).text("function");
   for (const Row& row : kRows) {
     if (row.function != function) continue;
     std::string y = x[0].name;
@@ -35,7 +35,7 @@ Result<std::string> emit_unary(GraphBuilder& g, const Node& node, const ExportVa
   };
   static constexpr Row kRows[] = {{"exp", "Exp"}, {"log", "Log"}, {"sqrt", "Sqrt"},
                                   {"neg", "Neg"}, {"abs", "Abs"}, {"reciprocal", "Reciprocal"}};
-  const std::string_view function = FieldsOf(node.config).text("function");
+  const std::string_view function = g.fields(node).text("function");
   for (const Row& row : kRows) {
     if (row.function == function) return g.add(std::string(row.op), {x.name});
   }
@@ -50,7 +50,7 @@ Result<std::string> emit_unary(GraphBuilder& g, const Node& node, const ExportVa
 Result<std::string> emit_concat(GraphBuilder& g, const Node& node, ExportInputs x) {
   std::vector<std::string> parts;
   for (const ExportValue& part : x) parts.push_back(part.name);
-  return g.add("Concat", parts, {onnx_attribute("axis", FieldsOf(node.config).integer("axis"))});
+  return g.add("Concat", parts, {onnx_attribute("axis", g.fields(node).integer("axis"))});
 }
 
 // None named: all but the batch. A rank of 0 is a rank of 1 here.
@@ -65,7 +65,7 @@ Result<std::string> emit_reduce(GraphBuilder& g, const Node& node, const ExportV
                                   {"sum_squares", "ReduceSumSquare"},
                                   {"l1", "ReduceL1"},
                                   {"l2", "ReduceL2"}};
-  const FieldsOf f(node.config);
+  FieldReader& f = g.fields(node);
   std::vector<int64_t> axes = f.list("axes");
   for (int64_t axis = 1; f.list("axes").empty() && axis < x.shape.rank(); ++axis)
     axes.push_back(axis);
@@ -82,7 +82,7 @@ Result<std::string> emit_reduce(GraphBuilder& g, const Node& node, const ExportV
 }
 
 Result<std::string> emit_matmul(GraphBuilder& g, const Node& node, ExportInputs x) {
-  const FieldsOf f(node.config);
+  FieldReader& f = g.fields(node);
   const auto turned = [&](const ExportValue& value, bool turn) {
     if (!turn) return value.name;
     std::vector<int64_t> axes;
@@ -95,7 +95,7 @@ Result<std::string> emit_matmul(GraphBuilder& g, const Node& node, ExportInputs 
 }
 
 Result<std::string> emit_slice(GraphBuilder& g, const Node& node, const ExportValue& x) {
-  const FieldsOf f(node.config);
+  FieldReader& f = g.fields(node);
   const size_t count = f.list("starts").size();
   std::vector<int64_t> axes = f.list("axes");
   for (int64_t axis = 0; f.list("axes").empty() && axis < static_cast<int64_t>(count); ++axis)
@@ -105,7 +105,7 @@ Result<std::string> emit_slice(GraphBuilder& g, const Node& node, const ExportVa
 }
 
 Result<std::string> emit_transpose(GraphBuilder& g, const Node& node, const ExportValue& x) {
-  std::vector<int64_t> axes = FieldsOf(node.config).list("axes");
+  std::vector<int64_t> axes = g.fields(node).list("axes");
   for (int64_t& axis : axes) axis += axis < 0 ? x.shape.rank() : 0;
   if (axes.empty()) return g.add("Transpose", {x.name});
   return g.add("Transpose", {x.name}, {onnx_attribute("perm", axes)});
@@ -113,16 +113,17 @@ Result<std::string> emit_transpose(GraphBuilder& g, const Node& node, const Expo
 
 Result<std::string> emit_permute(GraphBuilder& g, const Node& node, const ExportValue& x) {
   std::vector<int64_t> axes = {0};
-  for (const int64_t axis : FieldsOf(node.config).list("axes")) axes.push_back(axis + 1);
+  for (const int64_t axis : g.fields(node).list("axes")) axes.push_back(axis + 1);
   return g.add("Transpose", {x.name}, {onnx_attribute("perm", axes)});
 }
 
 // 0 and -1 mean in Reshape what they mean in View.
 Result<std::string> emit_view(GraphBuilder& g, const Node& node, const ExportValue& x) {
-  return g.add("Reshape", {x.name, g.integers(FieldsOf(node.config).list("shape"))});
+  return g.add("Reshape", {x.name, g.integers(g.fields(node).list("shape"))});
 }
 
 Result<std::string> emit_reshape(GraphBuilder& g, const Node& node, const ExportValue& x) {
+  g.fields(node).skip({"first", "shape"});  // the extents of the output have them
   LOOM_ASSIGN(const Shape out, infer_shape(node.config, x.shape));
   const std::vector<int64_t> extents = axis_extents(out);
   return g.reshape(x.name, {extents.begin() + 1, extents.end()});
@@ -130,12 +131,13 @@ Result<std::string> emit_reshape(GraphBuilder& g, const Node& node, const Export
 
 // Values of the constant in its own shape; its parameter is one row of them.
 Result<std::string> emit_constant(GraphBuilder& g, const Node& node, ExportInputs) {
-  return g.param(node, 0, FieldsOf(node.config).list("shape"));
+  g.fields(node).skip({"trained", "fill", "factor"});  // of training alone
+  return g.param(node, 0, g.fields(node).list("shape"));
 }
 
 // The extents that the layer names, then the batch of what it reads besides.
 Result<std::string> emit_expand(GraphBuilder& g, const Node& node, ExportInputs x) {
-  std::string y = g.add("Expand", {x[0].name, g.integers(FieldsOf(node.config).list("shape"))});
+  std::string y = g.add("Expand", {x[0].name, g.integers(g.fields(node).list("shape"))});
   if (x.size() < 2) return y;
   const Shape shapes[] = {x[0].shape};
   LOOM_ASSIGN(const std::vector<Shape> out, infer_all(node.config, shapes));
@@ -153,7 +155,8 @@ Result<std::string> emit_expand(GraphBuilder& g, const Node& node, ExportInputs 
 
 // The operator of that name: a state of zeros, of the shape of one step, and the step as a graph of
 // its own, whose names begin with that of the state.
-Result<std::string> emit_scan(GraphBuilder& g, const Node&, ExportInputs x) {
+Result<std::string> emit_scan(GraphBuilder& g, const Node& scan, ExportInputs x) {
+  g.fields(scan).skip({"width"});  // its inputs have it
   const std::string first =
       g.add("Slice", {x[1].name, g.integers({0}), g.integers({1}), g.integers({1})});
   const std::string step = g.add("Squeeze", {first, g.integers({1})});
@@ -185,7 +188,7 @@ Result<std::string> emit_scan(GraphBuilder& g, const Node&, ExportInputs x) {
 }
 
 Result<std::string> emit_pad(GraphBuilder& g, const Node& node, const ExportValue& x) {
-  const FieldsOf f(node.config);
+  FieldReader& f = g.fields(node);
   std::vector<int64_t> pads;
   for (const std::string_view end : {"before", "after"}) {
     const std::vector<int64_t>& last = f.list(end);
@@ -193,6 +196,7 @@ Result<std::string> emit_pad(GraphBuilder& g, const Node& node, const ExportValu
     pads.insert(pads.end(), last.begin(), last.end());
   }
   std::vector<std::string> inputs = {x.name, g.integers(pads)};
+  if (f.text("mode") != "constant") f.skip({"value"});
   if (f.text("mode") == "constant") inputs.push_back(g.number(static_cast<float>(f.real("value"))));
   return g.add("Pad", inputs, {onnx_attribute("mode", std::string(f.text("mode")))});
 }

@@ -42,7 +42,7 @@ Result<std::vector<OnnxAttribute>> rnn_attributes(GraphBuilder& g, const Node& n
                                   {"leaky_relu", "LeakyRelu", 0.01f},
                                   {"elu", "Elu", 1.0f},
                                   {"linear", "Affine", 1.0f}};
-  const std::string_view name = FieldsOf(node.config).text("activation");
+  const std::string_view name = g.fields(node).text("activation");
   for (const Row& row : kRows) {
     if (row.ours != name) continue;
     std::vector<OnnxAttribute> out = {
@@ -59,7 +59,7 @@ Result<std::vector<OnnxAttribute>> rnn_attributes(GraphBuilder& g, const Node& n
 }  // namespace
 
 Result<std::string> emit_recurrent(GraphBuilder& g, const Node& node, const ExportValue& x) {
-  const FieldsOf f(node.config);
+  FieldReader& f = g.fields(node);
   if (x.shape.rank() != 3)
     return g.refuse(node, cat("input ", x.shape.str(), " has no time axis of its own"));
   const Gates cell = gates_of(node.config.def->kind);
@@ -94,10 +94,25 @@ Result<std::string> emit_recurrent(GraphBuilder& g, const Node& node, const Expo
   return g.add("Transpose", {g.add("Squeeze", {y[0], g.integers({1})})}, {swap});
 }
 
+namespace {
+
+// What each variant has for itself, the others leave without a meaning.
+void skip_other_variants(FieldReader& f, std::string_view variant) {
+  if (variant != "grid" && variant != "mixture") f.skip({"rows", "cols"});
+  if (variant != "hierarchical") f.skip({"levels"});
+  if (variant != "entmax") f.skip({"alpha"});
+  if (variant != "masked") f.skip({"mask"});
+  if (variant != "gumbel") f.skip({"noise", "hard"});
+  if (variant != "adaptive") f.skip({"kappa", "target_entropy"});
+}
+
+}  // namespace
+
 Result<std::string> emit_softmax(GraphBuilder& g, const Node& node, const ExportValue& x) {
-  const FieldsOf f(node.config);
+  FieldReader& f = g.fields(node);
   const std::string_view variant = f.text("variant");
   const int64_t width = x.shape.last();
+  skip_other_variants(f, variant);
   int64_t row = width;
   std::string z = x.name;
   if (variant == "grid") {
@@ -132,7 +147,8 @@ Result<std::string> emit_softmax(GraphBuilder& g, const Node& node, const Export
 
 // softmax(-|x - c_k|^2 / (2 tau^2)), or its mean of the centres.
 Result<std::string> emit_kmeans(GraphBuilder& g, const Node& node, const ExportValue& x) {
-  const FieldsOf f(node.config);
+  FieldReader& f = g.fields(node);
+  f.skip({"clusters", "width"});  // its parameter has them
   const double tau = f.real("temperature");
   LOOM_ASSIGN(const std::string centres, g.param(node, 0));
   const std::string apart = g.add("Sub", {g.add("Unsqueeze", {x.name, g.integers({-2})}), centres});

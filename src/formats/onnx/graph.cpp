@@ -5,37 +5,8 @@
 #include <algorithm>
 
 #include "dtype/r16.hpp"
-#include "layers/fields.hpp"
 
 namespace loom::core {
-
-int FieldsOf::index(std::string_view name) const {
-  return field_index(layer_, name);
-}
-
-// A kind without the field has 0, "" or an empty list, so that what kinds have in common is written
-// once.
-double FieldsOf::real(std::string_view name) const {
-  const int field = index(name);
-  return field < 0 ? 0 : layer_.real(field);
-}
-
-std::string_view FieldsOf::text(std::string_view name) const {
-  const int field = index(name);
-  return field < 0 ? std::string_view() : layer_.text(field);
-}
-
-const std::vector<int64_t>& FieldsOf::list(std::string_view name) const {
-  static const std::vector<int64_t> kNone;
-  const int field = index(name);
-  return field < 0 ? kNone : layer_.list(field);
-}
-
-// Layers take one number for all axes or one for each; ONNX takes the latter.
-std::vector<int64_t> FieldsOf::per_axis(std::string_view name, size_t axes) const {
-  const std::vector<int64_t>& given = list(name);
-  return given.size() == 1 ? std::vector<int64_t>(axes, given[0]) : given;
-}
 
 OnnxAttribute onnx_attribute(std::string name, int64_t value) {
   OnnxAttribute a;
@@ -86,6 +57,11 @@ OnnxAttribute onnx_attribute(std::string name, std::vector<std::string> values) 
 
 Error GraphBuilder::refuse(const Node& node, std::string_view reason) const {
   return unsupported(cat("cell ", path_, " (", node.config.def->name, "): ", reason));
+}
+
+Status GraphBuilder::check_fields(const Node& node) {
+  const Status read = fields(node).check_all_read("ONNX");
+  return read.ok() ? Status{} : Status(refuse(node, read.error().message));
 }
 
 std::string GraphBuilder::fresh() {

@@ -10,6 +10,7 @@
 
 #include "base/text.hpp"
 #include "formats/onnx/export.hpp"
+#include "layers/fields.hpp"
 
 namespace loom::core {
 
@@ -20,23 +21,6 @@ struct ExportValue {
 };
 
 using ExportInputs = std::span<const ExportValue>;
-
-// The fields of a layer by name.
-class FieldsOf {
- public:
-  explicit FieldsOf(const LayerConfig& layer) : layer_(layer) {}
-  int64_t integer(std::string_view name) const { return static_cast<int64_t>(real(name)); }
-  double real(std::string_view name) const;
-  bool flag(std::string_view name) const { return real(name) != 0; }
-  std::string_view text(std::string_view name) const;
-  const std::vector<int64_t>& list(std::string_view name) const;
-  // One number per axis.
-  std::vector<int64_t> per_axis(std::string_view name, size_t axes) const;
-
- private:
-  int index(std::string_view name) const;  // -1: the layer has no such field
-  const LayerConfig& layer_;
-};
 
 class GraphBuilder {
  public:
@@ -51,6 +35,12 @@ class GraphBuilder {
   const std::string& path() const { return path_; }
   // "cell (0, 0, 1, 0)/0 (Softmax): ..."
   Error refuse(const Node& node, std::string_view reason) const;
+  // The fields of a layer. What emits the layer reads or skips each of them: check_fields().
+  FieldReader& fields(const Node& node) {
+    return fields_.try_emplace(&node, node.config).first->second;
+  }
+  // Once the layer is emitted. Errors: unsupported, naming the cell and a field that was not read.
+  Status check_fields(const Node& node);
 
   // Adds a node with one output and returns the output's name.
   std::string add(std::string op, std::vector<std::string> inputs,
@@ -84,6 +74,7 @@ class GraphBuilder {
   int64_t names_ = 0;
   std::map<std::vector<int64_t>, std::string> integers_;
   std::map<std::string, std::string> made_;  // parameters by path and form
+  std::map<const Node*, FieldReader> fields_;
 };
 
 // y = act(x).
@@ -92,6 +83,8 @@ Result<std::string> emit_activation(GraphBuilder& g, const std::string& x,
 // y[..., out] = x[..., in] W^T + b, W and b being parameters of the layer; bias < 0: none.
 Result<std::string> emit_product(GraphBuilder& g, const Node& node, const std::string& x, int rank,
                                  size_t weight, int bias);
+// c tanh(x / c); x for a c of 0.
+std::string emit_soft_cap(GraphBuilder& g, const std::string& x, double cap);
 // x / sqrt(mean(x^2) + eps) * gamma over the last axis.
 std::string emit_rms(GraphBuilder& g, const std::string& x, const std::string& gamma, double eps);
 

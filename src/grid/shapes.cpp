@@ -1,0 +1,253 @@
+// Network::shapes(): what every cell takes and gives. A feedback link brings what its source gives,
+// and the source may follow from the reader: then the shape is a guess. Guesses are tried in a
+// fixed order until each is what its source gives for it. Where one fails, the search goes back to
+// the last guess that the failure follows from (Prosser, 1993: conflict-directed backjumping).
+#include <algorithm>
+#include <set>
+
+#include "base/text.hpp"
+#include "grid/network.hpp"
+#include "layers/graph.hpp"
+
+namespace loom::core {
+namespace {
+
+// The most cells that are looked at again: far more than networks need whose layers have widths.
+constexpr int64_t kMaxSteps = 200'000;
+constexpr int64_t kMaxExtent = 1 << 20;
+constexpr int64_t kAnyWidth = 64;
+
+// Several outputs are those of a network: behind a cell that is not its last, one goes on.
+Result<std::vector<Shape>> outputs_of(const LayerConfig& layer, const Shape& in, const Shape& skip,
+                                      bool last) {
+  if (last) return infer_all_after(layer, in, skip);
+  LOOM_ASSIGN(const Shape out, infer_after(layer, in, skip));
+  return std::vector<Shape>{out};
+}
+
+// The cells whose guesses something follows from, by index.
+using Causes = std::set<size_t>;
+
+// Extents that the fields of a layer name, those of its children included, each once.
+void add_extents(const LayerConfig& layer, std::vector<int64_t>& extents) {
+  for (size_t i = 0; i < layer.values.size(); ++i) {
+    if (layer.def->fields[i].type != FieldType::integer) continue;
+    const int64_t extent = layer.integer(static_cast<int>(i));
+    if (extent < 1 || extent > kMaxExtent) continue;
+    if (std::find(extents.begin(), extents.end(), extent) == extents.end())
+      extents.push_back(extent);
+  }
+  for (const LayerConfig& child : layer.children) add_extents(child, extents);
+}
+
+// Adds what is not there yet.
+bool add_new(const Shape& shape, std::vector<Shape>& all) {
+  if (std::find(all.begin(), all.end(), shape) != all.end()) return false;
+  all.push_back(shape);
+  return true;
+}
+
+// Equal but for the last axis.
+bool differ_in_width(Shape a, const Shape& b) {
+  if (a.rank() != b.rank()) return false;
+  if (a.rank() > 0) a[a.rank() - 1] = b.last();
+  return a == b;
+}
+
+class ShapeSearch {
+ public:
+  ShapeSearch(const std::vector<GridNode>& cells, const Shape& input)
+      : cells_(cells), input_(input), causes_(cells.size()), readers_(cells.size()) {
+    for (size_t i = 0; i < cells.size(); ++i) {
+      if (guesses(i)) readers_[source(i)].push_back(i);
+    }
+  }
+
+  Result<std::vector<CellShapes>> run() {
+    Causes conflict;
+    all_.reserve(cells_.size());
+    if (!solve(0, conflict)) return *error_;
+    return std::move(all_);
+  }
+
+ private:
+  // How much an Error tells: the first of the highest rank is reported.
+  enum Rank : int { kReaderRefuses, kCellRefuses, kOtherShape };
+
+  const GridNode& cell(size_t i) const { return cells_[i]; }
+  size_t source(size_t i) const { return static_cast<size_t>(cells_[i].link); }
+  bool guesses(size_t i) const { return cells_[i].feedback && source(i) >= i; }
+
+  void fail(Rank rank, Error error) {
+    if (error_.has_value() && rank <= rank_) return;
+    rank_ = rank;
+    error_ = std::move(error);
+  }
+  void forget(size_t from) {
+    all_.resize(from);
+    for (size_t i = from; i < causes_.size(); ++i) causes_[i].clear();
+  }
+
+  bool solve(size_t i, Causes& conflict);
+  bool place(size_t i, const Shape* guess, Causes& conflict);
+  bool meets_guesses(size_t i, Causes& conflict);
+  bool guess(size_t i, Causes& conflict);
+  std::vector<Shape> candidates(size_t i) const;
+
+  const std::vector<GridNode>& cells_;
+  const Shape& input_;
+  std::vector<CellShapes> all_;                    // of the cells so far
+  std::vector<Causes> causes_;                     // of what they give
+  std::vector<std::vector<size_t>> readers_;       // of each cell: those that guess what it gives
+  std::vector<std::pair<size_t, Shape>> brought_;  // what sources gave in the place of a guess
+  int64_t steps_ = 0;
+  std::optional<Error> error_;
+  Rank rank_ = kReaderRefuses;
+};
+
+// Cells from `i` on. false: `conflict` has the guesses that it follows from.
+bool ShapeSearch::solve(size_t i, Causes& conflict) {
+  for (; i < cells_.size(); ++i) {
+    if (guesses(i)) return guess(i, conflict);
+    if (!place(i, nullptr, conflict)) return false;
+  }
+  return true;
+}
+
+// Adds cell `i`, whose link brings `guess`, if it has one.
+bool ShapeSearch::place(size_t i, const Shape* guess, Causes& conflict) {
+  ++steps_;
+  const GridNode& node = cell(i);
+  Shape in = i == 0 ? input_ : all_.back().out;
+  Shape skip = i == 0 ? input_ : all_.back().in;
+  std::string from = i == 0 ? "the input" : cat("cell ", cell(i - 1).at.str());
+  Causes causes = i == 0 ? Causes{} : causes_[i - 1];
+  if (node.link >= 0) {
+    if (!node.skip) causes.clear();
+    if (guess != nullptr) causes.insert(i);
+    if (guess == nullptr) causes.insert(causes_[source(i)].begin(), causes_[source(i)].end());
+    (node.skip ? skip : in) = guess != nullptr ? *guess : all_[source(i)].out;
+    if (!node.skip)
+      from = cat(node.feedback ? "the feedback from " : "", "cell ", cell(source(i)).at.str());
+  }
+  if (takes_ids(node.node.config) && (i > 0 || (node.link >= 0 && !node.skip))) {
+    fail(kOtherShape, invalid(cat("cell ", node.at.str(), " takes whole numbers (ids), which only ",
+                                  "the input holds; ", from, " gives others")));
+    conflict.clear();
+    return false;
+  }
+  Result<std::vector<Shape>> out = outputs_of(node.node.config, in, skip, i + 1 == cells_.size());
+  if (!out.ok()) {
+    Error error = out.error();
+    error.message = cat("cell ", node.at.str(), " does not fit ", from, ": ", error.message);
+    fail(guess != nullptr ? kReaderRefuses : kCellRefuses, std::move(error));
+    conflict = std::move(causes);
+    return false;
+  }
+  all_.push_back({in, (*out)[0], {out->begin() + 1, out->end()}});
+  causes_[i] = std::move(causes);
+  return meets_guesses(i, conflict);
+}
+
+// Whether cell `i` gives what the readers of its feedback guessed.
+bool ShapeSearch::meets_guesses(size_t i, Causes& conflict) {
+  const Shape& out = all_[i].out;
+  for (const size_t reader : readers_[i]) {
+    const GridNode& node = cell(reader);
+    // What a second input brings has the shape of the first.
+    if (all_[reader].in == out) continue;
+    fail(kOtherShape,
+         invalid(cat("cell ", node.at.str(), " takes ", all_[reader].in.str(),
+                     ", but the feedback from ", cell(i).at.str(), " brings ", out.str())));
+    brought_.emplace_back(reader, out);
+    conflict = causes_[i];
+    conflict.insert(reader);
+    return false;
+  }
+  return true;
+}
+
+// Cell `i` and those behind it, for one guess after the other: first the shape that it would have
+// without the link, then what the source gave for a guess, then all others.
+bool ShapeSearch::guess(size_t i, Causes& conflict) {
+  Causes others;
+  std::vector<Shape> left = {i == 0 ? input_ : all_.back().out}, tried;
+  bool extended = cell(i).skip;  // a second input has the shape of the first
+  for (size_t next = 0; steps_ < kMaxSteps + std::ssize(cells_); ++next) {
+    if (next == left.size() && !extended) {
+      const std::vector<Shape> more = candidates(i);
+      left.insert(left.end(), more.begin(), more.end());
+      extended = true;
+    }
+    if (next == left.size()) break;
+    const Shape mine = left[next];
+    if (!add_new(mine, tried)) continue;
+    Causes why;
+    const size_t seen = brought_.size();
+    if (place(i, &mine, why) && solve(i + 1, why)) return true;
+    forget(i);
+    if (why.count(i) == 0) {  // it fails with any guess here
+      conflict = std::move(why);
+      return false;
+    }
+    why.erase(i);
+    others.merge(why);
+    for (size_t b = brought_.size(); b > seen && !cell(i).skip; --b) {
+      if (brought_[b - 1].first == i)
+        left.insert(left.begin() + static_cast<ptrdiff_t>(next) + 1, brought_[b - 1].second);
+    }
+  }
+  conflict = std::move(others);
+  if (cell(i).skip && i > 0) conflict.insert(causes_[i - 1].begin(), causes_[i - 1].end());
+  return false;
+}
+
+// Guesses of cell `i`, most likely first: what its source gives for shapes that are near, then
+// those shapes. Nearest is the shape of the cell before with another width, then with other
+// channels.
+std::vector<Shape> ShapeSearch::candidates(size_t i) const {
+  const LayerConfig& giver = cell(source(i)).node.config;
+  std::vector<int64_t> extents;
+  add_extents(cell(i).node.config, extents);
+  add_extents(giver, extents);
+  for (const GridNode& node : cells_) add_extents(node.node.config, extents);
+  std::vector<Shape> near, bases = {i == 0 ? input_ : all_.back().out, input_};
+  for (const CellShapes& known : all_) add_new(known.out, bases);
+  for (const Shape& base : bases) {
+    add_new(base, near);
+    for (const int axis : {base.rank() - 1, 1}) {
+      for (const int64_t extent : extents) {
+        if (axis < 1 || axis >= base.rank()) break;
+        Shape shape = base;
+        shape[axis] = extent;
+        add_new(shape, near);
+      }
+    }
+  }
+  for (const int64_t extent : extents) add_new(Shape{input_[0], extent}, near);
+  // Widths that no field names, as of two values side by side.
+  for (int64_t extent = 1; extent <= kAnyWidth && bases[0].rank() > 1; ++extent) {
+    Shape shape = bases[0];
+    shape[shape.rank() - 1] = extent;
+    add_new(shape, near);
+  }
+  std::vector<Shape> all;
+  for (const Shape& shape : near) {
+    if (takes_ids(giver)) break;
+    const Result<Shape> out = infer_after(giver, shape, shape);
+    if (out.ok()) add_new(*out, all);
+  }
+  for (const Shape& shape : near) add_new(shape, all);
+  // A source may also take all values of a sample at once: such shapes come last.
+  std::stable_partition(all.begin(), all.end(),
+                        [&](const Shape& shape) { return differ_in_width(shape, bases[0]); });
+  return all;
+}
+
+}  // namespace
+
+Result<std::vector<CellShapes>> Network::shapes(const Shape& input) const {
+  return ShapeSearch(cells_, input).run();
+}
+
+}  // namespace loom::core
