@@ -37,7 +37,7 @@ Status check_shares(const LossSpec& loss, std::span<const float> target, const s
     return v >= 0.0f && static_cast<double>(v) <= 1 + kSumTolerance;
   };
   LOOM_TRY(check_each(loss, target, where, "from 0 to 1", kRemedy, fits));
-  if (!loss.heads.empty()) return {};
+  if (loss.kind != LossKind::kl) return {};
   double sum = 0;
   for (const float v : target) sum += static_cast<double>(v);
   if (std::fabs(sum - 1) <= kSumTolerance) return {};

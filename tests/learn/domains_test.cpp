@@ -65,7 +65,8 @@ const std::vector<TargetDomain>& domains() {
       {"kl", {0, 0}, "the sum 0 of its targets must be 1"},
       {"cross_entropy", {0.25f, 0.75f}, nullptr},
       {"cross_entropy", {3, 4}, "target 3 must be from 0 to 1 for softmax_ce"},
-      {"cross_entropy", {0.1f, 0.1f}, "of its targets must be 1 for softmax_ce"},
+      {"cross_entropy", {1, 1}, nullptr},  // several classes at once
+      {"cross_entropy", {-0.5f, 1}, "target -0.5 must be from 0 to 1 for softmax_ce"},
       {"mse", {-9, 1e6f}, nullptr},
       {"mae", {-9, 1e6f}, nullptr},
       {"huber", {-9, 1e6f}, nullptr},
