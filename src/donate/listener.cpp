@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/text.hpp"
+#include "net/give_way.hpp"
 #include "net/tcp.hpp"
 
 namespace loom::core {
@@ -33,6 +34,7 @@ class Connection final : public DonateConnection, public std::enable_shared_from
   void allow(uint32_t most) override { most_ = most; }
   bool gone() const override { return lost_.load(); }
   bool written() const { return queue_.empty(); }
+  PeerSilence silence() const;
 
  private:
   void read_head();
@@ -53,7 +55,7 @@ class Connection final : public DonateConnection, public std::enable_shared_from
   std::shared_ptr<DonateHandler> handler_;
   DonateHead head_{};
   std::string body_;
-  size_t have_ = 0, length_ = 0;
+  size_t have_ = 0, length_ = 0;   // of the frame that is read; a length of 0: none is
   uint64_t booked_ = 0;            // of DonateLimits::frames
   std::deque<std::string> queue_;  // frames to write
   uint64_t waiting_ = 0;           // bytes in it
@@ -64,6 +66,8 @@ class Connection final : public DonateConnection, public std::enable_shared_from
   bool reading_ended_ = false;  // nothing more is read
   bool finishing_ = false;      // what is in queue_ is the last
   bool ended_ = false;
+  bool greeted_ = false;                         // a whole frame has come
+  std::chrono::steady_clock::time_point since_;  // see PeerSilence
   std::array<char, 4096> discarded_{};
 };
 
@@ -100,6 +104,7 @@ class Listener final : public DonateListener {
 
  private:
   void try_stop(std::chrono::steady_clock::time_point end);
+  bool make_room();
 
   // Those that are not shut. Others may hold a connection for longer, but what it shares with the
   // listener is touched on one thread alone.
@@ -111,14 +116,22 @@ class Listener final : public DonateListener {
 
 Status Listener::open(const std::string& address, uint16_t port) {
   LOOM_TRY(acceptor_.open(address, port));
-  // Above the limit the newest is closed.
   acceptor_.accept([this] { return count_.load() >= limits.connections; },
+                   [this] { return make_room(); },
                    [this](TcpSocket socket) {
                      open_.push_back(std::make_shared<Connection>(*this, std::move(socket)));
                      ++count_;
                      open_.back()->start();
                    });
   return {};
+}
+
+bool Listener::make_room() {
+  std::vector<PeerSilence> peers;
+  for (const auto& connection : open_) peers.push_back(connection->silence());
+  const std::optional<size_t> first = gives_way(peers, std::chrono::steady_clock::now());
+  if (first) std::shared_ptr<Connection>(open_[*first])->shut();
+  return first.has_value();
 }
 
 void Listener::try_stop(std::chrono::steady_clock::time_point end) {
@@ -141,6 +154,7 @@ Connection::Connection(Listener& listener, TcpSocket socket)
       most_(listener.limits.first_frame) {}
 
 void Connection::start() {
+  since_ = std::chrono::steady_clock::now();
   handler_ = listener_.make();
   handler_->on_open(shared_from_this());
 }
@@ -155,6 +169,18 @@ void Connection::shut() {
   writing_timer_.cancel();
   handler_.reset();
   listener_.remove(shared_from_this());
+}
+
+PeerSilence Connection::silence() const {
+  PeerState state = PeerState::served;
+  if (!greeted_ || ended_) {
+    state = PeerState::unheard;
+  } else if (awaited_ == 0 && silent_) {
+    state = PeerState::idle;
+  } else if (awaited_ == 0 && length_ > 0) {
+    state = PeerState::sending;
+  }
+  return {state, since_};
 }
 
 // ---- reading ------------------------------------------------------------------------------------
@@ -178,6 +204,7 @@ void Connection::await(int64_t more) {
 // its place goes to another.
 void Connection::watch_silence() {
   reading_timer_.cancel();
+  since_ = std::chrono::steady_clock::now();
   if (awaited_ > 0 || lost_ || reading_ended_) return;
   reading_timer_.expires_after(listener_.limits.idle_time.value_or(listener_.limits.time));
   reading_timer_.async_wait([weak = weak_from_this()](const TcpError& cancelled) {
@@ -197,6 +224,7 @@ void Connection::read_head() {
       socket_, asio::buffer(head_.data(), 1),
       [me = shared_from_this()](const TcpError& failed, size_t) {
         me->silent_ = false;
+        me->length_ = 1;  // a frame has begun
         if (me->reading_ended_) return;
         if (failed) return me->shut();
         me->reading_timer_.expires_after(me->listener_.limits.time);
@@ -251,6 +279,7 @@ void Connection::read_more() {
                             if (me->reading_ended_) return;
                             if (failed) return me->shut();
                             me->have_ += count;
+                            if (me->greeted_) me->since_ = std::chrono::steady_clock::now();
                             if (me->have_ < me->length_) return me->read_more();
                             me->got_frame();
                           });
@@ -259,6 +288,8 @@ void Connection::read_more() {
 void Connection::got_frame() {
   reading_timer_.cancel();
   std::string frame = std::exchange(body_, {});
+  length_ = 0;
+  greeted_ = true;
   if (handler_ != nullptr) handler_->on_frame(shared_from_this(), std::move(frame));
 }
 

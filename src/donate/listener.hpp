@@ -44,6 +44,9 @@ class DonateHandler {
 };
 
 struct DonateLimits {
+  // At a time. If there are as many, the peer that has been silent longest before its first frame
+  // gives way to a new one, then one that awaits no answer. If all await one, the new one is
+  // closed.
   int64_t connections = 64;
   uint64_t frames = 256u << 20;             // bytes of all frames that are not handled yet
   uint32_t first_frame = kDonateFrameMost;  // bytes, until allow()

@@ -28,8 +28,10 @@ Status TcpAcceptor::open(const std::string& address, uint16_t port) {
   return {};
 }
 
-void TcpAcceptor::accept(std::function<bool()> full, std::function<void(TcpSocket)> take) {
+void TcpAcceptor::accept(std::function<bool()> full, std::function<bool()> make_room,
+                         std::function<void(TcpSocket)> take) {
   full_ = std::move(full);
+  make_room_ = std::move(make_room);
   take_ = std::move(take);
   accept_next();
 }
@@ -37,13 +39,15 @@ void TcpAcceptor::accept(std::function<bool()> full, std::function<void(TcpSocke
 void TcpAcceptor::accept_next() {
   acceptor_.async_accept([this](const TcpError& failed, TcpSocket socket) {
     if (!acceptor_.is_open()) return;
-    if (!failed && !full_()) {
+    if (!failed && (!full_() || make_room_())) {
       TcpError ignored;
       socket.set_option(asio::ip::tcp::no_delay(true), ignored);
       take_(std::move(socket));
     }
-    if (failed != asio::error::no_descriptors) return accept_next();
-    // Accepting again at once would turn in a circle until a descriptor is free.
+    const bool again = !failed || failed == asio::error::connection_aborted ||
+                       (failed == asio::error::no_descriptors && make_room_());
+    if (again) return accept_next();
+    // The system is short of descriptors or memory. Accepting again at once would spin.
     retry_.expires_after(std::chrono::milliseconds(100));
     retry_.async_wait([this](const TcpError& cancelled) {
       if (!cancelled && acceptor_.is_open()) accept_next();

@@ -30,9 +30,11 @@ class TcpAcceptor {
   // Listens at `port` of `address`, an IPv4 or IPv6 number; port 0: one that is free. Errors:
   // invalid_argument (no such address), io_error, naming it.
   Status open(const std::string& address, uint16_t port);
-  // Hands on each connection that comes, until close(), on the thread that runs the context. While
-  // `full`, the newest is closed at once.
-  void accept(std::function<bool()> full, std::function<void(TcpSocket)> take);
+  // Passes each new connection to `take`, until close(), on the thread that runs the context. If
+  // `full`, or without free descriptors, `make_room` closes another one first; if it returns false,
+  // the newest is closed.
+  void accept(std::function<bool()> full, std::function<bool()> make_room,
+              std::function<void(TcpSocket)> take);
   void close();
   bool is_open() const { return acceptor_.is_open(); }
   uint16_t port() const { return port_; }
@@ -42,7 +44,7 @@ class TcpAcceptor {
 
   asio::basic_socket_acceptor<asio::ip::tcp, TcpExecutor> acceptor_;
   TcpTimer retry_;
-  std::function<bool()> full_;
+  std::function<bool()> full_, make_room_;
   std::function<void(TcpSocket)> take_;
   uint16_t port_ = 0;
 };

@@ -17,6 +17,7 @@
 #include "net/address.hpp"
 #include "serve/fields.hpp"
 #include "serve/guard.hpp"
+#include "serve/http_head.hpp"
 
 namespace loom::core {
 namespace {
@@ -221,8 +222,7 @@ Status run_inputs(const AbsorbCall& call) {
 }
 
 Status run_entity(const AbsorbCall& call) {
-  const std::string type = to_lower_ascii(call.request.header("Content-Type"));
-  const bool json = type.starts_with("application/json");
+  const bool json = media_type(call.request.header("Content-Type")) == "application/json";
   return json ? run_fixture(call) : run_inputs(call);
 }
 
@@ -364,9 +364,8 @@ void AbsorbHost::handle(HttpRequest request, std::shared_ptr<HttpReply> reply) {
                         {405, "method_not_allowed", cat("it takes ", join(verbs, ", ")), ""}, {},
                         {{"Allow", join(verbs, ", ")}});
   }
-  const std::string type = to_lower_ascii(request.header("Content-Type"));
-  const std::string plain = type.substr(0, type.find(';'));
-  if (!found->types.empty() && std::ranges::find(found->types, plain) == found->types.end()) {
+  const std::string type = media_type(request.header("Content-Type"));
+  if (!found->types.empty() && std::ranges::find(found->types, type) == found->types.end()) {
     std::vector<std::string> types(found->types.begin(), found->types.end());
     return send_problem(*reply, request,
                         {415, "media_type", cat("the body must be ", join(types, " or ")),

@@ -16,7 +16,9 @@
 
 #include "base/result.hpp"
 #include "base/text.hpp"
+#include "net/give_way.hpp"
 #include "net/tcp.hpp"
+#include "serve/http_head.hpp"
 
 namespace loom::core {
 
@@ -26,29 +28,6 @@ namespace {
 
 bool same_name(std::string_view a, std::string_view b) {
   return to_lower_ascii(a) == to_lower_ascii(b);
-}
-
-int hex_digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
-
-// %41 becomes A; what is no such code stays.
-std::string decoded(std::string_view text) {
-  std::string out;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const int high = text[i] == '%' && i + 2 < text.size() ? hex_digit(text[i + 1]) : -1;
-    const int low = high >= 0 ? hex_digit(text[i + 2]) : -1;
-    if (low < 0) {
-      out += text[i];
-      continue;
-    }
-    out += static_cast<char>(high * 16 + low);
-    i += 2;
-  }
-  return out;
 }
 
 // A value of ours that holds a line break would end the header.
@@ -73,13 +52,22 @@ std::string chunk_of(std::string_view piece) {
   return cat(size, "\r\n", piece, "\r\n");
 }
 
-// Which answer a broken request gets.
-int status_of(const TcpError& why) {
-  if (why == http::error::body_limit) return 413;
-  if (why == http::error::header_limit) return 431;
-  if (why == http::error::bad_version) return 505;
-  return 400;
+// Which answer a request gets that Beast cannot parse.
+HttpFault fault_of(const TcpError& why, const HttpLimits& limits) {
+  if (why == http::error::body_limit)
+    return {413, cat("a body may have ", limits.body_bytes, " bytes; send less")};
+  if (why == http::error::header_limit)
+    return {431, cat("headers may have ", limits.header_bytes, " bytes; send fewer")};
+  if (why == http::error::bad_version) return {505, "only HTTP/1.1 and HTTP/1.0 are known here"};
+  return {400, cat("the request is not HTTP/1.1 (", why.message(), "); check what is sent")};
 }
+
+bool is_of_http(const TcpError& why) {
+  return why.category() == http::make_error_code(http::error::bad_method).category();
+}
+
+// How long a refused client may take to see its reply.
+constexpr std::chrono::seconds kFarewell{2};
 
 class Server;
 
@@ -102,14 +90,21 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool keeps_alive() const { return keep_alive_; }
   bool chunked() const { return chunked_; }
   bool without_body() const { return head_only_; }
+  // Closed, and no reply holds what it asked for.
+  bool over() const { return lost_ && !replying_; }
+  PeerSilence silence() const { return {lost_ ? PeerState::served : state_, since_}; }
 
  private:
   void read_request();
+  void got_head();
+  void read_body();
   void got_request();
-  void refuse(int status, std::string_view message);
+  void refuse(const HttpFault& fault);
   void watch();
   void write_next();
   void finish_reply();
+  void discard();
+  void heard(PeerState state);
   void deadline(std::chrono::milliseconds time);
   bool reserve_body();
   void release_body();
@@ -119,13 +114,16 @@ class Connection : public std::enable_shared_from_this<Connection> {
   TcpTimer timer_;
   boost::beast::flat_buffer buffer_;
   std::optional<http::request_parser<http::string_body>> parser_;
-  std::deque<std::string> queue_;  // bytes to write
+  HttpRequest request_;  // its head, while the body is read
+  PeerState state_ = PeerState::unheard;
+  std::chrono::steady_clock::time_point since_;  // see PeerSilence
+  std::deque<std::string> queue_;                // bytes to write
   const uint64_t limit_;
   std::atomic<uint64_t> waiting_{0};  // in queue_, and posted
   std::atomic<bool> lost_{false};
   uint64_t number_ = 0;  // of the request that is answered
   uint64_t body_ = 0;    // what it may take of HttpLimits::all_bodies
-  bool replying_ = false, writing_ = false, last_ = false, watching_ = false;
+  bool replying_ = false, writing_ = false, last_ = false, watching_ = false, refused_ = false;
   // Set before the handler is called, and read by the thread that answers.
   bool keep_alive_ = true, chunked_ = true, head_only_ = false;
 };
@@ -185,10 +183,21 @@ class Server final : public HttpServer {
   Status open(const std::string& address, uint16_t port) {
     TcpAcceptor& acceptor = acceptors_.emplace_back(io);
     LOOM_TRY(acceptor.open(address, port));
-    // Above the limit the newest waits at the door for nothing: it is closed.
-    acceptor.accept([this] { return count_.load() >= limits.connections; },
+    acceptor.accept([this] { return full(); }, [this] { return make_room(); },
                     [this](TcpSocket socket) { connect(std::move(socket)); });
     return {};
+  }
+  bool full() const {
+    return count_.load() >= limits.connections &&
+           std::ranges::count_if(open_, [](const Connection* c) { return !c->over(); }) >=
+               limits.connections;
+  }
+  bool make_room() {
+    std::vector<PeerSilence> peers;
+    for (const Connection* c : open_) peers.push_back(c->silence());
+    const std::optional<size_t> first = gives_way(peers, std::chrono::steady_clock::now());
+    if (first) open_[*first]->shut();
+    return first.has_value();
   }
   Status also(const std::string& address) override { return open(address, port()); }
 
@@ -296,80 +305,97 @@ void Connection::deadline(std::chrono::milliseconds time) {
   });
 }
 
+void Connection::heard(PeerState state) {
+  state_ = state;
+  since_ = std::chrono::steady_clock::now();
+}
+
 void Connection::read_request() {
   if (!server_.accepting() && number_ > 0) return shut();
+  heard(number_ == 0 ? PeerState::unheard : PeerState::idle);
   parser_.emplace();
   parser_->header_limit(server_.limits.header_bytes);
   parser_->body_limit(server_.limits.body_bytes);
   deadline(number_ == 0 ? server_.limits.request_time : server_.limits.idle_time);
-  // The header first: a body that is too large is refused before it is sent, and a client that asks
-  // whether it may go on (curl, above 1 KiB) is told so.
+  // The header first: a body that is too large is refused before it is sent.
   http::async_read_header(
       socket_, buffer_, *parser_, [me = shared_from_this()](const TcpError& failed, size_t) {
-        if (failed == http::error::end_of_stream || failed == asio::error::operation_aborted)
+        if (failed == http::error::end_of_stream || (failed && !is_of_http(failed)))
           return me->shut();
-        if (failed.category() != http::make_error_code(http::error::bad_method).category() &&
-            failed)
-          return me->shut();
-        if (failed) return me->refuse(status_of(failed), failed.message());
-        if (!me->reserve_body())
-          return me->refuse(503, "too many large requests at a time; try again in a moment");
-        me->deadline(me->server_.limits.request_time);
-        const auto expects = me->parser_->get().find(http::field::expect);
-        if (expects != me->parser_->get().end() &&
-            same_name({expects->value().data(), expects->value().size()}, "100-continue")) {
-          static const std::string go_on = "HTTP/1.1 100 Continue\r\n\r\n";
-          TcpError ignored;
-          me->socket_.non_blocking(true, ignored);  // the one thread must not wait for this client
-          me->socket_.write_some(asio::buffer(go_on), ignored);
-        }
-        http::async_read(
-            me->socket_, me->buffer_, *me->parser_, [me](const TcpError& broken, size_t) {
-              if (broken &&
-                  broken.category() != http::make_error_code(http::error::bad_method).category())
-                return me->shut();
-              if (broken) return me->refuse(status_of(broken), broken.message());
-              me->got_request();
-            });
+        if (failed) return me->refuse(fault_of(failed, me->server_.limits));
+        me->got_head();
       });
+}
+
+// The headers are taken here. Those that come after a body in chunks are dropped: RFC 9110, 6.5.1.
+void Connection::got_head() {
+  const http::request<http::string_body>& message = parser_->get();
+  request_ = {};
+  request_.method = std::string(message.method_string());
+  for (const auto& field : message)
+    request_.headers.emplace_back(std::string(field.name_string()), std::string(field.value()));
+  const std::string target(message.target());
+  const bool version_11 = message.version() >= 11;
+  if (const std::optional<HttpFault> fault = check_head(request_, {target, version_11}))
+    return refuse(*fault);
+  if (!reserve_body())
+    return refuse({503, "too many large requests at a time; try again in a moment"});
+  heard(PeerState::sending);
+  deadline(server_.limits.request_time);
+  // A client that asks whether it may go on (curl, above 1 KiB) is told so.
+  if (version_11 && same_name(request_.header("Expect"), "100-continue")) {
+    static const std::string go_on = "HTTP/1.1 100 Continue\r\n\r\n";
+    TcpError ignored;
+    socket_.non_blocking(true, ignored);  // the one thread must not wait for this client
+    socket_.write_some(asio::buffer(go_on), ignored);
+  }
+  parser_->eager(true);
+  read_body();
+}
+
+void Connection::read_body() {
+  if (parser_->is_done()) return got_request();
+  http::async_read_some(socket_, buffer_, *parser_,
+                        [me = shared_from_this()](const TcpError& failed, size_t) {
+                          if (failed && !is_of_http(failed)) return me->shut();
+                          if (failed) return me->refuse(fault_of(failed, me->server_.limits));
+                          me->heard(PeerState::sending);
+                          me->read_body();
+                        });
 }
 
 // What cannot be read as HTTP gets one line, and the connection ends: where the next request would
 // begin is not known.
-void Connection::refuse(int status, std::string_view message) {
+void Connection::refuse(const HttpFault& fault) {
   keep_alive_ = false;
   head_only_ = false;
   replying_ = true;
+  refused_ = true;
+  heard(PeerState::unheard);
   ++number_;
   const std::string body =
-      server_.refusal ? server_.refusal(status, message)
-                      : cat("{\"error\":{\"message\":\"", message,
-                            "\",\"type\":\"invalid_request_error\",\"code\":", status, "}}");
+      server_.refusal ? server_.refusal(fault.status, fault.message)
+                      : cat("{\"error\":{\"message\":\"", fault.message,
+                            "\",\"type\":\"invalid_request_error\",\"code\":", fault.status, "}}");
   const HttpHeaders headers = {{"Content-Type", "application/json"},
                                {"Content-Length", std::to_string(body.size())}};
-  answer(number_, head_of(status, headers, false) + "\r\n" + body, true);
+  answer(number_, head_of(fault.status, headers, false) + "\r\n" + body, true);
 }
 
 void Connection::got_request() {
   timer_.cancel();
   http::request<http::string_body> message = parser_->release();
-  HttpRequest request;
-  request.method = std::string(message.method_string());
-  const std::string target(message.target());
-  const size_t mark = target.find('?');
-  request.path = decoded(std::string_view(target).substr(0, mark));
-  if (mark != std::string::npos) request.query = target.substr(mark + 1);
-  for (const auto& field : message)
-    request.headers.emplace_back(std::string(field.name_string()), std::string(field.value()));
-  request.body = std::move(message.body());
+  request_.body = std::move(message.body());
   chunked_ = message.version() >= 11;
   keep_alive_ = message.keep_alive() && chunked_;
   head_only_ = message.method() == http::verb::head;
   replying_ = true;
   last_ = false;
   ++number_;
+  heard(PeerState::served);
   watch();
-  server_.handler(std::move(request), std::make_shared<Reply>(shared_from_this(), number_));
+  server_.handler(std::exchange(request_, {}),
+                  std::make_shared<Reply>(shared_from_this(), number_));
 }
 
 // Reads while the reply is made: the end of the stream means that nobody waits for it. What comes
@@ -436,13 +462,27 @@ void Connection::finish_reply() {
   if (!keep_alive_) {
     TcpError ignored;
     socket_.shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
-    return shut();
+    if (!refused_) return shut();
+    deadline(std::min<std::chrono::milliseconds>(kFarewell, server_.limits.request_time));
+    return discard();
   }
+  heard(PeerState::idle);
   if (!watching_) return read_request();
   // The watch begins the next request with what it finds; where a part of it is here already, now.
   deadline(server_.limits.idle_time);
   TcpError ignored;
   if (buffer_.size() > 0) socket_.cancel(ignored);
+}
+
+// A socket that is closed with unread bytes resets the connection, and the client may lose the
+// reply.
+void Connection::discard() {
+  buffer_.clear();
+  socket_.async_read_some(buffer_.prepare(4096),
+                          [me = shared_from_this()](const TcpError& failed, size_t) {
+                            if (failed) return me->shut();
+                            me->discard();
+                          });
 }
 
 }  // namespace

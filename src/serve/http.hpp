@@ -55,6 +55,9 @@ struct HttpLimits {
   uint64_t body_bytes = 32 << 20;
   uint64_t all_bodies = 512 << 20;   // of the requests that are read or answered at a time
   uint64_t waiting_bytes = 4 << 20;  // of a reply that a client does not read
+  // At a time. If there are as many, the peer that has been silent longest before its first request
+  // gives way to a new one, then one that is idle between requests. If all are served, the new one
+  // is closed.
   int64_t connections = 1024;
   std::chrono::milliseconds request_time{30000};  // from its first byte to its last
   std::chrono::milliseconds write_time{30000};    // for a piece of a reply

@@ -6,6 +6,7 @@
 #include "net/address.hpp"
 #include "serve/fields.hpp"
 #include "serve/guard.hpp"
+#include "serve/http_head.hpp"
 #include "serve/openapi.hpp"
 
 namespace loom::core {
@@ -145,23 +146,7 @@ std::string query_value(std::string_view query, std::string_view name) {
     const std::string_view field = query.substr(at, end - at);
     at = end + 1;
     if (!field.starts_with(name) || field.substr(name.size(), 1) != "=") continue;
-    std::string out;
-    const std::string_view value = field.substr(name.size() + 1);
-    for (size_t i = 0; i < value.size(); ++i) {
-      const auto digit = [&](size_t k) {
-        constexpr std::string_view kHex = "0123456789abcdef";
-        const size_t found = k < value.size() ? kHex.find(to_lower_ascii(value.substr(k, 1)))
-                                              : std::string_view::npos;
-        return found == std::string_view::npos ? -1 : static_cast<int>(found);
-      };
-      if (value[i] == '%' && digit(i + 1) >= 0 && digit(i + 2) >= 0) {
-        out += static_cast<char>(digit(i + 1) * 16 + digit(i + 2));
-        i += 2;
-      } else {
-        out += value[i] == '+' ? ' ' : value[i];
-      }
-    }
-    return out;
+    return percent_decoded(field.substr(name.size() + 1), true);
   }
   return {};
 }
@@ -351,8 +336,8 @@ bool LlmServer::may_pass(const HttpRequest& request, const Route& route, HttpRep
     return false;
   }
   // Pages of the web can send other types without asking first.
-  const std::string type = to_lower_ascii(request.header("Content-Type"));
-  if (request.method == "POST" && type.substr(0, type.find(';')) != "application/json") {
+  if (request.method == "POST" &&
+      media_type(request.header("Content-Type")) != "application/json") {
     refuse(reply, 415, "invalid_request_error",
            "the body must be JSON: send \"Content-Type: application/json\"");
     return false;

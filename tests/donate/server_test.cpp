@@ -350,15 +350,31 @@ TEST(DonateServer, StoppingEndsWhatTakesTooLong) {
   EXPECT_TRUE(has(client.hear(), "stopped"));
 }
 
-TEST(DonateServer, AboveTheLimitOfConnectionsTheNewestIsClosed) {
+TEST(DonateServer, AboveTheLimitOfConnectionsTheNewestIsClosedIfAllAwaitAnAnswer) {
+  Gate gate;
+  DonateOptions options = echo_options(gated(gate));
+  options.limits.connections = 1;
+  const auto server = donate_server(options);
+  RawClient one(*server);
+  one.hear();
+  one.say(prompt_message("1", "a"));
+  until(*server, 0, 1);
+  EXPECT_TRUE(RawClient(*server).ended());
+  gate.open();
+  EXPECT_TRUE(has(one.hear(), "a"));
+}
+
+TEST(DonateServer, SilentPeersGiveWayToThoseWhoSpeak) {
   DonateOptions options = echo_options();
   options.limits.connections = 2;
   const auto server = donate_server(options);
   RawClient one(*server), two(*server);
   one.hear();
   two.hear();
-  EXPECT_TRUE(RawClient(*server).ended());
-  EXPECT_TRUE(has(one.ask(kQueueStatus), "depth"));
+  RawClient three(*server);
+  three.hear();
+  EXPECT_TRUE(has(three.ask(kQueueStatus), "depth"));
+  EXPECT_TRUE(one.ended());
 }
 
 TEST(DonateServer, LargeFramesOfAllTogetherAreBounded) {

@@ -229,18 +229,36 @@ TEST_F(Http, IdleConnectionsDoNotKeepOthersWaiting) {
   EXPECT_EQ(ask(port(), "GET", "/").status, 200);
 }
 
-TEST_F(Http, ConnectionsAboveTheLimitAreClosed) {
+TEST_F(Http, ConnectionsAboveTheLimitAreClosedIfAllAreServed) {
   HttpLimits limits;
-  limits.connections = 2;
+  limits.connections = 1;
   start(limits);
-  Socket one(port()), two(port());
+  Socket one(port());
   one.send("GET /wait HTTP/1.1\r\nHost: x\r\n\r\n");
   ASSERT_NE(kept(), nullptr);
-  two.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
-  EXPECT_NE(two.receive().find("200 OK"), std::string::npos);
-  Socket three(port());
-  three.receive();
-  EXPECT_TRUE(three.ended());
+  Socket two(port());
+  two.receive();
+  EXPECT_TRUE(two.ended());
+}
+
+// With peers that say nothing, a part of a head, or nothing more after their first request.
+TEST_F(Http, SilentPeersGiveWayToThoseWhoSpeak) {
+  for (const char* said : {"", "GET / HTTP", "GET / HTTP/1.1\r\nHost: x\r\n\r\n"}) {
+    TearDown();
+    HttpLimits limits;
+    limits.connections = 8;
+    start(limits);
+    std::vector<std::unique_ptr<Socket>> silent;
+    for (int i = 0; i < 20; ++i) {
+      silent.push_back(std::make_unique<Socket>(port()));
+      silent.back()->send(said);
+      const bool answered = std::string_view(said).ends_with("\n\r\n");
+      EXPECT_EQ(!answered || silent.back()->receive().find("200 OK") != std::string::npos, true);
+    }
+    EXPECT_EQ(ask(port(), "GET", "/").status, 200) << said;
+    silent.front()->receive();
+    EXPECT_TRUE(silent.front()->ended()) << said;
+  }
 }
 
 TEST_F(Http, SeesThatAClientIsGone) {
