@@ -4,7 +4,6 @@
 #include <unordered_map>
 
 #include "base/text.hpp"
-#include "train_io/training_files.hpp"
 
 namespace loom::core {
 namespace {
@@ -24,6 +23,19 @@ void add_layers(const Node& node, const std::string& at, std::string wiring, Des
   out.layers.push_back({at, &node, std::move(wiring)});
   for (size_t i = 0; i < node.children.size(); ++i)
     add_layers(node.children[i], cat(at, "/", i), {}, out);
+}
+
+// The names of classes that a trained model's file keeps. Read here, because model_of() would bring
+// all of training to a program that only compares files.
+std::vector<std::string> class_names(const NetworkSource& source) {
+  const JsonValue* model = source.sections.find("model");
+  const JsonValue* classes = model != nullptr ? model->find("classes") : nullptr;
+  std::vector<std::string> names;
+  if (classes == nullptr || !classes->is_array()) return names;
+  for (const JsonValue& name : classes->elements()) {
+    if (name.is_string()) names.push_back(name.text());
+  }
+  return names;
 }
 
 std::string wiring_of(const Cell& cell) {
@@ -111,13 +123,12 @@ Result<std::vector<TensorDifference>> compare_descriptions(const OpenedModel& a,
   LOOM_ASSIGN(const ModelReport second, report_model(b));
   compare_layers(described(first), described(second), out);
   if (a.network == nullptr || b.network == nullptr) return out;
-  LOOM_ASSIGN(const TrainedModel mine, model_of(*a.network));
-  LOOM_ASSIGN(const TrainedModel other, model_of(*b.network));
+  const std::vector<std::string> mine = class_names(*a.network), other = class_names(*b.network);
   const auto differ = [](const std::vector<std::string>& x, const std::vector<std::string>& y) {
     return !x.empty() && !y.empty() && x != y;  // formats that have no place for names say nothing
   };
-  if (differ(mine.names, other.names))
-    out.push_back(text_difference("classes", join(mine.names, ", "), join(other.names, ", ")));
+  if (differ(mine, other))
+    out.push_back(text_difference("classes", join(mine, ", "), join(other, ", ")));
   return out;
 }
 
