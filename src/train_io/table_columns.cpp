@@ -48,12 +48,6 @@ std::vector<int64_t> places_by_order(const TableLayout& layout) {
 
 }  // namespace
 
-std::vector<std::string> TableColumns::all() const {
-  std::vector<std::string> out = inputs;
-  out.insert(out.end(), targets.begin(), targets.end());
-  return out;
-}
-
 TableColumns split_columns(const std::vector<std::string>& all, int64_t inputs) {
   const auto end = all.begin() + std::min<int64_t>(inputs, std::ssize(all));
   return {{all.begin(), end}, {end, all.end()}};

@@ -14,7 +14,12 @@ namespace loom::core {
 struct TableColumns {
   std::vector<std::string> inputs, targets;
   bool empty() const { return inputs.empty(); }
-  std::vector<std::string> all() const;  // inputs, then targets
+  // Inputs, then targets.
+  std::vector<std::string> all() const {
+    std::vector<std::string> out = inputs;
+    out.insert(out.end(), targets.begin(), targets.end());
+    return out;
+  }
   bool operator==(const TableColumns&) const = default;
 };
 
