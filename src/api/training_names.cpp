@@ -1,5 +1,6 @@
 // The words for the values of public enums of training: see names.cpp.
 #include "base/names.hpp"
+#include "bridge/normalization.hpp"
 #include "learn/spec.hpp"
 #include "loom/dataset.hpp"
 #include "loom/trainer.hpp"
@@ -10,7 +11,6 @@ namespace {
 constexpr std::string_view kOptimizers[] = {
     "sgd",      "momentum", "nesterov", "rmsprop", "adam", "adamw",     "lion", "lbfgs", "adagrad",
     "adadelta", "nadam",    "adamax",   "radam",   "lamb", "adafactor", "muon", "kfac",  "sophia"};
-constexpr std::string_view kNormalizations[] = {"none", "standard", "range", "as_trained"};
 constexpr std::string_view kHeaders[] = {"auto", "yes", "no"};
 
 // A value that is none of its enum has no name.
@@ -63,10 +63,10 @@ Result<Rule> parse_rule(std::string_view name) {
 }
 
 std::string_view normalize_name(Normalize normalize) {
-  return training_word(kNormalizations, normalize);
+  return training_word(core::kNormalizeNames, normalize);
 }
 Result<Normalize> parse_normalize(std::string_view name) {
-  return core::value_named<Normalize>("normalization", kNormalizations, name);
+  return core::value_named<Normalize>("normalization", core::kNormalizeNames, name);
 }
 
 std::string_view csv_header_name(DatasetOptions::Header header) {

@@ -10,16 +10,17 @@ namespace loom::core {
 namespace {
 
 bool passes_classes_on(const Node& node) {
-  const std::string_view kind = node.config.def->name;
-  return node.disabled() || kind == "Softmax" || kind == "Unary" || kind == "Dropout";
+  const LayerKind kind = node.config.def->kind;
+  return node.disabled() || kind == LayerKind::softmax || kind == LayerKind::unary ||
+         kind == LayerKind::dropout;
 }
 
 // The Dense layer that the outputs come from, below `node`; null: another layer makes them.
 const Node* last_dense(const Node& node, bool& passes) {
   passes = passes_classes_on(node);
   if (passes) return nullptr;
-  if (node.config.def->name == "Dense") return &node;
-  if (node.config.def->name != "Sequential") return nullptr;
+  if (node.config.def->kind == LayerKind::dense) return &node;
+  if (node.config.def->kind != LayerKind::sequential) return nullptr;
   for (size_t i = node.children.size(); i-- > 0;) {
     const Node* found = last_dense(node.children[i], passes);
     if (!passes) return found;
@@ -47,6 +48,8 @@ std::string quoted(const std::vector<std::string>& names) {
   return join(shown, ", ");
 }
 
+// Fields that say which part of a weight means what. Others, as a stride, change what is computed
+// and not what a weight is.
 constexpr std::string_view kDividing[] = {"heads",  "kv_heads", "head_dim", "groups",
                                           "kernel", "channels", "filters"};
 

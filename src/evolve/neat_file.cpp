@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/text.hpp"
+#include "bridge/normalization.hpp"
 #include "evolve/neat.hpp"
 #include "io/json.hpp"
 #include "ops/activation.hpp"
@@ -119,13 +120,11 @@ JsonValue species_json(const Species& s) {
   return out;
 }
 
-constexpr std::string_view kNormalizations[] = {"none", "standard", "range"};
-
 JsonValue record_json(const FitnessRecord& r) {
   JsonValue out = JsonValue::object();
   out.add("by", word(r.samples ? "samples" : "program"));
   const auto kind = static_cast<size_t>(r.normalize);
-  out.add("normalize", word(kNormalizations[std::min(kind, std::size(kNormalizations) - 1)]));
+  out.add("normalize", word(kNormalizeNames[std::min(kind, std::size(kNormalizeNames) - 1)]));
   out.add("validation", real(r.validation));
   out.add("data", word(r.data_hash));
   out.add("timeout", real(r.timeout));
@@ -295,9 +294,9 @@ class NeatReader {
     if (by != "samples" && by != "program") return bad(cat("is judged by ", printable(by)));
     r.samples = by == "samples";
     LOOM_ASSIGN(const std::string kind, text(*of, "normalize"));
-    const auto found = std::ranges::find(kNormalizations, kind);
-    if (found == std::end(kNormalizations)) return bad(cat("has normalize ", printable(kind)));
-    r.normalize = static_cast<Normalize>(found - std::begin(kNormalizations));
+    const auto found = std::ranges::find(kNormalizeNames, kind);
+    if (found == std::end(kNormalizeNames)) return bad(cat("has normalize ", printable(kind)));
+    r.normalize = static_cast<Normalize>(found - std::begin(kNormalizeNames));
     LOOM_ASSIGN(r.validation, number(*of, "validation"));
     LOOM_ASSIGN(r.data_hash, text(*of, "data"));
     LOOM_ASSIGN(r.timeout, number(*of, "timeout"));

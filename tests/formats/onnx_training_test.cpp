@@ -1,5 +1,8 @@
 // What training learns of an imported file: the values of its tensors, and nothing that the
 // importer added to compute the same predictions.
+#include <cmath>
+
+#include "base/rng.hpp"
 #include "base/thread_pool.hpp"
 #include "formats/onnx_network_testing.hpp"
 
@@ -115,6 +118,123 @@ TEST(OnnxTraining, LearnsAsManyValuesAsTheFileHas) {
         Network::finalize(imported->network.grid, imported->network.input.after(1));
     ASSERT_TRUE(network.ok()) << network.error().str();
     EXPECT_EQ(trained_values(*network), want);
+  }
+}
+
+// ---- random rows of operators -------------------------------------------------------------------
+
+using Row = std::vector<double>;
+
+// A file under way, and what it computes for one sample, in double precision.
+struct Drawn {
+  Case c{"random", {}, {}, {}};
+  Rng rng;
+  uint64_t next = 0;
+  std::string at = "x", before = "x";
+  Row value, value_before;
+
+  explicit Drawn(uint64_t seed) : rng(seed, 5) {
+    for (int i = 0; i < 2 + pick(7); ++i) value.push_back(draw());
+    value_before = value;
+    c.input = {width()};
+  }
+  int64_t width() const { return std::ssize(value); }
+  int pick(int count) { return static_cast<int>(rng.bits(next++) % static_cast<uint32_t>(count)); }
+  float draw() { return 2 * rng.uniform(next++) - 1; }
+
+  std::vector<float> tensor(const std::string& name, const std::vector<int64_t>& dims) {
+    int64_t count = 1;
+    for (const int64_t d : dims) count *= d;
+    std::vector<float> values;
+    for (int64_t i = 0; i < count; ++i) values.push_back(draw());
+    c.tensors.push_back(onnx_tensor(name, dims, values));
+    return values;
+  }
+  void step(const std::string& op, std::vector<std::string> inputs, Row row) {
+    const std::string made = "v" + std::to_string(c.nodes.size());
+    c.nodes.push_back(node_of(op, std::move(inputs), made));
+    before = std::exchange(at, made);
+    value_before = std::exchange(value, std::move(row));
+  }
+  void add_one();
+};
+
+void Drawn::add_one() {
+  const std::string name = "w" + std::to_string(c.nodes.size());
+  Row row = value;
+  const auto each = [&](auto f) {
+    for (size_t i = 0; i < row.size(); ++i) row[i] = f(row[i], i);
+  };
+  const int what = pick(8);
+  if (what == 0 || what == 1) {
+    const int64_t out = 1 + pick(8);
+    const std::vector<float> w = tensor(name, {width(), out});
+    row.assign(static_cast<size_t>(out), 0);
+    for (size_t i = 0; i < w.size(); ++i)
+      row[i % row.size()] += value[i / row.size()] * static_cast<double>(w[i]);
+    return step("MatMul", {at, name}, row);
+  }
+  if (what == 2 || what == 3) {
+    const std::vector<float> w = tensor(name, {width()});
+    each([&](double v, size_t i) {
+      const auto by = static_cast<double>(w[i]);
+      return what == 2 ? v + by : v * by;
+    });
+    return step(what == 2 ? "Add" : "Mul", {at, name}, row);
+  }
+  if (what == 4) {
+    each([](double v, size_t) { return std::tanh(v); });
+    return step("Tanh", {at}, row);
+  }
+  if (what == 5) {
+    each([](double v, size_t) { return std::max(v, 0.0); });
+    return step("Relu", {at}, row);
+  }
+  if (what == 6 && value_before.size() == value.size() && before != at) {
+    each([&](double v, size_t i) { return v + value_before[i]; });
+    return step("Add", {at, before}, row);
+  }
+  if (width() < 2) return;
+  const std::vector<float> g = tensor(name, {width()}), b = tensor(name + "b", {width()});
+  double mean = 0, square = 0;
+  for (const double v : value) mean += v / static_cast<double>(width());
+  for (const double v : value) square += (v - mean) * (v - mean) / static_cast<double>(width());
+  each([&](double v, size_t i) {
+    return (v - mean) / std::sqrt(square + 1e-2) * static_cast<double>(g[i]) +
+           static_cast<double>(b[i]);
+  });
+  const std::vector<std::string> inputs = {at, name, name + "b"};
+  step("LayerNormalization", inputs, row);
+  c.nodes.back().attributes.push_back(onnx_attribute("epsilon", 1e-2f));
+}
+
+TEST(OnnxTraining, RandomRowsOfOperatorsLearnWhatTheirFilesHave) {
+  ThreadPool pool(1);
+  for (uint64_t seed = 0; seed < 1000; ++seed) {
+    Drawn drawn(seed);
+    const std::vector<float> x(drawn.value.begin(), drawn.value.end());
+    for (int i = 0; i < 1 + drawn.pick(8); ++i) drawn.add_one();
+    if (drawn.c.nodes.empty() || drawn.c.tensors.empty()) continue;
+    drawn.c.nodes.push_back(node_of("Identity", {drawn.at}, "y"));
+    std::string said = cat("seed ", seed, ":");
+    for (const OnnxNode& n : drawn.c.nodes) said += cat(" ", n.op, "(", join(n.inputs, ", "), ")");
+    SCOPED_TRACE(said);
+    int64_t want = 0, alone = 0;
+    for (const OnnxTensor& t : drawn.c.tensors) {
+      want += t.count();
+      alone += t.count() == 1 ? 1 : 0;  // issue 37, line 1: a weight of one number does not learn
+    }
+    const auto imported = import_onnx(model_of(drawn.c), "f");
+    ASSERT_TRUE(imported.ok()) << imported.error().str();
+    auto network = Network::finalize(imported->network.grid, imported->network.input.after(1));
+    ASSERT_TRUE(network.ok()) << network.error().str();
+    EXPECT_EQ(imported->made_up, 0);
+    EXPECT_LE(trained_values(*network), want);
+    EXPECT_GE(trained_values(*network), want - alone);
+    ASSERT_TRUE(imported->fill(*network, pool, DType::f32).ok());
+    const std::span<const std::byte> bytes = std::as_bytes(std::span(x));
+    const std::vector<float> y = run_network(*network, pool, {bytes.begin(), bytes.end()});
+    expect_close(y, {drawn.value.begin(), drawn.value.end()}, 1e-4f);
   }
 }
 

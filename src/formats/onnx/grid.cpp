@@ -2,6 +2,7 @@
 // joins of branches become containers, what is left is a row of cells with links. See
 // lower.hpp.
 #include <algorithm>
+#include <set>
 
 #include "base/text.hpp"
 #include "formats/onnx/lower.hpp"
@@ -250,6 +251,8 @@ Result<std::vector<int>> Builder::order() {
 
 Status Builder::place(ImportedNetwork& out) {
   std::vector<int64_t> cell_of(items_.size(), -1);
+  // What several layers hold, because a layer was copied, training would part.
+  std::set<const std::vector<float>*> placed;
   for (size_t x = 0; x < cells_.size(); ++x) {
     Item& item = at(cells_[x]);
     const Coord here{0, 0, static_cast<int64_t>(x), 0};
@@ -262,7 +265,7 @@ Status Builder::place(ImportedNetwork& out) {
     LOOM_TRY(out.network.grid.put(here, std::move(cell)));
     for (const ItemParam& p : item.params) {
       out.params.push_back({cat(here.str(), "/", p.path), p.shape, *p.values});
-      if (p.made_up) out.made_up += p.shape.count();
+      if (!placed.insert(p.values.get()).second || p.made_up) out.made_up += p.shape.count();
     }
     cell_of[static_cast<size_t>(cells_[x])] = static_cast<int64_t>(x);
   }

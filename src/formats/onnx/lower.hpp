@@ -30,6 +30,8 @@ struct ItemParam {
   Weights values;
   // Not the values of one tensor of the file: training would learn another network.
   bool made_up = false;
+  // Made up, all 1 or all 0, in the place of a weight that a later node may bring.
+  bool neutral = false;
 };
 
 // A layer under way. Roles: what still may be joined with what follows.

@@ -118,8 +118,8 @@ void join_norm(Item& item, const AffineParts& by, bool folded) {
     for (size_t i = 0; i < values.size(); ++i)
       values[i] = values[i] * by.scale[i] + (beta ? by.shift[i] : 0.0f);
     param.values = shared(std::move(values));
-    // A made-up 1 or 0 that becomes a weight of the file is made up no longer.
-    param.made_up = own && param.made_up ? folded && !by.exact : param.made_up || folded;
+    param.made_up = own && param.neutral ? folded && !by.exact : param.made_up || folded;
+    param.neutral = param.neutral && !own;
   }
 }
 
@@ -467,8 +467,8 @@ Result<int> Lowering::function_item(const OnnxNode& n, int item, const ExprRef& 
     const auto all = [&](float v) {
       return shared(std::vector<float>(static_cast<size_t>(width), v));
     };
-    own.params.push_back({"gamma", Shape{width}, all(1.0f), true});
-    if (layer) own.params.push_back({"beta", Shape{width}, all(0.0f), true});
+    own.params.push_back({"gamma", Shape{width}, all(1.0f), true, true});
+    if (layer) own.params.push_back({"beta", Shape{width}, all(0.0f), true, true});
     LOOM_ASSIGN(made, add(n, std::move(own)));
   } else if (f->op == "Add" && f->args[0]->op != "number" && f->args[1]->op != "number") {
     Item own;

@@ -314,7 +314,8 @@ Status Lowering::norm_node(const OnnxNode& n) {
       LOOM_TRY(shaped(n, *given, {dims.back()}, "a bias that is not one per value"));
       beta = given->floats();
     }
-    item.params.push_back({"beta", Shape{dims.back()}, shared(std::move(beta)), !has_input(n, 2)});
+    item.params.push_back(
+        {"beta", Shape{dims.back()}, shared(std::move(beta)), !has_input(n, 2), !has_input(n, 2)});
   }
   LOOM_ASSIGN(const int made, add(n, std::move(item)));
   LOOM_ASSIGN(Lowered y, seen(n, made, dims));
