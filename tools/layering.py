@@ -191,6 +191,7 @@ COMPARES_KINDS = {
     "src/evolve/grid_change.cpp": "which layers have units that can be copied, split and left out",
     "src/evolve/darts_cells.cpp": "which layers have alternatives of the same shapes",
     "src/evolve/darts.cpp": "which layers draw numbers, whose differences say nothing",
+    "src/evolve/class_order.cpp": "whose rows are the classes, and which layers keep their order",
     "src/lab/layer_cases.cpp": "which shapes are worth a measurement",
 }
 
