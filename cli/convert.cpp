@@ -19,10 +19,10 @@ struct ConvertFlags {
   MemoryFlags memory;
   std::string in, out, dtype, shape, calibrate, tokenizer;
   int64_t windows = 16, open_extent = 0, context = 2048;
-  std::vector<std::string> rules;
+  std::vector<std::string> rules, trainable, frozen;
   uint64_t seed = 1;
   bool per_tensor = false, with_weights = false, json = false, quiet = false, force = false,
-       quantize = false;
+       quantize = false, fold_norms = false;
 };
 
 Result<std::vector<DTypeRule>> parse_rules(const std::vector<std::string>& texts) {
@@ -85,6 +85,9 @@ Result<ConvertOptions> options_of(const ConvertFlags& f) {
   options.measure = f.quantize;
   options.calibration_windows = f.windows;
   options.open_extent = f.open_extent;
+  options.for_training = !f.fold_norms;
+  options.trainable = f.trainable;
+  options.frozen = f.frozen;
   options.tokenizer = f.tokenizer;
   options.context = f.context;
   options.shape = f.shape;
@@ -194,6 +197,15 @@ void add_common(Command verb, ConvertFlags& f) {
   verb.option("--open-extent", f.open_extent,
               "ONNX, TFLite: the length of axes that the file leaves open, besides the batch")
       .range(0, 1 << 24);
+  verb.flag("--fold-norms", f.fold_norms,
+            "ONNX, TFLite: batch norms and functions of weights go into the weights of layers, "
+            "which predicts faster and is not for training");
+  verb.option("--trainable", f.trainable,
+              "ONNX: names of initializers that train, besides those that docs/onnx.md says do; "
+              "patterns; may be repeated")
+      .one_at_a_time();
+  verb.option("--frozen", f.frozen, "ONNX: names of initializers that do not train; the same")
+      .one_at_a_time();
   verb.flag("--per-tensor", f.per_tensor, "One scale per matrix instead of one per row");
   verb.option("--shape", f.shape, "Random weights of a named shape instead of IN");
   verb.option("--seed", f.seed, "Of those").show_default();

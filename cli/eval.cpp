@@ -125,7 +125,7 @@ Status score(const EvalFlags& f, const Dataset& data, Trainer& trainer, Measured
 
 // MODEL, or where it is a description, that with --weights.
 Result<Network> open(const EvalFlags& f, const Engine& engine) {
-  LoadOptions load{.weights = f.weights, .engine = engine};
+  LoadOptions load{.weights = f.weights, .for_training = false, .engine = engine};
   if (!f.dtype.empty()) {
     LOOM_ASSIGN(load.dtype, parse_dtype(f.dtype));
   }

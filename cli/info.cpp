@@ -91,11 +91,15 @@ void print_json(const InfoFlags& f, const ModelFile& file) {
   const Stored stored = count(file);
   JsonObject dtypes;
   for (const auto& [name, values] : stored.dtypes) dtypes.set(name, values);
+  const ParameterCounts counts = file.parameter_counts();
   JsonObject out;
   out.set("model", f.model).set("format", file.format());
   if (file.decoder()) set_decoder(*file.decoder(), out);
   out.set("grid", file.grid())
       .set("parameters", file.parameters())
+      .set("trained", counts.trained)
+      .set("frozen", counts.frozen)
+      .set("constant", counts.constant)
       .set("bytes", stored.bytes)
       .set("dtypes", dtypes.value());
   if (!file.notes().empty()) out.set("notes", file.notes());
@@ -147,6 +151,13 @@ void print_tensors(const InfoFlags& f, const ModelFile& file) {
                            t.bytes, f.hashes ? hash_of(file, i) : ""));
   }
 }
+// "5142", and what training does with them where it does not move all of them.
+std::string parameters_of(const ModelFile& file) {
+  const ParameterCounts counts = file.parameter_counts();
+  if (counts.frozen == 0 && counts.constant == 0) return fmt::format("{}", file.parameters());
+  return fmt::format("{}: {} trained, {} frozen, {} constant", file.parameters(), counts.trained,
+                     counts.frozen, counts.constant);
+}
 
 void print_text(const InfoFlags& f, const ModelFile& file) {
   const Stored stored = count(file);
@@ -157,7 +168,7 @@ void print_text(const InfoFlags& f, const ModelFile& file) {
   line("format", file.format());
   if (file.decoder()) print_decoder(*file.decoder());
   line("grid", file.grid());
-  line("parameters", fmt::format("{}", file.parameters()));
+  line("parameters", parameters_of(file));
   if (!file.tensors().empty()) line("stored", fmt::format("{} bytes: {}", stored.bytes, dtypes));
   if (file.decoder()) print_texts(*file.decoder());
   for (const std::string& note : file.notes()) line("note", note);

@@ -118,7 +118,7 @@ Result<Tensor> run_all(const PredictFlags& f, const Network& net, const Dataset&
 }
 
 Result<Predicted> predict(const PredictFlags& f, const Engine& engine) {
-  LoadOptions load{.engine = engine};
+  LoadOptions load{.for_training = false, .engine = engine};
   if (!f.dtype.empty()) {
     LOOM_ASSIGN(load.dtype, parse_dtype(f.dtype));
   }

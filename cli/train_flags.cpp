@@ -231,6 +231,14 @@ void TrainFlags::add_method(Command verb) {
               "Parameters that keep their values, by the paths that loom info shows; * is any "
               "text: '(0, 0, 0, *)/weight'; may be repeated")
       .one_at_a_time();
+  verb.option("--unfreeze", unfreeze,
+              "Parameters that train although the model freezes them, as its constants; patterns "
+              "as --freeze has them; may be repeated")
+      .one_at_a_time();
+  verb.option("--trainable", trainable,
+              "Initializers of an ONNX file that train although their names read as those of "
+              "constants (docs/onnx.md); patterns; may be repeated")
+      .one_at_a_time();
   verb.option("--rate-for", rate_for,
               "PATTERN=FACTOR: these parameters learn at FACTOR times the rate; may be repeated")
       .one_at_a_time();
@@ -437,6 +445,7 @@ Result<TrainerOptions> TrainFlags::options() const {
   LOOM_ASSIGN(o.augment, parse_augment(augment));
   o.metrics = metrics;
   o.freeze = freeze;
+  o.unfreeze = unfreeze;
   for (const std::string& rule : rate_for) {
     LOOM_ASSIGN(RateFor parsed, parse_rate_for(rule));
     o.rate_for.push_back(std::move(parsed));
@@ -451,7 +460,7 @@ Result<TrainerOptions> TrainFlags::options() const {
 }
 
 Result<Network> TrainFlags::open(const Engine& on) const {
-  LoadOptions load{.seed = seed, .for_training = true, .engine = on};
+  LoadOptions load{.seed = seed, .trainable = trainable, .engine = on};
   if (!dtype.empty()) {
     LOOM_ASSIGN(load.dtype, parse_dtype(dtype));
   }

@@ -21,7 +21,7 @@ struct TrainFlags {
   bool pairs_across = false;
   int64_t warmup = 0, every = 10, patience = 5;
   std::vector<int64_t> milestones, heads;
-  std::vector<std::string> freeze, rate_for, metrics;
+  std::vector<std::string> freeze, unfreeze, trainable, rate_for, metrics;
   std::string class_weights, augment;
   bool balance = false;
   double ema = 0;

@@ -371,9 +371,10 @@ typedef struct loom_network_info {
   int32_t normalizes; /* 1: inputs are shifted and scaled as in training */
   char loss[32]; /* that it was trained with; "": not trained */
   int64_t classes; /* names of classes there are; see loom_network_class() */
+  int64_t trainable; /* of the parameters, those that training changes by default */
 } loom_network_info;
 #define LOOM_NETWORK_INFO_INIT \
-  {(uint32_t)sizeof(loom_network_info), 0, {0}, 0, {0}, 0, 0, 0, 0, 0, 0, 0, 0, {0}, 0}
+  {(uint32_t)sizeof(loom_network_info), 0, {0}, 0, {0}, 0, 0, 0, 0, 0, 0, 0, 0, {0}, 0, 0}
 
 /* A parameter of a network. */
 typedef struct loom_parameter_info {

@@ -691,6 +691,8 @@ namespace Loom
         public byte[] loss;
         /// <summary>names of classes there are; see loom_network_class()</summary>
         public long classes;
+        /// <summary>of the parameters, those that training changes by default</summary>
+        public long trainable;
 
         public static CNetworkInfo Sized()
         {

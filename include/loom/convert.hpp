@@ -37,6 +37,12 @@ struct ConvertOptions {
   std::string calibration{};         // a text (of language models): what its tokens make reach each
                                      // matrix decides which values its scales keep
   int64_t calibration_windows = 16;  // of 128 tokens
+  // false: batch norms of an ONNX or TFLite file, and functions of its weights, go into the weights
+  // of layers. That predicts faster, and would train other numbers.
+  bool for_training = true;
+  // Patterns over names of initializers of an ONNX file that train, and that do not, besides what
+  // docs/onnx.md, "What trains", says of them; `frozen` counts more.
+  std::vector<std::string> trainable{}, frozen{};
   int64_t open_extent = 0;  // of axes that a file leaves open, besides the batch; 0: an error
   // Makes a language model of a network with the cells of one, such as a decoder in a file of the
   // original: a folder with tokenizer.json (and tokenizer_config.json, which has the chat

@@ -50,6 +50,13 @@ struct DecoderInfo {
   std::vector<TokenId> eos_ids;
 };
 
+// Values of a network's parameters by what training does with them.
+struct ParameterCounts {
+  int64_t trained = 0;
+  int64_t frozen = 0;    // training leaves them as they are (GridCell::frozen)
+  int64_t constant = 0;  // statistics of batch norms, and constants of the network
+};
+
 // A handle: copies mean the same file.
 class LOOM_API ModelFile {
  public:
@@ -63,6 +70,7 @@ class LOOM_API ModelFile {
   const std::string& format() const;  // "Hugging Face folder", "entity", "trained weights", ...
   const std::string& grid() const;    // "6 x 1 x 1 x 2"
   int64_t parameters() const;
+  ParameterCounts parameter_counts() const;
   const std::vector<std::string>& notes() const;      // what was inferred
   const std::optional<DecoderInfo>& decoder() const;  // unset: a network
   // Its layers one by one, each before those below it.

@@ -102,12 +102,14 @@ struct LOOM_API Rnn {
   bool return_sequence = true;
   Activation activation = Activation::tanh;
   bool initial_state = false, final_state = false;
+  bool state_bias = false;  // a second bias, of the product with the state
   operator Layer() const;
 };
 struct LOOM_API Lstm {
   int64_t in = 1, hidden = 1;
   bool return_sequence = true;
   bool initial_state = false, final_state = false;
+  bool state_bias = false;  // a second bias, of the product with the state
   operator Layer() const;
 };
 struct LOOM_API Gru {

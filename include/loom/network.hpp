@@ -41,6 +41,9 @@ struct GridCell {
   std::optional<Coord> link = {};         // where its input comes from, instead of the cell before
   bool feedback = false;                  // the link brings what that cell gave in the pass before
   std::optional<DType> dtype = {};        // of its matrices; unset: the network's
+  // Names of its parameters that training leaves as they are: "weight", "2/bias"; * and ? match as
+  // in TrainerOptions::freeze. It is saved with the network.
+  std::vector<std::string> frozen = {};
 };
 
 // A network as a description: cells of a grid. Plain data; Network::create() checks it.
@@ -59,6 +62,7 @@ class LOOM_API Grid {
   Grid& link(const Coord& to, const Coord& from, bool feedback = false);
   Grid& share(const Coord& cell, const Coord& with);
   Grid& set_dtype(const Coord& cell, DType dtype);
+  Grid& freeze(const Coord& cell, std::vector<std::string> parameters);
 
   const std::array<int64_t, 4>& extents() const { return extents_; }
   const std::vector<GridCell>& cells() const { return cells_; }
@@ -81,9 +85,12 @@ struct LoadOptions {
   std::optional<DType> dtype{};  // of the matrices; unset: as the file has them
   uint64_t seed = 1;             // of weights that the file does not have
   std::string weights{};         // a file of weights for a file that describes a network
-  // Batch norms of an ONNX file stay layers, which are trained with the statistics of batches; else
-  // they go into the weights before them, which predicts faster.
-  bool for_training = false;
+  // false: batch norms of an ONNX or TFLite file, and functions of its weights, go into the weights
+  // of layers. That predicts faster, and would train other numbers.
+  bool for_training = true;
+  // Patterns over names of initializers of an ONNX file that train, and that do not, besides what
+  // docs/onnx.md, "What trains", says of them; `frozen` counts more.
+  std::vector<std::string> trainable{}, frozen{};
   int64_t open_extent = 0;  // of axes that a file leaves open, besides the batch; 0: an error
   std::optional<Engine> engine{};  // unset: Engine::shared()
   // Parameters read and in all; false stops with Code::cancelled.
@@ -126,6 +133,7 @@ struct NetworkInfo {
   std::vector<PortInfo> inputs{}, outputs{};
   int64_t layers = 0;      // cells in use
   int64_t parameters = 0;  // numbers; shared ones once
+  int64_t trainable = 0;   // of these, those that training changes if nothing else is asked for
   int64_t bytes = 0;       // packed, in memory
   DType dtype = DType::float32;
   std::string loss;  // that it was trained with; "": not trained

@@ -189,6 +189,7 @@ struct TrainerOptions {
   // Frozen parameters keep their bits, and cost neither gradients nor moments. Where several of
   // rate_for match, the last counts.
   std::vector<std::string> freeze{};
+  std::vector<std::string> unfreeze{};  // parameters that train although the network freezes them
   std::vector<RateFor> rate_for{};
   // Averages of the weights, which are what is evaluated and saved: with this decay per update, or
   // the mean over the ends of the epochs from swa_from on. 0: none.
@@ -379,8 +380,8 @@ class LOOM_API Trainer {
 
   const Network& network() const;
   int64_t bytes() const;  // memory that it took; 0 before the first samples
-  // Numbers in parameters that `freeze` names. Errors: invalid_argument (a pattern without a
-  // match).
+  // Numbers in parameters that `freeze` or the network itself freezes. Errors: invalid_argument (a
+  // pattern without a match).
   Result<int64_t> frozen() const;
   int64_t epoch() const;  // epochs that are done, those before a resume included
   // The weights as they are trained, float32 masters included, .safetensors; or as they are packed,

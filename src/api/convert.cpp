@@ -30,8 +30,11 @@ Result<OpenedModel> open_input(const std::string& input, const loom::ConvertOpti
                                Engine::Impl& engine) {
   OpenedModel model;
   if (options.shape.empty()) {
-    LOOM_ASSIGN(model,
-                open_model(input, {.open_extent = options.open_extent, .memory = engine.budget()}));
+    LOOM_ASSIGN(model, open_model(input, {.open_extent = options.open_extent,
+                                          .for_training = options.for_training,
+                                          .trainable = options.trainable,
+                                          .frozen = options.frozen,
+                                          .memory = engine.budget()}));
     LOOM_TRY(add_tokenizer(input, options, model));
     return model;
   }

@@ -146,6 +146,10 @@ const std::string& ModelFile::grid() const {
 int64_t ModelFile::parameters() const {
   return impl_->report.parameters;
 }
+ParameterCounts ModelFile::parameter_counts() const {
+  const core::ParamCounts counts = impl_->report.network->param_counts();
+  return {counts.trained, counts.frozen, counts.constant};
+}
 const std::vector<std::string>& ModelFile::notes() const {
   return impl_->report.notes;
 }

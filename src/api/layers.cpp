@@ -70,10 +70,11 @@ template struct ConvTransposed<2>;
 template struct ConvTransposed<3>;
 
 Rnn::operator Layer() const {
-  return {"RNN", with(recurrent_fields(*this), {{"activation", name_of(activation)}})};
+  return {"RNN", with(recurrent_fields(*this),
+                      {{"activation", name_of(activation)}, {"state_bias", state_bias}})};
 }
 Lstm::operator Layer() const {
-  return {"LSTM", recurrent_fields(*this)};
+  return {"LSTM", with(recurrent_fields(*this), {{"state_bias", state_bias}})};
 }
 Gru::operator Layer() const {
   return {"GRU", recurrent_fields(*this)};

@@ -62,6 +62,7 @@ Result<Cell> cell_of(const GridCell& from) {
   if (from.shared_with) cell.shared_with = coord_of(*from.shared_with);
   if (from.link) cell.link = Link{coord_of(*from.link), from.feedback};
   cell.dtype = dtype_of(from.dtype);
+  cell.frozen = from.frozen;
   return cell;
 }
 
@@ -223,6 +224,10 @@ Grid& Grid::set_dtype(const Coord& at, DType dtype) {
   cell(at).dtype = dtype;
   return *this;
 }
+Grid& Grid::freeze(const Coord& at, std::vector<std::string> parameters) {
+  cell(at).frozen = std::move(parameters);
+  return *this;
+}
 
 // ---- making and loading
 // --------------------------------------------------------------------------
@@ -269,6 +274,8 @@ Result<std::shared_ptr<Network::Impl>> load_file(const core::FileRef& path, cons
   how.memory = engine.impl().budget();
   how.open_extent = options.open_extent;
   how.for_training = options.for_training;
+  how.trainable = options.trainable;
+  how.frozen = options.frozen;
   LOOM_ASSIGN(core::OpenedModel opened, core::open_network(path, how));
   LOOM_TRY(core::check_parameters(opened.network->spec, 1, how.memory, path));
   std::shared_ptr<const core::NetworkSource> weights;
@@ -356,6 +363,7 @@ NetworkInfo Network::info() const {
   info.outputs = core::output_ports(network);
   info.layers = core::cells_in_use(network);
   info.parameters = network.param_count();
+  info.trainable = network.param_counts().trained;
   info.bytes = network.param_bytes();
   info.takes_ids = network.vocab() > 0;
   return info;

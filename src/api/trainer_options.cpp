@@ -53,6 +53,7 @@ Result<TrainerOptions> options_of(const loom::TrainerOptions& from) {
   o.step.clip = {static_cast<ClipKind>(from.clip), from.clip_limit};
   o.step.accumulate = static_cast<int>(from.accumulate);
   o.step.rules.freeze = from.freeze;
+  o.step.rules.unfreeze = from.unfreeze;
   for (const RateFor& r : from.rate_for) o.step.rules.rates.push_back({r.pattern, r.factor});
   o.step.average = {from.ema, from.swa_from};
   o.step.lookahead = {from.lookahead, from.lookahead_share};

@@ -166,7 +166,9 @@ Result<const LayerDef*> Reader::layer_type(const JsonValue& value, const std::st
 // Keys of a cell, or of a node of a Graph, besides those of its layer.
 bool is_place_key(std::string_view key, Place place) {
   switch (place) {
-    case Place::cell: return key == "at" || key == "dtype" || key == "shared_with" || key == "link";
+    case Place::cell:
+      return key == "at" || key == "dtype" || key == "shared_with" || key == "link" ||
+             key == "frozen";
     case Place::node: return key == "name" || key == "from" || key == "shared_with";
     case Place::child: break;
   }
@@ -340,6 +342,9 @@ Status Reader::cell(const JsonValue& value, const std::string& path, GridSpec& i
   }
   if (const JsonValue* from = value.find("link")) {
     LOOM_ASSIGN(cell.link, link(*from, path + ".link"));
+  }
+  if (const JsonValue* frozen = value.find("frozen")) {
+    LOOM_ASSIGN(cell.frozen, names(*frozen, path + ".frozen"));
   }
   if (into.find(at) != nullptr) {
     return bad(*place, path + ".at", cat("there is a layer at ", at.str(), " already"));

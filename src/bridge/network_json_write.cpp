@@ -85,6 +85,7 @@ JsonValue cell_json(const Coord& at, const Cell& cell) {
     link.add("feedback", JsonValue::boolean(cell.link->feedback));
     out.add("link", std::move(link));
   }
+  if (!cell.frozen.empty()) out.add("frozen", strings(cell.frozen));
   return out;
 }
 

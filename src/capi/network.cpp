@@ -45,6 +45,7 @@ loom_network_info info_of(const NetworkInfo& from) {
   info.output_rank = copy_shape(info.output, from.output);
   info.layers = from.layers;
   info.parameters = from.parameters;
+  info.trainable = from.trainable;
   info.bytes = from.bytes;
   info.dtype = static_cast<loom_dtype>(from.dtype);
   info.fresh = from.fresh ? 1 : 0;

@@ -28,7 +28,8 @@ struct OpenedModel {
 };
 struct OpenOptions {
   int64_t open_extent = 0;  // of axes that an ONNX file leaves open, besides the batch; 0: an Error
-  bool for_training = false;  // OnnxImportOptions::for_training
+  bool for_training = true;  // this and the next: OnnxImportOptions
+  std::vector<std::string> trainable, frozen;
   MemoryBudget memory =
       default_budget();  // of what reading takes, also of weights that are unpacked
 };

@@ -41,6 +41,7 @@ std::vector<std::string> class_names(const NetworkSource& source) {
 std::string wiring_of(const Cell& cell) {
   std::string text;
   if (cell.shared_with) text += cat(", weights of ", cell.shared_with->str());
+  if (!cell.frozen.empty()) text += cat(", frozen ", join(cell.frozen, ", "));
   if (cell.link)
     text += cat(cell.link->feedback ? ", feedback from " : ", from ", cell.link->from.str());
   return text;

@@ -38,6 +38,8 @@ Result<OpenedModel> open_onnx(const Found& file) {
   LOOM_ASSIGN(ImportedNetwork imported, load_onnx(path, {.open_extent = file.options.open_extent,
                                                          .take_normalization = true,
                                                          .for_training = file.options.for_training,
+                                                         .trainable = file.options.trainable,
+                                                         .frozen = file.options.frozen,
                                                          .folder = folder_of_constants()}));
   const auto metadata = std::move(imported.metadata);
   OpenedModel model = opened_network("ONNX", path, std::move(imported));

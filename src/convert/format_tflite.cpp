@@ -23,6 +23,8 @@ Result<OpenedModel> open_tflite(const Found& file) {
               load_tflite(path, {.open_extent = file.options.open_extent,
                                  .take_normalization = true,
                                  .for_training = file.options.for_training,
+                                 .trainable = file.options.trainable,
+                                 .frozen = file.options.frozen,
                                  .folder = folder_of_constants()}));
   return opened_network("TFLite", path, std::move(imported));
 }

@@ -96,6 +96,7 @@ std::string cell_notes(const Cell& cell) {
   if (cell.layer.disabled) notes.emplace_back("disabled");
   if (cell.dtype) notes.push_back(std::string(dtype_name(*cell.dtype)));
   if (cell.shared_with) notes.push_back(cat("weights of ", cell.shared_with->str()));
+  if (!cell.frozen.empty()) notes.push_back(cat("frozen: ", join(cell.frozen, ", ")));
   if (cell.link)
     notes.push_back(cat(cell.link->feedback ? "feedback from " : "from ", cell.link->from.str()));
   return join(notes, ", ");

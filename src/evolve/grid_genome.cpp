@@ -32,6 +32,8 @@ Result<GridGenome> GridGenome::of(const NetworkSpec& spec) {
       return unsupported(at + " has a link; networks whose cells follow each other evolve");
     if (cell->shared_with)
       return unsupported(at + " shares its weights; networks whose cells own theirs evolve");
+    if (!cell->frozen.empty())
+      return unsupported(at + " has frozen parameters; networks that learn as a whole evolve");
     out.cells.push_back({cell->layer, cell->dtype, {}});
   }
   LOOM_ASSIGN(const Network network, out.finalized(1));

@@ -14,6 +14,7 @@ Result<LayerConfig> as_layer(const GridSpec& grid) {
     const char* held = cell->link.has_value()          ? "a link"
                        : cell->shared_with.has_value() ? "shared weights"
                        : cell->dtype.has_value()       ? "a number type of its own"
+                       : !cell->frozen.empty()         ? "frozen parameters"
                                                        : nullptr;
     if (held != nullptr) {
       return invalid(cat("cell ", grid.coord(i).str(), " has ", held,

@@ -41,6 +41,9 @@ struct Cell {
   std::optional<Link> link = {};
   // What this cell's matrices are packed in (mixed precision); empty: what the whole network is.
   std::optional<DType> dtype = {};
+  // Its parameters that training leaves as they are: names below the cell, "weight" or "2/bias",
+  // with * and ? as in matches_pattern(). finalize() refuses a pattern without a match.
+  std::vector<std::string> frozen = {};
 };
 
 class GridSpec {

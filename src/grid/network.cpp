@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 
+#include "base/pattern.hpp"
 #include "base/text.hpp"
 #include "base/thread_pool.hpp"
 #include "layers/graph.hpp"
@@ -218,8 +219,25 @@ Status Network::add_cell(const GridSpec& spec, int64_t index) {
   }
   for (size_t i = 0; i < node.children.size(); ++i)
     mark_child(node.children[i], static_cast<int>(i), first_param);
+  LOOM_TRY(mark_frozen(cell, at, first_param));
   cells_.push_back(
       {at, spec.shared_cell(index), {}, {}, std::move(node), in.link, in.feedback, in.skip});
+  return {};
+}
+
+// Parameters from number `first` on are those of the cell.
+Status Network::mark_frozen(const Cell& cell, const Coord& at, size_t first) {
+  const size_t prefix = at.str().size() + 1;
+  for (const std::string& pattern : cell.frozen) {
+    bool found = false;
+    for (size_t i = first; i < params_.size(); ++i) {
+      if (!matches_pattern(pattern, std::string_view(params_[i].path).substr(prefix))) continue;
+      params_[i].frozen = found = true;
+    }
+    if (!found)
+      return invalid(cat("cell ", at.str(), ": frozen: it has no parameter '", printable(pattern),
+                         "' of its own"));
+  }
   return {};
 }
 
@@ -280,6 +298,15 @@ int64_t Network::param_count() const {
   int64_t count = 0;
   for (const Param& p : params_) count += p.spec.shape.count();
   return count;
+}
+
+ParamCounts Network::param_counts() const {
+  ParamCounts counts;
+  for (const Param& p : params_) {
+    int64_t& kind = !p.spec.trained ? counts.constant : p.frozen ? counts.frozen : counts.trained;
+    kind += p.spec.shape.count();
+  }
+  return counts;
 }
 
 int64_t Network::param_bytes() const {

@@ -23,7 +23,15 @@ struct Param {
   Buffer memory;
   Coord cell = {};        // that owns it
   int child = -1;         // of that cell's children, which one holds it; -1: the cell's own layer
+  bool frozen = false;    // by Cell::frozen
   int64_t bytes() const;  // that its tensor takes, wherever it lies
+};
+
+// Values of parameters by what training does with them.
+struct ParamCounts {
+  int64_t trained = 0;
+  int64_t frozen = 0;    // by Cell::frozen
+  int64_t constant = 0;  // buffers and constants: no training changes them by a gradient
 };
 
 // One layer of the tree; children of containers below it.
@@ -82,6 +90,7 @@ class Network {
   // Rows of the table that the input's ids name; 0: the input are numbers.
   int64_t vocab() const;
   int64_t param_count() const;
+  ParamCounts param_counts() const;
   int64_t param_bytes() const;  // packed, shared ones once
 
   // Fills rows [first, first + count) of a parameter as f32, row-major. Called in ascending order,
@@ -127,6 +136,7 @@ class Network {
   Result<Incoming> resolve_link(const GridSpec& spec, const Cell& cell, const Coord& at);
   Result<Owner> owner_of(const GridSpec& spec, const Cell& cell, const Coord& at) const;
   void mark_child(const Node& node, int child, size_t first);
+  Status mark_frozen(const Cell& cell, const Coord& at, size_t first);
   Result<Node> add_node(const LayerConfig& config, const std::string& path, const Owner* owner);
   Result<int> input_for(const InputSpec& spec, const std::string& path);
   Result<int> param_for(const ParamSpec& spec, const std::string& path, const Owner* owner);

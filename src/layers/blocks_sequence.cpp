@@ -5,6 +5,7 @@
 //                    h_t = exp(d_t A) h_(t-1) + d_t B_t u_t,  y_t = C_t h_t + D u_t
 #include "base/text.hpp"
 #include "layers/blocks.hpp"
+#include "layers/fields.hpp"
 #include "layers/graph_maker.hpp"
 
 namespace loom::core {
@@ -91,7 +92,7 @@ Result<LayerConfig> direction_of(const LayerConfig& c, LayerKind kind, int64_t i
                        {"final_state", c.flag(kFinal)}};
   LOOM_ASSIGN(LayerConfig layer, layer_with(kind, fields));
   if (kind != LayerKind::rnn) return layer;
-  layer.set_text(static_cast<int>(layer.values.size()) - 1, std::string(c.text(kActivation)));
+  layer.set_text(field_index(layer, "activation"), std::string(c.text(kActivation)));
   return layer;
 }
 

@@ -57,14 +57,28 @@ Status check_value(const GraphWiring& w, const GraphValue& v, size_t before, std
                      ", which does not stand before it; nodes run in their order"));
 }
 
+// Of one kind; or of two whose parameters have the same names and shapes, as a table and the matrix
+// of a product without a bias.
+bool may_share(const LayerConfig& a, const LayerConfig& b) {
+  if (a.def == b.def) return true;
+  const auto specs = [](const LayerConfig& c) {
+    std::vector<ParamSpec> list;
+    if (c.def->params != nullptr) c.def->params(c, list);
+    return list;
+  };
+  return std::ranges::equal(specs(a), specs(b), [](const ParamSpec& x, const ParamSpec& y) {
+    return x.name == y.name && x.shape == y.shape;
+  });
+}
+
 Status check_owners(const GraphWiring& w, const std::vector<LayerConfig>& nodes) {
   for (size_t i = 0; i < w.owners.size(); ++i) {
     const int64_t owner = w.owners[i];
     if (owner < 0) continue;
     const bool before = i < nodes.size() && owner < static_cast<int64_t>(i);
-    if (before && nodes[i].def == nodes[static_cast<size_t>(owner)].def) continue;
+    if (before && may_share(nodes[i], nodes[static_cast<size_t>(owner)])) continue;
     return invalid(cat("Graph: node ", i, " shares weights with node ", owner,
-                       ", which must stand before it and be of the same kind"));
+                       ", which must be before it and have the same parameters"));
   }
   return {};
 }

@@ -4,6 +4,7 @@
 // state is that of the last real step, and the states behind it are zeros. In a Graph a node can
 // read the state that it begins with, and give the last one: [B, H], of an LSTM h and c, as inputs
 // behind x and outputs behind y. What a node reads takes the place of a session's.
+// With state_bias, b is the sum of two that learn apart.
 //   RNN:  h = act(Wih x + Whh h + b)                              (Elman, 1990)
 //   LSTM: gates i|f|g|o, one bias each; see LstmCellArgs          (Hochreiter and Schmidhuber,
 //   1997) GRU:  gates r|z|n, biases on both sides; see GruCellArgs      (Cho et al., 2014)
@@ -18,6 +19,14 @@ namespace loom::core {
 namespace {
 
 enum { kIn, kHidden, kSequence, kInitial, kFinal, kActivation };
+constexpr FieldDesc kStateBias = {
+    "state_bias",
+    FieldType::boolean,
+    0,
+    0,
+    1,
+    "",
+    "a second bias, of the product with the state, as PyTorch has it; a GRU always has it"};
 constexpr FieldDesc kRnnFields[] = {
     {"in", FieldType::integer, 1, 1, 1 << 20, "", "width of the input", "input_height"},
     {"hidden", FieldType::integer, 1, 1, 1 << 20, "", "width of the state", "output_height"},
@@ -25,8 +34,18 @@ constexpr FieldDesc kRnnFields[] = {
     {"initial_state", FieldType::boolean, 0, 0, 1, "", "more inputs: the state it begins with"},
     {"final_state", FieldType::boolean, 0, 0, 1, "", "more outputs: the last state"},
     {"activation", FieldType::text, 0, 0, 0, "tanh", "function applied to the state"},
+    kStateBias,
 };
-constexpr std::span<const FieldDesc> kGatedFields(kRnnFields, kActivation);
+constexpr std::span<const FieldDesc> kGruFields(kRnnFields, kActivation);
+constexpr FieldDesc kLstmFields[] = {kRnnFields[kIn],       kRnnFields[kHidden],
+                                     kRnnFields[kSequence], kRnnFields[kInitial],
+                                     kRnnFields[kFinal],    kStateBias};
+
+// The last field of an RNN and of an LSTM.
+bool has_state_bias(const LayerConfig& c) {
+  const auto last = static_cast<int>(c.def->fields.size()) - 1;
+  return c.def->fields.back().name == kStateBias.name && c.flag(last);
+}
 
 // Tensors of a state: h, or h and c.
 size_t parts_of(const LayerConfig& c) {
@@ -56,7 +75,8 @@ Result<Shape> infer(const LayerConfig& c, const Shape& in) {
     return invalid(
         cat(c.def->name, ": input ", in.str(), " must be [batch, time, ", c.integer(kIn), "]"));
   }
-  if (c.def->fields.size() > kActivation) LOOM_TRY(parse_activation(c.text(kActivation)));
+  if (c.def->fields[c.def->fields.size() - 2].name == "activation")
+    LOOM_TRY(parse_activation(c.text(kActivation)));
   if (!c.flag(kSequence)) return Shape{in[0], c.integer(kHidden)};
   Shape out = in;
   out[in.rank() - 1] = c.integer(kHidden);
@@ -79,10 +99,10 @@ void params_of(const LayerConfig& c, int64_t gates, bool two_biases, std::vector
   if (two_biases) out.push_back({"bias_hh", Shape{gates * h}});
 }
 void rnn_params(const LayerConfig& c, std::vector<ParamSpec>& out) {
-  params_of(c, 1, false, out);
+  params_of(c, 1, has_state_bias(c), out);
 }
 void lstm_params(const LayerConfig& c, std::vector<ParamSpec>& out) {
-  params_of(c, 4, false, out);
+  params_of(c, 4, has_state_bias(c), out);
 }
 void gru_params(const LayerConfig& c, std::vector<ParamSpec>& out) {
   params_of(c, 3, true, out);
@@ -120,7 +140,12 @@ Result<Run> start(ForwardCall& call) {
   LOOM_ASSIGN(run.all, call.tensor(Shape{run.batch * run.steps, run.hidden}));
   if (keeps(call)) run.before = slice_cols(call.state(), 0, run.hidden);
   if (c.flag(kInitial)) run.before = call.inputs()[1];
-  LOOM_TRY(call.ops().matmul({call.x(), call.param(kWih), call.param(kBias), run.from_input}));
+  Tensor bias = call.param(kBias);
+  if (has_state_bias(c)) {
+    LOOM_ASSIGN(bias, call.tensor(bias.shape));
+    LOOM_TRY(call.ops().binary({call.param(kBias), call.param(kBiasHh), bias, BinaryKind::add}));
+  }
+  LOOM_TRY(call.ops().matmul({call.x(), call.param(kWih), bias, run.from_input}));
   return run;
 }
 
@@ -292,10 +317,10 @@ const LayerDef kRnn =
 
 extern const LayerDef kLstm;
 const LayerDef kLstm =
-    recurrent_def(LayerKind::lstm, "LSTM", kGatedFields, lstm_params, forward_lstm, example_lstm);
+    recurrent_def(LayerKind::lstm, "LSTM", kLstmFields, lstm_params, forward_lstm, example_lstm);
 
 extern const LayerDef kGru;
 const LayerDef kGru =
-    recurrent_def(LayerKind::gru, "GRU", kGatedFields, gru_params, forward_gru, example_gru);
+    recurrent_def(LayerKind::gru, "GRU", kGruFields, gru_params, forward_gru, example_gru);
 
 }  // namespace loom::core

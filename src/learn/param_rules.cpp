@@ -1,31 +1,11 @@
 #include "learn/param_rules.hpp"
 
-#include <algorithm>
 #include <cmath>
 
+#include "base/pattern.hpp"
 #include "base/text.hpp"
 
 namespace loom::core {
-
-// Where the rest does not match, the last * takes one character more.
-bool matches_pattern(std::string_view pattern, std::string_view text) {
-  size_t p = 0, t = 0, star = std::string_view::npos, taken = 0;
-  while (t < text.size()) {
-    if (p < pattern.size() && pattern[p] == '*') {
-      star = p++;
-      taken = t;
-    } else if (p < pattern.size() && (pattern[p] == '?' || pattern[p] == text[t])) {
-      ++p;
-      ++t;
-    } else if (star != std::string_view::npos) {
-      p = star + 1;
-      t = ++taken;
-    } else {
-      return false;
-    }
-  }
-  return pattern.find_first_not_of('*', p) == std::string_view::npos;
-}
 
 namespace {
 
@@ -44,10 +24,29 @@ Status each_match(std::string_view what, const std::string& pattern, const Netwo
   return invalid(cat(what, ": no parameter matches '", printable(pattern), "'; there is ", first));
 }
 
+// Of parameters that could train.
+Status check_some_train(const ParamRules& rules, const Network& network,
+                        const std::vector<ParamRule>& out) {
+  bool any = false;
+  for (size_t i = 0; i < out.size(); ++i) {
+    if (!network.params()[i].spec.trained) continue;
+    if (!out[i].frozen) return {};
+    any = true;
+  }
+  if (!any) return {};
+  return invalid(rules.freeze.empty()
+                     ? "the network freezes every parameter; unfreeze some to train it"
+                     : "freeze: every parameter is frozen; leave one to train");
+}
+
 }  // namespace
 
 Result<std::vector<ParamRule>> resolve_rules(const ParamRules& rules, const Network& network) {
   std::vector<ParamRule> out(network.params().size());
+  for (size_t i = 0; i < out.size(); ++i) out[i].frozen = network.params()[i].frozen;
+  for (const std::string& pattern : rules.unfreeze) {
+    LOOM_TRY(each_match("unfreeze", pattern, network, [&](size_t i) { out[i].frozen = false; }));
+  }
   for (const std::string& pattern : rules.freeze) {
     LOOM_TRY(each_match("freeze", pattern, network, [&](size_t i) { out[i].frozen = true; }));
   }
@@ -59,9 +58,7 @@ Result<std::vector<ParamRule>> resolve_rules(const ParamRules& rules, const Netw
     LOOM_TRY(each_match("rate_for", rule.pattern, network,
                         [&](size_t i) { out[i].factor = rule.factor; }));
   }
-  const bool all = !rules.freeze.empty() &&
-                   std::all_of(out.begin(), out.end(), [](const ParamRule& r) { return r.frozen; });
-  if (all) return invalid("freeze: every parameter is frozen; leave one to train");
+  LOOM_TRY(check_some_train(rules, network, out));
   return out;
 }
 

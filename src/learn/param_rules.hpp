@@ -17,9 +17,9 @@ struct RateRule {
 };
 
 struct ParamRules {
-  std::vector<std::string> freeze;  // keep their values: no gradient, no decay, no state
-  std::vector<RateRule> rates;      // of several that match the last counts
-  bool empty() const { return freeze.empty() && rates.empty(); }
+  std::vector<std::string> freeze;    // keep their values: no gradient, no decay, no state
+  std::vector<RateRule> rates;        // of several that match the last counts
+  std::vector<std::string> unfreeze;  // train although Cell::frozen has them; `freeze` comes after
 };
 
 // What the rules say of one parameter.
@@ -28,7 +28,6 @@ struct ParamRule {
   double factor = 1;
 };
 
-bool matches_pattern(std::string_view pattern, std::string_view text);
 // One for each of Network::params(). Errors: invalid_argument (a pattern that no parameter matches,
 // a factor that is not a finite number above 0, nothing left to train).
 Result<std::vector<ParamRule>> resolve_rules(const ParamRules& rules, const Network& network);

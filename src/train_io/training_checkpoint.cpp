@@ -226,6 +226,7 @@ JsonValue run_options(const TrainerOptions& o, const Dataset& train, const Datas
   add("decay", real(o.step.optimizer.decay));
   if (o.step.optimizer.lbfgs()) add("history", JsonValue::integer(o.step.optimizer.history));
   if (!o.step.rules.freeze.empty()) add("freeze", text(join(o.step.rules.freeze, ";")));
+  if (!o.step.rules.unfreeze.empty()) add("unfreeze", text(join(o.step.rules.unfreeze, ";")));
   if (!o.step.rules.rates.empty()) {
     std::vector<std::string> rates;
     for (const RateRule& r : o.step.rules.rates) rates.push_back(cat(r.pattern, "=", r.factor));

@@ -211,7 +211,7 @@ TEST(SharedNodes, ThatCannotShareAreRefusedInOneLine) {
   const std::vector<Refusal> cases = {
       {first + R"({"type": "Dense", "in": 3, "out": 4, "shared_with": "a"})", "the shapes differ"},
       {first + R"({"type": "LayerNorm", "width": 3, "shared_with": "a"})",
-       "must stand before it and be of the same kind"},
+       "must be before it and have the same parameters"},
       {first + R"({"type": "Dense", "in": 3, "out": 3, "shared_with": "b"})",
        "shares weights with 'b', which no node before it is called"},
       {R"({"name": "a", "type": "Dense", "in": 3, "out": 3, "shared_with": "a"})",

@@ -205,7 +205,7 @@ _Static_assert(offsetof(loom_save_options, dtype) == 8, "loom_save_options.dtype
 _Static_assert(offsetof(loom_save_options, without_weights) == 12, "loom_save_options.without_weights");
 _Static_assert(offsetof(loom_save_options, progress) == 16, "loom_save_options.progress");
 _Static_assert(offsetof(loom_save_options, user) == 24, "loom_save_options.user");
-_Static_assert(sizeof(loom_network_info) == 232, "size of loom_network_info");
+_Static_assert(sizeof(loom_network_info) == 240, "size of loom_network_info");
 _Static_assert(offsetof(loom_network_info, struct_size) == 0, "loom_network_info.struct_size");
 _Static_assert(offsetof(loom_network_info, input_rank) == 4, "loom_network_info.input_rank");
 _Static_assert(offsetof(loom_network_info, input) == 8, "loom_network_info.input");
@@ -221,6 +221,7 @@ _Static_assert(offsetof(loom_network_info, takes_ids) == 180, "loom_network_info
 _Static_assert(offsetof(loom_network_info, normalizes) == 184, "loom_network_info.normalizes");
 _Static_assert(offsetof(loom_network_info, loss) == 188, "loom_network_info.loss");
 _Static_assert(offsetof(loom_network_info, classes) == 224, "loom_network_info.classes");
+_Static_assert(offsetof(loom_network_info, trainable) == 232, "loom_network_info.trainable");
 _Static_assert(sizeof(loom_parameter_info) == 336, "size of loom_parameter_info");
 _Static_assert(offsetof(loom_parameter_info, struct_size) == 0, "loom_parameter_info.struct_size");
 _Static_assert(offsetof(loom_parameter_info, dtype) == 4, "loom_parameter_info.dtype");

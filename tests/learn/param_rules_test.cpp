@@ -4,6 +4,7 @@
 
 #include <gmock/gmock.h>
 
+#include "base/pattern.hpp"
 #include "base/rng.hpp"
 #include "base/thread_pool.hpp"
 #include "learn/train_rig.hpp"

@@ -264,6 +264,7 @@ class loom_network_info(Structure):
         ("normalizes", c_int32),
         ("loss", c_char * 32),
         ("classes", c_int64),
+        ("trainable", c_int64),
     ]
 
 

@@ -218,6 +218,7 @@ class Rnn(Layer):
     activation: str = 'tanh'
     initial_state: bool = False
     final_state: bool = False
+    state_bias: bool = False
 
     TYPE = "RNN"
     _NAMES = {
@@ -227,6 +228,7 @@ class Rnn(Layer):
         "activation": "activation",
         "initial_state": "initial_state",
         "final_state": "final_state",
+        "state_bias": "state_bias",
     }
 
 
@@ -239,6 +241,7 @@ class Lstm(Layer):
     return_sequence: bool = True
     initial_state: bool = False
     final_state: bool = False
+    state_bias: bool = False
 
     TYPE = "LSTM"
     _NAMES = {
@@ -247,6 +250,7 @@ class Lstm(Layer):
         "return_sequence": "return_sequence",
         "initial_state": "initial_state",
         "final_state": "final_state",
+        "state_bias": "state_bias",
     }
 
 

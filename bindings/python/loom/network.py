@@ -277,6 +277,7 @@ class Network(Handle):
             "output": tuple(info.output[: info.output_rank]),
             "layers": info.layers,
             "parameters": info.parameters,
+            "trainable": info.trainable,
             "bytes": info.bytes,
             "dtype": dtype_name(info.dtype),
             "fresh": bool(info.fresh),

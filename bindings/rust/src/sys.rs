@@ -638,6 +638,8 @@ pub struct loom_network_info {
     pub loss: [c_char; 32],
     /// names of classes there are; see loom_network_class()
     pub classes: i64,
+    /// of the parameters, those that training changes by default
+    pub trainable: i64,
 }
 
 impl Default for loom_network_info {
@@ -651,7 +653,7 @@ impl Default for loom_network_info {
 
 #[cfg(target_pointer_width = "64")]
 const _: () = {
-    assert!(core::mem::size_of::<loom_network_info>() == 232);
+    assert!(core::mem::size_of::<loom_network_info>() == 240);
     assert!(core::mem::offset_of!(loom_network_info, struct_size) == 0);
     assert!(core::mem::offset_of!(loom_network_info, input_rank) == 4);
     assert!(core::mem::offset_of!(loom_network_info, input) == 8);
@@ -667,6 +669,7 @@ const _: () = {
     assert!(core::mem::offset_of!(loom_network_info, normalizes) == 184);
     assert!(core::mem::offset_of!(loom_network_info, loss) == 188);
     assert!(core::mem::offset_of!(loom_network_info, classes) == 224);
+    assert!(core::mem::offset_of!(loom_network_info, trainable) == 232);
 };
 
 /// A parameter of a network.

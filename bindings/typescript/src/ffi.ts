@@ -362,7 +362,7 @@ export interface SaveOptions {
 
 /** What a network is. Shapes are those of one sample. */
 export const loom_network_info = {
-  name: "loom_network_info", size: 232, sized: true,
+  name: "loom_network_info", size: 240, sized: true,
   fields: {
     struct_size: [0, "u32"],
     input_rank: [4, "i32"],
@@ -379,6 +379,7 @@ export const loom_network_info = {
     normalizes: [184, "bool"],
     loss: [188, "chars:32"],
     classes: [224, "i64"],
+    trainable: [232, "i64"],
   },
 } as const;
 
@@ -408,6 +409,8 @@ export interface NetworkInfo {
   loss: string;
   /** names of classes there are; see loom_network_class() */
   classes: number;
+  /** of the parameters, those that training changes by default */
+  trainable: number;
 }
 
 /** A parameter of a network. */

@@ -9,7 +9,7 @@ export const places: Readonly<Record<string, readonly number[]>> = {
   loom_memory: [56, 0, 8, 16, 24, 32, 40, 48],
   loom_load_options: [64, 0, 4, 8, 12, 16, 24, 32, 40, 48, 56],
   loom_save_options: [32, 0, 4, 8, 12, 16, 24],
-  loom_network_info: [232, 0, 4, 8, 72, 80, 144, 152, 160, 168, 172, 176, 180, 184, 188, 224],
+  loom_network_info: [240, 0, 4, 8, 72, 80, 144, 152, 160, 168, 172, 176, 180, 184, 188, 224, 232],
   loom_parameter_info: [336, 0, 4, 8, 16, 80],
   loom_session_options: [40, 0, 8, 16, 20, 24, 32],
   loom_cell: [56, 0, 8, 40, 48],

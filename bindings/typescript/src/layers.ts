@@ -42,13 +42,13 @@ export function ConvTransposed3d(inputs: number, outputs: number, options: { ker
 }
 
 /** [B, T, in_] -> [B, T, hidden], or the last state [B, hidden] without return_sequence. */
-export function Rnn(inputs: number, hidden: number, options: { returnSequence?: boolean; activation?: string; initialState?: boolean; finalState?: boolean } = {}): Layer {
-  return layer("RNN", { in: inputs, hidden: hidden, return_sequence: options.returnSequence, activation: options.activation, initial_state: options.initialState, final_state: options.finalState });
+export function Rnn(inputs: number, hidden: number, options: { returnSequence?: boolean; activation?: string; initialState?: boolean; finalState?: boolean; stateBias?: boolean } = {}): Layer {
+  return layer("RNN", { in: inputs, hidden: hidden, return_sequence: options.returnSequence, activation: options.activation, initial_state: options.initialState, final_state: options.finalState, state_bias: options.stateBias });
 }
 
 /** [B, T, in_] -> [B, T, hidden], or the last state [B, hidden] without return_sequence. */
-export function Lstm(inputs: number, hidden: number, options: { returnSequence?: boolean; initialState?: boolean; finalState?: boolean } = {}): Layer {
-  return layer("LSTM", { in: inputs, hidden: hidden, return_sequence: options.returnSequence, initial_state: options.initialState, final_state: options.finalState });
+export function Lstm(inputs: number, hidden: number, options: { returnSequence?: boolean; initialState?: boolean; finalState?: boolean; stateBias?: boolean } = {}): Layer {
+  return layer("LSTM", { in: inputs, hidden: hidden, return_sequence: options.returnSequence, initial_state: options.initialState, final_state: options.finalState, state_bias: options.stateBias });
 }
 
 /** [B, T, in_] -> [B, T, hidden], or the last state [B, hidden] without return_sequence. */

@@ -336,8 +336,8 @@ Result<std::string> Exporter::normalized(const ExportValue& x, bool ids) {
                        ids ? "ids" : std::to_string(per_sample(x.shape))));
   g_.enter("input");
   const std::vector<int64_t> dims = rest_of(x.shape);
-  const std::string shifted = g_.add("Sub", {x.name, g_.floats("shift", dims, n.shift)});
-  return g_.add("Mul", {shifted, g_.floats("scale", dims, n.scale)});
+  const std::string shifted = g_.add("Sub", {x.name, g_.constant("shift", dims, n.shift)});
+  return g_.add("Mul", {shifted, g_.constant("scale", dims, n.scale)});
 }
 
 Result<OnnxModel> Exporter::run(const Shape& sample) {

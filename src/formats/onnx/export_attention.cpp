@@ -61,7 +61,7 @@ Status Attention::tables() {
   LOOM_ASSIGN(const RopeTable table,
               RopeTable::make(g_.network().ropes()[static_cast<size_t>(node_.rope)], time_));
   const auto add = [&](std::string_view name, const Tensor& t) {
-    return g_.floats(name, {time_, 1, turned_ / 2}, {t.f32(), t.f32() + t.shape.count()});
+    return g_.constant(name, {time_, 1, turned_ / 2}, {t.f32(), t.f32() + t.shape.count()});
   };
   cos_ = add("cos", table.cos());
   sin_ = add("sin", table.sin());
@@ -118,7 +118,7 @@ std::string Attention::mask() {
       out.push_back(seen ? 0.0f : -__builtin_inff());
     }
   }
-  return g_.floats("mask", {time_, time_}, out);
+  return g_.constant("mask", {time_, time_}, out);
 }
 
 Result<std::string> Attention::emit() {

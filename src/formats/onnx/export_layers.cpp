@@ -180,8 +180,8 @@ Result<std::string> emit_batch_norm(GraphBuilder& g, const Node& node, const Exp
     LOOM_ASSIGN(scale, g.param(node, 0));
     LOOM_ASSIGN(shift, g.param(node, 1));
   } else {
-    scale = g.floats("ones", {channels}, std::vector<float>(count, 1.0f));
-    shift = g.floats("zeros", {channels}, std::vector<float>(count, 0.0f));
+    scale = g.constant("ones", {channels}, std::vector<float>(count, 1.0f));
+    shift = g.constant("zeros", {channels}, std::vector<float>(count, 0.0f));
   }
   LOOM_ASSIGN(const std::string mean, g.param(node, first));
   LOOM_ASSIGN(const std::string var, g.param(node, first + 1));

@@ -180,8 +180,8 @@ Result<std::string> emit_group_norm(GraphBuilder& g, const Node& node, const Exp
   const std::string rows = g.reshape(x.name, {groups, x.shape.count() / (x.shape[0] * groups)});
   const std::string normal =
       g.add("InstanceNormalization",
-            {rows, g.floats("ones", {groups}, std::vector<float>(count, 1.0f)),
-             g.floats("zeros", {groups}, std::vector<float>(count, 0.0f))},
+            {rows, g.constant("ones", {groups}, std::vector<float>(count, 1.0f)),
+             g.constant("zeros", {groups}, std::vector<float>(count, 0.0f))},
             {onnx_attribute("epsilon", static_cast<float>(f.real("eps")))});
   const std::vector<int64_t> extents = axis_extents(x.shape);
   const std::string y = g.reshape(normal, {extents.begin() + 1, extents.end()});

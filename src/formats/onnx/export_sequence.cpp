@@ -74,7 +74,15 @@ Result<std::string> emit_recurrent(GraphBuilder& g, const Node& node, const Expo
     LOOM_ASSIGN(more, g.values(node, 3));
     more = reordered(more, cell.order);
   }
-  bias.insert(bias.end(), more.begin(), more.end());
+  // One bias of the two that ONNX asks for: the other is a Constant, which learns nowhere.
+  const bool one = cell.op != "GRU" && !f.flag("state_bias");
+  if (!one) bias.insert(bias.end(), more.begin(), more.end());
+  const auto width = static_cast<int64_t>(bias.size());
+  std::string biases = g.floats_of(node, "B", {1, width}, bias);
+  if (one)
+    biases =
+        g.add("Concat", {biases, g.constant("none", {1, width}, std::vector<float>(bias.size()))},
+              {onnx_attribute("axis", int64_t{1})});
   std::vector<OnnxAttribute> attributes = {onnx_attribute("hidden_size", hidden)};
   if (cell.op == "GRU") attributes.push_back(onnx_attribute("linear_before_reset", int64_t{1}));
   if (cell.op == "RNN") {
@@ -83,13 +91,12 @@ Result<std::string> emit_recurrent(GraphBuilder& g, const Node& node, const Expo
   }
   const OnnxAttribute swap = onnx_attribute("perm", std::vector<int64_t>{1, 0, 2});
   const bool all = f.flag("return_sequence");
-  const std::vector<std::string> y =
-      g.add_many(cell.op,
-                 {g.add("Transpose", {x.name}, {swap}),
-                  g.floats_of(node, "W", {1, gates * hidden, in}, reordered(wih, cell.order)),
-                  g.floats_of(node, "R", {1, gates * hidden, hidden}, reordered(whh, cell.order)),
-                  g.floats_of(node, "B", {1, 2 * gates * hidden}, bias)},
-                 attributes, {all, !all});
+  const std::vector<std::string> y = g.add_many(
+      cell.op,
+      {g.add("Transpose", {x.name}, {swap}),
+       g.floats_of(node, "W", {1, gates * hidden, in}, reordered(wih, cell.order)),
+       g.floats_of(node, "R", {1, gates * hidden, hidden}, reordered(whh, cell.order)), biases},
+      attributes, {all, !all});
   if (!all) return g.add("Squeeze", {y[1], g.integers({0})});
   return g.add("Transpose", {g.add("Squeeze", {y[0], g.integers({1})})}, {swap});
 }
@@ -122,7 +129,7 @@ Result<std::string> emit_softmax(GraphBuilder& g, const Node& node, const Export
     for (size_t i = 0; i < f.list("mask").size(); ++i) {
       if (f.list("mask")[i] == 0) keep[i] = -__builtin_inff();
     }
-    z = g.add("Add", {z, g.floats("mask", {width}, keep)});
+    z = g.add("Add", {z, g.constant("mask", {width}, keep)});
   } else if (variant == "gumbel" && (f.flag("noise") || f.flag("hard"))) {
     return g.refuse(node, "gumbel with noise or hard choices has no form in ONNX");
   } else if (variant == "entmax" && f.real("alpha") > 1) {

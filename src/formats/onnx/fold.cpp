@@ -295,19 +295,33 @@ Folded slice(const OnnxNode& node, const Inputs& in) {
   return value;
 }
 
+// Whether two shapes differ in this axis at most.
+bool joins_along(size_t axis, const std::vector<int64_t>& a, const std::vector<int64_t>& b) {
+  if (a.size() != b.size()) return false;
+  for (size_t i = 0; i < a.size(); ++i) {
+    if (i != axis && a[i] != b[i]) return false;
+  }
+  return true;
+}
+
 Folded concat(const OnnxNode& node, const Inputs& in) {
-  LOOM_ASSIGN(const int64_t axis, axis_of(node, attribute(node, "axis", 0), in[0]->dims.size()));
-  if (axis != 0) return bad(node, "constants are joined along axis 0 only");
   Constant out{in[0]->dims, in[0]->type, {}};
   if (out.dims.empty()) return bad(node, "joins single numbers");
-  out.dims[0] = 0;
+  LOOM_ASSIGN(const int64_t along, axis_of(node, attribute(node, "axis", 0), out.dims.size()));
+  const auto axis = static_cast<size_t>(along);
+  out.dims[axis] = 0;
   for (const ConstantRef& c : in) {
-    if (c->dims.size() != out.dims.size() ||
-        !std::equal(c->dims.begin() + 1, c->dims.end(), out.dims.begin() + 1))
-      return bad(node, "shapes that do not fit");
-    out.dims[0] += c->dims[0];
+    if (!joins_along(axis, c->dims, out.dims)) return bad(node, "shapes that do not fit");
+    out.dims[axis] += c->dims[axis];
     LOOM_TRY(small(node, out.dims));
-    for (int64_t i = 0; i < c->count(); ++i) out.values.push_back(c->at(i));
+  }
+  int64_t outer = 1;
+  for (size_t i = 0; i < axis; ++i) outer *= out.dims[i];
+  for (int64_t o = 0; o < outer; ++o) {
+    for (const ConstantRef& c : in) {
+      const int64_t block = c->count() / outer;
+      for (int64_t i = 0; i < block; ++i) out.values.push_back(c->at(o * block + i));
+    }
   }
   return out;
 }

@@ -62,6 +62,19 @@ Result<const GraphImport::Value*> GraphImport::value(const OnnxNode& n, size_t i
                        "' is made by no node before it, or is an output Loom does not compute"));
 }
 
+bool GraphImport::learns(const OnnxNode& n, size_t i) const {
+  if (!has_input(n, i)) return false;
+  const Origin from = origins_.of(n.inputs[i]);
+  return from == Origin::weight || (from == Origin::derived && !options_.for_training);
+}
+
+ItemParam GraphImport::param(const OnnxNode& n, size_t i, std::string path, const Shape& shape,
+                             std::vector<float> values) const {
+  ItemParam made{std::move(path), shape, shared(std::move(values))};
+  made.frozen = !learns(n, i);
+  return made;
+}
+
 Result<ConstantRef> GraphImport::constant(const OnnxNode& n, size_t i) {
   LOOM_ASSIGN(const Value* v, value(n, i));
   if (v->constant != nullptr) return v->constant;
@@ -118,8 +131,14 @@ Result<GraphImport::Value> GraphImport::stream(const OnnxNode& n, size_t i) {
   }
   LOOM_ASSIGN(const ConstantRef c, constant(n, i));
   if (!is_float(c->type)) return refuse(n, "computes with whole numbers beside computed values");
-  // Numbers of a formula and what the graph computes itself are no weights.
-  return constant_stream(n, *c, v->tensor != nullptr && c->count() > 1);
+  const bool many = origins_.sharing(n.inputs[i]) == Origins::Sharing::many;
+  if (!options_.for_training || !many) return constant_stream(n, *c, learns(n, i));
+  // One node for all that read it.
+  const auto known = tied_.find(n.inputs[i]);
+  if (known != tied_.end()) return known->second;
+  LOOM_ASSIGN(Value made, constant_stream(n, *c, learns(n, i)));
+  tied_.emplace(n.inputs[i], made);
+  return made;
 }
 
 Result<GraphImport::Value> GraphImport::emit(const OnnxNode& n, LayerKind kind,
@@ -269,11 +288,14 @@ std::span<const GraphImport::Row> GraphImport::rows() {
   return kRows;
 }
 
+bool GraphImport::is_computed_by_row(const std::string& op) {
+  const auto named = [&](const Row& row) { return row.op == op; };
+  return expr_knows(op, 1) || std::ranges::any_of(rows(), named);
+}
+
 bool GraphImport::reads_all(const OnnxModel& model) {
   return std::ranges::all_of(model.graph.nodes, [](const OnnxNode& n) {
-    const auto named = [&](const Row& row) { return row.op == n.op; };
-    return n.op == "Constant" || n.op == "CastLike" || folds(n) || expr_knows(n.op, 1) ||
-           std::ranges::any_of(rows(), named);
+    return n.op == "Constant" || n.op == "CastLike" || folds(n) || is_computed_by_row(n.op);
   });
 }
 
@@ -385,6 +407,14 @@ Result<OnnxType> GraphImport::checked(const OnnxNode& n) const {
   return *type;
 }
 
+// Training changes weights, and not what was made of them: functions of weights stay nodes, and so
+// do the layouts of weights that products read in several.
+bool GraphImport::stays_nodes(const OnnxNode& n) const {
+  if (!options_.for_training || n.inputs.empty() || n.outputs.empty()) return false;
+  if (origins_.of(n.outputs[0]) == Origin::derived) return is_computed_by_row(n.op);
+  return origins_.sharing(n.outputs[0]) == Origins::Sharing::many && is_computed_by_row(n.op);
+}
+
 Status GraphImport::node(const OnnxNode& n) {
   with_weights_ = 0;
   if (!n.domain.empty() && n.domain != "ai.onnx")
@@ -400,6 +430,7 @@ Status GraphImport::node(const OnnxNode& n) {
     known = known && v->is_constant();
   }
   if (n.op == "If") return if_node(n);
+  known = known && !stays_nodes(n);
   if (known && folds_elsewhere(n)) return fold_elsewhere(n);
   LOOM_ASSIGN(result_, checked(n));
   if (n.op == "Constant") return same_node(n);

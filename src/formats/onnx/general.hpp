@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "formats/onnx/lower.hpp"
+#include "formats/onnx/origins.hpp"
 #include "layers/graph.hpp"
 
 namespace loom::core {
@@ -20,7 +21,12 @@ class GraphImport {
   // fixed: what the file says that the batch is, to be read as if it left it open; 0: as it stands.
   GraphImport(const OnnxModel& model, const std::string& where, const OnnxImportOptions& options,
               int64_t open_batch, int64_t fixed = 0)
-      : model_(model), where_(where), options_(options), open_batch_(open_batch), fixed_(fixed) {}
+      : model_(model),
+        where_(where),
+        options_(options),
+        open_batch_(open_batch),
+        fixed_(fixed),
+        origins_(model, options) {}
   Result<ImportedNetwork> run();
   // Whether it has a node for each operator of the model.
   static bool reads_all(const OnnxModel& model);
@@ -67,6 +73,7 @@ class GraphImport {
     Handler handle;
   };
   static std::span<const Row> rows();
+  static bool is_computed_by_row(const std::string& op);
 
   // general_ports.cpp: inputs and outputs
   Status read_inputs();
@@ -87,6 +94,7 @@ class GraphImport {
   // general.cpp: the walk
   Status node(const OnnxNode& n);
   Status fold_node(const OnnxNode& n);
+  bool stays_nodes(const OnnxNode& n) const;
   bool folds_elsewhere(const OnnxNode& n) const;
   Status fold_elsewhere(const OnnxNode& n);
   bool grows_with_batch(const OnnxNode& n) const;
@@ -98,6 +106,11 @@ class GraphImport {
     return i < n.inputs.size() && !n.inputs[i].empty();
   }
   Result<const Value*> value(const OnnxNode& n, size_t i) const;
+  // Whether input i holds weights. Functions of weights do where they are folded for predictions.
+  bool learns(const OnnxNode& n, size_t i) const;
+  // Parameter `path` of a layer with the values of input i, in the order that the layer has them.
+  ItemParam param(const OnnxNode& n, size_t i, std::string path, const Shape& shape,
+                  std::vector<float> values) const;
   Result<ConstantRef> constant(const OnnxNode& n, size_t i);
   // A list of whole numbers: input i where it is there, else the attribute.
   Result<std::vector<int64_t>> list(const OnnxNode& n, size_t i, std::string_view attribute,
@@ -114,6 +127,7 @@ class GraphImport {
 
   // general_shared.cpp
   int64_t source_of(const OnnxNode& n, std::string_view becomes);
+  int64_t source_of_rows(const OnnxNode& n, size_t i);
   int64_t owner_of(size_t i, std::vector<int64_t>& first) const;
 
   // general_branches.cpp
@@ -136,6 +150,8 @@ class GraphImport {
                 bool number_first) const;
   Result<bool> recognized(const OnnxNode& n, Value& y);
   bool reads_alone(const OnnxNode& n, const GraphValue& at) const;
+  Result<bool> is_matrix_of_layer(const OnnxNode& n) const;
+  bool shares_rows(const OnnxNode& n, size_t i) const;
   Result<bool> gemm_bias(const OnnxNode& n, int64_t outputs, double beta, ConstantRef& bias);
   Result<Value> unary(const OnnxNode& n, std::string_view function, const Value& x);
   Result<Value> binary(const OnnxNode& n, std::string_view function, const Value& a,
@@ -272,6 +288,7 @@ class GraphImport {
   const std::string& where_;
   const OnnxImportOptions& options_;
   const int64_t open_batch_, fixed_;
+  const Origins origins_;
   int64_t opset_ = 0, batch_ = 1, left_ = 0;
   Shape sample_;
   bool ids_ = false;
@@ -285,6 +302,7 @@ class GraphImport {
   std::map<std::vector<int64_t>, Value> moved_;  // bases of functions, by what they are and order
   std::map<std::string, int, std::less<>>
       uses_;  // of values by name, outputs of the model included
+  std::map<std::string, Value, std::less<>> tied_;  // nodes of weights that several products read
   std::vector<std::string> notes_;
 };
 

@@ -96,12 +96,12 @@ Status GraphImport::conv_node(const OnnxNode& n) {
   if (transposed) fields.emplace_back("output_padding", extra);
   const int64_t rows = w->dims[0];
   std::vector<ItemParam> params = {
-      {"weight", Shape{rows, w->count() / std::max<int64_t>(rows, 1)}, shared(w->floats())}};
+      param(n, 1, "weight", Shape{rows, w->count() / std::max<int64_t>(rows, 1)}, w->floats())};
   if (biased) {
     LOOM_ASSIGN(const ConstantRef b, constant(n, 2));
     if (b->dims != std::vector<int64_t>{filters})
       return refuse(n, "a bias that is not one per filter");
-    params.push_back({"bias", Shape{filters}, shared(b->floats())});
+    params.push_back(param(n, 2, "bias", Shape{filters}, b->floats()));
   }
   LOOM_ASSIGN(Value y,
               emit(n, (transposed ? kBack : kKinds)[axes - 1], fields, {x}, std::move(params)));
@@ -172,8 +172,8 @@ Status GraphImport::batch_norm_node(const OnnxNode& n) {
   }
   if (options_.for_training) {
     const Shape each{x.shape[1]};
-    std::vector<ItemParam> params = {{"gamma", each, shared(p[0])},
-                                     {"beta", each, shared(p[1])},
+    std::vector<ItemParam> params = {param(n, 1, "gamma", each, p[0]),
+                                     param(n, 2, "beta", each, p[1]),
                                      {"running_mean", each, shared(p[2])},
                                      {"running_var", each, shared(p[3])}};
     // ONNX weighs the running value, the layer the batch.
@@ -248,8 +248,8 @@ Status GraphImport::layer_norm_node(const OnnxNode& n) {
   LOOM_ASSIGN(const Value y,
               emit(n, LayerKind::layer_norm,
                    {{"width", width}, {"eps", attribute_real(n, "epsilon", 1e-5f)}}, {flat},
-                   {{"gamma", Shape{width}, shared(gamma->floats())},
-                    {"beta", Shape{width}, shared(std::move(beta))}}));
+                   {param(n, 1, "gamma", Shape{width}, gamma->floats()),
+                    param(n, 2, "beta", Shape{width}, std::move(beta))}));
   LOOM_ASSIGN(Value back, view(n, y, dims));
   return define(n, std::move(back));
 }

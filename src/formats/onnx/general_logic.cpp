@@ -118,8 +118,10 @@ Result<bool> GraphImport::ids_beside(const OnnxNode& n, Value& y) {
   std::vector<float> table(static_cast<size_t>(vocab * width));
   for (int64_t i = 0; i < width; ++i)
     table[static_cast<size_t>(static_cast<int64_t>(c->at(i)) * width + i)] = 1;
+  ItemParam truths{"weight", Shape{vocab, width}, shared(std::move(table))};
+  truths.frozen = true;
   LOOM_ASSIGN(y, emit(n, LayerKind::embedding, {{"vocab", vocab}, {"width", width}}, {input},
-                      {{"weight", Shape{vocab, width}, shared(std::move(table))}}));
+                      {std::move(truths)}));
   return true;
 }
 

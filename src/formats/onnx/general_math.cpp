@@ -475,15 +475,26 @@ Result<GraphImport::Value> GraphImport::dense(const OnnxNode& n, const Value& x,
   }
   if (x.shape.last() != in)
     return refuse(n, cat("rows of ", x.shape.last(), " times weights of ", in, " rows"));
-  std::vector<ItemParam> params = {{"weight", Shape{out, in}, shared(std::move(rows))}};
-  if (bias != nullptr) params.push_back({"bias", Shape{out}, shared(bias->floats())});
-  return emit(n, LayerKind::dense, {{"in", in}, {"out", out}, {"bias", bias != nullptr}}, {x},
-              std::move(params));
+  std::vector<ItemParam> params = {param(n, 1, "weight", Shape{out, in}, std::move(rows))};
+  if (bias != nullptr) params.push_back(param(n, 2, "bias", Shape{out}, bias->floats()));
+  LOOM_ASSIGN(Value y,
+              emit(n, LayerKind::dense, {{"in", in}, {"out", out}, {"bias", bias != nullptr}}, {x},
+                   std::move(params)));
+  if (shares_rows(n, 1)) nodes_.back().source = source_of_rows(n, 1);
+  return y;
+}
+
+// Whether input 1 becomes the weights of a layer. Products that read one tensor in several ways
+// read it as a node, which learns from all of them.
+Result<bool> GraphImport::is_matrix_of_layer(const OnnxNode& n) const {
+  LOOM_ASSIGN(const Value* b, value(n, 1));
+  const bool many =
+      options_.for_training && origins_.sharing(n.inputs[1]) == Origins::Sharing::many;
+  return b->is_constant() && !many;
 }
 
 Status GraphImport::matmul_node(const OnnxNode& n) {
-  LOOM_ASSIGN(const Value* b, value(n, 1));
-  const bool weights = b->is_constant();
+  LOOM_ASSIGN(const bool weights, is_matrix_of_layer(n));
   LOOM_ASSIGN(const Value x, stream(n, 0));
   if (weights) {
     LOOM_ASSIGN(const ConstantRef w, constant(n, 1));
@@ -498,8 +509,7 @@ Status GraphImport::matmul_node(const OnnxNode& n) {
 }
 
 Status GraphImport::gemm_node(const OnnxNode& n) {
-  LOOM_ASSIGN(const Value* b, value(n, 1));
-  const bool weights = b->is_constant();
+  LOOM_ASSIGN(const bool weights, is_matrix_of_layer(n));
   const double alpha = attribute_real(n, "alpha", 1), beta = attribute_real(n, "beta", 1);
   const bool ta = attribute(n, "transA", 0) != 0, tb = attribute(n, "transB", 0) != 0;
   LOOM_ASSIGN(const Value x, stream(n, 0));
@@ -509,8 +519,10 @@ Status GraphImport::gemm_node(const OnnxNode& n) {
     LOOM_ASSIGN(const ConstantRef w, constant(n, 1));
     if (w->dims.size() != 2) return refuse(n, "weights that are no matrix");
     ConstantRef c;
-    LOOM_ASSIGN(const bool fits, gemm_bias(n, w->dims[tb ? 0 : 1], beta, c));
-    biased = fits;
+    // A layer that has the rows of a table has no bias of its own.
+    if (!shares_rows(n, 1)) {
+      LOOM_ASSIGN(biased, gemm_bias(n, w->dims[tb ? 0 : 1], beta, c));
+    }
     LOOM_ASSIGN(y, dense(n, x, *w, tb, c.get(), alpha));
   } else {
     LOOM_ASSIGN(const Value other, stream(n, 1));

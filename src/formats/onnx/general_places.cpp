@@ -102,8 +102,10 @@ Status GraphImport::one_hot_node(const OnnxNode& n) {
     std::vector<float> table(static_cast<size_t>(extent * extent), static_cast<float>(off));
     for (int64_t i = 0; i < extent; ++i)
       table[static_cast<size_t>(i * extent + i)] = static_cast<float>(on);
+    ItemParam rows{"weight", Shape{extent, extent}, shared(std::move(table))};
+    rows.frozen = true;
     LOOM_ASSIGN(y, emit(n, LayerKind::embedding, {{"vocab", extent}, {"width", extent}}, {*places},
-                        {{"weight", Shape{extent, extent}, shared(std::move(table))}}));
+                        {std::move(rows)}));
   } else {
     LOOM_ASSIGN(const Value at, numbers(n, 0));
     LOOM_ASSIGN(y, hot(n, at, extent));

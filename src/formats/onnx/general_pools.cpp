@@ -125,8 +125,8 @@ Status GraphImport::instance_norm_node(const OnnxNode& n) {
       emit(n, LayerKind::instance_norm,
            {{"channels", channels}, {"eps", attribute_real(n, "epsilon", 1e-5f)}, {"affine", true}},
            {x},
-           {{"gamma", Shape{channels}, shared(gamma->floats())},
-            {"beta", Shape{channels}, shared(beta->floats())}}));
+           {param(n, 1, "gamma", Shape{channels}, gamma->floats()),
+            param(n, 2, "beta", Shape{channels}, beta->floats())}));
   return define(n, std::move(y));
 }
 

@@ -265,6 +265,7 @@ Result<ImportedNetwork> GraphImport::finish() {
   GraphWiring wiring;
   std::vector<int64_t> first(static_cast<size_t>(sources_) + 1, -1);
   std::vector<LayerConfig> layers;
+  std::vector<std::string> frozen;
   for (size_t i = 0; i < nodes_.size(); ++i) {
     if (!needed[i]) {
       const LayerConfig& layer = nodes_[i].layer;
@@ -282,8 +283,10 @@ Result<ImportedNetwork> GraphImport::finish() {
     const int64_t owner = owner_of(i, first);
     wiring.owners.push_back(owner < 0 ? -1 : place[static_cast<size_t>(owner)]);
     const std::string path = cat(Coord{}.str(), "/", layers.size(), "/");
-    for (const ItemParam& p : owner < 0 ? nodes_[i].params : std::vector<ItemParam>())
+    for (const ItemParam& p : owner < 0 ? nodes_[i].params : std::vector<ItemParam>()) {
       out.params.push_back({cat(path, p.path), p.shape, *p.values});
+      if (p.frozen) frozen.push_back(cat(place[i], "/", p.path));
+    }
     layers.push_back(std::move(nodes_[i].layer));
   }
   // Values that callers see go by the names of the file.
@@ -298,7 +301,9 @@ Result<ImportedNetwork> GraphImport::finish() {
   }
   Result<LayerConfig> graph = make_graph(wiring, std::move(layers));
   if (!graph.ok()) return refuse(end, graph.error().message);
-  LOOM_TRY(out.network.grid.put({}, {std::move(*graph)}));
+  Cell cell{std::move(*graph)};
+  cell.frozen = std::move(frozen);
+  LOOM_TRY(out.network.grid.put({}, std::move(cell)));
   const Result<Network> whole = Network::finalize(out.network.grid, sample_.after(batch_));
   if (!whole.ok()) return refuse(end, whole.error().message);
   // A constant may have an axis that is the batch of the file.

@@ -129,7 +129,9 @@ Status GraphImport::recurrent_node(const OnnxNode& n) {
       return refuse(n, "biases of the wrong size");
     biases = b->floats();
   }
+  const bool two_biases = has_input(n, 3) && !origins_.is_filled_up(n.inputs[3]);
   std::vector<Field> fields = {{"in", in}, {"hidden", hidden}};
+  if (g.kind != LayerKind::gru) fields.emplace_back("state_bias", two_biases);
   if (g.kind == LayerKind::rnn)
     fields.emplace_back("activation", ways == 1 ? rnn_activation(n) : "tanh");
   const std::vector<Field> turn = {{"starts", List{-1}},
@@ -153,16 +155,13 @@ Status GraphImport::recurrent_node(const OnnxNode& n) {
     const std::vector<float> second = reordered(bias, count, block, g.order);
     const auto wide = block * static_cast<size_t>(in);
     std::vector<ItemParam> params = {
-        {"wih", Shape{gates * hidden, in},
-         shared(reordered(part(floats_w, way, ways), 0, wide, g.order))},
-        {"whh", Shape{gates * hidden, hidden},
-         shared(reordered(part(floats_r, way, ways), 0, block * block, g.order))}};
-    if (g.kind != LayerKind::gru) {
-      for (size_t i = 0; i < count; ++i) first[i] += second[i];
-    }
-    params.push_back({"bias", Shape{gates * hidden}, shared(std::move(first))});
-    if (g.kind == LayerKind::gru)
-      params.push_back({"bias_hh", Shape{gates * hidden}, shared(second)});
+        param(n, 1, "wih", Shape{gates * hidden, in},
+              reordered(part(floats_w, way, ways), 0, wide, g.order)),
+        param(n, 2, "whh", Shape{gates * hidden, hidden},
+              reordered(part(floats_r, way, ways), 0, block * block, g.order))};
+    params.push_back(param(n, 3, "bias", Shape{gates * hidden}, std::move(first)));
+    if (two_biases || g.kind == LayerKind::gru)
+      params.push_back(param(n, 3, "bias_hh", Shape{gates * hidden}, second));
     LOOM_ASSIGN(const std::vector<Value> states, starting_states(n, two, way, hidden));
     std::vector<Field> own = fields;
     if (!states.empty()) own.emplace_back("initial_state", true);

@@ -363,7 +363,8 @@ Status GraphImport::gather_node(const OnnxNode& n) {
     LOOM_ASSIGN(
         Value y,
         emit(n, LayerKind::embedding, {{"vocab", rows->dims[0]}, {"width", rows->dims[1]}}, {ids},
-             {{"weight", Shape{rows->dims[0], rows->dims[1]}, shared(rows->floats())}}));
+             {param(n, 0, "weight", Shape{rows->dims[0], rows->dims[1]}, rows->floats())}));
+    if (shares_rows(n, 0)) nodes_.back().source = source_of_rows(n, 0);
     return define(n, std::move(y));
   }
   if (!places->is_constant()) return refuse(n, "looks up computed values by computed places");

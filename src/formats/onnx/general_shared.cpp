@@ -60,6 +60,18 @@ int64_t GraphImport::source_of(const OnnxNode& n, std::string_view becomes) {
   return found->second;
 }
 
+bool GraphImport::shares_rows(const OnnxNode& n, size_t i) const {
+  return options_.for_training && origins_.sharing(n.inputs[i]) == Origins::Sharing::rows;
+}
+
+// The same number for the table and the products that have its rows.
+int64_t GraphImport::source_of_rows(const OnnxNode& n, size_t i) {
+  const auto [found, added] =
+      made_of_others_.emplace(cat("rows ", origins_.tensor(n.inputs[i])), sources_ + 1);
+  sources_ += added;
+  return found->second;
+}
+
 // The node before number `i` whose weights it shares; -1: they are its own. `first`: of each source
 // the first node that has its own; -1: none yet.
 int64_t GraphImport::owner_of(size_t i, std::vector<int64_t>& first) const {

@@ -87,10 +87,38 @@ std::string GraphBuilder::add(std::string op, std::vector<std::string> inputs,
   return add_many(std::move(op), std::move(inputs), std::move(attributes), {true})[0];
 }
 
-std::string GraphBuilder::floats(std::string_view what, std::vector<int64_t> shape,
-                                 const std::vector<float>& values) {
-  std::string name = cat(path_, "/", what, " ", graph_.initializers.size());
-  graph_.initializers.push_back(onnx_tensor(name, std::move(shape), std::span(values)));
+void GraphBuilder::store(const std::string& name, std::vector<int64_t> shape,
+                         std::span<const float> values, bool trained) {
+  OnnxTensor tensor = onnx_tensor(name, std::move(shape), values);
+  if (trained) {
+    graph_.initializers.push_back(std::move(tensor));
+    return;
+  }
+  OnnxAttribute value;
+  value.name = "value";
+  value.type = OnnxAttributeType::tensor;
+  value.tensors.push_back(std::move(tensor));
+  OnnxNode node;
+  node.name = name;
+  node.op = "Constant";
+  node.outputs = {name};
+  node.attributes.push_back(std::move(value));
+  graph_.nodes.push_back(std::move(node));
+}
+
+// Statistics are no weights either, but their operators say so themselves.
+bool GraphBuilder::trains(const Node& node) const {
+  const bool constant = node.config.def->kind == LayerKind::constant;
+  return std::ranges::any_of(node.params, [&](int i) {
+    const Param& p = network_.params()[static_cast<size_t>(i)];
+    return !p.frozen && (p.spec.trained || !constant);
+  });
+}
+
+std::string GraphBuilder::constant(std::string_view what, std::vector<int64_t> shape,
+                                   const std::vector<float>& values) {
+  std::string name = cat(path_, "/", what, " ", names_++);
+  store(name, std::move(shape), values, false);
   return name;
 }
 
@@ -100,13 +128,14 @@ std::string GraphBuilder::floats_of(const Node& node, std::string_view what,
   for (const int index : node.params) form += cat(" ", index);
   const auto known = made_.find(form);
   if (known != made_.end()) return known->second;
-  std::string name = floats(what, std::move(shape), values);
+  std::string name = cat(path_, "/", what, " ", graph_.initializers.size());
+  store(name, std::move(shape), values, trains(node));
   made_.emplace(std::move(form), name);
   return name;
 }
 
 std::string GraphBuilder::number(float value) {
-  return floats("number", {}, {value});
+  return constant("number", {}, {value});
 }
 
 // Shapes and axes are inputs in ONNX, not attributes, and the same few come up at many nodes.
@@ -163,7 +192,7 @@ Result<std::string> GraphBuilder::param(const Node& node, size_t i, std::vector<
   LOOM_ASSIGN(const std::vector<float> all, values(node, i));
   // The plain path is the name others may look for; other forms of it get a number.
   std::string name = made_.count(p.path) == 0 ? p.path : cat(p.path, " ", made_.size());
-  graph_.initializers.push_back(onnx_tensor(name, std::move(shape), std::span(all)));
+  store(name, std::move(shape), all, trains(node) && !p.frozen);
   made_.emplace(p.path, name);
   made_.emplace(form, name);
   return name;
@@ -183,7 +212,7 @@ Result<std::string> GraphBuilder::transposed(const Node& node, size_t i) {
     for (int64_t c = 0; c < cols; ++c)
       transposed[static_cast<size_t>(c * rows + r)] = all[static_cast<size_t>(r * cols + c)];
   }
-  graph_.initializers.push_back(onnx_tensor(form, {cols, rows}, std::span(transposed)));
+  store(form, {cols, rows}, transposed, !p.frozen);
   made_.emplace(form, form);
   return form;
 }

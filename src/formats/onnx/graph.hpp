@@ -50,8 +50,9 @@ class GraphBuilder {
                                     std::vector<OnnxAttribute> attributes,
                                     const std::vector<bool>& wanted);
   std::string number(float value);
-  std::string floats(std::string_view what, std::vector<int64_t> shape,
-                     const std::vector<float>& values);
+  // Numbers of a formula: a Constant, which no importer takes for a weight.
+  std::string constant(std::string_view what, std::vector<int64_t> shape,
+                       const std::vector<float>& values);
   // The same, made of the parameters of a layer: one for all layers that share them.
   std::string floats_of(const Node& node, std::string_view what, std::vector<int64_t> shape,
                         const std::vector<float>& values);
@@ -67,6 +68,10 @@ class GraphBuilder {
 
  private:
   std::string fresh();
+  // Weights as an initializer; what training leaves as it is as a Constant.
+  void store(const std::string& name, std::vector<int64_t> shape, std::span<const float> values,
+             bool trained);
+  bool trains(const Node& node) const;
   const Network& network_;
   const OnnxExportOptions& options_;
   OnnxGraph graph_;

@@ -7,6 +7,7 @@
 #include "bridge/network_json.hpp"
 #include "formats/onnx/general.hpp"
 #include "formats/onnx/lower.hpp"
+#include "formats/onnx/origins.hpp"
 #include "io/file.hpp"
 
 namespace loom::core {
@@ -95,7 +96,10 @@ Result<ImportedNetwork> import_both(const OnnxModel& model, const std::string& w
     if (all.ok()) return all;
   }
   const auto normed = [](const OnnxNode& n) { return n.op == "BatchNormalization"; };
-  if (options.for_training && std::ranges::any_of(model.graph.nodes, normed)) {
+  const bool needs_nodes =
+      options.for_training &&
+      (std::ranges::any_of(model.graph.nodes, normed) || Origins(model, options).needs_nodes());
+  if (needs_nodes) {
     Result<ImportedNetwork> all = import_by<GraphImport>(model, where, options);
     if (all.ok()) return all;
   }

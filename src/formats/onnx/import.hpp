@@ -57,6 +57,9 @@ struct OnnxImportOptions {
   // Batch norms stay layers, which training takes statistics for, and do not go into the weights of
   // the layers before them; as far as a graph of nodes reads the file.
   bool for_training = false;
+  // Patterns over names of initializers: what trains, and what does not, whatever the rule says
+  // (docs/onnx.md, "What trains"). `frozen` goes before `trainable`.
+  std::vector<std::string> trainable, frozen;
   OnnxFolder folder = {};  // none: such a node is refused (evaluate/folder.hpp has one)
 };
 

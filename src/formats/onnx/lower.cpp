@@ -90,9 +90,16 @@ Result<std::vector<int64_t>> Lowering::list(const OnnxNode& n, size_t i) {
   return c->integers();
 }
 
+// Functions of weights are folded where only predictions are asked for.
+bool Lowering::learns(const OnnxNode& n, size_t i) const {
+  const Origin from = origins_.of(n.inputs[i]);
+  return from == Origin::weight || (from == Origin::derived && !options_.for_training);
+}
+
 Result<ConstantRef> Lowering::weights(const OnnxNode& n, size_t i) {
   LOOM_ASSIGN(const ConstantRef c, constant(n, i));
   if (c->values.size() == 1) LOOM_TRY(spend(n, c->count()));  // one value that stands for many
+  if (!learns(n, i)) unlearned_ += c->count();
   return c;
 }
 
@@ -571,6 +578,7 @@ Result<ImportedNetwork> Lowering::run() {
     error.where = where_;
     return error;
   }
+  made->made_up += unlearned_;
   made->input = input_name_;
   made->output = end.name;
   Normalization& n = normalization_;

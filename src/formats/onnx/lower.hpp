@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "formats/onnx/import.hpp"
+#include "formats/onnx/origins.hpp"
 #include "formats/onnx/schema.hpp"
 #include "formats/onnx/values.hpp"
 
@@ -32,6 +33,7 @@ struct ItemParam {
   bool made_up = false;
   // Made up, all 1 or all 0, in the place of a weight that a later node may bring.
   bool neutral = false;
+  bool frozen = false;  // no weight of the file: training leaves it as it is
 };
 
 // A layer under way. Roles: what still may be joined with what follows.
@@ -100,7 +102,11 @@ class Lowering {
  public:
   Lowering(const OnnxModel& model, const std::string& where, const OnnxImportOptions& options,
            int64_t open_batch = kOpenBatch)
-      : model_(model), where_(where), options_(options), open_batch_(open_batch) {}
+      : model_(model),
+        where_(where),
+        options_(options),
+        open_batch_(open_batch),
+        origins_(model, options) {}
   Result<ImportedNetwork> run();
 
  private:
@@ -181,6 +187,7 @@ class Lowering {
   // A list of whole numbers: axes, extents, places.
   Result<std::vector<int64_t>> list(const OnnxNode& n, size_t i);
   // The same where all its values will be kept.
+  bool learns(const OnnxNode& n, size_t i) const;
   Result<ConstantRef> weights(const OnnxNode& n, size_t i);
   Status define(const OnnxNode& n, Lowered value, size_t output = 0);
   // A stream whose memory is what the graph sees, as a new item reads it: its last axis is
@@ -200,6 +207,8 @@ class Lowering {
   const std::string& where_;
   const OnnxImportOptions& options_;
   const int64_t open_batch_;
+  const Origins origins_;
+  int64_t unlearned_ = 0;  // values of layers that are no weights of the file
   int64_t batch_ = 1, opset_ = 0;
   OnnxType result_ = OnnxType::f32;  // of the node under way
   int64_t left_ = 0;                 // values that may still be made

@@ -256,7 +256,12 @@ Result<Lowered> Lowering::with_constant(const OnnxNode& n, const Lowered& x, con
                                         bool first) {
   if (x.scores != nullptr) return scores_with(n, x, c);
   if (!keeps(c, x)) return refuse(n, "a constant that does not fit");
-  if (c.values.size() != 1) return affine(n, x, c, first);
+  // A number of a formula, or a weight: one per value of an axis of one value, or lost to training.
+  const bool weight = origins_.of(n.inputs[first ? 0 : 1]) == Origin::weight;
+  const std::vector<int64_t> dims = x.view.dims();
+  if (c.values.size() != 1 || (weight && !dims.empty() && dims.back() == 1))
+    return affine(n, x, c, first);
+  unlearned_ += weight;
   Lowered y = x;
   const ExprRef number = expr_number(c.values[0]);
   y.f = first ? expr_of(n.op, {number, of(x)}) : expr_of(n.op, {of(x), number});
@@ -278,10 +283,12 @@ Result<Lowered> Lowering::affine(const OnnxNode& n, const Lowered& x, const Cons
       return refuse(n, "a constant of more than one axis: no layer adds or multiplies by it");
     axis = static_cast<int>(i);
   }
+  if (axis < 0 && !dims.empty() && dims.back() == 1) axis = static_cast<int>(dims.size()) - 1;
   const bool last = axis == static_cast<int>(dims.size()) - 1;
   if (axis < 0 || (!last && axis != 1))
     return refuse(n, "a constant along an axis that is neither the last nor the channels");
   if (c.count() > kMaxFolded) return refuse(n, "too wide a constant");
+  if (!learns(n, first ? 0 : 1)) unlearned_ += c.count();
   AffineParts by;
   by.from = AffineParts::From::weights;
   by.scale = by.shift = c.floats();

@@ -170,6 +170,8 @@ Status Lowering::recurrent_node(const OnnxNode& n) {
   const std::vector<float> second = reordered(bias, count, block, g.order);
   std::vector<Field> fields = {{"in", in}, {"hidden", hidden}};
   if (g.kind == LayerKind::rnn) fields.emplace_back("activation", activation);
+  const bool biased = has_input(n, 3) && !origins_.is_filled_up(n.inputs[3]);
+  if (g.kind != LayerKind::gru) fields.emplace_back("state_bias", biased);
   Result<LayerConfig> layer = make_layer(g.kind, fields);
   if (!layer.ok()) return refuse(n, layer.error().message);
   Item item = layer_item(std::move(*layer), from);
@@ -178,12 +180,9 @@ Status Lowering::recurrent_node(const OnnxNode& n) {
        shared(reordered(w->floats(), 0, block * static_cast<size_t>(in), g.order))});
   item.params.push_back({"whh", Shape{gates * hidden, hidden},
                          shared(reordered(r->floats(), 0, block * block, g.order))});
-  if (g.kind != LayerKind::gru) {
-    for (size_t i = 0; i < count; ++i) first[i] += second[i];
-  }
-  item.params.push_back({"bias", Shape{gates * hidden}, shared(first)});
-  if (g.kind == LayerKind::gru)
-    item.params.push_back({"bias_hh", Shape{gates * hidden}, shared(second)});
+  item.params.push_back({"bias", Shape{gates * hidden}, shared(first), !has_input(n, 3)});
+  if (biased || g.kind == LayerKind::gru)
+    item.params.push_back({"bias_hh", Shape{gates * hidden}, shared(second), !biased});
   LOOM_ASSIGN(const int all, add(n, item));
   // Y: [time, 1, batch, hidden]; Y_h: [1, batch, hidden].
   Lowered y = stream(all, {batch_, time, 1, hidden});

@@ -505,6 +505,9 @@ final class loom_network_info extends Struct {
   /// names of classes there are; see loom_network_class()
   @Int64()
   external int classes;
+  /// of the parameters, those that training changes by default
+  @Int64()
+  external int trainable;
 }
 
 /// A parameter of a network.

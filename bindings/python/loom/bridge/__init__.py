@@ -9,7 +9,7 @@ import os
 import sys
 from typing import Any, List, Optional
 
-from ..errors import InvalidArgumentError
+from ..errors import InvalidArgumentError, UnsupportedError
 from ..network import Network
 from . import transformers
 from .files import read_file
@@ -77,11 +77,22 @@ def absorb(
     if plan_only:
         return plan
     network = Network.load(plan.serialize(), name=f"{plan.name}.onnx", engine=engine)
+    _same_training(plan, network)
     proof = prove(network, inputs, expected, plan.source, abs_tol, rel_tol, fresh_process)
     if not proof.passed:
         raise ArithmeticError(f"the engine computes something else than the model: {proof}")
     network.plan = plan
     return network
+
+
+def _same_training(plan: Any, network: Any) -> None:
+    """Training has to change as many numbers as in the source."""
+    wanted, made = plan.source_parameters, network.info["trainable"]
+    if wanted is not None and wanted != made:
+        raise UnsupportedError(
+            f"training would change {made} numbers, in the source {wanted}; the model computes with "
+            "its parameters in a way that no layer has"
+        )
 
 
 def _listed(example_inputs: Any) -> List[Any]:

@@ -86,6 +86,13 @@ class OnnxGraph:
     def tensor(self, name: str, array: Any) -> None:
         self._tensors.append(_block(5, _tensor(name, array)))
 
+    def constant(self, name: str, array: Any) -> None:
+        """A node that gives an array: importers take initializers alone for weights."""
+        value = _block(1, "value") + _block(5, _tensor("", array)) + _number(20, 4)
+        self._nodes.append(
+            _block(1, _block(2, name) + _block(3, name) + _block(4, "Constant") + _block(5, value))
+        )
+
     def input(self, name: str, dims: Sequence[Dim], elements: int = FLOAT) -> None:
         self._inputs.append(_block(11, _value(name, elements, dims)))
 

@@ -5,7 +5,7 @@ once. Nothing is guessed from shapes: a rule reads every attribute that it depen
 """
 
 import hashlib
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 import numpy as np
 
@@ -55,8 +55,14 @@ class Plan:
         self.origin = ""  # of the nodes that are added now
         self._graph = OnnxGraph()
         self._constants: Dict[Tuple[Any, ...], str] = {}
+        self._taken: Set[str] = set()  # names of weights
         # Where the parameters lie in memory that the operator under way is made of.
         self.read: List[int] = []
+        # Of a framework that says which parameters train: their names, by where they lie. None: every
+        # constant is a parameter unless its rule says otherwise.
+        self.trainable: Optional[Dict[int, str]] = None
+        self.source_parameters: Optional[int] = None  # that the source would train, of what is used
+        self._seen: List[Tuple[int, int, int, Any]] = []  # arrays of the source: memory, and place
         self._names = 0
         self.outputs: List[str] = []
 
@@ -66,26 +72,67 @@ class Plan:
         self._graph.input(name, dims, INT64 if ids else FLOAT)
         return name
 
-    def constant(self, value: Any, *, parameter: bool = True) -> str:
+    def forget(self) -> None:
+        """What the operator before was made of."""
+        self.read.clear()
+        self._seen.clear()
+
+    def see(self, array: Any, place: int) -> None:
+        """Tells that an array holds the numbers of a parameter; also views of it do."""
+        start = int(array.__array_interface__["data"][0])
+        self._seen.append((start, start + max(array.nbytes, 1), place, array))
+
+    def constant(self, value: Any, *, parameter: bool = True, places: Sequence[int] = ()) -> str:
         """float64 becomes float32, whole numbers int64. Equal tensors are one, but for those that
-        are made of other parameters (`read`): layers that begin as copies learn apart."""
+        are made of other parameters: layers that begin as copies learn apart.
+
+        parameter: it trains, if the framework does not say otherwise. places: where the parameters
+        lie that it is a copy of; views of their arrays are known without.
+        """
         array = np.asarray(value)
-        if array.dtype.kind in "iu":
-            array, parameter = array.astype(np.int64), False
-        elif array.dtype.kind == "b":
-            parameter = False
-        else:
-            array = array.astype(np.float32)
-        array = np.ascontiguousarray(array).reshape(array.shape)
+        made_of = sorted(set(places) or self._places_of(array))
+        kind = array.dtype.kind
+        array = np.ascontiguousarray(
+            array.astype(np.int64 if kind in "iu" else bool if kind == "b" else np.float32)
+        ).reshape(array.shape)
+        trains = parameter and kind not in "iub"
+        if self.trainable is not None:
+            trains = trains and bool(made_of) and all(p in self.trainable for p in made_of)
+        own = tuple(made_of or sorted(set(self.read))) if trains else ()
         digest = hashlib.sha256(array.tobytes()).digest()
-        own = sorted(set(self.read)) if parameter else ()
-        key = (str(array.dtype), array.shape, digest, *own)
+        key = (str(array.dtype), array.shape, digest, trains, *own)
         if key not in self._constants:
-            name = self._name("c")
-            self._graph.tensor(name, array)
-            self._constants[key] = name
-            self.parameters += array.size if parameter else 0
+            self._constants[key] = self._store(array, trains, made_of)
         return self._constants[key]
+
+    def _store(self, array: Any, trains: bool, made_of: Sequence[int]) -> str:
+        """Weights are initializers, with the names of the source; what does not train is a Constant."""
+        if trains:
+            name = self._weight_name(made_of)
+            self.parameters += array.size
+            self._graph.tensor(name, array)
+            return name
+        name = self._name("c")
+        if array.dtype == np.float32:
+            self._graph.constant(name, array)
+        else:
+            self._graph.tensor(name, array)
+        return name
+
+    def _weight_name(self, made_of: Sequence[int]) -> str:
+        self._names += 1
+        known = self.trainable or {}
+        if len(made_of) != 1 or made_of[0] not in known:
+            return f"weights.{self._names}"
+        name = known[made_of[0]]
+        if name in self._taken:
+            name = f"{name}|{self._names}"
+        self._taken.add(name)
+        return name
+
+    def _places_of(self, array: Any) -> List[int]:
+        at = int(array.__array_interface__["data"][0])
+        return [place for start, end, place, _ in self._seen if start <= at < end][:1]
 
     def op(self, op: str, *inputs: str, outputs: int = 1, **attributes: Any) -> str:
         """Adds a node and names its first output. Attributes that are None are left out."""

@@ -72,6 +72,17 @@ def _plan_of(module: Any, program: Any, version: str, *, folds: bool) -> Plan:
         **dict(module.named_buffers(remove_duplicate=False)),
         **program.state_dict,
     }
+    plan.trainable = {
+        int(p.data_ptr()): name for name, p in module.named_parameters() if p.requires_grad
+    }
+    read = [
+        state[name]
+        for node in program.graph.nodes
+        for name in [signature.inputs_to_parameters.get(node.name)]
+        if name is not None and node.users
+    ]
+    sizes = {int(p.data_ptr()): p.numel() for p in read}
+    plan.source_parameters = sum(n for at, n in sizes.items() if at in plan.trainable)
     for node in program.graph.nodes:
         if node.op == "placeholder":
             if node.name in stored:
@@ -102,8 +113,19 @@ def _outputs(graph: Graph, node: Any, signature: Any) -> None:
         graph.plan.output(graph.name(value), f"output{i}")
 
 
+# Operations that give the numbers of a parameter, each once, in another layout.
+_LAYOUTS = {
+    f"aten.{op}"
+    for op in (
+        "view.default reshape.default t.default transpose.int permute.default unsqueeze.default "
+        "squeeze.dim squeeze.default clone.default detach.default contiguous.default alias.default"
+    ).split()
+}
+
+
 def _known(graph: Graph, node: Any) -> bool:
     """Whether nothing that it takes depends on an input; then PyTorch computes it here."""
+    name = str(node.target)
     torch: Any = import_module("torch")
     tensor = isinstance(node.meta.get("val"), torch.Tensor)
     if not graph.folds or not tensor or node.target is operator.getitem:
@@ -113,11 +135,15 @@ def _known(graph: Graph, node: Any) -> bool:
     drawn = torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ())
     if drawn or node.target._schema.is_mutable:
         return False
+    made_of = [at for n in node.all_input_nodes for at in graph.places(n)]
+    trainable = graph.plan.trainable or {}
+    if any(at in trainable for at in made_of) and name not in _LAYOUTS:
+        return False  # training changes the parameters, and not what was made of them
     args, kwargs = import_module("torch.fx").node.map_arg(
         (node.args, node.kwargs), lambda n: graph.arrays[n]
     )
     graph.arrays[node] = node.target(*args, **kwargs)
-    graph.made_of[node] = [at for n in node.all_input_nodes for at in graph.places(n)]
+    graph.made_of[node] = made_of
     return True
 
 
@@ -127,7 +153,7 @@ def _call(graph: Graph, node: Any) -> None:
     graph.node = node
     name = str(node.target)
     stack = node.meta.get("nn_module_stack") or {}
-    graph.plan.read.clear()
+    graph.plan.forget()
     graph.plan.origin = next(reversed([p for p, _ in stack.values()]), "") if stack else ""
     if _known(graph, node):
         return

@@ -56,9 +56,15 @@ class Graph:
             return None
         if node not in self.arrays:
             raise NotImplementedError("an argument that has to be a parameter is computed")
-        self.plan.read.extend(self.places(node))
+        places = self.places(node)
+        self.plan.read.extend(places)
         tensor = self.arrays[node].detach().cpu()
-        return tensor.double().numpy() if tensor.is_floating_point() else tensor.numpy()
+        if not tensor.is_floating_point():
+            return tensor.numpy()
+        array = tensor.double().numpy()
+        if len(places) == 1:
+            self.plan.see(array, places[0])
+        return array
 
     @staticmethod
     def shape(node: Any) -> List[Any]:

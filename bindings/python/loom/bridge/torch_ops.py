@@ -159,7 +159,10 @@ def _(g: Graph, x: Any, weight: Any, bias: Any, mean: Any, var: Any, *rest: Any)
     scale = np.ones(width) if weight is None else g.array(weight)
     shift = np.zeros(width) if bias is None else g.array(bias)
     constants = [g.plan.constant(v) for v in (scale, shift, g.array(mean), g.array(var))]
-    y = g.op("BatchNormalization", x, *constants, epsilon=float(eps))
+    # ONNX weighs the running value, PyTorch the batch; None (a mean over all batches) has no form.
+    momentum = rest[0] if legit else rest[1]
+    options = {"epsilon": float(eps), "momentum": 1.0 - float(momentum)}
+    y = g.op("BatchNormalization", x, *constants, **options)
     return [y] if legit else y
 
 
@@ -174,7 +177,7 @@ def _(
     cudnn: bool = True,
 ) -> str:
     scale = np.ones(shape) if weight is None else g.array(weight)
-    inputs = [g.name(x), g.plan.constant(scale)]
+    inputs = [g.name(x), g.plan.constant(scale, parameter=weight is not None)]
     if bias is not None:
         inputs.append(g.plan.constant(g.array(bias)))
     return g.plan.op("LayerNormalization", *inputs, axis=-len(shape), epsilon=float(eps))

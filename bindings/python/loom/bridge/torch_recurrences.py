@@ -31,6 +31,7 @@ def _recurrence(
     each, directions, states, hidden = 4 if biased else 2, 2 if both else 1, [], 0
     for layer in range(layers):
         mats: List[List[Any]] = [[], [], []]
+        sources: List[List[Any]] = [[], [], []]
         for direction in range(directions):
             at = (layer * directions + direction) * each
             own = [g.array(p) for p in parameters[at : at + each]]
@@ -39,8 +40,15 @@ def _recurrence(
             biases = own[2:] if biased else [np.zeros(own[0].shape[0])] * 2
             for to, part in zip(mats, (own[0], own[1])):
                 to.append(_reordered(part, hidden, order))
+            nodes = parameters[at : at + each]
+            for to, source in zip(sources, (nodes[:1], nodes[1:2], nodes[2:])):
+                to.extend(source)
             mats[2].append(np.concatenate([_reordered(b, hidden, order) for b in biases]))
-        constants = [g.plan.constant(np.stack(m)) for m in mats]
+        constants = [
+            g.plan.constant(np.stack(m), places=[at for n in names for at in g.places(n)])
+            for m, names in zip(mats, sources)
+            if biased or m is not mats[2]  # zeros are no biases
+        ]
         outputs = 3 if kind == "LSTM" else 2
         y, *last = g.plan.ops(
             kind,

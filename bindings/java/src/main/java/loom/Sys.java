@@ -320,7 +320,8 @@ public interface Sys extends Library {
    */
   @Structure.FieldOrder({
       "struct_size", "input_rank", "input", "output_rank", "output", "layers", "parameters",
-      "bytes", "dtype", "fresh", "trained", "takes_ids", "normalizes", "loss", "classes"
+      "bytes", "dtype", "fresh", "trained", "takes_ids", "normalizes", "loss", "classes",
+      "trainable"
   })
   class NetworkInfo extends Structure {
     public int struct_size;
@@ -374,6 +375,10 @@ public interface Sys extends Library {
      * names of classes there are; see loom_network_class()
      */
     public long classes;
+    /**
+     * of the parameters, those that training changes by default
+     */
+    public long trainable;
 
     public NetworkInfo() {
       struct_size = size();

@@ -1,0 +1,68 @@
+// Which known values of an ONNX graph are weights. The file decides, never the numbers: see
+// docs/onnx.md, "What trains". Room-private.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "formats/onnx/import.hpp"
+
+namespace loom::core {
+
+enum class Origin : uint8_t {
+  computed,  // from an input; also a name that the graph does not have
+  constant,  // of Constant nodes, of numbers of the exporter, and of functions of such
+  weight,    // an initializer, in whatever layout
+  derived    // a function of weights: training changes the weights, not what is made of them
+};
+
+class Origins {
+ public:
+  Origins(const OnnxModel& model, const OnnxImportOptions& options);
+  Origin of(std::string_view name) const;
+  // Whether training needs a node for each operator: layers that patterns find would fold a
+  // function of weights, or take a weight of one value for a number of a formula.
+  bool needs_nodes() const { return needs_nodes_; }
+  // How layers read the initializer that a value is, in whatever layout.
+  enum class Sharing : uint8_t {
+    one,   // by one layer, or by several that are alike: they share all their weights
+    rows,  // as a table that is looked up, and as the matrix of a product that has it as it is
+    many   // by products of other kinds, biases or layouts
+  };
+  Sharing sharing(std::string_view name) const;
+  // Which it is; "": none.
+  std::string_view tensor(std::string_view name) const {
+    const auto form = forms_.find(name);
+    return form == forms_.end() ? std::string_view() : std::string_view(form->second.tensor);
+  }
+  // Whether a value is weights with constants behind them, as an exporter writes the biases of a
+  // recurrence that has one of the two that the operator asks for.
+  bool is_filled_up(std::string_view name) const { return filled_up_.contains(name); }
+
+ private:
+  void read(const OnnxGraph& graph, const OnnxImportOptions& options);
+  void read(const OnnxNode& n);
+  void follow(const OnnxNode& n);
+  void read_weight(const OnnxNode& n, size_t i);
+  Origin made_by(const OnnxNode& n) const;
+
+  std::map<std::string, Origin, std::less<>> origins_;
+  std::map<std::string, int64_t, std::less<>> counts_;  // of weights: values
+  std::set<std::string, std::less<>> filled_up_;
+  // An initializer in one of its two layouts.
+  struct Form {
+    std::string tensor;
+    bool transposed = false;
+  };
+  std::map<std::string, Form, std::less<>> forms_;  // by the name of a value
+  struct Readers {
+    std::set<std::string> kinds;  // operators with their other weights and the layout
+    bool table = false, as_it_is = true, products = true;
+  };
+  std::map<std::string, Readers, std::less<>> readers_;  // by initializer
+  bool needs_nodes_ = false;
+};
+
+}  // namespace loom::core
