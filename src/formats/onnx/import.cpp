@@ -99,11 +99,14 @@ Result<ImportedNetwork> import_both(const OnnxModel& model, const std::string& w
   const bool needs_nodes =
       options.for_training &&
       (std::ranges::any_of(model.graph.nodes, normed) || Origins(model, options).needs_nodes());
+  std::string reason;  // that training would differ
   if (needs_nodes) {
     Result<ImportedNetwork> all = import_by<GraphImport>(model, where, options);
     if (all.ok()) return all;
+    reason = cat("training would differ from the file's: ", all.error().message);
   }
   Result<ImportedNetwork> made = import_by<Lowering>(model, where, options);
+  if (made.ok() && !reason.empty()) made->notes.push_back(reason);
   if (made.ok() && made->made_up > 0) {  // nodes may have the weights of the file and no others
     Result<ImportedNetwork> all = import_by<GraphImport>(model, where, options);
     if (all.ok()) return all;

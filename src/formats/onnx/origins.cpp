@@ -34,14 +34,13 @@ bool reads_first_alone(std::string_view op) {
 // const_fold__3, scalar_tensor, eps, 17. Parameters have the path of an attribute: block.0.alpha.
 bool is_made_up(std::string_view name) {
   const std::string lower = to_lower_ascii(name);
-  constexpr std::string_view kParts[] = {"const", "::", "/", "scalar", "eps", "one", "zero"};
-  for (const std::string_view part : kParts) {
-    const bool word = part == "eps" || part == "one" || part == "zero";
-    if (word ? lower.rfind(part, 0) == 0 : lower.find(part) != std::string::npos) return true;
-  }
-  if (lower.rfind("val_", 0) == 0) return true;
-  // A short word with a number behind it, without a path: c12, t_3.
-  if (lower.find('.') != std::string::npos) return false;
+  constexpr std::string_view kParts[] = {"const", "::", "scalar"};
+  const auto within = [&](std::string_view part) { return lower.find(part) != std::string::npos; };
+  constexpr std::string_view kStarts[] = {"/", "val_", "eps", "one", "zero"};
+  const auto begins = [&](std::string_view start) { return lower.rfind(start, 0) == 0; };
+  if (std::ranges::any_of(kParts, within) || std::ranges::any_of(kStarts, begins)) return true;
+  // A word with a number after it, without a path: c12, t_3.
+  if (lower.find_first_of("./") != std::string::npos) return false;
   return !lower.empty() && std::isdigit(static_cast<unsigned char>(lower.back())) != 0;
 }
 
@@ -86,9 +85,10 @@ void Origins::read(const OnnxGraph& graph, const OnnxImportOptions& options) {
 Origin Origins::made_by(const OnnxNode& n) const {
   bool weights = false, constants = false;
   for (size_t i = 0; i < n.inputs.size(); ++i) {
-    if (n.inputs[i].empty() || (i > 0 && keeps_values(n.op) && reads_first_alone(n.op))) continue;
+    if (n.inputs[i].empty()) continue;
     const Origin from = of(n.inputs[i]);
     if (from == Origin::computed) return Origin::computed;
+    if (i > 0 && keeps_values(n.op) && reads_first_alone(n.op)) continue;
     if (from == Origin::derived) return Origin::derived;
     (from == Origin::weight ? weights : constants) = true;
   }

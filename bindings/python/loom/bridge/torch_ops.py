@@ -13,10 +13,8 @@ from .torch_logic import real
 
 @rule("aten.linear.default")
 def _(g: Graph, x: Any, weight: Any, bias: Any = None) -> str:
-    if weight in g.names:
-        y = g.op("MatMul", x, g.op("Transpose", weight, perm=[1, 0]))
-        return y if bias is None else g.op("Add", y, bias)
-    return g.plan.dense(g.name(x), g.array(weight), g.array(bias))
+    y = g.op("MatMul", x, g.op("Transpose", weight, perm=[1, 0]))
+    return y if bias is None else g.op("Add", y, bias)
 
 
 @rule("aten.matmul.default", "aten.bmm.default", "aten.mm.default")
@@ -144,6 +142,17 @@ def _(
     sparse: bool = False,
 ) -> str:
     return g.op("Gather", weight, ids, axis=0)
+
+
+@rule("aten.linalg_vector_norm.default")
+def _(
+    g: Graph, x: Any, order: float = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
+) -> str:
+    kinds = {1.0: "ReduceL1", 2.0: "ReduceL2"}
+    if float(order) not in kinds:
+        raise NotImplementedError(f"a norm of order {order}; 1 and 2 are read")
+    axes = range(g.rank(x)) if dim is None else [dim] if isinstance(dim, int) else dim
+    return g.op(kinds[float(order)], x, g.ints(*(int(a) for a in axes)), keepdims=int(keepdim))
 
 
 # ---- normalization -------------------------------------------------------------------------------
