@@ -237,7 +237,7 @@ TEST(SharedNodes, OfTheInputAreRefused) {
   (void)g.again(g.input(), {a});
   const auto net = Network::sequential({g}, {.input = {3}});
   ASSERT_FALSE(net.ok());
-  EXPECT_THAT(net.error().str(), HasSubstr("must stand before it"));
+  EXPECT_THAT(net.error().str(), HasSubstr("must be before it"));
 }
 
 }  // namespace shared_nodes

@@ -51,6 +51,8 @@ int64_t GraphImport::source_of(const OnnxNode& n, std::string_view becomes) {
   std::string all;
   for (const std::string& name : n.inputs) {
     const auto found = values_.find(name);
+    // Constants are compared by their values, where layers share.
+    if (options_.for_training && origins_.of(name) == Origin::constant) continue;
     if (found != values_.end() && found->second.source > 0 && is_float(found->second.type))
       all += cat(" ", found->second.source);
   }

@@ -1,0 +1,164 @@
+"""Modules of PyTorch and what it computes for them in training, for torch_training.py."""
+
+import copy
+
+import loom
+import numpy as np
+import torch
+from torch import nn
+
+from torch_random import random_module
+from torch_training import RATES, STEPS, relative
+
+
+def prepared(module):
+    """The module with other parameters, no two values of the whole equal, and no dropout."""
+    for part in module.modules():
+        if isinstance(part, nn.Dropout):
+            part.p = 0.0
+        if isinstance(part, nn.MultiheadAttention):
+            part.dropout = 0.0
+    with torch.no_grad():
+        for p in module.parameters():
+            p.add_(torch.randn_like(p), alpha=0.05)
+        buffers = [b for b in module.buffers() if b.is_floating_point()]
+        separate([*module.parameters(), *buffers])
+    return module
+
+
+def separate(parameters):
+    """Moves equal values apart, by the least steps of float32."""
+    values = torch.cat([p.ravel() for p in parameters]).numpy().copy()
+    order = np.argsort(values, kind="stable")
+    ordered = values[order]
+    for i in range(1, len(ordered)):
+        if ordered[i] <= ordered[i - 1]:
+            ordered[i] = np.nextafter(ordered[i - 1], np.float32(np.inf))
+    values[order] = ordered
+    at = 0
+    for p in parameters:
+        p.copy_(torch.from_numpy(values[at : at + p.numel()]).reshape(p.shape))
+        at += p.numel()
+
+
+def trained(module):
+    return [p for p in module.parameters() if p.requires_grad]
+
+
+def joined(tensors):
+    return np.concatenate([t.detach().numpy().ravel() for t in tensors])
+
+
+def first_of(outputs):
+    while isinstance(outputs, (tuple, list)):
+        outputs = outputs[0]
+    return outputs
+
+
+class There:
+    """A copy of the module in a precision, trained on the batch."""
+
+    def __init__(self, module, inputs, target, how, dtype=torch.float64):
+        self.module = copy.deepcopy(module).to(dtype).train()
+        self.inputs = [i.to(dtype) if i.is_floating_point() else i for i in inputs]
+        self.target = target.to(dtype)
+        make = torch.optim.Adam if how == "adam" else torch.optim.SGD
+        self.optimizer = make(trained(self.module), lr=RATES[how])
+
+    def step(self):
+        self.optimizer.zero_grad()
+        loss = ((first_of(self.module(*self.inputs)) - self.target) ** 2).mean()
+        loss.backward()
+        self.optimizer.step()
+        return loss.item()
+
+    def gradients(self):
+        self.step()
+        given = [p.grad if p.grad is not None else torch.zeros_like(p) for p in trained(self.module)]
+        return [g.detach().double() for g in given]
+
+
+def shaken(module, seed):
+    """The module in double precision, each weight moved by a rounding of float32."""
+    own = copy.deepcopy(module).double()
+    draw = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for p in own.parameters():
+            p.mul_(1 + 2.0**-23 * (2 * torch.rand(p.shape, generator=draw, dtype=p.dtype) - 1))
+    return own
+
+
+def usual_of(module, inputs, target, exact):
+    """By how much of its tensor's largest each gradient moves by roundings: one for each tensor."""
+    others = [There(module, inputs, target, "gradient", torch.float32).gradients()]
+    for seed in range(3):
+        others.append(There(shaken(module, seed), inputs, target, "gradient").gradients())
+    return [
+        max(float((o[i] - g).abs().max()) for o in others) / max(float(g.abs().max()), 1e-300)
+        for i, g in enumerate(exact)
+    ]
+
+
+def case_of(module, inputs):
+    """What a case of torch_training.py is."""
+    plan = loom.absorb(copy.deepcopy(module), inputs, plan_only=True)
+    loom.absorb(copy.deepcopy(module), inputs, fresh_process=False)  # with its proof
+    y = first_of(copy.deepcopy(module).eval()(*inputs)).detach()
+    target = torch.randn(y.shape, generator=torch.Generator().manual_seed(3))
+    exact = There(module, inputs, target, "gradient").gradients()
+    tops = [float(g.abs().max()) for g in exact]
+    usual = usual_of(module, inputs, target, exact)
+    ends, losses = [], []
+    others = [(shaken(module, seed), torch.float64) for seed in range(4)]
+    ways = [(module, torch.float64), (module, torch.float32), *others]
+    for start, dtype in ways:
+        sgd, adam = (There(start, inputs, target, how, dtype) for how in ("sgd", "adam"))
+        for _ in range(STEPS):
+            sgd.step()
+        ends.append(joined(trained(sgd.module)))
+        losses.append(np.array([adam.step() for _ in range(STEPS)]))
+    return {
+        "onnx": np.frombuffer(plan.serialize(), dtype=np.uint8),
+        "inputs": [np.ascontiguousarray(i.numpy()) for i in inputs],
+        "target": target.numpy(),
+        "before": joined(trained(module)),
+        "gradients": joined(exact),
+        "tops": np.repeat(tops, [g.numel() for g in exact]),
+        "usual": np.repeat(usual, [g.numel() for g in exact]),
+        "after": ends[0],
+        "losses": losses[0],
+        "shaken": np.array(
+            [
+                max(np.abs(ends[0] - end).max() for end in ends[1:]),
+                max(relative(other, losses[0]) for other in losses[1:]),
+            ]
+        ),
+    }
+
+
+def of_samples(x, count):
+    """Random samples like x. Statistics of two samples are too few for gradients in float32."""
+    if x.is_floating_point():
+        return torch.randn(count, *x.shape[1:])
+    return torch.randint(0, int(x.max()) + 1, (count, *x.shape[1:]))
+
+
+def cases(options):
+    """(name, a function that makes the case), of those that have something to train."""
+    torch.set_num_threads(1)
+    for seed in range(options.seed, options.seed + options.modules):
+        module, inputs = random_module(seed)
+        yield from made(f"random module {seed}", module, inputs)
+    if not options.architectures:
+        return
+    import absorb_torch
+
+    for name, module, inputs in absorb_torch.modules():
+        yield from made(name, module, tuple(of_samples(x, 8) for x in inputs))
+
+
+def made(name, module, inputs):
+    torch.manual_seed(1)
+    module = prepared(module)
+    if trained(module):
+        yield name, lambda: case_of(module, inputs)
