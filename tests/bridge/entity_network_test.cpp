@@ -33,7 +33,7 @@ constexpr const char* kNetworks[] = {
     R"({"loom":1,"grid":[1,1,4,1],"input":[6],"cells":[
       {"at":[0,0,0,0],"type":"Dense","in":6,"out":6,"activation":"tanh","dtype":"int4"},
       {"at":[0,0,1,0],"type":"Dense","in":6,"out":6,"shared_with":[0,0,0,0]},
-      {"at":[0,0,2,0],"type":"RMSNorm","width":6},
+      {"at":[0,0,2,0],"type":"RMSNorm","width":6,"frozen":["gamma"]},
       {"at":[0,0,3,0],"type":"Dense","in":6,"out":3,"link":{"from":[0,0,0,0]},"dtype":"uint8"}]})",
     R"({"loom":1,"grid":[1,1,3,1],"input":[5],"cells":[
       {"at":[0,0,0,0],"type":"Dense","in":5,"out":5,"activation":"tanh","dtype":"float64"},

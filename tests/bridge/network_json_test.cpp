@@ -115,9 +115,10 @@ TEST(NetworkJson, ReadsLinksSharingDTypesChildrenAndOldNames) {
     {"at": [0,0,2,0], "type": "Residual", "children": [{"type": "RMSNorm", "width": 6},
      {"type": "Dense", "in": 6, "out": 6, "disabled": true}]},
     {"at": [0,0,3,0], "type": "Dense", "in": 6, "out": 2,
-     "link": {"from": [0,0,0,0], "feedback": true}}]})";
+     "frozen": ["weight", "b*"], "link": {"from": [0,0,0,0], "feedback": true}}]})";
   const Result<NetworkSpec> read = parse_network(text, "net");
   ASSERT_TRUE(read.ok()) << read.error().str();
+  EXPECT_EQ(read->grid.find({0, 0, 3, 0})->frozen, (std::vector<std::string>{"weight", "b*"}));
   const Cell* shared = read->grid.find({0, 0, 1, 0});
   ASSERT_NE(shared, nullptr);
   EXPECT_EQ(shared->dtype, DType::i8);
@@ -268,6 +269,10 @@ const BadNetwork kBadCells[] = {
      "at byte 77: cells[0].link.to: unknown key; a link has from, feedback"},
     {R"({"at":[0,0,0,0],"link":{"from":[0,0,1,0]},)" + kDense + "}",
      "cell (0, 0, 0, 0) is linked to (0, 0, 1, 0), where there is no enabled layer"},
+    {R"({"at":[0,0,0,0],"frozen":["wieght"],)" + kDense + "}",
+     "cell (0, 0, 0, 0): frozen: it has no parameter 'wieght' of its own"},
+    {R"({"at":[0,0,0,0],"frozen":[3],)" + kDense + "}",
+     "at byte 76: cells[0].frozen[0]: expected a name, found 3"},
     {R"({"at":[0,0,0,0],"shared_with":[0,0,1,0],)" + kDense + "}",
      "cell (0, 0, 0, 0) shares weights with (0, 0, 1, 0), which is no layer before it"},
 };

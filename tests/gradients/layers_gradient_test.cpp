@@ -253,6 +253,9 @@ std::vector<Case> recurrent_cases() {
     all.push_back(one(name, kind, {{"in", 3}, {"hidden", 4}}, Shape{2, 9, 3}));
     all.push_back(one(std::string(name) + "_last_state", kind,
                       {{"in", 3}, {"hidden", 4}, {"return_sequence", false}}, Shape{3, 8, 3}));
+    if (kind == LayerKind::gru) continue;  // it always has both
+    all.push_back(one(std::string(name) + "_of_two_biases", kind,
+                      {{"in", 3}, {"hidden", 4}, {"state_bias", true}}, Shape{2, 5, 3}));
   }
   GradientOptions early;
   early.lengths = {5, 1, 8};

@@ -126,6 +126,51 @@ TEST(ParamRules, WhatIsNotFrozenMovesAsItWouldWithoutTheRule) {
   }
 }
 
+GridSpec with_frozen(std::vector<std::string> patterns) {
+  const GridSpec plain = three_layers();
+  GridSpec grid(1, 1, 3, 1);
+  for (int64_t i = 0; i < 3; ++i) {
+    Cell cell = *plain.cell(i);
+    if (i == 1) cell.frozen = patterns;
+    EXPECT_TRUE(grid.put(plain.coord(i), std::move(cell)).ok());
+  }
+  return grid;
+}
+
+// What a network freezes has the bits of what a run freezes, and can be trained for once.
+TEST(ParamRules, FrozenCellsTrainAsTheSamePatternsOfARun) {
+  TrainStepOptions plain = step_of("adamw");
+  TrainStepOptions frozen = plain, unfrozen = plain;
+  frozen.rules.freeze = {"(0, 0, 1, 0)/weight"};
+  unfrozen.rules.unfreeze = {"(0, 0, 1, 0)/*"};
+  const GridSpec grid = with_frozen({"weight"});
+  TrainRig all(three_layers(), Shape{16, 8}, DType::f32, plain);
+  TrainRig by_run(three_layers(), Shape{16, 8}, DType::f32, frozen);
+  TrainRig by_cell(grid, Shape{16, 8}, DType::f32, plain);
+  TrainRig once(grid, Shape{16, 8}, DType::f32, unfrozen);
+  for (TrainRig* rig : {&all, &by_run, &by_cell, &once}) rig->run(3, 0.01);
+  for (const Param& p : all.network().params()) {
+    EXPECT_EQ(values_of(by_cell.step(), p.path), values_of(by_run.step(), p.path)) << p.path;
+    EXPECT_EQ(values_of(once.step(), p.path), values_of(all.step(), p.path)) << p.path;
+  }
+  EXPECT_NE(values_of(by_run.step(), "(0, 0, 1, 0)/weight"),
+            values_of(all.step(), "(0, 0, 1, 0)/weight"));
+  const ParamCounts counts = by_cell.network().param_counts();
+  EXPECT_EQ(counts.frozen, 12 * 12);
+  EXPECT_EQ(counts.trained + counts.frozen, all.network().param_count());
+}
+
+TEST(ParamRules, ANetworkThatFreezesAllSaysSo) {
+  GridSpec grid(1, 1, 1, 1);
+  Cell cell = *three_layers().cell(0);
+  cell.frozen = {"*"};
+  ASSERT_TRUE(grid.put({}, std::move(cell)).ok());
+  const Network network = *Network::finalize(grid, Shape{4, 8});
+  const auto resolved = resolve_rules({}, network);
+  ASSERT_FALSE(resolved.ok());
+  EXPECT_THAT(resolved.error().message, HasSubstr("the network freezes every parameter; unfreeze"));
+}
+
 TEST(ParamRules, AFactorGivesTheBitsOfAStepWithThatRate) {
   for (const char* optimizer : {"sgd", "adam", "adamw", "lion"}) {
     TrainStepOptions o = step_of(optimizer);

@@ -8,8 +8,8 @@ Each is absorbed, and then: as many numbers train as in PyTorch; the gradients o
 element by element, within 1e-5 of the largest of their tensor; ten steps of SGD, parameters within
 1e-4; ten steps of Adam, losses within 1e-4. Where PyTorch's own figures move by more when it
 computes in float32, or each weight moves by a rounding (behind a ReLU that is almost 0; where Adam
-divides noise by noise), three times that. Elements are matched by their starting values, of which no two are equal:
-neither names nor layouts can hide what learns.
+divides noise by noise), three times that. Elements are matched by their starting values, of which
+no two are equal: neither names nor layouts can hide what learns.
 """
 
 import argparse

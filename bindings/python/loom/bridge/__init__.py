@@ -90,7 +90,7 @@ def _same_training(plan: Any, network: Any) -> None:
     wanted, made = plan.source_parameters, network.info["trainable"]
     if wanted is not None and wanted != made:
         raise UnsupportedError(
-            f"training would change {made} numbers, in the source {wanted}; the model computes with "
+            f"training would change {made} numbers, in the source {wanted}; it computes with "
             "its parameters in a way that no layer has"
         )
 

@@ -58,8 +58,8 @@ class Plan:
         self._taken: Set[str] = set()  # names of weights
         # Where the parameters lie in memory that the operator under way is made of.
         self.read: List[int] = []
-        # Of a framework that says which parameters train: their names, by where they lie. None: every
-        # constant is a parameter unless its rule says otherwise.
+        # Of a framework that says which parameters train: their names, by where they are in memory.
+        # None: every constant is a parameter unless its rule says otherwise.
         self.trainable: Optional[Dict[int, str]] = None
         self.source_parameters: Optional[int] = None  # that the source would train, of what is used
         self._seen: List[Tuple[int, int, int, Any]] = []  # arrays of the source: memory, and place
@@ -106,7 +106,7 @@ class Plan:
         return self._constants[key]
 
     def _store(self, array: Any, trains: bool, made_of: Sequence[int]) -> str:
-        """Weights are initializers, with the names of the source; what does not train is a Constant."""
+        """Weights are initializers, named as in the source; what does not train is a Constant."""
         if trains:
             name = self._weight_name(made_of)
             self.parameters += array.size
