@@ -62,10 +62,11 @@ const std::vector<BodyField<Request>>& fields() {
   return table;
 }
 
-JsonValue anthropic_error(std::string_view type, const Error& error) {
-  const std::string_view name = type == "unavailable_error" ? "overloaded_error"
-                                : type == "server_error"    ? "api_error"
-                                                            : type;
+JsonValue anthropic_error(int status, std::string_view type, const Error& error) {
+  const std::string_view name = status == 413                ? "request_too_large"
+                                : type == "unavailable_error" ? "overloaded_error"
+                                : type == "server_error"      ? "api_error"
+                                                              : type;
   return object("type", "error", "error",
                 object("type", name, "message", std::string_view(message_of(error))));
 }
@@ -105,7 +106,8 @@ class Messages final : public Dialect {
            sse(object("type", "message_stop"), "message_stop");
   }
   std::string broken(const Error& error) override {
-    return sse(anthropic_error(kind_of(error).type, error), "error");
+    const ErrorKind kind = kind_of(error);
+    return sse(anthropic_error(kind.status, kind.type, error), "error");
   }
   JsonValue whole(const std::vector<TextEnd>& texts) override {
     const TextEnd& end = texts.front();
@@ -122,8 +124,8 @@ class Messages final : public Dialect {
     out.add("usage", usage(prompt_, end.cached, static_cast<int64_t>(end.text.token_ids.size())));
     return out;
   }
-  JsonValue error(int, std::string_view type, const Error& error) const override {
-    return anthropic_error(type, error);
+  JsonValue error(int status, std::string_view type, const Error& error) const override {
+    return anthropic_error(status, type, error);
   }
   std::string_view id() const override { return id_; }
 
@@ -215,8 +217,7 @@ class Messages final : public Dialect {
 };
 
 const Dialect& errors() {
-  static const ErrorsOnly dialect(
-      [](int, std::string_view type, const Error& error) { return anthropic_error(type, error); });
+  static const ErrorsOnly dialect(anthropic_error);
   return dialect;
 }
 

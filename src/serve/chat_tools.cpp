@@ -145,6 +145,8 @@ std::vector<ChatTurn> told_turns(std::vector<ChatTurn> turns, const JsonValue& t
 
 Result<ChatPrompt> chat_prompt(const Service& service, const std::vector<ChatTurn>& given,
                                const ToolFields& fields) {
+  // A template copies texts many times, so those that cannot fit are refused before.
+  for (const ChatTurn& turn : given) LOOM_TRY(service.check_text(turn.content));
   ChatPrompt prompt;
   ChatOptions options;
   const bool any = fields.tools != nullptr && !fields.tools->elements().empty();
@@ -178,7 +180,7 @@ Result<ChatPrompt> chat_prompt(const Service& service, const std::vector<ChatTur
   }
   if (!told) options.tools = prompt.tools;
   LOOM_TRY(render(service, turns, fields, options, prompt.text));
-  LOOM_ASSIGN(prompt.ids, service.model().tokenize(prompt.text, false));
+  LOOM_ASSIGN(prompt.ids, service.tokenize(prompt.text, false));
   const std::string& source = service.model().impl().model.chat_source();
   prompt.has_replies = !prompt.tools.empty() || source.find(format.think_open) != std::string::npos;
   prompt.parallel = fields.parallel;

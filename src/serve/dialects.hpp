@@ -62,6 +62,7 @@ std::string stop_of(const Model& model, const Generation& text,
                     const std::vector<std::string>& stops);
 
 const Dialect& openai_errors();
+const Dialect& ollama_errors();
 // POST /v1/chat/completions.
 Status openai_chat(Service& service, const JsonValue& body,
                    const std::shared_ptr<HttpReply>& reply);

@@ -252,14 +252,16 @@ Status generate(Service& service, const JsonValue& body, const std::shared_ptr<H
   const Model& model = service.model();
   if (request.prompt.empty()) return only_load(service, request, false, *reply);
   if (request.raw || !model.info().has_chat_template) {
-    LOOM_ASSIGN(std::vector<TokenId> ids, model.tokenize(request.prompt));
+    LOOM_ASSIGN(std::vector<TokenId> ids, service.tokenize(request.prompt));
     auto lines = std::make_shared<Lines>(service, false, std::vector<ChatReply>());
     return write(service, std::move(request), std::move(ids), std::move(lines), reply);
   }
   std::vector<ChatTurn> turns;
   if (!request.system.empty()) turns.push_back({"system", request.system});
   turns.push_back({"user", request.prompt});
-  LOOM_ASSIGN(std::vector<TokenId> ids, model.tokenize_chat(turns));
+  LOOM_TRY(service.check_text(request.prompt));
+  LOOM_ASSIGN(const std::string text, model.render_chat(turns));
+  LOOM_ASSIGN(std::vector<TokenId> ids, service.tokenize(text, false));
   auto lines = std::make_shared<Lines>(service, false, std::vector<ChatReply>());
   return write(service, std::move(request), std::move(ids), std::move(lines), reply);
 }
@@ -342,10 +344,15 @@ Status show(Service& service, const JsonValue&, const std::shared_ptr<HttpReply>
 
 }  // namespace
 
-void add_ollama(std::vector<Route>& routes) {
-  static const ErrorsOnly errors([](int, std::string_view, const Error& error) {
+const Dialect& ollama_errors() {
+  static const ErrorsOnly dialect([](int, std::string_view, const Error& error) {
     return object("error", std::string_view(message_of(error)));
   });
+  return dialect;
+}
+
+void add_ollama(std::vector<Route>& routes) {
+  const Dialect& errors = ollama_errors();
   const auto schema = [] { return schema_of<Request>(fields()); };
   routes.push_back(text_route("/api/generate", generate, errors, schema));
   routes.push_back(text_route("/api/chat", chat, errors, schema));

@@ -100,7 +100,9 @@ class Scheduler {
   Slot* free_slot(const Job& job);
   std::unique_ptr<Job> take_waiting();
   void begin(std::unique_ptr<Job> job);
+  Status start(Slot& slot);
   void step();
+  void recover();
   void tell_progress(Slot& slot);
   void finish(Slot& slot, Result<Generation> result);
   void report(Job& job, Result<Generation> result, int64_t cached);

@@ -1,15 +1,12 @@
 // LlmServer: a model at an address, for programs that speak the dialects of OpenAI, Anthropic,
 // Ollama or llama.cpp. The same request gets the same bytes of text, whatever else is computed.
 //
-// Threads: one reads and writes connections and answers what needs no computing, one reads requests
-// (JSON, templates, tokens), one loads and unloads models; of each model one computes texts and one
-// vectors.
+// Threads: one reads and writes connections and answers what needs no computing. A few read requests
+// (JSON, templates, tokens): large ones have a thread of their own, so that small ones do not wait
+// for them. One loads and unloads models; of each model one computes texts and one vectors.
 #pragma once
 
-#include <condition_variable>
-#include <deque>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
@@ -57,6 +54,8 @@ class LlmServer {
   // Of the first model, which has to be in memory.
   const Service& service() const { return *models_->kept(); }
   Models& models() { return *models_; }
+  // A large request is read now.
+  bool busy_with_large() const { return large_.busy(); }
   // No new requests; waits until the texts under way are whole. False: they were not after so many
   // milliseconds, and end with an error in their streams when the server does.
   bool drain(int64_t milliseconds);
@@ -74,18 +73,17 @@ class LlmServer {
   bool preflight(const HttpRequest& request, HttpReply& reply) const;
   Status leave_out(std::string_view part);
   void add_openapi();
-  void later(std::function<void()> work);
-  void work();
+  std::string refusal(std::string_view path, int status, std::string_view message) const;
+  const Dialect& errors_at(std::string_view path) const;
+  void answer(HttpRequest request, const std::shared_ptr<HttpReply>& reply);
 
   const LlmServerOptions options_;
   std::vector<Route> routes_;
   std::unique_ptr<Models> models_;  // before the replies that hold them
   std::unique_ptr<HttpServer> http_;
-  std::mutex mutex_;  // of what follows
-  std::condition_variable changed_;
-  std::deque<std::function<void()>> works_;
-  bool stopping_ = false;
-  std::thread reader_, worker_;
+  // Requests wait in them, of which there are no more than connections.
+  WorkQueue small_{SIZE_MAX, 2}, large_{SIZE_MAX, 1};
+  std::thread reader_;
 };
 
 }  // namespace loom::core

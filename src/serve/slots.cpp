@@ -136,7 +136,7 @@ Status act_on_slot(Service& service, const HttpRequest& request, const JsonValue
   const SlotAction what(action, sequence, asked.file, path, reply);
   if (service.scheduler().when_idle(sequence, [what](const Result<Batch*>& b) { what.run(b); }))
     return {};
-  return make_error(Code::out_of_memory, "the server is busy; try again in a moment");
+  return busy("the server is busy; try again in a moment");
 }
 
 }  // namespace
