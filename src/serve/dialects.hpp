@@ -33,6 +33,7 @@ struct Route {
   std::string_view part{};          // what LlmServerOptions::without calls it
   std::function<JsonValue()> body{};  // of a POST: a JSON schema of what it reads
   std::vector<QueryField> query{};    // behind the ? of its address
+  bool any_type = false;              // the body is JSON, whatever Content-Type says
 };
 
 using TextHandler = Status (*)(Service&, const JsonValue& body, const std::shared_ptr<HttpReply>&);

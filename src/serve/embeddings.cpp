@@ -103,7 +103,8 @@ Error full() {
 Status compute(Service& service, VectorRequest request, const std::shared_ptr<HttpReply>& reply,
                const Dialect& errors, Tell tell) {
   LOOM_ASSIGN(Inputs inputs, read_inputs(service, request.input));
-  for (const std::string& text : inputs.texts) LOOM_TRY(service.check_text(text, kMaxDocumentBytes));
+  for (const std::string& text : inputs.texts)
+    LOOM_TRY(service.check_text(text, kMaxDocumentBytes));
   request.input = nullptr;  // the body goes
   EmbedOptions options = std::move(request.options);
   options.progress = [&service, reply](int64_t, int64_t) {

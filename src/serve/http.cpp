@@ -67,6 +67,13 @@ bool is_of_http(const TcpError& why) {
   return why.category() == http::make_error_code(http::error::bad_method).category();
 }
 
+// Bytes that do not wait after all if they cannot be posted.
+struct WaitingBytes {
+  std::atomic<uint64_t>& waiting;
+  uint64_t count;
+  ~WaitingBytes() { waiting -= count; }
+};
+
 // How long a refused client may take to see its reply.
 constexpr std::chrono::seconds kFarewell{2};
 
@@ -173,7 +180,7 @@ class Reply final : public HttpReply {
                         false);
   }
   void end() override {
-    if (ended_) return;
+    if (!begun_ || ended_) return;
     const bool mark = connection_->chunked() && !connection_->without_body();
     connection_->answer(number_, mark ? "0\r\n\r\n" : "", true);
     ended_ = true;
@@ -286,8 +293,7 @@ void Server::connect(TcpSocket socket) {
   const auto take_down = [this](Connection* connection) {
     std::unique_ptr<Connection> last(connection);
     if (ended_) return;
-    const bool posted = try_again(
-        [&] { asio::dispatch(io, [raw = last.get()] { delete raw; }); });
+    const bool posted = try_again([&] { asio::dispatch(io, [raw = last.get()] { delete raw; }); });
     (void)last.release();
     if (!posted) return;  // it leaks, which is better than a list that two threads change
   };
@@ -482,12 +488,9 @@ void Connection::answer(uint64_t number, std::string bytes, bool last) {
     me->last_ = me->last_ || last;
     if (!me->writing_) me->guard([&] { me->write_next(); });
   };
-  try {
-    asio::post(server_.io, std::move(queue));
-  } catch (const std::bad_alloc&) {
-    waiting_ -= size;
-    throw;
-  }
+  WaitingBytes bytes_of_this{waiting_, size};
+  asio::post(server_.io, std::move(queue));
+  bytes_of_this.count = 0;
 }
 
 void Connection::abandon(uint64_t number) {
@@ -569,37 +572,6 @@ Result<std::unique_ptr<HttpServer>> HttpServer::listen(const std::string& addres
   auto server = std::make_unique<Server>(limits, std::move(handler), std::move(refusal));
   LOOM_TRY(server->open(address, port));
   return std::unique_ptr<HttpServer>(std::move(server));
-}
-
-std::string_view http_reason(int status) {
-  struct Row {
-    int status;
-    std::string_view words;
-  };
-  constexpr Row kRows[] = {
-      {200, "OK"},
-      {201, "Created"},
-      {204, "No Content"},
-      {400, "Bad Request"},
-      {401, "Unauthorized"},
-      {403, "Forbidden"},
-      {404, "Not Found"},
-      {405, "Method Not Allowed"},
-      {409, "Conflict"},
-      {413, "Content Too Large"},
-      {415, "Unsupported Media Type"},
-      {422, "Unprocessable Content"},
-      {429, "Too Many Requests"},
-      {431, "Request Header Fields Too Large"},
-      {500, "Internal Server Error"},
-      {501, "Not Implemented"},
-      {503, "Service Unavailable"},
-      {505, "HTTP Version Not Supported"},
-  };
-  for (const Row& row : kRows) {
-    if (row.status == status) return row.words;
-  }
-  return "Unknown";
 }
 
 }  // namespace loom::core

@@ -42,6 +42,8 @@ class HttpReply {
   virtual void end() = 0;
   // The client went away, or reads so slowly that too much waits for it: nobody needs the answer.
   virtual bool gone() const = 0;
+  // The API key that the request carried, if the server asks for one.
+  virtual std::string_view caller() const { return {}; }
   // For the log, before the reply ends: a number that the request is told with.
   virtual void tell(const char* /*name*/, int64_t /*value*/) {}
 };

@@ -114,10 +114,10 @@ class Models {
   Result<Slot*> find(const std::string& name);
   Use use(Slot& slot, bool touch = true);
   void release(Slot& slot, bool touch);
+  using Lock = std::unique_lock<std::recursive_mutex>;
   void run();
   void run_once(Lock& lock);
   // Those below are called with the lock held, and give it back while they load or unload.
-  using Lock = std::unique_lock<std::recursive_mutex>;
   void serve_loaded();
   void unload_expired(Lock& lock);
   void unload(Slot& slot, Lock& lock);

@@ -42,9 +42,9 @@ Result<std::vector<TokenId>> read_prompt(const Service& service, const JsonValue
   for (const JsonValue& part : prompt.elements()) {
     JsonValue one = JsonValue::array();
     one.push(part);
-    LOOM_ASSIGN(const std::vector<TokenId> ids,
-                part.is_string() ? service.tokenize(part.text(), out.empty())
-                                 : read_ids(service, one, "prompt"));
+    LOOM_ASSIGN(const std::vector<TokenId> ids, part.is_string()
+                                                    ? service.tokenize(part.text(), out.empty())
+                                                    : read_ids(service, one, "prompt"));
     out.insert(out.end(), ids.begin(), ids.end());
   }
   return out;

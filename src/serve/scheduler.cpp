@@ -7,6 +7,19 @@
 #include "base/try_again.hpp"
 
 namespace loom::core {
+namespace {
+
+// Takes jobs out again if memory runs out before all of a request are in.
+struct Shrink {
+  std::deque<std::unique_ptr<Job>>& jobs;
+  size_t size;
+  ~Shrink() {
+    while (jobs.size() > size) jobs.pop_back();
+  }
+};
+
+}  // namespace
+
 Result<std::unique_ptr<Scheduler>> Scheduler::create(const Model& model,
                                                      const SchedulerOptions& options) {
   std::optional<Batch> batch;
@@ -47,13 +60,9 @@ bool Scheduler::add(std::vector<std::unique_ptr<Job>> jobs) {
     const int64_t free = options_.sessions - counts_.running;
     const auto all = static_cast<int64_t>(waiting_.size() + jobs.size());
     if (stopping_ || all > options_.waiting + std::max<int64_t>(free, 0)) return false;
-    const size_t before = waiting_.size();
-    try {
-      for (std::unique_ptr<Job>& job : jobs) waiting_.push_back(std::move(job));
-    } catch (const std::bad_alloc&) {
-      while (waiting_.size() > before) waiting_.pop_back();
-      throw;
-    }
+    Shrink shrink{waiting_, waiting_.size()};
+    for (std::unique_ptr<Job>& job : jobs) waiting_.push_back(std::move(job));
+    shrink.size = waiting_.size();
   }
   changed_.notify_all();
   return true;
@@ -190,6 +199,7 @@ void Scheduler::begin(std::unique_ptr<Job> job) {
 
 Status Scheduler::start(Slot& slot) {
   if (slot.job->began) slot.job->began(slot.sequence);
+  batch_->set_salt(slot.sequence, slot.job->salt);
   slot.cached = slot.told = batch_->reuse(slot.sequence, slot.job->prompt);
   GenerateOptions options = slot.job->options;
   options.prefill_progress = nullptr;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "api/impl.hpp"
 #include "base/text.hpp"
 #include "net/address.hpp"
 #include "serve/fields.hpp"
@@ -31,6 +32,7 @@ class ReplyOver : public HttpReply {
   void write(std::string piece) override { reply_->write(std::move(piece)); }
   void end() override { reply_->end(); }
   bool gone() const override { return reply_->gone(); }
+  std::string_view caller() const override { return reply_->caller(); }
   void tell(const char* name, int64_t value) override { reply_->tell(name, value); }
 
  protected:
@@ -45,6 +47,17 @@ class HoldingReply final : public ReplyOver {
 
  private:
   Models::Use use_;
+};
+
+// Knows who asked.
+class ForCaller final : public ReplyOver {
+ public:
+  ForCaller(std::shared_ptr<HttpReply> reply, std::string key)
+      : ReplyOver(std::move(reply)), key_(std::move(key)) {}
+  std::string_view caller() const override { return key_; }
+
+ private:
+  const std::string key_;
 };
 
 // Lets a page of another origin read what it asked for.
@@ -85,6 +98,16 @@ void add_routes(std::vector<Route>& routes) {
   add_slots(routes);
   add_streams(routes);
   add_page(routes);
+  for (Route& route : routes) route.any_type = route.path.starts_with("/api/");
+}
+
+// Names of headers between commas.
+bool is_header_list(std::string_view text) {
+  constexpr size_t kMax = 2048;
+  return !text.empty() && text.size() <= kMax && std::ranges::all_of(text, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+           c == '_' || c == ',' || c == ' ';
+  });
 }
 
 std::string verbs_of(const std::vector<Route>& routes, std::string_view path) {
@@ -119,10 +142,9 @@ Result<std::shared_ptr<ReadBody>> read_body(const Call& call, bool empty) {
   }
   Result<MemoryShare> share = call.models.memory().take(parsing_bytes(text), "the body", {});
   if (!share.ok())
-    return make_error(Code::out_of_memory,
-                      cat("the body needs more memory than --memory leaves (",
-                          size_text(call.models.memory().left()),
-                          "); send less, or try again in a moment"));
+    return make_error(Code::out_of_memory, cat("the body needs more memory than --memory leaves (",
+                                               size_text(call.models.memory().left()),
+                                               "); send less, or try again in a moment"));
   out->memory = std::move(*share);
   LOOM_ASSIGN(out->json, parse_json(text, "the body"));
   if (!out->json.is_object())
@@ -196,6 +218,10 @@ std::function<void(const Call&)> about_model(ModelHandler handler) {
   };
 }
 
+MemoryBudget budget_of(const Engine& engine) {
+  return engine.impl().budget();
+}
+
 Result<std::unique_ptr<LlmServer>> LlmServer::start(Model model, const LlmServerOptions& options) {
   std::vector<ModelEntry> one(1);
   one.front().name = options.service.name;
@@ -224,8 +250,8 @@ Result<std::unique_ptr<LlmServer>> LlmServer::start(std::vector<ModelEntry> entr
   server->add_openapi();
   for (const std::string& part : options.without) LOOM_TRY(server->leave_out(part));
   // The port first: that it is taken should be known before the model takes its memory.
-  LOOM_ASSIGN(server->http_,
-              HttpServer::listen(options.address, static_cast<uint16_t>(options.port), options.http,
+  LOOM_ASSIGN(server->http_, HttpServer::listen(
+                                 options.address, static_cast<uint16_t>(options.port), options.http,
                                  [server](HttpRequest request, std::shared_ptr<HttpReply> reply) {
                                    server->handle(std::move(request), std::move(reply));
                                  },
@@ -233,7 +259,7 @@ Result<std::unique_ptr<LlmServer>> LlmServer::start(std::vector<ModelEntry> entr
                                    return server->refusal(path, status, why);
                                  }));
   for (const std::string& address : options.more_addresses) LOOM_TRY(server->http_->also(address));
-  ModelsOptions models{options.service, options.models_most, options.models_memory,
+  ModelsOptions models{options.service,      options.models_most,   options.models_memory,
                        options.keep_seconds, options.sleep_seconds, options.http.memory};
   server->models_ = Models::create(std::move(entries), models,
                                    [server](auto what) { server->small_.add(std::move(what)); });
@@ -301,8 +327,8 @@ const Dialect& LlmServer::errors_at(std::string_view path) const {
 
 std::string LlmServer::refusal(std::string_view path, int status, std::string_view message) const {
   const std::string_view type = status == 503 ? "unavailable_error" : "invalid_request_error";
-  return dump_json(errors_at(path).error(
-      status, type, make_error(Code::invalid_argument, std::string(message))));
+  return dump_json(errors_at(path).error(status, type,
+                                         make_error(Code::invalid_argument, std::string(message))));
 }
 
 // Names that a page of the web could have pointed here are not ours (DNS rebinding).
@@ -323,38 +349,45 @@ bool LlmServer::good_origin(const HttpRequest& request) const {
   });
 }
 
-bool LlmServer::good_key(const HttpRequest& request) const {
+const std::string* LlmServer::key_of(const HttpRequest& request) const {
   std::string_view key = request.header("x-api-key");
   if (key.empty()) key = bearer_token(request.header("Authorization"));
-  bool good = false;
-  for (const std::string& one : options_.keys) good = same_secret(key, one) || good;
-  return good;
+  const std::string* found = nullptr;
+  for (const std::string& one : options_.keys) found = same_secret(key, one) ? &one : found;
+  return found;
 }
 
 // A browser asks first whether a page of another origin may ask.
 bool LlmServer::preflight(const HttpRequest& request, HttpReply& reply) const {
   const std::string_view origin = request.header("Origin");
   if (request.method != "OPTIONS" || origin.empty() || !good_origin(request)) return false;
-  reply.send(
-      200,
-      {{"Access-Control-Allow-Origin", std::string(origin)},
-       {"Access-Control-Allow-Methods", "GET, POST, DELETE, OPTIONS"},
-       {"Access-Control-Allow-Headers", "authorization, content-type, last-event-id, x-api-key"},
-       {"Access-Control-Max-Age", "600"}},
-      {});
+  // Clients send headers of their own (x-stainless-*, anthropic-version), and none of them decides
+  // what may pass.
+  std::string headers = "authorization, content-type, last-event-id, x-api-key";
+  if (const std::string_view asked = request.header("Access-Control-Request-Headers");
+      is_header_list(asked))
+    headers = asked;
+  reply.send(200,
+             {{"Access-Control-Allow-Origin", std::string(origin)},
+              {"Access-Control-Allow-Methods", "GET, POST, DELETE, OPTIONS"},
+              {"Access-Control-Allow-Headers", headers},
+              {"Vary", "Origin, Access-Control-Request-Headers"},
+              {"Access-Control-Max-Age", "600"}},
+             {});
   return true;
 }
 
 bool LlmServer::may_pass(const HttpRequest& request, const Route& route, HttpReply& reply) const {
   const Dialect& errors = errors_at(request.path);
-  if (!options_.keys.empty() && !route.open && !good_key(request)) {
+  if (!options_.keys.empty() && !route.open && key_of(request) == nullptr) {
     refuse(reply, errors, 401, "authentication_error",
            "a key is needed: send it as \"Authorization: Bearer KEY\"",
            {{"WWW-Authenticate", "Bearer"}});
     return false;
   }
-  // Pages of the web can send other types without asking first.
-  if (request.method == "POST" &&
+  // Pages of the web can send other types without asking first; good_origin() refuses those that
+  // may not. Ollama's clients name no type, or curl's own.
+  if (request.method == "POST" && !route.any_type &&
       media_type(request.header("Content-Type")) != "application/json") {
     refuse(reply, errors, 415, "invalid_request_error",
            "the body must be JSON: send \"Content-Type: application/json\"");
@@ -397,6 +430,8 @@ void LlmServer::answer(HttpRequest request, const std::shared_ptr<HttpReply>& to
                   cat(printable(request.path), " takes ", verbs), {{"Allow", verbs}});
   }
   if (!may_pass(request, *route, *reply)) return;
+  if (const std::string* key = key_of(request))
+    reply = std::make_shared<ForCaller>(std::move(reply), *key);
   if (route->quick) return route->handle({*models_, request, reply});
   constexpr size_t kSmallBody = 64 << 10;
   WorkQueue& queue = request.body.size() <= kSmallBody ? small_ : large_;

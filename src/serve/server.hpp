@@ -1,9 +1,10 @@
 // LlmServer: a model at an address, for programs that speak the dialects of OpenAI, Anthropic,
 // Ollama or llama.cpp. The same request gets the same bytes of text, whatever else is computed.
 //
-// Threads: one reads and writes connections and answers what needs no computing. A few read requests
-// (JSON, templates, tokens): large ones have a thread of their own, so that small ones do not wait
-// for them. One loads and unloads models; of each model one computes texts and one vectors.
+// Threads: one reads and writes connections and answers what needs no computing. A few read
+// requests (JSON, templates, tokens): large ones have a thread of their own, so that small ones do
+// not wait for them. One loads and unloads models; of each model one computes texts and one
+// vectors.
 #pragma once
 
 #include <memory>
@@ -35,6 +36,9 @@ struct LlmServerOptions {
   int64_t sleep_seconds = -1;                                      // likewise
   LogLine log{};                                                   // none: nothing is logged
 };
+
+// What --memory allows, for HttpLimits::memory.
+MemoryBudget budget_of(const Engine& engine);
 
 class LlmServer {
  public:
@@ -69,7 +73,8 @@ class LlmServer {
   bool may_pass(const HttpRequest& request, const Route& route, HttpReply& reply) const;
   bool good_host(const HttpRequest& request) const;
   bool good_origin(const HttpRequest& request) const;
-  bool good_key(const HttpRequest& request) const;
+  // The key of the server that the request carries, or null.
+  const std::string* key_of(const HttpRequest& request) const;
   bool preflight(const HttpRequest& request, HttpReply& reply) const;
   Status leave_out(std::string_view part);
   void add_openapi();

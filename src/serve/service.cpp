@@ -281,6 +281,7 @@ Status Service::write(TextRequest request, std::shared_ptr<Dialect> dialect,
     auto job = std::make_unique<Job>();
     job->prompt = request.prompts[i / choices];
     job->sequence = request.sequence;
+    job->salt = salt_of(reply->caller(), request.cache_salt);
     job->options = request.options;
     const auto length = static_cast<int64_t>(job->prompt.size());
     job->options.keep_tokens =
@@ -336,14 +337,20 @@ Result<std::shared_ptr<HttpReply>> Service::kept_reply(
       "moment");
 }
 
+uint64_t Service::salt_of(std::string_view caller, std::string_view cache_salt) const {
+  if (caller.empty() && cache_salt.empty()) return 0;
+  const std::string all = cat(secret_, caller.size(), ":", caller, cache_salt, secret_);
+  return std::max<uint64_t>(hash64(std::as_bytes(std::span(all))), 1);
+}
+
 Result<MemoryShare> Service::reserve(uint64_t bytes, std::string_view what) const {
   const MemoryBudget& budget = model_.impl().engine->budget();
   Result<MemoryShare> share = budget.take(bytes, what, {});
   if (share.ok()) return share;
-  return make_error(Code::out_of_memory,
-                    cat("the request needs ", size_text(bytes), " for ", what, ", and ",
-                        size_text(budget.left()), " of --memory are left; send less, or try again "
-                        "in a moment"));
+  return make_error(Code::out_of_memory, cat("the request needs ", size_text(bytes), " for ", what,
+                                             ", and ", size_text(budget.left()),
+                                             " of --memory are left; send less, or try again "
+                                             "in a moment"));
 }
 
 Status Service::check_text(std::string_view text, uint64_t at_least) const {
@@ -378,6 +385,10 @@ Result<ChatTurn> Service::turn(const JsonValue& message, const std::string& wher
   const JsonValue* role = message.find("role");
   if (role == nullptr || !role->is_string())
     return invalid(cat(where, ".role must be a string, \"user\" or another"));
+  for (const char* key : {"images", "audio", "function_call"}) {
+    const JsonValue* value = message.find(key);
+    if (value != nullptr) LOOM_TRY(must_be_off(*value, cat(where, ".", key)));
+  }
   ChatTurn turn;
   turn.role = role->text() == "developer" ? "system" : role->text();
   LOOM_TRY(take_turn_fields(message, where, turn));
@@ -394,8 +405,9 @@ Result<ChatTurn> Service::turn(const JsonValue& message, const std::string& wher
 Result<std::vector<ChatTurn>> Service::turns(const JsonValue& messages,
                                              std::string_view name) const {
   LOOM_TRY(writes());
-  if (!messages.is_array() || messages.elements().empty())
+  if (!messages.is_array())
     return invalid(cat(name, " must be a list of messages; got ", messages.describe()));
+  if (messages.elements().empty()) return invalid(cat(name, " is empty; send one message or more"));
   std::vector<ChatTurn> out;
   for (size_t i = 0; i < messages.elements().size(); ++i) {
     LOOM_ASSIGN(ChatTurn one, turn(messages.elements()[i], cat(name, "[", i, "]")));

@@ -33,9 +33,10 @@ struct TextRequest {
   bool resumable = false;  // the stream is kept (Streams)
   // What clients ask for in streams: how far the prompt is read, and timings with every piece.
   bool return_progress = false, timings_per_token = false;
-  int64_t guesses = -1;   // in a pass, at most; -1: as many as the server says
-  int64_t keep = 0;       // tokens of the prompt that a context shift keeps, -1: all; one at least
-  int64_t sequence = -1;  // that writes the texts, one after the other; -1: any
+  int64_t guesses = -1;  // in a pass, at most; -1: as many as the server says
+  int64_t keep = 0;      // tokens of the prompt that a context shift keeps, -1: all; one at least
+  std::string cache_salt{};  // prompts share what was read with those of equal salt (and key) alone
+  int64_t sequence = -1;     // that writes the texts, one after the other; -1: any
   // Texts whose tokens have a bias; -100 and less: are banned.
   std::vector<std::pair<std::string, float>> bias_texts;
 };
@@ -137,6 +138,8 @@ struct ServiceOptions {
   std::string variables;
 };
 
+std::string new_id(std::string_view prefix);
+
 class Service {
  public:
   // `figures` outlives it.
@@ -202,6 +205,10 @@ class Service {
   // Charges memory of a request to the budget of the engine (--memory). Errors: out_of_memory.
   Result<MemoryShare> reserve(uint64_t bytes, std::string_view what) const;
 
+  // For Batch::set_salt(): of the key of a caller and the salt of a request. 0 without both. Others
+  // cannot compute it: a secret of this process is part of it.
+  uint64_t salt_of(std::string_view caller, std::string_view cache_salt) const;
+
   // What the biases of texts are in tokens.
   Status take_bias_texts(TextRequest& request) const;
 
@@ -227,6 +234,7 @@ class Service {
   JsonValue defaults_;
   std::string fingerprint_;
   uint64_t max_text_bytes_ = 0;
+  const std::string secret_ = new_id("");
   int64_t started_ = 0;
   Figures& figures_;
   std::unique_ptr<Scheduler> scheduler_;

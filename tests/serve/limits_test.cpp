@@ -106,14 +106,14 @@ TEST_F(Limits, MemoryOfRequestsIsChargedToTheBudget) {
   start(MemoryBudget(12 << 20));
   const std::string body = cat(R"({"prompt":")", std::string(3'000'000, '7'), "\"}");
   EXPECT_EQ(post("/v1/completions", body).status, 413);
-  const Answer values = post("/v1/messages", cat(R"({"max_tokens":1,"messages":[)",
-                                                 std::string(400'000, ' '), "1",
-                                                 [] {
-                                                   std::string all;
-                                                   for (int i = 0; i < 300'000; ++i) all += ",1";
-                                                   return all;
-                                                 }(),
-                                                 "]}"));
+  const Answer values =
+      post("/v1/messages", cat(R"({"max_tokens":1,"messages":[)", std::string(400'000, ' '), "1",
+                               [] {
+                                 std::string all;
+                                 for (int i = 0; i < 300'000; ++i) all += ",1";
+                                 return all;
+                               }(),
+                               "]}"));
   EXPECT_EQ(values.status, 503) << values.body;
   EXPECT_THAT(values.body, HasSubstr("--memory"));
   EXPECT_THAT(values.body, HasSubstr(R"("type":"overloaded_error")"));
