@@ -89,6 +89,12 @@ class LOOM_API Batch {
   // tokens of a text do not depend on any of this. Without shared passes: the prefix that this
   // sequence itself has read.
   int64_t reuse(int64_t sequence, std::span<const TokenId> prompt);
+  // Parts what texts have in common: reuse() finds what sequences of the same salt have read, and
+  // nothing else, so that its result and time do not tell what the texts of another salt were. A
+  // sequence without a text gets another salt, and forgets what it has read; with its own salt it
+  // keeps that. 0 at first.
+  void set_salt(int64_t sequence, uint64_t salt);
+  uint64_t salt(int64_t sequence) const;
   // What a sequence without a text has read as a file, and back: ModelSession::save_state(), whose
   // files they are. Errors: as there, invalid_argument where the sequence has a text, out_of_range
   // where texts that run need the memory; the sequence has read nothing then.

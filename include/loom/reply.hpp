@@ -53,6 +53,7 @@ struct CallRules {
   bool required = false;               // the reply is a call, after reasoning if there is any
   std::vector<std::string> allowed{};  // names of those that may be called; empty: all
   bool parallel = true;                // several calls in one reply
+  std::string otherwise{};  // the JSON schema of a reply that calls nothing; "": any text
 };
 
 // The result does not depend on where the text is cut into pieces. Not thread-safe.

@@ -38,6 +38,7 @@ struct Batch::Impl {
   std::vector<core::LlmSession> draft_sessions;
   std::vector<std::unique_ptr<core::TokenReader>> draft_readers;
   int64_t guesses = 0;
+  std::vector<uint64_t> salts;
   std::vector<std::unique_ptr<core::TokenReader>> readers;  // of `shared`
   std::vector<std::optional<Text>> texts;
   std::vector<int64_t> order;  // sequences with a text that runs, as they came
@@ -221,6 +222,7 @@ Result<Batch> Batch::create(const Model& model, const BatchOptions& options) {
   many.guesses = options.guesses;
   auto impl = std::make_unique<Impl>(model);
   impl->texts.resize(static_cast<size_t>(options.sequences));
+  impl->salts.resize(impl->texts.size());
   Result<core::LlmBatch> shared = core::unsupported("passes are not to be shared");
   if (options.share_passes) {
     shared =
@@ -331,6 +333,20 @@ void Batch::erase(int64_t sequence) {
   if (!impl_->check_idle(sequence).ok()) return;
   if (impl_->shared) return impl_->shared->erase(sequence);
   impl_->reader(sequence).rewind(0);
+}
+void Batch::set_salt(int64_t sequence, uint64_t salt) {
+  Impl& b = *impl_;
+  if (!b.check_idle(sequence).ok() || this->salt(sequence) == salt) return;
+  b.salts[static_cast<size_t>(sequence)] = salt;
+  if (b.shared) {
+    b.shared->set_salt(sequence, salt);
+  } else {
+    b.reader(sequence).rewind(0);
+  }
+  if (core::TokenReader* draft = b.guesser(sequence)) draft->rewind(0);
+}
+uint64_t Batch::salt(int64_t sequence) const {
+  return impl_->has(sequence) ? impl_->salts[static_cast<size_t>(sequence)] : 0;
 }
 int64_t Batch::reuse(int64_t sequence, std::span<const TokenId> prompt) {
   Impl& b = *impl_;

@@ -210,14 +210,16 @@ std::string open_root(const ToolFormat& format, const CallRules& rules, Thinking
              "other ::= [^{< \\t\\r\\n] .* | \"<\" [^|t{] .*\n");
 }
 
-std::string required_root(const ToolFormat& format, Thinking thinking) {
+// `reply`: the rule of what follows the reasoning.
+std::string required_root(const ToolFormat& format, Thinking thinking, std::string_view reply) {
   const std::string thought = cat("%until ", quoted(format.think_close), "[ \\n]{0,4} ");
   switch (thinking) {
-    case Thinking::already: return cat("root ::= ", thought, "calls\n");
-    case Thinking::may: return cat("root ::= (", quoted(format.think_open), thought, ")? calls\n");
+    case Thinking::already: return cat("root ::= ", thought, reply, "\n");
+    case Thinking::may:
+      return cat("root ::= (", quoted(format.think_open), thought, ")? ", reply, "\n");
     case Thinking::never: break;
   }
-  return "root ::= calls\n";
+  return cat("root ::= ", reply, "\n");
 }
 
 }  // namespace
@@ -236,8 +238,8 @@ JsonValue held_schema(const Tool& tool) {
 Result<std::string> call_grammar(const ToolFormat& format, const Tools& tools,
                                  const CallRules& rules, Thinking thinking) {
   const auto is_strict = [](const Tool& tool) { return tool.strict; };
-  const bool holds =
-      rules.required || !rules.allowed.empty() || std::ranges::any_of(tools.all(), is_strict);
+  const bool holds = rules.required || !rules.allowed.empty() || !rules.otherwise.empty() ||
+                     std::ranges::any_of(tools.all(), is_strict);
   if (!holds) return std::string();
   if (tools.all().empty()) return invalid("there are no tools that a reply could call");
   if (format.syntax == Syntax::none)
@@ -252,8 +254,10 @@ Result<std::string> call_grammar(const ToolFormat& format, const Tools& tools,
     if (rules.allowed.empty()) may.push_back(&tool);
   }
   LOOM_ASSIGN(std::string text, CallGrammar(format, may, rules).write());
-  return (rules.required ? required_root(format, thinking) : open_root(format, rules, thinking)) +
-         text;
+  if (rules.required) return required_root(format, thinking, "calls") + text;
+  if (rules.otherwise.empty()) return open_root(format, rules, thinking) + text;
+  return cat(required_root(format, thinking, "reply"), "reply ::= calls | %json ", rules.otherwise,
+             " \n", text);
 }
 
 }  // namespace loom::core

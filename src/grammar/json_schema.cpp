@@ -6,14 +6,41 @@
 #include "grammar/schema_reader.hpp"
 
 namespace loom::core::grammar {
+
+bool is_annotation(std::string_view key) {
+  constexpr std::string_view kAnnotations[] = {"title",
+                                               "description",
+                                               "default",
+                                               "examples",
+                                               "$comment",
+                                               "$schema",
+                                               "$id",
+                                               "deprecated",
+                                               "readOnly",
+                                               "writeOnly",
+                                               "$defs",
+                                               "definitions",
+                                               "contentEncoding",
+                                               "contentMediaType",
+                                               "contentSchema",
+                                               "$anchor",
+                                               "$vocabulary",
+                                               "discriminator",
+                                               "example",
+                                               "externalDocs",
+                                               "xml",
+                                               "errorMessage",
+                                               "enumNames",
+                                               "enumDescriptions",
+                                               "markdownDescription",
+                                               "defaultSnippets"};
+  return key.starts_with("x-") || std::ranges::find(kAnnotations, key) != std::end(kAnnotations);
+}
+
 namespace {
 
 constexpr int kMostSchemaDepth = 100, kMostReads = 20000;
 
-constexpr std::string_view kNotes[] = {
-    "title",   "description", "default",         "examples",         "$comment",
-    "$schema", "$id",         "deprecated",      "readOnly",         "writeOnly",
-    "$defs",   "definitions", "contentEncoding", "contentMediaType", "contentSchema"};
 constexpr std::string_view kKnown[] = {"type",
                                        "enum",
                                        "const",
@@ -46,14 +73,10 @@ template <class List>
 bool is_one_of(const List& list, std::string_view key) {
   return std::ranges::find(list, key) != std::end(list);
 }
-bool is_note_key(std::string_view key) {
-  return is_one_of(kNotes, key);
-}
-
 JsonValue without(const JsonValue& schema, std::string_view key) {
   JsonValue out = JsonValue::object();
   for (const JsonValue::Member& m : schema.members()) {
-    if (m.first != key && !is_note_key(m.first)) out.add(m.first, m.second);
+    if (m.first != key && !is_annotation(m.first)) out.add(m.first, m.second);
   }
   return out;
 }
@@ -66,7 +89,7 @@ std::string pointer_to(const std::string& where, std::string_view key) {
 
 Status check_keywords(const JsonValue& schema, const std::string& where) {
   for (const JsonValue::Member& m : schema.members()) {
-    if (is_one_of(kKnown, m.first) || is_note_key(m.first)) continue;
+    if (is_one_of(kKnown, m.first) || is_annotation(m.first)) continue;
     const bool open = m.second.is_bool() && m.second.as_bool("").value_or(false);
     if (open && (m.first == "unevaluatedProperties" || m.first == "unevaluatedItems")) continue;
     return unsupported(cat("the keyword \"", printable(m.first), "\" cannot be held to"),
@@ -226,7 +249,7 @@ Result<ExprId> SchemaReader::read_any(const JsonValue& schema, const std::string
 
 Result<ExprId> SchemaReader::read_values(const JsonValue& schema, const std::string& where) {
   for (const JsonValue::Member& m : schema.members()) {
-    if (m.first != "enum" && m.first != "const" && m.first != "type" && !is_note_key(m.first)) {
+    if (m.first != "enum" && m.first != "const" && m.first != "type" && !is_annotation(m.first)) {
       return unsupported(cat("\"", printable(m.first), "\" beside values cannot be held to"),
                          pointer_to(where, m.first));
     }

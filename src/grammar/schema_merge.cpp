@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/text.hpp"
+#include "grammar/schema_reader.hpp"
 
 namespace loom::core::grammar {
 namespace {
@@ -77,17 +78,10 @@ JsonValue common_values(const JsonValue& a, const JsonValue& b) {
   return out;
 }
 
-bool is_remark(std::string_view key) {
-  constexpr std::string_view kRemarks[] = {"title",    "description", "default", "examples",
-                                           "$comment", "$schema",     "$id",     "deprecated",
-                                           "readOnly", "writeOnly",   "$defs",   "definitions"};
-  return std::ranges::find(kRemarks, key) != std::end(kRemarks);
-}
-
 // What a keyword says in both.
 Result<JsonValue> merge_keyword(const std::string& key, const JsonValue& a, const JsonValue& b,
                                 std::string_view where) {
-  if (same_json(a, b) || is_remark(key)) return a;
+  if (same_json(a, b) || is_annotation(key)) return a;
   const auto larger = [&]() -> Result<bool> {
     LOOM_ASSIGN(const double x, a.as_double(key));
     LOOM_ASSIGN(const double y, b.as_double(key));

@@ -94,4 +94,8 @@ class SchemaReader {
   int depth_ = 0, reads_ = 0;
 };
 
+// A keyword that says nothing of what a text may be: an annotation of JSON Schema, or one that
+// pydantic, zod and OpenAPI write.
+bool is_annotation(std::string_view key);
+
 }  // namespace loom::core::grammar

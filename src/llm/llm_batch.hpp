@@ -72,6 +72,12 @@ class LlmBatch {
   bool book(int64_t sequence, int64_t positions) { return pool_.book(sequence, positions); }
   // `to` forgets what it has read and has read what `from` has; there are no logits of it.
   void fork(int64_t from, int64_t to);
+  // Forgets what the sequence has read. From now on reuse() shares with equal salts alone.
+  void set_salt(int64_t sequence, uint64_t salt) {
+    park(sequence);
+    pool_.set_salt(sequence, salt);
+  }
+  uint64_t salt(int64_t sequence) const { return pool_.salt(sequence); }
   // Lets reuse() find all that the sequence has read, and not its full pages alone.
   void publish(int64_t sequence) { pool_.publish(sequence, fed(sequence)); }
   // Forgets what the sequence has read; it can be found by reuse() while the memory is not needed.

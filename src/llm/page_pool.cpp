@@ -63,8 +63,10 @@ uint64_t key_of(std::span<const TokenId> tokens) {
 
 }  // namespace
 
-void PagePool::index(int32_t p, int32_t parent, std::span<const TokenId> tokens) {
+void PagePool::index(int32_t p, const State& s, std::span<const TokenId> tokens) {
+  const int32_t parent = parent_of(s);
   Page& one = page(p);
+  one.salt = s.salt;
   int32_t& first = first_after(parent);
   one.known = true;
   one.parent = parent;
@@ -91,21 +93,24 @@ void PagePool::forget(int32_t p) {
   one.known = false;
 }
 
-// The full page of these tokens behind `parent`, or -1.
-int32_t PagePool::find(int32_t parent, std::span<const TokenId> tokens) {
+// The full page of these tokens that follows the full pages of a sequence, or -1.
+int32_t PagePool::find(const State& s, std::span<const TokenId> tokens) {
   const uint64_t key = key_of(tokens);
-  for (int32_t p = first_after(parent); p >= 0; p = page(p).sibling) {
+  for (int32_t p = first_after(parent_of(s)); p >= 0; p = page(p).sibling) {
     const Page& one = page(p);
-    if (one.count == kPage && one.key == key && std::ranges::equal(one.tokens, tokens)) return p;
+    const bool same = one.count == kPage && one.key == key && one.salt == s.salt;
+    if (same && std::ranges::equal(one.tokens, tokens)) return p;
   }
   return -1;
 }
 
-// The page behind `parent` that begins with most of these tokens, and how many they are.
-int32_t PagePool::find_part(int32_t parent, std::span<const TokenId> tokens, int64_t& count) {
+// Of the pages that follow the full pages of a sequence, the one that begins with most of these
+// tokens, and how many they are.
+int32_t PagePool::find_part(const State& s, std::span<const TokenId> tokens, int64_t& count) {
   int32_t best = -1;
   count = 0;
-  for (int32_t p = first_after(parent); p >= 0; p = page(p).sibling) {
+  for (int32_t p = first_after(parent_of(s)); p >= 0; p = page(p).sibling) {
+    if (page(p).salt != s.salt) continue;
     const std::span<const TokenId> own(page(p).tokens.data(), static_cast<size_t>(page(p).count));
     const int64_t same = std::ranges::mismatch(own, tokens).in1 - own.begin();
     if (same <= count) continue;
@@ -144,9 +149,9 @@ void PagePool::read(int64_t sequence, std::span<const TokenId> tokens) {
     const auto i = static_cast<size_t>(s.full);
     const std::span<const TokenId> these = tokens.subspan(i * kPage, kPage);
     int32_t& mine = s.table[i];
-    const int32_t other = find(parent_of(s), these);
+    const int32_t other = find(s, these);
     if (other < 0) {
-      index(mine, parent_of(s), these);
+      index(mine, s, these);
     } else if (other != mine) {  // another sequence read the same: one page is enough
       own_instead(mine, other);
     }
@@ -173,9 +178,9 @@ void PagePool::publish(int64_t sequence, std::span<const TokenId> tokens) {
   if (rest.empty()) return;
   const int32_t mine = s.table[static_cast<size_t>(s.full)];
   int64_t known = 0;
-  find_part(parent_of(s), rest, known);
+  find_part(s, rest, known);
   const bool alone = !page(mine).known && page(mine).owners == 1;
-  if (alone && known < static_cast<int64_t>(rest.size())) index(mine, parent_of(s), rest);
+  if (alone && known < static_cast<int64_t>(rest.size())) index(mine, s, rest);
 }
 
 void PagePool::release(int64_t sequence, std::span<const TokenId> tokens) {
@@ -200,14 +205,14 @@ int64_t PagePool::adopt(int64_t sequence, std::span<const TokenId> tokens) {
   };
   size_t at = 0;
   while (tokens.size() - at >= kPage) {
-    const int32_t p = find(parent_of(s), tokens.subspan(at, kPage));
+    const int32_t p = find(s, tokens.subspan(at, kPage));
     if (p < 0) break;
     add(p);
     ++s.full;
     at += kPage;
   }
   int64_t part = 0;
-  const int32_t p = find_part(parent_of(s), tokens.subspan(at), part);
+  const int32_t p = find_part(s, tokens.subspan(at), part);
   if (p >= 0) add(p);
   const int64_t count = static_cast<int64_t>(at) + part;
   found_ += count;
@@ -220,6 +225,7 @@ void PagePool::share(int64_t from, int64_t to) {
   std::ranges::copy(source.table.first(static_cast<size_t>(source.used)), s.table.begin());
   s.used = source.used;
   s.full = source.full;
+  s.salt = source.salt;
   for (int64_t i = 0; i < s.used; ++i) own(s.table[static_cast<size_t>(i)]);
 }
 

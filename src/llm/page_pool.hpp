@@ -39,6 +39,10 @@ class PagePool {
   void release(int64_t sequence, std::span<const TokenId> tokens);
   // Gives back everything, and what no other sequence has cannot be found any more.
   void erase(int64_t sequence);
+  // What a sequence without pages reads from now on is found by sequences with the same salt alone.
+  // 0 until then.
+  void set_salt(int64_t sequence, uint64_t salt) { state(sequence).salt = salt; }
+  uint64_t salt(int64_t sequence) const { return states_[static_cast<size_t>(sequence)].salt; }
   // A sequence without pages begins with those that hold the longest prefix of `tokens`. Returns
   // how many tokens that is; positions behind are written to copies.
   int64_t adopt(int64_t sequence, std::span<const TokenId> tokens);
@@ -75,6 +79,7 @@ class PagePool {
     bool known = false;
     int32_t parent = kOrphan, child = -1, sibling = -1, older = -1;
     uint64_t key = 0;   // of the tokens
+    uint64_t salt = 0;  // of the sequence that read them
     int32_t count = 0;  // of them
     Tokens tokens{};
   };
@@ -83,6 +88,7 @@ class PagePool {
     int64_t used = 0;
     int64_t booked = 0;
     int64_t full = 0;  // pages that it begins with, and that can be found as a prefix
+    uint64_t salt = 0;
   };
   Page& page(int32_t p) { return pages_[static_cast<size_t>(p)]; }
   State& state(int64_t s) { return states_[static_cast<size_t>(s)]; }
@@ -99,9 +105,9 @@ class PagePool {
   void own_instead(int32_t& mine, int32_t other);
   int32_t take();
   void forget(int32_t p);
-  void index(int32_t p, int32_t parent, std::span<const TokenId> tokens);
-  int32_t find(int32_t parent, std::span<const TokenId> tokens);
-  int32_t find_part(int32_t parent, std::span<const TokenId> tokens, int64_t& count);
+  void index(int32_t p, const State& s, std::span<const TokenId> tokens);
+  int32_t find(const State& s, std::span<const TokenId> tokens);
+  int32_t find_part(const State& s, std::span<const TokenId> tokens, int64_t& count);
 
   std::vector<Page> pages_;
   std::vector<State> states_;

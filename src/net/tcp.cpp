@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/text.hpp"
+#include "base/try_again.hpp"
 #include "net/address.hpp"
 
 namespace loom::core {
@@ -42,16 +43,25 @@ void TcpAcceptor::accept_next() {
     if (!failed && (!full_() || make_room_())) {
       TcpError ignored;
       socket.set_option(asio::ip::tcp::no_delay(true), ignored);
-      take_(std::move(socket));
+      try {
+        take_(std::move(socket));
+      } catch (const std::bad_alloc&) {
+        // The socket is closed. The next connection may find memory.
+      }
     }
     const bool again = !failed || failed == asio::error::connection_aborted ||
                        (failed == asio::error::no_descriptors && make_room_());
-    if (again) return accept_next();
+    if (again && try_again([this] { accept_next(); })) return;
     // The system is short of descriptors or memory. Accepting again at once would spin.
-    retry_.expires_after(std::chrono::milliseconds(100));
-    retry_.async_wait([this](const TcpError& cancelled) {
-      if (!cancelled && acceptor_.is_open()) accept_next();
-    });
+    try_again([this] { accept_later(); });
+  });
+}
+
+void TcpAcceptor::accept_later() {
+  retry_.expires_after(std::chrono::milliseconds(100));
+  retry_.async_wait([this](const TcpError& cancelled) {
+    if (cancelled || !acceptor_.is_open()) return;
+    if (!try_again([this] { accept_next(); })) try_again([this] { accept_later(); });
   });
 }
 

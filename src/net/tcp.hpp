@@ -41,6 +41,7 @@ class TcpAcceptor {
 
  private:
   void accept_next();
+  void accept_later();
 
   asio::basic_socket_acceptor<asio::ip::tcp, TcpExecutor> acceptor_;
   TcpTimer retry_;

@@ -272,7 +272,7 @@ std::string new_token() {
   return hex_text(std::as_bytes(std::span(words)));
 }
 
-std::string refusal_json(int status, std::string_view message) {
+std::string refusal_json(std::string_view /*path*/, int status, std::string_view message) {
   return problem_json({status, status == 413 || status == 431 ? "too_large" : "bad_request",
                        std::string(message), "see loom absorb --help"},
                       "");

@@ -40,6 +40,17 @@ Status take_thinking(const JsonValue& value, std::string_view name, Request& to)
   return {};
 }
 
+// {"format": {"type": "json_schema", "schema"}, "effort"}. The effort is a wish, like a budget.
+Status take_output_config(const JsonValue& value, std::string_view name, Request& to) {
+  for (const auto& [key, one] : value.members()) {
+    const std::string called = cat(name, ".", key);
+    if (key == "effort") continue;
+    if (key != "format") return unsupported(cat(called, " is not supported here; leave it out"));
+    if (!one.is_null()) LOOM_TRY(take_format(one, called, to.text));
+  }
+  return {};
+}
+
 const std::vector<BodyField<Request>>& fields() {
   static const std::vector<BodyField<Request>> table = {
       kept_field("messages", &Request::messages),
@@ -52,20 +63,28 @@ const std::vector<BodyField<Request>>& fields() {
       text_field<Request>("stop_sequences", take_stop),
       text_field<Request>("stream", take_stream),
       text_field<Request>("resumable", take_resumable),
+      text_field<Request>("cache_salt", take_cache_salt),
       kept_field("tools", &Request::tools),
       kept_field("tool_choice", &Request::choice),
       {"thinking", take_thinking},
       ignored_field<Request>("model"),
+      {"output_config", take_output_config},
+      {"output_format", [](const JsonValue& v, std::string_view name,
+                           Request& r) { return take_format(v, name, r.text); }},
+      off_field<Request>("mcp_servers"),
+      off_field<Request>("container"),
+      off_field<Request>("context_management"),
       ignored_field<Request>("metadata"),
       ignored_field<Request>("service_tier"),
   };
   return table;
 }
 
-JsonValue anthropic_error(std::string_view type, const Error& error) {
-  const std::string_view name = type == "unavailable_error" ? "overloaded_error"
-                                : type == "server_error"    ? "api_error"
-                                                            : type;
+JsonValue anthropic_error(int status, std::string_view type, const Error& error) {
+  const std::string_view name = status == 413                 ? "request_too_large"
+                                : type == "unavailable_error" ? "overloaded_error"
+                                : type == "server_error"      ? "api_error"
+                                                              : type;
   return object("type", "error", "error",
                 object("type", name, "message", std::string_view(message_of(error))));
 }
@@ -105,7 +124,8 @@ class Messages final : public Dialect {
            sse(object("type", "message_stop"), "message_stop");
   }
   std::string broken(const Error& error) override {
-    return sse(anthropic_error(kind_of(error).type, error), "error");
+    const ErrorKind kind = kind_of(error);
+    return sse(anthropic_error(kind.status, kind.type, error), "error");
   }
   JsonValue whole(const std::vector<TextEnd>& texts) override {
     const TextEnd& end = texts.front();
@@ -122,8 +142,8 @@ class Messages final : public Dialect {
     out.add("usage", usage(prompt_, end.cached, static_cast<int64_t>(end.text.token_ids.size())));
     return out;
   }
-  JsonValue error(int, std::string_view type, const Error& error) const override {
-    return anthropic_error(type, error);
+  JsonValue error(int status, std::string_view type, const Error& error) const override {
+    return anthropic_error(status, type, error);
   }
   std::string_view id() const override { return id_; }
 
@@ -215,15 +235,19 @@ class Messages final : public Dialect {
 };
 
 const Dialect& errors() {
-  static const ErrorsOnly dialect(
-      [](int, std::string_view type, const Error& error) { return anthropic_error(type, error); });
+  static const ErrorsOnly dialect(anthropic_error);
   return dialect;
 }
 
 // {"name", "description", "input_schema"} as OpenAI writes it.
-JsonValue tools_of(const JsonValue& tools) {
+Result<JsonValue> tools_of(const JsonValue& tools) {
   JsonValue out = JsonValue::array();
   for (const JsonValue& tool : tools.elements()) {
+    const JsonValue* type = tool.find("type");
+    if (type != nullptr && !type->is_null() && type->text() != "custom") {
+      return unsupported(cat("tools[", out.elements().size(), "] is of type ", type->describe(),
+                             "; no tool runs in this server, so leave it out"));
+    }
     JsonValue function;
     for (const auto& [key, value] : tool.members()) {
       if (key == "input_schema") function.add("parameters", value);
@@ -310,7 +334,11 @@ Result<Request> read(Service& service, const JsonValue& body) {
   if (!request.system.empty()) turns.insert(turns.begin(), {"system", request.system});
   ToolFields fields;
   LOOM_ASSIGN(const JsonValue choice, choice_of(request.choice, fields.parallel));
-  const JsonValue tools = request.tools != nullptr ? tools_of(*request.tools) : JsonValue();
+  JsonValue tools;
+  if (request.tools != nullptr) {
+    LOOM_ASSIGN(tools, tools_of(*request.tools));
+  }
+  fields.schema = request.text.options.json_schema;
   fields.tools = &tools;
   fields.choice = &choice;
   JsonValue variables = JsonValue::object();

@@ -60,6 +60,7 @@ Result<ToolChoice> choice_of(const ToolFields& fields) {
   }
   LOOM_ASSIGN(std::string name, name_in(choice));
   out.rules.required = true;
+  out.rules.parallel = false;  // a function that is named is called once
   out.rules.allowed.push_back(std::move(name));
   return out;
 }
@@ -134,8 +135,10 @@ std::vector<ChatTurn> told_turns(std::vector<ChatTurn> turns, const JsonValue& t
     turn.role = "user";
     turn.content = cat("<tool_response>\n", turn.content, "\n</tool_response>");
   }
-  if (turns.empty() || turns.front().role != "system")
+  const bool tells = !tools.elements().empty();
+  if (tells && (turns.empty() || turns.front().role != "system"))
     turns.insert(turns.begin(), ChatTurn{"system", ""});
+  if (!tells) return turns;
   std::string& first = turns.front().content;
   first += cat(first.empty() ? "" : "\n\n", told_tools(tools));
   return turns;
@@ -145,13 +148,22 @@ std::vector<ChatTurn> told_turns(std::vector<ChatTurn> turns, const JsonValue& t
 
 Result<ChatPrompt> chat_prompt(const Service& service, const std::vector<ChatTurn>& given,
                                const ToolFields& fields) {
+  // A template copies texts many times, so those that cannot fit are refused before.
+  for (const ChatTurn& turn : given) LOOM_TRY(service.check_text(turn.content));
   ChatPrompt prompt;
   ChatOptions options;
   const bool any = fields.tools != nullptr && !fields.tools->elements().empty();
   const bool odd = fields.tools != nullptr && !fields.tools->is_null() && !fields.tools->is_array();
   if (odd) return invalid(cat("tools must be a list of functions; got ", fields.tools->describe()));
   const ToolFormat& format = tool_format(service.model().impl().model.chat_source());
-  LOOM_ASSIGN(const ToolChoice choice, choice_of(fields));
+  LOOM_ASSIGN(ToolChoice choice, choice_of(fields));
+  choice.rules.otherwise = fields.schema;
+  for (size_t i = 0; any && i < fields.tools->elements().size(); ++i) {
+    const JsonValue* type = fields.tools->elements()[i].find("type");
+    if (type == nullptr || type->text() == "function") continue;
+    return unsupported(cat("tools[", i, "] is of type ", type->describe(),
+                           "; functions are called here, and no tool runs in this server"));
+  }
   if (!any && choice.rules.required)
     return invalid("tool_choice asks for a call, and there are no tools");
   if (any && choice.offers) {
@@ -159,8 +171,12 @@ Result<ChatPrompt> chat_prompt(const Service& service, const std::vector<ChatTur
     if (!read.ok()) return invalid(cat(read.error().where, ": ", read.error().message));
     prompt.tools = dump_json(*fields.tools);
   }
-  const bool told = !prompt.tools.empty() && format.syntax == ToolFormat::Syntax::none;
-  const std::vector<ChatTurn> turns = told ? told_turns(given, *fields.tools) : given;
+  // A conversation may have calls though its tools are no longer offered.
+  const bool called = std::ranges::any_of(
+      given, [](const ChatTurn& turn) { return turn.role == "tool" || !turn.tool_calls.empty(); });
+  const bool told = format.syntax == ToolFormat::Syntax::none && (called || !prompt.tools.empty());
+  const JsonValue offered = prompt.tools.empty() ? JsonValue::array() : *fields.tools;
+  const std::vector<ChatTurn> turns = told ? told_turns(given, offered) : given;
   if (fields.variables != nullptr && !fields.variables->is_null()) {
     if (!fields.variables->is_object())
       return invalid(
@@ -178,10 +194,10 @@ Result<ChatPrompt> chat_prompt(const Service& service, const std::vector<ChatTur
   }
   if (!told) options.tools = prompt.tools;
   LOOM_TRY(render(service, turns, fields, options, prompt.text));
-  LOOM_ASSIGN(prompt.ids, service.model().tokenize(prompt.text, false));
+  LOOM_ASSIGN(prompt.ids, service.tokenize(prompt.text, false));
   const std::string& source = service.model().impl().model.chat_source();
   prompt.has_replies = !prompt.tools.empty() || source.find(format.think_open) != std::string::npos;
-  prompt.parallel = fields.parallel;
+  prompt.parallel = choice.rules.parallel;
   if (!prompt.tools.empty()) {
     LOOM_ASSIGN(prompt.grammar,
                 service.model().call_grammar(prompt.text, prompt.tools, choice.rules));
@@ -192,8 +208,9 @@ Result<ChatPrompt> chat_prompt(const Service& service, const std::vector<ChatTur
 Status ChatPrompt::apply(GenerateOptions& options) const {
   options.special_text = has_replies;
   if (grammar.empty()) return {};
-  if (!options.grammar.empty() || !options.json_schema.empty())
-    return invalid("tools that replies are held to and a format or grammar; ask for one of them");
+  if (!options.grammar.empty())
+    return invalid("tools that replies are held to and a grammar; ask for one of them");
+  options.json_schema.clear();  // a part of `grammar`
   options.grammar = grammar;
   return {};
 }

@@ -16,6 +16,7 @@ struct ToolFields {
   const JsonValue* tools = nullptr;      // as OpenAI has them
   const JsonValue* choice = nullptr;     // as OpenAI or Anthropic have it
   const JsonValue* variables = nullptr;  // of the template: chat_template_kwargs
+  std::string schema{};                  // JSON, of a reply that calls nothing; "": any text
   bool parallel = true;                  // false: only the first call of a reply counts
   std::optional<bool> begins_reply;      // the prompt ends where a reply begins; unsaid: yes
   // The last turn is the beginning of the reply; unsaid: where an assistant wrote it, and the
@@ -30,7 +31,7 @@ struct ChatPrompt {
   std::string tools;         // JSON, as ReplyParser takes it
   bool has_replies = false;  // replies may hold calls or reasoning, so they have to be told apart
   bool parallel = true;
-  std::string grammar;  // what replies are held to; "": nothing
+  std::string grammar;  // what replies are held to; "": nothing. It holds ToolFields::schema
 
   // Errors: invalid_argument (the options hold texts to something else).
   Status apply(GenerateOptions& options) const;

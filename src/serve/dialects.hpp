@@ -33,6 +33,7 @@ struct Route {
   std::string_view part{};          // what LlmServerOptions::without calls it
   std::function<JsonValue()> body{};  // of a POST: a JSON schema of what it reads
   std::vector<QueryField> query{};    // behind the ? of its address
+  bool any_type = false;              // the body is JSON, whatever Content-Type says
 };
 
 using TextHandler = Status (*)(Service&, const JsonValue& body, const std::shared_ptr<HttpReply>&);
@@ -62,6 +63,7 @@ std::string stop_of(const Model& model, const Generation& text,
                     const std::vector<std::string>& stops);
 
 const Dialect& openai_errors();
+const Dialect& ollama_errors();
 // POST /v1/chat/completions.
 Status openai_chat(Service& service, const JsonValue& body,
                    const std::shared_ptr<HttpReply>& reply);

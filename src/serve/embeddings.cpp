@@ -62,7 +62,7 @@ Status read_input(const Service& service, const JsonValue& one, Inputs& to) {
   if (!one.is_string() && !one.is_array() && !one.is_object())
     return invalid(cat("input may hold texts or lists of tokens; got ", one.describe()));
   for (const std::string& text : std::exchange(to.texts, {})) {
-    LOOM_ASSIGN(std::vector<TokenId> ids, service.model().tokenize(text));
+    LOOM_ASSIGN(std::vector<TokenId> ids, service.tokenize(text));
     to.ids.push_back(std::move(ids));
   }
   LOOM_ASSIGN(std::vector<TokenId> ids, read_prompt(service, one));
@@ -95,22 +95,23 @@ void send_result(HttpReply& reply, const Dialect& errors, const Result<JsonValue
   send_error(reply, errors, result.error());
 }
 
-Error busy() {
-  return make_error(Code::out_of_memory,
-                    "the server is busy: as many requests wait as may; try again in a moment");
+Error full() {
+  return busy("the server is busy: as many requests wait as may; try again in a moment");
 }
 
 // Has the vectors of a request computed, and told by `tell`.
 Status compute(Service& service, VectorRequest request, const std::shared_ptr<HttpReply>& reply,
                const Dialect& errors, Tell tell) {
   LOOM_ASSIGN(Inputs inputs, read_inputs(service, request.input));
+  for (const std::string& text : inputs.texts)
+    LOOM_TRY(service.check_text(text, kMaxDocumentBytes));
   request.input = nullptr;  // the body goes
   EmbedOptions options = std::move(request.options);
   options.progress = [&service, reply](int64_t, int64_t) {
     return !reply->gone() && !service.stopping();
   };
-  const bool taken = service.compute([&service, &errors, reply, tell = std::move(tell),
-                                      inputs = std::move(inputs), options = std::move(options)] {
+  const auto work = [&service, reply, &errors, tell = std::move(tell), inputs = std::move(inputs),
+                     options = std::move(options)] {
     const auto begin = std::chrono::steady_clock::now();
     const Model& model = service.model();
     const Result<Vectors> found = inputs.texts.empty() ? model.embed_tokens(inputs.ids, options)
@@ -119,8 +120,10 @@ Status compute(Service& service, VectorRequest request, const std::shared_ptr<Ht
     send_result(*reply, errors,
                 found.ok() ? Result<JsonValue>(tell(*found, took.count()))
                            : Result<JsonValue>(found.error()));
-  });
-  return taken ? Status() : Status(busy());
+  };
+  const bool taken = service.compute(
+      [reply, &errors, work = std::move(work)] { answer_guarded(reply, errors, work); });
+  return taken ? Status() : Status(full());
 }
 
 JsonValue numbers(const std::vector<float>& values) {
@@ -181,13 +184,6 @@ Status openai_embeddings(Service& service, const JsonValue& body,
                   std::string_view(service.name()), "usage", usage_of(tokens_of(found)));
   };
   return compute(service, std::move(request), reply, openai_errors(), tell);
-}
-
-const Dialect& ollama_errors() {
-  static const ErrorsOnly dialect([](int, std::string_view, const Error& error) {
-    return object("error", std::string_view(message_of(error)));
-  });
-  return dialect;
 }
 
 // Taken while the fields are read.
@@ -312,9 +308,10 @@ Status rank(Service& service, const JsonValue& body, const std::shared_ptr<HttpR
   const bool list_alone = request.documents == nullptr && request.texts != nullptr;
   LOOM_ASSIGN(std::vector<std::string> documents,
               read_documents(list_alone ? request.texts : request.documents));
-  const bool taken = service.compute([&service, reply, list_alone, query = request.query,
-                                      top = request.top, with = request.with_documents,
-                                      documents = std::move(documents)] {
+  LOOM_TRY(service.check_text(request.query, kMaxDocumentBytes));
+  for (const std::string& one : documents) LOOM_TRY(service.check_text(one, kMaxDocumentBytes));
+  const auto work = [&service, reply, list_alone, query = request.query, top = request.top,
+                     with = request.with_documents, documents = std::move(documents)] {
     RerankOptions options;
     options.progress = [&](int64_t, int64_t) { return !reply->gone() && !service.stopping(); };
     const Result<std::vector<Ranked>> ranked = service.model().rerank(query, documents, options);
@@ -335,8 +332,10 @@ Status rank(Service& service, const JsonValue& body, const std::shared_ptr<HttpR
     send_json(*reply, 200,
               object("model", std::string_view(service.name()), "object", "list", "usage",
                      usage_of(tokens), "results", std::move(results)));
-  });
-  return taken ? Status() : Status(busy());
+  };
+  const bool taken = service.compute(
+      [reply, work = std::move(work)] { answer_guarded(reply, openai_errors(), work); });
+  return taken ? Status() : Status(full());
 }
 
 template <const std::vector<VectorField>& (*Table)()>

@@ -16,6 +16,7 @@
 
 #include "base/result.hpp"
 #include "base/text.hpp"
+#include "base/try_again.hpp"
 #include "net/give_way.hpp"
 #include "net/tcp.hpp"
 #include "serve/http_head.hpp"
@@ -66,6 +67,13 @@ bool is_of_http(const TcpError& why) {
   return why.category() == http::make_error_code(http::error::bad_method).category();
 }
 
+// Bytes that do not wait after all if they cannot be posted.
+struct WaitingBytes {
+  std::atomic<uint64_t>& waiting;
+  uint64_t count;
+  ~WaitingBytes() { waiting -= count; }
+};
+
 // How long a refused client may take to see its reply.
 constexpr std::chrono::seconds kFarewell{2};
 
@@ -100,6 +108,18 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void read_body();
   void got_request();
   void refuse(const HttpFault& fault);
+  // Runs a step of this connection. If memory runs out, a request that has no reply yet gets 503,
+  // and a connection that has one is closed.
+  template <class F>
+  void guard(F&& step) {
+    try {
+      step();
+    } catch (const std::bad_alloc&) {
+      out_of_memory();
+    }
+  }
+  void out_of_memory();
+  void start_write();
   void watch();
   void write_next();
   void finish_reply();
@@ -123,6 +143,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::atomic<bool> lost_{false};
   uint64_t number_ = 0;  // of the request that is answered
   uint64_t body_ = 0;    // what it may take of HttpLimits::all_bodies
+  MemoryShare memory_;   // of HttpLimits::memory, likewise
   bool replying_ = false, writing_ = false, last_ = false, watching_ = false, refused_ = false;
   // Set before the handler is called, and read by the thread that answers.
   bool keep_alive_ = true, chunked_ = true, head_only_ = false;
@@ -134,22 +155,24 @@ class Reply final : public HttpReply {
       : connection_(std::move(connection)), number_(number) {}
   // A handler that forgot its reply must not leave the client waiting.
   ~Reply() override {
-    if (!begun_) send(500, {}, "");
-    if (!ended_) connection_->abandon(number_);
+    if (!begun_) try_again([this] { send(500, {}, ""); });
+    if (!ended_) try_again([this] { connection_->abandon(number_); });
   }
+  // Those below either throw std::bad_alloc and have done nothing, or are done.
   void send(int status, HttpHeaders headers, std::string body) override {
-    if (std::exchange(begun_, true)) return;
-    ended_ = true;
+    if (begun_) return;
     headers.emplace_back("Content-Length", std::to_string(body.size()));
     std::string bytes = head_of(status, headers, connection_->keeps_alive()) + "\r\n";
     if (!connection_->without_body()) bytes += body;
     connection_->answer(number_, std::move(bytes), true);
+    begun_ = ended_ = true;
   }
   void begin(int status, HttpHeaders headers) override {
-    if (std::exchange(begun_, true)) return;
+    if (begun_) return;
     if (connection_->chunked()) headers.emplace_back("Transfer-Encoding", "chunked");
     connection_->answer(number_, head_of(status, headers, connection_->keeps_alive()) + "\r\n",
                         false);
+    begun_ = true;
   }
   void write(std::string piece) override {
     if (piece.empty() || ended_ || connection_->without_body()) return;
@@ -157,9 +180,10 @@ class Reply final : public HttpReply {
                         false);
   }
   void end() override {
-    if (std::exchange(ended_, true)) return;
+    if (!begun_ || ended_) return;
     const bool mark = connection_->chunked() && !connection_->without_body();
     connection_->answer(number_, mark ? "0\r\n\r\n" : "", true);
+    ended_ = true;
   }
   bool gone() const override { return connection_->lost() || connection_->too_slow(); }
 
@@ -203,7 +227,16 @@ class Server final : public HttpServer {
 
   uint16_t port() const override { return acceptors_.front().port(); }
   int64_t connections() const override { return count_.load(); }
-  void run() override { io.run(); }
+  void run() override {
+    for (;;) {
+      try {
+        io.run();
+        return;
+      } catch (const std::bad_alloc&) {
+        // Of a step that no connection guards. The others go on.
+      }
+    }
+  }
   void refuse_more() override {
     asio::post(io, [this] {
       for (TcpAcceptor& acceptor : acceptors_) acceptor.close();
@@ -259,7 +292,10 @@ void Server::try_finish(std::chrono::steady_clock::time_point end) {
 void Server::connect(TcpSocket socket) {
   const auto take_down = [this](Connection* connection) {
     std::unique_ptr<Connection> last(connection);
-    if (!ended_) asio::dispatch(io, [last = std::move(last)] {});
+    if (ended_) return;
+    const bool posted = try_again([&] { asio::dispatch(io, [raw = last.get()] { delete raw; }); });
+    (void)last.release();
+    if (!posted) return;  // it leaks, which is better than a list that two threads change
   };
   std::shared_ptr<Connection>(new Connection(*this, std::move(socket)), take_down)->start();
 }
@@ -283,11 +319,15 @@ bool Connection::reserve_body() {
   const auto announced = parser_->content_length();
   body_ = announced ? *announced : parser_->chunked() ? server_.limits.body_bytes : 0;
   server_.bodies += body_;
-  return server_.bodies <= server_.limits.all_bodies;
+  if (server_.bodies > server_.limits.all_bodies) return false;
+  Result<MemoryShare> share = server_.limits.memory.take(body_, "the body", {});
+  if (share.ok()) memory_ = std::move(*share);
+  return share.ok();
 }
 
 void Connection::release_body() {
   server_.bodies -= std::exchange(body_, 0);
+  memory_ = MemoryShare();
 }
 
 void Connection::shut() {
@@ -322,8 +362,10 @@ void Connection::read_request() {
       socket_, buffer_, *parser_, [me = shared_from_this()](const TcpError& failed, size_t) {
         if (failed == http::error::end_of_stream || (failed && !is_of_http(failed)))
           return me->shut();
-        if (failed) return me->refuse(fault_of(failed, me->server_.limits));
-        me->got_head();
+        me->guard([&] {
+          if (failed) return me->refuse(fault_of(failed, me->server_.limits));
+          me->got_head();
+        });
       });
 }
 
@@ -358,28 +400,41 @@ void Connection::read_body() {
   http::async_read_some(socket_, buffer_, *parser_,
                         [me = shared_from_this()](const TcpError& failed, size_t) {
                           if (failed && !is_of_http(failed)) return me->shut();
-                          if (failed) return me->refuse(fault_of(failed, me->server_.limits));
-                          me->heard(PeerState::sending);
-                          me->read_body();
+                          me->guard([&] {
+                            if (failed) return me->refuse(fault_of(failed, me->server_.limits));
+                            me->heard(PeerState::sending);
+                            me->read_body();
+                          });
                         });
+}
+
+void Connection::out_of_memory() {
+  parser_.reset();
+  release_body();
+  const HttpFault fault{503, "out of memory; try again in a moment"};
+  if (replying_ || !try_again([&] { refuse(fault); })) shut();
 }
 
 // What cannot be read as HTTP gets one line, and the connection ends: where the next request would
 // begin is not known.
 void Connection::refuse(const HttpFault& fault) {
-  keep_alive_ = false;
-  head_only_ = false;
-  replying_ = true;
-  refused_ = true;
-  heard(PeerState::unheard);
-  ++number_;
+  std::string path = request_.path;
+  if (path.empty() && parser_) path = std::string(parser_->get().target());
+  path.resize(std::min(path.size(), path.find('?')));
   const std::string body =
-      server_.refusal ? server_.refusal(fault.status, fault.message)
+      server_.refusal ? server_.refusal(path, fault.status, fault.message)
                       : cat("{\"error\":{\"message\":\"", fault.message,
                             "\",\"type\":\"invalid_request_error\",\"code\":", fault.status, "}}");
   const HttpHeaders headers = {{"Content-Type", "application/json"},
                                {"Content-Length", std::to_string(body.size())}};
-  answer(number_, head_of(fault.status, headers, false) + "\r\n" + body, true);
+  std::string bytes = head_of(fault.status, headers, false) + "\r\n" + body;
+  keep_alive_ = false;
+  head_only_ = false;
+  refused_ = true;
+  heard(PeerState::unheard);
+  replying_ = true;
+  ++number_;
+  answer(number_, std::move(bytes), true);
 }
 
 void Connection::got_request() {
@@ -393,39 +448,49 @@ void Connection::got_request() {
   last_ = false;
   ++number_;
   heard(PeerState::served);
-  watch();
-  server_.handler(std::exchange(request_, {}),
-                  std::make_shared<Reply>(shared_from_this(), number_));
+  std::shared_ptr<Reply> reply;
+  if (!try_again([&] { reply = std::make_shared<Reply>(shared_from_this(), number_); }))
+    return shut();
+  if (!try_again([this] { watch(); })) return shut();
+  server_.handler(std::exchange(request_, {}), std::move(reply));
 }
 
 // Reads while the reply is made: the end of the stream means that nobody waits for it. What comes
 // instead is the next request, and is kept, up to the size of a header.
 void Connection::watch() {
   if (watching_ || buffer_.size() >= server_.limits.header_bytes) return;
-  watching_ = true;
   socket_.async_read_some(
       buffer_.prepare(1024), [me = shared_from_this()](const TcpError& failed, size_t count) {
         me->watching_ = false;
         const bool called_off = failed == asio::error::operation_aborted && !me->lost_;
         if (failed && !called_off) return me->shut();
         me->buffer_.commit(count);
-        if (!me->replying_) return me->read_request();
-        me->watch();
+        me->guard([&] {
+          if (!me->replying_) return me->read_request();
+          if (!try_again([&] { me->watch(); })) me->shut();
+        });
       });
+  watching_ = true;
 }
 
 void Connection::answer(uint64_t number, std::string bytes, bool last) {
-  waiting_ += bytes.size();
-  asio::post(server_.io,
-             [me = shared_from_this(), number, bytes = std::move(bytes), last]() mutable {
-               if (me->lost_ || number != me->number_ || !me->replying_) {
-                 me->waiting_ -= bytes.size();
-                 return;
-               }
-               if (!bytes.empty()) me->queue_.push_back(std::move(bytes));
-               me->last_ = me->last_ || last;
-               if (!me->writing_) me->write_next();
-             });
+  const uint64_t size = bytes.size();
+  waiting_ += size;
+  auto queue = [me = shared_from_this(), number, bytes = std::move(bytes), last]() mutable {
+    if (me->lost_ || number != me->number_ || !me->replying_) {
+      me->waiting_ -= bytes.size();
+      return;
+    }
+    const bool queued = try_again([&] {
+      if (!bytes.empty()) me->queue_.push_back(std::move(bytes));
+    });
+    if (!queued) return me->shut();
+    me->last_ = me->last_ || last;
+    if (!me->writing_) me->guard([&] { me->write_next(); });
+  };
+  WaitingBytes bytes_of_this{waiting_, size};
+  asio::post(server_.io, std::move(queue));
+  bytes_of_this.count = 0;
 }
 
 void Connection::abandon(uint64_t number) {
@@ -433,7 +498,7 @@ void Connection::abandon(uint64_t number) {
     if (me->lost_ || number != me->number_ || !me->replying_) return;
     me->keep_alive_ = false;
     me->last_ = true;
-    if (!me->writing_) me->write_next();
+    if (!me->writing_) me->guard([&] { me->write_next(); });
   });
 }
 
@@ -443,6 +508,10 @@ void Connection::write_next() {
     return;
   }
   writing_ = true;
+  if (!try_again([this] { start_write(); })) shut();
+}
+
+void Connection::start_write() {
   deadline(server_.limits.write_time);
   asio::async_write(socket_, asio::buffer(queue_.front()),
                     [me = shared_from_this()](const TcpError& failed, size_t) {
@@ -451,7 +520,7 @@ void Connection::write_next() {
                       if (failed) return me->shut();
                       me->waiting_ -= me->queue_.front().size();
                       me->queue_.pop_front();
-                      me->write_next();
+                      me->guard([&] { me->write_next(); });
                     });
 }
 
@@ -467,7 +536,10 @@ void Connection::finish_reply() {
     return discard();
   }
   heard(PeerState::idle);
-  if (!watching_) return read_request();
+  if (!watching_) {
+    if (!try_again([this] { read_request(); })) shut();
+    return;
+  }
   // The watch begins the next request with what it finds; where a part of it is here already, now.
   deadline(server_.limits.idle_time);
   TcpError ignored;
@@ -481,7 +553,7 @@ void Connection::discard() {
   socket_.async_read_some(buffer_.prepare(4096),
                           [me = shared_from_this()](const TcpError& failed, size_t) {
                             if (failed) return me->shut();
-                            me->discard();
+                            if (!try_again([&] { me->discard(); })) me->shut();
                           });
 }
 
@@ -500,37 +572,6 @@ Result<std::unique_ptr<HttpServer>> HttpServer::listen(const std::string& addres
   auto server = std::make_unique<Server>(limits, std::move(handler), std::move(refusal));
   LOOM_TRY(server->open(address, port));
   return std::unique_ptr<HttpServer>(std::move(server));
-}
-
-std::string_view http_reason(int status) {
-  struct Row {
-    int status;
-    std::string_view words;
-  };
-  constexpr Row kRows[] = {
-      {200, "OK"},
-      {201, "Created"},
-      {204, "No Content"},
-      {400, "Bad Request"},
-      {401, "Unauthorized"},
-      {403, "Forbidden"},
-      {404, "Not Found"},
-      {405, "Method Not Allowed"},
-      {409, "Conflict"},
-      {413, "Content Too Large"},
-      {415, "Unsupported Media Type"},
-      {422, "Unprocessable Content"},
-      {429, "Too Many Requests"},
-      {431, "Request Header Fields Too Large"},
-      {500, "Internal Server Error"},
-      {501, "Not Implemented"},
-      {503, "Service Unavailable"},
-      {505, "HTTP Version Not Supported"},
-  };
-  for (const Row& row : kRows) {
-    if (row.status == status) return row.words;
-  }
-  return "Unknown";
 }
 
 }  // namespace loom::core

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/memory_budget.hpp"
 #include "loom/result.hpp"
 
 namespace loom::core {
@@ -41,19 +42,24 @@ class HttpReply {
   virtual void end() = 0;
   // The client went away, or reads so slowly that too much waits for it: nobody needs the answer.
   virtual bool gone() const = 0;
+  // The API key that the request carried, if the server asks for one.
+  virtual std::string_view caller() const { return {}; }
   // For the log, before the reply ends: a number that the request is told with.
   virtual void tell(const char* /*name*/, int64_t /*value*/) {}
 };
 
 using HttpHandler = std::function<void(HttpRequest request, std::shared_ptr<HttpReply> reply)>;
 
-// The JSON for a request that is refused before it is one: no HTTP, or too large.
-using HttpRefusal = std::function<std::string(int status, std::string_view message)>;
+// The JSON for a request that is refused before it is read: it is not HTTP, or too large. `path` is
+// empty if it is not known.
+using HttpRefusal =
+    std::function<std::string(std::string_view path, int status, std::string_view message)>;
 
 struct HttpLimits {
   uint32_t header_bytes = 16 << 10;
   uint64_t body_bytes = 32 << 20;
   uint64_t all_bodies = 512 << 20;   // of the requests that are read or answered at a time
+  MemoryBudget memory{};             // that bodies are charged to; 503 if it is used up
   uint64_t waiting_bytes = 4 << 20;  // of a reply that a client does not read
   // At a time. If there are as many, the peer that has been silent longest before its first request
   // gives way to a new one, then one that is idle between requests. If all are served, the new one

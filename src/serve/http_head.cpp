@@ -152,4 +152,35 @@ std::string media_type(std::string_view content_type) {
   return to_lower_ascii(trimmed(content_type.substr(0, content_type.find(';'))));
 }
 
+std::string_view http_reason(int status) {
+  struct Row {
+    int status;
+    std::string_view words;
+  };
+  constexpr Row kRows[] = {
+      {200, "OK"},
+      {201, "Created"},
+      {204, "No Content"},
+      {400, "Bad Request"},
+      {401, "Unauthorized"},
+      {403, "Forbidden"},
+      {404, "Not Found"},
+      {405, "Method Not Allowed"},
+      {409, "Conflict"},
+      {413, "Content Too Large"},
+      {415, "Unsupported Media Type"},
+      {422, "Unprocessable Content"},
+      {429, "Too Many Requests"},
+      {431, "Request Header Fields Too Large"},
+      {500, "Internal Server Error"},
+      {501, "Not Implemented"},
+      {503, "Service Unavailable"},
+      {505, "HTTP Version Not Supported"},
+  };
+  for (const Row& row : kRows) {
+    if (row.status == status) return row.words;
+  }
+  return "Unknown";
+}
+
 }  // namespace loom::core

@@ -101,6 +101,11 @@ Result<InfillPrompt> infill_prompt(const Service& service, const InfillParts& pa
             " was not made to fill holes: its tokenizer has no tokens such as <|fim_prefix|>; ask "
             "/completion to go on with a text"));
   }
+  LOOM_TRY(service.check_text(parts.prefix, kMaxDocumentBytes));
+  LOOM_TRY(service.check_text(parts.suffix, kMaxDocumentBytes));
+  LOOM_TRY(service.check_text(parts.begin, kMaxDocumentBytes));
+  for (const InfillFile& file : parts.files)
+    LOOM_TRY(service.check_text(file.text, kMaxDocumentBytes));
   const auto id = [&](std::string_view name) { return id_of(*tokenizer, name); };
   LOOM_ASSIGN(std::vector<TokenId> prefix, plain(*tokenizer, parts.prefix + parts.begin));
   LOOM_ASSIGN(std::vector<TokenId> suffix, plain(*tokenizer, parts.suffix));

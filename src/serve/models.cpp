@@ -229,36 +229,47 @@ void Models::stop() {
 void Models::run() {
   Lock lock(mutex_);
   while (!stopping_) {
-    serve_loaded();
-    unload_expired(lock);
-    std::erase_if(queue_, [](const Wanted& one) { return one.unwanted && one.unwanted(); });
-    if (!queue_.empty() && queue_.front().slot->service == nullptr) {
-      load_next(lock);
-    } else if (queue_.empty() && !stopping_) {  // unload_expired() let go of the lock
-      const Clock::time_point next = next_expiry();
-      if (next == Clock::time_point::max()) {
-        changed_.wait(lock);
-      } else {
-        changed_.wait_for(lock, next - now());
-      }
+    try {
+      run_once(lock);
+    } catch (const std::bad_alloc&) {
+      if (!lock.owns_lock()) lock.lock();
+      changed_.wait_for(lock, std::chrono::milliseconds(10));
     }
   }
-  for (Wanted& one : queue_)
-    post_([then = std::move(one.then)] { then(make_error(Code::cancelled, "the server stops")); });
+  for (const Wanted& one : queue_) {
+    try_again([&] {
+      post_([then = one.then] { then(make_error(Code::cancelled, "the server stops")); });
+    });
+  }
   queue_.clear();
 }
 
-void Models::serve_loaded() {
-  std::deque<Wanted> others;
-  for (Wanted& one : queue_) {
-    if (one.slot->service == nullptr) {
-      others.push_back(std::move(one));
+void Models::run_once(Lock& lock) {
+  serve_loaded();
+  unload_expired(lock);
+  std::erase_if(queue_, [](const Wanted& one) { return one.unwanted && one.unwanted(); });
+  if (!queue_.empty() && queue_.front().slot->service == nullptr) {
+    load_next(lock);
+  } else if (queue_.empty() && !stopping_) {  // unload_expired() let go of the lock
+    const Clock::time_point next = next_expiry();
+    if (next == Clock::time_point::max()) {
+      changed_.wait(lock);
     } else {
-      post_(
-          [then = std::move(one.then), held = use(*one.slot)]() mutable { then(std::move(held)); });
+      changed_.wait_for(lock, next - now());
     }
   }
-  queue_ = std::move(others);
+}
+
+// Each leaves the queue after it was posted, so that none is lost if memory runs out.
+void Models::serve_loaded() {
+  for (auto one = queue_.begin(); one != queue_.end();) {
+    if (one->slot->service == nullptr) {
+      ++one;
+      continue;
+    }
+    post_([then = one->then, held = use(*one->slot)]() mutable { then(std::move(held)); });
+    one = queue_.erase(one);
+  }
 }
 
 void Models::unload(Slot& slot, Lock& lock) {
@@ -334,9 +345,13 @@ void Models::load_next(Lock& lock) {
     lock.unlock();
     ServiceOptions options = options_.service;
     options.name = slot.entry.name;
-    Result<Model> model = slot.entry.load();
-    made = model.ok() ? Service::create(std::move(*model), options, figures_)
-                      : Result<std::unique_ptr<Service>>(model.error());
+    try {
+      Result<Model> model = slot.entry.load();
+      made = model.ok() ? Service::create(std::move(*model), options, figures_)
+                        : Result<std::unique_ptr<Service>>(model.error());
+    } catch (const std::bad_alloc&) {
+      made = no_memory();
+    }
     lock.lock();
     slot.state = State::unloaded;
     if (made.ok()) slot.bytes = bytes_of(**made);

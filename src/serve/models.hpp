@@ -35,6 +35,7 @@ struct ModelsOptions {
   int64_t keep_seconds = 300;  // after the last request for it; -1: for ever
   // The same for the only model of a server, which can be loaded again; -1: it stays.
   int64_t sleep_seconds = -1;
+  MemoryBudget budget{};  // that requests are charged to
 };
 
 class Models {
@@ -81,6 +82,7 @@ class Models {
   const ModelsOptions& options() const { return options_; }
   int64_t started() const { return started_; }
   const Figures& figures() const { return figures_; }
+  const MemoryBudget& memory() const { return options_.budget; }
   Streams& streams() { return *options_.service.streams; }
   // Of all texts since the server began, of models that went too.
   SchedulerCounts counts();
@@ -112,9 +114,10 @@ class Models {
   Result<Slot*> find(const std::string& name);
   Use use(Slot& slot, bool touch = true);
   void release(Slot& slot, bool touch);
+  using Lock = std::unique_lock<std::recursive_mutex>;
   void run();
+  void run_once(Lock& lock);
   // Those below are called with the lock held, and give it back while they load or unload.
-  using Lock = std::unique_lock<std::mutex>;
   void serve_loaded();
   void unload_expired(Lock& lock);
   void unload(Slot& slot, Lock& lock);
@@ -130,8 +133,9 @@ class Models {
   const int64_t started_ = unix_seconds();
   Figures figures_;
   std::vector<std::unique_ptr<Slot>> slots_;  // whose members the mutex guards
-  std::mutex mutex_;
-  std::condition_variable changed_;
+  // Recursive: if an allocation fails, uses are released by who holds it.
+  std::recursive_mutex mutex_;
+  std::condition_variable_any changed_;
   std::deque<Wanted> queue_;
   SchedulerCounts gone_;
   bool stopping_ = false;

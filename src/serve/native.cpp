@@ -281,6 +281,8 @@ Status tokenize(Service& service, const JsonValue& body, const std::shared_ptr<H
   if (const JsonValue* v = body.find("add_special"))
     LOOM_TRY(take_bool(*v, "add_special", special));
   if (const JsonValue* v = body.find("with_pieces")) LOOM_TRY(take_bool(*v, "with_pieces", pieces));
+  LOOM_TRY(service.check_text(content, kMaxDocumentBytes));
+  LOOM_ASSIGN(const MemoryShare memory, service.reserve(96 * content.size(), "tokenizing"));
   LOOM_ASSIGN(const std::vector<TokenId> ids, service.model().tokenize(content, special));
   JsonValue tokens = JsonValue::array();
   for (const TokenId id : ids) {

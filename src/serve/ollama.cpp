@@ -4,7 +4,9 @@
 #include <ctime>
 #include <optional>
 
+#include "api/impl.hpp"
 #include "base/text.hpp"
+#include "chat/tool_format.hpp"
 #include "serve/chat_tools.hpp"
 #include "serve/dialects.hpp"
 #include "serve/openapi.hpp"
@@ -63,6 +65,7 @@ const std::vector<RequestField>& fields() {
       kept_field("messages", &Request::messages),
       bool_field("raw", &Request::raw),
       text_field<Request>("stream", take_stream),
+      text_field<Request>("cache_salt", take_cache_salt),
       {"options", [](const JsonValue& v, std::string_view,
                      Request& r) { return take_fields<Request>(v, option_fields(), false, r); }},
       {"format",
@@ -252,14 +255,16 @@ Status generate(Service& service, const JsonValue& body, const std::shared_ptr<H
   const Model& model = service.model();
   if (request.prompt.empty()) return only_load(service, request, false, *reply);
   if (request.raw || !model.info().has_chat_template) {
-    LOOM_ASSIGN(std::vector<TokenId> ids, model.tokenize(request.prompt));
+    LOOM_ASSIGN(std::vector<TokenId> ids, service.tokenize(request.prompt));
     auto lines = std::make_shared<Lines>(service, false, std::vector<ChatReply>());
     return write(service, std::move(request), std::move(ids), std::move(lines), reply);
   }
   std::vector<ChatTurn> turns;
   if (!request.system.empty()) turns.push_back({"system", request.system});
   turns.push_back({"user", request.prompt});
-  LOOM_ASSIGN(std::vector<TokenId> ids, model.tokenize_chat(turns));
+  LOOM_TRY(service.check_text(request.prompt));
+  LOOM_ASSIGN(const std::string text, model.render_chat(turns));
+  LOOM_ASSIGN(std::vector<TokenId> ids, service.tokenize(text, false));
   auto lines = std::make_shared<Lines>(service, false, std::vector<ChatReply>());
   return write(service, std::move(request), std::move(ids), std::move(lines), reply);
 }
@@ -271,6 +276,7 @@ Status chat(Service& service, const JsonValue& body, const std::shared_ptr<HttpR
     return only_load(service, request, true, *reply);
   LOOM_ASSIGN(const std::vector<ChatTurn> turns, service.turns(*request.messages));
   if (!request.variables.is_null()) request.tools.variables = &request.variables;
+  request.tools.schema = request.text.options.json_schema;
   LOOM_ASSIGN(ChatPrompt prompt, chat_prompt(service, turns, request.tools));
   LOOM_ASSIGN(std::vector<ChatReply> replies, ChatReply::make(service, prompt, 1, "call_"));
   LOOM_TRY(prompt.apply(request.text.options));
@@ -322,30 +328,63 @@ void running(const Call& call) {
   send_json(*call.reply, 200, object("models", std::move(rows)));
 }
 
+// Clients compare it with the version of Ollama that has what they use, so it names the interface
+// that this file follows.
+constexpr std::string_view kInterface = "0.12.6";
+
 void version(const Call& call) {
   send_json(*call.reply, 200,
-            object("version", std::string_view(call.models.options().service.version)));
+            object("version", kInterface, "loom",
+                   std::string_view(call.models.options().service.version)));
+}
+
+// Clients offer tools and thinking to models that have them in this list.
+JsonValue capabilities(const Service& service) {
+  const Model& model = service.model();
+  if (model.info().encoder) return list("embedding");
+  JsonValue out = list("completion");
+  if (!model.info().has_chat_template) return out;
+  out.push(json("tools"));
+  const std::string& source = model.impl().model.chat_source();
+  if (source.find(tool_format(source).think_open) != std::string::npos) out.push(json("thinking"));
+  return out;
 }
 
 Status show(Service& service, const JsonValue&, const std::shared_ptr<HttpReply>& reply) {
   const ModelInfo& info = service.model().info();
+  const std::string& kind = info.architecture;
+  JsonValue about =
+      object("general.architecture", std::string_view(kind), "general.basename",
+             std::string_view(service.name()), "general.parameter_count", info.parameters);
+  // Under the name of the architecture, as Ollama has them, and under one that is always the same.
+  for (const std::string& prefix : {kind, std::string("llm")}) {
+    about.add(prefix + ".context_length", json(info.context));
+    about.add(prefix + ".embedding_length", json(info.width));
+    about.add(prefix + ".block_count", json(info.layers));
+    about.add(prefix + ".attention.head_count", json(info.heads));
+    about.add(prefix + ".attention.head_count_kv", json(info.kv_heads));
+    about.add(prefix + ".vocab_size", json(info.vocab));
+  }
   send_json(
       *reply, 200,
-      object("modelfile", "", "parameters", "", "template", "", "details", details(service),
-             "model_info",
-             object("general.architecture", std::string_view(info.architecture),
-                    "general.parameter_count", info.parameters, "llm.context_length", info.context,
-                    "llm.embedding_length", info.width, "llm.block_count", info.layers),
-             "capabilities", list(info.encoder ? "embedding" : "completion")));
+      object("license", "", "modelfile", "", "parameters", "", "template",
+             std::string_view(service.model().impl().model.chat_source()), "details",
+             details(service), "model_info", std::move(about), "capabilities",
+             capabilities(service), "modified_at", std::string_view(time_text(service.started()))));
   return {};
 }
 
 }  // namespace
 
-void add_ollama(std::vector<Route>& routes) {
-  static const ErrorsOnly errors([](int, std::string_view, const Error& error) {
+const Dialect& ollama_errors() {
+  static const ErrorsOnly dialect([](int, std::string_view, const Error& error) {
     return object("error", std::string_view(message_of(error)));
   });
+  return dialect;
+}
+
+void add_ollama(std::vector<Route>& routes) {
+  const Dialect& errors = ollama_errors();
   const auto schema = [] { return schema_of<Request>(fields()); };
   routes.push_back(text_route("/api/generate", generate, errors, schema));
   routes.push_back(text_route("/api/chat", chat, errors, schema));

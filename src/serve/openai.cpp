@@ -46,6 +46,17 @@ Status take_choice(const JsonValue& value, std::string_view name, OpenAiRequest&
   return value.text() == "auto" ? Status() : must_be_off(value, name);
 }
 
+// Replies are texts.
+Status take_modalities(const JsonValue& value, std::string_view name, OpenAiRequest&) {
+  std::vector<std::string> all;
+  LOOM_TRY(take_texts(value, name, 8, all));
+  for (const std::string& one : all) {
+    if (one != "text")
+      return unsupported(cat(name, " may be [\"text\"]; got \"", printable(one), "\""));
+  }
+  return {};
+}
+
 Fields joined(Fields own, std::initializer_list<std::string_view> ignored) {
   using R = OpenAiRequest;
   const Fields shared = {
@@ -70,6 +81,20 @@ Fields joined(Fields own, std::initializer_list<std::string_view> ignored) {
       text_field<R>("json_schema", take_schema),
   };
   for (const NamedField& f : kLlamaFields) own.push_back(text_field<R>(f.name, f.take));
+  // What vLLM adds to OpenAI's fields.
+  own.push_back(text_field<R>("guided_json", take_schema));
+  own.push_back(text_field<R>("guided_grammar", take_grammar));
+  own.push_back(text_field<R>("guided_choice", take_choices));
+  own.push_back(text_field<R>("structured_outputs", take_structured));
+  for (const char* name :
+       {"guided_regex", "min_tokens", "stop_token_ids", "bad_words", "allowed_token_ids",
+        "use_beam_search", "truncate_prompt_tokens", "include_stop_str_in_output",
+        "prompt_logprobs", "logits_processors", "priority", "return_tokens_as_token_ids",
+        "return_token_ids", "kv_transfer_params", "vllm_xargs"})
+    own.push_back(off_field<R>(name));
+  own.push_back(off_field<R>("length_penalty", 1));
+  for (const char* name : {"skip_special_tokens", "spaces_between_special_tokens"})
+    own.push_back(only_default<R>(name, true));
   own.insert(own.end(), shared.begin(), shared.end());
   for (const char* name : {"model", "user", "store", "metadata", "service_tier",
                            "safety_identifier", "prompt_cache_key"})
@@ -92,6 +117,14 @@ const Fields& chat_fields() {
           {"tools", take_tools},
           off_field<R>("functions"),
           off_field<R>("audio"),
+          off_field<R>("web_search_options"),
+          {"modalities", take_modalities},
+          off_field<R>("echo"),
+          off_field<R>("documents"),
+          off_field<R>("chat_template"),
+          off_field<R>("mm_processor_kwargs"),
+          off_field<R>("thinking_token_budget"),
+          only_default<R>("add_special_tokens", false),
           {"tool_choice", take_tool_choice},
           {"parallel_tool_calls", [](const JsonValue& v, std::string_view name,
                                      R& r) { return take_bool(v, name, r.tools.parallel); }},
@@ -107,7 +140,7 @@ const Fields& chat_fields() {
            }},
           {"function_call", take_choice},
       },
-      {"modalities", "prediction", "verbosity", "reasoning_effort"});
+      {"prediction", "verbosity", "reasoning_effort"});
   return fields;
 }
 
@@ -124,6 +157,7 @@ const Fields& completion_fields() {
            }},
           off_field<R>("best_of", 1),
           off_field<R>("suffix"),
+          only_default<R>("add_special_tokens", true),
       },
       {});
   return fields;
@@ -452,6 +486,7 @@ Status chat(Service& service, const JsonValue& body, const std::shared_ptr<HttpR
   LOOM_ASSIGN(OpenAiRequest request, read(service, body, chat_fields()));
   if (request.messages == nullptr) return invalid("messages is missing: a list of messages");
   LOOM_ASSIGN(const std::vector<ChatTurn> turns, service.turns(*request.messages));
+  request.tools.schema = request.text.options.json_schema;
   LOOM_ASSIGN(ChatPrompt prompt, chat_prompt(service, turns, request.tools));
   const auto texts = static_cast<size_t>(request.text.choices);
   LOOM_ASSIGN(std::vector<ChatReply> replies, ChatReply::make(service, prompt, texts, "call_"));
@@ -480,6 +515,10 @@ Status completions(Service& service, const JsonValue& body,
   LOOM_ASSIGN(OpenAiRequest request, read(service, body, completion_fields()));
   if (request.prompt == nullptr)
     return invalid("prompt is missing: a text, tokens, or a list of them");
+  if (request.echo && request.text.options.logprobs)
+    return unsupported(
+        "echo with logprobs: chances of the tokens of a prompt are not computed here; leave one of "
+        "them out");
   LOOM_ASSIGN(request.text.prompts, read_prompts(service, *request.prompt));
   std::vector<std::string> echoes;
   for (size_t i = 0; request.echo && i < request.text.prompts.size(); ++i) {

@@ -2,6 +2,7 @@
 // {"instances": [{"@requestFormat": "chatCompletions", ...}, ...]}, answered by {"predictions":
 // [...]}, a whole chat completion for each instance. Instances are written at the same time; where
 // one fails, its error is the answer.
+#include <algorithm>
 #include <mutex>
 
 #include "base/text.hpp"
@@ -17,31 +18,32 @@ constexpr size_t kMostInstances = 64;
 class Predictions {
  public:
   Predictions(size_t count, std::shared_ptr<HttpReply> reply)
-      : whole_(count), left_(count), reply_(std::move(reply)) {}
+      : whole_(count), reply_(std::move(reply)) {}
 
   bool gone() const { return reply_->gone(); }
+  std::string_view caller() const { return reply_->caller(); }
 
   void take(size_t instance, int status, HttpHeaders headers, std::string body) {
     const std::lock_guard lock(mutex_);
     if (sent_) return;
-    --left_;
     Result<JsonValue> json = parse_json(body, "prediction");
     if (status != 200 || !json.ok()) {
+      reply_->send(status, std::move(headers), std::move(body));
       sent_ = true;
-      return reply_->send(status, std::move(headers), std::move(body));
+      return;
     }
     whole_[instance] = std::move(*json);
-    if (left_ > 0) return;
-    sent_ = true;
+    // Counted anew, because a reply that lacks memory is sent again.
+    if (std::ranges::any_of(whole_, [](const JsonValue& one) { return one.is_null(); })) return;
     JsonValue all = JsonValue::array();
-    for (JsonValue& one : whole_) all.push(std::move(one));
+    for (const JsonValue& one : whole_) all.push(one);
     send_json(*reply_, 200, object("predictions", std::move(all)));
+    sent_ = true;
   }
 
  private:
   std::mutex mutex_;
   std::vector<JsonValue> whole_;
-  size_t left_;
   bool sent_ = false;
   std::shared_ptr<HttpReply> reply_;
 };
@@ -58,6 +60,7 @@ class InstanceReply final : public HttpReply {
   void write(std::string /*piece*/) override {}
   void end() override {}
   bool gone() const override { return all_->gone(); }
+  std::string_view caller() const override { return all_->caller(); }
 
  private:
   std::shared_ptr<Predictions> all_;

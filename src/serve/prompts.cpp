@@ -22,17 +22,17 @@ Result<std::vector<TokenId>> read_ids(const Service& service, const JsonValue& v
 // A text, tokens, both in turn, or {"prompt_string": a text}. The tokenizer's own tokens stand
 // around a text that begins the prompt.
 Result<std::vector<TokenId>> read_prompt(const Service& service, const JsonValue& prompt) {
-  if (prompt.is_string()) return service.model().tokenize(prompt.text());
+  if (prompt.is_string()) return service.tokenize(prompt.text());
   if (const JsonValue* text = prompt.find("prompt_string"); text != nullptr) {
     const JsonValue* media = prompt.find("multimodal_data");
     if (media != nullptr) LOOM_TRY(must_be_off(*media, "multimodal_data"));
-    if (text->is_string()) return service.model().tokenize(text->text());
+    if (text->is_string()) return service.tokenize(text->text());
   }
   if (const JsonValue* content = prompt.find("content"); content != nullptr) {
     if (!content->is_array())
       return invalid(cat("content must be a list of parts; got ", content->describe()));
     LOOM_ASSIGN(const std::string text, content_text(*content, "content"));
-    return service.model().tokenize(text);
+    return service.tokenize(text);
   }
   if (!prompt.is_array())
     return invalid(cat("prompt may hold texts or lists of tokens; got ", prompt.describe()));
@@ -42,9 +42,9 @@ Result<std::vector<TokenId>> read_prompt(const Service& service, const JsonValue
   for (const JsonValue& part : prompt.elements()) {
     JsonValue one = JsonValue::array();
     one.push(part);
-    LOOM_ASSIGN(const std::vector<TokenId> ids,
-                part.is_string() ? service.model().tokenize(part.text(), out.empty())
-                                 : read_ids(service, one, "prompt"));
+    LOOM_ASSIGN(const std::vector<TokenId> ids, part.is_string()
+                                                    ? service.tokenize(part.text(), out.empty())
+                                                    : read_ids(service, one, "prompt"));
     out.insert(out.end(), ids.begin(), ids.end());
   }
   return out;

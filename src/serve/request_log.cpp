@@ -47,6 +47,7 @@ class LoggedReply final : public HttpReply {
     finish(gone ? 499 : status_);
   }
   bool gone() const override { return reply_->gone(); }
+  std::string_view caller() const override { return reply_->caller(); }
   void tell(const char* name, int64_t value) override {
     const std::lock_guard lock(mutex_);
     line_.add(name, JsonValue::integer(value));

@@ -51,6 +51,7 @@ const std::vector<BodyField<Request>>& fields() {
       text_field<Request>("seed", take_seed),
       text_field<Request>("stream", take_stream),
       text_field<Request>("resumable", take_resumable),
+      text_field<Request>("cache_salt", take_cache_salt),
       text_field<Request>("return_progress", take_progress),
       text_field<Request>("timings_per_token", take_timings),
       {"text", take_text_format},
@@ -399,6 +400,7 @@ Result<Request> read(const Service& service, const JsonValue& body) {
     LOOM_ASSIGN(functions, tools_of(*tools.tools));
     tools.tools = &functions;
   }
+  tools.schema = request.text.options.json_schema;
   LOOM_ASSIGN(request.prompt, chat_prompt(service, turns, tools));
   LOOM_TRY(request.prompt.apply(request.text.options));
   request.text.prompts.push_back(request.prompt.ids);

@@ -4,8 +4,22 @@
 #include <chrono>
 
 #include "base/result.hpp"
+#include "base/try_again.hpp"
 
 namespace loom::core {
+namespace {
+
+// Takes jobs out again if memory runs out before all of a request are in.
+struct Shrink {
+  std::deque<std::unique_ptr<Job>>& jobs;
+  size_t size;
+  ~Shrink() {
+    while (jobs.size() > size) jobs.pop_back();
+  }
+};
+
+}  // namespace
+
 Result<std::unique_ptr<Scheduler>> Scheduler::create(const Model& model,
                                                      const SchedulerOptions& options) {
   std::optional<Batch> batch;
@@ -46,7 +60,9 @@ bool Scheduler::add(std::vector<std::unique_ptr<Job>> jobs) {
     const int64_t free = options_.sessions - counts_.running;
     const auto all = static_cast<int64_t>(waiting_.size() + jobs.size());
     if (stopping_ || all > options_.waiting + std::max<int64_t>(free, 0)) return false;
+    Shrink shrink{waiting_, waiting_.size()};
     for (std::unique_ptr<Job>& job : jobs) waiting_.push_back(std::move(job));
+    shrink.size = waiting_.size();
   }
   changed_.notify_all();
   return true;
@@ -169,18 +185,45 @@ std::unique_ptr<Job> Scheduler::take_waiting() {
 
 void Scheduler::begin(std::unique_ptr<Job> job) {
   Slot& slot = *free_slot(*job);
-  if (job->began) job->began(slot.sequence);
-  slot.cached = slot.told = batch_->reuse(slot.sequence, job->prompt);
   slot.job = std::move(job);
+  slot.cached = slot.told = 0;
+  Result<bool> started = true;
+  try {
+    const Status status = start(slot);
+    if (!status.ok()) started = status.error();
+  } catch (const std::bad_alloc&) {
+    return recover();
+  }
+  if (!started.ok()) finish(slot, started.error());
+}
+
+Status Scheduler::start(Slot& slot) {
+  if (slot.job->began) slot.job->began(slot.sequence);
+  batch_->set_salt(slot.sequence, slot.job->salt);
+  slot.cached = slot.told = batch_->reuse(slot.sequence, slot.job->prompt);
   GenerateOptions options = slot.job->options;
   options.prefill_progress = nullptr;
   options.lookup = options_.lookup;
   const std::span<const TokenId> prompt(slot.job->prompt);
   if (slot.job->progress)
     slot.job->progress(slot.cached, slot.cached, static_cast<int64_t>(prompt.size()));
-  const Status started =
-      batch_->start(slot.sequence, prompt.subspan(static_cast<size_t>(slot.cached)), options);
-  if (!started.ok()) finish(slot, started.error());
+  return batch_->start(slot.sequence, prompt.subspan(static_cast<size_t>(slot.cached)), options);
+}
+
+// After an allocation failed in the batch nobody knows how far it came. All texts end with an
+// error, and what their sequences have read is forgotten.
+void Scheduler::recover() {
+  for (Slot& slot : slots_) {
+    if (slot.job == nullptr) continue;
+    try_again([&] {
+      batch_->cancel(slot.sequence);
+      (void)batch_->take(slot.sequence);
+    });
+    try_again([&] { batch_->erase(slot.sequence); });
+    try_again([&] {
+      finish(slot, make_error(Code::out_of_memory, "out of memory; try again in a moment"));
+    });
+  }
 }
 
 // An Error of the pass is that of every text it ends.
@@ -190,7 +233,11 @@ void Scheduler::step() {
       batch_->cancel(slot.sequence);
   }
   const int64_t texts = batch_->running();
-  (void)batch_->step();
+  try {
+    (void)batch_->step();
+  } catch (const std::bad_alloc&) {
+    return recover();
+  }
   {
     const std::lock_guard lock(mutex_);
     ++counts_.passes;
@@ -198,8 +245,12 @@ void Scheduler::step() {
   }
   for (Slot& slot : slots_) tell_progress(slot);
   for (Slot& slot : slots_) {
-    if (slot.job != nullptr && !batch_->running(slot.sequence))
+    if (slot.job == nullptr || batch_->running(slot.sequence)) continue;
+    try {
       finish(slot, batch_->take(slot.sequence));
+    } catch (const std::bad_alloc&) {
+      return recover();
+    }
   }
 }
 

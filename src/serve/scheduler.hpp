@@ -26,6 +26,7 @@ struct Job {
   std::vector<TokenId> prompt;
   GenerateOptions options;         // on_token may be set; prefill_progress is taken
   int64_t sequence = -1;           // that writes it; -1: any
+  uint64_t salt = 0;               // Batch::set_salt()
   std::function<bool()> unwanted;  // asked between tokens; true ends it with `cancelled`
   // First, if it comes to that: the sequence that writes it.
   std::function<void(int64_t sequence)> began;
@@ -100,7 +101,9 @@ class Scheduler {
   Slot* free_slot(const Job& job);
   std::unique_ptr<Job> take_waiting();
   void begin(std::unique_ptr<Job> job);
+  Status start(Slot& slot);
   void step();
+  void recover();
   void tell_progress(Slot& slot);
   void finish(Slot& slot, Result<Generation> result);
   void report(Job& job, Result<Generation> result, int64_t cached);

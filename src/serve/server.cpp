@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "api/impl.hpp"
 #include "base/text.hpp"
 #include "net/address.hpp"
 #include "serve/fields.hpp"
@@ -31,6 +32,7 @@ class ReplyOver : public HttpReply {
   void write(std::string piece) override { reply_->write(std::move(piece)); }
   void end() override { reply_->end(); }
   bool gone() const override { return reply_->gone(); }
+  std::string_view caller() const override { return reply_->caller(); }
   void tell(const char* name, int64_t value) override { reply_->tell(name, value); }
 
  protected:
@@ -45,6 +47,17 @@ class HoldingReply final : public ReplyOver {
 
  private:
   Models::Use use_;
+};
+
+// Knows who asked.
+class ForCaller final : public ReplyOver {
+ public:
+  ForCaller(std::shared_ptr<HttpReply> reply, std::string key)
+      : ReplyOver(std::move(reply)), key_(std::move(key)) {}
+  std::string_view caller() const override { return key_; }
+
+ private:
+  const std::string key_;
 };
 
 // Lets a page of another origin read what it asked for.
@@ -68,12 +81,10 @@ class ForOrigin final : public ReplyOver {
   const std::string origin_;
 };
 
-void refuse(HttpReply& reply, int status, std::string_view type, std::string message,
-            HttpHeaders headers = {}) {
-  send_json(reply, status,
-            object("error", object("message", std::string_view(message), "type", type, "param",
-                                   JsonValue(), "code", status)),
-            std::move(headers));
+void refuse(HttpReply& reply, const Dialect& errors, int status, std::string_view type,
+            std::string message, HttpHeaders headers = {}) {
+  const Error error = make_error(Code::invalid_argument, std::move(message));
+  send_json(reply, status, errors.error(status, type, error), std::move(headers));
 }
 
 void add_routes(std::vector<Route>& routes) {
@@ -87,6 +98,16 @@ void add_routes(std::vector<Route>& routes) {
   add_slots(routes);
   add_streams(routes);
   add_page(routes);
+  for (Route& route : routes) route.any_type = route.path.starts_with("/api/");
+}
+
+// Names of headers between commas.
+bool is_header_list(std::string_view text) {
+  constexpr size_t kMax = 2048;
+  return !text.empty() && text.size() <= kMax && std::ranges::all_of(text, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+           c == '_' || c == ',' || c == ' ';
+  });
 }
 
 std::string verbs_of(const std::vector<Route>& routes, std::string_view path) {
@@ -95,6 +116,40 @@ std::string verbs_of(const std::vector<Route>& routes, std::string_view path) {
     if (matches(r, path)) verbs.push_back(r.method);
   }
   return join(verbs, ", ");
+}
+
+// A body, and what its values take of the budget.
+struct ReadBody {
+  MemoryShare memory;
+  JsonValue json;
+};
+
+// What parsing takes at most: a string is read twice, a value is 16 bytes and a member 48, in lists
+// that double. parse_json() has the bound for hostile texts.
+uint64_t parsing_bytes(std::string_view body) {
+  const auto values = static_cast<uint64_t>(std::ranges::count_if(
+      body, [](char c) { return c == ',' || c == ':' || c == '[' || c == '{'; }));
+  const uint64_t size = body.size();
+  return std::min(2 * size + 64 * values, (uint64_t{64} << 20) + 16 * size);
+}
+
+Result<std::shared_ptr<ReadBody>> read_body(const Call& call, bool empty) {
+  auto out = std::make_shared<ReadBody>();
+  const std::string& text = call.request.body;
+  if (empty && text.empty()) {
+    out->json = JsonValue::object();
+    return out;
+  }
+  Result<MemoryShare> share = call.models.memory().take(parsing_bytes(text), "the body", {});
+  if (!share.ok())
+    return make_error(Code::out_of_memory, cat("the body needs more memory than --memory leaves (",
+                                               size_text(call.models.memory().left()),
+                                               "); send less, or try again in a moment"));
+  out->memory = std::move(*share);
+  LOOM_ASSIGN(out->json, parse_json(text, "the body"));
+  if (!out->json.is_object())
+    return invalid(cat("the body must be a JSON object; got ", out->json.describe()));
+  return out;
 }
 
 }  // namespace
@@ -111,18 +166,11 @@ Route text_route(std::string path, TextHandler handler, const Dialect& errors,
 Route model_route(std::string path, RequestHandler handler, const Dialect& errors,
                   std::function<JsonValue()> schema, bool empty) {
   const auto handle = [handler = std::move(handler), &errors, empty](const Call& call) {
-    const auto read = [&]() -> Result<std::shared_ptr<JsonValue>> {
-      if (empty && call.request.body.empty())
-        return std::make_shared<JsonValue>(JsonValue::object());
-      LOOM_ASSIGN(JsonValue body, parse_json(call.request.body, "the body"));
-      if (!body.is_object())
-        return invalid(cat("the body must be a JSON object; got ", body.describe()));
-      return std::make_shared<JsonValue>(std::move(body));
-    };
-    const Result<std::shared_ptr<JsonValue>> body = read();
+    const Result<std::shared_ptr<ReadBody>> body = read_body(call, empty);
     if (!body.ok()) return send_error(*call.reply, errors, body.error());
-    const JsonValue* model = (*body)->find("model");
-    if (model == nullptr && call.request.path.starts_with("/api/")) model = (*body)->find("name");
+    const JsonValue* model = (*body)->json.find("model");
+    if (model == nullptr && call.request.path.starts_with("/api/"))
+      model = (*body)->json.find("name");
     auto about = std::make_shared<HttpRequest>();
     about->path = call.request.path;
     about->query = call.request.query;
@@ -130,9 +178,11 @@ Route model_route(std::string path, RequestHandler handler, const Dialect& error
     const auto then = [handler, &errors, body = *body, about,
                        reply = call.reply](Result<Models::Use> use) {
       if (!use.ok()) return send_error(*reply, errors, use.error());
-      const auto held = std::make_shared<HoldingReply>(reply, *use);
-      const Status done = handler(**use, *about, *body, held);
-      if (!done.ok()) send_error(*held, errors, done.error());
+      answer_guarded(reply, errors, [&] {
+        const auto held = std::make_shared<HoldingReply>(reply, *use);
+        const Status done = handler(**use, *about, body->json, held);
+        if (!done.ok()) send_error(*held, errors, done.error());
+      });
     };
     call.models.with(model != nullptr ? model->text() : std::string(), then,
                      [reply = call.reply] { return reply->gone(); });
@@ -168,6 +218,10 @@ std::function<void(const Call&)> about_model(ModelHandler handler) {
   };
 }
 
+MemoryBudget budget_of(const Engine& engine) {
+  return engine.impl().budget();
+}
+
 Result<std::unique_ptr<LlmServer>> LlmServer::start(Model model, const LlmServerOptions& options) {
   std::vector<ModelEntry> one(1);
   one.front().name = options.service.name;
@@ -196,37 +250,34 @@ Result<std::unique_ptr<LlmServer>> LlmServer::start(std::vector<ModelEntry> entr
   server->add_openapi();
   for (const std::string& part : options.without) LOOM_TRY(server->leave_out(part));
   // The port first: that it is taken should be known before the model takes its memory.
-  LOOM_ASSIGN(server->http_,
-              HttpServer::listen(options.address, static_cast<uint16_t>(options.port), options.http,
+  LOOM_ASSIGN(server->http_, HttpServer::listen(
+                                 options.address, static_cast<uint16_t>(options.port), options.http,
                                  [server](HttpRequest request, std::shared_ptr<HttpReply> reply) {
                                    server->handle(std::move(request), std::move(reply));
+                                 },
+                                 [server](std::string_view path, int status, std::string_view why) {
+                                   return server->refusal(path, status, why);
                                  }));
   for (const std::string& address : options.more_addresses) LOOM_TRY(server->http_->also(address));
-  ModelsOptions models{options.service, options.models_most, options.models_memory,
-                       options.keep_seconds, options.sleep_seconds};
+  ModelsOptions models{options.service,      options.models_most,   options.models_memory,
+                       options.keep_seconds, options.sleep_seconds, options.http.memory};
   server->models_ = Models::create(std::move(entries), models,
-                                   [server](auto what) { server->later(std::move(what)); });
+                                   [server](auto what) { server->small_.add(std::move(what)); });
   if (server->models_->single()) LOOM_TRY(server->models_->keep_first(std::move(model)));
-  server->worker_ = std::thread([server] { server->work(); });
   server->reader_ = std::thread([server] { server->http_->run(); });
   return made;
 }
 
 // In this order: texts end and are told so, nothing is read any more, then connections close.
 LlmServer::~LlmServer() {
-  {
-    const std::lock_guard lock(mutex_);
-    stopping_ = true;
-  }
-  changed_.notify_all();
   if (models_ != nullptr) models_->begin_stop();
-  if (worker_.joinable()) worker_.join();
+  small_.stop();
+  large_.stop();
   if (models_ != nullptr) models_->stop();
   if (reader_.joinable()) {
     http_->finish(std::chrono::seconds(1));
     reader_.join();
   }
-  works_.clear();
   http_.reset();
 }
 
@@ -259,33 +310,25 @@ Status LlmServer::leave_out(std::string_view part) {
   for (Route& route : routes_) {
     if (route.part != part) continue;
     route.handle = [](const Call& call) {
-      refuse(*call.reply, 501, "not_supported_error",
+      refuse(*call.reply, openai_errors(), 501, "not_supported_error",
              cat(printable(call.request.path), " is switched off here (--without)"));
     };
   }
   return {};
 }
 
-void LlmServer::later(std::function<void()> what) {
-  {
-    const std::lock_guard lock(mutex_);
-    works_.push_back(std::move(what));
+// Of the route that a request asked for; as OpenAI has them where there is none.
+const Dialect& LlmServer::errors_at(std::string_view path) const {
+  for (const Route& route : routes_) {
+    if (route.errors != nullptr && matches(route, path)) return *route.errors;
   }
-  changed_.notify_one();
+  return path.starts_with("/api/") ? ollama_errors() : openai_errors();
 }
 
-void LlmServer::work() {
-  for (;;) {
-    std::function<void()> next;
-    {
-      std::unique_lock lock(mutex_);
-      changed_.wait(lock, [&] { return stopping_ || !works_.empty(); });
-      if (stopping_) return;
-      next = std::move(works_.front());
-      works_.pop_front();
-    }
-    next();
-  }
+std::string LlmServer::refusal(std::string_view path, int status, std::string_view message) const {
+  const std::string_view type = status == 503 ? "unavailable_error" : "invalid_request_error";
+  return dump_json(errors_at(path).error(status, type,
+                                         make_error(Code::invalid_argument, std::string(message))));
 }
 
 // Names that a page of the web could have pointed here are not ours (DNS rebinding).
@@ -306,39 +349,47 @@ bool LlmServer::good_origin(const HttpRequest& request) const {
   });
 }
 
-bool LlmServer::good_key(const HttpRequest& request) const {
+const std::string* LlmServer::key_of(const HttpRequest& request) const {
   std::string_view key = request.header("x-api-key");
   if (key.empty()) key = bearer_token(request.header("Authorization"));
-  bool good = false;
-  for (const std::string& one : options_.keys) good = same_secret(key, one) || good;
-  return good;
+  const std::string* found = nullptr;
+  for (const std::string& one : options_.keys) found = same_secret(key, one) ? &one : found;
+  return found;
 }
 
 // A browser asks first whether a page of another origin may ask.
 bool LlmServer::preflight(const HttpRequest& request, HttpReply& reply) const {
   const std::string_view origin = request.header("Origin");
   if (request.method != "OPTIONS" || origin.empty() || !good_origin(request)) return false;
-  reply.send(
-      200,
-      {{"Access-Control-Allow-Origin", std::string(origin)},
-       {"Access-Control-Allow-Methods", "GET, POST, DELETE, OPTIONS"},
-       {"Access-Control-Allow-Headers", "authorization, content-type, last-event-id, x-api-key"},
-       {"Access-Control-Max-Age", "600"}},
-      {});
+  // Clients send headers of their own (x-stainless-*, anthropic-version), and none of them decides
+  // what may pass.
+  std::string headers = "authorization, content-type, last-event-id, x-api-key";
+  if (const std::string_view asked = request.header("Access-Control-Request-Headers");
+      is_header_list(asked))
+    headers = asked;
+  reply.send(200,
+             {{"Access-Control-Allow-Origin", std::string(origin)},
+              {"Access-Control-Allow-Methods", "GET, POST, DELETE, OPTIONS"},
+              {"Access-Control-Allow-Headers", headers},
+              {"Vary", "Origin, Access-Control-Request-Headers"},
+              {"Access-Control-Max-Age", "600"}},
+             {});
   return true;
 }
 
 bool LlmServer::may_pass(const HttpRequest& request, const Route& route, HttpReply& reply) const {
-  if (!options_.keys.empty() && !route.open && !good_key(request)) {
-    refuse(reply, 401, "authentication_error",
+  const Dialect& errors = errors_at(request.path);
+  if (!options_.keys.empty() && !route.open && key_of(request) == nullptr) {
+    refuse(reply, errors, 401, "authentication_error",
            "a key is needed: send it as \"Authorization: Bearer KEY\"",
            {{"WWW-Authenticate", "Bearer"}});
     return false;
   }
-  // Pages of the web can send other types without asking first.
-  if (request.method == "POST" &&
+  // Pages of the web can send other types without asking first; good_origin() refuses those that
+  // may not. Ollama's clients name no type, or curl's own.
+  if (request.method == "POST" && !route.any_type &&
       media_type(request.header("Content-Type")) != "application/json") {
-    refuse(reply, 415, "invalid_request_error",
+    refuse(reply, errors, 415, "invalid_request_error",
            "the body must be JSON: send \"Content-Type: application/json\"");
     return false;
   }
@@ -346,15 +397,22 @@ bool LlmServer::may_pass(const HttpRequest& request, const Route& route, HttpRep
 }
 
 void LlmServer::handle(HttpRequest request, std::shared_ptr<HttpReply> reply) {
+  const Dialect& errors = errors_at(request.path);
+  answer_guarded(reply, errors, [&] { answer(std::move(request), reply); });
+}
+
+void LlmServer::answer(HttpRequest request, const std::shared_ptr<HttpReply>& to) {
+  std::shared_ptr<HttpReply> reply = to;
+  const Dialect& errors = errors_at(request.path);
   if (options_.log) reply = logged(std::move(reply), request, options_.log);
   if (!good_host(request)) {
-    return refuse(*reply, 403, "permission_error",
+    return refuse(*reply, errors, 403, "permission_error",
                   cat("this server is not called ", printable(request.header("Host")),
                       "; --allow-host lets it be"));
   }
   const std::string_view origin = request.header("Origin");
   if (!origin.empty() && !good_origin(request)) {
-    return refuse(*reply, 403, "permission_error",
+    return refuse(*reply, errors, 403, "permission_error",
                   cat("pages of ", printable(origin), " may not ask; --allow-origin lets them"));
   }
   if (preflight(request, *reply)) return;
@@ -365,17 +423,25 @@ void LlmServer::handle(HttpRequest request, std::shared_ptr<HttpReply> reply) {
   if (route == routes_.end()) {
     const std::string verbs = verbs_of(routes_, request.path);
     if (verbs.empty()) {
-      return refuse(*reply, 404, "not_found_error",
+      return refuse(*reply, errors, 404, "not_found_error",
                     cat("nothing is at ", printable(request.path), "; see loom serve --help"));
     }
-    return refuse(*reply, 405, "invalid_request_error",
+    return refuse(*reply, errors, 405, "invalid_request_error",
                   cat(printable(request.path), " takes ", verbs), {{"Allow", verbs}});
   }
   if (!may_pass(request, *route, *reply)) return;
+  if (const std::string* key = key_of(request))
+    reply = std::make_shared<ForCaller>(std::move(reply), *key);
   if (route->quick) return route->handle({*models_, request, reply});
-  later([this, &found = *route, taken = std::move(request), answer = std::move(reply)] {
-    if (!answer->gone()) found.handle({*models_, taken, answer});
+  constexpr size_t kSmallBody = 64 << 10;
+  WorkQueue& queue = request.body.size() <= kSmallBody ? small_ : large_;
+  const auto taken = std::make_shared<HttpRequest>(std::move(request));
+  const bool added = queue.add([this, &found = *route, &errors, taken, reply] {
+    answer_guarded(reply, errors, [&] {
+      if (!reply->gone()) found.handle({*models_, *taken, reply});
+    });
   });
+  if (!added) refuse(*reply, errors, 503, "unavailable_error", "the server stops");
 }
 
 }  // namespace loom::core

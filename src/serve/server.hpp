@@ -1,15 +1,13 @@
 // LlmServer: a model at an address, for programs that speak the dialects of OpenAI, Anthropic,
 // Ollama or llama.cpp. The same request gets the same bytes of text, whatever else is computed.
 //
-// Threads: one reads and writes connections and answers what needs no computing, one reads requests
-// (JSON, templates, tokens), one loads and unloads models; of each model one computes texts and one
+// Threads: one reads and writes connections and answers what needs no computing. A few read
+// requests (JSON, templates, tokens): large ones have a thread of their own, so that small ones do
+// not wait for them. One loads and unloads models; of each model one computes texts and one
 // vectors.
 #pragma once
 
-#include <condition_variable>
-#include <deque>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
@@ -39,6 +37,9 @@ struct LlmServerOptions {
   LogLine log{};                                                   // none: nothing is logged
 };
 
+// What --memory allows, for HttpLimits::memory.
+MemoryBudget budget_of(const Engine& engine);
+
 class LlmServer {
  public:
   // Listens; requests are answered from here on. Errors: of the address and port, of the memory
@@ -57,6 +58,8 @@ class LlmServer {
   // Of the first model, which has to be in memory.
   const Service& service() const { return *models_->kept(); }
   Models& models() { return *models_; }
+  // A large request is read now.
+  bool busy_with_large() const { return large_.busy(); }
   // No new requests; waits until the texts under way are whole. False: they were not after so many
   // milliseconds, and end with an error in their streams when the server does.
   bool drain(int64_t milliseconds);
@@ -70,22 +73,22 @@ class LlmServer {
   bool may_pass(const HttpRequest& request, const Route& route, HttpReply& reply) const;
   bool good_host(const HttpRequest& request) const;
   bool good_origin(const HttpRequest& request) const;
-  bool good_key(const HttpRequest& request) const;
+  // The key of the server that the request carries, or null.
+  const std::string* key_of(const HttpRequest& request) const;
   bool preflight(const HttpRequest& request, HttpReply& reply) const;
   Status leave_out(std::string_view part);
   void add_openapi();
-  void later(std::function<void()> work);
-  void work();
+  std::string refusal(std::string_view path, int status, std::string_view message) const;
+  const Dialect& errors_at(std::string_view path) const;
+  void answer(HttpRequest request, const std::shared_ptr<HttpReply>& reply);
 
   const LlmServerOptions options_;
   std::vector<Route> routes_;
   std::unique_ptr<Models> models_;  // before the replies that hold them
   std::unique_ptr<HttpServer> http_;
-  std::mutex mutex_;  // of what follows
-  std::condition_variable changed_;
-  std::deque<std::function<void()>> works_;
-  bool stopping_ = false;
-  std::thread reader_, worker_;
+  // Requests wait in them, of which there are no more than connections.
+  WorkQueue small_{SIZE_MAX, 2}, large_{SIZE_MAX, 1};
+  std::thread reader_;
 };
 
 }  // namespace loom::core

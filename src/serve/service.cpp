@@ -32,6 +32,27 @@ std::string fingerprint_of(const Model& model, loom::DType cache) {
   return "b" + hash.hex().substr(0, 16);
 }
 
+// The longest text that a token stands for.
+uint64_t longest_token(const Model& model) {
+  const Tokenizer* tokenizer = model.impl().model.tokenizer();
+  if (tokenizer == nullptr) return 1;
+  size_t longest = 1;
+  for (int64_t i = 0; i < tokenizer->vocab_size(); ++i) {
+    const auto id = static_cast<TokenId>(i);
+    if (!tokenizer->has_token(id)) continue;
+    size_t size = tokenizer->token_bytes(id).size();
+    if (tokenizer->is_special(id)) size = tokenizer->decode(std::span(&id, 1), false)->size();
+    longest = std::max(longest, size);
+  }
+  return longest;
+}
+
+// Normalizers shorten characters: a ligature of 4 bytes becomes a letter of 1.
+constexpr uint64_t kMaxShrinking = 4;
+// What tokenizing takes per byte of a text without spaces: symbols and a queue of pairs, each in a
+// list that doubles.
+constexpr uint64_t kTokenizingBytes = 96;
+
 // The texts of a request while they are written. Everything here is called by the thread that
 // computes, but the constructor.
 class TextRun : public std::enable_shared_from_this<TextRun> {
@@ -51,6 +72,11 @@ class TextRun : public std::enable_shared_from_this<TextRun> {
 
   bool unwanted() const { return failed_ || reply_->gone(); }
   void began(size_t i, int64_t sequence) { dialect_->began(i, sequence); }
+  // Ends the reply: a stream that lacks a piece must not go on.
+  void out_of_memory() {
+    if (failed_) return;
+    try_again([this] { fail(no_memory()); });
+  }
 
   void progress(size_t i, int64_t read, int64_t cached, int64_t total) {
     if (!progress_ && !timings_) return;
@@ -145,10 +171,11 @@ class TextRun : public std::enable_shared_from_this<TextRun> {
   }
   // Before the first message is made: a dialect may number them.
   void open_stream() {
-    if (std::exchange(begun_, true)) return;
+    if (begun_) return;
     reply_->begin(200, {{"Content-Type", std::string(dialect_->stream_type())},
                         {"Cache-Control", "no-store"},
                         {"X-Accel-Buffering", "no"}});
+    begun_ = true;
     reply_->write(dialect_->first());
   }
   void fail(const Error& error) {
@@ -194,6 +221,12 @@ Result<std::unique_ptr<Service>> Service::create(Model model, const ServiceOptio
   }
   TextRequest checked;
   LOOM_TRY(made->set_defaults(checked));
+  const int64_t context =
+      options.scheduler.session.context > 0
+          ? std::min(options.scheduler.session.context, made->model_.info().context)
+          : made->model_.info().context;
+  made->max_text_bytes_ = kMaxShrinking * static_cast<uint64_t>(std::max<int64_t>(context, 1)) *
+                          longest_token(made->model_);
   made->fingerprint_ = fingerprint_of(made->model_, options.scheduler.session.cache_type);
   made->started_ = unix_seconds();
   // An encoder writes no texts, so it needs no sessions for them.
@@ -248,6 +281,7 @@ Status Service::write(TextRequest request, std::shared_ptr<Dialect> dialect,
     auto job = std::make_unique<Job>();
     job->prompt = request.prompts[i / choices];
     job->sequence = request.sequence;
+    job->salt = salt_of(reply->caller(), request.cache_salt);
     job->options = request.options;
     const auto length = static_cast<int64_t>(job->prompt.size());
     job->options.keep_tokens =
@@ -257,22 +291,33 @@ Status Service::write(TextRequest request, std::shared_ptr<Dialect> dialect,
     job->options.max_tokens = request.max_tokens < 0 ? scheduler_->context() : request.max_tokens;
     job->options.sampler.seed =
         choice_seed(request.options.sampler.seed, static_cast<int64_t>(i % choices));
-    job->options.on_token = [run, i](const Token& token) { return run->token(i, token); };
+    // They are called by the thread that computes all texts, so none of them may throw.
+    const auto guarded = [run](auto&& step) {
+      try {
+        step();
+      } catch (const std::bad_alloc&) {
+        run->out_of_memory();
+      }
+    };
+    job->options.on_token = [run, i, guarded](const Token& token) {
+      bool more = false;
+      guarded([&] { more = run->token(i, token); });
+      return more;
+    };
     if (request.stream && (request.return_progress || request.timings_per_token)) {
-      job->progress = [run, i](int64_t read, int64_t cached, int64_t total) {
-        run->progress(i, read, cached, total);
+      job->progress = [run, i, guarded](int64_t read, int64_t cached, int64_t total) {
+        guarded([&] { run->progress(i, read, cached, total); });
       };
     }
     job->unwanted = [run] { return run->unwanted(); };
     job->began = [run, i](int64_t sequence) { run->began(i, sequence); };
-    job->done = [run, i](Result<Generation> result, int64_t cached) {
-      run->done(i, std::move(result), cached);
+    job->done = [run, i, guarded](Result<Generation> result, int64_t cached) {
+      guarded([&] { run->done(i, std::move(result), cached); });
     };
     jobs.push_back(std::move(job));
   }
   if (!scheduler_->add(std::move(jobs))) {
-    return make_error(Code::out_of_memory,
-                      "the server is busy: as many texts wait as may; try again in a moment");
+    return busy("the server is busy: as many texts wait as may; try again in a moment");
   }
   return {};
 }
@@ -287,14 +332,42 @@ Result<std::shared_ptr<HttpReply>> Service::kept_reply(
   std::shared_ptr<HttpReply> kept =
       options_.streams->keep(id.empty() ? new_id("stream_") : std::string(id), reply);
   if (kept != nullptr) return kept;
-  return make_error(Code::out_of_memory,
-                    "the server is busy: as many resumable streams are on their way as may; try "
-                    "again in a moment");
+  return busy(
+      "the server is busy: as many resumable streams are on their way as may; try again in a "
+      "moment");
+}
+
+uint64_t Service::salt_of(std::string_view caller, std::string_view cache_salt) const {
+  if (caller.empty() && cache_salt.empty()) return 0;
+  const std::string all = cat(secret_, caller.size(), ":", caller, cache_salt, secret_);
+  return std::max<uint64_t>(hash64(std::as_bytes(std::span(all))), 1);
+}
+
+Result<MemoryShare> Service::reserve(uint64_t bytes, std::string_view what) const {
+  const MemoryBudget& budget = model_.impl().engine->budget();
+  Result<MemoryShare> share = budget.take(bytes, what, {});
+  if (share.ok()) return share;
+  return make_error(Code::out_of_memory, cat("the request needs ", size_text(bytes), " for ", what,
+                                             ", and ", size_text(budget.left()),
+                                             " of --memory are left; send less, or try again "
+                                             "in a moment"));
+}
+
+Status Service::check_text(std::string_view text, uint64_t at_least) const {
+  const uint64_t max = std::max(max_text_bytes_, at_least);
+  if (text.size() <= max) return {};
+  return too_large(text.size(), max);
+}
+
+Result<std::vector<TokenId>> Service::tokenize(std::string_view text, bool special) const {
+  LOOM_TRY(check_text(text));
+  LOOM_ASSIGN(const MemoryShare share, reserve(kTokenizingBytes * text.size(), "tokenizing"));
+  return model_.tokenize(text, special);
 }
 
 Status Service::take_bias_texts(TextRequest& request) const {
   for (const auto& [text, bias] : request.bias_texts) {
-    LOOM_ASSIGN(const std::vector<TokenId> ids, model_.tokenize(text, false));
+    LOOM_ASSIGN(const std::vector<TokenId> ids, tokenize(text, false));
     for (const TokenId id : ids) {
       SamplerOptions& s = request.options.sampler;
       const auto same = [&](const TokenBias& one) { return one.id == id; };
@@ -312,6 +385,10 @@ Result<ChatTurn> Service::turn(const JsonValue& message, const std::string& wher
   const JsonValue* role = message.find("role");
   if (role == nullptr || !role->is_string())
     return invalid(cat(where, ".role must be a string, \"user\" or another"));
+  for (const char* key : {"images", "audio", "function_call"}) {
+    const JsonValue* value = message.find(key);
+    if (value != nullptr) LOOM_TRY(must_be_off(*value, cat(where, ".", key)));
+  }
   ChatTurn turn;
   turn.role = role->text() == "developer" ? "system" : role->text();
   LOOM_TRY(take_turn_fields(message, where, turn));
@@ -328,8 +405,9 @@ Result<ChatTurn> Service::turn(const JsonValue& message, const std::string& wher
 Result<std::vector<ChatTurn>> Service::turns(const JsonValue& messages,
                                              std::string_view name) const {
   LOOM_TRY(writes());
-  if (!messages.is_array() || messages.elements().empty())
+  if (!messages.is_array())
     return invalid(cat(name, " must be a list of messages; got ", messages.describe()));
+  if (messages.elements().empty()) return invalid(cat(name, " is empty; send one message or more"));
   std::vector<ChatTurn> out;
   for (size_t i = 0; i < messages.elements().size(); ++i) {
     LOOM_ASSIGN(ChatTurn one, turn(messages.elements()[i], cat(name, "[", i, "]")));
@@ -381,14 +459,42 @@ int64_t unix_seconds() {
       .count();
 }
 
+namespace {
+
+// What `where` says of errors that have a status of their own.
+constexpr std::string_view kQueue = "queue", kBytes = "bytes";
+
+}  // namespace
+
+Error busy(std::string_view message) {
+  return make_error(Code::out_of_memory, std::string(message), std::string(kQueue));
+}
+
+Error too_large(uint64_t bytes, uint64_t max) {
+  return make_error(Code::out_of_range,
+                    cat("a text has ", bytes, " bytes, and at most ", max,
+                        " can fit into the context; send less text"),
+                    std::string(kBytes));
+}
+
+bool is_too_large(const Error& error) {
+  return error.code == Code::out_of_range && error.where == kBytes;
+}
+
+Error no_memory() {
+  return make_error(Code::out_of_memory, "out of memory; try again in a moment");
+}
+
 ErrorKind kind_of(const Error& error) {
   switch (error.code) {
     case Code::invalid_argument:
-    case Code::out_of_range:
     case Code::bad_file:
     case Code::unsupported: return {400, "invalid_request_error"};
+    case Code::out_of_range: return {is_too_large(error) ? 413 : 400, "invalid_request_error"};
     case Code::not_found: return {404, "not_found_error"};
-    case Code::out_of_memory: return {429, "rate_limit_error"};
+    case Code::out_of_memory:
+      if (error.where == kQueue) return {429, "rate_limit_error"};
+      return {503, "unavailable_error"};
     case Code::cancelled: return {503, "unavailable_error"};
     default: return {500, "server_error"};
   }

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/memory_budget.hpp"
+#include "base/try_again.hpp"
 #include "io/json.hpp"
 #include "loom/language_model.hpp"
 #include "serve/figures.hpp"
@@ -31,9 +33,10 @@ struct TextRequest {
   bool resumable = false;  // the stream is kept (Streams)
   // What clients ask for in streams: how far the prompt is read, and timings with every piece.
   bool return_progress = false, timings_per_token = false;
-  int64_t guesses = -1;   // in a pass, at most; -1: as many as the server says
-  int64_t keep = 0;       // tokens of the prompt that a context shift keeps, -1: all; one at least
-  int64_t sequence = -1;  // that writes the texts, one after the other; -1: any
+  int64_t guesses = -1;  // in a pass, at most; -1: as many as the server says
+  int64_t keep = 0;      // tokens of the prompt that a context shift keeps, -1: all; one at least
+  std::string cache_salt{};  // prompts share what was read with those of equal salt (and key) alone
+  int64_t sequence = -1;     // that writes the texts, one after the other; -1: any
   // Texts whose tokens have a bias; -100 and less: are banned.
   std::vector<std::pair<std::string, float>> bias_texts;
 };
@@ -135,6 +138,8 @@ struct ServiceOptions {
   std::string variables;
 };
 
+std::string new_id(std::string_view prefix);
+
 class Service {
  public:
   // `figures` outlives it.
@@ -189,6 +194,21 @@ class Service {
   // Errors: unsupported, where the model is an encoder.
   Status writes() const;
 
+  // The tokens of a text of a request. A text that cannot fit into the context is refused before
+  // it costs anything. Errors: too_large() (more than max_text_bytes()), no_memory() (the budget),
+  // those of Model::tokenize().
+  Result<std::vector<TokenId>> tokenize(std::string_view text, bool special = true) const;
+  // For texts that are cut or only counted: `at_least` bytes are taken, however small the context.
+  Status check_text(std::string_view text, uint64_t at_least = 0) const;
+  // The longest text whose tokens may fit into the context.
+  uint64_t max_text_bytes() const { return max_text_bytes_; }
+  // Charges memory of a request to the budget of the engine (--memory). Errors: out_of_memory.
+  Result<MemoryShare> reserve(uint64_t bytes, std::string_view what) const;
+
+  // For Batch::set_salt(): of the key of a caller and the salt of a request. 0 without both. Others
+  // cannot compute it: a secret of this process is part of it.
+  uint64_t salt_of(std::string_view caller, std::string_view cache_salt) const;
+
   // What the biases of texts are in tokens.
   Status take_bias_texts(TextRequest& request) const;
 
@@ -213,6 +233,8 @@ class Service {
   ServiceOptions options_;
   JsonValue defaults_;
   std::string fingerprint_;
+  uint64_t max_text_bytes_ = 0;
+  const std::string secret_ = new_id("");
   int64_t started_ = 0;
   Figures& figures_;
   std::unique_ptr<Scheduler> scheduler_;
@@ -229,8 +251,23 @@ std::string new_id(std::string_view prefix);
 uint64_t new_seed();
 int64_t unix_seconds();
 
-// The HTTP status of an error, and its name: 400 "invalid_request_error". out_of_memory stands for
-// a full queue.
+// The bytes that documents may have which are cut to the context, or whose tokens are counted.
+inline constexpr uint64_t kMaxDocumentBytes = 1 << 20;
+
+// A full queue: 429.
+Error busy(std::string_view message);
+// A text of more bytes than are taken: 413.
+Error too_large(uint64_t bytes, uint64_t max);
+// An allocation of a request failed: 503.
+Error no_memory();
+bool is_too_large(const Error& error);
+
+// Runs the step of a request that may answer it. If memory runs out, the answer is 503; a reply
+// that has begun ends early.
+template <class F>
+void answer_guarded(const std::shared_ptr<HttpReply>& reply, const Dialect& errors, F&& step);
+
+// The HTTP status of an error, and its name: 400 "invalid_request_error".
 struct ErrorKind {
   int status;
   std::string_view type;
@@ -240,6 +277,15 @@ ErrorKind kind_of(const Error& error);
 void send_json(HttpReply& reply, int status, const JsonValue& body, HttpHeaders headers = {});
 // An error in the form of a dialect; 429 with the time after which to try again.
 void send_error(HttpReply& reply, const Dialect& dialect, const Error& error);
+
+template <class F>
+void answer_guarded(const std::shared_ptr<HttpReply>& reply, const Dialect& errors, F&& step) {
+  try {
+    step();
+  } catch (const std::bad_alloc&) {
+    try_again([&] { send_error(*reply, errors, no_memory()); });
+  }
+}
 
 // A prompt longer than the context. The counts travel in `where`, for dialects that tell them.
 Error too_long(int64_t tokens, int64_t context);

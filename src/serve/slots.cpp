@@ -15,13 +15,15 @@ namespace {
 namespace fs = std::filesystem;
 
 struct SlotRequest {
-  std::string file;
+  std::string file, cache_salt;
 };
 
 const std::vector<BodyField<SlotRequest>>& slot_fields() {
   static const std::vector<BodyField<SlotRequest>> table = {
       {"filename", [](const JsonValue& v, std::string_view name,
                       SlotRequest& r) { return take_text(v, name, r.file); }},
+      {"cache_salt", [](const JsonValue& v, std::string_view name,
+                        SlotRequest& r) { return take_text(v, name, r.cache_salt); }},
       {"model", {}},
   };
   return table;
@@ -66,9 +68,10 @@ Result<std::string> path_of(const SlotFiles& files, const std::string& name, boo
 // Of a request for a sequence that has no text now. Tells what was done, in the words of llama.cpp.
 class SlotAction {
  public:
-  SlotAction(std::string action, int64_t sequence, std::string name, std::string path,
-             std::shared_ptr<HttpReply> reply)
+  SlotAction(std::string action, int64_t sequence, uint64_t salt, std::string name,
+             std::string path, std::shared_ptr<HttpReply> reply)
       : action_(std::move(action)),
+        salt_(salt),
         name_(std::move(name)),
         path_(std::move(path)),
         sequence_(sequence),
@@ -86,6 +89,8 @@ class SlotAction {
  private:
   Result<JsonValue> act(Batch& batch) const {
     JsonValue out = object("id_slot", sequence_);
+    // What another key has read is not there for this one.
+    batch.set_salt(sequence_, salt_);
     if (action_ == "erase") {
       out.add("n_erased", json(batch.position(sequence_)));
       batch.erase(sequence_);
@@ -103,7 +108,9 @@ class SlotAction {
     return out;
   }
 
-  const std::string action_, name_, path_;
+  const std::string action_;
+  const uint64_t salt_;
+  const std::string name_, path_;
   const int64_t sequence_;
   const std::shared_ptr<HttpReply> reply_;
 };
@@ -133,10 +140,11 @@ Status act_on_slot(Service& service, const HttpRequest& request, const JsonValue
       return unsupported("this server keeps no states of sequences; --slot-save-path lets it");
     LOOM_ASSIGN(path, path_of(service.slot_files(), asked.file, action == "save"));
   }
-  const SlotAction what(action, sequence, asked.file, path, reply);
+  const uint64_t salt = service.salt_of(reply->caller(), asked.cache_salt);
+  const SlotAction what(action, sequence, salt, asked.file, path, reply);
   if (service.scheduler().when_idle(sequence, [what](const Result<Batch*>& b) { what.run(b); }))
     return {};
-  return make_error(Code::out_of_memory, "the server is busy; try again in a moment");
+  return busy("the server is busy; try again in a moment");
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "base/text.hpp"
+#include "base/try_again.hpp"
 #include "serve/dialects.hpp"
 #include "serve/fields.hpp"
 
@@ -56,8 +57,10 @@ struct Streams::Kept {
     }
   }
   void end() {
-    if (std::exchange(ended, true)) return;
-    if (attended()) reader->end();
+    if (ended) return;
+    // Without a beginning it gets an answer of its own.
+    if (attended() && begun) reader->end();
+    ended = true;
     leave();
   }
 };
@@ -70,7 +73,7 @@ class Streams::Writer final : public HttpReply {
       : kept_(std::move(kept)), reply_(std::move(reply)) {}
   ~Writer() override {
     const std::lock_guard lock(kept_->mutex);
-    kept_->end();
+    try_again([this] { kept_->end(); });
   }
   // An error before anything was streamed.
   void send(int status, HttpHeaders headers, std::string body) override {
@@ -82,9 +85,9 @@ class Streams::Writer final : public HttpReply {
   void begin(int status, HttpHeaders headers) override {
     const std::lock_guard lock(kept_->mutex);
     headers.emplace_back("X-Stream-Id", kept_->id);
-    kept_->begun = true;
     kept_->headers = headers;
     if (kept_->attended()) kept_->reader->begin(status, std::move(headers));
+    kept_->begun = true;
   }
   void write(std::string piece) override {
     const std::lock_guard lock(kept_->mutex);

@@ -86,6 +86,13 @@ Status take_resumable(const JsonValue& value, std::string_view name, TextRequest
   return take_bool(value, name, to.resumable);
 }
 
+Status take_cache_salt(const JsonValue& value, std::string_view name, TextRequest& to) {
+  constexpr size_t kMax = 1024;
+  LOOM_TRY(take_text(value, name, to.cache_salt));
+  if (!to.cache_salt.empty() && to.cache_salt.size() <= kMax) return {};
+  return invalid(cat(name, " must be a text of 1 to ", kMax, " bytes; leave it out for none"));
+}
+
 Status take_timings(const JsonValue& value, std::string_view name, TextRequest& to) {
   return take_bool(value, name, to.timings_per_token);
 }
@@ -225,6 +232,62 @@ Status take_schema(const JsonValue& value, std::string_view name, TextRequest& t
   if (!value.is_object() && !value.is_bool())
     return invalid(cat(name, " must be a JSON schema; got ", value.describe()));
   to.options.json_schema = dump_json(value);
+  return {};
+}
+
+namespace {
+
+// A text between quotes, in GBNF.
+std::string quoted(std::string_view text) {
+  constexpr char kDigits[] = "0123456789abcdef";
+  std::string out = "\"";
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') {
+      out += {'\\', c};
+    } else if (byte < 32) {
+      out += {'\\', 'x', kDigits[byte >> 4], kDigits[byte & 15]};
+    } else {
+      out += c;
+    }
+  }
+  return out + '"';
+}
+
+}  // namespace
+
+Status take_choices(const JsonValue& value, std::string_view name, TextRequest& to) {
+  std::vector<std::string> texts;
+  LOOM_TRY(take_texts(value, name, 1024, texts));
+  if (texts.empty()) return invalid(cat(name, " must be a list of texts; got ", value.describe()));
+  std::string& grammar = to.options.grammar;
+  for (const std::string& text : texts)
+    grammar += cat(grammar.empty() ? "root ::= " : " | ", quoted(text));
+  return {};
+}
+
+Status take_structured(const JsonValue& value, std::string_view name, TextRequest& to) {
+  if (!value.is_object()) return invalid(cat(name, " must be an object; got ", value.describe()));
+  for (const auto& [key, one] : value.members()) {
+    const std::string called = cat(name, ".", key);
+    if (one.is_null()) continue;
+    if (key == "json" && one.is_string()) {
+      LOOM_ASSIGN(const JsonValue schema, parse_json(one.text(), called));
+      LOOM_TRY(take_schema(schema, called, to));
+    } else if (key == "json") {
+      LOOM_TRY(take_schema(one, called, to));
+    } else if (key == "grammar") {
+      LOOM_TRY(take_grammar(one, called, to));
+    } else if (key == "choice") {
+      LOOM_TRY(take_choices(one, called, to));
+    } else if (key == "json_object") {
+      bool on = false;
+      LOOM_TRY(take_bool(one, called, on));
+      if (on) to.options.json_schema = R"({"type":"object"})";
+    } else {
+      LOOM_TRY(must_be_off(one, called));
+    }
+  }
   return {};
 }
 

@@ -46,11 +46,17 @@ Status take_guesses(const JsonValue& value, std::string_view name, TextRequest& 
 Status take_guess_chance(const JsonValue& value, std::string_view name, TextRequest& to);
 Status take_resumable(const JsonValue& value, std::string_view name, TextRequest& to);
 Status take_timings(const JsonValue& value, std::string_view name, TextRequest& to);
+// As vLLM has it: a text that is not empty.
+Status take_cache_salt(const JsonValue& value, std::string_view name, TextRequest& to);
 // {"ID": bias}, or [[ID, bias], ..] as llama.cpp has it, where false bans the token; a
 // text in the place of an ID stands for its tokens.
 Status take_logit_bias(const JsonValue& value, std::string_view name, TextRequest& to);
 Status take_grammar(const JsonValue& value, std::string_view name, TextRequest& to);  // GBNF
 Status take_schema(const JsonValue& value, std::string_view name, TextRequest& to);
+// vLLM's: a list of texts, one of which is the reply; and {"json", "grammar", "choice",
+// "json_object"}, of which one is set.
+Status take_choices(const JsonValue& value, std::string_view name, TextRequest& to);
+Status take_structured(const JsonValue& value, std::string_view name, TextRequest& to);
 // {"type": "text" | "json_object" | "json_schema"}, with the schema in .json_schema.schema or
 // .schema.
 Status take_format(const JsonValue& value, std::string_view name, TextRequest& to);
@@ -84,6 +90,7 @@ inline constexpr NamedField kLlamaFields[] = {
     {"speculative.n_max", take_guesses},
     {"speculative.p_min", take_guess_chance},
     {"resumable", take_resumable},
+    {"cache_salt", take_cache_salt},
 };
 
 // Of a request R, which has its TextRequest as `text`.
@@ -91,6 +98,14 @@ template <class R>
 BodyField<R> text_field(std::string_view name, TakeText take) {
   return {name, [take](const JsonValue& value, std::string_view called, R& to) {
             return take(value, called, to.text);
+          }};
+}
+// A field that vLLM has and this server has not: other values than its default are refused by name.
+template <class R>
+BodyField<R> only_default(std::string_view name, bool value) {
+  return {name, [value](const JsonValue& got, std::string_view called, R&) -> Status {
+            if (got.is_bool() && got.as_bool(called).value_or(!value) == value) return {};
+            return unsupported(cat(called, " is not supported here; leave it out"));
           }};
 }
 template <class R>

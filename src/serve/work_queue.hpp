@@ -1,18 +1,24 @@
-// What is computed one after another by a thread of its own, so that who reads requests need not
-// wait: vectors and ranks. Bounded; what is left when it stops is dropped.
+// A bounded queue of work with threads of its own, so that a thread that reads connections never
+// computes. Work is begun in the order in which it was added. What is left at stop() is dropped.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <functional>
 #include <mutex>
+#include <new>
 #include <thread>
+#include <vector>
 
 namespace loom::core {
 
 class WorkQueue {
  public:
-  explicit WorkQueue(size_t most) : most_(most), thread_([this] { run(); }) {}
+  // most: how much work may wait. Work that runs out of memory answers its request itself.
+  explicit WorkQueue(size_t most, size_t threads = 1) : most_(most) {
+    for (size_t i = 0; i < threads; ++i) threads_.emplace_back([this] { run(); });
+  }
   ~WorkQueue() { stop(); }
   // False: as much waits as may, or it has stopped.
   bool add(std::function<void()> work) {
@@ -24,6 +30,7 @@ class WorkQueue {
     changed_.notify_one();
     return true;
   }
+  bool busy() const { return running_ > 0; }
   // After what runs.
   void stop() {
     {
@@ -31,7 +38,9 @@ class WorkQueue {
       stopping_ = true;
     }
     changed_.notify_all();
-    if (thread_.joinable()) thread_.join();
+    for (std::thread& thread : threads_) {
+      if (thread.joinable()) thread.join();
+    }
     works_.clear();
   }
 
@@ -46,7 +55,13 @@ class WorkQueue {
         next = std::move(works_.front());
         works_.pop_front();
       }
-      next();
+      try {
+        ++running_;
+        next();
+      } catch (const std::bad_alloc&) {
+        // A reply that is dropped tells its client so.
+      }
+      --running_;
     }
   }
 
@@ -55,7 +70,8 @@ class WorkQueue {
   std::condition_variable changed_;
   std::deque<std::function<void()>> works_;
   bool stopping_ = false;
-  std::thread thread_;
+  std::atomic<int> running_{0};
+  std::vector<std::thread> threads_;
 };
 
 }  // namespace loom::core

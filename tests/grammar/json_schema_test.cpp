@@ -49,6 +49,22 @@ TEST(JsonSchema, AllowsWhatItsTypesSay) {
   });
 }
 
+TEST(JsonSchema, AnnotationsOfPydanticZodAndOpenApiHoldNothing) {
+  check_all({
+      {R"({"$schema":"s","$anchor":"a","title":"T","type":"integer","example":1,"x-order":3,
+          "markdownDescription":"m","errorMessage":"e","externalDocs":{"url":"u"},"xml":{}})",
+       {"7"},
+       {"\"7\""}},
+      {R"({"discriminator":{"propertyName":"k"},"oneOf":[
+          {"type":"object","properties":{"k":{"const":"a"}},"required":["k"],
+           "additionalProperties":false},
+          {"type":"object","properties":{"k":{"const":"b"}},"required":["k"],
+           "additionalProperties":false}]})",
+       {R"({"k":"a"})", R"({"k":"b"})"},
+       {R"({"k":"c"})"}},
+  });
+}
+
 TEST(JsonSchema, AllowsObjectsInTheirOrder) {
   check_all({
       {R"({"type":"object","properties":{"a":{"type":"integer"},"b":{"type":"null"},

@@ -166,6 +166,19 @@ TEST(PagePools, KeepCommonBeginningsOnce) {
   rig.expect_own_texts(0);
 }
 
+TEST(PagePools, ShareNothingBetweenSalts) {
+  Rig rig(8, 3, 64);
+  const Tokens text(40, 1);
+  rig.pool.set_salt(0, 7);
+  ASSERT_TRUE(rig.feed(0, text));
+  rig.pool.publish(0, rig.texts[0]);
+  EXPECT_EQ(rig.pool.adopt(1, text), 0);
+  rig.pool.set_salt(1, 8);
+  EXPECT_EQ(rig.pool.adopt(1, text), 0);
+  rig.pool.set_salt(1, 7);
+  EXPECT_EQ(rig.pool.adopt(1, text), 40);
+}
+
 TEST(PagePools, NeverFindWhatWasErasedButForWhatAnotherHas) {
   Rig rig(8, 3, 64);
   const Tokens text(40, 1);

@@ -159,6 +159,20 @@ class Stories(unittest.TestCase):
         with self.assertRaises(loom.CancelledError):
             loom.LLM(STORIES, dtype="q4_0", progress=lambda *_: False)
 
+    def test_turns_that_hold_more_than_a_text_are_refused_by_key(self):
+        for turn, name in (
+            ({"role": "assistant", "content": None, "tool_calls": [{"id": "1"}]}, "tool_calls"),
+            ({"role": "user", "content": "Hi", "name": "Lily"}, "name"),
+            ({"role": "user", "content": [{"type": "text", "text": "Hi"}]}, "content"),
+            ({"role": "user", "content": None}, "content"),
+            ({"role": "user"}, "content"),
+            (("user", "Hi", "more"), "parts"),
+        ):
+            with self.assertRaisesRegex(ValueError, name):
+                self.llm.render_chat([turn])
+            with self.assertRaisesRegex(ValueError, name):
+                self.llm.tokenize_chat([turn])
+
     def test_wrong_use_is_an_error(self):
         with self.assertRaises(loom.NotFoundError):
             loom.LLM("/nowhere/model.entity")

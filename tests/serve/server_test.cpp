@@ -142,12 +142,21 @@ TEST_F(Served, TellsChancesOfTokensAndUsage) {
             json.find("choices")->elements()[1].find("message")->find("content")->text());
   EXPECT_EQ(*json.find("usage")->find("completion_tokens")->as_int("n"), 18);
   const Answer legacy =
-      post("/v1/completions",
-           R"({"prompt":["Tom","Lily and"],"max_tokens":4,"logprobs":2,"echo":true})");
+      post("/v1/completions", R"({"prompt":["Tom","Lily and"],"max_tokens":4,"logprobs":2})");
   const auto choices = legacy.json().find("choices")->elements();
   ASSERT_EQ(choices.size(), 2u);
-  EXPECT_THAT(choices[1].find("text")->text(), testing::StartsWith("Lily and"));
-  EXPECT_EQ(*choices[1].find("logprobs")->find("text_offset")->elements()[0].as_int("offset"), 8);
+  const auto& offsets = choices[1].find("logprobs")->find("text_offset")->elements();
+  EXPECT_EQ(*offsets[0].as_int("offset"), 0);
+  EXPECT_GT(*offsets[1].as_int("offset"), 0);
+  const Answer echo =
+      post("/v1/completions", R"({"prompt":["Tom","Lily and"],"max_tokens":4,"echo":true})");
+  EXPECT_THAT(echo.json().find("choices")->elements()[1].find("text")->text(),
+              testing::StartsWith("Lily and"));
+  // A client that asks for both (lm-eval) expects the chances of the prompt as well.
+  const Answer both =
+      post("/v1/completions", R"({"prompt":"Tom","max_tokens":1,"logprobs":1,"echo":true})");
+  EXPECT_EQ(both.status, 400);
+  EXPECT_THAT(both.body, HasSubstr("echo with logprobs"));
 }
 
 TEST_F(Served, AStopStringEndsATextAndIsTold) {

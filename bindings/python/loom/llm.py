@@ -11,7 +11,6 @@ from typing import (
     Dict,
     Iterator,
     List,
-    Mapping,
     NamedTuple,
     Optional,
     Sequence,
@@ -36,6 +35,7 @@ from ._library import (
 )
 from ._replies import Batch, Reply, read_reply
 from ._sampling import c_texts, generate_options
+from ._turns import Turn, plain_turn
 from .arrays import dtype_name, dtype_number, numpy_module, result
 from .engine import Engine, engine_handle
 from .network import Path
@@ -45,7 +45,6 @@ if TYPE_CHECKING:
 
 _STOPS = {value: name for name, value in _ffi.STOP.items()}
 Prompt = Union[str, Sequence[int]]
-Turn = Union[Mapping[str, str], Tuple[str, str]]
 
 
 class Token(str):
@@ -301,9 +300,9 @@ class LLM(Handle):
         turns: Sequence[Turn], reply: bool, date: Optional[str], *more: Any
     ) -> Tuple[Any, ...]:
         rows = []
-        for turn in turns:
-            pair = (turn["role"], turn["content"]) if isinstance(turn, Mapping) else turn
-            rows.append(_ffi.loom_chat_turn(encoded(pair[0]), encoded(pair[1])))
+        for at, turn in enumerate(turns):
+            role, content = plain_turn(turn, at)
+            rows.append(_ffi.loom_chat_turn(encoded(role), encoded(content)))
         tools, documents, variables = [None if m is None else json.dumps(m) for m in more]
         options = sized(
             _ffi.loom_chat_options,

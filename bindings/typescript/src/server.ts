@@ -277,7 +277,12 @@ export class Server {
     const at = this.#calls.at(model, "model");
     const list = (scope: Scope, m: Loaded): [number, number] => {
       const width = m.memory.addressSize, address = scope.keep(m.memory.allocate(turns.length * 2 * width));
-      turns.forEach(({ role, content }, i) => {
+      turns.forEach((turn, i) => {
+        const { role, content } = turn;
+        for (const key of Object.keys(turn)) {
+          if (key !== "role" && key !== "content") throw new LoomError("invalid_argument", `turns[${i}] has ${key}, and turns are role and content here; leave it out`);
+        }
+        if (typeof role !== "string" || typeof content !== "string") throw new LoomError("invalid_argument", `role and content of turns[${i}] must be texts`);
         m.memory.writeAddress(address + 2 * width * i, m.memory.text(scope, role));
         m.memory.writeAddress(address + 2 * width * i + width, m.memory.text(scope, content));
       });

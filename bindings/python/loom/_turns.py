@@ -1,0 +1,26 @@
+"""Turns of a conversation, as the C interface takes them: a role and a text."""
+
+from typing import Any, Mapping, Sequence, Tuple, Union
+
+Turn = Union[Mapping[str, str], Tuple[str, str]]
+
+
+def plain_turn(turn: Turn, at: int) -> Tuple[str, str]:
+    """A turn as C has it: a role and a text. What it cannot hold is an error that names it."""
+    pair: Sequence[Any] = turn
+    if isinstance(turn, Mapping):
+        for key, value in turn.items():
+            if key not in ("role", "content") and value is not None:
+                raise ValueError(
+                    f"turns[{at}] has {key!r}, and turns are role and content here; leave it out, "
+                    "or send the chat to `loom serve`, which reads it"
+                )
+        pair = (turn.get("role"), turn.get("content"))
+    if len(pair) != 2:
+        raise ValueError(f"turns[{at}] must be (role, content); got {len(pair)} parts")
+    for name, value in zip(("role", "content"), pair):
+        if not isinstance(value, str):
+            raise ValueError(
+                f"turns[{at}].{name} must be a text; got {type(value).__name__}; join its parts"
+            )
+    return pair[0], pair[1]
