@@ -10,6 +10,7 @@ struct TrainFlags {
   EngineFlags engine;
   DataFlags data;
   MemoryFlags memory;
+  StateDictFlags state_dict;
   MemoryReport memory_report;
   std::string network, validation, validation_labels, normalize;
   double split = 0;

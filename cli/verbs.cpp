@@ -16,6 +16,23 @@ void MemoryFlags::add(Command verb) {
               "the machine has)");
 }
 
+void StateDictFlags::add(Command verb) {
+  verb.option("--activation", answers.activation,
+              "Bare .safetensors: the activation between layers, as relu, tanh, or linear for none");
+  verb.option("--input-shape", answers.input, "Bare .safetensors: shape of one sample, as 1,28,28")
+      .split_at(',');
+  verb.option("--attention-heads", answers.heads, "Bare .safetensors: query heads of attention")
+      .range(1, 4096);
+  verb.option("--stride", answers.stride,
+              "Bare .safetensors: of convolutions; one number, or one for each")
+      .split_at(',');
+  verb.option("--padding", answers.padding,
+              "Bare .safetensors: of convolutions; one number, or one for each")
+      .split_at(',');
+  verb.flag("--assume", answers.assume,
+            "Bare .safetensors: take the usual choice for what the options above leave open");
+}
+
 Result<uint64_t> MemoryFlags::limit() const {
   constexpr uint64_t kProgram = uint64_t{32} << 20;  // code, tables, stacks
   if (size.empty()) return uint64_t{0};

@@ -63,6 +63,13 @@ struct MemoryFlags {
   Result<uint64_t> text_limit() const;
 };
 
+// Answers about a state dict without a configuration.
+struct StateDictFlags {
+  StateDictOptions answers;
+
+  void add(Command verb);
+};
+
 struct EngineFlags {
   int threads = 0;
   std::string isa;

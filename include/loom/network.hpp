@@ -21,6 +21,7 @@
 #include "loom/export.hpp"
 #include "loom/files.hpp"
 #include "loom/layers.hpp"
+#include "loom/state_dict.hpp"
 #include "loom/tensor.hpp"
 
 namespace loom {
@@ -85,6 +86,7 @@ struct LoadOptions {
   // they go into the weights before them, which predicts faster.
   bool for_training = false;
   int64_t open_extent = 0;  // of axes that a file leaves open, besides the batch; 0: an error
+  StateDictOptions state_dict{};   // answers about .safetensors files without a configuration
   std::optional<Engine> engine{};  // unset: Engine::shared()
   // Parameters read and in all; false stops with Code::cancelled.
   std::function<bool(int64_t done, int64_t total)> progress{};

@@ -30,8 +30,9 @@ Result<OpenedModel> open_input(const std::string& input, const loom::ConvertOpti
                                Engine::Impl& engine) {
   OpenedModel model;
   if (options.shape.empty()) {
-    LOOM_ASSIGN(model,
-                open_model(input, {.open_extent = options.open_extent, .memory = engine.budget()}));
+    OpenOptions how = {.open_extent = options.open_extent, .memory = engine.budget()};
+    LOOM_ASSIGN(how.infer, infer_options(options.state_dict));
+    LOOM_ASSIGN(model, open_model(input, how));
     LOOM_TRY(add_tokenizer(input, options, model));
     return model;
   }

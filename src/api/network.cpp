@@ -269,6 +269,7 @@ Result<std::shared_ptr<Network::Impl>> load_file(const core::FileRef& path, cons
   how.memory = engine.impl().budget();
   how.open_extent = options.open_extent;
   how.for_training = options.for_training;
+  LOOM_ASSIGN(how.infer, core::infer_options(options.state_dict));
   LOOM_ASSIGN(core::OpenedModel opened, core::open_network(path, how));
   LOOM_TRY(core::check_parameters(opened.network->spec, 1, how.memory, path));
   std::shared_ptr<const core::NetworkSource> weights;

@@ -60,6 +60,19 @@ Result<Shape> core_shape(const loom::Shape& shape, std::string_view what) {
   return out;
 }
 
+Result<InferOptions> infer_options(const StateDictOptions& options) {
+  InferOptions out;
+  out.heads = options.heads;
+  out.activation = options.activation;
+  out.stride = options.stride;
+  out.padding = options.padding;
+  out.assume = options.assume;
+  if (!options.input.empty()) {
+    LOOM_ASSIGN(out.input, core_shape(options.input, "the input shape of a state dict"));
+  }
+  return out;
+}
+
 loom::Shape public_shape(const Shape& shape) {
   loom::Shape out;
   for (int i = 0; i < shape.rank(); ++i) out.push_back(shape[i]);

@@ -10,6 +10,7 @@
 
 #include "base/memory_budget.hpp"
 #include "bridge/network_source.hpp"
+#include "formats/universal/infer_options.hpp"
 #include "io/file_ref.hpp"
 #include "io/machine_memory.hpp"
 #include "llm/model_source.hpp"
@@ -29,6 +30,7 @@ struct OpenedModel {
 struct OpenOptions {
   int64_t open_extent = 0;  // of axes that an ONNX file leaves open, besides the batch; 0: an Error
   bool for_training = false;  // OnnxImportOptions::for_training
+  InferOptions infer;         // answers about a state dict without a configuration
   MemoryBudget memory =
       default_budget();  // of what reading takes, also of weights that are unpacked
 };

@@ -58,9 +58,9 @@ Result<SourceWeight> InferredSource::weight(const Param& param) const {
   return weight;
 }
 
-Result<OpenedModel> open_tensors(const FileRef& path) {
+Result<OpenedModel> open_tensors(const FileRef& path, const InferOptions& how) {
   LOOM_ASSIGN(std::unique_ptr<TensorFile> file, SafeTensorsFile::open(path));
-  LOOM_ASSIGN(InferredNetwork inferred, infer_network(*file, path));
+  LOOM_ASSIGN(InferredNetwork inferred, infer_network(*file, path, how));
   OpenedModel model;
   model.format = "tensors without a configuration";
   model.guessed = true;
@@ -88,7 +88,7 @@ Result<OpenedModel> open_safetensors(const Found& file) {
         "description nor safetensors",
         path);
   }
-  if (!weights->text("loom").ok()) return open_tensors(path);
+  if (!weights->text("loom").ok()) return open_tensors(path, file.options.infer);
   OpenedModel model;
   model.format = "trained weights";
   LOOM_ASSIGN(model.network, open_trained_weights(path));
