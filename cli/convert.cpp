@@ -17,7 +17,7 @@ namespace {
 struct ConvertFlags {
   EngineFlags engine;
   MemoryFlags memory;
-  StateDictFlags state_dict;
+  WeightFlags weight_flags;
   std::string in, out, dtype, shape, calibrate, tokenizer;
   int64_t windows = 16, open_extent = 0, context = 2048;
   std::vector<std::string> rules;
@@ -86,7 +86,8 @@ Result<ConvertOptions> options_of(const ConvertFlags& f) {
   options.measure = f.quantize;
   options.calibration_windows = f.windows;
   options.open_extent = f.open_extent;
-  options.state_dict = f.state_dict.answers;
+  options.state_dict = f.weight_flags.answers;
+  options.allow_nonfinite = f.weight_flags.allow_nonfinite;
   options.tokenizer = f.tokenizer;
   options.context = f.context;
   options.shape = f.shape;
@@ -204,7 +205,7 @@ void add_common(Command verb, ConvertFlags& f) {
   verb.flag("--quiet", f.quiet, "No progress, no notes");
   f.engine.add_lanes(verb);
   f.memory.add(verb);
-  f.state_dict.add(verb);
+  f.weight_flags.add(verb);
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ struct EvalFlags {
   EngineFlags engine;
   DataFlags data;
   MemoryFlags memory;
-  StateDictFlags state_dict;
+  WeightFlags weight_flags;
   std::string model, weights, dtype, loss, calibrate, calibrate_labels, rows, plot;
   std::vector<std::string> metrics;
   double split = 0;
@@ -126,7 +126,10 @@ Status score(const EvalFlags& f, const Dataset& data, Trainer& trainer, Measured
 
 // MODEL, or where it is a description, that with --weights.
 Result<Network> open(const EvalFlags& f, const Engine& engine) {
-  LoadOptions load{.weights = f.weights, .state_dict = f.state_dict.answers, .engine = engine};
+  LoadOptions load{.weights = f.weights,
+                   .allow_nonfinite = f.weight_flags.allow_nonfinite,
+                   .state_dict = f.weight_flags.answers,
+                   .engine = engine};
   if (!f.dtype.empty()) {
     LOOM_ASSIGN(load.dtype, parse_dtype(f.dtype));
   }
@@ -317,7 +320,7 @@ Verb add_eval(Command app) {
   f->engine.add_lanes(verb);
   f->engine.add_device(verb);
   f->memory.add(verb);
-  f->state_dict.add(verb);
+  f->weight_flags.add(verb);
   verb.flag("--json", f->json, "One JSON object instead of text");
   return {verb, [f] { return run(*f); }};
 }

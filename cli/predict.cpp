@@ -18,7 +18,7 @@ struct PredictFlags {
   MediaFlags media;
   EngineFlags engine;
   MemoryFlags memory;
-  StateDictFlags state_dict;
+  WeightFlags weight_flags;
   std::string model, data, x = "x", lengths, header = "auto", dtype, output;
   int64_t targets = 1, batch = 64, top = 0;
   bool proba = false, json = false, quiet = false, columns_by_order = false;
@@ -119,7 +119,9 @@ Result<Tensor> run_all(const PredictFlags& f, const Network& net, const Dataset&
 }
 
 Result<Predicted> predict(const PredictFlags& f, const Engine& engine) {
-  LoadOptions load{.state_dict = f.state_dict.answers, .engine = engine};
+  LoadOptions load{.allow_nonfinite = f.weight_flags.allow_nonfinite,
+                   .state_dict = f.weight_flags.answers,
+                   .engine = engine};
   if (!f.dtype.empty()) {
     LOOM_ASSIGN(load.dtype, parse_dtype(f.dtype));
   }
@@ -360,7 +362,7 @@ Verb add_predict(Command app) {
   f->engine.add(verb);
   f->engine.add_device(verb);
   f->memory.add(verb);
-  f->state_dict.add(verb);
+  f->weight_flags.add(verb);
   verb.flag("--json", f->json, "JSON instead of CSV");
   verb.flag("--quiet", f->quiet, "No progress, no notes");
   return {verb, [f] { return run(*f); }};

@@ -10,7 +10,7 @@ struct TrainFlags {
   EngineFlags engine;
   DataFlags data;
   MemoryFlags memory;
-  StateDictFlags state_dict;
+  WeightFlags weight_flags;
   MemoryReport memory_report;
   std::string network, validation, validation_labels, normalize;
   double split = 0;

@@ -39,6 +39,9 @@ struct ConvertOptions {
                                      // matrix decides which values its scales keep
   int64_t calibration_windows = 16;  // of 128 tokens
   int64_t open_extent = 0;  // of axes that a file leaves open, besides the batch; 0: an error
+  // Reads and writes weights that are NaN or infinite, or that overflow their type. They are an
+  // error otherwise.
+  bool allow_nonfinite = false;
   StateDictOptions state_dict{};  // answers about .safetensors files without a configuration
   // Makes a language model of a network with the cells of one, such as a decoder in a file of the
   // original: a folder with tokenizer.json (and tokenizer_config.json, which has the chat

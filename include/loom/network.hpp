@@ -86,6 +86,9 @@ struct LoadOptions {
   // they go into the weights before them, which predicts faster.
   bool for_training = false;
   int64_t open_extent = 0;  // of axes that a file leaves open, besides the batch; 0: an error
+  // Reads weights that are NaN or infinite. They are an error otherwise: the model would compute
+  // nothing of use.
+  bool allow_nonfinite = false;
   StateDictOptions state_dict{};   // answers about .safetensors files without a configuration
   std::optional<Engine> engine{};  // unset: Engine::shared()
   // Parameters read and in all; false stops with Code::cancelled.

@@ -1,6 +1,6 @@
-// What a state dict without a configuration does not say: bare .safetensors files have the names and
-// values of tensors, and neither activations nor strides. Loom guesses nothing that changes numbers:
-// it opens such a file only with these answers.
+// What a state dict without a configuration does not say: bare .safetensors files have the names
+// and values of tensors, and neither activations nor strides. Loom guesses nothing that changes
+// numbers: it opens such a file only with these answers.
 //
 //   LoadOptions load;
 //   load.state_dict.activation = "tanh";

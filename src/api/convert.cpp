@@ -23,6 +23,7 @@ Status add_tokenizer(const std::string& input, const loom::ConvertOptions& optio
   if (options.context < 1) return invalid(cat("a context of ", options.context, " positions"));
   LOOM_ASSIGN(model.decoder,
               decoder_of_network(std::move(model.network), options.tokenizer, options.context));
+  model.decoder->allow_nonfinite = options.allow_nonfinite;
   return {};
 }
 
@@ -31,6 +32,7 @@ Result<OpenedModel> open_input(const std::string& input, const loom::ConvertOpti
   OpenedModel model;
   if (options.shape.empty()) {
     OpenOptions how = {.open_extent = options.open_extent, .memory = engine.budget()};
+    how.allow_nonfinite = options.allow_nonfinite;
     LOOM_ASSIGN(how.infer, infer_options(options.state_dict));
     LOOM_ASSIGN(model, open_model(input, how));
     LOOM_TRY(add_tokenizer(input, options, model));

@@ -125,7 +125,8 @@ Result<ModelFile> ModelFile::open(const FileBytes& file, const std::optional<Eng
 
 Result<std::shared_ptr<ModelFile::Impl>> ModelFile::Impl::open(const core::FileRef& path,
                                                                const core::MemoryBudget& memory) {
-  LOOM_ASSIGN(const core::OpenedModel model, core::open_model(path, {.infer = core::kListedGuesses, .memory = memory}));
+  LOOM_ASSIGN(const core::OpenedModel model,
+              core::open_model(path, {.infer = core::kListedGuesses, .memory = memory}));
   auto impl = std::make_shared<Impl>();
   LOOM_ASSIGN(impl->report, core::report_model(model));
   Result<std::unique_ptr<core::TensorFile>> file = core::open_tensor_file(path);

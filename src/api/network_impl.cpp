@@ -6,6 +6,7 @@
 #include "dtype/dtype_tally.hpp"
 #include "grid/init.hpp"
 #include "layers/graph.hpp"
+#include "ops/activation.hpp"
 #include "train_io/weights_source.hpp"
 
 namespace loom {
@@ -61,6 +62,10 @@ Result<Shape> core_shape(const loom::Shape& shape, std::string_view what) {
 }
 
 Result<InferOptions> infer_options(const StateDictOptions& options) {
+  if (!options.activation.empty()) {
+    const Result<Activation> known = parse_activation(options.activation);
+    if (!known.ok()) return known.error();
+  }
   InferOptions out;
   out.heads = options.heads;
   out.activation = options.activation;

@@ -94,6 +94,7 @@ Result<Network> clone_network(const NetworkSpec& spec, const Network& network);
 class LoadedSource : public NetworkSource {
  public:
   LoadedSource(const TrainedModel& model, bool trained, std::shared_ptr<const Network> network);
+  bool in_memory() const override { return true; }
   Result<SourceWeight> weight(const Param& param) const override;
 
  private:

@@ -29,8 +29,9 @@ struct OpenedModel {
 };
 struct OpenOptions {
   int64_t open_extent = 0;  // of axes that an ONNX file leaves open, besides the batch; 0: an Error
-  bool for_training = false;  // OnnxImportOptions::for_training
-  InferOptions infer;         // answers about a state dict without a configuration
+  bool for_training = false;     // OnnxImportOptions::for_training
+  bool allow_nonfinite = false;  // weights that are NaN or infinite are no error
+  InferOptions infer;            // answers about a state dict without a configuration
   MemoryBudget memory =
       default_budget();  // of what reading takes, also of weights that are unpacked
 };

@@ -43,6 +43,7 @@ Result<SourceWeight> InferredSource::weight(const Param& param) const {
   const auto found = pieces_.find(param.path);
   if (found == pieces_.end()) return bad_file(cat("has no tensor for ", param.path), path);
   SourceWeight weight;
+  weight.tensor = file_->entries()[found->second.front().tensor].name;
   const int64_t cols = param.spec.matrix() ? param.spec.shape[1] : 1;
   weight.rows = [this, cols, &pieces = found->second](int64_t first, int64_t count,
                                                       float* out) -> Status {

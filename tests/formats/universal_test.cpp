@@ -479,7 +479,8 @@ TEST(Universal, WhatHasNoPlaceIsRefusedByName) {
   }
 }
 
-// Issue 37, line 11: a guess that changes numbers is an error, and names the option that settles it.
+// Issue 37, line 11: a guess that changes numbers is an error, and names the option that settles
+// it.
 TEST(Universal, AGuessThatChangesNumbersIsAnErrorWithTheOptionThatSettlesIt) {
   const struct {
     std::vector<Source> sources;
@@ -520,8 +521,8 @@ TEST(Universal, AGuessThatChangesNumbersIsAnErrorWithTheOptionThatSettlesIt) {
 }
 
 TEST(Universal, TheActivationThatIsAskedForRuns) {
-  const File file = make(
-      {{"0.weight", {16, 4}}, {"0.bias", {16}}, {"2.weight", {3, 16}}, {"2.bias", {3}}});
+  const File file =
+      make({{"0.weight", {16, 4}}, {"0.bias", {16}}, {"2.weight", {3, 16}}, {"2.bias", {3}}});
   InferOptions options;
   options.activation = "tanh";
   const auto made = open_strict(file, options);

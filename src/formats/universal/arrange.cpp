@@ -316,8 +316,8 @@ bool Arranger::has_activation(size_t at) const {
   };
   const bool norm = is_norm(layers_[at]), follows_one = at > 0 && active(at - 1);
   if (numbered(at)) {
-    const bool gap = as_number(last_part(layers_[at + 1].name)) !=
-                     as_number(last_part(layers_[at].name)) + 1;
+    const bool gap =
+        as_number(last_part(layers_[at + 1].name)) != as_number(last_part(layers_[at].name)) + 1;
     return gap && (active(at) || norm);
   }
   return (active(at) && !is_norm(layers_[at + 1])) || (norm && follows_one);
@@ -327,7 +327,8 @@ bool Arranger::has_activation(size_t at) const {
 void Arranger::set_activation(size_t at, std::vector<ModuleLayer>& out) {
   const std::string function = options_.activation.empty() ? "relu" : options_.activation;
   const std::string name = out.back().name;
-  const char* why = numbered(at) ? ": a number is left out in the names" : ": no name says otherwise";
+  const char* why =
+      numbered(at) ? ": a number is left out in the names" : ": no name says otherwise";
   assume(cat("'", name, "' is followed by ", function, why));
   if (options_.activation.empty())
     guess(cat("the activation after '", name, "'"),
@@ -485,7 +486,7 @@ Result<NetworkSpec> Arranger::fit() {
   if (convs.empty()) return made;
   for (const auto* asked : {&options_.stride, &options_.padding}) {
     if (asked->size() > 1 && asked->size() != convs.size())
-      return invalid(cat("--stride and --padding take 1 or ", convs.size(), " values"), where_);
+      return refuse(cat("--stride and --padding take 1 or ", convs.size(), " values"));
   }
   const bool settled = !options_.stride.empty() && !options_.padding.empty();
   if (!settled) guess("strides and padding of convolutions", "--stride N --padding N");

@@ -107,7 +107,7 @@ Result<InferredNetwork> infer_network(const TensorFile& file, const std::string&
                                       const InferOptions& options) {
   if (!options.activation.empty()) {
     const Result<Activation> known = parse_activation(options.activation);
-    if (!known.ok()) return invalid(cat("--activation: ", known.error().message));
+    if (!known.ok()) return known.error();
   }
   ModuleReader reader(file, options);
   Result<std::vector<ModuleLayer>> layers = reader.read();

@@ -1,8 +1,8 @@
 // The universal loader: a file of named tensors without a configuration becomes a network. Names
 // come first ("layers.3.self_attn.q_proj.weight", "2.bias", "lstm.weight_ih_l0"), shapes decide
 // what names leave open. A guess that changes numbers is an error with the option that settles it;
-// a guess that does not is noted. Every tensor finds its place, or the file is refused with the list
-// of those that did not.
+// a guess that does not is noted. Every tensor finds its place, or the file is refused with the
+// list of those that did not.
 #pragma once
 
 #include <string>
