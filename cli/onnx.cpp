@@ -166,7 +166,7 @@ Status work(const OnnxFlags& f) {
   std::vector<NamedTensor> arrays;
   for (size_t i = 0; i < made.size(); ++i) {
     const ValueInfo& out = graph.outputs()[i];
-    arrays.push_back({out.name, made[i], out.type == "bool" && made[i].dtype() == DType::uint8});
+    arrays.push_back({out.name, made[i], out.type == "bool"});
   }
   return save_arrays(f.output, arrays);
 }
