@@ -60,7 +60,18 @@ struct CsvFile::Survey {
   Status add_first(const CsvScanner::Cell& cell, const ByteSource& source);
   void add(const CsvScanner::Cell& cell, int64_t col);
   Result<bool> has_header(const std::string& where) const;
+  bool ends_in_separators(int64_t most_cols) const;
 };
+
+// Is the last column nothing but what follows a separator at the end of each row? Cells of data may
+// be empty too (the end of a sequence): the first row has a name for all other columns, or one cell
+// more than wanted.
+bool CsvFile::Survey::ends_in_separators(int64_t most_cols) const {
+  if (first.size() < 2 || !first.back().empty() || !last_empty) return false;
+  if (static_cast<int64_t>(first.size()) > most_cols) return true;
+  return std::all_of(first.begin(), first.end() - 1,
+                     [](const First& f) { return !f.number && !f.empty(); });
+}
 
 Status CsvFile::Survey::add_first(const CsvScanner::Cell& cell, const ByteSource& source) {
   // A vector that grows holds its elements up to three times.
@@ -135,7 +146,7 @@ Status CsvFile::survey(int64_t most_cols, CsvHeader header) {
       return source_.memory().error(values, "the values", where);
   }
   LOOM_TRY(scanner.status());
-  if (found.first.size() > 1 && found.first.back().empty() && found.last_empty) {
+  if (found.ends_in_separators(most_cols)) {
     trailing_ = true;
     found.first.pop_back();
     --cols_;

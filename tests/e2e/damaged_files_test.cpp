@@ -68,7 +68,7 @@ TEST(DamagedFiles, WeightsThatAreNotFiniteAreNamed) {
   const std::string nan = folder.write("nan.safetensors", state_dict(NAN, 35));
   const std::string large = folder.write("large.safetensors", state_dict(1e6f));
   const std::string inputs = folder.write("x.csv", "1,2,3,4\n2,3,4,5\n");
-  const std::string tail = " --activation tanh", out = " " + folder.path() + "/o.entity --force";
+  const std::string tail = " --activation tanh", out = " " + folder.path() + "/o.entity --force --quiet";
   const std::string says = "'2.weight' is NaN at [2, 3]";
   expect_one_line(run_loom("quantize " + nan + out + " --dtype int8" + tail), 3, says);
   expect_one_line(run_loom("convert " + nan + out + tail), 3, says);

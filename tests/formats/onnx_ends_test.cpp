@@ -48,6 +48,17 @@ double sigmoid(double x) {
   return 1 / (1 + std::exp(-x));
 }
 
+// Issue 37, line 29: the type of an output may be left to what computes it.
+TEST(OnnxEnds, AnOutputWithoutATypeIsWhatItsNodeGives) {
+  ThreadPool pool(1);
+  for (const char* op : {"Sigmoid", "Erf"}) {  // by patterns, and by nodes
+    OnnxModel model = tripled({node_of(op, {"v1"}, "y")}, {"y"});
+    const std::vector<float> want = ran(model, pool, {0.25f, -0.5f});
+    model.graph.outputs[0].type = OnnxType::undefined;
+    EXPECT_EQ(ran(model, pool, {0.25f, -0.5f}), want) << op;
+  }
+}
+
 TEST(OnnxEnds, FunctionsOfAnActivationInALayerAreNotItsOwnAgain) {
   ThreadPool pool(1);
   const auto s = [] { return node_of("Sigmoid", {"v1"}, "s"); };

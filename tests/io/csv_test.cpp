@@ -76,9 +76,11 @@ TEST(Csv, LeavesOutTheColumnAfterATrailingSeparator) {
     EXPECT_TRUE(file->last_is_numeric());
     EXPECT_THAT(cells_of(*file), ElementsAre("1", "2", "3", "4")) << text;
   }
-  Result<CsvFile> label = open("1,x,\n2,y,\n");
+  Result<CsvFile> label = CsvFile::open(ByteSource::of(bytes_of("1,x,\n2,y,\n"), "f", {}), 2);
   EXPECT_EQ(label->cols(), 2);
   EXPECT_FALSE(label->last_is_numeric());
+  // Cells of data may be empty: the end of a sequence.
+  EXPECT_EQ(open("1,2,\n3,4,\n", CsvHeader::no)->cols(), 3);
   // One value in the column makes it a column.
   EXPECT_EQ(open("1,2,\n3,4,5\n", CsvHeader::no)->cols(), 3);
   const auto narrow = CsvFile::open(ByteSource::of(bytes_of("1,2,\n3,4,\n"), "f", {}), 2);
