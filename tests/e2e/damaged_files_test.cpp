@@ -46,9 +46,9 @@ TEST(DamagedFiles, AStateDictAsksForItsActivation) {
         "train " + model + " " + data + " --epochs 1", "convert " + model + " " + out + ".entity",
         "quantize " + model + " " + out + ".entity --dtype int8"}) {
     SCOPED_TRACE(line);
-    expect_one_line(run_loom(line), 4, asks);
-    const std::string force =
-        line.starts_with("convert") || line.starts_with("quantize") ? " --force" : "";
+    const bool writes = line.starts_with("convert") || line.starts_with("quantize");
+    const std::string force = writes ? " --force" : "";
+    expect_one_line(run_loom(line + force), 4, asks);
     const Ran settled = run_loom(line + " --activation tanh" + force);
     EXPECT_EQ(settled.code, 0) << settled.err;
     expect_one_line(run_loom(line + " --activation sinus" + force), 2, "sinus");
@@ -68,7 +68,8 @@ TEST(DamagedFiles, WeightsThatAreNotFiniteAreNamed) {
   const std::string nan = folder.write("nan.safetensors", state_dict(NAN, 35));
   const std::string large = folder.write("large.safetensors", state_dict(1e6f));
   const std::string inputs = folder.write("x.csv", "1,2,3,4\n2,3,4,5\n");
-  const std::string tail = " --activation tanh", out = " " + folder.path() + "/o.entity --force --quiet";
+  const std::string tail = " --activation tanh",
+                    out = " " + folder.path() + "/o.entity --force --quiet";
   const std::string says = "'2.weight' is NaN at [2, 3]";
   expect_one_line(run_loom("quantize " + nan + out + " --dtype int8" + tail), 3, says);
   expect_one_line(run_loom("convert " + nan + out + tail), 3, says);
