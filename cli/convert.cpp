@@ -17,6 +17,7 @@ namespace {
 struct ConvertFlags {
   EngineFlags engine;
   MemoryFlags memory;
+  WeightFlags weight_flags;
   std::string in, out, dtype, shape, calibrate, tokenizer;
   int64_t windows = 16, open_extent = 0, context = 2048;
   std::vector<std::string> rules, trainable, frozen;
@@ -88,6 +89,8 @@ Result<ConvertOptions> options_of(const ConvertFlags& f) {
   options.for_training = !f.fold_norms;
   options.trainable = f.trainable;
   options.frozen = f.frozen;
+  options.state_dict = f.weight_flags.answers;
+  options.allow_nonfinite = f.weight_flags.allow_nonfinite;
   options.tokenizer = f.tokenizer;
   options.context = f.context;
   options.shape = f.shape;
@@ -214,6 +217,7 @@ void add_common(Command verb, ConvertFlags& f) {
   verb.flag("--quiet", f.quiet, "No progress, no notes");
   f.engine.add_lanes(verb);
   f.memory.add(verb);
+  f.weight_flags.add(verb);
 }
 
 }  // namespace

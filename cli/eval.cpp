@@ -19,6 +19,7 @@ struct EvalFlags {
   EngineFlags engine;
   DataFlags data;
   MemoryFlags memory;
+  WeightFlags weight_flags;
   std::string model, weights, dtype, loss, calibrate, calibrate_labels, rows, plot;
   std::vector<std::string> metrics;
   double split = 0;
@@ -125,7 +126,11 @@ Status score(const EvalFlags& f, const Dataset& data, Trainer& trainer, Measured
 
 // MODEL, or where it is a description, that with --weights.
 Result<Network> open(const EvalFlags& f, const Engine& engine) {
-  LoadOptions load{.weights = f.weights, .for_training = false, .engine = engine};
+  LoadOptions load{.weights = f.weights,
+                   .for_training = false,
+                   .allow_nonfinite = f.weight_flags.allow_nonfinite,
+                   .state_dict = f.weight_flags.answers,
+                   .engine = engine};
   if (!f.dtype.empty()) {
     LOOM_ASSIGN(load.dtype, parse_dtype(f.dtype));
   }
@@ -316,6 +321,7 @@ Verb add_eval(Command app) {
   f->engine.add_lanes(verb);
   f->engine.add_device(verb);
   f->memory.add(verb);
+  f->weight_flags.add(verb);
   verb.flag("--json", f->json, "One JSON object instead of text");
   return {verb, [f] { return run(*f); }};
 }

@@ -164,7 +164,10 @@ Status work(const OnnxFlags& f) {
     note(fmt::format("{:.3f} ms, the median of {}", times[times.size() / 2], f.repeat));
   if (f.output.empty()) return print_values(f, graph, made);
   std::vector<NamedTensor> arrays;
-  for (size_t i = 0; i < made.size(); ++i) arrays.push_back({graph.outputs()[i].name, made[i]});
+  for (size_t i = 0; i < made.size(); ++i) {
+    const ValueInfo& out = graph.outputs()[i];
+    arrays.push_back({out.name, made[i], out.type == "bool"});
+  }
   return save_arrays(f.output, arrays);
 }
 

@@ -18,6 +18,7 @@ struct PredictFlags {
   MediaFlags media;
   EngineFlags engine;
   MemoryFlags memory;
+  WeightFlags weight_flags;
   std::string model, data, x = "x", lengths, header = "auto", dtype, output;
   int64_t targets = 1, batch = 64, top = 0;
   bool proba = false, json = false, quiet = false, columns_by_order = false;
@@ -118,7 +119,10 @@ Result<Tensor> run_all(const PredictFlags& f, const Network& net, const Dataset&
 }
 
 Result<Predicted> predict(const PredictFlags& f, const Engine& engine) {
-  LoadOptions load{.for_training = false, .engine = engine};
+  LoadOptions load{.for_training = false,
+                   .allow_nonfinite = f.weight_flags.allow_nonfinite,
+                   .state_dict = f.weight_flags.answers,
+                   .engine = engine};
   if (!f.dtype.empty()) {
     LOOM_ASSIGN(load.dtype, parse_dtype(f.dtype));
   }
@@ -359,6 +363,7 @@ Verb add_predict(Command app) {
   f->engine.add(verb);
   f->engine.add_device(verb);
   f->memory.add(verb);
+  f->weight_flags.add(verb);
   verb.flag("--json", f->json, "JSON instead of CSV");
   verb.flag("--quiet", f->quiet, "No progress, no notes");
   return {verb, [f] { return run(*f); }};

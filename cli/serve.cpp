@@ -34,6 +34,7 @@ struct ServeFlags {
   int64_t guesses = 8, lookup = 0;
   int64_t slot_most = 64, resume = 60;
   std::vector<std::string> allow_hosts, allow_origins, without, template_args;
+  bool allow_nonfinite = false;
   bool strict_fields = false, no_thinking = false, no_prefill = false, verbose = false,
        context_shift = false, openapi = false, quiet = false;
 };
@@ -194,6 +195,7 @@ Result<Model> load_served(const ServeFlags& f, const Engine& engine, const std::
     LOOM_ASSIGN(loading.dtype, parse_dtype(f.dtype));
   }
   loading.chat_template = chat_template;
+  loading.allow_nonfinite = f.allow_nonfinite;
   loading.progress = [&](int64_t done, int64_t total) {
     bar.update(done, total);
     return !interrupted();
@@ -357,6 +359,7 @@ Verb add_serve(Command app) {
               "pulled; of several each is loaded when it is asked for")
       .names_model();
   f->memory.add(verb);
+  add_allow_nonfinite(verb, f->allow_nonfinite);
   verb.option("--dtype", f->dtype, "Number type of the weights (default: as stored)");
   verb.option("--models-folder", f->folder, "Serve the models in this folder as well");
   verb.option("--models-max", f->models_most,

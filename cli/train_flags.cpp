@@ -332,6 +332,7 @@ void TrainFlags::add(Command verb) {
   engine.add_lanes(verb);
   engine.add_device(verb);
   memory.add(verb);
+  weight_flags.add(verb);
   verb.flag("--json", json, "One JSON object instead of text");
   verb.flag("--quiet", quiet, "No progress, no lines per epoch");
 }
@@ -460,7 +461,11 @@ Result<TrainerOptions> TrainFlags::options() const {
 }
 
 Result<Network> TrainFlags::open(const Engine& on) const {
-  LoadOptions load{.seed = seed, .trainable = trainable, .engine = on};
+  LoadOptions load{.seed = seed,
+                   .trainable = trainable,
+                   .allow_nonfinite = weight_flags.allow_nonfinite,
+                   .state_dict = weight_flags.answers,
+                   .engine = on};
   if (!dtype.empty()) {
     LOOM_ASSIGN(load.dtype, parse_dtype(dtype));
   }

@@ -10,6 +10,7 @@ struct TrainFlags {
   EngineFlags engine;
   DataFlags data;
   MemoryFlags memory;
+  WeightFlags weight_flags;
   MemoryReport memory_report;
   std::string network, validation, validation_labels, normalize;
   double split = 0;

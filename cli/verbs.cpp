@@ -16,6 +16,25 @@ void MemoryFlags::add(Command verb) {
               "the machine has)");
 }
 
+void WeightFlags::add(Command verb) {
+  add_allow_nonfinite(verb, allow_nonfinite);
+  verb.option(
+      "--activation", answers.activation,
+      "Bare .safetensors: the activation between layers, as relu, tanh, or linear for none");
+  verb.option("--input-shape", answers.input, "Bare .safetensors: shape of one sample, as 1,28,28")
+      .split_at(',');
+  verb.option("--attention-heads", answers.heads, "Bare .safetensors: query heads of attention")
+      .range(1, 4096);
+  verb.option("--stride", answers.stride,
+              "Bare .safetensors: of convolutions; one number, or one for each")
+      .split_at(',');
+  verb.option("--padding", answers.padding,
+              "Bare .safetensors: of convolutions; one number, or one for each")
+      .split_at(',');
+  verb.flag("--assume", answers.assume,
+            "Bare .safetensors: take the usual choice for what the options above leave open");
+}
+
 Result<uint64_t> MemoryFlags::limit() const {
   constexpr uint64_t kProgram = uint64_t{32} << 20;  // code, tables, stacks
   if (size.empty()) return uint64_t{0};
@@ -107,6 +126,10 @@ Result<Engine> EngineFlags::create(const MemoryFlags& memory) const {
   return error;
 }
 
+void add_allow_nonfinite(Command verb, bool& to) {
+  verb.flag("--allow-nonfinite", to, "Go on where weights are NaN or infinite");
+}
+
 Option ModelFlags::add(Command verb, bool required) {
   verb.option("MODEL", folder,
               ".entity or .gguf file, a folder with config.json, or the name of "
@@ -114,6 +137,7 @@ Option ModelFlags::add(Command verb, bool required) {
       .names_model()
       .required(required);
   memory.add(verb);
+  add_allow_nonfinite(verb, allow_nonfinite);
   return verb.option("--dtype", dtype, "Number type of the weights (default: as stored)");
 }
 
@@ -131,6 +155,7 @@ Result<Model> ModelFlags::load(const Engine& engine, bool quiet) const {
     bar.update(done, total);
     return !interrupted();
   };
+  loading.allow_nonfinite = allow_nonfinite;
   return Model::load(engine, folder, loading);
 }
 

@@ -63,6 +63,15 @@ struct MemoryFlags {
   Result<uint64_t> text_limit() const;
 };
 
+// How the weights of networks are read: answers about a state dict without a configuration, and
+// --allow-nonfinite.
+struct WeightFlags {
+  StateDictOptions answers;
+  bool allow_nonfinite = false;
+
+  void add(Command verb);
+};
+
 struct EngineFlags {
   int threads = 0;
   std::string isa;
@@ -79,9 +88,13 @@ struct EngineFlags {
   Result<Engine> create(const MemoryFlags& memory = {}) const;
 };
 
+// --allow-nonfinite: sets `to`.
+void add_allow_nonfinite(Command verb, bool& to);
+
 // How a model is loaded.
 struct ModelFlags {
   std::string folder, dtype;
+  bool allow_nonfinite = false;
   MemoryFlags memory;
 
   // MODEL and --dtype; `required`: MODEL must be given. Returns the option --dtype.

@@ -17,6 +17,7 @@
 #include "loom/engine.hpp"
 #include "loom/export.hpp"
 #include "loom/result.hpp"
+#include "loom/state_dict.hpp"
 #include "loom/tensor.hpp"
 
 #ifndef LOOM_MINIMAL  // a build for inference alone leaves this out
@@ -44,6 +45,10 @@ struct ConvertOptions {
   // docs/onnx.md, "What trains", says of them; `frozen` counts more.
   std::vector<std::string> trainable{}, frozen{};
   int64_t open_extent = 0;  // of axes that a file leaves open, besides the batch; 0: an error
+  // Reads and writes weights that are NaN or infinite, or that overflow their type. They are an
+  // error otherwise.
+  bool allow_nonfinite = false;
+  StateDictOptions state_dict{};  // answers about .safetensors files without a configuration
   // Makes a language model of a network with the cells of one, such as a decoder in a file of the
   // original: a folder with tokenizer.json (and tokenizer_config.json, which has the chat
   // template), or a tokenizer.json. "": a network stays one.

@@ -31,6 +31,9 @@ struct ModelOptions {
   std::optional<DType> dtype{};
   // Called after each tensor with tensors done and in all; false stops with Code::cancelled.
   std::function<bool(int64_t done, int64_t total)> progress{};
+  // Reads weights that are NaN or infinite. They are an error otherwise: the model would compute
+  // nothing of use.
+  bool allow_nonfinite = false;
   // A chat template in the place of that of the file; "": that one. What is wrong with it is an
   // Error.
   std::string chat_template{};

@@ -35,6 +35,7 @@
 #include "loom/proof.hpp"           // IWYU pragma: export
 #include "loom/result.hpp"          // IWYU pragma: export
 #include "loom/session.hpp"         // IWYU pragma: export
+#include "loom/state_dict.hpp"      // IWYU pragma: export
 #include "loom/telemetry.hpp"       // IWYU pragma: export
 #include "loom/templates.hpp"       // IWYU pragma: export
 #include "loom/tensor.hpp"          // IWYU pragma: export

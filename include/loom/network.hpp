@@ -21,6 +21,7 @@
 #include "loom/export.hpp"
 #include "loom/files.hpp"
 #include "loom/layers.hpp"
+#include "loom/state_dict.hpp"
 #include "loom/tensor.hpp"
 
 namespace loom {
@@ -92,6 +93,10 @@ struct LoadOptions {
   // docs/onnx.md, "What trains", says of them; `frozen` counts more.
   std::vector<std::string> trainable{}, frozen{};
   int64_t open_extent = 0;  // of axes that a file leaves open, besides the batch; 0: an error
+  // Reads weights that are NaN or infinite. They are an error otherwise: the model would compute
+  // nothing of use.
+  bool allow_nonfinite = false;
+  StateDictOptions state_dict{};   // answers about .safetensors files without a configuration
   std::optional<Engine> engine{};  // unset: Engine::shared()
   // Parameters read and in all; false stops with Code::cancelled.
   std::function<bool(int64_t done, int64_t total)> progress{};

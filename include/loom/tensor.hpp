@@ -129,6 +129,7 @@ class LOOM_API Tensor {
 struct NamedTensor {
   std::string name;
   Tensor tensor;
+  bool boolean = false;  // values 0 and 1 of uint8 that are written as booleans
 };
 #ifndef LOOM_MINIMAL
 // An array of .npy, .idx, or, by its name, of .npz and .safetensors, in the type that it has there

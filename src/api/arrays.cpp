@@ -67,8 +67,10 @@ Status save_arrays(const std::string& path, const std::vector<NamedTensor>& arra
   for (const NamedTensor& array : arrays) {
     LOOM_ASSIGN(Tensor dense,
                 array.tensor.contiguous() ? Result<Tensor>(array.tensor) : array.tensor.copied());
+    if (array.boolean && core::element_bytes(element_type(dense.dtype())) != 1)
+      return core::invalid("booleans are written from uint8", array.name);
     outputs.push_back({array.name,
-                       element_type(dense.dtype()),
+                       array.boolean ? core::ElementType::boolean : element_type(dense.dtype()),
                        dense.shape(),
                        {dense.data(), static_cast<size_t>(dense.bytes())}});
     whole.push_back(std::move(dense));

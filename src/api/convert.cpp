@@ -23,6 +23,7 @@ Status add_tokenizer(const std::string& input, const loom::ConvertOptions& optio
   if (options.context < 1) return invalid(cat("a context of ", options.context, " positions"));
   LOOM_ASSIGN(model.decoder,
               decoder_of_network(std::move(model.network), options.tokenizer, options.context));
+  model.decoder->allow_nonfinite = options.allow_nonfinite;
   return {};
 }
 
@@ -30,11 +31,14 @@ Result<OpenedModel> open_input(const std::string& input, const loom::ConvertOpti
                                Engine::Impl& engine) {
   OpenedModel model;
   if (options.shape.empty()) {
-    LOOM_ASSIGN(model, open_model(input, {.open_extent = options.open_extent,
-                                          .for_training = options.for_training,
-                                          .trainable = options.trainable,
-                                          .frozen = options.frozen,
-                                          .memory = engine.budget()}));
+    OpenOptions how = {.open_extent = options.open_extent,
+                       .for_training = options.for_training,
+                       .trainable = options.trainable,
+                       .frozen = options.frozen,
+                       .memory = engine.budget()};
+    how.allow_nonfinite = options.allow_nonfinite;
+    LOOM_ASSIGN(how.infer, infer_options(options.state_dict));
+    LOOM_ASSIGN(model, open_model(input, how));
     LOOM_TRY(add_tokenizer(input, options, model));
     return model;
   }

@@ -61,6 +61,9 @@ bool share_a_name(const TensorFile& a, const TensorFile& b) {
   return false;
 }
 
+// A listing computes nothing: what a state dict leaves open is listed among its notes.
+const InferOptions kListedGuesses = {.assume = true};
+
 LayerInfo layer_info(const LayerReport& r) {
   return {r.depth, r.at, r.type, r.settings, r.in, r.out, r.notes, r.parameters};
 }
@@ -73,8 +76,8 @@ loom::TensorDifference difference(const TensorDifference& d) {
 Result<std::vector<TensorDifference>> compare_models(const std::string& a, const std::string& b,
                                                      const loom::DiffOptions& options,
                                                      const MemoryBudget& memory) {
-  Result<OpenedModel> first = open_model(a, {.memory = memory}),
-                      second = open_model(b, {.memory = memory});
+  const OpenOptions how = {.infer = kListedGuesses, .memory = memory};
+  Result<OpenedModel> first = open_model(a, how), second = open_model(b, how);
   if (!options.by_parameters) {
     const auto mine = open_tensor_file(a), others = open_tensor_file(b);
     if (mine.ok() && others.ok() && share_a_name(**mine, **others)) {
@@ -122,7 +125,8 @@ Result<ModelFile> ModelFile::open(const FileBytes& file, const std::optional<Eng
 
 Result<std::shared_ptr<ModelFile::Impl>> ModelFile::Impl::open(const core::FileRef& path,
                                                                const core::MemoryBudget& memory) {
-  LOOM_ASSIGN(const core::OpenedModel model, core::open_model(path, {.memory = memory}));
+  LOOM_ASSIGN(const core::OpenedModel model,
+              core::open_model(path, {.infer = core::kListedGuesses, .memory = memory}));
   auto impl = std::make_shared<Impl>();
   LOOM_ASSIGN(impl->report, core::report_model(model));
   Result<std::unique_ptr<core::TensorFile>> file = core::open_tensor_file(path);

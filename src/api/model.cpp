@@ -5,6 +5,7 @@
 #include "base/text.hpp"
 #include "convert/checkpoint.hpp"
 #include "convert/language_model.hpp"
+#include "io/foreign_file.hpp"
 #include "io/machine_memory.hpp"
 #include "llm/perplexity.hpp"
 #include "train_io/file_memory.hpp"
@@ -86,10 +87,14 @@ Result<core::LanguageModel> load_model(const Engine& engine, const core::FileRef
   core::LoadModelOptions load;
   load.progress = options.progress;
   load.chat_template = options.chat_template;
+  load.allow_nonfinite = options.allow_nonfinite;
   if (options.dtype) load.dtype = static_cast<core::DType>(*options.dtype);
   LOOM_TRY(core::check_model_folder(path));
   LOOM_TRY(core::check_opening(path, engine.impl().budget()));
-  return core::load_language_model(path, load, engine.impl().pool);
+  Result<core::LanguageModel> model = core::load_language_model(path, load, engine.impl().pool);
+  // The template may be the caller's; the rest is of the file.
+  if (model.ok() || !options.chat_template.empty()) return model;
+  return core::file_error(model.error(), path);
 }
 
 }  // namespace

@@ -6,10 +6,12 @@
 #include "api/network_impl.hpp"
 #include "base/dmath.hpp"
 #include "base/text.hpp"
+#include "bridge/finite_weight.hpp"
 #include "bridge/network_checkpoint.hpp"
 #include "bridge/network_json.hpp"
 #include "convert/convert.hpp"
 #include "grid/init.hpp"
+#include "io/foreign_file.hpp"
 #include "layers/blocks.hpp"
 #include "layers/graph.hpp"
 #include "loom/session.hpp"
@@ -86,7 +88,7 @@ Status load_all(Network& network, const WeightSource& source, const LoadOptions&
   const auto total = static_cast<int64_t>(network.params().size());
   for (size_t i = 0; i < network.params().size(); ++i) {
     const Param& param = network.params()[i];
-    LOOM_ASSIGN(const SourceWeight weight, source.weight(param));
+    LOOM_ASSIGN(const SourceWeight weight, finite_weight(source, param));
     const DType type = param.dtype.value_or(dtype.value_or(weight.stored));
     LOOM_TRY(load_weight(network, static_cast<int>(i), param.spec.matrix() ? type : DType::f32,
                          weight, pool));
@@ -276,6 +278,8 @@ Result<std::shared_ptr<Network::Impl>> load_file(const core::FileRef& path, cons
   how.for_training = options.for_training;
   how.trainable = options.trainable;
   how.frozen = options.frozen;
+  how.allow_nonfinite = options.allow_nonfinite;
+  LOOM_ASSIGN(how.infer, core::infer_options(options.state_dict));
   LOOM_ASSIGN(core::OpenedModel opened, core::open_network(path, how));
   LOOM_TRY(core::check_parameters(opened.network->spec, 1, how.memory, path));
   std::shared_ptr<const core::NetworkSource> weights;
@@ -283,7 +287,9 @@ Result<std::shared_ptr<Network::Impl>> load_file(const core::FileRef& path, cons
     LOOM_ASSIGN(weights, core::open_network_weights(options.weights, opened.network->spec, how));
   }
   for (const std::string& note : opened.notes) engine.impl().tell(LogLevel::info, note);
-  return core::loaded(std::move(opened), options, std::move(weights));
+  Result<std::shared_ptr<Network::Impl>> made =
+      core::loaded(std::move(opened), options, std::move(weights));
+  return made.ok() ? made : core::file_error(made.error(), path);
 }
 
 Status save_file(Network::Impl& network, const std::shared_ptr<const core::Network>& weights,

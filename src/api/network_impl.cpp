@@ -6,6 +6,7 @@
 #include "dtype/dtype_tally.hpp"
 #include "grid/init.hpp"
 #include "layers/graph.hpp"
+#include "ops/activation.hpp"
 #include "train_io/weights_source.hpp"
 
 namespace loom {
@@ -56,6 +57,23 @@ Result<Shape> core_shape(const loom::Shape& shape, std::string_view what) {
     if (shape[i] < 1)
       return invalid(cat(what, " ", loom::shape_text(shape), ": extents must be at least 1"));
     out = out.after(shape[i]);
+  }
+  return out;
+}
+
+Result<InferOptions> infer_options(const StateDictOptions& options) {
+  if (!options.activation.empty()) {
+    const Result<Activation> known = parse_activation(options.activation);
+    if (!known.ok()) return known.error();
+  }
+  InferOptions out;
+  out.heads = options.heads;
+  out.activation = options.activation;
+  out.stride = options.stride;
+  out.padding = options.padding;
+  out.assume = options.assume;
+  if (!options.input.empty()) {
+    LOOM_ASSIGN(out.input, core_shape(options.input, "the input shape of a state dict"));
   }
   return out;
 }

@@ -7,6 +7,7 @@
 
 #include "api/impl.hpp"
 #include "bridge/proof.hpp"
+#include "formats/universal/infer_options.hpp"
 #include "loom/dataset.hpp"
 #include "loom/network.hpp"
 #include "train_io/training_files.hpp"
@@ -61,6 +62,8 @@ namespace loom::core {
 
 // Errors: invalid_argument (too many axes, an extent below 1). `what` for the message.
 Result<Shape> core_shape(const loom::Shape& shape, std::string_view what);
+// Answers about a state dict. Errors: invalid_argument (an extent below 1).
+Result<InferOptions> infer_options(const StateDictOptions& options);
 loom::Shape public_shape(const Shape& shape);
 loom::Shape without_batch(const Shape& shape);
 
@@ -91,6 +94,7 @@ Result<Network> clone_network(const NetworkSpec& spec, const Network& network);
 class LoadedSource : public NetworkSource {
  public:
   LoadedSource(const TrainedModel& model, bool trained, std::shared_ptr<const Network> network);
+  bool in_memory() const override { return true; }
   Result<SourceWeight> weight(const Param& param) const override;
 
  private:

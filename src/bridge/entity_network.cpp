@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.hpp"
+#include "bridge/finite_weight.hpp"
 #include "bridge/network_json.hpp"
 
 namespace loom::core {
@@ -76,7 +77,8 @@ Result<NetworkSpec> entity_spec(const Entity& file) {
   return error;
 }
 
-Status map_params(const std::shared_ptr<const Entity>& file, Network& network) {
+Status map_params(const std::shared_ptr<const Entity>& file, Network& network,
+                  bool allow_nonfinite) {
   std::vector<size_t> blob_of;
   for (size_t i = 0; i < network.params().size(); ++i) {
     const std::string& path = network.params()[i].path;
@@ -96,9 +98,17 @@ Status map_params(const std::shared_ptr<const Entity>& file, Network& network) {
     return bad_file(cat("has ", params, " parameters, its network ", network.params().size()),
                     file->where());
   }
-  network.adopt(file, [file = file.get(), blob_of = std::move(blob_of)](int index) {
-    return file->verify(blob_of[static_cast<size_t>(index)]);
-  });
+  std::vector<bool> buffers;
+  for (const Param& param : network.params()) buffers.push_back(!param.spec.trained);
+  network.adopt(file,
+                [file = file.get(), blob_of = std::move(blob_of), allow_nonfinite,
+                 buffers = std::move(buffers)](int index) -> Status {
+                  const size_t i = static_cast<size_t>(index), blob = blob_of[i];
+                  LOOM_TRY(file->verify(blob));
+                  if (allow_nonfinite) return {};
+                  return check_finite(file->tensor(blob), buffers[i], file->blobs()[blob].path,
+                                      file->where());
+                });
   return {};
 }
 
@@ -130,10 +140,11 @@ Result<SourceWeight> entity_weight(const Entity& file, const Param& param) {
   return weight;
 }
 
-Result<MappedNetwork> map_network(const std::shared_ptr<const Entity>& file, int64_t batch) {
+Result<MappedNetwork> map_network(const std::shared_ptr<const Entity>& file, int64_t batch,
+                                  bool allow_nonfinite) {
   LOOM_ASSIGN(NetworkSpec spec, entity_spec(*file));
   LOOM_ASSIGN(Network network, Network::finalize(spec.grid, spec.input.after(batch)));
-  LOOM_TRY(map_params(file, network));
+  LOOM_TRY(map_params(file, network, allow_nonfinite));
   return MappedNetwork{std::move(spec), std::move(network)};
 }
 

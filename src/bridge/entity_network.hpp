@@ -29,7 +29,9 @@ Result<NetworkSpec> entity_spec(const Entity& file);
 // Makes the blobs of `file` the parameters of `network`, which was finalized from its description.
 // Nothing is copied: the network keeps the file mapped. Blobs are compared with their hashes when a
 // session first uses them.
-Status map_params(const std::shared_ptr<const Entity>& file, Network& network);
+// allow_nonfinite: NaN and infinite weights are no errors.
+Status map_params(const std::shared_ptr<const Entity>& file, Network& network,
+                  bool allow_nonfinite = false);
 // A parameter of a file, for packing it in another type or writing it elsewhere. Verified here.
 Result<SourceWeight> entity_weight(const Entity& file, const Param& param);
 // entity_spec() and map_params() for a batch of `batch` samples.
@@ -37,6 +39,7 @@ struct MappedNetwork {
   NetworkSpec spec;
   Network network;
 };
-Result<MappedNetwork> map_network(const std::shared_ptr<const Entity>& file, int64_t batch);
+Result<MappedNetwork> map_network(const std::shared_ptr<const Entity>& file, int64_t batch,
+                                  bool allow_nonfinite = false);
 
 }  // namespace loom::core

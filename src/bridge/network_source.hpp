@@ -17,6 +17,8 @@ namespace loom::core {
 class NetworkSource : public WeightSource {
  public:
   explicit NetworkSource(NetworkSpec s) : spec(std::move(s)) {}
+  std::string where() const override { return path; }
+
   std::string path;
   NetworkSpec spec;
   std::string dtype = "float32";  // of most matrices

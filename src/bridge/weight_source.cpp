@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/dmath.hpp"
+#include "bridge/finite_weight.hpp"
 
 namespace loom::core {
 namespace {
@@ -81,15 +82,16 @@ Status load_weight(Network& network, int index, DType dtype, const SourceWeight&
     const auto needs = static_cast<size_t>(
         param.spec.matrix() ? param.spec.shape[0] * r16_frozen_values(dtype) : 0);
     const bool holds = dtype == weight.held_dtype && !held.empty() && held.size() == needs;
-    return network.load_param(index, dtype, weight.rows, pool, scope,
-                              {holds ? held.data() : nullptr});
+    LOOM_TRY(network.load_param(index, dtype, weight.rows, pool, scope,
+                                {holds ? held.data() : nullptr}));
+    return weight.packed ? weight.packed(param.tensor) : Status();
   }
   LOOM_TRY(network.allocate_param(index, dtype));
   const R16 matrix = r16_geometry(dtype, param.spec.shape[0], param.spec.shape[1]);
   pack_absent_rows(matrix, param.memory.data());
   for (int64_t row = 0; row < matrix.rows; ++row)
     LOOM_TRY(weight.place(row, matrix, param.memory.data()));
-  return {};
+  return weight.packed ? weight.packed(param.tensor) : Status();
 }
 
 namespace {
@@ -103,7 +105,7 @@ Result<std::span<const std::byte>> pack_one(Network& network, int index, DType d
     before.tensor = Tensor{};
   }
   const Param& param = network.params()[static_cast<size_t>(index)];
-  LOOM_ASSIGN(const SourceWeight weight, source.weight(param));
+  LOOM_ASSIGN(const SourceWeight weight, finite_weight(source, param));
   const ScaleScope scope = policy.scope ? policy.scope(param) : ScaleScope::per_row;
   const bool adjusts = policy.adjust && param.spec.matrix();
   LOOM_TRY(load_weight(network, index, dtype,

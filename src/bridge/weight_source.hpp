@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "grid/network.hpp"
@@ -26,6 +27,9 @@ struct SourceWeight {
   // Ranges that scales of type `held_dtype` were taken from (dtype/r16.hpp); empty: none are held.
   std::vector<float> held;
   DType held_dtype = DType::f32;
+  std::string tensor;  // its name in the file, for messages; "": the path of the parameter
+  // Checks what packing made of it: set by finite_weight(), called by load_weight().
+  std::function<Status(const Tensor& packed)> packed;
   // Hands the pages of the file back; the parameter is not read again.
   std::function<void()> release;
 };
@@ -36,6 +40,11 @@ class WeightSource {
   // Of `param`, a parameter of the network that the file describes. Errors: bad_file (absent,
   // another shape).
   virtual Result<SourceWeight> weight(const Param& param) const = 0;
+  // The file, for messages.
+  virtual std::string where() const { return {}; }
+  // Values of a network in memory: finite_weight() takes them as they are, and checks packing.
+  virtual bool in_memory() const { return false; }
+  bool allow_nonfinite = false;  // finite_weight() checks nothing
 };
 
 // Packs parameter `index` in `dtype`: exactly what the file holds where the types are the same.

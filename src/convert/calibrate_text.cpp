@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.hpp"
+#include "bridge/finite_weight.hpp"
 #include "llm/decoder.hpp"
 #include "text/tokenizer.hpp"
 
@@ -28,7 +29,7 @@ Result<TextCalibration> TextCalibration::observe(const ModelSource& source, cons
   LOOM_ASSIGN(Network network, Network::finalize(grid, Shape{1, window}));
   c.network_ = std::make_unique<Network>(std::move(network));
   for (size_t i = 0; i < c.network_->params().size(); ++i) {
-    LOOM_ASSIGN(const SourceWeight weight, source.weight(c.network_->params()[i]));
+    LOOM_ASSIGN(const SourceWeight weight, finite_weight(source, c.network_->params()[i]));
     LOOM_TRY(load_weight(*c.network_, static_cast<int>(i), weight.stored, weight, pool));
   }
   LOOM_ASSIGN(RangeObserver observer, RangeObserver::create(*c.network_, ops, pool));

@@ -4,13 +4,17 @@
 #include "convert/language_model.hpp"
 #include "formats/config/encoder.hpp"
 #include "io/file.hpp"
+#include "io/foreign_file.hpp"
 #include "io/json.hpp"
 
 namespace loom::core {
 namespace {
 
-// What is wrong with a file that is no model, by its name.
+// What is wrong with a file that is no model: by how it begins, then by its name.
 Error not_a_model(const FileRef& path) {
+  const Result<MappedFile> file = MappedFile::open(path);
+  if (!file.ok()) return file.error();
+  if (const auto foreign = foreign_file(file->bytes(), path)) return *foreign;
   const std::string name = to_lower_ascii(path.name());
   if (name.ends_with(".entity"))
     return bad_file("is damaged: an .entity file begins with ENTITY and two zero bytes", path, 0);

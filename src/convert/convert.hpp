@@ -10,6 +10,7 @@
 
 #include "base/memory_budget.hpp"
 #include "bridge/network_source.hpp"
+#include "formats/universal/infer_options.hpp"
 #include "io/file_ref.hpp"
 #include "io/machine_memory.hpp"
 #include "llm/model_source.hpp"
@@ -30,6 +31,8 @@ struct OpenOptions {
   int64_t open_extent = 0;  // of axes that an ONNX file leaves open, besides the batch; 0: an Error
   bool for_training = true;  // this and the next: OnnxImportOptions
   std::vector<std::string> trainable, frozen;
+  bool allow_nonfinite = false;  // weights that are NaN or infinite are no error
+  InferOptions infer;            // answers about a state dict without a configuration
   MemoryBudget memory =
       default_budget();  // of what reading takes, also of weights that are unpacked
 };

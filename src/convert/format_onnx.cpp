@@ -3,6 +3,7 @@
 #include "convert/formats.hpp"
 
 #ifndef LOOM_WITHOUT_ONNX
+#include "bridge/finite_weight.hpp"
 #include "convert/imported.hpp"
 #include "formats/onnx/export.hpp"
 #ifndef LOOM_WITHOUT_EVALUATE
@@ -52,7 +53,7 @@ Status write_network_onnx(const Writing& out) {
   const NetworkSource& source = *out.model.network;
   LOOM_ASSIGN(Network network, Network::finalize(source.spec.grid, source.spec.input.after(1)));
   for (size_t i = 0; i < network.params().size(); ++i) {
-    LOOM_ASSIGN(const SourceWeight weight, source.weight(network.params()[i]));
+    LOOM_ASSIGN(const SourceWeight weight, finite_weight(source, network.params()[i]));
     LOOM_TRY(load_weight(network, static_cast<int>(i), weight.stored, weight, out.pool));
   }
   OnnxExportOptions options;

@@ -43,6 +43,7 @@ Result<SourceWeight> InferredSource::weight(const Param& param) const {
   const auto found = pieces_.find(param.path);
   if (found == pieces_.end()) return bad_file(cat("has no tensor for ", param.path), path);
   SourceWeight weight;
+  weight.tensor = file_->entries()[found->second.front().tensor].name;
   const int64_t cols = param.spec.matrix() ? param.spec.shape[1] : 1;
   weight.rows = [this, cols, &pieces = found->second](int64_t first, int64_t count,
                                                       float* out) -> Status {
@@ -58,9 +59,9 @@ Result<SourceWeight> InferredSource::weight(const Param& param) const {
   return weight;
 }
 
-Result<OpenedModel> open_tensors(const FileRef& path) {
+Result<OpenedModel> open_tensors(const FileRef& path, const InferOptions& how) {
   LOOM_ASSIGN(std::unique_ptr<TensorFile> file, SafeTensorsFile::open(path));
-  LOOM_ASSIGN(InferredNetwork inferred, infer_network(*file, path));
+  LOOM_ASSIGN(InferredNetwork inferred, infer_network(*file, path, how));
   OpenedModel model;
   model.format = "tensors without a configuration";
   model.guessed = true;
@@ -88,7 +89,7 @@ Result<OpenedModel> open_safetensors(const Found& file) {
         "description nor safetensors",
         path);
   }
-  if (!weights->text("loom").ok()) return open_tensors(path);
+  if (!weights->text("loom").ok()) return open_tensors(path, file.options.infer);
   OpenedModel model;
   model.format = "trained weights";
   LOOM_ASSIGN(model.network, open_trained_weights(path));

@@ -46,6 +46,7 @@ Result<std::unique_ptr<ModelSource>> open_model_source(const FileRef& path) {
 Result<LanguageModel> load_language_model(const FileRef& path, const LoadModelOptions& options,
                                           ThreadPool& pool) {
   LOOM_ASSIGN(const std::unique_ptr<ModelSource> source, open_model_source(path));
+  source->allow_nonfinite = options.allow_nonfinite;
   return LanguageModel::load(*source, options, pool);
 }
 

@@ -2,6 +2,7 @@
 #include "base/text.hpp"
 #include "convert/formats.hpp"
 #include "io/file.hpp"
+#include "io/foreign_file.hpp"
 #include "train_io/file_memory.hpp"
 
 namespace loom::core {
@@ -10,7 +11,14 @@ namespace {
 Result<OpenedModel> open_found(const Found& found) {
   const Format* format = format_of(found);
   if (format == nullptr) return bad_file("is no model that this build opens", found.path);
-  if (!format->left_out) return format->open(found);
+  if (!format->left_out) {
+    Result<OpenedModel> opened = format->open(found);
+    if (!opened.ok()) return file_error(opened.error(), found.path);
+    OpenedModel model = std::move(*opened);
+    if (model.network != nullptr) model.network->allow_nonfinite = found.options.allow_nonfinite;
+    if (model.decoder != nullptr) model.decoder->allow_nonfinite = found.options.allow_nonfinite;
+    return model;
+  }
   return left_out_of_build(cat("reader for ", format->files), format->how, found.path);
 }
 
@@ -27,6 +35,7 @@ Result<OpenedModel> open_model(const FileRef& path, const OpenOptions& options) 
   LOOM_TRY(check_opening(path, options.memory));
   if (is_directory(path)) return open_found({path, {}, true, options});
   LOOM_ASSIGN(const MappedFile file, MappedFile::open(path));
+  if (const auto foreign = foreign_file(file.bytes(), path)) return *foreign;
   return open_found({path, file.bytes(), false, options});
 }
 

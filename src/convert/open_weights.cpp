@@ -1,6 +1,7 @@
 // Weights for a network that is known already: see open_network_weights() in convert.hpp.
 #include "convert/convert.hpp"
 #include "io/file.hpp"
+#include "io/foreign_file.hpp"
 #include "train_io/file_memory.hpp"
 
 #ifndef LOOM_WITHOUT_ARRAYS
@@ -17,9 +18,14 @@ Result<std::unique_ptr<NetworkSource>> open_network_weights(const FileRef& path,
   LOOM_TRY(check_opening(path, options.memory));
 #ifndef LOOM_WITHOUT_ARRAYS
   LOOM_ASSIGN(const MappedFile file, MappedFile::open(path));
+  if (const auto foreign = foreign_file(file.bytes(), path)) return *foreign;
   const Result<WeightsFile> weights = open_weights(path);
   const bool named = weights.ok() && !weights->text("loom").ok();
-  if (named || is_npz(file.bytes())) return open_arrays(path, spec, options.memory);
+  if (named || is_npz(file.bytes())) {
+    LOOM_ASSIGN(std::unique_ptr<NetworkSource> arrays, open_arrays(path, spec, options.memory));
+    arrays->allow_nonfinite = options.allow_nonfinite;
+    return arrays;
+  }
 #else
   (void)spec;  // paths of parameters matter to arrays alone
 #endif

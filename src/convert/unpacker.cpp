@@ -1,4 +1,5 @@
 #include "convert/unpacker.hpp"
+#include "bridge/finite_weight.hpp"
 
 #include <algorithm>
 
@@ -11,7 +12,7 @@ Result<Unpacker> Unpacker::create(const NetworkSource& source, const ConvertOpti
 
 Result<std::span<const std::byte>> Unpacker::values(size_t index) {
   const Param& param = params()[index];
-  LOOM_ASSIGN(const SourceWeight weight, source_->weight(param));
+  LOOM_ASSIGN(const SourceWeight weight, finite_weight(*source_, param));
   values_.resize(static_cast<size_t>(param.spec.shape.count()));
   const int64_t rows = param.spec.matrix() ? param.spec.shape[0] : param.spec.shape.count();
   LOOM_TRY(weight.rows(0, rows, values_.data()));

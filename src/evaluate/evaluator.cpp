@@ -5,6 +5,8 @@
 #include <chrono>
 
 #include "evaluate/body.hpp"
+#include "formats/onnx/external.hpp"
+#include "io/foreign_file.hpp"
 #include "ops/recorder.hpp"
 
 namespace loom::core::evaluate {
@@ -128,10 +130,11 @@ Evaluator& Evaluator::operator=(Evaluator&&) noexcept = default;
 Result<Evaluator> Evaluator::load(const FileRef& path, const Ops& ops, ThreadPool& pool,
                                   const EvaluatorOptions& options) {
   LOOM_ASSIGN(MappedFile file, MappedFile::open(path));
+  if (const auto foreign = foreign_file(file.bytes(), path)) return *foreign;
   Evaluator out;
   out.impl_ = std::make_unique<Impl>(std::move(file), ops, pool, options.memory_limit);
   Impl& m = *out.impl_;
-  LOOM_ASSIGN(m.model, parse_onnx(m.file.bytes(), path, OnnxReading::everything));
+  LOOM_ASSIGN(m.model, parse_onnx_file(m.file.bytes(), path, OnnxReading::everything));
   LOOM_TRY(out.open(path));
   return out;
 }

@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "base/text.hpp"
+#include "bridge/finite_weight.hpp"
 #include "convert/description_diff.hpp"
 #include "evolve/class_order.hpp"
 
@@ -96,7 +97,7 @@ class Merger {
 
  private:
   Status read(const NamedModel& model, const Param& param, std::vector<float>& out) const {
-    LOOM_ASSIGN(const SourceWeight weight, source_of(*model.model).weight(param));
+    LOOM_ASSIGN(const SourceWeight weight, finite_weight(source_of(*model.model), param));
     return all_values(weight, param.spec, out);
   }
   Status check_finite(const Param& param, const std::vector<float>& values) {

@@ -6,6 +6,7 @@
 
 #include "base/rng.hpp"
 #include "base/text.hpp"
+#include "bridge/finite_weight.hpp"
 #include "evolve/class_order.hpp"
 #include "evolve/signature.hpp"
 #include "evolve/sums.hpp"
@@ -32,9 +33,9 @@ class Crosser {
 
   // Values of a parameter in both parents; they have the same path and shape.
   Status read(const Param& param, std::vector<float>& a, std::vector<float>& b) const {
-    LOOM_ASSIGN(const SourceWeight first, source_of(*a_).weight(param));
+    LOOM_ASSIGN(const SourceWeight first, finite_weight(source_of(*a_), param));
     LOOM_TRY(all_values(first, param.spec, a));
-    LOOM_ASSIGN(const SourceWeight second, source_of(*b_).weight(param));
+    LOOM_ASSIGN(const SourceWeight second, finite_weight(source_of(*b_), param));
     LOOM_TRY(all_values(second, param.spec, b));
     reorder_rows(orders, param, b);
     return {};
@@ -42,7 +43,7 @@ class Crosser {
   Status make(const Param& param, std::vector<float>& out) const {
     const auto found = crossings.find(param.path);
     if (found == crossings.end()) {
-      LOOM_ASSIGN(const SourceWeight mine, source_of(*a_).weight(param));
+      LOOM_ASSIGN(const SourceWeight mine, finite_weight(source_of(*a_), param));
       return all_values(mine, param.spec, out);
     }
     std::vector<float> b;

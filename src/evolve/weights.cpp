@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "bridge/finite_weight.hpp"
 #include "dtype/r16.hpp"
 #include "llm/decoder.hpp"
 #include "train_io/file_memory.hpp"
@@ -33,7 +34,7 @@ Status load_weights(Network& network, const WeightSource& source, std::optional<
                     ThreadPool& pool) {
   for (size_t i = 0; i < network.params().size(); ++i) {
     const Param& param = network.params()[i];
-    LOOM_ASSIGN(const SourceWeight weight, source.weight(param));
+    LOOM_ASSIGN(const SourceWeight weight, finite_weight(source, param));
     const DType type = param.dtype.value_or(dtype.value_or(weight.stored));
     LOOM_TRY(load_weight(network, static_cast<int>(i), param.spec.matrix() ? type : DType::f32,
                          weight, pool));

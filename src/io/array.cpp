@@ -105,6 +105,27 @@ Status take_data(ArrayView& array, ByteReader& reader) {
   return {};
 }
 
+void from_fortran_order(ArrayView& array) {
+  const size_t each = element_bytes(array.type), axes = array.shape.size();
+  const int64_t count = array.count();
+  auto own = std::make_shared<std::vector<std::byte>>(array.data.size());
+  std::vector<int64_t> index(axes, 0), step(axes, 1);
+  for (size_t a = 1; a < axes; ++a) step[a] = step[a - 1] * array.shape[a - 1];
+  int64_t from = 0;
+  for (int64_t to = 0; to < count; ++to) {
+    std::copy_n(array.data.begin() + static_cast<std::ptrdiff_t>(static_cast<size_t>(from) * each),
+                each, own->begin() + static_cast<std::ptrdiff_t>(static_cast<size_t>(to) * each));
+    for (size_t a = axes; a-- > 0;) {
+      from += step[a];
+      if (++index[a] < array.shape[a]) break;
+      from -= step[a] * array.shape[a];
+      index[a] = 0;
+    }
+  }
+  array.data = *own;
+  array.own = std::move(own);
+}
+
 Result<uint64_t> stated_size(const ArrayView& array, const ByteReader& reader) {
   const auto size = array_bytes(array.shape, array.type);
   uint64_t end = 0;

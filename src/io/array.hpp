@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -43,8 +44,9 @@ struct ArrayView {
   ElementType type = ElementType::f32;
   bool big_endian = false;
   std::vector<int64_t> shape;
-  std::span<const std::byte> data;  // count() elements
-  uint64_t file_offset = 0;         // of data[0]
+  std::span<const std::byte> data;                    // count() elements
+  std::shared_ptr<const std::vector<std::byte>> own;  // of data that were put in order; or null
+  uint64_t file_offset = 0;                           // of data[0]
 
   int64_t count() const;
   std::string shape_text() const;  // "[3, 4]"
@@ -56,6 +58,8 @@ std::optional<uint64_t> array_bytes(const std::vector<int64_t>& shape, ElementTy
 // Behind a header that was read: the data, which must be all that remains. The Error says what the
 // shape takes.
 Status take_data(ArrayView& array, ByteReader& reader);
+// Data in Fortran's order (the first axis runs fastest) become data in C's, in memory of their own.
+void from_fortran_order(ArrayView& array);
 // How long the whole file is by the shape in the header, at whose end `reader` stands.
 Result<uint64_t> stated_size(const ArrayView& array, const ByteReader& reader);
 

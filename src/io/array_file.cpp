@@ -2,6 +2,7 @@
 
 #include "base/bits.hpp"
 #include "base/text.hpp"
+#include "io/foreign_file.hpp"
 #include "io/idx.hpp"
 #include "io/safetensors.hpp"
 
@@ -96,6 +97,7 @@ Status ArrayFile::unpack() {
 
 Status ArrayFile::read(std::span<const std::byte> bytes) {
   const std::string& path = source_.where();
+  if (const auto foreign = foreign_file(bytes, path, true)) return *foreign;
   if (is_npz(bytes)) {
     kind_ = Kind::npz;
     LOOM_ASSIGN(npz_, Npz::open(bytes, path, source_.memory()));

@@ -54,11 +54,24 @@ struct CsvFile::Survey {
   uint64_t first_bytes = 0;        // that `first` takes
   int64_t rows = 0;                // with the first
   bool last_below_numeric = true;  // of the cells under the first row
+  bool next_to_last_numeric = true;
+  bool last_empty = true;  // every cell of the last column
 
   Status add_first(const CsvScanner::Cell& cell, const ByteSource& source);
   void add(const CsvScanner::Cell& cell, int64_t col);
   Result<bool> has_header(const std::string& where) const;
+  bool ends_in_separators(int64_t most_cols) const;
 };
+
+// Is the last column nothing but what follows a separator at the end of each row? Cells of data may
+// be empty too (the end of a sequence): the first row has a name for all other columns, or one cell
+// more than wanted.
+bool CsvFile::Survey::ends_in_separators(int64_t most_cols) const {
+  if (first.size() < 2 || !first.back().empty() || !last_empty) return false;
+  if (static_cast<int64_t>(first.size()) > most_cols) return true;
+  return std::all_of(first.begin(), first.end() - 1,
+                     [](const First& f) { return !f.number && !f.empty(); });
+}
 
 Status CsvFile::Survey::add_first(const CsvScanner::Cell& cell, const ByteSource& source) {
   // A vector that grows holds its elements up to three times.
@@ -72,8 +85,11 @@ void CsvFile::Survey::add(const CsvScanner::Cell& cell, int64_t col) {
   First& above = first[static_cast<size_t>(col)];
   const bool last = col + 1 == static_cast<int64_t>(first.size());
   const bool open = above.below == Below::unknown && !above.number;
-  if (!open && !(last && last_below_numeric)) return;
+  if (last) last_empty = last_empty && trimmed(cell.text).empty();
+  const bool next_to_last = col + 2 == static_cast<int64_t>(first.size()) && last_empty;
+  if (!open && !(last && last_below_numeric) && !(next_to_last && next_to_last_numeric)) return;
   const bool number = is_number(cell.text);
+  if (next_to_last) next_to_last_numeric = next_to_last_numeric && number;
   if (last) last_below_numeric = last_below_numeric && number;
   if (open && !trimmed(cell.text).empty()) above.below = number ? Below::number : Below::text;
 }
@@ -110,7 +126,8 @@ Status CsvFile::survey(int64_t most_cols, CsvHeader header) {
       row_offset = cell.offset;
     }
     if (found.rows == 0) {
-      if (col == most_cols) {
+      const bool may_trail = col == most_cols && cell.last && trimmed(cell.text).empty();
+      if (col >= most_cols && !may_trail) {
         cols_ = col + 1;
         return {};
       }
@@ -129,6 +146,12 @@ Status CsvFile::survey(int64_t most_cols, CsvHeader header) {
       return source_.memory().error(values, "the values", where);
   }
   LOOM_TRY(scanner.status());
+  if (found.ends_in_separators(most_cols)) {
+    trailing_ = true;
+    found.first.pop_back();
+    --cols_;
+    found.last_below_numeric = found.next_to_last_numeric;
+  }
   bool takes = header == CsvHeader::yes && found.rows > 0;
   if (header == CsvHeader::automatic) {
     LOOM_ASSIGN(takes, found.has_header(where));
@@ -162,6 +185,7 @@ Status CsvFile::read(const Use& use) {
     out.row += cell.first ? 1 : 0;
     out.col = cell.first ? 0 : out.col + 1;
     if (out.row < 0) continue;
+    if (trailing_ && out.col == cols_ && cell.last) continue;
     // The first pass saw rows() rows of cols() cells; a file that changes meanwhile must not pass.
     if (out.row >= rows_ || out.col >= cols_)
       return bad_file("the file changed while it was read", source_.where());

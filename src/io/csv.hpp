@@ -38,6 +38,8 @@ class CsvFile {
   int64_t rows() const { return rows_; }
   int64_t cols() const { return cols_; }
   const std::vector<std::string>& header() const { return header_; }  // empty: none
+  // Every row ended with a separator: the empty column after it is left out.
+  bool trailing_separator() const { return trailing_; }
   // Is every cell of the last column a number?
   bool last_is_numeric() const { return last_is_numeric_; }
 
@@ -57,7 +59,7 @@ class CsvFile {
   char separator_ = ',';
   std::vector<std::string> header_;
   int64_t rows_ = 0, cols_ = 0;
-  bool last_is_numeric_ = true;
+  bool last_is_numeric_ = true, trailing_ = false;
 };
 
 }  // namespace loom::core

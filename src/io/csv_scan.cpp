@@ -12,17 +12,24 @@ char find_csv_separator(std::string_view text) {
   bool quoted = false;
   for (const char c : text) {
     if (c == '"') quoted = !quoted;
-    if (c == '\n' && !quoted) break;
+    if ((c == '\n' || c == '\r') && !quoted) break;
     for (size_t i = 0; i < 3 && !quoted; ++i) counts[i] += c == kSeparators[i] ? 1 : 0;
   }
   return kSeparators[std::max_element(counts, counts + 3) - counts];
+}
+
+// Rows end in \n or \r\n; in files of old Macs, which have no \n, in \r.
+static bool has_mac_breaks(std::string_view text) {
+  const size_t at = text.find('\r');
+  return at != text.npos && at + 1 < text.size() && text.find('\n') == text.npos;
 }
 
 CsvScanner::CsvScanner(ByteSource& source, char separator)
     : source_(source), separator_(separator) {
   source_.rewind();
   stops_[static_cast<unsigned char>(separator)] = true;
-  stops_[static_cast<unsigned char>('\n')] = true;
+  if (!at_end() && has_mac_breaks(text_)) break_ = '\r';
+  stops_[static_cast<unsigned char>(break_)] = true;
   if (at_end() || !text_.starts_with("\xEF\xBB\xBF")) return;
   pos_ = 3;  // a byte order mark
 }
@@ -85,7 +92,7 @@ bool CsvScanner::quoted(Cell& cell) {
 bool CsvScanner::skip_empty_lines() {
   int64_t lines = 0;
   while (!at_end() && (here() == '\n' || here() == '\r')) {
-    if (here() == '\n' && ++lines > kMaxEmptyLines)
+    if (here() == break_ && ++lines > kMaxEmptyLines)
       return fail(cat("more than ", kMaxEmptyLines, " empty lines one after the other"), offset());
     ++pos_;
   }
@@ -96,7 +103,7 @@ bool CsvScanner::skip_empty_lines() {
 bool CsvScanner::end_field(Cell& cell, bool was_quoted) {
   if (cell.text.size() > kMaxField)
     return fail(cat("a field of more than ", kMaxField, " bytes"), cell.offset);
-  if (was_quoted && !at_end() && here() == '\r') {
+  if (was_quoted && break_ == '\n' && !at_end() && here() == '\r') {
     ++pos_;
     if (!at_end() && here() != '\n') return fail("text after a closing quote", offset());
   }
@@ -104,8 +111,8 @@ bool CsvScanner::end_field(Cell& cell, bool was_quoted) {
     cell.last = true;
     return true;
   }
-  if (here() != separator_ && here() != '\n') return fail("text after a closing quote", offset());
-  cell.last = here() == '\n';
+  if (here() != separator_ && here() != break_) return fail("text after a closing quote", offset());
+  cell.last = here() == break_;
   ++pos_;
   return true;
 }
@@ -121,7 +128,7 @@ bool CsvScanner::next(Cell& cell) {
   if (cell.text.ends_with('\r')) cell.text.remove_suffix(1);
   cell.offset = base_ + pos_;
   cell.first = row_start_;
-  cell.last = row_start_ = text_[end] == '\n';
+  cell.last = row_start_ = text_[end] == break_;
   pos_ = end + 1;
   return true;
 }
@@ -143,7 +150,7 @@ bool CsvScanner::next_slowly(Cell& cell) {
     return false;
   }
   if (!is_quoted && pos_ < text_.size() && cell.text.size() <= kMaxField) {
-    cell.last = here() == '\n';
+    cell.last = here() == break_;
     ++pos_;
   } else if (!end_field(cell, is_quoted)) {
     return false;

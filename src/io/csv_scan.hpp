@@ -44,7 +44,7 @@ class CsvScanner {
 
   ByteSource& source_;
   bool stops_[256] = {};  // bytes that end a plain field
-  char separator_;
+  char separator_, break_ = '\n';
   std::string_view text_;  // the piece
   size_t pos_ = 0;         // in it
   uint64_t base_ = 0;      // where the piece begins

@@ -11,6 +11,7 @@
 #include <iterator>
 
 #include "base/text.hpp"
+#include "io/foreign_file.hpp"
 #include "io/json_diagnose.hpp"
 #include "io/json_keys.hpp"
 
@@ -234,7 +235,10 @@ Result<JsonValue> parse_json(std::string_view text, std::string_view where, Json
   if (text.substr(0, 3) == "\xEF\xBB\xBF") {
     return bad_file("starts with a byte order mark; save it as plain UTF-8", std::string(where), 0);
   }
-  return JsonBuilder(text, where, limits).run();
+  Result<JsonValue> value = JsonBuilder(text, where, limits).run();
+  if (value.ok() || text.empty()) return value;
+  const auto foreign = foreign_file(text, std::string(where));
+  return foreign ? Result<JsonValue>(*foreign) : std::move(value);
 }
 
 }  // namespace loom::core

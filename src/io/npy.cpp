@@ -165,7 +165,7 @@ Result<uint64_t> read_start(ByteReader& reader) {
 
 // All but the data. Offsets count from the start of the array.
 Result<ArrayView> read_array_header(ByteReader& reader, std::span<const std::byte> bytes,
-                                    const std::string& where) {
+                                    const std::string& where, bool& fortran) {
   if (!is_npy(bytes)) return bad_file("not an NPY array: it must begin with \\x93NUMPY", where, 0);
   LOOM_ASSIGN(const uint64_t length, read_start(reader));
   const ByteReader at_header = reader;
@@ -173,8 +173,7 @@ Result<ArrayView> read_array_header(ByteReader& reader, std::span<const std::byt
   const std::string_view literal(reinterpret_cast<const char*>(text.data()), text.size());
   LOOM_ASSIGN(const Header header,
               NpyHeaderReader(literal, where, static_cast<int64_t>(at_header.offset())).read());
-  if (header.fortran)
-    return at_header.error("Fortran order cannot be read; save numpy.ascontiguousarray(array)");
+  fortran = header.fortran;
   ArrayView array;
   array.where = where;
   array.shape = header.shape;
@@ -185,8 +184,10 @@ Result<ArrayView> read_array_header(ByteReader& reader, std::span<const std::byt
 
 Result<ArrayView> read_npy(std::span<const std::byte> bytes, const std::string& where) {
   ByteReader reader(bytes, where);
-  LOOM_ASSIGN(ArrayView array, read_array_header(reader, bytes, where));
+  bool fortran = false;
+  LOOM_ASSIGN(ArrayView array, read_array_header(reader, bytes, where, fortran));
   LOOM_TRY(take_data(array, reader));
+  if (fortran) from_fortran_order(array);
   return array;
 }
 
@@ -199,7 +200,8 @@ bool is_npy(std::span<const std::byte> bytes) {
 
 Result<uint64_t> npy_size(std::span<const std::byte> head, const std::string& where) {
   ByteReader reader(head, where);
-  LOOM_ASSIGN(const ArrayView array, read_array_header(reader, head, where));
+  bool fortran = false;
+  LOOM_ASSIGN(const ArrayView array, read_array_header(reader, head, where, fortran));
   return stated_size(array, reader);
 }
 

@@ -1,6 +1,7 @@
 // NPY (versions 1 to 3) and NPZ: the array files of NumPy. An NPZ is a ZIP of NPY files, stored or
 // deflated; its directory is read (ZIP64 too), checksums are verified, encryption is refused.
-// Pickled objects, structured types and Fortran order are refused by name. Format:
+// Pickled objects and structured types are refused by name; arrays in Fortran order are put into C
+// order. Format:
 // https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
 #pragma once
 

@@ -10,6 +10,7 @@
 #include "base/checked.hpp"
 #include "base/text.hpp"
 #include "io/byte_reader.hpp"
+#include "io/foreign_file.hpp"
 #include "io/json.hpp"
 
 namespace loom::core {
@@ -212,7 +213,11 @@ Status SafeTensors::add_file(std::span<const std::byte> bytes, const std::string
                              size_t file) {
   SafeHeaderReader reader(bytes, where, file);
   const size_t first = tensors_.size();
-  LOOM_TRY(reader.read(tensors_, metadata_));
+  const Status header = reader.read(tensors_, metadata_);
+  if (!header.ok()) {
+    const auto foreign = foreign_file(bytes, where);
+    return foreign ? *foreign : header.error();
+  }
   std::vector<const SafeTensor*> order;
   for (size_t i = first; i < tensors_.size(); ++i) order.push_back(&tensors_[i]);
   LOOM_TRY(reader.check_tiling(std::move(order)));

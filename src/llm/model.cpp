@@ -4,6 +4,7 @@
 
 #include "base/text.hpp"
 #include "base/thread_pool.hpp"
+#include "bridge/finite_weight.hpp"
 #include "dtype/dtype_tally.hpp"
 #include "llm/decoder_role.hpp"
 
@@ -75,7 +76,7 @@ Status LanguageModel::load_weights(const ModelSource& source, const LoadModelOpt
   bool first_matrix = true;
   for (int64_t i = 0; i < total; ++i) {
     const Param& param = network_->params()[static_cast<size_t>(i)];
-    LOOM_ASSIGN(const SourceWeight weight, source.weight(param));
+    LOOM_ASSIGN(const SourceWeight weight, finite_weight(source, param));
     const DType wanted = options.dtype ? *options.dtype : weight.stored;
     if (param.spec.matrix() && first_matrix) dtype_ = wanted;
     if (param.spec.matrix() && !is_model_table(param, source))

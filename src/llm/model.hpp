@@ -27,7 +27,8 @@ struct LoadModelOptions {
   // Called after each tensor with what is done and what there is in all; returning false stops with
   // `cancelled`.
   std::function<bool(int64_t done, int64_t total)> progress;
-  std::string chat_template{};  // in the place of that of the source; "": that one
+  bool allow_nonfinite = false;  // weights that are NaN or infinite are no error
+  std::string chat_template{};   // in the place of that of the source; "": that one
 };
 
 class LanguageModel {

@@ -19,6 +19,8 @@ namespace loom::core {
 
 class ModelSource : public WeightSource {
  public:
+  std::string where() const override { return path; }
+
   std::string path;
   DecoderConfig config;
   // Of an encoder; then `config` has the sizes that both kinds have, and no more.

@@ -13,6 +13,8 @@
 #include "base/text.hpp"
 #include "grid/network.hpp"
 #include "io/array_file.hpp"
+#include "io/foreign_file.hpp"
+#include "io/utf8.hpp"
 #include "train_io/media_files.hpp"
 #include "train_io/sequences.hpp"
 #include "train_io/training_parts.hpp"
@@ -392,6 +394,15 @@ Status CsvDataset::add_target(const CsvCell& cell) {
   return {};
 }
 
+bool is_utf8(std::string_view text) {
+  while (!text.empty()) {
+    const size_t length = utf8_length(text);
+    if (length == 0) return false;
+    text.remove_prefix(length);
+  }
+  return true;
+}
+
 // Text labels become classes in order of first appearance; names that training knows come first.
 Result<int32_t> CsvDataset::class_of(const CsvCell& cell) {
   const auto at = classes_.find(cell.text);
@@ -403,6 +414,9 @@ Result<int32_t> CsvDataset::class_of(const CsvCell& cell) {
     return file_.error(cell, cat("'", printable(cell.text), "' would be class ", next,
                                  ", but the network has ", w_.outputs, " outputs"));
   }
+  if (!is_utf8(cell.text))
+    return file_.error(cell,
+                       cat("'", printable(cell.text), "' is not UTF-8; save the table as UTF-8"));
   classes_.emplace(std::string(cell.text), next);
   out_.names.emplace_back(cell.text);
   return next;
@@ -472,7 +486,15 @@ Result<LoadedDataset> from_csv(ByteSource source, const std::string& path, const
                     path);
   }
   LoadedDataset out;
+  for (const std::string& name : file.header()) {
+    if (!is_utf8(name))
+      return bad_file(
+          cat("the column '", printable(name), "' is not UTF-8; save the table as UTF-8"), path);
+  }
   if (!file.header().empty()) out.notes.push_back(header_note(file.header(), path));
+  if (file.trailing_separator())
+    out.notes.push_back(
+        cat(path, ": rows end with a separator; the empty last column is left out"));
   if (file.header().empty() && !options.columns.empty())
     out.notes.push_back(
         cat(path, ": has no header; its columns are taken in the order of training"));
@@ -505,6 +527,7 @@ Result<LoadedDataset> load_dataset(const FileRef& path, const NetworkSpec& netwo
   LOOM_ASSIGN(const auto head, source.next());
   if (head.empty()) return bad_file("the dataset is empty: no bytes", path);
   LoadedDataset out;
+  if (const auto foreign = foreign_file(head, path, true)) return *foreign;
   if (ArrayFile::known(head)) {
     LOOM_ASSIGN(ArrayFile arrays, ArrayFile::from(std::move(source)));
     LOOM_ASSIGN(out, from_arrays(std::move(arrays), path, wanted, options));

@@ -3,6 +3,7 @@
 
 #include "base/text.hpp"
 #include "bridge/entity_network.hpp"
+#include "bridge/finite_weight.hpp"
 #include "bridge/network_json.hpp"
 #include "train_io/training_parts.hpp"
 #include "train_io/weights_source.hpp"
@@ -237,7 +238,7 @@ Status fill_master(const WeightSource& source, const Param& param, bool master,
   if (state.tensor.dtype != DType::f32) {
     return unsupported("weights without f32 masters cannot start from a file");
   }
-  LOOM_ASSIGN(const SourceWeight weight, source.weight(param));
+  LOOM_ASSIGN(const SourceWeight weight, finite_weight(source, param));
   float* const to = state.tensor.f32();
   if (master) {
     const int64_t rows = param.spec.matrix() ? param.spec.shape[0] : param.spec.shape.count();
@@ -266,7 +267,7 @@ Status load_weights(const WeightSource& source, Trainer& trainer) {
   LOOM_TRY(trainer.step().restored(0));
   for (size_t i = 0; i < network.params().size(); ++i) {
     Param& param = network.param(static_cast<int>(i));
-    LOOM_ASSIGN(const SourceWeight weight, source.weight(param));
+    LOOM_ASSIGN(const SourceWeight weight, finite_weight(source, param));
     if (!param.spec.matrix() || !weight.place || weight.stored != param.tensor.dtype) continue;
     const R16 matrix = r16_geometry(param.tensor.dtype, param.spec.shape[0], param.spec.shape[1]);
     for (int64_t row = 0; row < param.spec.shape[0]; ++row)

@@ -272,7 +272,7 @@ const BadNetwork kBadCells[] = {
     {R"({"at":[0,0,0,0],"frozen":["wieght"],)" + kDense + "}",
      "cell (0, 0, 0, 0): frozen: it has no parameter 'wieght' of its own"},
     {R"({"at":[0,0,0,0],"frozen":[3],)" + kDense + "}",
-     "at byte 76: cells[0].frozen[0]: expected a name, found 3"},
+     "at byte 74: cells[0].frozen[0]: expected a name, found 3"},
     {R"({"at":[0,0,0,0],"shared_with":[0,0,1,0],)" + kDense + "}",
      "cell (0, 0, 0, 0) shares weights with (0, 0, 1, 0), which is no layer before it"},
 };

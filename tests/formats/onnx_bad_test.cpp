@@ -1,6 +1,9 @@
 // Handcrafted bad ONNX files, each with the exact text of its refusal: framing, messages, tensors,
 // attributes, and the classes of published advisories (paths to other files above all).
+#include <filesystem>
+
 #include "base/text.hpp"
+#include "formats/onnx/external.hpp"
 #include "formats/onnx_testing.hpp"
 #include "io/io_testing.hpp"
 
@@ -263,8 +266,78 @@ TEST(BadOnnx, IsRefusedForItsAttributes) {
   });
 }
 
-// ONNX advisories of 2022 to 2026: every one of them began with a file that may name another. No
-// name is looked at, so that no name can be wrong: all are the same refusal.
+std::string with_external(const std::vector<std::pair<std::string, std::string>>& entries) {
+  return onnx_wire_with_tensor([&](Wire& t) {
+    t.integers(1, {2});
+    t.integer(2, 1);
+    for (const auto& [key, value] : entries) {
+      Wire pair;
+      pair.text(1, key);
+      pair.text(2, value);
+      t.message(13, pair);
+    }
+    t.integer(14, 1);
+  });
+}
+
+// Issue 37, line 29: the data of a tensor are in a file of the model's folder.
+TEST(Onnx, ReadsTensorsWhoseDataAreBesideTheModel) {
+  const TemporaryFolder folder;
+  std::filesystem::create_directory(folder.path("deep"));
+  const std::string values("----\0\0\x80\x3f\0\0\0\x40", 12);  // 1 and 2 from byte 4 on
+  folder.write("w.data", values);
+  folder.write("deep/w.data", values);
+  for (const char* location : {"w.data", "deep/w.data", "./w.data"}) {
+    const std::string file = with_external(
+        {{"location", location}, {"offset", "4"}, {"length", "8"}, {"checksum", "x"}});
+    const auto model = parse_onnx_file(bytes_of(file), folder.path("m.onnx"));
+    ASSERT_TRUE(model.ok()) << model.error().str();
+    EXPECT_EQ(*onnx_f32(model->graph.initializers.at(0)), (std::vector<float>{1, 2}));
+  }
+}
+
+// The advisories of 2022 to 2026: every one of them began with a file that may name another.
+TEST(BadOnnx, NeverLeavesTheFolderOfTheModel) {
+  const TemporaryFolder folder;
+  std::filesystem::create_directory(folder.path("m"));
+  folder.write("outside.bin", "12345678");
+  folder.write("m/short.bin", "1234");
+  folder.write("m/hard.bin", "12345678");
+  std::filesystem::create_hard_link(folder.path("m/hard.bin"), folder.path("other.bin"));
+  std::filesystem::create_symlink(folder.path("outside.bin"), folder.path("m/link.bin"));
+  std::filesystem::create_symlink(folder.path(""), folder.path("m/up"));
+  const std::string inside = "which is not a file in the folder of the model", link = "is a link;";
+  const struct {
+    std::vector<std::pair<std::string, std::string>> entries;
+    std::string message;
+  } kRows[] = {
+      {{{"location", "../outside.bin"}}, inside},       // CVE-2022-25882
+      {{{"location", "a/../../outside.bin"}}, inside},  // CVE-2024-27318
+      {{{"location", folder.path("outside.bin")}}, inside},
+      {{{"location", "..\\outside.bin"}}, inside},
+      {{{"location", "C:outside.bin"}}, inside},
+      {{{"location", ""}}, inside},
+      {{}, inside},
+      {{{"location", "link.bin"}}, link},        // CVE-2026-27489, -34447
+      {{{"location", "up/outside.bin"}}, link},  // the same of a folder
+      {{{"location", "hard.bin"}}, link},        // CVE-2026-34446
+      {{{"location", "short.bin"}}, "has 4 bytes; a tensor needs 8 from byte 0"},
+      {{{"location", "short.bin"}, {"offset", "18446744073709551615"}}, "must be a whole number"},
+      {{{"location", "short.bin"}, {"offset", "-1"}}, "must be a whole number"},  // CVE-2026-34445
+      {{{"location", "short.bin"}, {"offset", "9223372036854775807"}}, "a tensor needs 8 from"},
+      {{{"location", "short.bin"}, {"length", "4"}}, "its data have 4 bytes, its shape needs 8"},
+      {{{"location", "none.bin"}}, "No such file"},
+      {{{"location", "."}}, "folder"},
+  };
+  for (const auto& row : kRows) {
+    const std::string file = with_external(row.entries);
+    const auto model = parse_onnx_file(bytes_of(file), folder.path("m/m.onnx"));
+    ASSERT_FALSE(model.ok()) << row.message;
+    EXPECT_NE(model.error().str().find(row.message), std::string::npos) << model.error().str();
+  }
+}
+
+// Bytes without a file have no folder.
 TEST(BadOnnx, NeverOpensWhatItsTensorsName) {
   const TemporaryFolder folder;
   folder.write("weights.bin", "12345678");

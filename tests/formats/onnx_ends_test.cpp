@@ -48,6 +48,19 @@ double sigmoid(double x) {
   return 1 / (1 + std::exp(-x));
 }
 
+// Issue 37, line 29: the type of an output may be left to what computes it.
+TEST(OnnxEnds, AnOutputWithoutATypeIsWhatItsNodeGives) {
+  ThreadPool pool(1);
+  const std::vector<OnnxNode> by_nodes = {node_of("Sigmoid", {"v1"}, "s"),
+                                          node_of("Log", {"s"}, "y")};
+  for (const auto& nodes : {std::vector<OnnxNode>{node_of("Sigmoid", {"v1"}, "y")}, by_nodes}) {
+    OnnxModel model = tripled(nodes, {"y"});
+    const std::vector<float> x(kBatch * 2, 0.25f), want = ran(model, pool, x);
+    model.graph.outputs[0].type = OnnxType::undefined;
+    EXPECT_EQ(ran(model, pool, x), want);
+  }
+}
+
 TEST(OnnxEnds, FunctionsOfAnActivationInALayerAreNotItsOwnAgain) {
   ThreadPool pool(1);
   const auto s = [] { return node_of("Sigmoid", {"v1"}, "s"); };

@@ -8,6 +8,7 @@
 #include "formats/loom1_testing.hpp"
 #include "grid/init.hpp"
 #include "io/safetensors_write.hpp"
+#include "layers/fields.hpp"
 #include "llm/decoder.hpp"
 
 namespace loom::core {
@@ -62,7 +63,13 @@ File make(std::vector<Source> sources, const SafeMetadata& metadata = {}) {
   return file;
 }
 
-Result<InferredNetwork> infer(const File& file, const InferOptions& options = {}) {
+// Takes the usual choices, which the tests of assumptions look at.
+Result<InferredNetwork> infer(const File& file, InferOptions options = {}) {
+  options.assume = true;
+  return infer_network(*file.tensors, "f", options);
+}
+// As the program opens a file.
+Result<InferredNetwork> open_strict(const File& file, const InferOptions& options = {}) {
   return infer_network(*file.tensors, "f", options);
 }
 
@@ -456,7 +463,8 @@ TEST(Universal, WhatHasNoPlaceIsRefusedByName) {
       {{{"a.weight", {3, 3}}, {"b.weight", {5, 3}}, {"c.weight", {3, 3}}},
        "'c' takes 3 values, but 'b' before it gives 5, and more than one other order fits"},
       {{{"0.weight", {2, 3, 3}}},
-       "weights do not tell how large the input is; give the shape of one sample"},
+       "weights do not tell how large the input is; give the shape of one sample "
+       "(--input-shape C,H,W)"},
       {{{"x.layers.0.mlp.gate_proj.weight", {4, 2}},
         {"x.layers.0.mlp.up_proj.weight", {4, 2}},
         {"x.layers.0.mlp.down_proj.weight", {2, 4}}},
@@ -469,6 +477,98 @@ TEST(Universal, WhatHasNoPlaceIsRefusedByName) {
     EXPECT_EQ(made.error().str(), cat("f: ", row.message));
     EXPECT_EQ(made.error().code, Code::unsupported);
   }
+}
+
+// Issue 37, line 11: a guess that changes numbers is an error, and names the option that settles
+// it.
+TEST(Universal, AGuessThatChangesNumbersIsAnErrorWithTheOptionThatSettlesIt) {
+  const struct {
+    std::vector<Source> sources;
+    const char* message;
+  } kRows[] = {
+      {{{"0.weight", {16, 4}}, {"0.bias", {16}}, {"2.weight", {3, 16}}, {"2.bias", {3}}},
+       "the activation after '0' (--activation NAME, as relu, tanh, or linear for none)"},
+      {{{"fc1.weight", {5, 4}}, {"fc2.weight", {5, 5}}, {"out.weight", {3, 5}}},
+       "the activation after 'fc1', the activation after 'fc2' (--activation NAME, as relu, tanh, "
+       "or linear for none)"},
+      {{{"0.weight", {5, 4}}, {"1.weight", {5}}, {"1.bias", {5}}, {"3.weight", {3, 5}}},
+       "the activation after '1' (--activation NAME, as relu, tanh, or linear for none)"},
+      {{{"0.weight", {4, 1, 3, 3}}, {"1.weight", {3, 144}}, {"1.bias", {3}}},
+       "strides and padding of convolutions (--stride N --padding N); the size of the input "
+       "(--input-shape C,H,W)"},
+      {{{"norm.weight", {4}}}, "the kind of norm and the epsilon of 'norm'"},
+      {{{"rnn.weight_ih_l0", {3, 2}},
+        {"rnn.weight_hh_l0", {3, 3}},
+        {"rnn.bias_ih_l0", {3}},
+        {"rnn.bias_hh_l0", {3}}},
+       "the function of 'rnn.l0' (tanh or relu)"},
+      {{{"in_proj_weight", {24, 8}}, {"out_proj.weight", {8, 8}}},
+       "the mask of ''; the heads of '' (--attention-heads N)"},
+      {{{"a.weight", {4, 4}}, {"b.weight", {4, 4}}},
+       "the order of layers, which is that of their names; the activation after 'a' (--activation "
+       "NAME, as relu, tanh, or linear for none)"},
+  };
+  for (const auto& row : kRows) {
+    const auto made = open_strict(make(row.sources));
+    ASSERT_FALSE(made.ok()) << row.message;
+    EXPECT_EQ(made.error().code, Code::unsupported);
+    EXPECT_EQ(made.error().str(),
+              cat("f: weights do not tell ", row.message,
+                  "; give the options, here or to loom convert, or --assume to take the usual "
+                  "choices"));
+    EXPECT_TRUE(infer(make(row.sources)).ok());
+  }
+}
+
+TEST(Universal, TheActivationThatIsAskedForRuns) {
+  const File file =
+      make({{"0.weight", {16, 4}}, {"0.bias", {16}}, {"2.weight", {3, 16}}, {"2.bias", {3}}});
+  InferOptions options;
+  options.activation = "tanh";
+  const auto made = open_strict(file, options);
+  const auto x = noise(4, 9);
+  Doubles h = affine(file.of("0.weight").data(), file.of("0.bias").data(), slice(x, 0, 4), 16);
+  for (double& v : h) v = std::tanh(v);
+  h = affine(file.of("2.weight").data(), file.of("2.bias").data(), h, 3);
+  expect_near(run_inferred(file, made, x, Shape{4}), h);
+  options.activation = "sinus";
+  EXPECT_EQ(open_strict(file, options).error().code, Code::invalid_argument);
+}
+
+// Sequential(Linear, LayerNorm, Tanh, Linear): the number that is left out is after the norm.
+TEST(Universal, AnActivationAfterANormRunsThere) {
+  const File file = make({{"0.weight", {5, 3}},
+                          {"1.weight", {5}},
+                          {"1.bias", {5}},
+                          {"3.weight", {2, 5}},
+                          {"3.bias", {2}}});
+  InferOptions options;
+  options.activation = "tanh";
+  const auto made = open_strict(file, options);
+  ASSERT_TRUE(made.ok()) << made.error().str();
+  ASSERT_EQ(made->spec.grid.size(), 4);
+  EXPECT_EQ(made->spec.grid.cell(2)->layer.def->kind, LayerKind::unary);
+  EXPECT_EQ(run_inferred(file, made, noise(3, 5), Shape{3}).size(), 2u);
+}
+
+TEST(Universal, ConvolutionsTakeTheWindowThatIsAskedFor) {
+  const File file = make({{"0.weight", {4, 1, 3, 3}},
+                          {"1.weight", {2, 4, 3, 3}},
+                          {"2.weight", {3, 2 * 3 * 3}},
+                          {"2.bias", {3}}});
+  InferOptions options;
+  options.input = Shape{1, 10, 10};
+  options.stride = {2, 1};
+  options.padding = {1, 0};
+  const auto made = open_strict(file, options);
+  ASSERT_TRUE(made.ok()) << made.error().str();
+  const LayerConfig& first = made->spec.grid.cell(0)->layer;
+  EXPECT_EQ(first.list(field_index(first, "stride"))[0], 2);
+  options.stride = {1};
+  EXPECT_EQ(open_strict(file, options).error().code, Code::unsupported);
+  options.stride = {1, 1, 1};
+  EXPECT_EQ(open_strict(file, options).error().str(),
+            "f: --stride and --padding take 1 or 2 values");
 }
 
 TEST(Universal, EveryTensorOfABlockMustBeKnown) {

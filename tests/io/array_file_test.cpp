@@ -125,12 +125,60 @@ TEST(Npy, ReadsItsTypesAndShapes) {
   ASSERT_TRUE(parse_npy(bytes_of(scalar), "f").ok());
 }
 
+// Issue 37, line 29: numpy.save of numpy.asfortranarray(x).
+TEST(Npy, ArraysInFortranOrderAreThoseInCOrder) {
+  // [[0, 1, 2], [3, 4, 5]], column by column.
+  const std::string matrix = npy("{'descr': '|u1', 'fortran_order': True, 'shape': (2, 3)}",
+                                 std::string("\0\3\1\4\2\5", 6));
+  const Result<ArrayView> view = parse_npy(bytes_of(matrix), "f");
+  ASSERT_TRUE(view.ok()) << view.error().str();
+  EXPECT_THAT(*array_i32(*view), ElementsAre(0, 1, 2, 3, 4, 5));
+  for (const char* shape : {"(7,)", "(1, 7)", "(7, 1, 1)"}) {
+    const std::string line =
+        npy(std::string("{'descr': '<i2', 'fortran_order': True, 'shape': ") + shape + "}",
+            std::string("\0\0\1\0\2\0\3\0\4\0\5\0\6\0", 14));
+    EXPECT_THAT(*array_i32(*parse_npy(bytes_of(line), "f")), ElementsAre(0, 1, 2, 3, 4, 5, 6));
+  }
+  const std::string none = npy("{'descr': '<f4', 'fortran_order': True, 'shape': (0, 3)}", "");
+  EXPECT_EQ(parse_npy(bytes_of(none), "f")->count(), 0);
+}
+
+// Random shapes beside the definition: value (i, j, k, ...) of C is at i + I (j + J (k + ..)).
+TEST(Npy, RandomShapesInFortranOrder) {
+  uint64_t state = 5;
+  const auto draw = [&](int64_t below) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return static_cast<int64_t>(state >> 33) % below;
+  };
+  for (int i = 0; i < 200; ++i) {
+    std::vector<int64_t> shape(static_cast<size_t>(draw(5)));
+    int64_t count = 1;
+    std::string text;
+    for (int64_t& n : shape) count *= n = 1 + draw(5);
+    for (const int64_t n : shape) text += std::to_string(n) + ",";
+    std::string data(static_cast<size_t>(count) * 2, '\0');
+    for (int64_t c = 0; c < count; ++c) {
+      int64_t rest = c, at = 0;
+      for (size_t a = shape.size(); a-- > 0;) {
+        int64_t step = 1;
+        for (size_t b = 0; b < a; ++b) step *= shape[b];
+        at += rest % shape[a] * step;
+        rest /= shape[a];
+      }
+      data[static_cast<size_t>(2 * at)] = static_cast<char>(c & 0xff);
+      data[static_cast<size_t>(2 * at + 1)] = static_cast<char>(c >> 8);
+    }
+    const std::string file =
+        npy("{'descr': '<u2', 'fortran_order': True, 'shape': (" + text + ")}", data);
+    const auto values = *array_i32(*parse_npy(bytes_of(file), "f"));
+    for (int64_t c = 0; c < count; ++c) ASSERT_EQ(values[static_cast<size_t>(c)], c) << text;
+  }
+}
+
 TEST(Npy, RefusesWhatItIsNot) {
   const struct {
     std::string header, message;
   } rows[] = {
-      {"{'descr': '<f4', 'fortran_order': True, 'shape': (1,)}",
-       "f: at byte 10: Fortran order cannot be read; save numpy.ascontiguousarray(array)"},
       {"{'descr': '|O', 'fortran_order': False, 'shape': (1,)}",
        "f: at byte 10: type '|O' cannot be read; save whole numbers or floats of 16 to 64 bits"},
       {"{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (1,)}",

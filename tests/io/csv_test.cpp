@@ -54,6 +54,39 @@ TEST(Csv, ReadsEverySeparatorAndBothLineBreaks) {
   }
 }
 
+// Issue 37, line 33: files of old Macs, and of programs that end each row with a separator.
+TEST(Csv, ReadsRowsThatEndInACarriageReturn) {
+  for (const std::string text :
+       {"1,2\r3,4\r", "1;2\r3;4", "\r1,2\r\r3,4\r", "\"1\",2\r3,\"4\"\r"}) {
+    Result<CsvFile> file = open(text);
+    ASSERT_TRUE(file.ok()) << file.error().str();
+    EXPECT_EQ(file->rows(), 2) << text;
+    EXPECT_THAT(cells_of(*file), ElementsAre("1", "2", "3", "4")) << text;
+  }
+}
+
+TEST(Csv, LeavesOutTheColumnAfterATrailingSeparator) {
+  for (const std::string text :
+       {"a,b,\n1,2,\n3,4,\n", "a,b,\r\n1,2, \r\n3,4,", "a;b;\n1;2;\n3;4;\n"}) {
+    Result<CsvFile> file = open(text);
+    ASSERT_TRUE(file.ok()) << file.error().str();
+    EXPECT_TRUE(file->trailing_separator());
+    EXPECT_EQ(file->cols(), 2) << text;
+    EXPECT_THAT(file->header(), ElementsAre("a", "b"));
+    EXPECT_TRUE(file->last_is_numeric());
+    EXPECT_THAT(cells_of(*file), ElementsAre("1", "2", "3", "4")) << text;
+  }
+  Result<CsvFile> label = CsvFile::open(ByteSource::of(bytes_of("1,x,\n2,y,\n"), "f", {}), 2);
+  EXPECT_EQ(label->cols(), 2);
+  EXPECT_FALSE(label->last_is_numeric());
+  // Cells of data may be empty: the end of a sequence.
+  EXPECT_EQ(open("1,2,\n3,4,\n", CsvHeader::no)->cols(), 3);
+  // One value in the column makes it a column.
+  EXPECT_EQ(open("1,2,\n3,4,5\n", CsvHeader::no)->cols(), 3);
+  const auto narrow = CsvFile::open(ByteSource::of(bytes_of("1,2,\n3,4,\n"), "f", {}), 2);
+  EXPECT_EQ(narrow->cols(), 2);
+}
+
 TEST(Csv, FindsTheHeaderAndKeepsTextLabels) {
   const std::string text =
       "\xEF\xBB\xBF\"a \"\"b\"\"\",kind\n+1.5e0,\"x, y\"\n-2,\"line\nbreak\"\n";

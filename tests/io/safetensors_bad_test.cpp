@@ -22,7 +22,7 @@ void check_bad_safe_tensors(const Bad& row) {
 }
 
 const std::vector<Bad> kFraming = {
-    {"", "at byte 0: the header length needs 8 bytes, 0 remain"},
+    {"", "at byte 0: is empty; the download or the copy was not finished"},
     {"1234567", "at byte 0: the header length needs 8 bytes, 7 remain"},
     {safetensors_with_length(0, ""), "at byte 8: the header must begin with '{'"},
     {safetensors_with_length(3, "{}"), "at byte 8: the header needs 3 bytes, 2 remain"},

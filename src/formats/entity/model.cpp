@@ -66,7 +66,7 @@ Result<SourceWeight> EntitySource::weight(const Param& param) const {
 }
 
 Result<Network> EntitySource::map() const {
-  LOOM_ASSIGN(MappedNetwork mapped, map_network(file_, 1));
+  LOOM_ASSIGN(MappedNetwork mapped, map_network(file_, 1, allow_nonfinite));
   LOOM_TRY(encoder ? check_encoder(mapped.network, *encoder, path)
                    : check_decoder(mapped.network, config, path));
   return std::move(mapped.network);

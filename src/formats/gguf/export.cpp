@@ -1,10 +1,13 @@
 #include "formats/gguf/export.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <functional>
 #include <unordered_map>
 #include <vector>
 
 #include "base/text.hpp"
+#include "bridge/finite_weight.hpp"
 #include "dtype/codec.hpp"
 #include "dtype/dtype_tally.hpp"
 #include "dtype/r16_blocks.hpp"
@@ -108,7 +111,7 @@ class Exporter {
       };
       return {};
     }
-    LOOM_ASSIGN(const SourceWeight weight, source_.weight(param));
+    LOOM_ASSIGN(const SourceWeight weight, finite_weight(source_, param));
     const DType type = type_of(param, weight.stored);
     types_[name] = type;
     GgufOutput out;
@@ -125,7 +128,7 @@ class Exporter {
   }
 
   Status write_param(const Param& param, DType type, int64_t head, const GgufSink& sink) {
-    LOOM_ASSIGN(const SourceWeight weight, source_.weight(param));
+    LOOM_ASSIGN(const SourceWeight weight, finite_weight(source_, param));
     const int64_t rows = param.spec.matrix() ? param.spec.shape[0] : param.spec.shape.count();
     const int64_t cols = param.spec.matrix() ? param.spec.shape[1] : 1;
     if (weight.place && weight.stored == type && gguf_block_bytes(type) > 0) {
@@ -159,25 +162,36 @@ class Exporter {
         for (int64_t i = 0; i < count; ++i)
           LOOM_TRY(weight.rows(unpaired_row(row + i, head), 1, values.data() + i * cols));
       }
-      LOOM_TRY(encode(type, values.data(), count, cols, sink));
+      const auto refuse = [&](int64_t at) {
+        return too_large(weight.tensor, cols, row * cols + at, dtype_name(type), source_.path);
+      };
+      LOOM_TRY(encode(type, values.data(), count, cols, sink, refuse));
     }
     return {};
   }
 
   // `count` <= kRows rows, or a vector.
-  static Status encode(DType type, const float* values, int64_t count, int64_t cols,
-                       const GgufSink& sink) {
+  // refuse: of a value that the type has no number for.
+  Status encode(DType type, const float* values, int64_t count, int64_t cols, const GgufSink& sink,
+                const std::function<Error(int64_t at)>& refuse) const {
     const auto n = static_cast<size_t>(count * cols);
     if (type == DType::f32) return sink(std::as_bytes(std::span(values, n)));
     if (gguf_block_bytes(type) == 0) {
       std::vector<uint16_t> codes(n);
       for (size_t i = 0; i < n; ++i)
         codes[i] = type == DType::f16 ? f16_from_f32(values[i]) : bf16_from_f32(values[i]);
+      const uint16_t infinity = type == DType::f16 ? 0x7c00 : 0x7f80;
+      for (size_t i = 0; i < n && !source_.allow_nonfinite; ++i) {
+        if ((codes[i] & 0x7fff) == infinity && std::isfinite(values[i]))
+          return refuse(static_cast<int64_t>(i));
+      }
       return sink(std::as_bytes(std::span(codes)));
     }
     const R16 g = r16_geometry(type, count, cols);
     std::vector<std::byte> matrix(static_cast<size_t>(g.bytes()));
     r16_pack(g, values, 0, count, ScaleScope::per_row, {}, matrix.data());
+    if (!source_.allow_nonfinite && !check_finite(r16_tensor(g, matrix.data()), false, {}, {}).ok())
+      return refuse(0);
     return write_rows(g, matrix.data(), 0, sink);
   }
 

@@ -127,6 +127,7 @@ Result<SourceWeight> GgufSource::weight(const Param& param) const {
   const int64_t cols = param.spec.matrix() ? want[1] : 1;
   const int64_t head = has_paired_rows(param, *architecture_) ? config.head_dim : 0;
   SourceWeight weight;
+  weight.tensor = name;
   weight.stored = dtype_of_ggml(gguf_.type(index));
   weight.rows = [this, index, cols, head, skip = part.first_row](int64_t first, int64_t count,
                                                                  float* out) -> Status {

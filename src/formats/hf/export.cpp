@@ -1,10 +1,12 @@
 #include "formats/hf/export.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <memory>
 
 #include "base/text.hpp"
+#include "bridge/finite_weight.hpp"
 #include "bridge/weight_source.hpp"
 #include "dtype/codec.hpp"
 #include "formats/config/config.hpp"
@@ -64,7 +66,7 @@ Status HfExporter::prepare() {
   network_ = std::make_unique<Network>(std::move(network));
   for (const Param& param : network_->params()) {
     const TensorPart part = hf_tensor(param, source_.config);
-    LOOM_ASSIGN(const SourceWeight weight, source_.weight(param));
+    LOOM_ASSIGN(const SourceWeight weight, finite_weight(source_, param));
     Parts& parts = tensors_[part.name];
     parts.rows = part.rows;
     parts.matrix = param.spec.matrix();
@@ -92,7 +94,7 @@ void HfExporter::put_rows(const Parts& parts, const TensorPart& part, int64_t ro
 Result<std::span<const std::byte>> HfExporter::values(const Parts& parts) {
   floats_.assign(static_cast<size_t>(parts.rows * parts.cols), 0.0f);
   for (const auto& [param, part] : parts.params) {
-    LOOM_ASSIGN(const SourceWeight weight, source_.weight(*param));
+    LOOM_ASSIGN(const SourceWeight weight, finite_weight(source_, *param));
     const int64_t rows = parts.matrix ? param->spec.shape[0] : param->spec.shape.count();
     rows_.resize(static_cast<size_t>(rows * parts.cols));
     LOOM_TRY(weight.rows(0, rows, rows_.data()));
@@ -106,6 +108,10 @@ Result<std::span<const std::byte>> HfExporter::values(const Parts& parts) {
   const bool half = parts.dtype == SafeDType::f16;
   for (size_t i = 0; i < floats_.size(); ++i) {
     const uint16_t code = half ? f16_from_f32(floats_[i]) : bf16_from_f32(floats_[i]);
+    const uint16_t infinity = half ? 0x7c00 : 0x7f80;
+    if ((code & 0x7fff) == infinity && std::isfinite(floats_[i]) && !source_.allow_nonfinite)
+      return too_large(parts.params.front().first->path, parts.matrix ? parts.cols : 0,
+                       static_cast<int64_t>(i), safe_dtype_name(parts.dtype), source_.path);
     bytes_[2 * i] = static_cast<std::byte>(code & 0xff);
     bytes_[2 * i + 1] = static_cast<std::byte>(code >> 8);
   }

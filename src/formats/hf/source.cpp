@@ -118,6 +118,7 @@ Result<SourceWeight> HfSource::weight(const Param& param) const {
   if (part.name.empty()) return zeros();
   LOOM_ASSIGN(const SafeTensor* tensor, find(part.name));
   SourceWeight weight;
+  weight.tensor = part.name;
   weight.release = [this, tensor] { tensors_.release(*tensor); };
   const bool ternary = !encoder && config.ternary_weights != TernaryWeights::none &&
                        param.spec.matrix() && !is_vocabulary_matrix(param, config.vocab_size);

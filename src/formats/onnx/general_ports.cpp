@@ -207,9 +207,10 @@ Status GraphImport::check_first(const OnnxNode& end, const Value& y) const {
   if (y.is_constant() || y.at.node < 0) return refuse(end, "is not what a layer computes");
   if (y.scalar || y.shape[0] != batch_)
     return refuse(end, cat("is ", y.shape.str(), ", whose first axis is not the batch"));
-  if (y.type != model_.graph.outputs[0].type)
+  const OnnxType said = model_.graph.outputs[0].type;
+  if (y.type != said && said != OnnxType::undefined)
     return refuse(end, cat("holds ", onnx_type_name(y.type), " values; the file says ",
-                           onnx_type_name(model_.graph.outputs[0].type)));
+                           onnx_type_name(said)));
   return {};
 }
 

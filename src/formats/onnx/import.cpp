@@ -5,6 +5,7 @@
 
 #include "base/text.hpp"
 #include "bridge/network_json.hpp"
+#include "formats/onnx/external.hpp"
 #include "formats/onnx/general.hpp"
 #include "formats/onnx/lower.hpp"
 #include "formats/onnx/origins.hpp"
@@ -135,7 +136,7 @@ Result<ImportedNetwork> import_onnx(const OnnxModel& model, const std::string& w
 
 Result<ImportedNetwork> load_onnx(const FileRef& path, const OnnxImportOptions& options) {
   LOOM_ASSIGN(const MappedFile file, MappedFile::open(path));
-  LOOM_ASSIGN(const OnnxModel model, parse_onnx(file.bytes(), path));
+  LOOM_ASSIGN(const OnnxModel model, parse_onnx_file(file.bytes(), path));
   return import_onnx(model, path, options);
 }
 

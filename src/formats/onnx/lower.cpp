@@ -566,7 +566,7 @@ Result<ImportedNetwork> Lowering::run() {
   const OnnxType said = model_.graph.outputs[0].type, type = y->holds();
   if (!is_float(type))
     return refuse(end, cat("holds ", onnx_type_name(type), " values; layers give floats"));
-  if (said != type)
+  if (said != type && said != OnnxType::undefined)
     return refuse(
         end, cat("holds ", onnx_type_name(type), " values; the file says ", onnx_type_name(said)));
   LOOM_ASSIGN(int last, materialise(end, *y));

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/text.hpp"
+#include "formats/onnx/external.hpp"
 #include "formats/onnx/model.hpp"
 #include "io/protobuf.hpp"
 
@@ -22,6 +23,7 @@ struct TensorFields {
   std::vector<int64_t> ints32, ints64, uints64;
   std::span<const std::byte> raw;
   bool external = false;
+  OnnxExternal outside;
 };
 
 // Refuses the second of a field that stands once: protobuf would let the last one win, other
@@ -43,8 +45,10 @@ class ReadOnce {
 // Reads one file. A part is read where the field that holds it was entered.
 class OnnxReader {
  public:
-  OnnxReader(std::span<const std::byte> file, const std::string& where, OnnxReading reading)
-      : file_(file), where_(where), reading_(reading) {}
+  // folder: that may hold data of tensors; "": there is none.
+  OnnxReader(std::span<const std::byte> file, const std::string& where, OnnxReading reading,
+             std::string folder = {})
+      : file_(file), where_(where), folder_(std::move(folder)), reading_(reading) {}
   Result<OnnxModel> model();
 
  private:
@@ -81,6 +85,7 @@ class OnnxReader {
 
   std::span<const std::byte> file_;
   const std::string& where_;
+  std::string folder_;
   OnnxReading reading_;
   int depth_ = 0;      // graphs inside of graphs
   bool maps_ = false;  // of the type under way

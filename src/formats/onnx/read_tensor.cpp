@@ -68,7 +68,7 @@ bool store(const TensorFields& f, OnnxTensor& t) {
 Status OnnxReader::settle(const ProtoReader& in, const TensorFields& f, bool has_raw,
                           OnnxTensor& t) const {
   const std::string who = cat("tensor '", printable(t.name), "'");
-  if (f.external)
+  if (f.external && folder_.empty())
     return not_known(cat(who,
                          " keeps its data in another file; Loom opens no path that stands in "
                          "a model: save the model with its data inside"));
@@ -84,6 +84,16 @@ Status OnnxReader::settle(const ProtoReader& in, const TensorFields& f, bool has
   if (!checked_mul(count, static_cast<uint64_t>(bits), bytes))
     return in.error(cat(who, ": too large"));
   bytes = (bytes + 7) / 8;
+  if (f.external) {
+    Result<std::vector<std::byte>> data = read_external(f.outside, folder_, bytes);
+    if (!data.ok()) {
+      Error error = data.error();
+      const std::string place = error.where.empty() ? std::string() : cat(error.where, ": ");
+      return make_error(error.code, cat(who, ": ", place, error.message), where_);
+    }
+    t.own = std::move(*data);
+    return {};
+  }
   const int64_t typed = typed_count(t.type, f);
   if (typed < 0 || (has_raw && typed > 0))
     return in.error(cat(who, ": values stand in more than one place, or not in that of ",
@@ -134,7 +144,15 @@ Result<OnnxTensor> OnnxReader::tensor(ProtoReader in) {
       }
       case 10: LOOM_TRY(in.doubles(f, "double_data", kMaxOnnxValues, values.doubles)); break;
       case 11: LOOM_TRY(in.integers(f, "uint64_data", kMaxOnnxValues, values.uints64)); break;
-      case 13: values.external = true; break;
+      case 13: {
+        values.external = true;
+        LOOM_ASSIGN(ProtoReader entry, in.enter(f, "external_data"));
+        LOOM_ASSIGN(const auto known, pair(entry));
+        const Status added = add_external(known.first, known.second, values.outside);
+        if (!added.ok() && !folder_.empty())
+          return in.error(f, "external_data", added.error().message);
+        break;
+      }
       case 14: {
         LOOM_TRY(once.check(in, f, "data_location"));
         LOOM_ASSIGN(const int64_t place, in.integer(f, "data_location"));

@@ -48,6 +48,28 @@ std::string block_of(std::string_view name) {
   return {};
 }
 
+// "fc#" of "fc12".
+std::string stem_of(std::string_view name) {
+  std::string stem;
+  for (const char c : name) {
+    const bool digit = c >= '0' && c <= '9';
+    if (!digit) stem += c;
+    if (digit && (stem.empty() || stem.back() != '#')) stem += '#';
+  }
+  return stem;
+}
+
+// Do two names differ in a number first, as "net.2.weight" and "net.10.bias", or "fc1" and "fc2"?
+bool numbered_alike(std::string_view a, std::string_view b) {
+  while (true) {
+    const std::string_view x = a.substr(0, a.find('.')), y = b.substr(0, b.find('.'));
+    if (x != y) return stem_of(x) == stem_of(y);
+    if (x.size() == a.size() || y.size() == b.size()) return false;
+    a.remove_prefix(x.size() + 1);
+    b.remove_prefix(y.size() + 1);
+  }
+}
+
 // What stands at one cell: a layer, or a residual of two.
 struct Item {
   std::vector<ModuleLayer> layers;  // one; or norm and what follows it
@@ -68,21 +90,32 @@ class Arranger {
   Result<InferredNetwork> arrange();
 
  private:
+  Error open_questions() const;
   Error refuse(std::string message) const { return unsupported(std::move(message), where_); }
   void assume(std::string text) { reader_.assumptions.push_back(std::move(text)); }
+  void guess(std::string what, std::string option) {
+    reader_.guesses.push_back({std::move(what), std::move(option)});
+  }
   Result<bool> decoder();
   Status add_block(const std::string& name, std::vector<ModuleLayer> members);
   Status row();
   void place_tables();
   bool follows(const ModuleLayer& before, const ModuleLayer& after) const;
   bool chained(const std::vector<ModuleLayer>& order) const;
-  void search(std::vector<size_t>& order, std::vector<bool>& used,
-              std::vector<std::vector<size_t>>& found) const;
+  using Orders = std::vector<std::vector<size_t>>;
+  void search(std::vector<size_t>& order, std::vector<bool>& used, bool by_number,
+              Orders& found) const;
   Status order_by_shapes();
+  void check_order();
   void activate();
+  bool numbered(size_t at) const;
+  bool has_activation(size_t at) const;
+  void set_activation(size_t at, std::vector<ModuleLayer>& out);
+  void check_rest();
   Shape input_shape() const;
   Shape picture() const;
   Result<NetworkSpec> build(const Shape& input) const;
+  void set_window(ModuleLayer& m, size_t at, int64_t stride, bool same) const;
   Result<NetworkSpec> fit();
   void place(InferredNetwork& into) const;
 
@@ -171,6 +204,7 @@ Result<bool> Arranger::decoder() {
   assume(
       "attention sees earlier positions alone and rotates with base 10000; norms add 1e-6 "
       "(LayerNorm 1e-5); no configuration says so");
+  guess("the mask, the rotation and the epsilon of norms", "");
   return true;
 }
 
@@ -208,8 +242,9 @@ bool Arranger::chained(const std::vector<ModuleLayer>& order) const {
 }
 
 // Orders in which everything follows, at most two. `order` never grows beyond kMaxChain.
-void Arranger::search(std::vector<size_t>& order, std::vector<bool>& used,
-                      std::vector<std::vector<size_t>>& found) const {
+// by_number: modules whose names differ in a number first stay in its order.
+void Arranger::search(std::vector<size_t>& order, std::vector<bool>& used, bool by_number,
+                      Orders& found) const {
   if (found.size() > 1) return;
   if (order.size() == layers_.size()) {
     found.push_back(order);
@@ -217,9 +252,13 @@ void Arranger::search(std::vector<size_t>& order, std::vector<bool>& used,
   }
   for (size_t i = 0; i < layers_.size(); ++i) {
     if (used[i] || (!order.empty() && !follows(layers_[order.back()], layers_[i]))) continue;
+    bool later = false;  // than one that is not placed yet
+    for (size_t j = 0; j < i && by_number; ++j)
+      later = later || (!used[j] && numbered_alike(layers_[j].name, layers_[i].name));
+    if (later) continue;
     used[i] = true;
     order.push_back(i);
-    search(order, used, found);
+    search(order, used, by_number, found);
     order.pop_back();
     used[i] = false;
   }
@@ -228,8 +267,8 @@ void Arranger::search(std::vector<size_t>& order, std::vector<bool>& used,
 Status Arranger::order_by_shapes() {
   std::vector<size_t> order;
   std::vector<bool> used(layers_.size());
-  std::vector<std::vector<size_t>> found;
-  if (layers_.size() <= kMaxChain) search(order, used, found);
+  Orders found;
+  if (layers_.size() <= kMaxChain) search(order, used, false, found);
   if (found.size() != 1) {
     for (size_t i = 1; i < layers_.size(); ++i) {
       if (follows(layers_[i - 1], layers_[i])) continue;
@@ -250,27 +289,91 @@ Status Arranger::order_by_shapes() {
   return {};
 }
 
+// Names are an order only where they are numbers; others may run in any order that fits.
+void Arranger::check_order() {
+  if (layers_.size() > kMaxChain) return;
+  std::vector<size_t> order;
+  std::vector<bool> used(layers_.size());
+  Orders found;
+  search(order, used, true, found);
+  if (found.size() > 1) {
+    guess("the order of layers, which is that of their names", "");
+    assume("layers run in the order of their names, though shapes allow another");
+  }
+}
+
+// Do the names of layers `at` and at + 1 count the modules of one torch.nn.Sequential?
+bool Arranger::numbered(size_t at) const {
+  const std::string &here = layers_[at].name, &next = layers_[at + 1].name;
+  return as_number(last_part(here)) >= 0 && as_number(last_part(next)) >= 0 &&
+         parent_name(here) == parent_name(next);
+}
+
+// May a function follow layer `at`, which is not the last?
+bool Arranger::has_activation(size_t at) const {
+  const auto active = [&](size_t i) {
+    return is(layers_[i], LayerKind::dense) || layers_[i].axes > 0;
+  };
+  const bool norm = is_norm(layers_[at]), follows_one = at > 0 && active(at - 1);
+  if (numbered(at)) {
+    const bool gap =
+        as_number(last_part(layers_[at + 1].name)) != as_number(last_part(layers_[at].name)) + 1;
+    return gap && (active(at) || norm);
+  }
+  return (active(at) && !is_norm(layers_[at + 1])) || (norm && follows_one);
+}
+
+// Layer `at` is the last of `out`.
+void Arranger::set_activation(size_t at, std::vector<ModuleLayer>& out) {
+  const std::string function = options_.activation.empty() ? "relu" : options_.activation;
+  const std::string name = out.back().name;
+  const char* why =
+      numbered(at) ? ": a number is left out in the names" : ": no name says otherwise";
+  assume(cat("'", name, "' is followed by ", function, why));
+  if (options_.activation.empty())
+    guess(cat("the activation after '", name, "'"),
+          "--activation NAME, as relu, tanh, or linear for none");
+  if (!is_norm(out.back())) return set_text(out.back().config, "activation", function);
+  Result<LayerConfig> unary = make_layer(LayerKind::unary, {{"function", function}});
+  if (!unary.ok() || function == "linear") return;
+  ModuleLayer layer;
+  layer.name = name;
+  layer.config = std::move(*unary);
+  layer.in = layer.out = out.back().out;
+  out.push_back(std::move(layer));
+}
+
 // What stands between layers and has no weights.
 void Arranger::activate() {
-  for (size_t i = 0; i + 1 < layers_.size(); ++i) {
-    ModuleLayer& m = layers_[i];
-    const int64_t here = as_number(last_part(m.name)),
-                  next = as_number(last_part(layers_[i + 1].name));
-    const bool numbered =
-        here >= 0 && next >= 0 && parent_name(m.name) == parent_name(layers_[i + 1].name);
-    const bool active = is(m, LayerKind::dense) || m.axes > 0;
-    if (numbered && next == here + 1) continue;  // nothing between them
-    if (active && (numbered || !is_norm(layers_[i + 1]))) {
-      set_text(m.config, "activation", options_.activation);
-      assume(cat("'", m.name, "' is followed by ", options_.activation,
-                 numbered ? ": a number is left out in the names" : ": no name says otherwise"));
-    } else if (numbered) {
-      assume(cat("what stands between '", m.name, "' and '", layers_[i + 1].name,
+  std::vector<ModuleLayer> out;
+  for (size_t i = 0; i < layers_.size(); ++i) {
+    out.push_back(layers_[i]);
+    if (i + 1 == layers_.size()) break;
+    if (has_activation(i)) {
+      set_activation(i, out);
+    } else if (numbered(i) && as_number(last_part(layers_[i + 1].name)) !=
+                                  as_number(last_part(layers_[i].name)) + 1) {
+      guess(cat("what is between '", layers_[i].name, "' and '", layers_[i + 1].name, "'"), "");
+      assume(cat("what stands between '", layers_[i].name, "' and '", layers_[i + 1].name,
                  "' has no weights and is left out"));
     }
   }
-  for (const ModuleLayer& m : layers_) {
+  layers_ = std::move(out);
+}
+
+// Guesses about single layers.
+void Arranger::check_rest() {
+  for (size_t i = 0; i < layers_.size(); ++i) {
+    const ModuleLayer& m = layers_[i];
     if (is_recurrent(m)) assume(cat("'", m.name, "' passes every state on, not the last alone"));
+    if (is_recurrent(m) && i + 1 < layers_.size() && !is_recurrent(layers_[i + 1]))
+      guess(cat("whether '", m.name, "' passes every state on, or the last"), "");
+    if (is(m, LayerKind::rms_norm)) {
+      assume(cat("'", m.name, "' is an RMSNorm that adds 1e-6"));
+      guess(cat("the kind of norm and the epsilon of '", m.name, "'"), "");
+    }
+    if (is(m, LayerKind::multi_head_attention) && m.why.find("in_proj") == std::string::npos)
+      guess(cat("the mask and the rotation of '", m.name, "'"), "");
   }
 }
 
@@ -278,8 +381,10 @@ Status Arranger::row() {
   place_tables();
   // Heads and the like come last whatever their names, so shapes are asked before names.
   if (!chained(layers_)) LOOM_TRY(order_by_shapes());
+  check_order();
   place_tables();
   activate();
+  check_rest();
   for (const ModuleLayer& m : layers_) {
     if (is(m, LayerKind::multi_head_attention) && m.why.find("in_proj") == std::string::npos)
       assume(cat("'", m.name, "' sees earlier positions alone and rotates with base 10000"));
@@ -351,32 +456,51 @@ Result<NetworkSpec> Arranger::build(const Shape& input) const {
   return NetworkSpec{std::move(grid), input};
 }
 
-// Strides and padding stand in no weight: the first of a few usual ones that fits.
+// Sets the stride and the padding of convolution `at` of the row; no value: the guess.
+void Arranger::set_window(ModuleLayer& m, size_t at, int64_t stride, bool same) const {
+  const auto asked = [at](const std::vector<int64_t>& values) {
+    return values[values.size() == 1 ? 0 : at];
+  };
+  std::vector<int64_t> pad;
+  for (const int64_t k : m.taps) {
+    pad.push_back(!options_.padding.empty() ? asked(options_.padding) : same ? k / 2 : 0);
+  }
+  set_list(m.config, "stride", {options_.stride.empty() ? stride : asked(options_.stride)});
+  set_list(m.config, "padding", pad);
+}
+
+// Strides and padding stand in no weight: what was asked for, or the first usual ones that fit.
 Result<NetworkSpec> Arranger::fit() {
   const Shape input = input_shape();
   if (input.rank() == 0)
-    return refuse("weights do not tell how large the input is; give the shape of one sample");
+    return refuse(
+        "weights do not tell how large the input is; give the shape of one sample "
+        "(--input-shape C,H,W)");
   if (!sample_fits(input))
     return refuse(cat("one sample of the input has more than ", kMaxSampleValues, " values"));
-  const bool convs = std::any_of(items_.begin(), items_.end(),
-                                 [](const Item& item) { return item.front().axes > 0; });
+  std::vector<ModuleLayer*> convs;
+  for (Item& item : items_) {
+    if (item.front().axes > 0) convs.push_back(&item.layers[0]);
+  }
   Result<NetworkSpec> made = build(input);
-  if (!convs) return made;
+  if (convs.empty()) return made;
+  for (const auto* asked : {&options_.stride, &options_.padding}) {
+    if (asked->size() > 1 && asked->size() != convs.size())
+      return refuse(cat("--stride and --padding take 1 or ", convs.size(), " values"));
+  }
+  const bool settled = !options_.stride.empty() && !options_.padding.empty();
+  if (!settled) guess("strides and padding of convolutions", "--stride N --padding N");
+  if (options_.input.rank() == 0) guess("the size of the input", "--input-shape C,H,W");
   for (const int64_t stride : {1, 2}) {
     for (const bool same : {false, true}) {
-      for (Item& item : items_) {
-        ModuleLayer& m = item.layers[0];
-        if (m.axes == 0) continue;
-        std::vector<int64_t> pad;
-        for (const int64_t k : m.taps) pad.push_back(same ? k / 2 : 0);
-        set_list(m.config, "stride", {stride});
-        set_list(m.config, "padding", pad);
-      }
+      for (size_t i = 0; i < convs.size(); ++i) set_window(*convs[i], i, stride, same);
       Result<NetworkSpec> tried = build(input);
+      if (settled && !tried.ok()) return tried;
       if (!tried.ok()) continue;
-      assume(cat("convolutions of stride ", stride, same ? ", padded by half their kernel" : "",
-                 same ? "" : ", without padding", ", on samples of ", input.str(),
-                 "; no pooling: weights do not tell"));
+      assume(settled ? cat("no pooling, on samples of ", input.str(), ": weights do not tell")
+                     : cat("convolutions of stride ", stride,
+                           same ? ", padded by half their kernel" : ", without padding",
+                           ", on samples of ", input.str(), "; no pooling: weights do not tell"));
       return tried;
     }
   }
@@ -410,6 +534,30 @@ void Arranger::place(InferredNetwork& into) const {
   }
 }
 
+// One line: what the file leaves open, grouped by the option that settles it.
+Error Arranger::open_questions() const {
+  constexpr size_t kShown = 3;  // of one kind
+  std::vector<std::string> options;
+  for (const Guess& g : reader_.guesses) {
+    if (std::find(options.begin(), options.end(), g.option) == options.end())
+      options.push_back(g.option);
+  }
+  std::vector<std::string> groups;
+  for (const std::string& option : options) {
+    std::vector<std::string> what;
+    for (const Guess& g : reader_.guesses) {
+      if (g.option == option) what.push_back(g.what);
+    }
+    const size_t more = what.size() > kShown ? what.size() - kShown : 0;
+    what.resize(what.size() - more);
+    groups.push_back(cat(join(what, ", "), more > 0 ? cat(" and ", more, " more") : "",
+                         option.empty() ? "" : cat(" (", option, ")")));
+  }
+  return refuse(
+      cat("weights do not tell ", join(groups, "; "),
+          "; give the options, here or to loom convert, or --assume to take the usual choices"));
+}
+
 Result<InferredNetwork> Arranger::arrange() {
   if (layers_.empty()) return refuse("no tensor is known as a weight");
   LOOM_ASSIGN(const bool blocks, decoder());
@@ -417,6 +565,7 @@ Result<InferredNetwork> Arranger::arrange() {
   LOOM_ASSIGN(NetworkSpec spec, fit());
   InferredNetwork made{std::move(spec), {}, {}, {}};
   place(made);
+  if (!options_.assume && !reader_.guesses.empty()) return open_questions();
   made.assumptions = reader_.assumptions;
   return made;
 }

@@ -7,6 +7,7 @@
 #include "base/text.hpp"
 #include "bridge/network_json.hpp"
 #include "formats/universal/parts.hpp"
+#include "ops/activation.hpp"
 
 namespace loom::core {
 namespace {
@@ -104,6 +105,10 @@ std::string_view confidence_name(Confidence confidence) {
 
 Result<InferredNetwork> infer_network(const TensorFile& file, const std::string& where,
                                       const InferOptions& options) {
+  if (!options.activation.empty()) {
+    const Result<Activation> known = parse_activation(options.activation);
+    if (!known.ok()) return known.error();
+  }
   ModuleReader reader(file, options);
   Result<std::vector<ModuleLayer>> layers = reader.read();
   if (!layers.ok()) return unsupported(layers.error().message, where);

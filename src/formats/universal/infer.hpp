@@ -1,12 +1,14 @@
 // The universal loader: a file of named tensors without a configuration becomes a network. Names
 // come first ("layers.3.self_attn.q_proj.weight", "2.bias", "lstm.weight_ih_l0"), shapes decide
-// what names leave open, and whatever neither tells is an assumption that is written down. Every
-// tensor finds its place, or the file is refused with the list of those that did not.
+// what names leave open. A guess that changes numbers is an error with the option that settles it;
+// a guess that does not is noted. Every tensor finds its place, or the file is refused with the
+// list of those that did not.
 #pragma once
 
 #include <string>
 #include <vector>
 
+#include "formats/universal/infer_options.hpp"
 #include "grid/builders.hpp"
 #include "grid/network.hpp"
 #include "io/safetensors_file.hpp"
@@ -45,14 +47,8 @@ struct InferredNetwork {
   std::vector<std::string> assumptions;
 };
 
-// What a caller knows and the file does not say.
-struct InferOptions {
-  Shape input;                      // of one sample; rank 0: as the first layer takes it
-  int64_t heads = 0;                // query heads of attention; 0: from norms, or assumed
-  std::string activation = "relu";  // between dense layers and convolutions
-};
-
-// Errors: unsupported (tensors left over, an order that shapes contradict, too little to go by).
+// Errors: unsupported (tensors left over, an order that shapes contradict, too little to go by, a
+// guess that changes numbers), invalid_argument (an unknown activation).
 Result<InferredNetwork> infer_network(const TensorFile& file, const std::string& where,
                                       const InferOptions& options = {});
 // A weights file of ours holds its network, which is then taken as it stands.

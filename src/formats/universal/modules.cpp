@@ -120,6 +120,7 @@ int64_t ModuleReader::head_dim(const std::string& name, int64_t q, int64_t kv,
   if (options_.heads > 0 && q % options_.heads == 0 && kv % (q / options_.heads) == 0) {
     dim = q / options_.heads;
   } else {
+    guesses.push_back({cat("the heads of '", name, "'"), "--attention-heads N"});
     const int64_t first = q >= 4096 ? 128 : 64;
     for (const int64_t d : {first, int64_t{64}, int64_t{32}, int64_t{16}, int64_t{8}, int64_t{4},
                             int64_t{2}, int64_t{1}}) {
@@ -241,6 +242,7 @@ Status ModuleReader::packed_attention(const std::string& name, ModuleLayer& out,
     out.params.push_back(take("o_bias", *ob));
   }
   assumptions.push_back(cat(name, ": every position sees every other, no rotation"));
+  guesses.push_back({cat("the mask of '", name, "'"), ""});
   return finish_attention(out, e, e, e, std::move(fields));
 }
 
@@ -322,7 +324,10 @@ Status ModuleReader::recurrent(const std::string& name, std::vector<ModuleLayer>
         taken_[*bhh] = true;
         layer.params.back().pieces.push_back({*bhh, 0});
       }
-      if (k.gates == 1) assumptions.push_back(cat(layer.name, ": tanh, assumed"));
+      if (k.gates == 1) {
+        assumptions.push_back(cat(layer.name, ": tanh, assumed"));
+        guesses.push_back({cat("the function of '", layer.name, "' (tanh or relu)"), ""});
+      }
       LOOM_ASSIGN(layer.config, make_layer(k.kind, {{"in", layer.in}, {"hidden", hidden}}));
       layer.why = cat("weight_ih is ", k.gates, " times as high as weight_hh is wide");
       out.push_back(std::move(layer));

@@ -44,6 +44,12 @@ struct ModuleLayer {
   bool maybe_table = false;  // a matrix without bias: dense, or an embedding
 };
 
+// A choice that no tensor settles and that changes numbers.
+struct Guess {
+  std::string what;    // "the activation after '0'"
+  std::string option;  // that settles it: "--activation NAME"; "": --assume alone
+};
+
 class ModuleReader {
  public:
   ModuleReader(const TensorFile& file, const InferOptions& options);
@@ -53,6 +59,7 @@ class ModuleReader {
   Result<std::vector<ModuleLayer>> read();
   std::vector<std::string> untaken() const;
   std::vector<std::string> assumptions;
+  std::vector<Guess> guesses;
   std::vector<std::string> derived;  // tensors that hold nothing to be kept
 
  private:

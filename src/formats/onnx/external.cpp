@@ -1,0 +1,90 @@
+#include "formats/onnx/external.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+
+#include "base/checked.hpp"
+#include "base/text.hpp"
+#include "formats/onnx/read.hpp"
+#include "io/file.hpp"
+
+namespace loom::core {
+namespace {
+
+Result<int64_t> whole_number(std::string_view key, std::string_view text) {
+  int64_t value = 0;
+  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (code == std::errc() && end == text.data() + text.size() && value >= 0) return value;
+  return bad_file(cat(key, " is '", printable(text), "', must be a whole number"));
+}
+
+// A path below the folder: no root, no drive, no way up.
+bool stays_inside(std::string_view path) {
+  if (path.empty() || path.front() == '/' || path.find('\0') != path.npos) return false;
+  if (path.find('\\') != path.npos || path.find(':') != path.npos) return false;
+  for (size_t start = 0; start <= path.size();) {
+    const size_t end = std::min(path.find('/', start), path.size());
+    if (path.substr(start, end - start) == "..") return false;
+    start = end + 1;
+  }
+  return true;
+}
+
+// A link may lead out of the folder; a file of several names may be any other file.
+bool is_linked(const std::string& folder, const std::string& location) {
+  std::error_code ignored;
+  std::filesystem::path path = folder;
+  for (const std::filesystem::path& part : std::filesystem::path(location)) {
+    path /= part;
+    if (std::filesystem::is_symlink(path, ignored)) return true;
+  }
+  const auto names = std::filesystem::hard_link_count(path, ignored);
+  return !ignored && names > 1;
+}
+
+}  // namespace
+
+Status add_external(std::string_view key, std::string_view value, OnnxExternal& out) {
+  if (key == "location") out.location = std::string(value);
+  if (key == "offset") {
+    LOOM_ASSIGN(out.offset, whole_number(key, value));
+  }
+  if (key == "length") {
+    LOOM_ASSIGN(out.length, whole_number(key, value));
+  }
+  return {};
+}
+
+Result<std::vector<std::byte>> read_external(const OnnxExternal& external,
+                                             const std::string& folder, uint64_t bytes) {
+  if (!stays_inside(external.location))
+    return bad_file(cat("its data are at '", printable(external.location),
+                        "', which is not a file in the folder of the model"));
+  if (external.length >= 0 && static_cast<uint64_t>(external.length) != bytes)
+    return bad_file(cat("its data have ", external.length, " bytes, its shape needs ", bytes));
+  const std::string path = folder + "/" + external.location;
+  if (is_linked(folder, external.location))
+    return bad_file("is a link; copy the data into the folder of the model", path);
+  LOOM_ASSIGN(const MappedFile file, MappedFile::open(path));
+  const auto offset = static_cast<uint64_t>(external.offset);
+  uint64_t end = 0;
+  if (!checked_add(offset, bytes, end) || end > file.bytes().size())
+    return bad_file(
+        cat("has ", file.bytes().size(), " bytes; a tensor needs ", bytes, " from byte ", offset),
+        path);
+  const auto data = file.bytes().subspan(offset, bytes);
+  return std::vector<std::byte>(data.begin(), data.end());
+}
+
+Result<OnnxModel> parse_onnx_file(std::span<const std::byte> bytes, const FileRef& path,
+                                  OnnxReading reading) {
+  std::string folder;
+  if (!path.in_memory()) {
+    const size_t slash = path.name().rfind('/');
+    folder = slash == std::string::npos ? "." : slash == 0 ? "/" : path.name().substr(0, slash);
+  }
+  return OnnxReader(bytes, path.name(), reading, folder).model();
+}
+
+}  // namespace loom::core
