@@ -4,11 +4,11 @@
 
 #if LOOM_THREADS
 #include <algorithm>
-#include <cstdio>
 #include <mutex>
 #include <thread>
 #include <vector>
 
+#include "base/control_groups.hpp"
 #include "base/lane_rest.hpp"
 #include "base/thread_clock.hpp"
 #endif
@@ -69,20 +69,6 @@ bool wait_awake(Ready ready, Tick tick) {
     std::this_thread::yield();
   }
   return ready();
-}
-
-// cgroup v2 quota in whole cores, or 0 when there is none.
-int cgroup_cores() {
-#if defined(__linux__)
-  std::FILE* file = std::fopen("/sys/fs/cgroup/cpu.max", "r");
-  if (file == nullptr) return 0;
-  long long quota = 0, period = 0;
-  const int fields = std::fscanf(file, "%lld %lld", &quota, &period);
-  std::fclose(file);
-  if (fields == 2 && quota > 0 && period > 0)
-    return static_cast<int>((quota + period - 1) / period);
-#endif
-  return 0;
 }
 
 // What lane 0 tells a worker, as one word: the lane it is in the next region (0: none, just be
@@ -206,7 +192,7 @@ int ThreadPool::available_cores() {
   if (sched_getaffinity(0, sizeof(set), &set) == 0) cores = CPU_COUNT(&set);
 #endif
   if (cores <= 0) cores = static_cast<int>(std::thread::hardware_concurrency());
-  const int quota = cgroup_cores();
+  const int quota = control_group_cores();
   if (quota > 0 && quota < cores) cores = quota;
   return cores > 0 ? cores : 1;
 }
