@@ -39,24 +39,6 @@ Result<OpenFile> open_regular(const std::string& path) {
   return OpenFile{std::move(descriptor), static_cast<uint64_t>(info.st_size)};
 }
 
-bool sync(int fd) {
-  int done = 0;
-  do {
-    done = fsync(fd);
-  } while (done != 0 && errno == EINTR);
-  return done == 0;
-}
-
-// Without this the rename itself may be lost in a power cut. Some file systems refuse to sync a
-// folder (EINVAL): they have nothing to sync.
-Status sync_folder(const std::string& path) {
-  const std::string folder = folder_of(path);
-  const Descriptor descriptor(folder, O_RDONLY | O_DIRECTORY);
-  if (!descriptor.is_open()) return os_error("open", folder);
-  if (!sync(descriptor.get()) && errno != EINVAL) return os_error("sync", folder);
-  return {};
-}
-
 // A second name for `path`, so that it outlives its first; "" where there is no such file, or where
 // the file system has no hard links.
 Result<std::string> link_beside(const std::string& path) {
@@ -288,7 +270,7 @@ Status AtomicFile::commit(const std::string& keep) {
     *out_ = std::move(written_);
     return {};
   }
-  if (!sync(fd_)) return os_error("sync", path_);
+  if (!sync_file(fd_)) return os_error("sync", path_);
   // After an interrupted close the descriptor is gone, and the bytes are safe already.
   if (::close(std::exchange(fd_, -1)) != 0 && errno != EINTR) return os_error("close", path_);
   LOOM_TRY(replace(keep));
