@@ -34,7 +34,11 @@ struct RecordQueue::State {
   void keep(const Status& status) {
     if (status.ok()) return;
     const std::lock_guard<std::mutex> lock(mutex);
-    if (!error) error = status.error();
+    if (!error) {
+      error = status.error();
+    } else {
+      error->message += "; " + status.error().str();
+    }
   }
 
   // A sink that failed gets nothing more.
@@ -53,6 +57,9 @@ struct RecordQueue::State {
   }
   void flush() {
     each_sink([](Sink& sink) { return sink.flush(); });
+  }
+  void end() {
+    each_sink([](Sink& sink) { return sink.end(); });
   }
 
 #if LOOM_THREADS
@@ -75,6 +82,7 @@ struct RecordQueue::State {
       lock.lock();
     }
     lock.unlock();
+    end();
     // Files are closed before anyone is told that all is written.
     sinks.clear();
     lock.lock();
@@ -142,6 +150,7 @@ Status RecordQueue::close(std::chrono::milliseconds) {
   state_->closed = true;
   if (!std::exchange(state_->ended, true)) {
     state_->flush();
+    state_->end();
     state_->sinks.clear();
   }
   if (state_->error) return *state_->error;

@@ -7,9 +7,8 @@
 
 #ifndef __wasi__
 #include <dirent.h>
-#include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
+#include <cstdio>
+#include <cstdlib>
 
 #include <memory>
 
@@ -107,11 +106,12 @@ Result<std::vector<std::string> > kept_files(
 }
 
 Status copy_link(const std::string& from, const std::string& to) {
-  char target[PATH_MAX];
-  const ssize_t size = ::readlink(from.c_str(), target, sizeof(target));
-  if (size < 0 || size == sizeof(target)) return os_error("read the link", from);
-  if (::symlink(std::string(target, static_cast<size_t>(size)).c_str(), to.c_str()) != 0)
-    return os_error("make a link", to);
+  std::string target(4096, '\0');  // Linux has no longer ones
+  const ssize_t size = ::readlink(from.c_str(), target.data(), target.size());
+  if (size < 0 || static_cast<size_t>(size) == target.size())
+    return os_error("read the link", from);
+  target.resize(static_cast<size_t>(size));
+  if (::symlink(target.c_str(), to.c_str()) != 0) return os_error("make a link", to);
   return {};
 }
 
