@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/control_groups.hpp"
@@ -15,6 +16,9 @@
 
 #if defined(__linux__)
 #include <sched.h>
+#endif
+#if LOOM_THREADS && (defined(__unix__) || defined(__APPLE__))
+#include <pthread.h>
 #endif
 
 namespace loom::core {
@@ -181,6 +185,45 @@ class Watch {
 
 }  // namespace
 
+// All pools of this process. A fork waits until none is being made or ended.
+struct ThreadPool::Forks {
+  std::mutex mutex;
+  std::vector<ThreadPool*> pools;
+
+  // Never destroyed: pools of static life end after it otherwise.
+  static Forks& all() {
+    static Forks* const forks = make();
+    return *forks;
+  }
+  static Forks* make() {
+#if defined(__unix__) || defined(__APPLE__)
+    pthread_atfork([] { all().mutex.lock(); }, [] { all().mutex.unlock(); }, in_child);
+#endif
+    return new Forks;
+  }
+  // The state of a region that was going on, and the handles of threads that are not here, are
+  // left behind: nothing can be done with them.
+  static void in_child() {
+    parked = 0;
+    for (ThreadPool* pool : all().pools) {
+      if (pool->lanes_ == 1) continue;
+      const bool exact = pool->impl_->exact;
+      static_cast<void>(pool->impl_.release());
+      pool->impl_ = std::make_unique<Impl>(pool->lanes_);
+      pool->impl_->exact = exact;
+    }
+    all().mutex.unlock();
+  }
+  void add(ThreadPool* pool) {
+    const std::lock_guard lock(mutex);
+    pools.push_back(pool);
+  }
+  void remove(ThreadPool* pool) {
+    const std::lock_guard lock(mutex);
+    std::erase(pools, pool);
+  }
+};
+
 int parked_workers() {
   return parked.load();
 }
@@ -204,14 +247,21 @@ ThreadPool::ThreadPool(int wanted, bool exact) {
   lanes_ = std::min(lanes_, kMostLanes);
   impl_ = std::make_unique<Impl>(lanes_);
   impl_->exact = exact;
+  start_workers();
+  Forks::all().add(this);
+}
+
+void ThreadPool::start_workers() {
+  Impl& s = *impl_;
   for (int i = 1; i < lanes_; ++i) {
-    Impl::Worker& worker = impl_->workers[static_cast<size_t>(i)];
-    impl_->threads.emplace_back([this, &worker] { impl_->work(worker); });
-    worker.clock = ThreadClock::of(impl_->threads.back().native_handle());
+    Impl::Worker& worker = s.workers[static_cast<size_t>(i)];
+    s.threads.emplace_back([&s, &worker] { s.work(worker); });
+    worker.clock = ThreadClock::of(s.threads.back().native_handle());
   }
 }
 
 ThreadPool::~ThreadPool() {
+  Forks::all().remove(this);
   impl_->stop = true;
   for (size_t i = 1; i < impl_->workers.size(); ++i) impl_->give(impl_->workers[i], 0, 1);
   for (std::thread& thread : impl_->threads) thread.join();
@@ -307,6 +357,7 @@ void ThreadPool::run(Function fn, void* context, const Region& region) {
   Impl& s = *impl_;
   if (lanes_ == 1) return fn(context, 0, 1);
   const std::lock_guard one_at_a_time(s.mutex);
+  if (s.threads.empty()) start_workers();  // the first region of a child process
   if (region.most_lanes == 1 && !s.exact) {
     s.lanes = 1;
     fn(context, 0, 1);

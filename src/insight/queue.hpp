@@ -22,7 +22,8 @@ class RecordQueue {
   // Nothing is taken any more, and what waits is written, for which it waits `most`. A sink that is
   // not done by then keeps its thread and its memory until it is. Errors: of the first
   // sink that failed, which got nothing after it, or that lost records (Sink::end); the messages of
-  // others follow. io_error where records still wait.
+  // others follow. io_error where records still wait; invalid_argument in a child process (fork),
+  // where nothing is taken.
   Status close(std::chrono::milliseconds most = kWait);
 
   static constexpr std::chrono::milliseconds kWait{5000};
