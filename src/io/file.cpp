@@ -1,7 +1,7 @@
 // Files over POSIX: see file.hpp. Every path of the library is opened here. Interrupted calls are
 // repeated, short reads and writes continued; every descriptor is closed on every way out.
-// A file that another program shortens while it is mapped is the caller's risk (SIGBUS): our own
-// writer never does that, it renames.
+// A file that another program changes while it is mapped is the caller's risk (mapped_watch.hpp):
+// our own writer never does that, it renames.
 #ifndef __wasi__  // file_none.cpp
 
 #include "io/file.hpp"
@@ -18,6 +18,7 @@
 
 #include "base/text.hpp"
 #include "io/descriptor.hpp"
+#include "io/mapped_watch.hpp"
 #include "io/temporary.hpp"
 
 namespace loom::core {
@@ -119,6 +120,7 @@ Result<MappedFile> MappedFile::open(const FileRef& path) {
   map.data_ = static_cast<const std::byte*>(data);
   map.size_ = size;
   map.mapped_ = true;
+  map.owner_ = watch_map(map.path_, file.descriptor.get(), data, size);
   return map;
 }
 
@@ -139,7 +141,9 @@ MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
 }
 
 MappedFile::~MappedFile() {
-  if (mapped_) munmap(const_cast<std::byte*>(data_), size_);
+  if (!mapped_) return;
+  owner_.reset();  // a place that is free is not guarded
+  munmap(const_cast<std::byte*>(data_), size_);
 }
 
 void MappedFile::release(uint64_t offset, uint64_t size) const {
