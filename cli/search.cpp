@@ -106,9 +106,13 @@ double score_of(const std::string& printed, const std::string& by) {
 // Whole on the disk before the next training begins.
 Status append_line(const std::string& path, const std::string& line) {
   std::FILE* const file = std::fopen(path.c_str(), "ab");
+  std::error_code ignored;
+  const auto before = std::filesystem::file_size(path, ignored);
   bool good = file != nullptr && std::fwrite(line.data(), 1, line.size(), file) == line.size();
   good = good && std::fflush(file) == 0 && fsync(fileno(file)) == 0;
   if (file != nullptr) good = std::fclose(file) == 0 && good;
+  // A part of a line would spoil the line that a later search adds.
+  if (!good && !ignored) std::filesystem::resize_file(path, before, ignored);
   return good ? Status{} : Error{Code::io_error, "cannot write the log", path, -1};
 }
 
@@ -160,13 +164,20 @@ Status Search::read_log() {
   if (f_.log.empty() || !std::filesystem::exists(f_.log)) return {};
   LOOM_ASSIGN(const std::string text, read_text(f_.log));
   for (size_t at = 0; at < text.size();) {
+    const size_t start = at;
     const size_t end = std::min(text.find('\n', at), text.size());
     const std::string_view line = std::string_view(text).substr(at, end - at);
     at = end + 1;
     if (line.empty()) continue;
     const Result<JsonValue> json = JsonValue::parse(line, f_.log);
-    // The last line of a search that was killed may be a piece of one.
-    if (!json.ok() && at >= text.size()) break;
+    // The last line of a search that was killed may be a piece of one: the next line takes its
+    // place.
+    if (!json.ok() && end == text.size()) {
+      std::error_code error;
+      std::filesystem::resize_file(f_.log, start, error);
+      if (error) return Error{Code::io_error, "cannot remove its torn last line", f_.log, -1};
+      break;
+    }
     if (!json.ok() || json->member_text("run").empty())
       return Error{Code::bad_file, "is no log of loom search; give --log another name", f_.log, -1};
     known_[json->member_text("run")] = last_number(json->find("score"));

@@ -1,5 +1,6 @@
 // loom serve: a model at an address, for programs that speak to OpenAI, Anthropic, Ollama or
 // llama.cpp.
+#include "serve/log_file.hpp"
 #include "serve/server.hpp"
 
 #include <fmt/core.h>
@@ -8,7 +9,6 @@
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -137,20 +137,10 @@ Result<core::LlmServerOptions> options_of(const ServeFlags& f, const Engine& eng
   return options;
 }
 
-// Lines are added to a file, which is opened before anything else.
+// The file is opened before anything else.
 Result<core::LogLine> open_log(const std::string& path) {
   if (path.empty()) return core::LogLine();
-  struct File {
-    explicit File(const std::string& name) : out(name, std::ios::app) {}
-    std::ofstream out;
-    std::mutex mutex;
-  };
-  const auto file = std::make_shared<File>(path);
-  if (!file->out) return Error{Code::io_error, "the log cannot be written", path, -1};
-  return core::LogLine([file](const std::string& line) {
-    const std::lock_guard lock(file->mutex);
-    file->out << line << '\n' << std::flush;
-  });
+  return core::log_to_file(path, [](const std::string& text) { note(text); });
 }
 
 int64_t size_of(const std::string& path) {

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <charconv>
@@ -159,16 +160,36 @@ Status Transfer::attempt(Patience& patience) {
   request.begin = [this](const HttpReply& reply) { return begin(reply); };
   request.write = [this](std::string_view bytes) { return write(bytes); };
   const int64_t before = have_;
+  restart_.clear();
   const HttpReply reply = http_.send(request);
   if (failed_) return *failed_;
   if (interrupted() || all_.stop) return interrupted_error();
   if (have_ == file_.size) return {};
-  if (have_ > before) patience.forget();
-  if (reply.status == 416 && before > 0) return start_anew();
+  // Only more than any attempt before is progress: a host that cuts, and then cannot go on, would
+  // be asked for ever.
+  if (have_ > most_) patience.forget();
+  most_ = std::max(most_, have_);
+  if (reply.status == 416 && before > 0) {
+    restart_ = fmt::format("the hub has nothing from byte {} on", before);
+    LOOM_TRY(start_anew());
+  }
   HttpReply cut = reply;
-  if (reply.ok()) cut.failure = "the connection ended too early";
+  if (!restart_.empty()) {
+    cut.failure = restart_ + ", so it is loaded from the beginning";
+  } else if (reply.ok()) {
+    cut.failure = "the connection ended too early";
+  }
   return patience.wait(cut, *all_.name, *all_.options, file_.path,
                        [this] { return all_.stop.load(); });
+}
+
+// A part of the file that begins at another byte than was asked for: asked again, from zero.
+bool Transfer::begin_at(int64_t start) {
+  if (start == have_) return true;
+  restart_ = fmt::format("the hub was asked from byte {} on and sends from {}", have_,
+                         start < 0 ? "an unknown one" : std::to_string(start));
+  if (Status status = start_anew(); !status.ok()) failed_ = status.error();
+  return false;
 }
 
 // Decides what the body is good for.
@@ -179,9 +200,7 @@ bool Transfer::begin(const HttpReply& reply) {
     if (total >= 0 && total != file_.size)
       refuse(fmt::format("{} has {} bytes, but the hub lists {}", file_.path, total, file_.size));
     if (failed_) return false;
-    if (range_start(range) == have_) return true;
-    if (Status status = start_anew(); !status.ok()) failed_ = status.error();
-    return false;  // asked again, from zero
+    return begin_at(range_start(range));
   }
   if (reply.status != 200) return false;
   if (have_ > 0) {  // the host has another file by now, or no ranges

@@ -40,6 +40,7 @@ class Transfer {
   Status load();
   Status attempt(Patience& patience);
   bool begin(const HttpReply& reply);
+  bool begin_at(int64_t start);
   bool write(std::string_view bytes);
   Status start_anew();
   Status finish();
@@ -56,8 +57,10 @@ class Transfer {
   int descriptor_ = -1;
   int64_t have_ = 0;      // bytes in the partial file, all in digest_
   int64_t counted_ = 0;   // of them, those in all_.here
+  int64_t most_ = 0;      // the most bytes that any attempt came to
   bool resumed_ = false;  // some of them are of an earlier run
   std::optional<Digest> digest_;
+  std::string restart_;          // why this attempt has to begin anew; "": it has not
   std::string tag_;              // ETag of the host that sent the bytes, for If-Range
   std::optional<Error> failed_;  // what ended an attempt for good
 };

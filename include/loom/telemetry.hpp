@@ -70,8 +70,9 @@ class LOOM_API Telemetry {
   int64_t dropped() const;  // records that found the queue full
   // Layers' passes that found theirs full, of 1024: viewers see them as gaps in `seq`.
   int64_t passes_dropped() const;
-  // Writes what waits, for at most `most`; nothing is taken afterwards. Errors: the first of a
-  // sink, which got nothing after it; io_error where a sink did not end in time.
+  // Writes what waits, for at most `most`; nothing is taken afterwards. Errors: of a sink that
+  // failed, which got nothing after it, or that lost records or reached nobody; io_error if a sink
+  // did not end in time.
   Status close(std::chrono::milliseconds most = std::chrono::milliseconds(5000));
 
   struct LOOM_LOCAL Impl;

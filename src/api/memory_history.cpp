@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "api/impl.hpp"
+#include "base/fork_watch.hpp"
 #include "base/text.hpp"
 #include "io/json.hpp"
 #include "io/process_memory.hpp"
@@ -88,6 +89,10 @@ struct MemoryHistory::Impl {
   }
 
   void end() {
+    if (watch_of_forks.forked()) {  // the watcher is in the parent, and may have held the mutex
+      static_cast<void>(new std::thread(std::move(watcher)));
+      return;
+    }
     {
       const std::lock_guard lock(mutex);
       stopped = true;
@@ -98,6 +103,7 @@ struct MemoryHistory::Impl {
 
   std::condition_variable wake;
   bool stopped = false;
+  const core::ForkWatch watch_of_forks;
   std::thread watcher;
 #else
   void end() {}

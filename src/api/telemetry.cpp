@@ -224,8 +224,9 @@ int64_t Telemetry::passes_dropped() const {
 }
 
 Status Telemetry::close(std::chrono::milliseconds most) {
-  if (impl_->grid) LOOM_TRY(impl_->grid->close(most));
-  return impl_->queue.close(most);
+  const Status grid = impl_->grid ? impl_->grid->close(most) : Status();
+  Status rest = impl_->queue.close(most);
+  return rest.ok() ? grid : rest;
 }
 
 }  // namespace loom

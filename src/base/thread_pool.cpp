@@ -4,17 +4,21 @@
 
 #if LOOM_THREADS
 #include <algorithm>
-#include <cstdio>
 #include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 
+#include "base/control_groups.hpp"
 #include "base/lane_rest.hpp"
 #include "base/thread_clock.hpp"
 #endif
 
 #if defined(__linux__)
 #include <sched.h>
+#endif
+#if LOOM_THREADS && (defined(__unix__) || defined(__APPLE__))
+#include <pthread.h>
 #endif
 
 namespace loom::core {
@@ -69,20 +73,6 @@ bool wait_awake(Ready ready, Tick tick) {
     std::this_thread::yield();
   }
   return ready();
-}
-
-// cgroup v2 quota in whole cores, or 0 when there is none.
-int cgroup_cores() {
-#if defined(__linux__)
-  std::FILE* file = std::fopen("/sys/fs/cgroup/cpu.max", "r");
-  if (file == nullptr) return 0;
-  long long quota = 0, period = 0;
-  const int fields = std::fscanf(file, "%lld %lld", &quota, &period);
-  std::fclose(file);
-  if (fields == 2 && quota > 0 && period > 0)
-    return static_cast<int>((quota + period - 1) / period);
-#endif
-  return 0;
 }
 
 // What lane 0 tells a worker, as one word: the lane it is in the next region (0: none, just be
@@ -195,6 +185,45 @@ class Watch {
 
 }  // namespace
 
+// All pools of this process. A fork waits until none is being made or ended.
+struct ThreadPool::Forks {
+  std::mutex mutex;
+  std::vector<ThreadPool*> pools;
+
+  // Never destroyed: pools of static life end after it otherwise.
+  static Forks& all() {
+    static Forks* const forks = make();
+    return *forks;
+  }
+  static Forks* make() {
+#if defined(__unix__) || defined(__APPLE__)
+    pthread_atfork([] { all().mutex.lock(); }, [] { all().mutex.unlock(); }, in_child);
+#endif
+    return new Forks;
+  }
+  // The state of a region that was going on, and the handles of threads that are not here, are
+  // left behind: nothing can be done with them.
+  static void in_child() {
+    parked = 0;
+    for (ThreadPool* pool : all().pools) {
+      if (pool->lanes_ == 1) continue;
+      const bool exact = pool->impl_->exact;
+      static_cast<void>(pool->impl_.release());
+      pool->impl_ = std::make_unique<Impl>(pool->lanes_);
+      pool->impl_->exact = exact;
+    }
+    all().mutex.unlock();
+  }
+  void add(ThreadPool* pool) {
+    const std::lock_guard lock(mutex);
+    pools.push_back(pool);
+  }
+  void remove(ThreadPool* pool) {
+    const std::lock_guard lock(mutex);
+    std::erase(pools, pool);
+  }
+};
+
 int parked_workers() {
   return parked.load();
 }
@@ -206,7 +235,7 @@ int ThreadPool::available_cores() {
   if (sched_getaffinity(0, sizeof(set), &set) == 0) cores = CPU_COUNT(&set);
 #endif
   if (cores <= 0) cores = static_cast<int>(std::thread::hardware_concurrency());
-  const int quota = cgroup_cores();
+  const int quota = control_group_cores();
   if (quota > 0 && quota < cores) cores = quota;
   return cores > 0 ? cores : 1;
 }
@@ -218,14 +247,21 @@ ThreadPool::ThreadPool(int wanted, bool exact) {
   lanes_ = std::min(lanes_, kMostLanes);
   impl_ = std::make_unique<Impl>(lanes_);
   impl_->exact = exact;
+  start_workers();
+  Forks::all().add(this);
+}
+
+void ThreadPool::start_workers() {
+  Impl& s = *impl_;
   for (int i = 1; i < lanes_; ++i) {
-    Impl::Worker& worker = impl_->workers[static_cast<size_t>(i)];
-    impl_->threads.emplace_back([this, &worker] { impl_->work(worker); });
-    worker.clock = ThreadClock::of(impl_->threads.back().native_handle());
+    Impl::Worker& worker = s.workers[static_cast<size_t>(i)];
+    s.threads.emplace_back([&s, &worker] { s.work(worker); });
+    worker.clock = ThreadClock::of(s.threads.back().native_handle());
   }
 }
 
 ThreadPool::~ThreadPool() {
+  Forks::all().remove(this);
   impl_->stop = true;
   for (size_t i = 1; i < impl_->workers.size(); ++i) impl_->give(impl_->workers[i], 0, 1);
   for (std::thread& thread : impl_->threads) thread.join();
@@ -321,6 +357,7 @@ void ThreadPool::run(Function fn, void* context, const Region& region) {
   Impl& s = *impl_;
   if (lanes_ == 1) return fn(context, 0, 1);
   const std::lock_guard one_at_a_time(s.mutex);
+  if (s.threads.empty()) start_workers();  // the first region of a child process
   if (region.most_lanes == 1 && !s.exact) {
     s.lanes = 1;
     fn(context, 0, 1);

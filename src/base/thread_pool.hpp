@@ -11,6 +11,9 @@
 // Waiting is spin, then yield, then sleep, each for a stretch of time: a lane that waits long gives
 // its core away, so a busy machine slows down but does not collapse. With LOOM_THREADS=0 there is
 // one lane and no thread.
+//
+// A child process (fork) has none of the workers: its pools start new ones at their next region.
+// The region that another thread of the parent was in is not continued there.
 #pragma once
 
 #include <atomic>
@@ -62,6 +65,8 @@ class ThreadPool {
 
  private:
   struct Impl;
+  struct Forks;  // remakes all pools of a child process
+  void start_workers();
   int lanes_ = 1;
   std::unique_ptr<Impl> impl_;
 };

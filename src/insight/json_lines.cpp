@@ -1,8 +1,9 @@
 #include <cmath>
 
+#include "base/text.hpp"
 #include "insight/sink.hpp"
-#include "io/append_file.hpp"
 #include "io/json.hpp"
+#include "io/line_file.hpp"
 
 namespace loom::core {
 namespace {
@@ -42,7 +43,7 @@ JsonValue picture_json(const std::vector<PictureNode>& nodes) {
 
 class LinesFile final : public Sink {
  public:
-  explicit LinesFile(AppendFile file) : file_(std::move(file)) {}
+  explicit LinesFile(LineFile file) : file_(std::move(file)) {}
   Status write(const Record& record) override {
     waiting_ += json_line(record);
     waiting_ += '\n';
@@ -50,13 +51,21 @@ class LinesFile final : public Sink {
   }
   Status flush() override {
     const std::string text = std::exchange(waiting_, {});
-    return file_.write(std::as_bytes(std::span(text)));
+    const Status done = file_.write(text);
+    if (!done.ok()) error_ = done.error();
+    return {};
+  }
+  Status end() override {
+    if (file_.lost() == 0) return {};
+    error_.message = cat("telemetry: ", file_.lost(), " lines were lost: ", error_.message);
+    return error_;
   }
 
  private:
   static constexpr size_t kMost = 1 << 16;
-  AppendFile file_;
+  LineFile file_;
   std::string waiting_;
+  Error error_;  // the last one
 };
 
 class Lines final : public Sink {
@@ -86,7 +95,7 @@ std::string json_line(const Record& record) {
 }
 
 Result<std::unique_ptr<Sink>> json_lines_sink(const std::string& path) {
-  LOOM_ASSIGN(AppendFile file, AppendFile::open(path));
+  LOOM_ASSIGN(LineFile file, LineFile::open(path));
   return std::unique_ptr<Sink>(std::make_unique<LinesFile>(std::move(file)));
 }
 

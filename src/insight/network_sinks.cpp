@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "base/text.hpp"
+#include "insight/datagram_sender.hpp"
 #include "insight/sink.hpp"
 #include "io/json.hpp"
-#include "io/socket.hpp"
 
 namespace loom::core {
 namespace {
@@ -56,17 +56,26 @@ class Posts final : public Sink {
       return {};
     }
     lost_ += records;
+    error_ = done.error();
     if (++failed_ < kMostFailures) return {};
-    Error error = done.error();
-    error.message = cat("telemetry: ", kMostFailures, " posts in a row failed, ", lost_,
-                        " records were lost: ", error.message);
-    error.where = cat("http://", to_.host, to_.path);
-    return error;
+    return lost_error(cat(kMostFailures, " posts in a row failed, "));
+  }
+
+  Status end() override {
+    if (lost_ == 0) return {};
+    return lost_error("");
   }
 
  private:
   static constexpr size_t kMostPost = size_t{1} << 16, kMostReply = size_t{1} << 16;
   static constexpr int kMostFailures = 3;
+
+  Error lost_error(std::string_view why) const {
+    Error error = error_;
+    error.message = cat("telemetry: ", why, lost_, " records were lost: ", error.message);
+    error.where = cat("http://", to_.host, to_.path);
+    return error;
+  }
 
   Status post(const std::string& body) {
     if (!socket_) {
@@ -110,16 +119,15 @@ class Posts final : public Sink {
   std::string waiting_;
   int64_t records_ = 0, lost_ = 0;
   int failed_ = 0;
+  Error error_;  // of the last post that failed
 };
 
 class Datagrams final : public Sink {
  public:
-  explicit Datagrams(Socket socket) : socket_(std::move(socket)) {}
+  Datagrams(Socket socket, std::string address) : to_(std::move(socket), cat("udp://", address)) {}
 
-  // Where nobody listens the system may say so; the run does not care.
   Status write(const Record& record) override {
     constexpr size_t kMostDatagram = 1400;
-    constexpr double kSeconds = 0.1;
     std::string line = json_line(record) + "\n";
     if (line.size() > kMostDatagram) {
       JsonValue cut = JsonValue::object();
@@ -129,12 +137,13 @@ class Datagrams final : public Sink {
       cut.add("cut", JsonValue::boolean(true));
       line = dump_json(cut) + "\n";
     }
-    (void)socket_.send(line, kSeconds);
+    to_.send(line);
     return {};
   }
+  Status end() override { return to_.end(); }
 
  private:
-  Socket socket_;
+  DatagramSender to_;
 };
 
 }  // namespace
@@ -147,7 +156,7 @@ Result<std::unique_ptr<Sink>> http_sink(const std::string& url, double seconds) 
 Result<std::unique_ptr<Sink>> udp_sink(const std::string& address) {
   LOOM_ASSIGN(const HostPort to, parse_host_port(address));
   LOOM_ASSIGN(Socket socket, Socket::connect(SocketKind::datagram, to, 1.0));
-  return std::unique_ptr<Sink>(std::make_unique<Datagrams>(std::move(socket)));
+  return std::unique_ptr<Sink>(std::make_unique<Datagrams>(std::move(socket), address));
 }
 
 }  // namespace loom::core

@@ -47,14 +47,17 @@ class Gauges final : public Sink {
     return {};
   }
   Status flush() override {
-    if (!std::exchange(changed_, false)) return {};
+    if (!changed_) return {};
     std::string text;
     for (const auto& [name, tags] : last_) {
       add(text, name, tags, [](const Last& last) { return value_text(last.value); });
       add(text, name + "_step", tags, [](const Last& last) { return cat(last.step); });
     }
-    return write_file_atomic(path_, std::as_bytes(std::span(text)));
+    failed_ = write_file_atomic(path_, std::as_bytes(std::span(text)));
+    changed_ = !failed_.ok();  // the next flush() tries again
+    return {};
   }
+  Status end() override { return failed_; }
 
  private:
   struct Last {
@@ -72,6 +75,7 @@ class Gauges final : public Sink {
   std::string path_;
   std::map<std::string, Tags> last_;  // by name, then by tag
   bool changed_ = false;
+  Status failed_;  // of the last flush()
 };
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <thread>
 #endif
 
+#include "base/fork_watch.hpp"
 #include "base/text.hpp"
 
 namespace loom::core {
@@ -22,6 +23,7 @@ struct RecordQueue::State {
   std::vector<std::unique_ptr<Sink>> sinks;  // of the thread alone, once there is one
   size_t capacity = 0;
 
+  const ForkWatch watch;
   std::mutex mutex;
 #if LOOM_THREADS
   std::condition_variable changed;
@@ -34,7 +36,11 @@ struct RecordQueue::State {
   void keep(const Status& status) {
     if (status.ok()) return;
     const std::lock_guard<std::mutex> lock(mutex);
-    if (!error) error = status.error();
+    if (!error) {
+      error = status.error();
+    } else {
+      error->message += "; " + status.error().str();
+    }
   }
 
   // A sink that failed gets nothing more.
@@ -53,6 +59,9 @@ struct RecordQueue::State {
   }
   void flush() {
     each_sink([](Sink& sink) { return sink.flush(); });
+  }
+  void end() {
+    each_sink([](Sink& sink) { return sink.end(); });
   }
 
 #if LOOM_THREADS
@@ -75,6 +84,7 @@ struct RecordQueue::State {
       lock.lock();
     }
     lock.unlock();
+    end();
     // Files are closed before anyone is told that all is written.
     sinks.clear();
     lock.lock();
@@ -98,8 +108,10 @@ RecordQueue::~RecordQueue() {
   if (state_) (void)close(kWait);
 }
 
+// The thread that writes is in the parent, and may have held the mutex when the process forked.
 void RecordQueue::push(Record record) {
 #if LOOM_THREADS
+  if (state_->watch.forked()) return;
   const std::lock_guard<std::mutex> lock(state_->mutex);
   if (state_->closed || state_->waiting.size() >= state_->capacity) {
     ++state_->dropped;
@@ -118,12 +130,15 @@ void RecordQueue::push(Record record) {
 }
 
 int64_t RecordQueue::dropped() const {
+  if (state_->watch.forked()) return 0;
   const std::lock_guard<std::mutex> lock(state_->mutex);
   return state_->dropped;
 }
 
 #if LOOM_THREADS
 Status RecordQueue::close(std::chrono::milliseconds most) {
+  if (state_->watch.forked())
+    return invalid("telemetry: this process is a fork of the one that opened it; open it here too");
   std::unique_lock<std::mutex> lock(state_->mutex);
   state_->closed = true;
   state_->changed.notify_all();
@@ -142,6 +157,7 @@ Status RecordQueue::close(std::chrono::milliseconds) {
   state_->closed = true;
   if (!std::exchange(state_->ended, true)) {
     state_->flush();
+    state_->end();
     state_->sinks.clear();
   }
   if (state_->error) return *state_->error;

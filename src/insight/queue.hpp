@@ -20,8 +20,10 @@ class RecordQueue {
   void push(Record record);  // never waits for a sink
   int64_t dropped() const;
   // Nothing is taken any more, and what waits is written, for which it waits `most`. A sink that is
-  // not done by then keeps its thread and its memory until it is. Errors: the first of a sink,
-  // which got nothing after it; io_error where records still wait.
+  // not done by then keeps its thread and its memory until it is. Errors: of the first
+  // sink that failed, which got nothing after it, or that lost records (Sink::end); the messages of
+  // others follow. io_error where records still wait; invalid_argument in a child process (fork),
+  // where nothing is taken.
   Status close(std::chrono::milliseconds most = kWait);
 
   static constexpr std::chrono::milliseconds kWait{5000};

@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "base/text.hpp"
+#include "insight/datagram_sender.hpp"
 #include "insight/sink.hpp"
 #include "io/json.hpp"
-#include "io/socket.hpp"
 
 namespace loom::core {
 namespace {
@@ -66,24 +66,23 @@ std::string pass_line(const Record& record, const PictureCell* cell, size_t inde
 
 class TanhiDatagrams final : public Sink {
  public:
-  explicit TanhiDatagrams(Socket socket) : socket_(std::move(socket)) {}
+  TanhiDatagrams(Socket socket, std::string address)
+      : to_(std::move(socket), cat("tanhi://", address)) {}
 
   bool takes(Record::Kind kind) const override {
     return kind == Record::Kind::picture || kind == Record::Kind::pass ||
            kind == Record::Kind::sweep;
   }
 
-  // Where nobody listens the system may say so; the run does not care.
   Status write(const Record& record) override {
-    constexpr double kSeconds = 0.1;
     if (record.kind == Record::Kind::picture) {
       remember(record.nodes);
     } else {
-      (void)socket_.send(record.kind == Record::Kind::pass ? pass(record) : sweep(record),
-                         kSeconds);
+      to_.send(record.kind == Record::Kind::pass ? pass(record) : sweep(record));
     }
     return {};
   }
+  Status end() override { return to_.end(); }
 
  private:
   static constexpr size_t kMostDatagram = 1400;
@@ -123,7 +122,7 @@ class TanhiDatagrams final : public Sink {
     return dump_json(line) + "\n";
   }
 
-  Socket socket_;
+  DatagramSender to_;
   std::map<Place, std::pair<size_t, PictureCell>> cells_;  // with their order
 };
 
@@ -132,7 +131,7 @@ class TanhiDatagrams final : public Sink {
 Result<std::unique_ptr<Sink>> tanhi_sink(const std::string& address) {
   LOOM_ASSIGN(const HostPort to, parse_host_port(address, kTanhiPort));
   LOOM_ASSIGN(Socket socket, Socket::connect(SocketKind::datagram, to, 1.0));
-  return std::unique_ptr<Sink>(std::make_unique<TanhiDatagrams>(std::move(socket)));
+  return std::unique_ptr<Sink>(std::make_unique<TanhiDatagrams>(std::move(socket), address));
 }
 
 }  // namespace loom::core

@@ -9,7 +9,7 @@ namespace loom::core {
 
 AppendFile::AppendFile(std::string path, int fd) : path_(std::move(path)), fd_(fd) {}
 AppendFile::AppendFile(AppendFile&& other) noexcept
-    : path_(std::move(other.path_)), fd_(std::exchange(other.fd_, -1)) {}
+    : path_(std::move(other.path_)), fd_(std::exchange(other.fd_, -1)), written_(other.written_) {}
 
 #ifdef __wasi__
 
@@ -39,7 +39,9 @@ AppendFile::~AppendFile() {
 
 Status AppendFile::write(std::span<const std::byte> bytes) {
   return write_all(bytes, path_, [this](std::span<const std::byte> some) {
-    return ::write(fd_, some.data(), some.size());
+    const ssize_t done = ::write(fd_, some.data(), some.size());
+    if (done > 0) written_ += static_cast<uint64_t>(done);
+    return done;
   });
 }
 

@@ -2,6 +2,7 @@
 // not at all is written by AtomicFile (file.hpp).
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 
@@ -19,13 +20,16 @@ class AppendFile {
   ~AppendFile();
 
   // Others see the bytes afterwards. Errors: io_error (the disk is full, ...); some of the bytes
-  // may be in the file then.
+  // may be in the file then, which written() tells. A later write may succeed.
   Status write(std::span<const std::byte> bytes);
+  // Bytes that this object has written.
+  uint64_t written() const { return written_; }
 
  private:
   AppendFile(std::string path, int fd);
   std::string path_;
   int fd_ = -1;
+  uint64_t written_ = 0;
 };
 
 }  // namespace loom::core

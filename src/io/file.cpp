@@ -1,7 +1,7 @@
 // Files over POSIX: see file.hpp. Every path of the library is opened here. Interrupted calls are
 // repeated, short reads and writes continued; every descriptor is closed on every way out.
-// A file that another program shortens while it is mapped is the caller's risk (SIGBUS): our own
-// writer never does that, it renames.
+// A file that another program changes while it is mapped is the caller's risk (mapped_watch.hpp):
+// our own writer never does that, it renames.
 #ifndef __wasi__  // file_none.cpp
 
 #include "io/file.hpp"
@@ -18,6 +18,7 @@
 
 #include "base/text.hpp"
 #include "io/descriptor.hpp"
+#include "io/mapped_watch.hpp"
 #include "io/temporary.hpp"
 
 namespace loom::core {
@@ -37,24 +38,6 @@ Result<OpenFile> open_regular(const std::string& path) {
   if (S_ISDIR(info.st_mode)) return bad_file("this is a folder, not a file", path);
   if (!S_ISREG(info.st_mode)) return bad_file("this is a device or a pipe, not a file", path);
   return OpenFile{std::move(descriptor), static_cast<uint64_t>(info.st_size)};
-}
-
-bool sync(int fd) {
-  int done = 0;
-  do {
-    done = fsync(fd);
-  } while (done != 0 && errno == EINTR);
-  return done == 0;
-}
-
-// Without this the rename itself may be lost in a power cut. Some file systems refuse to sync a
-// folder (EINVAL): they have nothing to sync.
-Status sync_folder(const std::string& path) {
-  const std::string folder = folder_of(path);
-  const Descriptor descriptor(folder, O_RDONLY | O_DIRECTORY);
-  if (!descriptor.is_open()) return os_error("open", folder);
-  if (!sync(descriptor.get()) && errno != EINVAL) return os_error("sync", folder);
-  return {};
 }
 
 // A second name for `path`, so that it outlives its first; "" where there is no such file, or where
@@ -137,6 +120,7 @@ Result<MappedFile> MappedFile::open(const FileRef& path) {
   map.data_ = static_cast<const std::byte*>(data);
   map.size_ = size;
   map.mapped_ = true;
+  map.owner_ = watch_map(map.path_, file.descriptor.get(), data, size);
   return map;
 }
 
@@ -157,7 +141,9 @@ MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
 }
 
 MappedFile::~MappedFile() {
-  if (mapped_) munmap(const_cast<std::byte*>(data_), size_);
+  if (!mapped_) return;
+  owner_.reset();  // a place that is free is not guarded
+  munmap(const_cast<std::byte*>(data_), size_);
 }
 
 void MappedFile::release(uint64_t offset, uint64_t size) const {
@@ -288,7 +274,7 @@ Status AtomicFile::commit(const std::string& keep) {
     *out_ = std::move(written_);
     return {};
   }
-  if (!sync(fd_)) return os_error("sync", path_);
+  if (!sync_file(fd_)) return os_error("sync", path_);
   // After an interrupted close the descriptor is gone, and the bytes are safe already.
   if (::close(std::exchange(fd_, -1)) != 0 && errno != EINTR) return os_error("close", path_);
   LOOM_TRY(replace(keep));

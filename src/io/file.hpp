@@ -46,7 +46,7 @@ class MappedFile {
   const std::byte* data_ = nullptr;
   size_t size_ = 0;
   bool mapped_ = false;                // false: of memory, which owner_ may keep
-  std::shared_ptr<const void> owner_;  // null: the caller keeps it
+  std::shared_ptr<const void> owner_;  // of memory, null: the caller keeps it; else watch_map()
   std::string path_;
 };
 

@@ -1,5 +1,5 @@
-// See machine_memory.hpp. A control group's own limit may be "max" while one above it has a number,
-// so all of them are asked, up to the root. Version 1 has a tree of its own for memory.
+// See machine_memory.hpp. A control group's own limit may be "max" while an ancestor has a number,
+// so all of them are read (base/control_groups.hpp).
 #include "io/machine_memory.hpp"
 
 #ifndef __wasi__
@@ -9,9 +9,8 @@
 
 #include <algorithm>
 #include <charconv>
-#include <string_view>
 
-#include "io/file.hpp"
+#include "base/control_groups.hpp"
 
 namespace loom::core {
 namespace {
@@ -20,42 +19,17 @@ constexpr uint64_t kUnknown = UINT64_MAX;
 
 #ifndef __wasi__
 
-uint64_t number_in(const std::string& path) {
-  const Result<std::string> text = read_file(path, 4096);
+uint64_t number_in(const std::string& text) {
   uint64_t value = 0;
-  if (!text.ok()) return kUnknown;
-  const auto [end, code] = std::from_chars(text->data(), text->data() + text->size(), value);
+  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
   return code == std::errc() && value > 0 ? value : kUnknown;
 }
 
-// The smallest number in files called `name` of the group `path` under `tree` and those above it.
-uint64_t smallest_above(const std::string& tree, std::string path, std::string_view name) {
-  uint64_t least = kUnknown;
-  for (;;) {
-    least = std::min(least, number_in(tree + path + "/" + std::string(name)));
-    const size_t slash = path.rfind('/');
-    if (slash == std::string::npos) return least;
-    path.resize(slash);
-  }
-}
-
 uint64_t group_limit(const std::string& root) {
-  const std::string tree = root + "/sys/fs/cgroup";
   uint64_t least = kUnknown;
-  const Result<std::string> groups = read_file(root + "/proc/self/cgroup", 1 << 16);
-  if (!groups.ok()) return least;
-  // Lines of ID:CONTROLLERS:PATH; version 2 names no controllers.
-  for (std::string_view rest = *groups; !rest.empty();) {
-    const std::string_view line = rest.substr(0, rest.find('\n'));
-    rest.remove_prefix(std::min(rest.size(), line.size() + 1));
-    const size_t first = line.find(':'), second = line.find(':', first + 1);
-    if (second == std::string_view::npos) continue;
-    const std::string_view controllers = line.substr(first + 1, second - first - 1);
-    const std::string path(line.substr(second + 1));
-    if (controllers.empty()) least = std::min(least, smallest_above(tree, path, "memory.max"));
-    if (controllers == "memory") {
-      least = std::min(least, smallest_above(tree + "/memory", path, "memory.limit_in_bytes"));
-    }
+  for (const ControlGroup& group : control_groups("memory", root)) {
+    const char* file = group.version == 2 ? "memory.max" : "memory.limit_in_bytes";
+    least = std::min(least, number_in(control_group_text(group, file)));
   }
   return least;
 }

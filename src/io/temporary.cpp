@@ -12,17 +12,32 @@
 #include <cerrno>
 #include <charconv>
 #include <chrono>
+#include <cstdio>
+#include <memory>
 #include <string_view>
+#include <vector>
 
 #include "base/text.hpp"
+#include "io/descriptor.hpp"
 
 namespace loom::core {
 namespace {
 
-// ".NAME.tmp-": what the names for `path` begin with.
-std::string prefix_of(std::string_view name) {
+constexpr std::string_view kTemporary = "tmp", kSetAside = "old";
+
+// ".NAME.KIND-": what the names for `path` begin with.
+std::string prefix_of(const std::string& path, std::string_view kind) {
   constexpr size_t kNameBytes = 200;  // of the 255 that file systems give
-  return cat(".", name.substr(0, kNameBytes), ".tmp-");
+  const std::string_view name = std::string_view(path).substr(path.rfind('/') + 1);
+  return cat(".", name.substr(0, kNameBytes), ".", kind, "-");
+}
+
+std::string unique_name(const std::string& path, std::string_view kind) {
+  static std::atomic<uint32_t> count = 0;
+  const auto ticks = std::chrono::steady_clock::now().time_since_epoch().count();
+  const size_t name = path.rfind('/') + 1;  // 0 without a slash
+  return cat(path.substr(0, name), prefix_of(path, kind), getpid(), "-", ticks, "-",
+             count.fetch_add(1));
 }
 
 // PROCESS of "PROCESS-TIME-COUNT"; 0: it is no such text.
@@ -44,14 +59,58 @@ bool lives(pid_t process) {
   return ::getpgid(process) >= 0 || errno != ESRCH;
 }
 
+void remove_flat_folder_at(int parent, const char* name) {
+  const int fd = ::openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  DIR* const folder = fd < 0 ? nullptr : ::fdopendir(fd);
+  if (folder == nullptr) {
+    if (fd >= 0) ::close(fd);
+    return;
+  }
+  while (const dirent* entry = ::readdir(folder)) {
+    const std::string_view inside = entry->d_name;
+    if (inside != "." && inside != "..") ::unlinkat(fd, entry->d_name, 0);
+  }
+  ::closedir(folder);
+  ::unlinkat(parent, name, AT_REMOVEDIR);
+}
+
+enum class Kind { file, folder };
+
 // A file system without locks cannot tell, so nothing is removed there.
-void remove_if_nobody_holds(int folder, const char* name) {
-  const int fd = ::openat(folder, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+void remove_if_nobody_holds(int parent, const char* name, Kind kind) {
+  const int flags = kind == Kind::folder ? O_RDONLY | O_DIRECTORY : O_RDWR | O_NONBLOCK;
+  const int fd = ::openat(parent, name, flags | O_NOFOLLOW | O_CLOEXEC);
   if (fd < 0) return;
   struct stat info = {};
-  const bool regular = fstat(fd, &info) == 0 && S_ISREG(info.st_mode);
-  if (regular && flock(fd, LOCK_EX | LOCK_NB) == 0) ::unlinkat(folder, name, 0);
+  const bool ours = fstat(fd, &info) == 0 && (S_ISREG(info.st_mode) || kind == Kind::folder);
+  if (ours && flock(fd, LOCK_EX | LOCK_NB) == 0) {
+    if (kind == Kind::folder) {
+      remove_flat_folder_at(parent, name);
+    } else {
+      ::unlinkat(parent, name, 0);
+    }
+  }
   ::close(fd);
+}
+
+// The names in the folder of `path` that a process which is gone made for it.
+std::vector<std::string> stale_names(DIR* folder, const std::string& path, std::string_view kind) {
+  std::vector<std::string> names;
+  const std::string prefix = prefix_of(path, kind);
+  while (const dirent* entry = ::readdir(folder)) {
+    const std::string_view name = entry->d_name;
+    if (!name.starts_with(prefix)) continue;
+    const pid_t process = process_of(name.substr(prefix.size()));
+    if (process > 0 && !lives(process)) names.emplace_back(name);
+  }
+  return names;
+}
+
+void remove_stale(const std::string& path, std::string_view prefix, Kind kind) {
+  const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir(folder_of(path).c_str()), ::closedir);
+  if (folder == nullptr) return;
+  for (const std::string& name : stale_names(folder.get(), path, prefix))
+    remove_if_nobody_holds(::dirfd(folder.get()), name.c_str(), kind);
 }
 
 }  // namespace
@@ -62,11 +121,28 @@ std::string folder_of(const std::string& path) {
 }
 
 std::string temporary_name(const std::string& path) {
-  static std::atomic<uint32_t> count = 0;
-  const size_t name = path.rfind('/') + 1;  // 0 without a slash
-  const auto ticks = std::chrono::steady_clock::now().time_since_epoch().count();
-  return cat(path.substr(0, name), prefix_of(path.substr(name)), getpid(), "-", ticks, "-",
-             count.fetch_add(1));
+  return unique_name(path, kTemporary);
+}
+
+std::string set_aside_name(const std::string& path) {
+  return unique_name(path, kSetAside);
+}
+
+bool sync_file(int fd) {
+  int done = 0;
+  do {
+    done = fsync(fd);
+  } while (done != 0 && errno == EINTR);
+  return done == 0;
+}
+
+// Some file systems refuse to sync a folder (EINVAL): they have nothing to sync.
+Status sync_folder(const std::string& path) {
+  const std::string folder = folder_of(path);
+  const Descriptor descriptor(folder, O_RDONLY | O_DIRECTORY);
+  if (!descriptor.is_open()) return os_error("open", folder);
+  if (!sync_file(descriptor.get()) && errno != EINVAL) return os_error("sync", folder);
+  return {};
 }
 
 bool hold_temporary(int fd) {
@@ -76,16 +152,31 @@ bool hold_temporary(int fd) {
 }
 
 void remove_stale_temporaries(const std::string& path) {
-  DIR* folder = ::opendir(folder_of(path).c_str());
-  if (folder == nullptr) return;
-  const std::string prefix = prefix_of(path.substr(path.rfind('/') + 1));
-  while (const dirent* entry = ::readdir(folder)) {
-    const std::string_view name = entry->d_name;
-    if (!name.starts_with(prefix)) continue;
-    const pid_t process = process_of(name.substr(prefix.size()));
-    if (process > 0 && !lives(process)) remove_if_nobody_holds(::dirfd(folder), entry->d_name);
+  remove_stale(path, kTemporary, Kind::file);
+}
+
+void remove_stale_folders(const std::string& path) {
+  remove_stale(path, kTemporary, Kind::folder);
+}
+
+Status restore_set_aside(std::string path) {
+  while (path.size() > 1 && path.ends_with('/')) path.pop_back();
+  struct stat info = {};
+  if (::lstat(path.c_str(), &info) == 0) {
+    remove_stale(path, kSetAside, Kind::folder);
+    return {};
   }
-  ::closedir(folder);
+  const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir(folder_of(path).c_str()), ::closedir);
+  if (folder == nullptr) return {};
+  const std::vector<std::string> names = stale_names(folder.get(), path, kSetAside);
+  if (names.empty()) return {};
+  const std::string aside = folder_of(path) + names.front();
+  if (::rename(aside.c_str(), path.c_str()) != 0) return os_error("rename it to " + path, aside);
+  return {};
+}
+
+void remove_flat_folder(const std::string& path) {
+  remove_flat_folder_at(AT_FDCWD, path.c_str());
 }
 
 }  // namespace loom::core

@@ -19,14 +19,14 @@ namespace {
 FaultPlan plan;
 bool active = false;
 std::atomic<int> count = 0;
-int failing[8] = {};  // by Call
+int failing[11] = {};  // by Call
 
 // What happens to this call: 0 nothing, an errno, or one of the two below.
 constexpr int kShort = -1, kDeath = -2;
 
 int fate(Call call) {
   const int always = failing[static_cast<int>(call)];
-  if (!active) return 0;
+  if (!active || (call == Call::remove && plan.fault != Fault::death)) return 0;
   const int mine = ++count;
   if (always != 0) return always;
   const bool now = mine == plan.at || (plan.fault == Fault::errors && mine > plan.at);
@@ -129,6 +129,22 @@ int rename(const char* from, const char* to) noexcept {
 int link(const char* from, const char* to) noexcept {
   if (fails(fate(Call::link))) return -1;
   return static_cast<int>(syscall(SYS_linkat, AT_FDCWD, from, AT_FDCWD, to, 0));
+}
+
+int renameat2(int from_folder, const char* from, int to_folder, const char* to,
+              unsigned flags) noexcept {
+  if (fails(fate(Call::exchange))) return -1;
+  return static_cast<int>(syscall(SYS_renameat2, from_folder, from, to_folder, to, flags));
+}
+
+int mkdir(const char* path, mode_t mode) noexcept {
+  if (fails(fate(Call::mkdir))) return -1;
+  return static_cast<int>(syscall(SYS_mkdirat, AT_FDCWD, path, mode));
+}
+
+int unlinkat(int folder, const char* name, int flags) noexcept {
+  if (fails(fate(Call::remove))) return -1;
+  return static_cast<int>(syscall(SYS_unlinkat, folder, name, flags));
 }
 
 int fchmod(int fd, mode_t mode) noexcept {

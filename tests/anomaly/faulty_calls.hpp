@@ -7,7 +7,20 @@
 
 namespace loom::core::test {
 
-enum class Call { open, write, pwrite, fsync, close, rename, link, fchmod };
+// `remove` (unlinkat) only counts where the fault is death: clean-up ignores errors.
+enum class Call {
+  open,
+  write,
+  pwrite,
+  fsync,
+  close,
+  rename,
+  link,
+  fchmod,
+  mkdir,
+  exchange,
+  remove
+};
 
 enum class Fault {
   error,        // fails with `error_number`

@@ -4,9 +4,10 @@
     kill_saves.py LOOM [--converts N] [--trainings N] [--seed N]
 
 converts: `loom convert --force` over an existing model, killed at a random moment; the file must be
-the old model or the new one, byte for byte. trainings: `loom train --checkpoint --resume`, killed
-at random moments until a run comes to its end; it must resume every time, and end with the weights
-of a run that nobody killed. Prints one line for each; exit status 1 when anything was lost.
+the old model or the new one, byte for byte; then likewise over a folder of several files.
+trainings: `loom train --checkpoint --resume`, killed at random moments until a run comes to its
+end; it must resume every time, and end with the weights of a run that nobody killed. Prints one
+line for each; exit status 1 when anything was lost.
 """
 
 import argparse
@@ -86,6 +87,39 @@ def kill_converts(loom, folder, kills, rng):
           f"{seen[True]} times the new one, 0 lost; {left} temporary files left")
 
 
+def contents(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def kill_folder_converts(loom, folder, kills, rng):
+    """The same over a folder of several files, which has a file of the user's as well."""
+    model, whole = folder / "model", []
+    for seed in (1, 2):
+        path = folder / f"folder{seed}"
+        run([loom, "convert", "--shape", "tiny", "--seed", str(seed), "--quiet", "-o", path])
+        (path / "README.md").write_text("mine")
+        whole.append(contents(path))
+    run(["cp", "-r", folder / "folder1", model])
+    start = time.monotonic()
+    run([loom, "convert", folder / "folder2", model, "--force", "--quiet", "--threads", "1"])
+    takes = time.monotonic() - start
+    seen, done, left = {False: 0, True: 0}, 0, 0
+    for i in range(kills):
+        source = folder / f"folder{i % 2 + 1}"
+        command = [loom, "convert", source, model, "--force", "--quiet", "--threads", "1"]
+        done += not killed_after(command, rng.uniform(0, takes))
+        now = contents(model)
+        if now not in whole:
+            raise Lost(f"after kill {i}: a folder that is neither model: {sorted(now)}")
+        seen[now == whole[i % 2]] += 1
+        left += len(list(folder.glob(".model.tmp-*")))
+    run([loom, "convert", folder / "folder1", model, "--force", "--quiet"])
+    if contents(model) != whole[0] or list(folder.glob(".model.*")):
+        raise Lost("the next convert did not clean up")
+    print(f"convert to a folder: {kills} kills ({done} came too late), {seen[False]} times the old "
+          f"folder, {seen[True]} times the new one, 0 lost; {left} temporary folders seen")
+
+
 def weights_hash(text):
     return json.loads(text)["weights_hash"]
 
@@ -129,6 +163,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix="loom-kill-") as name:
         try:
             kill_converts(args.loom, Path(name), args.converts, rng)
+            kill_folder_converts(args.loom, Path(name), args.converts, rng)
             kill_trainings(args.loom, Path(name), args.trainings, rng)
         except Lost as lost:
             print(f"LOST: {lost}", file=sys.stderr)

@@ -86,8 +86,8 @@ class Mirror:
 
     def fault(self, path: str, times: int = 1, **what):
         """What the next requests for `path` (or "list") meet: status=, headers=, cut= (bytes),
-        flip=True, longer=True, length= (a wrong Content-Length), hold= (bytes, after which nothing
-        comes until the client leaves).
+        flip=True, longer=True, start= (a 206 from that byte, whatever was asked), length= (a
+        wrong Content-Length), hold= (bytes, after which nothing comes until the client leaves).
         """
         with self.lock:
             self.faults.setdefault(path, []).extend([what] * times)
@@ -133,13 +133,15 @@ class Handler(BaseHTTPRequestHandler):
             if start >= len(data):
                 self.refuse(416, headers={"Content-Range": f"bytes */{len(data)}"})
                 return
+        start = fault.get("start", start)
         body = bytearray(data[start:])
         if fault.get("flip") and body:
             body[len(body) // 2] ^= 1
         if fault.get("longer"):
             body += b"more"
-        self.send_response(206 if start else 200)
-        if start:
+        partial = start > 0 or "start" in fault
+        self.send_response(206 if partial else 200)
+        if partial:
             self.send_header("Content-Range", f"bytes {start}-{len(data) - 1}/{len(data)}")
         if "longer" in fault:
             self.close_connection = True

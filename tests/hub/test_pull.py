@@ -137,6 +137,25 @@ class WhatGoesWrong(HubTest):
         path = Path(self.good(self.pull("hf:org/name")).strip())
         self.assertEqual((path / "model.safetensors").read_bytes(), BIG)
 
+    def test_a_host_that_cuts_and_cannot_go_on_is_not_asked_for_ever(self):
+        again = "from the beginning"
+        wrongs = [{"start": 0}, {"start": 7}, {"status": 416}, {"cut": 900_000}]
+        for number, wrong in enumerate(wrongs):
+            repo = f"org/endless{number}"
+            self.mirror.add(repo, model_files())
+            for _ in range(50):
+                self.mirror.fault("model.safetensors", cut=1_000_000)
+                self.mirror.fault("model.safetensors", **wrong)
+            self.mirror.ranges = "cut" not in wrong
+            asked = len(self.mirror.cdn_seen)
+            ran = self.pull("hf:" + repo, "--retries", "2")
+            self.refused(ran, 1, "run the same command to go on")
+            self.assertEqual(again in ran.stderr, "cut" not in wrong, ran.stderr)
+            self.assertLessEqual(len(self.mirror.cdn_seen) - asked, 4)
+            self.mirror.faults.clear()
+            path = Path(self.good(self.pull("hf:" + repo)).strip())
+            self.assertEqual((path / "model.safetensors").read_bytes(), BIG)
+
     def test_a_host_without_ranges(self):
         self.mirror.ranges = False
         self.mirror.add("org/name", model_files())

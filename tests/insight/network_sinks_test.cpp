@@ -167,7 +167,9 @@ TEST(HttpSink, ThatHangsHoldsNobodyUpAndWhatComesIsDroppedAndCounted) {
   EXPECT_EQ(queue.dropped(), kRecords - kCapacity);
   server.reset();  // the posts that are left are refused
   ::close(connection);
-  EXPECT_TRUE(queue.close(kDeadline).ok());
+  const Status closed = queue.close(kDeadline);
+  ASSERT_FALSE(closed.ok());
+  EXPECT_THAT(closed.error().message, HasSubstr("records were lost"));
 }
 
 TEST(UdpSink, SendsADatagramForEachLineAndCutsWhatIsTooLong) {
@@ -201,6 +203,45 @@ TEST(UdpSink, WithoutAnyoneWhoListensDoesNotFail) {
   }
   const std::unique_ptr<Sink> sink = udp_sink("127.0.0.1:" + std::to_string(port)).value();
   for (int i = 0; i < 5; ++i) EXPECT_TRUE(sink->write(scalar(i)).ok());
+  const Status ended = sink->end();
+  ASSERT_FALSE(ended.ok());
+  EXPECT_THAT(ended.error().str(), HasSubstr("nobody listens there; 5 datagrams were lost"));
+}
+
+// One record: what the system says of it comes after the last send.
+TEST(UdpSink, SaysThatNobodyListenedToItsOnlyDatagram) {
+  int port = 0;
+  {
+    const Loopback gone(SOCK_DGRAM);
+    port = gone.port();
+  }
+  const auto sink = udp_sink("127.0.0.1:" + std::to_string(port)).value();
+  EXPECT_TRUE(sink->end().ok());  // nothing was sent
+  ASSERT_TRUE(sink->write(scalar(1)).ok());
+  EXPECT_FALSE(sink->end().ok());
+}
+
+TEST(UdpSink, WithAListenerThatComesLaterOrGoesDoesNotFail) {
+  auto server = std::make_unique<Loopback>(SOCK_DGRAM);
+  const auto sink = udp_sink("127.0.0.1:" + std::to_string(server->port())).value();
+  ASSERT_TRUE(sink->write(scalar(1)).ok());
+  ASSERT_TRUE(sink->write(scalar(2)).ok());
+  server.reset();
+  for (int i = 3; i < 8; ++i) ASSERT_TRUE(sink->write(scalar(i)).ok());
+  EXPECT_TRUE(sink->end().ok());
+}
+
+// Fewer posts than end the sink: the run would have ended without a word.
+TEST(HttpSink, ThatReachedNobodyFailsAtTheEnd) {
+  const Loopback refuses(SOCK_STREAM, /*listens=*/false);
+  std::vector<std::unique_ptr<Sink>> sinks;
+  sinks.push_back(http_sink(refuses.url(), 1).value());
+  RecordQueue queue(std::move(sinks), 100);
+  for (int i = 0; i < 5; ++i) queue.push(scalar(i));
+  const Status closed = queue.close(kDeadline);
+  ASSERT_FALSE(closed.ok());
+  EXPECT_THAT(closed.error().message, HasSubstr("telemetry: 5 records were lost: "));
+  EXPECT_EQ(closed.error().where, refuses.url());
 }
 
 // What a viewer gets, line by line.

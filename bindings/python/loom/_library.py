@@ -3,6 +3,7 @@
 import ctypes
 import os
 import sys
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Type, TypeVar
 
@@ -122,33 +123,69 @@ def is_bytes(source: object) -> "TypeIs[bytes | bytearray | memoryview]":
 
 
 class Callbacks:
-    """Python functions as callbacks. What one of them raises ends the call, and comes out of it."""
+    """Python functions as callbacks. What one of them raises ends the call, and comes out of it.
+
+    In the main thread a call without functions has callbacks too: Python looks for Ctrl-C only
+    while it runs Python code."""
 
     def __init__(self) -> None:
         self.error: Optional[BaseException] = None
         self._kept: List[Any] = []
+        self._called: List[Any] = []
 
-    def wrap(self, kind: Any, function: Optional[Callable[..., Any]]) -> Any:
-        """`function` is given what C passes behind `user`; it stops the call by returning False."""
-        if function is None:
+    def wrap(self, kind: Any, function: Optional[Callable[..., Any]], listens: bool = True) -> Any:
+        """`function` is given what C passes behind `user`; it stops the call by returning False.
+
+        listens: without a function, a callback that only lets Python look for signals."""
+        if function is None and not (listens and _is_main_thread()):
             return kind()
-        wanted = function
+        wanted = function or _nothing
 
         def called(_user: Any, *arguments: Any) -> int:
             try:
-                return 1 if wanted(*arguments) is False else 0
+                return 1 if self.error is not None or wanted(*arguments) is False else 0
             except BaseException as error:  # KeyboardInterrupt too
                 self.error = error
                 return 1
 
         made = kind(called)
         self._kept.append(made)
+        self._called.append(called)
         return made
+
+    def run(self, function: Callable[..., int], *arguments: Any) -> int:
+        """Calls a function that has these callbacks; check() raises what they raised.
+
+        A signal may be noticed before `called` is in its `try`. Python then cannot hand its
+        exception on, and tells sys.unraisablehook about it."""
+        if not (self._called and _is_main_thread()):
+            return function(*arguments)
+        before = sys.unraisablehook
+
+        def hook(told: Any) -> None:
+            if any(told.object is called for called in self._called):
+                self.error = told.exc_value or told.exc_type()
+            else:
+                before(told)
+
+        sys.unraisablehook = hook
+        try:
+            return function(*arguments)
+        finally:
+            sys.unraisablehook = before
 
     def check(self, code: int) -> None:
         if self.error is not None:
             raise self.error
         check(code)
+
+
+def _is_main_thread() -> bool:
+    return threading.current_thread() is threading.main_thread()
+
+
+def _nothing(*_: Any) -> None:
+    pass
 
 
 _H = TypeVar("_H", bound="Handle")

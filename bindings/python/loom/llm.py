@@ -215,9 +215,11 @@ class LLM(Handle):
         last = (ctypes.byref(options), ctypes.byref(model))
         if is_bytes(path):
             file = FileBytes(path, name)
-            code = lib.loom_model_load_memory(engine_handle(engine), *file.arguments, *last)
+            code = callbacks.run(
+                lib.loom_model_load_memory, engine_handle(engine), *file.arguments, *last
+            )
         else:
-            code = lib.loom_model_load(engine_handle(engine), encoded(path), *last)
+            code = callbacks.run(lib.loom_model_load, engine_handle(engine), encoded(path), *last)
         callbacks.check(code)
         super().__init__(model.value or 0)
         self._lock = threading.Lock()
@@ -385,13 +387,15 @@ class LLM(Handle):
             if rewind:
                 check(lib.loom_model_session_rewind(session, 0))
             if isinstance(prompt, str):
-                code = lib.loom_model_session_generate(
-                    session, encoded(prompt), ctypes.byref(options), ctypes.byref(out)
-                )
+                code = callbacks.run(
+                    lib.loom_model_session_generate, session, encoded(prompt),
+                    ctypes.byref(options), ctypes.byref(out),
+                )  # fmt: skip
             else:
-                code = lib.loom_model_session_generate_ids(
-                    session, _ids(prompt), len(prompt), ctypes.byref(options), ctypes.byref(out)
-                )
+                code = callbacks.run(
+                    lib.loom_model_session_generate_ids, session, _ids(prompt), len(prompt),
+                    ctypes.byref(options), ctypes.byref(out),
+                )  # fmt: skip
             try:
                 callbacks.check(code)
                 return _generation(out)
@@ -507,9 +511,10 @@ class LLM(Handle):
         given = [texts] if isinstance(texts, str) else list(texts)
         out = ctypes.c_void_p()
         callbacks.check(
-            lib.loom_model_embed(
-                self.handle, c_texts(given), len(given), ctypes.byref(options), ctypes.byref(out)
-            )
+            callbacks.run(
+                lib.loom_model_embed, self.handle, c_texts(given), len(given),
+                ctypes.byref(options), ctypes.byref(out),
+            )  # fmt: skip
         )
         made = result(out.value or 0)
         return made[0] if isinstance(texts, str) and numpy_module() is not None else made
@@ -518,16 +523,21 @@ class LLM(Handle):
         self, query: str, documents: Sequence[str], *, max_tokens: int = 0, truncate: bool = True
     ) -> List[Ranked]:
         """The documents by how well they answer the query, best first."""
+        callbacks = Callbacks()
         options = sized(
-            _ffi.loom_rerank_options, max_tokens=max_tokens, no_truncate=not truncate
+            _ffi.loom_rerank_options,
+            max_tokens=max_tokens,
+            no_truncate=not truncate,
+            progress=callbacks.wrap(_ffi.loom_progress_fn, None),
         )
         out = (_ffi.loom_ranked * max(1, len(documents)))()
         given = c_texts(list(documents))
-        check(
-            lib.loom_model_rerank(
-                self.handle, encoded(query), given, len(documents), ctypes.byref(options), out
+        callbacks.check(
+            callbacks.run(
+                lib.loom_model_rerank, self.handle, encoded(query), given, len(documents),
+                ctypes.byref(options), out,
             )
-        )
+        )  # fmt: skip
         return [Ranked(r.index, r.score, r.logit) for r in out[: len(documents)]]
 
     def generate_batch(
@@ -569,7 +579,9 @@ class LLM(Handle):
             check(lib.loom_model_session_rewind(session, 0))
             watch = callbacks.wrap(_ffi.loom_progress_fn, progress)
             callbacks.check(
-                lib.loom_model_session_feed_watched(session, _ids(ids), len(ids), watch, None)
+                callbacks.run(
+                    lib.loom_model_session_feed_watched, session, _ids(ids), len(ids), watch, None
+                )
             )
             check(lib.loom_model_session_logits(session, ctypes.byref(out), ctypes.byref(count)))
             values = out[: count.value]

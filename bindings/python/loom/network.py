@@ -120,9 +120,11 @@ class Network(Handle):
         last = (ctypes.byref(options), ctypes.byref(network))
         if is_bytes(path):
             file = FileBytes(path, name)
-            code = lib.loom_network_load_memory(engine_handle(engine), *file.arguments, *last)
+            code = callbacks.run(
+                lib.loom_network_load_memory, engine_handle(engine), *file.arguments, *last
+            )
         else:
-            code = lib.loom_network_load(engine_handle(engine), encoded(path), *last)
+            code = callbacks.run(lib.loom_network_load, engine_handle(engine), encoded(path), *last)
         callbacks.check(code)
         return cls(network.value or 0)
 
@@ -144,7 +146,9 @@ class Network(Handle):
             progress=callbacks.wrap(_ffi.loom_progress_fn, progress),
         )
         callbacks.check(
-            lib.loom_network_save(self.handle, encoded(path), ctypes.byref(options))
+            callbacks.run(
+                lib.loom_network_save, self.handle, encoded(path), ctypes.byref(options)
+            )
         )
 
     def save_bytes(

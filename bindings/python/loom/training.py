@@ -176,9 +176,10 @@ class Dataset(Handle):
         last = (network.handle, ctypes.byref(options), ctypes.byref(made))
         if is_bytes(path):
             file = FileBytes(path, name)
-            callbacks.check(lib.loom_dataset_from_memory(*file.arguments, *last))
+            code = callbacks.run(lib.loom_dataset_from_memory, *file.arguments, *last)
         else:
-            callbacks.check(lib.loom_dataset_from_file(encoded(path), *last))
+            code = callbacks.run(lib.loom_dataset_from_file, encoded(path), *last)
+        callbacks.check(code)
         return cls._of(made.value or 0)
 
     def _info(self) -> Any:
@@ -357,11 +358,13 @@ class Trainer(Handle):
             resume=resume,
             keep_best=keep_best,
             on_batch=callbacks.wrap(_ffi.loom_batch_fn, on_batch),
-            on_epoch=callbacks.wrap(_ffi.loom_epoch_fn, seen),
+            on_epoch=callbacks.wrap(_ffi.loom_epoch_fn, seen, listens=False),
+            on_validation=callbacks.wrap(_ffi.loom_progress_fn, None),
         )
         history = ctypes.c_void_p()
         callbacks.check(
-            lib.loom_trainer_fit(
+            callbacks.run(
+                lib.loom_trainer_fit,
                 self.handle,
                 train.handle,
                 None if validation is None else validation.handle,
@@ -422,9 +425,10 @@ class Trainer(Handle):
         other = None if rate is None else ctypes.byref(ctypes.c_double(rate))
         wrapped = callbacks.wrap(_ffi.loom_loss_fn, asked)
         callbacks.check(
-            lib.loom_trainer_step_samples_with(
-                self.handle, batch.handle, wrapped, None, other, ctypes.byref(done)
-            )
+            callbacks.run(
+                lib.loom_trainer_step_samples_with,
+                self.handle, batch.handle, wrapped, None, other, ctypes.byref(done),
+            )  # fmt: skip
         )
         return done.loss, bool(done.updated)
 
@@ -441,7 +445,8 @@ class Trainer(Handle):
         """progress(done, total): samples, after each batch; False ends it with CancelledError."""
         found, confusion, callbacks = sized(_ffi.loom_evaluation), ctypes.c_void_p(), Callbacks()
         callbacks.check(
-            lib.loom_trainer_evaluate_watched(
+            callbacks.run(
+                lib.loom_trainer_evaluate_watched,
                 self.handle,
                 data.handle,
                 callbacks.wrap(_ffi.loom_progress_fn, progress),

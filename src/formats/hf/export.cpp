@@ -12,6 +12,7 @@
 #include "formats/config/config.hpp"
 #include "formats/config/text.hpp"
 #include "formats/hf/names.hpp"
+#include "io/atomic_folder.hpp"
 #include "io/file.hpp"
 #include "io/json.hpp"
 #include "io/safetensors_write.hpp"
@@ -146,13 +147,30 @@ std::string tokenizer_config(const ModelSource& source) {
   return dump_json(out, 2) + "\n";
 }
 
-}  // namespace
+// Whether a file of a model folder holds weights, a tokenizer or a configuration: one that is left
+// beside files of another model would be read with them. Unfinished files of our own are such too.
+bool is_model_file(std::string_view name) {
+  constexpr std::string_view kNames[] = {"config.json",
+                                         "generation_config.json",
+                                         "tokenizer.json",
+                                         "added_tokens.json",
+                                         "special_tokens_map.json",
+                                         "tokenizer_config.json",
+                                         "vocab.json",
+                                         "vocab.txt",
+                                         "merges.txt",
+                                         "chat_template.json",
+                                         "chat_template.jinja",
+                                         "adapter_config.json"};
+  constexpr std::string_view kEndings[] = {
+      ".safetensors", ".safetensors.index.json", ".bin", ".bin.index.json", ".pth", ".pt", ".model",
+      ".tiktoken"};
+  if (name.starts_with('.')) return name.find(".tmp-") != std::string_view::npos;
+  return std::ranges::find(kNames, name) != std::end(kNames) ||
+         std::ranges::any_of(kEndings, [=](std::string_view e) { return name.ends_with(e); });
+}
 
-Status write_hf_folder(const std::string& folder, const ModelSource& source,
-                       std::optional<DType> dtype) {
-  HfExporter exporter(source, dtype);
-  LOOM_TRY(exporter.prepare());
-  LOOM_TRY(make_folder(folder));
+Status write_files(HfExporter& exporter, const std::string& folder, const ModelSource& source) {
   LOOM_TRY(exporter.write(folder + "/model.safetensors"));
   LOOM_TRY(write_text(folder + "/tokenizer.json", tokenizer_text(source)));
   LOOM_TRY(write_text(folder + "/tokenizer_config.json", tokenizer_config(source)));
@@ -162,6 +180,17 @@ Status write_hf_folder(const std::string& folder, const ModelSource& source,
   const bool plain = source.config.ternary_weights == TernaryWeights::none;
   return write_text(folder + "/config.json",
                     plain ? config_text(source) : hf_config_json(source.config));
+}
+
+}  // namespace
+
+Status write_hf_folder(const std::string& path, const ModelSource& source,
+                       std::optional<DType> dtype) {
+  HfExporter exporter(source, dtype);
+  LOOM_TRY(exporter.prepare());
+  LOOM_ASSIGN(AtomicFolder folder, AtomicFolder::create(path, is_model_file));
+  const Status written = write_files(exporter, folder.temporary(), source);
+  return written.ok() ? folder.commit() : Status(folder.renamed(written.error()));
 }
 
 }  // namespace loom::core

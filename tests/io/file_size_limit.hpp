@@ -1,0 +1,33 @@
+// A disk that is full: no file of this process may grow beyond so many bytes (RLIMIT_FSIZE), until
+// the object is gone.
+#pragma once
+
+#include <signal.h>
+#include <sys/resource.h>
+
+#include <cstdint>
+
+namespace loom::core::test {
+
+class FileSizeLimit {
+ public:
+  explicit FileSizeLimit(uint64_t bytes) {
+    before_ = signal(SIGXFSZ, SIG_IGN);
+    getrlimit(RLIMIT_FSIZE, &limit_);
+    struct rlimit less = limit_;
+    less.rlim_cur = bytes;
+    setrlimit(RLIMIT_FSIZE, &less);
+  }
+  ~FileSizeLimit() {
+    setrlimit(RLIMIT_FSIZE, &limit_);
+    signal(SIGXFSZ, before_);
+  }
+  FileSizeLimit(const FileSizeLimit&) = delete;
+  FileSizeLimit& operator=(const FileSizeLimit&) = delete;
+
+ private:
+  void (*before_)(int) = nullptr;
+  struct rlimit limit_ = {};
+};
+
+}  // namespace loom::core::test
