@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.hpp"
+#include "io/mapped_watch.hpp"
 #include "net/address.hpp"
 #include "serve/fields.hpp"
 #include "serve/guard.hpp"
@@ -195,6 +196,7 @@ Result<std::unique_ptr<LlmServer>> LlmServer::start(std::vector<ModelEntry> entr
   add_routes(server->routes_);
   server->add_openapi();
   for (const std::string& part : options.without) LOOM_TRY(server->leave_out(part));
+  guard_mapped_files();
   // The port first: that it is taken should be known before the model takes its memory.
   LOOM_ASSIGN(server->http_,
               HttpServer::listen(options.address, static_cast<uint16_t>(options.port), options.http,
@@ -345,6 +347,21 @@ bool LlmServer::may_pass(const HttpRequest& request, const Route& route, HttpRep
   return true;
 }
 
+namespace {
+
+// A model whose bytes are not those that were opened computes nonsense. Models can be unloaded.
+bool refuse_changed_files(HttpReply& reply) {
+  const std::string changed = changed_mapped_file();
+  if (changed.empty()) return false;
+  refuse(reply, 500, "server_error",
+         cat(printable(changed, 200),
+             " was changed in place while it is served; start the server again, and replace files "
+             "by a rename (mv)"));
+  return true;
+}
+
+}  // namespace
+
 void LlmServer::handle(HttpRequest request, std::shared_ptr<HttpReply> reply) {
   if (options_.log) reply = logged(std::move(reply), request, options_.log);
   if (!good_host(request)) {
@@ -372,6 +389,9 @@ void LlmServer::handle(HttpRequest request, std::shared_ptr<HttpReply> reply) {
                   cat(printable(request.path), " takes ", verbs), {{"Allow", verbs}});
   }
   if (!may_pass(request, *route, *reply)) return;
+  if (route->method == "POST" && !request.path.starts_with("/models/") &&
+      refuse_changed_files(*reply))
+    return;
   if (route->quick) return route->handle({*models_, request, reply});
   later([this, &found = *route, taken = std::move(request), answer = std::move(reply)] {
     if (!answer->gone()) found.handle({*models_, taken, answer});
