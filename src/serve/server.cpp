@@ -4,6 +4,7 @@
 
 #include "api/impl.hpp"
 #include "base/text.hpp"
+#include "io/mapped_watch.hpp"
 #include "net/address.hpp"
 #include "serve/fields.hpp"
 #include "serve/guard.hpp"
@@ -249,6 +250,7 @@ Result<std::unique_ptr<LlmServer>> LlmServer::start(std::vector<ModelEntry> entr
   add_routes(server->routes_);
   server->add_openapi();
   for (const std::string& part : options.without) LOOM_TRY(server->leave_out(part));
+  guard_mapped_files();
   // The port first: that it is taken should be known before the model takes its memory.
   LOOM_ASSIGN(server->http_, HttpServer::listen(
                                  options.address, static_cast<uint16_t>(options.port), options.http,
@@ -396,6 +398,21 @@ bool LlmServer::may_pass(const HttpRequest& request, const Route& route, HttpRep
   return true;
 }
 
+namespace {
+
+// A model whose bytes are not those that were opened computes nonsense. Models can be unloaded.
+bool refuse_changed_files(HttpReply& reply, const Dialect& errors) {
+  const std::string changed = changed_mapped_file();
+  if (changed.empty()) return false;
+  refuse(reply, errors, 500, "server_error",
+         cat(printable(changed, 200),
+             " was changed in place while it is served; start the server again, and replace files "
+             "by a rename (mv)"));
+  return true;
+}
+
+}  // namespace
+
 void LlmServer::handle(HttpRequest request, std::shared_ptr<HttpReply> reply) {
   const Dialect& errors = errors_at(request.path);
   answer_guarded(reply, errors, [&] { answer(std::move(request), reply); });
@@ -432,6 +449,9 @@ void LlmServer::answer(HttpRequest request, const std::shared_ptr<HttpReply>& to
   if (!may_pass(request, *route, *reply)) return;
   if (const std::string* key = key_of(request))
     reply = std::make_shared<ForCaller>(std::move(reply), *key);
+  if (route->method == "POST" && !request.path.starts_with("/models/") &&
+      refuse_changed_files(*reply, errors))
+    return;
   if (route->quick) return route->handle({*models_, request, reply});
   constexpr size_t kSmallBody = 64 << 10;
   WorkQueue& queue = request.body.size() <= kSmallBody ? small_ : large_;
