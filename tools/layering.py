@@ -122,7 +122,7 @@ HEADER_RULES = [
     Rule(
         "an operating system header",
         r"(?:sys|linux|asm|mach|bits)/"
-        r"|(?:unistd|fcntl|sched|pthread|dlfcn|dirent|netdb|poll|windows|malloc|io)\.h$",
+        r"|(?:unistd|fcntl|sched|pthread|dlfcn|dirent|netdb|poll|signal|windows|malloc|io)\.h$",
         (
             "src/base/", "src/tensor/", "src/io/", "src/backend/cpu/",
             "src/backend/webgpu/runtime/library.cpp", "cli/",

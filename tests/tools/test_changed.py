@@ -73,7 +73,7 @@ class Reach(unittest.TestCase):
                 {"formats_gguf"},
                 {"formats_onnx", "formats_config", "io"},
             ),
-            ("tests/io/io_testing.hpp", {"io", "formats_gguf", "train_io"}, {"learn", "serve"}),
+            ("tests/io/io_testing.hpp", {"io", "formats_gguf", "train_io"}, {"learn", "mesh"}),
             ("tests/conformance/pool_test.cpp", {"conformance", "webgpu"}, {"ops", "learn"}),
             ("tests/support/paths.hpp", {"io", "learn", "e2e"}, set()),
             ("cli/train.cpp", {"e2e"}, {"api", "learn"}),
