@@ -92,7 +92,8 @@ Origin Origins::made_by(const OnnxNode& n) const {
     if (from == Origin::derived) return Origin::derived;
     (from == Origin::weight ? weights : constants) = true;
   }
-  if (n.op == "DequantizeLinear") weights = counts_.contains(n.inputs[0]);  // of integers
+  if (n.op == "DequantizeLinear" && !n.inputs.empty())
+    weights = counts_.contains(n.inputs[0]);  // of integers
   if (!weights) return Origin::constant;
   return keeps_values(n.op) && (!constants || n.op == "DequantizeLinear") ? Origin::weight
                                                                           : Origin::derived;
@@ -152,11 +153,11 @@ void Origins::read_weight(const OnnxNode& n, size_t i) {
 
 void Origins::read(const OnnxNode& n) {
   // Shapes of weights are no weights.
-  const bool measures = n.op == "Shape" || n.op == "Size";
+  const bool measures = (n.op == "Shape" || n.op == "Size") && !n.inputs.empty();
   const bool known = measures ? of(n.inputs[0]) != Origin::computed : true;
   Origin made = measures ? (known ? Origin::constant : Origin::computed) : made_by(n);
-  if (n.op == "Concat" && n.inputs.size() == 2 && of(n.inputs[0]) == Origin::weight &&
-      of(n.inputs[1]) == Origin::constant) {
+  if (n.op == "Concat" && n.inputs.size() == 2 && !n.outputs.empty() &&
+      of(n.inputs[0]) == Origin::weight && of(n.inputs[1]) == Origin::constant) {
     made = Origin::weight;
     filled_up_.insert(n.outputs[0]);
   }
