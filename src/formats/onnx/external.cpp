@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <charconv>
-#include <filesystem>
 
 #include "base/checked.hpp"
 #include "base/text.hpp"
 #include "formats/onnx/read.hpp"
 #include "io/file.hpp"
+#include "io/links.hpp"
 
 namespace loom::core {
 namespace {
@@ -33,14 +33,11 @@ bool stays_inside(std::string_view path) {
 
 // A link may lead out of the folder; a file of several names may be any other file.
 bool is_linked(const std::string& folder, const std::string& location) {
-  std::error_code ignored;
-  std::filesystem::path path = folder;
-  for (const std::filesystem::path& part : std::filesystem::path(location)) {
-    path /= part;
-    if (std::filesystem::is_symlink(path, ignored)) return true;
+  for (size_t end = 0; end != location.npos;) {
+    end = location.find('/', end + 1);
+    if (is_link(folder + "/" + location.substr(0, end))) return true;
   }
-  const auto names = std::filesystem::hard_link_count(path, ignored);
-  return !ignored && names > 1;
+  return false;
 }
 
 }  // namespace
