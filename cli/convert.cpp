@@ -86,7 +86,7 @@ Result<ConvertOptions> options_of(const ConvertFlags& f) {
   options.measure = f.quantize;
   options.calibration_windows = f.windows;
   options.open_extent = f.open_extent;
-  options.for_training = !f.fold_norms;
+  if (f.fold_norms) options.for_training = false;
   options.trainable = f.trainable;
   options.frozen = f.frozen;
   options.state_dict = f.weight_flags.answers;

@@ -462,6 +462,7 @@ Result<TrainerOptions> TrainFlags::options() const {
 
 Result<Network> TrainFlags::open(const Engine& on) const {
   LoadOptions load{.seed = seed,
+                   .for_training = true,
                    .trainable = trainable,
                    .allow_nonfinite = weight_flags.allow_nonfinite,
                    .state_dict = weight_flags.answers,

@@ -66,7 +66,7 @@ if(LOOM_MINIMAL)
   endif()
   # Of media what a file says of itself is read and written.
   list(APPEND LOOM_LEFT_OUT "^media/(exif|jpeg|picture|png|wave)" "^mesh/" "^evaluate/" "^evolve/" "^insight/" "^lab/"
-    "^io/(append_file|array|csv|deflate|folder|idx|np[yz]|byte_source|zip_directory)")
+    "^io/(append_file|line_file|array|csv|deflate|folder|idx|np[yz]|byte_source|zip_directory)")
   set(LOOM_ONLY_learn spec)
   set(LOOM_ONLY_train_io file_memory media_reading trained_model)
   set(LOOM_ONLY_convert checkpoint format_.* formats fresh_source language_model

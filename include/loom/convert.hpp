@@ -39,8 +39,9 @@ struct ConvertOptions {
                                      // matrix decides which values its scales keep
   int64_t calibration_windows = 16;  // of 128 tokens
   // false: batch norms of an ONNX or TFLite file, and functions of its weights, go into the weights
-  // of layers. That predicts faster, and would train other numbers.
-  bool for_training = true;
+  // of layers. That predicts faster, and would train other numbers. true: they stay, and values of
+  // a quantized TFLite file are not rounded to its steps. Unset: true of ONNX, false of TFLite.
+  std::optional<bool> for_training{};
   // Patterns over names of initializers of an ONNX file that train, and that do not, besides what
   // docs/onnx.md, "What trains", says of them; `frozen` counts more.
   std::vector<std::string> trainable{}, frozen{};

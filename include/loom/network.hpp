@@ -87,8 +87,9 @@ struct LoadOptions {
   uint64_t seed = 1;             // of weights that the file does not have
   std::string weights{};         // a file of weights for a file that describes a network
   // false: batch norms of an ONNX or TFLite file, and functions of its weights, go into the weights
-  // of layers. That predicts faster, and would train other numbers.
-  bool for_training = true;
+  // of layers. That predicts faster, and would train other numbers. true: they stay, and values of
+  // a quantized TFLite file are not rounded to its steps. Unset: true of ONNX, false of TFLite.
+  std::optional<bool> for_training{};
   // Patterns over names of initializers of an ONNX file that train, and that do not, besides what
   // docs/onnx.md, "What trains", says of them; `frozen` counts more.
   std::vector<std::string> trainable{}, frozen{};

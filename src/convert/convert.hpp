@@ -29,7 +29,9 @@ struct OpenedModel {
 };
 struct OpenOptions {
   int64_t open_extent = 0;  // of axes that an ONNX file leaves open, besides the batch; 0: an Error
-  bool for_training = true;  // this and the next: OnnxImportOptions
+  // This and the next: OnnxImportOptions. Unset: true of ONNX files; false of TFLite files, whose
+  // values are then rounded to the steps of their scales.
+  std::optional<bool> for_training = {};
   std::vector<std::string> trainable, frozen;
   bool allow_nonfinite = false;  // weights that are NaN or infinite are no error
   InferOptions infer;            // answers about a state dict without a configuration

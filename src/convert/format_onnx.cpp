@@ -36,12 +36,13 @@ Status read_trained_for(const std::vector<std::pair<std::string, std::string>>& 
 
 Result<OpenedModel> open_onnx(const Found& file) {
   const FileRef& path = file.path;
-  LOOM_ASSIGN(ImportedNetwork imported, load_onnx(path, {.open_extent = file.options.open_extent,
-                                                         .take_normalization = true,
-                                                         .for_training = file.options.for_training,
-                                                         .trainable = file.options.trainable,
-                                                         .frozen = file.options.frozen,
-                                                         .folder = folder_of_constants()}));
+  LOOM_ASSIGN(ImportedNetwork imported,
+              load_onnx(path, {.open_extent = file.options.open_extent,
+                               .take_normalization = true,
+                               .for_training = file.options.for_training.value_or(true),
+                               .trainable = file.options.trainable,
+                               .frozen = file.options.frozen,
+                               .folder = folder_of_constants()}));
   const auto metadata = std::move(imported.metadata);
   OpenedModel model = opened_network("ONNX", path, std::move(imported));
   auto& source = static_cast<MemorySource&>(*model.network);

@@ -22,7 +22,7 @@ Result<OpenedModel> open_tflite(const Found& file) {
   LOOM_ASSIGN(ImportedNetwork imported,
               load_tflite(path, {.open_extent = file.options.open_extent,
                                  .take_normalization = true,
-                                 .for_training = file.options.for_training,
+                                 .for_training = file.options.for_training.value_or(false),
                                  .trainable = file.options.trainable,
                                  .frozen = file.options.frozen,
                                  .folder = folder_of_constants()}));

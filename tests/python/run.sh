@@ -55,6 +55,7 @@ mkdir -p "$work/wheel" "$work/empty"
 "$builder" -m pip wheel --quiet --disable-pip-version-check --no-build-isolation --no-deps -w "$work/wheel" \
   bindings/python -C cmake.define.LOOM_LIBRARY="$library" >&2
 wheel="$(find "$work/wheel" -name '*.whl')"
+python3 bindings/python/repack.py "$wheel"
 say "$(basename "$wheel"): $(stat -c %s "$wheel") bytes"
 
 passed=0 failed=0 skipped=0

@@ -7,8 +7,10 @@ Turn = Union[Mapping[str, str], Tuple[str, str]]
 
 def plain_turn(turn: Turn, at: int) -> Tuple[str, str]:
     """A turn as C has it: a role and a text. What it cannot hold is an error that names it."""
-    pair: Sequence[Any] = turn
-    if isinstance(turn, Mapping):
+    pair: Sequence[Any]
+    if not isinstance(turn, Mapping):
+        pair = turn
+    else:
         for key, value in turn.items():
             if key not in ("role", "content") and value is not None:
                 raise ValueError(
@@ -23,4 +25,4 @@ def plain_turn(turn: Turn, at: int) -> Tuple[str, str]:
             raise ValueError(
                 f"turns[{at}].{name} must be a text; got {type(value).__name__}; join its parts"
             )
-    return pair[0], pair[1]
+    return str(pair[0]), str(pair[1])
