@@ -20,9 +20,9 @@ def plain_turn(turn: Turn, at: int) -> Tuple[str, str]:
         pair = (turn.get("role"), turn.get("content"))
     if len(pair) != 2:
         raise ValueError(f"turns[{at}] must be (role, content); got {len(pair)} parts")
-    for name, value in zip(("role", "content"), pair):
-        if not isinstance(value, str):
+    for name, part in zip(("role", "content"), pair):
+        if not isinstance(part, str):
             raise ValueError(
-                f"turns[{at}].{name} must be a text; got {type(value).__name__}; join its parts"
+                f"turns[{at}].{name} must be a text; got {type(part).__name__}; join its parts"
             )
     return str(pair[0]), str(pair[1])
