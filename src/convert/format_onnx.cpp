@@ -36,13 +36,7 @@ Status read_trained_for(const std::vector<std::pair<std::string, std::string>>& 
 
 Result<OpenedModel> open_onnx(const Found& file) {
   const FileRef& path = file.path;
-  LOOM_ASSIGN(ImportedNetwork imported,
-              load_onnx(path, {.open_extent = file.options.open_extent,
-                               .take_normalization = true,
-                               .for_training = file.options.for_training.value_or(true),
-                               .trainable = file.options.trainable,
-                               .frozen = file.options.frozen,
-                               .folder = folder_of_constants()}));
+  LOOM_ASSIGN(ImportedNetwork imported, load_onnx(path, import_options(file.options, true)));
   const auto metadata = std::move(imported.metadata);
   OpenedModel model = opened_network("ONNX", path, std::move(imported));
   auto& source = static_cast<MemorySource&>(*model.network);
@@ -73,12 +67,16 @@ Status write_network_onnx(const Writing& out) {
 }  // namespace
 
 #ifndef LOOM_WITHOUT_ONNX
-OnnxFolder folder_of_constants() {
+OnnxImportOptions import_options(const OpenOptions& options, bool for_training) {
+  OnnxImportOptions made = {.open_extent = options.open_extent,
+                            .take_normalization = true,
+                            .for_training = options.for_training.value_or(for_training),
+                            .trainable = options.trainable,
+                            .frozen = options.frozen};
 #ifndef LOOM_WITHOUT_EVALUATE
-  return evaluate::evaluating_folder(reference_ops());
-#else
-  return {};
+  made.folder = evaluate::evaluating_folder(reference_ops());
 #endif
+  return made;
 }
 
 OpenedModel opened_network(std::string format, const FileRef& path, ImportedNetwork imported) {
@@ -99,7 +97,8 @@ const Format kOnnxFormat = {.files = "ONNX files",
                             .extension = ".onnx",
                             .holds = "dwmn",
                             .write_network = write_network_onnx,
-                            .networks = true};
+                            .networks = true,
+                            .initializers = true};
 #else
 const Format kOnnxFormat = {.files = "ONNX files",
                             .how = LOOM_BUILD_WITH("LOOM_ONNX=ON"),

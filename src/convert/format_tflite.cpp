@@ -19,13 +19,8 @@ bool is_tflite_file(const Found& file) {
 #ifndef LOOM_WITHOUT_TFLITE
 Result<OpenedModel> open_tflite(const Found& file) {
   const FileRef& path = file.path;
-  LOOM_ASSIGN(ImportedNetwork imported,
-              load_tflite(path, {.open_extent = file.options.open_extent,
-                                 .take_normalization = true,
-                                 .for_training = file.options.for_training.value_or(false),
-                                 .trainable = file.options.trainable,
-                                 .frozen = file.options.frozen,
-                                 .folder = folder_of_constants()}));
+  // Unset, values of a quantized file are rounded to its steps, which training cannot have.
+  LOOM_ASSIGN(ImportedNetwork imported, load_tflite(path, import_options(file.options, false)));
   return opened_network("TFLite", path, std::move(imported));
 }
 #endif
@@ -33,7 +28,8 @@ Result<OpenedModel> open_tflite(const Found& file) {
 }  // namespace
 
 #ifndef LOOM_WITHOUT_TFLITE
-const Format kTfliteFormat = {.files = "TFLite files", .is = is_tflite_file, .open = open_tflite};
+const Format kTfliteFormat = {
+    .files = "TFLite files", .is = is_tflite_file, .open = open_tflite, .initializers = true};
 #else
 const Format kTfliteFormat = {.files = "TFLite files",
                               .how = LOOM_BUILD_WITH("LOOM_TFLITE=ON"),

@@ -50,6 +50,7 @@ struct Format {
   Status (*write_decoder)(const Writing&) = nullptr;
   // Which models it is for, also where a build left the functions out.
   bool networks = false, decoders = false;
+  bool initializers = false;  // it has OpenOptions::trainable and frozen
 };
 
 extern const Format kFolderFormat, kOriginalEntityFormat, kOriginalJsonFormat, kEntityFormat,

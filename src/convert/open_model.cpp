@@ -11,6 +11,12 @@ namespace {
 Result<OpenedModel> open_found(const Found& found) {
   const Format* format = format_of(found);
   if (format == nullptr) return bad_file("is no model that this build opens", found.path);
+  const bool named = !found.options.trainable.empty() || !found.options.frozen.empty();
+  if (named && !format->initializers) {
+    return invalid(
+        cat("trainable and frozen name initializers of ONNX files, and this is one of the ",
+            format->files, "; freeze its parameters where it trains"));
+  }
   if (!format->left_out) {
     Result<OpenedModel> opened = format->open(found);
     if (!opened.ok()) return file_error(opened.error(), found.path);

@@ -6,6 +6,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <fstream>
+
 #include "io/array_file.hpp"
 #include "io/io_testing.hpp"
 #include "io/safetensors_file.hpp"
@@ -79,6 +81,21 @@ TEST(WriteModel, HoldsOneArrayOfAnNpzFileInMemory) {
     const auto array = file->find(param.path);
     ASSERT_TRUE(array.ok()) << array.error().message;
     EXPECT_EQ(array->count(), param.spec.shape.count());
+  }
+}
+
+TEST(OpenModel, NamesOfInitializersAreForFilesThatHaveThem) {
+  const test::TemporaryFolder folder;
+  const std::string path = folder.path("net.json");
+  std::ofstream(path) << R"({"loom":1,"input":[3],"layers":[{"type":"Dense","in":3,"out":2}]})";
+  EXPECT_TRUE(open_model(path).ok());
+  for (const bool trainable : {true, false}) {
+    OpenOptions options;
+    (trainable ? options.trainable : options.frozen) = {"weight"};
+    const Result<OpenedModel> opened = open_model(path, options);
+    ASSERT_FALSE(opened.ok());
+    EXPECT_EQ(opened.error().code, Code::invalid_argument);
+    EXPECT_NE(opened.error().message.find("initializers of ONNX files"), std::string::npos);
   }
 }
 

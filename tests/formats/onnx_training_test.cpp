@@ -180,6 +180,30 @@ TEST(OnnxTraining, LearnsAsManyValuesAsTheFileHas) {
   }
 }
 
+TEST(OnnxTraining, PatternsSayWhatTrainsAndNeverNothing) {
+  const Case c = {
+      "patterns",
+      {8},
+      {tensor_of("w", {8, 3}), tensor_of("val_2", {}), tensor_of("reconstruct.gain", {})},
+      {node_of("MatMul", {"x", "w"}, "m"), node_of("Mul", {"m", "val_2"}, "s"),
+       node_of("Mul", {"s", "reconstruct.gain"}, "y")}};
+  const struct {
+    std::vector<std::string> trainable, frozen;
+    int64_t trained;  // -1: refused
+  } rows[] = {{{}, {}, 25},      {{"val_*"}, {}, 26},  {{}, {"w"}, 1},
+              {{"*"}, {"w"}, 2}, {{"wieght"}, {}, -1}, {{}, {"val_3"}, -1}};
+  for (const auto& row : rows) {
+    const OnnxImportOptions options = {
+        .for_training = true, .trainable = row.trainable, .frozen = row.frozen};
+    const auto imported = import_onnx(model_of(c), "f", options);
+    ASSERT_EQ(imported.ok(), row.trained >= 0);
+    if (!imported.ok()) continue;
+    const auto network =
+        Network::finalize(imported->network.grid, imported->network.input.after(1));
+    EXPECT_EQ(trained_values(*network), row.trained);
+  }
+}
+
 // ---- random rows of operators -------------------------------------------------------------------
 
 using Row = std::vector<double>;

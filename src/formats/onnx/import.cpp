@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/pattern.hpp"
 #include "base/text.hpp"
 #include "bridge/network_json.hpp"
 #include "formats/onnx/external.hpp"
@@ -125,8 +126,25 @@ Result<ImportedNetwork> import_both(const OnnxModel& model, const std::string& w
 
 }  // namespace
 
+namespace {
+
+Status check_patterns(std::string_view option, const std::vector<std::string>& patterns,
+                      const OnnxModel& model) {
+  for (const std::string& pattern : patterns) {
+    const auto fits = [&](const OnnxTensor& t) { return matches_pattern(pattern, t.name); };
+    if (std::ranges::any_of(model.graph.initializers, fits)) continue;
+    return make_error(Code::not_found, cat(option, ": no initializer of the file matches '",
+                                           printable(pattern), "'"));
+  }
+  return {};
+}
+
+}  // namespace
+
 Result<ImportedNetwork> import_onnx(const OnnxModel& model, const std::string& where,
                                     const OnnxImportOptions& options) {
+  LOOM_TRY(check_patterns("trainable", options.trainable, model));
+  LOOM_TRY(check_patterns("frozen", options.frozen, model));
   Result<ImportedNetwork> made = import_both(model, where, options);
   const int64_t fixed = fixed_batch(model);
   if (made.ok() || made.error().code != Code::unsupported || fixed == 0) return made;

@@ -35,7 +35,13 @@ bool reads_first_alone(std::string_view op) {
 bool is_made_up(std::string_view name) {
   const std::string lower = to_lower_ascii(name);
   constexpr std::string_view kParts[] = {"const", "::", "scalar"};
-  const auto within = [&](std::string_view part) { return lower.find(part) != std::string::npos; };
+  // At the start of a word: const_fold, and not reconstruct.
+  const auto within = [&](std::string_view part) {
+    const size_t at = lower.find(part);
+    return at != std::string::npos &&
+           (at == 0 || std::isalpha(static_cast<unsigned char>(lower[at - 1])) == 0 ||
+            part == "::");
+  };
   constexpr std::string_view kStarts[] = {"/", "val_", "eps", "one", "zero"};
   const auto begins = [&](std::string_view start) { return lower.rfind(start, 0) == 0; };
   if (std::ranges::any_of(kParts, within) || std::ranges::any_of(kStarts, begins)) return true;
