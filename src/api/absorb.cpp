@@ -50,6 +50,14 @@ Result<Absorbed> absorb_stream(std::span<const std::byte> stream, const LoadOpti
   LOOM_ASSIGN(const Proof proven, proof_of(reader));
   LOOM_ASSIGN(Network network,
               Network::load({.bytes = bytes, .name = cat(where, ": graph.onnx")}, options));
+  if (const JsonValue* trainable = reader.manifest().find("trainable")) {
+    LOOM_ASSIGN(const int64_t wanted, trainable->as_int(cat(where, ": trainable")));
+    if (network.info().trainable != wanted)
+      return core::unsupported(
+          cat("training would change ", network.info().trainable, " numbers, in the source ",
+              wanted, "; it computes with its parameters in a way that no layer has"),
+          where);
+  }
   LOOM_ASSIGN(ProofReport report, prove(network, proven));
   return Absorbed{std::move(name), std::move(network), std::move(report)};
 }

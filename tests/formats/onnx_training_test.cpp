@@ -155,6 +155,11 @@ std::vector<Case> cases() {
        {tensor_of("w", {8, 3})},
        {node_of("MatMul", {"x", "w"}, "h"), node_of("Transpose", {"w"}, "t"),
         node_of("MatMul", {"h", "t"}, "y")}},
+      {"a weight that is read twice",
+       {8},
+       {tensor_of("g", {8}), tensor_of("w", {8, 3})},
+       {node_of("Mul", {"g", "g"}, "s"), node_of("Mul", {"x", "s"}, "m"),
+        node_of("Add", {"m", "g"}, "a"), node_of("MatMul", {"a", "w"}, "y")}},
       {"an LSTM with both biases",
        {4, 8},
        {tensor_of("w", {1, 20, 8}), tensor_of("r", {1, 20, 5}), tensor_of("b", {1, 40}),
@@ -201,6 +206,41 @@ TEST(OnnxTraining, PatternsSayWhatTrainsAndNeverNothing) {
     const auto network =
         Network::finalize(imported->network.grid, imported->network.input.after(1));
     EXPECT_EQ(trained_values(*network), row.trained);
+  }
+}
+
+TEST(OnnxTraining, AFileMaySayThatItsInitializersAreWeights) {
+  const Case c = {"named as constants",
+                  {8},
+                  {tensor_of("w", {8, 3}), tensor_of("g1", {}), tensor_of("const_gain", {})},
+                  {node_of("MatMul", {"x", "w"}, "m"), node_of("Mul", {"m", "g1"}, "s"),
+                   node_of("Mul", {"s", "const_gain"}, "y")}};
+  for (const bool says : {false, true}) {
+    OnnxModel model = model_of(c);
+    if (says) model.metadata = {{"loom.initializers", "weights"}};
+    const auto imported = import_onnx(model, "f", kForTraining);
+    ASSERT_TRUE(imported.ok()) << imported.error().str();
+    const auto network =
+        Network::finalize(imported->network.grid, imported->network.input.after(1));
+    EXPECT_EQ(trained_values(*network), says ? 26 : 24);
+  }
+}
+
+TEST(OnnxTraining, SharedWeightsThatPartAreNoted) {
+  const auto kernel = [] { return list_of("kernel_shape", {3}); };
+  const Case alike = {
+      "one convolution, twice",
+      {2, 9},
+      {tensor_of("w", {2, 2, 3}), tensor_of("b", {2})},
+      {node_of("Conv", {"x", "w", "b"}, "c", {kernel()}), node_of("Relu", {"c"}, "r"),
+       node_of("Conv", {"r", "w", "b"}, "y", {kernel()})}};
+  Case apart = alike;
+  apart.tensors.push_back(tensor_of("b2", {2}));
+  apart.nodes.back().inputs[2] = "b2";
+  for (const Case* c : {&alike, static_cast<const Case*>(&apart)}) {
+    const auto imported = import_onnx(model_of(*c), "f", kForTraining);
+    ASSERT_TRUE(imported.ok()) << imported.error().str();
+    EXPECT_EQ(imported->notes.size(), c == &apart ? 1u : 0u);
   }
 }
 

@@ -17,6 +17,7 @@ class Between(nn.Module):
     WAYS = (
         "layer_scale", "rezero", "buffer_add", "buffer_mul", "buffer_matrix", "exp", "softplus",
         "temperature", "bias", "tied", "frozen", "prelu", "prelu_each", "weight_norm", "twice",
+        "reused", "reused_number",
     )  # fmt: skip
 
     def __init__(self, way, width):
@@ -25,7 +26,9 @@ class Between(nn.Module):
         r = torch.randn
         if way in ("layer_scale", "bias", "exp", "softplus"):
             self.p = nn.Parameter(r(width) * 0.3)
-        if way in ("rezero", "temperature"):
+        if way == "reused":
+            self.p = nn.Parameter(r(width) * 0.3)
+        if way in ("rezero", "temperature", "reused_number"):
             self.p = nn.Parameter(r(()) * 0.2 + 0.9)
         if way in ("buffer_add", "buffer_mul"):
             self.register_buffer("b", r(width))
@@ -49,6 +52,8 @@ class Between(nn.Module):
             return x + self.p * torch.tanh(x)
         if way == "rezero":
             return x + self.p * torch.tanh(x)
+        if way in ("reused", "reused_number"):
+            return x * self.p + torch.tanh(x * self.p * self.p)
         if way == "buffer_add":
             return x + self.b
         if way == "buffer_mul":
@@ -103,6 +108,20 @@ class OverChannels(nn.Module):
 
     def forward(self, x):
         return self.f(x.transpose(1, 2)).transpose(1, 2)
+
+
+class Named(nn.Module):
+    """Weights of one number whose names read as those of constants."""
+
+    def __init__(self, width):
+        super().__init__()
+        self.g1 = nn.Parameter(torch.randn(()))
+        self.const_scale = nn.Parameter(torch.randn(1))
+        self.eps = nn.Parameter(torch.rand(1) + 0.5)
+        self.f = nn.Linear(width, 1)
+
+    def forward(self, x):
+        return self.f(torch.tanh(x * self.g1) * self.const_scale) / (self.eps * self.eps + 1)
 
 
 class TiedLanguage(nn.Module):
@@ -193,6 +212,11 @@ def images(draw):
     return nn.Sequential(*layers), (torch.randn(3, first, side, side),)
 
 
+def named(draw):
+    width = draw.randint(2, 6)
+    return Named(width), (torch.randn(4, width),)
+
+
 def language(draw):
     vocab = draw.randint(5, 12)
     module = TiedLanguage(vocab, draw.randint(2, 6), draw.random() < 0.5)
@@ -203,5 +227,5 @@ def random_module(seed):
     """The module and its example inputs."""
     draw = random.Random(seed)
     torch.manual_seed(seed)
-    kind = draw.choices((rows, sequences, images, language), (4, 3, 2, 1))[0]
+    kind = draw.choices((rows, sequences, images, language, named), (8, 6, 4, 2, 1))[0]
     return kind(draw)

@@ -118,6 +118,15 @@ Result<GraphImport::Value> GraphImport::constant_stream(const OnnxNode& n, const
   return made;
 }
 
+// Whether input i is one node for all that read the weight. Exporters make one tensor of all that
+// have the same values, so that a tensor of equal numbers may be several weights.
+bool GraphImport::is_shared_node(const OnnxNode& n, size_t i, const Constant& c) const {
+  if (!options_.for_training || !learns(n, i)) return false;
+  if (origins_.all_weights() || origins_.sharing(n.inputs[i]) == Origins::Sharing::many)
+    return true;
+  return std::ranges::any_of(c.values, [&](double v) { return v != c.values[0]; });
+}
+
 Result<GraphImport::Value> GraphImport::stream(const OnnxNode& n, size_t i) {
   LOOM_ASSIGN(const Value* v, value(n, i));
   if (!v->is_constant()) {
@@ -131,9 +140,7 @@ Result<GraphImport::Value> GraphImport::stream(const OnnxNode& n, size_t i) {
   }
   LOOM_ASSIGN(const ConstantRef c, constant(n, i));
   if (!is_float(c->type)) return refuse(n, "computes with whole numbers beside computed values");
-  const bool many = origins_.sharing(n.inputs[i]) == Origins::Sharing::many;
-  if (!options_.for_training || !many) return constant_stream(n, *c, learns(n, i));
-  // One node for all that read it.
+  if (!is_shared_node(n, i, *c)) return constant_stream(n, *c, learns(n, i));
   const auto known = tied_.find(n.inputs[i]);
   if (known != tied_.end()) return known->second;
   LOOM_ASSIGN(Value made, constant_stream(n, *c, learns(n, i)));

@@ -117,6 +117,7 @@ class GraphImport {
                                     std::vector<int64_t> otherwise);
   // Input i as a stream: a constant becomes a node.
   Result<Value> stream(const OnnxNode& n, size_t i);
+  bool is_shared_node(const OnnxNode& n, size_t i, const Constant& c) const;
   // trained: it is a weight.
   Result<Value> constant_stream(const OnnxNode& n, const Constant& c, bool trained = false);
   Result<Value> emit(const OnnxNode& n, LayerKind kind, const std::vector<Field>& fields,
@@ -302,7 +303,7 @@ class GraphImport {
   std::map<std::vector<int64_t>, Value> moved_;  // bases of functions, by what they are and order
   std::map<std::string, int, std::less<>>
       uses_;  // of values by name, outputs of the model included
-  std::map<std::string, Value, std::less<>> tied_;  // nodes of weights that several products read
+  std::map<std::string, Value, std::less<>> tied_;  // nodes of weights that several nodes read
   std::vector<std::string> notes_;
 };
 

@@ -78,7 +78,8 @@ int64_t GraphImport::source_of_rows(const OnnxNode& n, size_t i) {
 // the first node that has its own; -1: none yet.
 int64_t GraphImport::owner_of(size_t i, std::vector<int64_t>& first) const {
   const Made& made = nodes_[i];
-  if (made.source == 0 || !all_trained(made.layer) || !tell_something(made.params)) return -1;
+  if (made.source == 0 || !all_trained(made.layer)) return -1;
+  if (!origins_.all_weights() && !tell_something(made.params)) return -1;
   int64_t& before = first[static_cast<size_t>(made.source)];
   if (before >= 0)
     return same_weights(nodes_[static_cast<size_t>(before)].params, made.params) ? before : -1;

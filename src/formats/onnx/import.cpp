@@ -147,9 +147,14 @@ Result<ImportedNetwork> import_onnx(const OnnxModel& model, const std::string& w
   LOOM_TRY(check_patterns("frozen", options.frozen, model));
   Result<ImportedNetwork> made = import_both(model, where, options);
   const int64_t fixed = fixed_batch(model);
-  if (made.ok() || made.error().code != Code::unsupported || fixed == 0) return made;
-  Result<ImportedNetwork> opened = import_opened(model, where, options, fixed);
-  return opened.ok() ? std::move(opened) : std::move(made);
+  if (!made.ok() && made.error().code == Code::unsupported && fixed != 0) {
+    Result<ImportedNetwork> opened = import_opened(model, where, options, fixed);
+    if (opened.ok()) made = std::move(opened);
+  }
+  if (made.ok() && options.for_training && Origins(model, options).parts_weights())
+    made->notes.emplace_back(
+        "layers that share weights in the file each have a copy, which trains");
+  return made;
 }
 
 Result<ImportedNetwork> load_onnx(const FileRef& path, const OnnxImportOptions& options) {

@@ -55,18 +55,25 @@ bool matches_any(const std::vector<std::string>& patterns, std::string_view name
                              [&](const std::string& p) { return matches_pattern(p, name); });
 }
 
-Origin origin_of(const OnnxTensor& t, const OnnxImportOptions& options) {
-  if (!is_float(t.type)) return Origin::constant;
-  if (matches_any(options.frozen, t.name)) return Origin::constant;
-  if (matches_any(options.trainable, t.name)) return Origin::weight;
-  return t.count() == 1 && is_made_up(t.name) ? Origin::constant : Origin::weight;
-}
-
 }  // namespace
 
 Origins::Origins(const OnnxModel& model, const OnnxImportOptions& options) {
+  const std::pair<std::string, std::string> all = {std::string(kOnnxInitializers),
+                                                   std::string(kOnnxAllWeights)};
+  all_weights_ = std::ranges::find(model.metadata, all) != model.metadata.end();
   read(model.graph, options);
-  for (const auto& [tensor, by] : readers_) needs_nodes_ |= sharing(tensor) != Sharing::one;
+  for (const auto& [tensor, by] : readers_) {
+    const bool apart = sharing(tensor) == Sharing::one && by.kinds.size() > 1;
+    needs_nodes_ |= sharing(tensor) != Sharing::one;
+    parts_weights_ |= apart && of(tensor) == Origin::weight;
+  }
+}
+
+Origin Origins::origin_of(const OnnxTensor& t, const OnnxImportOptions& options) const {
+  if (!is_float(t.type)) return Origin::constant;
+  if (matches_any(options.frozen, t.name)) return Origin::constant;
+  if (all_weights_ || matches_any(options.trainable, t.name)) return Origin::weight;
+  return t.count() == 1 && is_made_up(t.name) ? Origin::constant : Origin::weight;
 }
 
 Origin Origins::of(std::string_view name) const {
@@ -78,7 +85,7 @@ void Origins::read(const OnnxGraph& graph, const OnnxImportOptions& options) {
   for (const OnnxTensor& t : graph.initializers) {
     origins_.insert_or_assign(t.name, origin_of(t, options));
     counts_.insert_or_assign(t.name, t.count());
-    if (is_float(t.type) && t.count() > 1) forms_.insert_or_assign(t.name, Form{t.name, false});
+    if (is_float(t.type)) forms_.insert_or_assign(t.name, Form{t.name, false});
   }
   for (const OnnxNode& n : graph.nodes) {
     for (const OnnxAttribute& a : n.attributes) {
@@ -145,7 +152,7 @@ void Origins::read_weight(const OnnxNode& n, size_t i) {
   const bool turned = found->second.transposed != (attribute(n, "transB", 0) != 0);
   std::string kind = cat(n.op, " ", i, turned ? " t" : "");
   for (size_t k = 0; k < n.inputs.size(); ++k) {
-    if (k != i && of(n.inputs[k]) != Origin::computed) kind += cat(" ", n.inputs[k]);
+    if (k != i) kind += cat(" ", tensor(n.inputs[k]));
   }
   by.kinds.insert(std::move(kind));
   if (n.op == "Gather") {

@@ -11,6 +11,9 @@
 
 namespace loom::core {
 
+// Metadata of files whose float initializers are all weights, whatever they are called.
+constexpr std::string_view kOnnxInitializers = "loom.initializers", kOnnxAllWeights = "weights";
+
 enum class Origin : uint8_t {
   computed,  // from an input; also a name that the graph does not have
   constant,  // of Constant nodes, of numbers of the exporter, and of functions of such
@@ -25,6 +28,10 @@ class Origins {
   // Whether training needs a node for each operator: layers that patterns find would fold a
   // function of weights, or take a weight of one value for a number of a formula.
   bool needs_nodes() const { return needs_nodes_; }
+  // Whether the file says that each of its float initializers is one weight.
+  bool all_weights() const { return all_weights_; }
+  // Whether layers that learn apart are made of one initializer.
+  bool parts_weights() const { return parts_weights_; }
   // How layers read the initializer that a value is, in whatever layout.
   enum class Sharing : uint8_t {
     one,   // by one layer, or by several that are alike: they share all their weights
@@ -43,6 +50,7 @@ class Origins {
 
  private:
   void read(const OnnxGraph& graph, const OnnxImportOptions& options);
+  Origin origin_of(const OnnxTensor& tensor, const OnnxImportOptions& options) const;
   void read(const OnnxNode& n);
   void follow(const OnnxNode& n);
   void read_weight(const OnnxNode& n, size_t i);
@@ -62,7 +70,9 @@ class Origins {
     bool table = false, as_it_is = true, products = true;
   };
   std::map<std::string, Readers, std::less<>> readers_;  // by initializer
+  bool all_weights_ = false;                             // the file says so: kOnnxInitializers
   bool needs_nodes_ = false;
+  bool parts_weights_ = false;
 };
 
 }  // namespace loom::core

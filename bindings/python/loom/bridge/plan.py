@@ -172,7 +172,10 @@ class Plan:
         """The plan as an ONNX file. Raises Unabsorbable where there are problems."""
         if self.problems:
             raise Unabsorbable(self.problems)
-        return self._graph.serialize(OPSET, [("loom.absorbed.from", self.source)])
+        said = [("loom.absorbed.from", self.source)]
+        if self.trainable is not None:  # names do not tell then what trains
+            said.append(("loom.initializers", "weights"))
+        return self._graph.serialize(OPSET, said)
 
     @property
     def source(self) -> str:

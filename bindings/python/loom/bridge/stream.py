@@ -71,6 +71,7 @@ def stream(
         "name": plan.name,
         "source": plan.source,
         "graph": graph,
+        **({} if plan.source_parameters is None else {"trainable": plan.source_parameters}),
         "fixture": {
             "inputs": asked,
             "expected": wanted,

@@ -50,6 +50,9 @@ class Graph:
         """Where in memory the parameters lie that a known tensor is, or is made of."""
         return self.made_of.get(node) or [int(self.arrays[node].data_ptr())]
 
+    def trains(self, node: Any) -> bool:
+        return any(at in (self.plan.trainable or {}) for at in self.places(node))
+
     def array(self, node: Any) -> Any:
         """The numbers of a parameter, buffer or constant; None of None."""
         if node is None:

@@ -1,6 +1,7 @@
 """Rules for PyTorch's products, norms, functions of single numbers and attention."""
 
 import math
+import warnings
 from typing import Any, List, Optional, Sequence
 
 import numpy as np
@@ -141,6 +142,12 @@ def _(
     scale_grad: bool = False,
     sparse: bool = False,
 ) -> str:
+    if padding_idx >= 0 and weight in g.arrays and g.trains(weight):
+        warnings.warn(
+            f"{g.plan.origin or 'the model'}: row {padding_idx} (padding_idx) trains here, and not "
+            "in PyTorch; freeze the table, or leave those ids out of the samples",
+            stacklevel=2,
+        )
     return g.op("Gather", weight, ids, axis=0)
 
 
