@@ -64,8 +64,8 @@ std::string_view text_of(const Tensor& t) {
   return {reinterpret_cast<const char*>(t.data()), static_cast<size_t>(t.bytes())};
 }
 
-// A Dense of 2 x 3, with `off` added to what is expected of it.
-std::string example(float off = 0) {
+// A Dense of 2 x 3, with `off` added to what is expected of it. more: keys of the manifest.
+std::string example(float off = 0, const std::string& more = "") {
   const Network net =
       Network::sequential({Dense{.in = 2, .out = 3}}, {.input = {2}, .seed = 3}).or_exit();
   const std::vector<float> x = {1, 2, -1, 0.5f};
@@ -76,9 +76,8 @@ std::string example(float off = 0) {
   const std::string graph = stream.add(net.save_bytes(NetworkFormat::onnx).or_exit());
   const std::string in = stream.add(text_of(inputs)), out = stream.add(text_of(y));
   return stream.sealed(
-      cat("{\"schema\": \"bridge.stream/2\", \"name\": \"m\", \"source\": \"by hand 1: m\", "
-          "\"graph\": {\"format\": \"onnx\", ",
-          graph,
+      cat("{\"schema\": \"bridge.stream/2\", \"name\": \"m\", \"source\": \"by hand 1: m\", ", more,
+          "\"graph\": {\"format\": \"onnx\", ", graph,
           "}, \"fixture\": {\"tolerance\": {\"abs\": 1e-5, \"rel\": 1e-4}, "
           "\"inputs\": [{\"dtype\": \"float32\", \"shape\": [2, 2], ",
           in, "}], \"expected\": [{\"dtype\": \"float32\", \"shape\": [2, 3], ", out, "}]}}"));
@@ -94,6 +93,15 @@ TEST(AbsorbStream, AWholeStreamIsANetworkThatCarriesItsProof) {
   EXPECT_TRUE(got.proof.holds);
   EXPECT_NE(proof_json(got.network).find("by hand 1: m"), std::string::npos);
   EXPECT_TRUE(verify_proof(got.network).or_exit().holds);
+}
+
+TEST(AbsorbStream, TrainsAsManyNumbersAsItsSourceOrIsRefused) {
+  EXPECT_TRUE(absorbed(example(0, R"("trainable": 9, )")).or_exit().proof.holds);
+  const Result<Absorbed> fewer = absorbed(example(0, R"("trainable": 6, )"));
+  ASSERT_FALSE(fewer.ok());
+  EXPECT_EQ(fewer.error().code, Code::unsupported);
+  EXPECT_NE(fewer.error().message.find("change 9 numbers, in the source 6"), std::string::npos);
+  EXPECT_EQ(absorbed(example(0, R"("trainable": "9", )")).error().code, Code::bad_file);
 }
 
 TEST(AbsorbStream, WhatComputesSomethingElseCarriesNone) {
