@@ -213,7 +213,16 @@ class Network(Handle):
         inputs = as_tensor(x)
         samples = inputs.shape[0] if inputs.shape else 1
         with self.session(max_batch=max(1, min(samples, batch))) as session:
-            return session.run(inputs)
+            numpy = numpy_module()
+            if numpy is None or type(x) is not numpy.ndarray or samples <= batch:
+                return session.run(inputs)
+            # Piece by piece: Ctrl-C is noticed between calls.
+            first = session.run(x[:batch])
+            outputs = numpy.empty((samples, *first.shape[1:]), first.dtype)
+            outputs[:batch] = first
+            for begin in range(batch, samples, batch):
+                outputs[begin : begin + batch] = session.run(x[begin : begin + batch])
+            return outputs
 
     def probabilities(self, outputs: Any) -> Any:
         """Outputs [.., n] as probabilities, if the network was trained for classes."""
