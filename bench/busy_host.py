@@ -92,6 +92,7 @@ def main() -> int:
     parser.add_argument("--pairs", type=int, default=200)
     parser.add_argument("--spinners", default="1,2", help="a comma list")
     parser.add_argument("--filter", default="", help="only cases with a match")
+    parser.add_argument("--raw", help="a file for the seconds of each pair")
     parser.add_argument("--cores", help="a comma list; default: those this process may use")
     args = parser.parse_args()
     if args.cores:
@@ -110,6 +111,9 @@ def main() -> int:
                 if not re.search(args.filter, name):
                     continue
                 one, default = pairs(args.loom.split(), case, args.pairs)
+                if args.raw:
+                    with open(args.raw, "a", encoding="utf-8") as raw:
+                        raw.writelines(f"{name}\t{count}\t{a:.6g}\t{b:.6g}\n" for a, b in zip(one, default))
                 ratios = [a / b for a, b in zip(one, default)]
                 tail = quantile(default, 0.95) / quantile(one, 0.95)
                 good = quantile(ratios, 0.5) >= LEAST_MEDIAN and tail <= MOST_TAIL
