@@ -366,8 +366,9 @@ Status Reader::cells(const JsonValue& value, GridSpec& into) const {
 Result<NetworkSpec> Reader::network(const JsonValue& root) {
   if (!root.is_object()) return expected(root, "", "an object that describes a network");
   for (const auto& [key, item] : root.members()) {
-    if (key == "loom" || key == "grid" || key == "input" || key == "cells" || key == "layers")
-      continue;
+    constexpr std::string_view kNetworkKeys[] = {"loom",  "grid",   "input",
+                                                 "cells", "layers", "state_dict"};
+    if (std::ranges::find(kNetworkKeys, key) != std::end(kNetworkKeys)) continue;
     return bad(item, printable(key), "unknown key; a network has loom, input, grid, cells, layers");
   }
   LOOM_ASSIGN(const JsonValue* version, member(root, "", "loom"));
@@ -403,8 +404,26 @@ Result<NetworkSpec> Reader::network(const JsonValue& root) {
   LOOM_ASSIGN(const JsonValue* list, member(root, "", "cells"));
   LOOM_ASSIGN(GridSpec made, grid(*size));
   LOOM_TRY(cells(*list, made));
-  return NetworkSpec{std::move(made), sample};
+  NetworkSpec spec{std::move(made), sample};
+  if (const JsonValue* names = root.find("state_dict")) {
+    LOOM_ASSIGN(spec.state_dict, read_state_dict(*names, where_));
+  }
+  return spec;
 }
+
+}  // namespace
+
+Result<StateDictNames> read_state_dict(const JsonValue& json, const std::string& where) {
+  StateDictNames names;
+  if (!json.is_object()) return bad_file("state_dict must be an object of texts", where);
+  for (const auto& [name, at] : json.members()) {
+    LOOM_ASSIGN(std::string text, at.as_string(cat(where, ": state_dict.", printable(name))));
+    names.emplace_back(name, std::move(text));
+  }
+  return names;
+}
+
+namespace {
 
 Result<NetworkSpec> checked(Result<NetworkSpec> network, const std::string& where) {
   if (!network.ok()) return network;
