@@ -16,7 +16,14 @@ from ..errors import LoomError
 from ..network import Network
 
 # They fill the table of rules.
-from . import torch_logic, torch_ops, torch_recurrences, torch_shapes  # noqa: F401
+from . import (  # noqa: F401
+    torch_convolutions,
+    torch_logic,
+    torch_ops,
+    torch_places,
+    torch_recurrences,
+    torch_shapes,
+)
 from .plan import Plan
 from .torch_graph import RULES, Graph
 from .torch_state import METADATA, Marks, names_of, wrong_of
@@ -187,7 +194,7 @@ def _known(graph: Graph, node: Any) -> bool:
     name = str(node.target)
     torch: Any = import_module("torch")
     tensor = isinstance(node.meta.get("val"), torch.Tensor)
-    if not graph.folds or not tensor or node.target is operator.getitem:
+    if not tensor or node.target is operator.getitem:
         return False
     if any(n not in graph.arrays for n in node.all_input_nodes):
         return False
@@ -196,7 +203,7 @@ def _known(graph: Graph, node: Any) -> bool:
         return False
     made_of = [at for n in node.all_input_nodes for at in graph.places(n)]
     trainable = graph.plan.trainable or {}
-    if any(at in trainable for at in made_of) and name not in _LAYOUTS:
+    if any(at in trainable for at in made_of) and not (graph.folds and name in _LAYOUTS):
         return False  # training changes the parameters, and not what was made of them
     args, kwargs = import_module("torch.fx").node.map_arg(
         (node.args, node.kwargs), lambda n: graph.arrays[n]
@@ -239,7 +246,9 @@ def _call(graph: Graph, node: Any) -> None:
         graph.plan.refuse(name, "no rule for this operation")
         return
     try:
-        graph.names[node] = made(graph, *node.args, **node.kwargs)
+        value = made(graph, *node.args, **node.kwargs)
+        if value is not None:
+            graph.names[node] = value
     except NotImplementedError as error:
         graph.refused.add(node)
         graph.plan.refuse(name, str(error))
