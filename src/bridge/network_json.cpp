@@ -41,6 +41,8 @@ class Reader {
                                        size_t least, size_t most, int64_t min, int64_t max) const;
   Result<Coord> coord(const JsonValue& value, const std::string& path) const;
   Result<GridSpec> grid(const JsonValue& value) const;
+  // The network with the names of a state_dict, where the description has them.
+  Result<NetworkSpec> named(const JsonValue& root, NetworkSpec spec) const;
   Status cells(const JsonValue& value, GridSpec& into) const;
   Status cell(const JsonValue& value, const std::string& path, GridSpec& into) const;
   Result<Link> link(const JsonValue& value, const std::string& path) const;
@@ -363,6 +365,13 @@ Status Reader::cells(const JsonValue& value, GridSpec& into) const {
   return {};
 }
 
+Result<NetworkSpec> Reader::named(const JsonValue& root, NetworkSpec spec) const {
+  if (const JsonValue* names = root.find("state_dict")) {
+    LOOM_ASSIGN(spec.state_dict, read_state_dict(*names, where_));
+  }
+  return spec;
+}
+
 Result<NetworkSpec> Reader::network(const JsonValue& root) {
   if (!root.is_object()) return expected(root, "", "an object that describes a network");
   for (const auto& [key, item] : root.members()) {
@@ -398,17 +407,13 @@ Result<NetworkSpec> Reader::network(const JsonValue& root) {
       LOOM_TRY(grid.put({0, 0, static_cast<int64_t>(i), 0}, {std::move(made)}));
       done(row->elements()[i]);
     }
-    return NetworkSpec{std::move(grid), sample};
+    return named(root, {std::move(grid), sample});
   }
   LOOM_ASSIGN(const JsonValue* size, member(root, "", "grid"));
   LOOM_ASSIGN(const JsonValue* list, member(root, "", "cells"));
   LOOM_ASSIGN(GridSpec made, grid(*size));
   LOOM_TRY(cells(*list, made));
-  NetworkSpec spec{std::move(made), sample};
-  if (const JsonValue* names = root.find("state_dict")) {
-    LOOM_ASSIGN(spec.state_dict, read_state_dict(*names, where_));
-  }
-  return spec;
+  return named(root, {std::move(made), sample});
 }
 
 }  // namespace

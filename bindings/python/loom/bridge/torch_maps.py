@@ -28,8 +28,6 @@ def _(b: Builder, c: Layer, xs: List[Value]) -> Value:
     axes = len(xs[0].shape) - 2
     groups, stride = c["groups"], c.per_axis("stride", axes)
     more, dilation = c.per_axis("output_padding", axes), c.per_axis("dilation", axes)
-    if any(m >= max(s, d) for m, s, d in zip(more, stride, dilation)):
-        raise c.refuse_field("output_padding", "PyTorch has it below the stride or the dilation")
     shape = [c["channels"], c["filters"] // groups, *c.per_axis("kernel", axes)]
     conv = getattr(b.functions, f"conv_transpose{axes}d")
     y = b(conv, xs[0], c.parameter("weight", *shape), c.parameter("bias") if c["bias"] else None,
