@@ -1,12 +1,12 @@
 """Networks given back to PyTorch, one line each; the last line counts.
 
-python tests/outside/torch_back.py [--modules N] [--networks N] [--seed S] [--architectures] [WORD ...]
+python tests/outside/torch_back.py [OPTION ...] [WORD ...]     --help names the options
 
 Modules are absorbed and trained here for some steps. Then the weights go back into the module, and
 from a saved file into a copy of it that has other weights. Networks of Loom, drawn with fields away
 from their defaults, become free-standing modules, or a refusal that names a field. What PyTorch
-computes in double precision is within 1e-5 of what Loom computes, of the larger of 1 and the largest
-output.
+computes in double precision is within 1e-5 of what Loom computes, times the largest output if that
+is above 1.
 """
 
 import argparse

@@ -1,7 +1,7 @@
 """Random networks of Loom: layers of all kinds with fields away from their defaults, by a seed.
 
-network(seed) draws a kind of input and some layers that fit each other, in a row, beside each other,
-as a Graph, or with links over the grid.
+network(seed) draws a kind of input and some layers that fit each other, in a row, beside each
+other, as a Graph, or with links over the grid.
 """
 
 import random
@@ -295,6 +295,8 @@ def network(seed):
     for _ in range(d.randint(1, 5)):
         now = net.info["output"] if net is not None else shape
         options = table if len(now) == len(shape) + (kind == "ids") else ROWS
+        if not now:
+            break
         layer = d.choice(options or ROWS)(d, now)
         try:
             net = made([*layers, layer], shape, seed)
@@ -327,7 +329,7 @@ def linked(d, layers, shape, seed):
 
 
 def shaken(net, seed):
-    """With other parameters than it began with: norms that are no ones, biases that are no zeros."""
+    """With other parameters than it began with, so that no norm is 1 and no bias 0."""
     rng = np.random.default_rng(seed)
     for name, shape, _ in net.parameters():
         values = net.parameter(name)

@@ -300,7 +300,7 @@ class Torch(unittest.TestCase):
                 self.assertTrue(absorb().proof.passed)
                 put(what, broken)
                 try:
-                    # Copies of a parameter are no parameters: their count is wrong before the proof.
+                    # A copy of a parameter does not train, so its count differs first.
                     with self.assertRaises((ArithmeticError, loom.UnsupportedError)):
                         absorb()
                 finally:

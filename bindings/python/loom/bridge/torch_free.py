@@ -4,8 +4,8 @@ Each layer becomes calls of PyTorch that compute what it computes; torch_layers.
 have a rule for each kind. The module needs no Loom: `module.code` is its forward(). Parameters keep
 their names: "(0, 0, 1, 0)/weight" is "cell_0_0_1_0.weight".
 
-Invariant: every field of a layer is read by its rule. One that is not, and is not at its default, is
-an error that names the layer and the field.
+Invariant: every field of a layer is read by its rule. One that is not, and is not at its default,
+is an error that names the layer and the field.
 """
 
 import dataclasses
@@ -14,11 +14,12 @@ import keyword
 import re
 from fnmatch import fnmatchcase
 from importlib import import_module
-from typing import Any, Callable, Dict, List, NamedTuple, Sequence
+from typing import Any, Callable, Dict, List, NamedTuple, Sequence, cast
 
 import numpy as np
 
 from .. import layers as kinds
+from .._layer import Layer as LayerClass
 from ..errors import UnsupportedError
 
 Rule = Callable[["Builder", "Layer", List["Value"]], Any]
@@ -41,13 +42,14 @@ def _defaults() -> Dict[str, Dict[str, Any]]:
     """Of each kind of layer the values that its fields have by default."""
     out: Dict[str, Dict[str, Any]] = {}
     for made in vars(kinds).values():
-        if not (isinstance(made, type) and getattr(made, "TYPE", "")):
+        if not (isinstance(made, type) and issubclass(made, LayerClass) and made.TYPE):
             continue
-        names = getattr(made, "_NAMES")
-        own = {names[f.name]: f for f in dataclasses.fields(made) if f.name in names}
         out[made.TYPE] = {
-            key: f.default if f.default_factory is dataclasses.MISSING else f.default_factory()
-            for key, f in own.items()
+            made._NAMES[f.name]: (
+                list(f.default) if isinstance(f.default, tuple) else f.default
+            )
+            for f in dataclasses.fields(cast(Any, made))
+            if f.name in made._NAMES
         }
     return out
 
@@ -125,7 +127,7 @@ class Builder:
 
     # ---- nodes -----------------------------------------------------------------------------------
 
-    def __call__(self, function: Any, *args: Any, **options: Any) -> Any:
+    def __call__(self, function: Any, *args: Any, **options: Any) -> Value:
         """A call of a function; values stand anywhere in its arguments."""
         node = self.graph.call_function(function, _nodes(args), _nodes(options))
         with self.torch.no_grad():
@@ -178,9 +180,7 @@ class Builder:
             self._put(target, self.torch.from_numpy(np.ascontiguousarray(array)))
         return Value(self.graph.get_attr(target), self._held[target])
 
-    def module(
-        self, c: Layer, made: Any, x: Sequence[Value], parameters: Dict[str, str]
-    ) -> Any:
+    def module(self, c: Layer, made: Any, x: Sequence[Any], parameters: Dict[str, str]) -> Value:
         """A call of a module of torch.nn. parameters: its own names, and the layer's."""
         target = _target(c.owner)
         alike = {k: v for k, v in c.fields.items() if k not in _FRAME and k != "name"}

@@ -33,7 +33,7 @@ def _(b: Builder, c: Layer, xs: List[Value]) -> Value:
     plain = {"exp": t.exp, "log": t.log, "sqrt": t.sqrt, "neg": t.neg, "abs": t.abs,
              "square": t.square, "reciprocal": t.reciprocal}  # fmt: skip
     if function == "step":
-        return b(t.Tensor.float, b(t.ge, xs[0], 0))
+        return b(t.Tensor.type_as, b(t.ge, xs[0], 0), xs[0])
     return b(plain[function], xs[0]) if function in plain else activate(b, c, xs[0], function)
 
 
@@ -166,10 +166,10 @@ def _(b: Builder, c: Layer, xs: List[Value]) -> Value:
 
 def _frequency(c: Layer, j: int, width: int) -> float:
     plain = math.exp(-2.0 * j / width * math.log(c["rope_theta"]))
-    scaling, factor = c["rope_scaling"], c["rope_factor"]
+    scaling, factor = c["rope_scaling"], float(c["rope_factor"])
     if scaling == "linear":
         return plain / factor
-    low, high, original = c["rope_low_freq"], c["rope_high_freq"], c["rope_original"]
+    low, high, original = (float(c[f"rope_{n}"]) for n in ("low_freq", "high_freq", "original"))
     if scaling != "llama3":
         return plain
     length = 2 * math.pi / plain

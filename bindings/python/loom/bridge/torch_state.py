@@ -95,8 +95,8 @@ def names_of(
 ) -> Dict[str, str]:
     """The `state_dict` of a description, from the network that was made of the marks.
 
-    prefix: of the names in the module of the marks. constants: tensors that the module computes with and that do not train. They stay in the module,
-    and their hashes tell another module's apart.
+    prefix: of the names in the module of the marks. constants: tensors that the module computes
+    with and that do not train. They stay in the module, and their hashes tell another's apart.
     """
     places, parameters = marks.found(network)
     out: Dict[str, str] = {}
@@ -190,7 +190,7 @@ def _values(network: Any, text: str) -> Any:
                 for n, step in zip(sizes.split("x"), steps.split("x"))
                 if n
             ]
-            at = np.int64(offset)
+            at: Any = np.int64(offset)
             for axis in axes:
                 at = np.add.outer(at, axis)
             values = values[at]
