@@ -69,6 +69,8 @@ std::vector<std::string> left_out(const std::string& path, const OpenedModel& mo
 
 // Key of the metadata of an ONNX file that keeps the loss and the names of classes, as JSON.
 constexpr std::string_view kOnnxTrainedFor = "loom.model";
+// Likewise of NetworkSpec::state_dict.
+constexpr std::string_view kOnnxStateDict = "loom.state_dict";
 
 // Writes `model` to `path`: .entity; .safetensors, .npz (values as float32); .onnx, .gguf; .json
 // (the description alone, or with the weights); a name without an extension is a Hugging Face

@@ -536,9 +536,62 @@ class Choices(nn.Module):
         return sum(values) + 0.1 * truths[-1]
 
 
+class Decoder(nn.Module):
+    """A recurrence that begins with what another ended with, or with a state that it learns."""
+
+    def __init__(self, learned):
+        super().__init__()
+        self.e, self.d = nn.LSTM(6, 5, batch_first=True), nn.LSTM(6, 5, batch_first=True)
+        self.learned = learned
+        if learned:
+            self.h, self.c = (nn.Parameter(0.3 * torch.randn(1, 1, 5)) for _ in range(2))
+
+    def forward(self, x):
+        if self.learned:
+            h, c = (s.expand(-1, x.shape[0], -1).contiguous() for s in (self.h, self.c))
+            return self.d(self.e(x)[0].repeat(1, 1, 2)[..., :6], (h, c))[0]
+        return self.d(x, self.e(x)[1])[0]
+
+
+class Perceiver(nn.Module):
+    """Jaegle and others 2021: queries that are learned, the same for each sample."""
+
+    def __init__(self):
+        super().__init__()
+        self.q, self.a = nn.Parameter(torch.randn(1, 3, 8)), nn.MultiheadAttention(8, 2)
+        self.p = nn.Embedding(12, 8)
+
+    def forward(self, x):
+        x = x + self.p(torch.arange(x.shape[1]))
+        q = self.q.repeat(x.shape[0], 1, 1)
+        x, q = x.transpose(0, 1), q.transpose(0, 1)
+        return self.a(q, x, x, need_weights=False)[0].transpose(0, 1)
+
+
+class Fourier(nn.Module):
+    """FNet, Lee-Thorp and others 2021."""
+
+    def __init__(self):
+        super().__init__()
+        self.n, self.f = nn.LayerNorm(8), nn.Linear(8, 8)
+
+    def forward(self, x):
+        y = torch.fft.fft(torch.fft.fft(x, dim=-1), dim=-2).real
+        return self.f(self.n(x + y))
+
+
 def others(r, image):
     """Several inputs or outputs, other norms, one axis and three."""
     yield "siamese", Siamese(), (r(4, 6), r(4, 6))
+    yield "LSTM, a given state", Decoder(False), (r(3, 4, 6),)
+    yield "LSTM, a learned state", Decoder(True), (r(3, 4, 6),)
+    yield "Perceiver", Perceiver(), (r(3, 5, 8),)
+    yield "FNet", Fourier(), (r(3, 5, 8),)
+    yield "weight norm", nn.Sequential(
+        nn.utils.parametrizations.weight_norm(nn.Conv1d(3, 6, 3, 2, 1)),
+        nn.Tanh(),
+        nn.utils.parametrizations.weight_norm(nn.Conv1d(6, 4, 2, dilation=2)),
+    ), (r(3, 3, 15),)
     yield "torch.where with numbers", _shaken(Chosen()), (r(4, 6),)
     for seed in range(8):
         yield f"random choices {seed}", _shaken(Choices(seed)), (r(4, 6),)

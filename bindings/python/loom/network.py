@@ -180,12 +180,17 @@ class Network(Handle):
 
         return carried(self)
 
-    def to_torch(self) -> Any:
-        """A torch.nn.Sequential in evaluation mode with the weights of now: of chains of Dense,
-        LayerNorm, Embedding, Softmax, Flatten and Dropout. UnsupportedError names another cell."""
+    def to_torch(self, into: Any = None) -> Any:
+        """A torch.nn.Module in evaluation mode with the weights of now.
+
+        What loom.absorb() made of a module goes back into that module, by the names of its
+        state_dict, and the module is returned. `into`: into this module of the same class and
+        sizes; also of a network that was saved and loaded. Other networks become a
+        torch.fx.GraphModule. UnsupportedError names the cell and the field that PyTorch lacks.
+        """
         from .bridge.give_back import to_torch
 
-        return to_torch(self, json.loads(self.json()))
+        return to_torch(self, json.loads(self.json()), into)
 
     def to_keras(self) -> Any:
         """The same as a keras.Sequential, on whatever backend Keras has."""

@@ -76,13 +76,21 @@ def absorb(
     plan, inputs, expected = planet(model, inputs)
     if plan_only:
         return plan
-    network = Network.load(plan.serialize(), name=f"{plan.name}.onnx", engine=engine)
+    if plan.torch is not None:
+        plan.torch.find(plan, engine)
+    network = _loaded(plan, engine)
+    if plan.torch is not None and not plan.torch.holds(network, plan):
+        network = _loaded(plan, engine)
     _same_training(plan, network)
     proof = prove(network, inputs, expected, plan.source, abs_tol, rel_tol, fresh_process)
     if not proof.passed:
         raise ArithmeticError(f"the engine computes something else than the model: {proof}")
     network.plan = plan
     return network
+
+
+def _loaded(plan: Any, engine: Any) -> Network:
+    return Network.load(plan.serialize(), name=f"{plan.name}.onnx", engine=engine)
 
 
 def _same_training(plan: Any, network: Any) -> None:
