@@ -67,6 +67,7 @@ class Plan:
         self.outputs: List[str] = []
         self.metadata: Dict[str, str] = {}  # of the file, besides what every plan says
         self.torch: Any = None  # of a plan of a PyTorch module: its torch.Source
+        self.gradients: Any = None  # a Gradients of torch_gradients.py: what its proof found
 
     # ---- adding ----------------------------------------------------------------------------------
 

@@ -173,7 +173,7 @@ def _runs(own: Any, which: Any) -> Iterator[Any]:
 # ---- back ----------------------------------------------------------------------------------------
 
 
-def _values(network: Any, text: str) -> Any:
+def values_of(network: Any, text: str) -> Any:
     """The numbers that an entry names, in its shape."""
     shape, _, pieces = text.partition("] ")
     extents = [int(n) for n in shape[1:].split(",") if n.strip()]
@@ -203,7 +203,7 @@ def wrong_of(network: Any, names: Dict[str, str], marks: Any, prefix: str) -> st
     for name, tensor in marks.names.items() if names else ():
         text = names.get(name[len(prefix) :])
         wanted = tensor.detach().cpu().float().numpy()
-        if text is not None and not np.array_equal(_values(network, text), wanted, equal_nan=True):
+        if text is not None and not np.array_equal(values_of(network, text), wanted, equal_nan=True):
             return f"the network has other values than {name}"
     return ""
 
@@ -225,7 +225,7 @@ def give_into(network: Any, module: Any, names: Dict[str, str]) -> Any:
         elif text.startswith("as "):
             made[name] = made[text[3:]]
         else:
-            made[name] = torch.from_numpy(_values(network, text).copy())
+            made[name] = torch.from_numpy(values_of(network, text).copy())
             _fits(name, known[name], made[name])
     module.load_state_dict({**state, **made}, strict=True)
     return module.eval()
