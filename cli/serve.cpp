@@ -173,7 +173,7 @@ Result<std::vector<std::string>> models_below(const std::string& folder) {
 
 Result<std::string> template_of(const ServeFlags& f) {
   if (f.template_file.empty()) return f.template_text;
-  return read_text(f.template_file);
+  return read_filled(f.template_file);
 }
 
 // What is loaded has to answer with text, unless it is an encoder.
@@ -191,6 +191,8 @@ Result<Model> load_served(const ServeFlags& f, const Engine& engine, const std::
     return !interrupted();
   };
   LOOM_ASSIGN(Model model, Model::load(engine, path, loading));
+  bar.finish();
+  if (!f.quiet) note_unused(model);
   if (!model.info().has_tokenizer)
     return Error{Code::unsupported, "this model has no tokenizer, so it cannot answer with text",
                  path, -1};

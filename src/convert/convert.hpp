@@ -63,7 +63,8 @@ struct ConvertOptions {
   std::function<bool(uint64_t done, uint64_t total)> progress;  // bytes; false: cancelled
 };
 
-// What of `model` the file `path` has no place for, as a line for a person: none, or one.
+// What of `model` the file `path` has no place for, and what other programs that read it may do
+// otherwise: lines for a person.
 std::vector<std::string> left_out(const std::string& path, const OpenedModel& model,
                                   const ConvertOptions& options);
 

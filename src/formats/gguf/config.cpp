@@ -9,6 +9,7 @@
 #include "base/text.hpp"
 #include "formats/config/architecture.hpp"
 #include "formats/gguf/rope.hpp"
+#include "formats/gguf/tokenizer.hpp"
 #include "io/json.hpp"
 
 namespace loom::core {
@@ -246,6 +247,12 @@ class ConfigReader {
       if (std::find(seen.begin(), seen.end(), id) != seen.end()) continue;
       seen.push_back(id);
       ends.push(JsonValue::integer(id));
+    }
+    if (gguf_.has(kGgufEnds)) {
+      LOOM_ASSIGN(const GgufValue* all, gguf_.array(kGgufEnds, GgufType::i32));
+      ends = JsonValue::array();
+      for (uint64_t i = 0; i < all->count(); ++i)
+        ends.push(JsonValue::integer(static_cast<int64_t>(all->number(i))));
     }
     json_.add("eos_token_id", seen.empty() ? JsonValue() : std::move(ends));
     return {};
