@@ -312,6 +312,7 @@ std::vector<Shape> ShapeSearch::candidates(size_t i) const {
   return all;
 }
 
+#ifndef LOOM_MINIMAL  // a build for inference reads networks that were checked when they were made
 Status ShapeSearch::check_only_one() const {
   for (size_t i = 0; i < cells_.size(); ++i) {
     if (!chosen_[i]) continue;
@@ -328,6 +329,8 @@ Status ShapeSearch::check_only_one() const {
   return {};
 }
 
+#endif
+
 }  // namespace
 
 Result<std::vector<CellShapes>> Network::shapes(const Shape& input) const {
@@ -335,7 +338,9 @@ Result<std::vector<CellShapes>> Network::shapes(const Shape& input) const {
   const Shape known = finalized ? input_ : Shape{};
   ShapeSearch search(cells_, input, known);
   LOOM_ASSIGN(std::vector<CellShapes> all, search.run());
+#ifndef LOOM_MINIMAL
   if (!finalized) LOOM_TRY(search.check_only_one());
+#endif
   return all;
 }
 

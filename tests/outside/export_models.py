@@ -2,7 +2,7 @@
 """Random decoders, described cell by cell with fields drawn away from their defaults, written as
 .gguf, as a folder of Hugging Face and as .entity, and read back: the same cells and the same
 perplexity to the last digit. A writer may refuse a network if it names the field. The keys of a
-.gguf are read by the package `gguf` as well, if it is there.
+.gguf are read by the package `gguf` as well, and folders run by transformers, if they are there.
 
     tests/outside/export_models.py build/dev/cli/loom [--count 60] [--first 0]
 
@@ -28,6 +28,13 @@ try:
     import gguf
 except ImportError:
     gguf = None
+try:
+    import torch
+    import transformers
+
+    transformers.utils.logging.disable_progress_bar()
+except ImportError:
+    transformers = None
 
 ROOT = Path(__file__).resolve().parents[2]
 STORIES = ROOT / "tests" / "data" / "stories"
@@ -36,6 +43,7 @@ TEXT = (
     * 3
 )
 VOCAB = 1024  # of the tokenizer in STORIES
+WINDOW = 24  # predictions without earlier context
 
 # Fields that say nothing as long as another one is off.
 IDLE = {
@@ -238,7 +246,7 @@ class Case:
         ]
 
     def perplexity(self, model):
-        return json.loads(self.loom("perplexity", model, "text.txt", "--window", 24, "--json"))
+        return json.loads(self.loom("perplexity", model, "text.txt", "--window", WINDOW, "--json"))
 
     def write(self, name):
         """False: the writer refuses the network by the name of a field."""
@@ -272,7 +280,27 @@ class Case:
             raise Failure(f"{name}: a perplexity of {found}, elsewhere {first}")
         if name.endswith(".gguf") and gguf is not None:
             self.check_keys(name)
+        if name == "folder" and transformers is not None:
+            self.check_transformers(self.folder / name, found)
         return found
+
+    def check_transformers(self, folder, found):
+        """What transformers makes of the folder: the same windows, in float32."""
+        auto, of = transformers.AutoModelForCausalLM, transformers.AutoTokenizer
+        model = auto.from_pretrained(
+            folder, dtype=torch.float32, attn_implementation="eager"
+        ).eval()
+        ids = torch.tensor(of.from_pretrained(folder)(TEXT)["input_ids"])
+        total = (len(ids) - 1) // WINDOW * WINDOW
+        nats = []
+        with torch.no_grad():
+            for begin in range(0, total, WINDOW):
+                logits = model(ids[None, begin : begin + WINDOW]).logits[0]
+                wanted = ids[begin + 1 : begin + WINDOW + 1]
+                nats.append(torch.nn.functional.cross_entropy(logits.double(), wanted))
+        want = float(torch.stack(nats).mean().exp())
+        if abs(found / want - 1) > 1e-4:
+            raise Failure(f"folder: a perplexity of {found}, {want} by transformers")
 
     def check_keys(self, name):
         """What the package gguf reads of the sizes."""

@@ -96,7 +96,7 @@ class Draw:
         if self.chance(0.4):
             link, wide = {"awaits": True}, self.width(before)
         elif k > 1 and self.chance(0.3):
-            j = int(self.random.integers(k - 1))
+            j = self.one_of([j for j in range(k - 1) if not self.cells[j].get("disabled")])
             link, wide = {"reads": j, "feedback": False}, self.cells[j]["out"]
         spec, out = self.graph(wide) if not link and self.chance(0.15) else self.layer(wide)
         if not link and out == wide and k and self.chance(0.15):
