@@ -35,14 +35,22 @@ struct SoundOptions {
   std::optional<bool> time_first{};     // inputs are [frames, bands], as recurrent layers take them
 };
 
+// An array of a file that is an input besides those of the network, as a port of a mesh.
+struct InputArray {
+  std::string name;
+  Shape shape;  // of one sample
+};
+
 struct DatasetOptions {
   std::string labels{};          // file of labels or targets, where the first file holds one array
   std::string x = "x", y = "y";  // names of arrays (.npz, .safetensors)
   int64_t targets = 1;           // .csv: the last columns
   bool classes = true;           // whole-number targets are class labels where the network has more
                                  // outputs than there are targets
-  std::vector<int64_t> heads{};  // widths of the parts of an output, a label for each; empty:
-                                 // as the network was trained
+  // .npz, .safetensors: further inputs besides those that the network has. Integers are ids.
+  std::vector<InputArray> inputs{};
+  std::vector<int64_t> heads{};      // widths of the parts of an output, a label for each; empty:
+                                     // as the network was trained
   std::vector<std::string> names{};  // of classes, by text labels; empty: as trained, or new ones
   // What each sample counts in the loss: the name of an array, or of a CSV column (or its number,
   // from 1), which is neither input nor target.
