@@ -38,7 +38,9 @@ NAMED = {"sr": 16000}
 STATES = ("state", "h", "c")
 
 
-def value_of(np, value, extent, batch, seed):
+def value_of(np, value, size, seed):
+    """Random values of an input. `size`: what stands for its open axes, see inputs_for."""
+    extent, batch, width = size
     kind = {1: "float32", 6: "int32", 7: "int64", 9: "bool", 10: "float16", 11: "float64",
             2: "uint8"}[value.type.tensor_type.elem_type]
     dims = value.type.tensor_type.shape.dim
@@ -46,6 +48,8 @@ def value_of(np, value, extent, batch, seed):
     at = 1 if value.name in STATES and len(dims) == 3 else 0
     shape = [d.dim_value if d.dim_value > 0 else (batch if i == at else extent)
              for i, d in enumerate(dims)]
+    if width and len(dims) > 1 and not dims[-1].dim_value > 0:
+        shape[-1] = width
     if value.name in NAMED:
         return np.full(shape, NAMED[value.name], kind)
     draw = np.random.default_rng(seed)
@@ -54,17 +58,26 @@ def value_of(np, value, extent, batch, seed):
     return (draw.standard_normal(shape) * 0.5).astype(kind)
 
 
-def inputs_for(np, peer, values):
-    """An extent with which the peer runs, and what it takes."""
+def widths_of(model):
+    """What the last axis of an input may be, where a file leaves it open: extents of weights."""
+    found = [d for t in model.graph.initializer if len(t.dims) > 1 for d in t.dims]
+    return list(dict.fromkeys(found))[:24]
+
+
+def inputs_for(np, peer, values, model):
+    """Extents with which the peer runs: of open axes, of the batch, of the last axis if that is
+    another (else 0)."""
     last = None
-    for extent in EXTENTS:
-        for batch in (1, 2):
-            given = {v.name: value_of(np, v, extent, batch, 7) for v in values}
-            try:
-                peer.run(None, given)
-                return extent, batch
-            except Exception as error:  # noqa: BLE001  (the peer's have no common base)
-                last = error
+    widths = widths_of(model) if any(not v.type.tensor_type.shape.dim[-1].dim_value > 0
+                                     for v in values if v.type.tensor_type.shape.dim) else []
+    sizes = [(extent, batch, 0) for extent in EXTENTS for batch in (1, 2)]
+    for size in sizes + [(extent, 1, width) for extent in (64, 512) for width in widths]:
+        given = {v.name: value_of(np, v, size, 7) for v in values}
+        try:
+            peer.run(None, given)
+            return size
+        except Exception as error:  # noqa: BLE001  (the peer's have no common base)
+            last = error
     raise last
 
 
@@ -107,12 +120,12 @@ def one(path, args):
     peer = ort.InferenceSession(path, options, providers=["CPUExecutionProvider"])
     constants = {t.name for t in model.graph.initializer}
     values = [v for v in model.graph.input if v.name not in constants]
-    extent, batch = inputs_for(np, peer, values)
+    size = inputs_for(np, peer, values, model)
     work = pathlib.Path(args.folder) / "work"
     work.mkdir(exist_ok=True)
     sets, lines = [], ""
     for i in range(args.inputs):
-        given = {v.name: value_of(np, v, extent, batch, 7 + i) for v in values}
+        given = {v.name: value_of(np, v, size, 7 + i) for v in values}
         standard.save_values(list(given.values()), work / f"{i}.in")
         sets.append(given)
         seconds = args.seconds if i == args.inputs - 1 else 0

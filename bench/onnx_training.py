@@ -361,7 +361,7 @@ def one(path, args):
     model = onnx.load(path)
     constants = {t.name for t in model.graph.initializer}
     values = [v for v in model.graph.input if v.name not in constants]
-    extent, _ = packages.inputs_for(np, peer, values)
+    extent = packages.inputs_for(np, peer, values, model)[0]
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         run(args.loom, "convert", path, folder / "net.entity", "--open-extent", extent)

@@ -21,5 +21,5 @@ export PYTHONPATH="bindings/python" LOOM_LIBRARY="$LOOM_ROOT/build/$preset/liblo
 status=0
 "$python" bench/onnx_packages.py --program "build/$preset/tests/evaluate_runner" --families --inputs 3 \
   --seconds 0.05 || status=1
-"$python" bench/onnx_torch.py --families --rows build/onnx_packages/rows.jsonl "$@" || status=1
+"$python" bench/onnx_torch_files.py --families --rows build/onnx_packages/rows.jsonl "$@" || status=1
 exit "$status"

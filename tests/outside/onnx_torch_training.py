@@ -1,11 +1,13 @@
 """One ONNX file trained in Loom beside the same graph in PyTorch in double precision.
 
   export LOOM_LIBRARY=build/dev/libloom.so PYTHONPATH=bindings/python
-  python tests/outside/onnx_torch_training.py FILE.onnx [--extent N]
+  python tests/outside/onnx_torch_training.py FILE.onnx [--extent N] [--width N]
 
-Prints one JSON object. The weights of the file are first moved by a thousandth of their spread, so
-that no two are equal: then elements are matched by value, and neither names nor layouts can hide
-what learns. What trains is told from the file by the rule in docs/onnx.md. Compared are:
+--extent is what stands for axes that the file leaves open. The last axis of an input is set in the
+file where --width gives another. Prints one JSON object. The weights of the file are first moved by
+a thousandth of their spread, so that no two are equal: then elements are matched by value, and
+neither names nor layouts can hide what learns. What trains is told from the file by the rule in
+docs/onnx.md. Compared are:
 
   count      as many numbers train as in PyTorch
   loss       the mean square of the first output less a random target, before the first step
@@ -37,7 +39,8 @@ import onnx_torch_windows  # noqa: F401
 warnings.simplefilter("ignore")
 STEPS, SAMPLES, GRADIENT = 10, 4, 1e6
 WHOLE = -1  # instead of an axis of the samples: each sample is a whole input of the file
-CALCULATED = re.compile(r"^(/|val_|eps|one|zero)|::|(^|[^a-z])(const|scalar)|^[a-z]*[0-9]+$", re.I)
+CALCULATED = re.compile(r"^(/|val_|eps|one|zero)|::|(^|[^a-z])(const|scalar)"
+                        r"|^(?!.*(bias|weight))[^./]*[0-9]$", re.I)
 
 
 class Differs(Exception):
@@ -136,12 +139,12 @@ def axis_of_samples(value, first):
     return 0
 
 
-def drawn(value, axis, extent, draw):
+def drawn(value, axis, extent, samples, draw):
     dims = [d.dim_value if d.dim_value > 0 else extent for d in value.type.tensor_type.shape.dim]
     if axis == WHOLE:
-        dims = [SAMPLES] + dims
+        dims = [samples] + dims
     elif axis is not None:
-        dims = [SAMPLES] + dims[:axis] + dims[axis + 1:]
+        dims = [samples] + dims[:axis] + dims[axis + 1:]
     kind = value.type.tensor_type.elem_type
     if kind in (6, 7):
         return draw.integers(0, 8, dims).astype(np.int64)
@@ -153,14 +156,15 @@ def drawn(value, axis, extent, draw):
 class Case:
     """The file with other weights, its inputs with the samples first, and a target."""
 
-    def __init__(self, model, extent, whole):
-        self.model = model
+    def __init__(self, model, extent, whole, samples):
+        self.model, self.samples = model, samples
         apart(self.model)
         constants = {t.name for t in self.model.graph.initializer}
         self.values = [v for v in self.model.graph.input if v.name not in constants]
         first, draw = self.values[0], np.random.default_rng(5)
         self.axes = {v.name: WHOLE if whole else axis_of_samples(v, first) for v in self.values}
-        self.inputs = {v.name: drawn(v, self.axes[v.name], extent, draw) for v in self.values}
+        self.inputs = {v.name: drawn(v, self.axes[v.name], extent, samples, draw)
+                       for v in self.values}
         self.names = trains(self.model)
         self.at_once, self.target = True, None
 
@@ -169,7 +173,7 @@ class Case:
         self.at_once = not self.fixed() and WHOLE not in self.axes.values()
         try:
             y = self.output(self.graph(torch.float64))
-            self.at_once &= y.shape[0] == SAMPLES
+            self.at_once &= y.shape[0] == self.samples
         except (RuntimeError, IndexError):
             self.at_once = False
         with torch.no_grad():
@@ -194,7 +198,7 @@ class Case:
 
     def outputs(self, graph):
         """All outputs of floats, the samples first."""
-        parts = [slice(None)] if self.at_once else [slice(i, i + 1) for i in range(SAMPLES)]
+        parts = [slice(None)] if self.at_once else [slice(i, i + 1) for i in range(self.samples)]
         found = []
         for part in parts:
             given = {}
@@ -252,11 +256,27 @@ def opened(model, extent):
     return loom.Network.load(model.SerializeToString(), name="file.onnx", open_extent=extent)
 
 
+def trainer_of(net, samples):
+    return loom.Trainer(net, optimizer="sgd", schedule="constant", batch=samples)
+
+
+def samples_for(net):
+    """One, where the network takes one sample at a time."""
+    x = {p.name: np.zeros((SAMPLES, *p.shape) if p.batched else p.shape, np.float32)
+         for p in net.inputs}
+    try:
+        trainer_of(net, SAMPLES).step(next(iter(x.values())) if len(x) == 1 else x, rate=0.0,
+                                      loss=lambda y: (0.0, np.zeros(y.shape, np.float32)))
+        return SAMPLES
+    except loom.LoomError:
+        return 1
+
+
 class Here:
     def __init__(self, case, extent):
         self.net = opened(case.model, extent)
         self.target = case.target.numpy()
-        self.trainer = loom.Trainer(self.net, optimizer="sgd", schedule="constant")
+        self.trainer = trainer_of(self.net, case.samples)
         given = [x if x.dtype != np.bool_ else x.astype(np.float32) for x in case.inputs.values()]
         ports = [p.name for p in self.net.inputs]
         if len(ports) != len(given):
@@ -365,11 +385,20 @@ def compare_steps(row, case, extent, steepest):
     row["why"] = why
 
 
-def compared(path, extent, row):
+def set_width(model, width):
+    constants = {t.name for t in model.graph.initializer}
+    for value in model.graph.input:
+        dims = value.type.tensor_type.shape.dim
+        if width and value.name not in constants and len(dims) > 1 and not dims[-1].dim_value > 0:
+            dims[-1].dim_value = width
+
+
+def compared(path, extent, width, row):
     model = onnx.load(path)
+    set_width(model, width)
     try:
         net = opened(model, extent)
-    except loom.Error as error:
+    except loom.LoomError as error:
         row.update(network=False, why=str(error).split(".onnx: ")[-1])
         return 2
     row["network"] = True
@@ -378,7 +407,7 @@ def compared(path, extent, row):
     first = next(v for v in model.graph.input if v.name not in constants)
     # A sample may be a whole input of the file: then it has as many axes.
     whole = len(net.inputs[0].shape) == len(first.type.tensor_type.shape.dim)
-    case = Case(model, extent, whole and len(net.inputs[0].shape) > 1)
+    case = Case(model, extent, whole and len(net.inputs[0].shape) > 1, samples_for(net))
     case.settle()
     there = There(case)
     reached = there.reached()
@@ -401,11 +430,12 @@ def main():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("file", type=pathlib.Path)
     parser.add_argument("--extent", type=int, default=0, help="of axes that the file leaves open")
+    parser.add_argument("--width", type=int, default=0, help="of an open last axis; 0: --extent")
     options = parser.parse_args()
     torch.set_num_threads(1)
     row = {}
     try:
-        status = compared(options.file, options.extent, row)
+        status = compared(options.file, options.extent, options.width, row)
     except Differs as error:
         row["why"], status = str(error), 1
     except (onnx_torch.Unsupported, RuntimeError, IndexError, KeyError) as error:

@@ -144,44 +144,57 @@ def lp_norm(c, x):
 # ---- recurrences ---------------------------------------------------------------------------------
 
 
-def gates_lstm(z, r, h, cell):
-    i, o, f, g = (z + r).chunk(4, -1)
-    cell = torch.sigmoid(f) * cell + torch.sigmoid(i) * torch.tanh(g)
-    return torch.sigmoid(o) * torch.tanh(cell), cell
+ACTIVATIONS = {"Sigmoid": torch.sigmoid, "Tanh": torch.tanh, "Relu": torch.relu}
 
 
-def gates_gru(z, r, h, cell):
+def step_lstm(c, by, z, h, cell, r, b):
+    i, o, f, g = (z + h @ r.T + b).chunk(4, -1)
+    cell = by[0](f) * cell + by[0](i) * by[1](g)
+    return by[0](o) * by[2](cell), cell
+
+
+def step_gru(c, by, z, h, cell, r, b):
     zu, zr, zh = z.chunk(3, -1)
-    ru, rr, rh = r.chunk(3, -1)
-    update, reset = torch.sigmoid(zu + ru), torch.sigmoid(zr + rr)
-    return (1 - update) * torch.tanh(zh + reset * rh) + update * h, cell
+    (ru, rr, rh), (bu, br, bh) = r.chunk(3), b.chunk(3, -1)
+    update, reset = by[0](zu + h @ ru.T + bu), by[0](zr + h @ rr.T + br)
+    back = reset * (h @ rh.T + bh) if c.get("linear_before_reset", 0) else (reset * h) @ rh.T + bh
+    return (1 - update) * by[1](zh + back) + update * h, cell
 
 
-def gates_rnn(z, r, h, cell):
-    return torch.tanh(z + r), cell
+def step_rnn(c, by, z, h, cell, r, b):
+    return by[0](z + h @ r.T + b), cell
 
 
-STEPS = {"LSTM": (4, gates_lstm), "GRU": (3, gates_gru), "RNN": (1, gates_rnn)}
+STEPS = {"LSTM": (4, step_lstm, ["Sigmoid", "Tanh", "Tanh"]),
+         "GRU": (3, step_gru, ["Sigmoid", "Tanh"]), "RNN": (1, step_rnn, ["Tanh"])}
+
+
+def activations(c, ways, usual):
+    names = [n.decode() if isinstance(n, bytes) else n for n in c.get("activations", usual * ways)]
+    if any(n not in ACTIVATIONS for n in names):
+        raise Unsupported(f"{c.node.op_type} with {names}")
+    found = [ACTIVATIONS[n] for n in names]
+    return [found[i * len(usual):(i + 1) * len(usual)] for i in range(ways)]
 
 
 @operator(*STEPS)
 def recurrence(c, x, w, r, bias=None, lengths=None, h0=None, c0=None, peepholes=None):
-    count, gates = STEPS[c.node.op_type]
-    if c.get("activations") or c.get("layout", 0) or c.get("clip") or peepholes is not None \
-            or (c.node.op_type == "GRU" and not c.get("linear_before_reset", 0)):
-        raise Unsupported(f"{c.node.op_type} with attributes that PyTorch does not have")
+    gates, step, usual = STEPS[c.node.op_type]
+    if c.get("layout", 0) or c.get("clip") or c.get("input_forget", 0) or peepholes is not None:
+        raise Unsupported(f"{c.node.op_type} with a layout, a clip or peepholes")
     if lengths is not None and (lengths != x.shape[0]).any():
         raise Unsupported(f"{c.node.op_type} of lengths")
     ways, hidden = w.shape[0], r.shape[-1]
     outputs, last, cells = [], [], []
-    for i in range(ways):
+    for i, by in enumerate(activations(c, ways, usual)):
         back = c.get("direction", "forward") == "reverse" or i == 1
         zeros = torch.zeros(x.shape[1], hidden, dtype=x.dtype)
         state, cell = (zeros if s is None else s[i] for s in (h0, c0))
-        bw, br = (0.0, 0.0) if bias is None else bias[i].split(count * hidden)
+        none = torch.zeros(2 * gates * hidden, dtype=x.dtype)
+        bw, br = (none if bias is None else bias[i]).split(gates * hidden)
         steps, made = (reversed(range(x.shape[0])) if back else range(x.shape[0])), {}
         for t in steps:
-            state, cell = gates(x[t] @ w[i].T + bw, state @ r[i].T + br, state, cell)
+            state, cell = step(c, by, x[t] @ w[i].T + bw, state, cell, r[i], br)
             made[t] = state
         outputs.append(torch.stack([made[t] for t in range(x.shape[0])]))
         last.append(state)

@@ -168,11 +168,8 @@ Result<ImportedNetwork> import_onnx(const OnnxModel& model, const std::string& w
     Result<ImportedNetwork> opened = import_opened(model, where, options, fixed);
     if (opened.ok()) made = std::move(opened);
   }
-  if (!made.ok() && made.error().message.find(kAlongBatch) != std::string::npos) {
-    Result<ImportedNetwork> whole = import_one_sample(model, where, options);
-    // Without an extent the second reading says that it needs one.
-    if (whole.ok() || options.open_extent == 0) made = std::move(whole);
-  }
+  if (!made.ok() && made.error().message.find(kAlongBatch) != std::string::npos)
+    made = import_one_sample(model, where, options);
   if (made.ok() && options.for_training && Origins(model, options).parts_weights())
     made->notes.emplace_back(
         "layers that share weights in the file each have a copy, which trains");

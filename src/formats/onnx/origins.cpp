@@ -45,8 +45,11 @@ bool is_made_up(std::string_view name) {
   constexpr std::string_view kStarts[] = {"/", "val_", "eps", "one", "zero"};
   const auto begins = [&](std::string_view start) { return lower.rfind(start, 0) == 0; };
   if (std::ranges::any_of(kParts, within) || std::ranges::any_of(kStarts, begins)) return true;
-  // A word with a number after it, without a path: c12, t_3.
+  // A word with a number after it, without a path: c12, t_3; but bias_79 is what it says.
   if (lower.find_first_of("./") != std::string::npos) return false;
+  constexpr std::string_view kWeights[] = {"bias", "weight"};
+  const auto has = [&](std::string_view part) { return lower.find(part) != std::string::npos; };
+  if (std::ranges::any_of(kWeights, has)) return false;
   return !lower.empty() && std::isdigit(static_cast<unsigned char>(lower.back())) != 0;
 }
 

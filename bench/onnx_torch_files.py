@@ -3,7 +3,7 @@
 precision: all gradients of step 1, and ten steps of SGD.
 
   export LOOM_LIBRARY=build/dev/libloom.so PYTHONPATH=bindings/python
-  bench/onnx_torch.py --python PYTHON [--filter WORD] [--rows FILE]
+  bench/onnx_torch_files.py --python PYTHON [--filter WORD] [--rows FILE]
 
 PYTHON has torch, onnx, onnxruntime and numpy. What a row compares, and how closely, is told in
 tests/outside/onnx_torch_training.py. Files with trees, operators of quantization or half floats,
@@ -43,7 +43,7 @@ def kind_of(model):
 
 
 def extent_of(path):
-    """(an extent for open axes with which ONNX Runtime runs, the kind of the file)."""
+    """(extents of open axes, and of the last, with which ONNX Runtime runs; the kind)."""
     import numpy as np
     import onnx
     import onnxruntime as ort
@@ -51,13 +51,14 @@ def extent_of(path):
     model = onnx.load(path)
     kind = kind_of(model)
     if kind:
-        return 0, kind
+        return [0, 0], kind
     options = ort.SessionOptions()
     options.log_severity_level = 4
     peer = ort.InferenceSession(path, options, providers=["CPUExecutionProvider"])
     constants = {t.name for t in model.graph.initializer}
     values = [v for v in model.graph.input if v.name not in constants]
-    return packages.inputs_for(np, peer, values)[0], ""
+    extent, _, width = packages.inputs_for(np, peer, values, model)
+    return [extent, width], ""
 
 
 def row_of(path, args):
@@ -65,10 +66,11 @@ def row_of(path, args):
     try:
         told = subprocess.run([args.python, __file__, "--extent-of", str(path)], check=False,
                               capture_output=True, text=True, timeout=args.timeout)
-        extent, kind = json.loads(told.stdout.splitlines()[-1])
+        (extent, width), kind = json.loads(told.stdout.splitlines()[-1])
         if kind:
             return kind, {}
-        done = subprocess.run([args.python, str(CHECK), str(path), "--extent", str(extent)],
+        done = subprocess.run([args.python, str(CHECK), str(path), "--extent", str(extent),
+                               "--width", str(width)],
                               capture_output=True, text=True, timeout=args.timeout, check=False)
         row = json.loads(done.stdout.splitlines()[-1])
         return KINDS.get(done.returncode, "not in PyTorch"), row
@@ -110,7 +112,7 @@ def main():
         return 0
     if subprocess.run([args.python, "-c", "import torch, onnx, onnxruntime, pip"],
                       capture_output=True, check=False).returncode != 0:
-        print("onnx_torch: no Python with torch, onnx and onnxruntime", file=sys.stderr)
+        print("onnx_torch_files: no Python with torch, onnx and onnxruntime", file=sys.stderr)
         print("0 passed, 0 failed, 1 skipped")
         return 77
     kept, count = kept_rows(args.rows), collections.Counter()
