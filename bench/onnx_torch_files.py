@@ -35,10 +35,12 @@ def kind_of(model):
         return "trees"
     if any("Quantize" in o or "Integer" in o or o.startswith("QLinear") for o in operators):
         return "quantized"
-    if any(t.data_type == 10 for t in model.graph.initializer):
+    weights = [*model.graph.initializer, *(a.t for n in model.graph.node for a in n.attribute
+                                           if n.op_type == "Constant" and a.name == "value")]
+    if any(t.data_type == 10 for t in weights):
         return "half floats"
-    if not any(t.data_type == 1 and t.dims for t in model.graph.initializer):
-        return "no initializer of floats"
+    if not any(t.data_type == 1 and t.dims for t in weights):
+        return "no weights of floats"
     return ""
 
 

@@ -310,9 +310,23 @@ class Here:
 
 
 def beyond(name, off, usual, limit):
-    if not off <= max(limit, 3 * usual):
-        return f"{name} differs by {off:.1e}, PyTorch's own by {usual:.1e}"
-    return ""
+    """Nothing, or what differs. `usual` computes PyTorch's own difference, where it is asked."""
+    if off <= limit:
+        return ""
+    own = usual()
+    return "" if off <= 3 * own else f"{name} differs by {off:.1e}, PyTorch's own by {own:.1e}"
+
+
+def cached(make):
+    """make(), computed at the first call."""
+    made = []
+
+    def value():
+        if not made:
+            made.append(make())
+        return made[0]
+
+    return value
 
 
 def relative(a, b):
@@ -322,16 +336,17 @@ def relative(a, b):
 def compare_gradients(row, case, here, there):
     """Differences of the first step. Returns a rate for further ones."""
     loss, exact = there.gradients()
-    others = [There(case, torch.float32), There(case, shake=1), There(case, shake=2)]
-    others = [o.gradients() for o in others]
+    ways = {"dtype": torch.float32}, {"shake": 1}, {"shake": 2}
+    others = cached(lambda: [There(case, **way).gradients() for way in ways])
     names = list(exact)
     before = {n: case_values(case, n) for n in names}
     where = here.places(np.concatenate([before[n] for n in names]))
     first = here.step(GRADIENT)
     row["loss"] = relative(np.array([first]), np.array([loss]))
     after = here.values()[where].astype(np.float64)
-    at, worst = 0, (0.0, "")
-    top = max(float(g.abs().max()) for g in exact.values())
+    row["why"] = beyond("the loss", row["loss"], lambda: max(
+        relative(np.array([o[0]]), np.array([loss])) for o in others()), 1e-5)
+    at, top = 0, max(float(g.abs().max()) for g in exact.values())
     for n in names:
         mine = (before[n].astype(np.float64) - after[at:at + before[n].size]) / GRADIENT
         at += before[n].size
@@ -339,13 +354,9 @@ def compare_gradients(row, case, here, there):
         if size < 1e-7 * top:
             continue  # a bias before a norm has no gradient but noise
         off = float(np.abs(mine - exact[n].numpy().ravel()).max()) / size
-        usual = max(float((o[n].double() - exact[n]).abs().max()) / size for _, o in others)
         row["gradient"] = max(row.get("gradient", 0.0), off)
-        excess = off / max(1e-5, 3 * usual)
-        if excess > worst[0]:
-            worst = excess, beyond(f"the gradient of {n}", off, usual, 1e-5)
-    row["why"] = beyond("the loss", row["loss"], relative(
-        np.array([o[0] for o in others]), np.array([loss] * len(others))), 1e-5) or worst[1]
+        row["why"] = row["why"] or beyond(f"the gradient of {n}", off, lambda n=n, size=size: max(
+            float((o[n].double() - exact[n]).abs().max()) / size for _, o in others()), 1e-5)
     return loss / sum(float(g.square().sum()) for g in exact.values())
 
 
@@ -368,20 +379,22 @@ def compare_steps(row, case, extent, steepest):
     here = Here(case, extent)
     names = case.names
     before = {n: case_values(case, n) for n in names}
-    others = [There(case, torch.float32).steps(rate), There(case, shake=1).steps(rate)]
+    ways = {"dtype": torch.float32}, {"shake": 1}
+    others = cached(lambda: [There(case, **way).steps(rate) for way in ways])
     where = here.places(np.concatenate([before[n] for n in names]))
     mine = np.array([here.step(rate) for _ in range(STEPS)])
     values, at = here.values()[where].astype(np.float64), 0
     row["losses"] = relative(mine, losses)
-    why = beyond("a loss of SGD", row["losses"], max(relative(o[0], losses) for o in others), 1e-4)
+    why = beyond("a loss of SGD", row["losses"], lambda: max(
+        relative(o[0], losses) for o in others()), 1e-4)
     row["moved"] = 0.0
     for n in names:
         size = max(float(np.abs(after[n]).max()), 1e-12)
         off = float(np.abs(values[at:at + before[n].size] - after[n]).max()) / size
         at += before[n].size
-        usual = max(float(np.abs(o[1][n] - after[n]).max()) / size for o in others)
         row["moved"] = max(row["moved"], off)
-        why = why or beyond(f"after {STEPS} steps {n}", off, usual, 1e-4)
+        why = why or beyond(f"after {STEPS} steps {n}", off, lambda n=n, size=size: max(
+            float(np.abs(o[1][n] - after[n]).max()) / size for o in others()), 1e-4)
     row["why"] = why
 
 
