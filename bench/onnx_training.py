@@ -21,7 +21,6 @@ whichever is larger. The last line counts; exit status 1 where a slope is off by
 gradient by more than 5e-3 or a prediction by more than 1e-4, 77 without ONNX Runtime.
 """
 import argparse
-import hashlib
 import json
 import os
 import pathlib
@@ -362,7 +361,7 @@ def one(path, args):
     model = onnx.load(path)
     constants = {t.name for t in model.graph.initializer}
     values = [v for v in model.graph.input if v.name not in constants]
-    extent, _ = packages.inputs_for(np, peer, values)
+    extent = packages.inputs_for(np, peer, values, model)[0]
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         run(args.loom, "convert", path, folder / "net.entity", "--open-extent", extent)
@@ -425,13 +424,10 @@ def main():
         print("onnx_training: no Python with numpy, onnx and onnxruntime", file=sys.stderr)
         return 77
     files = trained = wrong = 0
-    seen = set()
     print("| file | difference | slope | gradient | of | why not |\n|---|---|---|---|---|---|")
     for path in packages.fetch(pathlib.Path(args.folder), args.python):
-        digest = hashlib.sha256(path.read_bytes()).digest()
-        if args.filter not in str(path) or digest in seen or path.parent.name == "work":
+        if args.filter not in str(path):
             continue
-        seen.add(digest)
         row = in_process(str(path), args)
         good = abs(row.get("slope", 0) - 1) <= SLOPE and row["difference"] <= LIMIT and \
             row.get("gradient", 1) <= GRADIENT

@@ -140,6 +140,10 @@ std::vector<Case> cases() {
        {8},
        {tensor_of("w", {8, 1}), tensor_of("head.bias", {1})},
        {node_of("MatMul", {"x", "w"}, "m"), node_of("Add", {"m", "head.bias"}, "y")}},
+      {"a bias of one number with a number in its name",
+       {8},
+       {tensor_of("weights_78", {8, 1}), tensor_of("bias_79", {1})},
+       {node_of("MatMul", {"x", "weights_78"}, "m"), node_of("Add", {"m", "bias_79"}, "y")}},
       {"a number of a formula",
        {8},
        {tensor_of("w", {8, 3})},
@@ -160,6 +164,11 @@ std::vector<Case> cases() {
        {tensor_of("g", {8}), tensor_of("w", {8, 3})},
        {node_of("Mul", {"g", "g"}, "s"), node_of("Mul", {"x", "s"}, "m"),
         node_of("Add", {"m", "g"}, "a"), node_of("MatMul", {"a", "w"}, "y")}},
+      {"what a mask chooses",
+       {8},
+       {tensor_of("w", {8, 8}), tensor_of("mask.token", {8})},
+       {constant_of(tensor_of("edge", {8})), node_of("MatMul", {"x", "w"}, "m"),
+        node_of("Greater", {"m", "edge"}, "c"), node_of("Where", {"c", "m", "mask.token"}, "y")}},
       {"an LSTM with both biases",
        {4, 8},
        {tensor_of("w", {1, 20, 8}), tensor_of("r", {1, 20, 5}), tensor_of("b", {1, 40}),
@@ -182,6 +191,30 @@ TEST(OnnxTraining, LearnsAsManyValuesAsTheFileHas) {
         Network::finalize(imported->network.grid, imported->network.input.after(1));
     ASSERT_TRUE(network.ok()) << network.error().str();
     EXPECT_EQ(trained_values(*network), want);
+  }
+}
+
+TEST(OnnxTraining, ConstantsAreWeightsWhereNoInitializerIs) {
+  // As Paddle's exporter writes: each weight is a Constant. A number of a formula stays one.
+  const Case paddle = {"constants",
+                       {8},
+                       {},
+                       {constant_of(tensor_of("w", {8, 3})), constant_of(tensor_of("b", {3})),
+                        constant_of(tensor_of("gain", {})), node_of("MatMul", {"x", "w"}, "m"),
+                        node_of("Add", {"m", "b"}, "s"), node_of("Mul", {"s", "gain"}, "y")}};
+  const struct {
+    std::vector<std::string> trainable, frozen;
+    int64_t trained;
+  } rows[] = {{{}, {}, 27}, {{}, {"b"}, 24}, {{"w"}, {"*"}, 0}};
+  for (const auto& row : rows) {
+    const OnnxImportOptions options = {
+        .for_training = true, .trainable = row.trainable, .frozen = row.frozen};
+    const auto imported = import_onnx(model_of(paddle), "f", options);
+    ASSERT_TRUE(imported.ok()) << imported.error().str();
+    EXPECT_EQ(imported->made_up, 0);
+    const auto network =
+        Network::finalize(imported->network.grid, imported->network.input.after(1));
+    EXPECT_EQ(trained_values(*network), row.trained);
   }
 }
 

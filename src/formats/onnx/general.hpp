@@ -80,7 +80,7 @@ class GraphImport {
   Status read_first(const OnnxValue& given);
   Status read_more(const OnnxValue& given, const OnnxValue& first);
   Result<Value> same_again(const OnnxNode& n, const Value& x);
-  Status settle_outputs(const Value& first);
+  Status settle_outputs();
   Result<int64_t> extent_of(const OnnxValue& given, size_t axis) const;
   struct NamedOutput {
     const Value* value;

@@ -199,8 +199,8 @@ Status GraphImport::where_node(const OnnxNode& n) {
       return refuse(n, "a constant that holds a NaN");
   }
   LOOM_ASSIGN(const Value test, numbers(n, 0));
-  LOOM_ASSIGN(const Value a, numbers(n, 1));
-  LOOM_ASSIGN(const Value b, numbers(n, 2));
+  LOOM_ASSIGN(const Value a, learns(n, 1) ? stream(n, 1) : numbers(n, 1));
+  LOOM_ASSIGN(const Value b, learns(n, 2) ? stream(n, 2) : numbers(n, 2));
   LOOM_ASSIGN(Value y, chosen(n, test, a, b));
   return define(n, std::move(y));
 }

@@ -5,6 +5,7 @@
 
 #include "base/text.hpp"
 #include "formats/onnx/general.hpp"
+#include "formats/onnx/one_sample.hpp"
 
 namespace loom::core {
 namespace {
@@ -155,10 +156,10 @@ Result<GraphImport::Value> GraphImport::same_again(const OnnxNode& n, const Valu
   return y;
 }
 
-// Outputs behind the first have the batch first, too, and each is a node of its own, for its name.
-Status GraphImport::settle_outputs(const Value& first) {
-  std::vector<GraphValue> given = {first.at};
-  for (size_t i = 1; i < model_.graph.outputs.size(); ++i) {
+// Outputs have the batch first, and each is a node of its own, for its name.
+Status GraphImport::settle_outputs() {
+  std::vector<GraphValue> given;
+  for (size_t i = 0; i < model_.graph.outputs.size(); ++i) {
     const auto found = values_.find(model_.graph.outputs[i].name);
     if (found == values_.end() || found->second.is_constant()) continue;
     Value& y = found->second;
@@ -252,11 +253,8 @@ Result<ImportedNetwork> GraphImport::finish() {
   end.name = model_.graph.outputs[0].name;
   end.inputs = {end.name};
   LOOM_ASSIGN(const Value* y, value(end, 0));
-  if (!y->is_constant() && y->at.node == kGraphInput && !ids_ && is_float(y->type)) {
-    LOOM_ASSIGN(values_.find(end.name)->second, same_again(end, *y));
-  }
+  LOOM_TRY(settle_outputs());
   LOOM_TRY(check_first(end, *y));
-  LOOM_TRY(settle_outputs(*y));
   ImportedNetwork out{{GridSpec(1, 1, 1, 1), sample_}, {}, {}, {}};
   out.notes = notes_;
   std::vector<NamedOutput> outputs = read_outputs(out.notes);
@@ -314,7 +312,7 @@ Result<ImportedNetwork> GraphImport::finish() {
     if (batch_ != 1)
       return refuse(
           end, cat("works for a batch of ", batch_, " alone: export the model with an open batch"));
-    out.notes.push_back("the file fixes the batch at 1: samples are computed one by one");
+    out.notes.emplace_back(kOneByOne);
   }
   out.input = input_name_;
   out.output = end.name;

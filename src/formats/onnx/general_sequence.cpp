@@ -5,6 +5,7 @@
 
 #include "base/text.hpp"
 #include "formats/onnx/general.hpp"
+#include "formats/onnx/one_sample.hpp"
 #include "layers/axes.hpp"
 
 namespace loom::core {
@@ -115,8 +116,7 @@ Status GraphImport::recurrent_node(const OnnxNode& n) {
     return refuse(n, "layout 1 (the batch first) is not read; export with layout 0 and Transpose");
   LOOM_ASSIGN(x, emit(n, LayerKind::transpose, {{"axes", List{1, 0, 2}}}, {x}));
   const int64_t batch = x.shape[0], time = x.shape[1];
-  if (batch != batch_)
-    return refuse(n, "runs along the batch axis of the input; export with batch_first=True");
+  if (batch != batch_) return refuse(n, cat(kAlongBatch, "; export with batch_first=True"));
   LOOM_TRY(check_recurrent(n, g, time, *w, *r));
   const auto ways = static_cast<size_t>(w->dims[0]);
   const int64_t in = w->dims[2], hidden = r->dims[2];

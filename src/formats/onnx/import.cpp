@@ -9,6 +9,7 @@
 #include "formats/onnx/external.hpp"
 #include "formats/onnx/general.hpp"
 #include "formats/onnx/lower.hpp"
+#include "formats/onnx/one_sample.hpp"
 #include "formats/onnx/origins.hpp"
 #include "io/file.hpp"
 
@@ -66,6 +67,17 @@ Result<ImportedNetwork> import_opened(const OnnxModel& model, const std::string&
               GraphImport(model, where, options, kOtherBatch, fixed).run());
   if (same_bits(made, other)) return made;
   return unsupported("computes with the size of the batch, which the file fixes", where);
+}
+
+// A recurrence along the first axis of the input: a sample is a whole input of the file.
+Result<ImportedNetwork> import_one_sample(const OnnxModel& model, const std::string& where,
+                                          const OnnxImportOptions& options) {
+  LOOM_ASSIGN(ImportedNetwork made,
+              GraphImport(as_one_sample(model), where, options, kOpenBatch).run());
+  std::erase_if(made.notes, [](const std::string& note) { return note == kOneByOne; });
+  made.notes.push_back(cat("a recurrence runs along the first axis of '", printable(made.input),
+                           "': a sample is a whole input of the file"));
+  return made;
 }
 
 // One of the two ways, with the batch left open as it is in the file.
@@ -133,6 +145,11 @@ Status check_patterns(std::string_view option, const std::vector<std::string>& p
   for (const std::string& pattern : patterns) {
     const auto fits = [&](const OnnxTensor& t) { return matches_pattern(pattern, t.name); };
     if (std::ranges::any_of(model.graph.initializers, fits)) continue;
+    if (Origins::constants_are_weights(model) &&
+        std::ranges::any_of(model.graph.nodes, [&](const OnnxNode& n) {
+          return n.op == "Constant" && !n.outputs.empty() && matches_pattern(pattern, n.outputs[0]);
+        }))
+      continue;
     return make_error(Code::not_found, cat(option, ": no initializer of the file matches '",
                                            printable(pattern), "'"));
   }
@@ -151,6 +168,8 @@ Result<ImportedNetwork> import_onnx(const OnnxModel& model, const std::string& w
     Result<ImportedNetwork> opened = import_opened(model, where, options, fixed);
     if (opened.ok()) made = std::move(opened);
   }
+  if (!made.ok() && made.error().message.find(kAlongBatch) != std::string::npos)
+    made = import_one_sample(model, where, options);
   if (made.ok() && options.for_training && Origins(model, options).parts_weights())
     made->notes.emplace_back(
         "layers that share weights in the file each have a copy, which trains");

@@ -4,6 +4,7 @@
 
 #include "base/text.hpp"
 #include "formats/onnx/lower.hpp"
+#include "formats/onnx/one_sample.hpp"
 
 namespace loom::core {
 
@@ -137,7 +138,7 @@ Status Lowering::recurrent_node(const OnnxNode& n) {
   const auto gates = static_cast<int64_t>(g.order.size());
   const int64_t hidden = r->dims[2], in = w->dims[2], time = transposed.view.dims()[1];
   if (transposed.view.dims()[0] != batch_)
-    return refuse(n, "runs along the batch axis of the input; export with batch_first=True");
+    return refuse(n, cat(kAlongBatch, "; export with batch_first=True"));
   if (attribute(n, "hidden_size", hidden) != hidden)
     return refuse(n, "a hidden_size that is not that of its weights");
   if (hidden < 1 || in < 1 || w->dims[1] != gates * hidden || r->dims[1] != gates * hidden)

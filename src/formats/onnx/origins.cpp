@@ -45,8 +45,11 @@ bool is_made_up(std::string_view name) {
   constexpr std::string_view kStarts[] = {"/", "val_", "eps", "one", "zero"};
   const auto begins = [&](std::string_view start) { return lower.rfind(start, 0) == 0; };
   if (std::ranges::any_of(kParts, within) || std::ranges::any_of(kStarts, begins)) return true;
-  // A word with a number after it, without a path: c12, t_3.
+  // A word with a number after it, without a path: c12, t_3; but bias_79 is what it says.
   if (lower.find_first_of("./") != std::string::npos) return false;
+  constexpr std::string_view kWeights[] = {"bias", "weight"};
+  const auto has = [&](std::string_view part) { return lower.find(part) != std::string::npos; };
+  if (std::ranges::any_of(kWeights, has)) return false;
   return !lower.empty() && std::isdigit(static_cast<unsigned char>(lower.back())) != 0;
 }
 
@@ -61,12 +64,18 @@ Origins::Origins(const OnnxModel& model, const OnnxImportOptions& options) {
   const std::pair<std::string, std::string> all = {std::string(kOnnxInitializers),
                                                    std::string(kOnnxAllWeights)};
   all_weights_ = std::ranges::find(model.metadata, all) != model.metadata.end();
+  constants_are_weights_ = !all_weights_ && constants_are_weights(model);
   read(model.graph, options);
   for (const auto& [tensor, by] : readers_) {
     const bool apart = sharing(tensor) == Sharing::one && by.kinds.size() > 1;
     needs_nodes_ |= sharing(tensor) != Sharing::one;
     parts_weights_ |= apart && of(tensor) == Origin::weight;
   }
+}
+
+bool Origins::constants_are_weights(const OnnxModel& model) {
+  const auto of_floats = [](const OnnxTensor& t) { return is_float(t.type); };
+  return std::ranges::none_of(model.graph.initializers, of_floats);
 }
 
 Origin Origins::origin_of(const OnnxTensor& t, const OnnxImportOptions& options) const {
@@ -91,8 +100,22 @@ void Origins::read(const OnnxGraph& graph, const OnnxImportOptions& options) {
     for (const OnnxAttribute& a : n.attributes) {
       for (const OnnxGraph& inner : a.graphs) read(inner, options);
     }
-    read(n);
+    read(n, options);
   }
+}
+
+// Single numbers are of formulas, whatever their names.
+bool Origins::read_constant(const OnnxNode& n, const OnnxImportOptions& options) {
+  const OnnxAttribute* value = n.op == "Constant" ? n.find("value") : nullptr;
+  if (!constants_are_weights_ || value == nullptr || value->tensors.empty() || n.outputs.empty())
+    return false;
+  OnnxTensor named = value->tensors[0];
+  if (!is_float(named.type) || named.count() < 2) return false;
+  named.name = n.outputs[0];
+  origins_.insert_or_assign(named.name, origin_of(named, options));
+  counts_.insert_or_assign(named.name, named.count());
+  forms_.insert_or_assign(named.name, Form{named.name, false});
+  return true;
 }
 
 Origin Origins::made_by(const OnnxNode& n) const {
@@ -164,7 +187,8 @@ void Origins::read_weight(const OnnxNode& n, size_t i) {
   }
 }
 
-void Origins::read(const OnnxNode& n) {
+void Origins::read(const OnnxNode& n, const OnnxImportOptions& options) {
+  if (read_constant(n, options)) return;
   // Shapes of weights are no weights.
   const bool measures = (n.op == "Shape" || n.op == "Size") && !n.inputs.empty();
   const bool known = measures ? of(n.inputs[0]) != Origin::computed : true;

@@ -24,6 +24,9 @@ enum class Origin : uint8_t {
 class Origins {
  public:
   Origins(const OnnxModel& model, const OnnxImportOptions& options);
+  // Whether Constants of several floats are read as initializers: the file has no initializer of
+  // floats. Paddle's exporter and traces of modules write weights so.
+  static bool constants_are_weights(const OnnxModel& model);
   Origin of(std::string_view name) const;
   // Whether training needs a node for each operator: layers that patterns find would fold a
   // function of weights, or take a weight of one value for a number of a formula.
@@ -51,7 +54,8 @@ class Origins {
  private:
   void read(const OnnxGraph& graph, const OnnxImportOptions& options);
   Origin origin_of(const OnnxTensor& tensor, const OnnxImportOptions& options) const;
-  void read(const OnnxNode& n);
+  void read(const OnnxNode& n, const OnnxImportOptions& options);
+  bool read_constant(const OnnxNode& n, const OnnxImportOptions& options);
   void follow(const OnnxNode& n);
   void read_weight(const OnnxNode& n, size_t i);
   Origin made_by(const OnnxNode& n) const;
@@ -71,6 +75,7 @@ class Origins {
   };
   std::map<std::string, Readers, std::less<>> readers_;  // by initializer
   bool all_weights_ = false;                             // the file says so: kOnnxInitializers
+  bool constants_are_weights_ = false;
   bool needs_nodes_ = false;
   bool parts_weights_ = false;
 };
