@@ -199,16 +199,6 @@ class TextRun : public std::enable_shared_from_this<TextRun> {
   bool begun_ = false, failed_ = false;
 };
 
-Status check(const TextRequest& request, int64_t context) {
-  for (const std::vector<TokenId>& prompt : request.prompts) {
-    const auto size = static_cast<int64_t>(prompt.size());
-    if (size == 0)
-      return invalid("the prompt holds no token; a text needs at least one to begin with");
-    if (size > context) return too_long(size, context);
-  }
-  return {};
-}
-
 }  // namespace
 
 Result<std::unique_ptr<Service>> Service::create(Model model, const ServiceOptions& options,
@@ -254,15 +244,25 @@ Status Service::writes() const {
                          "): it makes vectors and writes no text; ask /v1/embeddings"));
 }
 
-Status Service::write(TextRequest request, std::shared_ptr<Dialect> dialect,
-                      const std::shared_ptr<HttpReply>& reply) {
+Status Service::check_prompts(const TextRequest& request) const {
   LOOM_TRY(writes());
-  LOOM_TRY(check(request, scheduler_->context()));
-  LOOM_TRY(take_bias_texts(request));
+  const int64_t context = scheduler_->context();
+  for (const std::vector<TokenId>& prompt : request.prompts) {
+    const auto size = static_cast<int64_t>(prompt.size());
+    if (size == 0)
+      return invalid("the prompt holds no token; a text needs at least one to begin with");
+    if (size > context) return too_long(size, context);
+  }
   const auto all = static_cast<int64_t>(request.prompts.size()) * request.choices;
   const int64_t most = options_.scheduler.sessions + options_.scheduler.waiting;
-  if (all > most)
-    return invalid(cat("the request asks for ", all, " texts at once; this server takes ", most));
+  if (all <= most) return {};
+  return invalid(cat("the request asks for ", all, " texts at once; this server takes ", most));
+}
+
+Status Service::write(TextRequest request, std::shared_ptr<Dialect> dialect,
+                      const std::shared_ptr<HttpReply>& reply) {
+  LOOM_TRY(check_prompts(request));
+  LOOM_TRY(take_bias_texts(request));
   if (request.no_repetition_penalty) {
     SamplerOptions& s = request.options.sampler;
     s.repetition_penalty = 1.0f;

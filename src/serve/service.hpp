@@ -193,6 +193,11 @@ class Service {
 
   // Errors: unsupported, where the model is an encoder.
   Status writes() const;
+  // What write() asks of prompts, for what is computed before. Errors: those of writes();
+  // invalid_argument (no token, too many texts), out_of_range (a prompt longer than the context).
+  Status check_prompts(const TextRequest& request) const;
+  // Of the sequences that write texts.
+  const ModelSessionOptions& session_options() const { return options_.scheduler.session; }
 
   // The tokens of a text of a request. A text that cannot fit into the context is refused before
   // it costs anything. Errors: too_large() (more than max_text_bytes()), no_memory() (the budget),
