@@ -230,6 +230,8 @@ class Service {
         figures_(figures),
         vectors_(static_cast<size_t>(std::max<int64_t>(options_.scheduler.waiting, 1))) {}
 
+  // Memory to compile what texts are held to. Errors: invalid_argument (too large), out_of_memory.
+  Result<MemoryShare> reserve_rules(const GenerateOptions& options) const;
   // Where the text goes: to `reply`, and where the request says so to those who resume it.
   Result<std::shared_ptr<HttpReply>> kept_reply(const TextRequest& request, const Dialect& dialect,
                                                 const std::shared_ptr<HttpReply>& reply) const;
