@@ -23,6 +23,7 @@ option(LOOM_BUILD_CLI "Build the loom program" ${own})
 option(LOOM_SERVE "The program can serve a model (needs Boost.Beast)" ${LOOM_BUILD_CLI})
 option(LOOM_DONATE "The program can lend this machine (needs Boost.Asio and OpenSSL; without them it is left out)"
   ${LOOM_BUILD_CLI})
+option(LOOM_TLS "The program serves and lends over TLS (needs OpenSSL; without it it says so)" ${LOOM_BUILD_CLI})
 option(LOOM_HUB "The program can pull models from a hub (needs libcurl and OpenSSL; without them it says so)"
   ${LOOM_BUILD_CLI})
 option(LOOM_EDIT "Lines of a chat can be edited (needs libedit)" ${LOOM_BUILD_CLI})
