@@ -174,7 +174,8 @@ MODELS = [
     (transformer, "4 bits", weights(4, True), 1e-3, "MatMulNBits"),
     (transformer, "4 bits with zeros", weights(4, False), 1e-3, "MatMulNBits"),
     (convolutions, "optimized", optimized, 1e-4, "FusedConv"),
-    (convolutions, "static", static(QOPERATOR, False), 0.03, "QLinearConv QLinearAdd QLinearConcat"),
+    (convolutions, "static", static(QOPERATOR, False), 0.03,
+     "QLinearConv QLinearAdd QLinearConcat"),
     (convolutions, "static, signed", static(QOPERATOR, True), 0.03, "QLinearConv QLinearSigmoid"),
     (convolutions, "Q and DQ, optimized", then_optimized(static(QDQ, False)), 0.03, "QLinearAdd"),
     (mlp, "optimized", optimized, 1e-4, "FusedGemm QuickGelu FusedMatMul"),
@@ -231,7 +232,8 @@ def main():
                 why = "" if off <= most else f"off by {off:.2g} of the largest value"
             right, wrong = right + (not why), wrong + bool(why)
             if why or args.verbose:
-                print(f"{'wrong' if why else 'right'}: {title}: {why} ({' '.join(sorted(operators))})")
+                verdict = f"wrong: {title}: {why}" if why else f"right: {title}"
+                print(f"{verdict} ({' '.join(sorted(operators))})")
     print(f"{right} passed, {wrong} failed, {skipped} skipped")
     return 1 if wrong else 0
 
