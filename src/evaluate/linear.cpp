@@ -87,8 +87,37 @@ Status linear_pool(const Call& c, Part part) {
   LOOM_ASSIGN(const Value y, pooled(c, std::move(part), x, c.integer("channels_last", 0) != 0));
   return give_codes(c, y, 3, 4, c.value(0).type);
 }
+
+// Pads of an average over whole windows: where padding counts, ONNX Runtime also counts what
+// ceil_mode adds at the end. Empty: as the node says.
+Dims counted_pads(const Call& c) {
+  if (c.integer("ceil_mode", 0) == 0 || c.integer("count_include_pad", 0) == 0) return {};
+  const bool last = c.integer("channels_last", 0) != 0;
+  const Dims kernel = c.list("kernel_shape"), strides = c.list("strides");
+  Dims pads = c.list("pads");
+  const size_t axes = kernel.size();
+  if (pads.empty()) pads.assign(2 * axes, 0);
+  if (c.value(0).dims.size() != axes + 2 || pads.size() != 2 * axes ||
+      (!strides.empty() && strides.size() != axes))
+    return {};
+  for (size_t a = 0; a < axes; ++a) {
+    const int64_t extent = c.value(0).dims[a + (last ? 1 : 2)],
+                  step = strides.empty() ? 1 : strides[a];
+    const int64_t rest = extent + pads[a] + pads[axes + a] - kernel[a];
+    if (step < 1 || rest < 0) return {};
+    int64_t more = (rest + step - 1) / step;      // windows after the first
+    if (more * step >= extent + pads[a]) --more;  // one that begins behind the input
+    pads[axes + a] += std::max<int64_t>(0, more * step - rest);
+  }
+  return pads;
+}
+
 Status linear_average_pool(const Call& c) {
-  return linear_pool(c, windows(c, "AveragePool"));
+  const Dims pads = counted_pads(c);
+  if (pads.empty()) return linear_pool(c, windows(c, "AveragePool"));
+  Part part(c, "AveragePool");
+  part.keep("kernel_shape").keep("strides").keep("count_include_pad").set("pads", pads);
+  return linear_pool(c, std::move(part));
 }
 Status linear_global_pool(const Call& c) {
   return linear_pool(c, Part(c, "GlobalAveragePool"));

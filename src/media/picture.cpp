@@ -37,6 +37,7 @@ bool ends_in(std::string_view name, std::initializer_list<std::string_view> endi
   return std::ranges::any_of(endings, [&](std::string_view e) { return small.ends_with(e); });
 }
 
+#ifndef LOOM_WITHOUT_PICTURES
 // What a picture that is not read is by its first bytes; empty: unknown.
 std::string_view unread_picture(std::span<const std::byte> head) {
   const std::string_view text(reinterpret_cast<const char*>(head.data()),
@@ -49,6 +50,7 @@ std::string_view unread_picture(std::span<const std::byte> head) {
   if (text.substr(4, 4) == "ftyp") return text.substr(8, 4) == "avif" ? "AVIF" : "HEIC";
   return {};
 }
+#endif
 
 }  // namespace
 
@@ -101,10 +103,12 @@ Picture oriented(Picture picture, int orientation) {
 
 Result<Picture> decode_picture(std::span<const std::byte> bytes, const std::string& where,
                                const MemoryBudget& memory) {
+#ifndef LOOM_WITHOUT_PICTURES
   const std::string_view form = unread_picture(bytes);
   if (!form.empty())
     return unsupported(
         cat("this is a ", form, " picture, which Loom does not read; save it as PNG"), where);
+#endif
   if (!is_picture(bytes)) return bad_file("this is neither a PNG nor a JPEG picture", where, 0);
 #ifdef LOOM_WITHOUT_PICTURES
   (void)memory;

@@ -30,7 +30,7 @@ KNOWS_LENGTH = ("WAV", "WAVEX", "RF64", "W64", "AIFF", "AU", "CAF", "FLAC")
 
 
 def drawn(g, folder, i):
-    """The path of a sound, or None where the library does not write that combination."""
+    """The path of a sound, or None where soundfile does not write and read that combination."""
     container = str(g.choice(CONTAINERS))
     codings = [c for c in soundfile.available_subtypes(container)
                if soundfile.check_format(container, c)]
@@ -46,6 +46,7 @@ def drawn(g, folder, i):
     path = os.path.join(folder, f"{i}.{container.lower()}")
     try:
         soundfile.write(path, np.clip(x, -0.99, 0.99), rate, subtype=coding, format=container)
+        soundfile.read(path)
     except (soundfile.LibsndfileError, ValueError):
         return None
     return path, container, coding
