@@ -252,12 +252,13 @@ Status rotary(const Call& c) {
 // Where the tokens of a step lie: `first` of each sample in a cache of `room` tokens.
 struct Step {
   int64_t batch, rows, room;
+  bool prompt;  // the first step, which may be padded
   Dims first, lengths;
 };
 
 Result<Step> step_of(const Call& c, const Value& q) {
   LOOM_ASSIGN(const int64_t total, c.whole_number(6, 0));
-  Step s{q.dims[0], q.dims[1], total, {}, {}};
+  Step s{q.dims[0], q.dims[1], total, total == q.dims[1], {}, {}};
   LOOM_ASSIGN(s.lengths, c.whole(5));
   if (static_cast<int64_t>(s.lengths.size()) != s.batch)
     return c.bad("seqlens_k must have a number per sample");
@@ -266,7 +267,7 @@ Result<Step> step_of(const Call& c, const Value& q) {
   s.room = std::max(total, known);
   for (int64_t& length : s.lengths) {
     length += 1;
-    const int64_t first = total == s.rows ? 0 : length - s.rows;  // the first step may be padded
+    const int64_t first = s.prompt ? 0 : length - s.rows;
     if (length < 1 || length > s.room || first < 0 || first > known)
       return c.bad("seqlens_k that do not fit");
     s.first.push_back(first);
@@ -348,6 +349,16 @@ Status check_group_query(const Call& c) {
   return {};
 }
 
+// The positions that input 9 gives, of a prompt the first one and those after it, as ONNX Runtime
+// reads them; without it those in the cache.
+Result<Value> step_positions(const Call& c, const Step& s) {
+  if (!c.has(9)) return positions(c, s.first, s.rows);
+  if (!s.prompt) return c.value(9);
+  LOOM_ASSIGN(const Dims ids, c.whole(9));
+  if (ids.empty()) return c.bad("position_ids of no position");
+  return positions(c, Dims(static_cast<size_t>(s.batch), ids[0]), s.rows);
+}
+
 Result<Value> turned(const Call& c, const Value& x, int64_t heads, const Value& at) {
   Part part(c, "RotaryEmbedding");
   part.keep("rotary_interleaved", "interleaved").set("num_heads", heads);
@@ -382,8 +393,7 @@ Status group_query(const Call& c) {
   LOOM_ASSIGN(const Step s, step_of(c, a.q));
   if (c.integer("do_rotary", 0) != 0) {
     if (!c.has(7) || !c.has(8)) return c.bad("takes cos_cache and sin_cache");
-    LOOM_ASSIGN(const Value in_order, positions(c, s.first, s.rows));
-    const Value& at = c.has(9) ? c.value(9) : in_order;
+    LOOM_ASSIGN(const Value at, step_positions(c, s));
     LOOM_ASSIGN(a.q, turned(c, a.q, a.heads, at));
     LOOM_ASSIGN(a.k, turned(c, a.k, a.groups, at));
   }

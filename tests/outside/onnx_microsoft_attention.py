@@ -138,7 +138,7 @@ def group_query(r):
     else:
         inputs += ["", ""]
     inputs.append(c.input(r.g.integers(0, total + 3, [b, s]))
-                  if rotary and not prompt and r.chance(0.3) else "")
+                  if rotary and r.chance(0.3) else "")
     inputs.append(c.input(r.values([r.pick([1, b]), r.pick([1, n]), s, total]))
                   if r.chance(0.3) else "")
     inputs.append(c.input(r.values([n])) if r.chance(0.25) else "")
