@@ -4,7 +4,9 @@
 // declared here. Lengths that a file claims are not believed: frames are read in pieces, and memory
 // is asked for as they come.
 #include <algorithm>
+#include <cctype>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 
 #include "base/shared_library.hpp"
