@@ -14,6 +14,7 @@ option(LOOM_ARRAYS "Read and write .npz and .safetensors files of networks" ${wh
 option(LOOM_WEBGPU "Compute on GPUs" ${whole})
 option(LOOM_GPU_MODULE "WebAssembly: also a module that computes on the GPU of a page; the others know none" OFF)
 option(LOOM_PICTURES "Read PNG and JPEG files (needs libpng and libjpeg; without them it is left out)" ${whole})
+option(LOOM_SOUND "Read compressed sound (opens libsndfile at run time; nothing links to it)" ${whole})
 if(LOOM_MINIMAL)
   set(own OFF)
 else()

@@ -22,7 +22,7 @@ enum class PictureFit : uint8_t { crop, stretch, pad };
 // "crop", "stretch", "pad".
 LOOM_API Result<PictureFit> parse_picture_fit(std::string_view name);
 
-// How recordings (.wav) become the values of an input: of [bands, frames] or [1, bands, frames] a
+// How recordings become the values of an input: of [bands, frames] or [1, bands, frames] a
 // mel spectrogram in decibels, of [samples] or [1, samples] the sound itself. What is cut off,
 // silence and formulas: docs/pictures-and-sound.md. Unset or 0: as the network was trained, or the
 // default.
@@ -104,7 +104,7 @@ class LOOM_API Dataset {
   static Result<Dataset> from_arrays(const Tensor& x, const Tensor& y,
                                      const ArrayOptions& options = {});
   // .csv, .npz, .npy, .safetensors, .idx, each also as .gz, read as `network` takes its inputs.
-  // A folder: a sample per .png, .jpg or .jpeg, or per .wav in it, whose class is the folder that
+  // A folder: a sample per .png, .jpg or .jpeg, or per sound in it, whose class is the folder that
   // it stands in (docs/data-files.md); without classes, or one file, for predictions. Text labels
   // become class labels: those the network knows, or new ones. Errors: not_found, bad_file, naming
   // line and column or array, out_of_memory.
