@@ -113,7 +113,8 @@ def main() -> int:
                 one, default = pairs(args.loom.split(), case, args.pairs)
                 if args.raw:
                     with open(args.raw, "a", encoding="utf-8") as raw:
-                        raw.writelines(f"{name}\t{count}\t{a:.6g}\t{b:.6g}\n" for a, b in zip(one, default))
+                        for a, b in zip(one, default):
+                            raw.write(f"{name}\t{count}\t{a:.6g}\t{b:.6g}\n")
                 ratios = [a / b for a, b in zip(one, default)]
                 tail = quantile(default, 0.95) / quantile(one, 0.95)
                 good = quantile(ratios, 0.5) >= LEAST_MEDIAN and tail <= MOST_TAIL

@@ -6,7 +6,7 @@
 
 #include <fmt/core.h>
 
-#include "io/mapped_watch.hpp"
+#include "loom/files.hpp"
 #include "verb_list.hpp"
 
 namespace loom::cli {
@@ -19,7 +19,7 @@ constexpr const char* kExitCodes =
 
 // What was computed of a file that another program wrote to meanwhile may be anything.
 int checked(int code) {
-  const std::string changed = core::mapped_file_that_changed();
+  const std::string changed = loom::changed_file();
   if (changed.empty()) return code;
   const int now = code == kDone ? kBadFile : code;
   return fail(static_cast<Exit>(now),
@@ -43,7 +43,7 @@ int run(int argc, char** argv) {
   }
   if (const std::optional<int> code = line.parse(argc, argv)) return *code;
   catch_signals();
-  core::guard_mapped_files();
+  loom::guard_files();
   for (const Verb& verb : verbs) {
     if (verb.command.called()) return checked(verb.run());
   }

@@ -5,10 +5,10 @@
 // A lane that another program pushes off its core holds up every lane at the next barrier, for a
 // slice of the system's scheduler (some 3 ms) at a time; two lanes on one core hold each other up
 // at every barrier. Going on without it costs that lane's share of the speed. So a lane rests when
-// the others waited for longer than that: four times as long as they did at first, and four times as
-// long as the last time when it has not worked for longer than that rest since. A run of 0.2 s so
-// loses three slices; what a busy host costs falls to a percent or less, and a single hiccup is soon
-// forgotten.
+// the others waited for longer than that: four times as long as they did at first, and four times
+// as long as the last time when it has not worked for longer than that rest since. A run of 0.2 s
+// so loses three slices; what a busy host costs falls to a percent or less, and a single hiccup is
+// soon forgotten.
 #pragma once
 
 #include <algorithm>
