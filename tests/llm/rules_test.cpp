@@ -46,7 +46,7 @@ TEST(CheckRules, TellsWhetherASchemaHoldsATextAndWhy) {
 // 1,000 damaged texts of each kind: whole, or an error that the program makes exit 3 or 4 of.
 TEST(CheckRules, RandomDamageIsAnErrorOfTheText) {
   const std::string grammar =
-      "root ::= item (\",\" item)*\nitem ::= [a-z]+ | \"x\" [0-9]{1,3} | word\n"
+      "root ::= item (\",\" item)*\nitem ::= [a-z]+ | \"x\" [0-9]{1,3}|word\n"
       "word ::= \"the\"? [^\\n\\\"]+\n";
   const std::string schema =
       R"({"type":"object","properties":{"a":{"type":"integer","minimum":1},"b":{"enum":["x",null]},)"
