@@ -126,6 +126,7 @@ Status read_thetas(const ConfigFields& fields, const std::string& where, double&
   LOOM_TRY(fields.read("local_rope_theta", local, 1, 1e12));
   const JsonValue* all = fields.find("rope_parameters");
   if (all == nullptr) return {};
+  if (!all->is_object()) return fields.bad("rope_parameters", "expected an object");
   for (const auto& [kind, theta] :
        {std::pair("full_attention", &global), std::pair("sliding_attention", &local)}) {
     const JsonValue* one = all->find(kind);

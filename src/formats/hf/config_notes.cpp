@@ -14,7 +14,7 @@ namespace loom::core {
 namespace {
 
 // Fields that change no logits: training, labels of other heads, bookkeeping.
-constexpr std::array<std::string_view, 64> kWithoutEffect = {"_attn_implementation",
+constexpr std::array<std::string_view, 65> kWithoutEffect = {"_attn_implementation",
                                                              "_commit_hash",
                                                              "_name_or_path",
                                                              "attn_implementation",
@@ -27,6 +27,7 @@ constexpr std::array<std::string_view, 64> kWithoutEffect = {"_attn_implementati
                                                              "chunk_size_feed_forward",
                                                              "classifier_dropout",
                                                              "cls_token_id",
+                                                             "decoder_bias",
                                                              "decoder_start_token_id",
                                                              "deterministic_flash_attn",
                                                              "dropout",
@@ -92,8 +93,11 @@ bool accepts_any(const JsonValue& config, std::string_view key) {
   return read_model_config(dump_json(changed), "", "config.json").ok();
 }
 
-// Files with a window that is switched off say its length all the same.
-bool switched_off(const ModelSource& source, std::string_view key) {
+// A switch that is off asks for nothing. Files with a window that is off say its length all the
+// same.
+bool switched_off(const ModelSource& source, std::string_view key, const JsonValue& value) {
+  if (value.is_bool() && !*value.as_bool(key)) return true;
+  if (source.encoder && key == "tie_word_embeddings") return true;  // it has no head of words
   const HfArchitecture* row = find_hf_architecture(source.config.architecture);
   return row != nullptr && row->window_switch &&
          (key == "sliding_window" || key == "max_window_layers");
@@ -129,7 +133,7 @@ std::vector<std::string> hf_config_notes(const ModelSource& source) {
   const Result<JsonValue> config = parse_json(source.config_json, "config.json");
   if (!config.ok()) return notes;
   for (const auto& [key, value] : config->members()) {
-    const bool asks = !value.is_null() && !without_effect(key) && !switched_off(source, key);
+    const bool asks = !value.is_null() && !without_effect(key) && !switched_off(source, key, value);
     if (asks && accepts_any(*config, key)) unused.push_back(printable(key));
   }
   if (!unused.empty())
