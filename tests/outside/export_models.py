@@ -263,7 +263,9 @@ class Case:
             )
         except Failure as refusal:
             text = str(refusal)
-            if any(re.search(rf"\b{re.escape(word)}\b", text) for word in self.draw.words()):
+            if re.search(r"has this \w+( of \w+)? in cell", text) or any(
+                re.search(rf"\b{re.escape(word)}\b", text) for word in self.draw.words()
+            ):
                 return False
             raise Failure(f"{name}: refused without a name: {text}") from refusal
         return True
