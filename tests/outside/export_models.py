@@ -189,6 +189,7 @@ class Draw:
             "window": "windows",
             "bias": "biases",
             "rope": "rotary",
+            "rope_width": "partial_rotary_factor",
         }
         also = [known[name] for name in names if name in known]
         turns = ["rotary"] if any(name.startswith("rope") for name in names) else []
