@@ -94,8 +94,9 @@ TEST(NetworkDecoderCells, NamesTheFieldThatNoClassHas) {
   const auto found = decoder_config_of(other, 512);
   ASSERT_FALSE(found.ok());
   EXPECT_EQ(found.error().message,
-            "its network is no decoder of a language model: no class of decoders has this causal of "
-            "MultiHeadAttention in cell (1, 0, 0, 0); the nearest is LlamaForCausalLM");
+            "its network is no decoder of a language model: no class of decoders has this causal "
+            "of MultiHeadAttention in cell (1, 0, 0, 0); the nearest is LlamaForCausalLM");
+  the nearest is LlamaForCausalLM ");
 }
 
 }  // namespace
