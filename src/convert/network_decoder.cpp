@@ -287,14 +287,16 @@ Result<DecoderConfig> decoder_config_of(const GridSpec& grid, int64_t positions)
   LOOM_ASSIGN(DecoderConfig c, read_cells(grid, positions));
   LOOM_ASSIGN(const GridSpec want, plain_grid(grid));
   std::vector<std::string> fewest;
-  std::string nearest;
+  std::string nearest, why;  // why: what the first class says
   for (const auto& [name, type] : kClasses) {
     c.architecture = name;
     c.model_type = type;
     const Result<DecoderConfig> back = parse_hf_config(hf_config_json(c), "", name);
-    if (!back.ok()) continue;
-    const Result<GridSpec> again = decoder_grid(*back);
-    if (!again.ok()) continue;
+    const Result<GridSpec> again = back.ok() ? decoder_grid(*back) : Result<GridSpec>(back.error());
+    if (!again.ok()) {
+      if (why.empty()) why = again.error().message;
+      continue;
+    }
     LOOM_ASSIGN(const GridSpec made, plain_grid(*again));
     std::vector<std::string> differ = differences(want, made);
     if (differ.empty()) return *back;
@@ -302,7 +304,7 @@ Result<DecoderConfig> decoder_config_of(const GridSpec& grid, int64_t positions)
     fewest = std::move(differ);
     nearest = name;
   }
-  return no_decoder(nearest.empty() ? std::string("no class of decoders has such cells")
+  return no_decoder(nearest.empty() ? cat("no class of decoders has such cells: ", why)
                                     : cat("no class of decoders has this ", fewest[0],
                                           "; the nearest is ", nearest));
 }

@@ -56,12 +56,15 @@ bool differ_in_width(Shape a, const Shape& b) {
   return a == b;
 }
 
-// Equal but for the last axis or for the first behind the batch, in one of which they differ.
-bool differ_in_extent(const Shape& a, const Shape& b) {
-  if (a == b || a.rank() != b.rank() || a.rank() < 2) return false;
-  Shape channels = a;
-  channels[1] = b[1];
-  return differ_in_width(a, b) || channels == b;
+// The only axis but the batch in which they differ; -1: none, or several.
+int other_axis(const Shape& a, const Shape& b) {
+  int found = -1;
+  for (int axis = 0; axis < a.rank() && a.rank() == b.rank(); ++axis) {
+    if (a[axis] == b[axis]) continue;
+    if (axis == 0 || found >= 0) return -1;
+    found = axis;
+  }
+  return found;
 }
 
 // A guess of a feedback link, and whether others were as good: it was found by trying widths.
@@ -129,9 +132,10 @@ class ShapeSearch {
   std::vector<std::vector<size_t>> readers_;       // of each cell: those that guess what it gives
   std::vector<std::pair<size_t, Shape>> brought_;  // what sources gave in the place of a guess
   std::vector<std::optional<Shape>> chosen_;       // free guesses that hold, by cell
-  // Of a search for another answer: this cell has another guess than `not_this_`.
+  // Of a search for another answer: the guess of this cell is `not_this_` but for that axis.
   std::optional<size_t> other_;
   Shape not_this_;
+  int other_axis_ = -1;
   int64_t steps_ = 0, max_steps_ = kMaxSteps;
   std::optional<Error> error_;
   Rank rank_ = kReaderRefuses;
@@ -245,7 +249,7 @@ bool ShapeSearch::guess(size_t i, Causes& conflict) {
     }
     if (next == left.size()) break;
     const auto [mine, free] = left[next];
-    if (other_ == i && !differ_in_extent(mine, not_this_)) continue;
+    if (other_ == i && other_axis(mine, not_this_) != other_axis_) continue;
     if (!add_new(mine, tried)) continue;
     Causes why;
     const size_t seen = brought_.size();
@@ -316,7 +320,10 @@ std::vector<Shape> ShapeSearch::candidates(size_t i) const {
 Status ShapeSearch::check_only_one() const {
   for (size_t i = 0; i < cells_.size(); ++i) {
     if (!chosen_[i]) continue;
+    const int axis = other_axis(*chosen_[i], i == 0 ? input_ : all_[i - 1].out);
+    if (axis < 0) continue;
     ShapeSearch search(cells_, input_, known_);
+    search.other_axis_ = axis;
     search.other_ = i;
     search.not_this_ = *chosen_[i];
     search.max_steps_ = kMaxOtherSteps;

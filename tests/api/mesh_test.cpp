@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "loom/graph.hpp"
+#include "loom/session.hpp"
 
 namespace loom {
 namespace {

@@ -292,7 +292,7 @@ TEST(GgufSource, WritesNothingThatItCouldNotReadBack) {
        "Gemma3ForCausalLM"},
       {R"("architectures":["LlamaForCausalLM"],"model_type":"llama","rope_parameters":{
           "rope_type":"llama3","rope_theta":10000.0,"factor":8.0,"low_freq_factor":1.5,
-          "high_freq_factor":3.0,"original_max_position_embeddings":64}})",
+          "high_freq_factor":3.0,"original_max_position_embeddings":64})",
        "GGUF files of 'llama' hold the factors of rotary positions, of which rope_low_freq, "
        "rope_high_freq and rope_original of this LlamaForCausalLM cannot be read again"},
   };

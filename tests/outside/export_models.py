@@ -189,6 +189,7 @@ class Draw:
             "window": "windows",
             "bias": "biases",
             "rope": "rotary",
+            "rope_width": "partial_rotary_factor",
         }
         also = [known[name] for name in names if name in known]
         turns = ["rotary"] if any(name.startswith("rope") for name in names) else []
@@ -263,7 +264,9 @@ class Case:
             )
         except Failure as refusal:
             text = str(refusal)
-            if any(re.search(rf"\b{re.escape(word)}\b", text) for word in self.draw.words()):
+            if re.search(r"has this \w+( of \w+)? in cell", text) or any(
+                re.search(rf"\b{re.escape(word)}\b", text) for word in self.draw.words()
+            ):
                 return False
             raise Failure(f"{name}: refused without a name: {text}") from refusal
         return True
