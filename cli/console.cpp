@@ -208,6 +208,21 @@ Result<std::string> read_text(const std::string& path, uint64_t limit) {
   return text;
 }
 
+Result<std::string> read_filled(const std::string& path, uint64_t limit) {
+  LOOM_ASSIGN(std::string text, read_text(path, limit));
+  if (text.find_first_not_of(" \t\r\n") == std::string::npos)
+    return Error{Code::bad_file, "is empty", path, -1};
+  return text;
+}
+
+Error error_in_file(Error error, const std::string& path) {
+  if (error.code == Code::invalid_argument || error.code == Code::out_of_range)
+    error.code = Code::bad_file;
+  if (!error.where.empty()) error.message = fmt::format("{}: {}", error.where, error.message);
+  error.where = path;
+  return error;
+}
+
 std::string lower(std::string_view text) {
   std::string out(text);
   for (char& c : out)

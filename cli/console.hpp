@@ -63,6 +63,10 @@ int64_t peak_rss_bytes();
 // A whole text from a file, or from stdin for "-"; without its final line break.
 // Errors: out_of_memory (more than `limit` bytes, as soon as that is known).
 Result<std::string> read_text(const std::string& path, uint64_t limit = kMostOfTextFile);
+// The same of a file that must hold something. Errors: bad_file (white space alone).
+Result<std::string> read_filled(const std::string& path, uint64_t limit = kMostOfTextFile);
+// An error about the contents of a file: exit 3, and the message begins with its name.
+Error error_in_file(Error error, const std::string& path);
 Result<std::string> read_stdin(uint64_t limit = kMostOfTextFile);
 
 std::string lower(std::string_view text);  // ASCII letters

@@ -12,6 +12,7 @@
 #include "donate/server.hpp"
 #include "hub/name.hpp"
 #include "progress.hpp"
+#include "tls_flags.hpp"
 #include "verbs.hpp"
 
 namespace loom::cli {
@@ -20,6 +21,9 @@ namespace {
 struct DonateFlags {
   ModelFlags model;
   EngineFlags engine;
+  TlsFlags tls;
+  std::string tls_ca;
+  bool use_tls = false, allow_plaintext = false;
   std::string host = "127.0.0.1", max_bytes = "2G", secret_file;
   int64_t port = core::kDonatePort, queue = 64, workers = 1, context = 0, timeout = 30, grace = 10;
   std::string to, push, prompt;
@@ -71,6 +75,9 @@ Result<core::DonateOptions> server_options(const DonateFlags& f) {
   options.queue = f.queue;
   options.workers = f.workers;
   options.limits.time = std::chrono::seconds(f.timeout);
+  options.allow_plaintext = f.allow_plaintext;
+  LOOM_ASSIGN(options.limits.socket_mode, f.tls.socket_mode());
+  LOOM_ASSIGN(options.tls, f.tls.server({f.host}));
   LOOM_ASSIGN(options.max_bytes, parse_size(f.max_bytes));
   LOOM_ASSIGN(options.secret, read_secret(f));
   LOOM_ASSIGN(std::vector<Engine> engines, engines_of(f));
@@ -93,16 +100,17 @@ int run_server(const DonateFlags& f) {
   if (!options.ok()) return fail(options.error());
   Result<std::unique_ptr<core::DonateServer>> server = core::DonateServer::start(*options);
   if (!server.ok()) return fail(server.error());
-  const bool six = f.host.find(':') != std::string::npos;
-  write_line(
-      fmt::format("listening at {}:{}", six ? "[" + f.host + "]" : f.host, (*server)->port()));
+  write_line("listening at " + shown_address(f.host, (*server)->port(), ""));
   flush_out();
   if (!f.quiet) {
     note(fmt::format("{}; {} {}; stop with Ctrl-C",
                      options->model == nullptr ? "waits for a model" : options->name, f.workers,
                      f.workers == 1 ? "worker" : "workers"));
   }
-  while (!interrupted()) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  while (!interrupted()) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    f.tls.reload([&](core::TlsContext context) { (*server)->use_tls(std::move(context)); });
+  }
   stop_without_haste();
   const core::DonateJobs& jobs = (*server)->jobs();
   if (!f.quiet && jobs.in_progress() > 0)
@@ -157,6 +165,10 @@ Status ask_there(const DonateFlags& f) {
   options.to = f.to;
   options.seconds = static_cast<double>(f.timeout);
   options.go_on = [] { return !interrupted(); };
+  options.allow_plaintext = f.allow_plaintext;
+  if (f.use_tls || !f.tls_ca.empty() || f.tls.wanted()) {
+    LOOM_ASSIGN(options.tls, core::tls_client({f.tls.cert, f.tls.key, f.tls_ca}));
+  }
   LOOM_ASSIGN(options.secret, read_secret(f));
   LOOM_ASSIGN(const std::vector<int32_t> ids, ids_of(f));
   std::string file;
@@ -181,6 +193,9 @@ Status ask_there(const DonateFlags& f) {
 int run_client(const DonateFlags& f) {
   if (!f.model.folder.empty())
     return fail(kUsage, "MODEL is what is lent here; beside --to, --push FILE sends one");
+  if (!f.tls.client_ca.empty())
+    return fail(kUsage,
+                "--tls-client-ca is of the machine that is lent; --tls-ca says whom --to trusts");
   if (f.push.empty() && f.prompt.empty() && f.infer.empty() && !f.status)
     return fail(kUsage, "--to needs --push FILE, --prompt TEXT, --infer IDS or --status");
   const Status done = ask_there(f);
@@ -190,7 +205,8 @@ int run_client(const DonateFlags& f) {
 
 void add_server_options(Command verb, const std::shared_ptr<DonateFlags>& f) {
   verb.option("--host", f->host,
-              "Number of the address to listen at; one that others reach needs --secret-file")
+              "Number of the address to listen at, or unix:PATH for a Unix socket; one that others "
+              "reach needs --secret-file and --tls-cert")
       .show_default();
   verb.option("--port", f->port, "0: one that is free").range(0, 65535).show_default();
   verb.option("--queue", f->queue, "Jobs of all clients that may wait; more are told: queue full")
@@ -210,7 +226,8 @@ void add_server_options(Command verb, const std::shared_ptr<DonateFlags>& f) {
 }
 
 void add_client_options(Command verb, const std::shared_ptr<DonateFlags>& f) {
-  const Option to = verb.option("--to", f->to, "HOST[:PORT] of a machine that is lent: ask it");
+  const Option to =
+      verb.option("--to", f->to, "HOST[:PORT] or unix:PATH of a machine that is lent: ask it");
   verb.option("--push", f->push, "Send it this .entity or .gguf file, to compute with").needs(to);
   verb.option("--prompt", f->prompt, "Let it go on from this text").needs(to);
   const ListOption infer =
@@ -219,6 +236,11 @@ void add_client_options(Command verb, const std::shared_ptr<DonateFlags>& f) {
   verb.option("--max-tokens", f->max_tokens,
               "Tokens to write (default: 64 after a text, 8 after ids)")
       .range(0, 1 << 20)
+      .needs(to);
+  verb.flag("--tls", f->use_tls,
+            "Encrypted; its certificate has to be of an authority that the system trusts")
+      .needs(to);
+  verb.option("--tls-ca", f->tls_ca, "Encrypted; PEM file of the authorities that are trusted")
       .needs(to);
   verb.flag("--status", f->status, "How many jobs wait and are under way there, as JSON").needs(to);
 }
@@ -240,6 +262,9 @@ Verb add_donate(Command app) {
   add_client_options(verb, f);
   verb.option("--secret-file", f->secret_file,
               "A secret of at least 16 bytes that both sides know; it is not sent");
+  f->tls.add(verb);
+  verb.flag("--allow-plaintext", f->allow_plaintext,
+            "Other machines without TLS, for networks that encrypt by themselves");
   verb.option("--timeout", f->timeout,
               "Seconds for a frame, and for silence while no answer is awaited")
       .range(1, 86400)

@@ -43,7 +43,7 @@ Status MediaFlags::set(DatasetOptions& options) const {
 void DataFlags::add(Command verb, bool required) {
   verb.option("DATA", path,
               "CSV, NPY, NPZ, IDX (also .gz) or safetensors; or a folder "
-              "that has a folder of pictures or .wav files for each class")
+              "that has a folder of pictures or sounds for each class")
       .required(required);
   verb.option("--labels", labels, "Labels or targets, where DATA holds the inputs alone");
   media.add(verb);

@@ -6,6 +6,7 @@
 
 #include <fmt/core.h>
 
+#include "loom/files.hpp"
 #include "verb_list.hpp"
 
 namespace loom::cli {
@@ -15,6 +16,17 @@ constexpr const char* kExitCodes =
     "Exit codes: 0 done, 1 failed, 2 wrong command line, 3 bad input file, 4 not supported here,\n"
     "5 a verification did not match, 130 interrupted (129, 143: ended by SIGHUP, SIGTERM).\n"
     "Data goes to stdout, notes and errors to stderr. `loom help COMMAND` lists its options.";
+
+// What was computed of a file that another program wrote to meanwhile may be anything.
+int checked(int code) {
+  const std::string changed = loom::changed_file();
+  if (changed.empty()) return code;
+  const int now = code == kDone ? kBadFile : code;
+  return fail(static_cast<Exit>(now),
+              fmt::format("{} was changed in place while it was read, so the results may be "
+                          "wrong; replace files by a rename (mv)",
+                          changed));
+}
 
 int run(int argc, char** argv) {
   const std::string_view absent = absent_verbs();
@@ -31,8 +43,9 @@ int run(int argc, char** argv) {
   }
   if (const std::optional<int> code = line.parse(argc, argv)) return *code;
   catch_signals();
+  loom::guard_files();
   for (const Verb& verb : verbs) {
-    if (verb.command.called()) return verb.run();
+    if (verb.command.called()) return checked(verb.run());
   }
   return kUsage;
 }

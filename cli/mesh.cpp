@@ -28,7 +28,7 @@ struct MeshFlags {
   MemoryFlags memory;
   DataFlags data;
   std::string network, svg, output, dtype;
-  std::vector<std::string> delays, links;
+  std::vector<std::string> delays, links, ports;
   bool carry = false, zero_fill = false, json = false, quiet = false;
   uint64_t seed = 1;
   // run
@@ -44,6 +44,8 @@ struct MeshFlags {
 
   void add(Command verb);
   Result<MeshOptions> options(const Engine& on) const;
+  Result<std::vector<MeshPort>> mesh_ports() const;
+  Result<Dataset> samples(const Network& net, DatasetOptions how) const;
   Result<Network> load(const Engine& on) const;
   Status check_outputs(std::vector<std::string_view> endings, std::string_view writes) const;
 };
@@ -52,17 +54,26 @@ Error wrong_link(std::string_view option, const std::string& text, std::string_v
   return Error{Code::invalid_argument, fmt::format("{} {}: {}", option, text, wants), {}, -1};
 }
 
-// "1,0,0,0"
-std::optional<Coord> parse_place(const std::string& text) {
-  const std::vector<std::string> parts = split_list(text);
-  int64_t values[4] = {};
-  if (parts.size() != 4) return std::nullopt;
-  for (size_t i = 0; i < 4; ++i) {
-    const char* last = parts[i].data() + parts[i].size();
-    const auto [end, code] = std::from_chars(parts[i].data(), last, values[i]);
-    if (code != std::errc() || end != last) return std::nullopt;
+// "1,0,0,0"; empty: not whole numbers.
+std::vector<int64_t> parse_numbers(const std::string& text) {
+  std::vector<int64_t> values;
+  for (const std::string& part : split_list(text)) {
+    const char* last = part.data() + part.size();
+    const auto [end, code] = std::from_chars(part.data(), last, values.emplace_back());
+    if (code != std::errc() || end != last) return {};
   }
+  return values;
+}
+
+std::optional<Coord> parse_place(const std::string& text) {
+  const std::vector<int64_t> values = parse_numbers(text);
+  if (values.size() != 4) return std::nullopt;
   return Coord{values[0], values[1], values[2], values[3]};
+}
+
+// A name has no comma, and so is never a place that was mistyped.
+bool is_name(const std::string& text) {
+  return !text.empty() && text.find_first_of(",=") == std::string::npos;
 }
 
 // The link to a cell that was named before, or a new one.
@@ -73,8 +84,30 @@ MeshLink& link_to(std::vector<MeshLink>& links, const Coord& to) {
   return links.emplace_back(MeshLink{.to = to});
 }
 
+Result<std::vector<MeshPort>> MeshFlags::mesh_ports() const {
+  std::vector<MeshPort> all;
+  for (const std::string& text : ports) {
+    const size_t middle = text.find('=');
+    const std::string name = text.substr(0, middle);
+    const Shape shape =
+        middle == std::string::npos ? Shape{} : Shape(parse_numbers(text.substr(middle + 1)));
+    if (!is_name(name) || shape.empty())
+      return wrong_link("--port", text, "give NAME=EXTENTS of one sample, as eye=3,8,8");
+    all.push_back({name, shape});
+  }
+  return all;
+}
+
+// Further inputs are arrays of DATA by their names.
+Result<Dataset> MeshFlags::samples(const Network& net, DatasetOptions how) const {
+  LOOM_ASSIGN(const std::vector<MeshPort> all, mesh_ports());
+  for (const MeshPort& port : all) how.inputs.push_back({port.name, port.shape});
+  return Dataset::from_file(data.path, net, how);
+}
+
 Result<MeshOptions> MeshFlags::options(const Engine& on) const {
   MeshOptions o;
+  LOOM_ASSIGN(o.ports, mesh_ports());
   o.carry = carry;
   o.zero_fill = zero_fill;
   o.batch = batch;
@@ -82,10 +115,13 @@ Result<MeshOptions> MeshFlags::options(const Engine& on) const {
   for (const std::string& text : links) {
     const size_t middle = text.find('=');
     const auto to = parse_place(text.substr(0, middle));
-    const auto from =
-        middle == std::string::npos ? std::nullopt : parse_place(text.substr(middle + 1));
-    if (!to || !from) return wrong_link("--link", text, "give TO=FROM, each as Z,Y,X,L");
-    link_to(o.links, *to).from = from;
+    const std::string source = middle == std::string::npos ? "" : text.substr(middle + 1);
+    const auto from = parse_place(source);
+    if (!to || (!from && !is_name(source)))
+      return wrong_link("--link", text, "give TO=FROM, each as Z,Y,X,L, or the name of a port");
+    MeshLink& link = link_to(o.links, *to);
+    link.from = from;
+    link.port = from ? "" : source;
   }
   for (const std::string& text : delays) {
     const size_t middle = text.find('=');
@@ -127,7 +163,9 @@ void MeshFlags::add(Command verb) {
   data.add(verb);
   verb.option("--delay", delays, "Ticks that the input of a cell takes: Z,Y,X,L=TICKS")
       .one_at_a_time();
-  verb.option("--link", links, "Where a cell takes its input from: Z,Y,X,L=Z,Y,X,L")
+  verb.option("--link", links, "Where a cell takes its input from: Z,Y,X,L=Z,Y,X,L, or =PORT")
+      .one_at_a_time();
+  verb.option("--port", ports, "A further input, an array of DATA: NAME=EXTENTS of one sample")
       .one_at_a_time();
   verb.flag("--carry", carry, "Recurrent layers go on from the tick before");
   verb.flag("--zero-fill", zero_fill,
@@ -167,13 +205,14 @@ class MeshRun {
   }
   const Mesh& mesh() const { return mesh_; }
   const Activity& activity() const { return activity_; }
-  // Sample i of x in tick i, the last one in ticks behind it. at_once: ticks that the host does not
-  // wait for one by one. on_ticks: what the last cell gave in each, [ticks, output].
-  Status run(const Tensor& x, int64_t ticks, int64_t at_once, bool quiet,
+  // Sample i of data in tick i, the last one in ticks behind it. at_once: ticks that the host does
+  // not wait for one by one. on_ticks: what the last cell gave in each, [ticks, output].
+  Status run(const Dataset& data, int64_t ticks, int64_t at_once, bool quiet,
              const std::function<void(const Tensor&)>& on_ticks);
 
  private:
   Status watch_cells();
+  Result<Tensor> some_ticks(const Dataset& data, int64_t first, int64_t count);
   Mesh mesh_;
   Activity activity_;
 };
@@ -189,18 +228,30 @@ Status MeshRun::watch_cells() {
   return {};
 }
 
-Status MeshRun::run(const Tensor& x, int64_t ticks, int64_t at_once, bool quiet,
+// Ticks first ... first + count - 1.
+Result<Tensor> MeshRun::some_ticks(const Dataset& data, int64_t first, int64_t count) {
+  const auto rows = [&](const Tensor& x) -> Result<Tensor> {
+    if (first + count <= x.shape()[0]) return x.slice(first, count);
+    return x.dtype() == DType::int32 ? held_rows<int32_t>(x, first, count)
+                                     : held_rows<float>(x, first, count);
+  };
+  std::vector<MeshSamples> ports;
+  for (const std::string& name : data.further_inputs()) {
+    LOOM_ASSIGN(const Tensor all, data.input(name, 0, data.samples()));
+    LOOM_ASSIGN(Tensor mine, rows(all));
+    ports.push_back({name, std::move(mine)});
+  }
+  LOOM_ASSIGN(const Tensor x, rows(data.x()));
+  return mesh_.run(x, ports);
+}
+
+Status MeshRun::run(const Dataset& data, int64_t ticks, int64_t at_once, bool quiet,
                     const std::function<void(const Tensor&)>& on_ticks) {
   Progress bar("running", "ticks", quiet);
-  const int64_t samples = x.shape()[0];
   for (int64_t t = 0; t < ticks;) {
     if (interrupted()) return Error{Code::cancelled, "stopped", {}, -1};
     const int64_t some = std::min(ticks - t, at_once);
-    Result<Tensor> rows = t + some <= samples         ? x.slice(t, some)
-                          : x.dtype() == DType::int32 ? held_rows<int32_t>(x, t, some)
-                                                      : held_rows<float>(x, t, some);
-    LOOM_TRY(rows);
-    LOOM_ASSIGN(const Tensor y, mesh_.run(*rows));
+    LOOM_ASSIGN(const Tensor y, some_ticks(data, t, some));
     on_ticks(y);
     LOOM_TRY(watch_cells());
     t += some;
@@ -268,7 +319,7 @@ Status run_mesh(const MeshFlags& f, const Engine& engine) {
   if (net.info().fresh && !f.quiet) note("a description without weights: they are random");
   LOOM_ASSIGN(DatasetOptions how, f.data.options(false));
   how.inputs_only = true;
-  LOOM_ASSIGN(const Dataset data, Dataset::from_file(f.data.path, net, how));
+  LOOM_ASSIGN(const Dataset data, f.samples(net, how));
   LOOM_ASSIGN(MeshRun run, make_run(f, net, engine));
   const int64_t wait = std::max<int64_t>(run.mesh().latency() - 1, 0);
   const int64_t ticks = f.ticks > 0 ? f.ticks : data.samples() + wait;
@@ -281,7 +332,7 @@ Status run_mesh(const MeshFlags& f, const Engine& engine) {
   };
   const auto start = std::chrono::steady_clock::now();
   const int64_t at_once = f.stream ? 1 : kTicksAtOnce;
-  LOOM_TRY(run.run(data.x(), ticks, at_once, f.quiet || f.stream, on_ticks));
+  LOOM_TRY(run.run(data, ticks, at_once, f.quiet || f.stream, on_ticks));
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   if (!f.output.empty()) LOOM_TRY(write_file(f.output, csv));
   LOOM_TRY(show_activity(f, run));
@@ -321,7 +372,7 @@ Status train_mesh(const MeshFlags& f, const Engine& engine) {
   LOOM_ASSIGN(const Network net, f.load(engine));
   const bool classes = f.loss.empty() || how.loss == Loss::cross_entropy;
   LOOM_ASSIGN(const DatasetOptions reading, f.data.options(classes));
-  LOOM_ASSIGN(const Dataset data, Dataset::from_file(f.data.path, net, reading));
+  LOOM_ASSIGN(const Dataset data, f.samples(net, reading));
   LOOM_ASSIGN(MeshTrainer trainer, MeshTrainer::create(net, options, how));
   Progress bar("training", "windows", f.quiet);
   MeshFitOptions fit{.epochs = f.epochs};
@@ -346,8 +397,8 @@ Status train_mesh(const MeshFlags& f, const Engine& engine) {
   if (f.svg.empty()) return {};
   LOOM_ASSIGN(MeshRun run, make_run(f, net, engine));
   constexpr int64_t kShown = 64;
-  LOOM_TRY(run.run(data.x(), std::min<int64_t>(data.samples(), kShown), kShown, true,
-                   [](const Tensor&) {}));
+  LOOM_TRY(
+      run.run(data, std::min<int64_t>(data.samples(), kShown), kShown, true, [](const Tensor&) {}));
   return show_activity(f, run);
 }
 
@@ -362,7 +413,8 @@ Verb add_mesh_run(Command mesh) {
   verb.examples(
       "  loom mesh run net.entity stream.csv --svg mesh.svg\n"
       "  loom mesh run net.entity stream.csv --stream | tail -n +5\n"
-      "  loom mesh run net.json stream.npz --delay 2,0,0,0=3 --ticks 100 -o outputs.csv");
+      "  loom mesh run net.json stream.npz --delay 2,0,0,0=3 --ticks 100 -o outputs.csv\n"
+      "  loom mesh run net.json stream.npz --port eye=3,8,8 --link 1,0,0,0=eye");
   f->add(verb);
   verb.option("--ticks", f->ticks, "Ticks to run (default: until the last sample is through)")
       .range(1, kMostMeshTicks);

@@ -341,7 +341,7 @@ Verb add_predict(Command app) {
   verb.option(
           "DATA", f->data,
           "CSV, NPY, NPZ, IDX (also .gz) or safetensors, whose targets, if any, are left out; a "
-          "picture or a .wav, or a folder of them")
+          "picture or a sound, or a folder of them")
       .required();
   verb.option("-o,--output", f->output,
               "Where predictions go, by ending: .csv, .json, .npz (default: CSV on stdout)");

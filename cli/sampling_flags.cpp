@@ -129,11 +129,13 @@ Result<GenerateOptions> SamplingFlags::options(uint64_t text_limit) const {
   }
   for (const int64_t id : banned) out.sampler.banned_tokens.push_back(static_cast<TokenId>(id));
   if (!grammar.empty()) {
-    LOOM_ASSIGN(out.grammar, read_text(grammar, text_limit));
+    LOOM_ASSIGN(out.grammar, read_filled(grammar, text_limit));
   }
   if (!schema.empty()) {
-    LOOM_ASSIGN(out.json_schema, read_text(schema, text_limit));
+    LOOM_ASSIGN(out.json_schema, read_filled(schema, text_limit));
   }
+  const Status rules = check_rules(out);
+  if (!rules.ok()) return error_in_file(rules.error(), grammar.empty() ? schema : grammar);
   out.lookup = lookup > 0;
   if (lookup > 0) out.guesses = lookup;
   return out;

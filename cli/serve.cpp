@@ -15,6 +15,7 @@
 
 #include "hub/name.hpp"
 #include "progress.hpp"
+#include "tls_flags.hpp"
 #include "verbs.hpp"
 
 namespace loom::cli {
@@ -25,6 +26,7 @@ namespace fs = std::filesystem;
 struct ServeFlags {
   EngineFlags engine;
   MemoryFlags memory;
+  TlsFlags tls;
   std::vector<std::string> models;
   std::string folder, dtype, template_text, template_file;
   std::string host = "127.0.0.1", alias, tags, key_file, log, cache_type = "float32";
@@ -100,6 +102,7 @@ Result<core::LlmServerOptions> options_of(const ServeFlags& f, const Engine& eng
     options.more_addresses.assign(hosts.begin() + 1, hosts.end());
   }
   options.port = f.port;
+  LOOM_ASSIGN(options.http.socket_mode, f.tls.socket_mode());
   LOOM_ASSIGN(options.keys, read_keys(f));
   options.hosts = f.allow_hosts;
   options.origins = f.allow_origins;
@@ -173,7 +176,7 @@ Result<std::vector<std::string>> models_below(const std::string& folder) {
 
 Result<std::string> template_of(const ServeFlags& f) {
   if (f.template_file.empty()) return f.template_text;
-  return read_text(f.template_file);
+  return read_filled(f.template_file);
 }
 
 // What is loaded has to answer with text, unless it is an encoder.
@@ -191,6 +194,8 @@ Result<Model> load_served(const ServeFlags& f, const Engine& engine, const std::
     return !interrupted();
   };
   LOOM_ASSIGN(Model model, Model::load(engine, path, loading));
+  bar.finish();
+  if (!f.quiet) note_unused(model);
   if (!model.info().has_tokenizer)
     return Error{Code::unsupported, "this model has no tokenizer, so it cannot answer with text",
                  path, -1};
@@ -248,7 +253,10 @@ Result<std::vector<core::ModelEntry>> entries_of(const ServeFlags& f, const Engi
 
 // Until a signal; then texts under way may end.
 int wait_and_stop(core::LlmServer& server, const ServeFlags& f) {
-  while (!interrupted()) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  while (!interrupted()) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    f.tls.reload([&](core::TlsContext context) { server.use_tls(std::move(context)); });
+  }
   stop_without_haste();
   const core::SchedulerCounts counts = server.models().counts();
   if (!f.quiet && counts.running + counts.waiting > 0)
@@ -268,6 +276,10 @@ int run(const ServeFlags& f) {
     write_line(core::LlmServer::openapi(*options));
     return kDone;
   }
+  const std::vector<std::string> hosts = words_of(f.host);
+  Result<core::TlsContext> tls = f.tls.server(hosts);
+  if (!tls.ok()) return fail(tls.error());
+  options->tls = std::move(*tls);
   Result<core::LogLine> log = open_log(f.log);
   if (!log.ok()) return fail(log.error());
   options->log = std::move(*log);
@@ -281,12 +293,14 @@ int run(const ServeFlags& f) {
       core::LlmServer::start(std::move(*entries), *options);
   if (!server.ok()) return fail(server.error());
   std::string line = "listening at";
-  for (const std::string& host : words_of(f.host)) {
-    const bool six = host.find(':') != std::string::npos;
-    line += fmt::format(" http://{}:{}", six ? "[" + host + "]" : host, (*server)->port());
+  for (const std::string& host : hosts) {
+    line += " ";
+    line += shown_address(host, (*server)->port(), f.tls.wanted() ? "https://" : "http://");
   }
   write_line(line);
   flush_out();
+  if (!f.quiet && !f.tls.wanted() && std::ranges::any_of(hosts, is_far_host))
+    note("keys and texts can be read on their way; --tls-cert and --tls-key encrypt them");
   if (!f.quiet && models > 1)
     note(fmt::format("{} models, each loaded when it is asked for; stop with Ctrl-C", models));
   if (!f.quiet && models == 1) {
@@ -330,6 +344,18 @@ void add_kept_options(const Command& verb, ServeFlags& f) {
               "reader, and can be read after its end (0: never)")
       .range(0, 86400)
       .show_default();
+}
+
+// Who may ask, and how.
+void add_access_options(const Command& verb, ServeFlags& f) {
+  verb.option("--api-key-file", f.key_file,
+              "Keys, one on a line, one of which requests must carry; also LOOM_API_KEY");
+  f.tls.add(verb);
+  verb.option("--allow-host", f.allow_hosts, "A name by which this machine is called")
+      .one_at_a_time();
+  verb.option("--allow-origin", f.allow_origins,
+              "Pages of the web that may ask; *: all, localhost: those of this machine")
+      .one_at_a_time();
 }
 
 }  // namespace
@@ -377,7 +403,10 @@ Verb add_serve(Command app) {
               "NAME=VALUE that templates see as a variable, unless a request says otherwise")
       .one_at_a_time();
   verb.option("--chat-template-file", f->template_file, "The same, from a file");
-  verb.option("--host", f->host, "Number of the address, or several with commas; others need a key")
+  verb.option(
+          "--host", f->host,
+          "Number of the address, or unix:PATH for a Unix socket, or several with commas; those "
+          "that others reach need a key")
       .show_default();
   verb.option("--port", f->port, "0: one that is free").range(0, 65535).show_default();
   verb.option("--alias", f->alias,
@@ -406,13 +435,7 @@ Verb add_serve(Command app) {
   verb.option("--chunk", f->chunk, "Prompt tokens per pass; changes speed, never the text")
       .range(1, 1 << 20)
       .show_default();
-  verb.option("--api-key-file", f->key_file,
-              "Keys, one on a line, one of which requests must carry; also LOOM_API_KEY");
-  verb.option("--allow-host", f->allow_hosts, "A name by which this machine is called")
-      .one_at_a_time();
-  verb.option("--allow-origin", f->allow_origins,
-              "Pages of the web that may ask; *: all, localhost: those of this machine")
-      .one_at_a_time();
+  add_access_options(verb, *f);
   verb.option("--defaults", f->defaults,
               "JSON with fields of /completion that requests have unless they say otherwise");
   verb.option("--without", f->without, "What is not served: page, slots or metrics")

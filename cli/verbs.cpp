@@ -147,6 +147,10 @@ Result<std::optional<DType>> ModelFlags::number_type() const {
   return std::optional<DType>(named);
 }
 
+void note_unused(const Model& model) {
+  for (const std::string& text : model.info().notes) note(text);
+}
+
 Result<Model> ModelFlags::load(const Engine& engine, bool quiet) const {
   Progress bar("loading", "tensors", quiet);
   ModelOptions loading;
@@ -156,7 +160,10 @@ Result<Model> ModelFlags::load(const Engine& engine, bool quiet) const {
     return !interrupted();
   };
   loading.allow_nonfinite = allow_nonfinite;
-  return Model::load(engine, folder, loading);
+  Result<Model> model = Model::load(engine, folder, loading);
+  bar.finish();
+  if (model.ok() && !quiet) note_unused(*model);
+  return model;
 }
 
 }  // namespace loom::cli

@@ -105,4 +105,7 @@ struct ModelFlags {
   Result<Model> load(const Engine& engine, bool quiet) const;
 };
 
+// Prints ModelInfo::notes.
+void note_unused(const Model& model);
+
 }  // namespace loom::cli

@@ -1,5 +1,5 @@
 # Third-party libraries, each behind one room: JSON, hashes and zlib in io, regular
-# expressions in text, HTTP in serve, sockets and OpenSSL in donate. The names begin with LOOM_, so that a project around Loom can look for its own.
+# expressions in text, HTTP in serve, sockets and TLS in net, OpenSSL in donate. The names begin with LOOM_, so that a project around Loom can look for its own.
 find_path(LOOM_NLOHMANN_JSON_INCLUDE nlohmann/json.hpp REQUIRED)
 find_path(LOOM_XXHASH_INCLUDE xxhash.h REQUIRED)
 if(NOT LOOM_MINIMAL)
@@ -25,6 +25,9 @@ if(LOOM_PICTURES_HERE)
 elseif(NOT LOOM_MINIMAL)
   target_compile_definitions(loom_media PUBLIC LOOM_WITHOUT_PICTURES)
 endif()
+if(NOT LOOM_SOUND_HERE AND NOT LOOM_MINIMAL)
+  target_compile_definitions(loom_media PUBLIC LOOM_WITHOUT_SOUND)
+endif()
 if(LOOM_SERVE)
   find_path(LOOM_BEAST_INCLUDE boost/beast/http.hpp)
   if(NOT LOOM_BEAST_INCLUDE)
@@ -35,6 +38,15 @@ if(TARGET loom_net)
   find_path(LOOM_ASIO_INCLUDE boost/asio/io_context.hpp)
   target_include_directories(loom_net SYSTEM PUBLIC ${LOOM_ASIO_INCLUDE})
   target_compile_definitions(loom_net PUBLIC BOOST_ERROR_CODE_HEADER_ONLY BOOST_ASIO_DISABLE_BOOST_COROUTINE)
+  if(LOOM_TLS_HERE)
+    target_link_libraries(loom_net PUBLIC OpenSSL::SSL)
+    # What includes net/stream.hpp.
+    foreach(room net serve donate)
+      if(TARGET loom_${room})
+        target_compile_definitions(loom_${room} PRIVATE LOOM_TLS=1)
+      endif()
+    endforeach()
+  endif()
   # GCC warns that its thread sanitizer does not see the fences of Asio.
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND LOOM_SANITIZE MATCHES "thread")
     target_compile_options(loom_net PUBLIC -Wno-tsan)

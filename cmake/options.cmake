@@ -14,6 +14,7 @@ option(LOOM_ARRAYS "Read and write .npz and .safetensors files of networks" ${wh
 option(LOOM_WEBGPU "Compute on GPUs" ${whole})
 option(LOOM_GPU_MODULE "WebAssembly: also a module that computes on the GPU of a page; the others know none" OFF)
 option(LOOM_PICTURES "Read PNG and JPEG files (needs libpng and libjpeg; without them it is left out)" ${whole})
+option(LOOM_SOUND "Read compressed sound (opens libsndfile at run time; nothing links to it)" ${whole})
 if(LOOM_MINIMAL)
   set(own OFF)
 else()
@@ -23,6 +24,7 @@ option(LOOM_BUILD_CLI "Build the loom program" ${own})
 option(LOOM_SERVE "The program can serve a model (needs Boost.Beast)" ${LOOM_BUILD_CLI})
 option(LOOM_DONATE "The program can lend this machine (needs Boost.Asio and OpenSSL; without them it is left out)"
   ${LOOM_BUILD_CLI})
+option(LOOM_TLS "The program serves and lends over TLS (needs OpenSSL; without it it says so)" ${LOOM_BUILD_CLI})
 option(LOOM_HUB "The program can pull models from a hub (needs libcurl and OpenSSL; without them it says so)"
   ${LOOM_BUILD_CLI})
 option(LOOM_EDIT "Lines of a chat can be edited (needs libedit)" ${LOOM_BUILD_CLI})

@@ -29,6 +29,14 @@ include(cmake/pictures.cmake)
 if(NOT LOOM_PICTURES_HERE)
   list(APPEND LOOM_LEFT_OUT "^media/(png|jpeg|exif)")
 endif()
+# What is opened at run time.
+set(LOOM_SOUND_HERE ${LOOM_SOUND})
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "^wasm")
+  set(LOOM_SOUND_HERE OFF)
+endif()
+if(NOT LOOM_SOUND_HERE)
+  list(APPEND LOOM_LEFT_OUT "^media/sound_library")
+endif()
 if(NOT LOOM_WEBGPU)
   list(APPEND LOOM_LEFT_OUT "^api/gpu_cache")
   if(NOT LOOM_GPU_MODULE)
@@ -65,7 +73,7 @@ if(LOOM_MINIMAL)
     list(APPEND LOOM_LEFT_OUT "^capi/")
   endif()
   # Of media what a file says of itself is read and written.
-  list(APPEND LOOM_LEFT_OUT "^media/(exif|jpeg|picture|png|wave)" "^mesh/" "^evaluate/" "^evolve/" "^insight/" "^lab/"
+  list(APPEND LOOM_LEFT_OUT "^media/(exif|jpeg|picture|png|sound|wave)" "^mesh/" "^evaluate/" "^evolve/" "^insight/" "^lab/"
     "^io/(append_file|line_file|array|csv|deflate|folder|idx|np[yz]|byte_source|zip_directory)")
   set(LOOM_ONLY_learn spec)
   set(LOOM_ONLY_train_io file_memory media_reading trained_model)

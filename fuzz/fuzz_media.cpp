@@ -1,11 +1,13 @@
 // Any bytes as a picture or a sound: refused in one line, or pixels and samples of which an input
-// can be made. What is looked for in libpng and libjpeg is what our use of them allows.
+// can be made. What is looked for in libpng, libjpeg and libsndfile is what our use of them
+// allows.
 #include <string>
 
 #include "check.hpp"
 #include "media/fit.hpp"
 #include "media/mel.hpp"
 #include "media/picture.hpp"
+#include "media/sound.hpp"
 
 namespace {
 
@@ -25,7 +27,7 @@ void check_picture(std::span<const std::byte> bytes) {
   const auto picture = loom::core::decode_picture(bytes, "f", MemoryBudget(kMost));
   if (!usable(picture)) return;
   CHECK(picture->width >= 1 && picture->height >= 1);
-  CHECK(static_cast<int64_t>(picture->pixels.size()) ==
+  CHECK(static_cast<int64_t>(picture->pixels.size() + picture->deep.size()) ==
         picture->width * picture->height * picture->channels);
   const loom::core::PictureShape shape{3, 4, 5};
   std::vector<float> values(static_cast<size_t>(shape.count()));
@@ -36,7 +38,7 @@ void check_picture(std::span<const std::byte> bytes) {
 }
 
 void check_sound(std::span<const std::byte> bytes) {
-  const auto wave = loom::core::decode_wave(bytes, "f", MemoryBudget(kMost));
+  const auto wave = loom::core::decode_sound(bytes, "f", MemoryBudget(kMost));
   if (!usable(wave)) return;
   static const loom::core::MelReader reader({.rate = 100, .window = 8, .hop = 3, .bands = 2});
   std::vector<float> mel(2 * 9);
@@ -49,6 +51,6 @@ void check_sound(std::span<const std::byte> bytes) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::span<const std::byte> bytes(reinterpret_cast<const std::byte*>(data), size);
-  loom::core::is_wave(bytes) ? check_sound(bytes) : check_picture(bytes);
+  loom::core::is_sound(bytes) ? check_sound(bytes) : check_picture(bytes);
   return 0;
 }

@@ -1705,16 +1705,41 @@ LOOM_EXPORT loom_status loom_network_splice(const loom_network *a, const loom_ne
 
 typedef struct loom_mesh loom_mesh; /* Keeps the weights that the network had when it was made. */
 
-/* How cells fire. */
+/* An input besides the first and those of the network's Input layers. Borrowed during the call. */
+typedef struct loom_mesh_port {
+  const char *name; /* by which links and loom_mesh_set_port() know it */
+  const int64_t *shape; /* [rank]: of one sample */
+  int64_t rank;
+} loom_mesh_port;
+
+/* What a cell reads in place of the cell before it: a port, another cell (itself as well), or
+ * nothing. Borrowed during the call. */
+typedef struct loom_mesh_link {
+  int64_t to[4]; /* z, y, x, l of the cell */
+  int64_t source[4]; /* of the cell that it reads, with has_source */
+  const char *port; /* the port that it reads; null: none */
+  int64_t delay; /* ticks; 0: 1. Of a port 1 is the sample of this very tick */
+  int32_t has_source; /* 1: it reads the cell `source` */
+  /* 1: it reads nothing. Without a source the source stays, and the delay is new */
+  int32_t nothing;
+  int32_t second; /* 1: the second input, of a Residual without children */
+  int32_t reserved; /* 0 */
+} loom_mesh_link;
+
+/* How cells fire, and what they read. */
 typedef struct loom_mesh_options {
   uint32_t struct_size; /* sizeof(loom_mesh_options), which the caller sets */
   int64_t batch; /* streams side by side; 0: 1 */
   int32_t zero_fill; /* 1: cells whose source has nothing yet fire on zeros; else they hold */
   int32_t carry; /* 1: recurrent layers go on from the tick before */
   int32_t float_activations; /* 1: activations stay float where weights have block scales */
+  const loom_mesh_port *ports; /* [port_count] */
+  int64_t port_count;
+  const loom_mesh_link *links; /* [link_count], besides those of the network */
+  int64_t link_count;
 } loom_mesh_options;
 #define LOOM_MESH_OPTIONS_INIT \
-  {(uint32_t)sizeof(loom_mesh_options), 0, 0, 0, 0}
+  {(uint32_t)sizeof(loom_mesh_options), 0, 0, 0, 0, 0, 0, 0, 0}
 
 /* A mesh as it is. */
 typedef struct loom_mesh_info {
@@ -1736,12 +1761,23 @@ LOOM_EXPORT loom_status loom_mesh_create(const loom_network *network,
  * invalid_argument. One thread at a time. */
 LOOM_EXPORT loom_status loom_mesh_set_input(loom_mesh *mesh, const loom_tensor *inputs);
 
+/* The same of any port: "input", a further input of the network, or one of the options. Errors:
+ * invalid_argument (no such port, another shape, numbers for ids), out_of_range (an id). One
+ * thread at a time. */
+LOOM_EXPORT loom_status loom_mesh_set_port(loom_mesh *mesh, const char *port,
+    const loom_tensor *inputs);
+
 /* So many ticks. Errors: invalid_argument (less than none). One thread at a time. */
 LOOM_EXPORT loom_status loom_mesh_tick(loom_mesh *mesh, int64_t count);
 
 /* What the last cell committed last, float32 [batch, ...]; zeros before it fired. `*out` is
  * transferred. One thread at a time. */
 LOOM_EXPORT loom_status loom_mesh_output(const loom_mesh *mesh, loom_array **out);
+
+/* The same of the cell at `at`: z, y, x, l. Errors: not_found (no such cell). One thread at a
+ * time. */
+LOOM_EXPORT loom_status loom_mesh_cell_output(const loom_mesh *mesh, const int64_t *at,
+    loom_array **out);
 
 /* Fills `out`, whose struct_size the caller has set. One thread at a time. */
 LOOM_EXPORT loom_status loom_mesh_get_info(const loom_mesh *mesh, loom_mesh_info *out);
@@ -2015,8 +2051,10 @@ typedef struct loom_api {
   loom_status (*mesh_create)(const loom_network *network, const loom_mesh_options *options,
       loom_mesh **out);
   loom_status (*mesh_set_input)(loom_mesh *mesh, const loom_tensor *inputs);
+  loom_status (*mesh_set_port)(loom_mesh *mesh, const char *port, const loom_tensor *inputs);
   loom_status (*mesh_tick)(loom_mesh *mesh, int64_t count);
   loom_status (*mesh_output)(const loom_mesh *mesh, loom_array **out);
+  loom_status (*mesh_cell_output)(const loom_mesh *mesh, const int64_t *at, loom_array **out);
   loom_status (*mesh_get_info)(const loom_mesh *mesh, loom_mesh_info *out);
   loom_status (*mesh_reset)(loom_mesh *mesh);
   void (*mesh_free)(loom_mesh *mesh);

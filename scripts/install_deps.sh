@@ -10,7 +10,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 to_build=(g++ cmake ninja-build ccache nlohmann-json3-dev libxxhash-dev libpcre2-dev
   zlib1g-dev libcli11-dev libfmt-dev libboost1.81-dev libcurl4-openssl-dev libssl-dev
   libedit-dev libpng-dev libjpeg62-turbo-dev libflatbuffers-dev)
-to_test=(libgtest-dev libgmock-dev python3 curl)
+to_test=(libgtest-dev libgmock-dev python3 curl openssl libsndfile1)
 # Second compilers, sanitizer runtimes, the formatter, what brings packages of Python, and ARM64: the
 # compiler and what runs its programs; a browser; C#; what compares binary interfaces. Tests that need
 # an absent one are skipped.

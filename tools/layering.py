@@ -79,6 +79,8 @@ FRONTS: dict[str, str] = {
     "cli/serve.cpp": "src/serve/",
     "cli/absorb_host.cpp": "src/serve/",
     "cli/donate.cpp": "src/donate/",
+    "cli/tls_flags.hpp": "src/net/",
+    "cli/tls_flags.cpp": "src/net/",
 }
 
 
@@ -104,12 +106,12 @@ HEADER_RULES = [
     Rule("CLI11", r"CLI/|CLI11", ("cli/",), "options are parsed in cli/ only"),
     Rule("fmt", r"fmt/", ("cli/",), "the library builds messages with base/text.hpp"),
     Rule("cpp-httplib", r"httplib", ("cli/",), "the library needs no network"),
-    Rule("Boost", r"boost/", ("src/net/tcp", "src/serve/http.cpp", "src/donate/listener.cpp"),
-         "what listens uses net/tcp.hpp, in src/serve/http.cpp and src/donate/listener.cpp"),
+    Rule("Boost", r"boost/", ("src/net/", "src/serve/http.cpp", "src/donate/listener.cpp"),
+         "what listens uses net/stream.hpp, in src/serve/http.cpp and src/donate/listener.cpp"),
     Rule("libcurl", r"curl/", ("cli/hub/http.cpp",), "the library needs no network"),
     Rule("libedit", r"histedit\.h$", ("cli/line_editor_edit.cpp",), "use line_editor.hpp"),
-    Rule("OpenSSL", r"openssl/", ("cli/hub/digest.cpp", "src/donate/secret.cpp"),
-         "use hub/digest.hpp, in src/donate secret.hpp"),
+    Rule("OpenSSL", r"openssl/", ("cli/hub/digest.cpp", "src/donate/secret.cpp", "src/net/tls.cpp"),
+         "use hub/digest.hpp, in src/donate secret.hpp, for connections net/stream.hpp"),
     Rule(
         "xxHash", r"xxhash", ("src/io/hash.cpp",), "use io/hash.hpp"
     ),
@@ -124,8 +126,7 @@ HEADER_RULES = [
         r"(?:sys|linux|asm|mach|bits)/"
         r"|(?:unistd|fcntl|sched|pthread|dlfcn|dirent|netdb|poll|signal|windows|malloc|io)\.h$",
         (
-            "src/base/", "src/tensor/", "src/io/", "src/backend/cpu/",
-            "src/backend/webgpu/runtime/library.cpp", "cli/",
+            "src/base/", "src/tensor/", "src/io/", "src/backend/cpu/", "cli/",
         ),
         "threads live in base, buffers in tensor, files in io",
     ),

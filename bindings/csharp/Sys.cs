@@ -1714,7 +1714,45 @@ namespace Loom
         }
     }
 
-    /// <summary>How cells fire.</summary>
+    /// <summary>An input besides the first and those of the network's Input layers. Borrowed during
+    /// the call.</summary>
+    [StructLayout(LayoutKind.Sequential)]
+    internal struct CMeshPort
+    {
+        /// <summary>by which links and loom_mesh_set_port() know it</summary>
+        public IntPtr name;
+        /// <summary>[rank]: of one sample</summary>
+        public IntPtr shape;
+        public long rank;
+    }
+
+    /// <summary>What a cell reads in place of the cell before it: a port, another cell (itself as
+    /// well), or nothing. Borrowed during the call.</summary>
+    [StructLayout(LayoutKind.Sequential)]
+    internal struct CMeshLink
+    {
+        /// <summary>z, y, x, l of the cell</summary>
+        [MarshalAs(UnmanagedType.ByValArray, SizeConst = 4)]
+        public long[] to;
+        /// <summary>of the cell that it reads, with has_source</summary>
+        [MarshalAs(UnmanagedType.ByValArray, SizeConst = 4)]
+        public long[] source;
+        /// <summary>the port that it reads; null: none</summary>
+        public IntPtr port;
+        /// <summary>ticks; 0: 1. Of a port 1 is the sample of this very tick</summary>
+        public long delay;
+        /// <summary>1: it reads the cell `source`</summary>
+        public int has_source;
+        /// <summary>1: it reads nothing. Without a source the source stays, and the delay is
+        /// new</summary>
+        public int nothing;
+        /// <summary>1: the second input, of a Residual without children</summary>
+        public int second;
+        /// <summary>0</summary>
+        public int reserved;
+    }
+
+    /// <summary>How cells fire, and what they read.</summary>
     [StructLayout(LayoutKind.Sequential)]
     internal struct CMeshOptions
     {
@@ -1727,6 +1765,12 @@ namespace Loom
         public int carry;
         /// <summary>1: activations stay float where weights have block scales</summary>
         public int float_activations;
+        /// <summary>[port_count]</summary>
+        public IntPtr ports;
+        public long port_count;
+        /// <summary>[link_count], besides those of the network</summary>
+        public IntPtr links;
+        public long link_count;
 
         public static CMeshOptions Sized()
         {
@@ -2787,6 +2831,12 @@ namespace Loom
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         internal static extern int loom_mesh_set_input(MeshHandle mesh, IntPtr inputs);
 
+        /// <summary>The same of any port: "input", a further input of the network, or one of the
+        /// options. Errors: invalid_argument (no such port, another shape, numbers for ids),
+        /// out_of_range (an id). One thread at a time.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_mesh_set_port(MeshHandle mesh, IntPtr port, IntPtr inputs);
+
         /// <summary>So many ticks. Errors: invalid_argument (less than none). One thread at a
         /// time.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
@@ -2796,6 +2846,13 @@ namespace Loom
         /// `*out` is transferred. One thread at a time.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         internal static extern int loom_mesh_output(MeshHandle mesh, out ArrayHandle @out);
+
+        /// <summary>The same of the cell at `at`: z, y, x, l. Errors: not_found (no such cell). One
+        /// thread at a time.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_mesh_cell_output(
+            MeshHandle mesh, IntPtr at, out ArrayHandle @out
+        );
 
         /// <summary>Fills `out`, whose struct_size the caller has set. One thread at a
         /// time.</summary>

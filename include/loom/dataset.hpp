@@ -22,7 +22,7 @@ enum class PictureFit : uint8_t { crop, stretch, pad };
 // "crop", "stretch", "pad".
 LOOM_API Result<PictureFit> parse_picture_fit(std::string_view name);
 
-// How recordings (.wav) become the values of an input: of [bands, frames] or [1, bands, frames] a
+// How recordings become the values of an input: of [bands, frames] or [1, bands, frames] a
 // mel spectrogram in decibels, of [samples] or [1, samples] the sound itself. What is cut off,
 // silence and formulas: docs/pictures-and-sound.md. Unset or 0: as the network was trained, or the
 // default.
@@ -35,14 +35,22 @@ struct SoundOptions {
   std::optional<bool> time_first{};     // inputs are [frames, bands], as recurrent layers take them
 };
 
+// An array of a file that is an input besides those of the network, as a port of a mesh.
+struct InputArray {
+  std::string name;
+  Shape shape;  // of one sample
+};
+
 struct DatasetOptions {
   std::string labels{};          // file of labels or targets, where the first file holds one array
   std::string x = "x", y = "y";  // names of arrays (.npz, .safetensors)
   int64_t targets = 1;           // .csv: the last columns
   bool classes = true;           // whole-number targets are class labels where the network has more
                                  // outputs than there are targets
-  std::vector<int64_t> heads{};  // widths of the parts of an output, a label for each; empty:
-                                 // as the network was trained
+  // .npz, .safetensors: further inputs besides those that the network has. Integers are ids.
+  std::vector<InputArray> inputs{};
+  std::vector<int64_t> heads{};      // widths of the parts of an output, a label for each; empty:
+                                     // as the network was trained
   std::vector<std::string> names{};  // of classes, by text labels; empty: as trained, or new ones
   // What each sample counts in the loss: the name of an array, or of a CSV column (or its number,
   // from 1), which is neither input nor target.
@@ -96,7 +104,7 @@ class LOOM_API Dataset {
   static Result<Dataset> from_arrays(const Tensor& x, const Tensor& y,
                                      const ArrayOptions& options = {});
   // .csv, .npz, .npy, .safetensors, .idx, each also as .gz, read as `network` takes its inputs.
-  // A folder: a sample per .png, .jpg or .jpeg, or per .wav in it, whose class is the folder that
+  // A folder: a sample per .png, .jpg or .jpeg, or per sound in it, whose class is the folder that
   // it stands in (docs/data-files.md); without classes, or one file, for predictions. Text labels
   // become class labels: those the network knows, or new ones. Errors: not_found, bad_file, naming
   // line and column or array, out_of_memory.

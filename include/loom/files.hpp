@@ -37,4 +37,13 @@ struct FileBytes {
 // Would write_file() succeed, as far as can be known? Leaves nothing behind.
 LOOM_API Status check_writable(const std::string& path);
 
+// Model files are mapped, so what another program writes into one changes a model in use. (A file
+// that is replaced by a rename is another file.) For programs, once per process: from now on a read
+// beyond the end of a file that was cut gives zeros in place of SIGBUS, and changed_file() keeps
+// names. A library must not take signals from its host.
+LOOM_API void guard_files();
+// The path of a file that was cut or overwritten while it was mapped, also one whose model is gone
+// since guard_files(); "" if there is none. Any thread.
+LOOM_API std::string changed_file();
+
 }  // namespace loom

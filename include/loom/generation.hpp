@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "loom/export.hpp"
+#include "loom/result.hpp"
 
 namespace loom {
 
@@ -168,5 +169,9 @@ struct Generation {
   double prefill_seconds = 0.0;  // reading the prompt
   double decode_seconds = 0.0;   // everything after it
 };
+
+// Can GenerateOptions::grammar or ::json_schema hold a text? Errors: those that generating gives,
+// without a model. Use it where they come from a file.
+LOOM_API Status check_rules(const GenerateOptions& options);
 
 }  // namespace loom

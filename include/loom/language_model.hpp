@@ -58,6 +58,7 @@ struct ModelInfo {
   bool encoder = false;              // makes vectors of texts, and no text
   bool reranker = false;             // an encoder whose head gives one score
   std::vector<std::string> prompts;  // names for EmbedOptions::prompt_name
+  std::vector<std::string> notes;    // what of the files was not used, for a person
 };
 
 // One turn of a conversation, as chat templates know it.

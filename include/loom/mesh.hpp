@@ -24,7 +24,8 @@
 #ifndef LOOM_MINIMAL  // a build for inference alone leaves this out
 namespace loom {
 
-// An input besides the first, which is called "input" and takes what the network takes.
+// An input besides the first, which is called "input" and takes what the network takes. Further
+// inputs of the network (its Input layers) are ports by their names without being listed here.
 struct MeshPort {
   std::string name;
   Shape shape;  // of one sample
@@ -53,6 +54,13 @@ struct MeshOptions {
   std::optional<Engine> engine{};    // unset: that of the network
 };
 
+// A sample per tick for a port besides the first: [n, sample]; of several streams [n, batch,
+// sample].
+struct MeshSamples {
+  std::string port;
+  Tensor samples;
+};
+
 struct MeshCell {
   Coord at;
   std::string layer;       // its type; "" for a disabled cell
@@ -75,6 +83,9 @@ class LOOM_API Mesh {
   // One tick for each sample: [n, sample] to [n, output]; of several streams [n, batch, sample]. On
   // a GPU all samples go there and all results come back together, up to 1,024 ticks at a time.
   Result<Tensor> run(const Tensor& samples);
+  // The same with a sample per tick for other ports as well; ports that are not named keep what
+  // they hold. Ticks run one by one. Errors: invalid_argument.
+  Result<Tensor> run(const Tensor& samples, const std::vector<MeshSamples>& ports);
   // Of the last run(): means of the absolute values that cells committed, float32 [n, cells] in the
   // order of cells(); NaN in ticks in which a cell held nothing. Empty without
   // MeshOptions::activity.
@@ -136,7 +147,8 @@ struct MeshFitOptions {
 // Trains a network as a mesh: a dataset is a stream, one sample per tick in its order, and what the
 // last cell gives latency() ticks after a sample is compared with that sample's target. With
 // MeshOptions::batch the dataset is cut into as many streams of equal length. Every epoch begins a
-// new stream.
+// new stream. Every port besides the first takes the further input of its name
+// (Dataset::with_input).
 class LOOM_API MeshTrainer {
  public:
   // Errors: those of Mesh; out_of_memory where options.memory is too little, before any is taken.

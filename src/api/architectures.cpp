@@ -14,6 +14,7 @@
 #include "base/text.hpp"
 #include "evolve/architectures.hpp"
 #include "io/file.hpp"
+#include "io/foreign_file.hpp"
 #include "learn/trainer.hpp"
 
 namespace loom::core {
@@ -196,7 +197,9 @@ Result<ArchitectureSearch> ArchitectureSearch::create(const Network& seed, const
 
 Result<ArchitectureSearch> ArchitectureSearch::load(const std::string& path, const Dataset& data) {
   LOOM_ASSIGN(const std::string text, core::read_file(path, uint64_t{256} << 20));
-  LOOM_ASSIGN(core::Architectures all, core::Architectures::from_text(text, path));
+  Result<core::Architectures> read = core::Architectures::from_text(text, path);
+  if (!read.ok()) return core::file_error(read.error(), path);
+  core::Architectures all = std::move(*read);
   const core::ArchitectureTraining& how = all.spec().training;
   LOOM_ASSIGN(core::ScoredData scored,
               core::split_scored(data, how.validation, all.spec().seed, how.normalize));

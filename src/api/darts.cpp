@@ -10,6 +10,7 @@
 #include "base/text.hpp"
 #include "bridge/network_json.hpp"
 #include "evolve/darts.hpp"
+#include "io/foreign_file.hpp"
 #include "train_io/training_parts.hpp"
 
 namespace loom::core {
@@ -193,13 +194,16 @@ Result<DartsSearch> DartsSearch::create(const Network& net, const Dataset& data,
   return DartsSearch(std::move(impl));
 }
 
-Result<DartsSearch> DartsSearch::load(const std::string& path, const Dataset& data,
-                                      const std::optional<Engine>& engine) {
+namespace {
+
+Result<DartsSearch> read_search(const std::string& path, const Dataset& data,
+                                const std::optional<Engine>& engine) {
   LOOM_ASSIGN(const core::WeightsFile file, core::open_weights(path));
   LOOM_ASSIGN(const std::string form, file.text("loom"));
   if (form != core::kDartsForm)
     return core::bad_file("this is no architecture search of loom darts", path);
-  auto impl = std::make_shared<Impl>();
+  LOOM_TRY(core::check_digest(file));
+  auto impl = std::make_shared<DartsSearch::Impl>();
   LOOM_ASSIGN(const std::string network, file.text("network"));
   LOOM_ASSIGN(const core::NetworkSpec spec, core::parse_network(network, path + ": network"));
   LOOM_ASSIGN(impl->mixed, core::GridGenome::of(spec));
@@ -234,6 +238,14 @@ Result<DartsSearch> DartsSearch::load(const std::string& path, const Dataset& da
   return DartsSearch(std::move(impl));
 }
 
+}  // namespace
+
+Result<DartsSearch> DartsSearch::load(const std::string& path, const Dataset& data,
+                                      const std::optional<Engine>& engine) {
+  Result<DartsSearch> search = read_search(path, data, engine);
+  return search.ok() ? search : core::file_error(search.error(), path);
+}
+
 Status DartsSearch::save(const std::string& path) const {
   core::JsonValue about = core::JsonValue::object(), past = core::JsonValue::array();
   LOOM_TRY(core::visit_darts(impl_->fields, core::FieldWriter(about)));
@@ -241,11 +253,12 @@ Status DartsSearch::save(const std::string& path) const {
   about.add("history", std::move(past));
   about.add("updates", core::JsonValue::integer(impl_->search->updates()));
   LOOM_ASSIGN(const core::NetworkSpec spec, impl_->mixed.spec());
-  const core::SafeMetadata metadata = {{"loom", std::string(core::kDartsForm)},
-                                       {"network", core::write_network(spec)},
-                                       {"search", core::dump_json(about)},
-                                       {"seed", core::cat(impl_->fields.spec.seed)},
-                                       {"data", impl_->data_hash}};
+  core::SafeMetadata metadata = {{"loom", std::string(core::kDartsForm)},
+                                 {"network", core::write_network(spec)},
+                                 {"search", core::dump_json(about)},
+                                 {"seed", core::cat(impl_->fields.spec.seed)},
+                                 {"data", impl_->data_hash}};
+  core::add_digest(metadata);
   std::vector<core::SafeOutput> tensors;
   for (const core::StateTensor& state : impl_->search->state())
     tensors.push_back(core::state_output(state));

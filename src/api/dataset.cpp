@@ -134,6 +134,11 @@ Result<Dataset> load_samples(const core::FileRef& path, const Network& network,
   how.y = options.y;
   how.targets = options.targets;
   how.classes = options.classes;
+  for (const InputArray& input : options.inputs) {
+    const std::string what = cat("the input '", core::printable(input.name), "'");
+    LOOM_ASSIGN(const core::Shape shape, core::core_shape(input.shape, what));
+    how.inputs.push_back({input.name, shape});
+  }
   how.heads = options.heads.empty() ? model.loss.heads : options.heads;
   how.names = options.names.empty() ? model.names : options.names;
   how.weights = options.weights;

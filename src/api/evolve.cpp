@@ -11,6 +11,7 @@
 #include "evolve/genome_network.hpp"
 #include "evolve/neat.hpp"
 #include "io/file.hpp"
+#include "io/foreign_file.hpp"
 #include "io/json.hpp"
 #include "loom/graph.hpp"
 #include "ops/activation.hpp"
@@ -285,7 +286,10 @@ Result<Population> Population::load(const std::string& path) {
   constexpr uint64_t kMostBytes = uint64_t{256} << 20;
   LOOM_ASSIGN(const std::string text, core::read_file(path, kMostBytes));
   auto impl = std::make_shared<Impl>();
-  LOOM_ASSIGN(impl->neat, core::NeatPopulation::from_text(text, core::printable(path, 4096)));
+  Result<core::NeatPopulation> read =
+      core::NeatPopulation::from_text(text, core::printable(path, 4096));
+  if (!read.ok()) return core::file_error(read.error(), path);
+  impl->neat = std::move(*read);
   return Population(std::move(impl));
 }
 

@@ -5,6 +5,7 @@
 
 #include "api/impl.hpp"
 #include "io/file.hpp"
+#include "io/mapped_watch.hpp"
 
 namespace loom::core {
 namespace {
@@ -49,5 +50,19 @@ Status check_writable(const std::string& path) {
   const Result<core::AtomicFile> file = core::AtomicFile::create(path);
   return file.ok() ? Status() : Status(file.error());
 }
+
+#if defined(__wasi__)
+void guard_files() {}
+std::string changed_file() {
+  return {};
+}
+#else
+void guard_files() {
+  core::guard_mapped_files();
+}
+std::string changed_file() {
+  return core::mapped_file_that_changed();
+}
+#endif
 
 }  // namespace loom

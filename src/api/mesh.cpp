@@ -52,6 +52,17 @@ Result<MeshOptions> mesh_options(const loom::MeshOptions& from) {
   return o;
 }
 
+Result<loom::Tensor> port_values(const MeshTopology& topology, int port, const loom::Tensor& x) {
+  const std::string what =
+      cat("the port '", printable(topology.ports()[static_cast<size_t>(port)].name), "'");
+  const int64_t limit = topology.ids_below(port);
+  const bool numbers = x.dtype() == loom::DType::float32 || x.dtype() == loom::DType::float64;
+  if (limit > 0 && numbers) return invalid(cat(what, " takes ids: give integers"));
+  LOOM_ASSIGN(const loom::Tensor values,
+              limit > 0 ? ids_below(limit, x, cat(what, ", value ")) : x.to(loom::DType::float32));
+  return values.contiguous() ? values : values.copied();
+}
+
 namespace {
 
 Coord mesh_place(const loom::Coord& c) {
@@ -88,6 +99,8 @@ struct Mesh::Impl {
   // What port `port` takes, of the values of `x`.
   Result<Tensor> prepared(const Tensor& x, int port) const;
   Result<Tensor> of_cells(const Tensor& slots) const;
+  // Which port `name` is. Errors: invalid_argument, naming those that there are.
+  Result<int> port(std::string_view name) const;
   const core::MeshSlot& slot(int index) const {
     return mesh->topology().slots()[static_cast<size_t>(index)];
   }
@@ -110,9 +123,16 @@ Result<Tensor> Mesh::Impl::of_cells(const Tensor& slots) const {
 
 Result<Tensor> Mesh::Impl::prepared(const Tensor& x, int port) const {
   if (port == 0) return core::prepared_inputs(*network, normalization, x);
-  const DType type = mesh->topology().takes_ids(port) ? DType::int32 : DType::float32;
-  LOOM_ASSIGN(const Tensor values, x.to(type));
-  return values.contiguous() ? values : values.copied();
+  return core::port_values(mesh->topology(), port, x);
+}
+
+Result<int> Mesh::Impl::port(std::string_view name) const {
+  const int index = mesh->topology().port(std::string(name));
+  if (index >= 0) return index;
+  std::vector<std::string> names;
+  for (const core::MeshPort& p : mesh->topology().ports()) names.push_back(core::printable(p.name));
+  return invalid(
+      cat("the mesh has no port '", core::printable(name), "'; it has ", core::join(names, ", ")));
 }
 
 Mesh::Mesh(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -164,8 +184,7 @@ std::vector<MeshCell> Mesh::cells() const {
 }
 
 Status Mesh::set_input(const Tensor& x, std::string_view port) {
-  const int index = impl_->mesh->topology().port(std::string(port));
-  if (index < 0) return invalid(cat("the mesh has no port '", port, "'"));
+  LOOM_ASSIGN(const int index, impl_->port(port));
   const core::Shape& wanted = impl_->mesh->topology().ports()[static_cast<size_t>(index)].shape;
   if (x.size() != wanted.count()) {
     return invalid(
@@ -214,6 +233,48 @@ Result<Tensor> Mesh::run(const Tensor& samples) {
     LOOM_ASSIGN(s.activity, s.of_cells(active));
   }
   return y;
+}
+
+namespace {
+
+// Row `row` of `all`, which the first row makes, becomes `one`.
+Status add_row(const Tensor& one, int64_t row, int64_t rows, Tensor& all) {
+  if (row == 0) {
+    Shape shape = one.shape();
+    shape[0] = rows;
+    LOOM_ASSIGN(all, Tensor::zeros(shape));
+  }
+  LOOM_ASSIGN(const std::span<float> to, all.mutable_values<float>());
+  LOOM_ASSIGN(const std::span<const float> from, one.values<float>());
+  std::copy(from.begin(), from.end(), to.begin() + row * one.size());
+  return {};
+}
+
+}  // namespace
+
+Result<Tensor> Mesh::run(const Tensor& samples, const std::vector<MeshSamples>& ports) {
+  const int64_t ticks = samples.rank() > 0 ? samples.shape()[0] : 0;
+  if (ports.empty() || ticks < 1) return run(samples);
+  for (const MeshSamples& p : ports) {
+    LOOM_ASSIGN(const int index, impl_->port(p.port));
+    if (index == 0) return invalid("the port 'input' takes the samples of the stream itself");
+    if (p.samples.rank() > 0 && p.samples.shape()[0] == ticks) continue;
+    return invalid(cat("samples ", shape_text(p.samples.shape()), " for the port '",
+                       core::printable(p.port), "'; give one for each of ", ticks, " ticks"));
+  }
+  Tensor all, active;
+  for (int64_t t = 0; t < ticks; ++t) {
+    for (const MeshSamples& p : ports) {
+      LOOM_ASSIGN(const Tensor mine, p.samples.slice(t, 1));
+      LOOM_TRY(set_input(mine, p.port));
+    }
+    LOOM_ASSIGN(const Tensor sample, samples.slice(t, 1));
+    LOOM_ASSIGN(const Tensor y, run(sample));
+    LOOM_TRY(add_row(y, t, ticks, all));
+    if (impl_->active) LOOM_TRY(add_row(impl_->activity, t, ticks, active));
+  }
+  impl_->activity = active;
+  return all;
 }
 
 const Tensor& Mesh::activity() const {

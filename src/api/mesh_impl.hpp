@@ -10,6 +10,10 @@ namespace loom::core {
 // The same network for `batch` samples, with a copy of the weights as they are packed.
 Result<Network> mesh_network(const TrainedModel& model, const Network& weights, int64_t batch);
 Result<MeshOptions> mesh_options(const loom::MeshOptions& from);
+// Values for port `port`, which is not the first: contiguous, and of the port's type. Errors:
+// invalid_argument (numbers where the port takes ids), out_of_range (an id that the mesh does not
+// know).
+Result<loom::Tensor> port_values(const MeshTopology& topology, int port, const loom::Tensor& x);
 // Of Trainer: constants that are not set are the usual ones.
 Result<OptimizerSpec> optimizer_of(const loom::Optimizer& optimizer);
 

@@ -27,6 +27,7 @@ struct MeshTrainer::Impl {
   // Where the stream of one epoch stands.
   struct Stream {
     Tensor x, y;
+    std::vector<Tensor> ports;  // those behind the first, [samples, port]
     bool labels = false;
     int64_t length = 0;   // ticks with a sample, per stream
     int64_t outputs = 1;  // values of a target, or labels
@@ -36,6 +37,7 @@ struct MeshTrainer::Impl {
   Status prepare(const Dataset& data);
   Status check_targets(const Tensor& y, int64_t samples) const;
   Result<Stream> stream_of(const Dataset& data) const;
+  Status add_ports(const Dataset& data, Stream& s) const;
   int64_t windows(const Stream& s) const;
   int64_t fill_window(const Stream& s);
   void count_correct(Stream& s) const;
@@ -45,10 +47,14 @@ struct MeshTrainer::Impl {
 
 namespace {
 
-// Row `sample` of values that lie one sample after the other.
-template <class T>
-void copy_sample(const T* from, int64_t sample, int64_t each, T* to) {
-  std::copy_n(from + sample * each, each, to);
+// Row `sample` of values that lie one sample after the other becomes row `row` of `to`.
+void copy_sample(const Tensor& from, int64_t sample, int64_t row, int64_t each,
+                 const core::Tensor& to) {
+  if (from.dtype() == DType::int32) {
+    std::copy_n(from.values<int32_t>()->data() + sample * each, each, to.i32() + row * each);
+  } else {
+    std::copy_n(from.values<float>()->data() + sample * each, each, to.f32() + row * each);
+  }
 }
 
 }  // namespace
@@ -64,8 +70,6 @@ Result<MeshTrainer> MeshTrainer::create(const Network& network, const MeshOption
     return invalid(cat("rate is ", options.rate, ", must be 0 or more"));
   if (options.optimizer.kind == OptimizerKind::lbfgs)
     return invalid("lbfgs takes whole data sets; train a mesh with adam or another of its kind");
-  if (!mesh.ports.empty())
-    return invalid("a dataset fills the first port alone; train a mesh without other ports");
   const Engine engine = mesh.engine.value_or(network.impl().engine);
   auto impl =
       std::make_unique<Impl>(Impl{network, engine, {}, {}, options, mesh.batch, nullptr, {}});
@@ -100,8 +104,6 @@ Status MeshTrainer::Impl::prepare(const Dataset& data) {
   if (trainer) return {};
   if (!data.lengths().empty())
     return core::invalid("a mesh ticks through whole samples; these have lengths");
-  if (!data.further_inputs().empty())
-    return core::invalid("a mesh ticks through one input; these samples have several");
   core::TrainedModel& known = network.impl().model;
   core::LossSpec& loss = plan.step.loss;
   if (options.loss == Loss::automatic)
@@ -147,6 +149,7 @@ Result<MeshTrainer::Impl::Stream> MeshTrainer::Impl::stream_of(const Dataset& da
                        ", the network takes ", model.network.input.str()));
   }
   LOOM_ASSIGN(s.x, core::prepared_inputs(*copy, model.normalization, data.x()));
+  LOOM_TRY(add_ports(data, s));
   s.y = data.y();
   s.outputs = s.y.size() / data.samples();
   const int64_t wanted = trainer->target().shape.count() / (trainer->window() * batch);
@@ -158,6 +161,32 @@ Result<MeshTrainer::Impl::Stream> MeshTrainer::Impl::stream_of(const Dataset& da
   return s;
 }
 
+// Every port but the first takes the further input of its name.
+Status MeshTrainer::Impl::add_ports(const Dataset& data, Stream& s) const {
+  const core::MeshTopology& topology = trainer->topology();
+  const std::vector<core::InputSpec>& further = copy->more_inputs();
+  for (size_t p = 1; p < topology.ports().size(); ++p) {
+    const core::MeshPort& port = topology.ports()[p];
+    const std::string what = cat("the port '", core::printable(port.name), "'");
+    if (p <= further.size() && !further[p - 1].batched)
+      return core::unsupported(cat("all samples share the input of ", what,
+                                   "; a mesh is trained with one for each sample"));
+    Result<Tensor> values = data.input(port.name, 0, data.samples());
+    if (!values.ok())
+      return invalid(cat("the samples have no input for ", what, "; add one with its name"));
+    if (values->size() * batch != data.samples() * port.shape.count())
+      return invalid(cat(what, " takes ", port.shape.str(), ", a sample has ",
+                         shape_text(values->slice(0, 1)->shape())));
+    LOOM_ASSIGN(s.ports.emplace_back(), core::port_values(topology, static_cast<int>(p), *values));
+  }
+  for (const std::string& name : data.further_inputs()) {
+    if (topology.port(name) > 0) continue;
+    return invalid(cat("the samples have an input '", core::printable(name),
+                       "', which the mesh has no port for"));
+  }
+  return {};
+}
+
 int64_t MeshTrainer::Impl::windows(const Stream& s) const {
   const int64_t ticks = s.length + trainer->lag();
   const int64_t more = std::max<int64_t>(ticks - trainer->window(), 0);
@@ -167,26 +196,20 @@ int64_t MeshTrainer::Impl::windows(const Stream& s) const {
 // The window at the trainer's position; the number of rows that count.
 int64_t MeshTrainer::Impl::fill_window(const Stream& s) {
   const int64_t first = trainer->position(), window = trainer->window(), lag = trainer->lag();
-  const core::Tensor &x = trainer->x(), &target = trainer->target(), &weight = trainer->weight();
-  const int64_t each = x.shape.count() / (window * batch), rows = trainer->rows() / batch;
-  const bool ids = s.x.dtype() == DType::int32;
+  const core::Tensor &target = trainer->target(), &weight = trainer->weight();
+  const int64_t rows = trainer->rows() / batch;
   int64_t counted = 0;
   for (int64_t i = 0; i < window * batch; ++i) {
     const int64_t tick = first + i / batch, stream = i % batch;
     // Behind the end of a stream its last sample is offered on.
     const int64_t sample = stream * s.length + std::min(tick, s.length - 1);
-    if (ids) {
-      copy_sample(s.x.values<int32_t>()->data(), sample, each, x.i32() + i * each);
-    } else {
-      copy_sample(s.x.values<float>()->data(), sample, each, x.f32() + i * each);
+    for (size_t p = 0; p <= s.ports.size(); ++p) {
+      const core::Tensor& x = trainer->x(static_cast<int>(p));
+      copy_sample(p == 0 ? s.x : s.ports[p - 1], sample, i, x.shape.count() / (window * batch), x);
     }
     const int64_t due = tick - lag;
     const int64_t place = stream * s.length + std::clamp<int64_t>(due, 0, s.length - 1);
-    if (s.labels) {
-      copy_sample(s.y.values<int32_t>()->data(), place, s.outputs, target.i32() + i * s.outputs);
-    } else {
-      copy_sample(s.y.values<float>()->data(), place, s.outputs, target.f32() + i * s.outputs);
-    }
+    copy_sample(s.y, place, i, s.outputs, target);
     // What a window before has counted counts no more.
     const bool fresh = first == 0 || i / batch >= window - trainer->stride();
     const bool counts = fresh && due >= 0 && due < s.length;

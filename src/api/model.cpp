@@ -17,6 +17,7 @@ ModelInfo describe(const LanguageModel& model) {
   const DecoderConfig& c = model.config();
   ModelInfo info;
   info.source = model.source();
+  info.notes = model.notes();
   info.architecture = c.architecture;
   info.dtype = static_cast<loom::DType>(model.dtype());
   info.layers = c.num_layers;
@@ -42,6 +43,8 @@ ModelInfo describe(const LanguageModel& model) {
 
 std::shared_ptr<const Model::Impl> make_impl(const Engine& engine, LanguageModel model) {
   ModelInfo info = describe(model);
+  for (const std::string& note : info.notes)
+    engine.impl().tell(LogLevel::warning, cat(info.source, ": ", note));
   Holding weights(engine.impl().books, Held::weights, owned_bytes(model.network()));
   Holding mapped(engine.impl().books, Held::mapped, mapped_bytes(model.network()));
   engine.impl().tell(LogLevel::info,

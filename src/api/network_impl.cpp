@@ -103,9 +103,6 @@ Result<Shape> batch_shape(const Network& network, const loom::Tensor& inputs) {
                      loom::shape_text(without_batch(made)), ", with their number in front"));
 }
 
-namespace {
-
-// Whole numbers of any type as int32. who: what the message calls them.
 Result<loom::Tensor> ids_below(int64_t limit, const loom::Tensor& inputs, std::string_view who) {
   LOOM_ASSIGN(const loom::Tensor wide, inputs.to(loom::DType::int64));
   LOOM_ASSIGN(const std::span<const int64_t> ids, wide.values<int64_t>());
@@ -116,6 +113,8 @@ Result<loom::Tensor> ids_below(int64_t limit, const loom::Tensor& inputs, std::s
   }
   return wide.to(loom::DType::int32);
 }
+
+namespace {
 
 // The names of a Graph, where the cell is one.
 std::vector<std::string> names_of(const GridNode& cell, bool outputs) {
@@ -132,10 +131,14 @@ PortInfo port_of(std::string name, const Shape& shape, bool batched, int64_t ids
 }  // namespace
 
 bool takes_batches(const Network& network) {
-  Shape several = network.input();
-  several[0] = 3;
-  const Result<std::vector<CellShapes>> shapes = network.shapes(several);
-  return shapes.ok() && shapes->back().out[0] == 3;
+  // Two numbers, so that an extent of a layer is not taken for that of the batch.
+  for (const int64_t samples : {2, 3}) {
+    Shape several = network.input();
+    several[0] = samples;
+    const Result<std::vector<CellShapes>> shapes = network.shapes(several);
+    if (!shapes.ok() || shapes->back().out[0] != samples) return false;
+  }
+  return true;
 }
 
 std::vector<PortInfo> input_ports(const Network& network) {

@@ -79,6 +79,8 @@ Result<Shape> batch_shape(const Network& network, const loom::Tensor& inputs);
 // Inputs as the network takes them, contiguous: float32 that are normalized, or int32 ids.
 Result<loom::Tensor> prepared_inputs(const Network& network, const Normalization& normalization,
                                      const loom::Tensor& inputs);
+// Whole numbers of any type as int32, each below `limit`. who: what the message calls them.
+Result<loom::Tensor> ids_below(int64_t limit, const loom::Tensor& inputs, std::string_view who);
 // The same of an input besides the first, for so many samples.
 Result<loom::Tensor> prepared_more(const InputSpec& spec, const loom::Tensor& input,
                                    int64_t samples);

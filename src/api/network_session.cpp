@@ -108,7 +108,11 @@ Status Session::Impl::run_piece(std::span<const Tensor> inputs, int64_t first, i
   for (size_t i = 0; i < to.size(); ++i) {
     const core::Tensor& y = session->results()[i];
     const int64_t each = y.shape.count() / count;
-    float* place = to[i].values.data() + (to[i].batched ? first * each : 0);
+    const int64_t begin = to[i].batched ? first * each : 0;
+    if (y.shape.count() > std::ssize(to[i].values) - begin)
+      return invalid(cat(count, " samples give ", y.shape.str(), ", which is no part of what all ",
+                         "give; run one sample at a time"));
+    float* place = to[i].values.data() + begin;
     for (int64_t r = 0; r < y.rows(); ++r)
       std::copy_n(y.f32_row(r), y.cols(), place + r * y.cols());
   }
@@ -176,7 +180,7 @@ Status Session::Impl::compute(std::span<const Tensor> inputs, size_t wanted, con
   std::vector<Output> to;
   for (size_t i = 0; i < wanted; ++i) {
     core::Shape out = i == 0 ? shapes.back().out : shapes.back().more[i - 1];
-    if (singly && outputs[i].batched) out[0] = samples;
+    if (singly && outputs[i].batched) out[0] *= samples;  // a sample may have several rows
     LOOM_ASSIGN(const std::span<float> values, place(i, out));
     to.push_back({values, outputs[i].batched});
   }
@@ -254,10 +258,10 @@ Result<std::vector<CellOutput>> Session::run_cells(const Tensor& inputs) {
               core::Program::compile(std::move(trace), pinned, ops, s.engine.impl().pool));
   std::vector<CellOutput> out;
   std::vector<std::span<float>> to;
-  LOOM_ASSIGN(const std::vector<core::CellShapes> shapes, network.shapes(shape));
-  for (size_t i = 0; i < network.cells().size(); ++i) {
-    const core::GridNode& cell = network.cells()[i];
-    LOOM_ASSIGN(Tensor values, Tensor::zeros(core::public_shape(shapes[i].out)));
+  for (const core::GridNode& cell : network.cells()) {
+    core::Shape all = cell.out;
+    all[0] *= shape[0];
+    LOOM_ASSIGN(Tensor values, Tensor::zeros(core::public_shape(all)));
     LOOM_ASSIGN(const std::span<float> memory, values.mutable_values<float>());
     to.push_back(memory);
     out.push_back({{cell.at.z, cell.at.y, cell.at.x, cell.at.l},

@@ -5,9 +5,10 @@
 // A lane that another program pushes off its core holds up every lane at the next barrier, for a
 // slice of the system's scheduler (some 3 ms) at a time; two lanes on one core hold each other up
 // at every barrier. Going on without it costs that lane's share of the speed. So a lane rests when
-// the others waited for longer than that: twice as long as they did at first, and twice as long as
-// the last time when it has not worked for longer than that rest since. What a busy host costs
-// falls to a percent or less, and a single hiccup is soon forgotten.
+// the others waited for longer than that: four times as long as they did at first, and four times
+// as long as the last time when it has not worked for longer than that rest since. A run of 0.2 s
+// so loses three slices; what a busy host costs falls to a percent or less, and a single hiccup is
+// soon forgotten.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +18,7 @@ namespace loom::core {
 
 class LaneRest {
  public:
-  static constexpr int64_t kFirst = 2;                // a rest, in losses
+  static constexpr int64_t kFirst = 4;                // a rest, in losses, and in rests
   static constexpr int64_t kLongest = 1'000'000'000;  // nanoseconds
 
   // Others waited for lanes that did not run, this one among them, for `loss` of the `length`
@@ -26,7 +27,7 @@ class LaneRest {
   void lost(int64_t loss, int64_t length, int lanes, int64_t now) {
     if (loss * lanes <= length) return;
     const bool soon = worked_ <= length_;
-    length_ = std::min(std::max(kFirst * loss, soon ? 2 * length_ : 0), kLongest);
+    length_ = std::min(std::max(kFirst * loss, soon ? kFirst * length_ : 0), kLongest);
     until_ = now + length_;
     worked_ = 0;
   }

@@ -41,6 +41,8 @@ class Reader {
                                        size_t least, size_t most, int64_t min, int64_t max) const;
   Result<Coord> coord(const JsonValue& value, const std::string& path) const;
   Result<GridSpec> grid(const JsonValue& value) const;
+  // The network with the names of a state_dict, where the description has them.
+  Result<NetworkSpec> named(const JsonValue& root, NetworkSpec spec) const;
   Status cells(const JsonValue& value, GridSpec& into) const;
   Status cell(const JsonValue& value, const std::string& path, GridSpec& into) const;
   Result<Link> link(const JsonValue& value, const std::string& path) const;
@@ -363,11 +365,19 @@ Status Reader::cells(const JsonValue& value, GridSpec& into) const {
   return {};
 }
 
+Result<NetworkSpec> Reader::named(const JsonValue& root, NetworkSpec spec) const {
+  if (const JsonValue* names = root.find("state_dict")) {
+    LOOM_ASSIGN(spec.state_dict, read_state_dict(*names, where_));
+  }
+  return spec;
+}
+
 Result<NetworkSpec> Reader::network(const JsonValue& root) {
   if (!root.is_object()) return expected(root, "", "an object that describes a network");
   for (const auto& [key, item] : root.members()) {
-    if (key == "loom" || key == "grid" || key == "input" || key == "cells" || key == "layers")
-      continue;
+    constexpr std::string_view kNetworkKeys[] = {"loom",  "grid",   "input",
+                                                 "cells", "layers", "state_dict"};
+    if (std::ranges::find(kNetworkKeys, key) != std::end(kNetworkKeys)) continue;
     return bad(item, printable(key), "unknown key; a network has loom, input, grid, cells, layers");
   }
   LOOM_ASSIGN(const JsonValue* version, member(root, "", "loom"));
@@ -397,14 +407,28 @@ Result<NetworkSpec> Reader::network(const JsonValue& root) {
       LOOM_TRY(grid.put({0, 0, static_cast<int64_t>(i), 0}, {std::move(made)}));
       done(row->elements()[i]);
     }
-    return NetworkSpec{std::move(grid), sample};
+    return named(root, {std::move(grid), sample});
   }
   LOOM_ASSIGN(const JsonValue* size, member(root, "", "grid"));
   LOOM_ASSIGN(const JsonValue* list, member(root, "", "cells"));
   LOOM_ASSIGN(GridSpec made, grid(*size));
   LOOM_TRY(cells(*list, made));
-  return NetworkSpec{std::move(made), sample};
+  return named(root, {std::move(made), sample});
 }
+
+}  // namespace
+
+Result<StateDictNames> read_state_dict(const JsonValue& json, const std::string& where) {
+  StateDictNames names;
+  if (!json.is_object()) return bad_file("state_dict must be an object of texts", where);
+  for (const auto& [name, at] : json.members()) {
+    LOOM_ASSIGN(std::string text, at.as_string(cat(where, ": state_dict.", printable(name))));
+    names.emplace_back(name, std::move(text));
+  }
+  return names;
+}
+
+namespace {
 
 Result<NetworkSpec> checked(Result<NetworkSpec> network, const std::string& where) {
   if (!network.ok()) return network;

@@ -3,6 +3,7 @@
 //    "cells": [{"at": [z, y, x, l], "type": "Dense", "disabled": false, "in": 784, ...,
 //               "children": [...], "dtype": "int8", "shared_with": [z, y, x, l],
 //               "link": {"from": [z, y, x, l], "feedback": false}}]}
+// "state_dict": {"fc.weight": "(0, 0, 0, 0)/weight"} stands beside "cells" where it is known.
 // "shared_with": all parameters of the cell are those of an earlier one.
 // "layers": [{"type": ...}, ...] in the place of "grid" and "cells" is a row of layers. Fields are
 // those of the layer's table (or their older names); those left out have their defaults. The writer
@@ -28,5 +29,10 @@ Result<NetworkSpec> read_network(const JsonValue& json, const std::string& where
 // Frees the value before a second form of the network is made to check it.
 Result<NetworkSpec> read_network(JsonValue&& json, const std::string& where);
 JsonValue network_json(const NetworkSpec& network);
+
+// NetworkSpec::state_dict as an object of texts, and back. Errors: bad_file.
+using StateDictNames = std::vector<std::pair<std::string, std::string>>;
+JsonValue state_dict_json(const StateDictNames& names);
+Result<StateDictNames> read_state_dict(const JsonValue& json, const std::string& where);
 
 }  // namespace loom::core

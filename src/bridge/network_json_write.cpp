@@ -91,6 +91,12 @@ JsonValue cell_json(const Coord& at, const Cell& cell) {
 
 }  // namespace
 
+JsonValue state_dict_json(const StateDictNames& names) {
+  JsonValue out = JsonValue::object();
+  for (const auto& [name, at] : names) out.add(name, JsonValue::string(at));
+  return out;
+}
+
 JsonValue network_json(const NetworkSpec& network) {
   const GridSpec& grid = network.grid;
   std::vector<int64_t> input;
@@ -104,6 +110,7 @@ JsonValue network_json(const NetworkSpec& network) {
     if (grid.cell(i) != nullptr) cells.push(cell_json(grid.coord(i), *grid.cell(i)));
   }
   out.add("cells", std::move(cells));
+  if (!network.state_dict.empty()) out.add("state_dict", state_dict_json(network.state_dict));
   return out;
 }
 
@@ -116,7 +123,10 @@ std::string write_network(const NetworkSpec& network) {
     text += separator + dump_json(cell);
     separator = ",\n    ";
   }
-  return text + "\n  ]\n}\n";
+  text += "\n  ]";
+  if (const JsonValue* names = json.find("state_dict"))
+    text += ",\n  \"state_dict\": " + dump_json(*names);
+  return text + "\n}\n";
 }
 
 }  // namespace loom::core

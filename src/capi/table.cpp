@@ -6,7 +6,7 @@ extern "C" {
 
 const loom_api* loom_get_api(uint32_t version) {
   static constexpr loom_api kApi = {
-      1, 168,
+      1, 170,
       &loom_abi_version,
       &loom_version,
       &loom_last_error,
@@ -164,8 +164,10 @@ const loom_api* loom_get_api(uint32_t version) {
       &loom_network_splice,
       &loom_mesh_create,
       &loom_mesh_set_input,
+      &loom_mesh_set_port,
       &loom_mesh_tick,
       &loom_mesh_output,
+      &loom_mesh_cell_output,
       &loom_mesh_get_info,
       &loom_mesh_reset,
       &loom_mesh_free,

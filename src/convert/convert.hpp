@@ -63,12 +63,15 @@ struct ConvertOptions {
   std::function<bool(uint64_t done, uint64_t total)> progress;  // bytes; false: cancelled
 };
 
-// What of `model` the file `path` has no place for, as a line for a person: none, or one.
+// What of `model` the file `path` has no place for, and what other programs that read it may do
+// otherwise: lines for a person.
 std::vector<std::string> left_out(const std::string& path, const OpenedModel& model,
                                   const ConvertOptions& options);
 
 // Key of the metadata of an ONNX file that keeps the loss and the names of classes, as JSON.
 constexpr std::string_view kOnnxTrainedFor = "loom.model";
+// Likewise of NetworkSpec::state_dict.
+constexpr std::string_view kOnnxStateDict = "loom.state_dict";
 
 // Writes `model` to `path`: .entity; .safetensors, .npz (values as float32); .onnx, .gguf; .json
 // (the description alone, or with the weights); a name without an extension is a Hugging Face

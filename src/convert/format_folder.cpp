@@ -20,6 +20,7 @@ Result<OpenedModel> open_folder(const Found& file) {
   OpenedModel model;
   model.format = "Hugging Face folder";
   LOOM_ASSIGN(model.decoder, open_hf_folder(file.path));
+  model.notes = model.decoder->notes;
   return model;
 }
 

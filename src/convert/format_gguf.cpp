@@ -4,6 +4,7 @@
 #ifndef LOOM_WITHOUT_GGUF
 #include "formats/gguf/export.hpp"
 #include "formats/gguf/source.hpp"
+#include "formats/gguf/tokenizer_limits.hpp"
 #endif
 
 namespace loom::core {
@@ -35,6 +36,11 @@ Status write_decoder_gguf(const Writing& out) {
   };
   return write_gguf(out.path, *out.model.decoder, gguf);
 }
+
+std::vector<std::string> notes_of(const ModelSource& source) {
+  const auto spec = tokenizer_spec(source);
+  return spec.ok() && *spec ? gguf_tokenizer_notes(**spec) : std::vector<std::string>();
+}
 #endif
 
 }  // namespace
@@ -46,6 +52,7 @@ const Format kGgufFormat = {.files = "GGUF files",
                             .open_decoder = open_gguf,
                             .extension = ".gguf",
                             .write_decoder = write_decoder_gguf,
+                            .decoder_notes = notes_of,
                             .decoders = true};
 #else
 const Format kGgufFormat = {.files = "GGUF files",

@@ -4,6 +4,7 @@
 
 #ifndef LOOM_WITHOUT_ONNX
 #include "bridge/finite_weight.hpp"
+#include "bridge/network_json.hpp"
 #include "convert/imported.hpp"
 #include "formats/onnx/export.hpp"
 #ifndef LOOM_WITHOUT_EVALUATE
@@ -20,10 +21,14 @@ bool is_onnx(const Found& file) {
 }
 
 #ifndef LOOM_WITHOUT_ONNX
-// The loss and the names of classes, where write_model() left them in the metadata.
-Status read_trained_for(const std::vector<std::pair<std::string, std::string>>& metadata,
-                        NetworkSource& source) {
+// The loss, the names of classes and those of a state_dict, which the metadata keeps.
+Status read_metadata(const std::vector<std::pair<std::string, std::string>>& metadata,
+                     NetworkSource& source) {
   for (const auto& [key, value] : metadata) {
+    if (key == kOnnxStateDict) {
+      LOOM_ASSIGN(const JsonValue names, parse_json(value, source.path + ": metadata"));
+      LOOM_ASSIGN(source.spec.state_dict, read_state_dict(names, source.path));
+    }
     if (key != kOnnxTrainedFor) continue;
     LOOM_ASSIGN(const JsonValue kept, parse_json(value, source.path + ": metadata"));
     JsonValue section = JsonValue::object();
@@ -40,7 +45,7 @@ Result<OpenedModel> open_onnx(const Found& file) {
   const auto metadata = std::move(imported.metadata);
   OpenedModel model = opened_network("ONNX", path, std::move(imported));
   auto& source = static_cast<MemorySource&>(*model.network);
-  LOOM_TRY(read_trained_for(metadata, source));
+  LOOM_TRY(read_metadata(metadata, source));
   return model;
 }
 
@@ -60,6 +65,9 @@ Status write_network_onnx(const Writing& out) {
     }
     options.metadata = {{std::string(kOnnxTrainedFor), dump_json(kept)}};
   }
+  if (!source.spec.state_dict.empty())
+    options.metadata.emplace_back(kOnnxStateDict,
+                                  dump_json(state_dict_json(source.spec.state_dict)));
   return write_onnx(out.path, network, source.spec.input, options);
 }
 #endif

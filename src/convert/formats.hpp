@@ -48,6 +48,8 @@ struct Format {
   std::string_view holds = {};  // what of a network it has a place for, letters of kParts
   Status (*write_network)(const Writing&) = nullptr;
   Status (*write_decoder)(const Writing&) = nullptr;
+  // What programs that read such a file may do otherwise than the model: lines for a person.
+  std::vector<std::string> (*decoder_notes)(const ModelSource&) = nullptr;
   // Which models it is for, also where a build left the functions out.
   bool networks = false, decoders = false;
   bool initializers = false;  // it has OpenOptions::trainable and frozen

@@ -142,8 +142,8 @@ void drop_idle_fields(LayerConfig& layer) {
   for (LayerConfig& child : layer.children) drop_idle_fields(child);
 }
 
-// A grid as text, of what changes a result: not the number types of its cells.
-Result<std::string> text_of(const GridSpec& grid) {
+// A grid with what changes a result: not the number types of its cells.
+Result<GridSpec> plain_grid(const GridSpec& grid) {
   GridSpec plain(grid.depth(), grid.rows(), grid.cols(), grid.layers());
   for (int64_t i = 0; i < grid.size(); ++i) {
     if (grid.cell(i) == nullptr) continue;
@@ -152,7 +152,45 @@ Result<std::string> text_of(const GridSpec& grid) {
     drop_idle_fields(cell.layer);
     LOOM_TRY(plain.put(grid.coord(i), std::move(cell)));
   }
-  return dump_json(network_json({std::move(plain), Shape{1}}));
+  return plain;
+}
+
+bool same_field(const LayerConfig& a, const LayerConfig& b, size_t field) {
+  const auto i = static_cast<int>(field);
+  const FieldType type = a.def->fields[field].type;
+  if (type == FieldType::text) return a.text(i) == b.text(i);
+  return type == FieldType::list ? a.list(i) == b.list(i) : a.real(i) == b.real(i);
+}
+
+// What differs, as "soft_cap of MultiHeadAttention", children included.
+void add_differences(const LayerConfig& a, const LayerConfig& b, std::vector<std::string>& all) {
+  if (a.def != b.def || a.disabled != b.disabled || a.children.size() != b.children.size()) {
+    all.push_back(cat("the layers of ", a.def->name));
+    return;
+  }
+  for (size_t i = 0; i < a.values.size(); ++i)
+    if (!same_field(a, b, i)) all.push_back(cat(a.def->fields[i].name, " of ", a.def->name));
+  for (size_t i = 0; i < a.children.size(); ++i) add_differences(a.children[i], b.children[i], all);
+}
+
+std::vector<std::string> differences(const GridSpec& a, const GridSpec& b) {
+  std::vector<std::string> all;
+  for (int64_t i = 0; i < a.size(); ++i) {
+    const Cell *mine = a.cell(i), *theirs = b.find(a.coord(i));
+    if (mine == nullptr && theirs == nullptr) continue;
+    const std::string at = cat(" in cell ", a.coord(i).str());
+    if (mine == nullptr || theirs == nullptr) {
+      all.push_back(cat("the layer", at));
+      continue;
+    }
+    const size_t before = all.size();
+    add_differences(mine->layer, theirs->layer, all);
+    if (mine->link.has_value()) all.emplace_back("the link");
+    if (mine->shared_with != theirs->shared_with) all.emplace_back("shared_with");
+    if (!mine->frozen.empty()) all.emplace_back("frozen");
+    for (size_t n = before; n < all.size(); ++n) all[n] += at;
+  }
+  return all;
 }
 
 // The id of a special token, by its text; -1: none.
@@ -247,7 +285,9 @@ class NetworkDecoder : public ModelSource {
 
 Result<DecoderConfig> decoder_config_of(const GridSpec& grid, int64_t positions) {
   LOOM_ASSIGN(DecoderConfig c, read_cells(grid, positions));
-  LOOM_ASSIGN(const std::string want, text_of(grid));
+  LOOM_ASSIGN(const GridSpec want, plain_grid(grid));
+  std::vector<std::string> fewest;
+  std::string nearest;
   for (const auto& [name, type] : kClasses) {
     c.architecture = name;
     c.model_type = type;
@@ -255,10 +295,16 @@ Result<DecoderConfig> decoder_config_of(const GridSpec& grid, int64_t positions)
     if (!back.ok()) continue;
     const Result<GridSpec> again = decoder_grid(*back);
     if (!again.ok()) continue;
-    LOOM_ASSIGN(const std::string text, text_of(*again));
-    if (text == want) return *back;
+    LOOM_ASSIGN(const GridSpec made, plain_grid(*again));
+    std::vector<std::string> differ = differences(want, made);
+    if (differ.empty()) return *back;
+    if (!nearest.empty() && differ.size() >= fewest.size()) continue;
+    fewest = std::move(differ);
+    nearest = name;
   }
-  return no_decoder("no class of decoders has these biases, norms, positions or scales");
+  return no_decoder(nearest.empty() ? std::string("no class of decoders has such cells")
+                                    : cat("no class of decoders has this ", fewest[0],
+                                          "; the nearest is ", nearest));
 }
 
 Result<std::unique_ptr<ModelSource>> decoder_of_network(std::unique_ptr<NetworkSource> network,

@@ -68,6 +68,11 @@ Error no_such_format(const FileRef& path, std::string_view extension, bool decod
 std::vector<std::string> left_out(const std::string& path, const OpenedModel& model,
                                   const ConvertOptions& options) {
   const std::string extension = extension_of(path);
+  if (model.decoder != nullptr) {
+    const Format* written = format_for(extension, true);
+    const bool notes = written != nullptr && written->decoder_notes != nullptr;
+    return notes ? written->decoder_notes(*model.decoder) : std::vector<std::string>();
+  }
   if (model.network == nullptr) return {};
   const Format* format = format_for(extension, false);
   if (format == nullptr || format->left_out) return {};

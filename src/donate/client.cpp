@@ -10,6 +10,8 @@
 #include "donate/secret.hpp"
 #include "donate/server.hpp"
 #include "io/base64.hpp"
+#include "io/socket.hpp"
+#include "net/address.hpp"
 
 namespace loom::core {
 namespace {
@@ -17,19 +19,45 @@ namespace {
 constexpr size_t kPushPiece = 1 << 20;
 constexpr size_t kMostName = 4096;
 
+// Models and texts are not for those on the way.
+Status check_secrecy(const DonateClientOptions& options, const std::string& host) {
+  if (options.tls != nullptr || options.allow_plaintext) return {};
+  if (host == "localhost" || is_loopback(host)) return {};
+  return invalid(
+      "what goes to another machine can be read on its way; give --tls (or --tls-ca), or "
+      "--allow-plaintext",
+      host);
+}
+
 }  // namespace
 
 Result<std::unique_ptr<DonateClient>> DonateClient::connect(const DonateClientOptions& options) {
-  LOOM_ASSIGN(const HostPort to, parse_host_port(options.to, kDonatePort));
-  LOOM_ASSIGN(Socket socket, Socket::connect(SocketKind::stream, to, options.connect_seconds));
+  HostPort to{options.to, 0};
+  if (!is_unix_address(options.to)) {
+    LOOM_ASSIGN(to, parse_host_port(options.to, kDonatePort));
+    LOOM_TRY(check_secrecy(options, to.host));
+  } else if (options.tls != nullptr) {
+    return invalid("a Unix socket is not encrypted; leave the options of TLS out", options.to);
+  }
+  LOOM_ASSIGN(std::unique_ptr<NetClient> socket,
+              NetClient::connect(to.host, static_cast<uint16_t>(to.port), options.tls,
+                                 options.connect_seconds));
+  std::string name = to.port == 0 ? to.host : cat(to.host, ":", to.port);
   std::unique_ptr<DonateClient> client(
-      new DonateClient(options, cat(to.host, ":", to.port), std::move(socket)));
+      new DonateClient(options, std::move(name), std::move(socket)));
   LOOM_TRY(client->greet());
   return client;
 }
 
 Status DonateClient::greet() {
-  LOOM_ASSIGN(const JsonValue hello, hear_type("hello", options_.connect_seconds));
+  Result<JsonValue> heard = hear_type("hello", options_.connect_seconds);
+  if (!heard.ok()) {
+    Error why = heard.error();
+    const bool plain = options_.tls == nullptr && !is_unix_address(options_.to);
+    if (plain && why.code == Code::io_error) why.message += "; a server with TLS needs --tls";
+    return why;
+  }
+  const JsonValue hello = std::move(*heard);
   LOOM_ASSIGN(mode_, donate_text(hello, "mode", kMostName));
   if (hello.find("local_lm_path") != nullptr) {
     LOOM_ASSIGN(path_, donate_text(hello, "local_lm_path", kMostName));
@@ -56,7 +84,7 @@ Status DonateClient::send(const JsonValue& message) {
   const std::string json = dump_json(message);
   if (json.size() > kDonateFrameMost)
     return invalid(cat("a message of ", json.size(), " bytes; ", kDonateFrameMost, " are allowed"));
-  const Status sent = socket_.send(donate_frame(json), options_.seconds);
+  const Status sent = socket_->send(donate_frame(json), options_.seconds);
   if (sent.ok()) return {};
   for (;;) {
     const Result<JsonValue> last = hear(kLastWords);
@@ -68,7 +96,6 @@ Status DonateClient::send(const JsonValue& message) {
 Result<JsonValue> DonateClient::hear(double seconds) {
   using Clock = std::chrono::steady_clock;
   constexpr double kLook = 0.1;
-  constexpr size_t kPiece = 64 << 10;
   const auto begin = Clock::now();
   for (;;) {
     if (read_.size() >= kDonateHead) {
@@ -84,13 +111,13 @@ Result<JsonValue> DonateClient::hear(double seconds) {
         return message;
       }
     }
-    if (!socket_.readable(kLook)) {
+    if (!socket_->readable(kLook)) {
       if (!options_.go_on()) return make_error(Code::cancelled, "stopped");
       if (seconds > 0 && std::chrono::duration<double>(Clock::now() - begin).count() > seconds)
         return make_error(Code::io_error, cat("nothing came in ", seconds, " s"), to_);
       continue;
     }
-    LOOM_ASSIGN(const std::string more, socket_.receive(kPiece, kLook));
+    LOOM_ASSIGN(const std::string more, socket_->receive(kLook));
     if (more.empty()) return make_error(Code::io_error, "the server closed the connection", to_);
     read_ += more;
   }
@@ -156,7 +183,7 @@ Status DonateClient::send_piece(int64_t index, std::string_view piece, bool last
   chunk.add("last", JsonValue::boolean(last));
   chunk.add("data_b64", JsonValue::string(encode_base64(piece)));
   LOOM_TRY(send(chunk));
-  while (socket_.readable(0)) {
+  while (socket_->readable(0)) {
     LOOM_ASSIGN(JsonValue said, hear(options_.seconds));
     const Result<std::string> job = donate_text(said, "job_id", kMostName);
     if (job.ok()) {

@@ -13,12 +13,16 @@
 
 #include "base/result.hpp"
 #include "io/json.hpp"
-#include "io/socket.hpp"
+#include "net/client.hpp"
 
 namespace loom::core {
 
 struct DonateClientOptions {
-  std::string to;              // "host:port" or "host", with the protocol's port
+  // "host:port", "host" (with the protocol's port), or "unix:PATH".
+  std::string to;
+  TlsContext tls;  // null: the connection is not encrypted; Unix sockets never are
+  // Without TLS, other machines than this one are asked only if this is set.
+  bool allow_plaintext = false;
   std::string secret;          // "": none
   double connect_seconds = 8;  // to be let in
   double seconds = 30;         // for a frame to be taken, and for a reply that needs no computing
@@ -57,7 +61,8 @@ class DonateClient {
   Result<DonateQueue> queue();
 
  private:
-  DonateClient(const DonateClientOptions& options, std::string to, Socket socket)
+  DonateClient(const DonateClientOptions& options, std::string to,
+               std::unique_ptr<NetClient> socket)
       : options_(options), to_(std::move(to)), socket_(std::move(socket)) {}
   Status greet();
   Status send(const JsonValue& message);
@@ -70,7 +75,7 @@ class DonateClient {
 
   const DonateClientOptions options_;
   const std::string to_;
-  Socket socket_;
+  const std::unique_ptr<NetClient> socket_;
   std::string read_;  // bytes that came
   std::string mode_, path_;
   std::map<std::string, JsonValue> answers_;  // that came while another one was awaited

@@ -9,22 +9,27 @@
 #include <array>
 #include <atomic>
 #include <deque>
+#include <mutex>
 #include <utility>
 #include <vector>
 
 #include "base/text.hpp"
 #include "net/give_way.hpp"
-#include "net/tcp.hpp"
+#include "net/stream.hpp"
 
 namespace loom::core {
 namespace {
 
 class Listener;
 
+// For the last message to be taken.
+constexpr std::chrono::seconds kFarewell{2};
+
 class Connection final : public DonateConnection, public std::enable_shared_from_this<Connection> {
  public:
-  Connection(Listener& listener, TcpSocket socket);
-  void start();
+  Connection(Listener& listener, NetSocket socket);
+  // `tls`: null for a connection that is not encrypted.
+  void start(const TlsContext& tls);
   void shut();
 
   void send(std::string json) override;
@@ -37,6 +42,8 @@ class Connection final : public DonateConnection, public std::enable_shared_from
   PeerSilence silence() const;
 
  private:
+  void shut_after(NetTimer& timer, std::chrono::milliseconds time);
+  void open();
   void read_head();
   void read_body();
   void read_more();
@@ -44,14 +51,15 @@ class Connection final : public DonateConnection, public std::enable_shared_from
   void refuse(const Error& why);
   void write_next();
   void end();
+  void leave();
   void discard();
   void watch_silence();
   bool book(size_t room);
   void release();
 
   Listener& listener_;
-  TcpSocket socket_;
-  TcpTimer reading_timer_, writing_timer_;
+  NetStream stream_;
+  NetTimer reading_timer_, writing_timer_;
   std::shared_ptr<DonateHandler> handler_;
   DonateHead head_{};
   std::string body_;
@@ -85,6 +93,10 @@ class Listener final : public DonateListener {
   Status open(const std::string& address, uint16_t port);
   uint16_t port() const override { return acceptor_.port(); }
   int64_t connections() const override { return count_.load(); }
+  void use_tls(TlsContext context) override {
+    const std::lock_guard lock(tls_mutex_);
+    tls_ = std::move(context);
+  }
   void run() override { io.run(); }
   void refuse_more() override {
     asio::post(io, [this] { acceptor_.close(); });
@@ -105,23 +117,29 @@ class Listener final : public DonateListener {
  private:
   void try_stop(std::chrono::steady_clock::time_point end);
   bool make_room();
+  TlsContext tls() const {
+    const std::lock_guard lock(tls_mutex_);
+    return tls_;
+  }
 
+  mutable std::mutex tls_mutex_;
+  TlsContext tls_;  // null: TCP is not encrypted
   // Those that are not shut. Others may hold a connection for longer, but what it shares with the
   // listener is touched on one thread alone.
   std::vector<std::shared_ptr<Connection>> open_;
   std::atomic<int64_t> count_{0};
-  TcpAcceptor acceptor_;
-  TcpTimer stop_timer_;
+  NetAcceptor acceptor_;
+  NetTimer stop_timer_;
 };
 
 Status Listener::open(const std::string& address, uint16_t port) {
-  LOOM_TRY(acceptor_.open(address, port));
+  LOOM_TRY(acceptor_.open(address, port, limits.socket_mode));
   acceptor_.accept([this] { return count_.load() >= limits.connections; },
                    [this] { return make_room(); },
-                   [this](TcpSocket socket) {
+                   [this, tcp = !acceptor_.is_unix()](NetSocket socket) {
                      open_.push_back(std::make_shared<Connection>(*this, std::move(socket)));
                      ++count_;
-                     open_.back()->start();
+                     std::shared_ptr<Connection>(open_.back())->start(tcp ? tls() : nullptr);
                    });
   return {};
 }
@@ -143,17 +161,37 @@ void Listener::try_stop(std::chrono::steady_clock::time_point end) {
     return io.stop();
   }
   stop_timer_.expires_after(std::chrono::milliseconds(10));
-  stop_timer_.async_wait([this, end](const TcpError&) { try_stop(end); });
+  stop_timer_.async_wait([this, end](const NetError&) { try_stop(end); });
 }
 
-Connection::Connection(Listener& listener, TcpSocket socket)
+Connection::Connection(Listener& listener, NetSocket socket)
     : listener_(listener),
-      socket_(std::move(socket)),
+      stream_(std::move(socket)),
       reading_timer_(listener.io),
       writing_timer_(listener.io),
       most_(listener.limits.first_frame) {}
 
-void Connection::start() {
+void Connection::shut_after(NetTimer& timer, std::chrono::milliseconds time) {
+  timer.expires_after(time);
+  timer.async_wait([weak = weak_from_this()](const NetError& cancelled) {
+    const std::shared_ptr<Connection> me = weak.lock();
+    if (!cancelled && me != nullptr) me->shut();
+  });
+}
+
+// Nothing waits for a handshake but its own connection, which gives way as one that says nothing.
+void Connection::start(const TlsContext& tls) {
+  since_ = std::chrono::steady_clock::now();
+  if (tls == nullptr) return open();
+  if (!stream_.start_tls(tls)) return shut();
+  shut_after(reading_timer_, std::min(listener_.limits.handshake_time, listener_.limits.time));
+  stream_.handshake(true, [me = shared_from_this()](const NetError& failed) {
+    me->reading_timer_.cancel();
+    failed ? me->leave() : me->open();
+  });
+}
+
+void Connection::open() {
   since_ = std::chrono::steady_clock::now();
   handler_ = listener_.make();
   handler_->on_open(shared_from_this());
@@ -163,8 +201,8 @@ void Connection::start() {
 void Connection::shut() {
   if (lost_.exchange(true)) return;
   listener_.frames -= std::exchange(booked_, 0);  // nothing more is booked
-  TcpError ignored;
-  socket_.close(ignored);
+  NetError ignored;
+  stream_.socket().close(ignored);
   reading_timer_.cancel();
   writing_timer_.cancel();
   handler_.reset();
@@ -206,11 +244,7 @@ void Connection::watch_silence() {
   reading_timer_.cancel();
   since_ = std::chrono::steady_clock::now();
   if (awaited_ > 0 || lost_ || reading_ended_) return;
-  reading_timer_.expires_after(listener_.limits.idle_time.value_or(listener_.limits.time));
-  reading_timer_.async_wait([weak = weak_from_this()](const TcpError& cancelled) {
-    const std::shared_ptr<Connection> me = weak.lock();
-    if (!cancelled && me != nullptr) me->shut();
-  });
+  shut_after(reading_timer_, listener_.limits.idle_time.value_or(listener_.limits.time));
 }
 
 // Nothing is read from a client that does not take its answers.
@@ -221,20 +255,20 @@ void Connection::read_head() {
   watch_silence();
   // The first byte alone: with it the time of the frame begins.
   asio::async_read(
-      socket_, asio::buffer(head_.data(), 1),
-      [me = shared_from_this()](const TcpError& failed, size_t) {
+      stream_, asio::buffer(head_.data(), 1),
+      [me = shared_from_this()](const NetError& failed, size_t) {
         me->silent_ = false;
         me->length_ = 1;  // a frame has begun
         if (me->reading_ended_) return;
         if (failed) return me->shut();
         me->reading_timer_.expires_after(me->listener_.limits.time);
-        me->reading_timer_.async_wait([weak = me->weak_from_this()](const TcpError& cancelled) {
+        me->reading_timer_.async_wait([weak = me->weak_from_this()](const NetError& cancelled) {
           const std::shared_ptr<Connection> late = weak.lock();
           if (!cancelled && late != nullptr)
             late->refuse(make_error(Code::io_error, "the frame was not whole in time"));
         });
-        asio::async_read(me->socket_, asio::buffer(me->head_.data() + 1, kDonateHead - 1),
-                         [me](const TcpError& broken, size_t) {
+        asio::async_read(me->stream_, asio::buffer(me->head_.data() + 1, kDonateHead - 1),
+                         [me](const NetError& broken, size_t) {
                            if (me->reading_ended_) return;
                            if (broken) return me->shut();
                            me->read_body();
@@ -274,8 +308,8 @@ void Connection::read_more() {
     }
     body_.resize(room);
   }
-  socket_.async_read_some(asio::buffer(body_.data() + have_, body_.size() - have_),
-                          [me = shared_from_this()](const TcpError& failed, size_t count) {
+  stream_.async_read_some(asio::buffer(body_.data() + have_, body_.size() - have_),
+                          [me = shared_from_this()](const NetError& failed, size_t count) {
                             if (me->reading_ended_) return;
                             if (failed) return me->shut();
                             me->have_ += count;
@@ -320,13 +354,9 @@ void Connection::write_next() {
     return;
   }
   writing_ = true;
-  writing_timer_.expires_after(listener_.limits.time);
-  writing_timer_.async_wait([weak = weak_from_this()](const TcpError& cancelled) {
-    const std::shared_ptr<Connection> me = weak.lock();
-    if (!cancelled && me != nullptr) me->shut();
-  });
-  asio::async_write(socket_, asio::buffer(queue_.front()),
-                    [me = shared_from_this()](const TcpError& failed, size_t) {
+  shut_after(writing_timer_, listener_.limits.time);
+  asio::async_write(stream_, asio::buffer(queue_.front()),
+                    [me = shared_from_this()](const NetError& failed, size_t) {
                       me->writing_ = false;
                       me->writing_timer_.cancel();
                       if (failed) return me->shut();
@@ -345,33 +375,37 @@ void Connection::finish() {
   });
 }
 
-// A socket that is closed while bytes of the client wait in it resets the connection, and the last
-// message may be lost on the way. So what still comes is read for a moment, and forgotten.
+// What was being read is of no more interest. TLS says that the end is no cut.
 void Connection::end() {
   if (std::exchange(ended_, true)) return;
-  constexpr std::chrono::seconds kFarewell{2};
-  TcpError ignored;
-  socket_.cancel(ignored);  // what was being read is of no more interest
-  socket_.shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
-  reading_timer_.expires_after(
-      std::min<std::chrono::milliseconds>(kFarewell, listener_.limits.time));
-  reading_timer_.async_wait([weak = weak_from_this()](const TcpError& cancelled) {
-    const std::shared_ptr<Connection> me = weak.lock();
-    if (!cancelled && me != nullptr) me->shut();
-  });
+  NetError ignored;
+  stream_.socket().cancel(ignored);
   handler_.reset();
   // After the end of what was cancelled.
   asio::post(listener_.io, [me = shared_from_this()] { me->release(); });
+  if (!stream_.secure()) return leave();
+  shut_after(reading_timer_, kFarewell);
+  stream_.end_tls([me = shared_from_this()](const NetError&) { me->leave(); });
+}
+
+// A socket that is closed while bytes of the client wait in it resets the connection, and the last
+// message may be lost on the way. So what still comes is read for a moment, and forgotten.
+void Connection::leave() {
+  if (lost_) return;
+  ended_ = reading_ended_ = true;
+  NetError ignored;
+  stream_.socket().shutdown(asio::socket_base::shutdown_send, ignored);
+  shut_after(reading_timer_, std::min<std::chrono::milliseconds>(kFarewell, listener_.limits.time));
   discard();
 }
 
 void Connection::discard() {
-  socket_.async_read_some(asio::buffer(discarded_),
-                          [me = shared_from_this()](const TcpError& failed, size_t) {
-                            if (failed && failed != asio::error::operation_aborted)
-                              return me->shut();
-                            if (!me->lost_) me->discard();
-                          });
+  stream_.socket().async_read_some(asio::buffer(discarded_),
+                                   [me = shared_from_this()](const NetError& failed, size_t) {
+                                     if (failed && failed != asio::error::operation_aborted)
+                                       return me->shut();
+                                     if (!me->lost_) me->discard();
+                                   });
 }
 
 }  // namespace

@@ -15,6 +15,7 @@
 
 #include "base/result.hpp"
 #include "donate/frame.hpp"
+#include "net/tls.hpp"
 
 namespace loom::core {
 
@@ -55,16 +56,21 @@ struct DonateLimits {
   std::chrono::milliseconds time{30000};
   // For silence between frames while no answer is awaited; none: as `time`.
   std::optional<std::chrono::milliseconds> idle_time{};
+  std::chrono::milliseconds handshake_time{10000};  // of TLS
+  uint32_t socket_mode = 0600;                      // who may open a Unix socket
 };
 
 class DonateListener {
  public:
   using Make = std::function<std::shared_ptr<DonateHandler>()>;
-  // Listens at `port` of `address`, an IPv4 or IPv6 number; port 0: one that is free. `make` is
-  // asked for each connection. Errors: invalid_argument (no such address), io_error, naming it.
+  // Listens at `port` of `address`, an IPv4 or IPv6 number (port 0: one that is free), or at a Unix
+  // socket, "unix:PATH". `make` is asked for each connection. Errors: invalid_argument (no such
+  // address), io_error, naming it.
   static Result<std::unique_ptr<DonateListener>> listen(const std::string& address, uint16_t port,
                                                         const DonateLimits& limits, Make make);
   virtual ~DonateListener() = default;
+  // New connections over TCP are encrypted from here on, with this context; from any thread.
+  virtual void use_tls(TlsContext context) = 0;
   virtual uint16_t port() const = 0;
   virtual int64_t connections() const = 0;
   // Until stop().

@@ -20,6 +20,11 @@ Status check_options(const DonateOptions& o) {
     return invalid(cat("others can reach ", printable(o.address),
                        ": give a secret with --secret-file, or listen at 127.0.0.1"));
   }
+  if (!is_loopback(o.address) && o.tls == nullptr && !o.allow_plaintext) {
+    return invalid(cat("what goes to ", printable(o.address),
+                       " can be read on its way: give --tls-cert and --tls-key, or "
+                       "--allow-plaintext"));
+  }
   if (!o.secret.empty() && o.secret.size() < kDonateSecretLeast) {
     return invalid(
         cat("a secret of ", o.secret.size(), " bytes; it needs at least ", kDonateSecretLeast));
@@ -46,6 +51,7 @@ Result<std::unique_ptr<DonateServer>> DonateServer::start(const DonateOptions& o
   LOOM_ASSIGN(server->listener_,
               DonateListener::listen(options.address, static_cast<uint16_t>(options.port), limits,
                                      [server] { return std::make_shared<DonatePeer>(*server); }));
+  server->use_tls(options.tls);
   server->messages_ = std::thread([server] { server->read_messages(); });
   server->reader_ = std::thread([server] { server->listener_->run(); });
   return made;

@@ -29,6 +29,8 @@ struct DonateOptions {
   int64_t queue = 64, workers = 1;
   uint64_t max_bytes = uint64_t{2} << 30;  // of models on their way, together
   std::string secret;                      // clients must know it; "": none is asked for
+  TlsContext tls;                          // null: TCP is not encrypted
+  bool allow_plaintext = false;            // without TLS others reach it all the same
   DonateLimits limits;
   // One of these two: the model that is here (mode "local_lm"), with its name for clients, or what
   // mounts one that is pushed ("model_push").
@@ -42,11 +44,13 @@ class DonatePeer;
 class DonateServer {
  public:
   // Listens; clients are answered from here on. Errors: of the address and port; invalid_argument
-  // (an address that others reach without a secret, a secret that is too short).
+  // (an address that others reach without a secret or TLS, a secret that is too short).
   static Result<std::unique_ptr<DonateServer>> start(const DonateOptions& options);
   ~DonateServer();
 
   uint16_t port() const { return listener_->port(); }
+  // For new connections, in the place of DonateOptions::tls.
+  void use_tls(TlsContext context) { listener_->use_tls(std::move(context)); }
   int64_t connections() const { return listener_->connections(); }
   const DonateJobs& jobs() const { return jobs_; }
   // Takes no more connections and jobs; jobs that wait are answered with an error, those under way

@@ -58,6 +58,14 @@ class Planner {
         n.domain.empty() ? "" : cat(printable(n.domain), ":"), printable(n.op), "): ", why));
   }
 
+  Error unknown(const OnnxNode& n) const {
+    if (n.domain.starts_with("com.microsoft.nchwc") || n.domain.starts_with("com.ms.internal"))
+      return at(n,
+                "ONNX Runtime wrote this file for one kind of processor; save it again with "
+                "ORT_ENABLE_EXTENDED in place of ORT_ENABLE_ALL");
+    return at(n, "an operator that Loom does not know");
+  }
+
   const OnnxModel& model_;
   Runtime& rt_;
   std::deque<OnnxNode>& kept_;
@@ -158,7 +166,7 @@ Status Planner::node(const OnnxNode& n, Scope& s) {
   } else {
     LOOM_ASSIGN(step.opset, opset_of(n, s));
     step.op = find_operator(plain_domain(n.domain), n.op);
-    if (step.op == nullptr) return at(n, "an operator that Loom does not know");
+    if (step.op == nullptr) return unknown(n);
     for (const OnnxAttribute& a : n.attributes) {
       if (!in_words(step.op->attributes, a.name))
         return at(n, cat("its attribute '", printable(a.name), "' is not known"));

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "evaluate/parts.hpp"
 #include "evaluate/windows.hpp"
 #include "ops/recorder.hpp"
 
@@ -54,19 +55,6 @@ float largest(const Value& v) {
 int64_t exact_products(float a, float b) {
   const double each = std::max(1.0, static_cast<double>(a) * static_cast<double>(b));
   return std::max<int64_t>(1, static_cast<int64_t>(kExact / each));
-}
-
-// Places [first, first + count) of an axis.
-Result<Value> part_of(const Call& c, const Value& v, int axis, int64_t first, int64_t count) {
-  const auto at = static_cast<size_t>(axis);
-  if (first == 0 && count == v.dims[at]) return v;
-  Dims dims = v.dims;
-  dims[at] = count;
-  LOOM_ASSIGN(Value out, c.make(v.type, dims));
-  Move m{dims, steps_of(v.dims), steps_of(dims)};
-  m.x_first = first * m.x_steps[at];
-  move(c, v, out, m);
-  return out;
 }
 
 // Sums of a piece, to those before it.

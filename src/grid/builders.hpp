@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "grid/grid.hpp"
@@ -12,6 +13,9 @@ namespace loom::core {
 struct NetworkSpec {
   GridSpec grid;
   Shape input;  // of one sample, without the batch axis; ids for an Embedding: [time]
+  // If the network was made of a PyTorch module: the entries of its state_dict, and where their
+  // values are in the parameters (docs/absorb.md). Weights go back to a module by it.
+  std::vector<std::pair<std::string, std::string>> state_dict = {};
 };
 
 // Layers in a row along x, one cell each.

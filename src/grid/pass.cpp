@@ -45,7 +45,7 @@ class Walker : public ForwardCall {
     return unsupported(
         cat("the input '",
             printable(pass_.network->more_inputs()[static_cast<size_t>(node_.input)].name),
-            "' cannot be given where a network runs tick by tick"));
+            "' is not given in this pass"));
   }
   const Tensor& rope_cos() const override {
     return (*pass_.ropes)[static_cast<size_t>(node_.rope)].cos();

@@ -40,7 +40,7 @@ struct Pass {
   const std::vector<Tensor>* states = nullptr;
   // What feedback links read, per cell; empty where none does. The pass does not write it.
   const std::vector<Tensor>* feedback = nullptr;
-  // By Network::more_inputs(); null: this network runs without (a mesh).
+  // By Network::more_inputs(); null: this pass has none.
   const std::vector<Tensor>* given = nullptr;
   // Where layers may look at values in between: ForwardCall::settle(). Empty: they may not.
   std::function<Result<bool>()> settle;

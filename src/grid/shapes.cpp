@@ -14,6 +14,8 @@ namespace {
 
 // The most cells that are looked at again: far more than networks need whose layers have widths.
 constexpr int64_t kMaxSteps = 200'000;
+// And where a second answer is looked for: with more the first one stands.
+constexpr int64_t kMaxOtherSteps = 20'000;
 constexpr int64_t kMaxExtent = 1 << 20;
 constexpr int64_t kAnyWidth = 64;
 
@@ -54,10 +56,30 @@ bool differ_in_width(Shape a, const Shape& b) {
   return a == b;
 }
 
+// Equal but for the last axis or for the first behind the batch, in one of which they differ.
+bool differ_in_extent(const Shape& a, const Shape& b) {
+  if (a == b || a.rank() != b.rank() || a.rank() < 2) return false;
+  Shape channels = a;
+  channels[1] = b[1];
+  return differ_in_width(a, b) || channels == b;
+}
+
+// A guess of a feedback link, and whether others were as good: it was found by trying widths.
+struct Guess {
+  Shape shape;
+  bool free = false;
+};
+
 class ShapeSearch {
  public:
-  ShapeSearch(const std::vector<GridNode>& cells, const Shape& input)
-      : cells_(cells), input_(input), causes_(cells.size()), readers_(cells.size()) {
+  // known: the input that the cells have the shapes of; rank 0: they have none yet.
+  ShapeSearch(const std::vector<GridNode>& cells, const Shape& input, const Shape& known)
+      : cells_(cells),
+        input_(input),
+        known_(known),
+        causes_(cells.size()),
+        readers_(cells.size()),
+        chosen_(cells.size()) {
     for (size_t i = 0; i < cells.size(); ++i) {
       if (guesses(i)) readers_[source(i)].push_back(i);
     }
@@ -67,8 +89,11 @@ class ShapeSearch {
     Causes conflict;
     all_.reserve(cells_.size());
     if (!solve(0, conflict)) return *error_;
-    return std::move(all_);
+    return all_;
   }
+  // After run(): another width that the feedback to some cell fits as well. Errors: invalid, naming
+  // the cells and both shapes.
+  Status check_only_one() const;
 
  private:
   // How much an Error tells: the first of the highest rank is reported.
@@ -92,15 +117,22 @@ class ShapeSearch {
   bool place(size_t i, const Shape* guess, Causes& conflict);
   bool meets_guesses(size_t i, Causes& conflict);
   bool guess(size_t i, Causes& conflict);
+  std::vector<Guess> first_guesses(size_t i) const;
   std::vector<Shape> candidates(size_t i) const;
+  bool unlike_known(size_t i, const Shape& out) const;
 
   const std::vector<GridNode>& cells_;
   const Shape& input_;
+  const Shape& known_;
   std::vector<CellShapes> all_;                    // of the cells so far
   std::vector<Causes> causes_;                     // of what they give
   std::vector<std::vector<size_t>> readers_;       // of each cell: those that guess what it gives
   std::vector<std::pair<size_t, Shape>> brought_;  // what sources gave in the place of a guess
-  int64_t steps_ = 0;
+  std::vector<std::optional<Shape>> chosen_;       // free guesses that hold, by cell
+  // Of a search for another answer: this cell has another guess than `not_this_`.
+  std::optional<size_t> other_;
+  Shape not_this_;
+  int64_t steps_ = 0, max_steps_ = kMaxSteps;
   std::optional<Error> error_;
   Rank rank_ = kReaderRefuses;
 };
@@ -144,6 +176,13 @@ bool ShapeSearch::place(size_t i, const Shape* guess, Causes& conflict) {
     conflict = std::move(causes);
     return false;
   }
+  if (!causes.empty() && unlike_known(i, (*out)[0])) {
+    fail(kOtherShape, invalid(cat("an input ", input_.str(), " makes cell ", node.at.str(),
+                                  " give ", (*out)[0].str(), ", where the network gives ",
+                                  node.out.str(), "; take inputs of its own shape")));
+    conflict = std::move(causes);
+    return false;
+  }
   all_.push_back({in, (*out)[0], {out->begin() + 1, out->end()}});
   causes_[i] = std::move(causes);
   return meets_guesses(i, conflict);
@@ -167,24 +206,53 @@ bool ShapeSearch::meets_guesses(size_t i, Causes& conflict) {
   return true;
 }
 
+// Whether cell `i` would give another kind of value than it does for the network's own input: a
+// pass of fewer steps is that of the same network.
+bool ShapeSearch::unlike_known(size_t i, const Shape& out) const {
+  if (known_.rank() == 0 || known_.rank() != input_.rank()) return false;
+  const Shape& own = cell(i).out;
+  if (own.rank() != out.rank()) return true;
+  const bool steps = known_.rank() == 3 && known_.last() == input_.last();
+  return steps && out.rank() > 0 && own.last() != out.last();
+}
+
+// The shape that cell `i` has in the network, for this input; then the one without the link.
+std::vector<Guess> ShapeSearch::first_guesses(size_t i) const {
+  std::vector<Guess> all;
+  if (other_ == i) return all;
+  if (known_.rank() > 0 && known_.rank() == input_.rank()) {
+    Shape mine = cell(i).in;
+    for (int axis = 0; axis < mine.rank() && axis < known_.rank(); ++axis) {
+      if (mine[axis] == known_[axis]) mine[axis] = input_[axis];
+    }
+    all.push_back({mine});
+  }
+  all.push_back({i == 0 ? input_ : all_.back().out});
+  return all;
+}
+
 // Cell `i` and those behind it, for one guess after the other: first the shape that it would have
 // without the link, then what the source gave for a guess, then all others.
 bool ShapeSearch::guess(size_t i, Causes& conflict) {
   Causes others;
-  std::vector<Shape> left = {i == 0 ? input_ : all_.back().out}, tried;
+  std::vector<Guess> left = first_guesses(i);
+  std::vector<Shape> tried;
   bool extended = cell(i).skip;  // a second input has the shape of the first
-  for (size_t next = 0; steps_ < kMaxSteps + std::ssize(cells_); ++next) {
+  for (size_t next = 0; steps_ < max_steps_ + std::ssize(cells_); ++next) {
     if (next == left.size() && !extended) {
-      const std::vector<Shape> more = candidates(i);
-      left.insert(left.end(), more.begin(), more.end());
+      for (const Shape& shape : candidates(i)) left.push_back({shape, true});
       extended = true;
     }
     if (next == left.size()) break;
-    const Shape mine = left[next];
+    const auto [mine, free] = left[next];
+    if (other_ == i && !differ_in_extent(mine, not_this_)) continue;
     if (!add_new(mine, tried)) continue;
     Causes why;
     const size_t seen = brought_.size();
-    if (place(i, &mine, why) && solve(i + 1, why)) return true;
+    if (place(i, &mine, why) && solve(i + 1, why)) {
+      if (free) chosen_[i] = mine;
+      return true;
+    }
     forget(i);
     if (why.count(i) == 0) {  // it fails with any guess here
       conflict = std::move(why);
@@ -194,7 +262,7 @@ bool ShapeSearch::guess(size_t i, Causes& conflict) {
     others.merge(why);
     for (size_t b = brought_.size(); b > seen && !cell(i).skip; --b) {
       if (brought_[b - 1].first == i)
-        left.insert(left.begin() + static_cast<ptrdiff_t>(next) + 1, brought_[b - 1].second);
+        left.insert(left.begin() + static_cast<ptrdiff_t>(next) + 1, Guess{brought_[b - 1].second});
     }
   }
   conflict = std::move(others);
@@ -244,10 +312,36 @@ std::vector<Shape> ShapeSearch::candidates(size_t i) const {
   return all;
 }
 
+#ifndef LOOM_MINIMAL  // a build for inference reads networks that were checked when they were made
+Status ShapeSearch::check_only_one() const {
+  for (size_t i = 0; i < cells_.size(); ++i) {
+    if (!chosen_[i]) continue;
+    ShapeSearch search(cells_, input_, known_);
+    search.other_ = i;
+    search.not_this_ = *chosen_[i];
+    search.max_steps_ = kMaxOtherSteps;
+    const Result<std::vector<CellShapes>> other = search.run();
+    if (!other.ok()) continue;
+    return invalid(cat("the feedback from cell ", cell(source(i)).at.str(), " to cell ",
+                       cell(i).at.str(), " fits ", chosen_[i]->str(), " and ", (*other)[i].in.str(),
+                       "; put a layer of one width, as a Dense, between the two"));
+  }
+  return {};
+}
+
+#endif
+
 }  // namespace
 
 Result<std::vector<CellShapes>> Network::shapes(const Shape& input) const {
-  return ShapeSearch(cells_, input).run();
+  const bool finalized = !cells_.empty() && cells_[0].out.rank() > 0;
+  const Shape known = finalized ? input_ : Shape{};
+  ShapeSearch search(cells_, input, known);
+  LOOM_ASSIGN(std::vector<CellShapes> all, search.run());
+#ifndef LOOM_MINIMAL
+  if (!finalized) LOOM_TRY(search.check_only_one());
+#endif
+  return all;
 }
 
 }  // namespace loom::core

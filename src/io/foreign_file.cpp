@@ -108,6 +108,15 @@ const Known* zip(std::string_view text) {
   return first.find('.') == first.npos && first.find('/') == first.npos ? nullptr : &kZip;
 }
 
+// Pictures that Loom does not read, whose first bytes alone say too little.
+const Known* picture(std::string_view text) {
+  static constexpr Known kWebp = {{}, "is a WebP picture", "save it as PNG"};
+  static constexpr Known kBmp = {{}, "is a BMP picture", "save it as PNG"};
+  if (text.starts_with("RIFF") && text.find("WEBP"sv, 8) == 8) return &kWebp;
+  if (!text.starts_with("BM") || text.find("\0\0\0"sv, 15) != 15) return nullptr;
+  return "\x0c\x28\x6c\x7c"sv.find(text[14]) != std::string_view::npos ? &kBmp : nullptr;  // header
+}
+
 // Python's pickles: a protocol of 2 to 5, then an instruction. Eight bytes of length and a JSON
 // object are safetensors.
 bool is_pickle(std::string_view text) {
@@ -122,10 +131,11 @@ const Known* known(std::string_view text, bool packed) {
   static constexpr Known kTar = {{}, "is a tar archive", kUnpack};
   for (const Known& k : kKnown) {
     if (!text.starts_with(k.begins)) continue;
-    if (k.begins == "BZh"sv && text.substr(4, 3) != "1AY"sv) continue;
+    if (k.begins == "BZh"sv && text.find("1AY"sv, 4) != 4) continue;
     if (!packed || k.begins != "\x1f\x8b"sv) return &k;
   }
   if (is_pickle(text)) return &kPickle;
+  if (const Known* found = picture(text)) return found;
   if (text.size() >= 262 && text.substr(257, 5) == "ustar") return &kTar;
   if (const Known* found = page(text)) return found;
   return zip(text);

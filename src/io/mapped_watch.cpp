@@ -88,6 +88,11 @@ std::list<const Watched*>& all() {
   return *list;
 }
 
+std::string& first_changed() {  // of a guarded process; maps that have ended
+  static auto* const path = new std::string;
+  return *path;
+}
+
 class Watched {
  public:
   Watched(std::string path, int fd, const struct stat& info, Guarded* guard)
@@ -103,6 +108,7 @@ class Watched {
     {
       const std::lock_guard lock(mutex());
       all().remove(this);
+      if (page_size != 0 && first_changed().empty() && changed()) first_changed() = path_;
     }
     drop_guard(guard_);
     ::close(fd_);
@@ -147,6 +153,14 @@ std::string changed_mapped_file() {
     if (one->changed()) return one->path();
   }
   return {};
+}
+
+std::string mapped_file_that_changed() {
+  {
+    const std::lock_guard lock(mutex());
+    if (!first_changed().empty()) return first_changed();
+  }
+  return changed_mapped_file();
 }
 
 void guard_mapped_files() {

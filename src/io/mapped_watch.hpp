@@ -18,6 +18,9 @@ std::shared_ptr<const void> watch_map(const std::string& path, int fd, const voi
 // that lost bytes; "" if there is none. Any thread.
 std::string changed_mapped_file();
 
+// The same, also of maps that have ended since guard_mapped_files(); the first of them.
+std::string mapped_file_that_changed();
+
 // From now on a read beyond the end of a file that was cut gives zeros, and changed_mapped_file()
 // names it, in place of SIGBUS. Other SIGBUS go to the handler before. Once per process, by a
 // program: a library must not take signals from its host.

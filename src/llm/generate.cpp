@@ -3,16 +3,14 @@
 #include <algorithm>
 #include <chrono>
 #include <limits>
-#include <numeric>
 #include <optional>
 
-#include "base/dmath.hpp"
 #include "base/text.hpp"
 #include "llm/guesser.hpp"
 #include "llm/sampler.hpp"
 #include "llm/stop_matcher.hpp"
 #include "llm/text_rules.hpp"
-#include "ops/fmath.hpp"
+#include "llm/token_chances.hpp"
 
 namespace loom {
 
@@ -83,44 +81,6 @@ class TextStream {
   bool cancelled_ = false;
 };
 
-// Natural logarithms of softmax(logits) of the token drawn and of the likeliest ones. NaN counts as
-// no probability. The sum is in double, in the order of the ids.
-class Chances {
- public:
-  void look(std::span<const float> logits, TokenId drawn, int64_t most) {
-    float largest = kNone;
-    for (const float v : logits) largest = v > largest ? v : largest;
-    double sum = 0;
-    for (const float v : logits) {
-      if (v == v) sum += static_cast<double>(fmath::exp<float>(v - largest));
-    }
-    const double whole = static_cast<double>(largest) + dmath::log(sum);
-    const auto chance = [&](TokenId id) {
-      const float v = logits[static_cast<size_t>(id)];
-      return v == v ? static_cast<float>(static_cast<double>(v) - whole) : kNone;
-    };
-    logprob = chance(drawn);
-    order_.resize(most > 0 ? logits.size() : 0);
-    std::iota(order_.begin(), order_.end(), 0);
-    const auto kept =
-        static_cast<std::ptrdiff_t>(std::min<size_t>(order_.size(), static_cast<size_t>(most)));
-    std::partial_sort(order_.begin(), order_.begin() + kept, order_.end(),
-                      [&](TokenId a, TokenId b) {
-                        const float la = chance(a), lb = chance(b);
-                        return la > lb || (la == lb && a < b);
-                      });
-    top.clear();
-    for (std::ptrdiff_t i = 0; i < kept; ++i)
-      top.push_back({order_[static_cast<size_t>(i)], chance(order_[static_cast<size_t>(i)])});
-  }
-  float logprob = 0;
-  std::vector<TokenChoice> top;
-
- private:
-  static constexpr float kNone = -std::numeric_limits<float>::infinity();
-  std::vector<TokenId> order_;
-};
-
 }  // namespace
 
 // What draws tokens, holds the text to its rules, and guesses.
@@ -172,8 +132,8 @@ struct Generator::State {
   // guesses. Why the text ended among them, if it did.
   std::vector<TokenId> guesses;
   std::optional<StopReason> ending;
-  TextStream stream;  // writes to result
-  Chances chances{};  // of the token that was drawn last
+  TextStream stream;       // writes to result
+  TokenChances chances{};  // of the token that was drawn last
   bool ended = false;
 
   bool wants_chances() const { return options.logprobs || options.top_logprobs > 0; }

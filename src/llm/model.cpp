@@ -96,6 +96,7 @@ Result<LanguageModel> LanguageModel::load(const ModelSource& source,
                                           const LoadModelOptions& options, ThreadPool& pool) {
   LanguageModel model;
   model.source_ = source.path;
+  model.notes_ = source.notes;
   model.config_ = source.config;
   model.encoder_ = source.encoder;
   model.embedding_ = source.embedding;

@@ -54,6 +54,8 @@ class LanguageModel {
   std::shared_ptr<const grammar::Vocabulary> vocabulary(bool marks = false) const;
   // Why chat_template() is null.
   const std::string& chat_problem() const { return chat_problem_; }
+  // What of the files was not used: ModelSource::notes.
+  const std::vector<std::string>& notes() const { return notes_; }
   const std::string& bos_token() const { return bos_; }
   const std::string& eos_token() const { return eos_; }
   // The text of its generation_config.json; "": none.
@@ -81,6 +83,7 @@ class LanguageModel {
   std::unique_ptr<LazyVocabulary> vocabulary_ = std::make_unique<LazyVocabulary>();
   std::unique_ptr<LazyVocabulary> marks_ = std::make_unique<LazyVocabulary>();
   std::string bos_, eos_, source_, generation_json_;
+  std::vector<std::string> notes_;
   DType dtype_ = DType::f32;
 };
 

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "bridge/weight_source.hpp"
 #include "grid/grid.hpp"
@@ -22,6 +23,8 @@ class ModelSource : public WeightSource {
   std::string where() const override { return path; }
 
   std::string path;
+  // What of the files was not used, or is said twice: lines for a person.
+  std::vector<std::string> notes;
   DecoderConfig config;
   // Of an encoder; then `config` has the sizes that both kinds have, and no more.
   std::optional<EncoderConfig> encoder;

@@ -77,3 +77,13 @@ void TextRules::accept(TokenId id) {
 }
 
 }  // namespace loom::core
+
+namespace loom {
+
+Status check_rules(const GenerateOptions& options) {
+  if (options.grammar.empty() && options.json_schema.empty()) return {};
+  LOOM_TRY(core::program_of(options));
+  return {};
+}
+
+}  // namespace loom

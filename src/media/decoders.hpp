@@ -1,7 +1,8 @@
-// What decode_picture() is made of, one file per library. Private to the room.
+// What decode_picture() and decode_sound() are made of, one file per library. Private to the room.
 #pragma once
 
 #include "media/picture.hpp"
+#include "media/wave.hpp"
 
 namespace loom::core {
 
@@ -12,9 +13,13 @@ Result<Picture> decode_png(std::span<const std::byte> bytes, const std::string& 
 Result<Picture> decode_jpeg(std::span<const std::byte> bytes, const std::string& where,
                             const MemoryBudget& memory);
 
-// Books `each` bytes for every pixel, and makes room for the pixels.
+// By libsndfile, whatever it reads.
+Result<Wave> decode_by_library(std::span<const std::byte> bytes, const std::string& where,
+                               const MemoryBudget& memory);
+
+// Books `each` bytes for every pixel, and makes room for the pixels, of 16 bits where `deep`.
 Result<MemoryShare> book_pixels(Picture& picture, int64_t each, const std::string& where,
-                                const MemoryBudget& memory);
+                                const MemoryBudget& memory, bool deep = false);
 
 // The orientation that an EXIF segment (the data of APP1, "Exif" first) gives a picture, from 1 to
 // 8; 1 where it says nothing or cannot be read (CIPA DC-008, tag 0x0112).

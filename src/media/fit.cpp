@@ -73,11 +73,12 @@ Placement placement_of(const Picture& p, PictureFit fit, const PictureShape& sha
 }
 
 // Rows of a picture as numbers with the channels that are wanted, channel by channel.
-void row_as(const Picture& p, int64_t y, int64_t channels, double* to) {
-  const uint8_t* from = p.pixels.data() + y * p.width * p.channels;
+template <class T>
+void row_as(const Picture& p, const T* pixels, int64_t y, int64_t channels, double* to) {
+  const T* from = pixels + y * p.width * p.channels;
   for (int64_t x = 0; x < p.width; ++x, from += p.channels) {
     if (channels == 1 && p.channels == 3) {
-      to[x] = (19595 * from[0] + 38470 * from[1] + 7471 * from[2] + 0x8000) >> 16;
+      to[x] = (19595U * from[0] + 38470U * from[1] + 7471U * from[2] + 0x8000U) >> 16;
       continue;
     }
     for (int64_t c = 0; c < channels; ++c) to[c * p.width + x] = from[p.channels == 3 ? c : 0];
@@ -118,7 +119,10 @@ void fit_picture(const Picture& picture, PictureFit fit, const PictureShape& sha
   std::vector<float> narrow(static_cast<size_t>(shape.channels * rows * width));
   std::vector<double> row(static_cast<size_t>(shape.channels * picture.width));
   for (int64_t y = top; y < end; ++y) {
-    row_as(picture, y, shape.channels, row.data());
+    if (picture.deep.empty())
+      row_as(picture, picture.pixels.data(), y, shape.channels, row.data());
+    else
+      row_as(picture, picture.deep.data(), y, shape.channels, row.data());
     for (int64_t c = 0; c < shape.channels; ++c) {
       float* to = narrow.data() + (c * rows + y - top) * width;
       for (const Tap& tap : across)
@@ -126,13 +130,14 @@ void fit_picture(const Picture& picture, PictureFit fit, const PictureShape& sha
     }
   }
   std::fill(out.begin(), out.end(), 0.0f);
+  const double most = picture.deep.empty() ? 255.0 : 65535.0;
   for (int64_t c = 0; c < shape.channels; ++c) {
     for (int64_t y = 0; y < place.y.count; ++y) {
       const Tap& tap = down[static_cast<size_t>(y)];
       const float* from = narrow.data() + (c * rows + tap.first - top) * width;
       float* to = out.data() + (c * shape.height + place.y.first + y) * shape.width + place.x.first;
       for (int64_t x = 0; x < width; ++x) {
-        to[x] = static_cast<float>(gathered(tap, from + x, width) / 255.0);
+        to[x] = static_cast<float>(gathered(tap, from + x, width) / most);
       }
     }
   }

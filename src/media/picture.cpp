@@ -30,20 +30,50 @@ bool is_picture(std::span<const std::byte> head) {
   return is_png(head) || is_jpeg(head);
 }
 
+namespace {
+
+bool ends_in(std::string_view name, std::initializer_list<std::string_view> endings) {
+  const std::string small = to_lower_ascii(name);
+  return std::ranges::any_of(endings, [&](std::string_view e) { return small.ends_with(e); });
+}
+
+#ifndef LOOM_WITHOUT_PICTURES
+// What a picture that is not read is by its first bytes; empty: unknown.
+std::string_view unread_picture(std::span<const std::byte> head) {
+  const std::string_view text(reinterpret_cast<const char*>(head.data()),
+                              std::min<size_t>(head.size(), 16));
+  if (text.size() < 12) return {};
+  if (text.starts_with("RIFF") && text.substr(8, 4) == "WEBP") return "WebP";
+  if (text.starts_with("BM")) return "BMP";
+  if (text.starts_with("GIF8")) return "GIF";
+  if (text.starts_with("II*") || text.starts_with("MM\0*")) return "TIFF";
+  if (text.substr(4, 4) == "ftyp") return text.substr(8, 4) == "avif" ? "AVIF" : "HEIC";
+  return {};
+}
+#endif
+
+}  // namespace
+
 bool is_picture_name(std::string_view name) {
-  std::string small(name);
-  for (char& c : small) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  return small.ends_with(".png") || small.ends_with(".jpg") || small.ends_with(".jpeg");
+  return ends_in(name, {".png", ".jpg", ".jpeg"});
+}
+
+bool is_unread_picture_name(std::string_view name) {
+  return ends_in(name, {".webp", ".bmp", ".gif", ".tif", ".tiff", ".avif", ".heic"});
 }
 
 Result<MemoryShare> book_pixels(Picture& picture, int64_t each, const std::string& where,
-                                const MemoryBudget& memory) {
+                                const MemoryBudget& memory, bool deep) {
   const int64_t pixels = picture.width * picture.height;
   LOOM_ASSIGN(
       MemoryShare share,
       memory.take(static_cast<uint64_t>(pixels * each),
                   cat("a picture of ", picture.width, " x ", picture.height, " pixels"), where));
-  picture.pixels.resize(static_cast<size_t>(pixels * picture.channels));
+  const auto values = static_cast<size_t>(pixels * picture.channels);
+  if (deep)
+    picture.deep.resize(values);
+  else
+    picture.pixels.resize(values);
   return share;
 }
 
@@ -73,6 +103,12 @@ Picture oriented(Picture picture, int orientation) {
 
 Result<Picture> decode_picture(std::span<const std::byte> bytes, const std::string& where,
                                const MemoryBudget& memory) {
+#ifndef LOOM_WITHOUT_PICTURES
+  const std::string_view form = unread_picture(bytes);
+  if (!form.empty())
+    return unsupported(
+        cat("this is a ", form, " picture, which Loom does not read; save it as PNG"), where);
+#endif
   if (!is_picture(bytes)) return bad_file("this is neither a PNG nor a JPEG picture", where, 0);
 #ifdef LOOM_WITHOUT_PICTURES
   (void)memory;

@@ -19,7 +19,7 @@ struct PngState {
   uint8_t* pixels = nullptr;
   size_t stride = 0;
   png_uint_32 width = 0, height = 0;
-  int type = 0, interlace = 0;
+  int depth = 0, type = 0, interlace = 0;
   char message[128] = "";
 
   PngState() = default;
@@ -56,13 +56,13 @@ void png_header(PngState& s) {
   png_set_user_limits(s.png, kMostPictureSide, kMostPictureSide);
   png_set_chunk_malloc_max(s.png, kMostChunk);
   png_read_info(s.png, s.info);
-  int depth = 0;
-  png_get_IHDR(s.png, s.info, &s.width, &s.height, &depth, &s.type, &s.interlace, nullptr, nullptr);
+  png_get_IHDR(s.png, s.info, &s.width, &s.height, &s.depth, &s.type, &s.interlace, nullptr,
+               nullptr);
 }
 
 void png_pixels(PngState& s) {
   png_set_expand(s.png);
-  png_set_scale_16(s.png);
+  if (s.depth == 16) png_set_swap(s.png);  // numbers of the machine, which is little-endian
   png_set_strip_alpha(s.png);
   const int passes = png_set_interlace_handling(s.png);
   png_read_update_info(s.png, s.info);
@@ -92,9 +92,11 @@ Result<Picture> decode_png(std::span<const std::byte> bytes, const std::string& 
   picture.width = int64_t{state.width};
   picture.height = int64_t{state.height};
   picture.channels = (state.type & PNG_COLOR_MASK_COLOR) != 0 ? 3 : 1;
-  LOOM_ASSIGN(const MemoryShare share, book_pixels(picture, picture.channels, where, memory));
-  state.pixels = picture.pixels.data();
-  state.stride = static_cast<size_t>(picture.width * picture.channels);
+  const bool deep = state.depth == 16;
+  const int64_t each = picture.channels * (deep ? 2 : 1);
+  LOOM_ASSIGN(const MemoryShare share, book_pixels(picture, each, where, memory, deep));
+  state.pixels = deep ? reinterpret_cast<uint8_t*>(picture.deep.data()) : picture.pixels.data();
+  state.stride = static_cast<size_t>(picture.width * each);
   if (!state.tried(png_pixels)) return failed();
   return picture;
 }

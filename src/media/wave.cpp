@@ -88,17 +88,19 @@ Result<Wave> read_samples(const WaveForm& form, std::span<const std::byte> data,
   return wave;
 }
 
+// Programs that write to a pipe claim about 2 or 4 GiB and mean the rest of the file; what is left
+// of a frame at its end is not theirs.
+uint64_t chunk_size(uint32_t claimed, const WaveForm& form, uint64_t rest) {
+  constexpr uint32_t kOpenEnd = 0x7ffff000;
+  if (claimed < kOpenEnd || claimed <= rest || form.frame_bytes == 0) return claimed;
+  return rest - rest % form.frame_bytes;
+}
+
 }  // namespace
 
 bool is_wave(std::span<const std::byte> head) {
   return head.size() >= 12 && std::memcmp(head.data(), "RIFF", 4) == 0 &&
          std::memcmp(head.data() + 8, "WAVE", 4) == 0;
-}
-
-bool is_wave_name(std::string_view name) {
-  std::string small(name);
-  for (char& c : small) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  return small.ends_with(".wav");
 }
 
 Result<Wave> decode_wave(std::span<const std::byte> bytes, const std::string& where,
@@ -109,7 +111,8 @@ Result<Wave> decode_wave(std::span<const std::byte> bytes, const std::string& wh
   WaveForm form;
   while (reader.remaining() >= 8) {
     LOOM_ASSIGN(const auto name, reader.take(4, "chunk"));
-    LOOM_ASSIGN(const uint32_t size, reader.u32("chunk length"));
+    LOOM_ASSIGN(const uint32_t claimed, reader.u32("chunk length"));
+    const uint64_t size = chunk_size(claimed, form, reader.remaining());
     LOOM_ASSIGN(const auto chunk, reader.take(size, "chunk"));
     if (std::memcmp(name.data(), "fmt ", 4) == 0) {
       LOOM_ASSIGN(form, read_form(chunk, where));

@@ -1,6 +1,6 @@
 // Sound from WAV files: PCM of 8, 16, 24 and 32 bits, floats of 32 and 64, any number of channels,
 // which become one by their mean. Our own checked reader of RIFF; nothing is taken on trust from
-// its sizes. Compressed forms (A-law, ADPCM, ...) are refused by name.
+// its sizes. Compressed forms (A-law, ADPCM, ...) are refused by name: sound.hpp reads them.
 #pragma once
 
 #include <cstddef>
@@ -19,8 +19,6 @@ struct Wave {
 };
 
 bool is_wave(std::span<const std::byte> head);
-// By the ending of a name: .wav, in small or capital letters.
-bool is_wave_name(std::string_view name);
 
 // Errors: bad_file (cut, damaged, a value that is not finite), unsupported (a form of samples),
 // out_of_memory.

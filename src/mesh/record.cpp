@@ -67,7 +67,8 @@ Result<Tensor> record_cell(Trace& trace, const CellCall& call, const MeshSlot& s
   pass.recorder = &recorder;
   pass.tensor = [&](const Shape& shape) -> Result<Tensor> { return trace.fresh(shape); };
   pass.ropes = call.ropes;
-  pass.sequences = slot.in[0];
+  pass.sequences = call.network->input()[0];
+  pass.given = call.given;
   pass.stateful = call.states != nullptr;
   pass.states = call.states;
   pass.training = call.training;

@@ -26,6 +26,7 @@ struct CellCall {
   const Network* network = nullptr;
   const std::vector<RopeTable>* ropes = nullptr;
   const std::vector<Tensor>* states = nullptr;  // per Network::states(); null: per call
+  const std::vector<Tensor>* given = nullptr;   // per Network::more_inputs()
   bool training = false;
   uint64_t seed = 0;
   Tensor step;

@@ -13,6 +13,22 @@ Shape with_batch(const Shape& sample, int64_t batch) {
   return sample.after(batch);
 }
 
+// The first parameter of a layer or of those below it; null: there is none.
+const Param* first_param(const Network& network, const Node& node) {
+  if (!node.params.empty()) return &network.params()[static_cast<size_t>(node.params[0])];
+  for (const Node& child : node.children) {
+    const Param* found = first_param(network, child);
+    if (found != nullptr) return found;
+  }
+  return nullptr;
+}
+
+// How many ids the layer of a cell knows.
+int64_t ids_of(const Network& network, const Node& node) {
+  const Param* table = first_param(network, node);
+  return table != nullptr ? table->spec.shape[0] : 1 << 24;
+}
+
 }  // namespace
 
 std::string MeshSlot::str() const {
@@ -20,18 +36,29 @@ std::string MeshSlot::str() const {
 }
 
 Status MeshTopology::add_ports(const Network& network) {
-  ports_.push_back({"input", network.input()});
+  const auto add = [&](const MeshPort& p, int64_t ids) {
+    ports_.push_back(p);
+    ids_below_.push_back(ids);
+  };
+  add({"input", network.input()}, 0);
+  for (const InputSpec& spec : network.more_inputs()) {
+    if (port(spec.name) >= 0) {
+      return invalid(cat("a further input of the network is called '", printable(spec.name),
+                         "', as the first port of a mesh; give it another name"));
+    }
+    add({spec.name, spec.batch(network.input()[0])}, spec.ids);
+  }
   for (const MeshPort& p : options_.ports) {
     if (p.name.empty() || port(p.name) >= 0) {
-      return invalid(cat("the port '", p.name, "' needs a name of its own ('input' is the first)"));
+      return invalid(cat("the port '", printable(p.name),
+                         "' needs a name of its own ('input' and further inputs are ports)"));
     }
     if (p.shape.rank() < 1 || p.shape.rank() >= Shape::kMaxRank || p.shape.count() < 1) {
       return invalid(
           cat("the port '", p.name, "' needs the shape of one sample; got ", p.shape.str()));
     }
-    ports_.push_back({p.name, with_batch(p.shape, network.input()[0])});
+    add({p.name, with_batch(p.shape, network.input()[0])}, 0);
   }
-  ids_.resize(ports_.size());
   return {};
 }
 
@@ -42,6 +69,7 @@ Status MeshTopology::add_cells(const Network& network, const GridSpec& grid) {
     if (cell == nullptr) continue;
     MeshSlot& slot = slots_.emplace_back();
     slot.at = grid.coord(i);
+    own_port_.push_back(-1);
     if (cell->layer.disabled) continue;
     const auto n = static_cast<size_t>(next);
     if (n >= network.cells().size() || !(network.cells()[n].at == slot.at)) {
@@ -51,6 +79,14 @@ Status MeshTopology::add_cells(const Network& network, const GridSpec& grid) {
     slot.cell = next++;
     slot.two = wants_skip(cell->layer);
     slot.out = network.cells()[n].out;
+    const int input = network.cells()[n].node.input;
+    if (input < 0) continue;
+    own_port_.back() = input + 1;
+    if (!takes_ids(input + 1)) continue;
+    return unsupported(cat("cell ", slot.at.str(), " holds the ids of the input '",
+                           printable(network.more_inputs()[static_cast<size_t>(input)].name),
+                           "', which cells of a mesh cannot; put the Input into the Graph that "
+                           "reads it"));
   }
   return {};
 }
@@ -112,6 +148,7 @@ Status MeshTopology::resolve(const GridSpec& grid) {
   for (size_t k = 0; k < cells; ++k) {
     first_[k].from = {k == 0 ? MeshInput::Kind::port : MeshInput::Kind::slot,
                       k == 0 ? 0 : static_cast<int>(k) - 1};
+    if (own_port_[k] >= 0) first_[k].from = {MeshInput::Kind::port, own_port_[k]};
     const Cell* cell = grid.find(slots_[k].at);
     if (!cell->link.has_value()) continue;
     MeshLink link{slots_[k].at, MeshLink::From::cell, cell->link->from, {}, 1, slots_[k].two};
@@ -263,11 +300,13 @@ Status MeshTopology::check_ids(const Network& network) {
       return invalid(cat(slot.str(), " takes whole numbers (ids), which only a port holds; ",
                          name_of(slot.first), " gives others"));
     }
-    ids_[static_cast<size_t>(slot.first.index)] = true;
+    int64_t& below = ids_below_[static_cast<size_t>(slot.first.index)];
+    const int64_t mine = ids_of(network, network.cells()[static_cast<size_t>(slot.cell)].node);
+    below = below > 0 ? std::min(below, mine) : mine;
   }
   for (const MeshSlot& slot : slots_) {
     for (const MeshInput& in : {slot.first, slot.second}) {
-      if (in.kind != MeshInput::Kind::port || !ids_[static_cast<size_t>(in.index)]) continue;
+      if (in.kind != MeshInput::Kind::port || !takes_ids(in.index)) continue;
       const bool reads =
           slot.cell >= 0 && in == slot.first &&
           loom::core::takes_ids(network.cells()[static_cast<size_t>(slot.cell)].node.config);
@@ -315,6 +354,11 @@ int64_t MeshTopology::fill() const {
 
 Result<MeshTopology> MeshTopology::create(const Network& network, const GridSpec& grid,
                                           const MeshOptions& options) {
+  if (!network.more_outputs().empty()) {
+    return unsupported(cat("the network gives ", network.more_outputs().size() + 1,
+                           " outputs, and a cell of a mesh commits one; put each output into a "
+                           "cell of its own"));
+  }
   MeshTopology t;
   t.options_ = options;
   LOOM_TRY(t.add_ports(network));

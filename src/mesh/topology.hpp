@@ -41,7 +41,7 @@ struct MeshLink {
 };
 
 // An input of the mesh besides the first, which is called "input" and has the shape of the
-// network's.
+// network's. Further inputs of the network are ports by their names; ports of MeshOptions follow.
 struct MeshPort {
   std::string name;
   Shape shape;  // of one sample
@@ -83,7 +83,9 @@ class MeshTopology {
   Result<int> find(const Coord& at) const;
   int port(const std::string& name) const;  // -1: none
   int output() const;                       // the slot of the last cell
-  bool takes_ids(int port) const { return ids_[static_cast<size_t>(port)]; }
+  bool takes_ids(int port) const { return ids_below(port) > 0; }
+  // Whole numbers below it; 0: the port takes numbers.
+  int64_t ids_below(int port) const { return ids_below_[static_cast<size_t>(port)]; }
   // A bool per slot: whether it fires in a tick when these ports and slots hold a value.
   std::vector<bool> firing(const std::vector<bool>& ports, const std::vector<bool>& slots) const;
   // The largest fill of all slots that fire at all.
@@ -111,9 +113,11 @@ class MeshTopology {
 
   std::vector<MeshSlot> slots_;
   std::vector<MeshPort> ports_;
-  std::vector<bool> ids_;
+  std::vector<int64_t> ids_below_;
   MeshOptions options_;
-  std::vector<Wanted> first_, second_;  // per cell of the grid, while the topology is made
+  // Per cell of the grid, while the topology is made. own_port_: of an Input layer; -1: another.
+  std::vector<int> own_port_;
+  std::vector<Wanted> first_, second_;
   std::vector<bool> second_given_;
 };
 

@@ -41,6 +41,7 @@ class Unroller {
   const UnrollOptions& options_;
   Unrolled& u_;
   std::vector<bool> carrying_;
+  std::vector<Tensor> given_;  // in this tick, per Network::more_inputs()
 };
 
 Status Unroller::begin(const MeshMemory& memory) {
@@ -125,6 +126,7 @@ Status Unroller::cell(size_t k, int64_t t, Tensor& out) {
   call.network = &network_;
   call.ropes = &u_.ropes;
   call.states = carrying_[k] ? &u_.states[static_cast<size_t>(t) - 1] : nullptr;
+  call.given = &given_;
   call.training = options_.training;
   // Random numbers of their own for every tick of a window.
   call.seed = options_.seed + static_cast<uint64_t>(t - 1) * 0x9E3779B97F4A7C15u;
@@ -148,6 +150,9 @@ Status Unroller::tick(int64_t t) {
   u_.slots.push_back(u_.slots.back());
   u_.states.push_back(u_.states.back());
   const auto now = static_cast<size_t>(t);
+  given_.clear();
+  for (size_t p = 1; p <= network_.more_inputs().size(); ++p)
+    given_.push_back(part_of_tensor(u_.x[p], t - 1, topology_.ports()[p].shape));
   for (size_t k = 0; k < topology_.slots().size(); ++k) {
     if (topology_.slots()[k].fill < 0) continue;
     Tensor out;

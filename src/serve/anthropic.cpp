@@ -13,6 +13,7 @@ struct Request {
   const JsonValue* messages = nullptr;
   std::string system;
   const JsonValue *tools = nullptr, *choice = nullptr;
+  std::string effort;          // "": unsaid
   std::optional<bool> thinks;  // unsaid: as the model's template has it
   ChatPrompt prompt;
 };
@@ -40,11 +41,15 @@ Status take_thinking(const JsonValue& value, std::string_view name, Request& to)
   return {};
 }
 
-// {"format": {"type": "json_schema", "schema"}, "effort"}. The effort is a wish, like a budget.
+// {"format": {"type": "json_schema", "schema"}, "effort"}. The effort is a wish, like a budget:
+// kept where the template knows one.
 Status take_output_config(const JsonValue& value, std::string_view name, Request& to) {
   for (const auto& [key, one] : value.members()) {
     const std::string called = cat(name, ".", key);
-    if (key == "effort") continue;
+    if (key == "effort") {
+      if (!one.is_null()) LOOM_TRY(take_effort(one, called, to.effort));
+      continue;
+    }
     if (key != "format") return unsupported(cat(called, " is not supported here; leave it out"));
     if (!one.is_null()) LOOM_TRY(take_format(one, called, to.text));
   }
@@ -344,6 +349,8 @@ Result<Request> read(Service& service, const JsonValue& body) {
   JsonValue variables = JsonValue::object();
   if (request.thinks) variables.add("enable_thinking", json(*request.thinks));
   fields.variables = &variables;
+  fields.effort = request.effort;
+  fields.effort_is_wish = true;
   LOOM_ASSIGN(request.prompt, chat_prompt(service, turns, fields));
   LOOM_TRY(request.prompt.apply(request.text.options));
   request.text.prompts.push_back(request.prompt.ids);

@@ -144,7 +144,60 @@ std::vector<ChatTurn> told_turns(std::vector<ChatTurn> turns, const JsonValue& t
   return turns;
 }
 
+void add_unsaid(JsonValue& to, std::string_view key, const JsonValue& value) {
+  if (to.find(key) == nullptr) to.add(std::string(key), value);
+}
+
+// Templates know how hard to think by a word, or by a switch.
+Status add_effort(const Service& service, const ToolFields& fields, JsonValue& to) {
+  if (fields.effort.empty()) return {};
+  const std::string& source = service.model().impl().model.chat_source();
+  const auto knows = [&](std::string_view word) { return source.find(word) != std::string::npos; };
+  if (knows("reasoning_effort")) {
+    add_unsaid(to, "reasoning_effort", json(std::string_view(fields.effort)));
+    return {};
+  }
+  if (knows("enable_thinking")) {
+    add_unsaid(to, "enable_thinking", json(fields.effort != "none"));
+    return {};
+  }
+  const bool idle = fields.effort == "none" && !knows(tool_format(source).think_open);
+  if (idle || fields.effort_is_wish) return {};
+  return unsupported(cat("the reasoning effort \"", fields.effort,
+                         "\" cannot be kept: the chat template of ", printable(service.name()),
+                         " knows none; leave reasoning_effort out"));
+}
+
+// What the template sees: as the request says, and what it leaves open as the server says. JSON, or
+// "" for nothing.
+Result<std::string> variables_of(const Service& service, const ToolFields& fields) {
+  JsonValue all = JsonValue::object();
+  if (fields.variables != nullptr && !fields.variables->is_null()) {
+    if (!fields.variables->is_object())
+      return invalid(
+          cat("chat_template_kwargs must be an object; got ", fields.variables->describe()));
+    all = *fields.variables;
+  }
+  LOOM_TRY(add_effort(service, fields, all));
+  if (!service.variables().empty()) {
+    LOOM_ASSIGN(const JsonValue unsaid, parse_json(service.variables(), "variables"));
+    for (const auto& [key, value] : unsaid.members()) add_unsaid(all, key, value);
+  }
+  return all.members().empty() ? std::string() : dump_json(all);
+}
+
 }  // namespace
+
+Status take_effort(const JsonValue& value, std::string_view name, std::string& to) {
+  constexpr std::string_view kEfforts[] = {"none", "minimal", "low", "medium",
+                                           "high", "xhigh",   "max"};
+  to = value.text();
+  if (std::ranges::find(kEfforts, to) != std::end(kEfforts)) return {};
+  return invalid(cat(
+      name,
+      " must be \"none\", \"minimal\", \"low\", \"medium\", \"high\", \"xhigh\" or \"max\"; got ",
+      value.describe()));
+}
 
 Result<ChatPrompt> chat_prompt(const Service& service, const std::vector<ChatTurn>& given,
                                const ToolFields& fields) {
@@ -177,21 +230,7 @@ Result<ChatPrompt> chat_prompt(const Service& service, const std::vector<ChatTur
   const bool told = format.syntax == ToolFormat::Syntax::none && (called || !prompt.tools.empty());
   const JsonValue offered = prompt.tools.empty() ? JsonValue::array() : *fields.tools;
   const std::vector<ChatTurn> turns = told ? told_turns(given, offered) : given;
-  if (fields.variables != nullptr && !fields.variables->is_null()) {
-    if (!fields.variables->is_object())
-      return invalid(
-          cat("chat_template_kwargs must be an object; got ", fields.variables->describe()));
-    options.variables = dump_json(*fields.variables);
-  }
-  if (!service.variables().empty()) {
-    LOOM_ASSIGN(const JsonValue unsaid, parse_json(service.variables(), "variables"));
-    LOOM_ASSIGN(JsonValue all,
-                parse_json(options.variables.empty() ? "{}" : options.variables, "variables"));
-    for (const auto& [key, value] : unsaid.members()) {
-      if (all.find(key) == nullptr) all.add(key, value);
-    }
-    options.variables = dump_json(all);
-  }
+  LOOM_ASSIGN(options.variables, variables_of(service, fields));
   if (!told) options.tools = prompt.tools;
   LOOM_TRY(render(service, turns, fields, options, prompt.text));
   LOOM_ASSIGN(prompt.ids, service.tokenize(prompt.text, false));

@@ -17,8 +17,12 @@ struct ToolFields {
   const JsonValue* choice = nullptr;     // as OpenAI or Anthropic have it
   const JsonValue* variables = nullptr;  // of the template: chat_template_kwargs
   std::string schema{};                  // JSON, of a reply that calls nothing; "": any text
-  bool parallel = true;                  // false: only the first call of a reply counts
-  std::optional<bool> begins_reply;      // the prompt ends where a reply begins; unsaid: yes
+  // How hard to think, take_effort(); "": unsaid. Refused where the template knows no effort,
+  // unless it is a wish.
+  std::string effort{};
+  bool effort_is_wish = false;
+  bool parallel = true;              // false: only the first call of a reply counts
+  std::optional<bool> begins_reply;  // the prompt ends where a reply begins; unsaid: yes
   // The last turn is the beginning of the reply; unsaid: where an assistant wrote it, and the
   // server goes on with such turns (ServiceOptions::prefill).
   std::optional<bool> continues;
@@ -40,6 +44,9 @@ struct ChatPrompt {
 // Errors: those of the fields, of the template and of tokenizing, by name.
 Result<ChatPrompt> chat_prompt(const Service& service, const std::vector<ChatTurn>& turns,
                                const ToolFields& fields);
+
+// "none", "minimal", "low", "medium", "high", "xhigh" or "max".
+Status take_effort(const JsonValue& value, std::string_view name, std::string& to);
 
 // The rest of a turn: tool_calls, tool_call_id, name and reasoning_content of a message.
 Status take_turn_fields(const JsonValue& message, const std::string& where, ChatTurn& turn);

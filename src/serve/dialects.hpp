@@ -79,6 +79,7 @@ std::string query_value(std::string_view query, std::string_view name);
 JsonValue props_of(const Service& service, bool asleep);
 
 void add_openai(std::vector<Route>& routes);
+void add_openai_models(std::vector<Route>& routes);  // called by add_openai()
 void add_responses(std::vector<Route>& routes);
 void add_anthropic(std::vector<Route>& routes);
 void add_ollama(std::vector<Route>& routes);

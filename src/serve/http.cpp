@@ -18,7 +18,7 @@
 #include "base/text.hpp"
 #include "base/try_again.hpp"
 #include "net/give_way.hpp"
-#include "net/tcp.hpp"
+#include "net/stream.hpp"
 #include "serve/http_head.hpp"
 
 namespace loom::core {
@@ -27,34 +27,8 @@ namespace http = boost::beast::http;
 
 namespace {
 
-bool same_name(std::string_view a, std::string_view b) {
-  return to_lower_ascii(a) == to_lower_ascii(b);
-}
-
-// A value of ours that holds a line break would end the header.
-std::string one_line(std::string_view value) {
-  std::string out(value);
-  std::replace_if(
-      out.begin(), out.end(), [](char c) { return static_cast<unsigned char>(c) < 32; }, ' ');
-  return out;
-}
-
-std::string head_of(int status, const HttpHeaders& headers, bool keep_alive) {
-  std::string out = cat("HTTP/1.1 ", status, " ", http_reason(status), "\r\n");
-  for (const auto& [name, value] : headers) out += cat(name, ": ", one_line(value), "\r\n");
-  out += keep_alive ? "Connection: keep-alive\r\n" : "Connection: close\r\n";
-  return out;
-}
-
-std::string chunk_of(std::string_view piece) {
-  constexpr char kDigits[] = "0123456789abcdef";
-  std::string size;
-  for (size_t n = piece.size(); n > 0; n /= 16) size.insert(size.begin(), kDigits[n % 16]);
-  return cat(size, "\r\n", piece, "\r\n");
-}
-
 // Which answer a request gets that Beast cannot parse.
-HttpFault fault_of(const TcpError& why, const HttpLimits& limits) {
+HttpFault fault_of(const NetError& why, const HttpLimits& limits) {
   if (why == http::error::body_limit)
     return {413, cat("a body may have ", limits.body_bytes, " bytes; send less")};
   if (why == http::error::header_limit)
@@ -63,7 +37,7 @@ HttpFault fault_of(const TcpError& why, const HttpLimits& limits) {
   return {400, cat("the request is not HTTP/1.1 (", why.message(), "); check what is sent")};
 }
 
-bool is_of_http(const TcpError& why) {
+bool is_of_http(const NetError& why) {
   return why.category() == http::make_error_code(http::error::bad_method).category();
 }
 
@@ -74,6 +48,9 @@ struct WaitingBytes {
   ~WaitingBytes() { waiting -= count; }
 };
 
+// What OpenSSL and Asio hold for a connection.
+constexpr uint64_t kTlsBytes = 100 << 10;
+
 // How long a refused client may take to see its reply.
 constexpr std::chrono::seconds kFarewell{2};
 
@@ -83,9 +60,10 @@ class Server;
 // reply is under way it reads on, so that a client that goes away is seen.
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
-  Connection(Server& server, TcpSocket socket);
+  Connection(Server& server, NetSocket socket);
   ~Connection();
-  void start() { read_request(); }
+  // `tls`: what a client has to begin with; null for a connection that is not encrypted.
+  void start(const TlsContext& tls);
   void shut();
 
   // Of Reply; any thread.
@@ -123,6 +101,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void watch();
   void write_next();
   void finish_reply();
+  void handshake(const TlsContext& tls, const NetError& failed);
+  void greeted(const NetError& failed);
+  void say_farewell();
   void discard();
   void heard(PeerState state);
   void deadline(std::chrono::milliseconds time);
@@ -130,8 +111,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void release_body();
 
   Server& server_;
-  TcpSocket socket_;
-  TcpTimer timer_;
+  NetStream stream_;
+  NetTimer timer_;
+  char first_ = 0;          // byte of a connection that should speak TLS
+  MemoryShare tls_memory_;  // of HttpLimits::memory
   boost::beast::flat_buffer buffer_;
   std::optional<http::request_parser<http::string_body>> parser_;
   HttpRequest request_;  // its head, while the body is read
@@ -145,6 +128,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   uint64_t body_ = 0;    // what it may take of HttpLimits::all_bodies
   MemoryShare memory_;   // of HttpLimits::memory, likewise
   bool replying_ = false, writing_ = false, last_ = false, watching_ = false, refused_ = false;
+  bool cut_ = false, closing_ = false;  // the reply is not whole; nothing more is read
   // Set before the handler is called, and read by the thread that answers.
   bool keep_alive_ = true, chunked_ = true, head_only_ = false;
 };
@@ -162,7 +146,7 @@ class Reply final : public HttpReply {
   void send(int status, HttpHeaders headers, std::string body) override {
     if (begun_) return;
     headers.emplace_back("Content-Length", std::to_string(body.size()));
-    std::string bytes = head_of(status, headers, connection_->keeps_alive()) + "\r\n";
+    std::string bytes = http_reply_head(status, headers, connection_->keeps_alive()) + "\r\n";
     if (!connection_->without_body()) bytes += body;
     connection_->answer(number_, std::move(bytes), true);
     begun_ = ended_ = true;
@@ -170,13 +154,13 @@ class Reply final : public HttpReply {
   void begin(int status, HttpHeaders headers) override {
     if (begun_) return;
     if (connection_->chunked()) headers.emplace_back("Transfer-Encoding", "chunked");
-    connection_->answer(number_, head_of(status, headers, connection_->keeps_alive()) + "\r\n",
-                        false);
+    connection_->answer(
+        number_, http_reply_head(status, headers, connection_->keeps_alive()) + "\r\n", false);
     begun_ = true;
   }
   void write(std::string piece) override {
     if (piece.empty() || ended_ || connection_->without_body()) return;
-    connection_->answer(number_, connection_->chunked() ? chunk_of(piece) : std::move(piece),
+    connection_->answer(number_, connection_->chunked() ? http_chunk(piece) : std::move(piece),
                         false);
   }
   void end() override {
@@ -205,10 +189,12 @@ class Server final : public HttpServer {
   }
 
   Status open(const std::string& address, uint16_t port) {
-    TcpAcceptor& acceptor = acceptors_.emplace_back(io);
-    LOOM_TRY(acceptor.open(address, port));
+    NetAcceptor& acceptor = acceptors_.emplace_back(io);
+    LOOM_TRY(acceptor.open(address, port, limits.socket_mode));
+    const bool tcp = !acceptor.is_unix();
+    port_ = tcp ? acceptor.port() : port;
     acceptor.accept([this] { return full(); }, [this] { return make_room(); },
-                    [this](TcpSocket socket) { connect(std::move(socket)); });
+                    [this, tcp](NetSocket socket) { connect(std::move(socket), tcp); });
     return {};
   }
   bool full() const {
@@ -223,9 +209,10 @@ class Server final : public HttpServer {
     if (first) open_[*first]->shut();
     return first.has_value();
   }
-  Status also(const std::string& address) override { return open(address, port()); }
+  Status also(const std::string& address) override { return open(address, port_); }
+  void use_tls(TlsContext context) override { tls_.store(std::move(context)); }
 
-  uint16_t port() const override { return acceptors_.front().port(); }
+  uint16_t port() const override { return port_; }
   int64_t connections() const override { return count_.load(); }
   void run() override {
     for (;;) {
@@ -239,7 +226,7 @@ class Server final : public HttpServer {
   }
   void refuse_more() override {
     asio::post(io, [this] {
-      for (TcpAcceptor& acceptor : acceptors_) acceptor.close();
+      for (NetAcceptor& acceptor : acceptors_) acceptor.close();
     });
   }
   void finish(std::chrono::milliseconds most) override {
@@ -256,7 +243,7 @@ class Server final : public HttpServer {
     --count_;
   }
   bool accepting() const { return acceptors_.front().is_open(); }
-  void connect(TcpSocket socket);
+  void connect(NetSocket socket, bool tcp);
 
   uint64_t bodies = 0;  // bytes, of all connections
 
@@ -266,7 +253,8 @@ class Server final : public HttpServer {
 
  private:
   void try_finish(std::chrono::steady_clock::time_point end);
-
+  uint16_t port_ = 0;
+  std::atomic<TlsContext> tls_;  // null: TCP is not encrypted
   // Connections leave this list when the context ends with what waits in it, so it lives longer.
   std::vector<Connection*> open_;
   std::atomic<int64_t> count_{0};
@@ -276,20 +264,20 @@ class Server final : public HttpServer {
   asio::io_context io;
 
  private:
-  std::deque<TcpAcceptor> acceptors_;  // which stay where they are
-  TcpTimer finish_timer_{io};
+  std::deque<NetAcceptor> acceptors_;  // which stay where they are
+  NetTimer finish_timer_{io};
 };
 
 void Server::try_finish(std::chrono::steady_clock::time_point end) {
   const bool written = std::ranges::all_of(open_, [](const Connection* c) { return c->written(); });
   if (written || std::chrono::steady_clock::now() >= end) return io.stop();
   finish_timer_.expires_after(std::chrono::milliseconds(5));
-  finish_timer_.async_wait([this, end](const TcpError&) { try_finish(end); });
+  finish_timer_.async_wait([this, end](const NetError&) { try_finish(end); });
 }
 
 // The thread that answers may be the last to need a connection; lists, sockets and timers are of
 // the server's thread, which takes it down therefore.
-void Server::connect(TcpSocket socket) {
+void Server::connect(NetSocket socket, bool tcp) {
   const auto take_down = [this](Connection* connection) {
     std::unique_ptr<Connection> last(connection);
     if (ended_) return;
@@ -297,12 +285,13 @@ void Server::connect(TcpSocket socket) {
     (void)last.release();
     if (!posted) return;  // it leaks, which is better than a list that two threads change
   };
-  std::shared_ptr<Connection>(new Connection(*this, std::move(socket)), take_down)->start();
+  std::shared_ptr<Connection>(new Connection(*this, std::move(socket)), take_down)
+      ->start(tcp ? tls_.load() : nullptr);
 }
 
-Connection::Connection(Server& server, TcpSocket socket)
+Connection::Connection(Server& server, NetSocket socket)
     : server_(server),
-      socket_(std::move(socket)),
+      stream_(std::move(socket)),
       timer_(server.io),
       buffer_(server.limits.header_bytes + (64 << 10)),
       limit_(server.limits.waiting_bytes) {
@@ -332,14 +321,14 @@ void Connection::release_body() {
 
 void Connection::shut() {
   lost_ = true;
-  TcpError ignored;
-  socket_.close(ignored);
+  NetError ignored;
+  stream_.socket().close(ignored);
   timer_.cancel();
 }
 
 void Connection::deadline(std::chrono::milliseconds time) {
   timer_.expires_after(time);
-  timer_.async_wait([weak = weak_from_this()](const TcpError& cancelled) {
+  timer_.async_wait([weak = weak_from_this()](const NetError& cancelled) {
     const std::shared_ptr<Connection> me = weak.lock();
     if (!cancelled && me != nullptr) me->shut();
   });
@@ -348,6 +337,37 @@ void Connection::deadline(std::chrono::milliseconds time) {
 void Connection::heard(PeerState state) {
   state_ = state;
   since_ = std::chrono::steady_clock::now();
+}
+
+// Nothing waits for a handshake but its own connection, which gives way as one that says nothing.
+void Connection::start(const TlsContext& tls) {
+  if (tls == nullptr) return read_request();
+  heard(PeerState::unheard);
+  deadline(server_.limits.handshake_time);
+  stream_.socket().async_receive(asio::buffer(&first_, 1), asio::socket_base::message_peek,
+                                 [me = shared_from_this(), tls](const NetError& failed, size_t) {
+                                   me->guard([&] { me->handshake(tls, failed); });
+                                 });
+}
+
+void Connection::handshake(const TlsContext& tls, const NetError& failed) {
+  constexpr char kTlsRecord = 0x16;  // a handshake, RFC 8446, 5.1
+  if (failed) return shut();
+  if (first_ != kTlsRecord)
+    return refuse({400, "this port speaks TLS; ask https:// in place of http://"});
+  Result<MemoryShare> share = server_.limits.memory.take(kTlsBytes, "a TLS connection", {});
+  if (!share.ok() || !stream_.start_tls(tls)) return shut();
+  tls_memory_ = std::move(*share);
+  stream_.handshake(true, [me = shared_from_this()](const NetError& bad) {
+    me->guard([&] { me->greeted(bad); });
+  });
+}
+
+// A client that is refused learns why from an alert, which a closed socket might lose.
+void Connection::greeted(const NetError& failed) {
+  if (!failed) return read_request();
+  refused_ = cut_ = true;
+  say_farewell();
 }
 
 void Connection::read_request() {
@@ -359,7 +379,7 @@ void Connection::read_request() {
   deadline(number_ == 0 ? server_.limits.request_time : server_.limits.idle_time);
   // The header first: a body that is too large is refused before it is sent.
   http::async_read_header(
-      socket_, buffer_, *parser_, [me = shared_from_this()](const TcpError& failed, size_t) {
+      stream_, buffer_, *parser_, [me = shared_from_this()](const NetError& failed, size_t) {
         if (failed == http::error::end_of_stream || (failed && !is_of_http(failed)))
           return me->shut();
         me->guard([&] {
@@ -384,21 +404,22 @@ void Connection::got_head() {
     return refuse({503, "too many large requests at a time; try again in a moment"});
   heard(PeerState::sending);
   deadline(server_.limits.request_time);
-  // A client that asks whether it may go on (curl, above 1 KiB) is told so.
-  if (version_11 && same_name(request_.header("Expect"), "100-continue")) {
-    static const std::string go_on = "HTTP/1.1 100 Continue\r\n\r\n";
-    TcpError ignored;
-    socket_.non_blocking(true, ignored);  // the one thread must not wait for this client
-    socket_.write_some(asio::buffer(go_on), ignored);
-  }
   parser_->eager(true);
-  read_body();
+  if (!version_11 || to_lower_ascii(request_.header("Expect")) != "100-continue")
+    return read_body();
+  // A client that asks whether it may go on (curl, above 1 KiB) is told so.
+  static const std::string go_on = "HTTP/1.1 100 Continue\r\n\r\n";
+  asio::async_write(stream_, asio::buffer(go_on),
+                    [me = shared_from_this()](const NetError& failed, size_t) {
+                      if (failed) return me->shut();
+                      me->guard([&] { me->read_body(); });
+                    });
 }
 
 void Connection::read_body() {
   if (parser_->is_done()) return got_request();
-  http::async_read_some(socket_, buffer_, *parser_,
-                        [me = shared_from_this()](const TcpError& failed, size_t) {
+  http::async_read_some(stream_, buffer_, *parser_,
+                        [me = shared_from_this()](const NetError& failed, size_t) {
                           if (failed && !is_of_http(failed)) return me->shut();
                           me->guard([&] {
                             if (failed) return me->refuse(fault_of(failed, me->server_.limits));
@@ -427,7 +448,7 @@ void Connection::refuse(const HttpFault& fault) {
                             "\",\"type\":\"invalid_request_error\",\"code\":", fault.status, "}}");
   const HttpHeaders headers = {{"Content-Type", "application/json"},
                                {"Content-Length", std::to_string(body.size())}};
-  std::string bytes = head_of(fault.status, headers, false) + "\r\n" + body;
+  std::string bytes = http_reply_head(fault.status, headers, false) + "\r\n" + body;
   keep_alive_ = false;
   head_only_ = false;
   refused_ = true;
@@ -459,11 +480,12 @@ void Connection::got_request() {
 // instead is the next request, and is kept, up to the size of a header.
 void Connection::watch() {
   if (watching_ || buffer_.size() >= server_.limits.header_bytes) return;
-  socket_.async_read_some(
-      buffer_.prepare(1024), [me = shared_from_this()](const TcpError& failed, size_t count) {
+  stream_.async_read_some(
+      buffer_.prepare(1024), [me = shared_from_this()](const NetError& failed, size_t count) {
         me->watching_ = false;
         const bool called_off = failed == asio::error::operation_aborted && !me->lost_;
         if (failed && !called_off) return me->shut();
+        if (me->closing_) return;
         me->buffer_.commit(count);
         me->guard([&] {
           if (!me->replying_) return me->read_request();
@@ -497,7 +519,7 @@ void Connection::abandon(uint64_t number) {
   asio::post(server_.io, [me = shared_from_this(), number] {
     if (me->lost_ || number != me->number_ || !me->replying_) return;
     me->keep_alive_ = false;
-    me->last_ = true;
+    me->cut_ = me->last_ = true;
     if (!me->writing_) me->guard([&] { me->write_next(); });
   });
 }
@@ -513,8 +535,8 @@ void Connection::write_next() {
 
 void Connection::start_write() {
   deadline(server_.limits.write_time);
-  asio::async_write(socket_, asio::buffer(queue_.front()),
-                    [me = shared_from_this()](const TcpError& failed, size_t) {
+  asio::async_write(stream_, asio::buffer(queue_.front()),
+                    [me = shared_from_this()](const NetError& failed, size_t) {
                       me->writing_ = false;
                       me->timer_.cancel();
                       if (failed) return me->shut();
@@ -528,13 +550,7 @@ void Connection::finish_reply() {
   release_body();
   replying_ = false;
   last_ = false;
-  if (!keep_alive_) {
-    TcpError ignored;
-    socket_.shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
-    if (!refused_) return shut();
-    deadline(std::min<std::chrono::milliseconds>(kFarewell, server_.limits.request_time));
-    return discard();
-  }
+  if (!keep_alive_) return say_farewell();
   heard(PeerState::idle);
   if (!watching_) {
     if (!try_again([this] { read_request(); })) shut();
@@ -542,29 +558,36 @@ void Connection::finish_reply() {
   }
   // The watch begins the next request with what it finds; where a part of it is here already, now.
   deadline(server_.limits.idle_time);
-  TcpError ignored;
-  if (buffer_.size() > 0) socket_.cancel(ignored);
+  NetError ignored;
+  if (buffer_.size() > 0) stream_.socket().cancel(ignored);
+}
+
+// The end of TLS is said, so that a client can tell it from a cut. A reply that is not whole is
+// cut.
+void Connection::say_farewell() {
+  closing_ = true;
+  heard(PeerState::unheard);
+  const auto close = [me = shared_from_this()](NetError error) {
+    me->stream_.socket().shutdown(asio::socket_base::shutdown_send, error);
+    if (!me->refused_) return me->shut();
+    if (!try_again([&] { me->discard(); })) me->shut();
+  };
+  deadline(std::min<std::chrono::milliseconds>(kFarewell, server_.limits.request_time));
+  stream_.secure() && !cut_ ? stream_.end_tls(close) : close({});
 }
 
 // A socket that is closed with unread bytes resets the connection, and the client may lose the
 // reply.
 void Connection::discard() {
   buffer_.clear();
-  socket_.async_read_some(buffer_.prepare(4096),
-                          [me = shared_from_this()](const TcpError& failed, size_t) {
-                            if (failed) return me->shut();
-                            if (!try_again([&] { me->discard(); })) me->shut();
-                          });
+  stream_.socket().async_read_some(buffer_.prepare(4096),
+                                   [me = shared_from_this()](const NetError& failed, size_t) {
+                                     if (failed) return me->shut();
+                                     if (!try_again([&] { me->discard(); })) me->shut();
+                                   });
 }
 
 }  // namespace
-
-std::string_view HttpRequest::header(std::string_view name) const {
-  for (const auto& [key, value] : headers) {
-    if (same_name(key, name)) return value;
-  }
-  return {};
-}
 
 Result<std::unique_ptr<HttpServer>> HttpServer::listen(const std::string& address, uint16_t port,
                                                        const HttpLimits& limits,

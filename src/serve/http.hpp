@@ -16,6 +16,7 @@
 
 #include "base/memory_budget.hpp"
 #include "loom/result.hpp"
+#include "net/tls.hpp"
 
 namespace loom::core {
 
@@ -65,22 +66,27 @@ struct HttpLimits {
   // gives way to a new one, then one that is idle between requests. If all are served, the new one
   // is closed.
   int64_t connections = 1024;
-  std::chrono::milliseconds request_time{30000};  // from its first byte to its last
-  std::chrono::milliseconds write_time{30000};    // for a piece of a reply
-  std::chrono::milliseconds idle_time{75000};     // between requests
+  std::chrono::milliseconds handshake_time{10000};  // of TLS
+  std::chrono::milliseconds request_time{30000};    // from its first byte to its last
+  std::chrono::milliseconds write_time{30000};      // for a piece of a reply
+  std::chrono::milliseconds idle_time{75000};       // between requests
+  uint32_t socket_mode = 0600;                      // who may open a Unix socket
 };
 
 class HttpServer {
  public:
-  // Listens at `port` of `address`, an IPv4 or IPv6 number; port 0: one that is free. Errors:
-  // invalid_argument (no such address), io_error (in use, not allowed), naming it. Without a
-  // `refusal`, what OpenAI's clients read is sent.
+  // Listens at `port` of `address`, an IPv4 or IPv6 number (port 0: one that is free), or at a Unix
+  // socket, "unix:PATH". Errors: invalid_argument (no such address), io_error (in use, not
+  // allowed), naming it. Without a `refusal`, what OpenAI's clients read is sent.
   static Result<std::unique_ptr<HttpServer>> listen(const std::string& address, uint16_t port,
                                                     const HttpLimits& limits, HttpHandler handler,
                                                     HttpRefusal refusal = {});
   virtual ~HttpServer() = default;
   // Listens at the same port of another address as well; before run(). Errors: as listen().
   virtual Status also(const std::string& address) = 0;
+  // New connections over TCP are encrypted from here on, with this context; from any thread. Unix
+  // sockets are not.
+  virtual void use_tls(TlsContext context) = 0;
   virtual uint16_t port() const = 0;
   virtual int64_t connections() const = 0;
   // Until stop().

@@ -8,6 +8,18 @@
 namespace loom::core {
 namespace {
 
+bool same_name(std::string_view a, std::string_view b) {
+  return to_lower_ascii(a) == to_lower_ascii(b);
+}
+
+// A value of ours that holds a line break would end the header.
+std::string one_line(std::string_view value) {
+  std::string out(value);
+  std::replace_if(
+      out.begin(), out.end(), [](char c) { return static_cast<unsigned char>(c) < 32; }, ' ');
+  return out;
+}
+
 bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
@@ -181,6 +193,27 @@ std::string_view http_reason(int status) {
     if (row.status == status) return row.words;
   }
   return "Unknown";
+}
+
+std::string http_reply_head(int status, const HttpHeaders& headers, bool keep_alive) {
+  std::string out = cat("HTTP/1.1 ", status, " ", http_reason(status), "\r\n");
+  for (const auto& [name, value] : headers) out += cat(name, ": ", one_line(value), "\r\n");
+  out += keep_alive ? "Connection: keep-alive\r\n" : "Connection: close\r\n";
+  return out;
+}
+
+std::string http_chunk(std::string_view piece) {
+  constexpr char kDigits[] = "0123456789abcdef";
+  std::string size;
+  for (size_t n = piece.size(); n > 0; n /= 16) size.insert(size.begin(), kDigits[n % 16]);
+  return cat(size, "\r\n", piece, "\r\n");
+}
+
+std::string_view HttpRequest::header(std::string_view name) const {
+  for (const auto& [key, value] : headers) {
+    if (same_name(key, name)) return value;
+  }
+  return {};
 }
 
 }  // namespace loom::core

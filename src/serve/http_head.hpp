@@ -29,6 +29,11 @@ struct HttpTarget {
 // that decide who asks, or what is sent, are given once.
 std::optional<HttpFault> check_head(HttpRequest& request, HttpTarget target);
 
+// The first line and the headers of a reply, each with its line end; without the empty line.
+std::string http_reply_head(int status, const HttpHeaders& headers, bool keep_alive);
+// A piece of a body in chunks.
+std::string http_chunk(std::string_view piece);
+
 // Text of a URL without its escapes: %41 becomes A. Other uses of % stay. `plus`: + is a space, as
 // in a query.
 std::string percent_decoded(std::string_view text, bool plus = false);

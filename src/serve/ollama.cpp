@@ -87,8 +87,9 @@ const std::vector<RequestField>& fields() {
       off_field<Request>("context"),
       {"think",
        [](const JsonValue& v, std::string_view name, Request& r) -> Status {
-         bool think = true;  // "low", "high" and the like are thinking too
-         if (!v.is_string()) LOOM_TRY(take_bool(v, name, think));
+         if (v.is_string()) return take_effort(v, name, r.tools.effort);
+         bool think = true;
+         LOOM_TRY(take_bool(v, name, think));
          r.variables = object("enable_thinking", think);
          return {};
        }},

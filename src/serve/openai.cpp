@@ -6,6 +6,7 @@
 #include "base/text.hpp"
 #include "serve/chat_tools.hpp"
 #include "serve/openapi.hpp"
+#include "serve/prompt_chances.hpp"
 #include "serve/text_fields.hpp"
 
 namespace loom::core {
@@ -46,17 +47,6 @@ Status take_choice(const JsonValue& value, std::string_view name, OpenAiRequest&
   return value.text() == "auto" ? Status() : must_be_off(value, name);
 }
 
-// Replies are texts.
-Status take_modalities(const JsonValue& value, std::string_view name, OpenAiRequest&) {
-  std::vector<std::string> all;
-  LOOM_TRY(take_texts(value, name, 8, all));
-  for (const std::string& one : all) {
-    if (one != "text")
-      return unsupported(cat(name, " may be [\"text\"]; got \"", printable(one), "\""));
-  }
-  return {};
-}
-
 Fields joined(Fields own, std::initializer_list<std::string_view> ignored) {
   using R = OpenAiRequest;
   const Fields shared = {
@@ -81,20 +71,7 @@ Fields joined(Fields own, std::initializer_list<std::string_view> ignored) {
       text_field<R>("json_schema", take_schema),
   };
   for (const NamedField& f : kLlamaFields) own.push_back(text_field<R>(f.name, f.take));
-  // What vLLM adds to OpenAI's fields.
-  own.push_back(text_field<R>("guided_json", take_schema));
-  own.push_back(text_field<R>("guided_grammar", take_grammar));
-  own.push_back(text_field<R>("guided_choice", take_choices));
-  own.push_back(text_field<R>("structured_outputs", take_structured));
-  for (const char* name :
-       {"guided_regex", "min_tokens", "stop_token_ids", "bad_words", "allowed_token_ids",
-        "use_beam_search", "truncate_prompt_tokens", "include_stop_str_in_output",
-        "prompt_logprobs", "logits_processors", "priority", "return_tokens_as_token_ids",
-        "return_token_ids", "kv_transfer_params", "vllm_xargs"})
-    own.push_back(off_field<R>(name));
-  own.push_back(off_field<R>("length_penalty", 1));
-  for (const char* name : {"skip_special_tokens", "spaces_between_special_tokens"})
-    own.push_back(only_default<R>(name, true));
+  add_vllm_fields(own);
   own.insert(own.end(), shared.begin(), shared.end());
   for (const char* name : {"model", "user", "store", "metadata", "service_tier",
                            "safety_identifier", "prompt_cache_key"})
@@ -118,7 +95,7 @@ const Fields& chat_fields() {
           off_field<R>("functions"),
           off_field<R>("audio"),
           off_field<R>("web_search_options"),
-          {"modalities", take_modalities},
+          text_field<R>("modalities", take_modalities),
           off_field<R>("echo"),
           off_field<R>("documents"),
           off_field<R>("chat_template"),
@@ -139,8 +116,12 @@ const Fields& chat_fields() {
              return take_bool(v, name, r.tools.continues.emplace());
            }},
           {"function_call", take_choice},
+          {"reasoning_effort", [](const JsonValue& v, std::string_view name,
+                                  R& r) { return take_effort(v, name, r.tools.effort); }},
+          off_field<R>("prediction"),
+          text_field<R>("verbosity", take_verbosity),
       },
-      {"prediction", "verbosity", "reasoning_effort"});
+      {});
   return fields;
 }
 
@@ -390,22 +371,38 @@ class ChatDialect final : public OpenAiDialect {
   std::vector<ChatReply> replies_;
 };
 
+// A prompt that its text begins with.
+struct Echo {
+  std::string text;
+  std::vector<TokenId> ids;
+  std::vector<PromptToken> chances;  // of `ids`, or none
+};
+
 class CompletionDialect final : public OpenAiDialect {
  public:
-  CompletionDialect(const Service& service, const OpenAiRequest& request,
-                    std::vector<std::string> echoes)
+  // `echoes`: what begins the texts of each prompt; none: nothing does.
+  CompletionDialect(const Service& service, const OpenAiRequest& request, std::vector<Echo> echoes)
       : OpenAiDialect(service, request, "cmpl-", "text_completion"),
         top_(request.text.options.top_logprobs),
         echoes_(std::move(echoes)),
         lists_(chances_.size()),
         offsets_(chances_.size()) {
-    for (size_t i = 0; i < offsets_.size(); ++i) offsets_[i] = static_cast<int64_t>(echo(i).size());
+    for (size_t i = 0; i < offsets_.size(); ++i) {
+      if (!request.text.stream) add_echo(i, lists_[i]);
+      offsets_[i] = static_cast<int64_t>(echo(i).text.size());
+    }
   }
 
   std::string first() override {
     std::string out;
     for (size_t i = 0; i < lists_.size(); ++i) {
-      if (!echo(i).empty()) out += piece(i, echo(i), nullptr);
+      const Echo& begin = echo(i);
+      if (begin.text.empty() && begin.ids.empty()) continue;
+      Lists prompt;
+      add_echo(i, prompt);
+      out += event(object("index", i, "text", std::string_view(begin.text), "logprobs",
+                          begin.chances.empty() ? JsonValue() : prompt.json(), "finish_reason",
+                          JsonValue()));
     }
     return out;
   }
@@ -427,7 +424,7 @@ class CompletionDialect final : public OpenAiDialect {
   JsonValue whole(const std::vector<TextEnd>& texts) override {
     JsonValue choices = JsonValue::array();
     for (size_t i = 0; i < texts.size(); ++i) {
-      choices.push(object("index", i, "text", std::string_view(echo(i) + texts[i].text.text),
+      choices.push(object("index", i, "text", std::string_view(echo(i).text + texts[i].text.text),
                           "logprobs", tells_ ? lists_[i].json() : JsonValue(), "finish_reason",
                           finish_reason(texts[i].text.stop)));
     }
@@ -447,25 +444,48 @@ class CompletionDialect final : public OpenAiDialect {
                     "top_logprobs", std::move(top), "text_offset", std::move(offsets));
     }
   };
-  const std::string& echo(size_t i) const {
-    static const std::string none;
+  const Echo& echo(size_t i) const {
+    static const Echo none;
     return echoes_.empty() ? none : echoes_[i / choices_];
   }
   void add(size_t i, Lists& to, const Token& token) {
     to.tokens.push(json(std::string_view(text_of(token.id))));
     to.chances.push(JsonValue::real(static_cast<double>(token.logprob)));
-    JsonValue best = JsonValue::object();
-    for (const TokenChoice& choice : token.top) {
-      const std::string name = text_of(choice.id);
-      if (best.find(name) == nullptr) best.add(name, json(static_cast<double>(choice.logprob)));
-    }
-    to.top.push(top_ > 0 ? std::move(best) : JsonValue());
+    to.top.push(top_ > 0 ? best_of(token.top) : JsonValue());
     to.offsets.push(json(offsets_[i]));
     offsets_[i] += static_cast<int64_t>(token.text.size());
   }
+  JsonValue best_of(std::span<const TokenChoice> top) const {
+    JsonValue best = JsonValue::object();
+    for (const TokenChoice& choice : top) {
+      const std::string name = text_of(choice.id);
+      if (best.find(name) == nullptr) best.add(name, json(static_cast<double>(choice.logprob)));
+    }
+    return best;
+  }
+  // As OpenAI and vLLM have it: the first token of a prompt has no probability, and the token that
+  // is there is among the likeliest ones, however unlikely it is.
+  void add_echo(size_t i, Lists& to) const {
+    const Echo& begin = echo(i);
+    int64_t offset = 0;
+    for (size_t t = 0; t < begin.chances.size(); ++t) {
+      const PromptToken& token = begin.chances[t];
+      const std::string text = text_of(begin.ids[t]);
+      to.tokens.push(json(std::string_view(text)));
+      to.chances.push(token.logprob ? json(static_cast<double>(*token.logprob)) : JsonValue());
+      JsonValue best;
+      if (token.logprob && top_ > 0) {
+        best = best_of(token.top);
+        if (best.find(text) == nullptr) best.add(text, json(static_cast<double>(*token.logprob)));
+      }
+      to.top.push(std::move(best));
+      to.offsets.push(json(std::min(offset, static_cast<int64_t>(begin.text.size()))));
+      offset += static_cast<int64_t>(text.size());
+    }
+  }
 
   const int64_t top_;
-  const std::vector<std::string> echoes_;  // of each prompt
+  const std::vector<Echo> echoes_;  // of each prompt
   std::vector<Lists> lists_;
   std::vector<int64_t> offsets_;
 };
@@ -510,64 +530,47 @@ Status count_input(Service& service, const JsonValue& body,
   return {};
 }
 
+// Prompts are scored by the thread of vectors, so that texts do not wait for them.
+Status score_and_write(Service& service, OpenAiRequest request, std::vector<Echo> echoes,
+                       const std::shared_ptr<HttpReply>& reply) {
+  request.prompt = nullptr;  // the body goes
+  auto work = [&service, request = std::move(request), echoes = std::move(echoes),
+               reply]() mutable {
+    const auto go_on = [&] { return !reply->gone() && !service.stopping(); };
+    if (!go_on()) return;
+    Result<std::vector<std::vector<PromptToken>>> chances =
+        prompt_chances(service.model(), request.text.prompts, request.text.options.top_logprobs,
+                       service.session_options(), go_on);
+    if (!chances.ok()) return send_error(*reply, openai_errors(), chances.error());
+    for (size_t i = 0; i < echoes.size(); ++i) echoes[i].chances = std::move((*chances)[i]);
+    auto dialect = std::make_shared<CompletionDialect>(service, request, std::move(echoes));
+    const Status written = service.write(std::move(request.text), std::move(dialect), reply);
+    if (!written.ok()) send_error(*reply, openai_errors(), written.error());
+  };
+  const bool taken = service.compute(
+      [reply, work]() mutable { answer_guarded(reply, openai_errors(), [&] { work(); }); });
+  return taken ? Status()
+               : Status(busy("as many prompts wait to be scored as may; try again in a moment"));
+}
+
 Status completions(Service& service, const JsonValue& body,
                    const std::shared_ptr<HttpReply>& reply) {
   LOOM_ASSIGN(OpenAiRequest request, read(service, body, completion_fields()));
   if (request.prompt == nullptr)
     return invalid("prompt is missing: a text, tokens, or a list of them");
-  if (request.echo && request.text.options.logprobs)
-    return unsupported(
-        "echo with logprobs: chances of the tokens of a prompt are not computed here; leave one of "
-        "them out");
   LOOM_ASSIGN(request.text.prompts, read_prompts(service, *request.prompt));
-  std::vector<std::string> echoes;
+  LOOM_TRY(service.check_prompts(request.text));
+  std::vector<Echo> echoes;
   for (size_t i = 0; request.echo && i < request.text.prompts.size(); ++i) {
-    LOOM_ASSIGN(std::string text, service.model().detokenize(request.text.prompts[i]));
-    echoes.push_back(std::move(text));
+    Echo echo;
+    echo.ids = request.text.prompts[i];
+    LOOM_ASSIGN(echo.text, service.model().detokenize(echo.ids));
+    echoes.push_back(std::move(echo));
   }
+  if (request.echo && request.text.options.logprobs)
+    return score_and_write(service, std::move(request), std::move(echoes), reply);
   auto dialect = std::make_shared<CompletionDialect>(service, request, std::move(echoes));
   return service.write(std::move(request.text), std::move(dialect), reply);
-}
-
-const char* state_name(Models::State state) {
-  return state == Models::State::loaded    ? "loaded"
-         : state == Models::State::loading ? "loading"
-                                           : "unloaded";
-}
-
-JsonValue model_row(const Models& models, const Models::Row& row) {
-  JsonValue out =
-      object("id", std::string_view(row.name), "object", "model", "created", models.started(),
-             "owned_by", "loom", "status", object("value", state_name(row.state)));
-  JsonValue aliases = list(std::string_view(row.name)), tags = JsonValue::array();
-  for (const std::string& alias : row.aliases) aliases.push(json(std::string_view(alias)));
-  for (const std::string& tag : row.tags) tags.push(json(std::string_view(tag)));
-  add_members(out, "aliases", std::move(aliases), "tags", std::move(tags));
-  if (row.service == nullptr) return out;
-  const ModelInfo& info = row.service->model().info();
-  out.add("meta", object("n_ctx_train", info.context, "n_ctx", row.service->scheduler().context(),
-                         "n_vocab", info.vocab, "n_embd", info.width, "n_params", info.parameters,
-                         "size", info.bytes, "dtype", loom::dtype_name(info.dtype)));
-  return out;
-}
-
-void models(const Call& call) {
-  JsonValue rows = JsonValue::array();
-  for (const Models::Row& row : call.models.list()) rows.push(model_row(call.models, row));
-  send_json(*call.reply, 200, object("object", "list", "data", std::move(rows)));
-}
-
-void one_model(const Call& call) {
-  const std::string name = call.request.path.substr(std::string_view("/v1/models/").size());
-  std::vector<std::string> names;
-  for (const Models::Row& row : call.models.list()) {
-    const bool called = std::ranges::find(row.aliases, name) != row.aliases.end();
-    if (row.name == name || called) return send_json(*call.reply, 200, model_row(call.models, row));
-    names.push_back(row.name);
-  }
-  send_error(*call.reply, openai_errors(),
-             make_error(Code::not_found,
-                        cat("no model ", printable(name), "; there is ", join(names, ", "))));
 }
 
 }  // namespace
@@ -590,8 +593,7 @@ void add_openai(std::vector<Route>& routes) {
     routes.push_back(text_route(path, count_input, openai_errors(), chat_schema));
   routes.push_back(text_route("/v1/completions", completions, openai_errors(),
                               [] { return schema_of<OpenAiRequest>(completion_fields()); }));
-  for (const char* path : {"/v1/models", "/models"}) routes.push_back({"GET", path, true, models});
-  routes.push_back({"GET", "/v1/models/*", true, one_model});
+  add_openai_models(routes);
 }
 
 }  // namespace loom::core

@@ -17,7 +17,20 @@ struct Request {
   ChatPrompt prompt;
 };
 
+// {"effort", "summary"}. Reasoning is told as it is, so there is nothing that a summary of it says.
+Status take_reasoning(const JsonValue& value, std::string_view name, Request& r) {
+  for (const auto& [key, one] : value.members()) {
+    const std::string called = cat(name, ".", key);
+    if (one.is_null() || (key.ends_with("summary") && one.text() == "auto")) continue;
+    if (key != "effort") return unsupported(cat(called, " is not supported here; leave it out"));
+    LOOM_TRY(take_effort(one, called, r.tools.effort));
+  }
+  return {};
+}
+
 Status take_text_format(const JsonValue& value, std::string_view name, Request& r) {
+  const JsonValue* verbosity = value.find("verbosity");
+  if (verbosity != nullptr) LOOM_TRY(take_verbosity(*verbosity, cat(name, ".verbosity"), r.text));
   const JsonValue* format = value.find("format");
   if (format == nullptr || format->is_null()) return {};
   return take_format(*format, cat(name, ".format"), r.text);
@@ -76,7 +89,7 @@ const std::vector<BodyField<Request>>& fields() {
       ignored_field<Request>("metadata"),
       ignored_field<Request>("user"),
       ignored_field<Request>("include"),
-      ignored_field<Request>("reasoning"),
+      {"reasoning", take_reasoning},
       ignored_field<Request>("truncation"),
       ignored_field<Request>("service_tier"),
       ignored_field<Request>("safety_identifier"),

@@ -261,6 +261,7 @@ Result<std::unique_ptr<LlmServer>> LlmServer::start(std::vector<ModelEntry> entr
                                    return server->refusal(path, status, why);
                                  }));
   for (const std::string& address : options.more_addresses) LOOM_TRY(server->http_->also(address));
+  server->http_->use_tls(options.tls);
   ModelsOptions models{options.service,      options.models_most,   options.models_memory,
                        options.keep_seconds, options.sleep_seconds, options.http.memory};
   server->models_ = Models::create(std::move(entries), models,

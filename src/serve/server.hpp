@@ -30,6 +30,7 @@ struct LlmServerOptions {
   // Web pages that may ask; "*": all, "localhost": those of this machine, at any port.
   std::vector<std::string> origins;
   std::vector<std::string> without;  // parts that are not served: "page", "slots", "metrics"
+  TlsContext tls{};                  // null: TCP is not encrypted
   HttpLimits http;
   ServiceOptions service;  // of one model; of several, of each
   int64_t models_most = 3, models_memory = 0, keep_seconds = 300;  // as in ModelsOptions
@@ -55,6 +56,8 @@ class LlmServer {
   static std::string openapi(const LlmServerOptions& options);
 
   uint16_t port() const { return http_->port(); }
+  // For new connections, in the place of LlmServerOptions::tls.
+  void use_tls(TlsContext context) { http_->use_tls(std::move(context)); }
   // Of the first model, which has to be in memory.
   const Service& service() const { return *models_->kept(); }
   Models& models() { return *models_; }

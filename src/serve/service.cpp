@@ -53,15 +53,20 @@ constexpr uint64_t kMaxShrinking = 4;
 // list that doubles.
 constexpr uint64_t kTokenizingBytes = 96;
 
+// A grammar or schema is compiled by the thread that computes all texts: 128 KiB take a tenth of a
+// second, and a byte of nested properties takes this much.
+constexpr uint64_t kMaxRules = 128 << 10, kRuleBytes = 700;
+
 // The texts of a request while they are written. Everything here is called by the thread that
 // computes, but the constructor.
 class TextRun : public std::enable_shared_from_this<TextRun> {
  public:
-  TextRun(const TextRequest& request, size_t texts, std::shared_ptr<Dialect> dialect,
-          std::shared_ptr<HttpReply> reply, Figures& figures)
+  TextRun(const TextRequest& request, size_t texts, MemoryShare rules,
+          std::shared_ptr<Dialect> dialect, std::shared_ptr<HttpReply> reply, Figures& figures)
       : stream_(request.stream),
         progress_(request.return_progress && stream_),
         timings_(request.timings_per_token && stream_),
+        rules_(std::move(rules)),
         figures_(figures),
         open_(texts),
         ends_(texts),
@@ -186,6 +191,7 @@ class TextRun : public std::enable_shared_from_this<TextRun> {
   }
 
   const bool stream_, progress_, timings_;
+  const MemoryShare rules_;
   Figures& figures_;
   const Clock::time_point begin_ = Clock::now();
   Clock::time_point before_ = begin_;
@@ -198,16 +204,6 @@ class TextRun : public std::enable_shared_from_this<TextRun> {
   std::shared_ptr<HttpReply> reply_;
   bool begun_ = false, failed_ = false;
 };
-
-Status check(const TextRequest& request, int64_t context) {
-  for (const std::vector<TokenId>& prompt : request.prompts) {
-    const auto size = static_cast<int64_t>(prompt.size());
-    if (size == 0)
-      return invalid("the prompt holds no token; a text needs at least one to begin with");
-    if (size > context) return too_long(size, context);
-  }
-  return {};
-}
 
 }  // namespace
 
@@ -254,15 +250,26 @@ Status Service::writes() const {
                          "): it makes vectors and writes no text; ask /v1/embeddings"));
 }
 
-Status Service::write(TextRequest request, std::shared_ptr<Dialect> dialect,
-                      const std::shared_ptr<HttpReply>& reply) {
+Status Service::check_prompts(const TextRequest& request) const {
   LOOM_TRY(writes());
-  LOOM_TRY(check(request, scheduler_->context()));
-  LOOM_TRY(take_bias_texts(request));
+  const int64_t context = scheduler_->context();
+  for (const std::vector<TokenId>& prompt : request.prompts) {
+    const auto size = static_cast<int64_t>(prompt.size());
+    if (size == 0)
+      return invalid("the prompt holds no token; a text needs at least one to begin with");
+    if (size > context) return too_long(size, context);
+  }
   const auto all = static_cast<int64_t>(request.prompts.size()) * request.choices;
   const int64_t most = options_.scheduler.sessions + options_.scheduler.waiting;
-  if (all > most)
-    return invalid(cat("the request asks for ", all, " texts at once; this server takes ", most));
+  if (all <= most) return {};
+  return invalid(cat("the request asks for ", all, " texts at once; this server takes ", most));
+}
+
+Status Service::write(TextRequest request, std::shared_ptr<Dialect> dialect,
+                      const std::shared_ptr<HttpReply>& reply) {
+  LOOM_TRY(check_prompts(request));
+  LOOM_TRY(take_bias_texts(request));
+  LOOM_ASSIGN(MemoryShare rules, reserve_rules(request.options));
   if (request.no_repetition_penalty) {
     SamplerOptions& s = request.options.sampler;
     s.repetition_penalty = 1.0f;
@@ -274,8 +281,8 @@ Status Service::write(TextRequest request, std::shared_ptr<Dialect> dialect,
   const auto choices = static_cast<size_t>(request.choices);
   const size_t texts = request.prompts.size() * choices;
   LOOM_ASSIGN(std::shared_ptr<HttpReply> to, kept_reply(request, *dialect, reply));
-  const auto run =
-      std::make_shared<TextRun>(request, texts, std::move(dialect), std::move(to), figures_);
+  const auto run = std::make_shared<TextRun>(request, texts, std::move(rules), std::move(dialect),
+                                             std::move(to), figures_);
   std::vector<std::unique_ptr<Job>> jobs;
   for (size_t i = 0; i < texts; ++i) {
     auto job = std::make_unique<Job>();
@@ -320,6 +327,14 @@ Status Service::write(TextRequest request, std::shared_ptr<Dialect> dialect,
     return busy("the server is busy: as many texts wait as may; try again in a moment");
   }
   return {};
+}
+
+Result<MemoryShare> Service::reserve_rules(const GenerateOptions& options) const {
+  const uint64_t bytes = options.grammar.size() + options.json_schema.size();
+  if (bytes == 0) return MemoryShare();
+  if (bytes <= kMaxRules) return reserve(kRuleBytes * bytes, "a grammar or schema");
+  return invalid(
+      cat("a grammar or schema, with those of tools, may have ", kMaxRules, " bytes; got ", bytes));
 }
 
 Result<std::shared_ptr<HttpReply>> Service::kept_reply(

@@ -193,6 +193,11 @@ class Service {
 
   // Errors: unsupported, where the model is an encoder.
   Status writes() const;
+  // What write() asks of prompts, for what is computed before. Errors: those of writes();
+  // invalid_argument (no token, too many texts), out_of_range (a prompt longer than the context).
+  Status check_prompts(const TextRequest& request) const;
+  // Of the sequences that write texts.
+  const ModelSessionOptions& session_options() const { return options_.scheduler.session; }
 
   // The tokens of a text of a request. A text that cannot fit into the context is refused before
   // it costs anything. Errors: too_large() (more than max_text_bytes()), no_memory() (the budget),
@@ -225,6 +230,8 @@ class Service {
         figures_(figures),
         vectors_(static_cast<size_t>(std::max<int64_t>(options_.scheduler.waiting, 1))) {}
 
+  // Memory to compile what texts are held to. Errors: invalid_argument (too large), out_of_memory.
+  Result<MemoryShare> reserve_rules(const GenerateOptions& options) const;
   // Where the text goes: to `reply`, and where the request says so to those who resume it.
   Result<std::shared_ptr<HttpReply>> kept_reply(const TextRequest& request, const Dialect& dialect,
                                                 const std::shared_ptr<HttpReply>& reply) const;

@@ -93,6 +93,23 @@ Status take_cache_salt(const JsonValue& value, std::string_view name, TextReques
   return invalid(cat(name, " must be a text of 1 to ", kMax, " bytes; leave it out for none"));
 }
 
+// Replies are texts.
+Status take_modalities(const JsonValue& value, std::string_view name, TextRequest&) {
+  std::vector<std::string> all;
+  LOOM_TRY(take_texts(value, name, 8, all));
+  for (const std::string& one : all) {
+    if (one != "text")
+      return unsupported(cat(name, " may be [\"text\"]; got \"", printable(one), "\""));
+  }
+  return {};
+}
+
+Status take_verbosity(const JsonValue& value, std::string_view name, TextRequest&) {
+  if (value.is_null() || value.text() == "medium") return {};
+  return unsupported(cat(name, " may be \"medium\"; got ", value.describe(),
+                         "; say in a message how long replies may be"));
+}
+
 Status take_timings(const JsonValue& value, std::string_view name, TextRequest& to) {
   return take_bool(value, name, to.timings_per_token);
 }

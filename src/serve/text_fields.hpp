@@ -46,6 +46,10 @@ Status take_guesses(const JsonValue& value, std::string_view name, TextRequest& 
 Status take_guess_chance(const JsonValue& value, std::string_view name, TextRequest& to);
 Status take_resumable(const JsonValue& value, std::string_view name, TextRequest& to);
 Status take_timings(const JsonValue& value, std::string_view name, TextRequest& to);
+// ["text"], which replies are.
+Status take_modalities(const JsonValue& value, std::string_view name, TextRequest& to);
+// "medium", which is the length that a model writes: templates know no other.
+Status take_verbosity(const JsonValue& value, std::string_view name, TextRequest& to);
 // As vLLM has it: a text that is not empty.
 Status take_cache_salt(const JsonValue& value, std::string_view name, TextRequest& to);
 // {"ID": bias}, or [[ID, bias], ..] as llama.cpp has it, where false bans the token; a
@@ -113,6 +117,23 @@ BodyField<R> off_field(std::string_view name, double off = 0) {
   return {name, [off](const JsonValue& value, std::string_view called, R&) {
             return must_be_off(value, called, off);
           }};
+}
+// What vLLM adds to OpenAI's fields.
+template <class R>
+void add_vllm_fields(std::vector<BodyField<R>>& own) {
+  own.push_back(text_field<R>("guided_json", take_schema));
+  own.push_back(text_field<R>("guided_grammar", take_grammar));
+  own.push_back(text_field<R>("guided_choice", take_choices));
+  own.push_back(text_field<R>("structured_outputs", take_structured));
+  for (const char* name :
+       {"guided_regex", "min_tokens", "stop_token_ids", "bad_words", "allowed_token_ids",
+        "use_beam_search", "truncate_prompt_tokens", "include_stop_str_in_output",
+        "prompt_logprobs", "logits_processors", "priority", "return_tokens_as_token_ids",
+        "return_token_ids", "kv_transfer_params", "vllm_xargs"})
+    own.push_back(off_field<R>(name));
+  own.push_back(off_field<R>("length_penalty", 1));
+  for (const char* name : {"skip_special_tokens", "spaces_between_special_tokens"})
+    own.push_back(only_default<R>(name, true));
 }
 // Kept as it is, to be read when the other fields are known.
 template <class R>

@@ -31,6 +31,10 @@ Result<Wanted> wanted_by(const NetworkSpec& network, const DatasetOptions& optio
   w.vocab = whole.vocab();
   w.ids = w.vocab > 0;
   w.more = whole.more_inputs();
+  for (InputSpec spec : options.inputs) {
+    spec.ids = Wanted::kAnyIds;
+    w.more.push_back(std::move(spec));
+  }
   w.rows = whole.output().rows();
   w.outputs = whole.output().last();
   w.embeddings = options.embeddings;

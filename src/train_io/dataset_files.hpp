@@ -31,7 +31,8 @@ struct DatasetOptions {
   int64_t targets = 1;           // CSV: the last columns
   bool classes = true;           // whole-number targets are class labels, when the network's output
                                  // is wider than the targets
-  std::vector<int64_t> heads;    // widths of the heads of softmax_ce, a label for each; empty: one
+  std::vector<InputSpec> inputs;  // besides those of the network; `ids` is what the array says
+  std::vector<int64_t> heads;     // widths of the heads of softmax_ce, a label for each; empty: one
   std::vector<std::string> names;  // classes of text labels, known from training; empty: new ones
   // Weights of samples: the name of an array, or of a CSV column, or that column's number from 1.
   std::string weights;

@@ -7,7 +7,7 @@
 #include "io/byte_source.hpp"
 #include "io/folder.hpp"
 #include "media/picture.hpp"
-#include "media/wave.hpp"
+#include "media/sound.hpp"
 
 namespace loom::core {
 namespace {
@@ -22,6 +22,7 @@ struct MediaFiles {
   std::vector<std::string> classes;  // their names
   int64_t pictures = 0, sounds = 0;  // of the paths
   int64_t others = 0;                // files that are left out
+  std::string unread;                // one of them that is a picture of a form that is not read
 };
 
 // Adds the pictures and sounds of `path` and of the folders in it.
@@ -31,10 +32,11 @@ Status add_files(const std::string& path, int depth, MediaFiles& out) {
   for (const FolderEntry& entry : entries) {
     if (entry.folder) {
       LOOM_TRY(add_files(cat(path, "/", entry.name), depth + 1, out));
-    } else if (!is_picture_name(entry.name) && !is_wave_name(entry.name)) {
+    } else if (!is_picture_name(entry.name) && !is_sound_name(entry.name)) {
       ++out.others;
+      if (is_unread_picture_name(entry.name)) out.unread = printable(entry.name, 100);
     } else if (out.paths.size() < kMostFiles) {
-      ++(is_wave_name(entry.name) ? out.sounds : out.pictures);
+      ++(is_sound_name(entry.name) ? out.sounds : out.pictures);
       out.paths.push_back(cat(path, "/", entry.name));
     } else {
       return bad_file(cat("more than ", kMostFiles, " files"), path);
@@ -141,7 +143,7 @@ class SoundSource : public InputSource {
   Status read(int64_t row, float* to) const override {
     const FileRef& file = files_[static_cast<size_t>(row)];
     LOOM_ASSIGN(const MappedFile map, MappedFile::open(file));
-    LOOM_ASSIGN(Wave wave, decode_wave(map.bytes(), file, memory_));
+    LOOM_ASSIGN(Wave wave, decode_sound(map.bytes(), file, memory_));
     const int64_t rate = mel_.spec().rate;
     if (wave.rate != rate) {
       const uint64_t longer = wave.samples.size() / static_cast<uint64_t>(wave.rate) + 1;
@@ -235,7 +237,8 @@ Status read_all(const FileRef& path, const DatasetOptions& options, Dataset& dat
 
 std::string left_out_note(const MediaFiles& files, const std::string& path) {
   return cat(path, ": ", files.others, files.others == 1 ? " file is" : " files are",
-             " no .png, .jpg, .jpeg or .wav, and left out");
+             " neither a picture (.png, .jpg, .jpeg) nor a sound, and left out",
+             files.unread.empty() ? "" : cat("; save '", files.unread, "' as PNG to use it"));
 }
 
 // Read now, where that takes no more than half of what is left; else whenever they are asked for,
@@ -262,7 +265,7 @@ Status keep_or_read(const FileRef& path, const DatasetOptions& options, LoadedDa
 Result<bool> are_media(const FileRef& path) {
   if (is_directory(path)) return true;
   LOOM_ASSIGN(const MappedFile map, MappedFile::open(path));
-  return is_picture(map.bytes()) || is_wave(map.bytes());
+  return is_picture(map.bytes()) || is_sound(map.bytes());
 }
 
 Result<LoadedDataset> load_media(const FileRef& path, const Wanted& wanted,
@@ -280,10 +283,10 @@ Result<LoadedDataset> load_media(const FileRef& path, const Wanted& wanted,
   } else {
     LOOM_ASSIGN(const MappedFile map, MappedFile::open(path));
     files.paths = {path.name()};
-    ++(is_wave(map.bytes()) ? files.sounds : files.pictures);
+    ++(is_sound(map.bytes()) ? files.sounds : files.pictures);
   }
   if (files.paths.empty())
-    return make_error(Code::not_found, "no picture (.png, .jpg, .jpeg) and no .wav in this folder",
+    return make_error(Code::not_found, "no picture (.png, .jpg, .jpeg) and no sound in this folder",
                       path);
   if (files.pictures > 0 && files.sounds > 0)
     return bad_file(cat(files.pictures, " pictures and ", files.sounds, " sounds in one folder"),

@@ -14,12 +14,14 @@ Status set_one(const ArrayView& array, const InputSpec& spec, Dataset& data) {
                     array.where);
   }
   MoreInput input{spec.name, spec.shape, {}, {}};
-  if (spec.ids == 0) {
+  const bool any = spec.ids == Wanted::kAnyIds;
+  const bool numbers = any ? !is_whole(array.type) : spec.ids == 0;
+  if (numbers) {
     LOOM_ASSIGN(input.values, array_f32(array));
   } else {
     LOOM_ASSIGN(input.ids, array_i32(array));
   }
-  for (size_t i = 0; i < input.ids.size(); ++i) {
+  for (size_t i = 0; i < input.ids.size() && !any; ++i) {
     if (input.ids[i] >= 0 && input.ids[i] < spec.ids) continue;
     return bad_file(cat("the input '", printable(spec.name), "': id ", input.ids[i], " at ", i,
                         " must be from 0 to ", spec.ids - 1),

@@ -3,6 +3,7 @@
 // back to PATH.previous when PATH was damaged or lost in another way.
 #include "base/text.hpp"
 #include "bridge/network_json.hpp"
+#include "io/hash.hpp"
 #include "train_io/training_parts.hpp"
 #include "train_io/weights_source.hpp"
 
@@ -181,6 +182,7 @@ Status load_from(const std::string& path, const TrainedModel& model, Trainer& tr
     LOOM_TRY(file.entity->verify(i));
   LOOM_ASSIGN(const std::string form, file.text("loom"));
   if (form != kForm) return bad_file("these are weights, no checkpoint", path);
+  LOOM_TRY(check_digest(file));
   LOOM_ASSIGN(const std::string network, file.text("network"));
   // Both as this release writes them: layers may have gained fields since.
   LOOM_ASSIGN(const NetworkSpec theirs_spec, parse_network(network, path + ": network"));
@@ -199,6 +201,29 @@ Status load_from(const std::string& path, const TrainedModel& model, Trainer& tr
 }
 
 }  // namespace
+
+namespace {
+
+constexpr std::string_view kDigest = "digest";
+
+std::string digest_of(const SafeMetadata& metadata) {
+  std::string all;
+  for (const auto& [key, value] : metadata)
+    if (key != kDigest) all += cat(key, "=", value.size(), ":", value, "\n");
+  return hash_hex(std::as_bytes(std::span(all)));
+}
+
+}  // namespace
+
+void add_digest(SafeMetadata& metadata) {
+  metadata.emplace_back(kDigest, digest_of(metadata));
+}
+
+Status check_digest(const WeightsFile& file) {
+  const Result<std::string> digest = file.text(kDigest);
+  if (!digest.ok() || *digest == digest_of(file.tensors.metadata())) return {};
+  return bad_file("is damaged: what it says of the run is not what was saved", file.path);
+}
 
 JsonValue run_options(const TrainerOptions& o, const Dataset& train, const Dataset& validation) {
   JsonValue out = JsonValue::object();
@@ -306,6 +331,7 @@ Status save_checkpoint(const std::string& path, const TrainedModel& model, Train
   add_normalization(model, tensors);
   SafeMetadata metadata = model_metadata(model, kForm);
   metadata.insert(metadata.end(), about.begin(), about.end());
+  add_digest(metadata);
   return write_safetensors(path, std::move(tensors), metadata, keep);
 }
 

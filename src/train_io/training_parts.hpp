@@ -24,5 +24,11 @@ Result<SplitRecord> read_split(const JsonValue& json, const std::string& where);
 int param_of(const Network& network, std::string_view name);
 // Reads one tensor of the training state from a file.
 Status fill_state(const WeightsFile& file, const StateTensor& state);
+// Adds a hash of the texts before it. safetensors has none, and a flipped bit in a text would be
+// another option of the run.
+void add_digest(SafeMetadata& metadata);
+// Errors: bad_file (the texts are not those that were saved). A file without a digest is not
+// checked.
+Status check_digest(const WeightsFile& file);
 
 }  // namespace loom::core

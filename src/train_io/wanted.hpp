@@ -13,8 +13,9 @@ struct Wanted {
   bool ids = false;    // the input are ids below `vocab`
   int64_t vocab = 0;
   std::vector<InputSpec> more;  // inputs besides the first, which files of arrays have by name
-  int64_t rows = 0;             // predictions per sample
-  int64_t outputs = 0;          // values per prediction
+  static constexpr int64_t kAnyIds = -1;  // of InputSpec::ids: as the array is, numbers or ids
+  int64_t rows = 0;                       // predictions per sample
+  int64_t outputs = 0;                    // values per prediction
   // How many classes each label of a prediction has: the outputs, or the widths of several heads.
   std::vector<int64_t> classes;
   // Outputs are embeddings: labels are any numbers below `classes`, one per sample or per row.

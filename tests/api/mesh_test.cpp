@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "loom/graph.hpp"
+
 namespace loom {
 namespace {
 
@@ -63,6 +65,97 @@ TEST(PublicMesh, ReadsPortsByNameAndServesSeveralStreams) {
   EXPECT_NE(v[0], 0.0f);
 }
 
+// y = tanh(x) + W eye: `eye` is an Input layer, of a width that no cell gives.
+Network of_two_inputs() {
+  Grid grid({1, 1, 4, 1});
+  grid.put({0, 0, 0, 0}, Dense{.in = 3, .out = 2, .activation = Activation::tanh})
+      .put({0, 0, 1, 0}, Input{.input = "eye", .shape = {5}})
+      .put({0, 0, 2, 0}, Dense{.in = 5, .out = 2})
+      .put({0, 0, 3, 0}, Residual{})
+      .link({0, 0, 3, 0}, {0, 0, 0, 0});
+  return Network::create(grid, {.input = {3}, .seed = 4}).or_exit();
+}
+
+Tensor wave(const Shape& shape, int64_t period) {
+  Tensor t = Tensor::zeros(shape).or_exit();
+  int64_t i = 0;
+  for (float& v : t.mutable_values<float>().or_exit())
+    v = static_cast<float>((i++ * 7) % period) / static_cast<float>(period) - 0.5f;
+  return t;
+}
+
+TEST(PublicMesh, HasAPortForEveryInputLayer) {
+  const Network net = of_two_inputs();
+  const Tensor x = wave({12, 3}, 11), eye = wave({12, 5}, 17);
+  Session session = net.session({.max_batch = 12}).or_exit();
+  const Tensor pass = session.run(std::vector<Tensor>{x, eye}).or_exit()[0];
+  // The link to the first cell is one tick; the second takes as long as the way of `eye`.
+  MeshOptions options;
+  options.links = {{.to = {0, 0, 0, 0}, .delay = 2}};
+  Mesh mesh = Mesh::create(net, options).or_exit();
+  EXPECT_EQ(mesh.latency(), 3);
+  const Tensor got = mesh.run(x, {{"eye", eye}}).or_exit();
+  const auto y = got.values<float>().or_exit(), want = pass.values<float>().or_exit();
+  for (size_t i = 4; i < y.size(); ++i) EXPECT_EQ(y[i], want[i - 4]) << i;
+  // Port by port, tick by tick.
+  ASSERT_TRUE(mesh.reset().ok());
+  for (int64_t t = 0; t < 12; ++t) {
+    ASSERT_TRUE(mesh.set_input(eye.slice(t, 1).or_exit(), "eye").ok());
+    const Tensor one = mesh.push(x.slice(t, 1).or_exit()).or_exit();
+    EXPECT_EQ(one.values<float>().or_exit()[0], y[static_cast<size_t>(2 * t)]);
+  }
+  const auto none = mesh.run(x, {{"ear", eye}});
+  ASSERT_FALSE(none.ok());
+  EXPECT_EQ(none.error().message, "the mesh has no port 'ear'; it has input, eye");
+  EXPECT_FALSE(mesh.run(x, {{"eye", wave({3, 5}, 7)}}).ok());
+}
+
+TEST(PublicMesh, TrainsOnAllPorts) {
+  const Network net = of_two_inputs();
+  const Tensor x = wave({60, 3}, 11), eye = wave({60, 5}, 17);
+  Tensor y = Tensor::zeros({60, 2}).or_exit();
+  {
+    const auto from = eye.values<float>().or_exit();
+    const auto to = y.mutable_values<float>().or_exit();
+    for (size_t i = 0; i < to.size(); ++i) to[i] = from[i / 2 * 5 + i % 2];
+  }
+  const Dataset one = Dataset::from_arrays(x, y).or_exit();
+  MeshOptions options;
+  options.links = {{.to = {0, 0, 0, 0}, .delay = 2}};
+  MeshTrainerOptions how;
+  how.rate = 0.05;
+  MeshTrainer trainer = MeshTrainer::create(net, options, how).or_exit();
+  const auto missing = trainer.fit(one);
+  ASSERT_FALSE(missing.ok());
+  EXPECT_EQ(missing.error().message,
+            "the samples have no input for the port 'eye'; add one with its name");
+  const Dataset both = one.with_input("eye", eye).or_exit();
+  const auto extra = trainer.fit(both.with_input("ear", eye).or_exit());
+  ASSERT_FALSE(extra.ok());
+  EXPECT_EQ(extra.error().message,
+            "the samples have an input 'ear', which the mesh has no port for");
+  const auto epochs = trainer.fit(both, {.epochs = 60}).or_exit();
+  EXPECT_LT(epochs.back().loss, 0.05 * epochs.front().loss);
+}
+
+TEST(PublicMesh, RefusesIdsThatNoTableHas) {
+  const Network net =
+      Network::sequential({Embedding{.vocab = 4, .width = 2}, Dense{.in = 2, .out = 2}},
+                          {.input = {1}})
+          .or_exit();
+  MeshOptions options;
+  options.ports = {{"word", {1}}};
+  options.links = {{.to = {0, 0, 0, 0}, .port = "word"}};
+  Mesh mesh = Mesh::create(net, options).or_exit();
+  const auto set = [&](int64_t id) {
+    return mesh.set_input(Tensor::copy<int64_t>(std::vector<int64_t>{id}, {1, 1}).or_exit(),
+                          "word");
+  };
+  EXPECT_TRUE(set(3).ok());
+  EXPECT_EQ(set(4).error().code, Code::out_of_range);
+  EXPECT_FALSE(mesh.set_input(Tensor::zeros({1, 1}).or_exit(), "word").ok());
+}
+
 TEST(PublicMesh, RefusesInOneLine) {
   const Network net = chain_of_two();
   const Coord first{0, 0, 0, 0}, second{0, 0, 1, 0};
@@ -84,6 +177,12 @@ TEST(PublicMesh, RefusesInOneLine) {
     EXPECT_NE(no.error().message.find(c.message), std::string::npos) << no.error().message;
     EXPECT_EQ(no.error().message.find('\n'), std::string::npos);
   }
+  Graph two;
+  two.output(two.add(Dense{.in = 3, .out = 2}, {two.input()}));
+  two.output(two.add(Dense{.in = 3, .out = 4}, {two.input()}));
+  const Result<Mesh> split = Mesh::create(Network::sequential({two}, {.input = {3}}).or_exit());
+  ASSERT_FALSE(split.ok());
+  EXPECT_NE(split.error().message.find("gives 2 outputs"), std::string::npos);
   Mesh mesh = Mesh::create(net).or_exit();
   const Tensor wide = Tensor::zeros({1, 4}).or_exit();
   EXPECT_FALSE(mesh.set_input(wide).ok());

@@ -146,6 +146,38 @@ TEST(Ports, SeveralPiecesOfABatchGiveTheSameAsOneWhereSamplesShareNothing) {
   EXPECT_EQ(floats(got[1]), floats(given[1]));
 }
 
+// The batch axis of what a sample gives has several rows, or rows of all samples. Memory behind the
+// outputs was written.
+TEST(Ports, SamplesOfSeveralRowsStandOneAfterTheOther) {
+  Ports r(2);
+  const Network rows =
+      Network::sequential({Dense{.in = 5, .out = 4}, View{.shape = {-1, 4, 1}}}, {.input = {3, 5}})
+          .or_exit();
+  Graph g;
+  const GraphValue d = g.add(Dense{.in = 5, .out = 3}, {g.input()});
+  const GraphValue c = g.add(Constant{.shape = {3, 3}}, {});
+  g.output(g.add(Binary{.function = BinaryFunction::mul}, {d, c}));
+  const Network fixed = Network::sequential({g}, {.input = {5}}).or_exit();
+  for (const auto& [net, sample, each] :
+       {std::tuple{rows, Shape{3, 5}, int64_t{12}}, std::tuple{fixed, Shape{5}, int64_t{9}}}) {
+    Shape shape = sample;
+    shape.insert(shape.begin(), 4);
+    const Tensor x = r.numbers(shape);
+    for (const int64_t batch : {1, 2, 3, 4}) {
+      Session session = net.session({.max_batch = batch}).or_exit();
+      const Tensor y = session.run(x).or_exit();
+      ASSERT_EQ(y.size(), 4 * each);
+      const std::vector<CellOutput> cells = session.run_cells(x).or_exit();
+      EXPECT_EQ(floats(cells.back().values), floats(y));
+      for (int64_t i = 0; i < 4; ++i) {
+        const auto one = floats(session.run(x.slice(i, 1).or_exit()).or_exit());
+        const auto all = floats(y);
+        EXPECT_TRUE(std::equal(one.begin(), one.end(), all.begin() + i * each)) << i;
+      }
+    }
+  }
+}
+
 TEST(Ports, RefusesWhatDoesNotFit) {
   const Network net = Network::sequential({of_four(3, 2, 4, 5)}, {.input = {3}}).or_exit();
   Session session = net.session({.max_batch = 2}).or_exit();

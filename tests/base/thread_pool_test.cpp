@@ -232,12 +232,12 @@ TEST(BusyHost, ALaneThatHasMoreToDoKeepsItsPlace) {
   }));
 }
 
-TEST(LaneRest, LastsTwiceTheLoss) {
+TEST(LaneRest, LastsFourTimesTheLoss) {
   LaneRest rest;
   EXPECT_FALSE(rest.resting(1000));
   rest.lost(3000, 4000, 2, 1000);
-  EXPECT_TRUE(rest.resting(1000 + 2 * 3000 - 1));
-  EXPECT_FALSE(rest.resting(1000 + 2 * 3000));
+  EXPECT_TRUE(rest.resting(1000 + 4 * 3000 - 1));
+  EXPECT_FALSE(rest.resting(1000 + 4 * 3000));
 }
 
 TEST(LaneRest, NeedsALossOfMoreThanTheLanesShare) {
@@ -250,15 +250,15 @@ TEST(LaneRest, NeedsALossOfMoreThanTheLanesShare) {
   }
 }
 
-TEST(LaneRest, DoublesWithLossesSoonAfterItUpToASecond) {
+TEST(LaneRest, GrowsFourfoldWithLossesSoonAfterItUpToASecond) {
   LaneRest rest;
-  int64_t now = 0, length = 2000;
+  int64_t now = 0, length = 4000;
   for (int i = 0; i < 30; ++i) {
     rest.lost(1000, 1500, 2, now);
     EXPECT_TRUE(rest.resting(now + length - 1)) << i;
     EXPECT_FALSE(rest.resting(now + length)) << i;
     now += length + 10;
-    length = std::min(2 * length, LaneRest::kLongest);
+    length = std::min(4 * length, LaneRest::kLongest);
   }
 }
 
@@ -267,9 +267,9 @@ TEST(LaneRest, ForgetsAfterWorkAndNotAfterIdleTime) {
     LaneRest rest;
     rest.lost(1000, 1500, 2, 0);
     const int64_t later = 1'000'000;
-    if (work) rest.worked(2001);
+    if (work) rest.worked(4001);
     rest.lost(1000, 1500, 2, later);
-    EXPECT_EQ(rest.resting(later + 2000), !work);
+    EXPECT_EQ(rest.resting(later + 4000), !work);
   }
 }
 

@@ -281,6 +281,28 @@ TEST(NetworkJson, RefusesBadCells) {
   for (const BadNetwork& bad : kBadCells) expect_refused(cells(bad.text), bad.message);
 }
 
+TEST(NetworkJson, KeepsTheNamesOfAStateDict) {
+  const std::string names = R"("state_dict":{"fc.weight":"[2, 3] (0, 0, 0, 0)/weight","t":"as u"})";
+  const std::string row = R"({"loom":1,"input":[3],"layers":[{)" + kDense + "}]," + names + "}";
+  const Result<NetworkSpec> read = parse_network(row, "net");
+  ASSERT_TRUE(read.ok()) << read.error().str();
+  ASSERT_EQ(read->state_dict.size(), 2u);
+  EXPECT_EQ(read->state_dict[0].second, "[2, 3] (0, 0, 0, 0)/weight");
+  const std::string text = write_network(*read);
+  EXPECT_NE(text.find("\"state_dict\": {"), std::string::npos) << text;
+  const Result<NetworkSpec> again = parse_network(text, "net");
+  ASSERT_TRUE(again.ok()) << again.error().str();
+  EXPECT_EQ(again->state_dict, read->state_dict);
+  EXPECT_EQ(write_network(*again), text);
+  for (const char* bad : {R"({"w":3})", "[]", R"("w")"}) {
+    const std::string other =
+        R"({"loom":1,"input":[3],"layers":[{)" + kDense + R"(}],"state_dict":)" + bad + "}";
+    const Result<NetworkSpec> refused = parse_network(other, "net");
+    ASSERT_FALSE(refused.ok()) << bad;
+    EXPECT_NE(refused.error().str().find("state_dict"), std::string::npos) << refused.error().str();
+  }
+}
+
 TEST(NetworkJson, RefusesShapesThatNoMemoryHolds) {
   const std::string layer =
       R"({"type":"ConvTransposed1D","channels":1,"filters":1,"kernel":4096,"stride":4096})";

@@ -222,9 +222,59 @@ static void test_meshes(void) {
   loom_network_free(net);
 }
 
+/* An Input layer is a port of the mesh, of a width that no cell gives; another port and a link that
+ * is delayed come with the options. */
+static void test_mesh_ports(void) {
+  const char* json =
+      "{\"loom\":1,\"input\":[2],\"layers\":[{\"type\":\"Dense\",\"in\":2,\"out\":2},"
+      "{\"type\":\"Input\",\"input\":\"eye\",\"shape\":[5]},{\"type\":\"Dense\",\"in\":5,\"out\":2}"
+      "]}";
+  loom_network* net = NULL;
+  CHECK_OK(loom_network_from_json(NULL, json, NULL, &net));
+  const int64_t ear_shape[] = {2}, last[] = {0, 0, 2, 0}, first[] = {0, 0, 0, 0},
+                none[] = {9, 0, 0, 0};
+  const loom_mesh_port ear = {"ear", ear_shape, 1};
+  loom_mesh_link link = {.to = {0, 0, 0, 0}, .port = "ear", .delay = 2};
+  loom_mesh_options options = LOOM_MESH_OPTIONS_INIT;
+  options.ports = &ear;
+  options.port_count = options.link_count = 1;
+  options.links = &link;
+  loom_mesh* mesh = NULL;
+  CHECK_OK(loom_mesh_create(net, &options, &mesh));
+  const float values[] = {1, -1, 2, 3, 4};
+  const int64_t two[] = {1, 2}, five[] = {1, 5};
+  const loom_tensor small = LOOM_TENSOR(LOOM_FLOAT32, values, 2, two);
+  const loom_tensor wide = LOOM_TENSOR(LOOM_FLOAT32, values, 2, five);
+  CHECK_OK(loom_mesh_set_port(mesh, "ear", &small));
+  CHECK_OK(loom_mesh_set_port(mesh, "eye", &wide));
+  CHECK_FAILS(loom_mesh_set_port(mesh, "nose", &small), LOOM_INVALID_ARGUMENT, "input, eye, ear");
+  CHECK_FAILS(loom_mesh_set_port(mesh, NULL, &small), LOOM_INVALID_ARGUMENT, "'port' is null");
+  CHECK_FAILS(loom_mesh_set_port(mesh, "eye", &small), LOOM_INVALID_ARGUMENT, "the port 'eye'");
+  CHECK_OK(loom_mesh_tick(mesh, 2));
+  loom_array *eye = NULL, *given = NULL, *y = NULL;
+  loom_tensor shown;
+  CHECK_OK(loom_mesh_cell_output(mesh, first, &given));
+  CHECK_OK(loom_array_view(given, &shown));
+  CHECK(((const float*)shown.data)[0] != 0);
+  CHECK_OK(loom_mesh_cell_output(mesh, last, &y));
+  CHECK_OK(loom_array_view(y, &shown));
+  CHECK(shown.rank == 2 && shown.shape[1] == 2 && ((const float*)shown.data)[0] != 0);
+  CHECK_FAILS(loom_mesh_cell_output(mesh, none, &eye), LOOM_NOT_FOUND, "no cell (9, 0, 0, 0)");
+  CHECK_FAILS(loom_mesh_cell_output(mesh, NULL, &eye), LOOM_INVALID_ARGUMENT, "'at' is null");
+  loom_array_free(given);
+  loom_array_free(y);
+  loom_mesh_free(mesh);
+  link.port = "nose";
+  CHECK_FAILS(loom_mesh_create(net, &options, &mesh), LOOM_INVALID_ARGUMENT, "the port 'nose'");
+  options.links = NULL;
+  CHECK_FAILS(loom_mesh_create(net, &options, &mesh), LOOM_INVALID_ARGUMENT, "'links' is null");
+  loom_network_free(net);
+}
+
 void test_evolution(void) {
   test_populations();
   test_wrong_populations();
   test_dna();
   test_meshes();
+  test_mesh_ports();
 }

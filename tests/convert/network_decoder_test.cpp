@@ -78,6 +78,24 @@ TEST(NetworkDecoderCells, RefusesBlocksThatNoClassCanSay) {
   const auto found = decoder_config_of(other, 512);
   ASSERT_FALSE(found.ok());
   EXPECT_EQ(found.error().code, Code::unsupported);
+  EXPECT_EQ(found.error().message,
+            "its network is no decoder of a language model: no class of decoders has this inner of "
+            "SwiGLU in cell (2, 0, 0, 1); the nearest is LlamaForCausalLM");
+}
+
+TEST(NetworkDecoderCells, NamesTheFieldThatNoClassHas) {
+  GridSpec other = tiny();
+  Cell cell = *other.find({1, 0, 0, 0});
+  LayerConfig& attention = cell.layer.children[1];
+  for (size_t i = 0; i < attention.values.size(); ++i)
+    if (attention.def->fields[i].name == "causal") attention.values[i] = FieldValue(0);
+  cell.frozen = {"1/q"};
+  ASSERT_TRUE(other.put({1, 0, 0, 0}, std::move(cell)).ok());
+  const auto found = decoder_config_of(other, 512);
+  ASSERT_FALSE(found.ok());
+  EXPECT_EQ(found.error().message,
+            "its network is no decoder of a language model: no class of decoders has this causal "
+            "of MultiHeadAttention in cell (1, 0, 0, 0); the nearest is LlamaForCausalLM");
 }
 
 }  // namespace

@@ -218,7 +218,7 @@ TEST(DonateServer, AsksForTheSecretAndAnswersNobodyElse) {
   EXPECT_TRUE(replay.ended());
 }
 
-TEST(DonateServer, ListensWhereOthersReachItOnlyWithASecret) {
+TEST(DonateServer, ListensWhereOthersReachItOnlyWithASecretAndTls) {
   DonateOptions options = echo_options();
   options.port = 0;
   options.address = "0.0.0.0";
@@ -228,6 +228,10 @@ TEST(DonateServer, ListensWhereOthersReachItOnlyWithASecret) {
   options.secret = "short";
   EXPECT_FALSE(DonateServer::start(options).ok());
   options.secret = "a secret of 26 characters!";
+  const auto plain = DonateServer::start(options);
+  ASSERT_FALSE(plain.ok());
+  EXPECT_TRUE(has(plain.error().str(), "--tls-cert"));
+  options.allow_plaintext = true;
   EXPECT_TRUE(DonateServer::start(options).ok());
 }
 

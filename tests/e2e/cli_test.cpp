@@ -2,6 +2,10 @@
 // line, JSON that parses.
 #include <gmock/gmock.h>
 
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
 #include "e2e/program.hpp"
 #include "e2e/reference.hpp"
 #include "e2e/signalled.hpp"
@@ -301,6 +305,42 @@ TEST(Cli, CutCheckpointsAreRefused) {
   std::filesystem::resize_file(tokenizer, std::filesystem::file_size(tokenizer) / 2);
   EXPECT_EQ(loom("tokenize " + folder.path() + " x").code, 3);
 }
+
+#if defined(__linux__)
+// Whether the process has the file mapped.
+bool has_mapped(pid_t pid, const std::string& path) {
+  std::ifstream maps("/proc/" + std::to_string(pid) + "/maps");
+  const std::string all{std::istreambuf_iterator<char>(maps), {}};
+  return all.find(path) != std::string::npos;
+}
+
+TEST(Cli, AModelThatIsCutOrOverwrittenWhileItIsUsedIsTold) {
+  const test::TempFolder folder;
+  const std::string model = folder.path() + "/m.entity";
+  std::string text;
+  for (int i = 0; i < 1500; ++i) text += "Once upon a time there was a girl named Lily. ";
+  folder.write("t", text);
+  for (const bool cut : {true, false}) {
+    std::filesystem::remove(model);
+    ASSERT_EQ(loom("convert S " + model).code, 0);
+    bool changed = false;
+    const Ran ran =
+        signalled_loom("perplexity " + model + " " + folder.path() + "/t", 0, [&](pid_t pid) {
+          if (!has_mapped(pid, model)) return false;
+          if (cut) {
+            changed = truncate(model.c_str(), 0) == 0;
+          } else {
+            std::fstream file(model, std::ios::in | std::ios::out | std::ios::binary);
+            changed = static_cast<bool>(file.seekp(1000).write("another", 7).flush());
+          }
+          return true;
+        });
+    ASSERT_TRUE(changed);
+    EXPECT_EQ(ran.code, 3) << ran.err;
+    EXPECT_THAT(ran.err, HasSubstr("m.entity was changed in place while it was read"));
+  }
+}
+#endif
 
 TEST(Cli, AnInterruptEndsWithItsOwnCode) {
   const Ran ran =

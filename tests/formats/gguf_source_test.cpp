@@ -290,6 +290,11 @@ TEST(GgufSource, WritesNothingThatItCouldNotReadBack) {
           "query_pre_attn_scalar":16,"sliding_window":32,"rope_local_base_freq":500.0)",
        "GGUF files of 'gemma3' cannot say the rotary positions of its layers of this "
        "Gemma3ForCausalLM"},
+      {R"("architectures":["LlamaForCausalLM"],"model_type":"llama","rope_parameters":{
+          "rope_type":"llama3","rope_theta":10000.0,"factor":8.0,"low_freq_factor":1.5,
+          "high_freq_factor":3.0,"original_max_position_embeddings":64}})",
+       "GGUF files of 'llama' hold the factors of rotary positions, of which rope_low_freq, "
+       "rope_high_freq and rope_original of this LlamaForCausalLM cannot be read again"},
   };
   const TemporaryFolder folder;
   for (const auto& row : rows) {

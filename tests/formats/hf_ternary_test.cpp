@@ -133,13 +133,15 @@ TEST(HfFolder, RefusesWeightsOfAnotherModel) {
       {"bitnet-multiplied", "bitnet", "", "",
        "tensor model.layers.0.self_attn.q_proj.weight_scale is missing"},
       {"bitnet", "bitnet-divided", "", "",
-       "model.layers.0.self_attn.q_proj.weight has shape [8, 32], config.json asks for [32, 32]"},
+       "model.layers.0.self_attn.q_proj.weight has shape [8, 32], config.json asks for [32, 32] "
+       "(num_attention_heads, head_dim, hidden_size)"},
       {"phi3", "mistral", "", "", "tensor model.layers.0.self_attn.qkv_proj.weight is missing"},
       {"phi3", "phi3", "\"num_key_value_heads\": 2", "\"num_key_value_heads\": 4",
        "model.layers.0.self_attn.qkv_proj.weight has shape [64, 24], config.json asks for [96, "
-       "24]"},
+       "24] (num_attention_heads, head_dim, hidden_size)"},
       {"gemma2", "gemma", "\"head_dim\": 8", "\"head_dim\": 10",
-       "model.layers.0.self_attn.k_proj.weight has shape [10, 24], config.json asks for [20, 24]"},
+       "model.layers.0.self_attn.k_proj.weight has shape [10, 24], config.json asks for [20, 24] "
+       "(num_key_value_heads, head_dim, hidden_size)"},
   };
   for (const Row& row : rows) {
     const test::TempFolder folder;

@@ -1,5 +1,7 @@
 // Handcrafted bad ONNX files, each with the exact text of its refusal: framing, messages, tensors,
 // attributes, and the classes of published advisories (paths to other files above all).
+#include <gmock/gmock.h>
+
 #include <filesystem>
 
 #include "base/text.hpp"
@@ -335,6 +337,31 @@ TEST(BadOnnx, NeverLeavesTheFolderOfTheModel) {
     ASSERT_FALSE(model.ok()) << row.message;
     EXPECT_NE(model.error().str().find(row.message), std::string::npos) << model.error().str();
   }
+}
+
+// A download of a hub is a folder of links to files of its cache.
+TEST(Onnx, ReadsTensorsWhoseDataAreInTheCacheOfAHub) {
+  const TemporaryFolder folder;
+  std::filesystem::create_directories(folder.path("models--a/snapshots/1/onnx"));
+  std::filesystem::create_directories(folder.path("models--a/blobs"));
+  std::filesystem::create_directories(folder.path("models--b/blobs"));
+  const std::string values("\0\0\x80\x3f\0\0\0\x40", 8);
+  for (const char* path : {"models--a/blobs/f00", "models--b/blobs/f00", "models--a/f00"})
+    folder.write(path, values);
+  std::filesystem::create_symlink("../f00", folder.path("models--a/blobs/out"));
+  const std::string snapshot = folder.path("models--a/snapshots/1/onnx/");
+  const auto error = [&](const char* name, const char* to) {
+    std::filesystem::create_symlink(to, snapshot + name);
+    const std::string file = with_external({{"location", name}});
+    const auto model = parse_onnx_file(bytes_of(file), snapshot + "m.onnx");
+    return model.ok() ? "" : model.error().str();
+  };
+  EXPECT_EQ(error("w.data", "../../../blobs/f00"), "");
+  const auto link = ::testing::HasSubstr("is a link;");
+  EXPECT_THAT(error("other.data", "../../../../models--b/blobs/f00"), link);
+  EXPECT_THAT(error("beside.data", "../../../f00"), link);
+  EXPECT_THAT(error("out.data", "../../../blobs/out"), link);
+  EXPECT_THAT(error("none.data", "../../../blobs/none"), link);
 }
 
 // Bytes without a file have no folder.

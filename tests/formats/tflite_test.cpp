@@ -211,6 +211,18 @@ TEST(Tflite, AFileIsKnownByItsBytesWhateverItIsCalled) {
                other + ": at byte 4: is no TFLite file: bytes 4 to 7 are not TFL3");
 }
 
+// Issue 37, line 29.
+TEST(Tflite, ListsOfNothingAndTablesThatNobodyReadsAreNoObstacle) {
+  TfliteMaker m;
+  const int32_t x = m.tensor({1, 3}), none = m.tensor({0}, TfliteType::i32);
+  const int32_t sum = m.tensor({1, 3}), y = m.tensor({1, 3});
+  m.ops = {{kCallOnce, {}, {}}, {kSum, {x, none}, {sum}}, {kRelu, {sum}, {y}}};
+  m.inputs = {x};
+  m.outputs = {y};
+  m.graphs = 2;
+  EXPECT_EQ(run_tflite(m, {-1, 2, 3}), (std::vector<float>{0, 2, 3}));
+}
+
 TEST(Tflite, WhatHasNoPlaceInANetworkIsSaidInANote) {
   const TemporaryFolder folder;
   TfliteMaker m = stepped_tflite();

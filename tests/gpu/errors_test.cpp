@@ -1,4 +1,7 @@
 // What a user sees when there is no GPU, or no longer: one line, and the CPU goes on.
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include "backend/cpu/cpu.hpp"
 #include "base/text.hpp"
 #include "gpu/support.hpp"
@@ -52,6 +55,49 @@ TEST(GpuErrors, ALostDeviceIsOneLineAndTheModelGoesOnOnTheCpu) {
   }
   auto on_cpu = Session::create(*network, cpu_ops(best_isa()), threads(), network->input(), {});
   EXPECT_TRUE(on_cpu->forward(x, 0, network->cells().size()).ok());
+}
+
+// A library's threads, which may hold its mutexes, are not in a child.
+TEST(GpuErrors, AChildProcessIsRefusedAtOnceAndComputesOnTheCpu) {
+  LOOM_NEEDS_GPU();
+  webgpu::OpenOptions options;
+  options.library = gpu()->adapter().library;
+  const KindNetwork& kind = kind_networks()[0];
+  auto network = Network::finalize(kind.network.grid, kind.network.input.after(1));
+  ASSERT_TRUE(init_params(*network, DType::f32, 7, threads()).ok());
+  std::vector<float> values(static_cast<size_t>(network->input().count()), 0.5f);
+  Tensor x = f32_matrix(values.data(), 1, static_cast<int64_t>(values.size()));
+  x.shape = network->input();
+  const auto runs = [&](const Ops& ops) -> Status {
+    LOOM_ASSIGN(Session session, Session::create(*network, ops, threads(), network->input(), {}));
+    const auto y = session.forward(x, 0, network->cells().size());
+    return y.ok() ? Status{} : y.error();
+  };
+  auto on_gpu = Session::create(*network, gpu()->ops(), threads(), network->input(), {});
+  ASSERT_TRUE(on_gpu.ok()) << on_gpu.error().str();
+  ASSERT_TRUE(on_gpu->forward(x, 0, network->cells().size()).ok());
+
+  const auto refused = [](const Error& error) {
+    return error.code == Code::unsupported &&
+           error.message.find("has forked this one; use the CPU") != std::string::npos;
+  };
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(60);
+    const auto y = on_gpu->forward(x, 0, network->cells().size());
+    const auto opened = webgpu::Backend::open(options);
+    const Status anew = runs(gpu()->ops());
+    int wrong = y.ok() || !refused(y.error()) ? 1 : 0;
+    if (opened.ok() || !refused(opened.error())) wrong |= 2;
+    if (anew.ok() || !refused(anew.error())) wrong |= 4;
+    if (!runs(cpu_ops(best_isa())).ok()) wrong |= 8;
+    { const auto ended = std::move(on_gpu); }
+    _exit(wrong);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_TRUE(on_gpu->forward(x, 0, network->cells().size()).ok());
 }
 
 TEST(GpuErrors, MemoryThatIsNotThereIsOneLineAndTheDeviceGoesOn) {

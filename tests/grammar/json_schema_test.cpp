@@ -242,6 +242,7 @@ TEST(JsonSchema, WhatCannotBeHeldToNamesItsPlace) {
       {R"({"properties":{"a":{"not":{}}}})", "#/properties/a/not", "the keyword \"not\""},
       {R"({"if":{},"then":{}})", "#/if", "cannot be held to"},
       {R"({"patternProperties":{}})", "#/patternProperties", "cannot be held to"},
+      {R"({"type":"string","nullable":true})", "#/nullable", "the keyword \"nullable\""},
       {R"({"type":"array","uniqueItems":true})", "#/uniqueItems", "items that differ"},
       {R"({"type":"array","items":{"contains":{}}})", "#/items/contains", "\"contains\""},
       {R"({"type":"string","format":"iri"})", "#/format", "there are date, time"},

@@ -231,6 +231,18 @@ std::vector<FeedbackCase> feedback_cases() {
        {wide(4, 3), residual, wide(3, 2)},
        {{1, 2}},
        "cell (0, 0, 1, 0) takes [2, 3], but the feedback from (0, 0, 2, 0) brings [2, 2]"},
+      {"any width, and a reader that takes two",
+       Shape{2, 2, 3},
+       {wide(3, 3), of_any_width(), of_any_width(), wide(12, 4)},
+       {{1, 2}},
+       "the feedback from cell (0, 0, 2, 0) to cell (0, 0, 1, 0) fits [2, 2, 12] and [2, 2, 6]; "
+       "put "
+       "a layer of one width, as a Dense, between the two"},
+      {"any width, and a reader that takes one",
+       Shape{2, 2, 3},
+       {wide(3, 3), of_any_width(), of_any_width(), wide(7, 4)},
+       {{1, 2}},
+       "[2, 2, 3] [2, 2, 7] [2, 2, 7] [2, 2, 4]"},
       {"a width that no cell gives",
        Shape{2, 4},
        {wide(4, 3), wide(6, 5), wide(5, 2)},
@@ -256,6 +268,28 @@ TEST(Finalize, AFeedbackLinkBringsTheShapeOfItsSource) {
       got += cat(i > 0 ? " " : "", network->cells()[i].out.str());
     EXPECT_EQ(got, c.want);
   }
+}
+
+// A Dense takes all values of a sample, or each step alone. With fewer steps only the latter fits,
+// which would be another network.
+TEST(Finalize, AShorterPassHasNoLoopOfOtherShapes) {
+  GridSpec grid(1, 1, 3, 1);
+  const Link back{{0, 0, 2, 0}, true};
+  ASSERT_TRUE(grid.put({0, 0, 0, 0}, Cell{wide(3, 3)}).ok());
+  Cell reader{wide(6, 6)};
+  reader.link = back;
+  ASSERT_TRUE(grid.put({0, 0, 1, 0}, std::move(reader)).ok());
+  ASSERT_TRUE(grid.put({0, 0, 2, 0},
+                       Cell{layer(LayerKind::view, {{"shape", std::vector<int64_t>{0, -1, 3}}})})
+                  .ok());
+  const Result<Network> network = Network::finalize(grid, Shape{2, 2, 3});
+  ASSERT_TRUE(network.ok()) << network.error().str();
+  EXPECT_EQ(network->cells()[1].out.str(), "[2, 6]");
+  const auto same = network->shapes(Shape{1, 2, 3});
+  ASSERT_TRUE(same.ok()) << same.error().str();
+  EXPECT_EQ((*same)[1].out.str(), "[1, 6]");
+  const auto shorter = network->shapes(Shape{2, 1, 3});
+  if (shorter.ok()) EXPECT_EQ((*shorter)[1].out.str(), "[2, 6]");
 }
 
 TEST(Finalize, SkipsEmptyAndDisabledCells) {

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "io/array_file.hpp"
 #include "io/io_testing.hpp"
 #include "io/json.hpp"
@@ -43,7 +45,10 @@ const std::vector<Foreign>& rows() {
       {zip_with("model/byteorder"), "is a PyTorch file"},
       {zip_with("model.weights.h5"), "is a Keras model"},
       {zip_with("[Content_Types].xml"), "is a spreadsheet"},
+      {zip_with("mimetype"), "is a spreadsheet"},
       {zip_with("readme.txt"), "is a ZIP archive"},
+      {std::string("RIFF\x10\0\0\0WEBPVP8 ", 16), "is a WebP picture; save it as PNG"},
+      {std::string("BM\x46\0\0\0\0\0\0\0\x36\0\0\0\x28\0\0\0", 18), "is a BMP picture"},
       {"\x1f\x8b\x08", "is a gzip archive"},
       {"\x28\xb5\x2f\xfd", "is a Zstandard archive"},
       {std::string("\xfd"
@@ -62,6 +67,16 @@ const std::vector<Foreign>& rows() {
       {"tjgg", "is a model of old llama.cpp"},
   };
   return kRows;
+}
+
+// A file may end anywhere within what tells it.
+TEST(ForeignFile, ThatAreShorterThanTheirSignsAreNotTold) {
+  for (const Foreign& row : rows()) {
+    for (size_t size = 1; size < std::min<size_t>(row.bytes.size(), 300); ++size)
+      (void)foreign_file(row.bytes.substr(0, size), "f");
+  }
+  EXPECT_FALSE(foreign_file("BZh", "f"));
+  EXPECT_FALSE(foreign_file("RIFF", "f"));
 }
 
 TEST(ForeignFile, AreToldByHowTheyBegin) {

@@ -245,6 +245,17 @@ TEST(EntmaxDx, IsTheGradientOfEntmax) {
   }
 }
 
+// Of weights 1e20, 2 and 2: `dy - mean` has no digit left at the first.
+TEST(EntmaxDx, AboveTwoKeepsTheGradientOfAValueNearZero) {
+  for (int64_t at = 0; at < 3; ++at) {
+    const F64 y(1, 3), dy(1, 3), dx(1, 3);
+    for (int64_t i = 0; i < 3; ++i) y[i] = 0.5, dy[i] = i == (at + 1) % 3 ? 2 : 4;
+    y[at] = 1e-20, dy[at] = 1;
+    run64(&Ops::entmax_dx, EntmaxDxArgs{y.tensor(), dy.tensor(), dx.tensor(), 1.0f, 3.0f});
+    for (int64_t i = 0; i < 3; ++i) expect_close("dx", dx[i], i == at ? -8 : 2 * (dy[i] - 1));
+  }
+}
+
 // ---- in place ----
 
 // The result of an op whose dx stands where dy stood is that of one with memory of its own.

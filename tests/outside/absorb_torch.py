@@ -9,6 +9,8 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from absorb_torch_states import Decoder, Fourier, Perceiver
+
 
 def conv(i, o, k=3, s=1, g=1, act=nn.ReLU):
     """Convolution, batch norm, activation."""
@@ -539,6 +541,15 @@ class Choices(nn.Module):
 def others(r, image):
     """Several inputs or outputs, other norms, one axis and three."""
     yield "siamese", Siamese(), (r(4, 6), r(4, 6))
+    yield "LSTM, a given state", Decoder(False), (r(3, 4, 6),)
+    yield "LSTM, a learned state", Decoder(True), (r(3, 4, 6),)
+    yield "Perceiver", Perceiver(), (r(3, 5, 8),)
+    yield "FNet", Fourier(), (r(3, 5, 8),)
+    yield "weight norm", nn.Sequential(
+        nn.utils.parametrizations.weight_norm(nn.Conv1d(3, 6, 3, 2, 1)),
+        nn.Tanh(),
+        nn.utils.parametrizations.weight_norm(nn.Conv1d(6, 4, 2, dilation=2)),
+    ), (r(3, 3, 15),)
     yield "torch.where with numbers", _shaken(Chosen()), (r(4, 6),)
     for seed in range(8):
         yield f"random choices {seed}", _shaken(Choices(seed)), (r(4, 6),)

@@ -33,6 +33,11 @@ fi
 # The standard's own tests, as they stand.
 if (( $# == 0 )) && [[ -x "build/$preset/tests/evaluate_runner" ]]; then
   "$python" tests/outside/onnx_standard.py --program "build/$preset/tests/evaluate_runner" | tee -a "$log" || status=1
+  # What its optimizer and its quantizers write: operators alone, and whole models.
+  for script in onnx_microsoft onnx_optimized; do
+    PYTHONDONTWRITEBYTECODE=1 "$python" "tests/outside/$script.py" \
+      --program "build/$preset/tests/evaluate_runner" | tee -a "$log" || status=1
+  done
 fi
 awk '/^[0-9]+ passed, [0-9]+ failed, [0-9]+ skipped$/ { p += $1; f += $3; s += $5 }
   END { printf "%d passed, %d failed, %d skipped\n", p, f, s }' "$log"

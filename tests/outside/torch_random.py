@@ -17,7 +17,8 @@ class Between(nn.Module):
     WAYS = (
         "layer_scale", "rezero", "buffer_add", "buffer_mul", "buffer_matrix", "exp", "softplus",
         "temperature", "bias", "tied", "frozen", "prelu", "prelu_each", "weight_norm", "twice",
-        "reused", "reused_number",
+        "reused", "reused_number", "roll", "sums", "fourier", "largest", "spread", "scattered",
+        "normed",
     )  # fmt: skip
 
     def __init__(self, way, width):
@@ -43,6 +44,10 @@ class Between(nn.Module):
         if way == "frozen":
             self.f = nn.Linear(width, width)
             self.f.weight.requires_grad = False
+        if way == "scattered":
+            self.register_buffer("i", torch.randint(0, width, (width,)))
+        if way == "normed":
+            self.f = nn.utils.parametrizations.weight_norm(nn.Linear(width, width))
         if way.startswith("prelu"):
             self.f = nn.PReLU(1 if way == "prelu" else width)
 
@@ -74,11 +79,29 @@ class Between(nn.Module):
             return x @ (self.p * (self.g / self.p.norm(dim=1, keepdim=True))).t()
         if way == "twice":
             return F.linear(torch.tanh(F.linear(x, self.p, self.c)), self.p, self.d)
-        if way == "frozen":
+        if way in self.MOVES:
+            return self.moved(x)
+        if way in ("frozen", "normed"):
             return self.f(x)
         if self.way == "prelu_each" and x.dim() == 3:
             return self.f(x.transpose(1, 2)).transpose(1, 2)
         return self.f(x)
+
+
+    MOVES = ("roll", "sums", "fourier", "largest", "spread", "scattered")
+
+    def moved(self, x):
+        if self.way == "roll":
+            return x + torch.roll(x, 1, -1)
+        if self.way == "sums":
+            return torch.tanh(torch.cumsum(x, -1))
+        if self.way == "fourier":
+            return x + 0.2 * torch.fft.fft(x).real
+        if self.way == "largest":
+            return x - 0.5 * x.max(-1, keepdim=True)[0]
+        if self.way == "spread":
+            return x * torch.std(x, -1, keepdim=True)
+        return x + torch.zeros_like(x).index_add(-1, self.i, x)
 
 
 class Recurrent(nn.Module):

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import textwrap
 import unittest
+import unittest.mock
 
 import loom
 import numpy as np
@@ -72,6 +73,25 @@ class CtrlC(unittest.TestCase):
 
     def test_reaches_a_fit_that_validates(self):
         self.interrupted(self.FIT.format(more=", validation_split=0.5"), times=2)
+
+    def test_reaches_a_prediction_between_its_pieces(self):
+        pieces, run = [], loom.Session.run
+
+        def counted(session, x, *others):
+            pieces.append(len(x))
+            if len(pieces) == 3:
+                signal.raise_signal(signal.SIGINT)
+            return run(session, x, *others)
+
+        with unittest.mock.patch.object(loom.Session, "run", counted):
+            with self.assertRaises(KeyboardInterrupt):
+                small().predict(np.zeros((2560, 4), np.float32))
+            self.assertEqual(pieces, [256] * 3)
+
+    def test_pieces_of_a_prediction_have_the_bits_of_the_whole(self):
+        x = np.random.default_rng(2).standard_normal((1000, 4)).astype(np.float32)
+        net = small()
+        self.assertTrue(np.array_equal(net.predict(x, batch=96), net.predict(x, batch=1000)))
 
     def test_reaches_a_generation(self):
         body = f"""

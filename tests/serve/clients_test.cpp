@@ -133,6 +133,14 @@ const Refused kRefused[] = {
     {"/v1/chat/completions", R"("structured_outputs":{"regex":"a+"},)", "structured_outputs.regex"},
     {"/v1/chat/completions", R"("length_penalty":2,)", "length_penalty"},
     {"/v1/chat/completions", R"("cache_salt":"",)", "cache_salt"},
+    {"/v1/chat/completions", R"("reasoning_effort":"high",)", "reasoning_effort"},
+    {"/v1/chat/completions", R"("reasoning_effort":"much",)", "reasoning_effort"},
+    {"/v1/chat/completions", R"("prediction":{"type":"content","content":"a"},)", "prediction"},
+    {"/v1/chat/completions", R"("verbosity":"low",)", "verbosity"},
+    {"/v1/responses", R"("input":"a","reasoning":{"effort":"low"})", "reasoning effort"},
+    {"/v1/responses", R"("input":"a","reasoning":{"summary":"detailed"})", "reasoning.summary"},
+    {"/v1/responses", R"("input":"a","text":{"verbosity":"high"})", "text.verbosity"},
+    {"/api/chat", R"("think":"high",)", "reasoning effort"},
 };
 
 TEST_F(Clients, AreToldTheNameOfAFieldThatIsNotSupported) {
@@ -150,8 +158,36 @@ TEST_F(Clients, MaySendDefaultsOfFieldsThatAreNotSupported) {
   start(stories());
   const Answer answer = post("/v1/chat/completions", cat("{", kHi, R"(,"max_tokens":1,
       "min_tokens":0,"stop_token_ids":[],"skip_special_tokens":true,"length_penalty":1.0,
-      "use_beam_search":false,"modalities":["text"],"priority":0,"prompt_logprobs":null})"));
+      "use_beam_search":false,"reasoning_effort":"none","verbosity":"medium","priority":0,
+      "modalities":["text"],"prompt_logprobs":null})"));
   EXPECT_EQ(answer.status, 200) << answer.body;
+}
+
+// The text of the template says which variables it knows.
+TEST_F(Clients, SayHowHardToThinkInTheWordsOfTheTemplate) {
+  struct Case {
+    const char *chat_template, *effort, *shown;
+  };
+  const Case cases[] = {
+      {"{{ messages[0].content }}[{{ reasoning_effort }}]", "high", "Hi[high]"},
+      {"{{ messages[0].content }}[{{ enable_thinking }}]", "none", "Hi[False]"},
+      {"{{ messages[0].content }}[{{ enable_thinking }}]", "low", "Hi[True]"},
+  };
+  for (const Case& one : cases) {
+    ModelOptions loading;
+    loading.chat_template = one.chat_template;
+    Result<Engine> engine = Engine::create({.threads = 1});
+    ASSERT_TRUE(engine.ok());
+    const std::string path = loom_test::source_path("models/stories.entity");
+    Result<Model> model = Model::load(*engine, path, loading);
+    ASSERT_TRUE(model.ok()) << model.error().str();
+    start(std::move(*model));
+    const Answer answer =
+        post("/v1/chat/completions", cat("{", kHi, R"(,"max_tokens":1,"verbose":true,)",
+                                         R"("reasoning_effort":")", one.effort, "\"}"));
+    ASSERT_EQ(answer.status, 200) << answer.body;
+    EXPECT_THAT(answer.body, HasSubstr(one.shown));
+  }
 }
 
 std::string chat_text(const Answer& answer) {

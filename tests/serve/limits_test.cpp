@@ -15,13 +15,14 @@ using testing::HasSubstr;
 
 class Limits : public testing::Test {
  protected:
-  void start(MemoryBudget memory = {}) {
+  void start(MemoryBudget memory = {}) { start(model_, std::move(memory)); }
+  void start(const Model& model, MemoryBudget memory) {
     LlmServerOptions options;
     options.port = 0;
     options.service.name = "stories";
     options.service.scheduler.session.context = 128;
     options.http.memory = std::move(memory);
-    Result<std::unique_ptr<LlmServer>> server = LlmServer::start(model_, options);
+    Result<std::unique_ptr<LlmServer>> server = LlmServer::start(model, options);
     ASSERT_TRUE(server.ok()) << server.error().str();
     server_ = std::move(*server);
   }
@@ -100,6 +101,27 @@ TEST_F(Limits, ASmallRequestDoesNotWaitForALargeOne) {
   EXPECT_EQ(small.status, 200) << small.body;
   EXPECT_FALSE(large_is_done);
   large.join();
+}
+
+// It is compiled by the thread that writes all texts, so its size is bounded and charged.
+TEST_F(Limits, WhatHoldsATextIsBoundedAndCharged) {
+  const auto with = [&](size_t bytes) {
+    return post("/v1/completions", cat(R"({"prompt":"a","max_tokens":1,"json_schema":{"enum":[")",
+                                       std::string(bytes, 'a'), R"("]}})"));
+  };
+  start();
+  EXPECT_EQ(with(20'000).status, 200);
+  const Answer large = with(200'000);
+  EXPECT_EQ(large.status, 400) << large.body;
+  EXPECT_THAT(large.body, HasSubstr("may have 131072 bytes"));
+  const Result<Engine> engine = Engine::create({.threads = 1, .memory_limit = 12 << 20});
+  ASSERT_TRUE(engine.ok());
+  const Result<Model> model = Model::load(*engine, loom_test::source_path("models/stories.entity"));
+  ASSERT_TRUE(model.ok()) << model.error().str();
+  start(*model, {});
+  const Answer charged = with(20'000);
+  EXPECT_EQ(charged.status, 503) << charged.body;
+  EXPECT_EQ(with(1000).status, 200) << "what was charged is given back";
 }
 
 TEST_F(Limits, MemoryOfRequestsIsChargedToTheBudget) {

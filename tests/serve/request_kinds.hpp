@@ -22,6 +22,8 @@ inline const Kind kKinds[] = {
     {"POST", "/v1/completions", R"({"prompt":["Once","Tom"],"n":2,)" TWO_TOKENS "}"},
     {"POST", "/v1/completions", R"({"prompt":[7,8,9],"logprobs":2,)" TWO_TOKENS "}"},
     {"POST", "/v1/completions", R"({"prompt":"Once","echo":true,)" TWO_TOKENS "}"},
+    {"POST", "/v1/completions",
+     R"({"prompt":"Once upon","echo":true,"logprobs":1,)" TWO_TOKENS "}"},
     {"POST", "/v1/completions", R"({"prompt":"Once","logit_bias":{"a":1},)" TWO_TOKENS "}"},
     {"POST", "/v1/completions",
      R"({"prompt":"Once","json_schema":{"type":"integer"},)" TWO_TOKENS "}"},

@@ -152,11 +152,6 @@ TEST_F(Served, TellsChancesOfTokensAndUsage) {
       post("/v1/completions", R"({"prompt":["Tom","Lily and"],"max_tokens":4,"echo":true})");
   EXPECT_THAT(echo.json().find("choices")->elements()[1].find("text")->text(),
               testing::StartsWith("Lily and"));
-  // A client that asks for both (lm-eval) expects the chances of the prompt as well.
-  const Answer both =
-      post("/v1/completions", R"({"prompt":"Tom","max_tokens":1,"logprobs":1,"echo":true})");
-  EXPECT_EQ(both.status, 400);
-  EXPECT_THAT(both.body, HasSubstr("echo with logprobs"));
 }
 
 TEST_F(Served, AStopStringEndsATextAndIsTold) {

@@ -75,6 +75,7 @@ from .layers import (
     View,
 )
 from .llm import LLM, Generation, Token, Tokenizer
+from .mesh import Mesh, MeshLink
 from .network import Network, Sequential, Session
 from .optimizers import (
     Adam,

@@ -843,8 +843,35 @@ class loom_splice_options(Structure):
     ]
 
 
+class loom_mesh_port(Structure):
+    """An input besides the first and those of the network's Input layers. Borrowed during the
+    call."""
+
+    _fields_ = [
+        ("name", c_char_p),
+        ("shape", POINTER(c_int64)),
+        ("rank", c_int64),
+    ]
+
+
+class loom_mesh_link(Structure):
+    """What a cell reads in place of the cell before it: a port, another cell (itself as well),
+    or nothing. Borrowed during the call."""
+
+    _fields_ = [
+        ("to", c_int64 * 4),
+        ("source", c_int64 * 4),
+        ("port", c_char_p),
+        ("delay", c_int64),
+        ("has_source", c_int32),
+        ("nothing", c_int32),
+        ("second", c_int32),
+        ("reserved", c_int32),
+    ]
+
+
 class loom_mesh_options(Structure):
-    """How cells fire."""
+    """How cells fire, and what they read."""
 
     _fields_ = [
         ("struct_size", c_uint32),
@@ -852,6 +879,10 @@ class loom_mesh_options(Structure):
         ("zero_fill", c_int32),
         ("carry", c_int32),
         ("float_activations", c_int32),
+        ("ports", POINTER(loom_mesh_port)),
+        ("port_count", c_int64),
+        ("links", POINTER(loom_mesh_link)),
+        ("link_count", c_int64),
     ]
 
 
@@ -1026,8 +1057,10 @@ SIGNATURES = {
     "loom_network_splice": (c_int32, [c_void_p, c_void_p, POINTER(loom_splice_options), POINTER(c_void_p)]),
     "loom_mesh_create": (c_int32, [c_void_p, POINTER(loom_mesh_options), POINTER(c_void_p)]),
     "loom_mesh_set_input": (c_int32, [c_void_p, POINTER(loom_tensor)]),
+    "loom_mesh_set_port": (c_int32, [c_void_p, c_char_p, POINTER(loom_tensor)]),
     "loom_mesh_tick": (c_int32, [c_void_p, c_int64]),
     "loom_mesh_output": (c_int32, [c_void_p, POINTER(c_void_p)]),
+    "loom_mesh_cell_output": (c_int32, [c_void_p, POINTER(c_int64), POINTER(c_void_p)]),
     "loom_mesh_get_info": (c_int32, [c_void_p, POINTER(loom_mesh_info)]),
     "loom_mesh_reset": (c_int32, [c_void_p]),
     "loom_mesh_free": (None, [c_void_p]),

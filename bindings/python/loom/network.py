@@ -180,12 +180,17 @@ class Network(Handle):
 
         return carried(self)
 
-    def to_torch(self) -> Any:
-        """A torch.nn.Sequential in evaluation mode with the weights of now: of chains of Dense,
-        LayerNorm, Embedding, Softmax, Flatten and Dropout. UnsupportedError names another cell."""
+    def to_torch(self, into: Any = None) -> Any:
+        """A torch.nn.Module in evaluation mode with the weights of now.
+
+        What loom.absorb() made of a module goes back into that module, by the names of its
+        state_dict, and the module is returned. `into`: into this module of the same class and
+        sizes; also of a network that was saved and loaded. Other networks become a
+        torch.fx.GraphModule. UnsupportedError names the cell and the field that PyTorch lacks.
+        """
         from .bridge.give_back import to_torch
 
-        return to_torch(self, json.loads(self.json()))
+        return to_torch(self, json.loads(self.json()), into)
 
     def to_keras(self) -> Any:
         """The same as a keras.Sequential, on whatever backend Keras has."""
@@ -213,7 +218,16 @@ class Network(Handle):
         inputs = as_tensor(x)
         samples = inputs.shape[0] if inputs.shape else 1
         with self.session(max_batch=max(1, min(samples, batch))) as session:
-            return session.run(inputs)
+            numpy = numpy_module()
+            if numpy is None or type(x) is not numpy.ndarray or samples <= batch:
+                return session.run(inputs)
+            # Piece by piece: Ctrl-C is noticed between calls.
+            first = session.run(x[:batch])
+            outputs = numpy.empty((samples, *first.shape[1:]), first.dtype)
+            outputs[:batch] = first
+            for begin in range(batch, samples, batch):
+                outputs[begin : begin + batch] = session.run(x[begin : begin + batch])
+            return outputs
 
     def probabilities(self, outputs: Any) -> Any:
         """Outputs [.., n] as probabilities, if the network was trained for classes."""

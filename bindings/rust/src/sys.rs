@@ -2226,7 +2226,78 @@ const _: () = {
     assert!(core::mem::offset_of!(loom_splice_options, seed) == 80);
 };
 
-/// How cells fire.
+/// An input besides the first and those of the network's Input layers. Borrowed during the call.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct loom_mesh_port {
+    /// by which links and loom_mesh_set_port() know it
+    pub name: *const c_char,
+    /// \[rank\]: of one sample
+    pub shape: *const i64,
+    pub rank: i64,
+}
+
+impl Default for loom_mesh_port {
+    fn default() -> Self {
+        // SAFETY: numbers, null pointers and no callbacks are all zeros.
+        let made: Self = unsafe { core::mem::zeroed() };
+        made
+    }
+}
+
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    assert!(core::mem::size_of::<loom_mesh_port>() == 24);
+    assert!(core::mem::offset_of!(loom_mesh_port, name) == 0);
+    assert!(core::mem::offset_of!(loom_mesh_port, shape) == 8);
+    assert!(core::mem::offset_of!(loom_mesh_port, rank) == 16);
+};
+
+/// What a cell reads in place of the cell before it: a port, another cell (itself as well), or
+/// nothing. Borrowed during the call.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct loom_mesh_link {
+    /// z, y, x, l of the cell
+    pub to: [i64; 4],
+    /// of the cell that it reads, with has_source
+    pub source: [i64; 4],
+    /// the port that it reads; null: none
+    pub port: *const c_char,
+    /// ticks; 0: 1. Of a port 1 is the sample of this very tick
+    pub delay: i64,
+    /// 1: it reads the cell `source`
+    pub has_source: i32,
+    /// 1: it reads nothing. Without a source the source stays, and the delay is new
+    pub nothing: i32,
+    /// 1: the second input, of a Residual without children
+    pub second: i32,
+    /// 0
+    pub reserved: i32,
+}
+
+impl Default for loom_mesh_link {
+    fn default() -> Self {
+        // SAFETY: numbers, null pointers and no callbacks are all zeros.
+        let made: Self = unsafe { core::mem::zeroed() };
+        made
+    }
+}
+
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    assert!(core::mem::size_of::<loom_mesh_link>() == 96);
+    assert!(core::mem::offset_of!(loom_mesh_link, to) == 0);
+    assert!(core::mem::offset_of!(loom_mesh_link, source) == 32);
+    assert!(core::mem::offset_of!(loom_mesh_link, port) == 64);
+    assert!(core::mem::offset_of!(loom_mesh_link, delay) == 72);
+    assert!(core::mem::offset_of!(loom_mesh_link, has_source) == 80);
+    assert!(core::mem::offset_of!(loom_mesh_link, nothing) == 84);
+    assert!(core::mem::offset_of!(loom_mesh_link, second) == 88);
+    assert!(core::mem::offset_of!(loom_mesh_link, reserved) == 92);
+};
+
+/// How cells fire, and what they read.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct loom_mesh_options {
@@ -2239,6 +2310,12 @@ pub struct loom_mesh_options {
     pub carry: i32,
     /// 1: activations stay float where weights have block scales
     pub float_activations: i32,
+    /// \[port_count\]
+    pub ports: *const loom_mesh_port,
+    pub port_count: i64,
+    /// \[link_count\], besides those of the network
+    pub links: *const loom_mesh_link,
+    pub link_count: i64,
 }
 
 impl Default for loom_mesh_options {
@@ -2252,12 +2329,16 @@ impl Default for loom_mesh_options {
 
 #[cfg(target_pointer_width = "64")]
 const _: () = {
-    assert!(core::mem::size_of::<loom_mesh_options>() == 32);
+    assert!(core::mem::size_of::<loom_mesh_options>() == 64);
     assert!(core::mem::offset_of!(loom_mesh_options, struct_size) == 0);
     assert!(core::mem::offset_of!(loom_mesh_options, batch) == 8);
     assert!(core::mem::offset_of!(loom_mesh_options, zero_fill) == 16);
     assert!(core::mem::offset_of!(loom_mesh_options, carry) == 20);
     assert!(core::mem::offset_of!(loom_mesh_options, float_activations) == 24);
+    assert!(core::mem::offset_of!(loom_mesh_options, ports) == 32);
+    assert!(core::mem::offset_of!(loom_mesh_options, port_count) == 40);
+    assert!(core::mem::offset_of!(loom_mesh_options, links) == 48);
+    assert!(core::mem::offset_of!(loom_mesh_options, link_count) == 56);
 };
 
 /// A mesh as it is.
@@ -3139,12 +3220,25 @@ extern "C" {
     /// invalid_argument. One thread at a time.
     pub fn loom_mesh_set_input(mesh: *mut loom_mesh, inputs: *const loom_tensor) -> loom_status;
 
+    /// The same of any port: "input", a further input of the network, or one of the options.
+    /// Errors: invalid_argument (no such port, another shape, numbers for ids), out_of_range (an
+    /// id). One thread at a time.
+    pub fn loom_mesh_set_port(
+        mesh: *mut loom_mesh, port: *const c_char, inputs: *const loom_tensor
+    ) -> loom_status;
+
     /// So many ticks. Errors: invalid_argument (less than none). One thread at a time.
     pub fn loom_mesh_tick(mesh: *mut loom_mesh, count: i64) -> loom_status;
 
     /// What the last cell committed last, float32 \[batch, ...\]; zeros before it fired. `*out` is
     /// transferred. One thread at a time.
     pub fn loom_mesh_output(mesh: *const loom_mesh, out: *mut *mut loom_array) -> loom_status;
+
+    /// The same of the cell at `at`: z, y, x, l. Errors: not_found (no such cell). One thread at a
+    /// time.
+    pub fn loom_mesh_cell_output(
+        mesh: *const loom_mesh, at: *const i64, out: *mut *mut loom_array
+    ) -> loom_status;
 
     /// Fills `out`, whose struct_size the caller has set. One thread at a time.
     pub fn loom_mesh_get_info(mesh: *const loom_mesh, out: *mut loom_mesh_info) -> loom_status;

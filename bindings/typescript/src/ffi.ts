@@ -1516,19 +1516,74 @@ export interface SpliceOptions {
   seed?: number | bigint;
 }
 
-/** How cells fire. */
+/** An input besides the first and those of the network's Input layers. Borrowed during the call. */
+export const loom_mesh_port = {
+  name: "loom_mesh_port", size: 16, sized: false,
+  fields: {
+    name: [0, "text"],
+    shape: [4, "i64 list"],
+    rank: [8, "i64"],
+  },
+} as const;
+
+/** An input besides the first and those of the network's Input layers. Borrowed during the call. */
+export interface MeshPort {
+  /** by which links and loom_mesh_set_port() know it */
+  name: string;
+  /** [rank]: of one sample */
+  shape: readonly number[];
+}
+
+/** What a cell reads in place of the cell before it: a port, another cell (itself as well), or nothing. Borrowed during the call. */
+export const loom_mesh_link = {
+  name: "loom_mesh_link", size: 96, sized: false,
+  fields: {
+    to: [0, "i64s:4"],
+    source: [32, "i64s:4"],
+    port: [64, "text"],
+    delay: [72, "i64"],
+    has_source: [80, "bool"],
+    nothing: [84, "bool"],
+    second: [88, "bool"],
+    reserved: [92, "i32"],
+  },
+} as const;
+
+/** What a cell reads in place of the cell before it: a port, another cell (itself as well), or nothing. Borrowed during the call. */
+export interface MeshLink {
+  /** z, y, x, l of the cell */
+  to: number[];
+  /** of the cell that it reads, with has_source */
+  source: number[];
+  /** the port that it reads; null: none */
+  port: string;
+  /** ticks; 0: 1. Of a port 1 is the sample of this very tick */
+  delay: number;
+  /** 1: it reads nothing. Without a source the source stays, and the delay is new */
+  nothing: boolean;
+  /** 1: the second input, of a Residual without children */
+  second: boolean;
+  /** 0 */
+  reserved: number;
+}
+
+/** How cells fire, and what they read. */
 export const loom_mesh_options = {
-  name: "loom_mesh_options", size: 32, sized: true,
+  name: "loom_mesh_options", size: 56, sized: true,
   fields: {
     struct_size: [0, "u32"],
     batch: [8, "i64"],
     zero_fill: [16, "bool"],
     carry: [20, "bool"],
     float_activations: [24, "bool"],
+    ports: [28, "pointer"],
+    port_count: [32, "i64"],
+    links: [40, "pointer"],
+    link_count: [48, "i64"],
   },
 } as const;
 
-/** How cells fire. */
+/** How cells fire, and what they read. */
 export interface MeshOptions {
   /** streams side by side; 0: 1 */
   batch?: number;
@@ -1538,6 +1593,8 @@ export interface MeshOptions {
   carry?: boolean;
   /** 1: activations stay float where weights have block scales */
   floatActivations?: boolean;
+  portCount?: number;
+  linkCount?: number;
 }
 
 /** A mesh as it is. */
@@ -1897,10 +1954,14 @@ export interface Functions {
   loom_mesh_create(network: number, options: number, out: number): number;
   /** What the mesh reads until it is replaced: [batch, ...]. It is copied. Errors: invalid_argument. */
   loom_mesh_set_input(mesh: number, inputs: number): number;
+  /** The same of any port: "input", a further input of the network, or one of the options. Errors: invalid_argument (no such port, another shape, numbers for ids), out_of_range (an id). */
+  loom_mesh_set_port(mesh: number, port: number, inputs: number): number;
   /** So many ticks. Errors: invalid_argument (less than none). */
   loom_mesh_tick(mesh: number, count: bigint): number;
   /** What the last cell committed last, float32 [batch, ...]; zeros before it fired. `*out` is transferred. */
   loom_mesh_output(mesh: number, out: number): number;
+  /** The same of the cell at `at`: z, y, x, l. Errors: not_found (no such cell). */
+  loom_mesh_cell_output(mesh: number, at: number, out: number): number;
   /** Fills `out`, whose struct_size the caller has set. */
   loom_mesh_get_info(mesh: number, out: number): number;
   /** Nothing is held, tick 0. */

@@ -42,7 +42,9 @@ export const places: Readonly<Record<string, readonly number[]>> = {
   loom_population_report: [80, 0, 8, 16, 24, 32, 40, 48, 56, 64, 72],
   loom_genome_info: [48, 0, 8, 16, 24, 32, 40],
   loom_splice_options: [88, 0, 4, 8, 12, 16, 24, 32, 40, 48, 56, 64, 72, 80],
-  loom_mesh_options: [32, 0, 8, 16, 20, 24],
+  loom_mesh_port: [24, 0, 8, 16],
+  loom_mesh_link: [96, 0, 32, 64, 72, 80, 84, 88, 92],
+  loom_mesh_options: [64, 0, 8, 16, 20, 24, 32, 40, 48, 56],
   loom_mesh_info: [48, 0, 8, 16, 24, 32, 40],
 };
 
@@ -203,8 +205,10 @@ export const addresses: Readonly<Record<string, string>> = {
   loom_network_splice: "aaaa-",
   loom_mesh_create: "aaa-",
   loom_mesh_set_input: "aa-",
+  loom_mesh_set_port: "aaa-",
   loom_mesh_tick: "a--",
   loom_mesh_output: "aa-",
+  loom_mesh_cell_output: "aaa-",
   loom_mesh_get_info: "aa-",
   loom_mesh_reset: "a-",
   loom_mesh_free: "a-",

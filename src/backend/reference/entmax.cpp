@@ -113,6 +113,21 @@ T weight(T y, T alpha) {
   return fmath::exp<T>((T(2) - alpha) * fmath::log<T>(y));
 }
 
+// What the gradients of a row are counted from: that of the largest weight, and 0 for alphas up to
+// 2, whose weights are at most 1. A small y has a weight of any size beyond: without it `dy - mean`
+// would be what is left of a rounding, times that weight.
+template <class T>
+T base_of(const T* y, const T* dy, int64_t n, T alpha) {
+  if (!(alpha > T(2))) return T(0);
+  T least = static_cast<T>(__builtin_inf()), base = T(0);
+  for (int64_t i = 0; i < n; ++i) {
+    if (!(y[i] > T(0)) || y[i] > least || (y[i] == least && !(dy[i] > base))) continue;
+    least = y[i];
+    base = dy[i];
+  }
+  return base;
+}
+
 }  // namespace
 
 template <class T>
@@ -134,11 +149,13 @@ void entmax_dx(const EntmaxDxArgs& args, const Lane& lane) {
     const T* y = args.y.row<T>(r);
     const T* dy = args.dy.row<T>(r);
     T* dx = args.dx.row<T>(r);
-    const T weighted = reduce_sum<T>(n, [&](int64_t i) { return weight<T>(y[i], alpha) * dy[i]; });
+    const T base = base_of<T>(y, dy, n, alpha);
+    const T weighted =
+        reduce_sum<T>(n, [&](int64_t i) { return weight<T>(y[i], alpha) * (dy[i] - base); });
     const T total = reduce_sum<T>(n, [&](int64_t i) { return weight<T>(y[i], alpha); });
     const T mean = weighted / total;
     for (int64_t i = 0; i < n; ++i) {
-      dx[i] = total == T(0) ? T(0) : (scale * weight<T>(y[i], alpha)) * (dy[i] - mean);
+      dx[i] = total == T(0) ? T(0) : (scale * weight<T>(y[i], alpha)) * ((dy[i] - base) - mean);
     }
   }
 }

@@ -90,6 +90,10 @@ Status read_types(const ConfigFields& fields, const JsonValue& list, Sliding kin
     if (!slides && name.text() != "full_attention") {
       return fields.refuse("layer_types", cat(name.describe(), " is not supported"));
     }
+    // A class that slides everywhere does so whatever the list says, but for transformers' masks.
+    if (kind == Sliding::every && window > 0) {
+      return fields.bad("layer_types", "\"full_attention\", but there is a sliding_window");
+    }
     if (slides && window == 0) {
       return fields.bad("layer_types", "\"sliding_attention\", but there is no sliding_window");
     }

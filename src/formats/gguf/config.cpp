@@ -9,6 +9,7 @@
 #include "base/text.hpp"
 #include "formats/config/architecture.hpp"
 #include "formats/gguf/rope.hpp"
+#include "formats/gguf/tokenizer.hpp"
 #include "io/json.hpp"
 
 namespace loom::core {
@@ -247,6 +248,12 @@ class ConfigReader {
       seen.push_back(id);
       ends.push(JsonValue::integer(id));
     }
+    if (gguf_.has(kGgufEnds)) {
+      LOOM_ASSIGN(const GgufValue* all, gguf_.array(kGgufEnds, GgufType::i32));
+      ends = JsonValue::array();
+      for (uint64_t i = 0; i < all->count(); ++i)
+        ends.push(JsonValue::integer(static_cast<int64_t>(all->number(i))));
+    }
     json_.add("eos_token_id", seen.empty() ? JsonValue() : std::move(ends));
     return {};
   }
@@ -359,6 +366,8 @@ std::string_view difference(const DecoderConfig& a, const DecoderConfig& b) {
   if (width(a) != width(b) || a.rope != b.rope || !same_number(a.rope_theta, b.rope_theta) ||
       !same_number(a.rope_factor, b.rope_factor))
     return "its rotary positions";
+  if (a.rope == RopeKind::llama3 && llama3_factors(a) != llama3_factors(b))
+    return "its rotary positions";
   return {};
 }
 
@@ -392,6 +401,11 @@ Status write_gguf_config(const DecoderConfig& config, const GgufArchitecture& ar
   if (architecture.caps) {
     metadata.f32(key(kScoreCap), static_cast<float>(config.attention_soft_cap));
     metadata.f32(key(kLogitCap), static_cast<float>(config.final_soft_cap));
+  }
+  if (config.rope == RopeKind::llama3 && !recognize_llama3(config, llama3_factors(config))) {
+    return unsupported(cat("GGUF files of '", architecture.name, "' hold the factors of rotary ",
+                           "positions, of which rope_low_freq, rope_high_freq and rope_original ",
+                           "of this ", config.architecture, " cannot be read again"));
   }
   LOOM_ASSIGN(const std::string bytes, skeleton(config, metadata));
   LOOM_ASSIGN(const Gguf gguf,

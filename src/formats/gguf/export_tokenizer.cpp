@@ -7,16 +7,13 @@
 #include "base/text.hpp"
 #include "formats/gguf/pre.hpp"
 #include "formats/gguf/tokenizer.hpp"
+#include "formats/gguf/tokenizer_limits.hpp"
 
 namespace loom::core {
 namespace {
 
 // Of pieces that no merge makes: below the score of every merge.
 constexpr float kNoMerge = -1e9f;
-
-bool is_byte_piece(std::string_view token) {
-  return token.size() == 6 && token.substr(0, 3) == "<0x" && token[5] == '>';
-}
 
 class TokenizerWriter {
  public:
@@ -25,20 +22,15 @@ class TokenizerWriter {
 
   Status write() {
     pieces_ = model_.byte_fallback;
+    LOOM_TRY(pieces_ ? check_gguf_pieces(spec_) : check_gguf_bytes(spec_));
     LOOM_TRY(collect());
     metadata_.string("tokenizer.ggml.model", pieces_ ? "llama" : "gpt2");
     if (pieces_) {
-      LOOM_ASSIGN(const bool prefix, space_prefix());
       metadata_.string("tokenizer.ggml.pre", "default");
-      metadata_.boolean("tokenizer.ggml.add_space_prefix", prefix);
+      metadata_.boolean("tokenizer.ggml.add_space_prefix", space_prefix());
       metadata_.f32s("tokenizer.ggml.scores", scores());
     } else {
-      const GgufPre* pre = recognize_gguf_pre(spec_);
-      if (pre == nullptr) {
-        return unsupported("GGUF has no name for the pre-tokenizer or normalizer of this tokenizer",
-                           spec_.where);
-      }
-      metadata_.string("tokenizer.ggml.pre", pre->name());
+      metadata_.string("tokenizer.ggml.pre", recognize_gguf_pre(spec_)->name());
       std::vector<std::string> lines;
       for (const auto& [left, right] : model_.merges) lines.push_back(cat(left, " ", right));
       metadata_.strings("tokenizer.ggml.merges", lines);
@@ -47,7 +39,9 @@ class TokenizerWriter {
     metadata_.i32s("tokenizer.ggml.token_type", types_);
     if (!lstrip_.empty()) metadata_.i32s(kGgufLstrip, lstrip_);
     if (!rstrip_.empty()) metadata_.i32s(kGgufRstrip, rstrip_);
-    write_template();
+    LOOM_ASSIGN(const GgufEnds ends, gguf_ends(spec_));
+    metadata_.boolean("tokenizer.ggml.add_bos_token", ends.bos >= 0);
+    metadata_.boolean("tokenizer.ggml.add_eos_token", ends.eos >= 0);
     return {};
   }
 
@@ -61,8 +55,14 @@ class TokenizerWriter {
   // Every id of the model's vocabulary has a token; those that nothing names are unused.
   Status collect() {
     const int64_t size = vocabulary_;
+    std::unordered_set<std::string_view> names, taken;
+    for (const auto& [token, id] : model_.vocabulary) names.insert(token);
+    taken = names;
+    for (const text::AddedTokenSpec& token : spec_.added) taken.insert(token.content);
     for (int64_t id = 0; id < size; ++id) {
-      tokens_.push_back(cat("[PAD", id, "]"));
+      std::string pad = cat("[PAD", id, "]");
+      while (taken.contains(pad)) pad += ']';  // llama.cpp needs tokens that differ
+      tokens_.push_back(std::move(pad));
       types_.push_back(static_cast<int32_t>(GgufToken::unused));
     }
     const auto check = [&](int64_t id) -> Status {
@@ -70,25 +70,21 @@ class TokenizerWriter {
       return bad_file(cat("token id ", id, " is beyond the model's vocabulary of ", size),
                       spec_.where);
     };
+    // Readers find a token of that type in a text as it is, so it is one that the source finds too.
     const auto is_unknown = [&](const std::string& token) {
       return !token.empty() && model_.unk_token == token;
     };
-    std::unordered_set<std::string_view> names;
     for (const auto& [token, id] : model_.vocabulary) {
       LOOM_TRY(check(id));
-      names.insert(token);
-      const bool byte = pieces_ && is_byte_piece(token);
-      put(id, token,
-          byte                ? GgufToken::byte
-          : is_unknown(token) ? GgufToken::unknown
-                              : GgufToken::normal);
+      const bool byte = pieces_ && is_gguf_byte(token);
+      put(id, token, byte ? GgufToken::byte : GgufToken::normal);
     }
     for (const text::AddedTokenSpec& token : spec_.added) {
       LOOM_TRY(check(token.id));
       if (token.lstrip) lstrip_.push_back(token.id);
       if (token.rstrip) rstrip_.push_back(token.id);
       GgufToken type = token.special ? GgufToken::control : GgufToken::user_defined;
-      if (is_unknown(token.content)) type = GgufToken::unknown;
+      if (token.special && is_unknown(token.content)) type = GgufToken::unknown;
       // Runs of U+2581 never stand in a text as written; merges make them.
       const bool run = pieces_ && token.content.find(kSpace) != std::string::npos;
       if (run && type == GgufToken::user_defined && names.contains(token.content)) continue;
@@ -97,24 +93,14 @@ class TokenizerWriter {
     return {};
   }
 
-  // SentencePiece: is a space put before a text? Also refuses what is no SentencePiece tokenizer.
-  Result<bool> space_prefix() const {
-    if (spec_.pre_tokenizer.size() == 1 &&
-        spec_.pre_tokenizer[0].kind == text::PreTokenizerKind::metaspace)
-      return spec_.pre_tokenizer[0].prepend != text::PrependScheme::never;
-    bool replaces = false, prepends = false;
-    for (const text::NormalizerStep& step : spec_.normalizer) {
-      using text::NormalizerKind;
-      const bool marks = step.content == kSpace;
-      const bool spaces = !step.find.regex && step.find.text == " ";
-      replaces = replaces || (step.kind == NormalizerKind::replace && marks && spaces);
-      prepends = prepends || (step.kind == NormalizerKind::prepend && marks);
-    }
-    if (!replaces) {
-      return unsupported("a tokenizer with byte fallback that does not write spaces as U+2581",
-                         spec_.where);
-    }
-    return prepends;
+  // Is a space put before a text?
+  bool space_prefix() const {
+    for (const text::PreTokenizerStep& step : spec_.pre_tokenizer)
+      if (step.kind == text::PreTokenizerKind::metaspace)
+        return step.prepend != text::PrependScheme::never;
+    return std::ranges::any_of(spec_.normalizer, [](const text::NormalizerStep& step) {
+      return step.kind == text::NormalizerKind::prepend;
+    });
   }
 
   // Minus the rank of the first merge that makes a piece; ranks below 2^24 are exact in f32.
@@ -134,19 +120,6 @@ class TokenizerWriter {
     return out;
   }
 
-  // Which special tokens the post-processor puts around a text.
-  void write_template() {
-    bool before = false, after = false, seen_text = false;
-    if (spec_.post_processor) {
-      for (const text::TemplatePart& part : *spec_.post_processor) {
-        seen_text = seen_text || part.is_text;
-        if (!part.is_text) (seen_text ? after : before) = true;
-      }
-    }
-    metadata_.boolean("tokenizer.ggml.add_bos_token", before);
-    metadata_.boolean("tokenizer.ggml.add_eos_token", after);
-  }
-
   const TokenizerSpec& spec_;
   const text::BpeSpec& model_;
   int64_t vocabulary_;  // of the network
@@ -157,29 +130,65 @@ class TokenizerWriter {
   std::vector<int32_t> lstrip_, rstrip_;  // ids
 };
 
-void write_ids(const DecoderConfig& config, GgufMetadata& metadata) {
+// What of a source the file has not kept, and a reader of Loom takes before the rest.
+Status keep_exactly(const TokenizerSpec& spec, GgufMetadata& metadata) {
+  std::string bytes;
+  LOOM_TRY(write_gguf_to(
+      [&](std::span<const std::byte> piece) -> Status {
+        bytes.append(reinterpret_cast<const char*>(piece.data()), piece.size());
+        return {};
+      },
+      metadata, {}));
+  LOOM_ASSIGN(const Gguf gguf, Gguf::parse(std::as_bytes(std::span(bytes)), spec.where));
+  LOOM_ASSIGN(const std::optional<TokenizerSpec> back, read_gguf_tokenizer(gguf));
+  if (!back || !same_tokenizer(spec, *back))
+    metadata.string(kGgufTokenizerJson, tokenizer_json(spec));
+  const std::vector<std::string> notes = gguf_tokenizer_notes(spec);
+  if (!notes.empty()) metadata.strings(kGgufNotes, notes);
+  return {};
+}
+
+// The ids that begin and end texts: those of the post-processor first.
+Status write_ids(const DecoderConfig& config, const GgufEnds& around, GgufMetadata& metadata) {
   const auto put = [&](const char* key, int64_t id) {
     if (id >= 0) metadata.u32(key, static_cast<uint32_t>(id));
   };
-  put("tokenizer.ggml.bos_token_id", config.bos_token_id);
-  const std::vector<int64_t>& ends = config.eos_token_ids;
+  put("tokenizer.ggml.bos_token_id", around.bos >= 0 ? around.bos : config.bos_token_id);
+  std::vector<int64_t> ends = config.eos_token_ids;
+  if (around.eos >= 0) {
+    const auto at = std::ranges::find(ends, around.eos);
+    if (at == ends.end() && !ends.empty())
+      return unsupported(
+          cat("post_processor: puts token ", around.eos,
+              " after a text, and eos_token_id does not have it; GGUF has one list"));
+    if (at == ends.end()) ends.push_back(around.eos);
+    std::rotate(ends.begin(), std::ranges::find(ends, around.eos), ends.end());
+  }
   const char* keys[] = {"tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id",
                         "tokenizer.ggml.eom_token_id"};
   for (size_t i = 0; i < ends.size() && i < std::size(keys); ++i) put(keys[i], ends[i]);
+  if (ends.size() <= std::size(keys)) return {};
+  metadata.i32s(kGgufEnds, std::vector<int32_t>(ends.begin(), ends.end()));
+  return {};
 }
 
 }  // namespace
 
 Status write_gguf_tokenizer(const ModelSource& source, GgufMetadata& metadata) {
   LOOM_ASSIGN(const std::optional<TokenizerSpec> spec, tokenizer_spec(source));
+  GgufEnds around;
+  GgufMetadata own;
   if (!spec) {
     metadata.string("tokenizer.ggml.model", "no_vocab");
   } else if (spec->word_piece || spec->unigram) {
     return unsupported("a WordPiece or Unigram tokenizer is not written as GGUF", spec->where);
   } else {
-    LOOM_TRY(TokenizerWriter(*spec, source.config.vocab_size, metadata).write());
+    LOOM_ASSIGN(around, gguf_ends(*spec));
+    LOOM_TRY(TokenizerWriter(*spec, source.config.vocab_size, own).write());
   }
-  write_ids(source.config, metadata);
+  LOOM_TRY(write_ids(source.config, around, own));
+  if (spec) LOOM_TRY(keep_exactly(*spec, own));
+  metadata.add_all(own);
   if (!source.chat_template.empty())
     metadata.string("tokenizer.chat_template", source.chat_template);
   return {};

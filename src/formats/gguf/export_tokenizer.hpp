@@ -6,10 +6,9 @@
 
 namespace loom::core {
 
-// Adds nothing but the ids and the chat template when the source has no tokenizer. What an added
-// token strips beside itself (lstrip, rstrip, single_word) cannot be said and is left out.
-// Errors: unsupported (a tokenizer that is neither byte-level BPE with a known pre-tokenizer nor
-// SentencePiece BPE).
+// Adds nothing but the ids and the chat template if the source has no tokenizer. Loom reads the
+// same tokenizer back. Errors: unsupported, by the field, if llama.cpp would give other ids of
+// ordinary text (tokenizer_limits.hpp).
 Status write_gguf_tokenizer(const ModelSource& source, GgufMetadata& metadata);
 
 }  // namespace loom::core

@@ -41,6 +41,7 @@ class TokenizerReader {
       return error;
     }
     LOOM_TRY(read_tokens());
+    if (gguf_.has(kGgufTokenizerJson)) return read_json();
     LOOM_TRY(read_strips(pieces));
     spec_.where = gguf_.where() + " (tokenizer)";
     add_tokens();
@@ -71,6 +72,22 @@ class TokenizerReader {
       types_[i] = static_cast<GgufToken>(static_cast<int32_t>(type));
     }
     return {};
+  }
+
+  // The source's own file says more than tokens and merges. Both have to name the same tokens.
+  Result<std::optional<TokenizerSpec>> read_json() const {
+    LOOM_ASSIGN(const std::string_view json, gguf_.string(kGgufTokenizerJson));
+    LOOM_ASSIGN(TokenizerSpec spec,
+                parse_tokenizer_json(json, cat(gguf_.where(), ": ", kGgufTokenizerJson)));
+    const auto check = [&](int64_t id, const std::string& token) -> Status {
+      const auto at = static_cast<size_t>(id);
+      if (id >= 0 && at < tokens_.size() && tokens_[at] == token) return {};
+      return gguf_.key_error(kGgufTokenizerJson, cat("gives token ", id, " as '", printable(token),
+                                                     "', and tokenizer.ggml.tokens does not"));
+    };
+    for (const auto& [token, id] : spec.model.vocabulary) LOOM_TRY(check(id, token));
+    for (const text::AddedTokenSpec& token : spec.added) LOOM_TRY(check(token.id, token.content));
+    return std::optional<TokenizerSpec>(std::move(spec));
   }
 
   // Which tokens take the white space beside them with them. GGUF has no standard key for that: our

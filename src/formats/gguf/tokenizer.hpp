@@ -23,6 +23,13 @@ enum class GgufToken : int32_t {
 constexpr std::string_view kGgufLstrip = "loom.tokenizer.lstrip";
 constexpr std::string_view kGgufRstrip = "loom.tokenizer.rstrip";
 
+// The tokenizer.json of the source, if tokens and merges do not say all of it: then it counts.
+constexpr std::string_view kGgufTokenizerJson = "tokenizer.huggingface.json";
+// All ids that end a text, if there are more than GGUF has keys for.
+constexpr std::string_view kGgufEnds = "loom.tokenizer.eos_token_ids";
+// Where llama.cpp may give other ids: lines for a person.
+constexpr std::string_view kGgufNotes = "loom.notes";
+
 constexpr size_t kMaxGgufTokens = size_t{1} << 24;
 constexpr size_t kMaxGgufPiece = 1024;  // bytes of a piece whose merges are derived
 constexpr size_t kMaxGgufMergeBytes = size_t{128} << 20;  // of the merges derived

@@ -148,6 +148,11 @@ void GgufMetadata::f32s(std::string_view key, std::span<const float> values) {
   for (const float value : values) append(bytes_, value);
 }
 
+void GgufMetadata::add_all(const GgufMetadata& other) {
+  bytes_ += other.bytes_;
+  keys_.insert(keys_.end(), other.keys_.begin(), other.keys_.end());
+}
+
 Status write_gguf_to(const GgufSink& sink, const GgufMetadata& metadata,
                      const std::vector<GgufOutput>& tensors) {
   std::vector<uint64_t> sizes;

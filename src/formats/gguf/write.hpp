@@ -24,6 +24,9 @@ class GgufMetadata {
   void i32s(std::string_view key, std::span<const int32_t> values);
   void f32s(std::string_view key, std::span<const float> values);
 
+  // Adds what another has, after its own.
+  void add_all(const GgufMetadata& other);
+
   const std::string& bytes() const { return bytes_; }
   const std::vector<std::string>& keys() const { return keys_; }
 

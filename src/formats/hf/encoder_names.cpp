@@ -85,6 +85,10 @@ TensorPart hf_encoder_tensor(const Param& param, const EncoderConfig& config) {
   return part;
 }
 
+std::string_view hf_encoder_blocks(const EncoderConfig& config) {
+  return blocks_of(config.family);
+}
+
 std::string hf_encoder_prefix(const EncoderConfig& config) {
   switch (config.family) {
     case EncoderFamily::bert: return "bert.";

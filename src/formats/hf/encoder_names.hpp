@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "llm/decoder_parts.hpp"
 #include "llm/encoder.hpp"
@@ -13,5 +14,7 @@ namespace loom::core {
 TensorPart hf_encoder_tensor(const Param& param, const EncoderConfig& config);
 // "bert.", which stands before names of all but the head; "": never.
 std::string hf_encoder_prefix(const EncoderConfig& config);
+// What stands between that and the number of a block: "encoder.layer.".
+std::string_view hf_encoder_blocks(const EncoderConfig& config);
 
 }  // namespace loom::core

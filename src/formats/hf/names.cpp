@@ -181,6 +181,14 @@ TensorPart hf_tensor(const Param& param, const DecoderConfig& config) {
   return part;
 }
 
+std::string_view hf_blocks(const DecoderConfig& config) {
+  return layout_of(config).block;
+}
+
+std::string hf_head_name(const DecoderConfig& config) {
+  return cat(name_of(Role::head, config, false), ".weight");
+}
+
 std::string hf_other_name(const std::string& name, const DecoderConfig& config) {
   if (name == "embed_out.weight") return "lm_head.weight";
   const FolderLayout& layout = layout_of(config);

@@ -6,7 +6,9 @@
 #include "base/text.hpp"
 #include "formats/config/encoder.hpp"
 #include "formats/config/text.hpp"
+#include "formats/hf/config_notes.hpp"
 #include "formats/hf/encoder_names.hpp"
+#include "formats/hf/folder_check.hpp"
 #include "formats/hf/names.hpp"
 #include "formats/hf/ternary.hpp"
 #include "io/file.hpp"
@@ -17,15 +19,17 @@
 namespace loom::core {
 namespace {
 
-Status check_shape(const SafeTensor& tensor, const Shape& want, const std::string& where) {
+Status check_shape(const SafeTensor& tensor, const Shape& want, const std::string& claim,
+                   const std::string& where) {
   bool same = static_cast<int>(tensor.shape.size()) == want.rank();
   for (int i = 0; same && i < want.rank(); ++i)
     same = tensor.shape[static_cast<size_t>(i)] == want[i];
   if (same) return {};
   std::string got = "[";
   for (size_t i = 0; i < tensor.shape.size(); ++i) got += cat(i > 0 ? ", " : "", tensor.shape[i]);
-  return bad_file(cat(tensor.name, " has shape ", got, "], config.json asks for ", want.str()),
-                  where, static_cast<int64_t>(tensor.file_offset));
+  return bad_file(
+      cat(tensor.name, " has shape ", got, "], config.json asks for ", want.str(), claim), where,
+      static_cast<int64_t>(tensor.file_offset));
 }
 
 // The dtype weights have in the checkpoint, as one of ours.
@@ -70,8 +74,12 @@ class HfSource : public ModelSource {
   Result<SourceWeight> weight(const Param& param) const override;
 
  private:
-  Result<const SafeTensor*> find(const std::string& name) const;
-  const SafeTensor* find_of_encoder(const std::string& name) const;
+  // The names that folders have for a tensor, the first of today.
+  std::vector<std::string> names_of(const std::string& name) const;
+  Result<const SafeTensor*> find(const std::string& name, const std::string& claim) const;
+  bool is_ternary(const Param& param) const;
+  Status use(const Param& param, TensorUses& uses) const;
+  Status check_tensors();
   const std::string& file_of(const SafeTensor& tensor) const {
     return tensors_.files()[tensor.file].path();
   }
@@ -88,44 +96,101 @@ Status HfSource::open(const std::string& folder) {
   LOOM_TRY(read_hf_text(folder, *this));
   LOOM_ASSIGN(embedding, read_sentence_folder(folder));
   LOOM_ASSIGN(tensors_, SafeTensors::open(folder));
-  return {};
+  LOOM_TRY(check_hf_sizes(*this));
+  notes = hf_config_notes(*this);
+  const std::string index = "model.safetensors.index.json";
+  if (tensors_.files().size() == 1 && file_exists(folder + "/model.safetensors") &&
+      file_exists(cat(folder, "/", index)))
+    notes.push_back(cat(index, " is not used: model.safetensors is there"));
+  return check_tensors();
 }
 
 // Models with a head have a prefix before the names of what is below it, and the first checkpoints
 // call the parts of norms gamma and beta.
-const SafeTensor* HfSource::find_of_encoder(const std::string& name) const {
-  const std::string longer = hf_encoder_prefix(*encoder) + name;
-  if (const SafeTensor* tensor = tensors_.find(longer)) return tensor;
-  const bool bias = name.ends_with(".bias");
-  for (const std::string& known : {name, longer}) {
-    const size_t dot = known.rfind('.');
-    const std::string old = known.substr(0, dot) + (bias ? ".beta" : ".gamma");
-    if (const SafeTensor* tensor = tensors_.find(old)) return tensor;
+std::vector<std::string> HfSource::names_of(const std::string& name) const {
+  std::vector<std::string> names = {name};
+  if (!encoder) {
+    const std::string other = hf_other_name(name, config);
+    if (!other.empty()) names.push_back(other);
+    return names;
   }
-  return nullptr;
+  names.push_back(hf_encoder_prefix(*encoder) + name);
+  const bool bias = name.ends_with(".bias");
+  for (size_t i = 0; i < 2; ++i) {
+    const std::string known = names[i];
+    names.push_back(known.substr(0, known.rfind('.')) + (bias ? ".beta" : ".gamma"));
+  }
+  return names;
 }
 
-Result<const SafeTensor*> HfSource::find(const std::string& name) const {
-  const SafeTensor* tensor = tensors_.find(name);
-  if (tensor == nullptr && encoder) tensor = find_of_encoder(name);
-  if (tensor == nullptr && !encoder) tensor = tensors_.find(hf_other_name(name, config));
-  if (tensor == nullptr) return bad_file(cat("tensor ", name, " is missing"), path);
-  return tensor;
+// `claim`: what asks for it, for the message.
+Result<const SafeTensor*> HfSource::find(const std::string& name, const std::string& claim) const {
+  for (const std::string& known : names_of(name))
+    if (const SafeTensor* tensor = tensors_.find(known)) return tensor;
+  return bad_file(cat("tensor ", name, " is missing", claim), path);
+}
+
+bool HfSource::is_ternary(const Param& param) const {
+  return !encoder && config.ternary_weights != TernaryWeights::none && param.spec.matrix() &&
+         !is_vocabulary_matrix(param, config.vocab_size);
+}
+
+// Adds the tensors of a parameter to `uses`. Errors: those of weight(), and two names of one.
+Status HfSource::use(const Param& param, TensorUses& uses) const {
+  const TensorPart part = encoder ? hf_encoder_tensor(param, *encoder) : hf_tensor(param, config);
+  if (part.name.empty()) return {};
+  const bool ternary = is_ternary(param);
+  const bool online = config.ternary_weights == TernaryWeights::online;
+  if (!ternary || !online) LOOM_TRY(weight(param));  // of the others it reads all values
+  std::optional<DecoderRole> role;
+  if (!encoder) role = decoder_piece(param).role;
+  const std::string* first = nullptr;
+  const std::vector<std::string> names = names_of(part.name);
+  for (const std::string& name : names) {
+    if (tensors_.find(name) == nullptr) continue;
+    if (first != nullptr)
+      return bad_file(cat("tensors ", *first, " and ", name, " are the same parameter; remove one"),
+                      path);
+    first = &name;
+    uses.emplace(name, role);
+  }
+  if (ternary && !online) uses.emplace(ternary_scale_name(part.name), std::nullopt);
+  return {};
+}
+
+Status HfSource::check_tensors() {
+  // Such a folder lacks tensors, and loading names the first: no network of that size is made.
+  if (static_cast<uint64_t>(config.num_layers) > tensors_.tensors().size()) return {};
+  LOOM_ASSIGN(const GridSpec grid, model_grid(*this));
+  TensorUses uses;
+  Status status;
+  each_decoder_param(grid, [&](const Param& param) {
+    if (status.ok()) status = use(param, uses);
+  });
+  LOOM_TRY(status);
+  LOOM_ASSIGN(std::vector<std::string> unused, check_hf_tensors(*this, tensors_, uses));
+  notes.insert(notes.end(), unused.begin(), unused.end());
+  return {};
 }
 
 Result<SourceWeight> HfSource::weight(const Param& param) const {
   const TensorPart part = encoder ? hf_encoder_tensor(param, *encoder) : hf_tensor(param, config);
   if (part.name.empty()) return zeros();
-  LOOM_ASSIGN(const SafeTensor* tensor, find(part.name));
+  std::string presence, sizes;
+  if (!encoder) {
+    const DecoderRole role = decoder_piece(param).role;
+    if (tensors_.find(part.name) == nullptr) presence = presence_claim(*this, role);
+    sizes = shape_claim(*this, role);
+  }
+  LOOM_ASSIGN(const SafeTensor* tensor, find(part.name, presence));
   SourceWeight weight;
   weight.tensor = part.name;
   weight.release = [this, tensor] { tensors_.release(*tensor); };
-  const bool ternary = !encoder && config.ternary_weights != TernaryWeights::none &&
-                       param.spec.matrix() && !is_vocabulary_matrix(param, config.vocab_size);
+  const bool ternary = is_ternary(param);
   const Shape whole =
       param.spec.matrix() ? Shape{part.rows, param.spec.shape[1]} : Shape{part.rows};
   if (ternary && config.ternary_weights != TernaryWeights::online) {
-    LOOM_ASSIGN(const SafeTensor* scale, find(ternary_scale_name(part.name)));
+    LOOM_ASSIGN(const SafeTensor* scale, find(ternary_scale_name(part.name), ""));
     LOOM_ASSIGN(
         const TernaryMatrix matrix,
         TernaryMatrix::open(*tensor, *scale, whole, config.ternary_weights, file_of(*tensor)));
@@ -136,7 +201,7 @@ Result<SourceWeight> HfSource::weight(const Param& param) const {
     return weight;
   }
   const Shape stored = part.transposed ? Shape{whole[1], whole[0]} : whole;
-  LOOM_TRY(check_shape(*tensor, stored, file_of(*tensor)));
+  LOOM_TRY(check_shape(*tensor, stored, sizes, file_of(*tensor)));
   const int64_t cols = param.spec.matrix() ? param.spec.shape[1] : 1;
   const float offset = config.unit_offset_norms && param.spec.init == Init::ones ? 1.0f : 0.0f;
   weight.stored = stored_dtype(*tensor);

@@ -31,11 +31,13 @@ bool stays_inside(std::string_view path) {
   return true;
 }
 
-// A link may lead out of the folder; a file of several names may be any other file.
+// A link may lead out of the folder; a file of several names may be any other file. Downloads of a
+// hub are links into their cache.
 bool is_linked(const std::string& folder, const std::string& location) {
   for (size_t end = 0; end != location.npos;) {
     end = location.find('/', end + 1);
-    if (is_link(folder + "/" + location.substr(0, end))) return true;
+    const std::string path = folder + "/" + location.substr(0, end);
+    if (is_link(path) && (end != location.npos || !is_cache_link(path))) return true;
   }
   return false;
 }

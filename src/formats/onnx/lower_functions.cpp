@@ -222,6 +222,8 @@ Result<bool> Lowering::normalizes(const OnnxNode& n) {
     readers += std::ranges::count(other.inputs, name);
   for (const OnnxValue& out : model_.graph.outputs) readers += out.name == name ? 1 : 0;
   LOOM_ASSIGN(const Lowered* value, input(n, 1));
+  // A weight of a file that says which initializers train is not a normalization.
+  if (origins_.all_weights() && origins_.of(n.inputs[1]) != Origin::constant) return false;
   const int64_t count = sample_.count();
   Normalization& to = normalization_;
   if (readers != 1 || !value->is_constant() || count > kMaxFolded || !to.scale.empty() ||

@@ -145,6 +145,9 @@ void TfliteGraph::op(size_t index) {
             flex ? "an operator of TensorFlow; convert the model with TFLite's own alone"
                  : "no operator of TFLite's own, and what it computes is not in the file"));
   }
+  // It fills tables and variables before the first run; operators that read them are refused by
+  // their names, so without any of them it does nothing that can be seen.
+  if (code == kCallOnce && op_->outputs.empty()) return;
   const auto is = [&](const Row& row) { return row.code == code; };
   const auto all = rows();
   const auto row = std::ranges::find_if(all, is);

@@ -104,6 +104,7 @@ enum TfliteCode : int {
   kDensify = 124,
   kBatchMatMul = 126,
   kCumsum = 128,
+  kCallOnce = 129,
   kBroadcastTo = 130,
   kGelu = 150,
   kRelu0To1 = 152,

@@ -130,7 +130,26 @@ Status TfliteReader::graph(const FlatTable& from) {
   for (size_t i = 0; i < tensors.size(); ++i) LOOM_TRY(tensor(tensors[i], cat("tensor ", i)));
   for (size_t i = 0; i < ops.size(); ++i) LOOM_TRY(op(ops[i], cat("operator ", i)));
   LOOM_TRY(check_indexes(out_.inputs, false, "the graph"));
-  return check_indexes(out_.outputs, false, "the graph");
+  LOOM_TRY(check_indexes(out_.outputs, false, "the graph"));
+  keep_empty();
+  return {};
+}
+
+// What has no values and is made by nothing is a constant: axes or a shape that name none.
+void TfliteReader::keep_empty() {
+  std::vector<bool> made(out_.tensors.size(), false);
+  const auto mark = [&](const std::vector<int64_t>& list) {
+    for (const int64_t i : list) {
+      if (i >= 0) made[static_cast<size_t>(i)] = true;
+    }
+  };
+  mark(out_.inputs);
+  for (const TfliteOp& op : out_.ops) mark(op.outputs);
+  for (size_t i = 0; i < made.size(); ++i) {
+    TfliteTensor& t = out_.tensors[i];
+    const bool none = std::ranges::find(t.dims, 0) != t.dims.end();
+    if (none && !made[i] && !t.variable && t.sparsity == nullptr) t.constant = true;
+  }
 }
 
 Status TfliteReader::check_indexes(const std::vector<int64_t>& list, bool may_lack,

@@ -21,6 +21,7 @@ class TfliteReader {
  private:
   Error wrong(std::string_view what, std::string_view which) const;
   Status graph(const FlatTable& from);
+  void keep_empty();
   Status tensor(const FlatTable& from, const std::string& which);
   Status quantization(const FlatTable& from, const std::string& which, TfliteTensor& t);
   Status sparsity(const FlatTable& from, const std::string& which, TfliteTensor& t);

@@ -1491,7 +1491,45 @@ final class loom_splice_options extends Struct {
   external int seed;
 }
 
-/// How cells fire.
+/// An input besides the first and those of the network's Input layers. Borrowed during the call.
+final class loom_mesh_port extends Struct {
+  /// by which links and loom_mesh_set_port() know it
+  external Pointer<Uint8> name;
+  /// [rank]: of one sample
+  external Pointer<Int64> shape;
+  @Int64()
+  external int rank;
+}
+
+/// What a cell reads in place of the cell before it: a port, another cell (itself as well), or
+/// nothing. Borrowed during the call.
+final class loom_mesh_link extends Struct {
+  /// z, y, x, l of the cell
+  @Array(4)
+  external Array<Int64> to;
+  /// of the cell that it reads, with has_source
+  @Array(4)
+  external Array<Int64> source;
+  /// the port that it reads; null: none
+  external Pointer<Uint8> port;
+  /// ticks; 0: 1. Of a port 1 is the sample of this very tick
+  @Int64()
+  external int delay;
+  /// 1: it reads the cell `source`
+  @Int32()
+  external int has_source;
+  /// 1: it reads nothing. Without a source the source stays, and the delay is new
+  @Int32()
+  external int nothing;
+  /// 1: the second input, of a Residual without children
+  @Int32()
+  external int second;
+  /// 0
+  @Int32()
+  external int reserved;
+}
+
+/// How cells fire, and what they read.
 final class loom_mesh_options extends Struct {
   @Uint32()
   external int struct_size;
@@ -1507,6 +1545,14 @@ final class loom_mesh_options extends Struct {
   /// 1: activations stay float where weights have block scales
   @Int32()
   external int float_activations;
+  /// [port_count]
+  external Pointer<loom_mesh_port> ports;
+  @Int64()
+  external int port_count;
+  /// [link_count], besides those of the network
+  external Pointer<loom_mesh_link> links;
+  @Int64()
+  external int link_count;
 }
 
 /// A mesh as it is.
@@ -2280,6 +2326,12 @@ class LoomLibrary {
   late final loom_mesh_set_input =
       library.lookupFunction<_loom_mesh_set_input_native, _loom_mesh_set_input_dart>('loom_mesh_set_input');
 
+  /// The same of any port: "input", a further input of the network, or one of the options. Errors:
+  /// invalid_argument (no such port, another shape, numbers for ids), out_of_range (an id). One
+  /// thread at a time.
+  late final loom_mesh_set_port =
+      library.lookupFunction<_loom_mesh_set_port_native, _loom_mesh_set_port_dart>('loom_mesh_set_port');
+
   /// So many ticks. Errors: invalid_argument (less than none). One thread at a time.
   late final loom_mesh_tick =
       library.lookupFunction<_loom_mesh_tick_native, _loom_mesh_tick_dart>('loom_mesh_tick');
@@ -2288,6 +2340,11 @@ class LoomLibrary {
   /// transferred. One thread at a time.
   late final loom_mesh_output =
       library.lookupFunction<_loom_mesh_output_native, _loom_mesh_output_dart>('loom_mesh_output');
+
+  /// The same of the cell at `at`: z, y, x, l. Errors: not_found (no such cell). One thread at a
+  /// time.
+  late final loom_mesh_cell_output =
+      library.lookupFunction<_loom_mesh_cell_output_native, _loom_mesh_cell_output_dart>('loom_mesh_cell_output');
 
   /// Fills `out`, whose struct_size the caller has set. One thread at a time.
   late final loom_mesh_get_info =
@@ -3099,10 +3156,22 @@ typedef _loom_mesh_create_dart = int Function(
 );
 typedef _loom_mesh_set_input_native = Int32 Function(Pointer<loom_mesh>, Pointer<loom_tensor>);
 typedef _loom_mesh_set_input_dart = int Function(Pointer<loom_mesh>, Pointer<loom_tensor>);
+typedef _loom_mesh_set_port_native = Int32 Function(
+    Pointer<loom_mesh>, Pointer<Uint8>, Pointer<loom_tensor>
+);
+typedef _loom_mesh_set_port_dart = int Function(
+    Pointer<loom_mesh>, Pointer<Uint8>, Pointer<loom_tensor>
+);
 typedef _loom_mesh_tick_native = Int32 Function(Pointer<loom_mesh>, Int64);
 typedef _loom_mesh_tick_dart = int Function(Pointer<loom_mesh>, int);
 typedef _loom_mesh_output_native = Int32 Function(Pointer<loom_mesh>, Pointer<Pointer<loom_array>>);
 typedef _loom_mesh_output_dart = int Function(Pointer<loom_mesh>, Pointer<Pointer<loom_array>>);
+typedef _loom_mesh_cell_output_native = Int32 Function(
+    Pointer<loom_mesh>, Pointer<Int64>, Pointer<Pointer<loom_array>>
+);
+typedef _loom_mesh_cell_output_dart = int Function(
+    Pointer<loom_mesh>, Pointer<Int64>, Pointer<Pointer<loom_array>>
+);
 typedef _loom_mesh_get_info_native = Int32 Function(Pointer<loom_mesh>, Pointer<loom_mesh_info>);
 typedef _loom_mesh_get_info_dart = int Function(Pointer<loom_mesh>, Pointer<loom_mesh_info>);
 typedef _loom_mesh_reset_native = Int32 Function(Pointer<loom_mesh>);

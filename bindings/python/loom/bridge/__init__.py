@@ -38,7 +38,8 @@ def absorb(
     axis of each is the batch, and any batch may be asked later. plan_only: returns the Plan, whose
     `problems` are all that has no rule; nothing is built. The engine has to agree with the model
     within |a - b| <= abs_tol + rel_tol |b|, and with itself in a fresh process bit for bit
-    (`fresh_process`); the Network's `proof` tells, and its .entity file carries it.
+    (`fresh_process`); the Network's `proof` tells, and its .entity file carries it. Of a module of
+    PyTorch that trains, one step of SGD has to change each parameter as it does there.
 
     Models of LightGBM and XGBoost may be files as well, by their paths: the library reads them.
     Without example_inputs they and estimators of scikit-learn are asked with rows made up here.
@@ -76,13 +77,22 @@ def absorb(
     plan, inputs, expected = planet(model, inputs)
     if plan_only:
         return plan
-    network = Network.load(plan.serialize(), name=f"{plan.name}.onnx", engine=engine)
+    if plan.torch is not None:
+        plan.torch.find(plan, engine)
+    network = _loaded(plan, engine)
+    if plan.torch is not None and not plan.torch.holds(network, plan):
+        network = _loaded(plan, engine)
     _same_training(plan, network)
-    proof = prove(network, inputs, expected, plan.source, abs_tol, rel_tol, fresh_process)
+    here = "native, engine" + (", gradients" if _learns_the_same(plan, inputs, engine) else "")
+    proof = prove(network, inputs, expected, plan.source, abs_tol, rel_tol, fresh_process, here)
     if not proof.passed:
         raise ArithmeticError(f"the engine computes something else than the model: {proof}")
     network.plan = plan
     return network
+
+
+def _loaded(plan: Any, engine: Any) -> Network:
+    return Network.load(plan.serialize(), name=f"{plan.name}.onnx", engine=engine)
 
 
 def _same_training(plan: Any, network: Any) -> None:
@@ -93,6 +103,18 @@ def _same_training(plan: Any, network: Any) -> None:
             f"training would change {made} numbers, in the source {wanted}; it computes with "
             "its parameters in a way that no layer has"
         )
+
+
+def _learns_the_same(plan: Any, inputs: List[Any], engine: Any) -> bool:
+    """Whether one step of training was compared. plan.gradients tells the figures, or why not."""
+    if plan.torch is None or not plan.torch.names:
+        return False
+    from .torch_gradients import compare_gradients
+
+    found = plan.gradients = compare_gradients(plan.torch, lambda: _loaded(plan, engine), inputs)
+    if found.compared and not found.held:
+        raise ArithmeticError(f"the network learns something else than the model: {found.text}")
+    return found.held and found.compared > 0
 
 
 def _listed(example_inputs: Any) -> List[Any]:

@@ -1,4 +1,4 @@
-"""Networks back as modules of PyTorch and models of Keras: chains, with the weights of now.
+"""Networks back as modules of PyTorch, and chains as models of Keras, with the weights of now.
 
 Network.to_torch() and to_keras() call it. Every field of a layer is read; one that the framework
 cannot follow is an error that names the cell, so that what is given back computes what the network
@@ -11,21 +11,9 @@ from typing import Any, Callable, Dict, List
 import numpy as np
 
 from ..errors import UnsupportedError
+from .torch_free import free_standing
+from .torch_state import give_into
 
-# Of loom -> how torch.nn makes it.
-_ACTIVATIONS: Dict[str, Callable[[Any], Any]] = {
-    "relu": lambda nn: nn.ReLU(),
-    "leaky_relu": lambda nn: nn.LeakyReLU(0.01),
-    "silu": lambda nn: nn.SiLU(),
-    "gelu_erf": lambda nn: nn.GELU(),
-    "gelu_tanh": lambda nn: nn.GELU(approximate="tanh"),
-    "tanh": lambda nn: nn.Tanh(),
-    "sigmoid": lambda nn: nn.Sigmoid(),
-    "mish": lambda nn: nn.Mish(),
-    "softplus": lambda nn: nn.Softplus(),
-    "elu": lambda nn: nn.ELU(),
-    "hard_swish": lambda nn: nn.Hardswish(),
-}
 # Fields that a rule below follows; others have to have the value that changes nothing.
 _NEUTRAL = {"disabled": False, "soft_cap": 0.0, "activation": "linear", "padding_id": -1,
             "scale": 1.0, "sparse": False, "variant": "standard", "temperature": 1.0, "rows": 0,
@@ -68,42 +56,6 @@ class _Cell:
     def fill(self, parameter: Any, name: str) -> None:
         with self.torch.no_grad():
             parameter.copy_(self.torch.tensor(self.value(name)).reshape(parameter.shape))
-
-
-def _dense(c: _Cell, nn: Any) -> List[Any]:
-    made = nn.Linear(c.field("in"), c.field("out"), bias=c.field("bias"))
-    c.fill(made.weight, "weight")
-    if made.bias is not None:
-        c.fill(made.bias, "bias")
-    activation = c.field("activation")
-    if activation == "linear":
-        return [made]
-    if activation not in _ACTIVATIONS:
-        raise c.refuse(f"torch.nn has no activation '{activation}'")
-    return [made, _ACTIVATIONS[activation](nn)]
-
-
-def _layer_norm(c: _Cell, nn: Any) -> List[Any]:
-    made = nn.LayerNorm(c.field("width"), eps=c.field("eps"))
-    c.fill(made.weight, "gamma")
-    c.fill(made.bias, "beta")
-    return [made]
-
-
-def _embedding(c: _Cell, nn: Any) -> List[Any]:
-    made = nn.Embedding(c.field("vocab"), c.field("width"))
-    c.fill(made.weight, "weight")
-    return [made]
-
-
-_RULES: Dict[str, Callable[[_Cell, Any], List[Any]]] = {
-    "Dense": _dense,
-    "LayerNorm": _layer_norm,
-    "Embedding": _embedding,
-    "Softmax": lambda c, nn: [nn.Softmax(dim=-1)],
-    "Flatten": lambda c, nn: [nn.Flatten(start_dim=c.field("first"))],
-    "Dropout": lambda c, nn: [nn.Dropout(c.field("rate"))],
-}
 
 
 # ---- Keras ---------------------------------------------------------------------------------------
@@ -171,7 +123,7 @@ def _cells_of(network: Any, description: Dict[str, Any], framework: Any, who: st
         raise UnsupportedError(
             "the network shifts and scales its inputs, which is no layer; save it as ONNX instead"
         )
-    known = {"loom", "grid", "input", "cells", "classes", "dtype", "ids"}
+    known = {"loom", "grid", "input", "cells", "classes", "dtype", "ids", "state_dict"}
     more = sorted(set(description) - known)
     if more:
         raise UnsupportedError(f"a network with {', '.join(more)} is no chain of layers")
@@ -189,13 +141,21 @@ def _rule_of(cell: _Cell, rules: Dict[str, Any]) -> Any:
     return rules[cell.cell["type"]]
 
 
-def to_torch(network: Any, description: Dict[str, Any]) -> Any:
-    torch: Any = import_module("torch")
-    layers: List[Any] = []
-    for cell in _cells_of(network, description, torch, "torch.nn"):
-        layers += _rule_of(cell, _RULES)(cell, torch.nn)
-        cell.check()
-    return torch.nn.Sequential(*layers).eval()
+def to_torch(network: Any, description: Dict[str, Any], into: Any = None) -> Any:
+    """See Network.to_torch()."""
+    source = getattr(network.plan, "torch", None)
+    names = description.pop("state_dict", {}) or getattr(source, "names", {})
+    if source is not None and source.problem:
+        why = f"the weights cannot go back into the module: {source.problem}"
+        raise UnsupportedError(f"{why}; save the network as ONNX instead")
+    if into is None and source is not None:
+        into = source.target
+    if into is not None and not names and source is None:
+        raise UnsupportedError(
+            "the network was not absorbed from a PyTorch module, so it does not know the names of "
+            "the module's weights; call to_torch() without one"
+        )
+    return free_standing(network, description) if into is None else give_into(network, into, names)
 
 
 def to_keras(network: Any, description: Dict[str, Any]) -> Any:

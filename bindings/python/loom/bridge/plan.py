@@ -65,6 +65,9 @@ class Plan:
         self._seen: List[Tuple[int, int, int, Any]] = []  # arrays of the source: memory, and place
         self._names = 0
         self.outputs: List[str] = []
+        self.metadata: Dict[str, str] = {}  # of the file, besides what every plan says
+        self.torch: Any = None  # of a plan of a PyTorch module: its torch.Source
+        self.gradients: Any = None  # a Gradients of torch_gradients.py: what its proof found
 
     # ---- adding ----------------------------------------------------------------------------------
 
@@ -175,7 +178,7 @@ class Plan:
         said = [("loom.absorbed.from", self.source)]
         if self.trainable is not None:  # names do not tell then what trains
             said.append(("loom.initializers", "weights"))
-        return self._graph.serialize(OPSET, said)
+        return self._graph.serialize(OPSET, [*said, *self.metadata.items()])
 
     @property
     def source(self) -> str:

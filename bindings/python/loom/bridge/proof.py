@@ -145,16 +145,17 @@ def prove(
     abs_tol: float,
     rel_tol: float,
     fresh_process: bool,
+    here: str = _HERE,
 ) -> Proof:
-    """Climbs the rungs; where all hold, the network carries the proof.
+    """Climbs the rungs; where all hold, the network carries the proof. here: those of this process.
 
     Raises InternalError where the engine disagrees with itself.
     """
-    said = _compared(network, inputs, expected, source, abs_tol, rel_tol, _HERE)
+    said = _compared(network, inputs, expected, source, abs_tol, rel_tol, here)
     if not said.passed or not fresh_process:
         return said
     _climb(network, inputs, said.report["outputs_sha256"])
-    rungs = f"{_HERE}, file, wheel"
+    rungs = f"{here}, file, wheel"
     return _compared(network, inputs, expected, source, abs_tol, rel_tol, rungs)
 
 

@@ -62,6 +62,8 @@ def stream(
     plan, inputs, expected = _planet_of(model)(model, _listed(example_inputs))
     if plan.problems:
         raise Unabsorbable(plan.problems)
+    if plan.torch is not None:
+        plan.torch.find(plan, None)
     payload = _Payload()
     graph = {"format": "onnx", **payload.add(plan.serialize())}
     asked: List[Any] = [payload.array(x) for x in inputs]

@@ -5,16 +5,28 @@ and buffers are read as they are at the time, in inference mode; the module's ow
 Of a batch that is not open, what depends on no input (positions, masks) is computed by PyTorch.
 """
 
+import json
 import operator
 from importlib import import_module
-from typing import Any, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
 import numpy as np
 
+from ..errors import LoomError
+from ..network import Network
+
 # They fill the table of rules.
-from . import torch_logic, torch_ops, torch_recurrences, torch_shapes  # noqa: F401
+from . import (  # noqa: F401
+    torch_convolutions,
+    torch_logic,
+    torch_ops,
+    torch_places,
+    torch_recurrences,
+    torch_shapes,
+)
 from .plan import Plan
 from .torch_graph import RULES, Graph
+from .torch_state import METADATA, Marks, names_of, wrong_of
 
 
 def absorb_module(module: Any, inputs: Tuple[Any, ...], *, open_batch: bool = True) -> Any:
@@ -32,6 +44,7 @@ def absorb_module(module: Any, inputs: Tuple[Any, ...], *, open_batch: bool = Tr
             plan = _plan_of(module, program, torch.__version__, folds=not open_batch)
             if plan.problems:
                 return plan, [], []
+            plan.torch = Source(module, program, folds=not open_batch)
             said = module(*inputs)
     finally:
         module.train(training)
@@ -61,7 +74,59 @@ def _variadic(module: Any) -> bool:
     return inspect.Parameter.VAR_POSITIONAL in kinds
 
 
-def _plan_of(module: Any, program: Any, version: str, *, folds: bool) -> Plan:
+class Source:
+    """The module of a plan; which of its state_dict went where."""
+
+    def __init__(self, module: Any, program: Any, *, folds: bool) -> None:
+        self.module, self.program, self.folds = module, program, folds
+        self.target, self.prefix = module, ""  # what weights go back to, and its name in `module`
+        self.names: Dict[str, str] = {}  # as a description has them
+        self.problem = ""  # why there are none
+        self._marks: Optional[Marks] = None
+
+    def find(self, plan: Plan, engine: Any) -> None:
+        """Makes a network of marks, and puts `names` into the plan."""
+        try:
+            marks = self._marks = Marks(self.module, self._statistics())
+            marked = _plan_of(self.module, self.program, "", folds=self.folds, marks=marks)
+            network = Network.load(marked.serialize(), name="marks.onnx", engine=engine)
+            self.names = names_of(network, marks, self._constants(marks), self.prefix)
+            plan.metadata[METADATA] = json.dumps(self.names)
+        except LoomError as error:
+            self.problem = str(error)
+
+    def holds(self, network: Any, plan: Plan) -> bool:
+        """Whether the network has the numbers of the module where `names` say. If not, the plan
+        loses them."""
+        marks, self._marks = self._marks, None
+        self.problem = self.problem or wrong_of(network, self.names, marks, self.prefix)
+        if self.problem:
+            plan.metadata.pop(METADATA, None)
+            self.names = {}
+        return not self.problem
+
+    def _read(self) -> List[str]:
+        """Entries of parameters and buffers that some operation reads."""
+        signature = self.program.graph_signature
+        stored = {**signature.inputs_to_parameters, **signature.inputs_to_buffers}
+        return [stored[n.name] for n in self.program.graph.nodes if n.users and n.name in stored]
+
+    def _statistics(self) -> List[str]:
+        """Buffers that batch norms change in training."""
+        buffers = self.program.graph_signature.inputs_to_buffers
+        norms = [n for n in self.program.graph.nodes if "batch_norm" in str(n.target)]
+        read = [a.name for n in norms for a in n.args[3:5] if hasattr(a, "name")]
+        return sorted({buffers[name] for name in read if name in buffers})
+
+    def _constants(self, marks: Marks) -> Dict[str, Any]:
+        own = {**dict(self.module.named_buffers()), **dict(self.module.named_parameters())}
+        known = {*marks.names, *marks.aliases}
+        return {n: own[n] for n in self._read() if n in own and n not in known}
+
+
+def _plan_of(
+    module: Any, program: Any, version: str, *, folds: bool, marks: Optional[Marks] = None
+) -> Plan:
     plan = Plan("PyTorch", version, type(module).__name__)
     graph = Graph(plan, folds)
     signature = program.graph_signature
@@ -72,9 +137,10 @@ def _plan_of(module: Any, program: Any, version: str, *, folds: bool) -> Plan:
         **dict(module.named_buffers(remove_duplicate=False)),
         **program.state_dict,
     }
-    plan.trainable = {
-        int(p.data_ptr()): name for name, p in module.named_parameters() if p.requires_grad
-    }
+    trained = {name: p for name, p in module.named_parameters() if p.requires_grad}
+    if marks is not None:
+        state, trained = ({n: marks.of(t) for n, t in all_.items()} for all_ in (state, trained))
+    plan.trainable = {int(p.data_ptr()): name for name, p in trained.items()}
     read = [
         state[name]
         for node in program.graph.nodes
@@ -128,7 +194,7 @@ def _known(graph: Graph, node: Any) -> bool:
     name = str(node.target)
     torch: Any = import_module("torch")
     tensor = isinstance(node.meta.get("val"), torch.Tensor)
-    if not graph.folds or not tensor or node.target is operator.getitem:
+    if not tensor or node.target is operator.getitem:
         return False
     if any(n not in graph.arrays for n in node.all_input_nodes):
         return False
@@ -137,7 +203,7 @@ def _known(graph: Graph, node: Any) -> bool:
         return False
     made_of = [at for n in node.all_input_nodes for at in graph.places(n)]
     trainable = graph.plan.trainable or {}
-    if any(at in trainable for at in made_of) and name not in _LAYOUTS:
+    if any(at in trainable for at in made_of) and not (graph.folds and name in _LAYOUTS):
         return False  # training changes the parameters, and not what was made of them
     args, kwargs = import_module("torch.fx").node.map_arg(
         (node.args, node.kwargs), lambda n: graph.arrays[n]
@@ -180,7 +246,9 @@ def _call(graph: Graph, node: Any) -> None:
         graph.plan.refuse(name, "no rule for this operation")
         return
     try:
-        graph.names[node] = made(graph, *node.args, **node.kwargs)
+        value = made(graph, *node.args, **node.kwargs)
+        if value is not None:
+            graph.names[node] = value
     except NotImplementedError as error:
         graph.refused.add(node)
         graph.plan.refuse(name, str(error))

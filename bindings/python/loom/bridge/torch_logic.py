@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import numpy as np
+
 from .torch_graph import Graph, rule
 
 
@@ -18,8 +20,12 @@ def truth(g: Graph, value: Any) -> Any:
 
 
 def real(g: Graph, value: Any) -> Any:
-    """A tensor that arithmetic can read: PyTorch counts True as 1."""
-    return g.op("Cast", truth(g, value), to=1) if _is_truth(value) else value
+    """A tensor that arithmetic can read: PyTorch counts True as 1, and joins integers to floats."""
+    if _is_truth(value):
+        return g.op("Cast", truth(g, value), to=1)
+    if value in g.arrays and not g.arrays[value].is_floating_point():
+        return g.plan.constant(g.array(value).astype(np.float64), parameter=False)
+    return value
 
 
 _COMPARISONS = {

@@ -2,11 +2,11 @@
 
 import math
 import warnings
-from typing import Any, List, Optional, Sequence
+from typing import Any, Optional, Sequence
 
 import numpy as np
 
-from .torch_graph import Graph, pairs, rule
+from .torch_graph import Graph, rule
 from .torch_logic import real
 
 # ---- products ------------------------------------------------------------------------------------
@@ -41,98 +41,6 @@ def _(g: Graph, equation: str, operands: Sequence[Any], path: Any = None) -> str
     return g.op("Einsum", *operands, equation=equation)
 
 
-def _convolution(
-    g: Graph, x: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int
-) -> str:
-    w = g.array(weight)
-    rank = w.ndim - 2
-    pads = _same_pads(w, dilation, rank, padding) if isinstance(padding, str) else None
-    if pads is None:
-        pads = pairs(padding, rank) * 2
-    inputs = [g.name(x), g.plan.constant(w)]
-    if bias is not None:
-        inputs.append(g.plan.constant(g.array(bias)))
-    return g.plan.op(
-        "Conv",
-        *inputs,
-        kernel_shape=list(w.shape[2:]),
-        strides=pairs(stride, rank),
-        pads=pads,
-        dilations=pairs(dilation, rank),
-        group=int(groups),
-    )
-
-
-def _same_pads(w: Any, dilation: Any, rank: int, padding: str) -> List[int]:
-    if padding == "valid":
-        return [0] * (2 * rank)
-    total = [d * (k - 1) for d, k in zip(pairs(dilation, rank), w.shape[2:])]
-    low = [t // 2 for t in total]
-    return low + [t - b for t, b in zip(total, low)]
-
-
-@rule("aten.conv1d", "aten.conv2d", "aten.conv3d")
-def _(
-    g: Graph,
-    x: Any,
-    weight: Any,
-    bias: Any = None,
-    stride: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
-    groups: int = 1,
-) -> str:
-    return _convolution(g, x, weight, bias, stride, padding, dilation, groups)
-
-
-@rule("aten.convolution.default")
-def _(
-    g: Graph,
-    x: Any,
-    weight: Any,
-    bias: Any,
-    stride: Any,
-    padding: Any,
-    dilation: Any,
-    transposed: bool,
-    output_padding: Any,
-    groups: int,
-) -> str:
-    if transposed:
-        more = (bias, stride, padding, output_padding, groups, dilation)
-        return str(_transposed(g, x, weight, *more))
-    return _convolution(g, x, weight, bias, stride, padding, dilation, groups)
-
-
-@rule("aten.conv_transpose1d.default", "aten.conv_transpose2d.input", "aten.conv_transpose3d.input")
-def _transposed(
-    g: Graph,
-    x: Any,
-    weight: Any,
-    bias: Any = None,
-    stride: Any = 1,
-    padding: Any = 0,
-    output_padding: Any = 0,
-    groups: int = 1,
-    dilation: Any = 1,
-) -> str:
-    w = g.array(weight)
-    rank = w.ndim - 2
-    inputs = [g.name(x), g.plan.constant(w)]
-    if bias is not None:
-        inputs.append(g.plan.constant(g.array(bias)))
-    return g.plan.op(
-        "ConvTranspose",
-        *inputs,
-        kernel_shape=list(w.shape[2:]),
-        strides=pairs(stride, rank),
-        pads=pairs(padding, rank) * 2,
-        output_padding=pairs(output_padding, rank),
-        dilations=pairs(dilation, rank),
-        group=int(groups),
-    )
-
-
 @rule("aten.embedding.default")
 def _(
     g: Graph,
@@ -148,7 +56,22 @@ def _(
             "in PyTorch; freeze the table, or leave those ids out of the samples",
             stacklevel=2,
         )
+    if ids in g.arrays:
+        return _rows_of(g, weight, g.array(ids))
     return g.op("Gather", weight, ids, axis=0)
+
+
+def _rows_of(g: Graph, weight: Any, ids: Any) -> str:
+    """Rows of a table by ids that depend on no input: the table, or a product that picks them."""
+    rows = [int(i) for i in np.ravel(ids)]
+    count = g.fixed(weight, 0)
+    if rows == list(range(count)):
+        y = g.name(weight)
+    else:
+        picked = np.zeros((len(rows), count))
+        picked[np.arange(len(rows)), rows] = 1
+        y = g.op("MatMul", g.plan.constant(picked, parameter=False), weight)
+    return g.shaped_as_output(y)
 
 
 @rule("aten.linalg_vector_norm.default")
@@ -277,7 +200,6 @@ _UNARY = {
     "log": "Log",
     "neg": "Neg",
     "sqrt": "Sqrt",
-    "abs": "Abs",
     "erf": "Erf",
     "floor": "Floor",
     "ceil": "Ceil",
@@ -396,9 +318,24 @@ def _(g: Graph, x: Any, exponent: Any) -> str:
     return g.op("Pow", x, exponent)
 
 
-@rule("aten.sin.default", "aten.cos.default")
+@rule("aten.log1p.default")
 def _(g: Graph, x: Any) -> str:
-    return g.op("Sin" if "sin" in str(g.node.target) else "Cos", x)
+    return g.op("Log", g.op("Add", x, g.number(1)))
+
+
+@rule("aten.log_sigmoid.default")
+def _(g: Graph, x: Any) -> str:
+    return g.op("Neg", g.op("Softplus", g.op("Neg", x)))
+
+
+@rule("aten.addcmul.default")
+def _(g: Graph, x: Any, a: Any, b: Any, *, value: float = 1) -> str:
+    return g.op("Add", x, g.op("Mul", g.op("Mul", a, b), g.number(value)))
+
+
+@rule("aten.lerp.Scalar", "aten.lerp.Tensor")
+def _(g: Graph, a: Any, b: Any, weight: Any) -> str:
+    return g.op("Add", a, g.op("Mul", g.op("Sub", b, a), weight))
 
 
 _BINARY = {

@@ -25,9 +25,13 @@ def _recurrence(
     biased: bool,
     layers: int,
     both: bool,
+    begin: Sequence[Any],
     **attributes: Any,
 ) -> Tuple[str, List[List[str]]]:
-    """Over x [time, batch, width]; the outputs, and the last states of every layer."""
+    """Over x [time, batch, width]; the outputs, and the last states of every layer.
+
+    begin: the states that all layers begin with, [layers * directions, batch, hidden]; none: zero.
+    """
     each, directions, states, hidden = 4 if biased else 2, 2 if both else 1, [], 0
     for layer in range(layers):
         mats: List[List[Any]] = [[], [], []]
@@ -49,6 +53,9 @@ def _recurrence(
             for m, names in zip(mats, sources)
             if biased or m is not mats[2]  # zeros are no biases
         ]
+        if begin:  # behind the biases and the lengths
+            constants += [""] * (4 - len(constants))
+            constants += [_rows(g, state, layer * directions, directions) for state in begin]
         outputs = 3 if kind == "LSTM" else 2
         y, *last = g.plan.ops(
             kind,
@@ -65,10 +72,17 @@ def _recurrence(
     return x, states
 
 
+def _rows(g: Graph, state: Any, first: int, count: int) -> str:
+    if g.shape(state)[0] == count:
+        return g.name(state)
+    return g.op("Slice", state, g.ints(first), g.ints(first + count), g.ints(0))
+
+
 def _run(
     g: Graph,
     kind: str,
     x: Any,
+    states: Sequence[Any],
     parameters: List[Any],
     biased: bool,
     layers: int,
@@ -77,7 +91,8 @@ def _run(
     **attributes: Any,
 ) -> List[Any]:
     name = g.op("Transpose", x, perm=[1, 0, 2]) if batch_first else g.name(x)
-    y, states = _recurrence(g, kind, name, parameters, biased, layers, both, **attributes)
+    begin = [] if _starts_at_zero(g, states) else states
+    y, states = _recurrence(g, kind, name, parameters, biased, layers, both, begin, **attributes)
     if batch_first:
         y = g.op("Transpose", y, perm=[1, 0, 2])
     # The last states are asked for by few modules, so they become nodes when they are.
@@ -86,12 +101,15 @@ def _run(
     return [y, *last]
 
 
-def _starts_at_zero(g: Graph, states: Sequence[Any]) -> None:
-    for state in states:
-        if state in g.arrays and not g.arrays[state].any():
-            continue
-        if "zeros" not in str(getattr(state, "target", "")):
-            raise NotImplementedError("a recurrence that does not start at zero")
+def _starts_at_zero(g: Graph, states: Sequence[Any]) -> bool:
+    """A parameter that is zero trains; a tensor of zeros does not."""
+
+    def zero(state: Any) -> bool:
+        if state in g.arrays:
+            return not g.arrays[state].any() and not g.trains(state)
+        return "zeros" in str(getattr(state, "target", ""))
+
+    return all(zero(state) for state in states)
 
 
 @rule("aten.zeros.default", "aten.zeros_like.default", "aten.new_zeros.default")
@@ -112,10 +130,9 @@ def _(
     both: bool,
     batch_first: bool,
 ) -> List[str]:
-    _starts_at_zero(g, states)
     if any(g.array(p).shape[0] % 4 for p in parameters):
         raise NotImplementedError("an LSTM with projections")
-    return _run(g, "LSTM", x, parameters, biased, layers, both, batch_first)
+    return _run(g, "LSTM", x, states, parameters, biased, layers, both, batch_first)
 
 
 @rule("aten.gru.input")
@@ -131,8 +148,8 @@ def _(
     both: bool,
     batch_first: bool,
 ) -> List[str]:
-    _starts_at_zero(g, [state])
-    return _run(g, "GRU", x, parameters, biased, layers, both, batch_first, linear_before_reset=1)
+    more = (parameters, biased, layers, both, batch_first)
+    return _run(g, "GRU", x, [state], *more, linear_before_reset=1)
 
 
 @rule("aten.rnn_tanh.input", "aten.rnn_relu.input")
@@ -148,12 +165,12 @@ def _(
     both: bool,
     batch_first: bool,
 ) -> List[str]:
-    _starts_at_zero(g, [state])
     function = "Relu" if "relu" in str(g.node.target) else "Tanh"
     return _run(
         g,
         "RNN",
         x,
+        [state],
         parameters,
         biased,
         layers,

@@ -1,10 +1,11 @@
 """Rules for PyTorch's changes of shape, reductions, pooling and resizing."""
 
-from typing import Any, Dict, List, Sequence
+from typing import Any, Dict, List, Optional, Sequence
 
 import numpy as np
 
 from .torch_graph import Graph, pairs, rule
+from .torch_places import along
 
 # ---- shapes --------------------------------------------------------------------------------------
 
@@ -89,10 +90,20 @@ def _(g: Graph, x: Any, dim: int = 0) -> List[str]:
     return [g.op("Squeeze", p, g.ints(dim)) for p in parts]
 
 
+def _is_part(g: Graph, x: Any) -> bool:
+    """Whether x is a parameter of which no other part is read. Cut, the rest of it would be lost:
+    it stays whole, and a product picks the part."""
+    return x in g.arrays and g.trains(x) and len(x.users) == 1
+
+
 @rule("aten.slice.Tensor")
 def _(g: Graph, x: Any, dim: int = 0, start: Any = None, end: Any = None, step: int = 1) -> str:
     if g.shape(x) == g.shape(g.node):
         return g.name(x)
+    if _is_part(g, x):
+        n = g.fixed(x, dim)
+        kept = range(n)[slice(start, end if isinstance(end, int) else None, step)]
+        return along(g, x, dim, np.eye(n)[:, list(kept)])
     first = 0 if start is None else start
     last = 2**31 - 1 if end is None or not isinstance(end, int) else min(end, 2**31 - 1)
     return g.op("Slice", x, g.ints(first), g.ints(last), g.ints(dim), g.ints(step))
@@ -100,41 +111,53 @@ def _(g: Graph, x: Any, dim: int = 0, start: Any = None, end: Any = None, step: 
 
 @rule("aten.select.int")
 def _(g: Graph, x: Any, dim: int, index: int) -> str:
+    if _is_part(g, x) and g.fixed(x, dim) > 1:
+        n = g.fixed(x, dim)
+        picked = np.eye(n)[:, [index % n]]
+        return g.shaped_as_output(along(g, x, dim, picked))
     return g.op("Gather", x, g.plan.constant(np.array(index, dtype=np.int64)), axis=int(dim))
 
 
 @rule("aten.expand.default", "aten.expand_as.default")
-def _(g: Graph, x: Any, *rest: Any, **options: Any) -> str:
+def _(g: Graph, x: Any, *rest: Any, **options: Any) -> Optional[str]:
     source, target = g.shape(x), g.shape(g.node)
     if source == target:
         return g.name(x)
-    if any(
-        isinstance(t, str) and s == 1
-        for s, t in zip([1] * (len(target) - len(source)) + source, target)
-    ):
-        return _over_the_batch(g, x, target)
+    if x in g.arrays and not x.meta["val"].is_floating_point():
+        return None  # constant indices: who reads them looks at what they are made of
+    aligned = [1] * (len(target) - len(source)) + source
     dims = [t if isinstance(t, int) else 1 for t in target]
-    return g.op("Expand", x, g.ints(*dims))
+    over = [i for i, (s, t) in enumerate(zip(aligned, target)) if isinstance(t, str) and s == 1]
+    wider = any(s != t for s, t in zip(aligned, target) if isinstance(t, int))
+    y = g.op("Expand", x, g.ints(*dims)) if wider or not over else g.name(x)
+    return _over_the_batch(g, y, over[0], len(target)) if over else y
 
 
-def _over_the_batch(g: Graph, x: Any, target: List[Any]) -> str:
-    """One sample for each of the batch: added to the zeros that a sample of the input gives."""
-    if x not in g.arrays or isinstance(target[0], int):
-        raise NotImplementedError("a repetition over the open batch of what is computed")
+def _over_the_batch(g: Graph, x: str, axis: int, rank: int) -> str:
+    """One sample for each of the batch, along an axis: added to the zeros that an input gives."""
     first = next(n for n in g.names if n.op == "placeholder")
     rows = g.plan.op("Flatten", g.names[first], axis=1)
     if not first.meta["val"].is_floating_point():
         rows = g.plan.op("Cast", rows, to=1)
     low = g.plan.op("ReduceMin", rows, g.ints(1), keepdims=1)
     zero = g.plan.op("Mul", low, g.number(0))
-    zero = g.plan.op("Reshape", zero, g.ints(-1, *[1] * (len(target) - 1)))
-    value = np.broadcast_to(g.array(x), [1, *target[1:]])
-    return g.plan.op("Add", zero, g.plan.constant(value))
+    shape = [1] * rank
+    shape[axis] = -1
+    return g.plan.op("Add", g.plan.op("Reshape", zero, g.ints(*shape)), x)
 
 
 @rule("aten.repeat.default")
-def _(g: Graph, x: Any, repeats: Sequence[int]) -> str:
-    return g.op("Tile", x, g.ints(*repeats))
+def _(g: Graph, x: Any, repeats: Sequence[Any]) -> str:
+    source, target = g.shape(x), g.shape(g.node)
+    open_axes = [i for i, n in enumerate(repeats) if not isinstance(n, int)]
+    ones = [1] * (len(target) - len(source))
+    if len(open_axes) > 1 or any([*ones, *source][i] != 1 for i in open_axes):
+        raise NotImplementedError("a repetition over the open batch of several samples")
+    counts = [n if isinstance(n, int) else 1 for n in repeats]
+    y = g.op("Reshape", x, g.ints(*ones, *source)) if ones and x in g.arrays else g.name(x)
+    if any(n != 1 for n in counts):
+        y = g.op("Tile", y, g.ints(*counts))
+    return _over_the_batch(g, y, open_axes[0], len(target)) if open_axes else y
 
 
 @rule("aten.pad.default", "aten.constant_pad_nd.default")
@@ -200,6 +223,53 @@ for _torch_name, _onnx_name in _REDUCE.items():
         axes = range(g.rank(x)) if dims is None or dims == [] else dims
         axes = [axes] if isinstance(axes, int) else list(axes)
         return g.op(_name, x, g.ints(*axes), keepdims=int(keep))
+
+
+@rule("aten.max.dim", "aten.min.dim")
+def _(g: Graph, x: Any, dim: int, keep: bool = False) -> List[Any]:
+    """The values; a problem where the places are asked for."""
+    kind = "ReduceMax" if ".max." in str(g.node.target) else "ReduceMin"
+    if any(n.args[1] == 1 and n.users for n in g.node.users):
+        raise NotImplementedError("the place of the largest or smallest value")
+    return [g.op(kind, x, g.ints(int(dim)), keepdims=int(keep)), None]
+
+
+@rule("aten.max.other", "aten.min.other")
+def _(g: Graph, a: Any, b: Any) -> str:
+    return g.op("Max" if ".max." in str(g.node.target) else "Min", a, b)
+
+
+@rule("aten.logsumexp.default")
+def _(g: Graph, x: Any, dims: Any, keep: bool = False) -> str:
+    axes = g.ints(*([dims] if isinstance(dims, int) else dims))
+    top = g.op("ReduceMax", x, axes, keepdims=1)
+    total = g.op("ReduceSum", g.op("Exp", g.op("Sub", x, top)), axes, keepdims=1)
+    y = g.op("Add", g.op("Log", total), top)
+    return y if keep else g.shaped_as_output(y)
+
+
+@rule("aten.var.correction", "aten.var.dim", "aten.std.correction", "aten.std.dim")
+def _(
+    g: Graph, x: Any, dims: Any = None, unbiased: Any = True, keep: Any = False, **options: Any
+) -> str:
+    keep = bool(options.get("keepdim", keep))
+    correction = options.get("correction", 1 if unbiased is True else 0)
+    axes = [dims] if isinstance(dims, int) else dims
+    if not axes:
+        raise NotImplementedError("a variance over all axes, the batch among them")
+    count = int(np.prod([g.fixed(x, a) for a in axes]))
+    correction = 1 if correction is None else correction
+    apart = g.op("Sub", x, g.op("ReduceMean", x, g.ints(*axes), keepdims=1))
+    total = g.op("ReduceSum", g.op("Mul", apart, apart), g.ints(*axes), keepdims=int(keep))
+    y = g.op("Mul", total, g.number(1 / (count - correction)))
+    return g.op("Sqrt", y) if ".std." in str(g.node.target) else y
+
+
+@rule("aten.tril.default", "aten.triu.default")
+def _(g: Graph, x: Any, diagonal: int = 0) -> str:
+    cut = np.tril if "tril" in str(g.node.target) else np.triu
+    kept = cut(np.ones((g.fixed(x, -2), g.fixed(x, -1))), diagonal)
+    return g.op("Mul", x, g.plan.constant(kept, parameter=False))
 
 
 @rule(

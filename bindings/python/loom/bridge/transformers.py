@@ -62,6 +62,8 @@ def absorb_graph(model: Any, inputs: List[Any]) -> Any:
     whole = Logits().train(model.training)
     found = rules.absorb_module(whole, (torch.tensor([_ids_of(model, inputs)]),), open_batch=False)
     found[0].name = type(model).__name__
+    if found[0].torch is not None:
+        found[0].torch.target, found[0].torch.prefix = model, "model."
     return found
 
 

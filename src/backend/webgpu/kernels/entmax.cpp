@@ -82,7 +82,7 @@ fn run(row: u32, lane: u32) {
 )"};
 
 // With s = y^(2 - alpha) on the support: dx = scale * s * (dy - sum(s dy) / sum(s)). As in
-// softmax_dx the difference may cancel, hence the sums of rule 4.
+// softmax_dx the difference may cancel, hence the sums of rule 4, and the base of the reference.
 constexpr Kernel kEntmaxDx{"entmax_dx", R"(
 fn weight(y: f32) -> f32 {
   if (!(y > 0.0)) { return 0.0; }
@@ -93,6 +93,21 @@ fn weight(y: f32) -> f32 {
 fn run(row: u32, lane: u32) {
   let y0 = row * p.y_s;
   let dy0 = row * p.dy_s;
+  var base = 0.0;
+  if (kind == 2u && p.alpha > 2.0) {
+    var least = -infinity();
+    for (var c = lane; c < p.cols; c += lanes) {
+      let y = y_at(y0 + c);
+      if (y > 0.0) { least = max(least, -y); }
+    }
+    least = group_max(lane, least);
+    var most = -infinity();
+    for (var c = lane; c < p.cols; c += lanes) {
+      if (-y_at(y0 + c) == least) { most = max(most, dy_at(dy0 + c)); }
+    }
+    most = group_max(lane, most);
+    base = select(most, 0.0, bitcast<u32>(most) == 0xff800000u);
+  }
   var weighted = 0.0;
   var total = 0.0;
   for (var begin = 0u; begin < p.cols; begin += 4096u) {
@@ -101,7 +116,7 @@ fn run(row: u32, lane: u32) {
     var part = 0.0;
     for (var c = begin + lane; c < end; c += lanes) {
       let w = weight(y_at(y0 + c));
-      weighted_part += w * dy_at(dy0 + c);
+      weighted_part += w * (dy_at(dy0 + c) - base);
       part += w;
     }
     weighted += group_sum(lane, weighted_part);
@@ -109,7 +124,7 @@ fn run(row: u32, lane: u32) {
   }
   let mean = weighted / total;
   for (var c = lane; c < p.cols; c += lanes) {
-    let dx = (p.scale * weight(y_at(y0 + c))) * (dy_at(dy0 + c) - mean);
+    let dx = (p.scale * weight(y_at(y0 + c))) * ((dy_at(dy0 + c) - base) - mean);
     dx_set(row * p.dx_s + c, select(dx, 0.0, total == 0.0));
   }
 }

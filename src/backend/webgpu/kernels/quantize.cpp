@@ -9,13 +9,15 @@ namespace loom::core::webgpu {
 
 constexpr std::string_view kQuantizeBlockText = R"(
 var<workgroup> quantize_part: array<u32, lanes>;
-// Subnormal values as integers, with their exponent in the other factor: devices may read 0.
+// Subnormal values as integers, with their exponent, -149, in the bits of the other factor: devices
+// may read 0, and compilers may join factors to one that is subnormal.
 fn code_of(x: f32, inverse: f32) -> i32 {
   let bits = bitcast<u32>(x);
   let size = bits & 0x7fffffffu;
   var y = x * inverse;
   if (size < 0x800000u) {
-    y = f32(size) * (inverse * 0x1p-100 * 0x1p-49);
+    let other = bitcast<u32>(inverse);
+    y = f32(size) * bitcast<f32>(select(0u, other - (149u << 23u), other >= (150u << 23u)));
     if (size != bits) { y = -y; }
   }
   return clamp(i32(round(y)), -127, 127);

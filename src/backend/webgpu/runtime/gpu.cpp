@@ -56,7 +56,16 @@ std::string one_line(const std::string& message) {
   return line.empty() ? "no message" : printable(line, 300);
 }
 
+Error error_of_fork(const std::string& name) {
+  return make_error(Code::unsupported,
+                    cat(name,
+                        ": the process that opened it has forked this one; use the CPU here, "
+                        "or start the process anew ('spawn' in Python)"));
+}
+
 Result<std::unique_ptr<Gpu>> Gpu::open(const OpenOptions& options) {
+  static const ForkWatch first_opened;  // what the library shares is as broken as a device
+  if (first_opened.forked()) return error_of_fork("GPU");
   std::string library;
   LOOM_ASSIGN(wgpu::Api api, wgpu::open_library(options.library, &library));
   std::unique_ptr<Gpu> gpu(new Gpu(api));
@@ -69,7 +78,7 @@ Result<std::unique_ptr<Gpu>> Gpu::open(const OpenOptions& options) {
 Gpu::Gpu(wgpu::Api api) : api_(api) {}
 
 void Gpu::later(std::function<Status()> job) {
-  submissions_.later([this, job = std::move(job)] {
+  submissions_->later([this, job = std::move(job)] {
     Status status = job();
     if (status.ok()) return;
     if (late_.ok()) late_ = std::move(status);
@@ -78,6 +87,10 @@ void Gpu::later(std::function<Status()> job) {
 }
 
 Gpu::~Gpu() {
+  if (forked()) {
+    static_cast<void>(submissions_.release());
+    return;
+  }
   drain();
   drop_bind_groups();
   for (const auto& [signature, layouts] : layouts_) {
@@ -243,6 +256,9 @@ Status Gpu::poll_until(const bool& done) {
 }
 
 Status Gpu::check() {
+  if (forked()) {
+    return error_of_fork(report_.name);
+  }
   drain();
   troubled_ = failure_.lost;
   if (failure_.lost) {
@@ -306,7 +322,7 @@ Result<wgpu::Buffer> Gpu::create_buffer(int64_t bytes, wgpu::Flags usage) {
 }
 
 void Gpu::destroy(wgpu::Buffer buffer) {
-  if (buffer == nullptr) return;
+  if (buffer == nullptr || forked()) return;
   drain();
   drop_bind_groups();
   bytes_ -= static_cast<int64_t>(api_.BufferGetSize(buffer));
@@ -322,7 +338,7 @@ void Gpu::drop_bind_groups() {
 Status Gpu::write(wgpu::Buffer buffer, int64_t offset, const void* data, int64_t bytes) {
   // In pieces: libraries copy what they are given into memory of their own first.
   constexpr int64_t kPiece = 16 << 20;
-  drain();
+  LOOM_TRY(check());
   const auto* from = static_cast<const std::byte*>(data);
   for (int64_t done = 0; done < bytes; done += kPiece) {
     const int64_t piece = std::min(kPiece, bytes - done);
@@ -340,7 +356,7 @@ Status Gpu::write(wgpu::Buffer buffer, int64_t offset, const void* data, int64_t
 }
 
 Status Gpu::clear(wgpu::Buffer buffer, int64_t offset, int64_t bytes) {
-  drain();
+  LOOM_TRY(check());
   const wgpu::CommandEncoder encoder = api_.DeviceCreateCommandEncoder(device_, nullptr);
   api_.CommandEncoderClearBuffer(encoder, buffer, static_cast<uint64_t>(offset),
                                  static_cast<uint64_t>(bytes));

@@ -15,6 +15,7 @@
 #include "backend/webgpu/runtime/options.hpp"
 #include "backend/webgpu/runtime/submission_thread.hpp"
 #include "backend/webgpu/runtime/wgpu.hpp"
+#include "base/fork_watch.hpp"
 #include "base/result.hpp"
 
 namespace loom::core::webgpu {
@@ -64,8 +65,12 @@ class Gpu {
   // or behind drain(). What a job calls does not wait. An error of a job comes from the next
   // check().
   void later(std::function<Status()> job);
-  void drain() const { submissions_.drain(); }
-  bool drained() const { return submissions_.idle(); }
+  void drain() const { submissions_->drain(); }
+  // A child of the process that opened it (fork): the library's threads are not here, and it may
+  // have held their mutexes. Nothing of it is called then: check() is an error, and what it had
+  // made is left behind.
+  bool forked() const { return watch_.forked(); }
+  bool drained() const { return submissions_->idle(); }
 
   // Zero-filled. Errors: out_of_memory with the size.
   Result<wgpu::Buffer> create_buffer(int64_t bytes, wgpu::Flags usage);
@@ -159,7 +164,9 @@ class Gpu {
   std::unordered_map<Bound, wgpu::BindGroup, BoundHash> groups_;
   std::vector<std::unique_ptr<Staging>> stagings_;
   wgpu::Buffer fence_ = nullptr;
-  SubmissionThread submissions_;  // the last member: its jobs use the others
+  ForkWatch watch_;
+  // The last member: its jobs use the others.
+  std::unique_ptr<SubmissionThread> submissions_ = std::make_unique<SubmissionThread>();
 };
 
 constexpr int64_t kUniformBlock = 256;  // bytes of a kernel's uniform block, and their alignment

@@ -1,9 +1,6 @@
 #include "backend/webgpu/runtime/library.hpp"
 
-#if defined(__unix__) || defined(__APPLE__)
-#include <dlfcn.h>
-#endif
-
+#include "base/shared_library.hpp"
 #include "base/text.hpp"
 
 namespace loom::core::wgpu {
@@ -17,56 +14,25 @@ constexpr Flavour kDawn2025{"Dawn (2025)", 3, 10, 17, true};
 constexpr Flavour kDawn{"Dawn", 9, 11, 18, true};
 constexpr Flavour kWgpuNative{"wgpu-native", 9, 11, 0x00030021, false, 0x00030001};
 
-#if defined(__unix__) || defined(__APPLE__)
-
-void* open(const char* path) {
-  return dlopen(path, RTLD_NOW | RTLD_LOCAL);
-}
-
-std::string open_error() {
-  const char* message = dlerror();
-  return message == nullptr ? "cannot be opened" : message;
-}
-
-template <class F>
-bool find(void* library, const char* name, F& function) {
-  function = reinterpret_cast<F>(dlsym(library, name));
-  return function != nullptr;
-}
-
-#else
-
-void* open(const char*) {
-  return nullptr;
-}
-std::string open_error() {
-  return "libraries cannot be opened at run time on this system";
-}
-template <class F>
-bool find(void*, const char*, F&) {
-  return false;
-}
-
-#endif
-
 Flavour flavour_of(void* library) {
   void* symbol = nullptr;
-  if (find(library, "wgpuGetVersion", symbol)) return kWgpuNative;
-  if (find(library, "wgpuComputePassEncoderSetImmediates", symbol)) return kDawn;
+  if (find_function(library, "wgpuGetVersion", symbol)) return kWgpuNative;
+  if (find_function(library, "wgpuComputePassEncoderSetImmediates", symbol)) return kDawn;
   return kDawn2025;
 }
 
 Result<Api> load(void* library, const std::string& path) {
   Api api;
 #define LOOM_WGPU_LOAD(name, result, parameters)                                                   \
-  if (!find(library, "wgpu" #name, api.name)) {                                                    \
+  if (!find_function(library, "wgpu" #name, api.name)) {                                           \
     return make_error(Code::unsupported, cat(path, ": no function wgpu" #name                      \
                                                    "; it is no webgpu.h library, or an old one")); \
   }
   LOOM_WGPU_FUNCTIONS(LOOM_WGPU_LOAD)
 #undef LOOM_WGPU_LOAD
-  find(library, "wgpuDevicePoll", api.DevicePoll);
-  find(library, "wgpuComputePassEncoderSetImmediates", api.ComputePassEncoderSetImmediates);
+  find_function(library, "wgpuDevicePoll", api.DevicePoll);
+  find_function(library, "wgpuComputePassEncoderSetImmediates",
+                api.ComputePassEncoderSetImmediates);
   api.flavour = flavour_of(library);
   return api;
 }
@@ -79,9 +45,9 @@ std::span<const std::string_view> library_names() {
 
 Result<Api> open_library(const std::string& path, std::string* opened) {
   if (!path.empty()) {
-    void* library = open(path.c_str());
+    void* library = open_shared_library(path.c_str());
     if (library == nullptr) {
-      return unsupported(cat("no WebGPU library: ", open_error()));
+      return unsupported(cat("no WebGPU library: ", shared_library_error()));
     }
     if (opened != nullptr) *opened = path;
     return load(library, path);
@@ -89,7 +55,7 @@ Result<Api> open_library(const std::string& path, std::string* opened) {
   std::string tried;
   for (std::string_view name : kNames) {
     const std::string file(name);
-    if (void* library = open(file.c_str())) {
+    if (void* library = open_shared_library(file.c_str())) {
       if (opened != nullptr) *opened = file;
       return load(library, file);
     }

@@ -12,7 +12,7 @@ Result<std::unique_ptr<Profile>> Profile::create(Gpu& gpu) {
                       cat(gpu.report().name, ": the adapter has no timestamps to profile with"));
   }
   std::unique_ptr<Profile> profile(new Profile(gpu));
-  gpu.drain();
+  LOOM_TRY(gpu.check());
   wgpu::QuerySetDescriptor descriptor;
   descriptor.count = 2 * kMostDispatches;
   profile->queries_ = gpu.api().DeviceCreateQuerySet(gpu.device(), &descriptor);
@@ -23,6 +23,7 @@ Result<std::unique_ptr<Profile>> Profile::create(Gpu& gpu) {
 }
 
 Profile::~Profile() {
+  if (gpu_->forked()) return;
   gpu_->drain();
   gpu_->destroy(resolved_);
   if (queries_ != nullptr) gpu_->api().QuerySetRelease(queries_);

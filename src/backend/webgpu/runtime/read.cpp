@@ -20,7 +20,7 @@ int64_t word_bytes(const Gpu::Read& read) {
 }  // namespace
 
 Status Gpu::read(std::span<const Read> reads) {
-  drain();
+  LOOM_TRY(check());
   std::vector<Read> piece;
   int64_t bytes = 0;
   const auto flush = [&]() -> Status {
@@ -109,12 +109,13 @@ void Gpu::begin_read(int64_t ticket) {
 
 bool Gpu::arrived(int64_t ticket) {
   const Staging& staging = *stagings_[static_cast<size_t>(ticket)];
-  if (!drained() || staging.state != Staging::State::mapped) return false;
+  if (forked() || !drained() || staging.state != Staging::State::mapped) return false;
   if (!staging.mapped.done) poll();
   return staging.mapped.done;
 }
 
 Status Gpu::end_read(int64_t ticket) {
+  if (forked()) return check();
   drain();
   Staging& staging = *stagings_[static_cast<size_t>(ticket)];
   const Staging::State state = staging.state;

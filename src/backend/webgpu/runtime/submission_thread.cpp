@@ -38,6 +38,7 @@ SubmissionThread::~SubmissionThread() {
 }
 
 void SubmissionThread::later(Job job) {
+  if (watch_.forked()) return;
   wait_for([&] { return open_.load(std::memory_order_acquire) < kMostJobs; });
   open_.fetch_add(1, std::memory_order_relaxed);
   {
@@ -49,7 +50,7 @@ void SubmissionThread::later(Job job) {
 }
 
 void SubmissionThread::drain() const {
-  if (here == this) return;
+  if (here == this || watch_.forked()) return;
   wait_for([&] { return idle(); });
 }
 

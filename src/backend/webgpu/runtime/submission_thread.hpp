@@ -10,6 +10,8 @@
 #include <deque>
 #include <mutex>
 #include <thread>
+
+#include "base/fork_watch.hpp"
 #endif
 
 namespace loom::core::webgpu {
@@ -40,6 +42,9 @@ class SubmissionThread {
   std::atomic<int> open_ = 0;  // jobs that are not done
   bool stop_ = false;
   std::thread thread_;
+  // A child has no such thread: jobs are dropped there, none is waited for, and the object must not
+  // be destroyed.
+  ForkWatch watch_;
 #else
   void later(const Job& job) {
     job();

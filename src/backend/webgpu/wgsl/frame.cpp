@@ -21,6 +21,7 @@ constexpr int64_t kStaging = int64_t{1} << 20;
 }  // namespace
 
 Frame::~Frame() {
+  if (gpu_->forked()) return;
   gpu_->drain();
   for (const auto& [key, pipeline] : pipelines_) {
     gpu_->api().ComputePipelineRelease(pipeline.pipeline);

@@ -2075,9 +2075,88 @@ public interface Sys extends Library {
   }
 
   /**
-   * How cells fire.
+   * An input besides the first and those of the network's Input layers. Borrowed during the call.
    */
-  @Structure.FieldOrder({"struct_size", "batch", "zero_fill", "carry", "float_activations"})
+  @Structure.FieldOrder({"name", "shape", "rank"})
+  class MeshPort extends Structure {
+    /**
+     * by which links and loom_mesh_set_port() know it
+     */
+    public Pointer name;
+    /**
+     * [rank]: of one sample
+     */
+    public Pointer shape;
+    public long rank;
+
+    public MeshPort() {
+    }
+
+    /** What lies at an address. */
+    public MeshPort(Pointer at) {
+      super(at);
+      read();
+    }
+  }
+
+  /**
+   * What a cell reads in place of the cell before it: a port, another cell (itself as well), or
+   * nothing. Borrowed during the call.
+   */
+  @Structure.FieldOrder({
+      "to", "source", "port", "delay", "has_source", "nothing", "second", "reserved"
+  })
+  class MeshLink extends Structure {
+    /**
+     * z, y, x, l of the cell
+     */
+    public long[] to = new long[4];
+    /**
+     * of the cell that it reads, with has_source
+     */
+    public long[] source = new long[4];
+    /**
+     * the port that it reads; null: none
+     */
+    public Pointer port;
+    /**
+     * ticks; 0: 1. Of a port 1 is the sample of this very tick
+     */
+    public long delay;
+    /**
+     * 1: it reads the cell `source`
+     */
+    public int has_source;
+    /**
+     * 1: it reads nothing. Without a source the source stays, and the delay is new
+     */
+    public int nothing;
+    /**
+     * 1: the second input, of a Residual without children
+     */
+    public int second;
+    /**
+     * 0
+     */
+    public int reserved;
+
+    public MeshLink() {
+    }
+
+    /** What lies at an address. */
+    public MeshLink(Pointer at) {
+      super(at);
+      read();
+    }
+  }
+
+  /**
+   * How cells fire, and what they read.
+   */
+  @Structure.FieldOrder({
+      "struct_size", "batch", "zero_fill", "carry", "float_activations", "ports", "port_count",
+      "links", "link_count"
+  })
   class MeshOptions extends Structure {
     public int struct_size;
     /**
@@ -2096,6 +2175,16 @@ public interface Sys extends Library {
      * 1: activations stay float where weights have block scales
      */
     public int float_activations;
+    /**
+     * [port_count]
+     */
+    public Pointer ports;
+    public long port_count;
+    /**
+     * [link_count], besides those of the network
+     */
+    public Pointer links;
+    public long link_count;
 
     public MeshOptions() {
       struct_size = size();
@@ -3110,6 +3199,13 @@ public interface Sys extends Library {
   int loom_mesh_set_input(Pointer mesh, Tensor inputs);
 
   /**
+   * The same of any port: "input", a further input of the network, or one of the options. Errors:
+   * invalid_argument (no such port, another shape, numbers for ids), out_of_range (an id). One
+   * thread at a time.
+   */
+  int loom_mesh_set_port(Pointer mesh, String port, Tensor inputs);
+
+  /**
    * So many ticks. Errors: invalid_argument (less than none). One thread at a time.
    */
   int loom_mesh_tick(Pointer mesh, long count);
@@ -3119,6 +3215,12 @@ public interface Sys extends Library {
    * transferred. One thread at a time.
    */
   int loom_mesh_output(Pointer mesh, PointerByReference out);
+
+  /**
+   * The same of the cell at `at`: z, y, x, l. Errors: not_found (no such cell). One thread at a
+   * time.
+   */
+  int loom_mesh_cell_output(Pointer mesh, Pointer at, PointerByReference out);
 
   /**
    * Fills `out`, whose struct_size the caller has set. One thread at a time.

@@ -1,0 +1,10 @@
+// SIGHUP as a request to read files again, for servers.
+#pragma once
+
+namespace loom::cli {
+
+// From now on SIGHUP does not stop the program: take_hangup() says that it came, and forgets it.
+void hangups_reload();
+bool take_hangup();
+
+}  // namespace loom::cli

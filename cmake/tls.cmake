@@ -1,0 +1,10 @@
+# TLS of `loom serve` and `loom donate`, by OpenSSL behind Boost.Asio. A build without it says so to whoever asks for it.
+set(LOOM_TLS_HERE OFF)
+if(LOOM_TLS)
+  find_package(OpenSSL 3.0 COMPONENTS SSL Crypto)
+  if(OPENSSL_FOUND)
+    set(LOOM_TLS_HERE ON)
+  else()
+    message(STATUS "TLS is left out: OpenSSL is missing (Debian: libssl-dev)")
+  endif()
+endif()
