@@ -67,12 +67,16 @@ def with_initializers(model):
             model.graph.node.add().CopyFrom(node)
 
 
+def statistics(model):
+    return {n for node in model.graph.node if node.op_type == "BatchNormalization"
+            for n in node.input[3:5]}
+
+
 def trains(model):
     """Names of the initializers that train, by the rule of docs/onnx.md."""
-    statistics = {n for node in model.graph.node if node.op_type == "BatchNormalization"
-                  for n in node.input[3:5]}
+    others = statistics(model)
     return [t.name for t in model.graph.initializer
-            if t.data_type in (1, 10, 11) and t.name not in statistics
+            if t.data_type in (1, 10, 11) and t.name not in others
             and np.prod(t.dims) > 0
             and (np.prod(t.dims) > 1 or not CALCULATED.search(t.name))]
 
@@ -100,12 +104,15 @@ def apart(model):
     """Moves the weights of a model until no two are equal."""
     part_repeated(model)
     draw = np.random.default_rng(11)
+    trained, others = set(trains(model)), statistics(model)
     tensors = [t for t in model.graph.initializer if t.data_type == 1 and np.prod(t.dims) > 0
-               and t.name in set(trains(model))]
+               and (t.name in trained or t.name in others)]
     if not tensors:
         return
     values = [numpy_helper.to_array(t).astype(np.float64).ravel() for t in tensors]
-    size = [max(v.std(), abs(v.mean()), 1e-3) for v in values]
+    # Single numbers stay: a layer may be known by one, as Gelu by its half.
+    size = [max(v.std(), abs(v.mean()), 1e-3) * (t.name in trained and v.size > 1)
+            for v, t in zip(values, tensors)]
     moved = [v + 1e-3 * s * draw.standard_normal(v.size) for v, s in zip(values, size)]
     whole = separate(np.concatenate(moved).astype(np.float32))
     at = 0
