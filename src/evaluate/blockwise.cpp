@@ -220,7 +220,7 @@ Status gather_block_quantized(const Call& c) {
   const int64_t extent = t.dims[static_cast<size_t>(t.gather)];
   const int rank = static_cast<int>(t.dims.size());
   const int64_t inner = product(t.dims, t.gather + 1, rank), outer = product(t.dims, 0, t.gather);
-  const int64_t behind = product(t.dims, t.quantized + 1, rank);
+  const int64_t inner_steps = product(t.dims, t.quantized + 1, rank);
   const int64_t along = t.dims[static_cast<size_t>(t.quantized)];
   Dims dims(t.dims.begin(), t.dims.begin() + t.gather);
   dims.insert(dims.end(), c.value(1).dims.begin(), c.value(1).dims.end());
@@ -249,8 +249,9 @@ Status gather_block_quantized(const Call& c) {
     for (int64_t i = 0; row >= 0 && row < extent && i < inner; ++i) {
       const int64_t from = (r / count * extent + row) * inner + i;
       const int64_t s =
-          (from / (behind * along) * t.blocks + from / behind % along / t.block) * behind +
-          from % behind;
+          (from / (inner_steps * along) * t.blocks + from / inner_steps % along / t.block) *
+              inner_steps +
+          from % inner_steps;
       to[i] = (table_code(c.value(0), t, from) - zero(s)) * t.scales.data<float>()[s];
     }
   }

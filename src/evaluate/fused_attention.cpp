@@ -249,7 +249,7 @@ Status rotary(const Call& c) {
   return c.give(std::move(y));
 }
 
-// Where the tokens of a step lie: `first` of each sample in a cache of `room` tokens.
+// The tokens of a step begin at `first` of each sample, in a cache of `room` tokens.
 struct Step {
   int64_t batch, rows, room;
   bool prompt;  // the first step, which may be padded

@@ -87,8 +87,8 @@ Part::Made prepare_fused_gemm(const Call& c) {
   return gemm_part(c).prepare({nullptr, optional(c, 1)});
 }
 
-// The axes of an operand as MatMul reads it: the first one behind the batch (`batch`), then the
-// last two exchanged (`turned`).
+// An operand as MatMul reads it. `batch`: its first axis comes after the batch axes. `turned`: then
+// its last two axes are exchanged.
 Result<Value> operand(const Call& c, size_t i, bool batch, bool turned) {
   const Value& x = c.value(i);
   const int rank = x.rank();

@@ -106,7 +106,7 @@ Dims counted_pads(const Call& c) {
     const int64_t rest = extent + pads[a] + pads[axes + a] - kernel[a];
     if (step < 1 || rest < 0) return {};
     int64_t more = (rest + step - 1) / step;      // windows after the first
-    if (more * step >= extent + pads[a]) --more;  // one that begins behind the input
+    if (more * step >= extent + pads[a]) --more;  // one that begins after the input
     pads[axes + a] += std::max<int64_t>(0, more * step - rest);
   }
   return pads;
@@ -226,7 +226,7 @@ Part::Made prepare_integer_to_float(const Call& c) {
   return Part(c, "MatMulInteger").prepare({nullptr, optional(c, 1), nullptr, optional(c, 5)});
 }
 
-// The last two axes exchanged where an attribute says so.
+// Exchanges the last two axes if an attribute says so.
 Result<Value> turned(const Call& c, size_t i, std::string_view attribute) {
   const Value& x = c.value(i);
   if (x.rank() != 2) return c.bad("takes matrices");

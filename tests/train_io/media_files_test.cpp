@@ -93,7 +93,7 @@ TEST_F(MediaFiles, KeepTheClassesOfTrainingAndLeaveOthersOut) {
   const Result<LoadedDataset> set = load_dataset(folder.path(), taking({1, 8, 8}, 3), options);
   ASSERT_TRUE(set.ok()) << set.error().str();
   EXPECT_THAT(set->data.labels, ElementsAre(0, 0, 1, 1));
-  EXPECT_THAT(set->notes, ElementsAre(HasSubstr(": 1 file is no .png")));
+  EXPECT_THAT(set->notes, ElementsAre(HasSubstr(": 1 file is neither a picture")));
   options.names = {"disc"};
   EXPECT_THAT(refused(folder.path(), taking({1, 8, 8}, 3), options),
               HasSubstr("square: class 'square' was not in training"));
