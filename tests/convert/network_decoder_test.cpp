@@ -96,7 +96,6 @@ TEST(NetworkDecoderCells, NamesTheFieldThatNoClassHas) {
   EXPECT_EQ(found.error().message,
             "its network is no decoder of a language model: no class of decoders has this causal "
             "of MultiHeadAttention in cell (1, 0, 0, 0); the nearest is LlamaForCausalLM");
-  the nearest is LlamaForCausalLM ");
 }
 
 }  // namespace
