@@ -49,7 +49,8 @@ TEST(CheckRules, RandomDamageIsAnErrorOfTheText) {
       "root ::= item (\",\" item)*\nitem ::= [a-z]+ | \"x\" [0-9]{1,3}|word\n"
       "word ::= \"the\"? [^\\n\\\"]+\n";
   const std::string schema =
-      R"({"type":"object","properties":{"a":{"type":"integer","minimum":1},"b":{"enum":["x",null]},)"
+      R"({"type":"object","properties":{"a":{"type":"integer","minimum":1},)"
+      R"("b":{"enum":["x",null]},)"
       R"("c":{"type":"array","items":{"$ref":"#/$defs/d"}}},"required":["a"],)"
       R"("$defs":{"d":{"type":"string","pattern":"^[a-c]{2,4}(x|y)?$"}}})";
   uint64_t state = 33;
