@@ -21,7 +21,7 @@ constexpr const char* kExitCodes =
 int checked(int code) {
   const std::string changed = loom::changed_file();
   if (changed.empty()) return code;
-  const int now = code == kDone ? kBadFile : code;
+  const int now = code > kMismatch ? code : kBadFile;  // above: a signal
   return fail(static_cast<Exit>(now),
               fmt::format("{} was changed in place while it was read, so the results may be "
                           "wrong; replace files by a rename (mv)",

@@ -45,6 +45,7 @@ class HfExporter {
       : source_(source), dtype_(dtype) {}
   Status prepare();
   Status write(const std::string& path);
+  SafeDType type() const;  // of the matrices, which config.json names
 
  private:
   Result<std::span<const std::byte>> values(const Parts& parts);
@@ -77,6 +78,11 @@ Status HfExporter::prepare() {
     parts.params.emplace_back(&param, part);
   }
   return {};
+}
+
+SafeDType HfExporter::type() const {
+  const auto matrix = std::ranges::find_if(tensors_, [](const auto& t) { return t.second.matrix; });
+  return matrix == tensors_.end() ? SafeDType::f32 : matrix->second.dtype;
 }
 
 // Rows of a parameter to where they lie in the tensor.
@@ -170,6 +176,23 @@ bool is_model_file(std::string_view name) {
          std::ranges::any_of(kEndings, [=](std::string_view e) { return name.ends_with(e); });
 }
 
+// The text of config.json with the type of the weights that are written, where it names one.
+std::string with_type(const std::string& text, SafeDType dtype) {
+  const Result<JsonValue> json = parse_json(text, "config.json");
+  if (!json.ok()) return text;
+  const std::string name(dtype == SafeDType::f16    ? "float16"
+                         : dtype == SafeDType::bf16 ? "bfloat16"
+                                                    : "float32");
+  JsonValue out = JsonValue::object();
+  bool changed = false;
+  for (const auto& [key, value] : json->members()) {
+    const bool named = (key == "dtype" || key == "torch_dtype") && value.is_string();
+    changed |= named && value.text() != name;
+    out.add(key, named ? JsonValue::string(name) : value);
+  }
+  return changed ? dump_json(out, 2) + "\n" : text;
+}
+
 Status write_files(HfExporter& exporter, const std::string& folder, const ModelSource& source) {
   LOOM_TRY(exporter.write(folder + "/model.safetensors"));
   LOOM_TRY(write_text(folder + "/tokenizer.json", tokenizer_text(source)));
@@ -178,8 +201,8 @@ Status write_files(HfExporter& exporter, const std::string& folder, const ModelS
   LOOM_TRY(write_text(folder + "/generation_config.json", source.generation_json));
   // Codes and scales of packed ternary checkpoints are values here.
   const bool plain = source.config.ternary_weights == TernaryWeights::none;
-  return write_text(folder + "/config.json",
-                    plain ? config_text(source) : hf_config_json(source.config));
+  const std::string config = plain ? config_text(source) : hf_config_json(source.config);
+  return write_text(folder + "/config.json", with_type(config, exporter.type()));
 }
 
 }  // namespace
