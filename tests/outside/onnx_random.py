@@ -184,7 +184,10 @@ class Test:
         if theirs is None:
             return "WRONG", f"accepted, ONNX Runtime says: {why[:300]}"
         ours = np.fromfile(paths[2], np.float32)
-        off = difference(ours, np.asarray(theirs), x)
+        theirs = np.asarray(theirs)
+        turned = " turned" in answer.partition(" unwritten ")[0]
+        ways = [np.moveaxis(theirs, a, 0) for a in range(1, theirs.ndim)] if turned else [theirs]
+        off = min((difference(ours, way, x) for way in ways), key=bool)
         if off and has_halves(data):
             off = difference(ours, np.asarray(evaluated(data, x)), x)
         if off:

@@ -63,6 +63,11 @@ Result<std::string> run(const ImportedNetwork& imported, const Case& c, ThreadPo
   std::string shape = "ok";
   const Shape& out = network.output();
   for (int i = 0; i < out.rank(); ++i) shape += cat(" ", out[i]);
+  for (const std::string& note : imported.notes) {
+    const bool turned =
+        note.starts_with("output") && note.ends_with("is given with its batch first");
+    if (turned) shape += " turned";
+  }
   if (c.written.empty()) return shape;
   OnnxExportOptions options;
   options.input = "x";

@@ -86,7 +86,7 @@ class Pieces(unittest.TestCase):
                 own = np.vectorize(at.get)(values)
                 pieces = " + ".join(torch_state._pieces(np.asarray(own), parameters))
                 text = f"{list(values.shape)} {pieces}"
-                np.testing.assert_array_equal(torch_state._values(Net(), text), values)
+                np.testing.assert_array_equal(torch_state.values_of(Net(), text), values)
         self.assertEqual(list(torch_state._pieces(np.arange(24).reshape(4, 6), parameters)),
                          ["(0)/a"])  # fmt: skip
 
