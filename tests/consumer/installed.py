@@ -32,7 +32,7 @@ STORY = ROOT / "models" / "stories.entity"
 
 # Megabytes of what is installed, stripped, and of a program that only opens a network and runs it.
 # Before one is raised docs/decisions says why.
-BUDGETS = {"libloom.so": 15.0, "loom": 18.0, "asks alone, static": 10.7}
+BUDGETS = {"libloom.so": 15.0, "loom": 18.2, "asks alone, static": 10.8}
 
 PROJECT = """cmake_minimum_required(VERSION 3.25)
 project(outside LANGUAGES CXX)
