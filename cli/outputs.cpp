@@ -35,13 +35,16 @@ std::string either(const std::vector<std::string_view>& endings) {
   return text;
 }
 
-// Makes a file there as saving would, and drops it again. In a folder that is replaced, one inside.
+// Makes a file there as saving would, and drops it again. A folder that is replaced is written
+// beside the old one, so the file is too: a kill leaves nothing in the folder.
 Status try_to_write(const std::string& path) {
   std::error_code ignored;
   const bool folder = ending_of(path).empty() && fs::is_directory(path, ignored);
-  const Status status = check_writable(folder ? path + "/config.json" : path);
+  const std::string real = folder ? fs::canonical(path, ignored).string() + ".check" : path;
+  const Status status = check_writable(real);
   if (status.ok()) return {};
   Error error = status.error();
+  if (folder) error.where = path;
   if (error.code == Code::not_found) error.code = Code::invalid_argument;
   return error;
 }
