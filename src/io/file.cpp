@@ -115,12 +115,13 @@ Result<MappedFile> MappedFile::open(const FileRef& path) {
   if (file.size == 0) return map;
   if (file.size > SIZE_MAX) return make_error(Code::out_of_memory, "too large to map", path);
   const auto size = static_cast<size_t>(file.size);
+  const std::optional<FileState> before = state_of(file.descriptor.get());
   void* data = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.descriptor.get(), 0);
   if (data == MAP_FAILED) return os_error("map", path);
   map.data_ = static_cast<const std::byte*>(data);
   map.size_ = size;
   map.mapped_ = true;
-  map.owner_ = watch_map(map.path_, file.descriptor.get(), data, size);
+  if (before) map.owner_ = watch_map(map.path_, file.descriptor.get(), *before, data, size);
   return map;
 }
 

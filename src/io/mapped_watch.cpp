@@ -95,12 +95,8 @@ std::string& first_changed() {  // of a guarded process; maps that have ended
 
 class Watched {
  public:
-  Watched(std::string path, int fd, const struct stat& info, Guarded* guard)
-      : path_(std::move(path)),
-        fd_(fd),
-        size_(info.st_size),
-        time_(changed_at(info)),
-        guard_(guard) {
+  Watched(std::string path, int fd, const FileState& before, Guarded* guard)
+      : path_(std::move(path)), fd_(fd), before_(before), guard_(guard) {
     const std::lock_guard lock(mutex());
     all().push_back(this);
   }
@@ -118,33 +114,32 @@ class Watched {
 
   const std::string& path() const { return path_; }
   bool changed() const {
-    struct stat now = {};
     if (guard_ != nullptr && guard_->lost) return true;
-    if (::fstat(fd_, &now) != 0) return false;
-    const timespec time = changed_at(now);
-    return now.st_size != size_ || time.tv_sec != time_.tv_sec || time.tv_nsec != time_.tv_nsec;
+    const std::optional<FileState> now = state_of(fd_);
+    return now && *now != before_;
   }
 
  private:
   std::string path_;
   int fd_;
-  off_t size_;
-  timespec time_;
+  FileState before_;
   Guarded* guard_;
 };
 
 }  // namespace
 
-std::shared_ptr<const void> watch_map(const std::string& path, int fd, const void* data,
-                                      size_t size) {
+std::optional<FileState> state_of(int fd) {
   struct stat info = {};
+  if (::fstat(fd, &info) != 0) return std::nullopt;
+  const timespec time = changed_at(info);
+  return FileState{info.st_size, time.tv_sec, time.tv_nsec};
+}
+
+std::shared_ptr<const void> watch_map(const std::string& path, int fd, const FileState& before,
+                                      const void* data, size_t size) {
   const int own = ::fcntl(fd, F_DUPFD_CLOEXEC, 0);
   if (own < 0) return nullptr;
-  if (::fstat(own, &info) != 0) {
-    ::close(own);
-    return nullptr;
-  }
-  return std::make_shared<const Watched>(path, own, info, take_guard(data, size));
+  return std::make_shared<const Watched>(path, own, before, take_guard(data, size));
 }
 
 std::string changed_mapped_file() {

@@ -4,15 +4,26 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace loom::core {
 
-// Watches the map of an open file as long as the result lives. Takes a descriptor of its own.
-// Null: the system has none left, and the map is not watched.
-std::shared_ptr<const void> watch_map(const std::string& path, int fd, const void* data,
-                                      size_t size);
+// What tells that a file was written to.
+struct FileState {
+  int64_t size = 0, seconds = 0, nanoseconds = 0;
+  bool operator==(const FileState& other) const = default;
+};
+// Size and time of change of an open file; empty: the system does not say.
+std::optional<FileState> state_of(int fd);
+
+// Watches the map of an open file as long as the result lives. before: what the file was before it
+// was mapped. Takes a descriptor of its own. Null: the system has none left, and the map is not
+// watched.
+std::shared_ptr<const void> watch_map(const std::string& path, int fd, const FileState& before,
+                                      const void* data, size_t size);
 
 // The path of a mapped file whose size or time of change is not what it was when it was mapped, or
 // that lost bytes; "" if there is none. Any thread.

@@ -1,6 +1,7 @@
 // Files that change under a map: cut, overwritten in place, replaced.
 #include "io/mapped_watch.hpp"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -29,6 +30,21 @@ TEST(MappedWatch, NamesAFileThatIsCutOrOverwrittenWhileItIsMapped) {
     }
     EXPECT_EQ(changed_mapped_file(), "");
   }
+}
+
+TEST(MappedWatch, NamesAFileThatChangesWhileItIsBeingMapped) {
+  const test::TemporaryFolder folder;
+  folder.write("m", kOld);
+  std::filesystem::last_write_time(folder.path("m"), std::filesystem::file_time_type{});
+  const int fd = ::open(folder.path("m").c_str(), O_RDONLY);
+  const std::optional<FileState> before = state_of(fd);
+  ASSERT_TRUE(before);
+  folder.write("m", kNew);
+  {
+    const auto watch = watch_map(folder.path("m"), fd, *before, kOld.data(), kOld.size());
+    EXPECT_EQ(changed_mapped_file(), folder.path("m"));
+  }
+  ::close(fd);
 }
 
 TEST(MappedWatch, AFileThatIsReplacedOrRemovedIsNotChanged) {
