@@ -14,6 +14,7 @@ idle machine, so it fails only with --wait MS.
 import argparse
 import http.client
 import json
+import multiprocessing
 import random
 import re
 import resource
@@ -210,8 +211,6 @@ class Run:
         self.lock = threading.Lock()
         self.statuses: dict[int, int] = {}
         self.wrong: list[str] = []
-        self.waits: list[float] = []
-        self.done = False
 
     def attack(self, number: int) -> None:
         bodies = Bodies(self.seed * 1000 + number, self.only)
@@ -263,23 +262,32 @@ class Run:
         with self.lock:
             self.wrong.append(text)
 
-    def probe(self) -> None:
-        wanted = None
-        while not self.done:
-            begin = time.monotonic()
-            status, answer = ask(self.port, "/v1/completions", json.dumps(PROBE).encode())
-            wait = time.monotonic() - begin
-            if status == 200:
-                text = json.loads(answer)["choices"][0]["text"]
-                wanted = wanted if wanted is not None else text
-                if text != wanted:
-                    self.note(f"another text: {text!r} in place of {wanted!r}")
-                self.waits.append(wait)
-            elif status not in (429, 503):
-                self.note(f"a 1-token request: {status} {answer[:200]!r}")
-            else:
-                self.waits.append(float("inf"))
-            time.sleep(0.01)
+
+
+def probe(port: int, done, told) -> None:
+    """Asks for 1 token again and again. A process of its own: threads of Python wait for each
+    other, and a wait is to be the server's."""
+    wanted, waits, wrong = None, [], []
+    while not done.is_set():
+        begin = time.monotonic()
+        try:
+            status, answer = ask(port, "/v1/completions", json.dumps(PROBE).encode())
+        except OSError as error:
+            wrong.append(f"a 1-token request: {error!r}")
+            break
+        wait = time.monotonic() - begin
+        if status == 200:
+            text = json.loads(answer)["choices"][0]["text"]
+            wanted = wanted if wanted is not None else text
+            if text != wanted:
+                wrong.append(f"another text: {text!r} in place of {wanted!r}")
+            waits.append(wait)
+        elif status not in (429, 503):
+            wrong.append(f"a 1-token request: {status} {answer[:200]!r}")
+        else:
+            waits.append(float("inf"))
+        time.sleep(0.01)
+    told.put((waits, wrong))
 
 
 def text_of(port: int) -> str:
@@ -311,20 +319,23 @@ def main() -> int:
     server, port = start(options.loom, limit, "--memory", f"{memory}M")
     before, idle = text_of(port), status_of(server, "VmRSS")
     run = Run(port, options)
-    probe = threading.Thread(target=run.probe)
+    done, told = multiprocessing.Event(), multiprocessing.Queue()
+    prober = multiprocessing.Process(target=probe, args=(port, done, told))
     attackers = [threading.Thread(target=run.attack, args=(i,)) for i in range(options.clients)]
-    for thread in [probe, *attackers]:
+    for thread in [prober, *attackers]:
         thread.start()
     for thread in attackers:
         thread.join()
-    run.done = True
-    probe.join()
+    done.set()
+    waits, wrong = told.get()
+    run.wrong += wrong
+    prober.join()
     alive = server.poll() is None
     grown = status_of(server, "VmHWM") - idle if alive else 0
     after = text_of(port) if alive else "(no server)"
     server.terminate()
     server.wait()
-    waits = sorted(run.waits)
+    waits.sort()
     p99 = waits[int(len(waits) * 0.99)] * 1e3 if waits else float("inf")
     checks = {
         "alive": alive,

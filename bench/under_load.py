@@ -101,11 +101,12 @@ def suites_of(build: Path) -> list[Suite]:
 
 
 class State:
-    """Counts by suite, shared by all programs that run at a time. A suite runs once at a time."""
+    """Counts by suite, shared by all programs that run at a time."""
 
-    def __init__(self, folder: Path):
+    def __init__(self, folder: Path, together: int = 1):
         folder.mkdir(parents=True, exist_ok=True)
         self.path, self.log = folder / "state.json", folder / "log.txt"
+        self.together = together  # runs of one suite at a time
 
     @contextlib.contextmanager
     def open(self) -> Iterator[dict]:
@@ -126,7 +127,7 @@ class State:
                 row = rows.get(suite.name, {})
                 if row.get("version") != suite.version():
                     rows[suite.name] = {"version": suite.version(), "runs": [], "failed": 0,
-                                        "skipped": 0, "taken": 0}  # fmt: skip
+                                        "skipped": 0, "taken": []}  # fmt: skip
             return {suite.name: rows[suite.name] for suite in suites}
 
     def take(self, suites: list[Suite], runs: int, left: float) -> Suite | None:
@@ -134,21 +135,25 @@ class State:
         self.read(suites)
         with self.open() as rows:
 
+            def begun(suite: Suite) -> int:
+                return len(rows[suite.name]["runs"]) + len(rows[suite.name]["taken"])
+
             def waits(suite: Suite) -> bool:
                 row = rows[suite.name]
+                row["taken"] = [process for process in row["taken"] if alive(process)]
                 fits = max((r["seconds"] for r in row["runs"]), default=0) <= left
-                return len(row["runs"]) < runs and fits and not alive(row["taken"])
+                return begun(suite) < runs and fits and len(row["taken"]) < self.together
 
             free = [suite for suite in suites if waits(suite)]
             if not free:
                 return None
-            suite = min(free, key=lambda s: len(rows[s.name]["runs"]))
-            rows[suite.name]["taken"] = os.getpid()
+            suite = min(free, key=begun)
+            rows[suite.name]["taken"].append(os.getpid())
             return suite
 
     def give_back(self, suite: Suite) -> None:
         with self.open() as rows:
-            rows[suite.name]["taken"] = 0
+            rows[suite.name]["taken"].remove(os.getpid())
 
     def add(self, suite: Suite, run: dict) -> None:
         with self.open() as rows:
@@ -167,7 +172,7 @@ class State:
 
 
 def alive(process: int) -> bool:
-    if process in (0, os.getpid()):
+    if process == os.getpid():
         return False
     try:
         os.kill(process, 0)
@@ -225,7 +230,7 @@ def told(output: Path) -> str:
 
 
 def run_once(suite: Suite, state: State) -> None:
-    work = FOLDER / "work" / suite.name
+    work = FOLDER / "work" / f"{suite.name}.{os.getpid()}"
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir(parents=True)
     report, output = work / "report.xml", work / "output.log"
@@ -306,6 +311,8 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=1e6, help="of this part (no end)")
     parser.add_argument("--suites", default="", help="a regular expression; all suites without it")
     parser.add_argument("--cores", default="", help="numbers such as 0,1; all cores without it")
+    parser.add_argument("--together", type=int, default=1,
+                        help="runs of one suite at a time, by programs with cores of their own (1)")
     parser.add_argument("--status", action="store_true", help="run nothing")
     args = parser.parse_args()
     suites = [s for s in suites_of(ROOT / "build" / args.preset) if re.search(args.suites, s.name)]
@@ -313,7 +320,7 @@ def main() -> int:
         print(f"no suite in build/{args.preset} matches '{args.suites}'; build it first")
         print("0 passed, 0 failed, 1 skipped")
         return 0
-    state = State(FOLDER)
+    state = State(FOLDER, args.together)
     if not args.status:
         if args.cores:
             os.sched_setaffinity(0, {int(core) for core in args.cores.split(",")})
