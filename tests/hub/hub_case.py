@@ -47,7 +47,7 @@ class HubTest(unittest.TestCase):
         env = {
             k: v for k, v in os.environ.items() if not k.startswith(("HF_", "XDG_", "http", "HTTP"))
         }
-        return env | {"HF_HOME": str(home), "NO_PROXY": "127.0.0.1"}
+        return env | {"HF_HOME": str(home), "NO_PROXY": "127.0.0.1,localhost"}
 
     def loom(self, *words: str, **env: str) -> subprocess.CompletedProcess:
         return subprocess.run(

@@ -67,7 +67,8 @@ class Mirror:
         for server in self.servers:
             threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
         self.url = f"http://127.0.0.1:{self.servers[0].server_port}"
-        self.cdn_url = f"http://127.0.0.1:{self.servers[1].server_port}"
+        # Another name, because huggingface_hub tells hosts by their names without ports.
+        self.cdn_url = f"http://localhost:{self.servers[1].server_port}"
         return self
 
     def __exit__(self, *_):
