@@ -714,22 +714,26 @@ LOOM_EXPORT void loom_dataset_free(loom_dataset *dataset);
  * and keep apart. */
 typedef int32_t loom_loss;
 enum {
-  LOOM_LOSS_AUTOMATIC = 0,
-  LOOM_LOSS_MSE = 1,
-  LOOM_LOSS_MAE = 2,
-  LOOM_LOSS_HUBER = 3,
-  LOOM_LOSS_CROSS_ENTROPY = 4,
-  LOOM_LOSS_BCE = 5,
-  LOOM_LOSS_KL = 6,
-  LOOM_LOSS_COSINE = 7,
-  LOOM_LOSS_FOCAL = 8,
-  LOOM_LOSS_QUANTILE = 9,
-  LOOM_LOSS_POISSON = 10,
-  LOOM_LOSS_LOG_COSH = 11,
-  LOOM_LOSS_HINGE = 12,
+  LOOM_LOSS_AUTOMATIC = 0, /* cross_entropy for labels, mse for numbers */
+  LOOM_LOSS_MSE = 1, /* mean squared error */
+  LOOM_LOSS_MAE = 2, /* mean absolute error */
+  LOOM_LOSS_HUBER = 3, /* squared below huber_delta, linear above it */
+  LOOM_LOSS_CROSS_ENTROPY = 4, /* softmax of the outputs, which are logits */
+  LOOM_LOSS_BCE = 5, /* binary cross entropy; sigmoid of the outputs, which are logits */
+  LOOM_LOSS_KL = 6, /* Kullback-Leibler divergence; the outputs are logits */
+  LOOM_LOSS_COSINE = 7, /* 1 - cosine similarity */
+  LOOM_LOSS_FOCAL = 8, /* binary cross entropy that counts easy values less (Lin et al., 2017) */
+  LOOM_LOSS_QUANTILE = 9, /* pinball loss of one quantile */
+  LOOM_LOSS_POISSON = 10, /* negative log-likelihood of counts; the outputs are logarithms */
+  LOOM_LOSS_LOG_COSH = 11, /* logarithm of cosh(output - target) */
+  LOOM_LOSS_HINGE = 12, /* max(0, 1 - output) for targets 1, max(0, 1 + output) for targets 0 */
+  /* connectionist temporal classification (Graves et al., 2006); outputs are [rows, classes] */
   LOOM_LOSS_CTC = 13,
+  /* embeddings: distance to a sample of the same label below that to others, by a margin */
   LOOM_LOSS_TRIPLET = 14,
+  /* embeddings: pairs of one label are close, others are a margin apart */
   LOOM_LOSS_CONTRASTIVE = 15,
+  /* embeddings: softmax over cosines with the other samples (van den Oord et al., 2018) */
   LOOM_LOSS_INFONCE = 16
 };
 
@@ -737,58 +741,60 @@ enum {
 typedef int32_t loom_optimizer;
 enum {
   LOOM_OPTIMIZER_AUTOMATIC = 0,
-  LOOM_OPTIMIZER_SGD = 1,
-  LOOM_OPTIMIZER_MOMENTUM = 2,
-  LOOM_OPTIMIZER_NESTEROV = 3,
-  LOOM_OPTIMIZER_RMSPROP = 4,
-  LOOM_OPTIMIZER_ADAM = 5,
-  LOOM_OPTIMIZER_ADAMW = 6,
-  LOOM_OPTIMIZER_LION = 7,
-  LOOM_OPTIMIZER_LBFGS = 8,
-  LOOM_OPTIMIZER_ADAGRAD = 9,
-  LOOM_OPTIMIZER_ADADELTA = 10,
-  LOOM_OPTIMIZER_NADAM = 11,
-  LOOM_OPTIMIZER_ADAMAX = 12,
-  LOOM_OPTIMIZER_RADAM = 13,
-  LOOM_OPTIMIZER_LAMB = 14,
-  LOOM_OPTIMIZER_ADAFACTOR = 15,
-  LOOM_OPTIMIZER_MUON = 16,
+  LOOM_OPTIMIZER_SGD = 1, /* w -= rate x gradient */
+  LOOM_OPTIMIZER_MOMENTUM = 2, /* SGD with momentum */
+  LOOM_OPTIMIZER_NESTEROV = 3, /* SGD with Nesterov's momentum */
+  LOOM_OPTIMIZER_RMSPROP = 4, /* Hinton, 2012 */
+  LOOM_OPTIMIZER_ADAM = 5, /* Kingma and Ba, 2015 */
+  LOOM_OPTIMIZER_ADAMW = 6, /* Adam with decoupled weight decay (Loshchilov and Hutter, 2019) */
+  LOOM_OPTIMIZER_LION = 7, /* Chen et al., 2023 */
+  LOOM_OPTIMIZER_LBFGS = 8, /* limited-memory BFGS; a batch is all samples */
+  LOOM_OPTIMIZER_ADAGRAD = 9, /* Duchi et al., 2011 */
+  LOOM_OPTIMIZER_ADADELTA = 10, /* Zeiler, 2012 */
+  LOOM_OPTIMIZER_NADAM = 11, /* Adam with Nesterov's momentum (Dozat, 2016) */
+  LOOM_OPTIMIZER_ADAMAX = 12, /* Adam with the infinity norm (Kingma and Ba, 2015) */
+  LOOM_OPTIMIZER_RADAM = 13, /* rectified Adam (Liu et al., 2020) */
+  LOOM_OPTIMIZER_LAMB = 14, /* layer-wise Adam for large batches (You et al., 2020) */
+  LOOM_OPTIMIZER_ADAFACTOR = 15, /* factored second moments (Shazeer and Stern, 2018) */
+  LOOM_OPTIMIZER_MUON = 16, /* orthogonalized momentum for matrices (Jordan, 2024) */
+  /* Kronecker-factored curvature (Martens and Grosse, 2015); docs/kfac.md */
   LOOM_OPTIMIZER_KFAC = 17,
-  LOOM_OPTIMIZER_SOPHIA = 18
+  LOOM_OPTIMIZER_SOPHIA = 18 /* clipped second-order steps (Liu et al., 2023) */
 };
 
 /* How the learning rate goes on. */
 typedef int32_t loom_schedule;
 enum {
-  LOOM_SCHEDULE_CONSTANT = 0,
-  LOOM_SCHEDULE_STEP = 1,
-  LOOM_SCHEDULE_MULTI_STEP = 2,
-  LOOM_SCHEDULE_EXPONENTIAL = 3,
-  LOOM_SCHEDULE_COSINE = 4,
-  LOOM_SCHEDULE_COSINE_RESTARTS = 5,
-  LOOM_SCHEDULE_LINEAR = 6,
-  LOOM_SCHEDULE_POLYNOMIAL = 7,
+  LOOM_SCHEDULE_CONSTANT = 0, /* the rate does not change */
+  LOOM_SCHEDULE_STEP = 1, /* times gamma every `every` epochs */
+  LOOM_SCHEDULE_MULTI_STEP = 2, /* times gamma after each of `milestones` */
+  LOOM_SCHEDULE_EXPONENTIAL = 3, /* times gamma every epoch */
+  LOOM_SCHEDULE_COSINE = 4, /* half a cosine from rate to floor (Loshchilov and Hutter, 2017) */
+  LOOM_SCHEDULE_COSINE_RESTARTS = 5, /* the same, again every `every` epochs */
+  LOOM_SCHEDULE_LINEAR = 6, /* a line from rate to floor */
+  LOOM_SCHEDULE_POLYNOMIAL = 7, /* (1 - progress)^power from rate to floor */
+  /* from rate / 25 up to rate, then down to rate / 10,000 (Smith and Topin, 2019) */
   LOOM_SCHEDULE_ONE_CYCLE = 8,
-  LOOM_SCHEDULE_PLATEAU = 9
+  LOOM_SCHEDULE_PLATEAU = 9 /* times gamma when the loss has not improved for `patience` epochs */
 };
 
 /* NORM: of all gradients together; LAYER: of each parameter alone; VALUE: each number. */
 typedef int32_t loom_clip;
 enum {
-  LOOM_CLIP_NONE = 0,
-  LOOM_CLIP_NORM = 1,
-  LOOM_CLIP_LAYER = 2,
-  LOOM_CLIP_VALUE = 3
+  LOOM_CLIP_NONE = 0, /* no limit */
+  LOOM_CLIP_NORM = 1, /* the norm of all gradients together */
+  LOOM_CLIP_LAYER = 2, /* the norm of each parameter's gradient */
+  LOOM_CLIP_VALUE = 3 /* each number */
 };
 
 /* Of the inputs, taken from the data of the first fit and kept with the network. AS_TRAINED: as
  * the network was trained; STANDARD: mean 0, deviation 1; RANGE: from 0 to 1. */
 typedef int32_t loom_normalize;
 enum {
-  LOOM_NORMALIZE_AS_TRAINED = 0,
-  LOOM_NORMALIZE_NONE = 1,
-  LOOM_NORMALIZE_STANDARD = 2,
-  LOOM_NORMALIZE_RANGE = 3
+  LOOM_NORMALIZE_AS_TRAINED = 0, /* as the network was trained */
+  LOOM_NORMALIZE_NONE = 1, /* they are not */
+  LOOM_NORMALIZE_STANDARD = 2, /* mean 0, standard deviation 1 */
+  LOOM_NORMALIZE_RANGE = 3 /* from 0 to 1 */
 };
 
 typedef struct loom_trainer loom_trainer; /* Fits the weights of a network to a data set. */

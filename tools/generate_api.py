@@ -18,6 +18,7 @@ import api_dart
 import api_frozen
 import api_go
 import api_java
+import api_options
 import api_rust
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -447,14 +448,28 @@ def in_order(text: str, table: dict) -> list[dict]:
     return found
 
 
+def vocabularies(root: Path = ROOT) -> list[api_options.Vocabulary]:
+    return [api_options.read(path) for path in sorted((root / "api/options").glob("*.toml"))]
+
+
+def read_api(text: str, root: Path) -> dict:
+    """api/loom_api.toml, with the values of the enums that api/options describes."""
+    table = tomllib.loads(text)
+    known = {name: enum for v in vocabularies(root) for name, enum in v.enums.items()}
+    for enum in table["enum"]:
+        if "of" in enum:
+            enum["values"] = api_options.c_values(known[enum["of"]], enum.get("unset", ""))
+    return table
+
+
 def described(root: Path = ROOT) -> Api:
-    return Api(tomllib.loads((root / "api/loom_api.toml").read_text()))
+    return Api(read_api((root / "api/loom_api.toml").read_text(), root))
 
 
 def generated(root: Path = ROOT) -> dict[str, str]:
     """Path -> text of everything that derives from api/."""
     text = (root / "api/loom_api.toml").read_text()
-    table = tomllib.loads(text)
+    table = read_api(text, root)
     table["order"] = in_order(text, table)
     api = Api(table)
     layers = tomllib.loads((root / "api/layers.toml").read_text())
@@ -476,6 +491,7 @@ def generated(root: Path = ROOT) -> dict[str, str]:
         "bindings/csharp/Sys.cs": api_csharp.write(api, table, MARK),
         "bindings/dart/lib/src/sys.dart": api_dart.write(api, table, MARK),
         **typescript_api.generated(api, table, layers),
+        **api_options.generated(vocabularies(root), MARK),
     }
 
 

@@ -72,12 +72,12 @@ class Tree:
 
     def options(self) -> list[str]:
         """Members of TrainerOptions that are no other word: those with an underscore."""
-        members = self.members("include/loom/trainer.hpp", "TrainerOptions")
+        members = self.members("include/loom/training_options.hpp", "TrainerOptions")
         return [name for name in members if "_" in name]
 
     def optimizers(self) -> list[str]:
         plain = {"sgd", "momentum", "step"}  # words of other things, too
-        names = self.enumerators("include/loom/trainer.hpp", "OptimizerKind")
+        names = self.enumerators("include/loom/training_kinds.hpp", "OptimizerKind")
         return [name for name in names if name not in plain]
 
     def layers(self) -> list[str]:

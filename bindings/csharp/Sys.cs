@@ -143,22 +143,42 @@ namespace Loom
     /// together and keep apart.</summary>
     public enum Loss
     {
+        /// <summary>cross_entropy for labels, mse for numbers</summary>
         Automatic = 0,
+        /// <summary>mean squared error</summary>
         Mse = 1,
+        /// <summary>mean absolute error</summary>
         Mae = 2,
+        /// <summary>squared below huber_delta, linear above it</summary>
         Huber = 3,
+        /// <summary>softmax of the outputs, which are logits</summary>
         CrossEntropy = 4,
+        /// <summary>binary cross entropy; sigmoid of the outputs, which are logits</summary>
         Bce = 5,
+        /// <summary>Kullback-Leibler divergence; the outputs are logits</summary>
         Kl = 6,
+        /// <summary>1 - cosine similarity</summary>
         Cosine = 7,
+        /// <summary>binary cross entropy that counts easy values less (Lin et al., 2017)</summary>
         Focal = 8,
+        /// <summary>pinball loss of one quantile</summary>
         Quantile = 9,
+        /// <summary>negative log-likelihood of counts; the outputs are logarithms</summary>
         Poisson = 10,
+        /// <summary>logarithm of cosh(output - target)</summary>
         LogCosh = 11,
+        /// <summary>max(0, 1 - output) for targets 1, max(0, 1 + output) for targets 0</summary>
         Hinge = 12,
+        /// <summary>connectionist temporal classification (Graves et al., 2006); outputs are [rows,
+        /// classes]</summary>
         Ctc = 13,
+        /// <summary>embeddings: distance to a sample of the same label below that to others, by a
+        /// margin</summary>
         Triplet = 14,
+        /// <summary>embeddings: pairs of one label are close, others are a margin apart</summary>
         Contrastive = 15,
+        /// <summary>embeddings: softmax over cosines with the other samples (van den Oord et al.,
+        /// 2018)</summary>
         Infonce = 16,
     }
 
@@ -166,38 +186,67 @@ namespace Loom
     public enum Optimizer
     {
         Automatic = 0,
+        /// <summary>w -= rate x gradient</summary>
         Sgd = 1,
+        /// <summary>SGD with momentum</summary>
         Momentum = 2,
+        /// <summary>SGD with Nesterov's momentum</summary>
         Nesterov = 3,
+        /// <summary>Hinton, 2012</summary>
         Rmsprop = 4,
+        /// <summary>Kingma and Ba, 2015</summary>
         Adam = 5,
+        /// <summary>Adam with decoupled weight decay (Loshchilov and Hutter, 2019)</summary>
         Adamw = 6,
+        /// <summary>Chen et al., 2023</summary>
         Lion = 7,
+        /// <summary>limited-memory BFGS; a batch is all samples</summary>
         Lbfgs = 8,
+        /// <summary>Duchi et al., 2011</summary>
         Adagrad = 9,
+        /// <summary>Zeiler, 2012</summary>
         Adadelta = 10,
+        /// <summary>Adam with Nesterov's momentum (Dozat, 2016)</summary>
         Nadam = 11,
+        /// <summary>Adam with the infinity norm (Kingma and Ba, 2015)</summary>
         Adamax = 12,
+        /// <summary>rectified Adam (Liu et al., 2020)</summary>
         Radam = 13,
+        /// <summary>layer-wise Adam for large batches (You et al., 2020)</summary>
         Lamb = 14,
+        /// <summary>factored second moments (Shazeer and Stern, 2018)</summary>
         Adafactor = 15,
+        /// <summary>orthogonalized momentum for matrices (Jordan, 2024)</summary>
         Muon = 16,
+        /// <summary>Kronecker-factored curvature (Martens and Grosse, 2015); docs/kfac.md</summary>
         Kfac = 17,
+        /// <summary>clipped second-order steps (Liu et al., 2023)</summary>
         Sophia = 18,
     }
 
     /// <summary>How the learning rate goes on.</summary>
     public enum Schedule
     {
+        /// <summary>the rate does not change</summary>
         Constant = 0,
+        /// <summary>times gamma every `every` epochs</summary>
         Step = 1,
+        /// <summary>times gamma after each of `milestones`</summary>
         MultiStep = 2,
+        /// <summary>times gamma every epoch</summary>
         Exponential = 3,
+        /// <summary>half a cosine from rate to floor (Loshchilov and Hutter, 2017)</summary>
         Cosine = 4,
+        /// <summary>the same, again every `every` epochs</summary>
         CosineRestarts = 5,
+        /// <summary>a line from rate to floor</summary>
         Linear = 6,
+        /// <summary>(1 - progress)^power from rate to floor</summary>
         Polynomial = 7,
+        /// <summary>from rate / 25 up to rate, then down to rate / 10,000 (Smith and Topin,
+        /// 2019)</summary>
         OneCycle = 8,
+        /// <summary>times gamma when the loss has not improved for `patience` epochs</summary>
         Plateau = 9,
     }
 
@@ -205,9 +254,13 @@ namespace Loom
     /// number.</summary>
     public enum Clip
     {
+        /// <summary>no limit</summary>
         None = 0,
+        /// <summary>the norm of all gradients together</summary>
         Norm = 1,
+        /// <summary>the norm of each parameter's gradient</summary>
         Layer = 2,
+        /// <summary>each number</summary>
         Value = 3,
     }
 
@@ -216,9 +269,13 @@ namespace Loom
     /// 1.</summary>
     public enum Normalize
     {
+        /// <summary>as the network was trained</summary>
         AsTrained = 0,
+        /// <summary>they are not</summary>
         None = 1,
+        /// <summary>mean 0, standard deviation 1</summary>
         Standard = 2,
+        /// <summary>from 0 to 1</summary>
         Range = 3,
     }
 

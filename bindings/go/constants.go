@@ -308,23 +308,40 @@ func (v Header) String() string {
 type Loss int32
 
 const (
-	LossAutomatic    Loss = 0
-	LossMse          Loss = 1
-	LossMae          Loss = 2
-	LossHuber        Loss = 3
+	// cross_entropy for labels, mse for numbers
+	LossAutomatic Loss = 0
+	// mean squared error
+	LossMse Loss = 1
+	// mean absolute error
+	LossMae Loss = 2
+	// squared below huber_delta, linear above it
+	LossHuber Loss = 3
+	// softmax of the outputs, which are logits
 	LossCrossEntropy Loss = 4
-	LossBce          Loss = 5
-	LossKl           Loss = 6
-	LossCosine       Loss = 7
-	LossFocal        Loss = 8
-	LossQuantile     Loss = 9
-	LossPoisson      Loss = 10
-	LossLogCosh      Loss = 11
-	LossHinge        Loss = 12
-	LossCtc          Loss = 13
-	LossTriplet      Loss = 14
-	LossContrastive  Loss = 15
-	LossInfonce      Loss = 16
+	// binary cross entropy; sigmoid of the outputs, which are logits
+	LossBce Loss = 5
+	// Kullback-Leibler divergence; the outputs are logits
+	LossKl Loss = 6
+	// 1 - cosine similarity
+	LossCosine Loss = 7
+	// binary cross entropy that counts easy values less (Lin et al., 2017)
+	LossFocal Loss = 8
+	// pinball loss of one quantile
+	LossQuantile Loss = 9
+	// negative log-likelihood of counts; the outputs are logarithms
+	LossPoisson Loss = 10
+	// logarithm of cosh(output - target)
+	LossLogCosh Loss = 11
+	// max(0, 1 - output) for targets 1, max(0, 1 + output) for targets 0
+	LossHinge Loss = 12
+	// connectionist temporal classification (Graves et al., 2006); outputs are [rows, classes]
+	LossCtc Loss = 13
+	// embeddings: distance to a sample of the same label below that to others, by a margin
+	LossTriplet Loss = 14
+	// embeddings: pairs of one label are close, others are a margin apart
+	LossContrastive Loss = 15
+	// embeddings: softmax over cosines with the other samples (van den Oord et al., 2018)
+	LossInfonce Loss = 16
 )
 
 var lossNames = []string{
@@ -360,24 +377,42 @@ type Optimizer int32
 
 const (
 	OptimizerAutomatic Optimizer = 0
-	OptimizerSgd       Optimizer = 1
-	OptimizerMomentum  Optimizer = 2
-	OptimizerNesterov  Optimizer = 3
-	OptimizerRmsprop   Optimizer = 4
-	OptimizerAdam      Optimizer = 5
-	OptimizerAdamw     Optimizer = 6
-	OptimizerLion      Optimizer = 7
-	OptimizerLbfgs     Optimizer = 8
-	OptimizerAdagrad   Optimizer = 9
-	OptimizerAdadelta  Optimizer = 10
-	OptimizerNadam     Optimizer = 11
-	OptimizerAdamax    Optimizer = 12
-	OptimizerRadam     Optimizer = 13
-	OptimizerLamb      Optimizer = 14
+	// w -= rate x gradient
+	OptimizerSgd Optimizer = 1
+	// SGD with momentum
+	OptimizerMomentum Optimizer = 2
+	// SGD with Nesterov's momentum
+	OptimizerNesterov Optimizer = 3
+	// Hinton, 2012
+	OptimizerRmsprop Optimizer = 4
+	// Kingma and Ba, 2015
+	OptimizerAdam Optimizer = 5
+	// Adam with decoupled weight decay (Loshchilov and Hutter, 2019)
+	OptimizerAdamw Optimizer = 6
+	// Chen et al., 2023
+	OptimizerLion Optimizer = 7
+	// limited-memory BFGS; a batch is all samples
+	OptimizerLbfgs Optimizer = 8
+	// Duchi et al., 2011
+	OptimizerAdagrad Optimizer = 9
+	// Zeiler, 2012
+	OptimizerAdadelta Optimizer = 10
+	// Adam with Nesterov's momentum (Dozat, 2016)
+	OptimizerNadam Optimizer = 11
+	// Adam with the infinity norm (Kingma and Ba, 2015)
+	OptimizerAdamax Optimizer = 12
+	// rectified Adam (Liu et al., 2020)
+	OptimizerRadam Optimizer = 13
+	// layer-wise Adam for large batches (You et al., 2020)
+	OptimizerLamb Optimizer = 14
+	// factored second moments (Shazeer and Stern, 2018)
 	OptimizerAdafactor Optimizer = 15
-	OptimizerMuon      Optimizer = 16
-	OptimizerKfac      Optimizer = 17
-	OptimizerSophia    Optimizer = 18
+	// orthogonalized momentum for matrices (Jordan, 2024)
+	OptimizerMuon Optimizer = 16
+	// Kronecker-factored curvature (Martens and Grosse, 2015); docs/kfac.md
+	OptimizerKfac Optimizer = 17
+	// clipped second-order steps (Liu et al., 2023)
+	OptimizerSophia Optimizer = 18
 )
 
 var optimizerNames = []string{
@@ -414,16 +449,26 @@ func (v Optimizer) String() string {
 type Schedule int32
 
 const (
-	ScheduleConstant       Schedule = 0
-	ScheduleStep           Schedule = 1
-	ScheduleMultiStep      Schedule = 2
-	ScheduleExponential    Schedule = 3
-	ScheduleCosine         Schedule = 4
+	// the rate does not change
+	ScheduleConstant Schedule = 0
+	// times gamma every `every` epochs
+	ScheduleStep Schedule = 1
+	// times gamma after each of `milestones`
+	ScheduleMultiStep Schedule = 2
+	// times gamma every epoch
+	ScheduleExponential Schedule = 3
+	// half a cosine from rate to floor (Loshchilov and Hutter, 2017)
+	ScheduleCosine Schedule = 4
+	// the same, again every `every` epochs
 	ScheduleCosineRestarts Schedule = 5
-	ScheduleLinear         Schedule = 6
-	SchedulePolynomial     Schedule = 7
-	ScheduleOneCycle       Schedule = 8
-	SchedulePlateau        Schedule = 9
+	// a line from rate to floor
+	ScheduleLinear Schedule = 6
+	// (1 - progress)^power from rate to floor
+	SchedulePolynomial Schedule = 7
+	// from rate / 25 up to rate, then down to rate / 10,000 (Smith and Topin, 2019)
+	ScheduleOneCycle Schedule = 8
+	// times gamma when the loss has not improved for `patience` epochs
+	SchedulePlateau Schedule = 9
 )
 
 var scheduleNames = []string{
@@ -451,9 +496,13 @@ func (v Schedule) String() string {
 type Clip int32
 
 const (
-	ClipNone  Clip = 0
-	ClipNorm  Clip = 1
+	// no limit
+	ClipNone Clip = 0
+	// the norm of all gradients together
+	ClipNorm Clip = 1
+	// the norm of each parameter's gradient
 	ClipLayer Clip = 2
+	// each number
 	ClipValue Clip = 3
 )
 
@@ -477,10 +526,14 @@ func (v Clip) String() string {
 type Normalize int32
 
 const (
+	// as the network was trained
 	NormalizeAsTrained Normalize = 0
-	NormalizeNone      Normalize = 1
-	NormalizeStandard  Normalize = 2
-	NormalizeRange     Normalize = 3
+	// they are not
+	NormalizeNone Normalize = 1
+	// mean 0, standard deviation 1
+	NormalizeStandard Normalize = 2
+	// from 0 to 1
+	NormalizeRange Normalize = 3
 )
 
 var normalizeNames = []string{

@@ -44,26 +44,26 @@ struct AdaptRow {
 };
 
 // Rules by name; "none" learns nothing.
-Result<std::vector<std::optional<RuleKind>>> adapt_rules(const AdaptFlags& f) {
+Result<std::vector<std::optional<Rule>>> adapt_rules(const AdaptFlags& f) {
   std::vector<std::string> names = f.rules;
   if (names.empty()) {
     names = {"none"};
-    for (int i = 0; i <= static_cast<int>(RuleKind::fixed_dtp); ++i)
-      names.emplace_back(rule_name(static_cast<RuleKind>(i)));
+    for (int i = 0; i <= static_cast<int>(Rule::fixed_dtp); ++i)
+      names.emplace_back(rule_name(static_cast<Rule>(i)));
   }
-  std::vector<std::optional<RuleKind>> out;
+  std::vector<std::optional<Rule>> out;
   for (const std::string& name : names) {
     if (name == "none") {
       out.emplace_back();
       continue;
     }
-    LOOM_ASSIGN(const RuleKind kind, parse_rule(name));
+    LOOM_ASSIGN(const Rule kind, parse_rule(name));
     out.emplace_back(kind);
   }
   return out;
 }
 
-Result<AdaptRow> adapt_row(const AdaptFlags& f, std::optional<RuleKind> rule, const Ops& ops,
+Result<AdaptRow> adapt_row(const AdaptFlags& f, std::optional<Rule> rule, const Ops& ops,
                            ThreadPool& pool, Progress& bar) {
   AdaptRow row;
   row.name = rule ? std::string(rule_name(*rule)) : "none";
@@ -202,7 +202,7 @@ int run_adapt(const AdaptFlags& f) {
   const Ops& ops = cpu_ops(best_isa());
   Progress bar("adapting", "runs", f.quiet || f.json);
   std::vector<AdaptRow> rows;
-  for (const std::optional<RuleKind>& rule : *rules) {
+  for (const std::optional<Rule>& rule : *rules) {
     Result<AdaptRow> row = adapt_row(f, rule, ops, pool, bar);
     if (!row.ok())
       return row.error().code == Code::cancelled ? fail_interrupted() : fail(row.error());

@@ -93,8 +93,7 @@ Result<SampleFitness> SampleFitness::create(const Dataset& data, int64_t inputs,
   impl->names = data.classes();
   impl->inputs = inputs;
   impl->outputs = outputs;
-  LOOM_ASSIGN(impl->normalization,
-              core::find_normalization(samples, static_cast<core::NormalizeKind>(normalize)));
+  LOOM_ASSIGN(impl->normalization, core::find_normalization(samples, normalize));
   if (!impl->normalization.empty()) {
     LOOM_ASSIGN(impl->memory, data.impl().budget.take(samples.inputs.size() * sizeof(float),
                                                       "the normalized samples", data.impl().path));

@@ -78,9 +78,9 @@ Result<MeshTrainer> MeshTrainer::create(const Network& network, const MeshOption
   LOOM_ASSIGN(plan.step.optimizer, core::optimizer_of(options.optimizer));
   if (options.loss != Loss::automatic)
     plan.step.loss.kind = static_cast<core::LossKind>(static_cast<int>(options.loss) - 1);
-  plan.step.clip = {static_cast<core::ClipKind>(options.clip), options.clip_limit};
+  plan.step.clip = {options.clip, options.clip_limit};
   plan.step.seed = options.seed;
-  plan.step.rule.kind = static_cast<core::RuleKind>(options.rule);
+  plan.step.rule.kind = options.rule;
   plan.step.rule.beta = static_cast<float>(options.rule_beta);
   if (options.rule_gate) plan.step.rule.gate = static_cast<float>(*options.rule_gate);
   plan.steady = options.rule_steady;

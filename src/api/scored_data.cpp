@@ -20,7 +20,7 @@ Result<ScoredData> split_scored(const loom::Dataset& data, double held, uint64_t
   out.columns = data.impl().columns;
   out.split = parts.first.impl().split;
   if (out.train.inputs.empty()) return out;
-  LOOM_ASSIGN(out.normalization, find_normalization(out.train, static_cast<NormalizeKind>(kind)));
+  LOOM_ASSIGN(out.normalization, find_normalization(out.train, static_cast<Normalize>(kind)));
   if (out.normalization.empty()) return out;
   LOOM_TRY(normalize(out.train, out.normalization));
   LOOM_TRY(normalize(out.held, out.normalization));

@@ -17,7 +17,7 @@ struct ScoredData {
   LossKind loss() const { return train.has_labels() ? LossKind::softmax_ce : LossKind::mse; }
 };
 
-// held: the share that scores; kind: a NormalizeKind, found by the samples that train. Errors:
+// held: the share that scores; kind: a Normalize, found by the samples that train. Errors:
 // invalid_argument (inputs alone), those of splitting.
 Result<ScoredData> split_scored(const loom::Dataset& data, double held, uint64_t seed,
                                 int64_t kind);

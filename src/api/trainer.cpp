@@ -147,9 +147,7 @@ Status Trainer::Impl::prepare(const Dataset& data) {
   if (!samples.has_labels() && samples.targets.empty())
     return invalid("the dataset has inputs alone; training needs labels or targets");
   if (options.normalize != Normalize::as_trained) {
-    LOOM_ASSIGN(
-        known.normalization,
-        core::find_normalization(samples, static_cast<core::NormalizeKind>(options.normalize)));
+    LOOM_ASSIGN(known.normalization, core::find_normalization(samples, options.normalize));
   }
   if (!data.classes().empty() && !plan.step.loss.pairs()) known.names = data.classes();
   if (data.impl().media) known.media = data.impl().media;

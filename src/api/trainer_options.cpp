@@ -13,11 +13,6 @@ static_assert(static_cast<int>(loom::Loss::ctc) == static_cast<int>(kCtcLoss) + 
 static_assert(static_cast<int>(loom::Loss::infonce) == static_cast<int>(kInfoNceLoss) + 1);
 static_assert(static_cast<int>(loom::Loss::cross_entropy) ==
               static_cast<int>(LossKind::softmax_ce) + 1);
-static_assert(static_cast<int>(loom::ScheduleKind::plateau) ==
-              static_cast<int>(ScheduleKind::plateau));
-static_assert(static_cast<int>(loom::Rule::hebb) == static_cast<int>(RuleKind::hebb));
-static_assert(static_cast<int>(loom::Clip::value) == static_cast<int>(ClipKind::value));
-static_assert(static_cast<int>(loom::Normalize::range) == static_cast<int>(NormalizeKind::range));
 
 AugmentSpec augment_of(const loom::Augment& a) {
   AugmentSpec spec;
@@ -50,7 +45,7 @@ Result<TrainerOptions> options_of(const loom::TrainerOptions& from) {
   o.step.loss.all_triplets = from.all_triplets;
   o.step.loss.across = from.pairs_across;
   o.step.loss.blank = from.blank;
-  o.step.clip = {static_cast<ClipKind>(from.clip), from.clip_limit};
+  o.step.clip = {from.clip, from.clip_limit};
   o.step.accumulate = static_cast<int>(from.accumulate);
   o.step.rules.freeze = from.freeze;
   o.step.rules.unfreeze = from.unfreeze;
@@ -59,7 +54,7 @@ Result<TrainerOptions> options_of(const loom::TrainerOptions& from) {
   o.step.lookahead = {from.lookahead, from.lookahead_share};
   o.step.noise = {from.gradient_noise, from.gradient_noise_fade};
   RuleSpec& rule = o.step.rule;
-  rule.kind = static_cast<RuleKind>(from.rule);
+  rule.kind = from.rule;
   rule.beta = static_cast<float>(from.rule_beta);
   if (from.rule_gate) rule.gate = static_cast<float>(*from.rule_gate);
   rule.noise = static_cast<float>(from.rule_noise);
@@ -72,15 +67,8 @@ Result<TrainerOptions> options_of(const loom::TrainerOptions& from) {
   o.step.checkpoint_cells = from.checkpoint_cells;
   o.step.seed = from.seed;
   const Schedule& s = from.schedule;
-  o.schedule = {static_cast<ScheduleKind>(s.kind),
-                from.rate,
-                s.floor,
-                s.gamma,
-                s.power,
-                s.every,
-                s.milestones,
-                s.warmup,
-                s.patience};
+  o.schedule = {s.kind,  from.rate,    s.floor,  s.gamma,   s.power,
+                s.every, s.milestones, s.warmup, s.patience};
   o.batch = from.batch.value_or(o.batch);
   o.shuffle = from.shuffle;
   o.class_weights = from.class_weights;

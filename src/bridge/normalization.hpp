@@ -3,13 +3,9 @@
 // nothing without it, so every file that holds them holds it, too, or says that it does not.
 #pragma once
 
-#include <string_view>
 #include <vector>
 
 namespace loom::core {
-
-// The kinds by name, in the order of loom::Normalize.
-inline constexpr std::string_view kNormalizeNames[] = {"none", "standard", "range", "as_trained"};
 
 struct Normalization {
   std::vector<float> shift, scale;

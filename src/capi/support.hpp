@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "capi/enum_counts.hpp"
 #include "capi/handles.hpp"
 
 namespace loom::capi {
@@ -121,6 +122,19 @@ Result<E> enum_of(int32_t value, int32_t count, const char* name) {
                    "; choose from 0 to " + std::to_string(count - 1));
   }
   return static_cast<E>(value);
+}
+// Of an enum of api/options.
+template <class E>
+Result<E> enum_of(int32_t value, const char* name) {
+  static_assert(kValues<E> > 0);
+  return enum_of<E>(value, kValues<E>, name);
+}
+// Of one whose C enum has 0 for "unset" and its values after that: 0 leaves `to`.
+template <class E>
+Status read_enum(int32_t value, const char* name, E& to) {
+  LOOM_ASSIGN(const int32_t number, enum_of<int32_t>(value, kValues<E> + 1, name));
+  if (number > 0) to = static_cast<E>(number - 1);
+  return {};
 }
 // The memory of the caller as a Tensor that borrows it.
 Result<Tensor> tensor_of(const loom_tensor* tensor, const char* name);

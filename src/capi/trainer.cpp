@@ -7,8 +7,7 @@ using namespace loom;
 using namespace loom::capi;
 
 Status read_optimizer(const loom_trainer_options& from, Optimizer& to) {
-  LOOM_ASSIGN(const int32_t kind, enum_of<int32_t>(from.optimizer, 19, "optimizer"));
-  if (kind != LOOM_OPTIMIZER_AUTOMATIC) to.kind = static_cast<OptimizerKind>(kind - 1);
+  LOOM_TRY(read_enum(from.optimizer, "optimizer", to.kind));
   to.beta1 = given_if(from.has_beta1, from.beta1);
   to.beta2 = given_if(from.has_beta2, from.beta2);
   to.eps = given_if(from.has_eps, from.eps);
@@ -17,7 +16,7 @@ Status read_optimizer(const loom_trainer_options& from, Optimizer& to) {
 }
 
 Status read_schedule(const loom_trainer_options& from, Schedule& to) {
-  LOOM_ASSIGN(to.kind, enum_of<ScheduleKind>(from.schedule, 10, "schedule"));
+  LOOM_ASSIGN(to.kind, enum_of<ScheduleKind>(from.schedule, "schedule"));
   to.floor = from.schedule_floor;
   to.gamma = non_zero(from.schedule_gamma, to.gamma);
   to.power = non_zero(from.schedule_power, to.power);
@@ -32,7 +31,7 @@ Status read_schedule(const loom_trainer_options& from, Schedule& to) {
 Result<TrainerOptions> trainer_options(const loom_trainer_options* given) {
   LOOM_ASSIGN(const loom_trainer_options from, options_of(given, "loom_trainer_options"));
   TrainerOptions to;
-  LOOM_ASSIGN(to.loss, enum_of<Loss>(from.loss, 17, "loss"));
+  LOOM_ASSIGN(to.loss, enum_of<Loss>(from.loss, "loss"));
   to.huber_delta = non_zero(from.huber_delta, to.huber_delta);
   to.label_smoothing = from.label_smoothing;
   LOOM_ASSIGN(const auto heads, list_of(from.heads, from.heads_count, "heads"));
@@ -40,14 +39,13 @@ Result<TrainerOptions> trainer_options(const loom_trainer_options* given) {
   LOOM_TRY(read_optimizer(from, to.optimizer));
   to.rate = non_zero(from.rate, to.rate);
   LOOM_TRY(read_schedule(from, to.schedule));
-  LOOM_ASSIGN(to.clip, enum_of<Clip>(from.clip, 4, "clip"));
+  LOOM_ASSIGN(to.clip, enum_of<Clip>(from.clip, "clip"));
   to.clip_limit = non_zero(from.clip_limit, to.clip_limit);
   if (from.batch != 0) to.batch = from.batch;
   to.accumulate = non_zero(from.accumulate, to.accumulate);
   to.shuffle = from.keep_order == 0;
   if (from.has_seed != 0) to.seed = from.seed;
-  LOOM_ASSIGN(const int32_t normalize, enum_of<int32_t>(from.normalize, 4, "normalize"));
-  if (normalize != LOOM_NORMALIZE_AS_TRAINED) to.normalize = static_cast<Normalize>(normalize - 1);
+  LOOM_TRY(read_enum(from.normalize, "normalize", to.normalize));
   to.native = from.native_weights != 0;
   to.carry_feedback = from.carry_feedback != 0;
   to.checkpoint_cells = from.checkpoint_cells;

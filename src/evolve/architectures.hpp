@@ -25,7 +25,7 @@ struct ArchitectureTraining {
   int64_t epochs = 3, batch = 32;
   double rate = 2e-3;
   double validation = 0.25;  // share of the samples that is held out and scored
-  int64_t normalize = 1;     // NormalizeKind
+  int64_t normalize = 1;     // Normalize
   bool fresh = false;        // from new weights instead of those at birth
 };
 

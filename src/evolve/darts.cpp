@@ -42,7 +42,7 @@ TrainerOptions weight_options(const DartsSpec& spec, const Dataset& train) {
   o.step.seed = o.seed = spec.seed;
   o.step.optimizer.kind = OptimizerKind::momentum;
   o.step.optimizer.decay = static_cast<float>(spec.decay);
-  if (spec.clip > 0) o.step.clip = {ClipKind::norm, static_cast<float>(spec.clip)};
+  if (spec.clip > 0) o.step.clip = {Clip::norm, static_cast<float>(spec.clip)};
   o.epochs = spec.epochs;
   o.batch = spec.batch;
   return o;

@@ -123,8 +123,7 @@ JsonValue species_json(const Species& s) {
 JsonValue record_json(const FitnessRecord& r) {
   JsonValue out = JsonValue::object();
   out.add("by", word(r.samples ? "samples" : "program"));
-  const auto kind = static_cast<size_t>(r.normalize);
-  out.add("normalize", word(kNormalizeNames[std::min(kind, std::size(kNormalizeNames) - 1)]));
+  out.add("normalize", word(normalize_name(r.normalize)));
   out.add("validation", real(r.validation));
   out.add("data", word(r.data_hash));
   out.add("timeout", real(r.timeout));
@@ -294,9 +293,9 @@ class NeatReader {
     if (by != "samples" && by != "program") return bad(cat("is judged by ", printable(by)));
     r.samples = by == "samples";
     LOOM_ASSIGN(const std::string kind, text(*of, "normalize"));
-    const auto found = std::ranges::find(kNormalizeNames, kind);
-    if (found == std::end(kNormalizeNames)) return bad(cat("has normalize ", printable(kind)));
-    r.normalize = static_cast<Normalize>(found - std::begin(kNormalizeNames));
+    const Result<Normalize> found = parse_normalize(kind);
+    if (!found.ok()) return bad(cat("has normalize ", printable(kind)));
+    r.normalize = *found;
     LOOM_ASSIGN(r.validation, number(*of, "validation"));
     LOOM_ASSIGN(r.data_hash, text(*of, "data"));
     LOOM_ASSIGN(r.timeout, number(*of, "timeout"));

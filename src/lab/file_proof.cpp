@@ -54,7 +54,7 @@ Status describe_file(const std::string& path, FileProof& proof) {
 
 Status train(Network& network, const FileProofOptions& options, const Ops& ops, ThreadPool& pool) {
   TrainStepOptions how;
-  how.clip = {ClipKind::norm, 1.0f};
+  how.clip = {Clip::norm, 1.0f};
   how.dtype = options.dtype;
   LOOM_ASSIGN(TrainStep step, TrainStep::create(network, how, ops, pool));
   fill_with_sines(step, network.vocab());

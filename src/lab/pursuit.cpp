@@ -113,7 +113,7 @@ Status pursue(const PursuitSpec& spec, Square& square, AdaptationTracker& tracke
 
 }  // namespace
 
-double pursuit_rate(RuleKind rule) {
+double pursuit_rate(Rule rule) {
   constexpr double kRates[] = {0.3, 0.1, 1.0, 0.02, 0.2};
   return kRates[static_cast<size_t>(rule)];
 }

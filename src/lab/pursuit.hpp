@@ -14,8 +14,8 @@ namespace loom::core {
 class ThreadPool;
 
 struct PursuitSpec {
-  std::optional<RuleKind> rule;  // empty: nothing is learned
-  double rate = 0.02;            // of SGD, one update for every step
+  std::optional<Rule> rule;  // empty: nothing is learned
+  double rate = 0.02;        // of SGD, one update for every step
   // The agent sees which task is in force. Otherwise every change has to be learned anew.
   bool told = true;
   uint64_t seed = 1;
@@ -37,6 +37,6 @@ struct PursuitRun {
 Result<PursuitRun> run_pursuit(const PursuitSpec& spec, const Ops& ops, ThreadPool& pool);
 
 // The rate that did best for a rule on seeds other than those of the bench (docs/evaluation.md).
-double pursuit_rate(RuleKind rule);
+double pursuit_rate(Rule rule);
 
 }  // namespace loom::core

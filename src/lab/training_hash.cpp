@@ -58,7 +58,7 @@ Result<TrainingHash> hash_training(const NetworkSpec& spec, int64_t batch,
   LOOM_ASSIGN(Network network, Network::finalize(spec.grid, spec.input.after(batch)));
   LOOM_TRY(init_params(network, DType::f32, options.seed, pool));
   TrainStepOptions how;
-  how.clip = {ClipKind::norm, 1.0f};
+  how.clip = {Clip::norm, 1.0f};
   how.dtype = options.dtype;
   LOOM_ASSIGN(TrainStep step, TrainStep::create(network, how, ops, pool));
   fill_with_sines(step, network.vocab());

@@ -11,8 +11,8 @@ class Budgets {
  public:
   Budgets(Trace& trace, const TrainStepOptions& options, StepTensors& t)
       : s_(trace), options_(options), t_(t), n_(static_cast<float>(t.network.y.rows())) {
-    const RuleKind rule = options.rule.kind;
-    const bool gradients = rule == RuleKind::back_propagation || rule == RuleKind::chain;
+    const Rule rule = options.rule.kind;
+    const bool gradients = rule == Rule::back_propagation || rule == Rule::chain;
     step_ = (gradients ? 0.1f : 1.0f) * n_;
   }
 

@@ -206,7 +206,7 @@ Status check_pair_options(const LossSpec& loss, const OptimizerSpec& optimizer,
     return invalid(cat("kfac has no curvature of ", name, "; choose another optimizer"));
   if (rule.stats)
     return invalid(cat("signals of layers are not measured with ", name, "; leave them out"));
-  if (rule.kind == RuleKind::back_propagation) return {};
+  if (rule.kind == Rule::back_propagation) return {};
   return invalid(cat("the rule ", rule_name(rule.kind), " does not go with ", name,
                      ", whose rows have no targets of their own; use back-propagation"));
 }

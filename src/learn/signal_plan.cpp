@@ -37,7 +37,7 @@ std::string named(const Network& network, size_t cell) {
   return cat("cell ", c.at.str(), " (", c.node.config.def->name, ")");
 }
 
-Error refused(RuleKind rule, const Network& network, size_t cell, std::string_view why) {
+Error refused(Rule rule, const Network& network, size_t cell, std::string_view why) {
   return invalid(cat("the rule ", rule_name(rule), ": ", named(network, cell), " ", why));
 }
 
@@ -67,7 +67,7 @@ class Planner {
   Result<SignalPlan> make() {
     LOOM_TRY(check());
     LOOM_TRY(cut());
-    if (rule_ == RuleKind::forward_forward) LOOM_TRY(add_labels());
+    if (rule_ == Rule::forward_forward) LOOM_TRY(add_labels());
     for (size_t i = 0; i < plan_.cuts.size(); ++i) LOOM_TRY(fill(i));
     if (options_.rule.stats) {
       const auto blocks = static_cast<int64_t>(plan_.cuts.size() + 1);
@@ -86,7 +86,7 @@ class Planner {
       return invalid(cat("the gate is ", r.least_budget(), ", must be at least 0 and below 1"));
     if (options_.optimizer.lbfgs())
       return invalid("L-BFGS follows the gradient of the loss; choose another optimizer or rule");
-    const bool needs_targets = rule_ == RuleKind::drtp || rule_ == RuleKind::hebb;
+    const bool needs_targets = rule_ == Rule::drtp || rule_ == Rule::hebb;
     if (needs_targets && options_.loss.sequence())
       return invalid(cat(rule_name(rule_),
                          " projects targets, and those of ctc have no place; "
@@ -98,7 +98,7 @@ class Planner {
           "budgets weigh the gradients of one batch as they come; set accumulate to 1 and take "
           "another optimizer than kfac, or set the gate to 0");
     }
-    if ((r.has_budgets() || r.stats) && rule_ == RuleKind::forward_forward)
+    if ((r.has_budgets() || r.stats) && rule_ == Rule::forward_forward)
       return invalid("forward-forward has no targets, so no budgets; leave gate and stats out");
     return {};
   }
@@ -143,17 +143,17 @@ class Planner {
   Status fill(size_t i) {
     SignalCut& at = plan_.cuts[i];
     switch (rule_) {
-      case RuleKind::diff_project: at.weight = dense_above(i); return {};
-      case RuleKind::hebb:
+      case Rule::diff_project: at.weight = dense_above(i); return {};
+      case Rule::hebb:
         at.weight = dense_above(i);
         if (at.weight >= 0) return {};
         return refused(rule_, network_, at.above,
                        "is no Dense that stands alone; hebb is a measure for those, choose "
                        "diff-project");
-      case RuleKind::dfa:
-      case RuleKind::drtp: return fill_random(at, predictions_of(network_), false);
-      case RuleKind::fixed_dtp: return fill_random(at, upper_shape(i), true);
-      case RuleKind::dtp: return i + 1 < plan_.cuts.size() ? fill_inverse(at, i) : Status{};
+      case Rule::dfa:
+      case Rule::drtp: return fill_random(at, predictions_of(network_), false);
+      case Rule::fixed_dtp: return fill_random(at, upper_shape(i), true);
+      case Rule::dtp: return i + 1 < plan_.cuts.size() ? fill_inverse(at, i) : Status{};
       default: return {};
     }
   }
@@ -216,7 +216,7 @@ class Planner {
 
   const Network& network_;
   const TrainStepOptions& options_;
-  RuleKind rule_;
+  Rule rule_;
   std::vector<Buffer>& memory_;
   std::vector<StateTensor>& state_;
   SignalPlan plan_;
@@ -226,7 +226,7 @@ class Planner {
 
 Result<SignalPlan> make_plan(const Network& network, const TrainStepOptions& options,
                              std::vector<Buffer>& memory, std::vector<StateTensor>& state) {
-  const bool plain = options.rule.kind == RuleKind::back_propagation;
+  const bool plain = options.rule.kind == Rule::back_propagation;
   if (plain && options.rule.has_budgets())
     return invalid("back-propagation has no gate; choose the rule chain");
   if (plain && !options.rule.stats) return SignalPlan();

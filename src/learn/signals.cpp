@@ -25,7 +25,7 @@ class Signals {
   Result<std::vector<Tensor>> record(const Tensor& dy) {
     made_.assign(cuts_.size() + 1, {});
     LOOM_ASSIGN(made_.back(), at_top(dy));
-    if (options_.rule.kind == RuleKind::chain) {
+    if (options_.rule.kind == Rule::chain) {
       LOOM_TRY(gradients(dy, made_));
       return std::move(made_);
     }
@@ -37,7 +37,7 @@ class Signals {
       made_[i].shape = h.shape;
       made_[i].row_stride = h.shape.last();
     }
-    if (options_.rule.kind == RuleKind::dtp) LOOM_TRY(train_inverses());
+    if (options_.rule.kind == Rule::dtp) LOOM_TRY(train_inverses());
     return std::move(made_);
   }
 
@@ -62,27 +62,25 @@ class Signals {
  private:
   // e, or what takes its place at the prediction.
   Result<Tensor> at_top(const Tensor& dy) {
-    const RuleKind rule = options_.rule.kind;
-    if (rule == RuleKind::hebb) return hebb_top(dy);
-    const bool damped = rule == RuleKind::diff_project || rule == RuleKind::fixed_dtp;
+    const Rule rule = options_.rule.kind;
+    if (rule == Rule::hebb) return hebb_top(dy);
+    const bool damped = rule == Rule::diff_project || rule == Rule::fixed_dtp;
     return damped ? s_.binary(dy, options_.rule.beta, BinaryKind::mul) : Result<Tensor>(dy);
   }
 
   Result<Tensor> at(size_t i, const Tensor& dy) {
     const Tensor& above = made_[i + 1];
     switch (options_.rule.kind) {
-      case RuleKind::dfa: return direct(i, dy);
-      case RuleKind::drtp: {
+      case Rule::dfa: return direct(i, dy);
+      case Rule::drtp: {
         if (minus_.empty()) {
           LOOM_ASSIGN(minus_, minus_targets(s_, options_, t_, dy));
         }
         return direct(i, minus_);
       }
-      case RuleKind::diff_project:
-        return cuts_[i].weight < 0 ? carried(i, above) : projected(i, above);
-      case RuleKind::dtp:
-        return i + 1 < cuts_.size() ? through_inverse(i, above) : through_last(i, dy);
-      case RuleKind::hebb: return hebb(i);
+      case Rule::diff_project: return cuts_[i].weight < 0 ? carried(i, above) : projected(i, above);
+      case Rule::dtp: return i + 1 < cuts_.size() ? through_inverse(i, above) : through_last(i, dy);
+      case Rule::hebb: return hebb(i);
       default: return through_inverse(i, above);
     }
   }
@@ -302,7 +300,7 @@ Result<Tensor> minus_targets(Scribe& s, const TrainStepOptions& options, const S
   return all;
 }
 
-Status check_whole(const Trace& trace, const SignalCut& cut, const Tensor& h, RuleKind rule) {
+Status check_whole(const Trace& trace, const SignalCut& cut, const Tensor& h, Rule rule) {
   const int64_t at = trace.find(h.data);
   const bool whole = at >= 0 && trace.tensor(at).data == h.data &&
                      trace.tensor(at).shape.count() == h.shape.count();
@@ -335,10 +333,10 @@ Result<Tensor> run_again(Trace& trace, const Network& network, const TrainStepOp
 
 Status record_signals(Trace& trace, const Network& network, const TrainStepOptions& options,
                       StepTensors& t, const Tensor& dy, Differentiator& d) {
-  const RuleKind rule = options.rule.kind;
-  if (t.plan == nullptr || (rule == RuleKind::back_propagation && !options.rule.stats)) return {};
+  const Rule rule = options.rule.kind;
+  if (t.plan == nullptr || (rule == Rule::back_propagation && !options.rule.stats)) return {};
   if (options.ticks != nullptr) return record_tick_signals(trace, network, options, t, dy, d);
-  const bool needs_targets = rule == RuleKind::drtp || rule == RuleKind::hebb;
+  const bool needs_targets = rule == Rule::drtp || rule == Rule::hebb;
   if (needs_targets && t.targets.empty()) {
     return invalid(cat(rule_name(rule),
                        " projects targets, which a loss of the caller's own does "
@@ -351,18 +349,18 @@ Status record_signals(Trace& trace, const Network& network, const TrainStepOptio
     links.outputs.push_back(signals.output(i));
     if (i < cuts.size()) LOOM_TRY(check_whole(trace, cuts[i], signals.output(i), rule));
   }
-  const bool exact = rule == RuleKind::back_propagation || rule == RuleKind::chain;
+  const bool exact = rule == Rule::back_propagation || rule == Rule::chain;
   if (options.rule.stats && !exact) {
     links.exact.assign(cuts.size() + 1, dy);
     LOOM_TRY(signals.gradients(dy, links.exact));
   }
-  if (rule == RuleKind::back_propagation) {
+  if (rule == Rule::back_propagation) {
     links.signals.assign(cuts.size() + 1, dy);
     LOOM_TRY(signals.gradients(dy, links.signals));
     return record_budgets(trace, options, t, links);
   }
   LOOM_ASSIGN(links.signals, signals.record(dy));
-  if (rule == RuleKind::hebb) d.through_activations();
+  if (rule == Rule::hebb) d.through_activations();
   const bool own_top = links.signals.back().data != dy.data;
   if (own_top) d.replace(t.network.y, links.signals.back());
   for (size_t i = 0; i < cuts.size(); ++i) {

@@ -83,7 +83,7 @@ Result<RowPair> rows_between(const Shape& from, const Shape& to, int64_t batch, 
 Result<Tensor> random_matrix(const Shape& shape, uint64_t seed, uint64_t stream,
                              std::vector<Buffer>& memory);
 // Status: a signal can take the place of the gradient of h, the output at a cut.
-Status check_whole(const Trace& trace, const SignalCut& cut, const Tensor& h, RuleKind rule);
+Status check_whole(const Trace& trace, const SignalCut& cut, const Tensor& h, Rule rule);
 // Streams of random numbers of rules: not those of layers and of rounding.
 constexpr uint64_t kSignalStream = uint64_t{1} << 51;
 

@@ -17,7 +17,7 @@ Status check_sophia(const TrainStepOptions& o) {
   if (o.loss.kind != LossKind::softmax_ce && o.loss.kind != LossKind::mse)
     return invalid(cat("sophia draws targets from predictions of softmax_ce and mse, not of ",
                        loss_name(o.loss.kind), "; choose another optimizer"));
-  if (o.rule.kind != RuleKind::back_propagation)
+  if (o.rule.kind != Rule::back_propagation)
     return invalid(cat("sophia does not go with the rule ", rule_name(o.rule.kind),
                        "; choose another optimizer"));
   if (o.optimizer.curvature.every < 1)

@@ -17,13 +17,6 @@ constexpr std::string_view kOptimizers[] = {
     "sgd",   "momentum", "nesterov", "rmsprop", "adam", "adamw",     "lion", "adagrad", "adadelta",
     "nadam", "adamax",   "radam",    "lbfgs",   "lamb", "adafactor", "muon", "kfac",    "sophia"};
 constexpr auto kLbfgs = static_cast<OptimizerKind>(12);  // no op of its own (learn/lbfgs.hpp)
-constexpr std::string_view kRules[] = {
-    "back-propagation", "dfa", "drtp", "diff-project", "fixed-dtp", "chain", "dtp",
-    "forward-forward",  "hebb"};
-constexpr std::string_view kClips[] = {"none", "norm", "layer", "value"};
-constexpr std::string_view kSchedules[] = {
-    "constant",        "step",   "multi_step", "exponential", "cosine",
-    "cosine_restarts", "linear", "polynomial", "one_cycle",   "plateau"};
 
 // 2^x for the powers below.
 double power(double base, double exponent) {
@@ -130,28 +123,6 @@ std::string_view optimizer_name(const OptimizerSpec& spec) {
   const auto layerwise = static_cast<size_t>(spec.layerwise);
   if (layerwise > 0) return kOptimizers[static_cast<size_t>(kLbfgs) + layerwise];
   return kOptimizers[static_cast<size_t>(spec.lbfgs() ? kLbfgs : spec.kind)];
-}
-
-Result<ClipKind> parse_clip(std::string_view name) {
-  return value_named<ClipKind>("clip", kClips, name);
-}
-
-std::string_view clip_name(ClipKind kind) {
-  return kClips[static_cast<size_t>(kind)];
-}
-
-Result<RuleKind> parse_rule(std::string_view name) {
-  return value_named<RuleKind>("rule", kRules, name);
-}
-std::string_view rule_name(RuleKind kind) {
-  return kRules[static_cast<size_t>(kind)];
-}
-
-Result<ScheduleKind> parse_schedule(std::string_view name) {
-  return value_named<ScheduleKind>("schedule", kSchedules, name);
-}
-std::string_view schedule_name(ScheduleKind kind) {
-  return kSchedules[static_cast<size_t>(kind)];
 }
 
 namespace {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "loom/training_kinds.hpp"
 #include "ops/args.hpp"
 
 namespace loom::core {
@@ -77,10 +78,8 @@ struct OptimizerSpec {
 Result<OptimizerSpec> parse_optimizer(std::string_view name);
 std::string_view optimizer_name(const OptimizerSpec& spec);
 
-// norm: the norm of all gradients together; layer: of each parameter alone; value: each number.
-enum class ClipKind : uint8_t { none, norm, layer, value };
 struct ClipSpec {
-  ClipKind kind = ClipKind::none;
+  Clip kind = Clip::none;
   float limit = 1.0f;
 };
 // Normal noise on gradients, after clipping: of update t, from 0, with deviation std / (1 +
@@ -101,21 +100,9 @@ struct AverageSpec {
   bool any() const { return decay > 0 || from > 0; }
 };
 
-// Where cells get the signal they learn from: learn/signals.hpp. beta: of the rules that send
-// differences down, the share of the way from the prediction to the target.
-enum class RuleKind : uint8_t {
-  back_propagation,
-  dfa,
-  drtp,
-  diff_project,
-  fixed_dtp,
-  chain,
-  dtp,
-  forward_forward,
-  hebb
-};
+// What a rule is made with; where cells get their signal from is in learn/signals.hpp.
 struct RuleSpec {
-  RuleKind kind = RuleKind::back_propagation;
+  Rule kind = Rule::back_propagation;
   float beta = 0.6f;  // of the rules that has_beta(): share of the way to the target, (0, 1]
   // Link budgets (learn/budgets.hpp): blocks with a budget below the gate learn nothing, others at
   // the rate of their budget. 0: no budgets. Unset: 0.2 of chain, 0 of others.
@@ -128,14 +115,11 @@ struct RuleSpec {
   bool stats = false;          // TrainStep::link_stats() is wanted
 
   bool has_beta() const {
-    return kind == RuleKind::diff_project || kind == RuleKind::fixed_dtp || kind == RuleKind::dtp;
+    return kind == Rule::diff_project || kind == Rule::fixed_dtp || kind == Rule::dtp;
   }
-  float least_budget() const { return gate.value_or(kind == RuleKind::chain ? 0.2f : 0.0f); }
+  float least_budget() const { return gate.value_or(kind == Rule::chain ? 0.2f : 0.0f); }
   bool has_budgets() const { return least_budget() > 0; }
 };
-// back-propagation, dfa, drtp, diff-project, fixed-dtp, chain, dtp, forward-forward, hebb.
-Result<RuleKind> parse_rule(std::string_view name);
-std::string_view rule_name(RuleKind kind);
 
 // Every so many updates slow weights s += share (w - s), and w becomes s (Zhang et al., 2019).
 struct LookaheadSpec {
@@ -143,26 +127,21 @@ struct LookaheadSpec {
   double share = 0.5;
 };
 
-Result<ClipKind> parse_clip(std::string_view name);
-std::string_view clip_name(ClipKind kind);
-
 // A step is an update: with TrainStepOptions::accumulate it takes several batches, and the last of
 // an epoch those that are left. With s the steps since the warm-up ended, n those from there to the
 // end of the run, t = min(s / n, 1), e = floor(s / steps per epoch), and half(t) = (1 + cos(pi t))
 // / 2, which falls from 1 to 0:
-enum class ScheduleKind : uint8_t {
-  constant,         // rate
-  step,             // rate gamma^floor(e / every)
-  multi_step,       // rate gamma^(milestones passed), which are epochs of the run, warm-up included
-  exponential,      // rate gamma^e
-  cosine,           // floor + (rate - floor) half(t)            (Loshchilov and Hutter, 2017)
-  cosine_restarts,  // floor + (rate - floor) half(s mod p / p), p = the steps of `every` epochs
-  linear,           // rate + (floor - rate) t
-  polynomial,       // floor + (rate - floor) (1 - t)^power
-  one_cycle,  // from rate / 25 up to rate at t = 0.3, down to rate / 10^4 at t = 1, each along
-              // a half cosine                             (Smith and Topin, 2019)
-  plateau     // rate gamma^(how often the loss did not improve for `patience` epochs)
-};
+//   constant         rate
+//   step             rate gamma^floor(e / every)
+//   multi_step       rate gamma^(milestones passed), which are epochs of the run, warm-up included
+//   exponential      rate gamma^e
+//   cosine           floor + (rate - floor) half(t)            (Loshchilov and Hutter, 2017)
+//   cosine_restarts  floor + (rate - floor) half(s mod p / p), p = the steps of `every` epochs
+//   linear           rate + (floor - rate) t
+//   polynomial       floor + (rate - floor) (1 - t)^power
+//   one_cycle        from rate / 25 up to rate at t = 0.3, down to rate / 10^4 at t = 1, each along
+//                    a half cosine                             (Smith and Topin, 2019)
+//   plateau          rate gamma^(how often the loss did not improve for `patience` epochs)
 // Every kind may begin with a warm-up of `warmup` steps: in its step i, from 0, the rate is
 // (i + 1) / warmup of what the schedule has at s = 0. So it ends where the schedule begins.
 struct ScheduleSpec {
@@ -173,9 +152,6 @@ struct ScheduleSpec {
   int64_t warmup = 0;               // steps
   int64_t patience = 5;             // epochs
 };
-Result<ScheduleKind> parse_schedule(std::string_view name);
-std::string_view schedule_name(ScheduleKind kind);
-
 // The learning rate of step `step` (from 0) of `total`, `per_epoch` steps an epoch. plateau_drops:
 // how often the plateau was met.
 double learning_rate(const ScheduleSpec& spec, int64_t step, int64_t total, int64_t per_epoch,

@@ -31,7 +31,7 @@ class Updater {
   Updater(Trace& trace, const TrainStepOptions& options, StepTensors& t, bool together)
       : scribe_(trace), options_(options), t_(t), together_(together) {}
 
-  bool needs_all() const { return options_.clip.kind == ClipKind::norm; }
+  bool needs_all() const { return options_.clip.kind == Clip::norm; }
 
   // From here on `scale` is what gradients are multiplied by: NaN where `loss` is not finite.
   Status begin(const Tensor& loss) {
@@ -112,7 +112,7 @@ class Updater {
 
  private:
   Result<Tensor> clipped(const Tensor& g) {
-    if (options_.clip.kind != ClipKind::value) return g;
+    if (options_.clip.kind != Clip::value) return g;
     LOOM_ASSIGN(const Tensor high, scribe_.number(options_.clip.limit));
     LOOM_ASSIGN(const Tensor low, scribe_.number(-options_.clip.limit));
     LOOM_ASSIGN(const Tensor below, scribe_.binary(g, high, BinaryKind::min));
@@ -120,7 +120,7 @@ class Updater {
   }
 
   Result<Tensor> layer_scale(const Tensor& g) {
-    if (options_.clip.kind != ClipKind::layer) return scale_;
+    if (options_.clip.kind != Clip::layer) return scale_;
     const Tensor squares = scribe_.fresh(Shape{1, 1}), norm = scribe_.fresh(Shape{1, 1});
     LOOM_TRY(scribe_.sum_of_squares(g, squares));
     LOOM_ASSIGN(const Tensor clip, clip_scale(scribe_, squares, options_.clip.limit, norm));
@@ -373,7 +373,7 @@ Result<Tensor> record_learning(Trace& trace, const Network& network,
   Scribe s(trace);
   // Tensors behind it have no gradients, but for the passes that a rule adds.
   std::optional<Differentiator> late;
-  const bool contrasts = options.rule.kind == RuleKind::forward_forward;
+  const bool contrasts = options.rule.kind == Rule::forward_forward;
   LOOM_ASSIGN(const PairSeed seed, record_seed(trace, s, options, t, together, [&] {
                 if (!contrasts) late.emplace(trace);
               }));

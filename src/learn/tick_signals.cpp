@@ -26,12 +26,12 @@ class TickSignals {
   // Signals of all slots and ticks; empty ones are zero.
   Status record(const Tensor& dy) {
     switch (options_.rule.kind) {
-      case RuleKind::dfa: return direct(dy);
-      case RuleKind::drtp: {
+      case Rule::dfa: return direct(dy);
+      case Rule::drtp: {
         LOOM_ASSIGN(const Tensor minus, minus_targets(s_, options_, t_, dy));
         return direct(minus, dy);
       }
-      case RuleKind::diff_project: return projected(dy);
+      case Rule::diff_project: return projected(dy);
       default: return exact(dy, made_);
     }
   }
@@ -53,7 +53,7 @@ class TickSignals {
   // The trained slot takes e alone, and others their signals: what readers add is left out.
   Status hand_to(Differentiator& d, const Tensor& dy) {
     const auto out = static_cast<size_t>(pass_.output);
-    const bool damped = options_.rule.kind == RuleKind::diff_project;
+    const bool damped = options_.rule.kind == Rule::diff_project;
     Tensor top = dy;
     if (damped) {
       LOOM_ASSIGN(top, s_.binary(dy, options_.rule.beta, BinaryKind::mul));
@@ -235,7 +235,7 @@ class TickSignals {
 Status check_tick_rule(const Network& network, const TrainStepOptions& options) {
   const RuleSpec& r = options.rule;
   const std::string the_rule = cat("the rule ", rule_name(r.kind));
-  using enum RuleKind;
+  using enum Rule;
   if (r.kind == fixed_dtp || r.kind == dtp || r.kind == forward_forward || r.kind == hebb)
     return invalid(
         cat(the_rule, " has no form through ticks; there are chain, dfa, drtp and diff-project"));
@@ -261,7 +261,7 @@ Result<SignalPlan> make_tick_plan(const Network& network, const TrainStepOptions
   constexpr int64_t kMostTickNumbers = int64_t{1} << 26;  // of one matrix
   const TickPass& pass = *options.ticks;
   const auto out = static_cast<size_t>(pass.output);
-  const bool random = options.rule.kind == RuleKind::dfa || options.rule.kind == RuleKind::drtp;
+  const bool random = options.rule.kind == Rule::dfa || options.rule.kind == Rule::drtp;
   SignalPlan plan;
   plan.top = pass.slots[out].cell;
   plan.blocks.assign(network.params().size(), network.params().size() + pass.slots.size());
@@ -295,10 +295,10 @@ Result<SignalPlan> make_tick_plan(const Network& network, const TrainStepOptions
 
 Status record_tick_signals(Trace& trace, const Network& network, const TrainStepOptions& options,
                            StepTensors& t, const Tensor& dy, Differentiator& d) {
-  const RuleKind rule = options.rule.kind;
+  const Rule rule = options.rule.kind;
   TickSignals signals(trace, network, options, t);
   LOOM_TRY(signals.record(dy));
-  const bool as_it_is = rule == RuleKind::back_propagation || rule == RuleKind::chain;
+  const bool as_it_is = rule == Rule::back_propagation || rule == Rule::chain;
   if (!as_it_is) LOOM_TRY(signals.hand_to(d, dy));
   if (!options.rule.has_budgets() && !options.rule.stats) return {};
   const TickPass& pass = *options.ticks;

@@ -275,7 +275,7 @@ Result<TrainStep> TrainStep::create(Network& network, const TrainStepOptions& op
     return invalid(
         "native training (without f32 masters) cannot add up gradients; set accumulate to 1");
   }
-  if (options.optimizer.lbfgs() && (options.native || options.clip.kind != ClipKind::none)) {
+  if (options.optimizer.lbfgs() && (options.native || options.clip.kind != Clip::none)) {
     return invalid("lbfgs goes neither with clipping nor with native training; leave them out");
   }
   LOOM_TRY(check_following(options));

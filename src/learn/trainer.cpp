@@ -70,7 +70,7 @@ Status Trainer::Impl::mixing_fits() const {
     return invalid("mixup and cutmix go without weights and balance of classes");
   if (labels && (loss.kind != LossKind::softmax_ce || !loss.heads.empty() || rows_per_sample != 1))
     return invalid("mixup and cutmix of labels need softmax_ce with one row and one head");
-  if (options.step.rule.kind == RuleKind::back_propagation) return {};
+  if (options.step.rule.kind == Rule::back_propagation) return {};
   return invalid("mixup and cutmix need the rule back-propagation");
 }
 

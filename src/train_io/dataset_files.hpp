@@ -14,16 +14,11 @@
 #include "io/csv.hpp"
 #include "io/file_ref.hpp"
 #include "learn/dataset.hpp"
+#include "loom/training_kinds.hpp"
 #include "train_io/media_reading.hpp"
 #include "train_io/table_columns.hpp"
 
 namespace loom::core {
-
-enum class NormalizeKind : uint8_t {
-  none,
-  standard,  // mean 0, deviation 1
-  range      // from 0 to 1
-};
 
 struct DatasetOptions {
   std::string labels;            // file of labels or targets, where `path` holds one array
@@ -72,7 +67,7 @@ Result<LoadedDataset> load_dataset(const FileRef& path, const NetworkSpec& netwo
                                    const DatasetOptions& options);
 
 // Errors: those of reading samples that are not in memory.
-Result<Normalization> find_normalization(const Dataset& data, NormalizeKind kind);
+Result<Normalization> find_normalization(const Dataset& data, Normalize kind);
 // Errors: another number of values per sample; ids, which cannot be scaled.
 Status normalize(Dataset& data, const Normalization& normalization);
 

@@ -75,13 +75,13 @@ class NormalizedSource : public InputSource {
 
 }  // namespace
 
-Result<Normalization> find_normalization(const Dataset& data, NormalizeKind kind) {
+Result<Normalization> find_normalization(const Dataset& data, Normalize kind) {
   Normalization out;
-  if (kind == NormalizeKind::none || !data.has_numbers()) return out;
+  if (kind == Normalize::none || !data.has_numbers()) return out;
   const auto each = static_cast<size_t>(data.sample.rank() == 0 ? 1 : data.sample.count());
   LOOM_ASSIGN(const std::vector<Column> columns, columns_of(data, each));
   for (const Column& c : columns) {
-    const bool range = kind == NormalizeKind::range;
+    const bool range = kind == Normalize::range;
     const double width = range ? c.max - c.min : c.deviation;
     out.shift.push_back(static_cast<float>(range ? c.min : c.mean));
     out.scale.push_back(width > 1e-12 ? static_cast<float>(1.0 / width) : 1.0f);  // a constant

@@ -257,14 +257,14 @@ JsonValue run_options(const TrainerOptions& o, const Dataset& train, const Datas
     for (const RateRule& r : o.step.rules.rates) rates.push_back(cat(r.pattern, "=", r.factor));
     add("rate_for", text(join(rates, ";")));
   }
-  if (o.step.rule.kind != RuleKind::back_propagation) {
+  if (o.step.rule.kind != Rule::back_propagation) {
     add("rule", text(std::string(rule_name(o.step.rule.kind))));
     const RuleSpec& rule = o.step.rule;
     if (rule.has_beta()) add("rule_beta", real(rule.beta));
     if (rule.has_budgets()) add("rule_gate", real(rule.least_budget()));
-    if (rule.kind == RuleKind::dtp) add("rule_noise", real(rule.noise));
-    if (rule.kind == RuleKind::dtp) add("rule_inverse_rate", real(rule.inverse_rate));
-    const bool contrasts = rule.kind == RuleKind::forward_forward;
+    if (rule.kind == Rule::dtp) add("rule_noise", real(rule.noise));
+    if (rule.kind == Rule::dtp) add("rule_inverse_rate", real(rule.inverse_rate));
+    const bool contrasts = rule.kind == Rule::forward_forward;
     if (contrasts) add("rule_threshold", real(rule.threshold));
     if (contrasts) add("rule_label_scale", real(rule.label_scale));
     if (contrasts && rule.temperature > 0) add("rule_temperature", real(rule.temperature));

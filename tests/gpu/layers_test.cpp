@@ -17,7 +17,7 @@ class GpuLayers : public testing::TestWithParam<KindNetwork> {};
 TEST_P(GpuLayers, TrainAsOnTheCpu) {
   LOOM_NEEDS_GPU();
   TrainingPlan plan;
-  plan.options.clip = {ClipKind::norm, 1.0f};
+  plan.options.clip = {Clip::norm, 1.0f};
   expect_same_training(GetParam(), plan);
 }
 
@@ -33,7 +33,7 @@ TEST_P(GpuLayers, TrainInOtherNumberTypesAsOnTheCpu) {
   }
   TrainingPlan plan;
   plan.steps = 10;
-  plan.options.clip = {ClipKind::norm, 1.0f};
+  plan.options.clip = {Clip::norm, 1.0f};
   for (size_t i = 0; i < std::size(kTypes); ++i) {
     if (!all_cases() && i != number % std::size(kTypes)) continue;
     SCOPED_TRACE(dtype_name(kTypes[i]));

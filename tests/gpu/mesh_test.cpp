@@ -202,8 +202,7 @@ TEST(GpuMesh, RulesThroughTicksLearnAsOnTheCpu) {
   for (int64_t i = 0; i < 3; ++i)
     ASSERT_TRUE(mesh.grid.put({i, 0, 0, 0}, {linear(4, i < 2 ? "tanh" : "linear")}).ok());
   mesh.options.links = {{{1, 0, 0, 0}, MeshLink::From::as_is, {}, {}, 2, false}};
-  for (const RuleKind rule :
-       {RuleKind::chain, RuleKind::dfa, RuleKind::drtp, RuleKind::diff_project}) {
+  for (const Rule rule : {Rule::chain, Rule::dfa, Rule::drtp, Rule::diff_project}) {
     SCOPED_TRACE(std::string(rule_name(rule)));
     MeshTrainOptions options;
     options.step.optimizer.kind = OptimizerKind::sgd;

@@ -47,7 +47,7 @@ void expect_same_rule(const GridSpec& grid, const Shape& input, const TrainStepO
   EXPECT_EQ(gpu()->counts().total_fallbacks(), fallbacks) << "ops ran on the CPU";
 }
 
-class GpuRules : public testing::TestWithParam<RuleKind> {};
+class GpuRules : public testing::TestWithParam<Rule> {};
 
 TEST_P(GpuRules, TrainsAsOnTheCpu) {
   LOOM_NEEDS_GPU();
@@ -57,13 +57,13 @@ TEST_P(GpuRules, TrainsAsOnTheCpu) {
   c.rule = GetParam();
   c.classes = true;
   TrainStepOptions options = c.options();
-  options.rule.stats = c.rule == RuleKind::dfa || c.rule == RuleKind::chain;
+  options.rule.stats = c.rule == Rule::dfa || c.rule == Rule::chain;
   expect_same_rule(c.grid(), Shape{c.batch, c.widths[0]}, options);
 }
 
 TEST_P(GpuRules, TrainsConvolutionsAsOnTheCpu) {
   LOOM_NEEDS_GPU();
-  if (GetParam() == RuleKind::hebb) GTEST_SKIP() << "of Dense alone";
+  if (GetParam() == Rule::hebb) GTEST_SKIP() << "of Dense alone";
   RuleCase c;
   c.widths = {64, 4};
   c.rule = GetParam();
@@ -78,10 +78,9 @@ TEST_P(GpuRules, TrainsConvolutionsAsOnTheCpu) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, GpuRules,
-                         testing::Values(RuleKind::back_propagation, RuleKind::chain, RuleKind::dfa,
-                                         RuleKind::drtp, RuleKind::diff_project,
-                                         RuleKind::fixed_dtp, RuleKind::dtp,
-                                         RuleKind::forward_forward, RuleKind::hebb),
+                         testing::Values(Rule::back_propagation, Rule::chain, Rule::dfa, Rule::drtp,
+                                         Rule::diff_project, Rule::fixed_dtp, Rule::dtp,
+                                         Rule::forward_forward, Rule::hebb),
                          [](const auto& test) {
                            std::string name(rule_name(test.param));
                            std::replace(name.begin(), name.end(), '-', '_');
@@ -90,7 +89,7 @@ INSTANTIATE_TEST_SUITE_P(All, GpuRules,
 
 TEST(GpuGates, GatesCloseAsOnTheCpu) {
   LOOM_NEEDS_GPU();
-  for (const RuleKind rule : {RuleKind::chain, RuleKind::diff_project}) {
+  for (const Rule rule : {Rule::chain, Rule::diff_project}) {
     RuleCase c;
     c.widths = {5, 16, 8, 3};
     c.batch = 6;

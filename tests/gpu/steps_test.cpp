@@ -14,7 +14,7 @@ struct Prepared {
   std::optional<TrainStep> step;
 };
 
-Result<Prepared> prepare(const char* kind_name, ClipKind clip, const char* optimizer = "adam") {
+Result<Prepared> prepare(const char* kind_name, Clip clip, const char* optimizer = "adam") {
   for (const KindNetwork& kind : kind_networks()) {
     if (kind.kind != kind_name) continue;
     Prepared p;
@@ -42,7 +42,7 @@ std::vector<float> weights(TrainStep& step) {
   return all;
 }
 
-class GpuSteps : public testing::TestWithParam<ClipKind> {};
+class GpuSteps : public testing::TestWithParam<Clip> {};
 
 TEST_P(GpuSteps, BegunAheadAreThoseWaitedFor) {
   LOOM_NEEDS_GPU();
@@ -69,12 +69,11 @@ TEST_P(GpuSteps, BegunAheadAreThoseWaitedFor) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Clip, GpuSteps,
-                         testing::Values(ClipKind::none, ClipKind::norm, ClipKind::layer,
-                                         ClipKind::value));
+                         testing::Values(Clip::none, Clip::norm, Clip::layer, Clip::value));
 
 TEST(GpuSteps, ResultsThatAreReadyComeInOrderWhileLaterStepsRun) {
   LOOM_NEEDS_GPU();
-  auto one = prepare("Dense", ClipKind::none), other = prepare("Dense", ClipKind::none);
+  auto one = prepare("Dense", Clip::none), other = prepare("Dense", Clip::none);
   ASSERT_TRUE(one.ok() && other.ok());
   const auto ahead = static_cast<int>(one->step->ahead());
   const int steps = 37 * ahead + 3;  // the ring of reports goes round
@@ -105,7 +104,7 @@ TEST(GpuSteps, ResultsThatAreReadyComeInOrderWhileLaterStepsRun) {
 TEST(GpuSteps, WithoutBiasCorrectionAStepOfTheSameBatchSendsNothing) {
   LOOM_NEEDS_GPU();
   for (const char* optimizer : {"sgd", "momentum", "rmsprop", "lion"}) {
-    auto p = prepare("Dense", ClipKind::none, optimizer);
+    auto p = prepare("Dense", Clip::none, optimizer);
     ASSERT_TRUE(p.ok());
     ASSERT_TRUE(p->step->begin(0.01).ok());
     const int64_t before = gpu()->counts().uploaded;
@@ -119,7 +118,7 @@ TEST(GpuSteps, WithoutBiasCorrectionAStepOfTheSameBatchSendsNothing) {
 
 TEST(GpuSteps, ADroppedStepIsReportedAndChangesNothing) {
   LOOM_NEEDS_GPU();
-  auto p = prepare("Dense", ClipKind::none);
+  auto p = prepare("Dense", Clip::none);
   ASSERT_TRUE(p.ok());
   ASSERT_TRUE(p->step->begin(0.01).ok());
   auto before = p->step->finish();

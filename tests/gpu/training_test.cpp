@@ -22,7 +22,7 @@ TEST(GpuTraining, GradientsAreAddedUpOverBatches) {
   LOOM_NEEDS_GPU();
   TrainingPlan plan;
   plan.options.accumulate = 3;
-  plan.options.clip = {ClipKind::layer, 0.5f};
+  plan.options.clip = {Clip::layer, 0.5f};
   expect_same_training(kind_network("Dense"), plan);
 }
 

@@ -8,7 +8,7 @@
 namespace loom::core::test {
 namespace {
 
-RuleCase budget_case(RuleKind rule) {
+RuleCase budget_case(Rule rule) {
   RuleCase c;
   c.widths = {5, 16, 8, 3};
   c.batch = 6;
@@ -33,7 +33,7 @@ TEST(Budgets, SayHowWellOutputsAgreeWithTargets) {
   for (const Vectors& v : cases) {
     RuleCase c;
     c.widths = {3, 2};
-    c.rule = RuleKind::dfa;
+    c.rule = Rule::dfa;
     TrainStepOptions o = c.options();
     o.rule.stats = true;
     o.rule.gate = 0.2f;
@@ -59,7 +59,7 @@ TEST(Budgets, SayHowWellOutputsAgreeWithTargets) {
 }
 
 TEST(Budgets, LeaveChainWithoutThemTheBitsOfBackPropagation) {
-  RuleCase chain = budget_case(RuleKind::chain), plain = budget_case(RuleKind::back_propagation);
+  RuleCase chain = budget_case(Rule::chain), plain = budget_case(Rule::back_propagation);
   TrainStepOptions open = chain.options();
   open.rule.gate = 0.0f;
   TrainRig one(chain.grid(), Shape{6, 5}, DType::f32, open);
@@ -71,9 +71,8 @@ TEST(Budgets, LeaveChainWithoutThemTheBitsOfBackPropagation) {
 }
 
 TEST(Budgets, AreOfThePredictionAndOfEveryCut) {
-  for (const RuleKind rule :
-       {RuleKind::back_propagation, RuleKind::chain, RuleKind::dfa, RuleKind::drtp,
-        RuleKind::diff_project, RuleKind::fixed_dtp, RuleKind::dtp}) {
+  for (const Rule rule : {Rule::back_propagation, Rule::chain, Rule::dfa, Rule::drtp,
+                          Rule::diff_project, Rule::fixed_dtp, Rule::dtp}) {
     SCOPED_TRACE(rule_name(rule));
     const RuleCase c = budget_case(rule);
     TrainStepOptions o = c.options();
@@ -92,8 +91,8 @@ TEST(Budgets, AreOfThePredictionAndOfEveryCut) {
       for (int k = 0; k < 5; ++k) EXPECT_TRUE(std::isfinite(row[k])) << i << " " << k;
       EXPECT_GE(row[0], 0.0f);
       EXPECT_LE(row[0], 1.00001f);
-      const bool exact = rule == RuleKind::back_propagation || rule == RuleKind::chain;
-      if (exact || (i == 2 && rule != RuleKind::drtp)) {
+      const bool exact = rule == Rule::back_propagation || rule == Rule::chain;
+      if (exact || (i == 2 && rule != Rule::drtp)) {
         EXPECT_NEAR(row[3], 1.0f, 1e-5);
       }
     }
@@ -103,7 +102,7 @@ TEST(Budgets, AreOfThePredictionAndOfEveryCut) {
 // Both keep gradients until an update that is recorded apart.
 TEST(Budgets, AreRefusedWhereGradientsAreGathered) {
   for (const bool kfac : {true, false}) {
-    const RuleCase c = budget_case(RuleKind::chain);
+    const RuleCase c = budget_case(Rule::chain);
     TrainStepOptions o = c.options();
     if (kfac) o.optimizer = *parse_optimizer("kfac");
     if (!kfac) o.accumulate = 2;
@@ -119,7 +118,7 @@ TEST(Budgets, AreRefusedWhereGradientsAreGathered) {
 
 // A gate that nothing reaches: no block learns.
 TEST(Budgets, CloseTheGate) {
-  const RuleCase c = budget_case(RuleKind::chain);
+  const RuleCase c = budget_case(Rule::chain);
   TrainStepOptions o = c.options();
   o.rule.gate = 0.9999999f;
   TrainRig rig(c.grid(), Shape{6, 5}, DType::f32, o);

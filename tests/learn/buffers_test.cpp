@@ -109,7 +109,7 @@ TEST(BatchNormTraining, IsItsFormulaOnRandomShapesWithAndWithoutAbsentSamples) {
 TEST(Buffers, AreNoBusinessOfTheOptimizer) {
   TrainStepOptions decaying;  // adamw
   decaying.optimizer.decay = 0.5f;
-  decaying.clip = {ClipKind::norm, 0.01f};
+  decaying.clip = {Clip::norm, 0.01f};
   TrainRig rig(row_of({batch_norm(4, 0.0), dense(4, 2)}), Shape{3, 4}, DType::f32, decaying);
   ASSERT_TRUE(rig.ready());
   rig.run(3, 0.1);
@@ -122,7 +122,7 @@ TEST(Buffers, AreNoBusinessOfTheOptimizer) {
 }
 
 TEST(Buffers, StayWhereAStepIsDropped) {
-  for (const ClipKind clip : {ClipKind::none, ClipKind::norm}) {
+  for (const Clip clip : {Clip::none, Clip::norm}) {
     for (const int accumulate : {1, 2}) {
       TrainStepOptions o = by_sgd();
       o.clip = {clip, 1.0f};

@@ -48,7 +48,7 @@ class EveryKindAndType : public ::testing::TestWithParam<TypedCase> {};
 TEST_P(EveryKindAndType, Trains) {
   const auto& [kind, dtype] = GetParam();
   TrainStepOptions options;
-  options.clip = {ClipKind::norm, 1.0f};
+  options.clip = {Clip::norm, 1.0f};
   TrainRig rig(kind.grid, kind.input, DType::f32, options, cpu_ops(best_isa()), 1, dtype);
   ASSERT_TRUE(rig.ready());
   const std::vector<double> losses = rig.run(60, 0.01);
@@ -66,7 +66,7 @@ TEST_P(EveryKindBits, AreTheSameOnAnyInstructionsAndThreads) {
   const KindCase& kind = GetParam();
   const auto hash = [&](const Ops& ops, int threads, int steps) {
     TrainStepOptions options;
-    options.clip = {ClipKind::norm, 1.0f};
+    options.clip = {Clip::norm, 1.0f};
     TrainRig rig(kind.grid, kind.input, DType::f32, options, ops, threads);
     if (!rig.ready()) return uint64_t{0};
     rig.run(steps, 0.01);

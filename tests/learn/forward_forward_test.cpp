@@ -19,7 +19,7 @@ RuleCase contrast_case(uint64_t seed) {
   c.classes = true;
   c.batch = 1 + below(6);
   c.tanh = below(2) == 0;
-  c.rule = RuleKind::forward_forward;
+  c.rule = Rule::forward_forward;
   c.seed = seed;
   return c;
 }

@@ -64,7 +64,7 @@ std::vector<GridCase> grids() {
 
 TrainStepOptions checkpointed(int64_t cells) {
   TrainStepOptions o;
-  o.clip = {ClipKind::norm, 1.0f};
+  o.clip = {Clip::norm, 1.0f};
   o.checkpoint_cells = cells;
   return o;
 }

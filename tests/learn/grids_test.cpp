@@ -131,7 +131,7 @@ class SevenLayers : public ::testing::TestWithParam<LearnCase> {};
 TEST_P(SevenLayers, Train) {
   const auto& [family, edge, dtype] = GetParam();
   TrainStepOptions options;
-  options.clip = {ClipKind::norm, 1.0f};
+  options.clip = {Clip::norm, 1.0f};
   TrainRig rig(filled(family, edge), family.input, DType::f32, options, cpu_ops(best_isa()), 1,
                dtype);
   ASSERT_TRUE(rig.ready());

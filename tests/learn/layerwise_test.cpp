@@ -205,7 +205,7 @@ TEST_P(Layerwise, StepsAsTheFormulasOfItsSourceDo) {
     o.optimizer = *parse_optimizer(GetParam());
     if (drawn.from(0, 1) == 0) o.optimizer.decay = 0.25f;
     const bool clips = drawn.from(0, 2) == 0;
-    if (clips) o.clip = {ClipKind::norm, 0.05f};
+    if (clips) o.clip = {Clip::norm, 0.05f};
     TrainRig rig(dense(in, out), Shape{batch, in}, DType::f32, o);
     ASSERT_TRUE(rig.ready());
     Linear net = linear_of(rig, batch, in, out);

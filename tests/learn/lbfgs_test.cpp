@@ -123,7 +123,7 @@ TEST(Lbfgs, AddsUpBatchesAndTrainsPackedWeights) {
 
 TEST(Lbfgs, RefusesWhatItDoesNotHave) {
   TrainStepOptions o = lbfgs();
-  o.clip = {ClipKind::norm, 1.0f};
+  o.clip = {Clip::norm, 1.0f};
   Result<Network> network = Network::finalize(row_of({dense(5, 3)}), Shape{8, 5});
   ThreadPool pool(1);
   ASSERT_TRUE(init_params(*network, DType::f32, 1, pool).ok());

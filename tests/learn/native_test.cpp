@@ -8,7 +8,7 @@ namespace {
 TrainStepOptions native() {
   TrainStepOptions o;
   o.native = true;
-  o.clip = {ClipKind::norm, 1.0f};
+  o.clip = {Clip::norm, 1.0f};
   return o;
 }
 

@@ -442,7 +442,7 @@ TEST(PairsTraining, RefusesWhatDoesNotGoWithIt) {
       {"kfac has no curvature of triplet",
        [](TrainerOptions& o, Dataset&) { o.step.optimizer = *parse_optimizer("kfac"); }},
       {"the rule dfa does not go with triplet",
-       [](TrainerOptions& o, Dataset&) { o.step.rule.kind = RuleKind::dfa; }},
+       [](TrainerOptions& o, Dataset&) { o.step.rule.kind = Rule::dfa; }},
       {"margin of triplet is -1", [](TrainerOptions& o, Dataset&) { o.step.loss.margin = -1; }},
       {"metric macro_f1 is not for triplet",
        [](TrainerOptions& o, Dataset&) { o.metrics = {"macro_f1"}; }},

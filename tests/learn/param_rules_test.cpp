@@ -80,7 +80,7 @@ TEST(ParamRules, ErrorsSayWhichPatternAndWhatThereIs) {
 TEST(ParamRules, FrozenParametersKeepTheirBitsAndHaveNoState) {
   for (const char* optimizer : {"sgd", "adamw", "lion", "lbfgs"}) {
     for (const int accumulate : {1, 2}) {
-      for (const ClipKind clip : {ClipKind::none, ClipKind::norm, ClipKind::layer}) {
+      for (const Clip clip : {Clip::none, Clip::norm, Clip::layer}) {
         TrainStepOptions o = step_of(optimizer);
         o.rules.freeze = {"(0, 0, 0, 0)/*", "(0, 0, 1, 0)/bias"};
         o.optimizer.decay = 0.1f;

@@ -48,7 +48,7 @@ struct RuleCase {
   int64_t batch = 1;
   bool tanh = true;  // of hidden layers; else ReLU
   bool classes = false;
-  RuleKind rule = RuleKind::dfa;
+  Rule rule = Rule::dfa;
   uint64_t seed = 1;
 
   std::string str() const {
@@ -105,16 +105,16 @@ class RuleOracle {
   // Signals of all layers, then the weights after a step with this rate.
   void step(double rate) {
     std::vector<Grid2> signals(w_.size());
-    signals.back() = c_.rule == RuleKind::hebb ? away_from_target(w_.size() - 1, targets()) : e_;
-    const bool damped = c_.rule == RuleKind::diff_project || c_.rule == RuleKind::fixed_dtp;
+    signals.back() = c_.rule == Rule::hebb ? away_from_target(w_.size() - 1, targets()) : e_;
+    const bool damped = c_.rule == Rule::diff_project || c_.rule == Rule::fixed_dtp;
     for (auto& row : signals.back())
       for (double& v : row) v *= damped ? 0.5 : 1.0;
     for (size_t k = w_.size() - 1; k-- > 0;) signals[k] = signal(k, signals[k + 1]);
     for (size_t k = 0; k < w_.size(); ++k) {
-      const double share = c_.rule == RuleKind::chain ? factor(k, signals[k]) : 1.0;
+      const double share = c_.rule == Rule::chain ? factor(k, signals[k]) : 1.0;
       for (size_t r = 0; r < n_; ++r) {
         for (size_t o = 0; o < w_[k].size(); ++o) {
-          const double own = c_.rule == RuleKind::hebb ? 1.0 : slope(k, r, o);
+          const double own = c_.rule == Rule::hebb ? 1.0 : slope(k, r, o);
           const double d = share * signals[k][r][o] * own;
           b_[k][0][o] -= rate * d;
           for (size_t i = 0; i < w_[k][o].size(); ++i) w_[k][o][i] -= rate * d * h_[k][r][i];
@@ -168,15 +168,15 @@ class RuleOracle {
   Grid2 signal(size_t k, const Grid2& above) const {
     const size_t width = h_[k + 1][0].size();
     switch (c_.rule) {
-      case RuleKind::dfa: return multiplied(e_, random_of(c_.seed, k, e_[0].size(), width));
-      case RuleKind::drtp: return multiplied(minus_t_, random_of(c_.seed, k, e_[0].size(), width));
-      case RuleKind::fixed_dtp:
+      case Rule::dfa: return multiplied(e_, random_of(c_.seed, k, e_[0].size(), width));
+      case Rule::drtp: return multiplied(minus_t_, random_of(c_.seed, k, e_[0].size(), width));
+      case Rule::fixed_dtp:
         return through_inverse(k, above, random_of(c_.seed, k, h_[k + 2][0].size(), width), {});
-      case RuleKind::chain: return through_slopes(k, above, 1.0);
-      case RuleKind::dtp:
+      case Rule::chain: return through_slopes(k, above, 1.0);
+      case Rule::dtp:
         if (k + 2 == w_.size()) return through_slopes(k, above, 0.5);
         return through_inverse(k, above, inverse_[k], inverse_bias_[k][0]);
-      case RuleKind::hebb: return away_from_target(k, target_below(k));
+      case Rule::hebb: return away_from_target(k, target_below(k));
       default: return projected(k, above);
     }
   }

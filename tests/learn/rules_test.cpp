@@ -9,9 +9,8 @@
 namespace loom::core::test {
 namespace {
 
-constexpr RuleKind kAllRules[] = {RuleKind::dfa,       RuleKind::drtp,  RuleKind::diff_project,
-                                  RuleKind::fixed_dtp, RuleKind::chain, RuleKind::dtp,
-                                  RuleKind::hebb};
+constexpr Rule kAllRules[] = {Rule::dfa,   Rule::drtp, Rule::diff_project, Rule::fixed_dtp,
+                              Rule::chain, Rule::dtp,  Rule::hebb};
 
 RuleCase random_case(uint64_t seed) {
   std::mt19937 draw(static_cast<unsigned>(seed));
@@ -59,7 +58,7 @@ TEST(LearningRules, ChangeTheWeightsOfRandomNetworksAsTheirFormulasSay) {
   }
 }
 
-RuleCase mlp(RuleKind rule) {
+RuleCase mlp(Rule rule) {
   RuleCase c;
   c.widths = {5, 16, 8, 3};
   c.batch = 6;
@@ -76,8 +75,7 @@ GridSpec convolution_net() {
 }
 
 TEST(LearningRules, LowerTheLossOfAConvolutionNet) {
-  for (const RuleKind rule : {RuleKind::dfa, RuleKind::fixed_dtp, RuleKind::diff_project,
-                              RuleKind::dtp, RuleKind::chain}) {
+  for (const Rule rule : {Rule::dfa, Rule::fixed_dtp, Rule::diff_project, Rule::dtp, Rule::chain}) {
     SCOPED_TRACE(rule_name(rule));
     RuleCase c = mlp(rule);
     c.classes = true;
@@ -101,8 +99,7 @@ GridSpec sequence_net() {
 }
 
 TEST(LearningRules, LowerTheLossOfANetOfSequences) {
-  for (const RuleKind rule :
-       {RuleKind::dfa, RuleKind::diff_project, RuleKind::dtp, RuleKind::chain}) {
+  for (const Rule rule : {Rule::dfa, Rule::diff_project, Rule::dtp, Rule::chain}) {
     SCOPED_TRACE(rule_name(rule));
     RuleCase c = mlp(rule);
     c.classes = true;
@@ -115,7 +112,7 @@ TEST(LearningRules, LowerTheLossOfANetOfSequences) {
 
 TEST(LearningRules, TrainTernaryAndBinaryWeights) {
   for (const DType dtype : {DType::ternary, DType::binary}) {
-    RuleCase c = mlp(RuleKind::diff_project);
+    RuleCase c = mlp(Rule::diff_project);
     c.widths = {5, 64, 32, 3};  // few bits, so many units
     c.classes = true;
     TrainStepOptions o = c.options();
@@ -128,9 +125,9 @@ TEST(LearningRules, TrainTernaryAndBinaryWeights) {
 }
 
 TEST(LearningRules, GoOnFromTheirStateWithTheSameBits) {
-  std::vector<RuleKind> rules(std::begin(kAllRules), std::end(kAllRules));
-  rules.push_back(RuleKind::forward_forward);
-  for (const RuleKind rule : rules) {
+  std::vector<Rule> rules(std::begin(kAllRules), std::end(kAllRules));
+  rules.push_back(Rule::forward_forward);
+  for (const Rule rule : rules) {
     SCOPED_TRACE(rule_name(rule));
     RuleCase c = mlp(rule);
     c.classes = true;
@@ -152,7 +149,7 @@ TEST(LearningRules, GoOnFromTheirStateWithTheSameBits) {
 
 // Hidden units in another order, weights alike: targets in that order, so weights after a step too.
 TEST(LearningRules, KnowNoOrderOfHiddenUnits) {
-  const RuleCase c = mlp(RuleKind::diff_project);
+  const RuleCase c = mlp(Rule::diff_project);
   TrainRig one(c.grid(), Shape{c.batch, 5}, DType::f32, c.options());
   TrainRig two(c.grid(), Shape{c.batch, 5}, DType::f32, c.options());
   ASSERT_TRUE(one.ready() && two.ready());
@@ -188,7 +185,7 @@ TEST(LearningRules, LearnExclusiveOr) {
     c.widths = {3, 5, 2};
     c.batch = batch;
     c.classes = true;
-    c.rule = RuleKind::diff_project;
+    c.rule = Rule::diff_project;
     c.seed = 3;
     TrainRig rig(c.grid(), Shape{batch, 3}, DType::f32, c.options());
     ASSERT_TRUE(rig.ready());
@@ -212,7 +209,7 @@ TEST(LearningRules, LearnExclusiveOrOneSampleAtATime) {
   c.widths = {3, 5, 2};
   c.batch = 1;
   c.classes = true;
-  c.rule = RuleKind::diff_project;
+  c.rule = Rule::diff_project;
   c.seed = 3;
   TrainRig rig(c.grid(), Shape{1, 3}, DType::f32, c.options());
   ASSERT_TRUE(rig.ready());
@@ -233,7 +230,7 @@ TEST(LearningRules, LearnExclusiveOrOneSampleAtATime) {
 // Four steps through a recurrent layer, alone at the bottom and between others.
 TEST(LearningRules, LowerTheLossOfRecurrentNetsOverFourSteps) {
   for (const LayerKind kind : {LayerKind::rnn, LayerKind::lstm, LayerKind::gru}) {
-    for (const RuleKind rule : {RuleKind::dfa, RuleKind::diff_project, RuleKind::chain}) {
+    for (const Rule rule : {Rule::dfa, Rule::diff_project, Rule::chain}) {
       SCOPED_TRACE(cat(rule_name(rule), " ", static_cast<int>(kind)));
       RuleCase c = mlp(rule);
       c.classes = true;
@@ -250,7 +247,7 @@ TEST(LearningRules, LowerTheLossOfRecurrentNetsOverFourSteps) {
 }
 
 TEST(LearningRules, LowerTheLossByTargetsAlone) {
-  RuleCase c = mlp(RuleKind::drtp);
+  RuleCase c = mlp(Rule::drtp);
   c.classes = true;
   TrainRig rig(c.grid(), Shape{c.batch, 5}, DType::f32, c.options());
   ASSERT_TRUE(rig.ready());
@@ -261,9 +258,9 @@ TEST(LearningRules, LowerTheLossByTargetsAlone) {
 }
 
 TEST(LearningRules, GiveEqualBitsOverThreadsAndInstructionSets) {
-  std::vector<RuleKind> rules(std::begin(kAllRules), std::end(kAllRules));
-  rules.push_back(RuleKind::forward_forward);
-  for (const RuleKind rule : rules) {
+  std::vector<Rule> rules(std::begin(kAllRules), std::end(kAllRules));
+  rules.push_back(Rule::forward_forward);
+  for (const Rule rule : rules) {
     SCOPED_TRACE(rule_name(rule));
     RuleCase c = mlp(rule);
     c.classes = true;
@@ -283,8 +280,7 @@ TEST(LearningRules, GiveEqualBitsOverThreadsAndInstructionSets) {
 
 // With a prediction that is the target all rules but drtp leave every bit where it is.
 TEST(LearningRules, LeaveWeightsAloneWhereThePredictionIsTheTarget) {
-  for (const RuleKind rule : {RuleKind::dfa, RuleKind::diff_project, RuleKind::fixed_dtp,
-                              RuleKind::dtp, RuleKind::chain}) {
+  for (const Rule rule : {Rule::dfa, Rule::diff_project, Rule::fixed_dtp, Rule::dtp, Rule::chain}) {
     SCOPED_TRACE(rule_name(rule));
     const RuleCase c = mlp(rule);
     TrainStepOptions options = c.options();
@@ -308,7 +304,7 @@ TEST(LearningRules, LeaveWeightsAloneWhereThePredictionIsTheTarget) {
 }
 
 TEST(LearningRules, AddUpOverBatchesToThoseOfOne) {
-  RuleCase c = mlp(RuleKind::dfa);
+  RuleCase c = mlp(Rule::dfa);
   TrainStepOptions twice = c.options();
   twice.accumulate = 2;
   TrainRig one(c.grid(), Shape{c.batch, 5}, DType::f32, c.options());
@@ -335,19 +331,19 @@ TEST(LearningRules, AreRefusedByNameWhereTheyHaveNoSignal) {
   const LayerConfig nothing = layer(LayerKind::sequential, {});
   const struct {
     GridSpec grid;
-    RuleKind rule;
+    Rule rule;
     float beta;
     std::string says;
     int64_t history = 0;  // of L-BFGS
   } cases[] = {
-      {row_of({dense, norm, dense}), RuleKind::hebb, 0.6f, "is no Dense"},
-      {row_of({dense, dense, nothing}), RuleKind::hebb, 0.6f, "is no Dense that stands alone"},
-      {row_of({dense, dense}), RuleKind::forward_forward, 0.6f, "it is for labels"},
-      {row_of({dense, dense}), RuleKind::dtp, 0.0f, "beta is 0"},
-      {row_of({dense, dense}), RuleKind::dfa, 0.6f, "L-BFGS", 5},
-      {row_of({dense, dense}), RuleKind::diff_project, 0.0f, "beta is 0"},
-      {row_of({dense, dense}), RuleKind::fixed_dtp, 1.5f, "beta is 1.5"},
-      {linked, RuleKind::dfa, 0.6f, "has a link"},
+      {row_of({dense, norm, dense}), Rule::hebb, 0.6f, "is no Dense"},
+      {row_of({dense, dense, nothing}), Rule::hebb, 0.6f, "is no Dense that stands alone"},
+      {row_of({dense, dense}), Rule::forward_forward, 0.6f, "it is for labels"},
+      {row_of({dense, dense}), Rule::dtp, 0.0f, "beta is 0"},
+      {row_of({dense, dense}), Rule::dfa, 0.6f, "L-BFGS", 5},
+      {row_of({dense, dense}), Rule::diff_project, 0.0f, "beta is 0"},
+      {row_of({dense, dense}), Rule::fixed_dtp, 1.5f, "beta is 1.5"},
+      {linked, Rule::dfa, 0.6f, "has a link"},
   };
   ThreadPool pool(1, true);
   for (const auto& c : cases) {
@@ -366,7 +362,7 @@ TEST(LearningRules, AreRefusedByNameWhereTheyHaveNoSignal) {
 }
 
 TEST(LearningRules, HaveNames) {
-  for (const RuleKind rule : kAllRules) EXPECT_EQ(*parse_rule(rule_name(rule)), rule);
+  for (const Rule rule : kAllRules) EXPECT_EQ(*parse_rule(rule_name(rule)), rule);
   const auto wrong = parse_rule("backprop");
   ASSERT_FALSE(wrong.ok());
   EXPECT_NE(wrong.error().message.find("diff-project"), std::string::npos);

@@ -217,7 +217,7 @@ TEST(Sophia, RefusesWhatItCannotDrawFrom) {
   const Case cases[] = {
       {"not of huber",
        [](TrainStepOptions& o) { o.loss.kind = LossKind::huber, o.class_ids = false; }},
-      {"the rule dfa", [](TrainStepOptions& o) { o.rule.kind = RuleKind::dfa; }},
+      {"the rule dfa", [](TrainStepOptions& o) { o.rule.kind = Rule::dfa; }},
       {"every 0 updates", [](TrainStepOptions& o) { o.optimizer.curvature.every = 0; }},
       {"gamma of sophia is 0", [](TrainStepOptions& o) { o.optimizer.curvature.gamma = 0; }},
   };

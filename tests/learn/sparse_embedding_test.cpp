@@ -69,7 +69,7 @@ INSTANTIATE_TEST_SUITE_P(Types, SparseType,
                          [](const auto& c) { return std::string(dtype_name(c.param)); });
 
 TEST_P(SparseType, SgdEqualsDenseSgdBitForBitOver20StepsWithDuplicateIds) {
-  for (const ClipKind clip : {ClipKind::none, ClipKind::value}) {
+  for (const Clip clip : {Clip::none, Clip::value}) {
     TrainStepOptions o = with("sgd");
     o.clip = {clip, 0.002f};
     Training all({embedding(false, 3), dense(kWidth, 4)}, o, GetParam());
@@ -88,7 +88,7 @@ TEST_P(SparseType, GivesTheSameBitsOnAnyThreadsAndInstructions) {
     if (native && !r16_can_dither(GetParam())) continue;
     const auto trained = [&](const Ops& ops, int threads) {
       TrainStepOptions o = with("adam");
-      o.clip = {ClipKind::norm, 0.1f};
+      o.clip = {Clip::norm, 0.1f};
       o.native = native;
       Training run({embedding(true, 3), dense(kWidth, 4)}, o, GetParam(), ops, threads);
       for (int64_t i = 0; i < 12; ++i) run.run(i, 0.01);
@@ -211,7 +211,7 @@ TEST_P(SparseType, TouchesNoMemoryOfRowsThatNoIdNames) {
   for (const bool native : {false, true}) {
     if (native && !r16_can_dither(GetParam())) continue;
     TrainStepOptions o = with("adamw");
-    o.clip = {ClipKind::norm, 1.0f};
+    o.clip = {Clip::norm, 1.0f};
     o.native = native;
     constexpr int64_t kPadding = 21;
     Training run({embedding(true, kPadding), dense(kWidth, 4)}, o, GetParam(), cpu_ops(best_isa()),

@@ -181,24 +181,24 @@ struct RuleRun {
   }
 
   // e: [tick], dL/dS of the last cell; t: -w target.
-  void signals(RuleKind rule, bool steady, const std::vector<Matrix>& e,
+  void signals(Rule rule, bool steady, const std::vector<Matrix>& e,
                const std::vector<Matrix>& minus, uint64_t seed) {
     g.assign(static_cast<size_t>(ticks) + 1, std::vector<std::optional<Matrix>>(m.slots.size()));
     for (int64_t t = ticks; t >= 1; --t) {
       const auto now = static_cast<size_t>(t);
       for (size_t k = 0; k < m.slots.size(); ++k) {
         const RuleSlot& slot = m.slots[k];
-        if (rule == RuleKind::chain) {
+        if (rule == Rule::chain) {
           Matrix sum = k == out() ? e[now] : zeros(m.batch, m.width);
           for (const int j : slot.readers) {
             if (t < ticks) add(sum, through(static_cast<size_t>(j), now + 1));
           }
           g[now][k] = sum;
         } else if (k == out()) {
-          g[now][k] = scaled(e[now], rule == RuleKind::diff_project ? 0.6 : 1.0);
+          g[now][k] = scaled(e[now], rule == Rule::diff_project ? 0.6 : 1.0);
         } else if (slot.fill < 0) {
           continue;
-        } else if (rule == RuleKind::diff_project) {
+        } else if (rule == Rule::diff_project) {
           if (t == ticks) continue;
           Matrix sum = zeros(m.batch, m.width);
           double count = 0;
@@ -214,7 +214,7 @@ struct RuleRun {
           if (then < 1 || then > ticks) continue;
           const auto at = static_cast<size_t>(then);
           g[now][k] =
-              times(rule == RuleKind::dfa ? e[at] : minus[at], random_for(seed, enabled_before(k)));
+              times(rule == Rule::dfa ? e[at] : minus[at], random_for(seed, enabled_before(k)));
         }
       }
     }
@@ -290,7 +290,7 @@ struct RuleRun {
 // ---- one window of the engine beside it ---------------------------------------------------------
 
 struct RuleOptions {
-  RuleKind rule = RuleKind::dfa;
+  Rule rule = Rule::dfa;
   bool steady = false;
   float gate = 0;
 };
@@ -390,10 +390,10 @@ void compare_window(uint64_t seed, const RuleOptions& o) {
 }
 
 TEST(MeshRules, StepRandomMeshesAsTheirFormulasSay) {
-  const RuleOptions kinds[] = {{RuleKind::dfa, false, 0},          {RuleKind::dfa, true, 0},
-                               {RuleKind::drtp, false, 0},         {RuleKind::drtp, true, 0},
-                               {RuleKind::diff_project, false, 0}, {RuleKind::chain, false, 0},
-                               {RuleKind::chain, false, 0.2f},     {RuleKind::chain, false, 0.45f}};
+  const RuleOptions kinds[] = {{Rule::dfa, false, 0},          {Rule::dfa, true, 0},
+                               {Rule::drtp, false, 0},         {Rule::drtp, true, 0},
+                               {Rule::diff_project, false, 0}, {Rule::chain, false, 0},
+                               {Rule::chain, false, 0.2f},     {Rule::chain, false, 0.45f}};
   for (const RuleOptions& o : kinds) {
     SCOPED_TRACE(cat(rule_name(o.rule), o.steady ? " steady" : "", " gate ", o.gate));
     for (int i = 0; i < rule_cases() && !testing::Test::HasFailure(); ++i)
@@ -409,7 +409,7 @@ struct Taught {
 };
 
 // Three cells in a row see points of a plane; the last says how large sin(2 a) + b is.
-Taught teach(RuleKind rule, int threads, Isa isa, int windows, int64_t window) {
+Taught teach(Rule rule, int threads, Isa isa, int windows, int64_t window) {
   Taught out;
   MeshCase c;
   c.grid = GridSpec(3, 1, 1, 1);
@@ -460,11 +460,11 @@ TEST(MeshRules, LearnAFunctionThroughTicks) {
   // To answer 0 is a loss of 0.93. drtp pushes hidden cells by the target whatever the answer is,
   // so that they do not come to rest where the target is a number: a third of that is what it must
   // do.
-  const std::pair<RuleKind, double> cases[] = {{RuleKind::back_propagation, 0.02},
-                                               {RuleKind::chain, 0.02},
-                                               {RuleKind::diff_project, 0.02},
-                                               {RuleKind::dfa, 0.02},
-                                               {RuleKind::drtp, 0.31}};
+  const std::pair<Rule, double> cases[] = {{Rule::back_propagation, 0.02},
+                                           {Rule::chain, 0.02},
+                                           {Rule::diff_project, 0.02},
+                                           {Rule::dfa, 0.02},
+                                           {Rule::drtp, 0.31}};
   for (const auto& [rule, most] : cases) {
     SCOPED_TRACE(std::string(rule_name(rule)));
     const Taught taught = teach(rule, 2, best_isa(), 300, 8);
@@ -477,8 +477,7 @@ TEST(MeshRules, LearnAFunctionThroughTicks) {
 }
 
 TEST(MeshRules, GiveEqualBitsOverThreadsAndInstructionSets) {
-  for (const RuleKind rule :
-       {RuleKind::chain, RuleKind::dfa, RuleKind::drtp, RuleKind::diff_project}) {
+  for (const Rule rule : {Rule::chain, Rule::dfa, Rule::drtp, Rule::diff_project}) {
     const Taught first = teach(rule, 1, Isa::scalar, 6, 5);
     ASSERT_FALSE(first.weights.empty());
     for (const Isa isa : available_isas()) {
@@ -495,7 +494,7 @@ TEST(MeshRules, GiveEqualBitsOverThreadsAndInstructionSets) {
 TEST(MeshRules, OfAChainWithoutBudgetsHaveTheBitsOfBackPropagation) {
   const RuleMesh m = random_rule_mesh(4);
   std::vector<std::vector<float>> bits;
-  for (const RuleKind rule : {RuleKind::back_propagation, RuleKind::chain}) {
+  for (const Rule rule : {Rule::back_propagation, Rule::chain}) {
     ThreadPool pool(1, true);
     Result<Network> network = packed_network(m.mesh, DType::f32, pool);
     ASSERT_TRUE(network.ok());
@@ -524,11 +523,10 @@ TEST(MeshRules, RefuseWhatHasNoFormThroughTicks) {
                                           window_options(o, 4), cpu_ops(best_isa()), pool);
     return made.ok() ? std::string() : made.error().str();
   };
-  for (const RuleKind rule :
-       {RuleKind::dtp, RuleKind::fixed_dtp, RuleKind::forward_forward, RuleKind::hebb})
+  for (const Rule rule : {Rule::dtp, Rule::fixed_dtp, Rule::forward_forward, Rule::hebb})
     EXPECT_NE(message({rule, false, 0}).find("no form through ticks"), std::string::npos);
-  EXPECT_NE(message({RuleKind::diff_project, true, 0}).find("steady is for"), std::string::npos);
-  EXPECT_NE(message({RuleKind::chain, false, 1.5f}).find("gate is 1.5"), std::string::npos);
+  EXPECT_NE(message({Rule::diff_project, true, 0}).find("steady is for"), std::string::npos);
+  EXPECT_NE(message({Rule::chain, false, 1.5f}).find("gate is 1.5"), std::string::npos);
 }
 
 }  // namespace

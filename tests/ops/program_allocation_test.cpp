@@ -10,7 +10,7 @@ class StepAllocations : public ::testing::TestWithParam<KindCase> {};
 TEST_P(StepAllocations, AreNone) {
   const KindCase& kind = GetParam();
   TrainStepOptions options;
-  options.clip = {ClipKind::norm, 1.0f};
+  options.clip = {Clip::norm, 1.0f};
   TrainRig rig(kind.grid, kind.input, DType::f32, options, cpu_ops(best_isa()), 2);
   ASSERT_TRUE(rig.ready());
   ASSERT_TRUE(rig.step().run(0.01).ok());  // the first run makes the scratch memory of the lanes
@@ -26,7 +26,7 @@ INSTANTIATE_TEST_SUITE_P(Kinds, StepAllocations, ::testing::ValuesIn(every_kind(
 
 TEST(SparseStepAllocations, AreNone) {
   TrainStepOptions options;
-  options.clip = {ClipKind::norm, 1.0f};
+  options.clip = {Clip::norm, 1.0f};
   TrainRig rig(
       row_of({layer(LayerKind::embedding, {{"vocab", 500}, {"width", 6}, {"sparse", true}}),
               dense(6, 3)}),

@@ -6,7 +6,6 @@ import importlib.util
 import re
 import shutil
 import subprocess
-import tomllib
 import unittest
 from pathlib import Path
 
@@ -21,8 +20,7 @@ DIALECTS = [["c", "-std=c89", "-Wno-long-long"], ["c", "-std=c99"], ["c", "-std=
 
 
 def description() -> generate_api.Api:
-    table = tomllib.loads((ROOT / "api" / "loom_api.toml").read_text())
-    return generate_api.Api(table)
+    return generate_api.described()
 
 
 class GeneratedFiles(unittest.TestCase):

@@ -138,7 +138,7 @@ TEST(DatasetFiles, Normalizes) {
   d.inputs = {0, 5, 2, 5, 4, 5, 6, 5};
   d.outputs = 1;
   d.targets = {0, 0, 0, 0};
-  const Normalization range = *find_normalization(d, NormalizeKind::range);
+  const Normalization range = *find_normalization(d, Normalize::range);
   ASSERT_TRUE(normalize(d, range).ok());
   EXPECT_THAT(d.inputs, ElementsAre(0, 0, 2.0f * (1.0f / 6), 0, 4.0f * (1.0f / 6), 0, 1, 0));
 }

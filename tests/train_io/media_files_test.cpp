@@ -162,8 +162,8 @@ TEST_F(MediaFiles, ThatTakeTooMuchAreReadWhenTheyAreAskedFor) {
     return all;
   };
   EXPECT_EQ(values(some.data.select(rows)), values(whole.data.select(rows)));
-  const Normalization standard = find_normalization(whole.data, NormalizeKind::standard).or_exit();
-  EXPECT_EQ(find_normalization(some.data, NormalizeKind::standard).or_exit(), standard);
+  const Normalization standard = find_normalization(whole.data, Normalize::standard).or_exit();
+  EXPECT_EQ(find_normalization(some.data, Normalize::standard).or_exit(), standard);
   Dataset plain = whole.data;
   ASSERT_TRUE(normalize(plain, standard).ok() && normalize(some.data, standard).ok());
   EXPECT_EQ(values(some.data), plain.inputs);

@@ -170,7 +170,7 @@ TEST(SequenceNormalization, IsOfWhatIsReal) {
   d.sample = Shape{2, 1};
   d.inputs = {1, 0, 3, 10, 5, 20};
   d.lengths = {1, 2, 2};
-  const Normalization found = *find_normalization(d, NormalizeKind::standard);
+  const Normalization found = *find_normalization(d, Normalize::standard);
   EXPECT_THAT(found.shift, ::testing::ElementsAre(3.0f, 15.0f));
   EXPECT_FLOAT_EQ(found.scale[1], 0.2f);
   ASSERT_TRUE(normalize(d, found).ok());

@@ -351,22 +351,39 @@ impl Default for Header {
 #[non_exhaustive]
 #[repr(i32)]
 pub enum Loss {
+    /// cross_entropy for labels, mse for numbers
     Automatic = 0,
+    /// mean squared error
     Mse = 1,
+    /// mean absolute error
     Mae = 2,
+    /// squared below huber_delta, linear above it
     Huber = 3,
+    /// softmax of the outputs, which are logits
     CrossEntropy = 4,
+    /// binary cross entropy; sigmoid of the outputs, which are logits
     Bce = 5,
+    /// Kullback-Leibler divergence; the outputs are logits
     Kl = 6,
+    /// 1 - cosine similarity
     Cosine = 7,
+    /// binary cross entropy that counts easy values less (Lin et al., 2017)
     Focal = 8,
+    /// pinball loss of one quantile
     Quantile = 9,
+    /// negative log-likelihood of counts; the outputs are logarithms
     Poisson = 10,
+    /// logarithm of cosh(output - target)
     LogCosh = 11,
+    /// max(0, 1 - output) for targets 1, max(0, 1 + output) for targets 0
     Hinge = 12,
+    /// connectionist temporal classification (Graves et al., 2006); outputs are \[rows, classes\]
     Ctc = 13,
+    /// embeddings: distance to a sample of the same label below that to others, by a margin
     Triplet = 14,
+    /// embeddings: pairs of one label are close, others are a margin apart
     Contrastive = 15,
+    /// embeddings: softmax over cosines with the other samples (van den Oord et al., 2018)
     Infonce = 16,
 }
 
@@ -409,23 +426,41 @@ impl Default for Loss {
 #[repr(i32)]
 pub enum Optimizer {
     Automatic = 0,
+    /// w -= rate x gradient
     Sgd = 1,
+    /// SGD with momentum
     Momentum = 2,
+    /// SGD with Nesterov's momentum
     Nesterov = 3,
+    /// Hinton, 2012
     Rmsprop = 4,
+    /// Kingma and Ba, 2015
     Adam = 5,
+    /// Adam with decoupled weight decay (Loshchilov and Hutter, 2019)
     Adamw = 6,
+    /// Chen et al., 2023
     Lion = 7,
+    /// limited-memory BFGS; a batch is all samples
     Lbfgs = 8,
+    /// Duchi et al., 2011
     Adagrad = 9,
+    /// Zeiler, 2012
     Adadelta = 10,
+    /// Adam with Nesterov's momentum (Dozat, 2016)
     Nadam = 11,
+    /// Adam with the infinity norm (Kingma and Ba, 2015)
     Adamax = 12,
+    /// rectified Adam (Liu et al., 2020)
     Radam = 13,
+    /// layer-wise Adam for large batches (You et al., 2020)
     Lamb = 14,
+    /// factored second moments (Shazeer and Stern, 2018)
     Adafactor = 15,
+    /// orthogonalized momentum for matrices (Jordan, 2024)
     Muon = 16,
+    /// Kronecker-factored curvature (Martens and Grosse, 2015); docs/kfac.md
     Kfac = 17,
+    /// clipped second-order steps (Liu et al., 2023)
     Sophia = 18,
 }
 
@@ -469,15 +504,25 @@ impl Default for Optimizer {
 #[non_exhaustive]
 #[repr(i32)]
 pub enum Schedule {
+    /// the rate does not change
     Constant = 0,
+    /// times gamma every `every` epochs
     Step = 1,
+    /// times gamma after each of `milestones`
     MultiStep = 2,
+    /// times gamma every epoch
     Exponential = 3,
+    /// half a cosine from rate to floor (Loshchilov and Hutter, 2017)
     Cosine = 4,
+    /// the same, again every `every` epochs
     CosineRestarts = 5,
+    /// a line from rate to floor
     Linear = 6,
+    /// (1 - progress)^power from rate to floor
     Polynomial = 7,
+    /// from rate / 25 up to rate, then down to rate / 10,000 (Smith and Topin, 2019)
     OneCycle = 8,
+    /// times gamma when the loss has not improved for `patience` epochs
     Plateau = 9,
 }
 
@@ -512,9 +557,13 @@ impl Default for Schedule {
 #[non_exhaustive]
 #[repr(i32)]
 pub enum Clip {
+    /// no limit
     None = 0,
+    /// the norm of all gradients together
     Norm = 1,
+    /// the norm of each parameter's gradient
     Layer = 2,
+    /// each number
     Value = 3,
 }
 
@@ -544,9 +593,13 @@ impl Default for Clip {
 #[non_exhaustive]
 #[repr(i32)]
 pub enum Normalize {
+    /// as the network was trained
     AsTrained = 0,
+    /// they are not
     None = 1,
+    /// mean 0, standard deviation 1
     Standard = 2,
+    /// from 0 to 1
     Range = 3,
 }
 

@@ -129,72 +129,125 @@ pub const LOOM_HEADER_NO: loom_header = 2;
 /// median. TRIPLET, CONTRASTIVE, INFONCE: outputs are embeddings, which labels bring together and
 /// keep apart.
 pub type loom_loss = i32;
+/// cross_entropy for labels, mse for numbers
 pub const LOOM_LOSS_AUTOMATIC: loom_loss = 0;
+/// mean squared error
 pub const LOOM_LOSS_MSE: loom_loss = 1;
+/// mean absolute error
 pub const LOOM_LOSS_MAE: loom_loss = 2;
+/// squared below huber_delta, linear above it
 pub const LOOM_LOSS_HUBER: loom_loss = 3;
+/// softmax of the outputs, which are logits
 pub const LOOM_LOSS_CROSS_ENTROPY: loom_loss = 4;
+/// binary cross entropy; sigmoid of the outputs, which are logits
 pub const LOOM_LOSS_BCE: loom_loss = 5;
+/// Kullback-Leibler divergence; the outputs are logits
 pub const LOOM_LOSS_KL: loom_loss = 6;
+/// 1 - cosine similarity
 pub const LOOM_LOSS_COSINE: loom_loss = 7;
+/// binary cross entropy that counts easy values less (Lin et al., 2017)
 pub const LOOM_LOSS_FOCAL: loom_loss = 8;
+/// pinball loss of one quantile
 pub const LOOM_LOSS_QUANTILE: loom_loss = 9;
+/// negative log-likelihood of counts; the outputs are logarithms
 pub const LOOM_LOSS_POISSON: loom_loss = 10;
+/// logarithm of cosh(output - target)
 pub const LOOM_LOSS_LOG_COSH: loom_loss = 11;
+/// max(0, 1 - output) for targets 1, max(0, 1 + output) for targets 0
 pub const LOOM_LOSS_HINGE: loom_loss = 12;
+/// connectionist temporal classification (Graves et al., 2006); outputs are [rows, classes]
 pub const LOOM_LOSS_CTC: loom_loss = 13;
+/// embeddings: distance to a sample of the same label below that to others, by a margin
 pub const LOOM_LOSS_TRIPLET: loom_loss = 14;
+/// embeddings: pairs of one label are close, others are a margin apart
 pub const LOOM_LOSS_CONTRASTIVE: loom_loss = 15;
+/// embeddings: softmax over cosines with the other samples (van den Oord et al., 2018)
 pub const LOOM_LOSS_INFONCE: loom_loss = 16;
 
 /// AUTOMATIC: ADAM.
 pub type loom_optimizer = i32;
 pub const LOOM_OPTIMIZER_AUTOMATIC: loom_optimizer = 0;
+/// w -= rate x gradient
 pub const LOOM_OPTIMIZER_SGD: loom_optimizer = 1;
+/// SGD with momentum
 pub const LOOM_OPTIMIZER_MOMENTUM: loom_optimizer = 2;
+/// SGD with Nesterov's momentum
 pub const LOOM_OPTIMIZER_NESTEROV: loom_optimizer = 3;
+/// Hinton, 2012
 pub const LOOM_OPTIMIZER_RMSPROP: loom_optimizer = 4;
+/// Kingma and Ba, 2015
 pub const LOOM_OPTIMIZER_ADAM: loom_optimizer = 5;
+/// Adam with decoupled weight decay (Loshchilov and Hutter, 2019)
 pub const LOOM_OPTIMIZER_ADAMW: loom_optimizer = 6;
+/// Chen et al., 2023
 pub const LOOM_OPTIMIZER_LION: loom_optimizer = 7;
+/// limited-memory BFGS; a batch is all samples
 pub const LOOM_OPTIMIZER_LBFGS: loom_optimizer = 8;
+/// Duchi et al., 2011
 pub const LOOM_OPTIMIZER_ADAGRAD: loom_optimizer = 9;
+/// Zeiler, 2012
 pub const LOOM_OPTIMIZER_ADADELTA: loom_optimizer = 10;
+/// Adam with Nesterov's momentum (Dozat, 2016)
 pub const LOOM_OPTIMIZER_NADAM: loom_optimizer = 11;
+/// Adam with the infinity norm (Kingma and Ba, 2015)
 pub const LOOM_OPTIMIZER_ADAMAX: loom_optimizer = 12;
+/// rectified Adam (Liu et al., 2020)
 pub const LOOM_OPTIMIZER_RADAM: loom_optimizer = 13;
+/// layer-wise Adam for large batches (You et al., 2020)
 pub const LOOM_OPTIMIZER_LAMB: loom_optimizer = 14;
+/// factored second moments (Shazeer and Stern, 2018)
 pub const LOOM_OPTIMIZER_ADAFACTOR: loom_optimizer = 15;
+/// orthogonalized momentum for matrices (Jordan, 2024)
 pub const LOOM_OPTIMIZER_MUON: loom_optimizer = 16;
+/// Kronecker-factored curvature (Martens and Grosse, 2015); docs/kfac.md
 pub const LOOM_OPTIMIZER_KFAC: loom_optimizer = 17;
+/// clipped second-order steps (Liu et al., 2023)
 pub const LOOM_OPTIMIZER_SOPHIA: loom_optimizer = 18;
 
 /// How the learning rate goes on.
 pub type loom_schedule = i32;
+/// the rate does not change
 pub const LOOM_SCHEDULE_CONSTANT: loom_schedule = 0;
+/// times gamma every `every` epochs
 pub const LOOM_SCHEDULE_STEP: loom_schedule = 1;
+/// times gamma after each of `milestones`
 pub const LOOM_SCHEDULE_MULTI_STEP: loom_schedule = 2;
+/// times gamma every epoch
 pub const LOOM_SCHEDULE_EXPONENTIAL: loom_schedule = 3;
+/// half a cosine from rate to floor (Loshchilov and Hutter, 2017)
 pub const LOOM_SCHEDULE_COSINE: loom_schedule = 4;
+/// the same, again every `every` epochs
 pub const LOOM_SCHEDULE_COSINE_RESTARTS: loom_schedule = 5;
+/// a line from rate to floor
 pub const LOOM_SCHEDULE_LINEAR: loom_schedule = 6;
+/// (1 - progress)^power from rate to floor
 pub const LOOM_SCHEDULE_POLYNOMIAL: loom_schedule = 7;
+/// from rate / 25 up to rate, then down to rate / 10,000 (Smith and Topin, 2019)
 pub const LOOM_SCHEDULE_ONE_CYCLE: loom_schedule = 8;
+/// times gamma when the loss has not improved for `patience` epochs
 pub const LOOM_SCHEDULE_PLATEAU: loom_schedule = 9;
 
 /// NORM: of all gradients together; LAYER: of each parameter alone; VALUE: each number.
 pub type loom_clip = i32;
+/// no limit
 pub const LOOM_CLIP_NONE: loom_clip = 0;
+/// the norm of all gradients together
 pub const LOOM_CLIP_NORM: loom_clip = 1;
+/// the norm of each parameter's gradient
 pub const LOOM_CLIP_LAYER: loom_clip = 2;
+/// each number
 pub const LOOM_CLIP_VALUE: loom_clip = 3;
 
 /// Of the inputs, taken from the data of the first fit and kept with the network. AS_TRAINED: as
 /// the network was trained; STANDARD: mean 0, deviation 1; RANGE: from 0 to 1.
 pub type loom_normalize = i32;
+/// as the network was trained
 pub const LOOM_NORMALIZE_AS_TRAINED: loom_normalize = 0;
+/// they are not
 pub const LOOM_NORMALIZE_NONE: loom_normalize = 1;
+/// mean 0, standard deviation 1
 pub const LOOM_NORMALIZE_STANDARD: loom_normalize = 2;
+/// from 0 to 1
 pub const LOOM_NORMALIZE_RANGE: loom_normalize = 3;
 
 /// Why generation ended.

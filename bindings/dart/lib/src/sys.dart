@@ -136,76 +136,129 @@ abstract final class loom_header {
 /// median. TRIPLET, CONTRASTIVE, INFONCE: outputs are embeddings, which labels bring together and
 /// keep apart.
 abstract final class loom_loss {
+  /// cross_entropy for labels, mse for numbers
   static const int LOOM_LOSS_AUTOMATIC = 0;
+  /// mean squared error
   static const int LOOM_LOSS_MSE = 1;
+  /// mean absolute error
   static const int LOOM_LOSS_MAE = 2;
+  /// squared below huber_delta, linear above it
   static const int LOOM_LOSS_HUBER = 3;
+  /// softmax of the outputs, which are logits
   static const int LOOM_LOSS_CROSS_ENTROPY = 4;
+  /// binary cross entropy; sigmoid of the outputs, which are logits
   static const int LOOM_LOSS_BCE = 5;
+  /// Kullback-Leibler divergence; the outputs are logits
   static const int LOOM_LOSS_KL = 6;
+  /// 1 - cosine similarity
   static const int LOOM_LOSS_COSINE = 7;
+  /// binary cross entropy that counts easy values less (Lin et al., 2017)
   static const int LOOM_LOSS_FOCAL = 8;
+  /// pinball loss of one quantile
   static const int LOOM_LOSS_QUANTILE = 9;
+  /// negative log-likelihood of counts; the outputs are logarithms
   static const int LOOM_LOSS_POISSON = 10;
+  /// logarithm of cosh(output - target)
   static const int LOOM_LOSS_LOG_COSH = 11;
+  /// max(0, 1 - output) for targets 1, max(0, 1 + output) for targets 0
   static const int LOOM_LOSS_HINGE = 12;
+  /// connectionist temporal classification (Graves et al., 2006); outputs are [rows, classes]
   static const int LOOM_LOSS_CTC = 13;
+  /// embeddings: distance to a sample of the same label below that to others, by a margin
   static const int LOOM_LOSS_TRIPLET = 14;
+  /// embeddings: pairs of one label are close, others are a margin apart
   static const int LOOM_LOSS_CONTRASTIVE = 15;
+  /// embeddings: softmax over cosines with the other samples (van den Oord et al., 2018)
   static const int LOOM_LOSS_INFONCE = 16;
 }
 
 /// AUTOMATIC: ADAM.
 abstract final class loom_optimizer {
   static const int LOOM_OPTIMIZER_AUTOMATIC = 0;
+  /// w -= rate x gradient
   static const int LOOM_OPTIMIZER_SGD = 1;
+  /// SGD with momentum
   static const int LOOM_OPTIMIZER_MOMENTUM = 2;
+  /// SGD with Nesterov's momentum
   static const int LOOM_OPTIMIZER_NESTEROV = 3;
+  /// Hinton, 2012
   static const int LOOM_OPTIMIZER_RMSPROP = 4;
+  /// Kingma and Ba, 2015
   static const int LOOM_OPTIMIZER_ADAM = 5;
+  /// Adam with decoupled weight decay (Loshchilov and Hutter, 2019)
   static const int LOOM_OPTIMIZER_ADAMW = 6;
+  /// Chen et al., 2023
   static const int LOOM_OPTIMIZER_LION = 7;
+  /// limited-memory BFGS; a batch is all samples
   static const int LOOM_OPTIMIZER_LBFGS = 8;
+  /// Duchi et al., 2011
   static const int LOOM_OPTIMIZER_ADAGRAD = 9;
+  /// Zeiler, 2012
   static const int LOOM_OPTIMIZER_ADADELTA = 10;
+  /// Adam with Nesterov's momentum (Dozat, 2016)
   static const int LOOM_OPTIMIZER_NADAM = 11;
+  /// Adam with the infinity norm (Kingma and Ba, 2015)
   static const int LOOM_OPTIMIZER_ADAMAX = 12;
+  /// rectified Adam (Liu et al., 2020)
   static const int LOOM_OPTIMIZER_RADAM = 13;
+  /// layer-wise Adam for large batches (You et al., 2020)
   static const int LOOM_OPTIMIZER_LAMB = 14;
+  /// factored second moments (Shazeer and Stern, 2018)
   static const int LOOM_OPTIMIZER_ADAFACTOR = 15;
+  /// orthogonalized momentum for matrices (Jordan, 2024)
   static const int LOOM_OPTIMIZER_MUON = 16;
+  /// Kronecker-factored curvature (Martens and Grosse, 2015); docs/kfac.md
   static const int LOOM_OPTIMIZER_KFAC = 17;
+  /// clipped second-order steps (Liu et al., 2023)
   static const int LOOM_OPTIMIZER_SOPHIA = 18;
 }
 
 /// How the learning rate goes on.
 abstract final class loom_schedule {
+  /// the rate does not change
   static const int LOOM_SCHEDULE_CONSTANT = 0;
+  /// times gamma every `every` epochs
   static const int LOOM_SCHEDULE_STEP = 1;
+  /// times gamma after each of `milestones`
   static const int LOOM_SCHEDULE_MULTI_STEP = 2;
+  /// times gamma every epoch
   static const int LOOM_SCHEDULE_EXPONENTIAL = 3;
+  /// half a cosine from rate to floor (Loshchilov and Hutter, 2017)
   static const int LOOM_SCHEDULE_COSINE = 4;
+  /// the same, again every `every` epochs
   static const int LOOM_SCHEDULE_COSINE_RESTARTS = 5;
+  /// a line from rate to floor
   static const int LOOM_SCHEDULE_LINEAR = 6;
+  /// (1 - progress)^power from rate to floor
   static const int LOOM_SCHEDULE_POLYNOMIAL = 7;
+  /// from rate / 25 up to rate, then down to rate / 10,000 (Smith and Topin, 2019)
   static const int LOOM_SCHEDULE_ONE_CYCLE = 8;
+  /// times gamma when the loss has not improved for `patience` epochs
   static const int LOOM_SCHEDULE_PLATEAU = 9;
 }
 
 /// NORM: of all gradients together; LAYER: of each parameter alone; VALUE: each number.
 abstract final class loom_clip {
+  /// no limit
   static const int LOOM_CLIP_NONE = 0;
+  /// the norm of all gradients together
   static const int LOOM_CLIP_NORM = 1;
+  /// the norm of each parameter's gradient
   static const int LOOM_CLIP_LAYER = 2;
+  /// each number
   static const int LOOM_CLIP_VALUE = 3;
 }
 
 /// Of the inputs, taken from the data of the first fit and kept with the network. AS_TRAINED: as
 /// the network was trained; STANDARD: mean 0, deviation 1; RANGE: from 0 to 1.
 abstract final class loom_normalize {
+  /// as the network was trained
   static const int LOOM_NORMALIZE_AS_TRAINED = 0;
+  /// they are not
   static const int LOOM_NORMALIZE_NONE = 1;
+  /// mean 0, standard deviation 1
   static const int LOOM_NORMALIZE_STANDARD = 2;
+  /// from 0 to 1
   static const int LOOM_NORMALIZE_RANGE = 3;
 }
 

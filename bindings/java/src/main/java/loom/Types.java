@@ -306,22 +306,73 @@ public final class Types {
    * keep apart.
    */
   public enum Loss {
+    /**
+     * cross_entropy for labels, mse for numbers
+     */
     AUTOMATIC(0),
+    /**
+     * mean squared error
+     */
     MSE(1),
+    /**
+     * mean absolute error
+     */
     MAE(2),
+    /**
+     * squared below huber_delta, linear above it
+     */
     HUBER(3),
+    /**
+     * softmax of the outputs, which are logits
+     */
     CROSS_ENTROPY(4),
+    /**
+     * binary cross entropy; sigmoid of the outputs, which are logits
+     */
     BCE(5),
+    /**
+     * Kullback-Leibler divergence; the outputs are logits
+     */
     KL(6),
+    /**
+     * 1 - cosine similarity
+     */
     COSINE(7),
+    /**
+     * binary cross entropy that counts easy values less (Lin et al., 2017)
+     */
     FOCAL(8),
+    /**
+     * pinball loss of one quantile
+     */
     QUANTILE(9),
+    /**
+     * negative log-likelihood of counts; the outputs are logarithms
+     */
     POISSON(10),
+    /**
+     * logarithm of cosh(output - target)
+     */
     LOG_COSH(11),
+    /**
+     * max(0, 1 - output) for targets 1, max(0, 1 + output) for targets 0
+     */
     HINGE(12),
+    /**
+     * connectionist temporal classification (Graves et al., 2006); outputs are [rows, classes]
+     */
     CTC(13),
+    /**
+     * embeddings: distance to a sample of the same label below that to others, by a margin
+     */
     TRIPLET(14),
+    /**
+     * embeddings: pairs of one label are close, others are a margin apart
+     */
     CONTRASTIVE(15),
+    /**
+     * embeddings: softmax over cosines with the other samples (van den Oord et al., 2018)
+     */
     INFONCE(16);
 
     /** In the C interface. */
@@ -343,23 +394,77 @@ public final class Types {
    */
   public enum Optimizer {
     AUTOMATIC(0),
+    /**
+     * w -= rate x gradient
+     */
     SGD(1),
+    /**
+     * SGD with momentum
+     */
     MOMENTUM(2),
+    /**
+     * SGD with Nesterov's momentum
+     */
     NESTEROV(3),
+    /**
+     * Hinton, 2012
+     */
     RMSPROP(4),
+    /**
+     * Kingma and Ba, 2015
+     */
     ADAM(5),
+    /**
+     * Adam with decoupled weight decay (Loshchilov and Hutter, 2019)
+     */
     ADAMW(6),
+    /**
+     * Chen et al., 2023
+     */
     LION(7),
+    /**
+     * limited-memory BFGS; a batch is all samples
+     */
     LBFGS(8),
+    /**
+     * Duchi et al., 2011
+     */
     ADAGRAD(9),
+    /**
+     * Zeiler, 2012
+     */
     ADADELTA(10),
+    /**
+     * Adam with Nesterov's momentum (Dozat, 2016)
+     */
     NADAM(11),
+    /**
+     * Adam with the infinity norm (Kingma and Ba, 2015)
+     */
     ADAMAX(12),
+    /**
+     * rectified Adam (Liu et al., 2020)
+     */
     RADAM(13),
+    /**
+     * layer-wise Adam for large batches (You et al., 2020)
+     */
     LAMB(14),
+    /**
+     * factored second moments (Shazeer and Stern, 2018)
+     */
     ADAFACTOR(15),
+    /**
+     * orthogonalized momentum for matrices (Jordan, 2024)
+     */
     MUON(16),
+    /**
+     * Kronecker-factored curvature (Martens and Grosse, 2015); docs/kfac.md
+     */
     KFAC(17),
+    /**
+     * clipped second-order steps (Liu et al., 2023)
+     */
     SOPHIA(18);
 
     /** In the C interface. */
@@ -380,15 +485,45 @@ public final class Types {
    * How the learning rate goes on.
    */
   public enum Schedule {
+    /**
+     * the rate does not change
+     */
     CONSTANT(0),
+    /**
+     * times gamma every `every` epochs
+     */
     STEP(1),
+    /**
+     * times gamma after each of `milestones`
+     */
     MULTI_STEP(2),
+    /**
+     * times gamma every epoch
+     */
     EXPONENTIAL(3),
+    /**
+     * half a cosine from rate to floor (Loshchilov and Hutter, 2017)
+     */
     COSINE(4),
+    /**
+     * the same, again every `every` epochs
+     */
     COSINE_RESTARTS(5),
+    /**
+     * a line from rate to floor
+     */
     LINEAR(6),
+    /**
+     * (1 - progress)^power from rate to floor
+     */
     POLYNOMIAL(7),
+    /**
+     * from rate / 25 up to rate, then down to rate / 10,000 (Smith and Topin, 2019)
+     */
     ONE_CYCLE(8),
+    /**
+     * times gamma when the loss has not improved for `patience` epochs
+     */
     PLATEAU(9);
 
     /** In the C interface. */
@@ -409,9 +544,21 @@ public final class Types {
    * NORM: of all gradients together; LAYER: of each parameter alone; VALUE: each number.
    */
   public enum Clip {
+    /**
+     * no limit
+     */
     NONE(0),
+    /**
+     * the norm of all gradients together
+     */
     NORM(1),
+    /**
+     * the norm of each parameter's gradient
+     */
     LAYER(2),
+    /**
+     * each number
+     */
     VALUE(3);
 
     /** In the C interface. */
@@ -433,9 +580,21 @@ public final class Types {
    * the network was trained; STANDARD: mean 0, deviation 1; RANGE: from 0 to 1.
    */
   public enum Normalize {
+    /**
+     * as the network was trained
+     */
     AS_TRAINED(0),
+    /**
+     * they are not
+     */
     NONE(1),
+    /**
+     * mean 0, standard deviation 1
+     */
     STANDARD(2),
+    /**
+     * from 0 to 1
+     */
     RANGE(3);
 
     /** In the C interface. */

@@ -1,0 +1,104 @@
+"""What a description of options may say, and what is generated from it."""
+
+import tempfile
+import textwrap
+import unittest
+from pathlib import Path
+
+import api_options
+from api_options import Wrong, c_values, range_text, read, sentence
+
+HEAD = 'kinds = "include/loom/a_kinds.hpp"\nstructs = "include/loom/a_options.hpp"\n'
+ENUM = textwrap.dedent('''
+    [[enum]]
+    name = "Rule"
+    function = "rule"
+    what = "rule"
+    help = "How it learns."
+    values = [["plain", "gradients"], ["far_back", "from afar", "far-back"]]
+    ''')  # fmt: skip
+
+
+def described(options: str, enums: str = ENUM) -> api_options.Vocabulary:
+    struct = f'[[struct]]\nname = "Options"\nhelp = "Options."\noptions = [{options}]\n'
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "a.toml"
+        path.write_text(HEAD + enums + struct, encoding="utf-8")
+        return read(path)
+
+
+def option(text: str) -> api_options.Option:
+    kind = '{ name = "rule", type = "Rule", default = "plain", help = "Rule." },'
+    return described(f'{kind} {{ name = "x", help = "Share of it.", {text} }}').structs[
+        "Options"
+    ].options[1]
+
+
+class Descriptions(unittest.TestCase):
+    def test_a_range_is_told_in_words(self):
+        for range_, words in (
+            ("", ""),
+            ("[0, 1]", "0 to 1"),
+            ("(0, 1)", "between 0 and 1"),
+            ("(0, 1]", "above 0, up to 1"),
+            ("[0, 1)", "from 0, below 1"),
+            ("[1, inf)", "1 or more"),
+            ("(0, inf)", "above 0"),
+        ):
+            found = option(f'type = "double", default = 0.5, range = "{range_}"')
+            self.assertEqual(range_text(found), words)
+
+    def test_a_sentence_says_what_it_is_for_its_range_its_unit_and_what_unset_means(self):
+        found = option('type = "int?", range = "[1, 9]", unit = "epochs", for = "rule=far_back", '
+                       'unset = "4"')  # fmt: skip
+        self.assertEqual(sentence(found), "far_back: share of it; 1 to 9 epochs. Unset: 4.")
+
+    def test_members_are_those_of_cpp(self):
+        for text, member in (
+            ('type = "bool", default = true', "bool x = true;"),
+            ('type = "float", default = 0.1', "float x = 0.1f;"),
+            ('type = "float", default = 2.0', "float x = 2;"),
+            ('type = "double", default = 0.001', "double x = 0.001;"),
+            ('type = "int?"', "std::optional<int64_t> x{};"),
+            ('type = "texts"', "std::vector<std::string> x{};"),
+            ('type = "Rule", default = "far_back"', "Rule x = Rule::far_back;"),
+        ):
+            kind = '{ name = "rule", type = "Rule", default = "plain", help = "Rule." },'
+            made = described(f'{kind} {{ name = "x", help = "Share of it.", {text} }}')
+            header = api_options.structs_header(made, "generated")
+            self.assertIn(f"\n  {member}\n", header)
+
+    def test_what_is_wrong_is_told_with_its_place(self):
+        for text, words in (
+            ('type = "number", default = 1', "type number is not known"),
+            ('type = "double"', "has no default"),
+            ('type = "double", default = 1.0, range = "0..1"', "range is 0..1"),
+            ('type = "bool", default = true, range = "[0, 1]"', "a bool has no range"),
+            ('type = "Rule", default = "other"', "other is no value of Rule"),
+            ('type = "bool", default = true, for = "rule=other"', "rule has no value other"),
+            ('type = "bool", default = true, colour = "red"', "colour is not one of"),
+        ):
+            with self.subTest(text), self.assertRaises(Wrong) as caught:
+                option(text)
+            self.assertIn("Options", str(caught.exception))
+            self.assertIn(words, str(caught.exception))
+
+
+class Enums(unittest.TestCase):
+    def test_numbers_of_c_begin_with_what_unset_means(self):
+        rule = described("").enums["Rule"]
+        self.assertEqual(c_values(rule, ""),
+                         [["PLAIN", 0, "gradients"], ["FAR_BACK", 1, "from afar"]])  # fmt: skip
+        self.assertEqual([v[:2] for v in c_values(rule, "AUTOMATIC")],
+                         [["AUTOMATIC", 0], ["PLAIN", 1], ["FAR_BACK", 2]])  # fmt: skip
+        self.assertEqual([v[:2] for v in c_values(rule, "FAR_BACK")],
+                         [["FAR_BACK", 0], ["PLAIN", 1]])  # fmt: skip
+
+    def test_both_spellings_are_read(self):
+        text = api_options.words(described(""), "generated")
+        self.assertIn('{"far-back", "far_back"},', text)
+        self.assertIn('{"plain", ""},', text)
+
+
+if __name__ == "__main__":
+    unittest.main()

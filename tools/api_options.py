@@ -1,0 +1,356 @@
+"""Options and the names of their values: public C++ structs and the rows of their descriptors.
+
+api/options/*.toml describe them; the head of training.toml has the form.
+"""
+
+import re
+import textwrap
+import tomllib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+WIDTH = 100
+# Type of a description -> type of C++.
+CPP = {
+    "bool": "bool",
+    "int": "int64_t",
+    "seed": "uint64_t",
+    "float": "float",
+    "double": "double",
+    "text": "std::string",
+    "ints": "std::vector<int64_t>",
+    "floats": "std::vector<float>",
+    "texts": "std::vector<std::string>",
+    "rates": "std::vector<RateFor>",
+}
+NUMBERS = ("int", "seed", "float", "double")
+_RANGE = re.compile(r"^([\[(])(\S+), (\S+)([\])])$")
+
+
+class Wrong(Exception):
+    """What a description says wrong: file, place, why."""
+
+
+@dataclass(frozen=True)
+class Word:
+    """A value of an enum; `text` is what files and flags say."""
+
+    name: str
+    help: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Enum:
+    name: str
+    function: str  # "rule": rule_name(), parse_rule()
+    what: str  # in messages: "unknown rule 'x'"
+    help: str
+    words: tuple[Word, ...]
+
+    @property
+    def c(self) -> str:
+        return f"loom_{self.function}"
+
+
+@dataclass(frozen=True)
+class Option:
+    name: str
+    type: str  # without "?"
+    optional: bool
+    help: str
+    group: str = ""
+    default: Any = None
+    range: str = ""
+    unit: str = ""
+    applies: str = ""  # "loss=focal"
+    unset: str = ""
+    flag: str = ""
+    was: tuple[str, ...] = ()
+    usual: Any = None
+    since: str = "0.1"
+    by_hand: bool = False  # a member that has no row: an engine, a callback
+
+    @property
+    def cpp(self) -> str:
+        plain = CPP.get(self.type, self.type)
+        return f"std::optional<{plain}>" if self.optional else plain
+
+    def limits(self) -> tuple[str, str, bool, bool]:
+        """Low, high, and whether each is left out."""
+        found = _RANGE.match(self.range)
+        if found is None:
+            return "-inf", "inf", False, False
+        return found[2], found[3], found[1] == "(", found[4] == ")"
+
+
+@dataclass(frozen=True)
+class Group:
+    name: str
+    title: str  # a heading of --help and of docs
+
+
+@dataclass(frozen=True)
+class Struct:
+    name: str
+    help: str
+    options: tuple[Option, ...]
+    groups: tuple[Group, ...] = ()
+    c: str = ""
+
+
+@dataclass
+class Vocabulary:
+    """One file of api/options."""
+
+    source: str
+    kinds: str  # header of the enums
+    header: str  # of the structs
+    enums: dict[str, Enum] = field(default_factory=dict)
+    structs: dict[str, Struct] = field(default_factory=dict)
+
+
+# ---- reading -------------------------------------------------------------------------------------
+
+
+def _only(row: dict, known: set[str], where: str) -> None:
+    for key in row.keys() - known:
+        raise Wrong(f"{where}: {key} is not one of {', '.join(sorted(known))}")
+
+
+def _option(row: dict, where: str) -> Option:
+    where = f"{where}.{row.get('name', '?')}"
+    _only(row, {"name", "type", "default", "range", "unit", "for", "help", "flag", "was", "unset",
+                "usual", "since", "group", "by_hand"}, where)  # fmt: skip
+    for key in ("name", "type", "help"):
+        if not row.get(key):
+            raise Wrong(f"{where}: has no {key}")
+    if row.get("range") and not _RANGE.match(row["range"]):
+        raise Wrong(f"{where}: range is {row['range']}; write it as [0, 1] or (0, inf)")
+    type_ = row["type"].removesuffix("?")
+    return Option(
+        row["name"], type_, row["type"].endswith("?"), row["help"], row.get("group", ""),
+        row.get("default"),
+        row.get("range", ""), row.get("unit", ""), row.get("for", ""), row.get("unset", ""),
+        row.get("flag", row["name"]).replace("_", "-"), tuple(row.get("was", ())),
+        row.get("usual"), row.get("since", "0.1"), row.get("by_hand", False),
+    )  # fmt: skip
+
+
+def _enum(row: dict, where: str) -> Enum:
+    _only(row, {"name", "function", "what", "help", "values"}, where)
+    words = tuple(Word(name, help_, *text or [name]) for name, help_, *text in row["values"])
+    return Enum(row["name"], row["function"], row["what"], row["help"], words)
+
+
+def _struct(row: dict, where: str) -> Struct:
+    _only(row, {"name", "c", "help", "groups", "options"}, where)
+    groups = tuple(Group(*group) for group in row.get("groups", ()))
+    options = tuple(_option(o, where) for o in row["options"])
+    for option in options:
+        if option.group not in [g.name for g in groups] and (groups or option.group):
+            raise Wrong(f"{where}.{option.name}: group {option.group} is not one of its groups")
+    return Struct(row["name"], " ".join(row["help"].split()), options, groups, row.get("c", ""))
+
+
+def _check(option: Option, struct: Struct, v: Vocabulary) -> None:
+    where = f"{v.source}: {struct.name}.{option.name}"
+    if option.by_hand:
+        return
+    if option.type not in CPP and option.type not in v.enums and option.type not in v.structs:
+        raise Wrong(f"{where}: type {option.type} is not known")
+    if option.range and option.type not in (*NUMBERS, "ints", "floats", "rates"):
+        raise Wrong(f"{where}: a {option.type} has no range")
+    if option.type in v.enums and option.default is not None:
+        if option.default not in [w.name for w in v.enums[option.type].words]:
+            raise Wrong(f"{where}: {option.default} is no value of {option.type}")
+    if option.type in ("bool", *NUMBERS) and not option.optional and option.default is None:
+        raise Wrong(f"{where}: has no default")
+    if option.applies:
+        other, _, values = option.applies.partition("=")
+        kind = next((o.type for o in struct.options if o.name == other), "")
+        names = [w.name for w in v.enums[kind].words] if kind in v.enums else []
+        for value in values.split(","):
+            if value not in names:
+                raise Wrong(f"{where}: for {option.applies}: {other} has no value {value}")
+
+
+def read(path: Path) -> Vocabulary:
+    table = tomllib.loads(path.read_text(encoding="utf-8"))
+    _only(table, {"kinds", "structs", "enum", "struct"}, path.name)
+    v = Vocabulary(path.name, table["kinds"], table["structs"])
+    for row in table.get("enum", ()):
+        v.enums[row["name"]] = _enum(row, f"{path.name}: {row['name']}")
+    for row in table.get("struct", ()):
+        v.structs[row["name"]] = _struct(row, f"{path.name}: {row['name']}")
+    for struct in v.structs.values():
+        for option in struct.options:
+            _check(option, struct, v)
+    return v
+
+
+# ---- sentences -----------------------------------------------------------------------------------
+
+
+def number(value: Any) -> str:
+    """0.002, 1e-05, 10: as C++, Python and JSON all read it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return repr(value) if isinstance(value, int) else f"{value:g}"
+
+
+def applies_text(option: Option) -> str:
+    """ "focal", of "loss=focal"."""
+    return option.applies.partition("=")[2].replace(",", ", ")
+
+
+def range_text(option: Option) -> str:
+    """ "above 0": as OptionRange::text() says it."""
+    if not option.range:
+        return ""
+    low, high, low_open, high_open = option.limits()
+    if "inf" in high:
+        return f"above {low}" if low_open else f"{low} or more"
+    if low_open and high_open:
+        return f"between {low} and {high}"
+    if low_open:
+        return f"above {low}, up to {high}"
+    return f"from {low}, below {high}" if high_open else f"{low} to {high}"
+
+
+def sentence(option: Option) -> str:
+    """The help with what it is for, unit and range: the one text of every surface."""
+    text = option.help
+    if option.applies:
+        text = f"{applies_text(option)}: {text[0].lower()}{text[1:]}"
+    tail = " ".join(part for part in (range_text(option), option.unit) if part)
+    if tail:
+        text = f"{text.rstrip('.')}; {tail}."
+    if option.unset:
+        text += f" Unset: {option.unset}."
+    return text
+
+
+# ---- the public header ---------------------------------------------------------------------------
+
+
+def comment(text: str, indent: str = "") -> list[str]:
+    return textwrap.wrap(" ".join(text.split()), WIDTH, initial_indent=f"{indent}// ",
+                         subsequent_indent=f"{indent}// ")  # fmt: skip
+
+
+def _member(option: Option, v: Vocabulary) -> str:
+    if option.optional or option.type in v.structs or CPP.get(option.type, "").startswith("std::"):
+        return f"  {option.cpp} {option.name}{{}};"
+    if option.type in v.enums:
+        return f"  {option.cpp} {option.name} = {option.type}::{option.default};"
+    value = number(option.default)
+    if option.type == "float" and re.search(r"[.e]", value):
+        value += "f"
+    return f"  {option.cpp} {option.name} = {value};"
+
+
+def _enum_lines(enum: Enum) -> list[str]:
+    lines = [*comment(enum.help), f"enum class {enum.name} : uint8_t {{"]
+    for i, word in enumerate(enum.words):
+        comma = "," if i + 1 < len(enum.words) else ""
+        lines += comment(f"{word.help[0].upper()}{word.help[1:]}.", "  ")
+        lines.append(f"  {word.name}{comma}")
+    return [*lines, "};",
+            f"LOOM_API std::string_view {enum.function}_name({enum.name} value);",
+            f"LOOM_API Result<{enum.name}> parse_{enum.function}(std::string_view name);",
+            ""]  # fmt: skip
+
+
+def _struct_lines(struct: Struct, v: Vocabulary) -> list[str]:
+    lines = [*comment(struct.help), f"struct {struct.name} {{"]
+    for option in struct.options:
+        lines += [*comment(sentence(option), "  "), _member(option, v)]
+    return [*lines, "};", ""]
+
+
+def _header(mark: str, doc: str, includes: list[str], body: list[str]) -> str:
+    return "\n".join([f"// {mark}", "//", *comment(doc), "#pragma once", "", *includes, "",
+                      "namespace loom {", "", *body, "}  // namespace loom", ""])  # fmt: skip
+
+
+def kinds_header(v: Vocabulary, mark: str) -> str:
+    doc = """Kinds of training: losses, optimizers, schedules, rules. X_name() is the text of a
+    value, as files and flags say it, and "unknown" of no value. parse_X() reads it, whatever its
+    case. Errors: invalid_argument, with the texts there are."""
+    includes = ["#include <cstdint>", "#include <string_view>", "", '#include "loom/export.hpp"',
+                '#include "loom/result.hpp"']  # fmt: skip
+    return _header(mark, doc, includes,
+                   [line for enum in v.enums.values() for line in _enum_lines(enum)])  # fmt: skip
+
+
+def structs_header(v: Vocabulary, mark: str) -> str:
+    doc = """Options of training. A sentence begins with the kinds that the option is for, and ends
+    with its range and unit."""
+    includes = ["#include <optional>", "#include <string>", "#include <vector>", "",
+                '#include "loom/engine.hpp"', '#include "loom/training_kinds.hpp"']  # fmt: skip
+    return _header(mark, doc, includes,
+                   [line for s in v.structs.values() for line in _struct_lines(s, v)])  # fmt: skip
+
+
+# ---- names of values -----------------------------------------------------------------------------
+
+
+def quoted(text: str) -> str:
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def public(header: str) -> str:
+    return header.removeprefix("include/")
+
+
+def words(v: Vocabulary, mark: str) -> str:
+    """The functions that name and read the values of each enum."""
+    lines = [f"// {mark}", "// clang-format off", "", '#include "options/words.hpp"',
+             f'#include "{public(v.kinds)}"', "", "namespace loom {", ""]  # fmt: skip
+    for enum in v.enums.values():
+        table = f"k{enum.name}"
+        lines.append(f"static constexpr core::Word {table}[] = {{")
+        for word in enum.words:
+            name = "" if word.text == word.name else word.name
+            lines.append(f"    {{{quoted(word.text)}, {quoted(name)}}},")
+        lines += ["};",
+                  f"std::string_view {enum.function}_name({enum.name} value) {{",
+                  f"  return core::word_of({table}, value);", "}",
+                  f"Result<{enum.name}> parse_{enum.function}(std::string_view name) {{",
+                  f"  return core::value_of<{enum.name}>({quoted(enum.what)}, {table}, name);", "}",
+                  ""]  # fmt: skip
+    return "\n".join([*lines, "}  // namespace loom", ""])
+
+
+def counts(vocabularies: list[Vocabulary], mark: str) -> str:
+    includes = [f'#include "{public(v.kinds)}"' for v in vocabularies]
+    lines = [f"// {mark}", "//", "// How many values an enum has.", "#pragma once", "",
+             "#include <cstdint>", "", *includes, "", "namespace loom::capi {", "",
+             "template <class E>", "inline constexpr int32_t kValues = 0;"]  # fmt: skip
+    for enum in (enum for v in vocabularies for enum in v.enums.values()):
+        lines += ["template <>", f"inline constexpr int32_t kValues<{enum.name}> = "
+                  f"{len(enum.words)};"]  # fmt: skip
+    return "\n".join([*lines, "", "}  // namespace loom::capi", ""])
+
+
+def generated(vocabularies: list[Vocabulary], mark: str) -> dict[str, str]:
+    """Path -> text."""
+    files = {"src/capi/enum_counts.hpp": counts(vocabularies, mark)}
+    for v in vocabularies:
+        files[v.kinds] = kinds_header(v, mark)
+        files[v.header] = structs_header(v, mark)
+        files[f"src/options/{v.source.removesuffix('.toml')}_words.cpp"] = words(v, mark)
+    return files
+
+
+# ---- the C interface -----------------------------------------------------------------------------
+
+
+def c_values(enum: Enum, unset: str) -> list[list]:
+    """Values of the enum of C: [name, number, doc]. `unset` is 0, and the others follow."""
+    named = [(word.name.upper(), word.help) for word in enum.words]
+    first = [(unset, dict(named).get(unset, ""))] if unset else []
+    rest = [value for value in named if value[0] != unset]
+    return [[name, number, doc] for number, (name, doc) in enumerate([*first, *rest])]
