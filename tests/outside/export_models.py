@@ -301,9 +301,12 @@ class Case:
 
     def check_transformers(self, folder, found):
         """What transformers makes of the folder: the same windows, in float32."""
-        model = transformers.AutoModelForCausalLM.from_pretrained(
-            folder, dtype=torch.float32, attn_implementation="eager"
-        ).eval()
+        try:
+            model = transformers.AutoModelForCausalLM.from_pretrained(
+                folder, dtype=torch.float32, attn_implementation="eager"
+            ).eval()
+        except Exception as error:  # whatever transformers raises
+            raise Failure(f"folder: transformers refuses it: {error}") from error
         ids = self.ids_by_transformers(folder)
         total = (len(ids) - 1) // WINDOW * WINDOW
         nats = []
