@@ -229,8 +229,8 @@ class Server:
 
 
 def tells_tools(server):
-    """Whether Loom puts tools and calls into the chat itself: it does not know how the family of this
-    template writes calls (docs/chat.md)."""
+    """Whether Loom puts tools and calls into the chat itself: it does not know how the family of
+    this template writes calls (docs/chat.md)."""
     chat = {"messages": [{"role": "user", "content": "Hi"}], "tools": TOOLS}
     try:
         return "You may call functions to answer." in server.ask("/apply-template", chat)["prompt"]
@@ -353,7 +353,9 @@ class Check:
             if want is None and text is None:
                 self.totals["refused by both"] += 1
                 return None
-            return self.wrong(what, f"transformers: {ids if want is None else 'a prompt'}, Loom: {mine if text is None else text[-200:]!r}")
+            theirs = ids if want is None else "a prompt"
+            ours = mine if text is None else repr(text[-200:])
+            return self.wrong(what, f"transformers: {theirs}, Loom: {ours}")
         if text != want:
             return self.wrong(what, f"Loom and transformers: {first_difference(text, want)}")
         if mine != ids:

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""lm-eval against `loom serve`: its own `local-completions` beside its own `hf` (transformers), over tasks of a
-local file. Log-likelihoods, which texts are greedy, and texts that are written must be the same.
+"""lm-eval against `loom serve`: its own `local-completions` beside its own `hf` (transformers).
+Over tasks of a local file: log-likelihoods, which texts are greedy, and generated texts are equal.
 
     tests/outside/lm_eval_check.py build/dev/cli/loom [--model FOLDER] [--documents 40]
 
-FOLDER: a checkpoint that transformers and Loom read; tests/data/stories without it. Nothing is fetched.
+FOLDER: a checkpoint that transformers and Loom read; tests/data/stories without it. Nothing is
+fetched.
 Closes with "N passed, N failed, N skipped". Exit status 77 if lm-eval or transformers is not there.
 """
 
@@ -168,7 +169,8 @@ def main():
         path = str(Path(folder) / "documents.jsonl")
         lines = [json.dumps(document) for document in documents(args.documents)]
         Path(path).write_text("\n".join(lines) + "\n", encoding="utf-8")
-        theirs = replies("hf", {"pretrained": args.model, "dtype": "float32", "device": "cpu"}, path)
+        checkpoint = {"pretrained": args.model, "dtype": "float32", "device": "cpu"}
+        theirs = replies("hf", checkpoint, path)
         with served(str(Path(args.program).resolve()), args.model) as address:
             how = {
                 "model": Path(args.model).name,
@@ -177,14 +179,18 @@ def main():
                 "tokenizer_backend": "huggingface",
             }
             forms = {"ids": {}, "texts": {"tokenized_requests": False}}
-            ours = {form: replies("local-completions", {**how, **more}, path) for form, more in forms.items()}
+            ours = {
+                form: replies("local-completions", {**how, **more}, path)
+                for form, more in forms.items()
+            }
     for form, tables in ours.items():
         for name, rows in tables.items():
             for at, (mine, other) in enumerate(zip(rows, theirs[name], strict=True)):
                 reason = difference(mine, other)
                 passed, failed = passed + (not reason), failed + bool(reason)
                 if reason:
-                    print(f"FAILED {name}, document {at}, prompts as {form}: Loom and transformers: {reason}")
+                    where = f"{name}, document {at}, prompts as {form}"
+                    print(f"FAILED {where}: Loom and transformers: {reason}")
     print(f"{passed} passed, {failed} failed, 0 skipped")
     return 1 if failed else 0
 
