@@ -3,6 +3,7 @@
 
 #ifndef LOOM_WITHOUT_GGUF
 #include "formats/gguf/export.hpp"
+#include "formats/gguf/graph_limits.hpp"
 #include "formats/gguf/source.hpp"
 #include "formats/gguf/tokenizer_limits.hpp"
 #endif
@@ -38,8 +39,11 @@ Status write_decoder_gguf(const Writing& out) {
 }
 
 std::vector<std::string> notes_of(const ModelSource& source) {
+  std::vector<std::string> notes = gguf_graph_notes(source.config);
   const auto spec = tokenizer_spec(source);
-  return spec.ok() && *spec ? gguf_tokenizer_notes(**spec) : std::vector<std::string>();
+  if (!spec.ok() || !*spec) return notes;
+  for (std::string& note : gguf_tokenizer_notes(**spec)) notes.push_back(std::move(note));
+  return notes;
 }
 #endif
 

@@ -48,17 +48,14 @@ jinja::Value text_value(const std::string& text) {
   return jinja::Value::string(text::is_valid_utf8(text) ? text : text::to_valid_utf8(text));
 }
 
+// As transformers: what is null is left out, since templates print "None" for it or fail.
 jinja::Value message_value(const ChatMessage& message) {
   using jinja::Value;
-  Value::Dict members = {{"role", text_value(message.role)},
-                         {"content", text_value(message.content)}};
-  for (const auto& [key, value] : message.more.members()) {
-    if (key == "content") {
-      members[1].second = Value::from_json(value);
-    } else if (key != "role") {
-      members.emplace_back(key, Value::from_json(value));
-    }
-  }
+  Value::Dict members = {{"role", text_value(message.role)}};
+  const JsonValue* content = message.more.find("content");
+  if (content == nullptr) members.emplace_back("content", text_value(message.content));
+  for (const auto& [key, value] : message.more.members())
+    if (key != "role" && !value.is_null()) members.emplace_back(key, Value::from_json(value));
   return Value::dict(std::move(members));
 }
 

@@ -1,5 +1,7 @@
 // What hf_config_json writes reads back as the same config, field by field: for every config.json
 // of the goldens, and for one shape of each architecture with what its class lets differ.
+#include <gmock/gmock.h>
+
 #include "base/text.hpp"
 #include "formats/config/config.hpp"
 #include "formats/config_testing.hpp"
@@ -240,6 +242,22 @@ TEST(HfConfigWrite, EveryPartOfAHeadComesBack) {
       EXPECT_EQ(differing(config, *again), "") << width << " of " << dim;
     }
   }
+}
+
+// transformers did not open such a folder: "Padding_idx must be within num_embeddings".
+TEST(HfConfigWrite, AClassHasNoPaddingTokenBeyondTheVocabulary) {
+  const auto written = [](const char* architecture, int64_t vocabulary) {
+    DecoderConfig config = *parse_hf_config(test::config_text(), "", "first");
+    config.architecture = architecture;
+    config.vocab_size = vocabulary;
+    return hf_config_json(config);
+  };
+  using testing::HasSubstr;
+  using testing::Not;
+  EXPECT_THAT(written("Phi3ForCausalLM", 32000), HasSubstr("\"pad_token_id\": null"));
+  EXPECT_THAT(written("Phi3ForCausalLM", 32064), Not(HasSubstr("pad_token_id")));
+  EXPECT_THAT(written("SmolLM3ForCausalLM", 1024), HasSubstr("\"pad_token_id\": null"));
+  EXPECT_THAT(written("LlamaForCausalLM", 100), Not(HasSubstr("pad_token_id")));
 }
 
 }  // namespace

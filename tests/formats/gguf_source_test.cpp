@@ -115,17 +115,6 @@ GgufOutput zeros(std::string name, std::vector<int64_t> shape) {
           }};
 }
 
-// A small configuration with these members.
-DecoderConfig parsed(const std::string& members) {
-  const auto config = parse_hf_config(
-      "{" + members + R"(,"hidden_size":64,"intermediate_size":160,"num_hidden_layers":8,
-      "num_attention_heads":4,"num_key_value_heads":2,"head_dim":16,"vocab_size":256,
-      "max_position_embeddings":512,"bos_token_id":1,"eos_token_id":2})",
-      "", "c");
-  EXPECT_TRUE(config.ok()) << config.error().str();
-  return *config;
-}
-
 // As llama.cpp mixes types: most matrices in one, some in a wider one.
 class MixedSource : public MadeSource {
  public:
@@ -209,7 +198,7 @@ TEST(GgufSource, ReadsBackWhatItWroteOfEveryArchitecture) {
   configs.back().eos_token_ids = {4, 5};
   configs.push_back(parsed(R"("architectures":["SmolLM3ForCausalLM"],"model_type":"smollm3")"));
   configs.push_back(parsed(R"("architectures":["BitNetForCausalLM"],"model_type":"bitnet",
-      "hidden_act":"silu")"));
+      "hidden_act":"silu","tie_word_embeddings":true)"));
   configs.push_back(parsed(R"("architectures":["Phi3ForCausalLM"],"model_type":"phi3",
       "sliding_window":40,"partial_rotary_factor":0.5)"));
   configs.push_back(parsed(R"("architectures":["GemmaForCausalLM"],"model_type":"gemma")"));

@@ -1,6 +1,9 @@
 // What the tests of GGUF files share: a model of no file, and its tokenizer after a round trip.
 #pragma once
 
+#include <gtest/gtest.h>
+
+#include "formats/config/config.hpp"
 #include "formats/gguf/tokenizer.hpp"
 #include "formats/gguf/write.hpp"
 #include "io/io_testing.hpp"
@@ -34,6 +37,17 @@ inline DecoderConfig tiny(std::string architecture, std::string type) {
   c.architecture = std::move(architecture);
   c.model_type = std::move(type);
   return c;
+}
+
+// The configuration of a config.json with these members and small sizes.
+inline DecoderConfig parsed(const std::string& members) {
+  const auto config = parse_hf_config(
+      "{" + members + R"(,"hidden_size":64,"intermediate_size":160,"num_hidden_layers":8,
+      "num_attention_heads":4,"num_key_value_heads":2,"head_dim":16,"vocab_size":256,
+      "max_position_embeddings":512,"bos_token_id":1,"eos_token_id":2})",
+      "", "c");
+  EXPECT_TRUE(config.ok()) << config.error().str();
+  return *config;
 }
 
 // The metadata of a tokenizer as a file that is open.

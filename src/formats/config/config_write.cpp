@@ -2,6 +2,7 @@
 // out, and what it would take where the file says nothing is said, as the reader wants it.
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "formats/config/architecture.hpp"
 #include "formats/config/config.hpp"
@@ -107,6 +108,15 @@ void add_layers(const DecoderConfig& c, const HfArchitecture& row, JsonValue& ou
   out.add("layer_types", std::move(types));
 }
 
+// Loom knows no padding token. Classes of transformers have one of their own if no file names one,
+// and do not open if it is beyond the vocabulary.
+void add_padding(const DecoderConfig& c, JsonValue& out) {
+  constexpr std::pair<std::string_view, int64_t> kDefaults[] = {{"Phi3ForCausalLM", 32000},
+                                                                {"SmolLM3ForCausalLM", 128004}};
+  for (const auto& [name, id] : kDefaults)
+    if (c.architecture == name && id >= c.vocab_size) out.add("pad_token_id", JsonValue());
+}
+
 void add_tokens(const DecoderConfig& c, JsonValue& out) {
   out.add("bos_token_id", c.bos_token_id >= 0 ? JsonValue::integer(c.bos_token_id) : JsonValue());
   JsonValue eos = JsonValue::array();
@@ -156,6 +166,7 @@ std::string hf_config_json(const DecoderConfig& c) {
     out.add("rope_parameters", row.local_rope ? rope_by_kind(c) : rope_json(c, row));
   add_layers(c, row, out);
   add_tokens(c, out);
+  add_padding(c, out);
   return dump_json(out, 2) + "\n";
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/text.hpp"
 #include "formats/config/architecture.hpp"
+#include "formats/gguf/graph_limits.hpp"
 #include "formats/gguf/rope.hpp"
 #include "formats/gguf/tokenizer.hpp"
 #include "io/json.hpp"
@@ -412,7 +413,7 @@ Status write_gguf_config(const DecoderConfig& config, const GgufArchitecture& ar
               Gguf::parse(std::as_bytes(std::span(bytes)), "the metadata of this model"));
   LOOM_ASSIGN(const DecoderConfig back, read_gguf_config(gguf, architecture));
   const std::string_view what = difference(config, back);
-  if (what.empty()) return {};
+  if (what.empty()) return check_gguf_graph(config, architecture);
   return unsupported(cat("GGUF files of '", architecture.name, "' cannot say ", what, " of this ",
                          config.architecture));
 }

@@ -29,6 +29,11 @@ struct GgufArchitecture {
   bool fused = false;         // q, k, v in one tensor, gate and up in another
   bool layer_norms = false;   // its eps goes by another key
   std::string_view act = {};  // the activation of the graph, where it is not that of the class
+  // What llama.cpp's graph asks of a file (graph_limits.hpp).
+  bool square = false;          // head_dim * heads is the width
+  bool tied = false;            // the head is always the embedding
+  bool optional_parts = false;  // may have biases everywhere, and rope_freqs.weight
+  bool ignores_window = false;  // reads attention.sliding_window and computes without it
 };
 std::span<const GgufArchitecture> gguf_architectures();
 // Null: none of that name.
