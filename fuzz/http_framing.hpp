@@ -151,7 +151,9 @@ inline Next take_body(std::string_view all, size_t& at, const Fields& fields, bo
 
 // The request at `at`, which moves behind it.
 inline Next take_request(std::string_view all, size_t& at, Framed& out) {
+  const size_t begin = at;
   while (all.substr(at, 2) == "\r\n") at += 2;
+  const bool at_once = at == begin;  // empty lines before it should be passed over, no more
   const size_t end = all.find("\r\n\r\n", at);
   if (end == all.npos) return Next::incomplete;
   bool folded = false;
@@ -173,7 +175,7 @@ inline Next take_request(std::string_view all, size_t& at, Framed& out) {
                         stripped(std::string_view(lines[i]).substr(colon + 1)));
   }
   out.closes = version == "HTTP/1.0" || has_token(values_of(fields, "connection"), "close");
-  out.certain = version == "HTTP/1.1" && !folded && !out.method.empty() &&
+  out.certain = at_once && version == "HTTP/1.1" && !folded && !out.method.empty() &&
                 out.method.size() <= 16 && only(out.method, kUpper) && out.target[0] == '/' &&
                 only(out.target.substr(1), kPlain) && harmless(fields) && end < 8000;
   return take_body(all, at, fields, version == "HTTP/1.1", out);
@@ -221,29 +223,26 @@ inline void take_reply_body(std::string_view& bytes, bool head_only, FramedReply
   }
 }
 
-// The reply at the beginning of `bytes`, which is removed from there; after those that say 100.
+// The reply at the beginning of `bytes`, which is removed from there.
 inline FramedReply take_reply(std::string_view& bytes, bool head_only) {
   FramedReply out;
-  do {
-    const size_t end = bytes.find("\r\n\r\n");
-    CHECK(end != bytes.npos);
-    bool folded = false;
-    const std::vector<std::string> lines = head_lines(bytes.substr(0, end), folded);
-    bytes.remove_prefix(end + 4);
-    CHECK(!folded && !lines.empty());
-    const std::string_view first = lines[0];
-    CHECK(first.starts_with("HTTP/1.1 ") && first.size() > 13 && first[12] == ' ');
-    out.status = static_cast<int>(size_in(first.substr(9, 3), 3));
-    out.fields.clear();
-    for (size_t i = 1; i < lines.size(); ++i) {
-      const size_t colon = lines[i].find(": ");
-      CHECK(colon != std::string::npos && colon > 0);
-      const std::string_view name = std::string_view(lines[i]).substr(0, colon);
-      CHECK(only(name, kPlain));
-      for (const char c : lines[i]) CHECK(static_cast<unsigned char>(c) >= 0x20);
-      out.fields.emplace_back(small(name), lines[i].substr(colon + 2));
-    }
-  } while (out.status == 100);
+  const size_t end = bytes.find("\r\n\r\n");
+  CHECK(end != bytes.npos);
+  bool folded = false;
+  const std::vector<std::string> lines = head_lines(bytes.substr(0, end), folded);
+  bytes.remove_prefix(end + 4);
+  CHECK(!folded && !lines.empty());
+  const std::string_view first = lines[0];
+  CHECK(first.starts_with("HTTP/1.1 ") && first.size() > 13 && first[12] == ' ');
+  out.status = static_cast<int>(size_in(first.substr(9, 3), 3));
+  for (size_t i = 1; i < lines.size(); ++i) {
+    const size_t colon = lines[i].find(": ");
+    CHECK(colon != std::string::npos && colon > 0);
+    const std::string_view name = std::string_view(lines[i]).substr(0, colon);
+    CHECK(only(name, kPlain));
+    for (const char c : lines[i]) CHECK(static_cast<unsigned char>(c) >= 0x20);
+    out.fields.emplace_back(small(name), lines[i].substr(colon + 2));
+  }
   out.closes = has_token(values_of(out.fields, "connection"), "close");
   take_reply_body(bytes, head_only, out);
   return out;
