@@ -26,6 +26,7 @@ case $target in
   network_json) max_len=4096 ;;
   entity|capi_files|absorb) max_len=8192 ;;
   capi_calls) max_len=1024 ;;
+  http|donate|pull) max_len=4096 ;;
   *) echo "unknown target: $target" >&2; exit 2 ;;
 esac
 
@@ -49,7 +50,7 @@ else
     { tail -n 30 "$build/fuzz_$target.build.log" >&2; exit 2; }
 fi
 
-case $target in capi_*|absorb) rss=1024 ;; *) rss=256 ;; esac  # an engine with all of its sessions
+case $target in capi_*|absorb|http) rss=1024 ;; *) rss=256 ;; esac  # an engine with all of its sessions
 corpus=$build/corpus/$target
 mkdir -p "$corpus" "$build/crashes"
 log=$build/fuzz_$target.log

@@ -10,6 +10,7 @@ of this clone, else .ci/checked), if HEAD descends from it. Files that are not c
 import argparse
 import fnmatch
 import functools
+import os
 import re
 import subprocess
 import sys
@@ -202,9 +203,10 @@ def suites(root: Path = ROOT) -> dict[str, Suite]:
         found[words[0]] = suite_of(words)
     found.update(OTHER_SUITES)
     fuzz = (root / "fuzz" / "CMakeLists.txt").read_text()
-    for name, room in re.findall(r"^[ \t]*loom_fuzz\((\w+) (\w+)\)", fuzz, re.MULTILINE):
+    for words in re.findall(r"^[ \t]*loom_fuzz\((\w+ \w+[^)]*)\)", fuzz, re.MULTILINE):
+        name, room, *more = words.split()
         rooms = tuple(r for r in ARROWS if r.replace("/", "_") == room)
-        sources = (f"fuzz/corpus/{name}/", f"fuzz/fuzz_{name}.cpp", "fuzz/replay.cpp")
+        sources = (f"fuzz/corpus/{name}/", f"fuzz/fuzz_{name}.cpp", "fuzz/replay.cpp", *more)
         found[f"fuzz_{name}"] = Suite(rooms, sources=sources)
     return found
 
@@ -221,7 +223,7 @@ def members(suite: Suite, root: Path = ROOT) -> frozenset[str]:
     todo += [root / source for source in suite.sources if source.endswith(".cpp")]
     found: set[str] = set()
     while todo:
-        file = todo.pop()
+        file = Path(os.path.normpath(todo.pop()))
         path = file.relative_to(root).as_posix()
         if path in found or not file.is_file():
             continue

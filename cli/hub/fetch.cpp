@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <condition_variable>
 #include <filesystem>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -32,8 +33,13 @@ Error cache_error(const std::string& what, const std::error_code& why, const std
   return Error{Code::io_error, fmt::format("{}: {}", what, why.message()), path, -1};
 }
 
+std::unique_ptr<HttpClient> client_of(const FetchOptions& options) {
+  if (options.client) return options.client();
+  return std::make_unique<Http>(HttpOptions{options.token, options.stall});
+}
+
 // The body of a reply that should be a success.
-Result<std::string> get_text(Http& http, const std::string& url, const HubName& name,
+Result<std::string> get_text(HttpClient& http, const std::string& url, const HubName& name,
                              const FetchOptions& options) {
   Patience patience(options.retries);
   for (;;) {
@@ -69,7 +75,7 @@ Result<HubFile> listed_file(const JsonValue& entry, const HubName& name) {
   return file;
 }
 
-Result<Listing> list_files(Http& http, const HubName& name, const FetchOptions& options) {
+Result<Listing> list_files(HttpClient& http, const HubName& name, const FetchOptions& options) {
   const std::string url = fmt::format("{}/api/models/{}/revision/{}?blobs=true", options.endpoint,
                                       name.repo, Http::escape(name.wanted_revision(), false));
   LOOM_ASSIGN(const std::string text, get_text(http, url, name, options));
@@ -87,7 +93,7 @@ Result<Listing> list_files(Http& http, const HubName& name, const FetchOptions& 
 }
 
 // Hubs of other makers may list names alone: size and hash stand in the headers of each file.
-Status complete_file(Http& http, const HubName& name, const FetchOptions& options,
+Status complete_file(HttpClient& http, const HubName& name, const FetchOptions& options,
                      const std::string& commit, HubFile& file) {
   Patience patience(options.retries);
   while (file.size < 0 || file.etag.empty()) {
@@ -184,7 +190,7 @@ class Loader {
 
  private:
   void work() {
-    Http http({all_.options->token, all_.options->stall});
+    const std::unique_ptr<HttpClient> http = client_of(*all_.options);
     for (;;) {
       size_t mine = 0;
       {
@@ -192,7 +198,7 @@ class Loader {
         if (next_ == files_.size() || all_.stop) break;
         mine = next_++;
       }
-      const Status status = Transfer(all_, files_[mine], http).run();
+      const Status status = Transfer(all_, files_[mine], *http).run();
       if (status.ok()) continue;
       const std::scoped_lock lock(mutex_);
       if (!first_error_) first_error_ = status.error();
@@ -251,7 +257,8 @@ bool can_fetch() {
 
 Result<FetchReport> fetch_model(const HubCache& cache, const HubName& name,
                                 const FetchOptions& options) {
-  Http http({options.token, options.stall});
+  const std::unique_ptr<HttpClient> client = client_of(options);
+  HttpClient& http = *client;
   LOOM_ASSIGN(const Listing listing, list_files(http, name, options));
   LOOM_ASSIGN(std::vector<HubFile> files, select_files(listing.files, name));
   if (files.size() <= kMostFilesOfModel)

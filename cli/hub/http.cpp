@@ -77,6 +77,15 @@ int stop_on_signal(void*, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
   return interrupted() ? 1 : 0;
 }
 
+curl_socket_t open_socket(void* user, curlsocktype, curl_sockaddr*) {
+  const int socket = static_cast<Http::Impl*>(user)->options.socket();
+  return socket < 0 ? CURL_SOCKET_BAD : socket;
+}
+
+int already_connected(void*, curl_socket_t, curlsocktype) {
+  return CURL_SOCKOPT_ALREADY_CONNECTED;
+}
+
 void set_up(CURL* curl, Http::Impl* impl, const HttpRequest& request) {
   const bool secure = lower(request.url).starts_with("https:");
   curl_easy_reset(curl);  // the connection stays
@@ -98,6 +107,11 @@ void set_up(CURL* curl, Http::Impl* impl, const HttpRequest& request) {
   curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
   curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, stop_on_signal);
   curl_easy_setopt(curl, CURLOPT_USERAGENT, fmt::format("loom/{}", kVersion).c_str());
+  if (impl->options.socket) {
+    curl_easy_setopt(curl, CURLOPT_OPENSOCKETFUNCTION, open_socket);
+    curl_easy_setopt(curl, CURLOPT_OPENSOCKETDATA, impl);
+    curl_easy_setopt(curl, CURLOPT_SOCKOPTFUNCTION, already_connected);
+  }
   if (request.head) curl_easy_setopt(curl, CURLOPT_NOBODY, 1L);
   if (request.from > 0)
     curl_easy_setopt(curl, CURLOPT_RANGE, fmt::format("{}-", request.from).c_str());

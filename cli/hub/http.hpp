@@ -17,6 +17,8 @@ namespace loom::cli {
 struct HttpOptions {
   std::string token;   // "": none
   int64_t stall = 30;  // seconds without a byte, or without a connection, that end a request
+  // Gives a connected socket for each new connection, or -1. Unset: TCP to the host of the URL.
+  std::function<int()> socket = {};
 };
 
 struct HttpReply {
@@ -43,13 +45,20 @@ struct HttpRequest {
   std::function<bool(std::string_view)> write;  // the body; false likewise
 };
 
-// One connection, for one thread. Interrupts (console.hpp) end a request.
-class Http {
+// What sends a request and reads its reply; for one thread.
+class HttpClient {
+ public:
+  virtual ~HttpClient() = default;
+  virtual HttpReply send(const HttpRequest& request) = 0;
+};
+
+// One connection. Interrupts (console.hpp) end a request.
+class Http final : public HttpClient {
  public:
   explicit Http(HttpOptions options);
   Http(Http&&) noexcept;
-  ~Http();
-  HttpReply send(const HttpRequest& request);
+  ~Http() override;
+  HttpReply send(const HttpRequest& request) override;
 
   // "a b" -> "a%20b"; `keep_slashes`: for paths.
   static std::string escape(std::string_view text, bool keep_slashes);

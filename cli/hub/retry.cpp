@@ -72,10 +72,11 @@ Status Patience::wait(const HttpReply& reply, const HubName& name, const FetchOp
   if (options.note)
     options.note(fmt::format("{}: {}; attempt {} of {} in {:.1f} s", what, reply_text(reply),
                              failed_, retries_, static_cast<double>(wait_ms) / 1000));
-  const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(wait_ms);
-  while (std::chrono::steady_clock::now() < until) {
+  constexpr int64_t kPart = 50;  // milliseconds between looks at an interrupt
+  for (int64_t left = wait_ms; left > 0; left -= kPart) {
     if (interrupted() || stop()) return interrupted_error();
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    const std::chrono::milliseconds part(std::min(left, kPart));
+    options.sleep ? options.sleep(part) : std::this_thread::sleep_for(part);
   }
   return {};
 }

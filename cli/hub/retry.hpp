@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 
 #include "http.hpp"
@@ -22,6 +23,10 @@ struct FetchOptions {
   std::function<void(int64_t done, int64_t total, int64_t loaded)> progress;
   // What a person should know while it goes on.
   std::function<void(const std::string&)> note;
+  // Makes what talks to the hub, for each thread. Unset: Http.
+  std::function<std::unique_ptr<HttpClient>()> client = {};
+  // Sleeps between attempts. Unset: this thread does.
+  std::function<void(std::chrono::milliseconds)> sleep = {};
 };
 
 // How long to wait before the next attempt: twice as long each time, or what the hub asks for.

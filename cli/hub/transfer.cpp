@@ -51,7 +51,7 @@ std::string bare_etag(std::string_view etag) {
   return std::string(etag);
 }
 
-Transfer::Transfer(TransferContext& all, const HubFile& file, Http& http)
+Transfer::Transfer(TransferContext& all, const HubFile& file, HttpClient& http)
     : all_(all), file_(file), http_(http) {
   blob_ = all.cache->blob_path(all.name->repo, file.etag);
   partial_ = blob_ + ".incomplete";

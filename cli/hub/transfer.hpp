@@ -25,7 +25,7 @@ struct TransferContext {
 
 class Transfer {
  public:
-  Transfer(TransferContext& all, const HubFile& file, Http& http);
+  Transfer(TransferContext& all, const HubFile& file, HttpClient& http);
   ~Transfer();
   Transfer(const Transfer&) = delete;
   Transfer& operator=(const Transfer&) = delete;
@@ -52,7 +52,7 @@ class Transfer {
 
   TransferContext& all_;
   const HubFile& file_;
-  Http& http_;
+  HttpClient& http_;
   std::string blob_, partial_, tag_path_;
   int descriptor_ = -1;
   int64_t have_ = 0;      // bytes in the partial file, all in digest_

@@ -12,6 +12,7 @@
 #include "io/base64.hpp"
 #include "io/socket.hpp"
 #include "net/address.hpp"
+#include "text/unicode.hpp"
 
 namespace loom::core {
 namespace {
@@ -29,6 +30,12 @@ Status check_secrecy(const DonateClientOptions& options, const std::string& host
       host);
 }
 
+// JSON would carry another text.
+Status check_utf8(std::string_view bytes, std::string_view what) {
+  if (text::is_valid_utf8(bytes)) return {};
+  return invalid(cat(what, " is not UTF-8; convert it first"));
+}
+
 }  // namespace
 
 Result<std::unique_ptr<DonateClient>> DonateClient::connect(const DonateClientOptions& options) {
@@ -43,8 +50,14 @@ Result<std::unique_ptr<DonateClient>> DonateClient::connect(const DonateClientOp
               NetClient::connect(to.host, static_cast<uint16_t>(to.port), options.tls,
                                  options.connect_seconds));
   std::string name = to.port == 0 ? to.host : cat(to.host, ":", to.port);
+  return over(options, std::move(name), std::move(socket));
+}
+
+Result<std::unique_ptr<DonateClient>> DonateClient::over(const DonateClientOptions& options,
+                                                         std::string name,
+                                                         std::unique_ptr<NetClient> connection) {
   std::unique_ptr<DonateClient> client(
-      new DonateClient(options, std::move(name), std::move(socket)));
+      new DonateClient(options, std::move(name), std::move(connection)));
   LOOM_TRY(client->greet());
   return client;
 }
@@ -151,6 +164,7 @@ Status DonateClient::push(std::string_view file, std::string_view config,
   if (mode_ != "model_push")
     return invalid(
         cat("wrong mode: this server is in mode ", printable(mode_), " and takes no models"), to_);
+  LOOM_TRY(check_utf8(config, "the description of the model"));
   const auto total = static_cast<int64_t>(file.size());
   DonateDigest digest;
   digest.add(file);
@@ -208,6 +222,7 @@ Result<std::string> DonateClient::send_infer(std::span<const int32_t> ids, int64
 }
 
 Result<std::string> DonateClient::send_prompt(std::string_view text, int64_t most) {
+  LOOM_TRY(check_utf8(text, "the prompt"));
   JsonValue message = donate_message("prompt");
   const std::string job = next_job();
   message.add("job_id", JsonValue::string(job));

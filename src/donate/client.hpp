@@ -40,6 +40,11 @@ class DonateClient {
   // server), invalid_argument (a secret is asked for).
   static Result<std::unique_ptr<DonateClient>> connect(const DonateClientOptions& options);
 
+  // Says hello over a connection that is open. Errors: likewise, but for those of the address.
+  static Result<std::unique_ptr<DonateClient>> over(const DonateClientOptions& options,
+                                                    std::string name,
+                                                    std::unique_ptr<NetClient> connection);
+
   const std::string& mode() const { return mode_; }   // "model_push" or "local_lm"
   const std::string& model() const { return path_; }  // of mode "local_lm", as the server calls it
 
@@ -49,7 +54,8 @@ class DonateClient {
   // has mounted it. Errors: what the server says; io_error; cancelled.
   Status push(std::string_view file, std::string_view config, const PushProgress& progress = {});
 
-  // Asks and does not wait; the id of the job. `most`: tokens; 0: what the server takes.
+  // Asks and does not wait; the id of the job. `most`: tokens; 0: what the server takes. Errors:
+  // invalid_argument (a text that is not UTF-8).
   Result<std::string> send_infer(std::span<const int32_t> ids, int64_t most);
   Result<std::string> send_prompt(std::string_view text, int64_t most);
   // The message that answers the job. Errors: what the server says of it ("queue full").

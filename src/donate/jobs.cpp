@@ -58,24 +58,33 @@ bool DonateJobs::stop(std::chrono::milliseconds grace) {
 
 void DonateJobs::work(size_t worker) {
   for (;;) {
-    DonateJob job;
     {
       std::unique_lock lock(mutex_);
       changed_.wait(lock, [this] { return stopping_ || !waiting_.empty(); });
       if (waiting_.empty()) return;
-      job = std::move(waiting_.front());
-      waiting_.pop_front();
-      ++running_;
     }
-    const std::function<void()> tell = job.run(worker);
-    job = {};  // what it holds goes before it counts as done
-    {
-      const std::lock_guard lock(mutex_);
-      --running_;
-      idle_.notify_all();
-    }
-    if (tell) tell();
+    run_one(worker);
   }
+}
+
+bool DonateJobs::run_one(size_t worker) {
+  DonateJob job;
+  {
+    const std::lock_guard lock(mutex_);
+    if (waiting_.empty()) return false;  // another worker took it
+    job = std::move(waiting_.front());
+    waiting_.pop_front();
+    ++running_;
+  }
+  const std::function<void()> tell = job.run(worker);
+  job = {};  // what it holds goes before it counts as done
+  {
+    const std::lock_guard lock(mutex_);
+    --running_;
+    idle_.notify_all();
+  }
+  if (tell) tell();
+  return true;
 }
 
 }  // namespace loom::core

@@ -24,12 +24,14 @@ struct DonateJob {
 
 class DonateJobs {
  public:
-  // Neither may be 0.
+  // Without workers, run_one() computes. `capacity` may not be 0.
   DonateJobs(size_t capacity, size_t workers);
   ~DonateJobs();
 
   // Errors: out_of_range "queue full", cancelled (it stops).
   Status add(DonateJob job);
+  // Runs the job that has waited longest, on this thread. False: none waits.
+  bool run_one(size_t worker);
   int64_t depth() const;        // jobs that wait
   int64_t in_progress() const;  // jobs that run
   int64_t capacity() const { return static_cast<int64_t>(capacity_); }

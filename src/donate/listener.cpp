@@ -91,6 +91,12 @@ class Listener final : public DonateListener {
   }
 
   Status open(const std::string& address, uint16_t port);
+  Status take(int descriptor) override {
+    LOOM_ASSIGN(NetSocket socket, adopt_socket(io, descriptor));
+    connect(std::move(socket), false);
+    return {};
+  }
+  bool run_one(std::chrono::milliseconds most) override { return run_one_handler(io, most); }
   uint16_t port() const override { return acceptor_.port(); }
   int64_t connections() const override { return count_.load(); }
   void use_tls(TlsContext context) override {
@@ -115,6 +121,7 @@ class Listener final : public DonateListener {
   asio::io_context io;
 
  private:
+  void connect(NetSocket socket, bool tcp);
   void try_stop(std::chrono::steady_clock::time_point end);
   bool make_room();
   TlsContext tls() const {
@@ -134,14 +141,16 @@ class Listener final : public DonateListener {
 
 Status Listener::open(const std::string& address, uint16_t port) {
   LOOM_TRY(acceptor_.open(address, port, limits.socket_mode));
-  acceptor_.accept([this] { return count_.load() >= limits.connections; },
-                   [this] { return make_room(); },
-                   [this, tcp = !acceptor_.is_unix()](NetSocket socket) {
-                     open_.push_back(std::make_shared<Connection>(*this, std::move(socket)));
-                     ++count_;
-                     std::shared_ptr<Connection>(open_.back())->start(tcp ? tls() : nullptr);
-                   });
+  acceptor_.accept(
+      [this] { return count_.load() >= limits.connections; }, [this] { return make_room(); },
+      [this, tcp = !acceptor_.is_unix()](NetSocket socket) { connect(std::move(socket), tcp); });
   return {};
+}
+
+void Listener::connect(NetSocket socket, bool tcp) {
+  open_.push_back(std::make_shared<Connection>(*this, std::move(socket)));
+  ++count_;
+  std::shared_ptr<Connection>(open_.back())->start(tcp ? tls() : nullptr);
 }
 
 bool Listener::make_room() {
@@ -409,6 +418,10 @@ void Connection::discard() {
 }
 
 }  // namespace
+
+std::unique_ptr<DonateListener> DonateListener::create(const DonateLimits& limits, Make make) {
+  return std::make_unique<Listener>(limits, std::move(make));
+}
 
 Result<std::unique_ptr<DonateListener>> DonateListener::listen(const std::string& address,
                                                                uint16_t port,

@@ -68,7 +68,15 @@ class DonateListener {
   // address), io_error, naming it.
   static Result<std::unique_ptr<DonateListener>> listen(const std::string& address, uint16_t port,
                                                         const DonateLimits& limits, Make make);
+  // One that does not listen: take() brings its connections, and run_one() serves them.
+  static std::unique_ptr<DonateListener> create(const DonateLimits& limits, Make make);
   virtual ~DonateListener() = default;
+  // Serves a connected stream socket without TLS, and owns it from here on. On the thread that
+  // serves. Errors: io_error (not a socket); the descriptor stays the caller's.
+  virtual Status take(int descriptor) = 0;
+  // Does one thing that is ready, and waits up to `most` for it. False: nothing was. In the place
+  // of run(), on one thread.
+  virtual bool run_one(std::chrono::milliseconds most) = 0;
   // New connections over TCP are encrypted from here on, with this context; from any thread.
   virtual void use_tls(TlsContext context) = 0;
   virtual uint16_t port() const = 0;

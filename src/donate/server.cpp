@@ -36,25 +36,39 @@ Status check_options(const DonateOptions& o) {
 
 }  // namespace
 
-DonateServer::DonateServer(const DonateOptions& options)
+DonateServer::DonateServer(const DonateOptions& options, int64_t workers)
     : options_(options),
       account_(std::make_shared<DonateAccount>(options.max_bytes)),
-      jobs_(static_cast<size_t>(options.queue), static_cast<size_t>(options.workers)),
+      jobs_(static_cast<size_t>(options.queue), static_cast<size_t>(workers)),
       model_(options.model) {}
 
 Result<std::unique_ptr<DonateServer>> DonateServer::start(const DonateOptions& options) {
   LOOM_TRY(check_options(options));
-  std::unique_ptr<DonateServer> made(new DonateServer(options));
+  std::unique_ptr<DonateServer> made(new DonateServer(options, options.workers));
   DonateServer* server = made.get();
-  DonateLimits limits = options.limits;
-  if (!options.secret.empty()) limits.first_frame = kFirstFrame;
-  LOOM_ASSIGN(server->listener_,
-              DonateListener::listen(options.address, static_cast<uint16_t>(options.port), limits,
-                                     [server] { return std::make_shared<DonatePeer>(*server); }));
+  LOOM_ASSIGN(
+      server->listener_,
+      DonateListener::listen(options.address, static_cast<uint16_t>(options.port), server->limits(),
+                             [server] { return std::make_shared<DonatePeer>(*server); }));
   server->use_tls(options.tls);
   server->messages_ = std::thread([server] { server->read_messages(); });
   server->reader_ = std::thread([server] { server->listener_->run(); });
   return made;
+}
+
+Result<std::unique_ptr<DonateServer>> DonateServer::create(const DonateOptions& options) {
+  LOOM_TRY(check_options(options));
+  std::unique_ptr<DonateServer> made(new DonateServer(options, 0));
+  DonateServer* server = made.get();
+  server->listener_ = DonateListener::create(
+      server->limits(), [server] { return std::make_shared<DonatePeer>(*server); });
+  return made;
+}
+
+DonateLimits DonateServer::limits() const {
+  DonateLimits limits = options_.limits;
+  if (!options_.secret.empty()) limits.first_frame = kFirstFrame;
+  return limits;
 }
 
 DonateServer::~DonateServer() {
@@ -92,16 +106,31 @@ void DonateServer::later(std::function<void()> work) {
 
 void DonateServer::read_messages() {
   for (;;) {
-    std::function<void()> next;
     {
       std::unique_lock lock(mutex_);
       changed_.wait(lock, [this] { return stopping_ || !works_.empty(); });
       if (stopping_) return;
-      next = std::move(works_.front());
-      works_.pop_front();
     }
-    next();
+    read_message();
   }
+}
+
+bool DonateServer::read_message() {
+  std::function<void()> next;
+  {
+    const std::lock_guard lock(mutex_);
+    if (works_.empty()) return false;
+    next = std::move(works_.front());
+    works_.pop_front();
+  }
+  next();
+  return true;
+}
+
+// Connections first, so that messages and jobs wait in line as they do with threads.
+bool DonateServer::run_one(std::chrono::milliseconds most) {
+  const std::chrono::milliseconds now(0);
+  return listener_->run_one(now) || read_message() || jobs_.run_one(0) || listener_->run_one(most);
 }
 
 std::shared_ptr<DonateModel> DonateServer::model() const {

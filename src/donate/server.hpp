@@ -46,7 +46,14 @@ class DonateServer {
   // Listens; clients are answered from here on. Errors: of the address and port; invalid_argument
   // (an address that others reach without a secret or TLS, a secret that is too short).
   static Result<std::unique_ptr<DonateServer>> start(const DonateOptions& options);
+  // A server that neither listens nor has threads: take() brings its connections, and run_one()
+  // does what is to be done. Errors: as start().
+  static Result<std::unique_ptr<DonateServer>> create(const DonateOptions& options);
   ~DonateServer();
+
+  // Those below as of DonateListener, for a server of create().
+  Status take(int descriptor) { return listener_->take(descriptor); }
+  bool run_one(std::chrono::milliseconds most);
 
   uint16_t port() const { return listener_->port(); }
   // For new connections, in the place of DonateOptions::tls.
@@ -59,9 +66,12 @@ class DonateServer {
 
  private:
   friend class DonatePeer;
-  explicit DonateServer(const DonateOptions& options);
+  DonateServer(const DonateOptions& options, int64_t workers);
   void later(std::function<void()> work);
+  DonateLimits limits() const;
   void read_messages();
+  // Handles the message that has waited longest. False: none waits.
+  bool read_message();
   std::shared_ptr<DonateModel> model() const;
   void mounted(std::shared_ptr<DonateModel> model);
 

@@ -23,6 +23,19 @@ uint16_t port_of(const NetProtocol::endpoint& at) {
 
 }  // namespace
 
+Result<NetSocket> adopt_socket(asio::io_context& io, int descriptor) {
+  NetSocket socket(io);
+  NetError failed;
+  socket.assign(NetProtocol(AF_UNIX, 0), descriptor, failed);
+  if (failed) return make_error(Code::io_error, cat("no socket to serve: ", failed.message()));
+  return socket;
+}
+
+bool run_one_handler(asio::io_context& io, std::chrono::milliseconds most) {
+  if (io.stopped()) io.restart();
+  return (most.count() > 0 ? io.run_one_for(most) : io.poll_one()) > 0;
+}
+
 Status NetAcceptor::open(const std::string& address, uint16_t port, uint32_t mode) {
   return is_unix_address(address) ? open_unix(address, mode) : open_tcp(address, port);
 }

@@ -27,6 +27,12 @@ using NetTimer =
                                asio::wait_traits<std::chrono::steady_clock>, NetExecutor>;
 using NetError = boost::system::error_code;
 
+// A connected stream socket of this process, which the result owns. Errors: io_error (not a
+// socket); the descriptor stays the caller's.
+Result<NetSocket> adopt_socket(asio::io_context& io, int descriptor);
+// Runs one handler, and waits up to `most` for it. False: none was ready.
+bool run_one_handler(asio::io_context& io, std::chrono::milliseconds most);
+
 class NetAcceptor {
  public:
   explicit NetAcceptor(asio::io_context& io) : acceptor_(io), retry_(io) {}

@@ -19,7 +19,8 @@
 #include "base/try_again.hpp"
 #include "net/give_way.hpp"
 #include "net/stream.hpp"
-#include "serve/http_head.hpp"
+#include "serve/http_reply.hpp"
+#include "serve/http_sockets.hpp"
 
 namespace loom::core {
 
@@ -133,51 +134,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool keep_alive_ = true, chunked_ = true, head_only_ = false;
 };
 
-class Reply final : public HttpReply {
- public:
-  Reply(std::shared_ptr<Connection> connection, uint64_t number)
-      : connection_(std::move(connection)), number_(number) {}
-  // A handler that forgot its reply must not leave the client waiting.
-  ~Reply() override {
-    if (!begun_) try_again([this] { send(500, {}, ""); });
-    if (!ended_) try_again([this] { connection_->abandon(number_); });
-  }
-  // Those below either throw std::bad_alloc and have done nothing, or are done.
-  void send(int status, HttpHeaders headers, std::string body) override {
-    if (begun_) return;
-    headers.emplace_back("Content-Length", std::to_string(body.size()));
-    std::string bytes = http_reply_head(status, headers, connection_->keeps_alive()) + "\r\n";
-    if (!connection_->without_body()) bytes += body;
-    connection_->answer(number_, std::move(bytes), true);
-    begun_ = ended_ = true;
-  }
-  void begin(int status, HttpHeaders headers) override {
-    if (begun_) return;
-    if (connection_->chunked()) headers.emplace_back("Transfer-Encoding", "chunked");
-    connection_->answer(
-        number_, http_reply_head(status, headers, connection_->keeps_alive()) + "\r\n", false);
-    begun_ = true;
-  }
-  void write(std::string piece) override {
-    if (piece.empty() || ended_ || connection_->without_body()) return;
-    connection_->answer(number_, connection_->chunked() ? http_chunk(piece) : std::move(piece),
-                        false);
-  }
-  void end() override {
-    if (!begun_ || ended_) return;
-    const bool mark = connection_->chunked() && !connection_->without_body();
-    connection_->answer(number_, mark ? "0\r\n\r\n" : "", true);
-    ended_ = true;
-  }
-  bool gone() const override { return connection_->lost() || connection_->too_slow(); }
+using Reply = HttpReplyOver<Connection>;
 
- private:
-  std::shared_ptr<Connection> connection_;
-  uint64_t number_;
-  bool begun_ = false, ended_ = false;
-};
-
-class Server final : public HttpServer {
+class Server final : public HttpServer, public HttpSockets {
  public:
   Server(const HttpLimits& most, HttpHandler what, HttpRefusal words)
       : limits(most), handler(std::move(what)), refusal(std::move(words)) {}
@@ -210,6 +169,12 @@ class Server final : public HttpServer {
     return first.has_value();
   }
   Status also(const std::string& address) override { return open(address, port_); }
+  Status take(int descriptor) override {
+    LOOM_ASSIGN(NetSocket socket, adopt_socket(io, descriptor));
+    connect(std::move(socket), false);
+    return {};
+  }
+  bool run_one(std::chrono::milliseconds most) override { return run_one_handler(io, most); }
   void use_tls(TlsContext context) override { tls_.store(std::move(context)); }
 
   uint16_t port() const override { return port_; }
@@ -226,6 +191,7 @@ class Server final : public HttpServer {
   }
   void refuse_more() override {
     asio::post(io, [this] {
+      accepting_ = false;
       for (NetAcceptor& acceptor : acceptors_) acceptor.close();
     });
   }
@@ -242,7 +208,7 @@ class Server final : public HttpServer {
     std::erase(open_, c);
     --count_;
   }
-  bool accepting() const { return acceptors_.front().is_open(); }
+  bool accepting() const { return accepting_; }
   void connect(NetSocket socket, bool tcp);
 
   uint64_t bodies = 0;  // bytes, of all connections
@@ -259,6 +225,7 @@ class Server final : public HttpServer {
   std::vector<Connection*> open_;
   std::atomic<int64_t> count_{0};
   std::atomic<bool> ended_{false};  // nobody runs the context any more
+  bool accepting_ = true;
 
  public:
   asio::io_context io;
@@ -588,6 +555,11 @@ void Connection::discard() {
 }
 
 }  // namespace
+
+std::unique_ptr<HttpSockets> HttpSockets::create(const HttpLimits& limits, HttpHandler handler,
+                                                 HttpRefusal refusal) {
+  return std::make_unique<Server>(limits, std::move(handler), std::move(refusal));
+}
 
 Result<std::unique_ptr<HttpServer>> HttpServer::listen(const std::string& address, uint16_t port,
                                                        const HttpLimits& limits,

@@ -55,6 +55,9 @@ class LlmServer {
   // The OpenAPI document that a server with these options has at /openapi.json.
   static std::string openapi(const LlmServerOptions& options);
 
+  // Answers a request as if it had come over a connection; from any thread.
+  void handle(HttpRequest request, std::shared_ptr<HttpReply> reply);
+
   uint16_t port() const { return http_->port(); }
   // For new connections, in the place of LlmServerOptions::tls.
   void use_tls(TlsContext context) { http_->use_tls(std::move(context)); }
@@ -72,7 +75,6 @@ class LlmServer {
   static Result<std::unique_ptr<LlmServer>> start(std::vector<ModelEntry> entries,
                                                   std::optional<Model> model,
                                                   const LlmServerOptions& options);
-  void handle(HttpRequest request, std::shared_ptr<HttpReply> reply);
   bool may_pass(const HttpRequest& request, const Route& route, HttpReply& reply) const;
   bool good_host(const HttpRequest& request) const;
   bool good_origin(const HttpRequest& request) const;

@@ -38,6 +38,20 @@ DonateOptions mounting_options(int64_t workers = 1) {
 
 constexpr const char* kBegins[] = {"Once upon a time", "Tom had a red ball.", "Lily and her dog"};
 
+TEST(DonateClient, ATextThatIsNotUtf8IsRefused) {
+  const auto server = donate_server(echo_options());
+  const auto client = connected(*server);
+  for (const char* text : {"\xff", "a\xc3", "\xed\xa0\x80"}) {
+    const Result<std::string> answer = client->prompt(text, 1);
+    ASSERT_FALSE(answer.ok()) << *answer;
+    EXPECT_EQ(answer.error().code, Code::invalid_argument);
+    EXPECT_EQ(answer.error().message, "the prompt is not UTF-8; convert it first");
+  }
+  EXPECT_EQ(client->prompt("gr\xc3\xbc\xc3\x9f", 1).value_or(""), "[gr\xc3\xbc\xc3\x9f]");
+  const auto pushing = donate_server(push_options());
+  EXPECT_FALSE(connected(*pushing)->push("model", "{\"name\":\"\xff\"}").ok());
+}
+
 TEST(DonateClient, AModelThatIsPushedWritesWhatItWritesHere) {
   const Model here = stories();
   const auto server = donate_server(mounting_options());

@@ -91,6 +91,8 @@ class Reach(unittest.TestCase):
             ("tests/hub/test_pull.py", {"e2e"}, {"api", "io"}),
             ("models/stories.entity", {"api", "serve", "e2e"}, {"io", "learn"}),
             ("fuzz/corpus/gguf/x", {"fuzz_gguf", "formats_gguf"}, {"formats_onnx"}),
+            ("cli/hub/transfer.cpp", {"fuzz_pull", "e2e"}, {"fuzz_donate", "io"}),
+            ("cli/console.hpp", {"fuzz_pull", "e2e"}, {"fuzz_donate", "io"}),
             ("docs/training.md", set(), {"io", "e2e", "api"}),
             ("bindings/python/loom/training.py", set(), {"io", "e2e", "api"}),
         ]
