@@ -42,7 +42,7 @@ GRADIENT = 2.0**40  # of the step that gradients are told from: they are not rou
 LARGE = 1e5  # numbers in a sample
 WHOLE = -1  # instead of an axis of the samples: each sample is a whole input of the file
 CALCULATED = re.compile(r"^(/|val_|eps|one|zero)|::|(^|[^a-z])(const|scalar)"
-                        r"|^(?!.*(bias|weight))[^./]*[0-9]$", re.I)
+                        r"|(/x:0|/y:0|_recip:0)$|^(?!.*(bias|weight))[^./]*[0-9]$", re.I)
 
 
 # How PyTorch is run to see how far roundings alone take it.
