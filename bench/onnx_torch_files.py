@@ -8,9 +8,10 @@ precision: all gradients of step 1, and ten steps of SGD.
 PYTHON has torch, onnx, onnxruntime and numpy. What a row compares, and how closely, is told in
 tests/outside/onnx_torch_training.py. Files with trees, operators of quantization or half floats,
 and files without weights of floats, count apart. Small files come first. With --rows, rows are kept
-in a file; a further run continues there, and the one that ends the list removes it. The last line but one counts what
-trains as in PyTorch, what differs, and what one side cannot compute. The last line counts these as
-passed, failed and skipped. Exit status 1 where a file differs, 77 without such a Python.
+in a file; a further run continues there, and the one that ends the list removes it. The last line
+but one counts what trains as in PyTorch, what differs, and what one side cannot compute. The last
+line counts these as passed, failed and skipped. Exit status 1 where a file differs, 77 without such
+a Python.
 """
 import argparse
 import collections

@@ -16,8 +16,9 @@ docs/onnx.md. Compared are:
   moved      the weights after these steps, within 1e-4 of the largest of their tensor
 
 Three times the difference that PyTorch has in float32, or when each weight moves by a rounding, or
-both, is right too: the largest of six draws. `why` names what differs. Exit status 1 where something differs, 2 where the file does
-not open as a network, 3 where this program cannot compute it.
+both, is right too: the largest of six draws. `why` names what differs. Exit status 1 where
+something differs, 2 where the file does not open as a network, 3 where this program cannot compute
+it.
 """
 import argparse
 import json
@@ -80,9 +81,10 @@ def statistics(model):
 
 
 def scales(model):
-    """Names of what says how large a Resize makes its input."""
-    return {n for node in model.graph.node if node.op_type in ("Resize", "Upsample")
-            for n in node.input[1:]}
+    """Names of what says how large a Resize makes its input, and of the values of a OneHot."""
+    first = {"Resize": 1, "Upsample": 1, "OneHot": 1}
+    return {n for node in model.graph.node if node.op_type in first
+            for n in node.input[first[node.op_type]:]}
 
 
 def trains(model):
