@@ -34,6 +34,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 LIMIT = 1e-4
 # Extents that are tried for the axes that a file leaves open, and values that a file expects.
 EXTENTS = (64, 320, 512, 576, 48, 128, 32, 16, 24)
+BANDS = range(80, 200)  # of a spectrum, whose number no weight tells
 NAMED = {"sr": 16000}
 STATES = ("state", "h", "c")
 
@@ -71,7 +72,9 @@ def inputs_for(np, peer, values, model):
     widths = widths_of(model) if any(not v.type.tensor_type.shape.dim[-1].dim_value > 0
                                      for v in values if v.type.tensor_type.shape.dim) else []
     sizes = [(extent, batch, 0) for extent in EXTENTS for batch in (1, 2)]
-    for size in sizes + [(extent, 1, width) for extent in (64, 512) for width in widths]:
+    extents = [64, 512] + [w for w in widths if w <= 128]
+    sizes += [(extent, 1, width) for extent in extents for width in widths]
+    for size in sizes + [(64, 1, width) for width in BANDS if widths]:
         given = {v.name: value_of(np, v, size, 7) for v in values}
         try:
             peer.run(None, given)

@@ -7,10 +7,11 @@ precision: all gradients of step 1, and ten steps of SGD.
 
 PYTHON has torch, onnx, onnxruntime and numpy. What a row compares, and how closely, is told in
 tests/outside/onnx_torch_training.py. Files with trees, operators of quantization or half floats,
-and files without weights of floats, count apart. With --rows, rows are kept in a file; a further
-run continues there, and the one that ends the list removes it. The last line but one counts what
-trains as in PyTorch, what differs, and what one side cannot compute. The last line counts these as
-passed, failed and skipped. Exit status 1 where a file differs, 77 without such a Python.
+and files without weights of floats, count apart. Small files come first. With --rows, rows are kept
+in a file; a further run continues there, and the one that ends the list removes it. The last line
+but one counts what trains as in PyTorch, what differs, and what one side cannot compute. The last
+line counts these as passed, failed and skipped. Exit status 1 where a file differs, 77 without such
+a Python.
 """
 import argparse
 import collections
@@ -65,6 +66,9 @@ def extent_of(path):
 
 def row_of(path, args):
     """The kind of the outcome, and what is known of it."""
+    megabytes = path.stat().st_size / 1e6
+    if megabytes > args.megabytes:
+        return "too large", {"why": f"{megabytes:.0f} MB; --megabytes is {args.megabytes:g}"}
     try:
         told = subprocess.run([args.python, __file__, "--extent-of", str(path)], check=False,
                               capture_output=True, text=True, timeout=args.timeout)
@@ -89,11 +93,13 @@ def line(name, kind, row):
     return "| " + " | ".join(str(c).replace("|", "/")[:160] for c in cells) + " |"
 
 
-def kept_rows(path):
+def kept_rows(path, again):
+    """Rows of earlier runs, but those of the kind `again`."""
     if not path or not os.path.exists(path):
         return {}
     with open(path, encoding="utf-8") as file:
-        return {r[0]: r[1:] for r in map(json.loads, file)}
+        rows = {r[0]: r[1:] for r in map(json.loads, file)}
+    return {name: row for name, row in rows.items() if row[0] != again}
 
 
 def main():
@@ -105,7 +111,10 @@ def main():
     parser.add_argument("--families", action="store_true",
                         help="one of several files that differ in their weights alone")
     parser.add_argument("--rows", help="keeps rows here, and continues after them")
+    parser.add_argument("--again", default="", metavar="KIND",
+                        help="repeats the files of this kind that --rows has")
     parser.add_argument("--timeout", type=float, default=600, help="seconds for one file")
+    parser.add_argument("--megabytes", type=float, default=60, help="leaves larger files out")
     parser.add_argument("--minutes", type=float, default=1e9, help="begins no file after these")
     parser.add_argument("--extent-of", help=argparse.SUPPRESS)
     args = parser.parse_args()
@@ -117,11 +126,12 @@ def main():
         print("onnx_torch_files: no Python with torch, onnx and onnxruntime", file=sys.stderr)
         print("0 passed, 0 failed, 1 skipped")
         return 77
-    kept, count = kept_rows(args.rows), collections.Counter()
+    kept, count = kept_rows(args.rows, args.again), collections.Counter()
     until = time.monotonic() + 60 * args.minutes
     print("| file | | weights | loss | gradient | losses of SGD | moved | why |")
     print("|---" * 8 + "|")
-    for path in packages.fetch(pathlib.Path(args.folder), args.python, args.families):
+    paths = packages.fetch(pathlib.Path(args.folder), args.python, args.families)
+    for path in sorted(paths, key=lambda p: p.stat().st_size):
         name = os.path.relpath(path, args.folder)
         if args.filter not in name:
             continue

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "base/thread_pool.hpp"
+#include "bridge/network_json.hpp"
 #include "formats/onnx_network_testing.hpp"
 
 namespace loom::core::test::onnx_batch {
@@ -137,6 +138,94 @@ TEST(OnnxBatch, AnOutputWithItsStepsFirstIsGivenWithItsBatchFirst) {
     }
   }
   expect_close(computed(m, {}, x, "output 'y' is given with its batch first"), want, 1e-6f);
+}
+
+// x [rows, columns]: a picture without a batch, as exporters write it that were given one.
+TEST(OnnxBatch, AFileWithoutABatchReadsOneInputASample) {
+  OnnxModel m;
+  m.ir_version = 8;
+  m.opsets = {{"", 17}};
+  m.graph.inputs = {{"x", OnnxType::f32, true, {{-1, "rows"}, {kIn, ""}}}};
+  m.graph.outputs = {{"y", OnnxType::f32, false, {}}};
+  m.graph.initializers = {onnx_tensor("pads", {4}, std::vector<int64_t>{1, 0, 1, 0}),
+                          onnx_tensor("axes", {2}, std::vector<int64_t>{0, 1}),
+                          onnx_tensor("w", {1, 1, 3, kIn}, values_of(3 * kIn, 0.4f))};
+  m.graph.nodes = {node_of("Pad", {"x", "pads"}, {"p"}), node_of("Unsqueeze", {"p", "axes"}, {"u"}),
+                   node_of("Conv", {"u", "w"}, {"c"}), node_of("Squeeze", {"c", "axes"}, {"y"})};
+  m.graph.nodes[0].name = "rim";
+  const std::vector<float> x = values_of(kSteps * kIn, 0.5f), w = values_of(3 * kIn, 0.4f);
+  std::vector<float> want;
+  for (int64_t row = 0; row < kSteps; ++row) {
+    double sum = 0;
+    for (int64_t k = 0; k < 3; ++k) {
+      const int64_t from = row + k - 1;
+      if (from < 0 || from >= kSteps) continue;
+      for (int64_t c = 0; c < kIn; ++c)
+        sum += static_cast<double>(x[static_cast<size_t>(from * kIn + c)]) *
+               static_cast<double>(w[static_cast<size_t>(k * kIn + c)]);
+    }
+    want.push_back(static_cast<float>(sum));
+  }
+  expect_close(computed(m, {.open_extent = kSteps}, x,
+                        "the first axis of 'x' is not a batch (node 'rim' (Pad): makes the batch "
+                        "larger): a sample is a whole input of the file"),
+               want, 1e-6f);
+  EXPECT_FALSE(import_onnx(m, "f").ok());  // how many rows a sample has is not known
+}
+
+// The parts of a model that has none of some kind: slices and fills of nothing.
+TEST(OnnxBatch, PartsWithoutValuesAreLeftOutOfAJoin) {
+  OnnxModel m;
+  m.ir_version = 8;
+  m.opsets = {{"", 17}};
+  m.graph.inputs = {{"x", OnnxType::f32, true, {{-1, "b"}, {4, ""}}}};
+  m.graph.outputs = {{"y", OnnxType::f32, false, {}}};
+  const auto list = [](const std::string& name, std::vector<int64_t> values) {
+    const auto count = static_cast<int64_t>(values.size());
+    return onnx_tensor(name, {count}, std::move(values));
+  };
+  m.graph.initializers = {list("four", {4}), list("end", {9}), list("one", {1}),
+                          list("none", {2, 0}), onnx_tensor("half", {}, std::vector<float>{0.5f})};
+  m.graph.nodes = {
+      node_of("Slice", {"x", "four", "end", "one"}, {"rest"}),
+      node_of("ConstantOfShape", {"none"}, {"fill"}), node_of("Mul", {"fill", "half"}, {"mask"}),
+      node_of("Concat", {"x", "rest", "mask", "x"}, {"y"}, {onnx_attribute("axis", int64_t{1})})};
+  const auto imported = import_onnx(m, "f");
+  ASSERT_TRUE(imported.ok()) << imported.error().str();
+  ThreadPool pool(1);
+  auto network = Network::finalize(imported->network.grid, imported->network.input.after(1));
+  ASSERT_TRUE(network.ok()) << network.error().str();
+  const std::vector<float> x = {1, 2, 3, 4};
+  const std::span<const std::byte> bytes = std::as_bytes(std::span(x));
+  expect_close(run_network(*network, pool, {bytes.begin(), bytes.end()}), {1, 2, 3, 4, 1, 2, 3, 4},
+               0);
+}
+
+OnnxModel two_inputs(const char* other, const std::string& op) {
+  OnnxModel m;
+  m.ir_version = 8;
+  m.opsets = {{"", 17}};
+  m.graph.inputs = {{"x", OnnxType::f32, true, {{-1, "unk__1"}, {2, ""}}},
+                    {"z", OnnxType::f32, true, {{-1, other}, {2, ""}}}};
+  m.graph.outputs = {{"y", OnnxType::f32, false, {}}};
+  std::vector<OnnxAttribute> axis;
+  if (op == "Concat") axis = {onnx_attribute("axis", int64_t{1})};
+  m.graph.nodes = {node_of(op, {"x", "z"}, {"y"}, axis)};
+  return m;
+}
+
+TEST(OnnxBatch, InputsWhoseBatchesHaveOtherNamesShareOne) {
+  for (const std::string op : {"Concat", "Add"}) {
+    const auto imported = import_onnx(two_inputs("unk__2", op), "f", {.open_extent = 7});
+    ASSERT_TRUE(imported.ok()) << imported.error().str();
+    EXPECT_EQ(imported->notes, std::vector<std::string>{
+                                   "the first axis of 'z' is read as the batch of 'x'; the file "
+                                   "gives it another name"});
+    const auto named = import_onnx(two_inputs("unk__1", op), "f", {.open_extent = 7});
+    ASSERT_TRUE(named.ok()) << named.error().str();
+    EXPECT_EQ(write_network(imported->network), write_network(named->network));
+    EXPECT_TRUE(named->notes.empty());
+  }
 }
 
 }  // namespace

@@ -194,6 +194,58 @@ TEST(OnnxTraining, LearnsAsManyValuesAsTheFileHas) {
   }
 }
 
+// A slope of 1 makes it the function that layers have.
+TEST(OnnxTraining, TheSlopeOfASwishTrains) {
+  const auto imported = import_onnx(
+      model_of({"swish",
+                {8},
+                {tensor_of("w", {8, 8}), onnx_tensor("act.beta", {}, std::vector<float>{1.0f})},
+                {node_of("MatMul", {"x", "w"}, "m"), node_of("Mul", {"m", "act.beta"}, "b"),
+                 node_of("Sigmoid", {"b"}, "s"), node_of("Mul", {"m", "s"}, "y")}}),
+      "f", kForTraining);
+  ASSERT_TRUE(imported.ok()) << imported.error().str();
+  EXPECT_EQ(imported->made_up, 0);
+  const auto network = Network::finalize(imported->network.grid, imported->network.input.after(1));
+  ASSERT_TRUE(network.ok()) << network.error().str();
+  EXPECT_EQ(trained_values(*network), 65);
+}
+
+OnnxModel gelu_of(const std::string& half, const std::string& root) {
+  return model_of({"gelu",
+                   {8},
+                   {tensor_of("w", {8, 8}), onnx_tensor(half, {}, std::vector<float>{0.5f}),
+                    onnx_tensor(root, {}, std::vector<float>{0.70710677f}),
+                    onnx_tensor("one", {}, std::vector<float>{1.0f})},
+                   {node_of("MatMul", {"x", "w"}, "m"), node_of("Mul", {"m", half}, "h"),
+                    node_of("Mul", {"m", root}, "r"), node_of("Erf", {"r"}, "e"),
+                    node_of("Add", {"e", "one"}, "a"), node_of("Mul", {"h", "a"}, "y")}});
+}
+
+TEST(OnnxTraining, NumbersOfAFormulaOfTensorFlowAreNoWeights) {
+  const auto imported =
+      import_onnx(gelu_of("m/Gelu/mul/x:0", "m/Gelu/truediv_recip:0"), "f", kForTraining);
+  ASSERT_TRUE(imported.ok()) << imported.error().str();
+  EXPECT_TRUE(imported->notes.empty());
+  EXPECT_EQ(imported->params.size(), 1U);
+}
+
+TEST(OnnxTraining, AWeightThatIsAPartOfAFunctionIsSaid) {
+  const auto gelu = import_onnx(gelu_of("act.half", "act.root"), "f", kForTraining);
+  ASSERT_TRUE(gelu.ok()) << gelu.error().str();
+  const auto note = [](const std::string& name) {
+    return "the weight '" + name + "' is part of a function and does not train";
+  };
+  EXPECT_EQ(gelu->notes, (std::vector<std::string>{note("act.half"), note("act.root")}));
+  const auto power = import_onnx(
+      model_of({"power",
+                {8},
+                {tensor_of("w", {8, 8}), onnx_tensor("pool.p", {}, std::vector<float>{3.0f})},
+                {node_of("MatMul", {"x", "w"}, "m"), node_of("Pow", {"m", "pool.p"}, "y")}}),
+      "f", kForTraining);
+  ASSERT_TRUE(power.ok()) << power.error().str();
+  EXPECT_EQ(power->notes, std::vector<std::string>{note("pool.p")});
+}
+
 TEST(OnnxTraining, ConstantsAreWeightsWhereNoInitializerIs) {
   // As Paddle's exporter writes: each weight is a Constant. A number of a formula stays one.
   const Case paddle = {"constants",
@@ -216,6 +268,20 @@ TEST(OnnxTraining, ConstantsAreWeightsWhereNoInitializerIs) {
         Network::finalize(imported->network.grid, imported->network.input.after(1));
     EXPECT_EQ(trained_values(*network), row.trained);
   }
+}
+
+TEST(OnnxTraining, WeightsThatAreConstantsMayBeReadAsOftenAsInitializers) {
+  std::vector<OnnxNode> nodes;
+  std::string from = "x";
+  for (const std::string to : {"a", "b", "c", "y"}) {
+    nodes.push_back(constant_of(tensor_of("w." + to, {1024, 1024})));
+    nodes.push_back(node_of("MatMul", {from, "w." + to}, to));
+    from = to;
+  }
+  const auto imported =
+      import_onnx(model_of({"constants", {1024}, {}, std::move(nodes)}), "f", kForTraining);
+  ASSERT_TRUE(imported.ok()) << imported.error().str();
+  EXPECT_EQ(imported->params.size(), 4U);
 }
 
 TEST(OnnxTraining, PatternsSayWhatTrainsAndNeverNothing) {

@@ -53,6 +53,7 @@ class Graph(torch.nn.Module):
     def __init__(self, model, trains, dtype):
         super().__init__()
         self.graph, self.dtype = model.graph, dtype
+        self.all_branches = False  # an If depends on the branch that it does not take, too
         self.opset = max(o.version for o in model.opset_import if o.domain in ("", "ai.onnx"))
         self.constants = {t.name: to_torch(t, dtype) for t in model.graph.initializer}
         self.weights = {n: self.constants[n].clone().requires_grad_() for n in trains}

@@ -556,8 +556,8 @@ Result<Constant> fold(const OnnxNode& node, const std::vector<ConstantRef>& inpu
   for (size_t i = 0; i < std::max(row.least, inputs.size()); ++i) {
     const bool here = i < inputs.size() && inputs[i] != nullptr;
     if (!here && (i < row.least || row.op == "Concat")) return bad(node, "an input is absent");
-    // What has no values is no constant to compute with.
-    if (here && inputs[i]->count() == 0 && row.op != "Concat")
+    // What has no values is no constant to compute with, but by one value each.
+    if (here && inputs[i]->count() == 0 && row.op != "Concat" && row.fold != binary)
       return bad(node, "an empty constant");
   }
   if (row.fold == binary && inputs.size() != 2) return bad(node, "more than two inputs");

@@ -68,6 +68,12 @@ bool GraphImport::learns(const OnnxNode& n, size_t i) const {
   return from == Origin::weight || (from == Origin::derived && !options_.for_training);
 }
 
+bool GraphImport::stays_number(const OnnxNode& n, size_t i) {
+  if (!options_.for_training || !learns(n, i)) return false;
+  numbers_.insert(n.inputs[i]);
+  return !folds_numbers_;
+}
+
 ItemParam GraphImport::param(const OnnxNode& n, size_t i, std::string path, const Shape& shape,
                              std::vector<float> values) const {
   ItemParam made{std::move(path), shape, shared(std::move(values))};
@@ -140,10 +146,16 @@ Result<GraphImport::Value> GraphImport::stream(const OnnxNode& n, size_t i) {
   }
   LOOM_ASSIGN(const ConstantRef c, constant(n, i));
   if (!is_float(c->type)) return refuse(n, "computes with whole numbers beside computed values");
-  if (!is_shared_node(n, i, *c)) return constant_stream(n, *c, learns(n, i));
+  if (!is_shared_node(n, i, *c)) {
+    LOOM_ASSIGN(const Value made, constant_stream(n, *c, learns(n, i)));
+    if (c->count() == 1 && learns(n, i))
+      nodes_[static_cast<size_t>(made.at.node)].weight = n.inputs[i];
+    return made;
+  }
   const auto known = tied_.find(n.inputs[i]);
   if (known != tied_.end()) return known->second;
   LOOM_ASSIGN(Value made, constant_stream(n, *c, learns(n, i)));
+  if (c->count() == 1) nodes_[static_cast<size_t>(made.at.node)].weight = n.inputs[i];
   tied_.emplace(n.inputs[i], made);
   return made;
 }
@@ -450,7 +462,17 @@ Status GraphImport::node(const OnnxNode& n) {
   return refuse(n, "is read where all its inputs are constants");
 }
 
+// A weight of one number is a node, so that it trains. A layer may be known by such numbers alone,
+// as the Gelu of a file that gives its half as an initializer: then they are part of its function.
 Result<ImportedNetwork> GraphImport::run() {
+  Result<ImportedNetwork> made = walk();
+  if (made.ok() || numbers_.empty()) return made;
+  GraphImport again(model_, where_, options_, open_batch_, fixed_);
+  again.folds_numbers_ = true;
+  return again.walk();
+}
+
+Result<ImportedNetwork> GraphImport::walk() {
   for (const auto& [domain, version] : model_.opsets) {
     if (domain.empty() || domain == "ai.onnx") opset_ = version;
   }

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -66,6 +67,7 @@ class GraphImport {
     // The last name of what it gives, and whether another name of it is read as well.
     std::string name;
     bool shared = false;
+    std::string weight;  // of one number: its name
   };
   using Handler = Status (GraphImport::*)(const OnnxNode&);
   struct Row {
@@ -92,6 +94,7 @@ class GraphImport {
   Result<ImportedNetwork> finish();
 
   // general.cpp: the walk
+  Result<ImportedNetwork> walk();
   Status node(const OnnxNode& n);
   Status fold_node(const OnnxNode& n);
   bool stays_nodes(const OnnxNode& n) const;
@@ -108,6 +111,8 @@ class GraphImport {
   Result<const Value*> value(const OnnxNode& n, size_t i) const;
   // Whether input i holds weights. Functions of weights do where they are folded for predictions.
   bool learns(const OnnxNode& n, size_t i) const;
+  // Whether input i is a weight of one number that stays a node of its own.
+  bool stays_number(const OnnxNode& n, size_t i);
   // Parameter `path` of a layer with the values of input i, in the order that the layer has them.
   ItemParam param(const OnnxNode& n, size_t i, std::string path, const Shape& shape,
                   std::vector<float> values) const;
@@ -273,6 +278,7 @@ class GraphImport {
   Status transpose_node(const OnnxNode& n);
   Status slice_node(const OnnxNode& n);
   Status split_node(const OnnxNode& n);
+  Result<bool> is_empty(const OnnxNode& n, size_t i);
   Status concat_node(const OnnxNode& n);
   Status expand_node(const OnnxNode& n);
   Status gather_node(const OnnxNode& n);
@@ -305,6 +311,9 @@ class GraphImport {
       uses_;  // of values by name, outputs of the model included
   std::map<std::string, Value, std::less<>> tied_;  // nodes of weights that several nodes read
   std::vector<std::string> notes_;
+  // Weights of one number that are read, and whether functions may take them for numbers.
+  std::set<std::string, std::less<>> numbers_;
+  bool folds_numbers_ = false;
 };
 
 }  // namespace loom::core

@@ -29,6 +29,11 @@ Status GraphImport::read_constants(const OnnxGraph& graph) {
       return bad_file(cat("initializer '", printable(t.name), "' has no name, or stands twice"),
                       where_);
   }
+  for (const OnnxNode& n : graph.nodes) {  // where some exporters have all weights
+    const OnnxAttribute* value = n.op == "Constant" ? n.find("value") : nullptr;
+    if (value != nullptr && !value->tensors.empty())
+      left_ += kCopiesOfEach * value->tensors[0].count();
+  }
   return {};
 }
 

@@ -200,7 +200,7 @@ Status GraphImport::binary_node(const OnnxNode& n) {
       const Value& x = left.is_constant() ? right : left;
       y.shape = x.shape;
       y.scalar = x.scalar;
-      if (single(*c)) {
+      if (single(*c) && !stays_number(n, left.is_constant() ? 0 : 1)) {
         const double number = c->at(0);
         remember(y, n.op, x, nullptr, &number, left.is_constant());
         computed = x.at.node >= kGraphInput;
@@ -239,6 +239,7 @@ Status GraphImport::pow_node(const OnnxNode& n) {
   LOOM_ASSIGN(const ConstantRef exponent, constant(n, 1));
   if (!single(*exponent)) return refuse(n, "an exponent that is not one number");
   const double p = exponent->at(0);
+  stays_number(n, 1);  // it does not: no layer learns an exponent
   LOOM_ASSIGN(const Value* known, value(n, 0));
   Value y;
   y.at = {-2, 0};

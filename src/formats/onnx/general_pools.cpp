@@ -49,7 +49,7 @@ Status GraphImport::pool_node(const OnnxNode& n) {
 }
 
 Status GraphImport::pad_node(const OnnxNode& n) {
-  LOOM_ASSIGN(const Value x, stream(n, 0));
+  LOOM_ASSIGN(Value x, stream(n, 0));
   const int rank = x.shape.rank();
   LOOM_ASSIGN(const std::vector<int64_t> pads, list(n, 1, "pads", {}));
   std::vector<int64_t> all;
@@ -66,10 +66,17 @@ Status GraphImport::pad_node(const OnnxNode& n) {
   for (int i = 0; i < rank; ++i) {
     const int64_t a = before[static_cast<size_t>(i)], b = after[static_cast<size_t>(i)];
     if (a < 0 || b < 0) return refuse(n, "pads below 0 are not read; use a Slice");
-    if (i == 0 && (a > 0 || b > 0)) return refuse(n, "makes the batch larger");
   }
-  before.erase(before.begin());
-  after.erase(after.begin());
+  const bool first = before[0] > 0 || after[0] > 0;
+  if (first && batch_ == open_batch_) return refuse(n, "makes the batch larger");
+  if (first) {  // of one sample the first axis is like the others
+    std::vector<int64_t> dims = axis_extents(x.shape);
+    dims.insert(dims.begin(), 1);
+    LOOM_ASSIGN(x, view(n, x, dims));
+  } else {
+    before.erase(before.begin());
+    after.erase(after.begin());
+  }
   double with = attribute_real(n, "value", 0);
   if (has_input(n, 2)) {
     LOOM_ASSIGN(const ConstantRef c, constant(n, 2));
@@ -82,6 +89,11 @@ Status GraphImport::pad_node(const OnnxNode& n) {
                              {"mode", attribute_text(n, "mode", "constant")},
                              {"value", with}},
                             {x}));
+  if (first) {
+    std::vector<int64_t> dims = axis_extents(y.shape);
+    dims.erase(dims.begin());
+    LOOM_ASSIGN(y, view(n, y, dims));
+  }
   return define(n, std::move(y));
 }
 

@@ -207,7 +207,7 @@ Status GraphImport::read_inputs() {
 Status GraphImport::check_first(const OnnxNode& end, const Value& y) const {
   if (y.is_constant() || y.at.node < 0) return refuse(end, "is not what a layer computes");
   if (y.scalar || y.shape[0] != batch_)
-    return refuse(end, cat("is ", y.shape.str(), ", whose first axis is not the batch"));
+    return refuse(end, cat("is ", y.shape.str(), ", ", kNotTheBatch));
   const OnnxType said = model_.graph.outputs[0].type;
   if (y.type != said && said != OnnxType::undefined)
     return refuse(end, cat("holds ", onnx_type_name(y.type), " values; the file says ",
@@ -273,6 +273,7 @@ Result<ImportedNetwork> GraphImport::finish() {
                                 "' is left out: no output needs it"));
       continue;
     }
+    numbers_.erase(nodes_[i].weight);
     place[i] = static_cast<int64_t>(layers.size());
     std::vector<GraphValue>& from = wiring.nodes.emplace_back();
     for (GraphValue v : nodes_[i].from) {
@@ -288,6 +289,9 @@ Result<ImportedNetwork> GraphImport::finish() {
     }
     layers.push_back(std::move(nodes_[i].layer));
   }
+  for (const std::string& name : numbers_)
+    out.notes.push_back(
+        cat("the weight '", printable(name), "' is part of a function and does not train"));
   // Values that callers see go by the names of the file.
   std::set<std::string> taken;
   wiring.names.assign(layers.size() + 1, "");

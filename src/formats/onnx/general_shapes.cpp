@@ -17,6 +17,22 @@ int64_t product(const std::vector<int64_t>& dims, size_t first, size_t last) {
   return n;
 }
 
+// Whether a slice of one axis, not of the batch, takes none of its values.
+bool leaves_nothing(const Shape& shape, const std::vector<int64_t>& starts,
+                    const std::vector<int64_t>& ends, const std::vector<int64_t>& axes,
+                    const std::vector<int64_t>& steps) {
+  if (axes.size() != 1 || starts.size() != 1 || ends.size() != 1 ||
+      steps != std::vector{int64_t{1}})
+    return false;
+  const int64_t axis = axes[0] < 0 ? axes[0] + shape.rank() : axes[0];
+  if (axis < 1 || axis >= shape.rank()) return false;
+  const int64_t extent = shape[static_cast<int>(axis)];
+  const auto place = [&](int64_t p) {
+    return std::clamp<int64_t>(p < 0 ? p + extent : p, 0, extent);
+  };
+  return place(starts[0]) >= place(ends[0]);
+}
+
 }  // namespace
 
 // The values of x as dims, which may hold the batch: no extent that follows from it is written
@@ -265,6 +281,13 @@ Status GraphImport::slice_node(const OnnxNode& n) {
     const int64_t axis = axes[i] < 0 ? axes[i] + x.shape.rank() : axes[i];
     if (axis == 0 && starts[i] == 0 && ends[i] >= x.shape[0]) ends[i] = kToEnd;
   }
+  if (leaves_nothing(x.shape, starts, ends, axes, steps)) {
+    std::vector<int64_t> dims = axis_extents(x.shape);
+    dims[static_cast<size_t>(axes[0] < 0 ? axes[0] + x.shape.rank() : axes[0])] = 0;
+    Value none;
+    none.constant = std::make_shared<const Constant>(Constant{std::move(dims), x.type, {}});
+    return define(n, std::move(none));
+  }
   LOOM_ASSIGN(Value y,
               emit(n, LayerKind::slice,
                    {{"starts", starts}, {"ends", ends}, {"axes", axes}, {"steps", steps}}, {x}));
@@ -296,12 +319,22 @@ Status GraphImport::split_node(const OnnxNode& n) {
   return first == extent ? Status{} : refuse(n, "widths that do not make up the axis");
 }
 
+// Whether input i is known to have no values: ConstantOfShape of a 0, or a slice of nothing.
+Result<bool> GraphImport::is_empty(const OnnxNode& n, size_t i) {
+  LOOM_ASSIGN(const Value* v, value(n, i));
+  if (v->tensor != nullptr) return v->tensor->count() == 0;
+  return v->constant != nullptr && v->constant->count() == 0;
+}
+
 Status GraphImport::concat_node(const OnnxNode& n) {
   std::vector<Value> parts;
   for (size_t i = 0; i < n.inputs.size(); ++i) {
+    LOOM_ASSIGN(const bool nothing, is_empty(n, i));
+    if (nothing) continue;
     LOOM_ASSIGN(const Value part, stream(n, i));
     parts.push_back(part);
   }
+  if (parts.size() == 1) return define(n, parts[0]);
   LOOM_ASSIGN(Value y, emit(n, LayerKind::concat, {{"axis", attribute(n, "axis", 0)}}, parts));
   return define(n, std::move(y));
 }

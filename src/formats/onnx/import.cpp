@@ -48,14 +48,23 @@ bool same_bits(const ImportedNetwork& a, const ImportedNetwork& b) {
          std::ranges::equal(a.params, b.params, equal);
 }
 
+bool is_initializer(const OnnxModel& model, const OnnxValue& value) {
+  const auto same = [&](const OnnxTensor& t) { return t.name == value.name; };
+  return std::ranges::any_of(model.graph.initializers, same);
+}
+
+// The first input that can hold samples; null: there is none.
+const OnnxValue* first_input(const OnnxModel& model) {
+  for (const OnnxValue& v : model.graph.inputs) {
+    if (v.shape.size() > 1 && !is_initializer(model, v)) return &v;
+  }
+  return nullptr;
+}
+
 // The batch that the first input of a model is fixed at, where that is several samples; else 0.
 int64_t fixed_batch(const OnnxModel& model) {
-  for (const OnnxValue& v : model.graph.inputs) {
-    const auto same = [&](const OnnxTensor& t) { return t.name == v.name; };
-    if (v.shape.size() < 2 || std::ranges::any_of(model.graph.initializers, same)) continue;
-    return v.shape[0].extent > 1 ? v.shape[0].extent : 0;
-  }
-  return 0;
+  const OnnxValue* first = first_input(model);
+  return first != nullptr && first->shape[0].extent > 1 ? first->shape[0].extent : 0;
 }
 
 // By nodes, a batch that the file fixes read as an open one: for two sizes, which have to give the
@@ -66,17 +75,35 @@ Result<ImportedNetwork> import_opened(const OnnxModel& model, const std::string&
   LOOM_ASSIGN(const ImportedNetwork other,
               GraphImport(model, where, options, kOtherBatch, fixed).run());
   if (same_bits(made, other)) return made;
-  return unsupported("computes with the size of the batch, which the file fixes", where);
+  return unsupported(cat(kSizeOfBatch, ", which the file fixes"), where);
 }
 
-// A recurrence along the first axis of the input: a sample is a whole input of the file.
+bool says(const Error& error, std::string_view what) {
+  return error.message.find(what) != std::string::npos;
+}
+
+// Whether a file that is refused for `error` may have no batch: its first axis may be the steps of
+// one sequence, or the rows of one picture.
+bool may_have_no_batch(const OnnxModel& model, const Error& error) {
+  if (error.code != Code::unsupported || says(error, kSizeOfBatch)) return false;
+  if (says(error, kAlongBatch)) return true;
+  const OnnxValue* first = first_input(model);
+  if (first == nullptr) return false;
+  return first->shape[0].extent < 0 || (first->shape[0].extent == 1 && says(error, kNotTheBatch));
+}
+
+// A file without a batch: a sample is a whole input of the file.
 Result<ImportedNetwork> import_one_sample(const OnnxModel& model, const std::string& where,
-                                          const OnnxImportOptions& options) {
-  LOOM_ASSIGN(ImportedNetwork made,
-              GraphImport(as_one_sample(model), where, options, kOpenBatch).run());
+                                          const OnnxImportOptions& options, const Error& refused) {
+  const OnnxModel one = as_one_sample(model);
+  LOOM_ASSIGN(ImportedNetwork made, GraphImport(one, where, options, kOpenBatch).run());
   std::erase_if(made.notes, [](const std::string& note) { return note == kOneByOne; });
-  made.notes.push_back(cat("a recurrence runs along the first axis of '", printable(made.input),
-                           "': a sample is a whole input of the file"));
+  const std::string axis = cat("the first axis of '", printable(made.input), "'");
+  made.notes.push_back(
+      says(refused, kAlongBatch)
+          ? cat("a recurrence runs along ", axis, ": a sample is a whole input of the file")
+          : cat(axis, " is not a batch (", refused.message,
+                "): a sample is a whole input of the file"));
   return made;
 }
 
@@ -91,9 +118,7 @@ Result<ImportedNetwork> import_by(const OnnxModel& model, const std::string& whe
   const Result<ImportedNetwork> other = Way(model, where, options, kOtherBatch).run();
   if (other.ok() && same_bits(made, *other)) return made;
   return unsupported(
-      "computes with the size of the batch, which the file leaves open; export it with a fixed "
-      "batch",
-      where);
+      cat(kSizeOfBatch, ", which the file leaves open; export it with a fixed batch"), where);
 }
 
 // Patterns first: the layers they find are faster. What they refuse may still be a graph of nodes;
@@ -136,6 +161,33 @@ Result<ImportedNetwork> import_both(const OnnxModel& model, const std::string& w
   return import_by<GraphImport>(model, where, options);
 }
 
+// Whether a file is refused because an axis of one input is not that of another.
+bool may_be_one_batch(const Error& error) {
+  return says(error, "must agree in all axes but") || says(error, "cannot be broadcast");
+}
+
+// A file whose inputs give their first axes different names. What joins or adds them needs these
+// axes to be equal, so each is read as the batch.
+Result<ImportedNetwork> import_one_batch(const OnnxModel& model, const std::string& where,
+                                         const OnnxImportOptions& options) {
+  OnnxModel named = model;
+  const OnnxValue* first = first_input(model);
+  std::vector<std::string> others;
+  for (OnnxValue& v : named.graph.inputs) {
+    if (first == nullptr || is_initializer(model, v) || v.shape.empty()) continue;
+    OnnxDim& mine = v.shape[0];
+    if (mine.extent >= 0 || first->shape[0].extent >= 0 || mine.symbol == first->shape[0].symbol)
+      continue;
+    mine.symbol = first->shape[0].symbol;
+    others.push_back(cat("'", printable(v.name), "'"));
+  }
+  if (others.empty()) return unsupported("its inputs share one batch", where);
+  LOOM_ASSIGN(ImportedNetwork made, import_both(named, where, options));
+  made.notes.push_back(cat("the first axis of ", join(others, ", "), " is read as the batch of '",
+                           printable(first->name), "'; the file gives it another name"));
+  return made;
+}
+
 }  // namespace
 
 namespace {
@@ -168,8 +220,14 @@ Result<ImportedNetwork> import_onnx(const OnnxModel& model, const std::string& w
     Result<ImportedNetwork> opened = import_opened(model, where, options, fixed);
     if (opened.ok()) made = std::move(opened);
   }
-  if (!made.ok() && made.error().message.find(kAlongBatch) != std::string::npos)
-    made = import_one_sample(model, where, options);
+  if (!made.ok() && may_be_one_batch(made.error())) {
+    Result<ImportedNetwork> named = import_one_batch(model, where, options);
+    if (named.ok()) made = std::move(named);
+  }
+  if (!made.ok() && may_have_no_batch(model, made.error())) {
+    Result<ImportedNetwork> one = import_one_sample(model, where, options, made.error());
+    if (one.ok() || says(made.error(), kAlongBatch)) made = std::move(one);
+  }
   if (made.ok() && options.for_training && Origins(model, options).parts_weights())
     made->notes.emplace_back(
         "layers that share weights in the file each have a copy, which trains");

@@ -11,6 +11,12 @@ namespace loom::core {
 // The refusal of a recurrence whose steps are the batch of the input.
 constexpr std::string_view kAlongBatch = "runs along the batch axis of the input";
 
+// The refusal of an output whose first axis holds no samples.
+constexpr std::string_view kNotTheBatch = "whose first axis is not the batch";
+
+// The refusal of values that depend on how many samples there are.
+constexpr std::string_view kSizeOfBatch = "computes with the size of the batch";
+
 // The note of a file that takes one sample at a time.
 constexpr std::string_view kOneByOne =
     "the file fixes the batch at 1: samples are computed one by one";

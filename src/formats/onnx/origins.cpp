@@ -45,6 +45,10 @@ bool is_made_up(std::string_view name) {
   constexpr std::string_view kStarts[] = {"/", "val_", "eps", "one", "zero"};
   const auto begins = [&](std::string_view start) { return lower.rfind(start, 0) == 0; };
   if (std::ranges::any_of(kParts, within) || std::ranges::any_of(kStarts, begins)) return true;
+  // Operands of a formula of TensorFlow: its variables are tensors of a ReadVariableOp.
+  constexpr std::string_view kOperands[] = {"/x:0", "/y:0", "_recip:0"};
+  const auto ends = [&](std::string_view end) { return lower.ends_with(end); };
+  if (std::ranges::any_of(kOperands, ends)) return true;
   // A word with a number after it, without a path: c12, t_3; but bias_79 is what it says.
   if (lower.find_first_of("./") != std::string::npos) return false;
   constexpr std::string_view kWeights[] = {"bias", "weight"};
@@ -187,6 +191,15 @@ void Origins::read_weight(const OnnxNode& n, size_t i) {
   }
 }
 
+// Whether input i is a weight of one number in a product or power, which a pattern would take for a
+// number of a function: a swish whose slope is 1 before it is trained.
+bool Origins::is_factor(const OnnxNode& n, size_t i) const {
+  constexpr std::string_view kOps[] = {"Mul", "Div", "Pow"};
+  const auto count = counts_.find(n.inputs[i]);
+  return is_one_of(n.op, kOps) && of(n.inputs[i]) == Origin::weight && count != counts_.end() &&
+         count->second == 1;
+}
+
 void Origins::read(const OnnxNode& n, const OnnxImportOptions& options) {
   if (read_constant(n, options)) return;
   // Shapes of weights are no weights.
@@ -205,7 +218,7 @@ void Origins::read(const OnnxNode& n, const OnnxImportOptions& options) {
   if (made != Origin::computed) return follow(n);
   for (size_t i = 0; i < n.inputs.size(); ++i) {
     const Origin from = of(n.inputs[i]);
-    needs_nodes_ |= from == Origin::derived;
+    needs_nodes_ |= from == Origin::derived || is_factor(n, i);
     read_weight(n, i);
   }
 }

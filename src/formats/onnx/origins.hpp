@@ -58,6 +58,7 @@ class Origins {
   bool read_constant(const OnnxNode& n, const OnnxImportOptions& options);
   void follow(const OnnxNode& n);
   void read_weight(const OnnxNode& n, size_t i);
+  bool is_factor(const OnnxNode& n, size_t i) const;
   Origin made_by(const OnnxNode& n) const;
 
   std::map<std::string, Origin, std::less<>> origins_;
