@@ -219,13 +219,15 @@ def drawn(seed):
         model.add_whole(f"whole{i}")
     for _ in range(model.whole(2, 10)):
         model.grow()
-    if r.random() < 0.2:  # a mask may come before what it masks
-        model.inputs.reverse()
+    if r.random() < 0.3 and model.inputs[-1].name.startswith("whole"):
+        model.inputs.insert(0, model.inputs.pop())  # a mask may come before what it masks
     return model, model.finish()
 
 
-def as_numbers(values):
-    return values.astype(np.float32) if values.dtype == bool else values
+def as_numbers(name, values):
+    """Truths are 1 and 0; one id a sample is a row of one."""
+    values = values.astype(np.float32) if values.dtype == bool else values
+    return values[:, None] if name.startswith("whole") and values.ndim == 1 else values
 
 
 def difference(net, model, truth):
@@ -233,7 +235,7 @@ def difference(net, model, truth):
     if names == ["input"]:  # a row of layers, found by its pattern, has one of each
         model.given["input"] = model.given["x"]
         truth = {"output": next(iter(truth.values()))}
-    given = {name: as_numbers(model.given[name]) for name in names}
+    given = {name: as_numbers(name, model.given[name]) for name in names}
     with net.session(max_batch=model.batch) as session:
         got = session.run(given)
     wanted = {port.name for port in net.outputs}
@@ -262,7 +264,7 @@ def written_differs(net, model, truth):
     outputs = [port.name for port in session.get_outputs()]
     if outputs != [port.name for port in net.outputs]:
         return f"written with the outputs {outputs}"
-    given = {i.name: as_numbers(model.given[i.name]).astype(TYPES[i.type])
+    given = {i.name: as_numbers(i.name, model.given[i.name]).astype(TYPES[i.type])
              for i in session.get_inputs()}
     made = dict(zip(outputs, session.run(None, given)))
     for name, theirs in truth.items():
