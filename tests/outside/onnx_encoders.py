@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 """Encoders of transformers, exported by PyTorch with their masks, in Loom and in ONNX Runtime.
 
-Each is small, with random weights and random sizes: BERT, DistilBERT, RoBERTa and ELECTRA, bare or with
-a classifier, through both exporters of torch.onnx, with both kinds of attention. Its further inputs
-are int64: attention_mask, and token_type_ids where the class has them. Masks are ragged.
+Each is small, with random weights and random sizes: BERT, DistilBERT, RoBERTa and ELECTRA, bare or
+with a classifier, through both exporters of torch.onnx, with both kinds of attention. Its further
+inputs are int64: attention_mask, and token_type_ids where the class has them. Masks are ragged.
 
   onnx_encoders.py --loom build/dev/cli/loom [--count 16] [--seed 1]
 
-Needs torch, transformers, onnx, onnxscript and onnxruntime; exit status 77 without them. A file that
-Loom refuses is counted and named. The last line counts.
+Needs torch, transformers, onnx, onnxscript and onnxruntime; exit status 77 without them. A file
+that Loom refuses fails, and the reason is printed. The last line counts.
 """
 import argparse
 import os
@@ -155,7 +155,8 @@ def main():
         wrong = off is not None and not off <= 1e-4
         failed += wrong
         passed += off is not None and not wrong
-        print(f"{'WRONG ' if wrong else ''}{label}: {'refused' if off is None else off}", flush=True)
+        said = "refused" if off is None else off
+        print(f"{'WRONG ' if wrong else ''}{label}: {said}", flush=True)
     print(f"{refused} refused")
     print(f"{passed} passed, {failed + refused} failed, 0 skipped")
     return 1 if failed or refused else 0
