@@ -22,9 +22,12 @@ double per_second(int64_t count, double seconds) {
   return seconds > 0 ? static_cast<double>(count) / seconds : 0.0;
 }
 
-// A context that is full is no wrong command line, though a length is out of range.
+// A context that is full is no wrong command line, though a length is out of range. Nor is a
+// template that fails on plain turns: the model is not what it should be.
 int fail_reply(const Error& error) {
   if (error.code == Code::out_of_range) return fail(kFailed, error.str());
+  const bool by_template = error.where == "its chat template cannot be used";
+  if (by_template && error.code == Code::invalid_argument) return fail(kBadFile, error.str());
   return fail(error);
 }
 

@@ -97,14 +97,15 @@ Result<Judge> judge_by_command(const EvolveFlags& f) {
   return judge;
 }
 
-// A best fitness on other samples means nothing to these.
+// A best fitness on other samples means nothing to these. Two files contradict each other, and
+// which of them is not what it should be cannot be known.
 Status check_samples_of(const Population& population, const Dataset& data,
                         const std::string& path) {
   const std::optional<FitnessRecord>& record = population.fitness_record();
   if (!record || record->data_hash.empty() || record->data_hash == data.hash()) return {};
-  return Error{Code::invalid_argument,
-               "these are other samples than the population of --resume was judged by; give those, "
-               "or begin a new population without --resume",
+  return Error{Code::bad_file,
+               "these are other samples than the population of --resume was judged by, or its hash "
+               "of them is damaged; give those, or begin a new population without --resume",
                path, -1};
 }
 

@@ -204,8 +204,10 @@ Result<ArchitectureSearch> ArchitectureSearch::load(const std::string& path, con
   LOOM_ASSIGN(core::ScoredData scored,
               core::split_scored(data, how.validation, all.spec().seed, how.normalize));
   if (!all.data_hash.empty() && all.data_hash != scored.split->data)
-    return core::invalid(
-        "was scored on other samples; give those, or begin a new population without it", path);
+    return core::bad_file(
+        "was scored on other samples, or its hash of them is damaged; give those, or begin a new "
+        "population without it",
+        path);
   all.data_hash = scored.split->data;
   return ArchitectureSearch(
       std::make_shared<Impl>(std::move(all), std::move(scored), &core::cpu_ops(core::best_isa())));

@@ -218,7 +218,8 @@ Result<DartsSearch> read_search(const std::string& path, const Dataset& data,
   LOOM_TRY(impl->begin(data, engine));
   LOOM_ASSIGN(const std::string hash, file.text("data"));
   if (hash != impl->data_hash)
-    return core::invalid("was made with other samples; give the same DATA", path);
+    return core::bad_file(
+        "was made with other samples, or its hash of them is damaged; give the same DATA", path);
   for (const core::StateTensor& state : impl->search->state())
     LOOM_TRY(core::fill_state(file, state));
   const core::JsonValue* past = about.find("history");

@@ -144,14 +144,25 @@ Result<std::string> Model::detokenize(std::span<const TokenId> ids,
   return tokenizer->decode(known, skip_special_tokens);
 }
 
+namespace {
+
+// A model without a template cannot chat, nor can one whose template asks for more than is read. A
+// template that is no template is damage.
+Error no_template(const core::LanguageModel& model) {
+  const std::string& problem = model.chat_problem();
+  std::string message = core::cat("this model cannot chat: ", problem, "; give it plain text");
+  const bool damaged = problem.starts_with("its chat template cannot be used") &&
+                       problem.find("is not supported") == std::string::npos;
+  if (damaged) return core::bad_file(std::move(message), model.source());
+  return core::unsupported(std::move(message), model.source());
+}
+
+}  // namespace
+
 Result<std::string> Model::render_chat(std::span<const ChatTurn> turns,
                                        const ChatOptions& options) const {
   const core::LanguageModel& model = impl_->model;
-  if (model.chat_template() == nullptr) {
-    return core::unsupported(
-        core::cat("this model cannot chat: ", model.chat_problem(), "; give it plain text"),
-        model.source());
-  }
+  if (model.chat_template() == nullptr) return no_template(model);
   LOOM_ASSIGN(core::ChatInputs inputs, core::chat_inputs(turns, options));
   inputs.now = core::utc_now();
   if (!options.date.empty()) {

@@ -289,9 +289,10 @@ int Network::find_param(std::string_view path) const {
   return -1;
 }
 
-// A layer that takes ids begins with its table.
+// Several tables may read the same ids: an id has a row in each.
 int64_t Network::vocab() const {
-  return takes_ids(cells_[0].node.config) ? params_[0].spec.shape[0] : 0;
+  const LayerConfig& first = cells_[0].node.config;
+  return takes_ids(first) ? id_rows(first) : 0;
 }
 
 int64_t Network::param_count() const {

@@ -87,7 +87,7 @@ class Network {
   // (docs/decisions/0075). Errors: invalid, naming the two cells that do not fit.
   Result<std::vector<CellShapes>> shapes(const Shape& input) const;
   int find_param(std::string_view path) const;  // -1: none
-  // Rows of the table that the input's ids name; 0: the input are numbers.
+  // Ids of the input are below this, the rows of its smallest table; 0: the input are numbers.
   int64_t vocab() const;
   int64_t param_count() const;
   ParamCounts param_counts() const;

@@ -162,6 +162,7 @@ std::optional<Error> foreign_file(std::span<const std::byte> bytes, const std::s
 }
 
 Error file_error(Error error, const std::string& where) {
+  if (error.where.starts_with("--")) return error;
   if (error.code == Code::invalid_argument || error.code == Code::out_of_range)
     error.code = Code::bad_file;
   if (error.where.empty()) error.where = where;

@@ -24,7 +24,8 @@ std::optional<Error> foreign_file(std::string_view text, const std::string& wher
                                   bool packed = false);
 
 // What is wrong with the contents of a file is a bad_file, though the same description from a
-// caller would be a wrong argument. where: the file, if the error names none.
+// caller would be a wrong argument. where: the file, if the error names none. An error that names
+// an option ("--frozen") stays as it is.
 Error file_error(Error error, const std::string& where);
 
 }  // namespace loom::core

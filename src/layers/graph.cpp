@@ -161,20 +161,6 @@ Status check_used(const LayerConfig& c) {
   return {};
 }
 
-// Rows of the table that ids given to this layer choose from; 0: it is no table, or several.
-int64_t table_rows(const LayerConfig& layer) {
-  if (layer.disabled || layer.def->wired) return 0;
-  if (layer.def->takes_ids) {
-    std::vector<ParamSpec> specs;
-    layer.def->params(layer, specs);
-    return specs[0].shape[0];
-  }
-  for (const LayerConfig& child : layer.children) {
-    if (!child.disabled) return table_rows(child);
-  }
-  return 0;
-}
-
 // How many ids a value may hold: those of an Input; 0: it holds numbers.
 int64_t ids_of(const LayerConfig& c, const GraphValue& v) {
   if (v.node < 0) return 0;
@@ -186,7 +172,7 @@ Status check_read(const LayerConfig& c, size_t i, bool wants, const GraphValue& 
   if (v == GraphValue{} ? wants == graph_takes_ids(c) : !wants && ids_of(c, v) == 0) return {};
   if (!wants)
     return invalid(cat("Graph: ", node_label(c, i), " reads ids, which an Embedding alone can"));
-  const int64_t ids = ids_of(c, v), rows = table_rows(c.children[i]);
+  const int64_t ids = ids_of(c, v), rows = id_rows(c.children[i]);
   if (ids == 0) {
     return invalid(cat("Graph: ", node_label(c, i),
                        " takes ids, but reads numbers; ids come from "
@@ -448,6 +434,19 @@ bool graph_takes_ids(const LayerConfig& graph) {
     }
   }
   return false;
+}
+
+int64_t graph_id_rows(const LayerConfig& graph) {
+  int64_t least = 0;
+  Wires wires(graph.list(kWires));
+  for (const LayerConfig& child : graph.children) {
+    for (int64_t k = wires.count(); k > 0; --k) {
+      const bool reads = wires.value() == GraphValue{};
+      const int64_t rows = reads && takes_ids(child) ? id_rows(child) : 0;
+      if (rows > 0 && (least == 0 || rows < least)) least = rows;
+    }
+  }
+  return least;
 }
 
 extern const LayerDef kGraph;

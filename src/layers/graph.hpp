@@ -64,6 +64,10 @@ GraphNames graph_names(const LayerConfig& graph);
 
 // Whether a child takes the first input of the graph as ids.
 bool graph_takes_ids(const LayerConfig& graph);
+// The number of ids that every table which reads the first input of a layer has a row for; 0: no
+// table does.
+int64_t id_rows(const LayerConfig& layer);
+int64_t graph_id_rows(const LayerConfig& graph);
 // The child whose weights child number `i` has; -1: its own.
 int64_t graph_owner(const LayerConfig& graph, int64_t i);
 

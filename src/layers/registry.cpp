@@ -239,6 +239,22 @@ bool takes_ids(const LayerConfig& layer) {
   return false;
 }
 
+int64_t id_rows(const LayerConfig& layer) {
+  if (layer.disabled) return 0;
+  if (layer.def->takes_ids) {
+    std::vector<ParamSpec> specs;
+    layer.def->params(layer, specs);
+    return specs[0].shape[0];
+  }
+  if (layer.def->wired) return graph_id_rows(layer);
+  int64_t least = 0;
+  for (const LayerConfig& child : layer.children) {
+    const int64_t rows = id_rows(child);
+    if (rows > 0 && (least == 0 || rows < least)) least = rows;
+  }
+  return least;
+}
+
 Result<std::vector<Shape>> infer_all_after(const LayerConfig& layer, const Shape& in,
                                            const Shape& skip) {
   if (layer.def->forward_all != nullptr && !layer.disabled) return infer_all(layer, {&in, 1});

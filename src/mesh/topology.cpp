@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.hpp"
+#include "layers/graph.hpp"
 
 namespace loom::core {
 namespace {
@@ -11,22 +12,6 @@ constexpr int64_t kMostDelay = 1 << 16;
 
 Shape with_batch(const Shape& sample, int64_t batch) {
   return sample.after(batch);
-}
-
-// The first parameter of a layer or of those below it; null: there is none.
-const Param* first_param(const Network& network, const Node& node) {
-  if (!node.params.empty()) return &network.params()[static_cast<size_t>(node.params[0])];
-  for (const Node& child : node.children) {
-    const Param* found = first_param(network, child);
-    if (found != nullptr) return found;
-  }
-  return nullptr;
-}
-
-// How many ids the layer of a cell knows.
-int64_t ids_of(const Network& network, const Node& node) {
-  const Param* table = first_param(network, node);
-  return table != nullptr ? table->spec.shape[0] : 1 << 24;
 }
 
 }  // namespace
@@ -301,7 +286,7 @@ Status MeshTopology::check_ids(const Network& network) {
                          name_of(slot.first), " gives others"));
     }
     int64_t& below = ids_below_[static_cast<size_t>(slot.first.index)];
-    const int64_t mine = ids_of(network, network.cells()[static_cast<size_t>(slot.cell)].node);
+    const int64_t mine = id_rows(network.cells()[static_cast<size_t>(slot.cell)].node.config);
     below = below > 0 ? std::min(below, mine) : mine;
   }
   for (const MeshSlot& slot : slots_) {

@@ -7,6 +7,7 @@
 
 #include "loom/graph.hpp"
 #include "loom/loom.hpp"
+#include "loom/mesh.hpp"
 
 namespace loom {
 namespace {
@@ -203,6 +204,33 @@ TEST(Ports, RefusesWhatDoesNotFit) {
   refused(given, "id 5 must be from 0 to 4");
   given = {r.numbers({1, 3}), r.numbers({1, 2}), r.ids({1, 1}, 5), good[3]};
   refused(given, "1 samples need a session with max_batch 1");
+}
+
+// The second table had no row for ids that the first one has: the pass read behind its memory.
+TEST(Ports, AnIdHasARowInEveryTableThatReadsIt) {
+  Graph g;
+  const GraphValue words = g.add(Embedding{.vocab = 100000, .width = 2}, {g.input()});
+  const GraphValue kinds = g.add(Embedding{.vocab = 5, .width = 2}, {g.input()});
+  g.output(g.add(Binary{}, {words, kinds}));
+  const Parallel side{
+      .children = {Embedding{.vocab = 100000, .width = 2}, Embedding{.vocab = 5, .width = 2}},
+      .combine = Combine::add};
+  Tensor far = Tensor::zeros({1, 4}, DType::int64).or_exit();
+  far.mutable_values<int64_t>().or_exit()[2] = 90000;
+  const Dataset data = Dataset::from_arrays(far, Tensor::zeros({1, 4, 2}).or_exit()).or_exit();
+  for (const Layer& layer : {Layer(g), Layer(side)}) {
+    const Network net = Network::sequential({layer}, {.input = {4}}).or_exit();
+    EXPECT_EQ(net.info().inputs[0].ids, 5);
+    Session session = net.session().or_exit();
+    const auto run = session.run(far);
+    ASSERT_FALSE(run.ok());
+    EXPECT_NE(run.error().message.find("id 90000 must be from 0 to 4"), std::string::npos);
+    const auto trained = Trainer::create(net, {}).or_exit().fit(data);
+    ASSERT_FALSE(trained.ok());
+    EXPECT_NE(trained.error().message.find("id 90000 at 2 must be from 0 to 4"), std::string::npos);
+    Mesh mesh = Mesh::create(net).or_exit();
+    EXPECT_FALSE(mesh.set_input(far).ok());
+  }
 }
 
 TEST(Ports, AnInputThatAllSamplesShareIsNotTrainedWith) {

@@ -240,6 +240,24 @@ TEST(ChatTemplates, ThatCannotBeUsedAreExplained) {
   }
 }
 
+// The turns of a chat are plain, so a template that fails is not what it should be; one that asks
+// for more than Loom does is not supported.
+TEST(ChatTemplates, ThatAreDamagedAreBadFiles) {
+  const std::pair<const char*, int> rows[] = {{"{% if x", kBadFile},
+                                              {"{{ x", kBadFile},
+                                              {"{{ 'a' + 1 }}", kBadFile},
+                                              {"{{ nothing.x }}", kBadFile},
+                                              {"{% nonsense %}", kUnsupported},
+                                              {"{{ 'x' | urlize }}", kUnsupported},
+                                              {"{{ messages[0].content }}", kDone}};
+  for (const auto& [text, code] : rows) {
+    const TempFolder folder;
+    const std::string model = story_with(folder, "chat_template.jinja", text);
+    const Ran ran = run_loom("run " + model + " --chat -p Hello --max-tokens 1");
+    EXPECT_EQ(ran.code, code) << text << ": " << ran.err;
+  }
+}
+
 TEST(ChatTemplates, OfAListTheOneCalledDefaultIsTaken) {
   const TempFolder folder;
   const std::string model =

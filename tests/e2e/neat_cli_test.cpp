@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <tuple>
 
 #include "e2e/program.hpp"
 #include "io/json.hpp"
@@ -117,16 +118,22 @@ TEST_F(EvolveVerb, RefusesToGoOnWithAnotherJudge) {
                 .code,
             0);
   ASSERT_EQ(run_loom(small_ + "--generations 1 --quiet --population-file " + asked).code, 0);
-  const std::pair<std::string, const char*> cases[] = {
-      {table + " --normalize range --resume " + pop, "--normalize is none in the population"},
-      {table + " --validation 0.5 --resume " + pop, "--validation is 0 in the population"},
-      {other + " --resume " + pop, "other samples than the population of --resume"},
-      {"--fitness x --resume " + pop, "was judged by samples; give them as DATA"},
-      {table + " --resume " + asked, "was judged by a program; give --fitness"},
+  std::string text = folder_.read("samples.json");
+  const size_t hash = text.find("\"data\":\"") + 8;
+  ASSERT_GT(hash, 8U);
+  text[hash] = text[hash] == '0' ? '1' : '0';
+  const std::string flipped = folder_.write("flipped.json", text);
+  const std::tuple<std::string, const char*, int> cases[] = {
+      {table + " --normalize range --resume " + pop, "--normalize is none in the population", 2},
+      {table + " --validation 0.5 --resume " + pop, "--validation is 0 in the population", 2},
+      {other + " --resume " + pop, "other samples than the population of --resume", 3},
+      {table + " --resume " + flipped, "or its hash of them is damaged", 3},
+      {"--fitness x --resume " + pop, "was judged by samples; give them as DATA", 2},
+      {table + " --resume " + asked, "was judged by a program; give --fitness", 2},
   };
-  for (const auto& [arguments, expected] : cases) {
+  for (const auto& [arguments, expected, code] : cases) {
     const Ran ran = run_loom("evolve " + arguments);
-    EXPECT_EQ(ran.code, 2) << arguments;
+    EXPECT_EQ(ran.code, code) << arguments;
     EXPECT_THAT(ran.err, HasSubstr(expected));
     EXPECT_EQ(std::count(ran.err.begin(), ran.err.end(), '\n'), 1) << ran.err;
   }

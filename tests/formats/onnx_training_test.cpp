@@ -301,10 +301,62 @@ TEST(OnnxTraining, PatternsSayWhatTrainsAndNeverNothing) {
         .for_training = true, .trainable = row.trainable, .frozen = row.frozen};
     const auto imported = import_onnx(model_of(c), "f", options);
     ASSERT_EQ(imported.ok(), row.trained >= 0);
-    if (!imported.ok()) continue;
+    if (!imported.ok()) {  // the file is as it should be: the option is not
+      EXPECT_EQ(imported.error().code, Code::invalid_argument);
+      EXPECT_EQ(imported.error().where, row.frozen.empty() ? "--trainable" : "--frozen");
+      continue;
+    }
     const auto network =
         Network::finalize(imported->network.grid, imported->network.input.after(1));
     EXPECT_EQ(trained_values(*network), row.trained);
+  }
+}
+
+// The constant half of the biases was left out of predictions, and learned in a GRU.
+TEST(OnnxTraining, OneOfTheBiasesOfARecurrenceMayBeAConstant) {
+  ThreadPool pool(1);
+  const auto half = [](const std::string& name, int64_t count, float first) {
+    std::vector<float> values;
+    for (int64_t i = 0; i < count; ++i) values.push_back(first + 0.02f * static_cast<float>(i));
+    return onnx_tensor(name, {1, count}, std::move(values));
+  };
+  for (const auto& [op, gates] : {std::pair{"LSTM", 4}, std::pair{"GRU", 3}}) {
+    const int64_t rows = int64_t{5} * gates;
+    std::vector<std::vector<float>> predicted;
+    for (const int trained : {-1, 0, 1}) {
+      SCOPED_TRACE(cat(op, " ", trained));
+      Case c = {op,
+                {4, 8},
+                {tensor_of("w", {1, rows, 8}), tensor_of("r", {1, rows, 5}),
+                 onnx_tensor("axis", {1}, std::vector<int64_t>{0})},
+                {node_of("Transpose", {"x"}, "t", {list_of("perm", {1, 0, 2})})}};
+      for (const int i : {0, 1}) {
+        const OnnxTensor bias = half(cat("b", i), rows, i == 0 ? -0.2f : 0.1f);
+        if (trained < 0 || trained == i) {
+          c.tensors.push_back(bias);
+        } else {
+          c.nodes.push_back(constant_of(bias));
+        }
+      }
+      c.nodes.push_back(node_of("Concat", {"b0", "b1"}, "b", {onnx_attribute("axis", int64_t{1})}));
+      OnnxNode cell = node_of(op, {"t", "w", "r", "b"}, "",
+                              {onnx_attribute("hidden_size", int64_t{5}),
+                               onnx_attribute("linear_before_reset", int64_t{1})});
+      if (gates == 4) cell.attributes.pop_back();
+      cell.outputs = {"", "y_all"};
+      c.nodes.push_back(cell);
+      c.nodes.push_back(node_of("Squeeze", {"y_all", "axis"}, "y"));
+      for (const bool training : {false, true}) {
+        const auto imported = import_onnx(model_of(c), "f", {.for_training = training});
+        ASSERT_TRUE(imported.ok()) << imported.error().str();
+        auto network = Network::finalize(imported->network.grid, imported->network.input.after(1));
+        ASSERT_TRUE(network.ok()) << network.error().str();
+        EXPECT_EQ(trained_values(*network), rows * 13 + rows * (trained < 0 ? 2 : 1));
+        ASSERT_TRUE(imported->fill(*network, pool, DType::f32).ok());
+        predicted.push_back(run_network(*network, pool, random_input(*network)));
+        EXPECT_EQ(predicted.back(), predicted.front());
+      }
+    }
   }
 }
 

@@ -52,6 +52,46 @@ TEST(ChatTemplateTest, FamiliesRenderLikeJinja) {
   }
 }
 
+// 1,000 damaged templates of all families: what is no template is a bad file, what renders is text
+// of bounded size, and nothing takes more steps than the meter has.
+TEST(ChatTemplateTest, DamagedTemplatesAreErrorsOrTexts) {
+  const JsonValue golden = read_golden("chat.json");
+  const auto& families = member(golden, "families").elements();
+  const ChatInputs inputs = inputs_of(member(golden, "conversations").elements()[3], true);
+  uint64_t state = 37;
+  const auto draw = [&](size_t below) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return static_cast<size_t>(state >> 33) % below;
+  };
+  int refused = 0;
+  for (int i = 0; i < 1000; ++i) {
+    std::string text = member(families[draw(families.size())], "template").text();
+    const size_t at = draw(text.size()), from = draw(text.size());
+    switch (draw(4)) {
+      case 0: text.resize(at); break;
+      case 1: text[at] ^= static_cast<char>(1 + draw(255)); break;
+      case 2: text.erase(at, 1 + draw(8)); break;
+      default: text.insert(at, text.substr(from, draw(200))); break;
+    }
+    const Result<ChatTemplate> chat = ChatTemplate::parse(text, "t");
+    if (!chat.ok()) {
+      const Code code = chat.error().code;
+      EXPECT_TRUE(code == Code::bad_file || code == Code::unsupported) << chat.error().str();
+      EXPECT_EQ(chat.error().str().find('\n'), std::string::npos);
+      ++refused;
+      continue;
+    }
+    const Result<std::string> made = chat->render(inputs);
+    if (made.ok()) {
+      EXPECT_LT(made->size(), size_t{16} << 20);
+    } else {
+      EXPECT_EQ(made.error().where, "t");
+    }
+  }
+  EXPECT_GT(refused, 100);
+  EXPECT_LT(refused, 900);
+}
+
 TEST(ChatTemplateTest, EveryConstructRendersLikeJinja) {
   const JsonValue golden = read_golden("chat.json");
   const ChatInputs inputs = inputs_of(member(golden, "conversations").elements()[3], true);

@@ -78,6 +78,51 @@ class Model:
             other = self.pick([v for v in self.values if v[1] == width])
             self.node("Where", [name, before, other[0]], width, True)
 
+    def add_whole(self, name):
+        """int64 beside the first input: a mask that is computed with, or ids of tables."""
+        if self.r.random() < 0.4:
+            return self.add_further_ids(name)
+        width = self.pick(self.values)[1]
+        self.inputs.append(
+            helper.make_tensor_value_info(name, TensorProto.INT64, [self.symbol, width]))
+        self.given[name] = self.r.integers(0, 3, [self.batch, width])
+        kind = self.whole(0, 4)
+        if kind == 0:
+            return self.node("Cast", [name], width, True, to=TensorProto.FLOAT)
+        if kind == 1:  # as exporters write 1 - mask
+            self.nodes += [helper.make_node("Sub", [self.number(1), name], [f"{name} less"]),
+                           helper.make_node("Mul", [f"{name} less", self.number(-3)],
+                                            [f"{name} far"])]
+            return self.node("Cast", [f"{name} far"], width, True, to=TensorProto.FLOAT)
+        test = f"{name} test"
+        if kind == 2:
+            self.nodes.append(helper.make_node("Cast", [name], [test], to=TensorProto.BOOL))
+        else:
+            op = self.pick(("Equal", "Greater", "LessOrEqual"))
+            self.nodes.append(helper.make_node(op, [name, self.number(1)], [test]))
+        same = [v for v in self.values if v[1] == width]
+        self.node("Where", [test, self.pick(same)[0], self.pick(same)[0]], width, True)
+
+    def add_further_ids(self, name):
+        """Rows of one table or of two of other sizes, one id a sample or several."""
+        places, width = self.whole(0, 3), self.whole(1, 3)
+        tables = [self.whole(2, 9) for _ in range(self.whole(1, 2))]
+        shape = [self.symbol, places] if places else [self.symbol]
+        self.inputs.append(helper.make_tensor_value_info(name, TensorProto.INT64, shape))
+        self.given[name] = self.r.integers(0, min(tables), [self.batch, places][:len(shape)])
+        for i, rows in enumerate(tables):
+            parts = [f"{name} rows {i}", f"{name} row {i}"]
+            self.nodes += [
+                helper.make_node("Gather", [self.constant([rows, width]), name], parts[:1]),
+                helper.make_node("Flatten", parts[:1], parts[1:]),
+            ]
+            self.values.append((parts[1], max(places, 1) * width, True))
+
+    def number(self, n):
+        name = f"n{len(self.constants)}"
+        self.constants.append(numpy_helper.from_array(np.array(n, np.int64), name))
+        return name
+
     def constant(self, shape):
         name = f"w{len(self.constants)}"
         self.constants.append(
@@ -170,13 +215,19 @@ def drawn(seed):
         model.add_input(f"more{i}", bool(r.random() < 0.6))
     for i in range(model.whole(-2, 1)):
         model.add_truths(f"truths{i}")
+    for i in range(model.whole(-1, 2)):
+        model.add_whole(f"whole{i}")
     for _ in range(model.whole(2, 10)):
         model.grow()
+    if r.random() < 0.3 and model.inputs[-1].name.startswith("whole"):
+        model.inputs.insert(0, model.inputs.pop())  # a mask may come before what it masks
     return model, model.finish()
 
 
-def as_numbers(values):
-    return values.astype(np.float32) if values.dtype == bool else values
+def as_numbers(name, values):
+    """Truths are 1 and 0; one id a sample is a row of one."""
+    values = values.astype(np.float32) if values.dtype == bool else values
+    return values[:, None] if name.startswith("whole") and values.ndim == 1 else values
 
 
 def difference(net, model, truth):
@@ -184,7 +235,7 @@ def difference(net, model, truth):
     if names == ["input"]:  # a row of layers, found by its pattern, has one of each
         model.given["input"] = model.given["x"]
         truth = {"output": next(iter(truth.values()))}
-    given = {name: as_numbers(model.given[name]) for name in names}
+    given = {name: as_numbers(name, model.given[name]) for name in names}
     with net.session(max_batch=model.batch) as session:
         got = session.run(given)
     wanted = {port.name for port in net.outputs}
@@ -213,7 +264,7 @@ def written_differs(net, model, truth):
     outputs = [port.name for port in session.get_outputs()]
     if outputs != [port.name for port in net.outputs]:
         return f"written with the outputs {outputs}"
-    given = {i.name: as_numbers(model.given[i.name]).astype(TYPES[i.type])
+    given = {i.name: as_numbers(i.name, model.given[i.name]).astype(TYPES[i.type])
              for i in session.get_inputs()}
     made = dict(zip(outputs, session.run(None, given)))
     for name, theirs in truth.items():

@@ -351,6 +351,11 @@ Folded filled(const OnnxNode& node, const Inputs& in) {
       return bad(node, "its value is not one number");
     *one = std::move(made);
   }
+  if (in[0]->count() == 0) {
+    LOOM_TRY(a_list(node, *in[0]));
+    one->dims.clear();
+    return *one;
+  }
   return expand(node, {one, in[0]});
 }
 
@@ -556,9 +561,11 @@ Result<Constant> fold(const OnnxNode& node, const std::vector<ConstantRef>& inpu
   for (size_t i = 0; i < std::max(row.least, inputs.size()); ++i) {
     const bool here = i < inputs.size() && inputs[i] != nullptr;
     if (!here && (i < row.least || row.op == "Concat")) return bad(node, "an input is absent");
-    // What has no values is no constant to compute with, but by one value each.
-    if (here && inputs[i]->count() == 0 && row.op != "Concat" && row.fold != binary)
-      return bad(node, "an empty constant");
+    // What has no values is no constant to compute with, but by one value each. An empty list is the
+    // shape of one number.
+    const bool may_be_empty =
+        row.op == "Concat" || row.op == "ConstantOfShape" || row.fold == binary;
+    if (here && inputs[i]->count() == 0 && !may_be_empty) return bad(node, "an empty constant");
   }
   if (row.fold == binary && inputs.size() != 2) return bad(node, "more than two inputs");
   return row.fold(node, inputs);

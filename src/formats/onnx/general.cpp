@@ -296,6 +296,7 @@ std::span<const GraphImport::Row> GraphImport::rows() {
       {"GreaterOrEqual", &G::compare_node}, {"Less", &G::compare_node},
       {"LessOrEqual", &G::compare_node}, {"And", &G::logic_node}, {"Or", &G::logic_node},
       {"Xor", &G::logic_node}, {"Not", &G::logic_node}, {"Where", &G::where_node},
+      {"IsNaN", &G::logic_node}, {"CumSum", &G::sum_so_far_node},
       {"Floor", &G::round_node}, {"Ceil", &G::round_node}, {"Round", &G::round_node},
       {"Sign", &G::round_node}, {"Softsign", &G::round_node}, {"ThresholdedRelu", &G::round_node},
       {"ArgMax", &G::arg_node}, {"ArgMin", &G::arg_node}, {"OneHot", &G::one_hot_node},
@@ -396,6 +397,7 @@ Status GraphImport::fold_elsewhere(const OnnxNode& n) {
 bool GraphImport::grows_with_batch(const OnnxNode& n) const {
   if (n.op != "Expand" || batch_ != open_batch_) return false;
   const Result<const Value*> x = value(n, 0), to = value(n, 1);
+  if (!is_float((*x)->type)) return false;  // places: no node reads them
   const auto holds_batch = [&](const Value& v) {
     if (v.constant == nullptr) return false;  // the file does not know the number
     return std::ranges::any_of(v.constant->values, [&](double extent) {

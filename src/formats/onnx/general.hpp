@@ -81,6 +81,10 @@ class GraphImport {
   Status read_inputs();
   Status read_first(const OnnxValue& given);
   Status read_more(const OnnxValue& given, const OnnxValue& first);
+  bool names_rows(const OnnxValue& given) const;
+  Result<Value> rows_of_input(const OnnxNode& n, const Value& places, const Constant& table);
+  Status check_one_use(const std::vector<bool>& needed) const;
+  bool is_read_otherwise(size_t node, const std::vector<bool>& needed) const;
   Result<Value> same_again(const OnnxNode& n, const Value& x);
   Status settle_outputs();
   Result<int64_t> extent_of(const OnnxValue& given, size_t axis) const;
@@ -201,6 +205,7 @@ class GraphImport {
   Result<Value> rounded(const OnnxNode& n, const Value& x);
   Result<Value> sign(const OnnxNode& n, const Value& x);
   Result<Value> floored(const OnnxNode& n, const Value& x, bool up);
+  int64_t rows_of_ids() const;
   Result<bool> ids_beside(const OnnxNode& n, Value& y);
   Status compare_node(const OnnxNode& n);
   Status logic_node(const OnnxNode& n);
@@ -211,6 +216,7 @@ class GraphImport {
   // general_places.cpp
   Status arg_node(const OnnxNode& n);
   Status one_hot_node(const OnnxNode& n);
+  Status repeated(const OnnxNode& n, const Constant& c, int64_t extent);
   Status gather_elements_node(const OnnxNode& n);
   Result<Value> hot(const OnnxNode& n, const Value& places, int64_t extent);
   Status inside(const OnnxNode& n, const Value& places, int64_t extent) const;
@@ -218,6 +224,7 @@ class GraphImport {
   Status lrn_node(const OnnxNode& n);
   Status tile_node(const OnnxNode& n);
   Status trilu_node(const OnnxNode& n);
+  Status sum_so_far_node(const OnnxNode& n);
 
   // general_resize.cpp
   Status resize_node(const OnnxNode& n);
@@ -314,6 +321,12 @@ class GraphImport {
   // Weights of one number that are read, and whether functions may take them for numbers.
   std::set<std::string, std::less<>> numbers_;
   bool folds_numbers_ = false;
+  // Inputs besides the first that hold whole numbers, by the node that has their values: the node
+  // Input of these numbers, and that of the same input as ids of tables; -1: no table reads it.
+  struct WholeInput {
+    int64_t numbers = -1, ids = -1;
+  };
+  std::map<int64_t, WholeInput> whole_inputs_;
 };
 
 }  // namespace loom::core

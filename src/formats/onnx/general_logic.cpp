@@ -8,6 +8,7 @@
 
 #include "base/text.hpp"
 #include "formats/onnx/general.hpp"
+#include "layers/axes.hpp"
 
 namespace loom::core {
 namespace {
@@ -97,24 +98,42 @@ Result<GraphImport::Value> GraphImport::equal(const OnnxNode& n, const Value& a,
   return y;
 }
 
-// Ids of the input, seen with an axis of 1 behind, beside a list of whole numbers: a table of
-// truths that the ids look up. Ids beyond the list are refused when they come, as those of any
-// table.
+// The rows of the smallest table of the file that the ids of the input name; 0: none is.
+int64_t GraphImport::rows_of_ids() const {
+  int64_t least = 0;
+  for (const OnnxNode& n : model_.graph.nodes) {
+    if (n.op != "Gather" || n.inputs.size() < 2 || n.inputs[1] != input_name_) continue;
+    const auto table = values_.find(n.inputs[0]);
+    if (table == values_.end() || table->second.tensor == nullptr) continue;
+    const std::vector<int64_t>& dims = table->second.tensor->shape;
+    if (dims.size() == 2 && (least == 0 || dims[0] < least)) least = dims[0];
+  }
+  return least;
+}
+
+// Ids of the input, seen with an axis of 1 behind, beside a list of whole numbers, or beside one
+// number: a table of truths that the ids look up. It has the rows of the other tables. Ids beyond
+// it are refused when they come, as those of any table.
 Result<bool> GraphImport::ids_beside(const OnnxNode& n, Value& y) {
   LOOM_ASSIGN(const Value* a, value(n, 0));
   LOOM_ASSIGN(const Value* b, value(n, 1));
   const Value* ids = b->is_constant() ? a : b;
   const size_t list = b->is_constant() ? 1 : 0;
   const Value& input = values_.at(input_name_);
-  if (!ids_ || a->is_constant() == b->is_constant() || !(ids->at == GraphValue{}) ||
-      ids->shape.rank() != input.shape.rank() + 1)
-    return false;
+  if (!ids_ || a->is_constant() == b->is_constant() || !(ids->at == GraphValue{})) return false;
   LOOM_ASSIGN(const ConstantRef c, constant(n, list));
-  const int64_t width = c->dims.empty() ? 0 : c->dims.back();
+  const bool one = c->count() == 1 && ids->shape == input.shape &&
+                   static_cast<int>(c->dims.size()) <= ids->shape.rank();
+  if (!one && ids->shape.rank() != input.shape.rank() + 1) return false;
+  const int64_t width = one ? 1 : c->dims.empty() ? 0 : c->dims.back();
+  const int64_t most = std::max<int64_t>(rows_of_ids(), 4096);
   if (width < 1 || c->count() != width || static_cast<int>(c->dims.size()) > ids->shape.rank() ||
-      std::ranges::any_of(c->values, [](double v) { return v < 0 || v >= 4096; }))
-    return refuse(n, "compares the ids of the input with what is no list of ids below 4096");
-  const auto vocab = static_cast<int64_t>(std::ranges::max(c->values)) + 1;
+      std::ranges::any_of(c->values,
+                          [&](double v) { return v < 0 || v >= static_cast<double>(most); }))
+    return refuse(n, cat("compares the ids of the input with what is no list of ids below ", most));
+  const auto vocab = std::max(rows_of_ids(), static_cast<int64_t>(std::ranges::max(c->values)) + 1);
+  left_ -= vocab * width;
+  if (left_ < 0) return refuse(n, "a list of too many ids");
   std::vector<float> table(static_cast<size_t>(vocab * width));
   for (int64_t i = 0; i < width; ++i)
     table[static_cast<size_t>(static_cast<int64_t>(c->at(i)) * width + i)] = 1;
@@ -122,6 +141,9 @@ Result<bool> GraphImport::ids_beside(const OnnxNode& n, Value& y) {
   truths.frozen = true;
   LOOM_ASSIGN(y, emit(n, LayerKind::embedding, {{"vocab", vocab}, {"width", width}}, {input},
                       {std::move(truths)}));
+  if (one) {
+    LOOM_ASSIGN(y, view(n, y, axis_extents(input.shape)));
+  }
   return true;
 }
 
@@ -163,6 +185,12 @@ Status GraphImport::logic_node(const OnnxNode& n) {
   Value y;
   if (n.op == "Not") {
     LOOM_ASSIGN(y, negated(n, a));
+  } else if (n.op == "IsNaN") {  // a NaN is neither above 0 nor below
+    LOOM_ASSIGN(const Value less, unary(n, "neg", a));
+    LOOM_ASSIGN(const Value below, unary(n, "step", less));
+    LOOM_ASSIGN(y, unary(n, "step", a));
+    LOOM_ASSIGN(y, binary(n, "max", y, below));
+    LOOM_ASSIGN(y, negated(n, y));
   } else {
     LOOM_ASSIGN(const Value b, numbers(n, 1));
     const char* function = n.op == "And" ? "mul" : n.op == "Or" ? "max" : "sub";

@@ -148,14 +148,15 @@ Result<GraphImport::Value> GraphImport::looked_up(const OnnxNode& n, const Value
     most = std::max(most, std::abs(static_cast<double>(v)));
   }
   if (!is_float(table.type) && most > 16777216) return refuse(n, "a table of too large numbers");
-  LOOM_ASSIGN(const Value values, constant_stream(n, matrix));
+  const bool trained = learns(n, 0);
+  LOOM_ASSIGN(const Value values, constant_stream(n, matrix, trained));
   Value from = at;
   const bool one = at.shape.rank() < 2;
   if (one) {
     LOOM_ASSIGN(from, view(n, at, {1, rows}));
   }
   LOOM_ASSIGN(Value y, emit(n, LayerKind::matmul, {}, {from, values}));
-  nodes_[static_cast<size_t>(y.at.node)].bound = most;
+  nodes_[static_cast<size_t>(y.at.node)].bound = trained ? -1 : most;
   std::vector<int64_t> dims = axis_extents(places.shape);
   if (places.scalar) dims.clear();
   dims.insert(dims.end(), table.dims.begin() + 1, table.dims.end());
@@ -163,8 +164,27 @@ Result<GraphImport::Value> GraphImport::looked_up(const OnnxNode& n, const Value
   return view(n, y, dims);
 }
 
+// One number for each of computed places, which lie inside of an axis.
+Status GraphImport::repeated(const OnnxNode& n, const Constant& c, int64_t extent) {
+  LOOM_ASSIGN(const Value places, numbers(n, 1));
+  LOOM_TRY(inside(n, places, extent));
+  LOOM_ASSIGN(Value y, with_number(n, "mul", places, 0));
+  LOOM_ASSIGN(y, with_number(n, "add", y, c.values[0]));
+  nodes_[static_cast<size_t>(y.at.node)].bound = std::abs(c.values[0]);
+  return define(n, std::move(y));
+}
+
 // y[.., k, ..] = x[.., places[.., k, ..], ..] along one axis of matrices.
 Status GraphImport::gather_elements_node(const OnnxNode& n) {
+  LOOM_ASSIGN(const Value* from, value(n, 0));
+  if (from->is_constant() && !learns(n, 0)) {  // of one number there is nothing to choose
+    LOOM_ASSIGN(const ConstantRef c, constant(n, 0));
+    const bool same = std::ranges::all_of(c->values, [&](double v) { return v == c->values[0]; });
+    const auto along = static_cast<size_t>(attribute(n, "axis", 0) +
+                                           (attribute(n, "axis", 0) < 0 ? c->dims.size() : 0));
+    if (same && !c->values.empty() && along < c->dims.size())
+      return repeated(n, *c, c->dims[along]);
+  }
   LOOM_ASSIGN(const Value x, numbers(n, 0));
   LOOM_ASSIGN(const Value places, numbers(n, 1));
   const int rank = x.shape.rank();
@@ -235,6 +255,29 @@ Status GraphImport::tile_node(const OnnxNode& n) {
       return refuse(n, "more than 64 repeats of an axis that is not 1");
     }
   }
+  return define(n, std::move(y));
+}
+
+// Sums of the first, the first two, the first three ... values of an axis: a product with a
+// triangle of ones, which is exact for whole numbers. Its zeros would make NaN of infinities.
+Status GraphImport::sum_so_far_node(const OnnxNode& n) {
+  LOOM_ASSIGN(const Value x, numbers(n, 0));
+  LOOM_ASSIGN(const ConstantRef at, constant(n, 1));
+  const int rank = x.shape.rank();
+  int64_t axis = at->count() == 1 ? static_cast<int64_t>(at->at(0)) : rank;
+  if (axis < 0) axis += rank;
+  if (axis < 1 || axis >= rank || x.scalar) return refuse(n, "adds along the batch, or no axis");
+  if (bound(x) < 0) return refuse(n, "adds values that may be infinite");
+  const int64_t extent = x.shape[static_cast<int>(axis)];
+  if (extent * extent > kMostPlaces * 16) return refuse(n, "adds too many values");
+  const bool back = attribute(n, "reverse", 0) != 0, less = attribute(n, "exclusive", 0) != 0;
+  Constant triangle{{extent, extent}, OnnxType::f32, {}};
+  for (int64_t i = 0; i < extent * extent; ++i) {
+    const int64_t before = back ? i % extent - i / extent : i / extent - i % extent;
+    triangle.values.push_back(before > 0 || (before == 0 && !less) ? 1 : 0);
+  }
+  LOOM_ASSIGN(Value y, along(n, x, static_cast<int>(axis), triangle));
+  nodes_[static_cast<size_t>(y.at.node)].bound = bound(x) * static_cast<double>(extent);
   return define(n, std::move(y));
 }
 

@@ -6,11 +6,14 @@
 #include "base/text.hpp"
 #include "formats/onnx/general.hpp"
 #include "formats/onnx/one_sample.hpp"
+#include "layers/axes.hpp"
 
 namespace loom::core {
 namespace {
 
 constexpr int64_t kLargestExtent = int64_t{1} << 24;
+// Whole numbers of an input are floats here. Up to this size sums of a few of them are exact.
+constexpr double kMaxWhole = 1048576;
 constexpr int64_t kMostSample = int64_t{1} << 31;
 
 std::string called(const OnnxValue& given) {
@@ -93,9 +96,10 @@ Status GraphImport::read_first(const OnnxValue& given) {
 Status GraphImport::read_more(const OnnxValue& given, const OnnxValue& first) {
   const std::string who = called(given);
   const bool truths = given.type == OnnxType::boolean;  // given as 1 and 0
-  if (!is_float(given.type) && !truths)
+  const bool whole = given.type == OnnxType::i64 || given.type == OnnxType::i32;
+  if (!is_float(given.type) && !truths && !whole)
     return unsupported(cat(who, " holds ", onnx_type_name(given.type),
-                           " values; of several inputs, the first alone may"),
+                           " values; floats, booleans, int32 and int64 are read"),
                        where_);
   if (given.shape.size() + 1 > Shape::kMaxRank)
     return unsupported(cat(who, " has ", given.shape.size(), " axes"), where_);
@@ -128,6 +132,8 @@ Status GraphImport::read_more(const OnnxValue& given, const OnnxValue& first) {
               emit(n, LayerKind::input,
                    {{"input", given.name}, {"shape", dims}, {"batched", batched}}, {base}));
   if (truths) nodes_.back().bound = 1;
+  if (whole) nodes_.back().bound = kMaxWhole;
+  const int64_t input = x.at.node;
   if (batched && given.shape.size() == 1) {  // one number a sample: an axis, as the file has it
     LOOM_ASSIGN(x, view(n, x, {batch_}));
   }
@@ -143,7 +149,86 @@ Status GraphImport::read_more(const OnnxValue& given, const OnnxValue& first) {
   }
   x.scalar = scalar;
   x.type = given.type;
+  if (whole && (!batched || batch_axis == 0)) whole_inputs_[x.at.node] = {input, -1};
   values_.emplace(given.name, std::move(x));
+  return {};
+}
+
+// Whether the ids of an input name rows of a table of the file.
+bool GraphImport::names_rows(const OnnxValue& given) const {
+  std::set<std::string_view> same = {given.name};
+  for (const OnnxNode& n : model_.graph.nodes) {
+    if (n.inputs.empty() || n.outputs.empty()) continue;
+    if ((n.op == "Cast" || n.op == "Identity") && same.contains(n.inputs[0]))
+      same.insert(n.outputs[0]);
+    if (n.op == "Gather" && n.inputs.size() > 1 && same.contains(n.inputs[1]) &&
+        values_.contains(n.inputs[0]))
+      return true;
+  }
+  return false;
+}
+
+// Rows of a table that an input besides the first names. As ids it is a node of its own, whose
+// values are checked when they come; several tables read one, with rows for all in each.
+Result<GraphImport::Value> GraphImport::rows_of_input(const OnnxNode& n, const Value& places,
+                                                      const Constant& table) {
+  WholeInput& input = whole_inputs_.at(places.at.node);
+  const int64_t rows = table.dims[0], width = table.dims[1];
+  const InputSpec spec = [&] {
+    const LayerConfig& layer = nodes_[static_cast<size_t>(input.numbers)].layer;
+    return layer.def->input(layer);
+  }();
+  const std::vector<Field> fields = {{"input", spec.name},
+                                     {"shape", axis_extents(spec.shape)},
+                                     {"batched", spec.batched},
+                                     {"ids", rows}};
+  Value ids;
+  ids.at = {};
+  ids.shape = sample_.after(batch_);
+  if (input.ids < 0) {
+    LOOM_ASSIGN(ids, emit(n, LayerKind::input, fields, {ids}));
+    input.ids = ids.at.node;
+  } else {
+    LayerConfig& known = nodes_[static_cast<size_t>(input.ids)].layer;
+    if (rows < known.def->input(known).ids) {
+      LOOM_ASSIGN(known, make_layer(LayerKind::input, fields));
+    }
+    ids.at = {input.ids, 0};
+    ids.shape = spec.batch(batch_);
+  }
+  LOOM_ASSIGN(Value y, emit(n, LayerKind::embedding, {{"vocab", rows}, {"width", width}}, {ids},
+                            {param(n, 0, "weight", Shape{rows, width}, table.floats())}));
+  if (shares_rows(n, 0)) nodes_.back().source = source_of_rows(n, 0);
+  std::vector<int64_t> dims = axis_extents(places.shape);
+  if (places.scalar) dims.clear();
+  dims.push_back(width);
+  if (dims == axis_extents(y.shape)) return y;
+  return view(n, y, dims);
+}
+
+// Whether an Input that no output needs is needed as ids, or the other way around.
+bool GraphImport::is_read_otherwise(size_t node, const std::vector<bool>& needed) const {
+  return std::ranges::any_of(whole_inputs_, [&](const auto& entry) {
+    const WholeInput& input = entry.second;
+    const bool mine =
+        static_cast<int64_t>(node) == input.numbers || static_cast<int64_t>(node) == input.ids;
+    return mine && input.ids >= 0 &&
+           (needed[static_cast<size_t>(input.numbers)] || needed[static_cast<size_t>(input.ids)]);
+  });
+}
+
+// An input is ids of tables or numbers: a caller gives it in one type.
+Status GraphImport::check_one_use(const std::vector<bool>& needed) const {
+  for (const auto& [value, input] : whole_inputs_) {
+    if (input.ids < 0 || !needed[static_cast<size_t>(input.ids)] ||
+        !needed[static_cast<size_t>(input.numbers)])
+      continue;
+    const LayerConfig& layer = nodes_[static_cast<size_t>(input.ids)].layer;
+    return unsupported(cat("input '", printable(layer.def->input(layer).name),
+                           "' names rows of a table and is computed with; a network takes it as "
+                           "ids or as numbers"),
+                       where_);
+  }
   return {};
 }
 
@@ -193,9 +278,16 @@ Status GraphImport::read_inputs() {
     if (!values_.contains(v.name)) given.push_back(&v);
   }
   if (given.empty()) return unsupported("the model has no input", where_);
-  // The first that can hold samples says how many there are.
+  // The first that can hold samples says how many there are. Whole numbers are ids there: a mask
+  // before them comes after them.
   const auto holds_samples = [](const OnnxValue* v) { return v->shape.size() >= 2; };
   auto first = std::ranges::find_if(given, holds_samples);
+  if (first != given.end() && !is_float((*first)->type) && !names_rows(**first)) {
+    const auto better = std::ranges::find_if(given, [&](const OnnxValue* v) {
+      return holds_samples(v) && (is_float(v->type) || (is_integer(v->type) && names_rows(*v)));
+    });
+    if (better != given.end()) first = better;
+  }
   if (first == given.end()) first = given.begin();
   LOOM_TRY(read_first(**first));
   for (const OnnxValue* v : given) {
@@ -260,6 +352,13 @@ Result<ImportedNetwork> GraphImport::finish() {
   std::vector<NamedOutput> outputs = read_outputs(out.notes);
   outputs.insert(outputs.begin(), {y, end.name});
   const std::vector<bool> needed = needed_for(outputs);
+  LOOM_TRY(check_one_use(needed));
+  for (const auto& [value, input] : whole_inputs_) {
+    if (!needed[static_cast<size_t>(input.numbers)]) continue;
+    const LayerConfig& layer = nodes_[static_cast<size_t>(input.numbers)].layer;
+    out.notes.push_back(cat("input '", printable(layer.def->input(layer).name),
+                            "' holds whole numbers in the file; here floats, up to 1048576"));
+  }
   std::vector<int64_t> place(nodes_.size(), -1);
   GraphWiring wiring;
   std::vector<int64_t> first(static_cast<size_t>(sources_) + 1, -1);
@@ -268,7 +367,7 @@ Result<ImportedNetwork> GraphImport::finish() {
   for (size_t i = 0; i < nodes_.size(); ++i) {
     if (!needed[i]) {
       const LayerConfig& layer = nodes_[i].layer;
-      if (layer.def->input != nullptr)
+      if (layer.def->input != nullptr && !is_read_otherwise(i, needed))
         out.notes.push_back(cat("input '", printable(layer.def->input(layer).name),
                                 "' is left out: no output needs it"));
       continue;

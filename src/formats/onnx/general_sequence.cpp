@@ -129,7 +129,8 @@ Status GraphImport::recurrent_node(const OnnxNode& n) {
       return refuse(n, "biases of the wrong size");
     biases = b->floats();
   }
-  const bool two_biases = has_input(n, 3) && !origins_.is_filled_up(n.inputs[3]);
+  const int half = has_input(n, 3) ? origins_.trained_half(n.inputs[3]) : -1;
+  const bool two_biases = has_input(n, 3) && (half != 0 || has_second_bias(biases, count));
   std::vector<Field> fields = {{"in", in}, {"hidden", hidden}};
   if (g.kind != LayerKind::gru) fields.emplace_back("state_bias", two_biases);
   if (g.kind == LayerKind::rnn)
@@ -160,8 +161,11 @@ Status GraphImport::recurrent_node(const OnnxNode& n) {
         param(n, 2, "whh", Shape{gates * hidden, hidden},
               reordered(part(floats_r, way, ways), 0, block * block, g.order))};
     params.push_back(param(n, 3, "bias", Shape{gates * hidden}, std::move(first)));
-    if (two_biases || g.kind == LayerKind::gru)
+    params.back().frozen |= half == 1;
+    if (two_biases || g.kind == LayerKind::gru) {
       params.push_back(param(n, 3, "bias_hh", Shape{gates * hidden}, second));
+      params.back().frozen |= half == 0;
+    }
     LOOM_ASSIGN(const std::vector<Value> states, starting_states(n, two, way, hidden));
     std::vector<Field> own = fields;
     if (!states.empty()) own.emplace_back("initial_state", true);

@@ -384,9 +384,13 @@ Status GraphImport::gather_node(const OnnxNode& n) {
   LOOM_ASSIGN(const Value* table, value(n, 0));
   LOOM_ASSIGN(const Value* places, value(n, 1));
   int64_t axis = attribute(n, "axis", 0);
-  if (table->is_constant()) {
+  if (table->is_constant() && !places->is_constant()) {
     const Value ids = *places;
     LOOM_ASSIGN(const ConstantRef rows, constant(n, 0));
+    if (axis == 0 && rows->dims.size() == 2 && whole_inputs_.contains(ids.at.node)) {
+      LOOM_ASSIGN(Value y, rows_of_input(n, ids, *rows));
+      return define(n, std::move(y));
+    }
     if (axis == 0 && ids.at.node >= 0) {
       LOOM_ASSIGN(Value y, looked_up(n, ids, *rows));
       return define(n, std::move(y));
@@ -459,7 +463,7 @@ Result<GraphImport::Value> GraphImport::picked(const OnnxNode& n, const Value& x
 
 // Constant places in several axes at once: those axes become one.
 Status GraphImport::gather_nd_node(const OnnxNode& n) {
-  LOOM_ASSIGN(const Value x, stream(n, 0));
+  LOOM_ASSIGN(const Value x, numbers(n, 0));
   LOOM_ASSIGN(const ConstantRef at, constant(n, 1));
   const int64_t width = at->dims.empty() ? 0 : at->dims.back();
   if (attribute(n, "batch_dims", 0) != 0) return refuse(n, "batch_dims other than 0");

@@ -202,8 +202,9 @@ Status check_patterns(std::string_view option, const std::vector<std::string>& p
           return n.op == "Constant" && !n.outputs.empty() && matches_pattern(pattern, n.outputs[0]);
         }))
       continue;
-    return make_error(Code::not_found, cat(option, ": no initializer of the file matches '",
-                                           printable(pattern), "'"));
+    return make_error(Code::invalid_argument,
+                      cat("no initializer of the file matches '", printable(pattern), "'"),
+                      std::string(option));
   }
   return {};
 }
@@ -212,8 +213,8 @@ Status check_patterns(std::string_view option, const std::vector<std::string>& p
 
 Result<ImportedNetwork> import_onnx(const OnnxModel& model, const std::string& where,
                                     const OnnxImportOptions& options) {
-  LOOM_TRY(check_patterns("trainable", options.trainable, model));
-  LOOM_TRY(check_patterns("frozen", options.frozen, model));
+  LOOM_TRY(check_patterns("--trainable", options.trainable, model));
+  LOOM_TRY(check_patterns("--frozen", options.frozen, model));
   Result<ImportedNetwork> made = import_both(model, where, options);
   const int64_t fixed = fixed_batch(model);
   if (!made.ok() && made.error().code == Code::unsupported && fixed != 0) {

@@ -245,6 +245,8 @@ std::vector<ImportGates> gate_table();
 // Blocks of [first, first + order.size() * block), in the order.
 std::vector<float> reordered(const std::vector<float>& all, size_t first, size_t block,
                              const std::vector<size_t>& order);
+// Whether a state has a bias: biases of each direction are `count` of the input, then of the state.
+bool has_second_bias(const std::vector<float>& biases, size_t count);
 // The activation of an RNN by the name ONNX has for it; "" when it is none of ours.
 std::string rnn_activation(const OnnxNode& n);
 

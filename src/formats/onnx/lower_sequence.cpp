@@ -8,6 +8,13 @@
 
 namespace loom::core {
 
+bool has_second_bias(const std::vector<float>& biases, size_t count) {
+  for (size_t i = 0; i < biases.size(); ++i) {
+    if (i / count % 2 == 1 && biases[i] != 0) return true;
+  }
+  return false;
+}
+
 std::vector<ImportGates> gate_table() {
   return {{"LSTM", LayerKind::lstm, {0, 2, 3, 1}},
           {"GRU", LayerKind::gru, {1, 0, 2}},
@@ -171,7 +178,9 @@ Status Lowering::recurrent_node(const OnnxNode& n) {
   const std::vector<float> second = reordered(bias, count, block, g.order);
   std::vector<Field> fields = {{"in", in}, {"hidden", hidden}};
   if (g.kind == LayerKind::rnn) fields.emplace_back("activation", activation);
-  const bool biased = has_input(n, 3) && !origins_.is_filled_up(n.inputs[3]);
+  const int half = has_input(n, 3) ? origins_.trained_half(n.inputs[3]) : -1;
+  const bool biased = has_input(n, 3) && (half != 0 || has_second_bias(bias, count));
+  if (half >= 0 && biased) return refuse(n, "trains one of its two biases; as a node it can");
   if (g.kind != LayerKind::gru) fields.emplace_back("state_bias", biased);
   Result<LayerConfig> layer = make_layer(g.kind, fields);
   if (!layer.ok()) return refuse(n, layer.error().message);

@@ -62,6 +62,15 @@ bool matches_any(const std::vector<std::string>& patterns, std::string_view name
                              [&](const std::string& p) { return matches_pattern(p, name); });
 }
 
+// Whether a node gives the biases of recurrences.
+bool are_biases(const OnnxGraph& graph, const OnnxNode& n) {
+  constexpr std::string_view kRecurrences[] = {"LSTM", "GRU", "RNN"};
+  return !n.outputs.empty() && std::ranges::any_of(graph.nodes, [&](const OnnxNode& reader) {
+    return is_one_of(reader.op, kRecurrences) && reader.inputs.size() > 3 &&
+           reader.inputs[3] == n.outputs[0];
+  });
+}
+
 }  // namespace
 
 Origins::Origins(const OnnxModel& model, const OnnxImportOptions& options) {
@@ -104,7 +113,7 @@ void Origins::read(const OnnxGraph& graph, const OnnxImportOptions& options) {
     for (const OnnxAttribute& a : n.attributes) {
       for (const OnnxGraph& inner : a.graphs) read(inner, options);
     }
-    read(n, options);
+    read(graph, n, options);
   }
 }
 
@@ -200,16 +209,20 @@ bool Origins::is_factor(const OnnxNode& n, size_t i) const {
          count->second == 1;
 }
 
-void Origins::read(const OnnxNode& n, const OnnxImportOptions& options) {
+void Origins::read(const OnnxGraph& graph, const OnnxNode& n, const OnnxImportOptions& options) {
   if (read_constant(n, options)) return;
   // Shapes of weights are no weights.
   const bool measures = (n.op == "Shape" || n.op == "Size") && !n.inputs.empty();
   const bool known = measures ? of(n.inputs[0]) != Origin::computed : true;
   Origin made = measures ? (known ? Origin::constant : Origin::computed) : made_by(n);
-  if (n.op == "Concat" && n.inputs.size() == 2 && !n.outputs.empty() &&
-      of(n.inputs[0]) == Origin::weight && of(n.inputs[1]) == Origin::constant) {
-    made = Origin::weight;
-    filled_up_.insert(n.outputs[0]);
+  const bool beside = attribute(n, "axis", 0) == 1 || attribute(n, "axis", 0) == -1;
+  if (n.op == "Concat" && beside && n.inputs.size() == 2 && are_biases(graph, n)) {
+    const bool first = of(n.inputs[0]) == Origin::weight,
+               second = of(n.inputs[1]) == Origin::weight;
+    if (first != second && of(n.inputs[first ? 1 : 0]) == Origin::constant) {
+      made = Origin::weight;
+      trained_halves_.insert_or_assign(n.outputs[0], first ? 0 : 1);
+    }
   }
   if (n.op == "If" || n.op == "Loop" || n.op == "Scan") made = Origin::computed;
   for (const std::string& name : n.outputs) {

@@ -47,14 +47,17 @@ class Origins {
     const auto form = forms_.find(name);
     return form == forms_.end() ? std::string_view() : std::string_view(form->second.tensor);
   }
-  // Whether a value is weights with constants behind them, as an exporter writes the biases of a
-  // recurrence that has one of the two that the operator asks for.
-  bool is_filled_up(std::string_view name) const { return filled_up_.contains(name); }
+  // Both biases of a recurrence are one value. Where one is a weight and the other a constant, as
+  // exporters write a recurrence with one of them: which one trains (0 or 1); -1: both or none.
+  int trained_half(std::string_view name) const {
+    const auto found = trained_halves_.find(name);
+    return found == trained_halves_.end() ? -1 : found->second;
+  }
 
  private:
   void read(const OnnxGraph& graph, const OnnxImportOptions& options);
   Origin origin_of(const OnnxTensor& tensor, const OnnxImportOptions& options) const;
-  void read(const OnnxNode& n, const OnnxImportOptions& options);
+  void read(const OnnxGraph& graph, const OnnxNode& n, const OnnxImportOptions& options);
   bool read_constant(const OnnxNode& n, const OnnxImportOptions& options);
   void follow(const OnnxNode& n);
   void read_weight(const OnnxNode& n, size_t i);
@@ -63,7 +66,7 @@ class Origins {
 
   std::map<std::string, Origin, std::less<>> origins_;
   std::map<std::string, int64_t, std::less<>> counts_;  // of weights: values
-  std::set<std::string, std::less<>> filled_up_;
+  std::map<std::string, int, std::less<>> trained_halves_;
   // An initializer in one of its two layouts.
   struct Form {
     std::string tensor;

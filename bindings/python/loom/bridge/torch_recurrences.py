@@ -36,6 +36,7 @@ def _recurrence(
     for layer in range(layers):
         mats: List[List[Any]] = [[], [], []]
         sources: List[List[Any]] = [[], [], []]
+        halves: List[str] = []  # where one bias of the two trains
         for direction in range(directions):
             at = (layer * directions + direction) * each
             own = [g.array(p) for p in parameters[at : at + each]]
@@ -48,11 +49,18 @@ def _recurrence(
             for to, source in zip(sources, (nodes[:1], nodes[1:2], nodes[2:])):
                 to.extend(source)
             mats[2].append(np.concatenate([_reordered(b, hidden, order) for b in biases]))
+            if biased and not both and g.trains(nodes[2]) != g.trains(nodes[3]):
+                halves = [
+                    g.plan.constant(_reordered(b, hidden, order)[None], places=g.places(node))
+                    for b, node in zip(biases, nodes[2:])
+                ]
         constants = [
             g.plan.constant(np.stack(m), places=[at for n in names for at in g.places(n)])
             for m, names in zip(mats, sources)
-            if biased or m is not mats[2]  # zeros are no biases
+            if m is not mats[2] or (biased and not halves)  # zeros are no biases
         ]
+        if halves:
+            constants.append(g.op("Concat", *halves, axis=1))
         if begin:  # behind the biases and the lengths
             constants += [""] * (4 - len(constants))
             constants += [_rows(g, state, layer * directions, directions) for state in begin]

@@ -1,0 +1,21 @@
+#!/usr/bin/env bash
+# Hugging Face folders whose config.json is changed, beside transformers (folder_check.py). PyTorch is large, so it is
+# used where LOOM_EMBED_PYTHON names a Python that has it and transformers, or python3 does; else it is skipped. The
+# last line counts.
+#   tests/outside/folder_check.sh [PRESET] [--whole]
+#   without --whole: one class; with it: all
+set -euo pipefail
+# shellcheck source=scripts/common.sh
+source "$(dirname "${BASH_SOURCE[0]}")/../../scripts/common.sh"
+cd "$LOOM_ROOT"
+
+preset="${1:-dev}"
+python="${LOOM_EMBED_PYTHON:-python3}"
+"$python" -c 'import torch, transformers' 2> /dev/null || {
+  say "skipped: $python has no torch and transformers; LOOM_EMBED_PYTHON names one that has"
+  printf '0 passed, 0 failed, 1 skipped\n'
+  exit 0
+}
+how=(--only LlamaForCausalLM)
+if [[ "${2:-}" == --whole ]]; then how=(); fi
+exec "$python" -W ignore tests/outside/folder_check.py --runner "build/$preset/tests/model_runner" "${how[@]}"
