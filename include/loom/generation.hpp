@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -17,6 +18,7 @@ namespace loom {
 
 using TokenId = int32_t;
 
+struct CompiledRules;
 class LookupText;
 class ModelSession;
 
@@ -119,6 +121,10 @@ struct GenerateOptions {
   // 2020-12, docs/sampling.md); not both. It ends where the grammar ends. Needs a tokenizer.
   std::string grammar{};
   std::string json_schema{};
+  // The grammar or schema and SamplerOptions::banned_strings, compiled by Model::compile_rules()
+  // with these options; shared by any number of texts. Null: they are compiled when the text
+  // starts.
+  std::shared_ptr<const CompiledRules> rules{};
   // Speculative decoding: tokens are guessed and checked several at a time. The tokens drawn are
   // those without it, whatever is guessed. Guesses: of a smaller model with the same vocabulary, in
   // a session that is used for nothing else until the text has ended; or what followed the last

@@ -219,6 +219,10 @@ class LOOM_API Model {
   // `add_special_tokens` is false. Text that spells a special token becomes that token.
   Result<std::vector<TokenId>> tokenize(std::string_view text,
                                         bool add_special_tokens = true) const;
+  // For GenerateOptions::rules, so that a text starts at once and many texts share what is
+  // compiled. Null: the options hold a text to nothing. Errors: invalid_argument (what the grammar
+  // or schema says, by place; no tokenizer), unsupported. Any thread.
+  Result<std::shared_ptr<const CompiledRules>> compile_rules(const GenerateOptions& options) const;
   // Text of `ids`; broken UTF-8 becomes U+FFFD, and ids that the tokenizer has no token for are no
   // text. Errors: out_of_range (an id outside the model's vocabulary).
   Result<std::string> detokenize(std::span<const TokenId> ids,

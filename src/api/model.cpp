@@ -8,6 +8,7 @@
 #include "io/foreign_file.hpp"
 #include "io/machine_memory.hpp"
 #include "llm/perplexity.hpp"
+#include "llm/text_rules.hpp"
 #include "train_io/file_memory.hpp"
 
 namespace loom::core {
@@ -130,6 +131,11 @@ Result<std::vector<TokenId>> Model::tokenize(std::string_view text, bool add_spe
   core::Tokenizer::EncodeOptions options;
   options.add_special_tokens = add_special_tokens;
   return tokenizer->encode(text, options);
+}
+
+Result<std::shared_ptr<const CompiledRules>> Model::compile_rules(
+    const GenerateOptions& options) const {
+  return core::compile_rules(impl_->model, options);
 }
 
 Result<std::string> Model::detokenize(std::span<const TokenId> ids,

@@ -67,10 +67,11 @@ void Automaton::visit(int32_t at, int32_t stack) {
   const uint64_t key =
       static_cast<uint64_t>(static_cast<uint32_t>(at)) << 32 | static_cast<uint32_t>(stack);
   if (!seen_.try_emplace(key, true).second) return;
-  if (seen_.size() > kMostVisits) {
+  if (seen_.size() > kMostVisits || visits_left_ == 0) {
     overflowed_ = true;
     return;
   }
+  --visits_left_;
   open_.push_back({at, stack});
 }
 

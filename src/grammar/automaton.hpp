@@ -8,6 +8,7 @@
 // states are kept, with where each byte leads.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <unordered_map>
 #include <vector>
@@ -51,6 +52,8 @@ class Automaton {
   // More at once than the limits allow: what it answers is not to be used.
   bool overflowed() const { return overflowed_; }
   bool crowded() const;  // time to forget()
+  // Work from here on, until the next call; with more it has overflowed.
+  void limit_visits(size_t max) { visits_left_ = max; }
 
  private:
   static constexpr int32_t kUnknown = -2;
@@ -91,6 +94,7 @@ class Automaton {
   std::vector<Config> open_;
   std::unordered_map<uint64_t, bool> seen_;
   bool overflowed_ = false;
+  size_t visits_left_ = SIZE_MAX;
 };
 
 }  // namespace loom::core::grammar

@@ -4,6 +4,8 @@ namespace loom::core::grammar {
 namespace {
 
 constexpr size_t kMostMaskBytes = size_t{64} << 20;
+// For the tokens that may follow in one place, about half a second. Other texts wait meanwhile.
+constexpr size_t kMaxVisits = size_t{8} << 20;
 
 Error too_ambiguous() {
   return make_error(Code::out_of_range,
@@ -42,6 +44,7 @@ void Matcher::fill(int32_t state, std::vector<uint64_t>& bits) {
 
 Result<std::span<const uint64_t>> Matcher::allowed() {
   const size_t bytes = vocabulary_->words() * 8;
+  automaton_.limit_visits(kMaxVisits);
   if (automaton_.crowded() || masks_.size() * bytes > kMostMaskBytes) {
     masks_.clear();
     automaton_.forget(now_);
@@ -57,6 +60,7 @@ Result<std::span<const uint64_t>> Matcher::allowed() {
 }
 
 bool Matcher::accept_bytes(std::string_view bytes) {
+  automaton_.limit_visits(kMaxVisits);
   ConfigSet at = now_;
   for (const char c : bytes) {
     at = automaton_.step(at, static_cast<uint8_t>(c));

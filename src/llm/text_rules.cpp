@@ -20,32 +20,47 @@ Result<std::shared_ptr<const grammar::Program>> program_of(const GenerateOptions
 
 }  // namespace
 
-Result<TextRules> TextRules::create(const LanguageModel& model, const GenerateOptions& options) {
-  TextRules out;
+Result<std::shared_ptr<const CompiledRules>> compile_rules(const LanguageModel& model,
+                                                           const GenerateOptions& options) {
   const bool holds = !options.grammar.empty() || !options.json_schema.empty();
   const bool bans = !options.sampler.banned_strings.empty();
-  if (!holds && !bans) return out;
+  if (!holds && !bans) return std::shared_ptr<const CompiledRules>();
   if (!options.grammar.empty() && !options.json_schema.empty())
     return invalid("a grammar and a JSON schema together; give one of them");
   if (model.tokenizer() == nullptr)
     return invalid(
         "a grammar, a schema or banned strings need a tokenizer, and this model has none");
-  std::shared_ptr<const grammar::Program> program;
+  auto out = std::make_shared<CompiledRules>();
   if (holds) {
-    LOOM_ASSIGN(program, program_of(options));
+    LOOM_ASSIGN(out->grammar, program_of(options));
   }
-  out.vocabulary_ = model.vocabulary(options.special_text);
-  if (holds) out.grammar_.emplace(program, out.vocabulary_);
-  if (!bans) return out;
+  out->vocabulary = model.vocabulary(options.special_text);
+  if (!bans) return std::shared_ptr<const CompiledRules>(std::move(out));
   grammar::Builder builder;
   const grammar::ExprId root = builder.text_without(options.sampler.banned_strings);
-  LOOM_ASSIGN(program, grammar::Program::compile(builder, root));
-  out.bans_.emplace(program, out.vocabulary_);
-  out.no_text_.resize(out.vocabulary_->words());
-  for (size_t i = 0; i < out.vocabulary_->size(); ++i) {
-    if (out.vocabulary_->bytes(static_cast<int32_t>(i)).empty())
-      out.no_text_[i / 64] |= uint64_t{1} << (i % 64);
+  LOOM_ASSIGN(out->bans, grammar::Program::compile(builder, root));
+  out->no_text.resize(out->vocabulary->words());
+  for (size_t i = 0; i < out->vocabulary->size(); ++i) {
+    if (out->vocabulary->bytes(static_cast<int32_t>(i)).empty())
+      out->no_text[i / 64] |= uint64_t{1} << (i % 64);
   }
+  return std::shared_ptr<const CompiledRules>(std::move(out));
+}
+
+Result<TextRules> TextRules::create(const LanguageModel& model, const GenerateOptions& options) {
+  TextRules out;
+  out.rules_ = options.rules;
+  if (out.rules_ == nullptr) {
+    LOOM_ASSIGN(out.rules_, compile_rules(model, options));
+  }
+  if (out.rules_ == nullptr) return out;
+  const CompiledRules& rules = *out.rules_;
+  if (model.tokenizer() == nullptr || rules.vocabulary != model.vocabulary(options.special_text))
+    return invalid(
+        "the rules were compiled for another model or with another special_text; compile them with "
+        "the options of the text");
+  if (rules.grammar != nullptr) out.grammar_.emplace(rules.grammar, rules.vocabulary);
+  if (rules.bans != nullptr) out.bans_.emplace(rules.bans, rules.vocabulary);
   return out;
 }
 
@@ -55,11 +70,11 @@ Result<std::span<const uint64_t>> TextRules::allowed(std::span<const TokenId> en
     LOOM_ASSIGN(const std::span<const uint64_t> may, grammar_->allowed());
     bits_.assign(may.begin(), may.end());
   } else {
-    bits_.assign(vocabulary_->words(), ~uint64_t{0});
+    bits_.assign(rules_->vocabulary->words(), ~uint64_t{0});
   }
   if (bans_.has_value()) {
     LOOM_ASSIGN(const std::span<const uint64_t> may, bans_->allowed());
-    for (size_t i = 0; i < bits_.size(); ++i) bits_[i] &= may[i] | no_text_[i];
+    for (size_t i = 0; i < bits_.size(); ++i) bits_[i] &= may[i] | rules_->no_text[i];
   }
   for (const TokenId id : ends) {
     const auto i = static_cast<size_t>(id);
@@ -71,7 +86,7 @@ Result<std::span<const uint64_t>> TextRules::allowed(std::span<const TokenId> en
 }
 
 void TextRules::accept(TokenId id) {
-  if (none() || vocabulary_->bytes(id).empty()) return;
+  if (none() || rules_->vocabulary->bytes(id).empty()) return;
   if (grammar_.has_value()) grammar_->accept(id);
   if (bans_.has_value()) bans_->accept(id);
 }

@@ -2,6 +2,7 @@
 // strings that must not appear. Gives the tokens that may come next, and follows those that came.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -10,12 +11,28 @@
 #include "llm/model.hpp"
 #include "loom/generation.hpp"
 
+namespace loom {
+
+// What the options of a text hold it to, compiled. Immutable.
+struct CompiledRules {
+  std::shared_ptr<const core::grammar::Vocabulary> vocabulary;
+  std::shared_ptr<const core::grammar::Program> grammar, bans;  // null: none
+  std::vector<uint64_t> no_text;  // a bit per token without bytes, which spells nothing banned
+};
+
+}  // namespace loom
+
 namespace loom::core {
+
+// Null: the options hold a text to nothing. Errors: invalid_argument, unsupported (what the grammar
+// or schema says, by place; no tokenizer).
+Result<std::shared_ptr<const CompiledRules>> compile_rules(const LanguageModel& model,
+                                                           const GenerateOptions& options);
 
 class TextRules {
  public:
-  // Errors: invalid_argument, unsupported (what the grammar or schema says, by place; no
-  // tokenizer).
+  // Takes GenerateOptions::rules, or compiles them. Errors: those of compile_rules();
+  // invalid_argument (rules of another model or of other marks).
   static Result<TextRules> create(const LanguageModel& model, const GenerateOptions& options);
 
   bool none() const { return !grammar_.has_value() && !bans_.has_value(); }
@@ -27,9 +44,8 @@ class TextRules {
   bool must_end() const { return grammar_.has_value() && grammar_->must_end(); }
 
  private:
-  std::shared_ptr<const grammar::Vocabulary> vocabulary_;
+  std::shared_ptr<const CompiledRules> rules_;  // null: none
   std::optional<grammar::Matcher> grammar_, bans_;
-  std::vector<uint64_t> no_text_;  // tokens without bytes, which spell nothing banned
   std::vector<uint64_t> bits_;
 };
 

@@ -12,8 +12,8 @@ namespace {
 
 constexpr size_t kMaxContentBytes = 1024;  // bounds the work of a search at every position
 
-size_t strip_before(std::string_view text, size_t at) {
-  while (at > 0) {
+size_t strip_before(std::string_view text, size_t at, size_t first) {
+  while (at > first) {
     const CodePoint c = code_point_before(text, at);
     if (!is_white_space(c.value)) break;
     at -= c.length;
@@ -154,24 +154,27 @@ const AddedToken* AddedTokens::find(std::string_view content) const {
   return index < 0 ? nullptr : &tokens_[static_cast<size_t>(index)];
 }
 
-void AddedTokens::split(std::string_view text, bool normalized, bool skip_special,
-                        std::vector<TextPart>& out) const {
+Status AddedTokens::split(std::string_view text, bool normalized, bool skip_special, Budget& budget,
+                          std::vector<TextPart>& out) const {
   const TokenTrie& trie = normalized ? normalized_ : plain_;
   size_t covered = 0;  // may step back when a token strips into the next one, as it does in HF
   size_t from = 0;
   while (const std::optional<TokenTrie::Hit> hit = trie.find(text, from)) {
+    if (budget.stopped(hit->end - from)) return Budget::stop_error();
     from = hit->end;
     const AddedToken& token = tokens_[hit->token];
     if (skip_special && token.special) continue;
     if (token.single_word && !stands_alone(text, *hit)) continue;
     size_t begin = hit->begin, end = hit->end;
-    if (token.lstrip) begin = std::max(strip_before(text, begin), covered);
+    if (token.lstrip) begin = std::max(strip_before(text, begin, covered), covered);
     if (token.rstrip) end = strip_after(text, end);
+    if (budget.stopped(end - begin)) return Budget::stop_error();  // the same white space again
     if (covered < begin) out.push_back({covered, begin, nullptr});
     if (begin < end) out.push_back({begin, end, &token});
     covered = end;
   }
   if (covered < text.size()) out.push_back({covered, text.size(), nullptr});
+  return {};
 }
 
 }  // namespace loom::core::text

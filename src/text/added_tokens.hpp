@@ -56,8 +56,9 @@ class AddedTokens {
                                   const Normalizer& normalizer, const std::string& where);
 
   // Cuts `text` at the tokens with this `normalized`; with `skip_special` special tokens stay text.
-  void split(std::string_view text, bool normalized, bool skip_special,
-             std::vector<TextPart>& out) const;
+  // Errors: cancelled (Budget::stopped()).
+  Status split(std::string_view text, bool normalized, bool skip_special, Budget& budget,
+               std::vector<TextPart>& out) const;
 
   const std::vector<AddedToken>& tokens() const { return tokens_; }
   const AddedToken* find(int32_t id) const;

@@ -90,9 +90,10 @@ bool Bpe::add_bytes(std::string_view bytes, Scratch& scratch) const {
   return true;
 }
 
-Status Bpe::add_symbols(std::string_view word, Scratch& scratch) const {
+Status Bpe::add_symbols(std::string_view word, Budget& budget, Scratch& scratch) const {
   int32_t pending_unk = -1;
   for (size_t at = 0; at < word.size();) {
+    if (budget.stopped(1)) return Budget::stop_error();
     const size_t length = code_point_at(word, at).length;
     std::string_view character = word.substr(at, length);
     const bool is_first = at == 0, is_last = at + length == word.size();
@@ -134,11 +135,12 @@ void Bpe::offer(Scratch& scratch, int32_t left, int32_t right) const {
   scratch.queue.push_back({merge->rank, left, merge->id});
 }
 
-void Bpe::merge_symbols(Scratch& scratch) const {
+Status Bpe::merge_symbols(Budget& budget, Scratch& scratch) const {
   auto& symbols = scratch.symbols;
   auto& queue = scratch.queue;
   queue.clear();
   for (size_t i = 1; i < symbols.size(); ++i) {
+    if (budget.stopped(1)) return Budget::stop_error();
     offer(scratch, static_cast<int32_t>(i - 1), static_cast<int32_t>(i));
   }
   std::make_heap(queue.begin(), queue.end(), later);
@@ -148,6 +150,7 @@ void Bpe::merge_symbols(Scratch& scratch) const {
     if (queue.size() > before) std::push_heap(queue.begin(), queue.end(), later);
   };
   while (!queue.empty()) {
+    if (budget.stopped(1)) return Budget::stop_error();
     std::pop_heap(queue.begin(), queue.end(), later);
     const Scratch::Candidate top = queue.back();
     queue.pop_back();
@@ -163,9 +166,11 @@ void Bpe::merge_symbols(Scratch& scratch) const {
     if (left.previous >= 0) push(left.previous, top.position);
     if (left.next >= 0) push(top.position, left.next);
   }
+  return {};
 }
 
-Status Bpe::encode(std::string_view word, Scratch& scratch, std::vector<int32_t>& ids) const {
+Status Bpe::encode(std::string_view word, Budget& budget, Scratch& scratch,
+                   std::vector<int32_t>& ids) const {
   if (word.empty()) return {};
   if (word.size() > INT32_MAX) return invalid("a word of more than 2 GiB");
   if (ignore_merges_) {
@@ -176,8 +181,8 @@ Status Bpe::encode(std::string_view word, Scratch& scratch, std::vector<int32_t>
     }
   }
   scratch.symbols.clear();
-  LOOM_TRY(add_symbols(word, scratch));
-  merge_symbols(scratch);
+  LOOM_TRY(add_symbols(word, budget, scratch));
+  LOOM_TRY(merge_symbols(budget, scratch));
   for (const Scratch::Symbol& symbol : scratch.symbols) {
     if (symbol.alive) ids.push_back(symbol.id);
   }

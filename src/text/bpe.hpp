@@ -23,15 +23,16 @@ class Bpe : public WordModel {
   // names the member in messages.
   static Result<std::unique_ptr<WordModel>> make(const BpeSpec& spec, const std::string& where);
 
-  Status encode(std::string_view word, Scratch& scratch, std::vector<int32_t>& ids) const override;
+  Status encode(std::string_view word, Budget& budget, Scratch& scratch,
+                std::vector<int32_t>& ids) const override;
 
  private:
   Status add_merge(std::string_view left, std::string_view right, int32_t rank);
   void index_characters();
   int32_t find_character(std::string_view character) const;
-  Status add_symbols(std::string_view word, Scratch& scratch) const;
+  Status add_symbols(std::string_view word, Budget& budget, Scratch& scratch) const;
   bool add_bytes(std::string_view bytes, Scratch& scratch) const;
-  void merge_symbols(Scratch& scratch) const;
+  Status merge_symbols(Budget& budget, Scratch& scratch) const;
   void offer(Scratch& scratch, int32_t left, int32_t right) const;
 
   PairTable merges_;

@@ -105,6 +105,7 @@ Status map_characters(NormalText& piece, const Charsmap& map, Budget& budget) {
   const std::string_view text = piece.text;
   for (size_t at = 0; at < text.size();) {
     const size_t end = grapheme_end(text, at);
+    if (budget.stopped(end - at)) return Budget::stop_error();
     const auto whole = end - at < kShort ? map.find(text.substr(at, end - at)) : std::nullopt;
     if (whole && !add(end, *whole)) return too_long();
     while (!whole && at < end) {
@@ -126,6 +127,7 @@ Status replace(NormalText& piece, const Pattern& pattern, const std::string& con
   std::string out;
   size_t from_zero = 0;
   for (const Span& span : spans) {
+    if (budget.stopped(1)) return Budget::stop_error();
     const size_t grows = span.matched ? content.size() : span.end - span.begin;
     if (!budget.spend_bytes(grows)) return too_long();
     if (span.matched) {
@@ -162,6 +164,7 @@ Result<Normalizer> Normalizer::make(std::vector<NormalizerStep> steps) {
 }
 
 Status Normalizer::apply_step(const Step& step, NormalText& piece, Budget& budget) {
+  if (budget.stopped(piece.text.size())) return Budget::stop_error();
   switch (step.kind) {
     case NormalizerKind::form: to_form(piece, step.form); break;
     case NormalizerKind::lowercase: lowercase(piece); break;

@@ -176,6 +176,7 @@ Status PreTokenizer::split_pieces(const Step& step, PieceList& list, Budget& bud
   parts.reserve(list.pieces.size());
   std::vector<Span> spans;
   for (const Piece& piece : list.pieces) {
+    if (budget.stopped(1 + piece.end - piece.begin)) return Budget::stop_error();
     if (piece.token >= 0) {
       parts.push_back(piece);
       continue;
@@ -255,6 +256,7 @@ void PreTokenizer::mark_spaces(const Step& step, PieceList& list) {
 }
 
 Status PreTokenizer::apply_step(const Step& step, PieceList& list, Budget& budget) {
+  if (budget.stopped(list.text.size())) return Budget::stop_error();
   const bool rewrites =
       step.kind == PreTokenizerKind::metaspace || step.kind == PreTokenizerKind::byte_level;
   // A rewriting step at most triples a byte and adds one mark of four bytes to a piece.

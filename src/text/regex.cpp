@@ -16,6 +16,8 @@ namespace {
 constexpr size_t kMaxPatternBytes = 16384;
 constexpr uint32_t kFirstMatchLimit = 2048;
 constexpr uint32_t kHeapLimitKiB = 256 * 1024;
+// Budget::stopped(), beside the codes of PCRE2.
+constexpr int kStopped = PCRE2_ERROR_CALLOUT;
 
 struct CodeDeleter {
   void operator()(pcre2_code* code) const { pcre2_code_free(code); }
@@ -88,6 +90,7 @@ class Walk {
                                  at, PCRE2_ANCHORED, data_.get(), context_.get());
       const bool stopped = rc == PCRE2_ERROR_MATCHLIMIT || rc == PCRE2_ERROR_DEPTHLIMIT;
       budget_->steps -= stopped ? allowed : 1;
+      if (budget_->stopped(stopped ? allowed : 1)) return kStopped;
       if (!stopped) return rc;
       if (limit > UINT32_MAX / 8) return rc;
     }
@@ -161,6 +164,7 @@ Status Regex::find_all(std::string_view text, Budget& budget, std::vector<Span>&
   while (from <= symbols.size()) {
     Match match;
     const int rc = walk.next(from, match);
+    if (rc == kStopped) return Budget::stop_error();
     if (rc != 0) {
       return make_error(Code::unsupported,
                         cat("pattern '", impl_->pattern, "' needs too many steps on this text"),

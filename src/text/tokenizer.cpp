@@ -39,7 +39,7 @@ struct Tokenizer::Impl {
   bool skipped(std::string_view spelling) const;
   Status encode_part(std::string_view part, bool at_zero, bool skip_special, Budget& budget,
                      std::vector<TokenId>& ids) const;
-  Status encode_pieces(const PieceList& list, std::vector<TokenId>& ids) const;
+  Status encode_pieces(const PieceList& list, Budget& budget, std::vector<TokenId>& ids) const;
 };
 
 namespace {
@@ -100,10 +100,12 @@ bool Tokenizer::Impl::skipped(std::string_view spelling) const {
   return token != nullptr && token->special;
 }
 
-Status Tokenizer::Impl::encode_pieces(const PieceList& list, std::vector<TokenId>& ids) const {
+Status Tokenizer::Impl::encode_pieces(const PieceList& list, Budget& budget,
+                                      std::vector<TokenId>& ids) const {
   text::WordModel::Scratch scratch;
   WordCache cache;
   for (const text::Piece& piece : list.pieces) {
+    if (budget.stopped(1)) return Budget::stop_error();
     if (piece.token >= 0) {
       ids.push_back(piece.token);
       continue;
@@ -114,7 +116,7 @@ Status Tokenizer::Impl::encode_pieces(const PieceList& list, std::vector<TokenId
       for (size_t i = 0; i < known->count; ++i) ids.push_back(ids[known->begin + i]);
       continue;
     }
-    LOOM_TRY(model->encode(word, scratch, ids));
+    LOOM_TRY(model->encode(word, budget, scratch, ids));
     cache.add(word, begin, ids.size() - begin);
   }
   return {};
@@ -127,7 +129,7 @@ Status Tokenizer::Impl::encode_part(std::string_view part, bool at_zero, bool sk
   if (at_zero) normal.from_zero = text::code_point_at(part, 0).length;
   LOOM_TRY(normalizer.apply(normal, budget));
   std::vector<text::TextPart> parts;
-  added.split(normal.text, true, skip_special, parts);
+  LOOM_TRY(added.split(normal.text, true, skip_special, budget, parts));
   text::Piece whole;
   whole.from_zero = normal.from_zero;
   PieceList list;
@@ -141,7 +143,7 @@ Status Tokenizer::Impl::encode_part(std::string_view part, bool at_zero, bool sk
     list.pieces.push_back(piece);
   }
   LOOM_TRY(pre_tokenizer.apply(list, budget));
-  return encode_pieces(list, ids);
+  return encode_pieces(list, budget, ids);
 }
 
 Tokenizer::Tokenizer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -161,18 +163,20 @@ Result<Tokenizer> Tokenizer::parse(std::string_view json, const std::string& whe
 }
 
 Result<std::vector<TokenId>> Tokenizer::text_ids(std::string_view input,
-                                                 EncodeOptions options) const {
+                                                 const EncodeOptions& options) const {
   std::string repaired;
   if (!text::is_valid_utf8(input)) {
     repaired = text::to_valid_utf8(input);
     input = repaired;
   }
   Budget budget = Budget::for_text(input.size());
+  if (options.should_stop) budget.should_stop = &options.should_stop;
   const bool skip_special = !options.parse_special_tokens;
   std::vector<text::TextPart> parts;
-  impl_->added.split(input, false, skip_special, parts);
+  LOOM_TRY(impl_->added.split(input, false, skip_special, budget, parts));
   std::vector<TokenId> ids;
   for (const text::TextPart& part : parts) {
+    if (budget.stopped(1)) return Budget::stop_error();
     if (part.token != nullptr) {
       ids.push_back(part.token->id);
       continue;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -30,6 +31,8 @@ class Tokenizer {
   struct EncodeOptions {
     bool add_special_tokens = true;    // run the post-processor (BOS and the like)
     bool parse_special_tokens = true;  // text that spells a special token becomes that token
+    // Asked every few thousand bytes; true ends encoding with Code::cancelled. May be null.
+    std::function<bool()> should_stop;
   };
   // Ids of `text`. Invalid UTF-8 is read as U+FFFD, one per maximal bad sequence.
   Result<std::vector<TokenId>> encode(std::string_view text, EncodeOptions options) const;
@@ -61,7 +64,7 @@ class Tokenizer {
   std::string token_bytes(TokenId id) const;
 
  private:
-  Result<std::vector<TokenId>> text_ids(std::string_view text, EncodeOptions options) const;
+  Result<std::vector<TokenId>> text_ids(std::string_view text, const EncodeOptions& options) const;
   friend class StreamDecoder;
   struct Impl;
   explicit Tokenizer(std::unique_ptr<Impl> impl);

@@ -87,17 +87,21 @@ Status Unigram::append(std::string_view piece, std::vector<int32_t>& ids) const 
   return {};
 }
 
-Status Unigram::encode(std::string_view word, Scratch& scratch, std::vector<int32_t>& ids) const {
+Status Unigram::encode(std::string_view word, Budget& budget, Scratch& scratch,
+                       std::vector<int32_t>& ids) const {
   if (word.empty()) return {};
   if (word.size() >= INT32_MAX) return invalid("a word of more than 2 GiB");
   scratch.places.assign(word.size() + 1, {});
-  for (size_t at = 0; at < word.size(); at += code_point_at(word, at).length)
+  for (size_t at = 0; at < word.size(); at += code_point_at(word, at).length) {
+    if (budget.stopped(std::min(longest_token_, word.size() - at))) return Budget::stop_error();
     extend(word, at, scratch);
+  }
   // Back along the best path; runs of unknown characters are one piece.
   std::vector<std::pair<size_t, size_t>>& pieces = scratch.pieces;
   pieces.clear();
   bool fusing = false;
   for (size_t end = word.size(); end > 0;) {
+    if (budget.stopped(1)) return Budget::stop_error();
     const Scratch::Place& place = scratch.places[end];
     const auto from = static_cast<size_t>(place.from);
     const bool unknown = unknown_ >= 0 && place.id == unknown_;
@@ -109,8 +113,10 @@ Status Unigram::encode(std::string_view word, Scratch& scratch, std::vector<int3
     fusing = unknown;
     end = from;
   }
-  for (size_t i = pieces.size(); i-- > 0;)
+  for (size_t i = pieces.size(); i-- > 0;) {
+    if (budget.stopped(1)) return Budget::stop_error();
     LOOM_TRY(append(word.substr(pieces[i].first, pieces[i].second - pieces[i].first), ids));
+  }
   return {};
 }
 

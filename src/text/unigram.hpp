@@ -15,7 +15,8 @@ class Unigram : public WordModel {
  public:
   // `where` names the member in messages.
   static Result<std::unique_ptr<WordModel>> make(const UnigramSpec& spec, const std::string& where);
-  Status encode(std::string_view word, Scratch& scratch, std::vector<int32_t>& ids) const override;
+  Status encode(std::string_view word, Budget& budget, Scratch& scratch,
+                std::vector<int32_t>& ids) const override;
 
  private:
   void extend(std::string_view word, size_t at, Scratch& scratch) const;

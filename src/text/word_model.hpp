@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "text/budget.hpp"
 #include "text/string_table.hpp"
 
 namespace loom::core::text {
@@ -42,8 +43,9 @@ class WordModel {
     std::vector<std::pair<size_t, size_t>> pieces;
   };
 
-  // Appends the ids of `word` (valid UTF-8).
-  virtual Status encode(std::string_view word, Scratch& scratch,
+  // Appends the ids of `word` (valid UTF-8). Errors: bad_file (an unknown token is needed, and
+  // there is none), cancelled (Budget::stopped()).
+  virtual Status encode(std::string_view word, Budget& budget, Scratch& scratch,
                         std::vector<int32_t>& ids) const = 0;
 
   const StringTable& vocabulary() const { return vocabulary_; }

@@ -36,10 +36,12 @@ int32_t WordPiece::longest(std::string_view rest, bool first, Scratch& scratch,
   return -1;
 }
 
-Status WordPiece::encode(std::string_view word, Scratch& scratch, std::vector<int32_t>& ids) const {
+Status WordPiece::encode(std::string_view word, Budget& budget, Scratch& scratch,
+                         std::vector<int32_t>& ids) const {
   const size_t before = ids.size();
   bool fits = count_code_points(word) <= most_characters_;
   for (size_t at = 0; fits && at < word.size();) {
+    if (budget.stopped(std::min(longest_token_, word.size() - at))) return Budget::stop_error();
     size_t taken = 0;
     const int32_t id = longest(word.substr(at), at == 0, scratch, taken);
     fits = id >= 0;

@@ -15,7 +15,8 @@ class WordPiece : public WordModel {
   // `where` names the member in messages.
   static Result<std::unique_ptr<WordModel>> make(const WordPieceSpec& spec,
                                                  const std::string& where);
-  Status encode(std::string_view word, Scratch& scratch, std::vector<int32_t>& ids) const override;
+  Status encode(std::string_view word, Budget& budget, Scratch& scratch,
+                std::vector<int32_t>& ids) const override;
 
  private:
   // The longest token at the front of `rest`, and how many bytes of it that takes; -1: none.

@@ -222,5 +222,43 @@ TEST(Matcher, HostileGrammarsStayBounded) {
   }
 }
 
+// Alternatives of letters, each without some of them: nearly every token leads to another set of
+// alternatives, and all of them are looked at for each.
+std::string many_alternatives(size_t count) {
+  std::mt19937 random(3);
+  std::string out = "root ::= ";
+  for (size_t i = 0; i < count; ++i) {
+    std::string letters;
+    for (char c = 'a'; c <= 'z'; ++c) {
+      if (random() % 4 != 0) letters += c;
+    }
+    out += (i == 0 ? "[" : " | [") + letters + "]* \"0\"";
+  }
+  return out;
+}
+
+TEST(Matcher, WorkForTheTokensOfOnePlaceIsBounded) {
+  std::vector<std::string> tokens = {"0"};
+  for (char a = 'a'; a <= 'z'; ++a) {
+    for (char b = 'a'; b <= 'z'; ++b) {
+      for (char c = 'a'; c <= 'z'; ++c) tokens.push_back({a, b, c});
+    }
+  }
+  const auto words = vocabulary(tokens);
+  const auto some = test::gbnf(many_alternatives(50));
+  ASSERT_TRUE(some.ok()) << some.error().str();
+  Matcher fits(*some, words);
+  for (int i = 0; i < 5; ++i) {
+    ASSERT_TRUE(fits.allowed().ok());
+    ASSERT_TRUE(fits.accept(1));
+  }
+  const auto many = test::gbnf(many_alternatives(2000));
+  ASSERT_TRUE(many.ok()) << many.error().str();
+  Matcher matcher(*many, words);
+  const auto bits = matcher.allowed();
+  ASSERT_FALSE(bits.ok());
+  EXPECT_THAT(bits.error().message, HasSubstr("too ambiguous"));
+}
+
 }  // namespace
 }  // namespace loom::core::grammar

@@ -4,6 +4,7 @@
 
 #include "io/json.hpp"
 #include "llm/stories.hpp"
+#include "llm/text_rules.hpp"
 
 namespace loom::core {
 namespace {
@@ -77,6 +78,36 @@ TEST(HeldText, IsTheSameForTheSameRequest) {
   GenerateOptions options = hot_options(5);
   options.json_schema = R"({"type":"array","items":{"type":"string"},"maxItems":3})";
   EXPECT_EQ(hold_text(options)->token_ids, hold_text(options)->token_ids);
+}
+
+TEST(HeldText, IsTheSameByRulesThatWereCompiledBefore) {
+  for (uint64_t seed = 0; seed < 6; ++seed) {
+    GenerateOptions options = hot_options(seed);
+    if (seed % 3 == 0) options.json_schema = R"({"enum":["yes","no",12]})";
+    if (seed % 3 == 1) options.grammar = "root ::= [a-z ]{3,20} \".\"";
+    if (seed % 3 != 0 && seed % 2 == 1) options.sampler.banned_strings = {"e", "th"};
+    GenerateOptions compiled = options;
+    const auto rules = compile_rules(test::stories(), options);
+    ASSERT_TRUE(rules.ok()) << rules.error().str();
+    compiled.rules = *rules;
+    compiled.grammar.clear();
+    compiled.json_schema.clear();
+    const Result<Generation> text = hold_text(options), same = hold_text(compiled);
+    ASSERT_TRUE(text.ok() && same.ok());
+    EXPECT_EQ(text->token_ids, same->token_ids);
+    EXPECT_EQ(hold_text(compiled)->token_ids, same->token_ids) << "a text leaves nothing in them";
+  }
+}
+
+TEST(HeldText, RulesOfOtherMarksAreRefused) {
+  GenerateOptions options;
+  options.grammar = "root ::= \"a\"";
+  const auto rules = compile_rules(test::stories(), options);
+  ASSERT_TRUE(rules.ok());
+  options.rules = *rules;
+  options.special_text = true;
+  EXPECT_THAT(hold_text(options).error().str(), HasSubstr("compiled for another model"));
+  EXPECT_EQ(*compile_rules(test::stories(), {}), nullptr) << "nothing to hold the text to";
 }
 
 TEST(HeldText, RefusesWhatCannotWork) {
