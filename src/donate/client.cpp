@@ -139,8 +139,8 @@ Result<JsonValue> DonateClient::hear(double seconds) {
 Error DonateClient::refused(const JsonValue& error) const {
   const JsonValue* said = error.find("error");
   constexpr size_t kMost = 500;
-  return make_error(Code::io_error,
-                    said == nullptr ? std::string("refused") : printable(said->text(), kMost), to_);
+  const std::string why = said == nullptr ? std::string() : printable(said->text(), kMost);
+  return make_error(Code::io_error, why.empty() ? "refused" : why, to_);
 }
 
 // Answers to jobs that come in between are kept for whoever awaits them.
@@ -187,7 +187,7 @@ Status DonateClient::push(std::string_view file, std::string_view config,
   LOOM_ASSIGN(const bool good, donate_flag(status, "ok"));
   if (good) return {};
   const Result<std::string> why = donate_text(status, "message", kMostName);
-  return make_error(Code::io_error, why.ok() ? *why : std::string("refused"), to_);
+  return make_error(Code::io_error, why.ok() && !why->empty() ? *why : std::string("refused"), to_);
 }
 
 // An upload that went wrong is not sent to its end.

@@ -52,6 +52,37 @@ TEST(DonateClient, ATextThatIsNotUtf8IsRefused) {
   EXPECT_FALSE(connected(*pushing)->push("model", "{\"name\":\"\xff\"}").ok());
 }
 
+// A server that says what it is told to, whatever it hears.
+class Script final : public NetClient {
+ public:
+  explicit Script(const std::vector<std::string>& messages) {
+    for (const std::string& message : messages) bytes_ += donate_frame(message);
+  }
+  Status send(std::string_view, double) override { return {}; }
+  bool readable(double seconds) override { return seconds > 0; }  // nothing comes unasked
+  Result<std::string> receive(double) override { return std::exchange(bytes_, {}); }
+
+ private:
+  std::string bytes_;
+};
+
+TEST(DonateClient, ARefusalWithoutAWordIsStillTold) {
+  const std::string hello =
+      R"({"v":1,"type":"hello","mode":"local_lm","role":"server","local_lm_path":"x","queue_capacity":4})";
+  const std::string push_hello =
+      R"({"v":1,"type":"hello","mode":"model_push","role":"server","queue_capacity":4})";
+  const auto client = [](const std::vector<std::string>& messages) {
+    return std::move(*DonateClient::over({}, "there", std::make_unique<Script>(messages)));
+  };
+  for (const char* error : {R"({"v":1,"type":"error","error":""})", R"({"v":1,"type":"error"})"}) {
+    const Result<std::string> text = client({hello, error})->prompt("Once", 1);
+    ASSERT_FALSE(text.ok());
+    EXPECT_EQ(text.error().message, "refused") << error;
+  }
+  const char* status = R"({"v":1,"type":"model_status","ok":false,"message":""})";
+  EXPECT_EQ(client({push_hello, status})->push("bytes", "{}").error().message, "refused");
+}
+
 TEST(DonateClient, AModelThatIsPushedWritesWhatItWritesHere) {
   const Model here = stories();
   const auto server = donate_server(mounting_options());

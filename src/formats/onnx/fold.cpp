@@ -561,8 +561,8 @@ Result<Constant> fold(const OnnxNode& node, const std::vector<ConstantRef>& inpu
   for (size_t i = 0; i < std::max(row.least, inputs.size()); ++i) {
     const bool here = i < inputs.size() && inputs[i] != nullptr;
     if (!here && (i < row.least || row.op == "Concat")) return bad(node, "an input is absent");
-    // What has no values is no constant to compute with, but by one value each. An empty list is the
-    // shape of one number.
+    // What has no values is no constant to compute with, but by one value each. An empty list is
+    // the shape of one number.
     const bool may_be_empty =
         row.op == "Concat" || row.op == "ConstantOfShape" || row.fold == binary;
     if (here && inputs[i]->count() == 0 && !may_be_empty) return bad(node, "an empty constant");
