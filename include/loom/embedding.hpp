@@ -41,7 +41,8 @@ struct EmbedOptions {
   // The first so many values of each vector, normalized again where vectors are; 0: all. For
   // models that were trained for it (Matryoshka representations).
   int64_t dimensions = 0;
-  // Called after each text with texts done and in all; false stops with Code::cancelled.
+  // Called after each text with texts done and in all, and with 0 texts done while long texts are
+  // tokenized; false stops with Code::cancelled.
   std::function<bool(int64_t done, int64_t total)> progress{};
 };
 
@@ -59,7 +60,7 @@ LOOM_API float cosine(std::span<const float> a, std::span<const float> b);
 struct RerankOptions {
   int64_t max_tokens = 0;  // of query and document together; 0: what the model takes
   bool truncate = true;    // longer ones lose the end of the longer text; false: an Error
-  std::function<bool(int64_t done, int64_t total)> progress{};
+  std::function<bool(int64_t done, int64_t total)> progress{};  // as EmbedOptions::progress
 };
 
 struct Ranked {

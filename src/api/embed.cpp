@@ -80,15 +80,26 @@ Error too_many_tokens(std::string_view what, size_t index, int64_t tokens, int64
                         "; shorten it, or let it be truncated"));
 }
 
+// A long text asks as well, before there is any result.
+Tokenizer::EncodeOptions stopped_by(const std::function<bool(int64_t, int64_t)>& progress,
+                                    size_t total) {
+  Tokenizer::EncodeOptions options;
+  if (progress)
+    options.should_stop = [&progress, total] { return !progress(0, static_cast<int64_t>(total)); };
+  return options;
+}
+
 // Texts with their prompt, no longer than allowed.
 Result<std::vector<Encoding>> encode_all(const LanguageModel& model, const Vectors& how,
-                                         std::span<const std::string> texts, bool truncate) {
+                                         std::span<const std::string> texts,
+                                         const EmbedOptions& options) {
   LOOM_ASSIGN(const Tokenizer* tokenizer, text_tokenizer(model));
+  const Tokenizer::EncodeOptions encoding = stopped_by(options.progress, texts.size());
   std::vector<Encoding> out;
   for (size_t i = 0; i < texts.size(); ++i) {
     LOOM_ASSIGN(Encoding text, tokenizer->encode_texts(how.prompt + texts[i], nullptr,
-                                                       static_cast<size_t>(how.most)));
-    if (text.truncated && !truncate) {
+                                                       static_cast<size_t>(how.most), encoding));
+    if (text.truncated && !options.truncate) {
       LOOM_ASSIGN(const Encoding whole, tokenizer->encode_texts(how.prompt + texts[i], nullptr));
       return too_many_tokens("text", i, static_cast<int64_t>(whole.ids.size()), how.most);
     }
@@ -190,11 +201,12 @@ Result<std::vector<Encoding>> encode_pairs(const LanguageModel& model, std::stri
                                            const RerankOptions& options) {
   LOOM_ASSIGN(const Tokenizer* tokenizer, text_tokenizer(model));
   const int64_t most = most_tokens(model, options.max_tokens);
+  const Tokenizer::EncodeOptions encoding = stopped_by(options.progress, documents.size());
   std::vector<Encoding> pairs;
   for (size_t i = 0; i < documents.size(); ++i) {
     const std::string_view document = documents[i];
     LOOM_ASSIGN(Encoding pair,
-                tokenizer->encode_texts(query, &document, static_cast<size_t>(most)));
+                tokenizer->encode_texts(query, &document, static_cast<size_t>(most), encoding));
     if (pair.truncated && !options.truncate) {
       LOOM_ASSIGN(const Encoding whole, tokenizer->encode_texts(query, &document));
       return too_many_tokens("the query with document", i, static_cast<int64_t>(whole.ids.size()),
@@ -227,7 +239,7 @@ Result<std::vector<TextEmbedding>> Model::embed(std::span<const std::string> tex
   LOOM_ASSIGN(const core::Vectors how, core::vectors_of(impl_->model, options));
   LOOM_TRY(core::check_texts(*impl_->engine, texts));
   LOOM_ASSIGN(const std::vector<core::Encoding> encoded,
-              core::encode_all(impl_->model, how, texts, options.truncate));
+              core::encode_all(impl_->model, how, texts, options));
   return core::embed_all(*this, how, encoded, options);
 }
 

@@ -81,6 +81,10 @@ int64_t mapped_bytes(const Network& network);
 // invalid_argument (borrowed bytes that begin elsewhere than at a multiple of 64), out_of_memory.
 Result<FileRef> file_ref(const FileBytes& file, bool lasting, const MemoryBudget& memory);
 
+// Model::tokenize() with options that the public interface does not have.
+Result<std::vector<TokenId>> tokenize(const Model& model, std::string_view text,
+                                      const Tokenizer::EncodeOptions& options);
+
 // What the core makes a session with. Errors: invalid_argument.
 Result<LlmSessionOptions> session_options(const Model& model, const ModelSessionOptions& options);
 

@@ -126,10 +126,15 @@ Result<Model> Model::random(const Engine& engine, std::string_view shape, DType 
 }
 
 Result<std::vector<TokenId>> Model::tokenize(std::string_view text, bool add_special_tokens) const {
-  LOOM_ASSIGN(const core::Tokenizer* tokenizer, core::tokenizer_of(impl_->model));
-  LOOM_TRY(core::check_text(text.size(), impl_->engine->budget(), "the text"));
   core::Tokenizer::EncodeOptions options;
   options.add_special_tokens = add_special_tokens;
+  return core::tokenize(*this, text, options);
+}
+
+Result<std::vector<TokenId>> core::tokenize(const Model& model, std::string_view text,
+                                            const Tokenizer::EncodeOptions& options) {
+  LOOM_ASSIGN(const Tokenizer* tokenizer, tokenizer_of(model.impl().model));
+  LOOM_TRY(check_text(text.size(), model.impl().engine->budget(), "the text"));
   return tokenizer->encode(text, options);
 }
 

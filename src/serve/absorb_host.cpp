@@ -18,6 +18,7 @@
 #include "serve/fields.hpp"
 #include "serve/guard.hpp"
 #include "serve/http_head.hpp"
+#include "serve/model_files.hpp"
 
 namespace loom::core {
 namespace {
@@ -212,6 +213,7 @@ Status run_inputs(const AbsorbCall& call) {
       std::clamp<int64_t>(inputs[0].rank() > 0 ? inputs[0].shape()[0] : 1, 1, kMostSamples);
   LOOM_ASSIGN(Session session, network.session(options));
   LOOM_ASSIGN(const std::vector<Tensor> outputs, session.run(inputs));
+  LOOM_TRY(check_model_files());  // while its map is there
   BridgeWriter writer;
   JsonValue described = JsonValue::array();
   for (const Tensor& output : outputs) described.push(writer.add(output));

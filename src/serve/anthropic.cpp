@@ -351,7 +351,7 @@ Result<Request> read(Service& service, const JsonValue& body) {
   fields.variables = &variables;
   fields.effort = request.effort;
   fields.effort_is_wish = true;
-  LOOM_ASSIGN(request.prompt, chat_prompt(service, turns, fields));
+  LOOM_ASSIGN(request.prompt, chat_prompt(service, turns, fields, reply));
   LOOM_TRY(request.prompt.apply(request.text.options));
   request.text.prompts.push_back(request.prompt.ids);
   return request;

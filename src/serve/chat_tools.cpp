@@ -200,7 +200,7 @@ Status take_effort(const JsonValue& value, std::string_view name, std::string& t
 }
 
 Result<ChatPrompt> chat_prompt(const Service& service, const std::vector<ChatTurn>& given,
-                               const ToolFields& fields) {
+                               const ToolFields& fields, const HttpReply& reply) {
   // A template copies texts many times, so those that cannot fit are refused before.
   for (const ChatTurn& turn : given) LOOM_TRY(service.check_text(turn.content));
   ChatPrompt prompt;
@@ -233,7 +233,7 @@ Result<ChatPrompt> chat_prompt(const Service& service, const std::vector<ChatTur
   LOOM_ASSIGN(options.variables, variables_of(service, fields));
   if (!told) options.tools = prompt.tools;
   LOOM_TRY(render(service, turns, fields, options, prompt.text));
-  LOOM_ASSIGN(prompt.ids, service.tokenize(prompt.text, false));
+  LOOM_ASSIGN(prompt.ids, service.tokenize(prompt.text, reply, false));
   const std::string& source = service.model().impl().model.chat_source();
   prompt.has_replies = !prompt.tools.empty() || source.find(format.think_open) != std::string::npos;
   prompt.parallel = choice.rules.parallel;

@@ -41,9 +41,10 @@ struct ChatPrompt {
   Status apply(GenerateOptions& options) const;
 };
 
-// Errors: those of the fields, of the template and of tokenizing, by name.
+// `reply`: as Service::tokenize() has it. Errors: those of the fields, of the template and of
+// tokenizing, by name.
 Result<ChatPrompt> chat_prompt(const Service& service, const std::vector<ChatTurn>& turns,
-                               const ToolFields& fields);
+                               const ToolFields& fields, const HttpReply& reply);
 
 // "none", "minimal", "low", "medium", "high", "xhigh" or "max".
 Status take_effort(const JsonValue& value, std::string_view name, std::string& to);

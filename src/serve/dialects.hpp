@@ -52,11 +52,15 @@ Route model_route(std::string path, RequestHandler handler, const Dialect& error
 // A list of tokens; `name` is the field's. Errors: invalid_argument (one outside the vocabulary).
 Result<std::vector<TokenId>> read_ids(const Service& service, const JsonValue& value,
                                       std::string_view name);
-// A text, tokens, both in turn, or an object with a text. Errors: invalid_argument.
-Result<std::vector<TokenId>> read_prompt(const Service& service, const JsonValue& prompt);
-// A text, a list of tokens, or a list of texts or lists. Errors: invalid_argument, naming `prompt`.
+// A text, tokens, both in turn, or an object with a text. `reply`: as Service::tokenize() has it.
+// Errors: invalid_argument, those of tokenizing.
+Result<std::vector<TokenId>> read_prompt(const Service& service, const JsonValue& prompt,
+                                         const HttpReply& reply);
+// A text, a list of tokens, or a list of texts or lists. Errors: invalid_argument, naming `prompt`;
+// those of tokenizing.
 Result<std::vector<std::vector<TokenId>>> read_prompts(const Service& service,
-                                                       const JsonValue& value);
+                                                       const JsonValue& value,
+                                                       const HttpReply& reply);
 
 // The stop string that ended a text; empty if none did.
 std::string stop_of(const Model& model, const Generation& text,

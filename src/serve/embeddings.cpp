@@ -10,6 +10,7 @@
 #include "base/text.hpp"
 #include "io/base64.hpp"
 #include "serve/dialects.hpp"
+#include "serve/model_files.hpp"
 #include "serve/openapi.hpp"
 #include "serve/text_fields.hpp"
 
@@ -54,7 +55,8 @@ struct Inputs {
 };
 
 // Where texts stand beside tokens, or in objects, all become tokens.
-Status read_input(const Service& service, const JsonValue& one, Inputs& to) {
+Status read_input(const Service& service, const JsonValue& one, const HttpReply& reply,
+                  Inputs& to) {
   if (one.is_string() && to.ids.empty()) {
     to.texts.push_back(one.text());
     return {};
@@ -62,35 +64,38 @@ Status read_input(const Service& service, const JsonValue& one, Inputs& to) {
   if (!one.is_string() && !one.is_array() && !one.is_object())
     return invalid(cat("input may hold texts or lists of tokens; got ", one.describe()));
   for (const std::string& text : std::exchange(to.texts, {})) {
-    LOOM_ASSIGN(std::vector<TokenId> ids, service.tokenize(text));
+    LOOM_ASSIGN(std::vector<TokenId> ids, service.tokenize(text, reply));
     to.ids.push_back(std::move(ids));
   }
-  LOOM_ASSIGN(std::vector<TokenId> ids, read_prompt(service, one));
+  LOOM_ASSIGN(std::vector<TokenId> ids, read_prompt(service, one, reply));
   to.ids.push_back(std::move(ids));
   return {};
 }
 
-Result<Inputs> read_inputs(const Service& service, const JsonValue* value) {
+Result<Inputs> read_inputs(const Service& service, const JsonValue* value, const HttpReply& reply) {
   if (value == nullptr) return invalid("input is missing: a text, tokens, or a list of them");
   Inputs inputs;
   const std::vector<JsonValue>& parts = value->elements();
   const bool tokens = std::ranges::any_of(parts, [](auto& part) { return part.is_number(); });
   if (value->is_string() || value->is_object() || tokens) {
-    LOOM_TRY(read_input(service, *value, inputs));
+    LOOM_TRY(read_input(service, *value, reply, inputs));
     return inputs;
   }
   if (parts.empty() || parts.size() > kMostTexts) {
     return invalid(cat("input must be a text, a list of tokens, or a list of 1 to ", kMostTexts,
                        " of them; got ", value->describe()));
   }
-  for (const JsonValue& one : parts) LOOM_TRY(read_input(service, one, inputs));
+  for (const JsonValue& one : parts) LOOM_TRY(read_input(service, one, reply, inputs));
   return inputs;
 }
 
 using Vectors = std::vector<TextEmbedding>;
 using Tell = std::function<JsonValue(const Vectors& found, double seconds)>;
 
+// Nothing that was computed of a changed file is sent.
 void send_result(HttpReply& reply, const Dialect& errors, const Result<JsonValue>& result) {
+  const Status files = check_model_files();
+  if (!files.ok()) return send_error(reply, errors, files.error());
   if (result.ok()) return send_json(reply, 200, *result);
   send_error(reply, errors, result.error());
 }
@@ -102,7 +107,7 @@ Error full() {
 // Has the vectors of a request computed, and told by `tell`.
 Status compute(Service& service, VectorRequest request, const std::shared_ptr<HttpReply>& reply,
                const Dialect& errors, Tell tell) {
-  LOOM_ASSIGN(Inputs inputs, read_inputs(service, request.input));
+  LOOM_ASSIGN(Inputs inputs, read_inputs(service, request.input, *reply));
   for (const std::string& text : inputs.texts)
     LOOM_TRY(service.check_text(text, kMaxDocumentBytes));
   request.input = nullptr;  // the body goes
@@ -328,10 +333,10 @@ Status rank(Service& service, const JsonValue& body, const std::shared_ptr<HttpR
       if (with && !list_alone) row.add("document", object("text", std::string_view(text)));
       results.push(std::move(row));
     }
-    if (list_alone) return send_json(*reply, 200, results);
-    send_json(*reply, 200,
-              object("model", std::string_view(service.name()), "object", "list", "usage",
-                     usage_of(tokens), "results", std::move(results)));
+    if (!list_alone)
+      results = object("model", std::string_view(service.name()), "object", "list", "usage",
+                       usage_of(tokens), "results", std::move(results));
+    send_result(*reply, openai_errors(), std::move(results));
   };
   const bool taken = service.compute(
       [reply, work = std::move(work)] { answer_guarded(reply, openai_errors(), work); });

@@ -53,9 +53,16 @@ const HoleTokens* family_of(const Tokenizer& tokenizer) {
   return found == std::end(kFamilies) ? nullptr : found;
 }
 
-Result<std::vector<TokenId>> plain(const Tokenizer& tokenizer, std::string_view text) {
-  return tokenizer.encode(text, {.add_special_tokens = false, .parse_special_tokens = false});
-}
+// Tokens of texts that spell no special ones, for the client of a reply.
+struct Plain {
+  const Service& service;
+  const HttpReply& reply;
+  Result<std::vector<TokenId>> operator()(std::string_view text) const {
+    Tokenizer::EncodeOptions options;
+    options.add_special_tokens = options.parse_special_tokens = false;
+    return service.encode(text, reply, std::move(options));
+  }
+};
 
 void append(std::vector<TokenId>& to, std::span<const TokenId> more) {
   to.insert(to.end(), more.begin(), more.end());
@@ -65,17 +72,15 @@ void append(std::vector<TokenId>& to, TokenId id) {
 }
 
 // Each file as tokens, with what stands before it.
-Result<std::vector<std::vector<TokenId>>> files_of(const Tokenizer& tokenizer,
-                                                   const HoleTokens& family,
+Result<std::vector<std::vector<TokenId>>> files_of(const Plain& plain, TokenId mark,
                                                    const std::vector<InfillFile>& files) {
   std::vector<std::vector<TokenId>> out;
-  const TokenId mark = id_of(tokenizer, family.file);
   for (const InfillFile& file : files) {
     std::vector<TokenId> ids;
     append(ids, mark);
     // Where there is no token for it, a line of dashes parts files.
     const std::string head = cat(mark >= 0 ? "" : "\n\n--- ", file.name, mark >= 0 ? "\n" : "\n\n");
-    LOOM_ASSIGN(const std::vector<TokenId> text, plain(tokenizer, head + file.text));
+    LOOM_ASSIGN(const std::vector<TokenId> text, plain(head + file.text));
     append(ids, text);
     out.push_back(std::move(ids));
   }
@@ -91,7 +96,8 @@ std::pair<size_t, size_t> shares(size_t prefix, size_t suffix, size_t room) {
 
 }  // namespace
 
-Result<InfillPrompt> infill_prompt(const Service& service, const InfillParts& parts) {
+Result<InfillPrompt> infill_prompt(const Service& service, const InfillParts& parts,
+                                   const HttpReply& reply) {
   LOOM_TRY(service.writes());
   const Tokenizer* tokenizer = service.model().impl().model.tokenizer();
   const HoleTokens* family = tokenizer != nullptr ? family_of(*tokenizer) : nullptr;
@@ -107,9 +113,10 @@ Result<InfillPrompt> infill_prompt(const Service& service, const InfillParts& pa
   for (const InfillFile& file : parts.files)
     LOOM_TRY(service.check_text(file.text, kMaxDocumentBytes));
   const auto id = [&](std::string_view name) { return id_of(*tokenizer, name); };
-  LOOM_ASSIGN(std::vector<TokenId> prefix, plain(*tokenizer, parts.prefix + parts.begin));
-  LOOM_ASSIGN(std::vector<TokenId> suffix, plain(*tokenizer, parts.suffix));
-  LOOM_ASSIGN(const auto files, files_of(*tokenizer, *family, parts.files));
+  const Plain plain{service, reply};
+  LOOM_ASSIGN(std::vector<TokenId> prefix, plain(parts.prefix + parts.begin));
+  LOOM_ASSIGN(std::vector<TokenId> suffix, plain(parts.suffix));
+  LOOM_ASSIGN(const auto files, files_of(plain, id(family->file), parts.files));
   LOOM_ASSIGN(const std::vector<TokenId> around, tokenizer->encode("", {}));
 
   const int64_t context = service.scheduler().context();

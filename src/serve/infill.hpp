@@ -29,8 +29,10 @@ struct InfillPrompt {
 // it is farthest from the hole: the beginning of the prefix, which gets three quarters of the room
 // or what the suffix leaves, and the end of the suffix. Files are taken from the last one on, as
 // long as they fit whole. Text that spells a special token stays text.
-// Errors: unsupported (the tokenizer has no such tokens), out_of_range (no room at all).
-Result<InfillPrompt> infill_prompt(const Service& service, const InfillParts& parts);
+// `reply`: as Service::tokenize() has it. Errors: unsupported (the tokenizer has no such tokens),
+// out_of_range (no room at all), those of tokenizing.
+Result<InfillPrompt> infill_prompt(const Service& service, const InfillParts& parts,
+                                   const HttpReply& reply);
 
 // The field input_extra: a list of {"filename", "text"}. Errors: invalid_argument.
 Result<std::vector<InfillFile>> read_infill_files(const JsonValue& value, std::string_view name);

@@ -127,7 +127,7 @@ void Models::release(Slot& slot, bool touch) {
 
 void Models::with(const std::string& name, std::function<void(Result<Use>)> then,
                   std::function<bool()> unwanted) {
-  Use found;
+  Result<Use> found = make_error(Code::cancelled, "the server stops");
   {
     const std::lock_guard lock(mutex_);
     const Result<Slot*> slot = find(name);
@@ -135,12 +135,12 @@ void Models::with(const std::string& name, std::function<void(Result<Use>)> then
       post_([then = std::move(then), error = slot.error()] { then(error); });
       return;
     }
-    if ((*slot)->service == nullptr || stopping_) {
+    if ((*slot)->service == nullptr && !stopping_) {
       queue_.push_back({*slot, std::move(then), std::move(unwanted)});
       changed_.notify_all();
       return;
     }
-    found = use(**slot);
+    if (!stopping_) found = use(**slot);
   }
   then(std::move(found));
 }

@@ -254,7 +254,7 @@ Status completion(Service& service, const JsonValue& body,
   if (!request.text.has_seed) request.text.options.sampler.seed = new_seed();
   if (request.prompt == nullptr)
     return invalid("prompt is missing: a text, tokens, or a list of them");
-  LOOM_ASSIGN(request.text.prompts, read_prompts(service, *request.prompt));
+  LOOM_ASSIGN(request.text.prompts, read_prompts(service, *request.prompt, *reply));
   auto dialect = std::make_shared<Native>(service, request);
   return service.write(std::move(request.text), std::move(dialect), reply);
 }
@@ -265,7 +265,7 @@ Status infill(Service& service, const JsonValue& body, const std::shared_ptr<Htt
   LOOM_TRY(take_fields<Request>(body, infill_fields(), service.strict(), request));
   if (!request.text.has_seed) request.text.options.sampler.seed = new_seed();
   request.infill.max_tokens = request.text.max_tokens;
-  LOOM_ASSIGN(InfillPrompt prompt, infill_prompt(service, request.infill));
+  LOOM_ASSIGN(InfillPrompt prompt, infill_prompt(service, request.infill, *reply));
   request.text.prompts.push_back(std::move(prompt.ids));
   request.text.options.eos_ids = std::move(prompt.ends);
   auto dialect = std::make_shared<Native>(service, request);
@@ -282,8 +282,9 @@ Status tokenize(Service& service, const JsonValue& body, const std::shared_ptr<H
     LOOM_TRY(take_bool(*v, "add_special", special));
   if (const JsonValue* v = body.find("with_pieces")) LOOM_TRY(take_bool(*v, "with_pieces", pieces));
   LOOM_TRY(service.check_text(content, kMaxDocumentBytes));
-  LOOM_ASSIGN(const MemoryShare memory, service.reserve(96 * content.size(), "tokenizing"));
-  LOOM_ASSIGN(const std::vector<TokenId> ids, service.model().tokenize(content, special));
+  Tokenizer::EncodeOptions options;
+  options.add_special_tokens = special;
+  LOOM_ASSIGN(const std::vector<TokenId> ids, service.encode(content, *reply, std::move(options)));
   JsonValue tokens = JsonValue::array();
   for (const TokenId id : ids) {
     const TokenId one[] = {id};
@@ -318,7 +319,7 @@ Status apply_template(Service& service, const JsonValue& body,
     LOOM_TRY(take_bool(*v, "add_generation_prompt", fields.begins_reply.emplace()));
   if (const JsonValue* v = body.find("continue_final_message"))
     LOOM_TRY(take_bool(*v, "continue_final_message", fields.continues.emplace()));
-  LOOM_ASSIGN(const ChatPrompt prompt, chat_prompt(service, turns, fields));
+  LOOM_ASSIGN(const ChatPrompt prompt, chat_prompt(service, turns, fields, *reply));
   send_json(*reply, 200, object("prompt", std::string_view(prompt.text)));
   return {};
 }

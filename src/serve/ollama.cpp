@@ -256,7 +256,7 @@ Status generate(Service& service, const JsonValue& body, const std::shared_ptr<H
   const Model& model = service.model();
   if (request.prompt.empty()) return only_load(service, request, false, *reply);
   if (request.raw || !model.info().has_chat_template) {
-    LOOM_ASSIGN(std::vector<TokenId> ids, service.tokenize(request.prompt));
+    LOOM_ASSIGN(std::vector<TokenId> ids, service.tokenize(request.prompt, *reply));
     auto lines = std::make_shared<Lines>(service, false, std::vector<ChatReply>());
     return write(service, std::move(request), std::move(ids), std::move(lines), reply);
   }
@@ -265,7 +265,7 @@ Status generate(Service& service, const JsonValue& body, const std::shared_ptr<H
   turns.push_back({"user", request.prompt});
   LOOM_TRY(service.check_text(request.prompt));
   LOOM_ASSIGN(const std::string text, model.render_chat(turns));
-  LOOM_ASSIGN(std::vector<TokenId> ids, service.tokenize(text, false));
+  LOOM_ASSIGN(std::vector<TokenId> ids, service.tokenize(text, *reply, false));
   auto lines = std::make_shared<Lines>(service, false, std::vector<ChatReply>());
   return write(service, std::move(request), std::move(ids), std::move(lines), reply);
 }
@@ -278,7 +278,7 @@ Status chat(Service& service, const JsonValue& body, const std::shared_ptr<HttpR
   LOOM_ASSIGN(const std::vector<ChatTurn> turns, service.turns(*request.messages));
   if (!request.variables.is_null()) request.tools.variables = &request.variables;
   request.tools.schema = request.text.options.json_schema;
-  LOOM_ASSIGN(ChatPrompt prompt, chat_prompt(service, turns, request.tools));
+  LOOM_ASSIGN(ChatPrompt prompt, chat_prompt(service, turns, request.tools, *reply));
   LOOM_ASSIGN(std::vector<ChatReply> replies, ChatReply::make(service, prompt, 1, "call_"));
   LOOM_TRY(prompt.apply(request.text.options));
   auto lines = std::make_shared<Lines>(service, true, std::move(replies));

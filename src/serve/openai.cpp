@@ -507,7 +507,7 @@ Status chat(Service& service, const JsonValue& body, const std::shared_ptr<HttpR
   if (request.messages == nullptr) return invalid("messages is missing: a list of messages");
   LOOM_ASSIGN(const std::vector<ChatTurn> turns, service.turns(*request.messages));
   request.tools.schema = request.text.options.json_schema;
-  LOOM_ASSIGN(ChatPrompt prompt, chat_prompt(service, turns, request.tools));
+  LOOM_ASSIGN(ChatPrompt prompt, chat_prompt(service, turns, request.tools, *reply));
   const auto texts = static_cast<size_t>(request.text.choices);
   LOOM_ASSIGN(std::vector<ChatReply> replies, ChatReply::make(service, prompt, texts, "call_"));
   LOOM_TRY(prompt.apply(request.text.options));
@@ -523,7 +523,7 @@ Status count_input(Service& service, const JsonValue& body,
   LOOM_ASSIGN(OpenAiRequest request, read(service, body, chat_fields()));
   if (request.messages == nullptr) return invalid("messages is missing: a list of messages");
   LOOM_ASSIGN(const std::vector<ChatTurn> turns, service.turns(*request.messages));
-  LOOM_ASSIGN(const ChatPrompt prompt, chat_prompt(service, turns, request.tools));
+  LOOM_ASSIGN(const ChatPrompt prompt, chat_prompt(service, turns, request.tools, *reply));
   send_json(*reply, 200,
             object("object", "response.input_tokens", "input_tokens",
                    static_cast<int64_t>(prompt.ids.size())));
@@ -558,7 +558,7 @@ Status completions(Service& service, const JsonValue& body,
   LOOM_ASSIGN(OpenAiRequest request, read(service, body, completion_fields()));
   if (request.prompt == nullptr)
     return invalid("prompt is missing: a text, tokens, or a list of them");
-  LOOM_ASSIGN(request.text.prompts, read_prompts(service, *request.prompt));
+  LOOM_ASSIGN(request.text.prompts, read_prompts(service, *request.prompt, *reply));
   LOOM_TRY(service.check_prompts(request.text));
   std::vector<Echo> echoes;
   for (size_t i = 0; request.echo && i < request.text.prompts.size(); ++i) {

@@ -4,6 +4,7 @@
 
 #include "base/result.hpp"
 #include "llm/token_chances.hpp"
+#include "serve/model_files.hpp"
 
 namespace loom::core {
 namespace {
@@ -40,6 +41,7 @@ Result<std::vector<std::vector<PromptToken>>> prompt_chances(
     LOOM_ASSIGN(std::vector<PromptToken> one, chances_of(session, prompt, most, go_on));
     out.push_back(std::move(one));
   }
+  LOOM_TRY(check_model_files());
   return out;
 }
 

@@ -21,18 +21,19 @@ Result<std::vector<TokenId>> read_ids(const Service& service, const JsonValue& v
 
 // A text, tokens, both in turn, or {"prompt_string": a text}. The tokenizer's own tokens stand
 // around a text that begins the prompt.
-Result<std::vector<TokenId>> read_prompt(const Service& service, const JsonValue& prompt) {
-  if (prompt.is_string()) return service.tokenize(prompt.text());
+Result<std::vector<TokenId>> read_prompt(const Service& service, const JsonValue& prompt,
+                                         const HttpReply& reply) {
+  if (prompt.is_string()) return service.tokenize(prompt.text(), reply);
   if (const JsonValue* text = prompt.find("prompt_string"); text != nullptr) {
     const JsonValue* media = prompt.find("multimodal_data");
     if (media != nullptr) LOOM_TRY(must_be_off(*media, "multimodal_data"));
-    if (text->is_string()) return service.tokenize(text->text());
+    if (text->is_string()) return service.tokenize(text->text(), reply);
   }
   if (const JsonValue* content = prompt.find("content"); content != nullptr) {
     if (!content->is_array())
       return invalid(cat("content must be a list of parts; got ", content->describe()));
     LOOM_ASSIGN(const std::string text, content_text(*content, "content"));
-    return service.tokenize(text);
+    return service.tokenize(text, reply);
   }
   if (!prompt.is_array())
     return invalid(cat("prompt may hold texts or lists of tokens; got ", prompt.describe()));
@@ -42,20 +43,21 @@ Result<std::vector<TokenId>> read_prompt(const Service& service, const JsonValue
   for (const JsonValue& part : prompt.elements()) {
     JsonValue one = JsonValue::array();
     one.push(part);
-    LOOM_ASSIGN(const std::vector<TokenId> ids, part.is_string()
-                                                    ? service.tokenize(part.text(), out.empty())
-                                                    : read_ids(service, one, "prompt"));
+    LOOM_ASSIGN(const std::vector<TokenId> ids,
+                part.is_string() ? service.tokenize(part.text(), reply, out.empty())
+                                 : read_ids(service, one, "prompt"));
     out.insert(out.end(), ids.begin(), ids.end());
   }
   return out;
 }
 
 Result<std::vector<std::vector<TokenId>>> read_prompts(const Service& service,
-                                                       const JsonValue& value) {
+                                                       const JsonValue& value,
+                                                       const HttpReply& reply) {
   std::vector<std::vector<TokenId>> out;
   const std::vector<JsonValue>& parts = value.elements();
   if (!value.is_array() || std::ranges::any_of(parts, [](auto& p) { return p.is_number(); })) {
-    LOOM_ASSIGN(std::vector<TokenId> ids, read_prompt(service, value));
+    LOOM_ASSIGN(std::vector<TokenId> ids, read_prompt(service, value, reply));
     out.push_back(std::move(ids));
     return out;
   }
@@ -65,7 +67,7 @@ Result<std::vector<std::vector<TokenId>>> read_prompts(const Service& service,
                        " of them; got ", value.describe()));
   }
   for (const JsonValue& prompt : parts) {
-    LOOM_ASSIGN(std::vector<TokenId> ids, read_prompt(service, prompt));
+    LOOM_ASSIGN(std::vector<TokenId> ids, read_prompt(service, prompt, reply));
     out.push_back(std::move(ids));
   }
   return out;

@@ -414,7 +414,7 @@ Result<Request> read(const Service& service, const JsonValue& body) {
     tools.tools = &functions;
   }
   tools.schema = request.text.options.json_schema;
-  LOOM_ASSIGN(request.prompt, chat_prompt(service, turns, tools));
+  LOOM_ASSIGN(request.prompt, chat_prompt(service, turns, tools, reply));
   LOOM_TRY(request.prompt.apply(request.text.options));
   request.text.prompts.push_back(request.prompt.ids);
   return request;

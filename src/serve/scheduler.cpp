@@ -5,9 +5,14 @@
 
 #include "base/result.hpp"
 #include "base/try_again.hpp"
+#include "serve/model_files.hpp"
 
 namespace loom::core {
 namespace {
+
+Error no_memory_left() {
+  return make_error(Code::out_of_memory, "out of memory; try again in a moment");
+}
 
 // Takes jobs out again if memory runs out before all of a request are in.
 struct Shrink {
@@ -192,27 +197,37 @@ void Scheduler::begin(std::unique_ptr<Job> job) {
     const Status status = start(slot);
     if (!status.ok()) started = status.error();
   } catch (const std::bad_alloc&) {
-    return recover();
+    return end_texts(no_memory_left());
   }
   if (!started.ok()) finish(slot, started.error());
 }
 
 Status Scheduler::start(Slot& slot) {
+  LOOM_TRY(check_model_files());
   if (slot.job->began) slot.job->began(slot.sequence);
   batch_->set_salt(slot.sequence, slot.job->salt);
   slot.cached = slot.told = batch_->reuse(slot.sequence, slot.job->prompt);
   GenerateOptions options = slot.job->options;
   options.prefill_progress = nullptr;
   options.lookup = options_.lookup;
+  options.on_token = [this, tell = std::move(options.on_token)](const Token& token) {
+    return pass_is_good() && (!tell || tell(token));
+  };
   const std::span<const TokenId> prompt(slot.job->prompt);
   if (slot.job->progress)
     slot.job->progress(slot.cached, slot.cached, static_cast<int64_t>(prompt.size()));
   return batch_->start(slot.sequence, prompt.subspan(static_cast<size_t>(slot.cached)), options);
 }
 
-// After an allocation failed in the batch nobody knows how far it came. All texts end with an
-// error, and what their sequences have read is forgotten.
-void Scheduler::recover() {
+// Asked once a pass, before any of its tokens is passed on.
+bool Scheduler::pass_is_good() {
+  if (!files_) files_ = check_model_files();
+  return files_->ok();
+}
+
+// After a pass of which nobody knows what it computed: an allocation failed in it, or weights
+// changed. All texts end with the error, and what their sequences have read is forgotten.
+void Scheduler::end_texts(const Error& why) {
   for (Slot& slot : slots_) {
     if (slot.job == nullptr) continue;
     try_again([&] {
@@ -220,9 +235,7 @@ void Scheduler::recover() {
       (void)batch_->take(slot.sequence);
     });
     try_again([&] { batch_->erase(slot.sequence); });
-    try_again([&] {
-      finish(slot, make_error(Code::out_of_memory, "out of memory; try again in a moment"));
-    });
+    try_again([&] { finish(slot, why); });
   }
 }
 
@@ -233,10 +246,12 @@ void Scheduler::step() {
       batch_->cancel(slot.sequence);
   }
   const int64_t texts = batch_->running();
+  files_.reset();
   try {
     (void)batch_->step();
+    if (!pass_is_good()) return end_texts(files_->error());
   } catch (const std::bad_alloc&) {
-    return recover();
+    return end_texts(no_memory_left());
   }
   {
     const std::lock_guard lock(mutex_);
@@ -249,7 +264,7 @@ void Scheduler::step() {
     try {
       finish(slot, batch_->take(slot.sequence));
     } catch (const std::bad_alloc&) {
-      return recover();
+      return end_texts(no_memory_left());
     }
   }
 }

@@ -5,6 +5,9 @@
 // What sequences have read is kept while there is memory, and a text that begins with the same
 // tokens goes on from there, whichever sequence has it. The tokens of a text do not depend on any
 // of this: not on the sequence, not on what it held before, not on the other texts.
+//
+// A text ends with an Error if a model file changes in place: nothing that was computed of other
+// bytes is passed on.
 #pragma once
 
 #include <atomic>
@@ -103,15 +106,17 @@ class Scheduler {
   void begin(std::unique_ptr<Job> job);
   Status start(Slot& slot);
   void step();
-  void recover();
+  bool pass_is_good();
+  void end_texts(const Error& why);
   void tell_progress(Slot& slot);
   void finish(Slot& slot, Result<Generation> result);
   void report(Job& job, Result<Generation> result, int64_t cached);
   bool busy() const;
 
   const SchedulerOptions options_;
-  std::optional<Batch> batch_;  // of the thread that computes; none: no sessions
-  std::vector<Slot> slots_;     // likewise
+  std::optional<Batch> batch_;   // of the thread that computes; none: no sessions
+  std::vector<Slot> slots_;      // likewise
+  std::optional<Status> files_;  // likewise; check_model_files() in this pass, if it was asked
 
   mutable std::mutex mutex_;  // of what follows
   std::condition_variable changed_;

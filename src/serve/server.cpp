@@ -9,6 +9,7 @@
 #include "serve/fields.hpp"
 #include "serve/guard.hpp"
 #include "serve/http_head.hpp"
+#include "serve/model_files.hpp"
 #include "serve/openapi.hpp"
 
 namespace loom::core {
@@ -403,13 +404,9 @@ namespace {
 
 // A model whose bytes are not those that were opened computes nonsense. Models can be unloaded.
 bool refuse_changed_files(HttpReply& reply, const Dialect& errors) {
-  const std::string changed = changed_mapped_file();
-  if (changed.empty()) return false;
-  refuse(reply, errors, 500, "server_error",
-         cat(printable(changed, 200),
-             " was changed in place while it is served; start the server again, and replace files "
-             "by a rename (mv)"));
-  return true;
+  const Status files = check_model_files();
+  if (!files.ok()) send_error(reply, errors, files.error());
+  return !files.ok();
 }
 
 }  // namespace

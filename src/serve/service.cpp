@@ -53,7 +53,7 @@ constexpr uint64_t kMaxShrinking = 4;
 // list that doubles.
 constexpr uint64_t kTokenizingBytes = 96;
 
-// A grammar or schema is compiled by the thread that computes all texts: 128 KiB take a tenth of a
+// A grammar or schema is compiled by the worker that reads the request: 128 KiB take a tenth of a
 // second, and a byte of nested properties takes this much.
 constexpr uint64_t kMaxRules = 128 << 10, kRuleBytes = 700;
 
@@ -268,8 +268,7 @@ Status Service::check_prompts(const TextRequest& request) const {
 Status Service::write(TextRequest request, std::shared_ptr<Dialect> dialect,
                       const std::shared_ptr<HttpReply>& reply) {
   LOOM_TRY(check_prompts(request));
-  LOOM_TRY(take_bias_texts(request));
-  LOOM_ASSIGN(MemoryShare rules, reserve_rules(request.options));
+  LOOM_TRY(take_bias_texts(request, *reply));
   if (request.no_repetition_penalty) {
     SamplerOptions& s = request.options.sampler;
     s.repetition_penalty = 1.0f;
@@ -278,6 +277,7 @@ Status Service::write(TextRequest request, std::shared_ptr<Dialect> dialect,
   if (request.sequence >= sessions())
     return invalid(
         cat("id_slot must be from 0 to ", sessions() - 1, ", or -1; got ", request.sequence));
+  LOOM_ASSIGN(MemoryShare rules, compile_rules(request.options));
   const auto choices = static_cast<size_t>(request.choices);
   const size_t texts = request.prompts.size() * choices;
   LOOM_ASSIGN(std::shared_ptr<HttpReply> to, kept_reply(request, *dialect, reply));
@@ -329,12 +329,16 @@ Status Service::write(TextRequest request, std::shared_ptr<Dialect> dialect,
   return {};
 }
 
-Result<MemoryShare> Service::reserve_rules(const GenerateOptions& options) const {
+Result<MemoryShare> Service::compile_rules(GenerateOptions& options) const {
   const uint64_t bytes = options.grammar.size() + options.json_schema.size();
   if (bytes == 0) return MemoryShare();
-  if (bytes <= kMaxRules) return reserve(kRuleBytes * bytes, "a grammar or schema");
-  return invalid(
-      cat("a grammar or schema, with those of tools, may have ", kMaxRules, " bytes; got ", bytes));
+  if (bytes > kMaxRules)
+    return invalid(cat("a grammar or schema, with those of tools, may have ", kMaxRules,
+                       " bytes; got ", bytes));
+  LOOM_ASSIGN(MemoryShare share, reserve(kRuleBytes * bytes, "a grammar or schema"));
+  LOOM_ASSIGN(options.rules, model_.compile_rules(options));
+  options.grammar = options.json_schema = "";  // texts copy the options
+  return share;
 }
 
 Result<std::shared_ptr<HttpReply>> Service::kept_reply(
@@ -374,15 +378,24 @@ Status Service::check_text(std::string_view text, uint64_t at_least) const {
   return too_large(text.size(), max);
 }
 
-Result<std::vector<TokenId>> Service::tokenize(std::string_view text, bool special) const {
+Result<std::vector<TokenId>> Service::tokenize(std::string_view text, const HttpReply& reply,
+                                               bool special) const {
   LOOM_TRY(check_text(text));
-  LOOM_ASSIGN(const MemoryShare share, reserve(kTokenizingBytes * text.size(), "tokenizing"));
-  return model_.tokenize(text, special);
+  return encode(text, reply, {.add_special_tokens = special});
 }
 
-Status Service::take_bias_texts(TextRequest& request) const {
+Result<std::vector<TokenId>> Service::encode(std::string_view text, const HttpReply& reply,
+                                             Tokenizer::EncodeOptions options) const {
+  LOOM_ASSIGN(const MemoryShare share, reserve(kTokenizingBytes * text.size(), "tokenizing"));
+  options.should_stop = [this, &reply] { return stopping_ || reply.gone(); };
+  Result<std::vector<TokenId>> ids = core::tokenize(model_, text, options);
+  if (ids.ok() || ids.error().code != Code::cancelled) return ids;
+  return make_error(Code::cancelled, "the server stops");  // a client that is gone reads nothing
+}
+
+Status Service::take_bias_texts(TextRequest& request, const HttpReply& reply) const {
   for (const auto& [text, bias] : request.bias_texts) {
-    LOOM_ASSIGN(const std::vector<TokenId> ids, tokenize(text, false));
+    LOOM_ASSIGN(const std::vector<TokenId> ids, tokenize(text, reply, false));
     for (const TokenId id : ids) {
       SamplerOptions& s = request.options.sampler;
       const auto same = [&](const TokenBias& one) { return one.id == id; };

@@ -18,6 +18,7 @@
 #include "serve/scheduler.hpp"
 #include "serve/streams.hpp"
 #include "serve/work_queue.hpp"
+#include "text/tokenizer.hpp"
 
 namespace loom::core {
 
@@ -200,9 +201,14 @@ class Service {
   const ModelSessionOptions& session_options() const { return options_.scheduler.session; }
 
   // The tokens of a text of a request. A text that cannot fit into the context is refused before
-  // it costs anything. Errors: too_large() (more than max_text_bytes()), no_memory() (the budget),
-  // those of Model::tokenize().
-  Result<std::vector<TokenId>> tokenize(std::string_view text, bool special = true) const;
+  // it costs anything. Tokenizing ends when the client of `reply` is gone or the server stops.
+  // Errors: too_large() (more than max_text_bytes()), no_memory() (the budget), cancelled, those of
+  // Model::tokenize().
+  Result<std::vector<TokenId>> tokenize(std::string_view text, const HttpReply& reply,
+                                        bool special = true) const;
+  // The same for a text that check_text() allowed. `options.should_stop` is set.
+  Result<std::vector<TokenId>> encode(std::string_view text, const HttpReply& reply,
+                                      Tokenizer::EncodeOptions options) const;
   // For texts that are cut or only counted: `at_least` bytes are taken, however small the context.
   Status check_text(std::string_view text, uint64_t at_least = 0) const;
   // The longest text whose tokens may fit into the context.
@@ -215,7 +221,7 @@ class Service {
   uint64_t salt_of(std::string_view caller, std::string_view cache_salt) const;
 
   // What the biases of texts are in tokens.
-  Status take_bias_texts(TextRequest& request) const;
+  Status take_bias_texts(TextRequest& request, const HttpReply& reply) const;
 
   // A conversation in JSON, as most dialects write it: a list of {role, content} in the field
   // `name`.
@@ -230,8 +236,10 @@ class Service {
         figures_(figures),
         vectors_(static_cast<size_t>(std::max<int64_t>(options_.scheduler.waiting, 1))) {}
 
-  // Memory to compile what texts are held to. Errors: invalid_argument (too large), out_of_memory.
-  Result<MemoryShare> reserve_rules(const GenerateOptions& options) const;
+  // Compiles what texts are held to, so that the thread that writes them does not; the result is
+  // the memory that it takes. Errors: invalid_argument (too large, or not a grammar or schema),
+  // out_of_memory.
+  Result<MemoryShare> compile_rules(GenerateOptions& options) const;
   // Where the text goes: to `reply`, and where the request says so to those who resume it.
   Result<std::shared_ptr<HttpReply>> kept_reply(const TextRequest& request, const Dialect& dialect,
                                                 const std::shared_ptr<HttpReply>& reply) const;

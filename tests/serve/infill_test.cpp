@@ -110,6 +110,16 @@ TEST_F(Holes, AreRefusedByWordsWhereTheyCannotBe) {
   EXPECT_THAT(fill(many + "]}").body, HasSubstr("at most 256 files"));
 }
 
+// The reply of a client that waits.
+class Unread final : public HttpReply {
+ public:
+  void send(int, HttpHeaders, std::string) override {}
+  void begin(int, HttpHeaders) override {}
+  void write(std::string) override {}
+  void end() override {}
+  bool gone() const override { return false; }
+};
+
 // An evaluator of its own: what has to be there, counted in letters, of which each is a token here.
 TEST_F(Holes, KeepWhatStandsNearestToThem) {
   const StandIn model("{{ messages }}<begin>",
@@ -117,6 +127,7 @@ TEST_F(Holes, KeepWhatStandsNearestToThem) {
   constexpr int64_t kContext = 128;
   start(model.load(), kContext);
   std::mt19937 random(7);
+  const Unread nobody;
   const auto letters = [&](size_t most) {
     std::string out(random() % (most + 1), 'a');
     for (char& c : out) c = static_cast<char>('a' + random() % 26);
@@ -129,7 +140,7 @@ TEST_F(Holes, KeepWhatStandsNearestToThem) {
     parts.begin = letters(5);
     parts.max_tokens = static_cast<int64_t>(random() % 80) - 1;
     for (size_t k = random() % 4; k > 0; --k) parts.files.push_back({"f", letters(40)});
-    const Result<InfillPrompt> prompt = infill_prompt(server_->service(), parts);
+    const Result<InfillPrompt> prompt = infill_prompt(server_->service(), parts, nobody);
     ASSERT_TRUE(prompt.ok()) << prompt.error().str();
     const int64_t text = parts.max_tokens < 0 ? 32 : std::min<int64_t>(parts.max_tokens, 64);
     EXPECT_LE(static_cast<int64_t>(prompt->ids.size()) + text, kContext);

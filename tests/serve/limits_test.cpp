@@ -2,6 +2,8 @@
 // charged to the budget, and large requests do not hold up small ones.
 #include <gmock/gmock.h>
 
+#include <memory>
+#include <mutex>
 #include <thread>
 
 #include "client.hpp"
@@ -22,6 +24,10 @@ class Limits : public testing::Test {
     options.service.name = "stories";
     options.service.scheduler.session.context = 128;
     options.http.memory = std::move(memory);
+    options.log = [this](const std::string& line) {
+      const std::lock_guard lock(mutex_);
+      log_.push_back(line);
+    };
     Result<std::unique_ptr<LlmServer>> server = LlmServer::start(model, options);
     ASSERT_TRUE(server.ok()) << server.error().str();
     server_ = std::move(*server);
@@ -30,6 +36,13 @@ class Limits : public testing::Test {
     return ask(server_->port(), "POST", path, body);
   }
 
+  std::vector<std::string> log() const {
+    const std::lock_guard lock(mutex_);
+    return log_;
+  }
+
+  mutable std::mutex mutex_;
+  std::vector<std::string> log_;
   const Model model_ = stories();
   std::unique_ptr<LlmServer> server_;
 };
@@ -103,7 +116,127 @@ TEST_F(Limits, ASmallRequestDoesNotWaitForALargeOne) {
   large.join();
 }
 
-// It is compiled by the thread that writes all texts, so its size is bounded and charged.
+// Counts how often it is asked whether its client is there, which leaves at last.
+class LeavingReply final : public HttpReply {
+ public:
+  explicit LeavingReply(size_t leaves) : leaves_(leaves) {}
+  void send(int, HttpHeaders, std::string) override {}
+  void begin(int, HttpHeaders) override {}
+  void write(std::string) override {}
+  void end() override {}
+  bool gone() const override { return ++asked >= leaves_; }
+  mutable size_t asked = 0;
+
+ private:
+  const size_t leaves_;
+};
+
+TEST_F(Limits, ATextWhoseClientIsGoneIsTokenizedNoFurther) {
+  start();
+  const Service& service = server_->service();
+  const std::string text(100'000, '7');
+  const LeavingReply patient(SIZE_MAX);
+  ASSERT_TRUE(service.encode(text, patient, {}).ok());
+  ASSERT_GE(patient.asked, 20u);
+  for (const size_t leaves : {size_t{1}, size_t{7}, patient.asked}) {
+    const LeavingReply reply(leaves);
+    const auto ids = service.encode(text, reply, {});
+    ASSERT_FALSE(ids.ok());
+    EXPECT_EQ(ids.error().code, Code::cancelled);
+    EXPECT_EQ(reply.asked, leaves);
+  }
+}
+
+// The worker is free before the text has all its tokens, so the reply is a short error.
+TEST_F(Limits, AHangUpOrTheEndOfTheServerEndsTokenizing) {
+  start();
+  const std::string body = cat(R"({"content":")", std::string(1'000'000, '7'), "\"}");
+  const auto post_large = [&](Socket& socket) {
+    socket.send(
+        cat("POST /tokenize HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: "
+            "application/json\r\nContent-Length: ",
+            body.size(), "\r\n\r\n", body));
+    EXPECT_TRUE(wait_until([&] { return server_->busy_with_large() || !log().empty(); }));
+  };
+  {
+    Socket socket(server_->port());
+    post_large(socket);
+  }
+  ASSERT_TRUE(wait_until([&] { return !log().empty(); }));
+  const JsonValue line = *parse_json(log().front(), "the log");
+  EXPECT_EQ(line.find("status")->as_int("status").value_or(0), 499) << log().front();
+  const JsonValue* bytes = line.find("bytes");
+  EXPECT_TRUE(bytes == nullptr || bytes->as_int("bytes").value_or(1 << 20) < 1000) << log().front();
+  {
+    const std::lock_guard lock(mutex_);
+    log_.clear();
+  }
+  Socket socket(server_->port());
+  post_large(socket);
+  server_.reset();
+  const Answer answer = parsed(socket.receive_all());
+  EXPECT_EQ(answer.status, 503) << answer.body.substr(0, 200);
+  EXPECT_THAT(answer.body, HasSubstr("the server stops"));
+}
+
+// It is compiled by a worker, before its texts wait: one that is wrong never gets to the thread
+// that writes texts.
+TEST_F(Limits, WhatHoldsATextIsCompiledBeforeTheTextWaits) {
+  start();
+  for (const char* body : {R"({"prompt":"a","json_schema":{"not":{}}})",
+                           R"({"prompt":"a","grammar":"root ::= missing"})"}) {
+    const Answer answer = post("/completion", body);
+    EXPECT_EQ(answer.status, 400) << answer.body;
+  }
+  const SchedulerCounts counts = server_->service().scheduler().counts();
+  EXPECT_EQ(counts.texts, 0);
+  EXPECT_EQ(counts.failed, 0);
+  EXPECT_EQ(
+      post("/completion", R"({"prompt":"a","n_predict":2,"json_schema":{"enum":[1]}})").status,
+      200);
+}
+
+// A schema of so many properties inside of each other takes much longer than a token.
+std::string slow_schema(size_t bytes) {
+  std::string out = R"({"type":"object","properties":{)";
+  for (size_t i = 0; out.size() < bytes; ++i)
+    out += cat(i == 0 ? "" : ",", R"("p)", i, R"(":{"type":["string","array"],"items":{"enum":[)",
+               i, R"(,true]}})");
+  return out + "}}";
+}
+
+TEST_F(Limits, AStreamGoesOnWhileSchemasAreCompiled) {
+  start();
+  Socket stream(server_->port());
+  const auto send = [](const Socket& socket, std::string_view body) {
+    socket.send(cat("POST /completion HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n",
+                    "Content-Type: application/json\r\nContent-Length: ", body.size(), "\r\n\r\n",
+                    body));
+  };
+  send(stream, R"({"prompt":"Once","stream":true,"n_predict":1000000,"ignore_eos":true,)"
+               R"("context_shift":true})");
+  ASSERT_THAT(stream.receive(), HasSubstr("200 OK"));
+  constexpr size_t kSchemas = 8, kPasses = 20;
+  const std::string body =
+      cat(R"({"prompt":"a","n_predict":1,"json_schema":)", slow_schema(100'000), "}");
+  std::vector<std::unique_ptr<Socket>> slow;
+  for (size_t i = 0; i < kSchemas; ++i) {
+    slow.push_back(std::make_unique<Socket>(server_->port()));
+    send(*slow.back(), body);
+  }
+  ASSERT_TRUE(wait_until([&] { return server_->busy_with_large() || !log().empty(); }));
+  size_t passes = 0;
+  const int64_t begin = server_->service().scheduler().counts().passes;
+  while (passes < kPasses && log().size() < kSchemas) {
+    if (stream.receive().empty()) break;
+    passes = static_cast<size_t>(server_->service().scheduler().counts().passes - begin);
+  }
+  EXPECT_GE(passes, kPasses);
+  EXPECT_LT(log().size(), kSchemas) << "the stream waited for the schemas";
+  for (const auto& socket : slow) EXPECT_EQ(parsed(socket->receive_all()).status, 200);
+}
+
+// Its size is bounded and charged.
 TEST_F(Limits, WhatHoldsATextIsBoundedAndCharged) {
   const auto with = [&](size_t bytes) {
     return post("/v1/completions", cat(R"({"prompt":"a","max_tokens":1,"json_schema":{"enum":[")",
