@@ -328,7 +328,7 @@ Result<std::vector<ChatTurn>> turns_of(Service& service, const JsonValue& messag
   return out;
 }
 
-Result<Request> read(Service& service, const JsonValue& body) {
+Result<Request> read(Service& service, const JsonValue& body, const HttpReply& reply) {
   Request request;
   request.text.options.sampler.temperature = 1.0f;
   LOOM_TRY(service.set_defaults(request.text));
@@ -358,7 +358,7 @@ Result<Request> read(Service& service, const JsonValue& body) {
 }
 
 Status messages(Service& service, const JsonValue& body, const std::shared_ptr<HttpReply>& reply) {
-  LOOM_ASSIGN(Request request, read(service, body));
+  LOOM_ASSIGN(Request request, read(service, body, *reply));
   if (request.text.max_tokens < 0)
     return invalid("max_tokens is missing: the most tokens that the answer may have");
   LOOM_ASSIGN(std::vector<ChatReply> replies,
@@ -368,7 +368,7 @@ Status messages(Service& service, const JsonValue& body, const std::shared_ptr<H
 }
 
 Status count(Service& service, const JsonValue& body, const std::shared_ptr<HttpReply>& reply) {
-  LOOM_ASSIGN(const Request request, read(service, body));
+  LOOM_ASSIGN(const Request request, read(service, body, *reply));
   send_json(*reply, 200, object("input_tokens", request.text.prompts.front().size()));
   return {};
 }

@@ -400,7 +400,7 @@ Result<std::vector<ChatTurn>> turns_of(const Service& service, const Request& re
   return turns;
 }
 
-Result<Request> read(const Service& service, const JsonValue& body) {
+Result<Request> read(const Service& service, const JsonValue& body, const HttpReply& reply) {
   Request request;
   request.text.options.sampler.temperature = 1.0f;
   LOOM_TRY(service.set_defaults(request.text));
@@ -421,14 +421,14 @@ Result<Request> read(const Service& service, const JsonValue& body) {
 }
 
 Status respond(Service& service, const JsonValue& body, const std::shared_ptr<HttpReply>& reply) {
-  LOOM_ASSIGN(Request request, read(service, body));
+  LOOM_ASSIGN(Request request, read(service, body, *reply));
   LOOM_ASSIGN(std::vector<ChatReply> replies, ChatReply::make(service, request.prompt, 1, "call_"));
   auto dialect = std::make_shared<Responses>(service, request, std::move(replies));
   return service.write(std::move(request.text), std::move(dialect), reply);
 }
 
 Status count(Service& service, const JsonValue& body, const std::shared_ptr<HttpReply>& reply) {
-  LOOM_ASSIGN(const Request request, read(service, body));
+  LOOM_ASSIGN(const Request request, read(service, body, *reply));
   send_json(*reply, 200,
             object("object", "response.input_tokens", "input_tokens",
                    request.text.prompts.front().size()));
