@@ -68,9 +68,8 @@ class Script final : public NetClient {
 
 TEST(DonateClient, ARefusalWithoutAWordIsStillTold) {
   const std::string hello =
-      R"({"v":1,"type":"hello","mode":"local_lm","role":"server","local_lm_path":"x","queue_capacity":4})";
-  const std::string push_hello =
-      R"({"v":1,"type":"hello","mode":"model_push","role":"server","queue_capacity":4})";
+      R"({"v":1,"type":"hello","mode":"local_lm","role":"server","local_lm_path":"x"})";
+  const std::string push_hello = R"({"v":1,"type":"hello","mode":"model_push","role":"server"})";
   const auto client = [](const std::vector<std::string>& messages) {
     return std::move(*DonateClient::over({}, "there", std::make_unique<Script>(messages)));
   };
