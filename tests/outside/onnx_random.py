@@ -204,6 +204,9 @@ class Test:
         x = x.astype(np.int64 if x.dtype.kind == "i" else np.float32)
         if x.ndim == 1:  # a sample is one value, an array of one for us
             x = x.reshape(-1, 1)
+        read = onnx.load_model_from_string(data).graph.input[0].type.tensor_type.shape.dim
+        if len(read) == x.ndim + 1:  # the file has no batch: a sample is its whole input
+            x = x[None]
         theirs, why = self.truth(data, x)
         if theirs is None:
             return f"ONNX Runtime says: {why[:300]}"

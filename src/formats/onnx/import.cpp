@@ -82,13 +82,16 @@ bool says(const Error& error, std::string_view what) {
   return error.message.find(what) != std::string::npos;
 }
 
-// Whether a file that is refused for `error` may have no batch: its first axis may be the steps of
-// one sequence, or the rows of one picture.
-bool may_have_no_batch(const OnnxModel& model, const Error& error) {
+// Whether a file that is refused for `error` may have no batch: the first axis of its only input
+// may be the steps of one sequence, or the rows of one picture.
+bool may_have_no_batch(const OnnxModel& model, const OnnxImportOptions& options,
+                       const Error& error) {
   if (error.code != Code::unsupported || says(error, kSizeOfBatch)) return false;
   if (says(error, kAlongBatch)) return true;
   const OnnxValue* first = first_input(model);
-  if (first == nullptr) return false;
+  if (first == nullptr || options.has_batch) return false;
+  for (const OnnxValue& v : model.graph.inputs)
+    if (&v != first && !is_initializer(model, v)) return false;
   return first->shape[0].extent < 0 || (first->shape[0].extent == 1 && says(error, kNotTheBatch));
 }
 
@@ -225,7 +228,7 @@ Result<ImportedNetwork> import_onnx(const OnnxModel& model, const std::string& w
     Result<ImportedNetwork> named = import_one_batch(model, where, options);
     if (named.ok()) made = std::move(named);
   }
-  if (!made.ok() && may_have_no_batch(model, made.error())) {
+  if (!made.ok() && may_have_no_batch(model, options, made.error())) {
     Result<ImportedNetwork> one = import_one_sample(model, where, options, made.error());
     if (one.ok() || says(made.error(), kAlongBatch)) made = std::move(one);
   }

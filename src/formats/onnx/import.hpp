@@ -60,6 +60,7 @@ struct OnnxImportOptions {
   // Patterns over names of initializers: what trains, and what does not, whatever the rule says
   // (docs/onnx.md, "What trains"). `frozen` goes before `trainable`.
   std::vector<std::string> trainable, frozen;
+  bool has_batch = false;  // the first axis of an input is the batch, whatever is computed with it
   OnnxFolder folder = {};  // none: such a node is refused (evaluate/folder.hpp has one)
 };
 
