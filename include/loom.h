@@ -778,6 +778,21 @@ enum {
   LOOM_SCHEDULE_PLATEAU = 9 /* times gamma when the loss has not improved for `patience` epochs */
 };
 
+/* How layers get the signal that they learn from: the option `rule` of loom_options.
+ * docs/rules.md */
+typedef int32_t loom_rule;
+enum {
+  LOOM_RULE_BACK_PROPAGATION = 0, /* gradients of the loss */
+  LOOM_RULE_DFA = 1, /* direct feedback alignment (Nøkland, 2016) */
+  LOOM_RULE_DRTP = 2, /* direct random target projection (Frenkel et al., 2021) */
+  LOOM_RULE_DIFF_PROJECT = 3, /* the difference of prediction and target, projected to each layer */
+  LOOM_RULE_FIXED_DTP = 4, /* difference target propagation with fixed inverses */
+  LOOM_RULE_CHAIN = 5, /* gradients in steps between layers, with budgets */
+  LOOM_RULE_DTP = 6, /* difference target propagation (Lee et al., 2015) */
+  LOOM_RULE_FORWARD_FORWARD = 7, /* goodness of right and wrong labels (Hinton, 2022) */
+  LOOM_RULE_HEBB = 8 /* Hebbian learning (Oja, 1982) */
+};
+
 /* NORM: of all gradients together; LAYER: of each parameter alone; VALUE: each number. */
 typedef int32_t loom_clip;
 enum {
@@ -799,8 +814,11 @@ enum {
 
 typedef struct loom_trainer loom_trainer; /* Fits the weights of a network to a data set. */
 typedef struct loom_history loom_history; /* What the epochs of a fit gave. */
+/* Options by name: all that a struct of options has in C++, each with its default. */
+typedef struct loom_options loom_options;
 
-/* Lists are borrowed during the call. */
+/* Lists are borrowed during the call. Frozen: options that came later are set by name, with
+ * loom_options_set() and loom_trainer_create_with(). */
 typedef struct loom_trainer_options {
   uint32_t struct_size; /* sizeof(loom_trainer_options), which the caller sets */
   loom_loss loss;
@@ -868,9 +886,12 @@ typedef struct loom_epoch {
   int64_t dropped; /* updates that were not finite */
   int32_t best; /* 1: the least loss so far */
   double samples_per_second;
+  /* JSON, as {"auc": 0.97}: those of the option `metrics`, null where the samples do not
+   * determine one; borrowed, during the callback or until loom_history_free() */
+  const char *validation_metrics;
 } loom_epoch;
 #define LOOM_EPOCH_INIT \
-  {(uint32_t)sizeof(loom_epoch), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+  {(uint32_t)sizeof(loom_epoch), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
 
 /* After each batch. 0: go on; anything else ends the call with LOOM_CANCELLED. */
 typedef int32_t (*loom_batch_fn)(void *user, int64_t done, int64_t steps, double loss);
@@ -930,6 +951,36 @@ typedef int32_t (*loom_loss_fn)(void *user, const loom_tensor *outputs,
 LOOM_EXPORT loom_status loom_trainer_create(loom_network *network,
     const loom_trainer_options *options, loom_trainer **out);
 
+/* kind: "trainer", for loom_trainer_create_with(). `*out` is transferred. Errors: not_found. */
+LOOM_EXPORT loom_status loom_options_new(const char *kind, loom_options **out);
+
+/* Sets an option: "true", "0.1", "cosine"; numbers of a list as "1,2.5,1", texts as a JSON
+ * array; "" unsets. Options of a struct inside have a dot: "schedule.floor"; "schedule_floor" is
+ * the same, "schedule" its kind. Errors: not_found, with the closest name; invalid_argument,
+ * with the range. */
+LOOM_EXPORT loom_status loom_options_set(loom_options *options, const char *name, const char *text);
+
+/* The text of an option, which loom_options_set() reads. `*out` is transferred: loom_free().
+ * Errors: not_found. */
+LOOM_EXPORT loom_status loom_options_get(const loom_options *options, const char *name, char **out);
+
+/* A JSON array with name, flag, type, help, range and value of each option. `*out` is
+ * transferred: loom_free(). */
+LOOM_EXPORT loom_status loom_options_describe(const loom_options *options, char **out);
+
+/* A line for each option that differs from its default and has no effect beside the others:
+ * "quantile has no effect with loss mse; it is for quantile". `*out` is transferred:
+ * loom_free(). */
+LOOM_EXPORT loom_status loom_options_idle(const loom_options *options, char **out);
+
+/* Null is fine. */
+LOOM_EXPORT void loom_options_free(loom_options *options);
+
+/* loom_trainer_create() with options by name, which are copied. engine: null, that of the
+ * network. `*out` is transferred. Errors: invalid_argument, naming the option. */
+LOOM_EXPORT loom_status loom_trainer_create_with(loom_network *network, const loom_options *options,
+    loom_engine *engine, loom_trainer **out);
+
 /* `validation`, `options` and `out` may be null; `*out` is transferred. Errors: invalid_argument
  * (data that do not fit the network or the loss), cancelled (what was trained stays), those of
  * files; internal where the loss is not finite any more. One thread at a time. */
@@ -973,6 +1024,13 @@ LOOM_EXPORT loom_status loom_trainer_evaluate(loom_trainer *trainer, const loom_
 LOOM_EXPORT loom_status loom_trainer_evaluate_watched(loom_trainer *trainer,
     const loom_dataset *data, loom_progress_fn progress, void *user, loom_evaluation *out,
     loom_array **confusion);
+
+/* All that loom_trainer_evaluate() finds, as JSON: loss, samples, accuracy, mean_absolute_error,
+ * r2, metrics by name, and for one head of labels classes (samples, precision, recall, f1) and
+ * confusion [class][called so]. What does not apply is left out. `progress` may be null. `*out`
+ * is transferred: loom_free(). Errors: cancelled. One thread at a time. */
+LOOM_EXPORT loom_status loom_trainer_evaluate_json(loom_trainer *trainer, const loom_dataset *data,
+    loom_progress_fn progress, void *user, char **out);
 
 /* XXH3-128 of all parameters as float32, in their order. `*out` is transferred: loom_free(). One
  * thread at a time. */
@@ -2002,10 +2060,20 @@ typedef struct loom_api {
   loom_status (*dataset_lengths)(const loom_dataset *dataset, loom_array **out);
   loom_status (*dataset_with_input)(const loom_dataset *dataset, const char *name,
       const loom_tensor *values, loom_dataset **out);
+  loom_status (*options_new)(const char *kind, loom_options **out);
+  loom_status (*options_set)(loom_options *options, const char *name, const char *text);
+  loom_status (*options_get)(const loom_options *options, const char *name, char **out);
+  loom_status (*options_describe)(const loom_options *options, char **out);
+  loom_status (*options_idle)(const loom_options *options, char **out);
+  void (*options_free)(loom_options *options);
+  loom_status (*trainer_create_with)(loom_network *network, const loom_options *options,
+      loom_engine *engine, loom_trainer **out);
   loom_status (*trainer_step_samples)(loom_trainer *trainer, const loom_dataset *batch,
       const double *rate, loom_step_report *out);
   loom_status (*trainer_step_samples_with)(loom_trainer *trainer, const loom_dataset *batch,
       loom_loss_fn loss, void *user, const double *rate, loom_step_report *out);
+  loom_status (*trainer_evaluate_json)(loom_trainer *trainer, const loom_dataset *data,
+      loom_progress_fn progress, void *user, char **out);
   loom_status (*model_session_save_state)(const loom_model_session *session, const char *path);
   loom_status (*model_session_load_state)(loom_model_session *session, const char *path);
   loom_status (*model_tool_format)(const loom_model *model, char **out);

@@ -22,6 +22,7 @@ CPP = {
     "ints": "std::vector<int64_t>",
     "floats": "std::vector<float>",
     "texts": "std::vector<std::string>",
+    "words": "std::vector<std::string>",
     "rates": "std::vector<RateFor>",
 }
 NUMBERS = ("int", "seed", "float", "double")
@@ -71,6 +72,8 @@ class Option:
     usual: Any = None
     since: str = "0.1"
     by_hand: bool = False  # a member that has no row: an engine, a callback
+    flat: str = ""  # where structs are flattened: "schedule_floor"
+    c: str = ""  # in the frozen struct of C, where it is not `flat`; "!keep_order": the opposite
 
     @property
     def cpp(self) -> str:
@@ -98,6 +101,7 @@ class Struct:
     options: tuple[Option, ...]
     groups: tuple[Group, ...] = ()
     c: str = ""
+    flat: str = ""  # what the flat names of its options begin with
 
 
 @dataclass
@@ -122,7 +126,7 @@ def _only(row: dict, known: set[str], where: str) -> None:
 def _option(row: dict, where: str) -> Option:
     where = f"{where}.{row.get('name', '?')}"
     _only(row, {"name", "type", "default", "range", "unit", "for", "help", "flag", "was", "unset",
-                "usual", "since", "group", "by_hand"}, where)  # fmt: skip
+                "usual", "since", "group", "by_hand", "flat", "c"}, where)  # fmt: skip
     for key in ("name", "type", "help"):
         if not row.get(key):
             raise Wrong(f"{where}: has no {key}")
@@ -134,7 +138,8 @@ def _option(row: dict, where: str) -> Option:
         row.get("default"),
         row.get("range", ""), row.get("unit", ""), row.get("for", ""), row.get("unset", ""),
         row.get("flag", row["name"]).replace("_", "-"), tuple(row.get("was", ())),
-        row.get("usual"), row.get("since", "0.1"), row.get("by_hand", False),
+        row.get("usual"), row.get("since", "0.1"), row.get("by_hand", False), row.get("flat", ""),
+        row.get("c", ""),
     )  # fmt: skip
 
 
@@ -145,13 +150,14 @@ def _enum(row: dict, where: str) -> Enum:
 
 
 def _struct(row: dict, where: str) -> Struct:
-    _only(row, {"name", "c", "help", "groups", "options"}, where)
+    _only(row, {"name", "c", "flat", "help", "groups", "options"}, where)
     groups = tuple(Group(*group) for group in row.get("groups", ()))
     options = tuple(_option(o, where) for o in row["options"])
     for option in options:
         if option.group not in [g.name for g in groups] and (groups or option.group):
             raise Wrong(f"{where}.{option.name}: group {option.group} is not one of its groups")
-    return Struct(row["name"], " ".join(row["help"].split()), options, groups, row.get("c", ""))
+    return Struct(row["name"], " ".join(row["help"].split()), options, groups,
+                  row.get("c", ""), row.get("flat", ""))  # fmt: skip
 
 
 def _check(option: Option, struct: Struct, v: Vocabulary) -> None:
@@ -267,11 +273,26 @@ def _struct_lines(struct: Struct, v: Vocabulary) -> list[str]:
     lines = [*comment(struct.help), f"struct {struct.name} {{"]
     for option in struct.options:
         lines += [*comment(sentence(option), "  "), _member(option, v)]
-    return [*lines, "};", ""]
+    return [*lines, "};", *(_declared(struct) if struct.c else []), ""]
+
+
+def _declared(struct: Struct) -> list[str]:
+    name = struct.name
+    return [f"LOOM_API Status set_option({name}& options, std::string_view name, std::string_view "
+            "text);",
+            f"LOOM_API Status set_flag({name}& options, std::string_view flag,",
+            "                         const std::vector<std::string>& values);",
+            f"LOOM_API Result<std::string> option_text(const {name}& options, std::string_view "
+            "name);",
+            f"LOOM_API std::vector<OptionInfo> list_options(const {name}& options);",
+            f"LOOM_API std::vector<std::string> idle_options(const {name}& options);",
+            f"LOOM_API Status check_options(const {name}& options);",
+            f"LOOM_API std::string describe(const {name}& options);"]  # fmt: skip
 
 
 def _header(mark: str, doc: str, includes: list[str], body: list[str]) -> str:
-    return "\n".join([f"// {mark}", "//", *comment(doc), "#pragma once", "", *includes, "",
+    paragraphs = [["//", *comment(part)] for part in doc.split("\n\n")]
+    return "\n".join([f"// {mark}", *sum(paragraphs, []), "#pragma once", "", *includes, "",
                       "namespace loom {", "", *body, "}  // namespace loom", ""])  # fmt: skip
 
 
@@ -287,9 +308,20 @@ def kinds_header(v: Vocabulary, mark: str) -> str:
 
 def structs_header(v: Vocabulary, mark: str) -> str:
     doc = """Options of training. A sentence begins with the kinds that the option is for, and ends
-    with its range and unit."""
+    with its range and unit.
+
+    set_option() reads a text, as files and flags have it: true, 0.1, cosine; numbers of a list as
+    1,2.5,1; texts as ["a", "b"]; "" unsets. Options of a struct inside have a dot:
+    schedule.floor; "schedule" alone is schedule.kind. set_flag() takes the flag of the program,
+    without dashes, and the values that follow it: several of a list. Its messages name the flag.
+    option_text() is the text that reads back as the same value. check_options() holds all numbers
+    against their ranges. list_options() has all that is known of each option, describe() the same
+    as a JSON array. idle_options() has a line for each option that differs from its default and has
+    no effect beside the others. Errors: not_found, with the closest name; invalid_argument,
+    "margin is -1, must be above 0"."""
     includes = ["#include <optional>", "#include <string>", "#include <vector>", "",
-                '#include "loom/engine.hpp"', '#include "loom/training_kinds.hpp"']  # fmt: skip
+                '#include "loom/engine.hpp"', '#include "loom/option_info.hpp"',
+                '#include "loom/training_kinds.hpp"']  # fmt: skip
     return _header(mark, doc, includes,
                    [line for s in v.structs.values() for line in _struct_lines(s, v)])  # fmt: skip
 
@@ -305,22 +337,116 @@ def public(header: str) -> str:
     return header.removeprefix("include/")
 
 
-def words(v: Vocabulary, mark: str) -> str:
-    """The functions that name and read the values of each enum."""
-    lines = [f"// {mark}", "// clang-format off", "", '#include "options/words.hpp"',
-             f'#include "{public(v.kinds)}"', "", "namespace loom {", ""]  # fmt: skip
+def words(enum: Enum) -> list[str]:
+    """The functions that name and read the values of an enum."""
+    table = f"k{enum.name}"
+    lines = [f"static constexpr core::Word {table}[] = {{"]
+    for word in enum.words:
+        name = "" if word.text == word.name else word.name
+        lines.append(f"    {{{quoted(word.text)}, {quoted(name)}}},")
+    return [*lines, "};",
+            f"std::string_view {enum.function}_name({enum.name} value) {{",
+            f"  return core::word_of({table}, value);", "}",
+            f"Result<{enum.name}> parse_{enum.function}(std::string_view name) {{",
+            f"  return core::value_of<{enum.name}>({quoted(enum.what)}, {table}, name);", "}",
+            ""]  # fmt: skip
+
+
+# ---- rows of options -----------------------------------------------------------------------------
+
+
+def flat(struct: Struct, v: Vocabulary, prefix: str = "", path: str = "") -> list[tuple]:
+    """Each option that has a value of its own: dotted name, path in C++, option."""
+    rows = []
+    for option in struct.options:
+        if option.by_hand:
+            continue
+        name, at = prefix + option.name, f"{path}.{option.name}"
+        if option.type in v.structs:
+            rows += flat(v.structs[option.type], v, f"{name}.", at)
+        else:
+            rows.append((name, at, option))
+    return rows
+
+
+def flat_name(dotted: str, option: Option, struct: Struct, v: Vocabulary) -> str:
+    """Where structs are flattened: "schedule_floor", "schedule" for its kind, "beta1"."""
+    outer, _, inner = dotted.partition(".")
+    if not inner or option.flat:
+        return option.flat or outer
+    if inner == "kind":
+        return outer
+    inside = next(o for o in struct.options if o.name == outer)
+    return v.structs[inside.type].flat + inner
+
+
+def _limit(text: str) -> str:
+    return {"-inf": "-kInfinity", "inf": "kInfinity"}.get(text, text)
+
+
+def only_with(dotted: str, option: Option, struct: Struct, v: Vocabulary) -> str:
+    """ "schedule.kind=step,cosine": an option, and the texts of its values."""
+    if not option.applies:
+        return ""
+    on, _, names = option.applies.partition("=")
+    outer, _, inner = dotted.rpartition(".")
+    inside = v.structs[next(o.type for o in struct.options if o.name == outer)] if outer else struct
+    enum = v.enums[next(o.type for o in inside.options if o.name == on)]
+    texts = [next(w.text for w in enum.words if w.name == name) for name in names.split(",")]
+    return f"{outer + '.' if outer else ''}{on}={','.join(texts)}"
+
+
+def _row(name: str, at: str, option: Option, struct: Struct, v: Vocabulary,
+         group: str) -> list[str]:  # fmt: skip
+    low, high, low_open, high_open = option.limits()
+    value = f"&static_cast<{struct.name}*>(o)->{at[1:]}"
+    if option.type in v.enums:
+        value = f"enum_value({value}, {quoted(v.enums[option.type].what)}, k{option.type})"
+    type_ = option.type + ("?" if option.optional else "")
+    was = ",".join(flag.removeprefix("--") for flag in option.was)
+    return [f"    {{{quoted(name)}, {quoted(option.flag)}, {quoted(was)}, {quoted(group)}, "
+            f"{quoted(type_)},",
+            f"     {quoted(sentence(option))},",
+            f"     {{{_limit(low)}, {_limit(high)}, {number(low_open)}, {number(high_open)}}}, "
+            f"{quoted(only_with(name, option, struct, v))},",
+            f"     [](void* o) -> OptionValue {{ return {value}; }}}},"]  # fmt: skip
+
+
+def table(struct: Struct, v: Vocabulary) -> list[str]:
+    """The rows of a struct that a user fills, and the functions that use them."""
+    name, rows = struct.name, f"k{struct.name}"
+    lines = [f"static constexpr core::OptionRow {rows}[] = {{"]
+    titles = {group.name: group.title for group in struct.groups}
+    heads = {option.name: titles.get(option.group, "") for option in struct.options}
+    for dotted, at, option in flat(struct, v):
+        lines += _row(dotted, at, option, struct, v, heads[dotted.partition(".")[0]])
+    return [*lines, "};",
+            f"Status set_option({name}& options, std::string_view name, std::string_view text) {{",
+            f"  return core::set_option({rows}, &options, name, text);", "}",
+            f"Status set_flag({name}& options, std::string_view flag,",
+            "                const std::vector<std::string>& values) {",
+            f"  return core::set_flag({rows}, &options, flag, values);", "}",
+            f"Result<std::string> option_text(const {name}& options, std::string_view name) {{",
+            f"  return core::option_text({rows}, &options, name);", "}",
+            f"std::vector<std::string> idle_options(const {name}& options) {{",
+            f"  return core::idle_options({rows}, &options, &core::kUsual<{name}>);", "}",
+            f"std::vector<OptionInfo> list_options(const {name}& options) {{",
+            f"  return core::list_options({rows}, &options);", "}",
+            f"Status check_options(const {name}& options) {{",
+            f"  return core::check_options({rows}, &options);", "}",
+            f"std::string describe(const {name}& options) {{",
+            f"  return core::describe_options(list_options(options));", "}", ""]  # fmt: skip
+
+
+def source(v: Vocabulary, mark: str) -> str:
+    lines = [f"// {mark}", "// clang-format off", "", '#include "options/option.hpp"',
+             '#include "options/words.hpp"', f'#include "{public(v.header)}"', "",
+             "namespace loom {", "",
+             "using core::OptionValue, core::kInfinity, core::enum_value;", ""]  # fmt: skip
     for enum in v.enums.values():
-        table = f"k{enum.name}"
-        lines.append(f"static constexpr core::Word {table}[] = {{")
-        for word in enum.words:
-            name = "" if word.text == word.name else word.name
-            lines.append(f"    {{{quoted(word.text)}, {quoted(name)}}},")
-        lines += ["};",
-                  f"std::string_view {enum.function}_name({enum.name} value) {{",
-                  f"  return core::word_of({table}, value);", "}",
-                  f"Result<{enum.name}> parse_{enum.function}(std::string_view name) {{",
-                  f"  return core::value_of<{enum.name}>({quoted(enum.what)}, {table}, name);", "}",
-                  ""]  # fmt: skip
+        lines += words(enum)
+    for struct in v.structs.values():
+        lines += table(struct, v) if struct.c else []
     return "\n".join([*lines, "}  // namespace loom", ""])
 
 
@@ -341,7 +467,7 @@ def generated(vocabularies: list[Vocabulary], mark: str) -> dict[str, str]:
     for v in vocabularies:
         files[v.kinds] = kinds_header(v, mark)
         files[v.header] = structs_header(v, mark)
-        files[f"src/options/{v.source.removesuffix('.toml')}_words.cpp"] = words(v, mark)
+        files[f"src/options/{v.source.removesuffix('.toml')}.cpp"] = source(v, mark)
     return files
 
 
@@ -354,3 +480,41 @@ def c_values(enum: Enum, unset: str) -> list[list]:
     first = [(unset, dict(named).get(unset, ""))] if unset else []
     rest = [value for value in named if value[0] != unset]
     return [[name, number, doc] for number, (name, doc) in enumerate([*first, *rest])]
+
+
+def _read(name: str, at: str, option: Option, fields: set[str], shifted: bool) -> list[str]:
+    """Statements that read a field of the struct of C into `to`."""
+    opposite, field_ = name.startswith("!"), name.removeprefix("!")
+    to, value = f"to{at}", f"from.{field_}"
+    if CPP.get(option.type, "").startswith("std::vector"):
+        return [f'  LOOM_ASSIGN(const auto {field_}, list_of({value}, {value}_count, "{field_}"));',
+                f"  {to}.assign({field_}.begin(), {field_}.end());"]  # fmt: skip
+    if option.type not in CPP:
+        if shifted:
+            return [f'  LOOM_TRY(read_enum({value}, "{field_}", {to}));']
+        return [f'  LOOM_ASSIGN({to}, enum_of<{option.type}>({value}, "{field_}"));']
+    if option.type == "bool":
+        return [f"  {to} = {value} {'==' if opposite else '!='} 0;"]
+    if f"has_{field_}" in fields:
+        return [f"  if (from.has_{field_} != 0) {to} = {value};"]
+    if option.optional:
+        return [f"  if ({value} != 0) {to} = {value};"]
+    return [f"  {to} = non_zero({value}, {to});" if option.default else f"  {to} = {value};"]
+
+
+def c_reader(v: Vocabulary, structs: list[dict], enums: dict[str, dict], mark: str) -> str:
+    """The struct of C as that of C++. The former is frozen: options that came later have no field.
+    enums: of C, by the name in C++."""
+    lines = [f"// {mark}", "// clang-format off", "", '#include "capi/read_options.hpp"', "",
+             '#include "capi/support.hpp"', "", "namespace loom::capi {", ""]  # fmt: skip
+    for struct in (s for s in v.structs.values() if s.c):
+        fields = {f[1] for f in next(s for s in structs if s["name"] == struct.c)["fields"]}
+        lines.append(f"Result<{struct.name}> read_options(const {struct.c}& from) {{")
+        lines.append(f"  {struct.name} to;")
+        for dotted, at, option in flat(struct, v):
+            name = option.c or flat_name(dotted, option, struct, v)
+            if name.removeprefix("!") in fields:
+                shifted = bool(enums.get(option.type, {}).get("unset"))
+                lines += _read(name, at, option, fields, shifted)
+        lines += ["  return to;", "}", ""]
+    return "\n".join([*lines, "}  // namespace loom::capi", ""])

@@ -19,7 +19,8 @@ import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from cpp_source import cpp_files, is_generated, line_of, without_comments, without_preprocessor
+from cpp_source import (cpp_files, is_generated, line_of, without_comments,
+                        without_preprocessor, written_by_hand)  # fmt: skip
 from layering import ARROWS, room_of
 
 FILE_MEDIAN, FILE_MAX = 180, 600
@@ -181,6 +182,7 @@ def _add(room: Room, root: Path, file: Path) -> None:
     if is_generated(text) or file.suffix == ".def":
         room.exempt += 1
         return
+    text = written_by_hand(text)
     lines = text.splitlines()
     room.files[path] = len(lines)
     for number, line in enumerate(lines, 1):

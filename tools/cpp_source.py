@@ -31,6 +31,16 @@ def cpp_files(root: Path, folder: str) -> list[Path]:
     return sorted(p for p in found if "build" not in p.relative_to(root).parts)
 
 
+# What a generator writes into a file that is else written by hand (tools/api_options_python.py).
+_SECTION = re.compile(r" *# options: generated from .*?# end of options\n"
+                      r'|Options, from api/options:\n.*?"""', re.S)  # fmt: skip
+
+
+def written_by_hand(text: str) -> str:
+    """Without the parts that are generated; a docstring keeps its end."""
+    return _SECTION.sub(lambda found: '"""' if found[0].endswith('"""') else "", text)
+
+
 def is_generated(text: str) -> bool:
     """True when the first line is a comment that starts with 'generated'."""
     first = text.split("\n", 1)[0].strip().lower()

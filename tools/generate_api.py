@@ -19,6 +19,10 @@ import api_frozen
 import api_go
 import api_java
 import api_options
+import api_options_docs
+import api_options_python
+import api_options_tongues
+import api_options_typescript
 import api_rust
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -466,6 +470,25 @@ def described(root: Path = ROOT) -> Api:
     return Api(read_api((root / "api/loom_api.toml").read_text(), root))
 
 
+def option_files(table: dict, root: Path) -> dict[str, str]:
+    """What derives from api/options for each language."""
+    known = vocabularies(root)
+    unset = {enum["of"]: enum.get("unset", "") for enum in table["enum"] if "of" in enum}
+    return {
+        **api_options.generated(known, MARK),
+        **api_options_python.generated(root, known, MARK),
+        **api_options_docs.generated(known, MARK),
+        **api_options_typescript.generated(known, MARK),
+        **api_options_tongues.generated(known, unset, MARK),
+        "src/capi/read_options.cpp": read_options(table, root),
+    }
+
+
+def read_options(table: dict, root: Path) -> str:
+    shifted = {enum["of"]: enum for enum in table["enum"] if "of" in enum}
+    return api_options.c_reader(vocabularies(root)[0], table["struct"], shifted, MARK)
+
+
 def generated(root: Path = ROOT) -> dict[str, str]:
     """Path -> text of everything that derives from api/."""
     text = (root / "api/loom_api.toml").read_text()
@@ -491,7 +514,7 @@ def generated(root: Path = ROOT) -> dict[str, str]:
         "bindings/csharp/Sys.cs": api_csharp.write(api, table, MARK),
         "bindings/dart/lib/src/sys.dart": api_dart.write(api, table, MARK),
         **typescript_api.generated(api, table, layers),
-        **api_options.generated(vocabularies(root), MARK),
+        **option_files(table, root),
     }
 
 

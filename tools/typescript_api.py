@@ -6,7 +6,7 @@ fields in memory of 32 and of 64 bits, the types of functions, and the layers.
 
 import re
 
-from generate_api import _ARRAY, MARK, Api, Variable, layer_fields, listed
+from generate_api import _ARRAY, MARK, Api, Variable, layer_fields, listed, vocabularies
 
 WASM_POINTER_BYTES = 4
 WIDE_POINTER_BYTES = 8
@@ -242,6 +242,9 @@ def write_layers_typescript(table: dict) -> str:
 
 def generated(api: Api, table: dict, layers: dict) -> dict[str, str]:
     """Path -> text."""
+    # Options that are set by name have no struct here.
+    named = {s.c for v in vocabularies() for s in v.structs.values()}
+    table = {**table, "order": [item for item in table["order"] if item.get("name") not in named]}
     return {
         "bindings/typescript/wasm/callbacks.cpp": write_callbacks(api),
         "bindings/typescript/src/ffi.ts": write_typescript(api, table),

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from cpp_source import is_generated, without_comments
+from cpp_source import is_generated, without_comments, written_by_hand
 
 RECORD = "tools/written_once.toml"
 SURFACES = ("src", "include", "cli", "bindings", "api", "web", "tools")
@@ -54,7 +54,7 @@ class Tree:
                     continue
                 text = path.read_text(encoding="utf-8", errors="replace")
                 if not is_generated(text) and not text.startswith("// Code generated"):
-                    found[name] = text
+                    found[name] = written_by_hand(text)
         return found
 
     def read(self, path: str) -> str:

@@ -2,6 +2,16 @@
 //
 // Options of training. A sentence begins with the kinds that the option is for, and ends with its
 // range and unit.
+//
+// set_option() reads a text, as files and flags have it: true, 0.1, cosine; numbers of a list as
+// 1,2.5,1; texts as ["a", "b"]; "" unsets. Options of a struct inside have a dot: schedule.floor;
+// "schedule" alone is schedule.kind. set_flag() takes the flag of the program, without dashes, and
+// the values that follow it: several of a list. Its messages name the flag. option_text() is the
+// text that reads back as the same value. check_options() holds all numbers against their ranges.
+// list_options() has all that is known of each option, describe() the same as a JSON array.
+// idle_options() has a line for each option that differs from its default and has no effect beside
+// the others. Errors: not_found, with the closest name; invalid_argument, "margin is -1, must be
+// above 0".
 #pragma once
 
 #include <optional>
@@ -9,6 +19,7 @@
 #include <vector>
 
 #include "loom/engine.hpp"
+#include "loom/option_info.hpp"
 #include "loom/training_kinds.hpp"
 
 namespace loom {
@@ -167,7 +178,7 @@ struct TrainerOptions {
   // Updates between two steps of the slow weights; 0 disables them (Zhang et al., 2019); 0 to
   // 1000000000 updates.
   int64_t lookahead = 0;
-  // Step of the slow weights towards the fast ones; 0 to 1.
+  // Step of the slow weights towards the fast ones; above 0, up to 1.
   double lookahead_share = 0.5;
   // Standard deviation of normal noise on gradients, after clipping; 0 or more.
   double gradient_noise = 0;
@@ -197,5 +208,13 @@ struct TrainerOptions {
   // Engine that trains. Unset: that of the network.
   std::optional<Engine> engine{};
 };
+LOOM_API Status set_option(TrainerOptions& options, std::string_view name, std::string_view text);
+LOOM_API Status set_flag(TrainerOptions& options, std::string_view flag,
+                         const std::vector<std::string>& values);
+LOOM_API Result<std::string> option_text(const TrainerOptions& options, std::string_view name);
+LOOM_API std::vector<OptionInfo> list_options(const TrainerOptions& options);
+LOOM_API std::vector<std::string> idle_options(const TrainerOptions& options);
+LOOM_API Status check_options(const TrainerOptions& options);
+LOOM_API std::string describe(const TrainerOptions& options);
 
 }  // namespace loom

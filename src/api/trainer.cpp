@@ -423,15 +423,16 @@ Trainer& Trainer::operator=(Trainer&&) noexcept = default;
 Trainer::~Trainer() = default;
 
 Result<Trainer> Trainer::create(const Network& network, const TrainerOptions& options) {
-  LOOM_TRY(core::check_options(options));
+  LOOM_TRY(core::check_trainer(options));
   LOOM_ASSIGN(core::TrainerOptions plan, core::options_of(options));
   if (network.impl().refresh)
     return invalid("another trainer of this network is still there; one at a time changes it");
   LOOM_ASSIGN(const auto weights, network.impl().weights());
   LOOM_TRY(core::resolve_rules(plan.step.rules, *weights));
   LOOM_TRY(core::check_following(plan.step));
-  return Trainer(std::make_unique<Impl>(network, options.engine.value_or(network.impl().engine),
-                                        options, std::move(plan)));
+  const Engine engine = options.engine.value_or(network.impl().engine);
+  for (const std::string& idle : idle_options(options)) engine.impl().tell(LogLevel::warning, idle);
+  return Trainer(std::make_unique<Impl>(network, engine, options, std::move(plan)));
 }
 
 Result<History> Trainer::fit(const Dataset& train, const FitOptions& options) {

@@ -1,7 +1,5 @@
 #include "api/trainer_options.hpp"
 
-#include <cmath>
-
 #include "api/mesh_impl.hpp"
 #include "base/text.hpp"
 
@@ -80,34 +78,13 @@ Result<TrainerOptions> options_of(const loom::TrainerOptions& from) {
   return o;
 }
 
-Status check_options(const loom::TrainerOptions& o) {
-  if (o.batch && *o.batch < 1) return invalid(cat("batch is ", *o.batch, ", must be at least 1"));
-  if (o.accumulate < 1 || o.accumulate > (1 << 20))
-    return invalid(cat("accumulate is ", o.accumulate, ", must be at least 1"));
-  if (!(o.rate >= 0) || !std::isfinite(o.rate))
-    return invalid(cat("rate is ", o.rate, ", must be 0 or more"));
-  for (const float w : o.class_weights) {
-    if (!(w >= 0) || !std::isfinite(w))
-      return invalid(cat("class_weights has ", w, ", must be 0 or more"));
-  }
+Status check_trainer(const loom::TrainerOptions& o) {
+  LOOM_TRY(loom::check_options(o));
   LOOM_TRY(check_metrics(o.metrics));
-  LOOM_TRY(check_augment(augment_of(o.augment)));
-  if (augment_of(o.augment).any() && o.optimizer.kind == loom::OptimizerKind::lbfgs)
+  if (o.optimizer.kind != loom::OptimizerKind::lbfgs) return {};
+  if (augment_of(o.augment).any())
     return invalid("lbfgs needs the same samples in every update; leave augmentation out");
-  if (o.balance && o.optimizer.kind == loom::OptimizerKind::lbfgs)
-    return invalid("lbfgs needs every sample in every update; leave balance out");
-  if (!(o.quantile > 0 && o.quantile < 1))
-    return invalid(cat("quantile is ", o.quantile, ", must be between 0 and 1"));
-  if (!(o.margin > 0) || !std::isfinite(o.margin))
-    return invalid(cat("margin is ", o.margin, ", must be above 0"));
-  if (!(o.temperature > 0) || !std::isfinite(o.temperature))
-    return invalid(cat("temperature is ", o.temperature, ", must be above 0"));
-  if (!(o.focal_gamma >= 0) || !std::isfinite(o.focal_gamma))
-    return invalid(cat("focal_gamma is ", o.focal_gamma, ", must be 0 or more"));
-  if (o.focal_alpha && !(*o.focal_alpha >= 0 && *o.focal_alpha <= 1))
-    return invalid(cat("focal_alpha is ", *o.focal_alpha, ", must be from 0 to 1"));
-  if (!(o.clip_limit > 0) && o.clip != Clip::none)
-    return invalid(cat("clip_limit is ", o.clip_limit, ", must be above 0"));
+  if (o.balance) return invalid("lbfgs needs every sample in every update; leave balance out");
   return {};
 }
 

@@ -8,6 +8,7 @@ namespace loom::core {
 
 Result<TrainerOptions> options_of(const loom::TrainerOptions& from);
 AugmentSpec augment_of(const loom::Augment& augment);
-Status check_options(const loom::TrainerOptions& o);
+// Numbers out of range, and options that do not go together.
+Status check_trainer(const loom::TrainerOptions& o);
 
 }  // namespace loom::core

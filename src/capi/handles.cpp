@@ -20,11 +20,11 @@ constexpr uintptr_t kKindMask = (uintptr_t{1} << kKindBits) - 1;
 constexpr uint32_t kFirstChunk = 256;
 constexpr uint32_t kNoSlot = UINT32_MAX;
 
-constexpr std::array<std::string_view, 18> kNames = {
+constexpr std::array<std::string_view, 19> kNames = {
     "handle",          "loom_array",     "loom_engine",       "loom_network", "loom_session",
     "loom_dataset",    "loom_trainer",   "loom_history",      "loom_model",   "loom_model_session",
     "loom_generation", "loom_tokenizer", "loom_reply_parser", "loom_batch",   "loom_population",
-    "loom_genome",     "loom_mesh",      "loom_model_file"};
+    "loom_genome",     "loom_mesh",      "loom_model_file",   "loom_options"};
 
 struct Slot {
   std::atomic<uintptr_t> handle{0};  // 0: free

@@ -6,6 +6,8 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "loom.h"
 #include "loom/loom.hpp"
@@ -30,8 +32,17 @@ enum class Kind : uint8_t {
   population,
   genome,
   mesh,
-  model_file
+  model_file,
+  options
 };
+
+#ifndef LOOM_MINIMAL
+// With the texts that loom_history_epoch() lends.
+struct KeptHistory {
+  History history;
+  std::vector<std::string> metrics;  // of each epoch
+};
+#endif
 
 // The kind and the object behind an opaque type.
 template <class Handle>
@@ -53,13 +64,14 @@ LOOM_HANDLE(loom_tokenizer, tokenizer, Tokenizer)
 #ifndef LOOM_MINIMAL  // whose headers declare no more
 LOOM_HANDLE(loom_dataset, dataset, Dataset)
 LOOM_HANDLE(loom_trainer, trainer, Trainer)
-LOOM_HANDLE(loom_history, history, History)
+LOOM_HANDLE(loom_history, history, KeptHistory)
 LOOM_HANDLE(loom_reply_parser, reply_parser, ReplyParser)
 LOOM_HANDLE(loom_batch, batch, Batch)
 LOOM_HANDLE(loom_population, population, Population)
 LOOM_HANDLE(loom_genome, genome, Genome)
 LOOM_HANDLE(loom_mesh, mesh, Mesh)
 LOOM_HANDLE(loom_model_file, model_file, ModelFile)
+LOOM_HANDLE(loom_options, options, TrainerOptions)
 #endif
 #undef LOOM_HANDLE
 

@@ -1,4 +1,5 @@
 // What is in a file with a model.
+#include "capi/json_text.hpp"
 #include "capi/support.hpp"
 #include "loom/inspect.hpp"
 
@@ -7,60 +8,7 @@ namespace {
 using namespace loom;
 using namespace loom::capi;
 
-// A JSON text that grows. Members are written by name, elements without one.
-class Json {
- public:
-  void open(char bracket, std::string_view name = {}) {
-    begin(name);
-    text_ += bracket;
-    first_ = true;
-  }
-  void close(char bracket) {
-    text_ += bracket;
-    first_ = false;
-  }
-  void add(std::string_view name, std::string_view value) {
-    begin(name);
-    quote(value);
-  }
-  void add(std::string_view name, int64_t value) {
-    begin(name);
-    text_ += std::to_string(value);
-  }
-  void null(std::string_view name) {
-    begin(name);
-    text_ += "null";
-  }
-  const std::string& text() const { return text_; }
-
- private:
-  void begin(std::string_view name) {
-    if (!first_) text_ += ',';
-    first_ = false;
-    if (name.empty()) return;
-    quote(name);
-    text_ += ':';
-  }
-  void quote(std::string_view value) {
-    constexpr std::string_view kDigits = "0123456789abcdef";
-    text_ += '"';
-    for (const char c : value) {
-      const auto byte = static_cast<uint8_t>(c);
-      if (byte < 0x20) {
-        text_.append("\\u00").append({kDigits[byte >> 4], kDigits[byte & 15]});
-        continue;
-      }
-      if (c == '"' || c == '\\') text_ += '\\';
-      text_ += c;
-    }
-    text_ += '"';
-  }
-
-  std::string text_;
-  bool first_ = true;
-};
-
-void add_layers(Json& json, const ModelFile& file) {
+void add_layers(JsonText& json, const ModelFile& file) {
   json.open('[', "layers");
   file.layers([&](const LayerInfo& layer) {
     json.open('{');
@@ -77,7 +25,7 @@ void add_layers(Json& json, const ModelFile& file) {
   json.close(']');
 }
 
-void add_tensors(Json& json, const ModelFile& file) {
+void add_tensors(JsonText& json, const ModelFile& file) {
   json.open('[', "tensors");
   for (const StoredTensor& tensor : file.tensors()) {
     json.open('{');
@@ -92,7 +40,7 @@ void add_tensors(Json& json, const ModelFile& file) {
   json.close(']');
 }
 
-void add_decoder(Json& json, const std::optional<DecoderInfo>& decoder) {
+void add_decoder(JsonText& json, const std::optional<DecoderInfo>& decoder) {
   if (!decoder) return json.null("decoder");
   json.open('{', "decoder");
   json.add("architecture", decoder->architecture);
@@ -142,7 +90,7 @@ loom_status loom_model_file_json(const loom_model_file* file, char** out) {
   return guarded([&]() -> Status {
     LOOM_TRY(clear(out, "out"));
     LOOM_ASSIGN(const ModelFile* object, object_of(file));
-    Json json;
+    JsonText json;
     json.open('{');
     json.add("format", object->format());
     json.add("grid", object->grid());

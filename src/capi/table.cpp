@@ -6,7 +6,7 @@ extern "C" {
 
 const loom_api* loom_get_api(uint32_t version) {
   static constexpr loom_api kApi = {
-      1, 170,
+      1, 178,
       &loom_abi_version,
       &loom_version,
       &loom_last_error,
@@ -124,8 +124,16 @@ const loom_api* loom_get_api(uint32_t version) {
       &loom_dataset_from_sequences,
       &loom_dataset_lengths,
       &loom_dataset_with_input,
+      &loom_options_new,
+      &loom_options_set,
+      &loom_options_get,
+      &loom_options_describe,
+      &loom_options_idle,
+      &loom_options_free,
+      &loom_trainer_create_with,
       &loom_trainer_step_samples,
       &loom_trainer_step_samples_with,
+      &loom_trainer_evaluate_json,
       &loom_model_session_save_state,
       &loom_model_session_load_state,
       &loom_model_tool_format,

@@ -1,4 +1,6 @@
 // Training.
+#include "capi/json_text.hpp"
+#include "capi/read_options.hpp"
 #include "capi/support.hpp"
 
 namespace {
@@ -6,66 +8,25 @@ namespace {
 using namespace loom;
 using namespace loom::capi;
 
-Status read_optimizer(const loom_trainer_options& from, Optimizer& to) {
-  LOOM_TRY(read_enum(from.optimizer, "optimizer", to.kind));
-  to.beta1 = given_if(from.has_beta1, from.beta1);
-  to.beta2 = given_if(from.has_beta2, from.beta2);
-  to.eps = given_if(from.has_eps, from.eps);
-  to.weight_decay = given_if(from.has_weight_decay, from.weight_decay);
-  return {};
-}
-
-Status read_schedule(const loom_trainer_options& from, Schedule& to) {
-  LOOM_ASSIGN(to.kind, enum_of<ScheduleKind>(from.schedule, "schedule"));
-  to.floor = from.schedule_floor;
-  to.gamma = non_zero(from.schedule_gamma, to.gamma);
-  to.power = non_zero(from.schedule_power, to.power);
-  to.every = non_zero(from.schedule_every, to.every);
-  LOOM_ASSIGN(const auto epochs, list_of(from.milestones, from.milestones_count, "milestones"));
-  to.milestones.assign(epochs.begin(), epochs.end());
-  to.warmup = from.warmup;
-  to.patience = non_zero(from.schedule_patience, to.patience);
-  return {};
-}
-
 Result<TrainerOptions> trainer_options(const loom_trainer_options* given) {
   LOOM_ASSIGN(const loom_trainer_options from, options_of(given, "loom_trainer_options"));
-  TrainerOptions to;
-  LOOM_ASSIGN(to.loss, enum_of<Loss>(from.loss, "loss"));
-  to.huber_delta = non_zero(from.huber_delta, to.huber_delta);
-  to.label_smoothing = from.label_smoothing;
-  LOOM_ASSIGN(const auto heads, list_of(from.heads, from.heads_count, "heads"));
-  to.heads.assign(heads.begin(), heads.end());
-  LOOM_TRY(read_optimizer(from, to.optimizer));
-  to.rate = non_zero(from.rate, to.rate);
-  LOOM_TRY(read_schedule(from, to.schedule));
-  LOOM_ASSIGN(to.clip, enum_of<Clip>(from.clip, "clip"));
-  to.clip_limit = non_zero(from.clip_limit, to.clip_limit);
-  if (from.batch != 0) to.batch = from.batch;
-  to.accumulate = non_zero(from.accumulate, to.accumulate);
-  to.shuffle = from.keep_order == 0;
-  if (from.has_seed != 0) to.seed = from.seed;
-  LOOM_TRY(read_enum(from.normalize, "normalize", to.normalize));
-  to.native = from.native_weights != 0;
-  to.carry_feedback = from.carry_feedback != 0;
-  to.checkpoint_cells = from.checkpoint_cells;
-  to.ema = from.ema;
-  to.swa_from = from.swa_from;
-  to.lookahead = from.lookahead;
-  to.lookahead_share = non_zero(from.lookahead_share, to.lookahead_share);
-  to.gradient_noise = from.gradient_noise;
-  to.gradient_noise_fade = from.gradient_noise_fade;
-  to.margin = non_zero(from.margin, to.margin);
-  to.temperature = non_zero(from.temperature, to.temperature);
-  to.all_triplets = from.all_triplets != 0;
-  to.pairs_across = from.pairs_across != 0;
+  LOOM_ASSIGN(TrainerOptions to, read_options(from));
   if (from.engine != nullptr) {
     LOOM_ASSIGN(to.engine, engine_of(from.engine));
   }
   return to;
 }
 
-loom_epoch epoch_of(const Epoch& from) {
+std::string metrics_text(const std::vector<Metric>& metrics) {
+  JsonText json;
+  json.open('{');
+  for (const Metric& m : metrics) json.add(m.name, m.value);
+  json.close('}');
+  return json.text();
+}
+
+// metrics: lent, as long as the epoch is used.
+loom_epoch epoch_of(const Epoch& from, const std::string& metrics) {
   loom_epoch to{};
   to.struct_size = sizeof(to);
   to.number = from.number;
@@ -79,6 +40,7 @@ loom_epoch epoch_of(const Epoch& from) {
   to.dropped = from.dropped;
   to.best = from.best ? 1 : 0;
   to.samples_per_second = from.samples_per_second;
+  to.validation_metrics = metrics.c_str();
   return to;
 }
 
@@ -99,7 +61,8 @@ Result<FitOptions> fit_options(const loom_fit_options* given) {
   }
   if (from.on_epoch != nullptr) {
     to.on_epoch = [from](const Epoch& epoch) {
-      const loom_epoch seen = epoch_of(epoch);
+      const std::string metrics = metrics_text(epoch.validation_metrics);
+      const loom_epoch seen = epoch_of(epoch, metrics);
       return from.on_epoch(from.user, &seen) == 0;
     };
   }
@@ -147,6 +110,47 @@ loom_evaluation evaluation_of(const Evaluation& from) {
   return to;
 }
 
+void add_classes(JsonText& json, const Evaluation& from) {
+  json.open('[', "classes");
+  for (const ClassScore& c : from.classes) {
+    json.open('{');
+    json.add("samples", c.samples);
+    json.add("precision", c.precision);
+    json.add("recall", c.recall);
+    json.add("f1", c.f1);
+    json.close('}');
+  }
+  json.close(']');
+  json.open('[', "confusion");
+  for (const std::vector<int64_t>& row : from.confusion) {
+    json.open('[');
+    for (const int64_t count : row) json.add({}, count);
+    json.close(']');
+  }
+  json.close(']');
+}
+
+std::string evaluation_text(const Evaluation& from) {
+  JsonText json;
+  json.open('{');
+  json.add("loss", from.loss);
+  json.add("samples", from.samples);
+  if (from.accuracy) json.add("accuracy", *from.accuracy);
+  if (from.mean_absolute_error) json.add("mean_absolute_error", *from.mean_absolute_error);
+  if (from.r2) json.add("r2", *from.r2);
+  json.open('{', "metrics");
+  for (const Metric& m : from.metrics) json.add(m.name, m.value);
+  json.close('}');
+  add_classes(json, from);
+  json.close('}');
+  return json.text();
+}
+
+Trainer::OnSamples watching(loom_progress_fn progress, void* user) {
+  if (progress == nullptr) return {};
+  return [=](int64_t done, int64_t total) { return progress(user, done, total) == 0; };
+}
+
 Result<Tensor> confusion_of(const Evaluation& from) {
   if (from.confusion.empty()) return Tensor();
   std::vector<int64_t> values;
@@ -179,15 +183,17 @@ loom_status loom_trainer_fit(loom_trainer* trainer, const loom_dataset* train,
     LOOM_ASSIGN(Trainer * object, object_of(trainer));
     LOOM_ASSIGN(const Dataset* data, object_of(train));
     LOOM_ASSIGN(const FitOptions how, fit_options(options));
-    History history;
+    KeptHistory kept;
     if (validation != nullptr) {
-      LOOM_ASSIGN(const Dataset* kept_back, object_of(validation));
-      LOOM_ASSIGN(history, object->fit(*data, *kept_back, how));
+      LOOM_ASSIGN(const Dataset* held_out, object_of(validation));
+      LOOM_ASSIGN(kept.history, object->fit(*data, *held_out, how));
     } else {
-      LOOM_ASSIGN(history, object->fit(*data, how));
+      LOOM_ASSIGN(kept.history, object->fit(*data, how));
     }
+    for (const Epoch& epoch : kept.history.epochs)
+      kept.metrics.push_back(metrics_text(epoch.validation_metrics));
     if (out == nullptr) return {};
-    return give(out, std::move(history));
+    return give(out, std::move(kept));
   });
 }
 
@@ -252,15 +258,24 @@ loom_status loom_trainer_evaluate_watched(loom_trainer* trainer, const loom_data
     if (confusion != nullptr) *confusion = nullptr;
     LOOM_ASSIGN(Trainer * object, object_of(trainer));
     LOOM_ASSIGN(const Dataset* samples, object_of(data));
-    Trainer::OnSamples watch;
-    if (progress != nullptr) {
-      watch = [=](int64_t done, int64_t total) { return progress(user, done, total) == 0; };
-    }
-    LOOM_ASSIGN(const Evaluation evaluation, object->evaluate(*samples, {}, watch));
+    LOOM_ASSIGN(const Evaluation evaluation,
+                object->evaluate(*samples, {}, watching(progress, user)));
     LOOM_TRY(give_report(out, evaluation_of(evaluation), "loom_evaluation"));
     if (confusion == nullptr) return {};
     LOOM_ASSIGN(Tensor counts, confusion_of(evaluation));
     return give(confusion, std::move(counts));
+  });
+}
+
+loom_status loom_trainer_evaluate_json(loom_trainer* trainer, const loom_dataset* data,
+                                       loom_progress_fn progress, void* user, char** out) {
+  return guarded([&]() -> Status {
+    LOOM_TRY(clear(out, "out"));
+    LOOM_ASSIGN(Trainer * object, object_of(trainer));
+    LOOM_ASSIGN(const Dataset* samples, object_of(data));
+    LOOM_ASSIGN(const Evaluation evaluation,
+                object->evaluate(*samples, {}, watching(progress, user)));
+    return give_text(out, evaluation_text(evaluation));
   });
 }
 
@@ -280,30 +295,31 @@ void loom_trainer_free(loom_trainer* trainer) {
 loom_status loom_history_count(const loom_history* history, int64_t* out) {
   return guarded([&]() -> Status {
     LOOM_TRY(clear(out, "out"));
-    LOOM_ASSIGN(const History* object, object_of(history));
-    *out = static_cast<int64_t>(object->epochs.size());
+    LOOM_ASSIGN(const KeptHistory* object, object_of(history));
+    *out = static_cast<int64_t>(object->history.epochs.size());
     return {};
   });
 }
 
 loom_status loom_history_epoch(const loom_history* history, int64_t index, loom_epoch* out) {
   return guarded([&]() -> Status {
-    LOOM_ASSIGN(const History* object, object_of(history));
-    if (index < 0 || static_cast<size_t>(index) >= object->epochs.size()) {
-      return Error{
-          Code::out_of_range,
-          "epoch " + std::to_string(index) + " of " + std::to_string(object->epochs.size()),
-          {}};
+    LOOM_ASSIGN(const KeptHistory* object, object_of(history));
+    const std::vector<Epoch>& epochs = object->history.epochs;
+    const auto at = static_cast<size_t>(index);
+    if (index < 0 || at >= epochs.size()) {
+      return Error{Code::out_of_range,
+                   "epoch " + std::to_string(index) + " of " + std::to_string(epochs.size()),
+                   {}};
     }
-    return give_report(out, epoch_of(object->epochs[static_cast<size_t>(index)]), "loom_epoch");
+    return give_report(out, epoch_of(epochs[at], object->metrics[at]), "loom_epoch");
   });
 }
 
 loom_status loom_history_stopped_early(const loom_history* history, int32_t* out) {
   return guarded([&]() -> Status {
     LOOM_TRY(clear(out, "out"));
-    LOOM_ASSIGN(const History* object, object_of(history));
-    *out = object->stopped_early ? 1 : 0;
+    LOOM_ASSIGN(const KeptHistory* object, object_of(history));
+    *out = object->history.stopped_early ? 1 : 0;
     return {};
   });
 }

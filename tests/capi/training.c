@@ -130,6 +130,67 @@ static char* fitted_hash(const loom_dataset* data, loom_trainer_options options,
   return hash;
 }
 
+static loom_options* options_by_name(void) {
+  loom_options* options = NULL;
+  CHECK_OK(loom_options_new("trainer", &options));
+  CHECK_OK(loom_options_set(options, "rate", "0.01"));
+  CHECK_OK(loom_options_set(options, "schedule", "linear"));
+  CHECK_OK(loom_options_set(options, "schedule.floor", "0.001"));
+  CHECK_OK(loom_options_set(options, "heads", ""));
+  return options;
+}
+
+/* Options by name give the bits of those of the struct, and reach what that has no field for. */
+static void test_options(const loom_dataset* data) {
+  loom_options* options = options_by_name();
+  char* text = NULL;
+  CHECK_OK(loom_options_get(options, "schedule_floor", &text));
+  CHECK(strcmp(text, "0.001") == 0);
+  loom_free(text);
+  CHECK_OK(loom_options_describe(options, &text));
+  CHECK(strstr(text, "\"name\": \"freeze\"") != NULL);
+  loom_free(text);
+  CHECK_FAILS(loom_options_set(options, "rat", "1"), LOOM_NOT_FOUND, "did you mean 'rate'?");
+  CHECK_FAILS(loom_options_set(options, "quantile", "1"), LOOM_INVALID_ARGUMENT,
+              "quantile is 1, must be between 0 and 1");
+  loom_options* none = NULL;
+  CHECK_FAILS(loom_options_new("traner", &none), LOOM_NOT_FOUND, "trainer");
+
+  loom_trainer_options same = LOOM_TRAINER_OPTIONS_INIT;
+  same.rate = 0.01;
+  same.schedule = LOOM_SCHEDULE_LINEAR;
+  same.schedule_floor = 0.001;
+  char* hashes[3];
+  for (int i = 0; i < 3; ++i) {
+    loom_network* net = new_network();
+    loom_trainer* trainer = NULL;
+    if (i == 2) CHECK_OK(loom_options_set(options, "freeze", "(0, 0, 0, 0)/*"));
+    if (i == 2) CHECK_OK(loom_options_set(options, "metrics", "macro_f1,top2"));
+    if (i == 0) CHECK_OK(loom_trainer_create(net, &same, &trainer));
+    if (i > 0) CHECK_OK(loom_trainer_create_with(net, options, NULL, &trainer));
+    loom_fit_options fit = LOOM_FIT_OPTIONS_INIT;
+    fit.epochs = 2;
+    loom_history* history = NULL;
+    CHECK_OK(loom_trainer_fit(trainer, data, data, &fit, &history));
+    CHECK_OK(loom_trainer_weights_hash(trainer, &hashes[i]));
+    loom_epoch epoch = LOOM_EPOCH_INIT;
+    CHECK_OK(loom_history_epoch(history, 1, &epoch));
+    CHECK(i == 2 ? strstr(epoch.validation_metrics, "\"macro_f1\":0.") != NULL
+                 : strcmp(epoch.validation_metrics, "{}") == 0);
+    CHECK_OK(loom_trainer_evaluate_json(trainer, data, NULL, NULL, &text));
+    CHECK(strstr(text, "\"precision\":") != NULL);
+    CHECK((strstr(text, "\"top2\":") != NULL) == (i == 2));
+    loom_free(text);
+    loom_history_free(history);
+    loom_trainer_free(trainer);
+    loom_network_free(net);
+  }
+  CHECK(strcmp(hashes[0], hashes[1]) == 0 && strcmp(hashes[0], hashes[2]) != 0);
+  for (int i = 0; i < 3; ++i) loom_free(hashes[i]);
+  loom_options_free(options);
+  CHECK_FAILS(loom_options_set(options, "rate", "1"), LOOM_INVALID_ARGUMENT, "loom_options");
+}
+
 static void test_cancelling(const loom_dataset* data) {
   loom_network* net = new_network();
   loom_trainer* trainer = NULL;
@@ -179,6 +240,7 @@ void test_training(void) {
   loom_free(hash);
   loom_free(same);
   loom_free(other);
+  test_options(data);
   test_cancelling(data);
   test_steps();
   options.loss = 77;

@@ -76,7 +76,7 @@ class Reach(unittest.TestCase):
             ("tests/io/io_testing.hpp", {"io", "formats_gguf", "train_io"}, {"learn", "mesh"}),
             ("tests/conformance/pool_test.cpp", {"conformance", "webgpu"}, {"ops", "learn"}),
             ("tests/support/paths.hpp", {"io", "learn", "e2e"}, set()),
-            ("cli/train.cpp", {"e2e"}, {"api", "learn"}),
+            ("cli/train/train.cpp", {"e2e"}, {"api", "learn"}),
             (
                 "src/lab/kind_networks.cpp",
                 {"learn", "learn_kinds", "bridge", "ops", "lab"},

@@ -6,6 +6,9 @@ import unittest
 from pathlib import Path
 
 import api_options
+import api_options_docs
+import api_options_python
+import api_options_typescript
 from api_options import Wrong, c_values, range_text, read, sentence
 
 HEAD = 'kinds = "include/loom/a_kinds.hpp"\nstructs = "include/loom/a_options.hpp"\n'
@@ -84,6 +87,77 @@ class Descriptions(unittest.TestCase):
             self.assertIn(words, str(caught.exception))
 
 
+_ROW = '{ name = "toy", group = "all", type = "float", default = 0.5, range = "(0, 1]", ' \
+       'was = ["--toi"], help = "A toy." },'
+TOY = textwrap.dedent('''
+    [[struct]]
+    name = "Inner"
+    flat = "inner_"
+    help = "Inside."
+    options = [{ name = "width", type = "int", default = 3, range = "[1, 9]", help = "Width." }]
+    [[struct]]
+    name = "Options"
+    c = "loom_toy_options"
+    help = "Options."
+    groups = [["all", "All"]]
+    options = [
+      { name = "rule", group = "all", type = "Rule", default = "plain", help = "Rule." },
+      ROW
+      { name = "still", c = "!moves", group = "all", type = "bool", default = true, help = "Is." },
+      { name = "inner", group = "all", type = "Inner", help = "Inside." },
+    ]
+    ''').replace("ROW", _ROW)  # fmt: skip
+
+
+class ToyOption(unittest.TestCase):
+    """An option that is written in one place is on every surface."""
+
+    def setUp(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "a.toml"
+            path.write_text(HEAD + ENUM + TOY, encoding="utf-8")
+            self.toy = read(path)
+        self.struct = self.toy.structs["Options"]
+
+    def test_in_cpp(self):
+        header = api_options.structs_header(self.toy, "generated")
+        self.assertIn("  // A toy; above 0, up to 1.\n  float toy = 0.5f;", header)
+        rows = "\n".join(api_options.table(self.struct, self.toy))
+        self.assertIn('{"toy", "toy", "toi", "All", "float",', rows)
+        self.assertIn('{"inner.width", "width", "", "All", "int",', rows)
+
+    def test_in_c(self):
+        fields = [["float", "toy", ""], ["int32_t", "moves", ""], ["int64_t", "inner_width", ""],
+                  ["loom_rule", "rule", ""]]  # fmt: skip
+        structs = [{"name": "loom_toy_options", "fields": fields}]
+        text = api_options.c_reader(self.toy, structs, {}, "generated")
+        self.assertIn("to.toy = non_zero(from.toy, to.toy);", text)
+        self.assertIn("to.still = from.moves == 0;", text)
+        self.assertIn("to.inner.width = non_zero(from.inner_width, to.inner.width);", text)
+        self.assertIn('LOOM_ASSIGN(to.rule, enum_of<Rule>(from.rule, "rule"));', text)
+
+    def test_in_python(self):
+        hand = (f"    f(\n        {api_options_python.BEGIN}\n        {api_options_python.END}\n"
+                f'    """\n    {api_options_python.DOC}\n    """\n')  # fmt: skip
+        text = api_options_python.section(hand, self.struct, self.toy)
+        self.assertIn("        toy: float = 0.5,\n", text)
+        self.assertIn("    toy: A toy; above 0, up to 1.\n", text)
+        self.assertIn("        inner: Optional[Inner] = None,\n", text)
+        self.assertEqual(api_options_python.section(text, self.struct, self.toy), text)
+        self.assertIn("class Inner:", api_options_python.module(self.toy, "generated"))
+
+    def test_in_typescript(self):
+        text = api_options_typescript.module(self.toy, "generated")
+        self.assertIn("  /** A toy; above 0, up to 1. */\n  toy?: number;", text)
+        self.assertIn("  innerWidth?: number;", text)
+        self.assertIn('"rule", "toy", "still", "innerWidth"', text)
+
+    def test_in_docs(self):
+        text = api_options_docs.page(self.toy, "generated")
+        self.assertIn("| `toy` | `--toy` | float | 0.5 | A toy; above 0, up to 1. |", text)
+        self.assertIn("| `still` | `--no-still` | bool | true |", text)
+
+
 class Enums(unittest.TestCase):
     def test_numbers_of_c_begin_with_what_unset_means(self):
         rule = described("").enums["Rule"]
@@ -95,7 +169,7 @@ class Enums(unittest.TestCase):
                          [["FAR_BACK", 0], ["PLAIN", 1]])  # fmt: skip
 
     def test_both_spellings_are_read(self):
-        text = api_options.words(described(""), "generated")
+        text = "\n".join(api_options.words(described("").enums["Rule"]))
         self.assertIn('{"far-back", "far_back"},', text)
         self.assertIn('{"plain", ""},', text)
 

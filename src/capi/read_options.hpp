@@ -1,0 +1,12 @@
+// Structs of options of the C interface as those of C++, without what points to objects.
+#pragma once
+
+#include "loom.h"
+#include "loom/training_options.hpp"
+
+namespace loom::capi {
+
+// Errors: invalid_argument: a value that an enum has not, a list without a pointer.
+Result<TrainerOptions> read_options(const loom_trainer_options& from);
+
+}  // namespace loom::capi

@@ -1,0 +1,77 @@
+// Options as data. Each option has a name, a range and an address in its struct, so that one
+// function each parses, prints, checks and compares the options of every struct. The rows are
+// generated from api/options/*.toml.
+#pragma once
+
+#include <limits>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "base/result.hpp"
+#include "loom/option_info.hpp"
+#include "loom/training_options.hpp"
+#include "options/words.hpp"
+
+namespace loom::core {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+// An enum whose values are the positions of its words.
+struct EnumValue {
+  uint8_t* value = nullptr;
+  std::string_view what;  // "loss"
+  std::span<const Word> words;
+};
+template <class E>
+EnumValue enum_value(E* value, std::string_view what, std::span<const Word> words) {
+  static_assert(std::is_same_v<std::underlying_type_t<E>, uint8_t>);
+  return {reinterpret_cast<uint8_t*>(value), what, words};
+}
+
+// Points into the struct of options.
+using OptionValue =
+    std::variant<bool*, int64_t*, uint64_t*, float*, double*, std::string*, std::optional<int64_t>*,
+                 std::optional<float>*, std::optional<double>*, std::vector<int64_t>*,
+                 std::vector<float>*, std::vector<std::string>*, std::vector<RateFor>*, EnumValue>;
+
+struct OptionRange {
+  double low, high;
+  bool low_open, high_open;  // the bound itself is outside
+
+  bool holds(double value) const;  // false for NaN
+  std::string text() const;        // "above 0", "0 or more", "0 to 1", "between 0 and 1"
+};
+
+struct OptionRow {
+  std::string_view name;       // "quantile", of a struct inside "schedule.floor"
+  std::string_view flag;       // of the program, without dashes; "": none
+  std::string_view was;        // earlier flags, without dashes, at commas
+  std::string_view group;      // heading
+  std::string_view type;       // as api/options has it: "float?"
+  std::string_view help;       // one sentence with kinds, range and unit
+  OptionRange range;           // of numbers
+  std::string_view only_with;  // "loss=focal,quantile": it has an effect with these alone
+  OptionValue (*value)(void* options);
+};
+using OptionRows = std::span<const OptionRow>;
+
+// A struct with its defaults.
+template <class Options>
+inline const Options kUsual{};
+
+// loom/training_options.hpp says what each does.
+Status set_option(OptionRows rows, void* options, std::string_view name, std::string_view text);
+Status set_flag(OptionRows rows, void* options, std::string_view flag,
+                const std::vector<std::string>& values);
+Result<std::string> option_text(OptionRows rows, const void* options, std::string_view name);
+Status check_options(OptionRows rows, const void* options);
+std::vector<OptionInfo> list_options(OptionRows rows, const void* options);
+std::vector<std::string> idle_options(OptionRows rows, const void* options, const void* usual);
+// A JSON array with an object for each option.
+std::string describe_options(const std::vector<OptionInfo>& options);
+
+}  // namespace loom::core

@@ -1,0 +1,71 @@
+"""The page of docs that has every option of a struct, and every value of an enum."""
+
+import api_options
+from api_options import Option, Struct, Vocabulary
+
+FILES = {"training.toml": "docs/training-options.md"}
+TOP = """\
+# {title}
+
+<!-- {mark} -->
+{help}
+
+An option of a struct inside, as `schedule.floor`, is given so:
+
+```text
+C++         options.schedule.floor = 1e-4;  or  set_option(options, "schedule.floor", "1e-4")
+C           loom_options_set(options, "schedule.floor", "1e-4")
+Python      net.fit(x, y, schedule=loom.Schedule("cosine", floor=1e-4))
+TypeScript  network.trainer({{ schedule: "cosine", scheduleFloor: 1e-4 }})
+Rust, Go    TrainerOptions {{ schedule_floor: 1e-4, .. }},  TrainerOptions{{ScheduleFloor: 1e-4}}
+Java, C#    new Trainer.Options().scheduleFloor(1e-4),  new TrainOptions {{ ScheduleFloor = 1e-4 }}
+program     loom train --schedule cosine --floor 1e-4
+```
+
+Where nothing is given, the program trains with `--rate 0.002 --schedule cosine`.
+"""
+
+
+def shown(value: str) -> str:
+    return value.replace("|", "\\|")
+
+
+def _default(option: Option, v: Vocabulary) -> str:
+    if option.type in v.enums and option.default is not None:
+        words = v.enums[option.type].words
+        return next(w.text for w in words if w.name == option.default)
+    return "" if option.default is None else api_options.number(option.default)
+
+
+def _type(option: Option) -> str:
+    return option.type + (", may be unset" if option.optional else "")
+
+
+def _table(struct: Struct, group: str, v: Vocabulary) -> list[str]:
+    lines = ["| option | flag | type | default | |", "|---|---|---|---|---|"]
+    for dotted, _, option in api_options.flat(struct, v):
+        outer = next(o for o in struct.options if o.name == dotted.partition(".")[0])
+        if outer.group != group:
+            continue
+        off = "no-" if option.type == "bool" and option.default else ""
+        flag = f"`--{off}{option.flag}`" if option.flag else ""
+        lines.append(f"| `{dotted}` | {flag} | {_type(option)} | {_default(option, v)} | "
+                     f"{shown(api_options.sentence(option))} |")  # fmt: skip
+    return lines
+
+
+def page(v: Vocabulary, mark: str) -> str:
+    lines = []
+    for struct in (s for s in v.structs.values() if s.c):
+        lines.append(TOP.format(title=f"Options: {struct.name}", mark=mark, help=struct.help))
+        for group in struct.groups:
+            lines += [f"## {group.title}", "", *_table(struct, group.name, v), ""]
+    for enum in v.enums.values():
+        lines += [f"## Values of {enum.name}", "", enum.help, "", "| value | |", "|---|---|"]
+        lines += [f"| `{word.text}` | {shown(word.help)} |" for word in enum.words]
+        lines.append("")
+    return "\n".join(lines)
+
+
+def generated(vocabularies: list[Vocabulary], mark: str) -> dict[str, str]:
+    return {FILES[v.source]: page(v, mark) for v in vocabularies}
