@@ -90,14 +90,6 @@ struct element<std::vector<T>> {
   using type = T;
 };
 
-template <typename T>
-CLI::Option* add(CLI::App* app, std::string_view names, T& to, std::string_view doc) {
-  CLI::Option* option = app->add_option(std::string(names), to, std::string(doc));
-  using Element = typename element<T>::type;
-  if constexpr (std::is_arithmetic_v<Element>) option->check(number<Element>());
-  return option;
-}
-
 // ---- names --------------------------------------------------------------------------------------
 
 // The command that was called, the innermost one.
@@ -236,6 +228,15 @@ Option Option::names_model() const {
     return text;
   }));
 }
+Option Option::group(std::string_view title) const {
+  return Option(option_->group(std::string(title)));
+}
+Option Option::takes(std::string_view what) const {
+  return Option(option_->type_name(std::string(what)));
+}
+Option Option::hidden() const {
+  return Option(option_->group({}));
+}
 bool Option::given() const {
   return option_ != nullptr && option_->count() > 0;
 }
@@ -265,6 +266,11 @@ Command Command::command(std::string_view name, std::string_view doc) const {
 Command Command::find(std::string_view name) const {
   return Command(app_->get_subcommand(std::string(name)));
 }
+Command Command::group(std::string_view title) const {
+  Command same = *this;
+  same.group_ = title;
+  return same;
+}
 void Command::require_command() const {
   app_->require_subcommand(1);
 }
@@ -278,34 +284,47 @@ bool Command::given(std::string_view option) const {
   return app_->count(std::string(option)) > 0;
 }
 
+template <class T>
+CLI::Option* Command::add(std::string_view names, T& to, std::string_view doc) const {
+  using Element = typename element<T>::type;
+  CLI::Option* option = nullptr;
+  if constexpr (std::is_same_v<T, bool>)
+    option = app_->add_flag(std::string(names), to, std::string(doc));
+  else
+    option = app_->add_option(std::string(names), to, std::string(doc));
+  if constexpr (std::is_arithmetic_v<Element> && !std::is_same_v<T, bool>)
+    option->check(number<Element>());
+  return group_.empty() ? option : option->group(group_);
+}
+
 Option Command::flag(std::string_view names, bool& to, std::string_view doc) const {
-  return Option(app_->add_flag(std::string(names), to, std::string(doc)));
+  return Option(add(names, to, doc));
 }
 Option Command::option(std::string_view names, std::string& to, std::string_view doc) const {
-  return Option(add(app_, names, to, doc));
+  return Option(add(names, to, doc));
 }
 IntOption Command::option(std::string_view names, int& to, std::string_view doc) const {
-  return IntOption(add(app_, names, to, doc));
+  return IntOption(add(names, to, doc));
 }
 IntOption Command::option(std::string_view names, int64_t& to, std::string_view doc) const {
-  return IntOption(add(app_, names, to, doc));
+  return IntOption(add(names, to, doc));
 }
 UintOption Command::option(std::string_view names, uint64_t& to, std::string_view doc) const {
-  return UintOption(add(app_, names, to, doc));
+  return UintOption(add(names, to, doc));
 }
 RealOption Command::option(std::string_view names, float& to, std::string_view doc) const {
-  return RealOption(add(app_, names, to, doc));
+  return RealOption(add(names, to, doc));
 }
 RealOption Command::option(std::string_view names, double& to, std::string_view doc) const {
-  return RealOption(add(app_, names, to, doc));
+  return RealOption(add(names, to, doc));
 }
 ListOption Command::option(std::string_view names, std::vector<std::string>& to,
                            std::string_view doc) const {
-  return ListOption(add(app_, names, to, doc));
+  return ListOption(add(names, to, doc));
 }
 ListOption Command::option(std::string_view names, std::vector<int64_t>& to,
                            std::string_view doc) const {
-  return ListOption(add(app_, names, to, doc));
+  return ListOption(add(names, to, doc));
 }
 
 // ---- the line -----------------------------------------------------------------------------------

@@ -26,11 +26,14 @@ class Option {
   explicit Option(CLI::Option* option) : option_(option) {}
 
   Option required(bool yes = true) const;
-  Option excludes(Option other) const;  // not both on one line
-  Option needs(Option other) const;     // only beside the other
-  Option show_default() const;          // in the help: what the variable holds now
-  Option names_model() const;           // a name of a model that was pulled becomes its path
-  bool given() const;                   // on the line that was parsed
+  Option excludes(Option other) const;         // not both on one line
+  Option needs(Option other) const;            // only beside the other
+  Option show_default() const;                 // in the help: what the variable holds now
+  Option names_model() const;                  // a name of a model that was pulled becomes its path
+  Option group(std::string_view title) const;  // the heading of the help that it stands below
+  Option takes(std::string_view what) const;   // in the help: INT, NUMBER, NAME
+  Option hidden() const;                       // not in the help
+  bool given() const;                          // on the line that was parsed
 
  protected:
   CLI::Option* option_ = nullptr;
@@ -73,6 +76,8 @@ class Command {
   Command find(std::string_view name) const;
   // One of the commands below has to follow.
   void require_command() const;
+  // The same command, whose further options stand below that heading of the help.
+  Command group(std::string_view title) const;
   // They stand first in the help.
   void examples(std::string_view text) const;
 
@@ -94,7 +99,11 @@ class Command {
   bool given(std::string_view option) const;
 
  private:
+  template <class T>
+  CLI::Option* add(std::string_view names, T& to, std::string_view doc) const;
+
   CLI::App* app_;
+  std::string group_;
 };
 
 // The whole line, with --help for every command and --version.

@@ -88,9 +88,9 @@ TEST_F(FineTune, DataAndRulesThatDoNotFitAreOneLine) {
       {names, "class 'kiwi' was not in training"},
       {fruit_ + " --freeze '(7*'", "freeze: no parameter matches '(7*'"},
       {fruit_ + " --freeze '*'", "freeze: every parameter is frozen; leave one to train"},
-      {fruit_ + " --rate-for '*/bias'", "--rate-for */bias: give PATTERN=FACTOR"},
-      {fruit_ + " --rate-for '*/bias=x'", "--rate-for */bias=x: give PATTERN=FACTOR"},
-      {fruit_ + " --rate-for '*/bias=-1'", "rate_for '*/bias': the factor is -1"},
+      {fruit_ + " --rate-for '*/bias'", "--rate-for is */bias, must be PATTERN=FACTOR"},
+      {fruit_ + " --rate-for '*/bias=x'", "--rate-for of */bias is x, must be a number"},
+      {fruit_ + " --rate-for '*/bias=-1'", "--rate-for of */bias is -1, must be above 0"},
   };
   for (const auto& c : cases) {
     const Ran ran = run_loom("train " + at("w.onnx") + " " + c.arguments);

@@ -4,9 +4,12 @@
 
 #include <cmath>
 #include <cstdio>
+#include <map>
 
+#include "base/text.hpp"
 #include "e2e/program.hpp"
 #include "io/json.hpp"
+#include "loom/training_options.hpp"
 
 namespace loom::core {
 namespace {
@@ -62,14 +65,15 @@ TEST_F(Settings, ErrorsAreOneLine) {
       {"--sample-weights 4 --ignore-label -100", "stand in the last column"},
       {"--sample-weights w --ignore-label -100 --class-weights 1,2",
        "2 class weights, must be 3, one for each class"},
-      {"--class-weights 1,x", "--class-weights 1,x: give balanced, or a number for each class"},
+      {"--class-weights 1,x", "--class-weights is x, must be a number"},
       {"--loss focal --quantile 2", "--quantile"},
       {"--optimizer adamq", "did you mean 'adam'?"},
-      {"--lookahead 0,0.5", "the steps must be a whole number from 1"},
-      {"--lookahead 5,x", "--lookahead 5,x: give STEPS,SHARE"},
-      {"--sample-weights w --ignore-label -100 --lookahead 5,2", "the share of lookahead is 2"},
-      {"--gradient-noise much", "--gradient-noise much: give DEVIATION"},
-      {"--ema 0.9 --swa 2", "--ema"},
+      {"--lookahead 1.5", "--lookahead is 1.5, must be a whole number"},
+      {"--lookahead 5,x", "--lookahead-share is x, must be a number"},
+      {"--sample-weights w --ignore-label -100 --lookahead 5,2",
+       "--lookahead-share is 2, must be 0 to 1"},
+      {"--gradient-noise much", "--gradient-noise is much, must be a number"},
+      {"--sample-weights w --ignore-label -100 --ema 0.9 --swa 2", "ema"},
       {"--folds 3 --split 0.5", "--folds"},
       {"--sample-weights w --ignore-label -100 --folds 91", "91 folds of 90 samples"},
       {"--sample-weights w --ignore-label -100 --ema 0.9 --native",
@@ -79,6 +83,78 @@ TEST_F(Settings, ErrorsAreOneLine) {
     const Ran ran = train(c.more);
     EXPECT_NE(ran.code, 0) << c.more;
     EXPECT_THAT(ran.err, HasSubstr(c.says)) << c.more;
+  }
+}
+
+// A value of an option that is not its default, and that this network and these samples take.
+std::string other_value(const OptionInfo& o) {
+  const std::map<std::string_view, std::string> fitting = {{"optimizer", "lion"},
+                                                           {"schedule", "linear"},
+                                                           {"rule", "dfa"},
+                                                           {"loss", "softmax_ce"},
+                                                           {"clip", "norm"},
+                                                           {"normalize", "range"},
+                                                           {"class-weights", "1,2.5,1"},
+                                                           {"metrics", "accuracy,macro_f1"},
+                                                           {"milestones", "2,3"},
+                                                           {"freeze", "'(0, 0, 0, 0)/bias'"},
+                                                           {"unfreeze", "'*/bias'"},
+                                                           {"rate-for", "'*/bias=0.5'"},
+                                                           {"rate", "0.125"}};
+  if (const auto found = fitting.find(o.flag); found != fitting.end()) return found->second;
+  if (o.type == "bool") return "";
+  if (o.type.starts_with("int")) return cat(o.low.value_or(0) + 3);
+  return cat(o.low.value_or(0) + (o.high.value_or(o.low.value_or(0) + 1) - o.low.value_or(0)) / 4);
+}
+
+// What the core has of them: as text, which is in the JSON of the run.
+TEST_F(Settings, EveryFlagOfTheDescriptionArrives) {
+  const std::string data = "--sample-weights w --ignore-label -100 ";
+  for (const OptionInfo& o : list_options(TrainerOptions{})) {
+    if (o.flag.empty() || o.flag == "seed") continue;
+    const std::string also = o.flag == "native"      ? "--dtype int8 "
+                             : o.flag == "rule-gate" ? "--rule chain "
+                                                     : "";
+    const bool off = o.type == "bool" && o.text == "true";
+    const std::string value = other_value(o);
+    const Ran ran = train(cat(data, also, "--", off ? "no-" : "", o.flag, " ", value));
+    if (o.flag == "heads") {  // the labels have one place
+      EXPECT_THAT(ran.err, HasSubstr("heads"));
+      continue;
+    }
+    const Result<JsonValue> json = parse_json(ran.out, "stdout");
+    ASSERT_TRUE(json.ok()) << o.flag << ": " << ran.err;
+    const JsonValue* const seen = json->find("options")->find(std::string(o.name));
+    ASSERT_NE(seen, nullptr) << o.flag;
+    TrainerOptions wanted;
+    std::string text = o.type != "bool" ? value : off ? "false" : "true";
+    std::erase(text, '\'');
+    ASSERT_TRUE(set_option(wanted, o.name, text).ok()) << o.flag << " " << text;
+    EXPECT_EQ(seen->text(), option_text(wanted, o.name).or_exit());
+    EXPECT_NE(seen->text(), o.text);
+  }
+}
+
+TEST_F(Settings, FlagsOfEarlierVersionsAreReadWithANote) {
+  const std::string data = "--sample-weights w --ignore-label -100 ";
+  const struct {
+    const char *before, *now, *note;
+  } cases[] = {
+      {"--smoothing 0.1", "--label-smoothing 0.1", "--smoothing is now --label-smoothing"},
+      {"--decay 0.5", "--weight-decay 0.5", "--decay is now --weight-decay"},
+      {"--grad-checkpoint 1", "--checkpoint-cells 1", "is now --checkpoint-cells"},
+      {"--clip norm:0.01", "--clip norm --clip-limit 0.01", "--clip norm --clip-limit 0.01"},
+      {"--lookahead 3,0.25", "--lookahead 3 --lookahead-share 0.25", "--lookahead-share 0.25"},
+      {"--gradient-noise 0.1,0.5", "--gradient-noise 0.1 --gradient-noise-fade 0.5", "-fade 0.5"},
+      {"--class-weights balanced", "--balanced-weights", "is now --balanced-weights"},
+  };
+  for (const auto& c : cases) {
+    const std::string plain = hash(data);
+    EXPECT_EQ(hash(data + c.before), hash(data + c.now)) << c.before;
+    const bool same_bits = std::string_view(c.before) == "--grad-checkpoint 1";
+    EXPECT_EQ(hash(data + c.now) == plain, same_bits) << c.now;
+    EXPECT_THAT(train(data + c.before).err, HasSubstr(c.note));
+    EXPECT_EQ(train(data + c.now).err.find("is now"), std::string::npos) << c.now;
   }
 }
 

@@ -342,7 +342,7 @@ TEST_F(Train, SaysWhatIsWrongInOneLine) {
       {"1,2,0\n", "--loss mse",
        "D: a target has 1 values, the network gives 3; --targets says how many columns there are",
        3},
-      {"1,2,0\n", "--clip norm:x", "--clip norm:x: the limit must be a number above 0", 2},
+      {"1,2,0\n", "--clip-limit x", "--clip-limit is x, must be a number", 2},
       {"1,,0\n1,2,0\n", "",
        "D: at byte 2: row 1, column 2: an empty field among numbers; say with --header yes or "
        "--header no whether this row is a header",

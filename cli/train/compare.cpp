@@ -6,10 +6,11 @@
 #include <cmath>
 #include <memory>
 #include <optional>
+#include <set>
 
-#include "outputs.hpp"
-#include "progress.hpp"
-#include "spread_picture.hpp"
+#include "../outputs.hpp"
+#include "../progress.hpp"
+#include "../spread_picture.hpp"
 #include "train_flags.hpp"
 
 namespace loom::cli {
@@ -30,19 +31,8 @@ struct Method {
   TrainFlags flags;
 };
 
-Error compare_error(std::string message) {
-  return Error{Code::invalid_argument, std::move(message), {}, -1};
-}
-
 std::string file_name(const std::string& path) {
   return path.substr(path.find_last_of('/') + 1);
-}
-
-Result<double> rate_of(const std::string& text) {
-  char* end = nullptr;
-  const double value = std::strtod(text.c_str(), &end);
-  if (!text.empty() && *end == '\0' && value >= 0 && value <= 1e3) return value;
-  return compare_error("--rates " + printable(text) + ": must be numbers from 0 to 1000");
 }
 
 // The product of all lists; a list of one says nothing in the names.
@@ -67,19 +57,19 @@ Result<std::vector<Method>> methods_of(const CompareFlags& f) {
     return {};
   }));
   LOOM_TRY(multiply(f.rules, [](TrainFlags& t, const std::string& word) -> Status {
-    t.signal_rule = word;
+    t.method.set("rule", {word});
     return {};
   }));
   LOOM_TRY(multiply(f.optimizers, [](TrainFlags& t, const std::string& word) -> Status {
-    t.optimizer = word;
+    t.method.set("optimizer", {word});
     return {};
   }));
   LOOM_TRY(multiply(f.losses, [](TrainFlags& t, const std::string& word) -> Status {
-    t.loss = word;
+    t.method.set("loss", {word});
     return {};
   }));
   LOOM_TRY(multiply(f.rates, [](TrainFlags& t, const std::string& word) -> Status {
-    LOOM_ASSIGN(t.rate, rate_of(word));
+    t.method.set("rate", {word});
     return {};
   }));
   for (size_t i = 0; i < all.size(); ++i) {
@@ -119,13 +109,16 @@ class Comparing {
 
 // Everything that can be wrong with any of them is said before the first run.
 Status Comparing::check() const {
+  std::set<std::string> idle;
   for (const Method& m : methods_) {
     LOOM_ASSIGN(const TrainerOptions options, m.flags.options());
+    for (std::string& line : idle_options(options)) idle.insert(std::move(line));
     LOOM_ASSIGN(const Network network, m.flags.open(engine_));
     LOOM_ASSIGN(const DatasetOptions how, m.flags.reading(m.flags.data, network.info()));
     LOOM_ASSIGN(const Dataset data, Dataset::from_file(m.flags.data.path, network, how));
     LOOM_ASSIGN(const Trainer trainer, Trainer::create(network, options));
   }
+  for (const std::string& line : idle) note(line);
   return {};
 }
 
@@ -306,6 +299,8 @@ void Comparing::print_json() const {
 }
 
 int run_compare(CompareFlags& f) {
+  const Status settled = f.base.settle();
+  if (!settled.ok()) return fail(settled.error());
   if (f.networks.empty()) return fail(kUsage, "give DATA and at least one NETWORK to train");
   for (const std::string& network : f.networks) {
     const Status writable = Outputs()
@@ -345,15 +340,13 @@ void add_compare_options(const Command& verb, CompareFlags& f) {
       .show_default();
   verb.flag("--fresh", f.fresh,
             "Files with weights start from new ones: what is compared is the form");
-  verb.option("--batch", f.base.batch, "Samples per step (default: 32)").range(1, 1 << 20);
   verb.option("--split", f.base.split, "Share of the samples that trains; the rest is scored")
       .range(0.01, 0.99)
       .show_default();
-  verb.option("--normalize", f.base.normalize, "Inputs: none, standard, range");
-  verb.option("--schedule", f.base.schedule, "Of the rate, as loom train has it").show_default();
   verb.option("--target", f.target,
               "Accuracy from 0 to 1, or loss where there is none; how long it took is shown")
       .range(0.0, 1e9);
+  f.base.add_options(verb);
 }
 
 }  // namespace

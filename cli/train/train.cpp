@@ -6,11 +6,11 @@
 #include <memory>
 #include <optional>
 
-#include "learning.hpp"
-#include "link_report.hpp"
-#include "outputs.hpp"
-#include "plot.hpp"
-#include "progress.hpp"
+#include "../learning.hpp"
+#include "../link_report.hpp"
+#include "../outputs.hpp"
+#include "../plot.hpp"
+#include "../progress.hpp"
 #include "train_flags.hpp"
 #include "train_folds.hpp"
 
@@ -28,7 +28,8 @@ struct Prepared {
 // Holds samples out, or reads them from a file of their own.
 Status add_validation(const TrainFlags& f, const NetworkInfo& info, Prepared& p) {
   if (f.split > 0) {
-    const SplitOptions how{f.seed, !f.no_shuffle};
+    LOOM_ASSIGN(const TrainerOptions options, f.options());
+    const SplitOptions how{f.seed, options.shuffle};
     LOOM_ASSIGN(Dataset::Parts parts, std::move(p.train).split(f.split, how));
     p.train = std::move(parts.first);
     p.validation = std::move(parts.second);
@@ -74,10 +75,23 @@ std::string epoch_line(const Epoch& e, int64_t epochs) {
   return text + "\n";
 }
 
+// What differs from the defaults of the library, as set_option() reads it.
+Json options_json(const TrainerOptions& options) {
+  JsonObject out;
+  const std::vector<OptionInfo> usual = list_options(TrainerOptions{});
+  const std::vector<OptionInfo> now = list_options(options);
+  for (size_t i = 0; i < now.size(); ++i) {
+    if (now[i].text != usual[i].text) out.set(now[i].name, now[i].text);
+  }
+  return out.value();
+}
+
 class Training {
  public:
-  Training(const TrainFlags& f, Prepared p, Trainer trainer, std::optional<Telemetry> told)
+  Training(const TrainFlags& f, TrainerOptions options, Prepared p, Trainer trainer,
+           std::optional<Telemetry> told)
       : f_(f),
+        options_(std::move(options)),
         p_(std::move(p)),
         trainer_(std::move(trainer)),
         told_(std::move(told)),
@@ -101,6 +115,7 @@ class Training {
   double rate() const { return seconds_ > 0 ? static_cast<double>(samples_) / seconds_ : 0.0; }
 
   const TrainFlags& f_;
+  TrainerOptions options_;
   Prepared p_;
   Trainer trainer_;
   std::optional<Telemetry> told_;
@@ -166,7 +181,7 @@ bool Training::on_epoch(const Epoch& e) {
 
 FitOptions Training::callbacks() {
   FitOptions o = f_.fitting();
-  const int64_t batch = f_.batch > 0 ? f_.batch : 32;
+  const int64_t batch = f_.batch();
   o.on_batch = [this, batch](int64_t done, int64_t steps, double loss) {
     if (told_) told_->scalar("loss/batch", (epoch_ - 1) * steps + done, loss);
     bar_->update(samples_ + std::min(done * batch, p_.train.samples()), planned_);
@@ -284,6 +299,7 @@ Status Training::print(const EngineInfo& engine) {
       .set("isa", engine.isa)
       .set("threads", engine.threads)
       .set("seed", static_cast<int64_t>(f_.seed))
+      .set("options", options_json(options_))
       .set("weights_hash", hash)
       .set("peak_rss_bytes", peak_rss_bytes())
       .print();
@@ -292,13 +308,16 @@ Status Training::print(const EngineInfo& engine) {
 
 Result<Training> start(const TrainFlags& f, const Engine& engine) {
   LOOM_ASSIGN(const TrainerOptions options, f.options());
+  for (const std::string& idle : idle_options(options)) note(idle);
   LOOM_ASSIGN(Prepared prepared, prepare(f, engine));
   LOOM_ASSIGN(Trainer trainer, Trainer::create(prepared.network, options));
   LOOM_ASSIGN(std::optional<Telemetry> told, f.told());
-  return Training(f, std::move(prepared), std::move(trainer), std::move(told));
+  return Training(f, options, std::move(prepared), std::move(trainer), std::move(told));
 }
 
 int run(TrainFlags& f) {
+  const Status settled = f.settle();
+  if (!settled.ok()) return fail(settled.error());
   const Status writable = f.check_outputs();
   if (!writable.ok()) return fail(writable.error());
   keep_running_without_stdout();

@@ -6,8 +6,8 @@
 #include <cmath>
 #include <memory>
 
-#include "outputs.hpp"
-#include "progress.hpp"
+#include "../outputs.hpp"
+#include "../progress.hpp"
 
 namespace loom::cli {
 namespace {
@@ -85,7 +85,7 @@ class Folds {
 FitOptions Folds::callbacks(int64_t number, int64_t samples) {
   FitOptions o = f_.fitting();
   o.best = name_of(f_.best, number);
-  const int64_t batch = f_.batch > 0 ? f_.batch : 32;
+  const int64_t batch = f_.batch();
   const auto epoch = std::make_shared<int64_t>(0);
   o.on_batch = [this, batch, samples, epoch](int64_t done, int64_t, double) {
     bar_.update(*epoch * samples + std::min(done * batch, samples), f_.epochs * samples);
@@ -107,7 +107,7 @@ FitOptions Folds::callbacks(int64_t number, int64_t samples) {
 Result<Fold> Folds::train(int64_t number, const Dataset& data) {
   LOOM_ASSIGN(const TrainerOptions options, f_.options());
   LOOM_ASSIGN(const Network network, f_.open(engine_));
-  LOOM_ASSIGN(const Dataset::Parts parts, data.fold(number, f_.folds, {f_.seed, !f_.no_shuffle}));
+  LOOM_ASSIGN(const Dataset::Parts parts, data.fold(number, f_.folds, {f_.seed, options.shuffle}));
   LOOM_ASSIGN(Trainer trainer, Trainer::create(network, options));
   bar_.set_label(fmt::format("fold {}/{}", number + 1, f_.folds));
   LOOM_ASSIGN(const History history,
@@ -183,6 +183,9 @@ void Folds::print_json(const std::vector<Column>& columns) const {
 }  // namespace
 
 int train_in_folds(const TrainFlags& f, const Engine& engine) {
+  const Result<TrainerOptions> options = f.options();
+  if (!options.ok()) return fail(options.error());
+  for (const std::string& idle : idle_options(*options)) note(idle);
   Folds folds(f, engine);
   const Status trained = folds.run();
   if (!trained.ok()) return fail(trained.error());

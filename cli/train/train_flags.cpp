@@ -1,0 +1,271 @@
+#include "train_flags.hpp"
+
+#include <fmt/core.h>
+
+#include "../console.hpp"
+#include "../outputs.hpp"
+
+namespace loom::cli {
+namespace {
+
+constexpr int64_t kMany = int64_t{1} << 40;
+
+// What the program trains with where nothing is given.
+TrainerOptions usual() {
+  TrainerOptions o;
+  o.schedule.kind = ScheduleKind::cosine;
+  o.rate = 2e-3;
+  return o;
+}
+
+// A flag whose value held two options in earlier versions: "--clip norm:1".
+struct Joined {
+  std::string_view flag;
+  char separator;
+  std::string_view second;
+};
+constexpr Joined kJoined[] = {{"clip", ':', "clip-limit"},
+                              {"lookahead", ',', "lookahead-share"},
+                              {"gradient-noise", ',', "gradient-noise-fade"}};
+
+// Reads flags as earlier versions had them, with a note.
+void take_apart(OptionFlags& flags, const std::string& triplets) {
+  for (const Joined& joined : kJoined) {
+    const std::string value = flags.text(joined.flag);
+    const size_t at = value.find(joined.separator);
+    if (at == std::string::npos) continue;
+    flags.set(joined.flag, {value.substr(0, at)});
+    flags.set(joined.second, {value.substr(at + 1)});
+    note(fmt::format("--{} {} is now --{} {} --{} {}", joined.flag, value, joined.flag,
+                     value.substr(0, at), joined.second, value.substr(at + 1)));
+  }
+  if (flags.text("class-weights") == "balanced") {
+    flags.set("class-weights", {});
+    flags.set("balanced-weights", {"true"});
+    note("--class-weights balanced is now --balanced-weights");
+  }
+  if (triplets.empty()) return;
+  flags.set("all-triplets", {triplets == "all" ? "true" : triplets == "hard" ? "false" : triplets});
+  note("--triplets all is now --all-triplets");
+}
+
+}  // namespace
+
+void TrainFlags::add_files(Command verb) {
+  verb.option("NETWORK", network,
+              "Description written by loom new; or a network with weights, to go on from those")
+      .required();
+  data.add(verb.group("Data"));
+  const Command held_out = verb.group("Held-out samples"), files = verb.group("Files"),
+                reports = verb.group("Reports");
+  const Option share =
+      held_out
+          .option("--split", split,
+                  "Share of the samples that trains, 0.8; drawn by --seed, of each class alike, "
+                  "or with --no-shuffle the first ones")
+          .range(0.0, 1.0);
+  const Option held =
+      held_out.option("--validation", validation, "Samples to validate with, instead of --split");
+  held.excludes(share);
+  const Option parts =
+      held_out
+          .option("--folds", folds,
+                  "Cross-validation: train so many times, each time without another part of the "
+                  "samples, of each class alike, and print a table; -o and --best write a file "
+                  "for each: net.fold1.entity")
+          .range(2, kMany);
+  parts.excludes(share).excludes(held);
+  held_out.option("--validation-labels", validation_labels, "Their labels, as --labels");
+  files.option("-o,--output", output,
+               "Write the trained weights: .entity as they are packed, or .safetensors");
+  files.option("--best", best, "Write the weights after each epoch that is the best so far");
+  const Option file =
+      files.option("--checkpoint", checkpoint,
+                   "Save the run after each epoch: .entity (with hashes), or .safetensors");
+  parts.excludes(file);
+  files
+      .option("--checkpoint-every", checkpoint_every,
+              "Save it after so many batches within an epoch too")
+      .range(1, kMany)
+      .needs(file);
+  files.flag("--resume", resume, "Go on from the checkpoint").needs(file);
+  reports.option("--plot", plot, "Write the loss curve: .svg").excludes(parts);
+  reports
+      .option("--layer-stats", layer_stats,
+              "Write mean, deviation and range of every layer and its gradient per epoch: .csv")
+      .excludes(parts);
+  reports
+      .option("--rule-stats", rule_stats,
+              "Write budget, gap, closed gates and the cosine with the gradient of every layer per "
+              "epoch: .csv, or the cosines as curves: .svg")
+      .excludes(parts);
+  reports
+      .option("--telemetry", telemetry,
+              "Tell losses, metrics and speed while it runs: FILE.jsonl gets a line for each,\n"
+              "FILE.prom the last values for Prometheus, http://HOST:PORT/PATH posts of lines,\n"
+              "udp://HOST:PORT a datagram each, tanhi://HOST:PORT one for each layer that a batch\n"
+              "goes through, for viewers of the grid; several are separated by commas")
+      .split_at(',')
+      .excludes(parts);
+  reports
+      .option("--tensorboard", tensorboard,
+              "The same, histograms of the weights and the network, in a folder for TensorBoard")
+      .excludes(parts);
+  memory_report.add(reports);
+}
+
+void TrainFlags::add_method(Command verb) {
+  const Command run = verb.group("Run");
+  run.option("--epochs", epochs, "Times all samples are seen").range(1, kMany).show_default();
+  run.option("--early-stop", early_stop, "Stop after this many epochs without a better loss")
+      .range(0, kMany);
+  run.option("--dtype", dtype,
+             "Number type the matrices are trained for (default: f32, or that of NETWORK)");
+  run.option("--seed", seed, "Of the starting weights, the split and the order of samples")
+      .range(0, INT64_MAX)
+      .show_default();
+  add_options(verb);
+  verb.group("Parameters")
+      .option("--trainable", trainable,
+              "Initializers of an ONNX file that train although their names read as those of "
+              "constants (docs/onnx.md); patterns; may be repeated")
+      .one_at_a_time();
+}
+
+void TrainFlags::add_options(Command verb) {
+  method.add(verb, list_options(usual()), {"seed"});
+  verb.option("--triplets", triplets, "").hidden();
+  verb.group("Batches and samples")
+      .option("--augment", augment,
+              "Change training samples anew in every epoch, by --seed: flip:SHARE, flip_vertical,\n"
+              "crop:PIXELS, rotate:DEGREES, scale:SHARE, brightness:SHARE, contrast, saturation,\n"
+              "mixup:ALPHA, cutmix:ALPHA; as crop:2,rotate:10 (docs/training.md)");
+}
+
+void TrainFlags::add(Command verb) {
+  add_files(verb);
+  add_method(verb);
+  const Command machine = verb.group("Machine");
+  engine.add_lanes(machine);
+  engine.add_device(machine);
+  memory.add(machine);
+  weight_flags.add(verb.group("Weights of others"));
+  verb.flag("--json", json, "One JSON object instead of text");
+  verb.flag("--quiet", quiet, "No progress, no lines per epoch");
+}
+
+Result<std::optional<Telemetry>> TrainFlags::told() const {
+  if (telemetry.empty() && tensorboard.empty()) return std::optional<Telemetry>();
+  TelemetryOptions o;
+  o.tensorboard = tensorboard;
+  for (const std::string& path : telemetry) {
+    const size_t scheme = path.find("://");
+    const std::string rest = scheme == std::string::npos ? path : path.substr(scheme + 3);
+    if (path.starts_with("http://"))
+      o.http = path;
+    else if (path.starts_with("udp://"))
+      o.udp = rest;
+    else if (path.starts_with("tanhi://"))
+      o.tanhi = rest;
+    else
+      (path.ends_with(".prom") ? o.prometheus : o.json_lines) = path;
+  }
+  LOOM_ASSIGN(Telemetry telling, Telemetry::open(o));
+  return std::optional<Telemetry>(std::move(telling));
+}
+
+bool TrainFlags::tells_passes() const {
+  return std::any_of(telemetry.begin(), telemetry.end(),
+                     [](const std::string& path) { return path.starts_with("tanhi://"); });
+}
+
+Status TrainFlags::check_outputs() const {
+  const std::vector<std::string_view> weights = {".entity", ".safetensors"};
+  const std::string before = checkpoint.empty() ? "" : checkpoint + ".previous";
+  Outputs outputs;
+  for (const std::string& path : telemetry) {
+    if (path.starts_with("http://") || path.starts_with("udp://") || path.starts_with("tanhi://"))
+      continue;
+    const auto same = [&](const std::string& other) {
+      return other.find("://") == std::string::npos &&
+             other.ends_with(".prom") == path.ends_with(".prom");
+    };
+    if (std::count_if(telemetry.begin(), telemetry.end(), same) > 1) {
+      return Error{Code::invalid_argument, "--telemetry writes one file of each kind", path, -1};
+    }
+    outputs.file("--telemetry", path, {".jsonl", ".prom"}, "telemetry");
+  }
+  memory_report.add_to(outputs);
+  return outputs.input("NETWORK", network)
+      .input("DATA", data.path)
+      .input("--labels", data.labels)
+      .input("--validation", validation)
+      .input("--validation-labels", validation_labels)
+      .file("-o", output, weights, "trained weights")
+      .file("--best", best, weights, "trained weights")
+      .file("--checkpoint", checkpoint, weights, "the state of a run")
+      .file("--checkpoint (its .previous)", before, {".previous"}, "")
+      .file("--plot", plot, {".svg"}, "the loss curve as SVG")
+      .file("--layer-stats", layer_stats, {".csv"}, "a table of layers")
+      .file("--rule-stats", rule_stats, {".csv", ".svg"}, "budgets of layers, a table or curves")
+      .check();
+}
+
+Status TrainFlags::settle() {
+  LOOM_TRY(method.note_earlier_flags());
+  take_apart(method, triplets);
+  return {};
+}
+
+Result<TrainerOptions> TrainFlags::options() const {
+  TrainerOptions o = usual();
+  LOOM_TRY(method.read(o));
+  LOOM_ASSIGN(o.augment, parse_augment(augment));
+  o.seed = seed;
+  return o;
+}
+
+Result<Network> TrainFlags::open(const Engine& on) const {
+  LoadOptions load{.seed = seed,
+                   .for_training = true,
+                   .trainable = trainable,
+                   .allow_nonfinite = weight_flags.allow_nonfinite,
+                   .state_dict = weight_flags.answers,
+                   .engine = on};
+  if (!dtype.empty()) {
+    LOOM_ASSIGN(load.dtype, parse_dtype(dtype));
+  }
+  return Network::load(network, load);
+}
+
+Result<DatasetOptions> TrainFlags::reading(const DataFlags& from, const NetworkInfo& info) const {
+  LOOM_ASSIGN(const TrainerOptions o, options());
+  std::string_view kind = info.trained ? std::string_view(info.loss) : std::string_view();
+  if (o.loss != Loss::automatic) kind = loss_name(o.loss);
+  const bool sequences = kind == loss_name(Loss::ctc), embeddings = is_of_embeddings(kind);
+  const bool classes =
+      kind.empty() || sequences || embeddings || kind == loss_name(Loss::cross_entropy);
+  LOOM_ASSIGN(DatasetOptions how, from.options(classes));
+  how.heads = o.heads;
+  how.sequences = sequences;
+  how.embeddings = embeddings;
+  return how;
+}
+
+int64_t TrainFlags::batch() const {
+  const Result<TrainerOptions> o = options();
+  return o.ok() ? o->batch.value_or(32) : 32;
+}
+
+FitOptions TrainFlags::fitting() const {
+  FitOptions o;
+  o.epochs = epochs;
+  o.early_stop = early_stop;
+  o.checkpoint = checkpoint;
+  o.checkpoint_every = checkpoint_every;
+  o.resume = resume;
+  o.best = best;
+  return o;
+}
+
+}  // namespace loom::cli

@@ -1,0 +1,50 @@
+// The options of `loom train`, and what they come to.
+#pragma once
+
+#include "../learning.hpp"
+#include "../memory_report.hpp"
+#include "option_flags.hpp"
+
+namespace loom::cli {
+
+struct TrainFlags {
+  EngineFlags engine;
+  DataFlags data;
+  MemoryFlags memory;
+  WeightFlags weight_flags;
+  MemoryReport memory_report;
+  OptionFlags method;  // TrainerOptions but the seed, which starts weights and the split too
+  std::string network, validation, validation_labels;
+  double split = 0;
+  int64_t epochs = 10, early_stop = 0;
+  std::string dtype, augment, triplets;
+  std::vector<std::string> trainable;
+  uint64_t seed = 1;
+  bool resume = false, json = false, quiet = false;
+  int64_t checkpoint_every = 0, folds = 0;
+  std::string checkpoint, output, best, plot, layer_stats, rule_stats, tensorboard;
+  std::vector<std::string> telemetry;
+
+  void add(Command verb);
+  void add_options(Command verb);  // those of TrainerOptions alone
+  // Once, before all else: flags of earlier versions, and those without an effect, each with a
+  // note.
+  Status settle();
+  Result<TrainerOptions> options() const;
+  int64_t batch() const;       // samples of a step, for progress
+  FitOptions fitting() const;  // without callbacks
+  // Where the run tells how it goes; none where nothing asks for it.
+  Result<std::optional<Telemetry>> told() const;
+  bool tells_passes() const;  // of layers, to a viewer
+  Result<Network> open(const Engine& engine) const;
+  // How samples are read for that network.
+  Result<DatasetOptions> reading(const DataFlags& from, const NetworkInfo& info) const;
+  // Can all that training will write be written? Asked before it begins.
+  Status check_outputs() const;
+
+ private:
+  void add_files(Command verb);
+  void add_method(Command verb);
+};
+
+}  // namespace loom::cli
