@@ -59,7 +59,7 @@ class Program(Scratch):
         cases = [
             *((["--optimizer", kind, "--rate", "0.003", "--schedule", "constant"],
                {**constant, "optimizer": optimizer(rate=0.003)})
-              for kind, optimizer in loom.training.OPTIMIZERS.items()),
+              for kind, optimizer in loom.options.OPTIMIZERS.items()),
             *((["--schedule", kind, "--rate", "0.01", "--every", "2", "--milestones", "1", "3"],
                {"schedule": loom.Schedule(kind, every=2, milestones=(1, 3)),
                 "optimizer": loom.Adam(0.01)}) for kind in loom._ffi.SCHEDULE),

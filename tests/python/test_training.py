@@ -46,7 +46,7 @@ class Training(Scratch):
 
     def test_every_optimizer_and_schedule_trains(self):
         x, y = points()
-        for kind, optimizer in loom.training.OPTIMIZERS.items():
+        for kind, optimizer in loom.options.OPTIMIZERS.items():
             with self.subTest(kind):
                 history = small().fit(x, y, epochs=3, optimizer=optimizer(rate=1e-3))
                 losses = history.history["loss"]
@@ -164,12 +164,12 @@ class Training(Scratch):
     def test_wrong_options_are_errors_by_name(self):
         x, y = points()
         for options, words in (
-            ({"loss": "mean"}, "there is no loss 'mean'"),
-            ({"optimizer": "magic"}, "there is no optimizer 'magic'"),
-            ({"optimizer": loom.Adam(0.0)}, "learning rate is 0.0"),
+            ({"loss": "mean"}, "unknown loss 'mean'"),
+            ({"optimizer": "magic"}, "unknown optimizer 'magic'"),
+            ({"optimizer": loom.Adam(-1.0)}, "rate is -1.0, must be 0 or more"),
             ({"epochs": 0}, "epochs is 0"),
             ({"batch": 0}, "batch is 0"),
-            ({"schedule": "waves"}, "there is no schedule 'waves'"),
+            ({"schedule": "waves"}, "unknown schedule 'waves'"),
         ):
             with self.subTest(words), self.assertRaisesRegex(ValueError, words):
                 small().fit(x, y, **options)

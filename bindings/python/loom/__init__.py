@@ -77,17 +77,28 @@ from .layers import (
 from .llm import LLM, Generation, Token, Tokenizer
 from .mesh import Mesh, MeshLink
 from .network import Network, Sequential, Session
-from .optimizers import (
+from .options import (
+    Adadelta,
+    Adafactor,
+    Adagrad,
     Adam,
     AdamW,
+    Adamax,
+    Augment,
+    Kfac,
+    Lamb,
     Lbfgs,
     Lion,
     Momentum,
+    Muon,
+    NAdam,
     Nesterov,
     Optimizer,
+    RAdam,
     RmsProp,
     Schedule,
     Sgd,
+    Sophia,
 )
 from .training import Dataset, Epoch, Evaluation, History, Trainer
 
@@ -123,9 +134,14 @@ def verify_proof(path: "Union[str, os.PathLike[str]]", *, engine: Any = None) ->
 __version__ = _lib.loom_version().decode()
 
 __all__ = [
+    "Adadelta",
+    "Adafactor",
+    "Adagrad",
     "Adam",
     "AdamW",
+    "Adamax",
     "Array",
+    "Augment",
     "BadFileError",
     "BatchNorm",
     "Binary",
@@ -158,7 +174,9 @@ __all__ = [
     "InvalidArgumentError",
     "IoError",
     "KMeans",
+    "Kfac",
     "LLM",
+    "Lamb",
     "Layer",
     "LayerNorm",
     "Lbfgs",
@@ -168,6 +186,8 @@ __all__ = [
     "MatMul",
     "Momentum",
     "MultiHeadAttention",
+    "Muon",
+    "NAdam",
     "Nesterov",
     "Network",
     "NotFoundError",
@@ -179,6 +199,7 @@ __all__ = [
     "Permute",
     "PixelShuffle",
     "Pool",
+    "RAdam",
     "Reduce",
     "Reshape",
     "Residual",
@@ -191,6 +212,7 @@ __all__ = [
     "Sgd",
     "Slice",
     "Softmax",
+    "Sophia",
     "SwiGlu",
     "Token",
     "Tokenizer",

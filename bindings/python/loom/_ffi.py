@@ -129,6 +129,17 @@ SCHEDULE = {
     "one_cycle": 8,
     "plateau": 9,
 }
+RULE = {
+    "back_propagation": 0,
+    "dfa": 1,
+    "drtp": 2,
+    "diff_project": 3,
+    "fixed_dtp": 4,
+    "chain": 5,
+    "dtp": 6,
+    "forward_forward": 7,
+    "hebb": 8,
+}
 CLIP = {"none": 0, "norm": 1, "layer": 2, "value": 3}
 NORMALIZE = {"as_trained": 0, "none": 1, "standard": 2, "range": 3}
 STOP = {"eos": 0, "string": 1, "length": 2, "context": 3, "cancelled": 4}
@@ -384,7 +395,8 @@ class loom_split_options(Structure):
 
 
 class loom_trainer_options(Structure):
-    """Lists are borrowed during the call."""
+    """Lists are borrowed during the call. Frozen: options that came later are set by name, with
+    loom_options_set() and loom_trainer_create_with()."""
 
     _fields_ = [
         ("struct_size", c_uint32),
@@ -453,6 +465,7 @@ class loom_epoch(Structure):
         ("dropped", c_int64),
         ("best", c_int32),
         ("samples_per_second", c_double),
+        ("validation_metrics", c_char_p),
     ]
 
 
@@ -972,6 +985,13 @@ SIGNATURES = {
     "loom_dataset_split": (c_int32, [c_void_p, c_double, POINTER(loom_split_options), POINTER(c_void_p), POINTER(c_void_p)]),
     "loom_dataset_free": (None, [c_void_p]),
     "loom_trainer_create": (c_int32, [c_void_p, POINTER(loom_trainer_options), POINTER(c_void_p)]),
+    "loom_options_new": (c_int32, [c_char_p, POINTER(c_void_p)]),
+    "loom_options_set": (c_int32, [c_void_p, c_char_p, c_char_p]),
+    "loom_options_get": (c_int32, [c_void_p, c_char_p, POINTER(c_void_p)]),
+    "loom_options_describe": (c_int32, [c_void_p, POINTER(c_void_p)]),
+    "loom_options_idle": (c_int32, [c_void_p, POINTER(c_void_p)]),
+    "loom_options_free": (None, [c_void_p]),
+    "loom_trainer_create_with": (c_int32, [c_void_p, c_void_p, c_void_p, POINTER(c_void_p)]),
     "loom_trainer_fit": (c_int32, [c_void_p, c_void_p, c_void_p, POINTER(loom_fit_options), POINTER(c_void_p)]),
     "loom_trainer_step": (c_int32, [c_void_p, POINTER(loom_tensor), POINTER(loom_tensor), POINTER(c_double), POINTER(loom_step_report)]),
     "loom_trainer_step_with": (c_int32, [c_void_p, POINTER(loom_tensor), loom_loss_fn, c_void_p, POINTER(c_double), POINTER(loom_step_report)]),
@@ -980,6 +1000,7 @@ SIGNATURES = {
     "loom_trainer_bytes": (c_int32, [c_void_p, POINTER(c_int64)]),
     "loom_trainer_evaluate": (c_int32, [c_void_p, c_void_p, POINTER(loom_evaluation), POINTER(c_void_p)]),
     "loom_trainer_evaluate_watched": (c_int32, [c_void_p, c_void_p, loom_progress_fn, c_void_p, POINTER(loom_evaluation), POINTER(c_void_p)]),
+    "loom_trainer_evaluate_json": (c_int32, [c_void_p, c_void_p, loom_progress_fn, c_void_p, POINTER(c_void_p)]),
     "loom_trainer_weights_hash": (c_int32, [c_void_p, POINTER(c_void_p)]),
     "loom_trainer_free": (None, [c_void_p]),
     "loom_history_count": (c_int32, [c_void_p, POINTER(c_int64)]),

@@ -82,6 +82,11 @@ def text_from(function: Callable[..., int], *arguments: Any) -> str:
     """Calls a function whose last argument gives a text that is ours to free."""
     out = ctypes.c_void_p()
     check(function(*arguments, ctypes.byref(out)))
+    return take_text(out)
+
+
+def take_text(out: ctypes.c_void_p) -> str:
+    """A text that is ours to free."""
     try:
         return ctypes.string_at(out.value or 0).decode("utf-8", "replace")
     finally:

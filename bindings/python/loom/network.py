@@ -11,6 +11,7 @@ from typing import (
     Dict,
     Iterator,
     List,
+    Mapping,
     NamedTuple,
     Optional,
     Sequence,
@@ -38,11 +39,22 @@ from ._library import (
 from .arrays import as_tensor, dtype_name, dtype_number, numpy_module, result
 from .engine import Engine, engine_handle
 from .errors import BadFileError, InvalidArgumentError
+from .options import (
+    Augment,
+    ClipName,
+    LossName,
+    NormalizeName,
+    Optimizer,
+    OptimizerKindName,
+    RuleName,
+    Schedule,
+    ScheduleKindName,
+)
 
 if TYPE_CHECKING:
     from .bridge.plan import Plan
     from .bridge.proof import Proof
-    from .training import Evaluation, History
+    from .training import Epoch, Evaluation, History
 
 Path = Union[str, "os.PathLike[str]"]
 
@@ -354,17 +366,165 @@ class Network(Handle):
 
     # ---- training --------------------------------------------------------------------------------
 
-    def fit(self, x: Any, y: Any = None, **options: Any) -> "History":
-        """Trains on arrays or a Dataset. The options are those of training.fit()."""
+    def fit(
+        self,
+        x: Any,
+        y: Any = None,
+        *,
+        epochs: int = 10,
+        validation_split: float = 0.0,
+        validation_data: Any = None,
+        early_stop: int = 0,
+        checkpoint: Optional[Path] = None,
+        resume: bool = False,
+        best: Optional[Path] = None,
+        keep_best: bool = False,
+        on_batch: Optional[Callable[[int, int, float], Any]] = None,
+        on_epoch: "Optional[Callable[[Epoch], Any]]" = None,
+        verbose: bool = False,
+        # options: generated from api/options
+        loss: LossName = "automatic",
+        huber_delta: float = 1.0,
+        label_smoothing: float = 0.0,
+        focal_gamma: float = 2.0,
+        focal_alpha: Optional[float] = None,
+        quantile: float = 0.5,
+        blank: int = 0,
+        margin: float = 1.0,
+        temperature: float = 0.1,
+        all_triplets: bool = False,
+        pairs_across: bool = False,
+        heads: Sequence[int] = (),
+        optimizer: Union[OptimizerKindName, Optimizer] = "adam",
+        rate: Optional[float] = None,
+        schedule: Union[ScheduleKindName, Schedule] = "constant",
+        clip: ClipName = "none",
+        clip_limit: float = 1.0,
+        batch: Optional[int] = None,
+        accumulate: int = 1,
+        shuffle: bool = True,
+        seed: int = 1,
+        normalize: NormalizeName = "as_trained",
+        native: bool = False,
+        class_weights: Sequence[float] = (),
+        balanced_weights: bool = False,
+        balance: bool = False,
+        augment: Optional[Augment] = None,
+        metrics: Sequence[str] = (),
+        freeze: Sequence[str] = (),
+        unfreeze: Sequence[str] = (),
+        rate_for: Optional[Mapping[str, float]] = None,
+        ema: float = 0.0,
+        swa_from: int = 0,
+        lookahead: int = 0,
+        lookahead_share: float = 0.5,
+        gradient_noise: float = 0.0,
+        gradient_noise_fade: float = 0.0,
+        rule: RuleName = "back_propagation",
+        rule_beta: float = 0.6,
+        rule_gate: Optional[float] = None,
+        rule_noise: float = 0.1,
+        rule_inverse_rate: float = 0.002,
+        rule_threshold: float = 2.0,
+        rule_label_scale: float = 1.0,
+        rule_temperature: float = 0.0,
+        carry_feedback: bool = False,
+        checkpoint_cells: int = 0,
+        # end of options
+        engine: Optional[Engine] = None,
+    ) -> "History":
+        """Trains. x: [n, sample], or a Dataset; y: labels as integers, or numbers as floats.
+
+        validation_split: share of the samples that validates. validation_data: (x, y) or a Dataset.
+        verbose: a line per epoch on stderr. on_batch(done, steps, loss) and on_epoch(epoch) stop
+        the training by returning False, which raises CancelledError. rate_for: a dict of patterns
+        and factors. rate: None is that of `optimizer`.
+
+        Options, from api/options:
+
+        loss: Loss. Unset: the loss that the network was trained with, else by the data.
+        huber_delta: huber: distance at which the loss turns linear; above 0.
+        label_smoothing: cross_entropy: share of the target that is spread over all classes; 0 to 1.
+        focal_gamma: focal: how strongly easy values count less; 0 or more.
+        focal_alpha: focal: weight of targets 1; targets 0 have the rest; 0 to 1.
+        quantile: quantile: quantile to predict; between 0 and 1.
+        blank: ctc: class of the blank; 0 to 16777216.
+        margin: triplet, contrastive: distance by which other labels are farther; above 0.
+        temperature: infonce: divisor of the cosines; above 0.
+        all_triplets: triplet: uses all triplets of a batch, not the hardest of each sample.
+        pairs_across: triplet, contrastive, infonce: compares a row only with rows at other
+            positions of their samples, as in CLIP.
+        heads: cross_entropy: widths of several predictions side by side, each with a label; empty
+            is one; 1 or more.
+        optimizer: Optimizer and its constants.
+        rate: Learning rate at the start; 0 or more.
+        schedule: How the learning rate changes.
+        clip: Which gradients are limited to clip_limit.
+        clip_limit: norm, layer, value: limit of clip; above 0.
+        batch: Samples per batch; 1 or more samples. Unset: 32; all samples for lbfgs.
+        accumulate: Batches whose mean gradient makes one update; the last update of an epoch takes
+            the remaining ones; 1 to 1048576 batches.
+        shuffle: Draws a new order of the samples in every epoch.
+        seed: Seed for the order of samples, augmentation and noise.
+        normalize: Normalization of the inputs.
+        native: Trains packed integer weights with stochastic rounding, without float32 masters.
+        class_weights: Weight of each class in the loss. The mean is divided by the sum of the
+            weights; 0 or more.
+        balanced_weights: Weights of classes are samples / (classes x samples of the class).
+        balance: Epochs show every class equally often.
+        augment: Random changes of training samples.
+        metrics: Metrics of validation and evaluation: accuracy, topK (as top3), macro_f1, auc, ece,
+            bce, mae, r2.
+        freeze: Patterns of parameters that do not train; they cost neither gradients nor moments.
+        unfreeze: Patterns of parameters that train although the network freezes them.
+        rate_for: Factors of the learning rate by pattern; the last match counts; above 0.
+        ema: Decay of an exponential average of the weights, which is evaluated and saved; 0
+            disables it; from 0, below 1.
+        swa_from: First epoch of a mean of the weights, which is evaluated and saved; 0 disables it;
+            0 or more epochs.
+        lookahead: Updates between two steps of the slow weights; 0 disables them (Zhang et al.,
+            2019); 0 to 1000000000 updates.
+        lookahead_share: Step of the slow weights towards the fast ones; above 0, up to 1.
+        gradient_noise: Standard deviation of normal noise on gradients, after clipping; 0 or more.
+        gradient_noise_fade: Exponent f: in update t the deviation is gradient_noise x (1 + t)^(-f /
+            2); 0 or more.
+        rule: How layers get the signal that they learn from.
+        rule_beta: diff_project, fixed_dtp, dtp: step from the prediction towards the target; above
+            0, up to 1.
+        rule_gate: Budget below which a layer does not learn; 0 disables budgets; 0 to 0.999. Unset:
+            0.2 for chain, else 0.
+        rule_noise: dtp: standard deviation of the noise that inverses learn to remove; 0 to 1000.
+        rule_inverse_rate: dtp: learning rate of the inverses; 0 to 1000.
+        rule_threshold: forward_forward: goodness that separates right labels from wrong ones; 0 to
+            1e6.
+        rule_label_scale: forward_forward: standard deviation of the pattern that a label adds to
+            the input; 0 to 1e6.
+        rule_temperature: forward_forward: divisor of the goodness; 0 is the width of the layer; 0
+            to 1e6.
+        carry_feedback: Feedback links read the previous batch, not zeros; docs/state.md.
+        checkpoint_cells: Group size of gradient checkpointing; 0 disables it; 0 or more cells.
+        """
+        given = dict(locals())
+        network = given.pop("self")
         from .training import fit
 
-        return fit(self, x, y, **options)
+        return fit(network, **given)
 
-    def evaluate(self, x: Any, y: Any = None, *, loss: Optional[str] = None) -> "Evaluation":
-        """Loss, and accuracy or error, on arrays or a Dataset. `loss`: None, as trained."""
+    def evaluate(
+        self,
+        x: Any,
+        y: Any = None,
+        *,
+        loss: Optional[LossName] = None,
+        metrics: Sequence[str] = (),
+    ) -> "Evaluation":
+        """Loss, and accuracy or error, on arrays or a Dataset. `loss`: None, as trained.
+
+        metrics: accuracy, topK (as top3), macro_f1, auc, ece, bce, mae, r2.
+        """
         from .training import evaluate
 
-        return evaluate(self, x, y, loss=loss)
+        return evaluate(self, x, y, loss=loss, metrics=metrics)
 
     # ---- for people ------------------------------------------------------------------------------
 

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from .engine import Engine
 from .layers import Dense
 from .network import Network, Sequential
-from .optimizers import OPTIMIZERS
+from .options import OPTIMIZERS
 from .training import Dataset, Trainer
 
 __all__ = ["LoomClassifier", "LoomRegressor"]

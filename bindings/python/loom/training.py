@@ -5,10 +5,12 @@ threads.
 """
 
 import ctypes
+import json
 import math
 import sys
+import warnings
 from dataclasses import dataclass, field
-from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 from . import _ffi
 from ._library import (
@@ -23,14 +25,25 @@ from ._library import (
     number_of,
     report,
     sized,
+    take_text,
     text_from,
 )
 from .arrays import Array, as_tensor, first_and_further, numpy_module, result
 from .engine import Engine, engine_handle
 from .network import Network, Path
-from .optimizers import OPTIMIZERS, Optimizer, Schedule
-
-_LOSSES_BY_NAME = {"softmax_ce": "cross_entropy"}  # as the program calls it
+from ._options import Options
+from .options import (
+    TRAINER_OPTIONS,
+    Augment,
+    ClipName,
+    LossName,
+    NormalizeName,
+    Optimizer,
+    OptimizerKindName,
+    RuleName,
+    Schedule,
+    ScheduleKindName,
+)
 
 
 @dataclass(frozen=True)
@@ -46,6 +59,7 @@ class Epoch:
     dropped: int
     best: bool
     samples_per_second: float
+    validation_metrics: Dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -62,12 +76,27 @@ class History:
             out["val_loss"] = [e.validation_loss for e in self.epochs]
         if self.epochs and self.epochs[0].validation_accuracy is not None:
             out["val_accuracy"] = [e.validation_accuracy for e in self.epochs]
+        for name in self.epochs[0].validation_metrics if self.epochs else ():
+            out[f"val_{name}"] = [e.validation_metrics[name] for e in self.epochs]
         return out
 
 
 @dataclass(frozen=True)
+class ClassScore:
+    """How well one class is told from the others."""
+
+    samples: int
+    precision: float
+    recall: float
+    f1: float
+
+
+@dataclass(frozen=True)
 class Evaluation:
-    """How well a network does. What does not apply is None."""
+    """How well a network does. What does not apply is None or empty.
+
+    metrics: those of the option `metrics`; NaN where the samples do not determine one.
+    """
 
     loss: float
     samples: int
@@ -75,6 +104,8 @@ class Evaluation:
     mean_absolute_error: Optional[float] = None
     r2: Optional[float] = None
     confusion: Any = field(default=None, repr=False, compare=False)  # [class][called so]
+    metrics: Dict[str, float] = field(default_factory=dict)
+    classes: List[ClassScore] = field(default_factory=list, repr=False)
 
 
 def _epoch(e: Any) -> Epoch:
@@ -88,6 +119,24 @@ def _epoch(e: Any) -> Epoch:
         e.dropped,
         bool(e.best),
         e.samples_per_second,
+        _numbers(json.loads(e.validation_metrics or b"{}")),
+    )
+
+
+def _numbers(values: Dict[str, Optional[float]]) -> Dict[str, float]:
+    """JSON has null for NaN."""
+    return {name: math.nan if value is None else value for name, value in values.items()}
+
+
+def _evaluation(found: Dict[str, Any]) -> Evaluation:
+    numpy = numpy_module()
+    confusion = found.pop("confusion") or None
+    if confusion is not None and numpy is not None:
+        confusion = numpy.array(confusion, numpy.int64)
+    classes = [ClassScore(**_numbers(score)) for score in found.pop("classes")]  # type: ignore
+    metrics = _numbers(found.pop("metrics"))
+    return Evaluation(  # type: ignore
+        **_numbers(found), confusion=confusion, metrics=metrics, classes=classes
     )
 
 
@@ -246,11 +295,70 @@ class Dataset(Handle):
 class Trainer(Handle):
     """Changes its network, whose weights are up to date after every call. One thread at a time.
 
-    batch: None, 32 (for Lbfgs, all samples). loss: "automatic", what the network was trained for,
-    else cross_entropy for labels and mse for numbers. normalize: "none", "standard", "range", or as
-    the network was trained. ema, swa_from: averages of the weights, which are what is evaluated and
-    saved; lookahead, gradient_noise: docs/training.md. triplet, contrastive and infonce train
-    embeddings by the labels of a batch: margin, temperature, all_triplets, pairs_across.
+    rate_for: a dict of patterns and factors. rate: None is that of `optimizer`.
+
+    Options, from api/options:
+
+    loss: Loss. Unset: the loss that the network was trained with, else by the data.
+    huber_delta: huber: distance at which the loss turns linear; above 0.
+    label_smoothing: cross_entropy: share of the target that is spread over all classes; 0 to 1.
+    focal_gamma: focal: how strongly easy values count less; 0 or more.
+    focal_alpha: focal: weight of targets 1; targets 0 have the rest; 0 to 1.
+    quantile: quantile: quantile to predict; between 0 and 1.
+    blank: ctc: class of the blank; 0 to 16777216.
+    margin: triplet, contrastive: distance by which other labels are farther; above 0.
+    temperature: infonce: divisor of the cosines; above 0.
+    all_triplets: triplet: uses all triplets of a batch, not the hardest of each sample.
+    pairs_across: triplet, contrastive, infonce: compares a row only with rows at other positions of
+        their samples, as in CLIP.
+    heads: cross_entropy: widths of several predictions side by side, each with a label; empty is
+        one; 1 or more.
+    optimizer: Optimizer and its constants.
+    rate: Learning rate at the start; 0 or more.
+    schedule: How the learning rate changes.
+    clip: Which gradients are limited to clip_limit.
+    clip_limit: norm, layer, value: limit of clip; above 0.
+    batch: Samples per batch; 1 or more samples. Unset: 32; all samples for lbfgs.
+    accumulate: Batches whose mean gradient makes one update; the last update of an epoch takes the
+        remaining ones; 1 to 1048576 batches.
+    shuffle: Draws a new order of the samples in every epoch.
+    seed: Seed for the order of samples, augmentation and noise.
+    normalize: Normalization of the inputs.
+    native: Trains packed integer weights with stochastic rounding, without float32 masters.
+    class_weights: Weight of each class in the loss. The mean is divided by the sum of the weights;
+        0 or more.
+    balanced_weights: Weights of classes are samples / (classes x samples of the class).
+    balance: Epochs show every class equally often.
+    augment: Random changes of training samples.
+    metrics: Metrics of validation and evaluation: accuracy, topK (as top3), macro_f1, auc, ece,
+        bce, mae, r2.
+    freeze: Patterns of parameters that do not train; they cost neither gradients nor moments.
+    unfreeze: Patterns of parameters that train although the network freezes them.
+    rate_for: Factors of the learning rate by pattern; the last match counts; above 0.
+    ema: Decay of an exponential average of the weights, which is evaluated and saved; 0 disables
+        it; from 0, below 1.
+    swa_from: First epoch of a mean of the weights, which is evaluated and saved; 0 disables it; 0
+        or more epochs.
+    lookahead: Updates between two steps of the slow weights; 0 disables them (Zhang et al., 2019);
+        0 to 1000000000 updates.
+    lookahead_share: Step of the slow weights towards the fast ones; above 0, up to 1.
+    gradient_noise: Standard deviation of normal noise on gradients, after clipping; 0 or more.
+    gradient_noise_fade: Exponent f: in update t the deviation is gradient_noise x (1 + t)^(-f / 2);
+        0 or more.
+    rule: How layers get the signal that they learn from.
+    rule_beta: diff_project, fixed_dtp, dtp: step from the prediction towards the target; above 0,
+        up to 1.
+    rule_gate: Budget below which a layer does not learn; 0 disables budgets; 0 to 0.999. Unset: 0.2
+        for chain, else 0.
+    rule_noise: dtp: standard deviation of the noise that inverses learn to remove; 0 to 1000.
+    rule_inverse_rate: dtp: learning rate of the inverses; 0 to 1000.
+    rule_threshold: forward_forward: goodness that separates right labels from wrong ones; 0 to 1e6.
+    rule_label_scale: forward_forward: standard deviation of the pattern that a label adds to the
+        input; 0 to 1e6.
+    rule_temperature: forward_forward: divisor of the goodness; 0 is the width of the layer; 0 to
+        1e6.
+    carry_feedback: Feedback links read the previous batch, not zeros; docs/state.md.
+    checkpoint_cells: Group size of gradient checkpointing; 0 disables it; 0 or more cells.
     """
 
     _FREE = "loom_trainer_free"
@@ -259,74 +367,72 @@ class Trainer(Handle):
         self,
         network: Network,
         *,
-        loss: str = "automatic",
-        optimizer: Union[str, Optimizer] = "adam",
-        schedule: Union[str, Schedule] = "constant",
+        # options: generated from api/options
+        loss: LossName = "automatic",
+        huber_delta: float = 1.0,
+        label_smoothing: float = 0.0,
+        focal_gamma: float = 2.0,
+        focal_alpha: Optional[float] = None,
+        quantile: float = 0.5,
+        blank: int = 0,
+        margin: float = 1.0,
+        temperature: float = 0.1,
+        all_triplets: bool = False,
+        pairs_across: bool = False,
+        heads: Sequence[int] = (),
+        optimizer: Union[OptimizerKindName, Optimizer] = "adam",
+        rate: Optional[float] = None,
+        schedule: Union[ScheduleKindName, Schedule] = "constant",
+        clip: ClipName = "none",
+        clip_limit: float = 1.0,
         batch: Optional[int] = None,
         accumulate: int = 1,
         shuffle: bool = True,
         seed: int = 1,
-        clip: str = "none",
-        clip_limit: float = 1.0,
-        label_smoothing: float = 0.0,
-        huber_delta: float = 1.0,
-        heads: Sequence[int] = (),
-        normalize: str = "as_trained",
+        normalize: NormalizeName = "as_trained",
         native: bool = False,
-        carry_feedback: bool = False,
-        checkpoint_cells: int = 0,
+        class_weights: Sequence[float] = (),
+        balanced_weights: bool = False,
+        balance: bool = False,
+        augment: Optional[Augment] = None,
+        metrics: Sequence[str] = (),
+        freeze: Sequence[str] = (),
+        unfreeze: Sequence[str] = (),
+        rate_for: Optional[Mapping[str, float]] = None,
         ema: float = 0.0,
         swa_from: int = 0,
         lookahead: int = 0,
         lookahead_share: float = 0.5,
         gradient_noise: float = 0.0,
         gradient_noise_fade: float = 0.0,
-        margin: float = 1.0,
-        temperature: float = 0.1,
-        all_triplets: bool = False,
-        pairs_across: bool = False,
+        rule: RuleName = "back_propagation",
+        rule_beta: float = 0.6,
+        rule_gate: Optional[float] = None,
+        rule_noise: float = 0.1,
+        rule_inverse_rate: float = 0.002,
+        rule_threshold: float = 2.0,
+        rule_label_scale: float = 1.0,
+        rule_temperature: float = 0.0,
+        carry_feedback: bool = False,
+        checkpoint_cells: int = 0,
+        # end of options
         engine: Optional[Engine] = None,
     ) -> None:
-        head_list = (ctypes.c_int64 * len(heads))(*heads)
-        options = sized(
-            _ffi.loom_trainer_options,
-            loss=number_of(_ffi.LOSS, _LOSSES_BY_NAME.get(loss, loss), "loss"),
-            huber_delta=huber_delta,
-            label_smoothing=label_smoothing,
-            heads_count=len(heads),
-            heads=ctypes.cast(head_list, ctypes.POINTER(ctypes.c_int64)) if heads else None,
-            keep_order=not shuffle,
-            batch=batch or 0,
-            accumulate=accumulate,
-            has_seed=1,
-            seed=seed,
-            clip=number_of(_ffi.CLIP, clip, "clip"),
-            clip_limit=clip_limit,
-            normalize=number_of(_ffi.NORMALIZE, normalize, "normalization"),
-            native_weights=native,
-            carry_feedback=carry_feedback,
-            checkpoint_cells=checkpoint_cells,
-            engine=engine_handle(engine),
-            ema=ema,
-            swa_from=swa_from,
-            lookahead=lookahead,
-            lookahead_share=lookahead_share,
-            gradient_noise=gradient_noise,
-            gradient_noise_fade=gradient_noise_fade,
-            margin=margin,
-            temperature=temperature,
-            all_triplets=all_triplets,
-            pairs_across=pairs_across,
-        )
-        for name, value in {"batch": batch, "accumulate": accumulate}.items():
-            if value is not None and value < 1:
-                raise ValueError(f"{name} is {value}, must be at least 1")
-        _set_optimizer(options, optimizer)
-        kept = _set_schedule(options, schedule)
-        super().__init__(
-            handle_from(lib.loom_trainer_create, network.handle, ctypes.byref(options))
-        )
-        del kept
+        given = dict(locals())
+        values = {name: given[name] for name in TRAINER_OPTIONS}
+        if isinstance(optimizer, Optimizer):
+            values["rate"] = optimizer.rate if rate is None else rate
+        with Options("trainer", values) as options:
+            for line in text_from(lib.loom_options_idle, options.handle).splitlines():
+                warnings.warn(line, stacklevel=2)
+            super().__init__(
+                handle_from(
+                    lib.loom_trainer_create_with,
+                    network.handle,
+                    options.handle,
+                    engine_handle(engine),
+                )
+            )
         self.network = network
 
     def fit(
@@ -443,63 +549,22 @@ class Trainer(Handle):
         self, data: Dataset, *, progress: Optional[Callable[[int, int], Any]] = None
     ) -> Evaluation:
         """progress(done, total): samples, after each batch; False ends it with CancelledError."""
-        found, confusion, callbacks = sized(_ffi.loom_evaluation), ctypes.c_void_p(), Callbacks()
+        text, callbacks = ctypes.c_void_p(), Callbacks()
         callbacks.check(
             callbacks.run(
-                lib.loom_trainer_evaluate_watched,
+                lib.loom_trainer_evaluate_json,
                 self.handle,
                 data.handle,
                 callbacks.wrap(_ffi.loom_progress_fn, progress),
                 None,
-                ctypes.byref(found),
-                ctypes.byref(confusion),
+                ctypes.byref(text),
             )
         )
-        counts = result(confusion.value or 0)
-        return Evaluation(
-            found.loss,
-            found.samples,
-            found.accuracy if found.has_accuracy else None,
-            found.mean_absolute_error if found.has_mean_absolute_error else None,
-            found.r2 if found.has_r2 else None,
-            counts if len(counts.shape) == 2 else None,
-        )
+        return _evaluation(json.loads(take_text(text)))
 
     def weights_hash(self) -> str:
         """XXH3-128 of all parameters as float32, in their order."""
         return text_from(lib.loom_trainer_weights_hash, self.handle)
-
-
-def _set_optimizer(options: Any, given: Union[str, Optimizer]) -> None:
-    if isinstance(given, str):
-        if given.lower() not in OPTIMIZERS:
-            names = ", ".join(OPTIMIZERS)
-            raise ValueError(f"there is no optimizer '{given}'; choose from {names}")
-        given = OPTIMIZERS[given.lower()]()
-    if not given.rate > 0:
-        raise ValueError(f"the learning rate is {given.rate}, must be above 0")
-    options.optimizer, options.rate = _ffi.OPTIMIZER[given.KIND], given.rate
-    for name in ("beta1", "beta2", "eps", "weight_decay"):
-        value = getattr(given, name)
-        if value is not None:
-            setattr(options, f"has_{name}", 1)
-            setattr(options, name, value)
-
-
-def _set_schedule(options: Any, given: Union[str, Schedule]) -> Any:
-    """Returns what has to live until the options are read."""
-    schedule = Schedule(given) if isinstance(given, str) else given
-    options.schedule = number_of(_ffi.SCHEDULE, schedule.kind, "schedule")
-    options.schedule_floor = schedule.floor
-    options.schedule_gamma = schedule.gamma
-    options.schedule_power = schedule.power
-    options.schedule_every = schedule.every
-    options.warmup = schedule.warmup
-    options.schedule_patience = schedule.patience
-    epochs = (ctypes.c_int64 * len(schedule.milestones))(*schedule.milestones)
-    options.milestones = ctypes.cast(epochs, ctypes.POINTER(ctypes.c_int64))
-    options.milestones_count = len(schedule.milestones)
-    return epochs
 
 
 def _history(handle: Any) -> History:
@@ -558,11 +623,7 @@ def fit(
     seed: int = 1,
     **options: Any,
 ) -> History:
-    """Trains `network`. x: [n, sample], or a Dataset; y: labels as integers, or numbers as floats.
-
-    validation_split: share of the samples that is kept back; validation_data: (x, y) or a Dataset.
-    verbose: a line per epoch on stderr. Other options are those of Trainer.
-    """
+    """Network.fit(). Other options are those of Trainer."""
     train, validation = _dataset(network, x, y), None
     if validation_data is not None:
         given = validation_data if isinstance(validation_data, tuple) else (validation_data, None)
@@ -591,8 +652,15 @@ def fit(
         )
 
 
-def evaluate(network: Network, x: Any, y: Any = None, *, loss: Optional[str] = None) -> Evaluation:
+def evaluate(
+    network: Network,
+    x: Any,
+    y: Any = None,
+    *,
+    loss: Optional[LossName] = None,
+    metrics: Sequence[str] = (),
+) -> Evaluation:
     data = _dataset(network, x, y)
-    trainer = Trainer(network, loss=loss or "automatic")
+    trainer = Trainer(network, loss=loss or "automatic", metrics=metrics)
     with trainer:
         return trainer.evaluate(data)
