@@ -250,6 +250,30 @@ namespace Loom
         Plateau = 9,
     }
 
+    /// <summary>How layers get the signal that they learn from: the option `rule` of loom_options.
+    /// docs/rules.md</summary>
+    public enum Rule
+    {
+        /// <summary>gradients of the loss</summary>
+        BackPropagation = 0,
+        /// <summary>direct feedback alignment (Nøkland, 2016)</summary>
+        Dfa = 1,
+        /// <summary>direct random target projection (Frenkel et al., 2021)</summary>
+        Drtp = 2,
+        /// <summary>the difference of prediction and target, projected to each layer</summary>
+        DiffProject = 3,
+        /// <summary>difference target propagation with fixed inverses</summary>
+        FixedDtp = 4,
+        /// <summary>gradients in steps between layers, with budgets</summary>
+        Chain = 5,
+        /// <summary>difference target propagation (Lee et al., 2015)</summary>
+        Dtp = 6,
+        /// <summary>goodness of right and wrong labels (Hinton, 2022)</summary>
+        ForwardForward = 7,
+        /// <summary>Hebbian learning (Oja, 1982)</summary>
+        Hebb = 8,
+    }
+
     /// <summary>NORM: of all gradients together; LAYER: of each parameter alone; VALUE: each
     /// number.</summary>
     public enum Clip
@@ -419,6 +443,17 @@ namespace Loom
         protected override bool ReleaseHandle()
         {
             Sys.loom_history_free(handle);
+            return true;
+        }
+    }
+
+    internal sealed class OptionsHandle : SafeHandle
+    {
+        public OptionsHandle() : base(IntPtr.Zero, true) { }
+        public override bool IsInvalid { get { return handle == IntPtr.Zero; } }
+        protected override bool ReleaseHandle()
+        {
+            Sys.loom_options_free(handle);
             return true;
         }
     }
@@ -981,7 +1016,8 @@ namespace Loom
         }
     }
 
-    /// <summary>Lists are borrowed during the call.</summary>
+    /// <summary>Lists are borrowed during the call. Frozen: options that came later are set by
+    /// name, with loom_options_set() and loom_trainer_create_with().</summary>
     [StructLayout(LayoutKind.Sequential)]
     internal struct CTrainerOptions
     {
@@ -1098,6 +1134,10 @@ namespace Loom
         /// <summary>1: the least loss so far</summary>
         public int best;
         public double samples_per_second;
+        /// <summary>JSON, as {"auc": 0.97}: those of the option `metrics`, null where the samples
+        /// do not determine one; borrowed, during the callback or until
+        /// loom_history_free()</summary>
+        public IntPtr validation_metrics;
 
         public static CEpoch Sized()
         {
@@ -2318,6 +2358,51 @@ namespace Loom
             NetworkHandle network, ref CTrainerOptions options, out TrainerHandle @out
         );
 
+        /// <summary>kind: "trainer", for loom_trainer_create_with(). `*out` is transferred. Errors:
+        /// not_found.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_options_new(IntPtr kind, out OptionsHandle @out);
+
+        /// <summary>Sets an option: "true", "0.1", "cosine"; numbers of a list as "1,2.5,1", texts
+        /// as a JSON array; "" unsets. Options of a struct inside have a dot: "schedule.floor";
+        /// "schedule_floor" is the same, "schedule" its kind. Errors: not_found, with the closest
+        /// name; invalid_argument, with the range.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_options_set(
+            OptionsHandle options, IntPtr name, IntPtr text
+        );
+
+        /// <summary>The text of an option, which loom_options_set() reads. `*out` is transferred:
+        /// loom_free(). Errors: not_found.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_options_get(
+            OptionsHandle options, IntPtr name, out IntPtr @out
+        );
+
+        /// <summary>A JSON array with name, flag, type, help, range and value of each option.
+        /// `*out` is transferred: loom_free().</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_options_describe(OptionsHandle options, out IntPtr @out);
+
+        /// <summary>A line for each option that differs from its default and has no effect beside
+        /// the others: "quantile has no effect with loss mse; it is for quantile". `*out` is
+        /// transferred: loom_free().</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_options_idle(OptionsHandle options, out IntPtr @out);
+
+        /// <summary>Null is fine.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern void loom_options_free(IntPtr options);
+
+        /// <summary>loom_trainer_create() with options by name, which are copied. engine: null,
+        /// that of the network. `*out` is transferred. Errors: invalid_argument, naming the
+        /// option.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_trainer_create_with(
+            NetworkHandle network, OptionsHandle options, EngineHandle engine, out TrainerHandle
+            @out
+        );
+
         /// <summary>`validation`, `options` and `out` may be null; `*out` is transferred. Errors:
         /// invalid_argument (data that do not fit the network or the loss), cancelled (what was
         /// trained stays), those of files; internal where the loss is not finite any more. One
@@ -2381,6 +2466,17 @@ namespace Loom
         internal static extern int loom_trainer_evaluate_watched(
             TrainerHandle trainer, DatasetHandle data, CProgressFn progress, IntPtr user, ref
             CEvaluation @out, out ArrayHandle confusion
+        );
+
+        /// <summary>All that loom_trainer_evaluate() finds, as JSON: loss, samples, accuracy,
+        /// mean_absolute_error, r2, metrics by name, and for one head of labels classes (samples,
+        /// precision, recall, f1) and confusion [class][called so]. What does not apply is left
+        /// out. `progress` may be null. `*out` is transferred: loom_free(). Errors: cancelled. One
+        /// thread at a time.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_trainer_evaluate_json(
+            TrainerHandle trainer, DatasetHandle data, CProgressFn progress, IntPtr user, out IntPtr
+            @out
         );
 
         /// <summary>XXH3-128 of all parameters as float32, in their order. `*out` is transferred:

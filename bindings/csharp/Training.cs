@@ -43,25 +43,6 @@ namespace Loom
         }
     }
 
-    /// <summary>How a network is trained; zeros and nulls are the defaults of the library.</summary>
-    public sealed class TrainOptions
-    {
-        public Loss Loss;
-        public Optimizer Optimizer;
-        public Schedule Schedule;
-        /// <summary>Learning rate at the start; 0: 1e-3.</summary>
-        public double Rate;
-        public float? WeightDecay;
-        /// <summary>Samples per step; 0: 32.</summary>
-        public long Batch;
-        public Clip Clip;
-        /// <summary>0: 1.</summary>
-        public float ClipLimit;
-        public Normalize Normalize;
-        /// <summary>Of the order of samples and of noise; null: 1.</summary>
-        public ulong? Seed;
-    }
-
     /// <summary>How long a fit goes on, and who looks on. What gives false ends it as cancelled.</summary>
     public sealed class FitSettings
     {
@@ -120,20 +101,8 @@ namespace Loom
 
         internal Trainer(Network network, TrainOptions options)
         {
-            CTrainerOptions how = CTrainerOptions.Sized();
-            how.loss = (int)options.Loss;
-            how.optimizer = (int)options.Optimizer;
-            how.schedule = (int)options.Schedule;
-            how.rate = options.Rate;
-            how.has_weight_decay = options.WeightDecay.HasValue ? 1 : 0;
-            how.weight_decay = options.WeightDecay.GetValueOrDefault();
-            how.batch = options.Batch;
-            how.clip = (int)options.Clip;
-            how.clip_limit = options.ClipLimit;
-            how.normalize = (int)options.Normalize;
-            how.has_seed = options.Seed.HasValue ? 1 : 0;
-            how.seed = options.Seed.GetValueOrDefault();
-            Calls.Check(Sys.loom_trainer_create(network.Handle, ref how, out handle));
+            using (OptionsHandle named = Named.Options("trainer", options.Texts))
+                Calls.Check(Sys.loom_trainer_create_with(network.Handle, named, new EngineHandle(), out handle));
             Network = network;
         }
 

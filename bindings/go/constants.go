@@ -492,6 +492,51 @@ func (v Schedule) String() string {
 	return strconv.Itoa(int(v))
 }
 
+// Rule: How layers get the signal that they learn from: the option `rule` of loom_options.
+// docs/rules.md
+type Rule int32
+
+const (
+	// gradients of the loss
+	RuleBackPropagation Rule = 0
+	// direct feedback alignment (Nøkland, 2016)
+	RuleDfa Rule = 1
+	// direct random target projection (Frenkel et al., 2021)
+	RuleDrtp Rule = 2
+	// the difference of prediction and target, projected to each layer
+	RuleDiffProject Rule = 3
+	// difference target propagation with fixed inverses
+	RuleFixedDtp Rule = 4
+	// gradients in steps between layers, with budgets
+	RuleChain Rule = 5
+	// difference target propagation (Lee et al., 2015)
+	RuleDtp Rule = 6
+	// goodness of right and wrong labels (Hinton, 2022)
+	RuleForwardForward Rule = 7
+	// Hebbian learning (Oja, 1982)
+	RuleHebb Rule = 8
+)
+
+var ruleNames = []string{
+	"back_propagation",
+	"dfa",
+	"drtp",
+	"diff_project",
+	"fixed_dtp",
+	"chain",
+	"dtp",
+	"forward_forward",
+	"hebb",
+}
+
+// String is the name of the value, or its number where a newer library gave it.
+func (v Rule) String() string {
+	if v >= 0 && int(v) < len(ruleNames) {
+		return ruleNames[v]
+	}
+	return strconv.Itoa(int(v))
+}
+
 // Clip: NORM: of all gradients together; LAYER: of each parameter alone; VALUE: each number.
 type Clip int32
 

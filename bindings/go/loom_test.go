@@ -189,3 +189,39 @@ func TestAModelStreamsChatsAndAPanicLeavesItWhole(t *testing.T) {
 	_, err = model.Chat(nil, options, nil)
 	fails(t, err, CodeInvalidArgument, "turn")
 }
+
+// hashWith is what two epochs give a new network with these options.
+func hashWith(t *testing.T, options TrainerOptions) (string, error) {
+	values := make([]float32, 32)
+	for i := range values {
+		values[i] = float32(i%7) / 7
+	}
+	data := must[*Dataset](t)(NewDataset(NewTensor(values, 8, 4), NewTensor([]int32{0, 1, 2, 0, 1, 2, 0, 1}, 8)))
+	trainer, err := network(t).Trainer(options)
+	if err != nil {
+		return "", err
+	}
+	if _, err := trainer.Fit(data, nil, FitOptions{Epochs: 2}); err != nil {
+		return "", err
+	}
+	return trainer.WeightsHash()
+}
+
+func TestOptionsByNameChangeWhatIsLearnedOrAreRefused(t *testing.T) {
+	plain := must[string](t)(hashWith(t, TrainerOptions{}))
+	zero := float32(0)
+	for _, options := range []TrainerOptions{
+		{Freeze: []string{"*/bias"}},
+		{RateFor: map[string]float64{"*/bias": 0.5}},
+		{ClassWeights: []float32{1, 2, 3.5}},
+		{Beta1: &zero},
+	} {
+		if must[string](t)(hashWith(t, options)) == plain {
+			t.Errorf("%+v changed nothing", options)
+		}
+	}
+	_, err := hashWith(t, TrainerOptions{Freeze: []string{`a "b" \`}})
+	fails(t, err, CodeInvalidArgument, `a "b" \`)
+	_, err = hashWith(t, TrainerOptions{LabelSmoothing: 2})
+	fails(t, err, CodeInvalidArgument, "label_smoothing is 2, must be 0 to 1")
+}

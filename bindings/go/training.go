@@ -68,22 +68,6 @@ func (d *Dataset) Samples() (int64, error) {
 	return int64(info.samples), err
 }
 
-// TrainerOptions: how a network is trained; zeros are the defaults of the library.
-type TrainerOptions struct {
-	Loss        Loss
-	Optimizer   Optimizer
-	Schedule    Schedule
-	Rate        float64  // learning rate at the start; 0: 1e-3
-	WeightDecay *float32 // nil: that of the optimizer
-	Batch       int64    // samples per step; 0: 32
-	Accumulate  int64    // batches whose gradients are added up before an update; 0: 1
-	Clip        Clip
-	ClipLimit   float32 // 0: 1
-	Normalize   Normalize
-	KeepOrder   bool    // samples are not shuffled
-	Seed        *uint64 // of the order of samples and of noise; nil: 1
-}
-
 // Epoch is one that is done.
 type Epoch struct {
 	Number             int64 // from 1
@@ -137,25 +121,13 @@ type Trainer struct {
 // Trainer changes the network, whose weights are up to date after every call.
 func (n *Network) Trainer(options TrainerOptions) (*Trainer, error) {
 	defer runtime.KeepAlive(n)
-	how := C.loom_trainer_options{struct_size: C.sizeof_loom_trainer_options}
-	how.loss = C.loom_loss(options.Loss)
-	how.optimizer = C.loom_optimizer(options.Optimizer)
-	how.schedule = C.loom_schedule(options.Schedule)
-	how.rate = C.double(options.Rate)
-	if options.WeightDecay != nil {
-		how.has_weight_decay, how.weight_decay = 1, C.float(*options.WeightDecay)
+	named, err := namedOptions("trainer", options.texts)
+	if err != nil {
+		return nil, err
 	}
-	how.batch = C.int64_t(options.Batch)
-	how.accumulate = C.int64_t(options.Accumulate)
-	how.clip = C.loom_clip(options.Clip)
-	how.clip_limit = C.float(options.ClipLimit)
-	how.normalize = C.loom_normalize(options.Normalize)
-	how.keep_order = flag(options.KeepOrder)
-	if options.Seed != nil {
-		how.has_seed, how.seed = 1, C.uint64_t(*options.Seed)
-	}
+	defer C.loom_options_free(named)
 	var out *C.loom_trainer
-	if err := call(func() C.loom_status { return C.loom_trainer_create(n.c(), &how, &out) }); err != nil {
+	if err := call(func() C.loom_status { return C.loom_trainer_create_with(n.c(), named, nil, &out) }); err != nil {
 		return nil, err
 	}
 	free := func(p unsafe.Pointer) { C.loom_trainer_free((*C.loom_trainer)(p)) }

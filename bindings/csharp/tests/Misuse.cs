@@ -1,5 +1,6 @@
 // Wrong use is an exception by code, and what a callback throws comes out of the call.
 using System;
+using System.Collections.Generic;
 using System.Linq;
 using System.Text;
 using Loom;
@@ -58,6 +59,36 @@ public static class Misuse
         Fails(() => Network.Load("a\0b"), Code.InvalidArgument, "NUL");
         using (Network other = Network.FromJson(Description))
             Fails(() => other.Predict(null), Code.InvalidArgument, "null");
+    }
+
+    // What two epochs give a new network with these options.
+    private static string HashWith(TrainOptions options)
+    {
+        Tensor x = Tensor.Of(Enumerable.Range(0, 32).Select(i => (i % 7) / 7f).ToArray(), 8, 4);
+        Tensor y = Tensor.Of(new[] { 0, 1, 2, 0, 1, 2, 0, 1 }, 8);
+        using (Network net = Network.FromJson(Description))
+        using (Dataset data = new Dataset(x, y))
+        using (Trainer trainer = net.Trainer(options))
+        {
+            trainer.Fit(data, new FitSettings { Epochs = 2 });
+            return trainer.WeightsHash;
+        }
+    }
+
+    private static void OptionsByName()
+    {
+        string plain = HashWith(new TrainOptions());
+        TrainOptions[] others =
+        {
+            new TrainOptions { Freeze = new[] { "*/bias" } },
+            new TrainOptions { RateFor = new Dictionary<string, double> { { "*/bias", 0.5 } } },
+            new TrainOptions { ClassWeights = new[] { 1f, 2f, 3.5f } },
+            new TrainOptions { Beta1 = 0 },
+        };
+        for (int i = 0; i < others.Length; ++i) Check(HashWith(others[i]) != plain, "options " + i + " change something");
+        Fails(() => HashWith(new TrainOptions { Freeze = new[] { "a \"b\" \\" } }), Code.InvalidArgument, "a \"b\" \\");
+        Fails(() => HashWith(new TrainOptions { LabelSmoothing = 2 }), Code.InvalidArgument,
+            "label_smoothing is 2, must be 0 to 1");
     }
 
     private static void ShapesAndFiles()
@@ -167,6 +198,7 @@ public static class Misuse
     public static int Main(string[] words)
     {
         DisposedObjectsAndNulls();
+        OptionsByName();
         ShapesAndFiles();
         StepsAndFiles(words[0]);
         Callbacks();

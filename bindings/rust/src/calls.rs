@@ -20,6 +20,23 @@ pub(crate) fn c_text(text: &str) -> Result<CString> {
     CString::new(text).map_err(|_| Error::invalid("a text for Loom cannot hold the character NUL"))
 }
 
+/// Numbers as an option by name takes them.
+pub(crate) fn numbers<T: ToString>(values: &[T]) -> String {
+    values.iter().map(T::to_string).collect::<Vec<_>>().join(",")
+}
+
+/// Texts likewise: an array of JSON.
+pub(crate) fn texts(values: &[String]) -> String {
+    let quoted =
+        values.iter().map(|v| format!("\"{}\"", v.replace('\\', "\\\\").replace('"', "\\\"")));
+    format!("[{}]", quoted.collect::<Vec<_>>().join(", "))
+}
+
+/// Patterns with factors likewise.
+pub(crate) fn rates(values: &[(String, f64)]) -> String {
+    texts(&values.iter().map(|(pattern, factor)| format!("{pattern}={factor}")).collect::<Vec<_>>())
+}
+
 /// # Safety
 /// `from` is null or a text that ends with a NUL.
 pub(crate) unsafe fn text(from: *const c_char) -> String {

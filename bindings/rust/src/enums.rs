@@ -552,6 +552,56 @@ impl Default for Schedule {
     }
 }
 
+/// How layers get the signal that they learn from: the option `rule` of loom_options. docs/rules.md
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+#[repr(i32)]
+pub enum Rule {
+    /// gradients of the loss
+    BackPropagation = 0,
+    /// direct feedback alignment (Nøkland, 2016)
+    Dfa = 1,
+    /// direct random target projection (Frenkel et al., 2021)
+    Drtp = 2,
+    /// the difference of prediction and target, projected to each layer
+    DiffProject = 3,
+    /// difference target propagation with fixed inverses
+    FixedDtp = 4,
+    /// gradients in steps between layers, with budgets
+    Chain = 5,
+    /// difference target propagation (Lee et al., 2015)
+    Dtp = 6,
+    /// goodness of right and wrong labels (Hinton, 2022)
+    ForwardForward = 7,
+    /// Hebbian learning (Oja, 1982)
+    Hebb = 8,
+}
+
+impl Rule {
+    /// None: a number of a newer library.
+    pub fn from_raw(number: i32) -> Option<Self> {
+        match number {
+            0 => Some(Self::BackPropagation),
+            1 => Some(Self::Dfa),
+            2 => Some(Self::Drtp),
+            3 => Some(Self::DiffProject),
+            4 => Some(Self::FixedDtp),
+            5 => Some(Self::Chain),
+            6 => Some(Self::Dtp),
+            7 => Some(Self::ForwardForward),
+            8 => Some(Self::Hebb),
+            _ => None,
+        }
+    }
+}
+
+impl Default for Rule {
+    /// What a zeroed option means.
+    fn default() -> Self {
+        Self::BackPropagation
+    }
+}
+
 /// NORM: of all gradients together; LAYER: of each parameter alone; VALUE: each number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]

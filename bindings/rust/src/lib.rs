@@ -7,6 +7,8 @@
 #[allow(missing_docs)]
 #[rustfmt::skip]
 mod enums;
+#[rustfmt::skip]
+mod options;
 #[allow(missing_docs)]
 #[rustfmt::skip]
 pub mod sys;
@@ -27,7 +29,8 @@ pub use generation::{GenerateOptions, Generation, Token};
 pub use model::{Model, ModelInfo, ModelSession, Turn};
 pub use network::{Network, NetworkInfo, Session, SessionOptions};
 pub use tensor::{Array, Element, Tensor};
-pub use training::{Dataset, Epoch, Evaluation, FitOptions, Step, Trainer, TrainerOptions};
+pub use training::{Dataset, Epoch, Evaluation, FitOptions, Step, Trainer};
+pub use options::TrainerOptions;
 
 /// "0.1.0": of the library that runs.
 pub fn version() -> String {

@@ -227,6 +227,27 @@ pub const LOOM_SCHEDULE_ONE_CYCLE: loom_schedule = 8;
 /// times gamma when the loss has not improved for `patience` epochs
 pub const LOOM_SCHEDULE_PLATEAU: loom_schedule = 9;
 
+/// How layers get the signal that they learn from: the option `rule` of loom_options. docs/rules.md
+pub type loom_rule = i32;
+/// gradients of the loss
+pub const LOOM_RULE_BACK_PROPAGATION: loom_rule = 0;
+/// direct feedback alignment (Nøkland, 2016)
+pub const LOOM_RULE_DFA: loom_rule = 1;
+/// direct random target projection (Frenkel et al., 2021)
+pub const LOOM_RULE_DRTP: loom_rule = 2;
+/// the difference of prediction and target, projected to each layer
+pub const LOOM_RULE_DIFF_PROJECT: loom_rule = 3;
+/// difference target propagation with fixed inverses
+pub const LOOM_RULE_FIXED_DTP: loom_rule = 4;
+/// gradients in steps between layers, with budgets
+pub const LOOM_RULE_CHAIN: loom_rule = 5;
+/// difference target propagation (Lee et al., 2015)
+pub const LOOM_RULE_DTP: loom_rule = 6;
+/// goodness of right and wrong labels (Hinton, 2022)
+pub const LOOM_RULE_FORWARD_FORWARD: loom_rule = 7;
+/// Hebbian learning (Oja, 1982)
+pub const LOOM_RULE_HEBB: loom_rule = 8;
+
 /// NORM: of all gradients together; LAYER: of each parameter alone; VALUE: each number.
 pub type loom_clip = i32;
 /// no limit
@@ -337,6 +358,11 @@ pub struct loom_trainer {
 
 #[repr(C)]
 pub struct loom_history {
+    _private: [u8; 0],
+}
+
+#[repr(C)]
+pub struct loom_options {
     _private: [u8; 0],
 }
 
@@ -1040,7 +1066,8 @@ const _: () = {
     assert!(core::mem::offset_of!(loom_split_options, seed) == 16);
 };
 
-/// Lists are borrowed during the call.
+/// Lists are borrowed during the call. Frozen: options that came later are set by name, with
+/// loom_options_set() and loom_trainer_create_with().
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct loom_trainer_options {
@@ -1209,6 +1236,9 @@ pub struct loom_epoch {
     /// 1: the least loss so far
     pub best: i32,
     pub samples_per_second: f64,
+    /// JSON, as {"auc": 0.97}: those of the option `metrics`, null where the samples do not
+    /// determine one; borrowed, during the callback or until loom_history_free()
+    pub validation_metrics: *const c_char,
 }
 
 impl Default for loom_epoch {
@@ -1222,7 +1252,7 @@ impl Default for loom_epoch {
 
 #[cfg(target_pointer_width = "64")]
 const _: () = {
-    assert!(core::mem::size_of::<loom_epoch>() == 88);
+    assert!(core::mem::size_of::<loom_epoch>() == 96);
     assert!(core::mem::offset_of!(loom_epoch, struct_size) == 0);
     assert!(core::mem::offset_of!(loom_epoch, number) == 8);
     assert!(core::mem::offset_of!(loom_epoch, train_loss) == 16);
@@ -1235,6 +1265,7 @@ const _: () = {
     assert!(core::mem::offset_of!(loom_epoch, dropped) == 64);
     assert!(core::mem::offset_of!(loom_epoch, best) == 72);
     assert!(core::mem::offset_of!(loom_epoch, samples_per_second) == 80);
+    assert!(core::mem::offset_of!(loom_epoch, validation_metrics) == 88);
 };
 
 /// After each batch. 0: go on; anything else ends the call with LOOM_CANCELLED.
@@ -2795,6 +2826,44 @@ extern "C" {
         loom_trainer
     ) -> loom_status;
 
+    /// kind: "trainer", for loom_trainer_create_with(). `*out` is transferred. Errors: not_found.
+    pub fn loom_options_new(kind: *const c_char, out: *mut *mut loom_options) -> loom_status;
+
+    /// Sets an option: "true", "0.1", "cosine"; numbers of a list as "1,2.5,1", texts as a JSON
+    /// array; "" unsets. Options of a struct inside have a dot: "schedule.floor"; "schedule_floor"
+    /// is the same, "schedule" its kind. Errors: not_found, with the closest name;
+    /// invalid_argument, with the range.
+    pub fn loom_options_set(
+        options: *mut loom_options, name: *const c_char, text: *const c_char
+    ) -> loom_status;
+
+    /// The text of an option, which loom_options_set() reads. `*out` is transferred: loom_free().
+    /// Errors: not_found.
+    pub fn loom_options_get(
+        options: *const loom_options, name: *const c_char, out: *mut *mut c_char
+    ) -> loom_status;
+
+    /// A JSON array with name, flag, type, help, range and value of each option. `*out` is
+    /// transferred: loom_free().
+    pub fn loom_options_describe(
+        options: *const loom_options, out: *mut *mut c_char
+    ) -> loom_status;
+
+    /// A line for each option that differs from its default and has no effect beside the others:
+    /// "quantile has no effect with loss mse; it is for quantile". `*out` is transferred:
+    /// loom_free().
+    pub fn loom_options_idle(options: *const loom_options, out: *mut *mut c_char) -> loom_status;
+
+    /// Null is fine.
+    pub fn loom_options_free(options: *mut loom_options);
+
+    /// loom_trainer_create() with options by name, which are copied. engine: null, that of the
+    /// network. `*out` is transferred. Errors: invalid_argument, naming the option.
+    pub fn loom_trainer_create_with(
+        network: *mut loom_network, options: *const loom_options, engine: *mut loom_engine, out:
+        *mut *mut loom_trainer
+    ) -> loom_status;
+
     /// `validation`, `options` and `out` may be null; `*out` is transferred. Errors:
     /// invalid_argument (data that do not fit the network or the loss), cancelled (what was trained
     /// stays), those of files; internal where the loss is not finite any more. One thread at a
@@ -2850,6 +2919,16 @@ extern "C" {
     pub fn loom_trainer_evaluate_watched(
         trainer: *mut loom_trainer, data: *const loom_dataset, progress: loom_progress_fn, user:
         *mut c_void, out: *mut loom_evaluation, confusion: *mut *mut loom_array
+    ) -> loom_status;
+
+    /// All that loom_trainer_evaluate() finds, as JSON: loss, samples, accuracy,
+    /// mean_absolute_error, r2, metrics by name, and for one head of labels classes (samples,
+    /// precision, recall, f1) and confusion \[class\]\[called so\]. What does not apply is left
+    /// out. `progress` may be null. `*out` is transferred: loom_free(). Errors: cancelled. One
+    /// thread at a time.
+    pub fn loom_trainer_evaluate_json(
+        trainer: *mut loom_trainer, data: *const loom_dataset, progress: loom_progress_fn, user:
+        *mut c_void, out: *mut *mut c_char
     ) -> loom_status;
 
     /// XXH3-128 of all parameters as float32, in their order. `*out` is transferred: loom_free().

@@ -1,11 +1,9 @@
 //! Data sets and training.
 
-use crate::calls::{check, taken_text, user, Caught, Owned};
+use crate::calls::{c_text, check, taken_text, user, Caught, Owned};
 use crate::network::path_text;
 use crate::tensor::report;
-use crate::{
-    sys, Array, Clip, Error, Loss, Network, Normalize, Optimizer, Result, Schedule, Tensor,
-};
+use crate::{sys, Array, Error, Network, Result, Tensor, TrainerOptions};
 use std::ffi::c_void;
 use std::path::Path;
 
@@ -48,35 +46,6 @@ impl Dataset {
         // SAFETY: the handle is ours.
         Array::from(|out| unsafe { sys::loom_dataset_x(self.raw.get(), out) })
     }
-}
-
-/// How a network is trained; zeros are the defaults of the library.
-#[derive(Clone, Debug, Default)]
-pub struct TrainerOptions {
-    /// Automatic: what the network was trained for, else by the targets.
-    pub loss: Loss,
-    /// Automatic: Adam.
-    pub optimizer: Optimizer,
-    /// How the learning rate goes on.
-    pub schedule: Schedule,
-    /// Learning rate at the start; 0: 1e-3.
-    pub rate: f64,
-    /// None: that of the optimizer.
-    pub weight_decay: Option<f32>,
-    /// Samples per step; 0: 32.
-    pub batch: i64,
-    /// Batches whose gradients are added up before an update; 0: 1.
-    pub accumulate: i64,
-    /// Of gradients.
-    pub clip: Clip,
-    /// 0: 1.
-    pub clip_limit: f32,
-    /// Of the inputs.
-    pub normalize: Normalize,
-    /// Samples are not shuffled.
-    pub keep_order: bool,
-    /// Of the order of samples and of noise; None: 1.
-    pub seed: Option<u64>,
 }
 
 /// An epoch that is done.
@@ -177,24 +146,19 @@ pub struct Trainer<'n> {
 impl<'n> Trainer<'n> {
     /// Errors: invalid_argument, naming the option.
     pub fn new(network: &'n mut Network, options: &TrainerOptions) -> Result<Self> {
-        let mut how = sys::loom_trainer_options { ..Default::default() };
-        how.loss = options.loss as i32;
-        how.optimizer = options.optimizer as i32;
-        how.schedule = options.schedule as i32;
-        how.rate = options.rate;
-        how.has_weight_decay = i32::from(options.weight_decay.is_some());
-        how.weight_decay = options.weight_decay.unwrap_or(0.0);
-        how.batch = options.batch;
-        how.accumulate = options.accumulate;
-        how.clip = options.clip as i32;
-        how.clip_limit = options.clip_limit;
-        how.normalize = options.normalize as i32;
-        how.keep_order = i32::from(options.keep_order);
-        how.has_seed = i32::from(options.seed.is_some());
-        how.seed = options.seed.unwrap_or(0);
-        // SAFETY: the options live during the call.
+        let kind = c_text("trainer")?;
+        // SAFETY: the text lives during the call.
+        let named = Owned::from(sys::loom_options_free, |out| unsafe {
+            sys::loom_options_new(kind.as_ptr(), out)
+        })?;
+        for (name, text) in options.texts() {
+            let (name, text) = (c_text(name)?, c_text(&text)?);
+            // SAFETY: the texts live during the call.
+            check(unsafe { sys::loom_options_set(named.get(), name.as_ptr(), text.as_ptr()) })?;
+        }
+        // SAFETY: the options live during the call, which copies them.
         let raw = Owned::from(sys::loom_trainer_free, |out| unsafe {
-            sys::loom_trainer_create(network.raw.get(), &how, out)
+            sys::loom_trainer_create_with(network.raw.get(), named.get(), std::ptr::null_mut(), out)
         })?;
         Ok(Trainer { raw, network })
     }

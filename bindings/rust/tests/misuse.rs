@@ -89,6 +89,36 @@ fn networks_are_saved_loaded_and_trained_by_steps() {
     assert_eq!(again.as_slice::<f32>().unwrap(), seen.as_slice::<f32>().unwrap());
 }
 
+/// What two steps give a new network with these options.
+fn hash_with(options: &TrainerOptions) -> Result<String, Error> {
+    let mut net = net();
+    let values: Vec<f32> = (0..32).map(|i| (i % 7) as f32 / 7.0).collect();
+    let x = Tensor::new(&values, &[8, 4])?;
+    let y = Tensor::new(&[0i32, 1, 2, 0, 1, 2, 0, 1], &[8])?;
+    let data = Dataset::new(&x, Some(&y))?;
+    let mut trainer = Trainer::new(&mut net, options)?;
+    trainer.fit(&data, None, FitOptions { epochs: 2, ..Default::default() })?;
+    trainer.weights_hash()
+}
+
+#[test]
+fn options_by_name_change_what_is_learned_or_are_refused() {
+    let plain = hash_with(&TrainerOptions::default()).unwrap();
+    let others = [
+        TrainerOptions { freeze: vec!["*/bias".into()], ..Default::default() },
+        TrainerOptions { rate_for: vec![("*/bias".into(), 0.5)], ..Default::default() },
+        TrainerOptions { class_weights: vec![1.0, 2.0, 3.5], ..Default::default() },
+        TrainerOptions { beta1: Some(0.0), ..Default::default() },
+    ];
+    for options in &others {
+        assert_ne!(hash_with(options).unwrap(), plain, "{options:?}");
+    }
+    let nothing = TrainerOptions { freeze: vec!["a \"b\" \\".into()], ..Default::default() };
+    fails(hash_with(&nothing), Code::InvalidArgument, "a \"b\" \\");
+    let above = TrainerOptions { label_smoothing: 2.0, ..Default::default() };
+    fails(hash_with(&above), Code::InvalidArgument, "label_smoothing is 2, must be 0 to 1");
+}
+
 #[test]
 fn a_closure_stops_a_fit_and_its_panic_stays_in_rust() {
     let mut net = net();

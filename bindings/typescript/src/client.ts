@@ -7,6 +7,7 @@ import type { Source } from "./files.js";
 import { sequential, type Axes, type Layer, type NetworkDescription } from "./layer.js";
 import { Closable, dispose, Link, type Events, type Started } from "./link.js";
 import type { NumberArray, Tensor } from "./memory.js";
+import type { TrainerOptions } from "./options.js";
 import type { GenerationData, Handle, Running, StartOptions, TokenData, Turn } from "./protocol.js";
 import type { Variant } from "./module.js";
 
@@ -113,7 +114,7 @@ export class Network extends Closable {
   ports(): Promise<ffi.Port[]> {
     return this.link.ask("networkPorts", [this.handle]);
   }
-  async trainer(options: ffi.TrainerOptions = {}): Promise<Trainer> {
+  async trainer(options: TrainerOptions = {}): Promise<Trainer> {
     return new Trainer(this.link, await this.link.ask("trainerCreate", [this.handle, options]));
   }
   /** How alike two networks are, cell by cell. */

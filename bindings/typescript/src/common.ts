@@ -12,5 +12,6 @@ export {
 export { Genome, Mesh, Population, type GenomeDescription } from "./evolution.js";
 export type {
   DnaMode, Dtype, EngineInfo, Epoch, Evaluation, GenomeInfo, MeshInfo, MeshOptions, ModelInfo, NeatOptions, NetworkFormat,
-  NetworkInfo, PopulationInfo, PopulationReport, SessionOptions, SpliceOptions, TrainerOptions,
+  NetworkInfo, PopulationInfo, PopulationReport, SessionOptions, SpliceOptions,
 } from "./ffi.js";
+export type { Augment, TrainerOptions } from "./options.js";

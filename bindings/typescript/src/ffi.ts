@@ -146,6 +146,20 @@ export const Schedule = {
 } as const;
 export type Schedule = keyof typeof Schedule;
 
+/** How layers get the signal that they learn from: the option `rule` of loom_options. docs/rules.md */
+export const Rule = {
+  back_propagation: 0,
+  dfa: 1,
+  drtp: 2,
+  diff_project: 3,
+  fixed_dtp: 4,
+  chain: 5,
+  dtp: 6,
+  forward_forward: 7,
+  hebb: 8,
+} as const;
+export type Rule = keyof typeof Rule;
+
 /** NORM: of all gradients together; LAYER: of each parameter alone; VALUE: each number. */
 export const Clip = {none: 0, norm: 1, layer: 2, value: 3} as const;
 export type Clip = keyof typeof Clip;
@@ -623,133 +637,9 @@ export interface SplitOptions {
   seed?: number | bigint;
 }
 
-/** Lists are borrowed during the call. */
-export const loom_trainer_options = {
-  name: "loom_trainer_options", size: 264, sized: true,
-  fields: {
-    struct_size: [0, "u32"],
-    loss: [4, "enum:Loss"],
-    huber_delta: [8, "f32"],
-    label_smoothing: [12, "f32"],
-    heads_count: [16, "i32"],
-    heads: [20, "i64 list"],
-    optimizer: [24, "enum:Optimizer"],
-    has_beta1: [28, "bool"],
-    beta1: [32, "f32"],
-    has_beta2: [36, "bool"],
-    beta2: [40, "f32"],
-    has_eps: [44, "bool"],
-    eps: [48, "f32"],
-    has_weight_decay: [52, "bool"],
-    weight_decay: [56, "f32"],
-    schedule: [60, "enum:Schedule"],
-    rate: [64, "f64"],
-    schedule_floor: [72, "f64"],
-    schedule_gamma: [80, "f64"],
-    schedule_power: [88, "f64"],
-    schedule_every: [96, "i64"],
-    milestones: [104, "i64 list"],
-    milestones_count: [108, "i32"],
-    clip: [112, "enum:Clip"],
-    warmup: [120, "i64"],
-    schedule_patience: [128, "i64"],
-    clip_limit: [136, "f32"],
-    keep_order: [140, "bool"],
-    batch: [144, "i64"],
-    accumulate: [152, "i64"],
-    has_seed: [160, "bool"],
-    normalize: [164, "enum:Normalize"],
-    seed: [168, "u64"],
-    native_weights: [176, "bool"],
-    carry_feedback: [180, "bool"],
-    checkpoint_cells: [184, "i64"],
-    engine: [192, "pointer"],
-    ema: [200, "f64"],
-    swa_from: [208, "i64"],
-    lookahead: [216, "i64"],
-    lookahead_share: [224, "f64"],
-    gradient_noise: [232, "f64"],
-    gradient_noise_fade: [240, "f64"],
-    margin: [248, "f32"],
-    temperature: [252, "f32"],
-    all_triplets: [256, "i32"],
-    pairs_across: [260, "bool"],
-  },
-} as const;
-
-/** Lists are borrowed during the call. */
-export interface TrainerOptions {
-  loss?: Loss;
-  /** 0: 1 */
-  huberDelta?: number;
-  /** of CROSS_ENTROPY */
-  labelSmoothing?: number;
-  /** CROSS_ENTROPY: widths of heads side by side; null: one */
-  heads?: readonly number[];
-  optimizer?: Optimizer;
-  beta1?: number;
-  beta2?: number;
-  eps?: number;
-  weightDecay?: number;
-  schedule?: Schedule;
-  /** learning rate at the start; 0: 1e-3 */
-  rate?: number;
-  scheduleFloor?: number;
-  /** 0: 0.1 */
-  scheduleGamma?: number;
-  /** 0: 2 */
-  schedulePower?: number;
-  /** epochs; 0: 10 */
-  scheduleEvery?: number;
-  /** epochs */
-  milestones?: readonly number[];
-  clip?: Clip;
-  /** steps */
-  warmup?: number;
-  /** epochs; 0: 5 */
-  schedulePatience?: number;
-  /** 0: 1 */
-  clipLimit?: number;
-  /** 1: samples are not shuffled */
-  keepOrder?: boolean;
-  /** samples per step; 0: 32, of LBFGS all */
-  batch?: number;
-  /** batches whose gradients are added up before an update; 0: 1 */
-  accumulate?: number;
-  normalize?: Normalize;
-  /** of the order of samples and of noise; unset: 1 */
-  seed?: number | bigint;
-  /** 1: integer weights are trained as they are packed, without masters */
-  nativeWeights?: boolean;
-  /** 1: feedback links go on from batch to batch */
-  carryFeedback?: boolean;
-  /** gradient checkpointing in groups of so many cells; 0: none */
-  checkpointCells?: number;
-  /** decay of an average of the weights, which is evaluated and saved; 0: none */
-  ema?: number;
-  /** the mean over the ends of the epochs from this one on; 0: none */
-  swaFrom?: number;
-  /** every so many updates back to slow weights; 0: never */
-  lookahead?: number;
-  /** by which those move; 0: 0.5 */
-  lookaheadShare?: number;
-  /** deviation of noise on gradients; 0: none */
-  gradientNoise?: number;
-  /** with the update t as (1 + t)^(-fade / 2) */
-  gradientNoiseFade?: number;
-  /** TRIPLET, CONTRASTIVE: a distance; 0: 1 */
-  margin?: number;
-  /** INFONCE: what cosines are divided by; 0: 0.1 */
-  temperature?: number;
-  /** TRIPLET, 1: all of a batch, not the hardest of each row */
-  allTriplets?: number;
-  /** 1: rows of a sample are compared with other rows alone, as in CLIP */
-  pairsAcross?: boolean;
-}
-
 /** An epoch that is done. */
 export const loom_epoch = {
-  name: "loom_epoch", size: 88, sized: true,
+  name: "loom_epoch", size: 96, sized: true,
   fields: {
     struct_size: [0, "u32"],
     number: [8, "i64"],
@@ -763,6 +653,7 @@ export const loom_epoch = {
     dropped: [64, "i64"],
     best: [72, "bool"],
     samples_per_second: [80, "f64"],
+    validation_metrics: [88, "text"],
   },
 } as const;
 
@@ -785,6 +676,8 @@ export interface Epoch {
   /** 1: the least loss so far */
   best: boolean;
   samplesPerSecond: number;
+  /** JSON, as {"auc": 0.97}: those of the option `metrics`, null where the samples do not determine one; borrowed, during the callback or until loom_history_free() */
+  validationMetrics: string;
 }
 
 /** Texts are borrowed during the call. */
@@ -1784,6 +1677,20 @@ export interface Functions {
   loom_dataset_free(dataset: number): void;
   /** The trainer changes the network, whose weights are up to date after every call. `*out` is transferred. Errors: invalid_argument, naming the option. */
   loom_trainer_create(network: number, options: number, out: number): number;
+  /** kind: "trainer", for loom_trainer_create_with(). `*out` is transferred. Errors: not_found. */
+  loom_options_new(kind: number, out: number): number;
+  /** Sets an option: "true", "0.1", "cosine"; numbers of a list as "1,2.5,1", texts as a JSON array; "" unsets. Options of a struct inside have a dot: "schedule.floor"; "schedule_floor" is the same, "schedule" its kind. Errors: not_found, with the closest name; invalid_argument, with the range. */
+  loom_options_set(options: number, name: number, text: number): number;
+  /** The text of an option, which loom_options_set() reads. `*out` is transferred: loom_free(). Errors: not_found. */
+  loom_options_get(options: number, name: number, out: number): number;
+  /** A JSON array with name, flag, type, help, range and value of each option. `*out` is transferred: loom_free(). */
+  loom_options_describe(options: number, out: number): number;
+  /** A line for each option that differs from its default and has no effect beside the others: "quantile has no effect with loss mse; it is for quantile". `*out` is transferred: loom_free(). */
+  loom_options_idle(options: number, out: number): number;
+  /** Null is fine. */
+  loom_options_free(options: number): void;
+  /** loom_trainer_create() with options by name, which are copied. engine: null, that of the network. `*out` is transferred. Errors: invalid_argument, naming the option. */
+  loom_trainer_create_with(network: number, options: number, engine: number, out: number): number;
   /** `validation`, `options` and `out` may be null; `*out` is transferred. Errors: invalid_argument (data that do not fit the network or the loss), cancelled (what was trained stays), those of files; internal where the loss is not finite any more. */
   loom_trainer_fit(trainer: number, train: number, validation: number, options: number, out: number): number;
   /** One update from one batch: x [batch, sample], y as for loom_dataset_from_arrays(). Fewer samples than options.batch are allowed. rate: null, that of the options. `out` may be null. */
@@ -1800,6 +1707,8 @@ export interface Functions {
   loom_trainer_evaluate(trainer: number, data: number, out: number, confusion: number): number;
   /** The same, and tells samples done and in all after each batch; `progress` may be null. Errors: cancelled (the callback said so), and then `out` and `confusion` are as they were. */
   loom_trainer_evaluate_watched(trainer: number, data: number, progress: number, user: number, out: number, confusion: number): number;
+  /** All that loom_trainer_evaluate() finds, as JSON: loss, samples, accuracy, mean_absolute_error, r2, metrics by name, and for one head of labels classes (samples, precision, recall, f1) and confusion [class][called so]. What does not apply is left out. `progress` may be null. `*out` is transferred: loom_free(). Errors: cancelled. */
+  loom_trainer_evaluate_json(trainer: number, data: number, progress: number, user: number, out: number): number;
   /** XXH3-128 of all parameters as float32, in their order. `*out` is transferred: loom_free(). */
   loom_trainer_weights_hash(trainer: number, out: number): number;
   /** Null is fine. The network stays, with the weights that it was given. */

@@ -51,7 +51,7 @@ export class Scope {
   }
 }
 
-function snake(name: string): string {
+export function snake(name: string): string {
   return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
 function camel(name: string): string {

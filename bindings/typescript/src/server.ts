@@ -10,6 +10,7 @@ import { after, ending, type Later } from "./later.js";
 import { evolutionOperations } from "./evolution_server.js";
 import { open, readInto, type Opened, type Reading, type Source } from "./files.js";
 import type { Scope, Struct, Tensor } from "./memory.js";
+import { withOptions } from "./named.js";
 import { chooseVariant, chooseWide, host, isWide, Loaded, type Host, type LaneStart, type Variant } from "./module.js";
 import type { CancelToken, GenerationData, Handle, LoadOptions, Operations, Port, Reply, Request, Running, StartOptions, Turn }
   from "./protocol.js";
@@ -516,10 +517,9 @@ export class Server {
       return [part(out), part(out + 8)];
     }),
 
-    trainerCreate: (_, network, options) => this.#calls.add("trainer", this.#calls.out((scope, out, m) => {
-      const how = m.memory.options(scope, ffi.loom_trainer_options, options);
-      return m.wait((f) => f.loom_trainer_create(this.#calls.at(network, "network"), how, out));
-    })),
+    trainerCreate: (_, network, options) => this.#calls.add("trainer", withOptions(this.#calls, "trainer", options, (how) =>
+      this.#calls.out((_scope, out, m) =>
+        m.wait((f) => f.loom_trainer_create_with(this.#calls.at(network, "network"), how, 0, out))))),
     trainerFit: (context, handle, train, validation, options) => this.#fit(context, handle, train, validation, options),
     trainerStep: (_, handle, x, y, rate) => this.#step((m, scope, at, report) => {
       const inputs = m.memory.tensor(scope, x), targets = m.memory.tensor(scope, y);

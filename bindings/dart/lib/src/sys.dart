@@ -237,6 +237,28 @@ abstract final class loom_schedule {
   static const int LOOM_SCHEDULE_PLATEAU = 9;
 }
 
+/// How layers get the signal that they learn from: the option `rule` of loom_options. docs/rules.md
+abstract final class loom_rule {
+  /// gradients of the loss
+  static const int LOOM_RULE_BACK_PROPAGATION = 0;
+  /// direct feedback alignment (Nøkland, 2016)
+  static const int LOOM_RULE_DFA = 1;
+  /// direct random target projection (Frenkel et al., 2021)
+  static const int LOOM_RULE_DRTP = 2;
+  /// the difference of prediction and target, projected to each layer
+  static const int LOOM_RULE_DIFF_PROJECT = 3;
+  /// difference target propagation with fixed inverses
+  static const int LOOM_RULE_FIXED_DTP = 4;
+  /// gradients in steps between layers, with budgets
+  static const int LOOM_RULE_CHAIN = 5;
+  /// difference target propagation (Lee et al., 2015)
+  static const int LOOM_RULE_DTP = 6;
+  /// goodness of right and wrong labels (Hinton, 2022)
+  static const int LOOM_RULE_FORWARD_FORWARD = 7;
+  /// Hebbian learning (Oja, 1982)
+  static const int LOOM_RULE_HEBB = 8;
+}
+
 /// NORM: of all gradients together; LAYER: of each parameter alone; VALUE: each number.
 abstract final class loom_clip {
   /// no limit
@@ -335,6 +357,8 @@ final class loom_dataset extends Opaque {}
 final class loom_trainer extends Opaque {}
 
 final class loom_history extends Opaque {}
+
+final class loom_options extends Opaque {}
 
 final class loom_model extends Opaque {}
 
@@ -733,7 +757,8 @@ final class loom_split_options extends Struct {
   external int seed;
 }
 
-/// Lists are borrowed during the call.
+/// Lists are borrowed during the call. Frozen: options that came later are set by name, with
+/// loom_options_set() and loom_trainer_create_with().
 final class loom_trainer_options extends Struct {
   @Uint32()
   external int struct_size;
@@ -893,6 +918,9 @@ final class loom_epoch extends Struct {
   external int best;
   @Double()
   external double samples_per_second;
+  /// JSON, as {"auc": 0.97}: those of the option `metrics`, null where the samples do not determine
+  /// one; borrowed, during the callback or until loom_history_free()
+  external Pointer<Uint8> validation_metrics;
 }
 
 /// After each batch. 0: go on; anything else ends the call with LOOM_CANCELLED.
@@ -1972,6 +2000,42 @@ class LoomLibrary {
   late final loom_trainer_create =
       library.lookupFunction<_loom_trainer_create_native, _loom_trainer_create_dart>('loom_trainer_create');
 
+  /// kind: "trainer", for loom_trainer_create_with(). `*out` is transferred. Errors: not_found.
+  late final loom_options_new =
+      library.lookupFunction<_loom_options_new_native, _loom_options_new_dart>('loom_options_new');
+
+  /// Sets an option: "true", "0.1", "cosine"; numbers of a list as "1,2.5,1", texts as a JSON
+  /// array; "" unsets. Options of a struct inside have a dot: "schedule.floor"; "schedule_floor" is
+  /// the same, "schedule" its kind. Errors: not_found, with the closest name; invalid_argument,
+  /// with the range.
+  late final loom_options_set =
+      library.lookupFunction<_loom_options_set_native, _loom_options_set_dart>('loom_options_set');
+
+  /// The text of an option, which loom_options_set() reads. `*out` is transferred: loom_free().
+  /// Errors: not_found.
+  late final loom_options_get =
+      library.lookupFunction<_loom_options_get_native, _loom_options_get_dart>('loom_options_get');
+
+  /// A JSON array with name, flag, type, help, range and value of each option. `*out` is
+  /// transferred: loom_free().
+  late final loom_options_describe =
+      library.lookupFunction<_loom_options_describe_native, _loom_options_describe_dart>('loom_options_describe');
+
+  /// A line for each option that differs from its default and has no effect beside the others:
+  /// "quantile has no effect with loss mse; it is for quantile". `*out` is transferred:
+  /// loom_free().
+  late final loom_options_idle =
+      library.lookupFunction<_loom_options_idle_native, _loom_options_idle_dart>('loom_options_idle');
+
+  /// Null is fine.
+  late final loom_options_free =
+      library.lookupFunction<_loom_options_free_native, _loom_options_free_dart>('loom_options_free');
+
+  /// loom_trainer_create() with options by name, which are copied. engine: null, that of the
+  /// network. `*out` is transferred. Errors: invalid_argument, naming the option.
+  late final loom_trainer_create_with =
+      library.lookupFunction<_loom_trainer_create_with_native, _loom_trainer_create_with_dart>('loom_trainer_create_with');
+
   /// `validation`, `options` and `out` may be null; `*out` is transferred. Errors: invalid_argument
   /// (data that do not fit the network or the loss), cancelled (what was trained stays), those of
   /// files; internal where the loss is not finite any more. One thread at a time.
@@ -2014,6 +2078,13 @@ class LoomLibrary {
   /// at a time.
   late final loom_trainer_evaluate_watched =
       library.lookupFunction<_loom_trainer_evaluate_watched_native, _loom_trainer_evaluate_watched_dart>('loom_trainer_evaluate_watched');
+
+  /// All that loom_trainer_evaluate() finds, as JSON: loss, samples, accuracy, mean_absolute_error,
+  /// r2, metrics by name, and for one head of labels classes (samples, precision, recall, f1) and
+  /// confusion [class][called so]. What does not apply is left out. `progress` may be null. `*out`
+  /// is transferred: loom_free(). Errors: cancelled. One thread at a time.
+  late final loom_trainer_evaluate_json =
+      library.lookupFunction<_loom_trainer_evaluate_json_native, _loom_trainer_evaluate_json_dart>('loom_trainer_evaluate_json');
 
   /// XXH3-128 of all parameters as float32, in their order. `*out` is transferred: loom_free(). One
   /// thread at a time.
@@ -2771,6 +2842,36 @@ typedef _loom_trainer_create_native = Int32 Function(
 typedef _loom_trainer_create_dart = int Function(
     Pointer<loom_network>, Pointer<loom_trainer_options>, Pointer<Pointer<loom_trainer>>
 );
+typedef _loom_options_new_native = Int32 Function(Pointer<Uint8>, Pointer<Pointer<loom_options>>);
+typedef _loom_options_new_dart = int Function(Pointer<Uint8>, Pointer<Pointer<loom_options>>);
+typedef _loom_options_set_native = Int32 Function(
+    Pointer<loom_options>, Pointer<Uint8>, Pointer<Uint8>
+);
+typedef _loom_options_set_dart = int Function(
+    Pointer<loom_options>, Pointer<Uint8>, Pointer<Uint8>
+);
+typedef _loom_options_get_native = Int32 Function(
+    Pointer<loom_options>, Pointer<Uint8>, Pointer<Pointer<Uint8>>
+);
+typedef _loom_options_get_dart = int Function(
+    Pointer<loom_options>, Pointer<Uint8>, Pointer<Pointer<Uint8>>
+);
+typedef _loom_options_describe_native = Int32 Function(
+    Pointer<loom_options>, Pointer<Pointer<Uint8>>
+);
+typedef _loom_options_describe_dart = int Function(Pointer<loom_options>, Pointer<Pointer<Uint8>>);
+typedef _loom_options_idle_native = Int32 Function(Pointer<loom_options>, Pointer<Pointer<Uint8>>);
+typedef _loom_options_idle_dart = int Function(Pointer<loom_options>, Pointer<Pointer<Uint8>>);
+typedef _loom_options_free_native = Void Function(Pointer<loom_options>);
+typedef _loom_options_free_dart = void Function(Pointer<loom_options>);
+typedef _loom_trainer_create_with_native = Int32 Function(
+    Pointer<loom_network>, Pointer<loom_options>, Pointer<loom_engine>,
+    Pointer<Pointer<loom_trainer>>
+);
+typedef _loom_trainer_create_with_dart = int Function(
+    Pointer<loom_network>, Pointer<loom_options>, Pointer<loom_engine>,
+    Pointer<Pointer<loom_trainer>>
+);
 typedef _loom_trainer_fit_native = Int32 Function(
     Pointer<loom_trainer>, Pointer<loom_dataset>, Pointer<loom_dataset>, Pointer<loom_fit_options>,
     Pointer<Pointer<loom_history>>
@@ -2826,6 +2927,14 @@ typedef _loom_trainer_evaluate_watched_native = Int32 Function(
 typedef _loom_trainer_evaluate_watched_dart = int Function(
     Pointer<loom_trainer>, Pointer<loom_dataset>, Pointer<NativeFunction<loom_progress_fn>>,
     Pointer<Void>, Pointer<loom_evaluation>, Pointer<Pointer<loom_array>>
+);
+typedef _loom_trainer_evaluate_json_native = Int32 Function(
+    Pointer<loom_trainer>, Pointer<loom_dataset>, Pointer<NativeFunction<loom_progress_fn>>,
+    Pointer<Void>, Pointer<Pointer<Uint8>>
+);
+typedef _loom_trainer_evaluate_json_dart = int Function(
+    Pointer<loom_trainer>, Pointer<loom_dataset>, Pointer<NativeFunction<loom_progress_fn>>,
+    Pointer<Void>, Pointer<Pointer<Uint8>>
 );
 typedef _loom_trainer_weights_hash_native = Int32 Function(
     Pointer<loom_trainer>, Pointer<Pointer<Uint8>>

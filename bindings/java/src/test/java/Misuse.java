@@ -49,6 +49,36 @@ public final class Misuse {
     fails(() -> Network.load("a\0b"), Types.Code.INVALID_ARGUMENT, "NUL");
   }
 
+  /** What two epochs give a new network with these options. */
+  private static String hashWith(Trainer.Options options) {
+    float[] values = new float[32];
+    for (int i = 0; i < 32; ++i) values[i] = (i % 7) / 7f;
+    Tensor x = Tensor.of(values, 8, 4);
+    Tensor y = Tensor.of(new int[] {0, 1, 2, 0, 1, 2, 0, 1}, 8);
+    try (Network net = Network.fromJson(JSON);
+        Dataset data = new Dataset(x, y);
+        Trainer trainer = net.trainer(options)) {
+      trainer.fit(data, new Trainer.FitOptions().epochs(2));
+      return trainer.weightsHash();
+    }
+  }
+
+  private static void optionsByName() {
+    String plain = hashWith(new Trainer.Options());
+    List<Trainer.Options> others =
+        List.of(
+            new Trainer.Options().freeze("*/bias"),
+            new Trainer.Options().rateFor(java.util.Map.of("*/bias", 0.5)),
+            new Trainer.Options().classWeights(1, 2, 3.5f),
+            new Trainer.Options().beta1(0));
+    for (Trainer.Options options : others)
+      check(!hashWith(options).equals(plain), "options change something");
+    fails(() -> hashWith(new Trainer.Options().freeze("a \"b\" \\")),
+        Types.Code.INVALID_ARGUMENT, "a \"b\" \\");
+    fails(() -> hashWith(new Trainer.Options().labelSmoothing(2)),
+        Types.Code.INVALID_ARGUMENT, "label_smoothing is 2.0, must be 0 to 1");
+  }
+
   private static void shapesAndFiles() {
     try (Network net = Network.fromJson(JSON)) {
       fails(() -> net.predict(Tensor.of(new float[5], 1, 5)), Types.Code.INVALID_ARGUMENT, "[1, 5]");
@@ -149,6 +179,7 @@ public final class Misuse {
 
   public static void main(String[] words) {
     closedObjectsAndNulls();
+    optionsByName();
     shapesAndFiles();
     stepsAndFiles(words[0]);
     callbacks();

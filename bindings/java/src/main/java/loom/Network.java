@@ -93,7 +93,13 @@ public final class Network extends Handle {
 
   /** The trainer changes the network, whose weights are up to date after every call. */
   public Trainer trainer(Trainer.Options options) {
-    return new Trainer(given((raw, out) -> LIB.loom_trainer_create(raw, options.raw, out)), this);
+    Pointer named = Named.options("trainer", options.texts);
+    try {
+      return new Trainer(
+          given((raw, out) -> LIB.loom_trainer_create_with(raw, named, null, out)), this);
+    } finally {
+      LIB.loom_options_free(named);
+    }
   }
 
   /** Runs a network, for one thread at a time. */

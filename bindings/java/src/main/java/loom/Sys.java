@@ -721,7 +721,8 @@ public interface Sys extends Library {
   }
 
   /**
-   * Lists are borrowed during the call.
+   * Lists are borrowed during the call. Frozen: options that came later are set by name, with
+   * loom_options_set() and loom_trainer_create_with().
    */
   @Structure.FieldOrder({
       "struct_size", "loss", "huber_delta", "label_smoothing", "heads_count", "heads", "optimizer",
@@ -892,7 +893,7 @@ public interface Sys extends Library {
   @Structure.FieldOrder({
       "struct_size", "number", "train_loss", "has_validation", "has_validation_accuracy",
       "validation_loss", "validation_accuracy", "rate", "gradient_norm", "dropped", "best",
-      "samples_per_second"
+      "samples_per_second", "validation_metrics"
   })
   class Epoch extends Structure {
     public int struct_size;
@@ -931,6 +932,11 @@ public interface Sys extends Library {
      */
     public int best;
     public double samples_per_second;
+    /**
+     * JSON, as {"auc": 0.97}: those of the option `metrics`, null where the samples do not
+     * determine one; borrowed, during the callback or until loom_history_free()
+     */
+    public Pointer validation_metrics;
 
     public Epoch() {
       struct_size = size();
@@ -2661,6 +2667,50 @@ public interface Sys extends Library {
   int loom_trainer_create(Pointer network, TrainerOptions options, PointerByReference out);
 
   /**
+   * kind: "trainer", for loom_trainer_create_with(). `*out` is transferred. Errors: not_found.
+   */
+  int loom_options_new(String kind, PointerByReference out);
+
+  /**
+   * Sets an option: "true", "0.1", "cosine"; numbers of a list as "1,2.5,1", texts as a JSON array;
+   * "" unsets. Options of a struct inside have a dot: "schedule.floor"; "schedule_floor" is the
+   * same, "schedule" its kind. Errors: not_found, with the closest name; invalid_argument, with the
+   * range.
+   */
+  int loom_options_set(Pointer options, String name, String text);
+
+  /**
+   * The text of an option, which loom_options_set() reads. `*out` is transferred: loom_free().
+   * Errors: not_found.
+   */
+  int loom_options_get(Pointer options, String name, PointerByReference out);
+
+  /**
+   * A JSON array with name, flag, type, help, range and value of each option. `*out` is
+   * transferred: loom_free().
+   */
+  int loom_options_describe(Pointer options, PointerByReference out);
+
+  /**
+   * A line for each option that differs from its default and has no effect beside the others:
+   * "quantile has no effect with loss mse; it is for quantile". `*out` is transferred: loom_free().
+   */
+  int loom_options_idle(Pointer options, PointerByReference out);
+
+  /**
+   * Null is fine.
+   */
+  void loom_options_free(Pointer options);
+
+  /**
+   * loom_trainer_create() with options by name, which are copied. engine: null, that of the
+   * network. `*out` is transferred. Errors: invalid_argument, naming the option.
+   */
+  int loom_trainer_create_with(
+      Pointer network, Pointer options, Pointer engine, PointerByReference out
+  );
+
+  /**
    * `validation`, `options` and `out` may be null; `*out` is transferred. Errors: invalid_argument
    * (data that do not fit the network or the loss), cancelled (what was trained stays), those of
    * files; internal where the loss is not finite any more. One thread at a time.
@@ -2720,6 +2770,16 @@ public interface Sys extends Library {
   int loom_trainer_evaluate_watched(
       Pointer trainer, Pointer data, ProgressFn progress, Pointer user, Evaluation out,
       PointerByReference confusion
+  );
+
+  /**
+   * All that loom_trainer_evaluate() finds, as JSON: loss, samples, accuracy, mean_absolute_error,
+   * r2, metrics by name, and for one head of labels classes (samples, precision, recall, f1) and
+   * confusion [class][called so]. What does not apply is left out. `progress` may be null. `*out`
+   * is transferred: loom_free(). Errors: cancelled. One thread at a time.
+   */
+  int loom_trainer_evaluate_json(
+      Pointer trainer, Pointer data, ProgressFn progress, Pointer user, PointerByReference out
   );
 
   /**

@@ -17,46 +17,9 @@ public final class Trainer extends Handle {
   }
 
   /** How a network is trained; what is not set is the default of the library. */
-  public static final class Options {
-    final Sys.TrainerOptions raw = new Sys.TrainerOptions();
-
-    public Options loss(Types.Loss loss) {
-      raw.loss = loss.number;
-      return this;
-    }
-
-    public Options optimizer(Types.Optimizer optimizer) {
-      raw.optimizer = optimizer.number;
-      return this;
-    }
-
-    public Options schedule(Types.Schedule schedule) {
-      raw.schedule = schedule.number;
-      return this;
-    }
-
-    /** Learning rate at the start. */
-    public Options rate(double rate) {
-      raw.rate = rate;
-      return this;
-    }
-
-    public Options weightDecay(float decay) {
-      raw.has_weight_decay = 1;
-      raw.weight_decay = decay;
-      return this;
-    }
-
-    /** Samples per step. */
-    public Options batch(long batch) {
-      raw.batch = batch;
-      return this;
-    }
-
-    /** Of the order of samples and of noise. */
-    public Options seed(long seed) {
-      raw.has_seed = 1;
-      raw.seed = seed;
+  public static final class Options extends TrainerSettings<Options> {
+    @Override
+    Options self() {
       return this;
     }
   }

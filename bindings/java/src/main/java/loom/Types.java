@@ -541,6 +541,62 @@ public final class Types {
   }
 
   /**
+   * How layers get the signal that they learn from: the option `rule` of loom_options.
+   * docs/rules.md
+   */
+  public enum Rule {
+    /**
+     * gradients of the loss
+     */
+    BACK_PROPAGATION(0),
+    /**
+     * direct feedback alignment (Nøkland, 2016)
+     */
+    DFA(1),
+    /**
+     * direct random target projection (Frenkel et al., 2021)
+     */
+    DRTP(2),
+    /**
+     * the difference of prediction and target, projected to each layer
+     */
+    DIFF_PROJECT(3),
+    /**
+     * difference target propagation with fixed inverses
+     */
+    FIXED_DTP(4),
+    /**
+     * gradients in steps between layers, with budgets
+     */
+    CHAIN(5),
+    /**
+     * difference target propagation (Lee et al., 2015)
+     */
+    DTP(6),
+    /**
+     * goodness of right and wrong labels (Hinton, 2022)
+     */
+    FORWARD_FORWARD(7),
+    /**
+     * Hebbian learning (Oja, 1982)
+     */
+    HEBB(8);
+
+    /** In the C interface. */
+    public final int number;
+
+    Rule(int number) {
+      this.number = number;
+    }
+
+    /** Null: a number of a newer library. */
+    public static Rule of(int number) {
+      for (Rule value : values()) if (value.number == number) return value;
+      return null;
+    }
+  }
+
+  /**
    * NORM: of all gradients together; LAYER: of each parameter alone; VALUE: each number.
    */
   public enum Clip {
