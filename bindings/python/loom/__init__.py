@@ -30,6 +30,7 @@ from .errors import (
     OutOfRangeError,
     UnsupportedError,
 )
+from .evolution import Genome, Population, splice
 from .graph import Graph
 from .layers import (
     BatchNorm,
@@ -164,6 +165,7 @@ __all__ = [
     "Expand",
     "Flatten",
     "Generation",
+    "Genome",
     "Graph",
     "GroupNorm",
     "Gru",
@@ -199,6 +201,7 @@ __all__ = [
     "Permute",
     "PixelShuffle",
     "Pool",
+    "Population",
     "RAdam",
     "Reduce",
     "Reshape",
@@ -225,5 +228,6 @@ __all__ = [
     "absorb",
     "layers",
     "load",
+    "splice",
     "verify_proof",
 ]

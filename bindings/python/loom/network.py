@@ -526,6 +526,20 @@ class Network(Handle):
 
         return evaluate(self, x, y, loss=loss, metrics=metrics)
 
+    # ---- evolution -------------------------------------------------------------------------------
+
+    def dna(self, cell: Sequence[int]) -> Any:
+        """The signature of a cell (z, y, x, l): its weights as a vector of length 1, float64."""
+        from .evolution import dna
+
+        return dna(self, cell)
+
+    def compare_dna(self, other: "Network", *, mode: str = "functional") -> Dict[str, Any]:
+        """loom.evolution.compare_dna()."""
+        from .evolution import compare_dna
+
+        return compare_dna(self, other, mode=mode)
+
     # ---- for people ------------------------------------------------------------------------------
 
     def __repr__(self) -> str:

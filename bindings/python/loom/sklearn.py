@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from .engine import Engine
 from .layers import Dense
 from .network import Network, Sequential
-from .options import OPTIMIZERS
+from .options import OPTIMIZERS, LossName
 from .training import Dataset, Trainer
 
 __all__ = ["LoomClassifier", "LoomRegressor"]
@@ -83,7 +83,7 @@ class _LoomEstimator(BaseEstimator):
     def _scaled(self, x: Any) -> Any:
         return ((x - self._mean) / self._scale).astype(np.float32)
 
-    def _train(self, x: Any, y: Any, outputs: int, loss: str) -> None:
+    def _train(self, x: Any, y: Any, outputs: int, loss: LossName) -> None:
         """Fits a new network to x [n, features] and y, and keeps it."""
         seed = self._seed()
         self._mean, self._scale = _moments(x)
@@ -94,8 +94,8 @@ class _LoomEstimator(BaseEstimator):
             dtype=self.dtype,
             engine=self._engine(),
         )
-        decay = {"weight_decay": self.weight_decay} if self.weight_decay else {}
-        optimizer = OPTIMIZERS[self.optimizer](rate=self.rate, **decay)
+        decay = self.weight_decay or None  # None: that of the optimizer
+        optimizer = OPTIMIZERS[self.optimizer](rate=self.rate, weight_decay=decay)
         train, validation = Dataset(self._scaled(x), y), None
         if self.early_stop > 0:
             train, validation = train.split(1.0 - self.validation_fraction, seed=seed)

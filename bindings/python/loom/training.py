@@ -123,7 +123,7 @@ def _epoch(e: Any) -> Epoch:
     )
 
 
-def _numbers(values: Dict[str, Optional[float]]) -> Dict[str, float]:
+def _numbers(values: Dict[str, Any]) -> Dict[str, Any]:
     """JSON has null for NaN."""
     return {name: math.nan if value is None else value for name, value in values.items()}
 
@@ -133,11 +133,9 @@ def _evaluation(found: Dict[str, Any]) -> Evaluation:
     confusion = found.pop("confusion") or None
     if confusion is not None and numpy is not None:
         confusion = numpy.array(confusion, numpy.int64)
-    classes = [ClassScore(**_numbers(score)) for score in found.pop("classes")]  # type: ignore
-    metrics = _numbers(found.pop("metrics"))
-    return Evaluation(  # type: ignore
-        **_numbers(found), confusion=confusion, metrics=metrics, classes=classes
-    )
+    classes = [ClassScore(**_numbers(score)) for score in found.pop("classes")]
+    metrics: Dict[str, float] = _numbers(found.pop("metrics"))
+    return Evaluation(**_numbers(found), confusion=confusion, metrics=metrics, classes=classes)
 
 
 def _read_only(handle: int) -> Any:

@@ -1,0 +1,274 @@
+"""Evolution: populations that grow topologies and weights, how alike networks are, children of two.
+
+population = loom.Population(2, 1, size=100, seed=7)
+for _ in range(100):
+    outputs = population.run(x)  # [size, rows, outputs]
+    population.tell([score(y) for y in outputs])
+population.best().network().save("best.entity")
+"""
+
+import ctypes
+import json
+from dataclasses import dataclass
+from typing import Any, Dict, List, Optional, Sequence
+
+from . import _ffi
+from ._library import Handle, check, encoded, handle_from, lib, number_of, report, sized, text_from
+from .arrays import as_tensor, result
+from .engine import Engine, engine_handle
+from .network import Network
+
+
+class Genome(Handle):
+    """One individual, with the memory of its own run. It outlives its population."""
+
+    _FREE = "loom_genome_free"
+
+    def _info(self) -> Any:
+        return report(_ffi.loom_genome_info, lib.loom_genome_get_info, self.handle)
+
+    @property
+    def inputs(self) -> int:
+        return int(self._info().inputs)
+
+    @property
+    def outputs(self) -> int:
+        return int(self._info().outputs)
+
+    @property
+    def hidden(self) -> int:
+        """Nodes between inputs and outputs."""
+        return int(self._info().hidden)
+
+    @property
+    def connections(self) -> int:
+        """Those that are enabled."""
+        return int(self._info().connections)
+
+    @property
+    def recurrent(self) -> bool:
+        return bool(self._info().recurrent)
+
+    def run(self, x: Any) -> Any:
+        """Rows [rows, inputs] to float32 [rows, outputs].
+
+        A recurrent genome goes on from the last call.
+        """
+        return result(handle_from(lib.loom_genome_run, self.handle, as_tensor(x).pointer))
+
+    def reset(self) -> None:
+        """A recurrent genome begins anew."""
+        check(lib.loom_genome_reset(self.handle))
+
+    def network(self, *, engine: Optional[Engine] = None) -> Network:
+        """The same function as Dense layers, with the same bits.
+
+        UnsupportedError: the genome is recurrent.
+        """
+        made = handle_from(lib.loom_genome_network, self.handle, engine_handle(engine))
+        return Network(made)
+
+    def json(self) -> Dict[str, Any]:
+        """Nodes and connections: all that it takes to run it elsewhere (docs/evolution.md)."""
+        found: Dict[str, Any] = json.loads(text_from(lib.loom_genome_json, self.handle))
+        return found
+
+    def __repr__(self) -> str:
+        if self.closed:
+            return "<loom.Genome, closed>"
+        kind = ", recurrent" if self.recurrent else ""
+        nodes = f"{self.inputs} -> {self.hidden} -> {self.outputs}"
+        return f"<loom.Genome {nodes}, {self.connections} connections{kind}>"
+
+
+@dataclass(frozen=True)
+class Generation:
+    """A generation that was told."""
+
+    generation: int  # the first is 0
+    evaluations: int  # with this generation's
+    best: float
+    mean: float
+    worst: float
+    failed: int  # members whose fitness is no finite number
+    hidden: int  # nodes of its best
+    connections: int  # of its best
+    species: int
+
+
+class Population(Handle):
+    """Genomes of one generation by NEAT: run all of them, then tell how fit each is.
+
+    size: genomes. recurrent: connections may close cycles, and all nodes fire at once. connected:
+    the first genomes join each input to each output. output, hidden: activation of outputs and of
+    new nodes. slope: a node is activation(slope x sum). add_node, add_connection: probabilities of
+    a child's changes. weight_step: largest change of a weight. threshold: distance up to which
+    genomes are of one species. Equal options and fitness give equal bits, whatever the threads.
+    """
+
+    _FREE = "loom_population_free"
+
+    def __init__(
+        self,
+        inputs: int,
+        outputs: int,
+        *,
+        size: int = 150,
+        seed: int = 1,
+        recurrent: bool = False,
+        connected: bool = True,
+        output: str = "sigmoid",
+        hidden: str = "sigmoid",
+        slope: float = 4.9,
+        add_node: float = 0.03,
+        add_connection: float = 0.3,
+        weight_step: float = 2.5,
+        threshold: float = 2.0,
+    ) -> None:
+        options = sized(
+            _ffi.loom_neat_options,
+            inputs=inputs,
+            outputs=outputs,
+            population=size,
+            has_seed=1,
+            seed=seed,
+            recurrent=recurrent,
+            unconnected=not connected,
+            output=encoded(output),
+            hidden=encoded(hidden),
+            slope=slope,
+            has_add_node=1,
+            add_node=add_node,
+            has_add_connection=1,
+            add_connection=add_connection,
+            weight_step=weight_step,
+            threshold=threshold,
+        )
+        above_zero = {"inputs": inputs, "outputs": outputs, "size": size, "slope": slope,
+                      "weight_step": weight_step, "threshold": threshold}  # fmt: skip
+        for name, value in above_zero.items():  # C takes 0 as the default of these
+            if not value > 0:
+                raise ValueError(f"{name} is {value}, must be above 0")
+        super().__init__(handle_from(lib.loom_population_create, ctypes.byref(options)))
+
+    def _info(self) -> Any:
+        return report(_ffi.loom_population_info, lib.loom_population_get_info, self.handle)
+
+    def __len__(self) -> int:
+        return int(self._info().size)
+
+    @property
+    def generation(self) -> int:
+        """Generations told so far."""
+        return int(self._info().generation)
+
+    @property
+    def best_fitness(self) -> float:
+        """Of all that were told; minus infinity before the first."""
+        return float(self._info().best_fitness)
+
+    def run(self, x: Any) -> Any:
+        """What each genome gives for each row of x [rows, inputs]: float32 [size, rows, outputs].
+
+        The rows of a recurrent population are steps, from a new beginning.
+        """
+        return result(handle_from(lib.loom_population_run, self.handle, as_tensor(x).pointer))
+
+    def tell(self, fitness: Sequence[float]) -> None:
+        """The fitness of each genome, higher is better: the next generation takes their place.
+
+        A number that is not finite is below all others.
+        """
+        numbers = [float(value) for value in fitness]
+        check(
+            lib.loom_population_tell(
+                self.handle, (ctypes.c_double * len(numbers))(*numbers), len(numbers)
+            )
+        )
+
+    def ask(self) -> List[Genome]:
+        """All genomes of this generation, for fitness that is found by hand."""
+        return [self[i] for i in range(len(self))]
+
+    def __getitem__(self, index: int) -> Genome:
+        place = index + len(self) if index < 0 else index
+        if not 0 <= place < len(self):
+            raise IndexError(f"genome {index} of {len(self)}")
+        return Genome(handle_from(lib.loom_population_genome, self.handle, place))
+
+    def best(self) -> Genome:
+        """The best of all generations that were told."""
+        return Genome(handle_from(lib.loom_population_best, self.handle))
+
+    @property
+    def history(self) -> List[Generation]:
+        names = Generation.__dataclass_fields__
+        found = []
+        for i in range(self.generation):
+            call = lib.loom_population_report_of
+            told = report(_ffi.loom_population_report, call, self.handle, i)
+            found.append(Generation(**{name: getattr(told, name) for name in names}))
+        return found
+
+    def __repr__(self) -> str:
+        if self.closed:
+            return "<loom.Population, closed>"
+        return f"<loom.Population of {len(self)}, generation {self.generation}>"
+
+
+# ---- of any two networks -------------------------------------------------------------------------
+
+
+def compare_dna(a: Network, b: Network, *, mode: str = "functional") -> Dict[str, Any]:
+    """How alike two networks are, cell by cell: overall_overlap, layer_overlaps, logic_shifts.
+
+    mode: functional, counts of weights must be equal; strict, number types too; aligned, other
+    widths too; permutation, hidden units may stand in another order. docs/evolution.md
+    """
+    number = number_of(_ffi.DNA_MODE, mode, "mode")
+    found: Dict[str, Any] = json.loads(
+        text_from(lib.loom_network_compare_dna, a.handle, b.handle, number)
+    )
+    return found
+
+
+def dna(network: Network, cell: Sequence[int]) -> Any:
+    """The signature of a cell (z, y, x, l): its weights as a vector of length 1, float64."""
+    at = encoded(",".join(map(str, cell)))
+    return result(handle_from(lib.loom_network_dna, network.handle, at))
+
+
+def splice(
+    a: Network,
+    b: Network,
+    *,
+    mode: str = "blend",
+    fitness: Optional[Sequence[float]] = None,
+    alpha: Optional[float] = None,
+    split: Optional[float] = None,
+    seed: int = 1,
+    original: bool = False,
+) -> Network:
+    """A child: a, with the layers at the same place in b, of the same shapes, crossed.
+
+    mode: blend, point or uniform. fitness: of a and b, higher is better. alpha: blend without
+    fitness, the share of b, 0.5. split: point, the share of a, 0.5. seed: of uniform. original:
+    shares by the formula of the original project.
+    """
+    options = sized(
+        _ffi.loom_splice_options,
+        mode=number_of(_ffi.SPLICE_MODE, mode, "mode"),
+        original=original,
+        has_seed=1,
+        seed=seed,
+    )
+    if fitness is not None:
+        options.has_fitness_a = options.has_fitness_b = 1
+        options.fitness_a, options.fitness_b = fitness
+    if alpha is not None:
+        options.has_alpha, options.alpha = 1, alpha
+    if split is not None:
+        options.has_split, options.split = 1, split
+    return Network(
+        handle_from(lib.loom_network_splice, a.handle, b.handle, ctypes.byref(options))
+    )
