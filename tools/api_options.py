@@ -408,6 +408,7 @@ def _row(name: str, at: str, option: Option, struct: Struct, v: Vocabulary,
             f"{quoted(type_)},",
             f"     {quoted(sentence(option))},",
             f"     {{{_limit(low)}, {_limit(high)}, {number(low_open)}, {number(high_open)}}}, "
+            f"{quoted('' if option.usual is None else number(option.usual))}, "
             f"{quoted(only_with(name, option, struct, v))},",
             f"     [](void* o) -> OptionValue {{ return {value}; }}}},"]  # fmt: skip
 

@@ -12,21 +12,6 @@ static_assert(static_cast<int>(loom::Loss::infonce) == static_cast<int>(kInfoNce
 static_assert(static_cast<int>(loom::Loss::cross_entropy) ==
               static_cast<int>(LossKind::softmax_ce) + 1);
 
-AugmentSpec augment_of(const loom::Augment& a) {
-  AugmentSpec spec;
-  spec.flip = a.flip;
-  spec.flip_vertical = a.flip_vertical;
-  spec.rotate = a.rotate;
-  spec.scale = a.scale;
-  spec.crop = a.crop;
-  spec.brightness = a.brightness;
-  spec.contrast = a.contrast;
-  spec.saturation = a.saturation;
-  spec.mixup = a.mixup;
-  spec.cutmix = a.cutmix;
-  return spec;
-}
-
 Result<TrainerOptions> options_of(const loom::TrainerOptions& from) {
   TrainerOptions o;
   LOOM_ASSIGN(o.step.optimizer, optimizer_of(from.optimizer));
@@ -73,7 +58,7 @@ Result<TrainerOptions> options_of(const loom::TrainerOptions& from) {
   o.balanced_weights = from.balanced_weights;
   o.balance = from.balance;
   o.metrics = from.metrics;
-  o.augment = augment_of(from.augment);
+  o.augment = AugmentSpec{from.augment, {}, {}};
   o.seed = from.seed;
   return o;
 }
@@ -82,7 +67,7 @@ Status check_trainer(const loom::TrainerOptions& o) {
   LOOM_TRY(loom::check_options(o));
   LOOM_TRY(check_metrics(o.metrics));
   if (o.optimizer.kind != loom::OptimizerKind::lbfgs) return {};
-  if (augment_of(o.augment).any())
+  if (AugmentSpec{o.augment, {}, {}}.any())
     return invalid("lbfgs needs the same samples in every update; leave augmentation out");
   if (o.balance) return invalid("lbfgs needs every sample in every update; leave balance out");
   return {};
@@ -102,17 +87,3 @@ Result<OptimizerSpec> optimizer_of(const Optimizer& o) {
 }
 
 }  // namespace loom::core
-
-namespace loom {
-
-Result<Augment> parse_augment(std::string_view text) {
-  LOOM_ASSIGN(const core::AugmentSpec spec, core::parse_augment(text));
-  return Augment{spec.flip,       spec.flip_vertical, spec.rotate,     spec.scale, spec.crop,
-                 spec.brightness, spec.contrast,      spec.saturation, spec.mixup, spec.cutmix};
-}
-
-std::string augment_text(const Augment& augment) {
-  return core::augment_text(core::augment_of(augment));
-}
-
-}  // namespace loom

@@ -7,7 +7,6 @@
 namespace loom::core {
 
 Result<TrainerOptions> options_of(const loom::TrainerOptions& from);
-AugmentSpec augment_of(const loom::Augment& augment);
 // Numbers out of range, and options that do not go together.
 Status check_trainer(const loom::TrainerOptions& o);
 

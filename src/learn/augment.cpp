@@ -1,7 +1,6 @@
 #include "learn/augment.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
 #include "base/dmath.hpp"
@@ -26,38 +25,6 @@ enum Draw : uint64_t {
   kSaturate
 };
 enum MixDraw : uint64_t { kPartnerLow, kPartnerHigh, kWay, kCutX, kCutY };
-
-struct AugmentField {
-  std::string_view name;
-  double AugmentSpec::*value;
-  double usual, most;
-  std::string_view range;
-};
-constexpr AugmentField kAugmentFields[] = {
-    {"flip", &AugmentSpec::flip, 0.5, 1, "from 0 to 1"},
-    {"flip_vertical", &AugmentSpec::flip_vertical, 0.5, 1, "from 0 to 1"},
-    {"rotate", &AugmentSpec::rotate, 10, 180, "from 0 to 180"},
-    {"scale", &AugmentSpec::scale, 0.1, 0.9, "from 0 to 0.9"},
-    {"brightness", &AugmentSpec::brightness, 0.1, 1, "from 0 to 1"},
-    {"contrast", &AugmentSpec::contrast, 0.1, 1, "from 0 to 1"},
-    {"saturation", &AugmentSpec::saturation, 0.1, 1, "from 0 to 1"},
-    {"mixup", &AugmentSpec::mixup, 0.2, 2, "from 0 to 2"},
-    {"cutmix", &AugmentSpec::cutmix, 1, 2, "from 0 to 2"}};
-constexpr int64_t kMostCrop = 1 << 16;
-
-Error unknown_augmentation(std::string_view name) {
-  std::string all = "crop";
-  for (const AugmentField& f : kAugmentFields) all += cat(", ", f.name);
-  return invalid(cat("augmentation ", printable(name, 60), " is not known; there are ", all));
-}
-
-Result<double> augment_number(std::string_view name, std::string_view text) {
-  double value = 0;
-  const char* last = text.data() + text.size();
-  const auto [end, code] = std::from_chars(text.data(), last, value);
-  if (code == std::errc() && end == last) return value;
-  return invalid(cat("augmentation ", name, ": ", printable(text, 60), " is not a number"));
-}
 
 // Of the numbers u, v uniform in (0, 1): x = u^(1/a), y = v^(1/a) with x + y <= 1 give x / (x + y)
 // that is Beta(a, a) (Johnk, 1964). Of a up to 2 a sixth of the pairs or more are taken; where none
@@ -110,55 +77,7 @@ bool AugmentSpec::any() const {
   return moves() || brightness > 0 || contrast > 0 || mixup > 0;
 }
 
-Result<AugmentSpec> parse_augment(std::string_view text) {
-  AugmentSpec spec;
-  while (!text.empty()) {
-    const size_t comma = text.find(',');
-    const std::string_view item = text.substr(0, comma);
-    text = comma == std::string_view::npos ? std::string_view() : text.substr(comma + 1);
-    const size_t colon = item.find(':');
-    const std::string_view name = item.substr(0, colon);
-    std::optional<double> number;
-    if (colon != std::string_view::npos) {
-      LOOM_ASSIGN(number, augment_number(name, item.substr(colon + 1)));
-    }
-    if (name == "crop") {
-      const double pixels = number.value_or(2);
-      if (!(pixels >= 0 && pixels <= kMostCrop) || std::floor(pixels) != pixels)
-        return invalid(cat("augmentation crop is ", pixels, ", must be a whole number of pixels"));
-      spec.crop = static_cast<int64_t>(pixels);
-      continue;
-    }
-    const auto* field = std::find_if(std::begin(kAugmentFields), std::end(kAugmentFields),
-                                     [&](const AugmentField& f) { return f.name == name; });
-    if (field == std::end(kAugmentFields)) return unknown_augmentation(name);
-    spec.*field->value = number.value_or(field->usual);
-  }
-  LOOM_TRY(check_augment(spec));
-  return spec;
-}
-
-std::string augment_text(const AugmentSpec& spec) {
-  std::string text;
-  for (const AugmentField& f : kAugmentFields) {
-    if (spec.*f.value > 0) text += cat(text.empty() ? "" : ",", f.name, ":", spec.*f.value);
-  }
-  if (spec.crop > 0) text += cat(text.empty() ? "" : ",", "crop:", spec.crop);
-  return text;
-}
-
-Status check_augment(const AugmentSpec& spec) {
-  for (const AugmentField& f : kAugmentFields) {
-    const double value = spec.*f.value;
-    if (!(value >= 0 && value <= f.most))
-      return invalid(cat("augmentation ", f.name, " is ", value, ", must be ", f.range));
-  }
-  if (spec.crop >= 0 && spec.crop <= kMostCrop) return {};
-  return invalid(cat("augmentation crop is ", spec.crop, ", must be from 0 to ", kMostCrop));
-}
-
 Result<Augmenter> Augmenter::create(const AugmentSpec& spec, const Dataset& data, uint64_t seed) {
-  LOOM_TRY(check_augment(spec));
   Augmenter out;
   out.spec_ = spec;
   out.seed_ = seed;

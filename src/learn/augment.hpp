@@ -5,30 +5,17 @@
 #pragma once
 
 #include <span>
-#include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/thread_pool.hpp"
 #include "learn/dataset.hpp"
+#include "loom/training_options.hpp"
 
 namespace loom::core {
 
-// 0 everywhere: nothing happens. In the order in which it is done to a picture: flips, turn and
-// zoom about the middle (bilinear), shift; what comes from outside is the nearest pixel of the
-// edge. Then colours, then mixing with another sample.
-struct AugmentSpec {
-  double flip = 0, flip_vertical = 0;  // probability of a mirrored picture
-  double rotate = 0;                   // degrees, at most, either way
-  double scale = 0;                    // zoom by a factor from 1 - scale to 1 + scale
-  int64_t crop = 0;  // pixels, at most, along both axes: a crop of a padded picture
-  // Factors from 1 - value to 1 + value: of all values; of the distance from their mean; of three
-  // channels from their grey, 0.299 R + 0.587 G + 0.114 B.
-  double brightness = 0, contrast = 0, saturation = 0;
-  // Parameter of the Beta distribution of the share of the sample itself, up to 2: of all values
-  // (mixup, Zhang et al., 2018), or outside of a rectangle (cutmix, Yun et al., 2019). Targets are
-  // mixed by the same share. Where both are there, each sample is mixed in one way of the two.
-  double mixup = 0, cutmix = 0;
+// Shares of flips are probabilities. Where mixup and cutmix are both there, each sample is mixed in
+// one way of the two. Targets are mixed by the same share.
+struct AugmentSpec : loom::Augment {
   // How inputs were normalized: (x - shift) scale. Samples are changed as they were before.
   std::vector<float> shift = {}, factor = {};
 
@@ -36,13 +23,6 @@ struct AugmentSpec {
   bool mixes() const { return mixup > 0 || cutmix > 0; }
   bool any() const;
 };
-
-// "flip,crop:2,rotate:10,mixup:0.2". Without a number: flip, flip_vertical 0.5, crop 2, rotate 10,
-// scale, brightness, contrast, saturation 0.1, mixup 0.2, cutmix 1. Errors: invalid_argument.
-Result<AugmentSpec> parse_augment(std::string_view text);
-// The same the other way, with every number; "" where nothing happens.
-std::string augment_text(const AugmentSpec& spec);
-Status check_augment(const AugmentSpec& spec);
 
 class Augmenter {
  public:

@@ -237,6 +237,13 @@ Result<const OptionRow*> find_option(OptionRows rows, std::string_view name) {
   return no_option(rows, name, &OptionRow::name);
 }
 
+// A struct inside without a kind, as augment: its text has names with numbers.
+bool is_numbers(OptionRows rows, std::string_view name) {
+  const auto inside = [&](const OptionRow& row) { return row.name.starts_with(cat(name, ".")); };
+  const auto kind = [&](const OptionRow& row) { return row.name == cat(name, ".kind"); };
+  return std::ranges::any_of(rows, inside) && std::ranges::none_of(rows, kind);
+}
+
 Result<const OptionRow*> find_flag(OptionRows rows, std::string_view flag) {
   for (const OptionRow& row : rows)
     if (row.flag == flag && !flag.empty()) return &row;
@@ -297,7 +304,34 @@ std::string json_of(const OptionInfo& o) {
 
 }  // namespace
 
+// "crop:2" of a struct inside; a name alone has its usual value.
+Status set_item(OptionRows rows, void* options, std::string_view group, std::string_view item) {
+  const size_t colon = item.find(':');
+  LOOM_ASSIGN(const OptionRow* row, find_option(rows, cat(group, ".", item.substr(0, colon))));
+  const std::string_view value =
+      colon == std::string_view::npos ? row->usual : item.substr(colon + 1);
+  return std::visit(Reader{{*row, std::string(row->name)}, value}, row->value(options));
+}
+
+Status set_group(OptionRows rows, void* options, std::string_view group, std::string_view text) {
+  LOOM_ASSIGN(const std::vector<std::string> items, split_list(text, true));
+  for (const std::string& item : items) LOOM_TRY(set_item(rows, options, group, item));
+  return {};
+}
+
+// What is not 0, as set_group() reads it.
+std::string group_text(OptionRows rows, const void* options, std::string_view group) {
+  std::vector<std::string> items;
+  for (const OptionRow& row : rows) {
+    if (!row.name.starts_with(cat(group, "."))) continue;
+    const std::string value = std::visit(Writer{row}, value_in(row, options));
+    if (value != "0") items.push_back(cat(row.name.substr(group.size() + 1), ":", value));
+  }
+  return join(items, ",");
+}
+
 Status set_option(OptionRows rows, void* options, std::string_view name, std::string_view text) {
+  if (is_numbers(rows, name)) return set_group(rows, options, name, text);
   LOOM_ASSIGN(const OptionRow* row, find_option(rows, name));
   return std::visit(Reader{{*row, std::string(row->name)}, text}, row->value(options));
 }
@@ -310,6 +344,7 @@ Status set_flag(OptionRows rows, void* options, std::string_view flag,
 }
 
 Result<std::string> option_text(OptionRows rows, const void* options, std::string_view name) {
+  if (is_numbers(rows, name)) return group_text(rows, options, name);
   LOOM_ASSIGN(const OptionRow* row, find_option(rows, name));
   return std::visit(Writer{*row}, value_in(*row, options));
 }

@@ -54,6 +54,7 @@ struct OptionRow {
   std::string_view type;       // as api/options has it: "float?"
   std::string_view help;       // one sentence with kinds, range and unit
   OptionRange range;           // of numbers
+  std::string_view usual;      // in the text of a struct, where its name stands alone
   std::string_view only_with;  // "loss=focal,quantile": it has an effect with these alone
   OptionValue (*value)(void* options);
 };

@@ -4,6 +4,7 @@
 #include "base/text.hpp"
 #include "bridge/network_json.hpp"
 #include "io/hash.hpp"
+#include "loom/augment.hpp"
 #include "train_io/training_parts.hpp"
 #include "train_io/weights_source.hpp"
 
@@ -154,12 +155,19 @@ Status same_network(const std::string& theirs, const std::string& ours, const st
                  where);
 }
 
+// Versions before 0.2 wrote the items of an augmentation in another order.
+bool same_augment(const std::string& key, const JsonValue& value, const JsonValue* other) {
+  if (key != "augment" || other == nullptr || !other->is_string()) return false;
+  const Result<Augment> theirs = parse_augment(other->text());
+  return theirs.ok() && augment_text(*theirs) == value.text();
+}
+
 Status same_options(const JsonValue& theirs, const JsonValue& ours, const std::string& where) {
   for (const auto& [key, value] : ours.members()) {
     const JsonValue* other = theirs.find(key);
     const std::string mine = dump_json(value);
     const std::string its = other == nullptr ? "nothing" : dump_json(*other);
-    if (mine == its) continue;
+    if (mine == its || same_augment(key, value, other)) continue;
     return invalid(cat("belongs to a run with other options: ", key, " was ", its, ", now it is ",
                        mine, "; give the same, or leave --resume out"),
                    where);

@@ -10,13 +10,15 @@
 #include <random>
 #include <set>
 
+#include "loom/augment.hpp"
+
 namespace loom::core {
 namespace {
 
 AugmentSpec spec_of(const std::string& text) {
-  const Result<AugmentSpec> spec = parse_augment(text);
-  EXPECT_TRUE(spec.ok()) << spec.error().str();
-  return spec.ok() ? *spec : AugmentSpec{};
+  const Result<Augment> read = parse_augment(text);
+  EXPECT_TRUE(read.ok()) << read.error().str();
+  return read.ok() ? AugmentSpec{*read, {}, {}} : AugmentSpec{};
 }
 
 // Pictures whose value is `value(sample, channel, y, x)`.
@@ -76,15 +78,15 @@ TEST(Augment, WordsAreReadAndWrittenAlike) {
 }
 
 TEST(Augment, RefusesWhatItDoesNotKnow) {
-  const std::pair<const char*, const char*> cases[] = {{"flop", "there are crop, flip"},
-                                                       {"rotate:x", "is not a number"},
-                                                       {"rotate:181", "from 0 to 180"},
-                                                       {"mixup:2.5", "from 0 to 2"},
-                                                       {"crop:1.5", "a whole number of pixels"},
-                                                       {"crop:-1", "a whole number of pixels"},
-                                                       {"flip:nan", "from 0 to 1"}};
+  const std::pair<const char*, const char*> cases[] = {{"flop", "did you mean 'augment.flip'?"},
+                                                       {"rotate:x", "must be a number"},
+                                                       {"rotate:181", "must be 0 to 180"},
+                                                       {"mixup:2.5", "must be 0 to 2"},
+                                                       {"crop:1.5", "must be a whole number"},
+                                                       {"crop:-1", "must be 0 to 65536"},
+                                                       {"flip:nan", "must be 0 to 1"}};
   for (const auto& [text, message] : cases) {
-    const Result<AugmentSpec> spec = parse_augment(text);
+    const Result<Augment> spec = parse_augment(text);
     ASSERT_FALSE(spec.ok()) << text;
     EXPECT_NE(spec.error().str().find(message), std::string::npos) << spec.error().str();
   }

@@ -198,6 +198,23 @@ TEST(TrainingOptions, BothNamesOfAWordAreRead) {
   }
 }
 
+// "flip,crop:2" sets a struct of numbers at once; names alone have the usual value.
+TEST(TrainingOptions, AStructOfNumbersHasATextOfItsOwn) {
+  TrainerOptions options;
+  ASSERT_TRUE(set_option(options, "augment", "flip,crop:3,rotate:12.5").ok());
+  EXPECT_EQ(options.augment.flip, 0.5);
+  EXPECT_EQ(options.augment.crop, 3);
+  EXPECT_EQ(option_text(options, "augment").or_exit(), "flip:0.5,rotate:12.5,crop:3");
+  EXPECT_THAT(set_option(options, "augment", "flop").error().message,
+              HasSubstr("did you mean 'augment.flip'?"));
+  EXPECT_THAT(set_option(options, "augment", "rotate:181").error().message,
+              HasSubstr("augment.rotate is 181, must be 0 to 180"));
+  EXPECT_EQ(option_text(TrainerOptions{}, "augment").or_exit(), "");
+  // The kind stands for the structs that have one.
+  ASSERT_TRUE(set_option(options, "schedule", "linear").ok());
+  EXPECT_EQ(option_text(options, "schedule").or_exit(), "linear");
+}
+
 TEST(TrainingOptions, AnOptionWithoutAnEffectIsTold) {
   using testing::ElementsAre;
   using testing::IsEmpty;
