@@ -6,7 +6,9 @@ fields in memory of 32 and of 64 bits, the types of functions, and the layers.
 
 import re
 
-from generate_api import _ARRAY, MARK, Api, Variable, layer_fields, listed, vocabularies
+import api_layers
+from api_layers import listed
+from generate_api import _ARRAY, MARK, Api, Variable, vocabularies
 
 WASM_POINTER_BYTES = 4
 WIDE_POINTER_BYTES = 8
@@ -192,13 +194,7 @@ def write_wide(api: Api, table: dict) -> str:
     return TS_WIDE_TOP.format(mark=MARK) + "\n".join([*out, "};", ""])
 
 
-TS_TYPES = {
-    "int": "number",
-    "float": "number",
-    "bool": "boolean",
-    "str": "string",
-    "list": "Axes",
-}
+TS_TYPES = {"int": "number", "double": "number", "bool": "boolean", "ints": "Axes"}
 TS_LAYERS_TOP = """\
 // {mark}
 /** The layers a network is made of, as plain values: a function per kind, with fields and defaults.
@@ -217,30 +213,35 @@ def camel(name: str) -> str:
     return head + "".join(part.capitalize() for part in rest)
 
 
-def write_layers_typescript(table: dict) -> str:
-    groups = {g["name"]: g["fields"] for g in table["group"]}
+def typescript_member(item: api_layers.Field) -> tuple[str, str]:
+    """Its name, and its declaration."""
+    name = camel(api_layers.python_name(item))
+    return name, api_layers.plain_type(item, TS_TYPES, "string")
+
+
+def write_layers_typescript(layers: api_layers.Layers) -> str:
     out = []
-    for row in table["layer"]:
-        fields = layer_fields(row, groups)
-        needs = [f for f in fields if not f[3]]
-        may = [f for f in fields if f[3]]
-        args = ["children: readonly Layer[]"] if row.get("children") else []
-        args += [f"{camel(name)}: {TS_TYPES[kind]}" for _, name, kind, _ in needs]
+    for kind in layers.public():
+        fields = [(f, *typescript_member(f)) for f in kind.arguments()]
+        needs = [row for row in fields if row[0].required]
+        may = [row for row in fields if not row[0].required]
+        args = ["children: readonly Layer[]"] if kind.children else []
+        args += [f"{name}: {type_}" for _, name, type_ in needs]
         if may:
-            members = "; ".join(f"{camel(name)}?: {TS_TYPES[kind]}" for _, name, kind, _ in may)
+            members = "; ".join(f"{name}?: {type_}" for _, name, type_ in may)
             args.append(f"options: {{ {members} }} = {{}}")
-        given = [f"{key}: {camel(name)}" for key, name, *_ in needs]
-        defaults = [f"{key}: options.{camel(name)}" for key, name, *_ in may]
-        call = [f'"{row.get("type", row["name"])}"', "{ " + ", ".join(given + defaults) + " }"]
-        if row.get("children"):
+        given = [f"{f.name}: {name}" for f, name, _ in needs]
+        defaults = [f"{f.name}: options.{name}" for f, name, _ in may]
+        call = [f'"{kind.type}"', "{ " + ", ".join(given + defaults) + " }"]
+        if kind.children:
             call.append("children")
-        out += [f"/** {row['doc']} */"]
-        out += [f"export function {row['name']}({', '.join(args)}): Layer {{"]
+        out += [f"/** {kind.help} */"]
+        out += [f"export function {kind.name}({', '.join(args)}): Layer {{"]
         out += [f"  return layer({', '.join(call)});", "}", ""]
     return TS_LAYERS_TOP.format(mark=MARK) + "\n".join(out)
 
 
-def generated(api: Api, table: dict, layers: dict) -> dict[str, str]:
+def generated(api: Api, table: dict, layers: api_layers.Layers) -> dict[str, str]:
     """Path -> text."""
     # Options that are set by name have no struct here.
     named = {s.c for v in vocabularies() for s in v.structs.values()}

@@ -82,7 +82,8 @@ class Tree:
 
     def layers(self) -> list[str]:
         rows = tomllib.loads(self.read("api/layers.toml"))["layer"]
-        names = [row.get("type", row["name"]) for row in rows]
+        names = [row.get("type", row["name"]).format(axes)
+                 for row in rows for axes in range(1, 1 + len(row.get("ids", (0,))))]  # fmt: skip
         return [name for name in names if re.search(r"[a-z][A-Z]|[A-Z]{2}", name)]
 
     def operators(self) -> list[str]:
@@ -133,11 +134,11 @@ class Tree:
     def doubled_types(self) -> list[str]:
         declared = r"\n(?:enum class|struct|class)\s+(?:LOOM_\w+\s+)?(\w+)\b[^;{]*{"
         public, core = set(), set()
+        for header in (self.root / "include/loom").glob("*.hpp"):  # generated ones, too
+            public |= set(re.findall(declared, "\n" + header.read_text(encoding="utf-8")))
         for path, text in self.files.items():
             names = set(re.findall(declared, "\n" + text))
-            if path.startswith("include/loom/"):
-                public |= names
-            elif re.match(r"src/.*\.hpp$", path) and "namespace loom::core" in text:
+            if re.match(r"src/.*\.hpp$", path) and "namespace loom::core" in text:
                 core |= names
         return sorted(public & core)
 

@@ -9,19 +9,13 @@
 //   a = gamma / sqrt(running_var + eps),  b = beta - running_mean * a,  y = x * a + b
 #include "base/text.hpp"
 #include "layers/channels.hpp"
+#include "layers/field_tables.hpp"
 #include "layers/forward_call.hpp"
 
 namespace loom::core {
 namespace {
 
-enum { kChannels, kEps, kMomentum, kAffine };
-constexpr FieldDesc kFields[] = {
-    {"channels", FieldType::integer, 1, 1, 1 << 24, "", "channels: the extent behind the batch"},
-    {"eps", FieldType::real, 1e-5, 0, 1, "", "added to the variance"},
-    {"momentum", FieldType::real, 0.1, 0, 1, "",
-     "weight of a batch's mean and variance in the running ones"},
-    {"affine", FieldType::boolean, 1, 0, 1, "", "multiply by a trained gamma and add a beta"},
-};
+using namespace fields::batch_norm;
 
 void params(const LayerConfig& c, std::vector<ParamSpec>& out) {
   const Shape shape{c.integer(kChannels)};

@@ -3,16 +3,14 @@
 // extent of 1 stands for any.
 #include "base/text.hpp"
 #include "layers/broadcast.hpp"
+#include "layers/field_tables.hpp"
 #include "layers/forward_call.hpp"
 #include "layers/layer.hpp"
 
 namespace loom::core {
 namespace {
 
-enum { kFunction };
-constexpr FieldDesc kFields[] = {
-    {"function", FieldType::text, 0, 0, 0, "add", "add, sub, mul, div, max or min"},
-};
+using namespace fields::binary;
 constexpr int kMostOperands = 64;
 
 struct Function {

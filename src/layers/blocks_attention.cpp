@@ -10,6 +10,7 @@
 
 #include "base/text.hpp"
 #include "layers/blocks.hpp"
+#include "layers/field_tables.hpp"
 #include "layers/graph_maker.hpp"
 
 namespace loom::core {
@@ -61,12 +62,7 @@ Status check_heads(std::string_view block, int64_t width, int64_t heads) {
 
 namespace positions {
 
-enum { kLength, kWidth, kKind };
-constexpr FieldDesc kFields[] = {
-    {"length", FieldType::integer, 1, 1, 1 << 20, "", "steps of a sequence"},
-    {"width", FieldType::integer, 1, 1, 1 << 20, "", "values per step"},
-    {"kind", FieldType::text, 0, 0, 0, "learned", "learned or sinusoidal"},
-};
+using namespace fields::positions;
 
 Result<LayerConfig> expand(const LayerConfig& c) {
   const std::string_view kind = c.text(kKind);
@@ -89,12 +85,7 @@ Result<LayerConfig> expand(const LayerConfig& c) {
 
 namespace cross_attention {
 
-enum { kWidth, kContext, kHeads };
-constexpr FieldDesc kFields[] = {
-    {"width", FieldType::integer, 1, 1, 1 << 20, "", "values per step of the first input"},
-    {"context", FieldType::integer, 1, 1, 1 << 20, "", "values per step of the second input"},
-    {"heads", FieldType::integer, 1, 1, 1 << 16, "", "heads; must divide the width"},
-};
+using namespace fields::cross_attention;
 
 Result<LayerConfig> expand(const LayerConfig& c) {
   const int64_t width = c.integer(kWidth), context = c.integer(kContext);
@@ -111,14 +102,7 @@ Result<LayerConfig> expand(const LayerConfig& c) {
 
 namespace biased_attention {
 
-enum { kWidth, kHeads, kLength, kBias, kCausal };
-constexpr FieldDesc kFields[] = {
-    {"width", FieldType::integer, 1, 1, 1 << 20, "", "values per step"},
-    {"heads", FieldType::integer, 1, 1, 1 << 16, "", "heads; must divide the width"},
-    {"length", FieldType::integer, 2, 2, 1 << 16, "", "steps of a sequence"},
-    {"bias", FieldType::text, 0, 0, 0, "alibi", "alibi, relative or none"},
-    {"causal", FieldType::boolean, 0, 0, 1, "", "no step looks at later ones"},
-};
+using namespace fields::biased_attention;
 
 // From a table of 2 T - 1 values a head, one for each distance s - t + T - 1, the matrix [T, T]:
 // rows of the table one after the other, read in rows that are a value shorter, move by one from
@@ -173,19 +157,19 @@ Result<LayerConfig> expand(const LayerConfig& c) {
 extern const LayerDef kPositions;
 const LayerDef kPositions = {.kind = LayerKind::graph,
                              .name = "Positions",
-                             .fields = positions::kFields,
+                             .fields = fields::positions::kFields,
                              .expand = positions::expand};
 
 extern const LayerDef kCrossAttention;
 const LayerDef kCrossAttention = {.kind = LayerKind::graph,
                                   .name = "CrossAttention",
-                                  .fields = cross_attention::kFields,
+                                  .fields = fields::cross_attention::kFields,
                                   .expand = cross_attention::expand};
 
 extern const LayerDef kBiasedAttention;
 const LayerDef kBiasedAttention = {.kind = LayerKind::graph,
                                    .name = "BiasedAttention",
-                                   .fields = biased_attention::kFields,
+                                   .fields = fields::biased_attention::kFields,
                                    .expand = biased_attention::expand};
 
 }  // namespace loom::core

@@ -3,6 +3,7 @@
 //   SeparableConv  a convolution of each channel, then one of kernel 1 over all (Sifre, 2014;
 //                  Chollet, 2017); the first without bias and activation
 #include "layers/blocks.hpp"
+#include "layers/field_tables.hpp"
 #include "layers/graph_maker.hpp"
 
 namespace loom::core {
@@ -14,14 +15,7 @@ LayerKind conv_of(int64_t axes) {
 
 namespace squeeze_excite {
 
-enum { kChannels, kHidden, kAxes, kActivation, kGate };
-constexpr FieldDesc kFields[] = {
-    {"channels", FieldType::integer, 1, 1, 1 << 24, "", "channels of the input"},
-    {"hidden", FieldType::integer, 1, 1, 1 << 24, "", "values the means are squeezed to"},
-    {"axes", FieldType::integer, 2, 1, 3, "", "axes behind the channels"},
-    {"activation", FieldType::text, 0, 0, 0, "relu", "function of the squeezed values"},
-    {"gate", FieldType::text, 0, 0, 0, "sigmoid", "function of the factors"},
-};
+using namespace fields::squeeze_excite;
 
 Result<LayerConfig> expand(const LayerConfig& c) {
   const int64_t channels = c.integer(kChannels), hidden = c.integer(kHidden);
@@ -42,17 +36,7 @@ Result<LayerConfig> expand(const LayerConfig& c) {
 
 namespace separable_conv {
 
-enum { kChannels, kFilters, kAxes, kKernel, kStride, kPadding, kDilation, kActivation };
-constexpr FieldDesc kFields[] = {
-    {"channels", FieldType::integer, 1, 1, 1 << 24, "", "channels of the input"},
-    {"filters", FieldType::integer, 1, 1, 1 << 24, "", "channels of the output"},
-    {"axes", FieldType::integer, 2, 1, 3, "", "axes behind the channels"},
-    {"kernel", FieldType::list, 3, 1, 4096, "", "taps: one number, or one per axis"},
-    {"stride", FieldType::list, 1, 1, 4096, "", "step between outputs, one or one per axis"},
-    {"padding", FieldType::list, 0, 0, 4096, "", "zeros at both ends, one or one per axis"},
-    {"dilation", FieldType::list, 1, 1, 4096, "", "step between taps, one or one per axis"},
-    {"activation", FieldType::text, 0, 0, 0, "linear", "function applied to the result"},
-};
+using namespace fields::separable_conv;
 
 Result<LayerConfig> expand(const LayerConfig& c) {
   const int64_t channels = c.integer(kChannels);
@@ -77,13 +61,13 @@ Result<LayerConfig> expand(const LayerConfig& c) {
 extern const LayerDef kSqueezeExcite;
 const LayerDef kSqueezeExcite = {.kind = LayerKind::graph,
                                  .name = "SqueezeExcite",
-                                 .fields = squeeze_excite::kFields,
+                                 .fields = fields::squeeze_excite::kFields,
                                  .expand = squeeze_excite::expand};
 
 extern const LayerDef kSeparableConv;
 const LayerDef kSeparableConv = {.kind = LayerKind::sequential,
                                  .name = "SeparableConv",
-                                 .fields = separable_conv::kFields,
+                                 .fields = fields::separable_conv::kFields,
                                  .expand = separable_conv::expand};
 
 }  // namespace loom::core

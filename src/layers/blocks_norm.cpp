@@ -7,6 +7,8 @@
 
 #include "base/text.hpp"
 #include "layers/blocks.hpp"
+#include "layers/field_tables.hpp"
+#include "layers/fields.hpp"
 #include "layers/graph_maker.hpp"
 
 namespace loom::core {
@@ -15,37 +17,6 @@ namespace {
 namespace normed {
 
 constexpr int64_t kEnd = int64_t{1} << 40;  // beyond any extent
-
-constexpr FieldDesc kIn = {"in", FieldType::integer, 1, 1, 1 << 20, "", "width of the input"};
-constexpr FieldDesc kOut = {"out", FieldType::integer, 1, 1, 1 << 20, "", "width of the output"};
-constexpr FieldDesc kBias = {"bias", FieldType::boolean, 1, 0, 1, "", "add a trained bias"};
-constexpr FieldDesc kActivation = {
-    "activation", FieldType::text, 0, 0, 0, "linear", "function applied to the result"};
-constexpr FieldDesc kIterations = {
-    "iterations", FieldType::integer, 1, 1, 1024, "", "steps of power iteration per training step"};
-constexpr FieldDesc kEps = {
-    "eps", FieldType::real, 1e-12, 0, 1, "", "the least length that a vector is divided by"};
-constexpr FieldDesc kChannels = {"channels", FieldType::integer,     1, 1, 1 << 20,
-                                 "",         "channels of the input"};
-constexpr FieldDesc kFilters = {"filters", FieldType::integer,      1, 1, 1 << 20,
-                                "",        "channels of the output"};
-constexpr FieldDesc kAxes = {"axes", FieldType::integer, 2, 1, 3, "", "axes behind the channels"};
-constexpr FieldDesc kKernel = {
-    "kernel", FieldType::list, 3, 1, 64, "", "taps: one number, or one per axis"};
-constexpr FieldDesc kStride = {
-    "stride", FieldType::list, 1, 1, 4096, "", "step between outputs, one or one per axis"};
-constexpr FieldDesc kPadding = {
-    "padding", FieldType::list, 0, 0, 4096, "", "zeros at both ends, one or one per axis"};
-constexpr FieldDesc kDilation = {
-    "dilation", FieldType::list, 1, 1, 4096, "", "step between taps, one or one per axis"};
-
-constexpr FieldDesc kWeightDense[] = {kIn, kOut, kBias, kActivation};
-constexpr FieldDesc kSpectralDense[] = {kIn, kOut, kBias, kActivation, kIterations, kEps};
-constexpr FieldDesc kWeightConv[] = {kChannels, kFilters,  kAxes, kKernel,    kStride,
-                                     kPadding,  kDilation, kBias, kActivation};
-constexpr FieldDesc kSpectralConv[] = {kChannels,   kFilters,    kAxes,     kKernel,
-                                       kStride,     kPadding,    kDilation, kBias,
-                                       kActivation, kIterations, kEps};
 
 GraphValue constant(GraphMaker& g, std::string_view name, Extents shape, const char* fill,
                     double factor = 1.0) {
@@ -79,35 +50,27 @@ GraphValue spectral_normed(GraphMaker& g, int64_t rows, int64_t cols, int64_t it
                {{"rows", rows}, {"cols", cols}, {"iterations", iterations}, {"eps", eps}}, {w});
 }
 
-// A block's fields by name, since blocks here share some of them.
-const FieldValue& value_of(const LayerConfig& c, const FieldDesc& field) {
-  size_t i = 0;
-  while (c.def->fields[i].name != field.name) ++i;
-  return c.values[i];
-}
-int field_of(const LayerConfig& c, const FieldDesc& field) {
-  return static_cast<int>(&value_of(c, field) - c.values.data());
-}
-int64_t integer(const LayerConfig& c, const FieldDesc& field) {
-  return c.integer(field_of(c, field));
+// By name, since blocks here share some fields, at other positions.
+int64_t integer(const LayerConfig& c, std::string_view field) {
+  return c.integer(field_index(c, field));
 }
 
 GraphValue normed_matrix(GraphMaker& g, const LayerConfig& c, bool spectral, int64_t rows,
                          int64_t cols) {
   if (!spectral) return weight_normed(g, rows, cols);
-  return spectral_normed(g, rows, cols, integer(c, kIterations), c.real(field_of(c, kEps)));
+  return spectral_normed(g, rows, cols, integer(c, "iterations"), c.real(field_index(c, "eps")));
 }
 
 // Bias and activation over the last extent.
 GraphValue finished(GraphMaker& g, const LayerConfig& c, GraphValue y, int64_t width) {
-  if (integer(c, kBias) != 0) y = binary(g, "sum", "add", y, constant(g, "b", {width}, "zeros"));
-  const std::string_view activation = c.text(field_of(c, kActivation));
+  if (integer(c, "bias") != 0) y = binary(g, "sum", "add", y, constant(g, "b", {width}, "zeros"));
+  const std::string_view activation = c.text(field_index(c, "activation"));
   if (activation == "linear") return y;
   return g.add("activation", LayerKind::unary, {{"function", activation}}, {y});
 }
 
 Result<LayerConfig> dense(const LayerConfig& c, bool spectral) {
-  const int64_t in = integer(c, kIn), out = integer(c, kOut);
+  const int64_t in = integer(c, "in"), out = integer(c, "out");
   GraphMaker g;
   const GraphValue w = normed_matrix(g, c, spectral, out, in);
   const GraphValue y = g.add("product", LayerKind::matmul, {{"transpose_b", true}}, {g.input(), w});
@@ -115,13 +78,13 @@ Result<LayerConfig> dense(const LayerConfig& c, bool spectral) {
 }
 
 // A field of each axis.
-Result<std::vector<int64_t>> per_axis(const LayerConfig& c, const FieldDesc& field) {
-  const auto axes = static_cast<size_t>(integer(c, kAxes));
-  const std::vector<int64_t>& list = c.list(field_of(c, field));
+Result<std::vector<int64_t>> per_axis(const LayerConfig& c, std::string_view field) {
+  const auto axes = static_cast<size_t>(integer(c, "axes"));
+  const std::vector<int64_t>& list = c.list(field_index(c, field));
   if (list.size() == axes) return list;
   if (list.size() == 1) return std::vector<int64_t>(axes, list[0]);
   return invalid(
-      cat(c.def->name, ": ", field.name, " has ", list.size(), " numbers, must have 1 or ", axes));
+      cat(c.def->name, ": ", field, " has ", list.size(), " numbers, must have 1 or ", axes));
 }
 
 struct Windows {
@@ -131,12 +94,12 @@ struct Windows {
 
 Result<Windows> windows_of(const LayerConfig& c) {
   Windows w;
-  w.channels = integer(c, kChannels);
-  w.filters = integer(c, kFilters);
-  LOOM_ASSIGN(w.kernel, per_axis(c, kKernel));
-  LOOM_ASSIGN(w.stride, per_axis(c, kStride));
-  LOOM_ASSIGN(w.padding, per_axis(c, kPadding));
-  LOOM_ASSIGN(w.dilation, per_axis(c, kDilation));
+  w.channels = integer(c, "channels");
+  w.filters = integer(c, "filters");
+  LOOM_ASSIGN(w.kernel, per_axis(c, "kernel"));
+  LOOM_ASSIGN(w.stride, per_axis(c, "stride"));
+  LOOM_ASSIGN(w.padding, per_axis(c, "padding"));
+  LOOM_ASSIGN(w.dilation, per_axis(c, "dilation"));
   for (const int64_t k : w.kernel) w.taps *= k;
   constexpr int64_t kMostTaps = 512;
   if (w.taps <= kMostTaps) return w;
@@ -210,19 +173,19 @@ constexpr LayerDef block(std::string_view name, std::span<const FieldDesc> field
 }  // namespace
 
 extern const LayerDef kWeightNormDense;
-const LayerDef kWeightNormDense =
-    normed::block("WeightNormDense", normed::kWeightDense, normed::of<normed::dense, false>);
+const LayerDef kWeightNormDense = normed::block(
+    "WeightNormDense", fields::weight_norm_dense::kFields, normed::of<normed::dense, false>);
 
 extern const LayerDef kWeightNormConv;
-const LayerDef kWeightNormConv =
-    normed::block("WeightNormConv", normed::kWeightConv, normed::of<normed::conv, false>);
+const LayerDef kWeightNormConv = normed::block("WeightNormConv", fields::weight_norm_conv::kFields,
+                                               normed::of<normed::conv, false>);
 
 extern const LayerDef kSpectralNormDense;
-const LayerDef kSpectralNormDense =
-    normed::block("SpectralNormDense", normed::kSpectralDense, normed::of<normed::dense, true>);
+const LayerDef kSpectralNormDense = normed::block(
+    "SpectralNormDense", fields::spectral_norm_dense::kFields, normed::of<normed::dense, true>);
 
 extern const LayerDef kSpectralNormConv;
-const LayerDef kSpectralNormConv =
-    normed::block("SpectralNormConv", normed::kSpectralConv, normed::of<normed::conv, true>);
+const LayerDef kSpectralNormConv = normed::block(
+    "SpectralNormConv", fields::spectral_norm_conv::kFields, normed::of<normed::conv, true>);
 
 }  // namespace loom::core

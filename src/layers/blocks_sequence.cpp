@@ -5,6 +5,7 @@
 //                    h_t = exp(d_t A) h_(t-1) + d_t B_t u_t,  y_t = C_t h_t + D u_t
 #include "base/text.hpp"
 #include "layers/blocks.hpp"
+#include "layers/field_tables.hpp"
 #include "layers/fields.hpp"
 #include "layers/graph_maker.hpp"
 
@@ -34,12 +35,7 @@ GraphValue unary(GraphMaker& g, std::string_view name, std::string_view function
 
 namespace embedding_bag {
 
-enum { kVocab, kWidth, kMode };
-constexpr FieldDesc kFields[] = {
-    {"vocab", FieldType::integer, 1, 1, 1 << 24, "", "rows of the table"},
-    {"width", FieldType::integer, 1, 1, 1 << 24, "", "values per row"},
-    {"mode", FieldType::text, 0, 0, 0, "mean", "mean, sum or max"},
-};
+using namespace fields::embedding_bag;
 
 Result<LayerConfig> expand(const LayerConfig& c) {
   const std::string_view mode = c.text(kMode);
@@ -56,23 +52,7 @@ Result<LayerConfig> expand(const LayerConfig& c) {
 
 namespace recurrent {
 
-enum { kKind, kIn, kHidden, kLayers, kBidirectional, kSequence, kActivation, kInitial, kFinal };
-constexpr FieldDesc kFields[] = {
-    {"kind", FieldType::text, 0, 0, 0, "lstm", "rnn, lstm or gru"},
-    {"in", FieldType::integer, 1, 1, 1 << 20, "", "width of the input"},
-    {"hidden", FieldType::integer, 1, 1, 1 << 20, "", "width of a state"},
-    {"layers", FieldType::integer, 1, 1, 1024, "", "how many upon each other"},
-    {"bidirectional", FieldType::boolean, 0, 0, 1, "",
-     "also from the last step to the first; the states of both stand side by side"},
-    {"return_sequence", FieldType::boolean, 1, 0, 1, "",
-     "the states of all steps, or only the last ones"},
-    {"activation", FieldType::text, 0, 0, 0, "tanh", "rnn: function applied to the state"},
-    {"initial_state", FieldType::boolean, 0, 0, 1, "",
-     "a node of more inputs: the states it begins with, [B, S, hidden], of an lstm h and c; S "
-     "counts "
-     "the directions of all layers"},
-    {"final_state", FieldType::boolean, 0, 0, 1, "", "more outputs: the last states, the same"},
-};
+using namespace fields::recurrent_stack;
 
 Result<LayerKind> kind_of(const LayerConfig& c) {
   const std::string_view kind = c.text(kKind);
@@ -88,8 +68,8 @@ Result<LayerConfig> direction_of(const LayerConfig& c, LayerKind kind, int64_t i
   const Args fields = {{"in", in},
                        {"hidden", c.integer(kHidden)},
                        {"return_sequence", all},
-                       {"initial_state", c.flag(kInitial)},
-                       {"final_state", c.flag(kFinal)}};
+                       {"initial_state", c.flag(kInitialState)},
+                       {"final_state", c.flag(kFinalState)}};
   LOOM_ASSIGN(LayerConfig layer, layer_with(kind, fields));
   if (kind != LayerKind::rnn) return layer;
   layer.set_text(field_index(layer, "activation"), std::string(c.text(kActivation)));
@@ -104,26 +84,26 @@ class States {
       : c_(c), parts_(kind == LayerKind::lstm ? 2 : 1), g_(g) {}
 
   static std::vector<std::string> inputs(const LayerConfig& c, LayerKind kind) {
-    if (!c.flag(kInitial)) return {"input"};
+    if (!c.flag(kInitialState)) return {"input"};
     if (kind == LayerKind::lstm) return {"input", "h", "c"};
     return {"input", "h"};
   }
   // What direction number `i` reads besides x.
   void read(int64_t i, std::vector<GraphValue>& reads) {
-    for (int64_t part = 0; part < parts_ && c_.flag(kInitial); ++part) {
+    for (int64_t part = 0; part < parts_ && c_.flag(kInitialState); ++part) {
       const GraphValue one =
           slice(g_, cat("begin", i, "_", part), GraphMaker::input(1 + part), 1, i, i + 1);
       reads.push_back(view(g_, cat("begins", i, "_", part), one, {0, c_.integer(kHidden)}));
     }
   }
   void add(const GraphValue& layer) {
-    for (int64_t part = 0; part < parts_ && c_.flag(kFinal); ++part) {
+    for (int64_t part = 0; part < parts_ && c_.flag(kFinalState); ++part) {
       last_[part].push_back(view(g_, cat("ends", last_[part].size(), "_", part),
                                  {layer.node, 1 + part}, {0, 1, c_.integer(kHidden)}));
     }
   }
   void finish(std::vector<GraphValue>& outputs) {
-    for (int64_t part = 0; part < parts_ && c_.flag(kFinal); ++part)
+    for (int64_t part = 0; part < parts_ && c_.flag(kFinalState); ++part)
       outputs.push_back(
           g_.add(cat("last", part), layer_with(LayerKind::concat, {{"axis", 1}}), last_[part]));
   }
@@ -144,7 +124,7 @@ Result<LayerConfig> expand(const LayerConfig& c) {
   GraphValue x = g.input();
   int64_t count = 0;
   for (int64_t i = 0; i < layers; ++i) {
-    const bool all = i + 1 < layers || c.flag(kSequence);
+    const bool all = i + 1 < layers || c.flag(kReturnSequence);
     const int64_t in = i == 0 ? c.integer(kIn) : hidden * (both ? 2 : 1);
     const auto layer = [&](std::string_view direction, const GraphValue& from) {
       std::vector<GraphValue> reads = {from};
@@ -172,15 +152,7 @@ Result<LayerConfig> expand(const LayerConfig& c) {
 
 namespace mamba {
 
-enum { kWidth, kState, kExpand, kKernel, kRank };
-constexpr FieldDesc kFields[] = {
-    {"width", FieldType::integer, 1, 1, 1 << 20, "", "values per step"},
-    {"state", FieldType::integer, 16, 1, 1 << 16, "", "N: values of state per channel"},
-    {"expand", FieldType::integer, 2, 1, 1024, "", "channels per value of the width"},
-    {"kernel", FieldType::integer, 4, 1, 4096, "", "taps of the convolution"},
-    {"rank", FieldType::integer, 0, 0, 1 << 20, "",
-     "R: values that step sizes are made of; 0: a sixteenth of the width, rounded up"},
-};
+using namespace fields::mamba;
 
 // u: of the channels what the convolution of the past makes, which no later step enters.
 GraphValue convolved(GraphMaker& g, const GraphValue& x, int64_t channels, int64_t kernel) {
@@ -240,17 +212,19 @@ Result<LayerConfig> expand(const LayerConfig& c) {
 extern const LayerDef kEmbeddingBag;
 const LayerDef kEmbeddingBag = {.kind = LayerKind::sequential,
                                 .name = "EmbeddingBag",
-                                .fields = embedding_bag::kFields,
+                                .fields = fields::embedding_bag::kFields,
                                 .expand = embedding_bag::expand};
 
 extern const LayerDef kRecurrentStack;
 const LayerDef kRecurrentStack = {.kind = LayerKind::graph,
                                   .name = "RecurrentStack",
-                                  .fields = recurrent::kFields,
+                                  .fields = fields::recurrent_stack::kFields,
                                   .expand = recurrent::expand};
 
 extern const LayerDef kMamba;
-const LayerDef kMamba = {
-    .kind = LayerKind::graph, .name = "Mamba", .fields = mamba::kFields, .expand = mamba::expand};
+const LayerDef kMamba = {.kind = LayerKind::graph,
+                         .name = "Mamba",
+                         .fields = fields::mamba::kFields,
+                         .expand = mamba::expand};
 
 }  // namespace loom::core

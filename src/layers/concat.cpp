@@ -1,17 +1,14 @@
 // Concat: its inputs one after the other along an axis; all other extents are equal.
 #include "base/text.hpp"
 #include "layers/axes.hpp"
+#include "layers/field_tables.hpp"
 #include "layers/forward_call.hpp"
 #include "layers/layer.hpp"
 
 namespace loom::core {
 namespace {
 
-enum { kAxis };
-constexpr FieldDesc kFields[] = {
-    {"axis", FieldType::integer, -1, -Shape::kMaxRank, Shape::kMaxRank - 1, "",
-     "the axis they are joined along, the batch being 0; negative: from the last"},
-};
+using namespace fields::concat;
 constexpr int kMostParts = 4096;
 
 Result<std::vector<Shape>> infer(const LayerConfig& c, std::span<const Shape> in) {

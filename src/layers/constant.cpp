@@ -5,20 +5,14 @@
 
 #include "base/text.hpp"
 #include "layers/axes.hpp"
+#include "layers/field_tables.hpp"
 #include "layers/forward_call.hpp"
 #include "layers/layer.hpp"
 
 namespace loom::core {
 namespace {
 
-enum { kShape, kTrained, kFill, kFactor };
-constexpr FieldDesc kFields[] = {
-    {"shape", FieldType::list, 1, 1, 1 << 24, "", "its extents"},
-    {"trained", FieldType::boolean, 1, 0, 1, "", "training changes them; 0: they stay as they are"},
-    {"fill", FieldType::text, 0, 0, 0, "normal",
-     "what they begin as: normal, zeros, ones, sinusoidal, alibi, causal, log_range"},
-    {"factor", FieldType::real, 1, -1e9, 1e9, "", "factor of what they begin as"},
-};
+using namespace fields::constant;
 
 struct Fill {
   std::string_view name;

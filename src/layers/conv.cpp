@@ -5,6 +5,7 @@
 //   - 1) + 1 +
 //                   output_padding: the gradient of a CNN with respect to its input
 #include "base/text.hpp"
+#include "layers/field_tables.hpp"
 #include "layers/forward_call.hpp"
 #include "layers/layer.hpp"
 #include "ops/activation.hpp"
@@ -12,36 +13,9 @@
 namespace loom::core {
 namespace {
 
-enum {
-  kChannels,
-  kFilters,
-  kKernel,
-  kStride,
-  kPadding,
-  kDilation,
-  kGroups,
-  kBias,
-  kActivation,
-  kOutputPadding
-};
-constexpr double kMaxExtent = 1 << 20;
-constexpr FieldDesc kTransposedFields[] = {
-    {"channels", FieldType::integer, 1, 1, kMaxExtent, "", "channels of the input",
-     "input_channels"},
-    {"filters", FieldType::integer, 1, 1, kMaxExtent, "", "channels of the output"},
-    {"kernel", FieldType::list, 3, 1, 4096, "", "taps: one number, or one per axis", "kernel_size"},
-    {"stride", FieldType::list, 1, 1, 4096, "", "step between outputs, one or one per axis"},
-    {"padding", FieldType::list, 0, 0, 4096, "", "zeros at both ends, one or one per axis"},
-    {"dilation", FieldType::list, 1, 1, 4096, "", "step between taps, one or one per axis"},
-    {"groups", FieldType::integer, 1, 1, kMaxExtent, "",
-     "independent parts; must divide channels and filters"},
-    {"bias", FieldType::boolean, 1, 0, 1, "", "add a trained value per filter"},
-    {"activation", FieldType::text, 0, 0, 0, "linear", "function applied to the result"},
-    {"output_padding", FieldType::list, 0, 0, 4096, "",
-     "positions added at the end, below stride; one or one per axis"},
-};
+using namespace fields::conv_transposed;  // those of a CNN, and one more
+static_assert(fields::cnn::kActivation == kActivation);
 // CNN has all but the last.
-constexpr std::span<const FieldDesc> kConvFields(kTransposedFields, kOutputPadding);
 
 struct Kind {
   int axes;
@@ -225,15 +199,15 @@ constexpr LayerDef conv_def(LayerKind kind, std::string_view name,
 }  // namespace
 
 extern const LayerDef kCnn1, kCnn2, kCnn3;
-const LayerDef kCnn1 = conv_def(LayerKind::cnn1, "CNN1", kConvFields, example_cnn1);
-const LayerDef kCnn2 = conv_def(LayerKind::cnn2, "CNN2", kConvFields, example_cnn2);
-const LayerDef kCnn3 = conv_def(LayerKind::cnn3, "CNN3", kConvFields, example_cnn3);
+const LayerDef kCnn1 = conv_def(LayerKind::cnn1, "CNN1", fields::cnn::kFields, example_cnn1);
+const LayerDef kCnn2 = conv_def(LayerKind::cnn2, "CNN2", fields::cnn::kFields, example_cnn2);
+const LayerDef kCnn3 = conv_def(LayerKind::cnn3, "CNN3", fields::cnn::kFields, example_cnn3);
 extern const LayerDef kConvTransposed1, kConvTransposed2, kConvTransposed3;
-const LayerDef kConvTransposed1 = conv_def(LayerKind::conv_transposed1, "ConvTransposed1D",
-                                           kTransposedFields, example_transposed1);
-const LayerDef kConvTransposed2 = conv_def(LayerKind::conv_transposed2, "ConvTransposed2D",
-                                           kTransposedFields, example_transposed2);
-const LayerDef kConvTransposed3 = conv_def(LayerKind::conv_transposed3, "ConvTransposed3D",
-                                           kTransposedFields, example_transposed3);
+const LayerDef kConvTransposed1 =
+    conv_def(LayerKind::conv_transposed1, "ConvTransposed1D", kFields, example_transposed1);
+const LayerDef kConvTransposed2 =
+    conv_def(LayerKind::conv_transposed2, "ConvTransposed2D", kFields, example_transposed2);
+const LayerDef kConvTransposed3 =
+    conv_def(LayerKind::conv_transposed3, "ConvTransposed3D", kFields, example_transposed3);
 
 }  // namespace loom::core

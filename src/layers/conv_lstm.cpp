@@ -4,19 +4,14 @@
 //   c_t = sigmoid(f) c_(t-1) + sigmoid(i) tanh(g),  h_t = sigmoid(o) tanh(c_t)
 // Each pass begins at zero: x holds whole sequences.
 #include "base/text.hpp"
+#include "layers/field_tables.hpp"
 #include "layers/forward_call.hpp"
 #include "layers/layer.hpp"
 
 namespace loom::core {
 namespace {
 
-enum { kChannels, kFilters, kKernel, kSequence };
-constexpr FieldDesc kFields[] = {
-    {"channels", FieldType::integer, 1, 1, 1 << 20, "", "channels of the input"},
-    {"filters", FieldType::integer, 1, 1, 1 << 20, "", "channels of the state"},
-    {"kernel", FieldType::list, 3, 1, 1023, "", "taps, odd: one number, or one per axis"},
-    {"return_sequence", FieldType::boolean, 1, 0, 1, "", "all states, or only the last"},
-};
+using namespace fields::conv_lstm;
 enum { kWx, kWh, kB };
 
 int64_t taps(const LayerConfig& c, int axis) {
@@ -44,7 +39,8 @@ Result<Shape> infer(const LayerConfig& c, const Shape& in) {
                        c.integer(kChannels), ", height, width]"));
   }
   const int64_t f = c.integer(kFilters);
-  return c.flag(kSequence) ? Shape{in[0], in[1], f, in[3], in[4]} : Shape{in[0], f, in[3], in[4]};
+  return c.flag(kReturnSequence) ? Shape{in[0], in[1], f, in[3], in[4]}
+                                 : Shape{in[0], f, in[3], in[4]};
 }
 
 ConvShape conv_shape(const LayerConfig& c, const Shape& in, int64_t channels) {
@@ -127,9 +123,10 @@ Result<Tensor> forward(ForwardCall& call) {
       gates = sum;
     }
     LOOM_TRY(cell(call, s, gates, t));
-    if (!c.flag(kSequence) && t + 1 < steps) continue;
-    const Tensor out = c.flag(kSequence) ? step_rows(as_matrix(y, batch * steps, size), batch, t)
-                                         : as_matrix(y, batch, size);
+    if (!c.flag(kReturnSequence) && t + 1 < steps) continue;
+    const Tensor out = c.flag(kReturnSequence)
+                           ? step_rows(as_matrix(y, batch * steps, size), batch, t)
+                           : as_matrix(y, batch, size);
     LOOM_TRY(call.ops().unary({s.at(s.states, t), out}));
   }
   return y;

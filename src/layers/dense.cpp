@@ -2,6 +2,7 @@
 // is not `in` but a whole sample has that many values, the sample is the row. With soft_cap c > 0
 // the result is c tanh(y / c), which leaves small values as they are and holds all below c.
 #include "base/text.hpp"
+#include "layers/field_tables.hpp"
 #include "layers/forward_call.hpp"
 #include "layers/layer.hpp"
 #include "ops/activation.hpp"
@@ -9,15 +10,7 @@
 namespace loom::core {
 namespace {
 
-enum { kIn, kOut, kBias, kActivation, kSoftCap };
-constexpr double kMaxExtent = 1 << 24;
-constexpr FieldDesc kFields[] = {
-    {"in", FieldType::integer, 1, 1, kMaxExtent, "", "width of the input", "input_height"},
-    {"out", FieldType::integer, 1, 1, kMaxExtent, "", "width of the output", "output_height"},
-    {"bias", FieldType::boolean, 1, 0, 1, "", "add a trained bias"},
-    {"activation", FieldType::text, 0, 0, 0, "linear", "function applied to the result"},
-    {"soft_cap", FieldType::real, 0, 0, 1e6, "", "c: the result y becomes c tanh(y / c); 0 = none"},
-};
+using namespace fields::dense;
 
 void params(const LayerConfig& c, std::vector<ParamSpec>& out) {
   // Rectifiers lose half of the variance, which He's rule makes good.

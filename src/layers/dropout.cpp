@@ -10,16 +10,13 @@
 //                 (Klambauer et al., 2017)
 #include "base/text.hpp"
 #include "layers/channels.hpp"
+#include "layers/field_tables.hpp"
 #include "layers/forward_call.hpp"
 
 namespace loom::core {
 namespace {
 
-enum { kRate, kForm };
-constexpr FieldDesc kFields[] = {
-    {"rate", FieldType::real, 0.5, 0, 1, "", "probability that a value is zero in training"},
-    {"form", FieldType::text, 0, 0, 0, "elementwise", "elementwise, channel or alpha"},
-};
+using namespace fields::dropout;
 
 Result<Shape> infer(const LayerConfig& c, const Shape& in) {
   const std::string_view form = c.text(kForm);

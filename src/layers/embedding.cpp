@@ -6,6 +6,7 @@
 // alone, whatever the vocabulary; it may not be shared, and optimizers keep what they know of a row
 // until a batch names it again.
 #include "base/text.hpp"
+#include "layers/field_tables.hpp"
 #include "layers/forward_call.hpp"
 #include "layers/layer.hpp"
 #include "ops/activation.hpp"
@@ -13,19 +14,8 @@
 namespace loom::core {
 namespace {
 
-enum { kVocab, kWidth, kPadding, kActivation, kSparse, kScale, kPositions };
+using namespace fields::embedding;
 enum { kTable, kLearned };
-constexpr FieldDesc kFields[] = {
-    {"vocab", FieldType::integer, 1, 1, 1 << 24, "", "rows of the table", "vocab_size"},
-    {"width", FieldType::integer, 1, 1, 1 << 24, "", "values per row", "embedding_dim"},
-    {"padding_id", FieldType::integer, -1, -1, 1 << 24, "",
-     "id whose row is not trained; -1: none"},
-    {"activation", FieldType::text, 0, 0, 0, "linear", "function applied to the result"},
-    {"sparse", FieldType::boolean, 0, 0, 1, "", "whether only rows that a batch names are updated"},
-    {"scale", FieldType::real, 1, 1e-6, 1e6, "", "factor of the rows"},
-    {"positions", FieldType::integer, 0, 0, 1 << 24, "",
-     "learned positions: rows of a table whose row for the place of an id is added; 0: none"},
-};
 
 void params(const LayerConfig& c, std::vector<ParamSpec>& out) {
   out.push_back({"weight", Shape{c.integer(kVocab), c.integer(kWidth)}, Init::normal002});
@@ -40,8 +30,8 @@ Result<Shape> infer(const LayerConfig& c, const Shape& in) {
                        " axes of ids"));
   }
   LOOM_TRY(parse_activation(c.text(kActivation)));
-  if (c.integer(kPadding) >= c.integer(kVocab)) {
-    return invalid(cat("Embedding: padding_id ", c.integer(kPadding), " must be below vocab ",
+  if (c.integer(kPaddingId) >= c.integer(kVocab)) {
+    return invalid(cat("Embedding: padding_id ", c.integer(kPaddingId), " must be below vocab ",
                        c.integer(kVocab)));
   }
   Shape out{in.count(), c.integer(kWidth)};
@@ -103,8 +93,9 @@ Result<Tensor> forward(ForwardCall& call) {
   LOOM_ASSIGN(const Shape shape, infer(call.config(), call.x().shape));
   LOOM_ASSIGN(const Activation activation, parse_activation(call.config().text(kActivation)));
   LOOM_ASSIGN(Tensor rows, call.tensor(shape));
-  LOOM_TRY(call.ops().gather_rows({call.param(kTable), call.x(), rows,
-                                   call.config().integer(kPadding), call.config().flag(kSparse)}));
+  LOOM_TRY(
+      call.ops().gather_rows({call.param(kTable), call.x(), rows, call.config().integer(kPaddingId),
+                              call.config().flag(kSparse)}));
   const auto scale = static_cast<float>(call.config().real(kScale));
   if (scale != 1.0f) {
     LOOM_ASSIGN(const Tensor factor, call.constant(scale));

@@ -4,16 +4,14 @@
 #include "base/text.hpp"
 #include "layers/axes.hpp"
 #include "layers/broadcast.hpp"
+#include "layers/field_tables.hpp"
 #include "layers/forward_call.hpp"
 #include "layers/layer.hpp"
 
 namespace loom::core {
 namespace {
 
-enum { kShape };
-constexpr FieldDesc kFields[] = {
-    {"shape", FieldType::list, 1, 1, 1 << 30, "", "extents; 1: as the input has it"},
-};
+using namespace fields::expand;
 
 Result<Shape> shape_for(const LayerConfig& c, const Shape& in, const Shape* like) {
   const std::vector<int64_t>& extents = c.list(kShape);

@@ -1,6 +1,7 @@
 // The kind Graph: see graph.hpp. Fields `wires` and `outputs` hold values as pairs (node, output);
 // wires has for each child a count and so many pairs.
 #include "layers/graph.hpp"
+#include "layers/field_tables.hpp"
 
 #include <algorithm>
 #include <map>
@@ -11,15 +12,9 @@
 namespace loom::core {
 namespace {
 
-enum { kInputs, kWires, kOutputs, kNames, kOwners };
+using namespace fields::graph;
+static_assert(kFields[kInputs].max == kMostGraphInputs);
 // Defaults below the least value: these lists are empty unless somebody sets them.
-constexpr FieldDesc kFields[] = {
-    {"inputs", FieldType::integer, 1, 1, kMostGraphInputs, "", "values it is given"},
-    {"wires", FieldType::list, -2, -1, 1 << 20, "", "per node: a count, and pairs (node, output)"},
-    {"outputs", FieldType::list, -2, -1, 1 << 20, "", "what it gives: pairs (node, output)"},
-    {"names", FieldType::text, 0, 0, 0, "", "of inputs, then of nodes, one per line"},
-    {"owners", FieldType::list, -2, -1, 1 << 20, "", "per node: whose weights it has; -1: its own"},
-};
 
 // Reads pairs off a list, for passes: nothing is allocated.
 class Wires {

@@ -4,23 +4,14 @@
 //   y = (x - mean) / sqrt(var + eps), then, where affine, * gamma + beta per channel
 #include "base/text.hpp"
 #include "layers/channels.hpp"
+#include "layers/field_tables.hpp"
 #include "layers/forward_call.hpp"
 
 namespace loom::core {
 namespace {
 
-enum { kChannels, kEps, kAffine, kGroups };
-constexpr FieldDesc kGroupFields[] = {
-    {"channels", FieldType::integer, 1, 1, 1 << 24, "", "channels: the extent behind the batch"},
-    {"eps", FieldType::real, 1e-5, 0, 1, "", "added to the variance"},
-    {"affine", FieldType::boolean, 1, 0, 1, "", "multiply by a trained gamma and add a beta"},
-    {"groups", FieldType::integer, 1, 1, 1 << 24, "", "groups; must divide channels"},
-};
-constexpr FieldDesc kInstanceFields[] = {
-    {"channels", FieldType::integer, 1, 1, 1 << 24, "", "channels: the extent behind the batch"},
-    {"eps", FieldType::real, 1e-5, 0, 1, "", "added to the variance"},
-    {"affine", FieldType::boolean, 0, 0, 1, "", "multiply by a trained gamma and add a beta"},
-};
+using namespace fields::group_norm;  // those of InstanceNorm, and one more
+static_assert(fields::instance_norm::kAffine == kAffine);
 
 bool is_instance(const LayerConfig& c) {
   return c.def->fields.size() <= kGroups;
@@ -85,7 +76,7 @@ LayerExample example_instance() {
 extern const LayerDef kGroupNorm;
 const LayerDef kGroupNorm = {.kind = LayerKind::group_norm,
                              .name = "GroupNorm",
-                             .fields = kGroupFields,
+                             .fields = kFields,
                              .params = params,
                              .infer = infer_group,
                              .forward = forward,
@@ -94,7 +85,7 @@ const LayerDef kGroupNorm = {.kind = LayerKind::group_norm,
 extern const LayerDef kInstanceNorm;
 const LayerDef kInstanceNorm = {.kind = LayerKind::instance_norm,
                                 .name = "InstanceNorm",
-                                .fields = kInstanceFields,
+                                .fields = fields::instance_norm::kFields,
                                 .params = params,
                                 .infer = infer_instance,
                                 .forward = forward,

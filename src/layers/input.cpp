@@ -4,19 +4,14 @@
 // input. Where nobody gives it, as in a training step, it is zeros.
 #include "base/text.hpp"
 #include "layers/axes.hpp"
+#include "layers/field_tables.hpp"
 #include "layers/forward_call.hpp"
 #include "layers/layer.hpp"
 
 namespace loom::core {
 namespace {
 
-enum { kInput, kShape, kBatched, kIds };
-constexpr FieldDesc kFields[] = {
-    {"input", FieldType::text, 0, 0, 0, "more", "its name, by which callers give it"},
-    {"shape", FieldType::list, 1, 1, 1 << 24, "", "extents of one sample, or of all it is"},
-    {"batched", FieldType::boolean, 1, 0, 1, "", "whether each sample has its own"},
-    {"ids", FieldType::integer, 0, 0, 1 << 24, "", "above 0: whole numbers below it"},
-};
+using namespace fields::input;
 
 InputSpec input(const LayerConfig& c) {
   return {std::string(c.text(kInput)), shape_of(c.list(kShape)), c.flag(kBatched), c.integer(kIds)};

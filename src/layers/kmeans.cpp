@@ -2,6 +2,7 @@
 // "probabilities" gives act(p), "features" gives act(sum p_k c_k). Centres [clusters, width] train
 // like any weight.
 #include "base/text.hpp"
+#include "layers/field_tables.hpp"
 #include "layers/forward_call.hpp"
 #include "layers/layer.hpp"
 #include "ops/activation.hpp"
@@ -9,14 +10,7 @@
 namespace loom::core {
 namespace {
 
-enum { kClusters, kWidth, kTemperature, kMode, kActivation };
-constexpr FieldDesc kFields[] = {
-    {"clusters", FieldType::integer, 2, 1, 1 << 20, "", "centres", "num_clusters"},
-    {"width", FieldType::integer, 1, 1, 1 << 20, "", "values per row", "input_height"},
-    {"temperature", FieldType::real, 1, 1e-6, 1e6, "", "tau: small is hard", "kmeans_temperature"},
-    {"mode", FieldType::text, 0, 0, 0, "probabilities", "probabilities or features", "output_mode"},
-    {"activation", FieldType::text, 0, 0, 0, "linear", "function applied to the result"},
-};
+using namespace fields::kmeans;
 
 void params(const LayerConfig& c, std::vector<ParamSpec>& out) {
   out.push_back({"centres", Shape{c.integer(kClusters), c.integer(kWidth)}, Init::normal1});

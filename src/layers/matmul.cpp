@@ -5,17 +5,14 @@
 #include "base/text.hpp"
 #include "layers/axes.hpp"
 #include "layers/broadcast.hpp"
+#include "layers/field_tables.hpp"
 #include "layers/forward_call.hpp"
 #include "layers/layer.hpp"
 
 namespace loom::core {
 namespace {
 
-enum { kTransposeA, kTransposeB };
-constexpr FieldDesc kFields[] = {
-    {"transpose_a", FieldType::boolean, 0, 0, 1, "", "the first input is [.., K, M]"},
-    {"transpose_b", FieldType::boolean, 0, 0, 1, "", "the second input is [.., N, K]"},
-};
+using namespace fields::matmul;
 
 // What one product reads, and how many there are.
 struct Products {

@@ -4,6 +4,7 @@
 // and Wv [G*D, width], Wo [width, H*D]; head h reads kv head h / (H/G). Keys and values live in
 // the session's cache, so a prompt may come in pieces of any size.
 #include "base/text.hpp"
+#include "layers/field_tables.hpp"
 #include "layers/forward_call.hpp"
 #include "layers/layer.hpp"
 #include "ops/pages.hpp"
@@ -11,58 +12,7 @@
 namespace loom::core {
 namespace {
 
-enum {
-  kWidth,
-  kHeads,
-  kKvHeads,
-  kHeadDim,
-  kBias,
-  kOutBias,
-  kQkNorm,
-  kQkNormEps,
-  kCausal,
-  kWindow,
-  kRope,
-  kRopeTheta,
-  kRopeScaling,
-  kRopeFactor,
-  kRopeLow,
-  kRopeHigh,
-  kRopeOriginal,
-  kRopeWidth,
-  kScale,
-  kSoftCap,
-  kSubNorm,
-  kSubNormEps
-};
-constexpr double kMaxExtent = 1 << 24;
-constexpr FieldDesc kFields[] = {
-    {"width", FieldType::integer, 1, 1, kMaxExtent, "", "width of input and output", "d_model"},
-    {"heads", FieldType::integer, 1, 1, 65536, "", "query heads", "num_heads"},
-    {"kv_heads", FieldType::integer, 1, 1, 65536, "", "key and value heads; must divide heads",
-     "num_kv_heads"},
-    {"head_dim", FieldType::integer, 1, 1, 65536, "", "values per head"},
-    {"bias", FieldType::boolean, 0, 0, 1, "", "biases on q, k and v"},
-    {"out_bias", FieldType::boolean, 0, 0, 1, "", "bias on the output projection"},
-    {"qk_norm", FieldType::boolean, 0, 0, 1, "", "RMS norm of every head of q and k"},
-    {"qk_norm_eps", FieldType::real, 1e-6, 0, 1, "", "added to the mean square in that norm"},
-    {"causal", FieldType::boolean, 1, 0, 1, "", "a position sees only itself and earlier ones"},
-    {"window", FieldType::integer, 0, 0, kMaxExtent, "", "positions seen; 0 = all"},
-    {"rope", FieldType::boolean, 1, 0, 1, "", "rotary position embedding"},
-    {"rope_theta", FieldType::real, 10000, 1, 1e12, "", "base of its frequencies",
-     "rope_freq_base"},
-    {"rope_scaling", FieldType::text, 0, 0, 0, "", "empty, linear or llama3"},
-    {"rope_factor", FieldType::real, 1, 1e-3, 1e6, "", "by how much positions are stretched"},
-    {"rope_low_freq", FieldType::real, 1, 0, 1e6, "", "llama3 only"},
-    {"rope_high_freq", FieldType::real, 4, 0, 1e6, "", "llama3 only"},
-    {"rope_original", FieldType::integer, 8192, 1, kMaxExtent, "",
-     "llama3 only: positions of the base model"},
-    {"rope_width", FieldType::integer, 0, 0, 65536, "", "values per head that turn; 0 = all"},
-    {"scale", FieldType::real, 0, 0, 1e6, "", "factor of the scores; 0 = 1 / sqrt(head_dim)"},
-    {"soft_cap", FieldType::real, 0, 0, 1e6, "", "c: scores s become c tanh(s / c); 0 = none"},
-    {"sub_norm", FieldType::boolean, 0, 0, 1, "", "RMS norm before the output projection"},
-    {"sub_norm_eps", FieldType::real, 1e-6, 0, 1, "", "added to the mean square in that norm"},
-};
+using namespace fields::multi_head_attention;
 enum { kQ, kK, kV, kO };
 
 int64_t q_width(const LayerConfig& c) {
@@ -255,8 +205,8 @@ RopeSpec rope(const LayerConfig& c) {
   spec.theta = c.real(kRopeTheta);
   spec.scaling = c.text(kRopeScaling);
   spec.factor = c.real(kRopeFactor);
-  spec.low_freq = c.real(kRopeLow);
-  spec.high_freq = c.real(kRopeHigh);
+  spec.low_freq = c.real(kRopeLowFreq);
+  spec.high_freq = c.real(kRopeHighFreq);
   spec.original_positions = c.integer(kRopeOriginal);
   return spec;
 }

@@ -1,21 +1,15 @@
 // RMSNorm: y = x / sqrt(mean(x^2) + eps) * gamma over the last axis (Zhang and Sennrich, 2019).
 // LayerNorm: y = (x - mean) / sqrt(var + eps) * gamma + beta (Ba, Kiros and Hinton, 2016).
 #include "base/text.hpp"
+#include "layers/field_tables.hpp"
 #include "layers/forward_call.hpp"
 #include "layers/layer.hpp"
 
 namespace loom::core {
 namespace {
 
-enum { kWidth, kEps };
-constexpr FieldDesc kRmsFields[] = {
-    {"width", FieldType::integer, 1, 1, 1 << 24, "", "normalized width", "output_height"},
-    {"eps", FieldType::real, 1e-6, 0, 1, "", "added to the mean square", "rms_norm_eps"},
-};
-constexpr FieldDesc kLayerFields[] = {
-    {"width", FieldType::integer, 1, 1, 1 << 24, "", "normalized width", "output_height"},
-    {"eps", FieldType::real, 1e-5, 0, 1, "", "added to the variance"},
-};
+using namespace fields::rms_norm;
+static_assert(fields::layer_norm::kWidth == kWidth && fields::layer_norm::kEps == kEps);
 
 void rms_params(const LayerConfig& c, std::vector<ParamSpec>& out) {
   out.push_back({"gamma", Shape{c.integer(kWidth)}, Init::ones});
@@ -67,7 +61,7 @@ LayerExample example_layer() {
 extern const LayerDef kRmsNorm;
 const LayerDef kRmsNorm = {.kind = LayerKind::rms_norm,
                            .name = "RMSNorm",
-                           .fields = kRmsFields,
+                           .fields = kFields,
                            .ragged = true,
                            .params = rms_params,
                            .infer = infer,
@@ -77,7 +71,7 @@ const LayerDef kRmsNorm = {.kind = LayerKind::rms_norm,
 extern const LayerDef kLayerNorm;
 const LayerDef kLayerNorm = {.kind = LayerKind::layer_norm,
                              .name = "LayerNorm",
-                             .fields = kLayerFields,
+                             .fields = fields::layer_norm::kFields,
                              .ragged = true,
                              .params = layer_params,
                              .infer = infer,

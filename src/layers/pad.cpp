@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/text.hpp"
+#include "layers/field_tables.hpp"
 #include "layers/forward_call.hpp"
 #include "layers/layer.hpp"
 #include "ops/moves.hpp"
@@ -11,24 +12,16 @@
 namespace loom::core {
 namespace {
 
-enum { kBefore, kAfter, kPadMode, kPadValue };
-constexpr FieldDesc kPadFields[] = {
-    {"before", FieldType::list, 0, 0, 1 << 20, "",
-     "places before the last axes of a sample, one number each"},
-    {"after", FieldType::list, 0, 0, 1 << 20, "",
-     "places after the last axes of a sample, one number each"},
-    {"mode", FieldType::text, 0, 0, 0, "constant", "constant, reflect, edge or wrap"},
-    {"value", FieldType::real, 0, -3e38, 3e38, "", "constant: what is put there"},
-};
+using namespace fields::pad;
 
 enum class PadMode : uint8_t { constant, reflect, edge, wrap };
 
 Result<PadMode> pad_mode(const LayerConfig& c) {
   constexpr std::string_view kNames[] = {"constant", "reflect", "edge", "wrap"};
   for (size_t i = 0; i < std::size(kNames); ++i) {
-    if (c.text(kPadMode) == kNames[i]) return static_cast<PadMode>(i);
+    if (c.text(kMode) == kNames[i]) return static_cast<PadMode>(i);
   }
-  return invalid(cat("Pad: unknown mode '", printable(c.text(kPadMode)),
+  return invalid(cat("Pad: unknown mode '", printable(c.text(kMode)),
                      "'; known are constant, reflect, edge, wrap"));
 }
 
@@ -63,7 +56,7 @@ Result<Shape> infer(const LayerConfig& c, const Shape& in) {
                          : mode == PadMode::edge && in[axis] == 0 ? 0
                                                                   : INT64_MAX;
     if (std::max(ends.before, ends.after) > most) {
-      return invalid(cat("Pad: ", c.text(kPadMode), " can put no more than ", most,
+      return invalid(cat("Pad: ", c.text(kMode), " can put no more than ", most,
                          " places around an extent of ", in[axis], ", not ",
                          std::max(ends.before, ends.after)));
     }
@@ -76,7 +69,7 @@ Result<Tensor> pad_constant(ForwardCall& call, const Shape& shape) {
   const LayerConfig& c = call.config();
   const Tensor& x = call.x();
   LOOM_ASSIGN(const Tensor y, call.tensor(shape));
-  LOOM_TRY(call.ops().fill({y, static_cast<float>(c.real(kPadValue))}));
+  LOOM_TRY(call.ops().fill({y, static_cast<float>(c.real(kValue))}));
   Walk to(shape);
   for (int axis = 1; axis < shape.rank(); ++axis) {
     to = to.sliced(axis, ends_of(c, shape.rank(), axis).before, x.shape[axis]);
@@ -144,7 +137,7 @@ LayerExample example() {
 extern const LayerDef kPad;
 const LayerDef kPad = {.kind = LayerKind::pad,
                        .name = "Pad",
-                       .fields = kPadFields,
+                       .fields = kFields,
                        .infer = infer,
                        .forward = forward,
                        .example = example};

@@ -19,22 +19,14 @@
 #include <algorithm>
 
 #include "base/text.hpp"
+#include "layers/field_tables.hpp"
 #include "layers/forward_call.hpp"
 #include "layers/largest.hpp"
 
 namespace loom::core {
 namespace {
 
-enum { kCombine, kTopK, kBalance, kRows, kCols, kTargets };
-constexpr FieldDesc kFields[] = {
-    {"combine", FieldType::text, 0, 0, 0, "concat",
-     "concat, add, avg, grid_scatter, filter or mixed", "combine_mode"},
-    {"top_k", FieldType::integer, 0, 0, 4096, "", "filter: experts kept per sample; 0: all"},
-    {"balance", FieldType::real, 0, 0, 1e3, "", "filter: weight of the load-balance loss"},
-    {"rows", FieldType::integer, 0, 0, 4096, "", "grid_scatter: rows"},
-    {"cols", FieldType::integer, 0, 0, 4096, "", "grid_scatter: columns"},
-    {"targets", FieldType::list, -1, 0, 4096, "", "grid_scatter: row, column of each child"},
-};
+using namespace fields::parallel;
 
 bool has_gate(const LayerConfig& c) {
   return c.text(kCombine) == "filter";

@@ -2,6 +2,7 @@
 // extents r] over k = 1 or 2 axes, y[c, h r + i, w r + j] = x[c r^2 + i r + j, h, w]. inverse: the
 // other way (PyTorch's PixelUnshuffle).
 #include "base/text.hpp"
+#include "layers/field_tables.hpp"
 #include "layers/forward_call.hpp"
 #include "layers/layer.hpp"
 #include "ops/moves.hpp"
@@ -9,12 +10,7 @@
 namespace loom::core {
 namespace {
 
-enum { kShuffleFactor, kInverse };
-constexpr FieldDesc kShuffleFields[] = {
-    {"factor", FieldType::integer, 2, 1, 4096, "",
-     "r: positions that a position becomes, per axis"},
-    {"inverse", FieldType::boolean, 0, 0, 1, "", "positions become channels"},
-};
+using namespace fields::pixel_shuffle;
 
 Result<Shape> infer(const LayerConfig& c, const Shape& in) {
   const int axes = in.rank() - 2;
@@ -22,7 +18,7 @@ Result<Shape> infer(const LayerConfig& c, const Shape& in) {
     return invalid(
         cat("PixelShuffle: input ", in.str(), " must be [batch, channels, one or two extents]"));
   }
-  const int64_t r = c.integer(kShuffleFactor), cells = axes == 1 ? r : r * r;
+  const int64_t r = c.integer(kFactor), cells = axes == 1 ? r : r * r;
   Shape out = in;
   if (!c.flag(kInverse) && in[1] % cells != 0) {
     return invalid(cat("PixelShuffle: the ", in[1], " channels of ", in.str(),
@@ -43,7 +39,7 @@ Result<Tensor> forward(ForwardCall& call) {
   const LayerConfig& c = call.config();
   LOOM_ASSIGN(const Shape shape, infer(c, call.x().shape));
   LOOM_ASSIGN(const Tensor y, call.tensor(shape));
-  const int64_t r = c.integer(kShuffleFactor);
+  const int64_t r = c.integer(kFactor);
   const bool flat = shape.rank() == 3;
   // The side with many channels, and the one with many positions, both in the order of the latter.
   const Shape& deep = c.flag(kInverse) ? shape : call.x().shape;
@@ -74,7 +70,7 @@ LayerExample example() {
 extern const LayerDef kPixelShuffle;
 const LayerDef kPixelShuffle = {.kind = LayerKind::pixel_shuffle,
                                 .name = "PixelShuffle",
-                                .fields = kShuffleFields,
+                                .fields = kFields,
                                 .infer = infer,
                                 .forward = forward,
                                 .example = example};

@@ -8,46 +8,21 @@
 #include <algorithm>
 
 #include "base/text.hpp"
+#include "layers/field_tables.hpp"
 #include "layers/forward_call.hpp"
 #include "layers/layer.hpp"
 
 namespace loom::core {
 namespace {
 
-enum {
-  kPoolMode,
-  kPoolKernel,
-  kPoolStride,
-  kPoolPadding,
-  kPoolDilation,
-  kPoolCeil,
-  kPoolIncludePadding,
-  kPoolNorm,
-  kPoolOutput
-};
-constexpr FieldDesc kPoolFields[] = {
-    {"kind", FieldType::text, 0, 0, 0, "max", "max, average or lp"},
-    {"kernel", FieldType::list, 2, 1, 1 << 20, "", "taps: one number, or one per axis"},
-    {"stride", FieldType::list, 0, 0, 1 << 20, "",
-     "step between outputs, one or one per axis; 0: the kernel"},
-    {"padding", FieldType::list, 0, 0, 1 << 20, "",
-     "places at both ends, one or one per axis; or one per axis before it, then one per axis after "
-     "it"},
-    {"dilation", FieldType::list, 1, 1, 1 << 20, "", "step between taps, one or one per axis"},
-    {"ceil", FieldType::boolean, 0, 0, 1, "", "extents are rounded up"},
-    {"include_padding", FieldType::boolean, 0, 0, 1, "", "an average counts the padding as zeros"},
-    {"p", FieldType::integer, 2, 1, 2, "", "lp: the norm, 1 or 2"},
-    {"output", FieldType::list, 0, 1, 1 << 20, "",
-     "extents of the output, one or one per axis, instead of kernel and stride; 1: of the whole "
-     "input"},
-};
+using namespace fields::pool;
 
 Result<PoolKind> pool_kind(const LayerConfig& c) {
-  if (c.text(kPoolMode) == "max") return PoolKind::max;
-  if (c.text(kPoolMode) == "average") return PoolKind::average;
-  if (c.text(kPoolMode) == "lp") return PoolKind::lp;
+  if (c.text(kKind) == "max") return PoolKind::max;
+  if (c.text(kKind) == "average") return PoolKind::average;
+  if (c.text(kKind) == "lp") return PoolKind::lp;
   return invalid(
-      cat("Pool: unknown kind '", printable(c.text(kPoolMode)), "'; known are max, average, lp"));
+      cat("Pool: unknown kind '", printable(c.text(kKind)), "'; known are max, average, lp"));
 }
 
 // Number `axis` of a list of one or of `axes` numbers.
@@ -61,11 +36,11 @@ Result<int64_t> of_axis(const LayerConfig& c, int field, int axes, int axis) {
 
 Status strided_axis(const LayerConfig& c, int axes, int axis, int64_t in, int to, PoolArgs& args) {
   ConvShape& s = args.shape;
-  LOOM_ASSIGN(s.kernel[to], of_axis(c, kPoolKernel, axes, axis));
-  LOOM_ASSIGN(s.stride[to], of_axis(c, kPoolStride, axes, axis));
-  LOOM_ASSIGN(s.dilation[to], of_axis(c, kPoolDilation, axes, axis));
+  LOOM_ASSIGN(s.kernel[to], of_axis(c, kKernel, axes, axis));
+  LOOM_ASSIGN(s.stride[to], of_axis(c, kStride, axes, axis));
+  LOOM_ASSIGN(s.dilation[to], of_axis(c, kDilation, axes, axis));
   if (s.stride[to] == 0) s.stride[to] = s.kernel[to];
-  const std::vector<int64_t>& padding = c.list(kPoolPadding);
+  const std::vector<int64_t>& padding = c.list(kPadding);
   if (padding.size() == static_cast<size_t>(2 * axes)) {
     s.pad[to] = padding[static_cast<size_t>(axis)];
     args.pad_end[to] = padding[static_cast<size_t>(axes + axis)];
@@ -85,7 +60,7 @@ Status strided_axis(const LayerConfig& c, int axes, int axis, int64_t in, int to
     return invalid(cat("Pool: a kernel of ", s.kernel[to], " does not fit an extent of ", in,
                        " with padding ", s.pad[to]));
   }
-  const bool up = c.flag(kPoolCeil);
+  const bool up = c.flag(kCeil);
   s.out[to] = (room + (up ? s.stride[to] - 1 : 0)) / s.stride[to] + 1;
   if (up && (s.out[to] - 1) * s.stride[to] >= in + s.pad[to]) --s.out[to];
   return {};
@@ -100,17 +75,17 @@ Result<PoolArgs> pool_of(const LayerConfig& c, const Shape& in) {
   }
   PoolArgs args;
   LOOM_ASSIGN(args.kind, pool_kind(c));
-  const bool adaptive = !c.list(kPoolOutput).empty();
+  const bool adaptive = !c.list(kOutput).empty();
   args.windows = adaptive ? PoolWindows::adaptive : PoolWindows::strided;
-  args.include_pad = c.flag(kPoolIncludePadding);
-  args.p = static_cast<int>(c.integer(kPoolNorm));
+  args.include_pad = c.flag(kIncludePadding);
+  args.p = static_cast<int>(c.integer(kP));
   ConvShape& s = args.shape;
   s.channels = s.filters = s.groups = in[1];
   for (int axis = 0; axis < axes; ++axis) {
     const int to = 3 - axes + axis;
     s.in[to] = in[2 + axis];
     if (adaptive) {
-      LOOM_ASSIGN(s.out[to], of_axis(c, kPoolOutput, axes, axis));
+      LOOM_ASSIGN(s.out[to], of_axis(c, kOutput, axes, axis));
     } else {
       LOOM_TRY(strided_axis(c, axes, axis, s.in[to], to, args));
     }
@@ -165,7 +140,7 @@ LayerExample example() {
 extern const LayerDef kPool;
 const LayerDef kPool = {.kind = LayerKind::pool,
                         .name = "Pool",
-                        .fields = kPoolFields,
+                        .fields = kFields,
                         .infer = infer,
                         .forward = forward,
                         .example = example};

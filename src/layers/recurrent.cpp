@@ -12,39 +12,19 @@
 
 #include "base/text.hpp"
 #include "layers/ends.hpp"
+#include "layers/field_tables.hpp"
 #include "layers/forward_call.hpp"
 #include "ops/activation.hpp"
 
 namespace loom::core {
 namespace {
 
-enum { kIn, kHidden, kSequence, kInitial, kFinal, kActivation };
-constexpr FieldDesc kStateBias = {
-    "state_bias",
-    FieldType::boolean,
-    0,
-    0,
-    1,
-    "",
-    "a second bias, of the product with the state, as PyTorch has it; a GRU always has it"};
-constexpr FieldDesc kRnnFields[] = {
-    {"in", FieldType::integer, 1, 1, 1 << 20, "", "width of the input", "input_height"},
-    {"hidden", FieldType::integer, 1, 1, 1 << 20, "", "width of the state", "output_height"},
-    {"return_sequence", FieldType::boolean, 1, 0, 1, "", "all states, or only the last"},
-    {"initial_state", FieldType::boolean, 0, 0, 1, "", "more inputs: the state it begins with"},
-    {"final_state", FieldType::boolean, 0, 0, 1, "", "more outputs: the last state"},
-    {"activation", FieldType::text, 0, 0, 0, "tanh", "function applied to the state"},
-    kStateBias,
-};
-constexpr std::span<const FieldDesc> kGruFields(kRnnFields, kActivation);
-constexpr FieldDesc kLstmFields[] = {kRnnFields[kIn],       kRnnFields[kHidden],
-                                     kRnnFields[kSequence], kRnnFields[kInitial],
-                                     kRnnFields[kFinal],    kStateBias};
+using namespace fields::rnn;  // those of LSTM and GRU begin with the same
+static_assert(fields::lstm::kFinalState == kFinalState && fields::gru::kFinalState == kFinalState);
 
-// The last field of an RNN and of an LSTM.
 bool has_state_bias(const LayerConfig& c) {
-  const auto last = static_cast<int>(c.def->fields.size()) - 1;
-  return c.def->fields.back().name == kStateBias.name && c.flag(last);
+  if (c.def->kind == LayerKind::lstm) return c.flag(fields::lstm::kStateBias);
+  return c.def->kind == LayerKind::rnn && c.flag(kStateBias);
 }
 
 // Tensors of a state: h, or h and c.
@@ -53,13 +33,13 @@ size_t parts_of(const LayerConfig& c) {
 }
 
 Status check_states(const LayerConfig& c, std::span<const Shape> in) {
-  const size_t wanted = 1 + (c.flag(kInitial) ? parts_of(c) : 0);
+  const size_t wanted = 1 + (c.flag(kInitialState) ? parts_of(c) : 0);
   if (in.size() != wanted) {
     return invalid(cat(c.def->name, " takes ", wanted, wanted == 1 ? " input" : " inputs",
-                       c.flag(kInitial) ? " with initial_state" : " without initial_state",
+                       c.flag(kInitialState) ? " with initial_state" : " without initial_state",
                        ", but ", in.size(), in.size() == 1 ? " is given" : " are given"));
   }
-  if ((c.flag(kInitial) || c.flag(kFinal)) && in[0].rank() != 3)
+  if ((c.flag(kInitialState) || c.flag(kFinalState)) && in[0].rank() != 3)
     return invalid(cat(c.def->name, ": input ", in[0].str(), " must have a batch and a time axis"));
   const Shape state{in[0][0], c.integer(kHidden)};
   for (const Shape& given : in.subspan(1)) {
@@ -77,7 +57,7 @@ Result<Shape> infer(const LayerConfig& c, const Shape& in) {
   }
   if (c.def->fields[c.def->fields.size() - 2].name == "activation")
     LOOM_TRY(parse_activation(c.text(kActivation)));
-  if (!c.flag(kSequence)) return Shape{in[0], c.integer(kHidden)};
+  if (!c.flag(kReturnSequence)) return Shape{in[0], c.integer(kHidden)};
   Shape out = in;
   out[in.rank() - 1] = c.integer(kHidden);
   return out;
@@ -87,7 +67,7 @@ Result<std::vector<Shape>> infer_with_states(const LayerConfig& c, std::span<con
   LOOM_ASSIGN(const Shape y, infer(c, in[0]));
   LOOM_TRY(check_states(c, in));
   std::vector<Shape> out = {y};
-  if (c.flag(kFinal)) out.insert(out.end(), parts_of(c), Shape{in[0][0], c.integer(kHidden)});
+  if (c.flag(kFinalState)) out.insert(out.end(), parts_of(c), Shape{in[0][0], c.integer(kHidden)});
   return out;
 }
 
@@ -125,7 +105,7 @@ struct Run {
 
 // Whether the state goes on in the next pass of a session.
 bool keeps(ForwardCall& call) {
-  return call.stateful() && !call.config().flag(kInitial);
+  return call.stateful() && !call.config().flag(kInitialState);
 }
 
 Result<Run> start(ForwardCall& call) {
@@ -139,7 +119,7 @@ Result<Run> start(ForwardCall& call) {
   LOOM_ASSIGN(run.from_input, call.tensor(Shape{run.batch * run.steps, width}));
   LOOM_ASSIGN(run.all, call.tensor(Shape{run.batch * run.steps, run.hidden}));
   if (keeps(call)) run.before = slice_cols(call.state(), 0, run.hidden);
-  if (c.flag(kInitial)) run.before = call.inputs()[1];
+  if (c.flag(kInitialState)) run.before = call.inputs()[1];
   Tensor bias = call.param(kBias);
   if (has_state_bias(c)) {
     LOOM_ASSIGN(bias, call.tensor(bias.shape));
@@ -166,7 +146,7 @@ Result<std::vector<Tensor>> finish(ForwardCall& call, const Run& run, const Tens
   if (keeps(call)) LOOM_TRY(call.ops().unary({last, run.before}));
   LOOM_ASSIGN(const Shape shape, infer(call.config(), call.x().shape));
   std::vector<Tensor> out;
-  if (call.config().flag(kSequence)) {
+  if (call.config().flag(kReturnSequence)) {
     Tensor y = run.all;
     if (run.early) {
       LOOM_ASSIGN(y, cleared_rows(call, y));
@@ -176,7 +156,7 @@ Result<std::vector<Tensor>> finish(ForwardCall& call, const Run& run, const Tens
   } else {
     LOOM_ASSIGN(out.emplace_back(), copied(call, last, shape));
   }
-  if (!call.config().flag(kFinal)) return out;
+  if (!call.config().flag(kFinalState)) return out;
   for (const Tensor& state : {last, cell}) {
     if (state.empty()) continue;
     LOOM_ASSIGN(out.emplace_back(), copied(call, state, Shape{run.batch, run.hidden}));
@@ -243,7 +223,7 @@ Result<std::vector<Tensor>> forward_lstm(ForwardCall& call) {
   Tensor before;
   if (keeps(call)) before = slice_cols(call.state(), run.hidden, run.hidden);
   const Tensor kept = before;
-  if (call.config().flag(kInitial)) before = call.inputs()[2];
+  if (call.config().flag(kInitialState)) before = call.inputs()[2];
   for (int64_t t = 0; t < run.steps; ++t) {
     LstmCellArgs cell{run.input_part(t), before, of_step(acts, run, t), of_step(cells, run, t),
                       run.h(t)};
@@ -252,7 +232,7 @@ Result<std::vector<Tensor>> forward_lstm(ForwardCall& call) {
     LOOM_TRY(call.ops().lstm_cell(cell));
     before = cell.c;
   }
-  if (run.early && (keeps(call) || call.config().flag(kFinal))) {
+  if (run.early && (keeps(call) || call.config().flag(kFinalState))) {
     LOOM_ASSIGN(before, last_cells(call, run, cells));
   }
   if (keeps(call)) LOOM_TRY(call.ops().unary({before, kept}));
@@ -276,7 +256,7 @@ Result<std::vector<Tensor>> forward_gru(ForwardCall& call) {
 }
 
 StateSpec state(const LayerConfig& c) {
-  if (c.flag(kInitial)) return {};
+  if (c.flag(kInitialState)) return {};
   return {0, 0, static_cast<int64_t>(parts_of(c)) * c.integer(kHidden)};
 }
 
@@ -313,14 +293,14 @@ constexpr LayerDef recurrent_def(LayerKind kind, std::string_view name,
 
 extern const LayerDef kRnn;
 const LayerDef kRnn =
-    recurrent_def(LayerKind::rnn, "RNN", kRnnFields, rnn_params, forward_rnn, example_rnn);
+    recurrent_def(LayerKind::rnn, "RNN", kFields, rnn_params, forward_rnn, example_rnn);
 
 extern const LayerDef kLstm;
-const LayerDef kLstm =
-    recurrent_def(LayerKind::lstm, "LSTM", kLstmFields, lstm_params, forward_lstm, example_lstm);
+const LayerDef kLstm = recurrent_def(LayerKind::lstm, "LSTM", fields::lstm::kFields, lstm_params,
+                                     forward_lstm, example_lstm);
 
 extern const LayerDef kGru;
-const LayerDef kGru =
-    recurrent_def(LayerKind::gru, "GRU", kGruFields, gru_params, forward_gru, example_gru);
+const LayerDef kGru = recurrent_def(LayerKind::gru, "GRU", fields::gru::kFields, gru_params,
+                                    forward_gru, example_gru);
 
 }  // namespace loom::core

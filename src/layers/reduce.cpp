@@ -4,19 +4,14 @@
 
 #include "base/text.hpp"
 #include "layers/axes.hpp"
+#include "layers/field_tables.hpp"
 #include "layers/forward_call.hpp"
 #include "layers/layer.hpp"
 
 namespace loom::core {
 namespace {
 
-enum { kFunction, kAxes, kKeep };
-constexpr FieldDesc kFields[] = {
-    {"function", FieldType::text, 0, 0, 0, "sum", "sum, mean, max, min, sum_squares, l1 or l2"},
-    {"axes", FieldType::list, -7, -Shape::kMaxRank, Shape::kMaxRank - 1, "",
-     "over which axes, the batch being 0; none: all but the batch"},
-    {"keep", FieldType::boolean, 0, 0, 1, "", "keep them as extents of 1"},
-};
+using namespace fields::reduce;
 
 // f = after(reduction(before(x))).
 struct Function {

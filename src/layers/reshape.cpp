@@ -4,14 +4,13 @@
 #include <vector>
 
 #include "base/text.hpp"
+#include "layers/field_tables.hpp"
 #include "layers/forward_call.hpp"
 #include "layers/layer.hpp"
 #include "ops/moves.hpp"
 
 namespace loom::core {
 namespace {
-
-constexpr double kMostExtent = double{1LL << 40};
 
 // A batch of samples with these extents.
 Shape batch_of(int64_t batch, const std::vector<int64_t>& sample) {
@@ -28,11 +27,7 @@ Result<Tensor> under(ForwardCall& call, const Shape& shape) {
   return y;
 }
 
-enum { kFirst };
-constexpr FieldDesc kFlattenFields[] = {
-    {"first", FieldType::integer, 1, 1, 5, "",
-     "the first axis that is joined; axis 0 is the batch"},
-};
+using fields::flatten::kFirst;
 
 Result<Shape> infer_flatten(const LayerConfig& c, const Shape& in) {
   const int first = static_cast<int>(c.integer(kFirst));
@@ -63,11 +58,7 @@ LayerExample example_flatten() {
           3};
 }
 
-enum { kShape };
-constexpr FieldDesc kReshapeFields[] = {
-    {"shape", FieldType::list, -2, -1, kMostExtent, "",
-     "extents of one sample; one of them may be -1: what is left"},
-};
+using fields::reshape::kShape;
 
 Result<Shape> infer_reshape(const LayerConfig& c, const Shape& in) {
   std::vector<int64_t> sample = c.list(kShape);
@@ -105,11 +96,7 @@ LayerExample example_reshape() {
           3};
 }
 
-enum { kAxes };
-constexpr FieldDesc kPermuteFields[] = {
-    {"axes", FieldType::list, -1, 0, 4, "",
-     "axis k of a sample becomes the one that was axes[k]; counted from 0, without the batch"},
-};
+using fields::permute::kAxes;
 
 // The axes with the batch in front of them.
 Result<std::vector<int>> permuted_axes(const LayerConfig& c, const Shape& in) {
@@ -157,19 +144,19 @@ LayerExample example_permute() {
 extern const LayerDef kFlatten, kReshape, kPermute;
 const LayerDef kFlatten = {.kind = LayerKind::flatten,
                            .name = "Flatten",
-                           .fields = kFlattenFields,
+                           .fields = fields::flatten::kFields,
                            .infer = infer_flatten,
                            .forward = forward_flatten,
                            .example = example_flatten};
 const LayerDef kReshape = {.kind = LayerKind::reshape,
                            .name = "Reshape",
-                           .fields = kReshapeFields,
+                           .fields = fields::reshape::kFields,
                            .infer = infer_reshape,
                            .forward = forward_reshape,
                            .example = example_reshape};
 const LayerDef kPermute = {.kind = LayerKind::permute,
                            .name = "Permute",
-                           .fields = kPermuteFields,
+                           .fields = fields::permute::kFields,
                            .infer = infer_permute,
                            .forward = forward_permute,
                            .example = example_permute};

@@ -3,17 +3,14 @@
 // [B, T, ..] of one shape; the extents behind time have `width` values. In a session the state is
 // where the last pass left it.
 #include "base/text.hpp"
+#include "layers/field_tables.hpp"
 #include "layers/forward_call.hpp"
 #include "layers/layer.hpp"
 
 namespace loom::core {
 namespace {
 
-enum { kWidth };
-constexpr FieldDesc kFields[] = {
-    {"width", FieldType::integer, 1, 1, 1 << 24, "",
-     "values of a step, of all extents behind time"},
-};
+using namespace fields::scan;
 
 Result<std::vector<Shape>> infer(const LayerConfig& c, std::span<const Shape> in) {
   const Shape& a = in[0];

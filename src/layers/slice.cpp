@@ -7,21 +7,14 @@
 #include "base/text.hpp"
 #include "layers/axes.hpp"
 #include "layers/ends.hpp"
+#include "layers/field_tables.hpp"
 #include "layers/forward_call.hpp"
 #include "ops/moves.hpp"
 
 namespace loom::core {
 namespace {
 
-constexpr double kFar = 9007199254740991.0;  // the largest whole number that JSON keeps
-enum { kStarts, kEnds, kAxes, kSteps };
-constexpr FieldDesc kFields[] = {
-    {"starts", FieldType::list, 0, -kFar, kFar, "", "first position along each axis"},
-    {"ends", FieldType::list, kFar, -kFar, kFar, "", "the position behind the last one"},
-    {"axes", FieldType::list, -7, -Shape::kMaxRank, Shape::kMaxRank - 1, "",
-     "which axes, the batch being 0; none: the first ones"},
-    {"steps", FieldType::list, 1, -kFar, kFar, "", "one for each axis, or one for all; not 0"},
-};
+using namespace fields::slice;
 
 struct Part {
   Shape out;

@@ -15,44 +15,14 @@
 //   of the input are pi, or pi is uniform when they are missing
 #include "base/dmath.hpp"
 #include "base/text.hpp"
+#include "layers/field_tables.hpp"
 #include "layers/forward_call.hpp"
 #include "layers/largest.hpp"
 
 namespace loom::core {
 namespace {
 
-enum {
-  kVariant,
-  kTemperature,
-  kRows,
-  kCols,
-  kLevels,
-  kAlpha,
-  kMask,
-  kNoise,
-  kKappa,
-  kTarget,
-  kHard
-};
-constexpr FieldDesc kFields[] = {
-    {"variant", FieldType::text, 0, 0, 0, "standard",
-     "standard, grid, hierarchical, temperature, gumbel, masked, sparse, adaptive, mixture, entmax",
-     "softmax_type"},
-    {"temperature", FieldType::real, 1, 1e-6, 1e6, "", "tau"},
-    {"rows", FieldType::integer, 0, 0, 1 << 20, "", "grid: rows; mixture: components",
-     "softmax_rows"},
-    {"cols", FieldType::integer, 0, 0, 1 << 20, "", "grid, mixture: values per row",
-     "softmax_cols"},
-    {"levels", FieldType::list, 0, 1, 1 << 20, "",
-     "hierarchical: children per node, level by level", "hierarchy_levels"},
-    {"alpha", FieldType::real, 1.5, 1, 16, "", "entmax: 1 softmax, 2 sparsemax", "entmax_alpha"},
-    {"mask", FieldType::list, -1, 0, 1, "", "masked: 1 keeps a position, 0 drops it"},
-    {"noise", FieldType::boolean, 0, 0, 1, "", "gumbel: noise outside training too",
-     "gumbel_noise"},
-    {"kappa", FieldType::real, 1, 0, 100, "", "adaptive: strength"},
-    {"target_entropy", FieldType::real, 0.5, 0, 1, "", "adaptive: entropy aimed at, of log n"},
-    {"hard", FieldType::boolean, 0, 0, 1, "", "gumbel: one value is 1, the others 0"},
-};
+using namespace fields::softmax;
 
 enum class Variant : uint8_t {
   standard,
@@ -263,7 +233,8 @@ Result<Tensor> adaptive(ForwardCall& call) {
   LOOM_ASSIGN(const Tensor entropy, negative_entropy(call, x));
   // tau (1 + kappa (target + sum p log p / log n))
   LOOM_ASSIGN(const Tensor slope, constant(call, 1, tau * c.real(kKappa) / scale));
-  LOOM_ASSIGN(const Tensor base, constant(call, 1, tau * (1 + c.real(kKappa) * c.real(kTarget))));
+  LOOM_ASSIGN(const Tensor base,
+              constant(call, 1, tau * (1 + c.real(kKappa) * c.real(kTargetEntropy))));
   LOOM_ASSIGN(const Tensor low, constant(call, 1, tau / 4));
   LOOM_ASSIGN(const Tensor high, constant(call, 1, tau * 4));
   LOOM_ASSIGN(Tensor t, combine(call, entropy, slope, BinaryKind::mul));

@@ -4,20 +4,14 @@
 // u and v are buffers, as the running statistics of BatchNorm are: outside training they stay as
 // they are, brought to length 1, and no gradient goes through them.
 #include "base/text.hpp"
+#include "layers/field_tables.hpp"
 #include "layers/forward_call.hpp"
 #include "layers/layer.hpp"
 
 namespace loom::core {
 namespace {
 
-enum { kRows, kCols, kIterations, kEps };
-constexpr FieldDesc kFields[] = {
-    {"rows", FieldType::integer, 1, 1, 1 << 24, "", "rows of the matrix"},
-    {"cols", FieldType::integer, 1, 1, 1 << 24, "", "its columns"},
-    {"iterations", FieldType::integer, 1, 1, 1024, "",
-     "steps of power iteration per training step"},
-    {"eps", FieldType::real, 1e-12, 0, 1, "", "the least length that a vector is divided by"},
-};
+using namespace fields::spectral_norm;
 enum { kU, kV };
 
 void params(const LayerConfig& c, std::vector<ParamSpec>& out) {

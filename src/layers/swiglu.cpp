@@ -2,6 +2,7 @@
 // 2020). Wg, Wu [inner, width]; Wd [width, inner]. The gate's activation is a field, so GeGLU and
 // ReGLU are this layer too. With sub_norm what Wd takes is RMS-normed first (BitNet b1.58).
 #include "base/text.hpp"
+#include "layers/field_tables.hpp"
 #include "layers/forward_call.hpp"
 #include "layers/layer.hpp"
 #include "ops/activation.hpp"
@@ -9,16 +10,7 @@
 namespace loom::core {
 namespace {
 
-enum { kWidth, kInner, kBias, kActivation, kSubNorm, kSubNormEps };
-constexpr FieldDesc kFields[] = {
-    {"width", FieldType::integer, 1, 1, 1 << 24, "", "width of input and output", "input_height"},
-    {"inner", FieldType::integer, 1, 1, 1 << 24, "", "width between the projections",
-     "output_height"},
-    {"bias", FieldType::boolean, 0, 0, 1, "", "biases on all three projections"},
-    {"activation", FieldType::text, 0, 0, 0, "silu", "function applied to the gate"},
-    {"sub_norm", FieldType::boolean, 0, 0, 1, "", "RMS norm before the last projection"},
-    {"sub_norm_eps", FieldType::real, 1e-6, 0, 1, "", "added to the mean square in that norm"},
-};
+using namespace fields::swiglu;
 enum { kGate, kUp, kDown, kGateBias, kUpBias, kDownBias };
 
 void params(const LayerConfig& c, std::vector<ParamSpec>& out) {

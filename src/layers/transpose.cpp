@@ -1,18 +1,16 @@
 // Transpose: the axes of its input in another order, the batch included.
 #include "base/text.hpp"
 #include "layers/axes.hpp"
+#include "layers/field_tables.hpp"
 #include "layers/forward_call.hpp"
 #include "layers/layer.hpp"
 
 namespace loom::core {
 namespace {
 
-enum { kAxes };
+using namespace fields::transpose;
+static_assert(kFields[kAxes].max == Shape::kMaxRank - 1);
 // Empty unless somebody sets it: the default is no axis.
-constexpr FieldDesc kFields[] = {
-    {"axes", FieldType::list, -7, -Shape::kMaxRank, Shape::kMaxRank - 1, "",
-     "axis k of the output is this axis of the input, the batch being 0; none: all reversed"},
-};
 
 Result<std::vector<int>> order_of(const LayerConfig& c, int rank) {
   std::vector<int> order;

@@ -1,6 +1,7 @@
 // Unary: y = f(x), value by value: any activation by itself, and the functions that graphs compute
 // with.
 #include "base/text.hpp"
+#include "layers/field_tables.hpp"
 #include "layers/forward_call.hpp"
 #include "layers/layer.hpp"
 #include "ops/activation.hpp"
@@ -8,11 +9,7 @@
 namespace loom::core {
 namespace {
 
-enum { kFunction };
-constexpr FieldDesc kFields[] = {
-    {"function", FieldType::text, 0, 0, 0, "linear",
-     "an activation, or exp, log, sqrt, neg, abs, square, reciprocal, step (1 from 0 on, else 0)"},
-};
+using namespace fields::unary;
 
 struct Named {
   std::string_view name;

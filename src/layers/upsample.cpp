@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/text.hpp"
+#include "layers/field_tables.hpp"
 #include "layers/forward_call.hpp"
 #include "layers/layer.hpp"
 #include "ops/moves.hpp"
@@ -16,14 +17,7 @@
 namespace loom::core {
 namespace {
 
-enum { kUpMode, kUpFactor, kUpOutput, kUpAlign };
-constexpr FieldDesc kUpsampleFields[] = {
-    {"mode", FieldType::text, 0, 0, 0, "nearest", "nearest or linear"},
-    {"factor", FieldType::list, 2, 1, 4096, "", "by how much, one or one per axis"},
-    {"output", FieldType::list, 0, 1, 1 << 20, "",
-     "extents of the output, one or one per axis, instead of a factor"},
-    {"align_corners", FieldType::boolean, 0, 0, 1, "", "linear: first and last values stay"},
-};
+using namespace fields::upsample;
 
 Result<Shape> infer(const LayerConfig& c, const Shape& in) {
   const int axes = in.rank() - 2;
@@ -31,12 +25,12 @@ Result<Shape> infer(const LayerConfig& c, const Shape& in) {
     return invalid(
         cat("Upsample: input ", in.str(), " must be [batch, channels, one to three extents]"));
   }
-  if (c.text(kUpMode) != "nearest" && c.text(kUpMode) != "linear") {
-    return invalid(cat("Upsample: unknown mode '", printable(c.text(kUpMode)),
-                       "'; known are nearest, linear"));
+  if (c.text(kMode) != "nearest" && c.text(kMode) != "linear") {
+    return invalid(
+        cat("Upsample: unknown mode '", printable(c.text(kMode)), "'; known are nearest, linear"));
   }
-  const bool given = !c.list(kUpOutput).empty();
-  const std::vector<int64_t>& list = c.list(given ? kUpOutput : kUpFactor);
+  const bool given = !c.list(kOutput).empty();
+  const std::vector<int64_t>& list = c.list(given ? kOutput : kFactor);
   if (list.size() != 1 && list.size() != static_cast<size_t>(axes)) {
     return invalid(cat("Upsample: ", given ? "output" : "factor", " has ", list.size(),
                        " numbers, must have 1 or ", axes));
@@ -131,7 +125,7 @@ Result<Tensor> weights_of(ForwardCall& call, const Phases& phases, int64_t out, 
 Result<Tensor> linear_axis(ForwardCall& call, const Tensor& x, int64_t in, int64_t out,
                            int64_t inner) {
   const int64_t outer = x.shape.count() / (in * inner), n = in + 2;
-  const Phases phases = linear_phases(in, out, call.config().flag(kUpAlign));
+  const Phases phases = linear_phases(in, out, call.config().flag(kAlignCorners));
   LOOM_ASSIGN(const Tensor wide, call.tensor(Shape{outer, n, inner}));
   const Walk all(Shape{outer, in, inner}), to(Shape{outer, n, inner});
   LOOM_TRY(call.ops().copy(move(x, all, wide, to.sliced(1, 1, in))));
@@ -157,7 +151,7 @@ Result<Tensor> forward(ForwardCall& call) {
   const LayerConfig& c = call.config();
   const Shape in = call.x().shape;
   LOOM_ASSIGN(const Shape shape, infer(c, in));
-  const bool linear = c.text(kUpMode) == "linear";
+  const bool linear = c.text(kMode) == "linear";
   Tensor y = call.x();
   // The last axis first: what is there is smallest.
   int64_t inner = 1;
@@ -184,7 +178,7 @@ LayerExample example() {
 extern const LayerDef kUpsample;
 const LayerDef kUpsample = {.kind = LayerKind::upsample,
                             .name = "Upsample",
-                            .fields = kUpsampleFields,
+                            .fields = kFields,
                             .infer = infer,
                             .forward = forward,
                             .example = example};

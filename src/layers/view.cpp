@@ -2,18 +2,15 @@
 // An extent of 0 is that of the input at the same place, and one may be -1: what is left.
 #include "base/text.hpp"
 #include "layers/axes.hpp"
+#include "layers/field_tables.hpp"
 #include "layers/forward_call.hpp"
 #include "layers/layer.hpp"
 
 namespace loom::core {
 namespace {
 
-enum { kShape };
+using namespace fields::view;
 // Empty unless somebody sets it: the default is no extent.
-constexpr FieldDesc kFields[] = {
-    {"shape", FieldType::list, -2, -1, 1 << 30, "",
-     "extents, the batch being the first; 0: as the input has it, -1: what is left"},
-};
 
 Result<Shape> infer(const LayerConfig& c, const Shape& in) {
   std::vector<int64_t> out = c.list(kShape);

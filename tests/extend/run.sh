@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Proves the walks of CONTRIBUTING.md: a toy layer, a toy number type of three bits and a toy op, each a patch that may touch
-# only the files the design names. All are applied to one copy of the tree; it is built, and every suite that needs no GPU
-# runs on it, whole. What lists released things skips rows that no release has (released() of layers/config.hpp and
-# dtype/dtype.hpp). A second run in the same folder builds only what changed.
+# only the files the design names. All are applied to one copy of the tree, where tools/generate_api.py writes what derives
+# from the row of the layer; it is built, and every suite that needs no GPU runs on it, whole. What lists released things
+# skips rows that no release has (released() of layers/config.hpp and dtype/dtype.hpp). A second run in the same folder
+# builds only what changed.
 # --patches: applies them and builds nothing, as CI does. --selection: the rooms that the toys are in, and those next
 # to them. All suites take about half an hour.
 # usage: tests/extend/run.sh [--patches | --selection] [BUILD_FOLDER]
@@ -30,7 +31,7 @@ allow() {
     exit 1
   fi
 }
-allow layer_swap.patch src/layers/registry.def src/layers/swap.cpp tests/layers/swap_test.cpp
+allow layer_swap.patch api/layers.toml src/layers/swap.cpp tests/layers/swap_test.cpp
 allow dtype_int3.patch src/dtype/dtypes.def tests/dtype/int3_test.cpp
 allow op_roll.patch src/ops/ops.def src/ops/args/rows.hpp src/ops/roll.cpp src/backend/reference/roll.cpp \
   tests/conformance/roll_test.cpp
@@ -40,6 +41,15 @@ fresh=$(mktemp -d "$work/fresh.XXXX")
 git ls-files -z --cached --others --exclude-standard | xargs -0 cp --parents -t "$fresh" 2>/dev/null || true
 for toy in tests/extend/*.patch; do
   patch -d "$fresh" -p1 -s --no-backup-if-mismatch < "$toy"
+done
+# What derives from api/ is not touched by hand. The layer is there for people who use C++, Python and TypeScript.
+python3 "$fresh/tools/generate_api.py" >/dev/null
+rm -rf "$fresh/tools/__pycache__"
+for file in include/loom/layers.hpp bindings/python/loom/layers.py bindings/typescript/src/layers.ts; do
+  grep -qE '(struct LOOM_API|class|function) Swap\b' "$fresh/$file" || {
+    echo "extend: $file has no Swap" >&2
+    exit 1
+  }
 done
 if [ "$patches" = yes ]; then
   echo "extend: a toy layer, number type and op apply, which touch only the files the design says"

@@ -10,12 +10,7 @@ import numpy as np
 from loom import _ffi, layers
 from loom._library import lib, text_from
 from random_networks import random_network
-from support import ROOT, STORIES, Scratch, points, same_bits
-
-try:
-    import tomllib
-except ImportError:  # before Python 3.11
-    tomllib = None
+from support import STORIES, Scratch, points, same_bits
 
 
 def small(seed=7, **options):
@@ -277,7 +272,7 @@ class Networks(Scratch):
 
 
 class Layers(unittest.TestCase):
-    """api/layers.toml against what the library writes of layers with few fields given."""
+    """The classes against what the library writes of layers with few fields given."""
 
     SAMPLES = {
         "SwiGLU": {"width": 4, "inner": 8}, "KMeans": {"clusters": 3, "width": 4},
@@ -308,17 +303,17 @@ class Layers(unittest.TestCase):
               "ConvLSTM": [2, 2, 4, 4], "WeightNormConv": [2, 4, 4],
               "SpectralNormConv": [2, 4, 4]}  # fmt: skip
 
-    def table(self):
-        with open(ROOT / "api" / "layers.toml", "rb") as file:
-            return tomllib.load(file)
-
-    @unittest.skipIf(tomllib is None, "this Python reads no TOML")
     def test_every_kind_of_the_library_has_a_class_and_no_other(self):
-        table = self.table()
-        types = {layer.get("type", layer["name"]) for layer in table["layer"]}
         kinds = set(text_from(lib.loom_layer_types).split("\n"))
+        types = {getattr(layers, name).TYPE for name in layers.__all__}
         self.assertEqual(types | {loom.Graph.TYPE}, kinds)
-        self.assertEqual({layer["name"] for layer in table["layer"]}, set(layers.__all__))
+
+    def test_the_package_has_every_class(self):
+        for name in layers.__all__:
+            with self.subTest(name):
+                self.assertIn(name, loom.__all__)
+                if name != "Sequential":  # a network, there
+                    self.assertIs(getattr(loom, name), getattr(layers, name))
 
     def test_defaults_are_those_of_the_library(self):
         for name in layers.__all__:

@@ -16,7 +16,15 @@ Axes = Union[int, Sequence[int]]
 
 @dataclass(frozen=True)
 class Dense(Layer):
-    """y = f(x W^T + b) over the last extent: [.., in_] -> [.., out]."""
+    """y = f(x W^T + b) over the last extent: [.., in_] -> [.., out]. A sample of `in` values in
+    several extents counts as one row: [B, C, H, W] -> [B, out].
+
+    in_: Width of the input; 1 to 16777216.
+    out: Width of the output; 1 to 16777216.
+    bias: Add a trained bias.
+    activation: Function applied to the result.
+    soft_cap: c: the result y becomes c tanh(y / c); 0 = none; 0 to 1000000.
+    """
 
     in_: int
     out: int
@@ -36,7 +44,20 @@ class Dense(Layer):
 
 @dataclass(frozen=True)
 class Conv1d(Layer):
-    """[B, in_, L] -> [B, out, L']."""
+    """A convolution: [B, in_, L], [B, in_, H, W] or [B, in_, D, H, W] -> the same with `out`
+    channels. Each axis becomes (L + 2 padding - dilation (kernel - 1) - 1) / stride + 1 long.
+    groups = in: depthwise.
+
+    in_: Channels of the input; 1 to 1048576.
+    out: Channels of the output; 1 to 1048576.
+    kernel: taps: one number, or one per axis; 1 to 4096.
+    stride: Step between outputs, one or one per axis; 1 to 4096.
+    padding: Zeros at both ends, one or one per axis; 0 to 4096.
+    dilation: Step between taps, one or one per axis; 1 to 4096.
+    groups: Independent parts; must divide channels and filters; 1 to 1048576.
+    bias: Add a trained value per filter.
+    activation: Function applied to the result.
+    """
 
     in_: int
     out: int
@@ -64,7 +85,20 @@ class Conv1d(Layer):
 
 @dataclass(frozen=True)
 class Conv2d(Layer):
-    """[B, in_, H, W] -> [B, out, H', W']."""
+    """A convolution: [B, in_, L], [B, in_, H, W] or [B, in_, D, H, W] -> the same with `out`
+    channels. Each axis becomes (L + 2 padding - dilation (kernel - 1) - 1) / stride + 1 long.
+    groups = in: depthwise.
+
+    in_: Channels of the input; 1 to 1048576.
+    out: Channels of the output; 1 to 1048576.
+    kernel: taps: one number, or one per axis; 1 to 4096.
+    stride: Step between outputs, one or one per axis; 1 to 4096.
+    padding: Zeros at both ends, one or one per axis; 0 to 4096.
+    dilation: Step between taps, one or one per axis; 1 to 4096.
+    groups: Independent parts; must divide channels and filters; 1 to 1048576.
+    bias: Add a trained value per filter.
+    activation: Function applied to the result.
+    """
 
     in_: int
     out: int
@@ -92,7 +126,20 @@ class Conv2d(Layer):
 
 @dataclass(frozen=True)
 class Conv3d(Layer):
-    """[B, in_, D, H, W] -> [B, out, D', H', W']."""
+    """A convolution: [B, in_, L], [B, in_, H, W] or [B, in_, D, H, W] -> the same with `out`
+    channels. Each axis becomes (L + 2 padding - dilation (kernel - 1) - 1) / stride + 1 long.
+    groups = in: depthwise.
+
+    in_: Channels of the input; 1 to 1048576.
+    out: Channels of the output; 1 to 1048576.
+    kernel: taps: one number, or one per axis; 1 to 4096.
+    stride: Step between outputs, one or one per axis; 1 to 4096.
+    padding: Zeros at both ends, one or one per axis; 0 to 4096.
+    dilation: Step between taps, one or one per axis; 1 to 4096.
+    groups: Independent parts; must divide channels and filters; 1 to 1048576.
+    bias: Add a trained value per filter.
+    activation: Function applied to the result.
+    """
 
     in_: int
     out: int
@@ -120,7 +167,20 @@ class Conv3d(Layer):
 
 @dataclass(frozen=True)
 class ConvTransposed1d(Layer):
-    """The gradient of Conv1d with respect to its input, as a layer."""
+    """The gradient of a convolution with respect to its input, as a layer. Each axis becomes (L -
+    1) stride - 2 padding + dilation (kernel - 1) + 1 + output_padding long.
+
+    in_: Channels of the input; 1 to 1048576.
+    out: Channels of the output; 1 to 1048576.
+    kernel: taps: one number, or one per axis; 1 to 4096.
+    stride: Step between outputs, one or one per axis; 1 to 4096.
+    padding: Zeros at both ends, one or one per axis; 0 to 4096.
+    dilation: Step between taps, one or one per axis; 1 to 4096.
+    groups: Independent parts; must divide channels and filters; 1 to 1048576.
+    bias: Add a trained value per filter.
+    activation: Function applied to the result.
+    output_padding: Positions added at the end, below stride; one or one per axis; 0 to 4096.
+    """
 
     in_: int
     out: int
@@ -150,7 +210,20 @@ class ConvTransposed1d(Layer):
 
 @dataclass(frozen=True)
 class ConvTransposed2d(Layer):
-    """The gradient of Conv2d with respect to its input, as a layer."""
+    """The gradient of a convolution with respect to its input, as a layer. Each axis becomes (L -
+    1) stride - 2 padding + dilation (kernel - 1) + 1 + output_padding long.
+
+    in_: Channels of the input; 1 to 1048576.
+    out: Channels of the output; 1 to 1048576.
+    kernel: taps: one number, or one per axis; 1 to 4096.
+    stride: Step between outputs, one or one per axis; 1 to 4096.
+    padding: Zeros at both ends, one or one per axis; 0 to 4096.
+    dilation: Step between taps, one or one per axis; 1 to 4096.
+    groups: Independent parts; must divide channels and filters; 1 to 1048576.
+    bias: Add a trained value per filter.
+    activation: Function applied to the result.
+    output_padding: Positions added at the end, below stride; one or one per axis; 0 to 4096.
+    """
 
     in_: int
     out: int
@@ -180,7 +253,20 @@ class ConvTransposed2d(Layer):
 
 @dataclass(frozen=True)
 class ConvTransposed3d(Layer):
-    """The gradient of Conv3d with respect to its input, as a layer."""
+    """The gradient of a convolution with respect to its input, as a layer. Each axis becomes (L -
+    1) stride - 2 padding + dilation (kernel - 1) + 1 + output_padding long.
+
+    in_: Channels of the input; 1 to 1048576.
+    out: Channels of the output; 1 to 1048576.
+    kernel: taps: one number, or one per axis; 1 to 4096.
+    stride: Step between outputs, one or one per axis; 1 to 4096.
+    padding: Zeros at both ends, one or one per axis; 0 to 4096.
+    dilation: Step between taps, one or one per axis; 1 to 4096.
+    groups: Independent parts; must divide channels and filters; 1 to 1048576.
+    bias: Add a trained value per filter.
+    activation: Function applied to the result.
+    output_padding: Positions added at the end, below stride; one or one per axis; 0 to 4096.
+    """
 
     in_: int
     out: int
@@ -210,7 +296,19 @@ class ConvTransposed3d(Layer):
 
 @dataclass(frozen=True)
 class Rnn(Layer):
-    """[B, T, in_] -> [B, T, hidden], or the last state [B, hidden] without return_sequence."""
+    """[B, T, in_] -> [B, T, hidden], or the last state [B, hidden] without return_sequence. As a
+    node of a Graph: initial_state adds inputs after x, final_state adds outputs; both are [B,
+    hidden].
+
+    in_: Width of the input; 1 to 1048576.
+    hidden: Width of the state; 1 to 1048576.
+    return_sequence: All states, or only the last.
+    activation: Function applied to the state.
+    initial_state: More inputs: the state it begins with.
+    final_state: More outputs: the last state.
+    state_bias: A second bias, of the product with the state, as PyTorch has it; a GRU always has
+        it.
+    """
 
     in_: int
     hidden: int
@@ -234,7 +332,18 @@ class Rnn(Layer):
 
 @dataclass(frozen=True)
 class Lstm(Layer):
-    """[B, T, in_] -> [B, T, hidden], or the last state [B, hidden] without return_sequence."""
+    """[B, T, in_] -> [B, T, hidden], or the last state [B, hidden] without return_sequence. As a
+    node of a Graph: initial_state adds inputs after x, final_state adds outputs; both are h and c,
+    [B, hidden].
+
+    in_: Width of the input; 1 to 1048576.
+    hidden: Width of the state; 1 to 1048576.
+    return_sequence: All states, or only the last.
+    initial_state: More inputs: the state it begins with.
+    final_state: More outputs: the last state.
+    state_bias: A second bias, of the product with the state, as PyTorch has it; a GRU always has
+        it.
+    """
 
     in_: int
     hidden: int
@@ -256,7 +365,16 @@ class Lstm(Layer):
 
 @dataclass(frozen=True)
 class Gru(Layer):
-    """[B, T, in_] -> [B, T, hidden], or the last state [B, hidden] without return_sequence."""
+    """[B, T, in_] -> [B, T, hidden], or the last state [B, hidden] without return_sequence. As a
+    node of a Graph: initial_state adds inputs after x, final_state adds outputs; both are [B,
+    hidden].
+
+    in_: Width of the input; 1 to 1048576.
+    hidden: Width of the state; 1 to 1048576.
+    return_sequence: All states, or only the last.
+    initial_state: More inputs: the state it begins with.
+    final_state: More outputs: the last state.
+    """
 
     in_: int
     hidden: int
@@ -276,7 +394,17 @@ class Gru(Layer):
 
 @dataclass(frozen=True)
 class Embedding(Layer):
-    """Rows of a table that ids name: [B, T] -> [B, T, width]."""
+    """Rows of a table that ids name: [B, T] -> [B, T, width].
+
+    vocab: Rows of the table; 1 to 16777216.
+    width: Values per row; 1 to 16777216.
+    padding_id: Id whose row is not trained; -1: none; -1 to 16777216.
+    activation: Function applied to the result.
+    sparse: Whether only rows that a batch names are updated.
+    scale: Factor of the rows; 1e-06 to 1000000.
+    positions: Learned positions: rows of a table whose row for the place of an id is added; 0:
+        none; 0 to 16777216.
+    """
 
     vocab: int
     width: int
@@ -300,7 +428,32 @@ class Embedding(Layer):
 
 @dataclass(frozen=True)
 class MultiHeadAttention(Layer):
-    """Attention over [B, T, width]; grouped queries where kv_heads < heads."""
+    """Attention over [B, T, width], with rotary positions (Su et al., 2021). kv_heads below heads
+    groups queries (Ainslie et al., 2023).
+
+    width: Width of input and output; 1 to 16777216.
+    heads: Query heads; 1 to 65536.
+    kv_heads: Key and value heads; must divide heads; 1 to 65536.
+    head_dim: Values per head; 1 to 65536.
+    bias: Biases on q, k and v.
+    out_bias: Bias on the output projection.
+    qk_norm: RMS norm of every head of q and k.
+    qk_norm_eps: Added to the mean square in that norm; 0 to 1.
+    causal: A position sees only itself and earlier ones.
+    window: Positions seen; 0 = all; 0 to 16777216.
+    rope: Rotary position embedding.
+    rope_theta: Base of its frequencies; 1 to 1000000000000.
+    rope_scaling: Empty, linear or llama3.
+    rope_factor: By how much positions are stretched; 0.001 to 1000000.
+    rope_low_freq: llama3 only; 0 to 1000000.
+    rope_high_freq: llama3 only; 0 to 1000000.
+    rope_original: llama3 only: positions of the base model; 1 to 16777216.
+    rope_width: Values per head that turn; 0 = all; 0 to 65536.
+    scale: Factor of the scores; 0 = 1 / sqrt(head_dim); 0 to 1000000.
+    soft_cap: c: scores s become c tanh(s / c); 0 = none; 0 to 1000000.
+    sub_norm: RMS norm before the output projection.
+    sub_norm_eps: Added to the mean square in that norm; 0 to 1.
+    """
 
     width: int
     heads: int
@@ -354,7 +507,15 @@ class MultiHeadAttention(Layer):
 
 @dataclass(frozen=True)
 class SwiGlu(Layer):
-    """down(f(gate(x)) * up(x)) over the last extent."""
+    """down(f(gate(x)) * up(x)) over the last extent (Shazeer, 2020).
+
+    width: Width of input and output; 1 to 16777216.
+    inner: Width between the projections; 1 to 16777216.
+    bias: Biases on all three projections.
+    activation: Function applied to the gate.
+    sub_norm: RMS norm before the last projection.
+    sub_norm_eps: Added to the mean square in that norm; 0 to 1.
+    """
 
     width: int
     inner: int
@@ -376,7 +537,11 @@ class SwiGlu(Layer):
 
 @dataclass(frozen=True)
 class RmsNorm(Layer):
-    """x / sqrt(mean(x^2) + eps) * weight over the last extent."""
+    """x / sqrt(mean(x^2) + eps) * weight over the last extent (Zhang and Sennrich, 2019).
+
+    width: Normalized width; 1 to 16777216.
+    eps: Added to the mean square; 0 to 1.
+    """
 
     width: int
     eps: float = 1e-06
@@ -387,7 +552,11 @@ class RmsNorm(Layer):
 
 @dataclass(frozen=True)
 class LayerNorm(Layer):
-    """(x - mean) / sqrt(variance + eps) * weight + bias over the last extent."""
+    """(x - mean) / sqrt(variance + eps) * weight + bias over the last extent (Ba et al., 2016).
+
+    width: Normalized width; 1 to 16777216.
+    eps: Added to the variance; 0 to 1.
+    """
 
     width: int
     eps: float = 1e-05
@@ -398,7 +567,12 @@ class LayerNorm(Layer):
 
 @dataclass(frozen=True)
 class Dropout(Layer):
-    """Zeros with probability rate in training; form: "elementwise", "channel", "alpha"."""
+    """In training values are zero with probability `rate` and the others larger; elsewhere it gives
+    x itself.
+
+    rate: Probability that a value is zero in training; 0 to 1.
+    form: Elementwise, channel or alpha.
+    """
 
     rate: float = 0.5
     form: str = 'elementwise'
@@ -409,7 +583,14 @@ class Dropout(Layer):
 
 @dataclass(frozen=True)
 class BatchNorm(Layer):
-    """Over [batch, channels, ...]: normalized by a batch's statistics, in use by running ones."""
+    """Over [B, channels, ..]: each channel is normalized by mean and variance, of the batch in
+    training, else running ones. Then times weight plus bias if `affine` (Ioffe and Szegedy, 2015).
+
+    channels: channels: the extent behind the batch; 1 to 16777216.
+    eps: Added to the variance; 0 to 1.
+    momentum: Weight of a batch's mean and variance in the running ones; 0 to 1.
+    affine: Multiply by a trained gamma and add a beta.
+    """
 
     channels: int
     eps: float = 1e-05
@@ -422,7 +603,13 @@ class BatchNorm(Layer):
 
 @dataclass(frozen=True)
 class GroupNorm(Layer):
-    """Over [batch, channels, ...]: every group of channels of a sample normalized."""
+    """Over [B, channels, ..]: each group of channels of a sample is normalized (Wu and He, 2018).
+
+    channels: channels: the extent behind the batch; 1 to 16777216.
+    groups: Groups; must divide channels; 1 to 16777216.
+    eps: Added to the variance; 0 to 1.
+    affine: Multiply by a trained gamma and add a beta.
+    """
 
     channels: int
     groups: int = 1
@@ -435,7 +622,12 @@ class GroupNorm(Layer):
 
 @dataclass(frozen=True)
 class InstanceNorm(Layer):
-    """Over [batch, channels, ...]: every channel of a sample normalized."""
+    """Over [B, channels, ..]: each channel of a sample is normalized (Ulyanov et al., 2016).
+
+    channels: channels: the extent behind the batch; 1 to 16777216.
+    eps: Added to the variance; 0 to 1.
+    affine: Multiply by a trained gamma and add a beta.
+    """
 
     channels: int
     eps: float = 1e-05
@@ -447,7 +639,15 @@ class InstanceNorm(Layer):
 
 @dataclass(frozen=True)
 class KMeans(Layer):
-    """Distances to trained centres as probabilities [.., clusters]; mode="features": their mix."""
+    """Distances to trained centres as probabilities [.., clusters], or the centre that they mix,
+    [.., width].
+
+    clusters: Centres; 1 to 1048576.
+    width: Values per row; 1 to 1048576.
+    temperature: tau: small is hard; 1e-06 to 1000000.
+    mode: Probabilities or features.
+    activation: Function applied to the result.
+    """
 
     clusters: int
     width: int
@@ -467,7 +667,21 @@ class KMeans(Layer):
 
 @dataclass(frozen=True)
 class Softmax(Layer):
-    """Over the last extent. Variants other than "standard" take the further fields."""
+    """Probabilities over the last extent. Variants other than `standard` read further fields.
+
+    variant: Standard, grid, hierarchical, temperature, gumbel, masked, sparse, adaptive, mixture,
+        entmax.
+    temperature: Tau; 1e-06 to 1000000.
+    rows: grid: rows; mixture: components; 0 to 1048576.
+    cols: Grid, mixture: values per row; 0 to 1048576.
+    levels: hierarchical: children per node, level by level; 1 to 1048576.
+    alpha: entmax: 1 softmax, 2 sparsemax; 1 to 16.
+    mask: masked: 1 keeps a position, 0 drops it; 0 to 1.
+    noise: gumbel: noise outside training too.
+    kappa: adaptive: strength; 0 to 100.
+    target_entropy: adaptive: entropy aimed at, of log n; 0 to 1.
+    hard: gumbel: one value is 1, the others 0.
+    """
 
     variant: str = 'standard'
     temperature: float = 1.0
@@ -498,51 +712,22 @@ class Softmax(Layer):
 
 
 @dataclass(frozen=True)
-class Parallel(Layer):
-    """Children side by side on one input: concat, add, avg, grid_scatter, filter (gated)."""
-
-    children: Sequence[Layer] = ()
-    combine: str = 'concat'
-    top_k: int = 0
-    balance: float = 0.0
-    rows: int = 0
-    cols: int = 0
-    targets: Axes = ()
-
-    TYPE = "Parallel"
-    _NAMES = {
-        "combine": "combine",
-        "top_k": "top_k",
-        "balance": "balance",
-        "rows": "rows",
-        "cols": "cols",
-        "targets": "targets",
-    }
-
-
-@dataclass(frozen=True)
-class Sequential(Layer):
-    """Children one after the other, as one layer."""
-
-    children: Sequence[Layer] = ()
-
-    TYPE = "Sequential"
-    _NAMES = {}
-
-
-@dataclass(frozen=True)
-class Residual(Layer):
-    """x + F(x), F being the children one after the other."""
-
-    children: Sequence[Layer] = ()
-
-    TYPE = "Residual"
-    _NAMES = {}
-
-
-@dataclass(frozen=True)
 class Pool(Layer):
-    """Windows of each channel of [B, C, 1 to 3 extents]: kind max, average or lp; output: adaptive."""
+    """Windows of each channel: [B, C, L], [B, C, H, W] or [B, C, D, H, W] -> the same with other
+    extents, (L + padding - dilation (kernel - 1) - 1) / stride + 1 or those of `output`.
+
+    kind: Max, average or lp.
+    kernel: taps: one number, or one per axis; 1 to 1048576.
+    stride: Step between outputs, one or one per axis; 0: the kernel; 0 to 1048576.
+    padding: Places at both ends, one or one per axis; or one per axis before it, then one per axis
+        after it; 0 to 1048576.
+    dilation: Step between taps, one or one per axis; 1 to 1048576.
+    ceil: Extents are rounded up.
+    include_padding: An average counts the padding as zeros.
+    p: lp: the norm, 1 or 2; 1 to 2.
+    output: Extents of the output, one or one per axis, instead of kernel and stride; 1: of the
+        whole input; 1 to 1048576.
+    """
 
     kind: str = 'max'
     kernel: Axes = (2,)
@@ -570,7 +755,10 @@ class Pool(Layer):
 
 @dataclass(frozen=True)
 class Flatten(Layer):
-    """The axes from `first` on as one; axis 0 is the batch."""
+    """Joins the axes from `first` on; axis 0 is the batch.
+
+    first: The first axis that is joined; axis 0 is the batch; 1 to 5.
+    """
 
     first: int = 1
 
@@ -580,7 +768,10 @@ class Flatten(Layer):
 
 @dataclass(frozen=True)
 class Reshape(Layer):
-    """The values of a sample under other extents, of which one may be -1."""
+    """The values of a sample in other extents.
+
+    shape: Extents of one sample; one of them may be -1: what is left; -1 to 1099511627776.
+    """
 
     shape: Axes
 
@@ -590,7 +781,11 @@ class Reshape(Layer):
 
 @dataclass(frozen=True)
 class Permute(Layer):
-    """Axis k of a sample becomes the one that was axes[k]; counted from 0, without the batch."""
+    """Axes of a sample in another order.
+
+    axes: Axis k of a sample becomes the one that was axes[k]; counted from 0, without the batch; 0
+        to 4.
+    """
 
     axes: Axes
 
@@ -600,7 +795,13 @@ class Permute(Layer):
 
 @dataclass(frozen=True)
 class Pad(Layer):
-    """Places around the last axes of a sample; mode constant, reflect, edge or wrap."""
+    """Values around the last axes of a sample, a number for each of them.
+
+    before: Places before the last axes of a sample, one number each; 0 to 1048576.
+    after: Places after the last axes of a sample, one number each; 0 to 1048576.
+    mode: Constant, reflect, edge or wrap.
+    value: constant: what is put there.
+    """
 
     before: Axes = (0,)
     after: Axes = (0,)
@@ -613,7 +814,13 @@ class Pad(Layer):
 
 @dataclass(frozen=True)
 class Upsample(Layer):
-    """Other extents for [B, C, 1 to 3 extents]; mode nearest or linear."""
+    """Other extents for [B, C, 1 to 3 extents]: by a factor, or those of `output`.
+
+    mode: Nearest or linear.
+    factor: By how much, one or one per axis; 1 to 4096.
+    output: Extents of the output, one or one per axis, instead of a factor; 1 to 1048576.
+    align_corners: linear: first and last values stay.
+    """
 
     mode: str = 'nearest'
     factor: Axes = (2,)
@@ -631,7 +838,11 @@ class Upsample(Layer):
 
 @dataclass(frozen=True)
 class PixelShuffle(Layer):
-    """[B, C r^k, L ..] -> [B, C, L r ..] over k = 1 or 2 extents; inverse: the other way."""
+    """[B, C r^k, L ..] -> [B, C, L r ..] over k = 1 or 2 extents (Shi et al., 2016); inverse: back.
+
+    factor: r: positions that a position becomes, per axis; 1 to 4096.
+    inverse: Positions become channels.
+    """
 
     factor: int = 2
     inverse: bool = False
@@ -641,8 +852,64 @@ class PixelShuffle(Layer):
 
 
 @dataclass(frozen=True)
+class Sequential(Layer):
+    """Children one after the other."""
+
+    children: Sequence[Layer] = ()
+
+    TYPE = "Sequential"
+    _NAMES = {}
+
+
+@dataclass(frozen=True)
+class Residual(Layer):
+    """x + F(x), F being the children one after the other. Without children the second input is what
+    the layer before received.
+    """
+
+    children: Sequence[Layer] = ()
+
+    TYPE = "Residual"
+    _NAMES = {}
+
+
+@dataclass(frozen=True)
+class Parallel(Layer):
+    """Children side by side on one input.
+
+    combine: Concat, add, avg, grid_scatter, filter or mixed.
+    top_k: filter: experts kept per sample; 0: all; 0 to 4096.
+    balance: filter: weight of the load-balance loss; 0 to 1000.
+    rows: grid_scatter: rows; 0 to 4096.
+    cols: grid_scatter: columns; 0 to 4096.
+    targets: grid_scatter: row, column of each child; 0 to 4096.
+    """
+
+    children: Sequence[Layer] = ()
+    combine: str = 'concat'
+    top_k: int = 0
+    balance: float = 0.0
+    rows: int = 0
+    cols: int = 0
+    targets: Axes = ()
+
+    TYPE = "Parallel"
+    _NAMES = {
+        "combine": "combine",
+        "top_k": "top_k",
+        "balance": "balance",
+        "rows": "rows",
+        "cols": "cols",
+        "targets": "targets",
+    }
+
+
+@dataclass(frozen=True)
 class Binary(Layer):
-    """add, sub, mul, div, max or min of two or more inputs of a Graph, broadcast as NumPy does."""
+    """A node of two or more inputs, broadcast as NumPy does; more than two: from the left.
+
+    function: Add, sub, mul, div, max or min.
+    """
 
     function: str = 'add'
 
@@ -652,7 +919,10 @@ class Binary(Layer):
 
 @dataclass(frozen=True)
 class Concat(Layer):
-    """The inputs one after the other along an axis, the batch being 0."""
+    """A node of several inputs, one after the other along an axis.
+
+    axis: The axis they are joined along, the batch being 0; negative: from the last; -6 to 5.
+    """
 
     axis: int = -1
 
@@ -662,7 +932,11 @@ class Concat(Layer):
 
 @dataclass(frozen=True)
 class MatMul(Layer):
-    """a @ b of two inputs over the last two axes; those before them are broadcast."""
+    """A node of two inputs: a b over the last two axes; those before them are broadcast.
+
+    transpose_a: The first input is [.., K, M].
+    transpose_b: The second input is [.., N, K].
+    """
 
     transpose_a: bool = False
     transpose_b: bool = False
@@ -673,7 +947,15 @@ class MatMul(Layer):
 
 @dataclass(frozen=True)
 class Constant(Layer):
-    """Values stored with the weights; it reads nothing. Without a batch: broadcast by its reader."""
+    """Values that do not depend on the input, stored with the weights: a node without inputs. They
+    have no batch: {1, T, D} or {D} is broadcast by its reader. fill sinusoidal is {.., T, W}, alibi
+    {.., heads, T, T}, causal {.., T, T} with 0, and -1e9 after the diagonal, log_range log(n + 1).
+
+    shape: Its extents; 1 to 16777216.
+    trained: Training changes them; 0: they stay as they are.
+    fill: What they begin as: normal, zeros, ones, sinusoidal, alibi, causal, log_range.
+    factor: Factor of what they begin as; -1000000000 to 1000000000.
+    """
 
     shape: Axes = (1,)
     trained: bool = True
@@ -686,7 +968,14 @@ class Constant(Layer):
 
 @dataclass(frozen=True)
 class Input(Layer):
-    """Another input of the network, by name: a node that reads any value of the batch."""
+    """Another input of the network, by name: a node that reads any value of the batch.
+    Session::run() takes it after the first.
+
+    input: Its name, by which callers give it.
+    shape: Extents of one sample, or of all it is; 1 to 16777216.
+    batched: Whether each sample has its own.
+    ids: Above 0: whole numbers below it; 0 to 16777216.
+    """
 
     input: str = 'more'
     shape: Axes = (1,)
@@ -699,7 +988,11 @@ class Input(Layer):
 
 @dataclass(frozen=True)
 class Unary(Layer):
-    """An activation by itself, or exp, log, sqrt, neg, abs, square, reciprocal, step."""
+    """A function of each value. It is also a layer of a row, as are the nodes of one input below.
+
+    function: An activation, or exp, log, sqrt, neg, abs, square, reciprocal, step (1 from 0 on,
+        else 0).
+    """
 
     function: str = 'linear'
 
@@ -709,7 +1002,12 @@ class Unary(Layer):
 
 @dataclass(frozen=True)
 class Reduce(Layer):
-    """sum, mean, max, min, sum_squares, l1 or l2 over axes, the batch being 0; none: all but it."""
+    """One value for all positions along the axes.
+
+    function: Sum, mean, max, min, sum_squares, l1 or l2.
+    axes: Over which axes, the batch being 0; none: all but the batch; -6 to 5.
+    keep: Keep them as extents of 1.
+    """
 
     function: str = 'sum'
     axes: Axes = ()
@@ -721,7 +1019,13 @@ class Reduce(Layer):
 
 @dataclass(frozen=True)
 class Slice(Layer):
-    """x[start:end:step] along each of the axes, the batch being 0."""
+    """x[start:end:step] along each of the axes, as in Python.
+
+    starts: First position along each axis.
+    ends: The position behind the last one.
+    axes: Which axes, the batch being 0; none: the first ones; -6 to 5.
+    steps: One for each axis, or one for all; not 0.
+    """
 
     starts: Axes = (0,)
     ends: Axes = (9007199254740991,)
@@ -734,7 +1038,11 @@ class Slice(Layer):
 
 @dataclass(frozen=True)
 class Transpose(Layer):
-    """Axis k of the output is axis axes[k] of the input, the batch being 0; none: all reversed."""
+    """Axes in another order, the batch included.
+
+    axes: Axis k of the output is this axis of the input, the batch being 0; none: all reversed; -6
+        to 5.
+    """
 
     axes: Axes = ()
 
@@ -744,7 +1052,11 @@ class Transpose(Layer):
 
 @dataclass(frozen=True)
 class View(Layer):
-    """The same values in another shape, batch included; 0: as the input has it, -1: what is left."""
+    """The same values in another shape, batch included.
+
+    shape: Extents, the batch being the first; 0: as the input has it, -1: what is left; -1 to
+        1073741824.
+    """
 
     shape: Axes
 
@@ -754,7 +1066,11 @@ class View(Layer):
 
 @dataclass(frozen=True)
 class Expand(Layer):
-    """Extents of 1 are repeated until the input is broadcast with this shape."""
+    """Extents of 1 are repeated until the shape is broadcast with this one. With a second input the
+    first extent is that input's.
+
+    shape: Extents; 1: as the input has it; 1 to 1073741824.
+    """
 
     shape: Axes = (1,)
 
@@ -764,7 +1080,14 @@ class Expand(Layer):
 
 @dataclass(frozen=True)
 class ConvLstm(Layer):
-    """An LSTM of convolutions with odd kernels: [B, T, C, H, W] -> [B, T, filters, H, W], or the last."""
+    """An LSTM of images, whose products are convolutions with odd kernels: [B, T, C, H, W] -> [B,
+    T, filters, H, W], or the last state (Shi et al., 2015).
+
+    channels: Channels of the input; 1 to 1048576.
+    filters: Channels of the state; 1 to 1048576.
+    kernel: Taps, odd: one number, or one per axis; 1 to 1023.
+    return_sequence: All states, or only the last.
+    """
 
     channels: int
     filters: int
@@ -782,7 +1105,11 @@ class ConvLstm(Layer):
 
 @dataclass(frozen=True)
 class Scan(Layer):
-    """y_t = a_t y_(t-1) + b_t of two inputs [B, T, ..], from 0 on; width: values behind T."""
+    """A node of two inputs of one shape, a and b, [B, T, ..]: y_t = a_t y_(t-1) + b_t, from 0 on,
+    value by value.
+
+    width: Values of a step, of all extents behind time; 1 to 16777216.
+    """
 
     width: int = 1
 
@@ -791,8 +1118,36 @@ class Scan(Layer):
 
 
 @dataclass(frozen=True)
+class SpectralNorm(Layer):
+    """W [rows, cols] divided by its largest singular value, which power iteration follows in
+    training (Miyato et al., 2018).
+
+    rows: Rows of the matrix; 1 to 16777216.
+    cols: Its columns; 1 to 16777216.
+    iterations: Steps of power iteration per training step; 1 to 1024.
+    eps: The least length that a vector is divided by; 0 to 1.
+    """
+
+    rows: int
+    cols: int
+    iterations: int = 1
+    eps: float = 1e-12
+
+    TYPE = "SpectralNorm"
+    _NAMES = {"rows": "rows", "cols": "cols", "iterations": "iterations", "eps": "eps"}
+
+
+@dataclass(frozen=True)
 class SqueezeExcite(Layer):
-    """x times gate(W2 f(W1 mean(x))) of each channel: [B, C, ..]; axes: extents behind C."""
+    """x times a factor for each channel, gate(W2 f(W1 mean(x))): [B, C, ..] -> the same (Hu, Shen
+    and Sun, 2018).
+
+    channels: Channels of the input; 1 to 16777216.
+    hidden: Values the means are squeezed to; 1 to 16777216.
+    axes: Axes behind the channels; 1 to 3.
+    activation: Function of the squeezed values.
+    gate: Function of the factors.
+    """
 
     channels: int
     hidden: int
@@ -812,7 +1167,18 @@ class SqueezeExcite(Layer):
 
 @dataclass(frozen=True)
 class SeparableConv(Layer):
-    """A convolution of each channel, then one of kernel 1 over all: [B, C, ..] -> [B, filters, ..]."""
+    """A convolution of each channel, without bias, then one of kernel 1 over all: [B, channels, ..]
+    -> [B, filters, ..] (Chollet, 2017).
+
+    channels: Channels of the input; 1 to 16777216.
+    filters: Channels of the output; 1 to 16777216.
+    axes: Axes behind the channels; 1 to 3.
+    kernel: taps: one number, or one per axis; 1 to 4096.
+    stride: Step between outputs, one or one per axis; 1 to 4096.
+    padding: Zeros at both ends, one or one per axis; 0 to 4096.
+    dilation: Step between taps, one or one per axis; 1 to 4096.
+    activation: Function applied to the result.
+    """
 
     channels: int
     filters: int
@@ -838,7 +1204,12 @@ class SeparableConv(Layer):
 
 @dataclass(frozen=True)
 class Positions(Layer):
-    """x plus a row for each step, [B, length, width]; kind learned or sinusoidal."""
+    """x plus a row for each step: [B, length, width] -> the same (Vaswani et al., 2017).
+
+    length: Steps of a sequence; 1 to 1048576.
+    width: Values per step; 1 to 1048576.
+    kind: Learned or sinusoidal.
+    """
 
     length: int
     width: int
@@ -850,7 +1221,13 @@ class Positions(Layer):
 
 @dataclass(frozen=True)
 class CrossAttention(Layer):
-    """Queries of x [B, T, width] over keys and values of a second input [B, S, context]."""
+    """A node of a Graph with two inputs: queries of the first, [B, T, width], over keys and values
+    of the second, [B, S, context] -> [B, T, width].
+
+    width: Values per step of the first input; 1 to 1048576.
+    context: Values per step of the second input; 1 to 1048576.
+    heads: Heads; must divide the width; 1 to 65536.
+    """
 
     width: int
     context: int
@@ -862,7 +1239,15 @@ class CrossAttention(Layer):
 
 @dataclass(frozen=True)
 class BiasedAttention(Layer):
-    """Attention in [B, length, width] with a bias of distances; bias alibi, relative or none."""
+    """Attention within sequences, [B, length, width], with a bias of each head that depends on the
+    distance.
+
+    width: Values per step; 1 to 1048576.
+    heads: Heads; must divide the width; 1 to 65536.
+    length: Steps of a sequence; 2 to 65536.
+    bias: Alibi, relative or none.
+    causal: No step looks at later ones.
+    """
 
     width: int
     heads: int
@@ -882,7 +1267,12 @@ class BiasedAttention(Layer):
 
 @dataclass(frozen=True)
 class EmbeddingBag(Layer):
-    """Mean, sum or max of the rows that the ids of a sample name: [B, T] -> [B, width]."""
+    """The mean, sum or largest of the rows that the ids of a sample name: [B, T] ids -> [B, width].
+
+    vocab: Rows of the table; 1 to 16777216.
+    width: Values per row; 1 to 16777216.
+    mode: Mean, sum or max.
+    """
 
     vocab: int
     width: int
@@ -894,7 +1284,20 @@ class EmbeddingBag(Layer):
 
 @dataclass(frozen=True)
 class RecurrentStack(Layer):
-    """RNN, LSTM or GRU, several upon each other, in one direction or both: [B, T, in] -> states."""
+    """Recurrent layers upon each other, in one direction or both: [B, T, in_] -> [B, T, hidden], or
+    twice as wide; without return_sequence the last states alone, [B, hidden].
+
+    in_: Width of the input; 1 to 1048576.
+    hidden: Width of a state; 1 to 1048576.
+    kind: Rnn, lstm or gru.
+    layers: How many upon each other; 1 to 1024.
+    bidirectional: Also from the last step to the first; the states of both stand side by side.
+    return_sequence: The states of all steps, or only the last ones.
+    activation: rnn: function applied to the state.
+    initial_state: A node of more inputs: the states it begins with, [B, S, hidden], of an lstm h
+        and c; S counts the directions of all layers.
+    final_state: More outputs: the last states, the same.
+    """
 
     in_: int
     hidden: int
@@ -922,7 +1325,14 @@ class RecurrentStack(Layer):
 
 @dataclass(frozen=True)
 class WeightNormDense(Layer):
-    """A Dense layer whose rows are g v / |v|, g and v learned apart: [.., in_] -> [.., out]."""
+    """A Dense layer whose rows are g v / |v|, g and v learned apart: [.., in_] -> [.., out]
+    (Salimans and Kingma, 2016).
+
+    in_: Width of the input; 1 to 1048576.
+    out: Width of the output; 1 to 1048576.
+    bias: Add a trained bias.
+    activation: Function applied to the result.
+    """
 
     in_: int
     out: int
@@ -935,7 +1345,19 @@ class WeightNormDense(Layer):
 
 @dataclass(frozen=True)
 class WeightNormConv(Layer):
-    """A convolution whose filters are g v / |v|, over [B, channels, ..] with 1 to 3 axes."""
+    """A convolution whose filters are g v / |v|, over [B, channels, ..] with 1 to 3 axes after the
+    channels.
+
+    channels: Channels of the input; 1 to 1048576.
+    filters: Channels of the output; 1 to 1048576.
+    axes: Axes behind the channels; 1 to 3.
+    kernel: taps: one number, or one per axis; 1 to 64.
+    stride: Step between outputs, one or one per axis; 1 to 4096.
+    padding: Zeros at both ends, one or one per axis; 0 to 4096.
+    dilation: Step between taps, one or one per axis; 1 to 4096.
+    bias: Add a trained bias.
+    activation: Function applied to the result.
+    """
 
     channels: int
     filters: int
@@ -963,7 +1385,16 @@ class WeightNormConv(Layer):
 
 @dataclass(frozen=True)
 class SpectralNormDense(Layer):
-    """A Dense layer of W / s, s the largest singular value of W: [.., in_] -> [.., out]."""
+    """A Dense layer of W / s, s the largest singular value of W, which power iteration follows in
+    training: [.., in_] -> [.., out] (Miyato et al., 2018).
+
+    in_: Width of the input; 1 to 1048576.
+    out: Width of the output; 1 to 1048576.
+    bias: Add a trained bias.
+    activation: Function applied to the result.
+    iterations: Steps of power iteration per training step; 1 to 1024.
+    eps: The least length that a vector is divided by; 0 to 1.
+    """
 
     in_: int
     out: int
@@ -985,7 +1416,20 @@ class SpectralNormDense(Layer):
 
 @dataclass(frozen=True)
 class SpectralNormConv(Layer):
-    """A convolution of W / s, s the largest singular value of W, a row of which is a filter."""
+    """A convolution of W / s, s the largest singular value of W, a row of which is a filter.
+
+    channels: Channels of the input; 1 to 1048576.
+    filters: Channels of the output; 1 to 1048576.
+    axes: Axes behind the channels; 1 to 3.
+    kernel: taps: one number, or one per axis; 1 to 64.
+    stride: Step between outputs, one or one per axis; 1 to 4096.
+    padding: Zeros at both ends, one or one per axis; 0 to 4096.
+    dilation: Step between taps, one or one per axis; 1 to 4096.
+    bias: Add a trained bias.
+    activation: Function applied to the result.
+    iterations: Steps of power iteration per training step; 1 to 1024.
+    eps: The least length that a vector is divided by; 0 to 1.
+    """
 
     channels: int
     filters: int
@@ -1016,21 +1460,16 @@ class SpectralNormConv(Layer):
 
 
 @dataclass(frozen=True)
-class SpectralNorm(Layer):
-    """W / s of a matrix [rows, cols], s its largest singular value by power iteration."""
-
-    rows: int
-    cols: int
-    iterations: int = 1
-    eps: float = 1e-12
-
-    TYPE = "SpectralNorm"
-    _NAMES = {"rows": "rows", "cols": "cols", "iterations": "iterations", "eps": "eps"}
-
-
-@dataclass(frozen=True)
 class Mamba(Layer):
-    """A selective state-space model over [B, T, width]; rank 0: a sixteenth of the width."""
+    """A selective state-space model, [B, T, width] -> the same (Gu and Dao, 2023).
+
+    width: Values per step; 1 to 1048576.
+    state: N: values of state per channel; 1 to 65536.
+    expand: Channels per value of the width; 1 to 1024.
+    kernel: Taps of the convolution; 1 to 4096.
+    rank: R: values that step sizes are made of; 0: a sixteenth of the width, rounded up; 0 to
+        1048576.
+    """
 
     width: int
     state: int = 16
@@ -1070,9 +1509,6 @@ __all__ = [
     "InstanceNorm",
     "KMeans",
     "Softmax",
-    "Parallel",
-    "Sequential",
-    "Residual",
     "Pool",
     "Flatten",
     "Reshape",
@@ -1080,6 +1516,9 @@ __all__ = [
     "Pad",
     "Upsample",
     "PixelShuffle",
+    "Sequential",
+    "Residual",
+    "Parallel",
     "Binary",
     "Concat",
     "MatMul",
@@ -1093,6 +1532,7 @@ __all__ = [
     "Expand",
     "ConvLstm",
     "Scan",
+    "SpectralNorm",
     "SqueezeExcite",
     "SeparableConv",
     "Positions",
@@ -1104,6 +1544,5 @@ __all__ = [
     "WeightNormConv",
     "SpectralNormDense",
     "SpectralNormConv",
-    "SpectralNorm",
     "Mamba",
 ]

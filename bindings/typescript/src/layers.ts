@@ -6,52 +6,52 @@
 
 import { type Axes, type Layer, layer } from "./layer.js";
 
-/** y = f(x W^T + b) over the last extent: [.., in_] -> [.., out]. */
+/** y = f(x W^T + b) over the last extent: [.., in] -> [.., out]. A sample of `in` values in several extents counts as one row: [B, C, H, W] -> [B, out]. */
 export function Dense(inputs: number, outputs: number, options: { bias?: boolean; activation?: string; softCap?: number } = {}): Layer {
   return layer("Dense", { in: inputs, out: outputs, bias: options.bias, activation: options.activation, soft_cap: options.softCap });
 }
 
-/** [B, in_, L] -> [B, out, L']. */
+/** A convolution: [B, in, L], [B, in, H, W] or [B, in, D, H, W] -> the same with `out` channels. Each axis becomes (L + 2 padding - dilation (kernel - 1) - 1) / stride + 1 long. groups = in: depthwise. */
 export function Conv1d(inputs: number, outputs: number, options: { kernel?: Axes; stride?: Axes; padding?: Axes; dilation?: Axes; groups?: number; bias?: boolean; activation?: string } = {}): Layer {
   return layer("CNN1", { channels: inputs, filters: outputs, kernel: options.kernel, stride: options.stride, padding: options.padding, dilation: options.dilation, groups: options.groups, bias: options.bias, activation: options.activation });
 }
 
-/** [B, in_, H, W] -> [B, out, H', W']. */
+/** A convolution: [B, in, L], [B, in, H, W] or [B, in, D, H, W] -> the same with `out` channels. Each axis becomes (L + 2 padding - dilation (kernel - 1) - 1) / stride + 1 long. groups = in: depthwise. */
 export function Conv2d(inputs: number, outputs: number, options: { kernel?: Axes; stride?: Axes; padding?: Axes; dilation?: Axes; groups?: number; bias?: boolean; activation?: string } = {}): Layer {
   return layer("CNN2", { channels: inputs, filters: outputs, kernel: options.kernel, stride: options.stride, padding: options.padding, dilation: options.dilation, groups: options.groups, bias: options.bias, activation: options.activation });
 }
 
-/** [B, in_, D, H, W] -> [B, out, D', H', W']. */
+/** A convolution: [B, in, L], [B, in, H, W] or [B, in, D, H, W] -> the same with `out` channels. Each axis becomes (L + 2 padding - dilation (kernel - 1) - 1) / stride + 1 long. groups = in: depthwise. */
 export function Conv3d(inputs: number, outputs: number, options: { kernel?: Axes; stride?: Axes; padding?: Axes; dilation?: Axes; groups?: number; bias?: boolean; activation?: string } = {}): Layer {
   return layer("CNN3", { channels: inputs, filters: outputs, kernel: options.kernel, stride: options.stride, padding: options.padding, dilation: options.dilation, groups: options.groups, bias: options.bias, activation: options.activation });
 }
 
-/** The gradient of Conv1d with respect to its input, as a layer. */
+/** The gradient of a convolution with respect to its input, as a layer. Each axis becomes (L - 1) stride - 2 padding + dilation (kernel - 1) + 1 + output_padding long. */
 export function ConvTransposed1d(inputs: number, outputs: number, options: { kernel?: Axes; stride?: Axes; padding?: Axes; dilation?: Axes; groups?: number; bias?: boolean; activation?: string; outputPadding?: Axes } = {}): Layer {
   return layer("ConvTransposed1D", { channels: inputs, filters: outputs, kernel: options.kernel, stride: options.stride, padding: options.padding, dilation: options.dilation, groups: options.groups, bias: options.bias, activation: options.activation, output_padding: options.outputPadding });
 }
 
-/** The gradient of Conv2d with respect to its input, as a layer. */
+/** The gradient of a convolution with respect to its input, as a layer. Each axis becomes (L - 1) stride - 2 padding + dilation (kernel - 1) + 1 + output_padding long. */
 export function ConvTransposed2d(inputs: number, outputs: number, options: { kernel?: Axes; stride?: Axes; padding?: Axes; dilation?: Axes; groups?: number; bias?: boolean; activation?: string; outputPadding?: Axes } = {}): Layer {
   return layer("ConvTransposed2D", { channels: inputs, filters: outputs, kernel: options.kernel, stride: options.stride, padding: options.padding, dilation: options.dilation, groups: options.groups, bias: options.bias, activation: options.activation, output_padding: options.outputPadding });
 }
 
-/** The gradient of Conv3d with respect to its input, as a layer. */
+/** The gradient of a convolution with respect to its input, as a layer. Each axis becomes (L - 1) stride - 2 padding + dilation (kernel - 1) + 1 + output_padding long. */
 export function ConvTransposed3d(inputs: number, outputs: number, options: { kernel?: Axes; stride?: Axes; padding?: Axes; dilation?: Axes; groups?: number; bias?: boolean; activation?: string; outputPadding?: Axes } = {}): Layer {
   return layer("ConvTransposed3D", { channels: inputs, filters: outputs, kernel: options.kernel, stride: options.stride, padding: options.padding, dilation: options.dilation, groups: options.groups, bias: options.bias, activation: options.activation, output_padding: options.outputPadding });
 }
 
-/** [B, T, in_] -> [B, T, hidden], or the last state [B, hidden] without return_sequence. */
+/** [B, T, in] -> [B, T, hidden], or the last state [B, hidden] without return_sequence. As a node of a Graph: initial_state adds inputs after x, final_state adds outputs; both are [B, hidden]. */
 export function Rnn(inputs: number, hidden: number, options: { returnSequence?: boolean; activation?: string; initialState?: boolean; finalState?: boolean; stateBias?: boolean } = {}): Layer {
   return layer("RNN", { in: inputs, hidden: hidden, return_sequence: options.returnSequence, activation: options.activation, initial_state: options.initialState, final_state: options.finalState, state_bias: options.stateBias });
 }
 
-/** [B, T, in_] -> [B, T, hidden], or the last state [B, hidden] without return_sequence. */
+/** [B, T, in] -> [B, T, hidden], or the last state [B, hidden] without return_sequence. As a node of a Graph: initial_state adds inputs after x, final_state adds outputs; both are h and c, [B, hidden]. */
 export function Lstm(inputs: number, hidden: number, options: { returnSequence?: boolean; initialState?: boolean; finalState?: boolean; stateBias?: boolean } = {}): Layer {
   return layer("LSTM", { in: inputs, hidden: hidden, return_sequence: options.returnSequence, initial_state: options.initialState, final_state: options.finalState, state_bias: options.stateBias });
 }
 
-/** [B, T, in_] -> [B, T, hidden], or the last state [B, hidden] without return_sequence. */
+/** [B, T, in] -> [B, T, hidden], or the last state [B, hidden] without return_sequence. As a node of a Graph: initial_state adds inputs after x, final_state adds outputs; both are [B, hidden]. */
 export function Gru(inputs: number, hidden: number, options: { returnSequence?: boolean; initialState?: boolean; finalState?: boolean } = {}): Layer {
   return layer("GRU", { in: inputs, hidden: hidden, return_sequence: options.returnSequence, initial_state: options.initialState, final_state: options.finalState });
 }
@@ -61,217 +61,222 @@ export function Embedding(vocab: number, width: number, options: { paddingId?: n
   return layer("Embedding", { vocab: vocab, width: width, padding_id: options.paddingId, activation: options.activation, sparse: options.sparse, scale: options.scale, positions: options.positions });
 }
 
-/** Attention over [B, T, width]; grouped queries where kv_heads < heads. */
+/** Attention over [B, T, width], with rotary positions (Su et al., 2021). kv_heads below heads groups queries (Ainslie et al., 2023). */
 export function MultiHeadAttention(width: number, heads: number, kvHeads: number, headDim: number, options: { bias?: boolean; outBias?: boolean; qkNorm?: boolean; qkNormEps?: number; causal?: boolean; window?: number; rope?: boolean; ropeTheta?: number; ropeScaling?: string; ropeFactor?: number; ropeLowFreq?: number; ropeHighFreq?: number; ropeOriginal?: number; ropeWidth?: number; scale?: number; softCap?: number; subNorm?: boolean; subNormEps?: number } = {}): Layer {
   return layer("MultiHeadAttention", { width: width, heads: heads, kv_heads: kvHeads, head_dim: headDim, bias: options.bias, out_bias: options.outBias, qk_norm: options.qkNorm, qk_norm_eps: options.qkNormEps, causal: options.causal, window: options.window, rope: options.rope, rope_theta: options.ropeTheta, rope_scaling: options.ropeScaling, rope_factor: options.ropeFactor, rope_low_freq: options.ropeLowFreq, rope_high_freq: options.ropeHighFreq, rope_original: options.ropeOriginal, rope_width: options.ropeWidth, scale: options.scale, soft_cap: options.softCap, sub_norm: options.subNorm, sub_norm_eps: options.subNormEps });
 }
 
-/** down(f(gate(x)) * up(x)) over the last extent. */
+/** down(f(gate(x)) * up(x)) over the last extent (Shazeer, 2020). */
 export function SwiGlu(width: number, inner: number, options: { bias?: boolean; activation?: string; subNorm?: boolean; subNormEps?: number } = {}): Layer {
   return layer("SwiGLU", { width: width, inner: inner, bias: options.bias, activation: options.activation, sub_norm: options.subNorm, sub_norm_eps: options.subNormEps });
 }
 
-/** x / sqrt(mean(x^2) + eps) * weight over the last extent. */
+/** x / sqrt(mean(x^2) + eps) * weight over the last extent (Zhang and Sennrich, 2019). */
 export function RmsNorm(width: number, options: { eps?: number } = {}): Layer {
   return layer("RMSNorm", { width: width, eps: options.eps });
 }
 
-/** (x - mean) / sqrt(variance + eps) * weight + bias over the last extent. */
+/** (x - mean) / sqrt(variance + eps) * weight + bias over the last extent (Ba et al., 2016). */
 export function LayerNorm(width: number, options: { eps?: number } = {}): Layer {
   return layer("LayerNorm", { width: width, eps: options.eps });
 }
 
-/** Zeros with probability rate in training; form: "elementwise", "channel", "alpha". */
+/** In training values are zero with probability `rate` and the others larger; elsewhere it gives x itself. */
 export function Dropout(options: { rate?: number; form?: string } = {}): Layer {
   return layer("Dropout", { rate: options.rate, form: options.form });
 }
 
-/** Over [batch, channels, ...]: normalized by a batch's statistics, in use by running ones. */
+/** Over [B, channels, ..]: each channel is normalized by mean and variance, of the batch in training, else running ones. Then times weight plus bias if `affine` (Ioffe and Szegedy, 2015). */
 export function BatchNorm(channels: number, options: { eps?: number; momentum?: number; affine?: boolean } = {}): Layer {
   return layer("BatchNorm", { channels: channels, eps: options.eps, momentum: options.momentum, affine: options.affine });
 }
 
-/** Over [batch, channels, ...]: every group of channels of a sample normalized. */
+/** Over [B, channels, ..]: each group of channels of a sample is normalized (Wu and He, 2018). */
 export function GroupNorm(channels: number, options: { groups?: number; eps?: number; affine?: boolean } = {}): Layer {
   return layer("GroupNorm", { channels: channels, groups: options.groups, eps: options.eps, affine: options.affine });
 }
 
-/** Over [batch, channels, ...]: every channel of a sample normalized. */
+/** Over [B, channels, ..]: each channel of a sample is normalized (Ulyanov et al., 2016). */
 export function InstanceNorm(channels: number, options: { eps?: number; affine?: boolean } = {}): Layer {
   return layer("InstanceNorm", { channels: channels, eps: options.eps, affine: options.affine });
 }
 
-/** Distances to trained centres as probabilities [.., clusters]; mode="features": their mix. */
+/** Distances to trained centres as probabilities [.., clusters], or the centre that they mix, [.., width]. */
 export function KMeans(clusters: number, width: number, options: { temperature?: number; mode?: string; activation?: string } = {}): Layer {
   return layer("KMeans", { clusters: clusters, width: width, temperature: options.temperature, mode: options.mode, activation: options.activation });
 }
 
-/** Over the last extent. Variants other than "standard" take the further fields. */
+/** Probabilities over the last extent. Variants other than `standard` read further fields. */
 export function Softmax(options: { variant?: string; temperature?: number; rows?: number; cols?: number; levels?: Axes; alpha?: number; mask?: Axes; noise?: boolean; kappa?: number; targetEntropy?: number; hard?: boolean } = {}): Layer {
   return layer("Softmax", { variant: options.variant, temperature: options.temperature, rows: options.rows, cols: options.cols, levels: options.levels, alpha: options.alpha, mask: options.mask, noise: options.noise, kappa: options.kappa, target_entropy: options.targetEntropy, hard: options.hard });
 }
 
-/** Children side by side on one input: concat, add, avg, grid_scatter, filter (gated). */
-export function Parallel(children: readonly Layer[], options: { combine?: string; topK?: number; balance?: number; rows?: number; cols?: number; targets?: Axes } = {}): Layer {
-  return layer("Parallel", { combine: options.combine, top_k: options.topK, balance: options.balance, rows: options.rows, cols: options.cols, targets: options.targets }, children);
-}
-
-/** Children one after the other, as one layer. */
-export function Sequential(children: readonly Layer[]): Layer {
-  return layer("Sequential", {  }, children);
-}
-
-/** x + F(x), F being the children one after the other. */
-export function Residual(children: readonly Layer[]): Layer {
-  return layer("Residual", {  }, children);
-}
-
-/** Windows of each channel of [B, C, 1 to 3 extents]: kind max, average or lp; output: adaptive. */
+/** Windows of each channel: [B, C, L], [B, C, H, W] or [B, C, D, H, W] -> the same with other extents, (L + padding - dilation (kernel - 1) - 1) / stride + 1 or those of `output`. */
 export function Pool(options: { kind?: string; kernel?: Axes; stride?: Axes; padding?: Axes; dilation?: Axes; ceil?: boolean; includePadding?: boolean; p?: number; output?: Axes } = {}): Layer {
   return layer("Pool", { kind: options.kind, kernel: options.kernel, stride: options.stride, padding: options.padding, dilation: options.dilation, ceil: options.ceil, include_padding: options.includePadding, p: options.p, output: options.output });
 }
 
-/** The axes from `first` on as one; axis 0 is the batch. */
+/** Joins the axes from `first` on; axis 0 is the batch. */
 export function Flatten(options: { first?: number } = {}): Layer {
   return layer("Flatten", { first: options.first });
 }
 
-/** The values of a sample under other extents, of which one may be -1. */
+/** The values of a sample in other extents. */
 export function Reshape(shape: Axes): Layer {
   return layer("Reshape", { shape: shape });
 }
 
-/** Axis k of a sample becomes the one that was axes[k]; counted from 0, without the batch. */
+/** Axes of a sample in another order. */
 export function Permute(axes: Axes): Layer {
   return layer("Permute", { axes: axes });
 }
 
-/** Places around the last axes of a sample; mode constant, reflect, edge or wrap. */
+/** Values around the last axes of a sample, a number for each of them. */
 export function Pad(options: { before?: Axes; after?: Axes; mode?: string; value?: number } = {}): Layer {
   return layer("Pad", { before: options.before, after: options.after, mode: options.mode, value: options.value });
 }
 
-/** Other extents for [B, C, 1 to 3 extents]; mode nearest or linear. */
+/** Other extents for [B, C, 1 to 3 extents]: by a factor, or those of `output`. */
 export function Upsample(options: { mode?: string; factor?: Axes; output?: Axes; alignCorners?: boolean } = {}): Layer {
   return layer("Upsample", { mode: options.mode, factor: options.factor, output: options.output, align_corners: options.alignCorners });
 }
 
-/** [B, C r^k, L ..] -> [B, C, L r ..] over k = 1 or 2 extents; inverse: the other way. */
+/** [B, C r^k, L ..] -> [B, C, L r ..] over k = 1 or 2 extents (Shi et al., 2016); inverse: back. */
 export function PixelShuffle(options: { factor?: number; inverse?: boolean } = {}): Layer {
   return layer("PixelShuffle", { factor: options.factor, inverse: options.inverse });
 }
 
-/** add, sub, mul, div, max or min of two or more inputs of a Graph, broadcast as NumPy does. */
+/** Children one after the other. */
+export function Sequential(children: readonly Layer[]): Layer {
+  return layer("Sequential", {  }, children);
+}
+
+/** x + F(x), F being the children one after the other. Without children the second input is what the layer before received. */
+export function Residual(children: readonly Layer[]): Layer {
+  return layer("Residual", {  }, children);
+}
+
+/** Children side by side on one input. */
+export function Parallel(children: readonly Layer[], options: { combine?: string; topK?: number; balance?: number; rows?: number; cols?: number; targets?: Axes } = {}): Layer {
+  return layer("Parallel", { combine: options.combine, top_k: options.topK, balance: options.balance, rows: options.rows, cols: options.cols, targets: options.targets }, children);
+}
+
+/** A node of two or more inputs, broadcast as NumPy does; more than two: from the left. */
 export function Binary(options: { function?: string } = {}): Layer {
   return layer("Binary", { function: options.function });
 }
 
-/** The inputs one after the other along an axis, the batch being 0. */
+/** A node of several inputs, one after the other along an axis. */
 export function Concat(options: { axis?: number } = {}): Layer {
   return layer("Concat", { axis: options.axis });
 }
 
-/** a @ b of two inputs over the last two axes; those before them are broadcast. */
+/** A node of two inputs: a b over the last two axes; those before them are broadcast. */
 export function MatMul(options: { transposeA?: boolean; transposeB?: boolean } = {}): Layer {
   return layer("MatMul", { transpose_a: options.transposeA, transpose_b: options.transposeB });
 }
 
-/** Values stored with the weights; it reads nothing. Without a batch: broadcast by its reader. */
+/** Values that do not depend on the input, stored with the weights: a node without inputs. They have no batch: {1, T, D} or {D} is broadcast by its reader. fill sinusoidal is {.., T, W}, alibi {.., heads, T, T}, causal {.., T, T} with 0, and -1e9 after the diagonal, log_range log(n + 1). */
 export function Constant(options: { shape?: Axes; trained?: boolean; fill?: string; factor?: number } = {}): Layer {
   return layer("Constant", { shape: options.shape, trained: options.trained, fill: options.fill, factor: options.factor });
 }
 
-/** Another input of the network, by name: a node that reads any value of the batch. */
+/** Another input of the network, by name: a node that reads any value of the batch. Session::run() takes it after the first. */
 export function Input(options: { input?: string; shape?: Axes; batched?: boolean; ids?: number } = {}): Layer {
   return layer("Input", { input: options.input, shape: options.shape, batched: options.batched, ids: options.ids });
 }
 
-/** An activation by itself, or exp, log, sqrt, neg, abs, square, reciprocal, step. */
+/** A function of each value. It is also a layer of a row, as are the nodes of one input below. */
 export function Unary(options: { function?: string } = {}): Layer {
   return layer("Unary", { function: options.function });
 }
 
-/** sum, mean, max, min, sum_squares, l1 or l2 over axes, the batch being 0; none: all but it. */
+/** One value for all positions along the axes. */
 export function Reduce(options: { function?: string; axes?: Axes; keep?: boolean } = {}): Layer {
   return layer("Reduce", { function: options.function, axes: options.axes, keep: options.keep });
 }
 
-/** x[start:end:step] along each of the axes, the batch being 0. */
+/** x[start:end:step] along each of the axes, as in Python. */
 export function Slice(options: { starts?: Axes; ends?: Axes; axes?: Axes; steps?: Axes } = {}): Layer {
   return layer("Slice", { starts: options.starts, ends: options.ends, axes: options.axes, steps: options.steps });
 }
 
-/** Axis k of the output is axis axes[k] of the input, the batch being 0; none: all reversed. */
+/** Axes in another order, the batch included. */
 export function Transpose(options: { axes?: Axes } = {}): Layer {
   return layer("Transpose", { axes: options.axes });
 }
 
-/** The same values in another shape, batch included; 0: as the input has it, -1: what is left. */
+/** The same values in another shape, batch included. */
 export function View(shape: Axes): Layer {
   return layer("View", { shape: shape });
 }
 
-/** Extents of 1 are repeated until the input is broadcast with this shape. */
+/** Extents of 1 are repeated until the shape is broadcast with this one. With a second input the first extent is that input's. */
 export function Expand(options: { shape?: Axes } = {}): Layer {
   return layer("Expand", { shape: options.shape });
 }
 
-/** An LSTM of convolutions with odd kernels: [B, T, C, H, W] -> [B, T, filters, H, W], or the last. */
+/** An LSTM of images, whose products are convolutions with odd kernels: [B, T, C, H, W] -> [B, T, filters, H, W], or the last state (Shi et al., 2015). */
 export function ConvLstm(channels: number, filters: number, options: { kernel?: Axes; returnSequence?: boolean } = {}): Layer {
   return layer("ConvLSTM", { channels: channels, filters: filters, kernel: options.kernel, return_sequence: options.returnSequence });
 }
 
-/** y_t = a_t y_(t-1) + b_t of two inputs [B, T, ..], from 0 on; width: values behind T. */
+/** A node of two inputs of one shape, a and b, [B, T, ..]: y_t = a_t y_(t-1) + b_t, from 0 on, value by value. */
 export function Scan(options: { width?: number } = {}): Layer {
   return layer("Scan", { width: options.width });
 }
 
-/** x times gate(W2 f(W1 mean(x))) of each channel: [B, C, ..]; axes: extents behind C. */
+/** W [rows, cols] divided by its largest singular value, which power iteration follows in training (Miyato et al., 2018). */
+export function SpectralNorm(rows: number, cols: number, options: { iterations?: number; eps?: number } = {}): Layer {
+  return layer("SpectralNorm", { rows: rows, cols: cols, iterations: options.iterations, eps: options.eps });
+}
+
+/** x times a factor for each channel, gate(W2 f(W1 mean(x))): [B, C, ..] -> the same (Hu, Shen and Sun, 2018). */
 export function SqueezeExcite(channels: number, hidden: number, options: { axes?: number; activation?: string; gate?: string } = {}): Layer {
   return layer("SqueezeExcite", { channels: channels, hidden: hidden, axes: options.axes, activation: options.activation, gate: options.gate });
 }
 
-/** A convolution of each channel, then one of kernel 1 over all: [B, C, ..] -> [B, filters, ..]. */
+/** A convolution of each channel, without bias, then one of kernel 1 over all: [B, channels, ..] -> [B, filters, ..] (Chollet, 2017). */
 export function SeparableConv(channels: number, filters: number, options: { axes?: number; kernel?: Axes; stride?: Axes; padding?: Axes; dilation?: Axes; activation?: string } = {}): Layer {
   return layer("SeparableConv", { channels: channels, filters: filters, axes: options.axes, kernel: options.kernel, stride: options.stride, padding: options.padding, dilation: options.dilation, activation: options.activation });
 }
 
-/** x plus a row for each step, [B, length, width]; kind learned or sinusoidal. */
+/** x plus a row for each step: [B, length, width] -> the same (Vaswani et al., 2017). */
 export function Positions(length: number, width: number, options: { kind?: string } = {}): Layer {
   return layer("Positions", { length: length, width: width, kind: options.kind });
 }
 
-/** Queries of x [B, T, width] over keys and values of a second input [B, S, context]. */
+/** A node of a Graph with two inputs: queries of the first, [B, T, width], over keys and values of the second, [B, S, context] -> [B, T, width]. */
 export function CrossAttention(width: number, context: number, options: { heads?: number } = {}): Layer {
   return layer("CrossAttention", { width: width, context: context, heads: options.heads });
 }
 
-/** Attention in [B, length, width] with a bias of distances; bias alibi, relative or none. */
+/** Attention within sequences, [B, length, width], with a bias of each head that depends on the distance. */
 export function BiasedAttention(width: number, heads: number, length: number, options: { bias?: string; causal?: boolean } = {}): Layer {
   return layer("BiasedAttention", { width: width, heads: heads, length: length, bias: options.bias, causal: options.causal });
 }
 
-/** Mean, sum or max of the rows that the ids of a sample name: [B, T] -> [B, width]. */
+/** The mean, sum or largest of the rows that the ids of a sample name: [B, T] ids -> [B, width]. */
 export function EmbeddingBag(vocab: number, width: number, options: { mode?: string } = {}): Layer {
   return layer("EmbeddingBag", { vocab: vocab, width: width, mode: options.mode });
 }
 
-/** RNN, LSTM or GRU, several upon each other, in one direction or both: [B, T, in] -> states. */
+/** Recurrent layers upon each other, in one direction or both: [B, T, in] -> [B, T, hidden], or twice as wide; without return_sequence the last states alone, [B, hidden]. */
 export function RecurrentStack(inputs: number, hidden: number, options: { kind?: string; layers?: number; bidirectional?: boolean; returnSequence?: boolean; activation?: string; initialState?: boolean; finalState?: boolean } = {}): Layer {
   return layer("RecurrentStack", { in: inputs, hidden: hidden, kind: options.kind, layers: options.layers, bidirectional: options.bidirectional, return_sequence: options.returnSequence, activation: options.activation, initial_state: options.initialState, final_state: options.finalState });
 }
 
-/** A Dense layer whose rows are g v / |v|, g and v learned apart: [.., in_] -> [.., out]. */
+/** A Dense layer whose rows are g v / |v|, g and v learned apart: [.., in] -> [.., out] (Salimans and Kingma, 2016). */
 export function WeightNormDense(inputs: number, outputs: number, options: { bias?: boolean; activation?: string } = {}): Layer {
   return layer("WeightNormDense", { in: inputs, out: outputs, bias: options.bias, activation: options.activation });
 }
 
-/** A convolution whose filters are g v / |v|, over [B, channels, ..] with 1 to 3 axes. */
+/** A convolution whose filters are g v / |v|, over [B, channels, ..] with 1 to 3 axes after the channels. */
 export function WeightNormConv(channels: number, filters: number, options: { axes?: number; kernel?: Axes; stride?: Axes; padding?: Axes; dilation?: Axes; bias?: boolean; activation?: string } = {}): Layer {
   return layer("WeightNormConv", { channels: channels, filters: filters, axes: options.axes, kernel: options.kernel, stride: options.stride, padding: options.padding, dilation: options.dilation, bias: options.bias, activation: options.activation });
 }
 
-/** A Dense layer of W / s, s the largest singular value of W: [.., in_] -> [.., out]. */
+/** A Dense layer of W / s, s the largest singular value of W, which power iteration follows in training: [.., in] -> [.., out] (Miyato et al., 2018). */
 export function SpectralNormDense(inputs: number, outputs: number, options: { bias?: boolean; activation?: string; iterations?: number; eps?: number } = {}): Layer {
   return layer("SpectralNormDense", { in: inputs, out: outputs, bias: options.bias, activation: options.activation, iterations: options.iterations, eps: options.eps });
 }
@@ -281,12 +286,7 @@ export function SpectralNormConv(channels: number, filters: number, options: { a
   return layer("SpectralNormConv", { channels: channels, filters: filters, axes: options.axes, kernel: options.kernel, stride: options.stride, padding: options.padding, dilation: options.dilation, bias: options.bias, activation: options.activation, iterations: options.iterations, eps: options.eps });
 }
 
-/** W / s of a matrix [rows, cols], s its largest singular value by power iteration. */
-export function SpectralNorm(rows: number, cols: number, options: { iterations?: number; eps?: number } = {}): Layer {
-  return layer("SpectralNorm", { rows: rows, cols: cols, iterations: options.iterations, eps: options.eps });
-}
-
-/** A selective state-space model over [B, T, width]; rank 0: a sixteenth of the width. */
+/** A selective state-space model, [B, T, width] -> the same (Gu and Dao, 2023). */
 export function Mamba(width: number, options: { state?: number; expand?: number; kernel?: number; rank?: number } = {}): Layer {
   return layer("Mamba", { width: width, state: options.state, expand: options.expand, kernel: options.kernel, rank: options.rank });
 }

@@ -6,6 +6,7 @@
 
 #include "base/text.hpp"
 #include "formats/onnx/lower.hpp"
+#include "layers/field_tables.hpp"
 
 namespace loom::core {
 namespace {
@@ -92,7 +93,8 @@ Status Builder::settle_activation(int i) {
 
 // Attention whose heads nothing projects.
 Status Builder::settle_attention(Item& item) {
-  const int64_t width = item.layer.integer(0), wide = item.out.last();
+  const int64_t width = item.layer.integer(fields::multi_head_attention::kWidth),
+                wide = item.out.last();
   if (width != wide)
     return unsupported(cat("node '", printable(item.node), "': attention of ", wide,
                            " values over ", width, " that no product brings back to ", width));

@@ -4,6 +4,7 @@
 
 #include "base/text.hpp"
 #include "formats/onnx/lower.hpp"
+#include "layers/field_tables.hpp"
 
 namespace loom::core {
 namespace {
@@ -132,7 +133,7 @@ Result<Lowered> Lowering::attend(const OnnxNode& n, const Lowered& p, const Lowe
   const Item& source = items_[static_cast<size_t>(q.sources[0])];
   if (source.out.rank() != 3 || source.out[0] != batch_ || source.out[1] != s.time)
     return refuse(n, "attention over what is no [batch, time, width]");
-  const int64_t width = q.layer.integer(0);
+  const int64_t width = q.layer.integer(fields::dense::kIn);
   if (s.scale <= 0) return refuse(n, "scores times a factor that is not above 0");
   const bool usual = is_one(s.scale * __builtin_sqrt(static_cast<double>(s.head_dim)));
   const bool biased = q.params.size() > 1 || k.params.size() > 1 || w.params.size() > 1;

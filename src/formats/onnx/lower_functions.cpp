@@ -5,6 +5,7 @@
 
 #include "base/text.hpp"
 #include "formats/onnx/lower.hpp"
+#include "layers/field_tables.hpp"
 
 namespace loom::core {
 namespace {
@@ -76,7 +77,7 @@ Weights scaled_product(const Item& item, const std::vector<float>& scale) {
   const bool columns = item.layer.def->name.starts_with("ConvTransposed");
   std::vector<float> w = *item.params[0].values;
   const size_t outs = scale.size();
-  const int64_t groups = columns ? item.layer.integer(6) : 1;  // the field "groups"
+  const int64_t groups = columns ? item.layer.integer(fields::conv_transposed::kGroups) : 1;
   const size_t rows = static_cast<size_t>(item.params[0].shape[0]), cols = w.size() / rows;
   const size_t per_group = outs / static_cast<size_t>(groups);
   for (size_t r = 0; r < rows; ++r) {
@@ -396,7 +397,8 @@ Result<Lowered> Lowering::gate(const OnnxNode& n, const Lowered& a, const Lowere
   if (u.f != nullptr || r.kind != Recognized::Kind::activation || !is_dense(one) ||
       !is_dense(two) || one.sources != two.sources || !(one.out == two.out) || !(g.view == u.view))
     return refuse(n, "a product of two computed values that is no gate: act(W1 x) * (W2 x)");
-  const int64_t width = one.layer.integer(0), inner = one.layer.integer(1);
+  const int64_t width = one.layer.integer(fields::dense::kIn),
+                inner = one.layer.integer(fields::dense::kOut);
   const std::vector<float>*b1 = param(one, "bias"), *b2 = param(two, "bias");
   const bool biased = b1 != nullptr || b2 != nullptr;
   LOOM_ASSIGN(

@@ -3,6 +3,7 @@
 
 #include "base/text.hpp"
 #include "formats/onnx/lower.hpp"
+#include "layers/field_tables.hpp"
 
 namespace loom::core {
 namespace {
@@ -49,7 +50,8 @@ Result<Lowered> Lowering::dense(const OnnxNode& n, const Lowered& x, ItemParam w
     LOOM_ASSIGN(from, rows(n, x, in));
   }
   const bool direct = from == read && in == source.out.last();
-  if (direct && source.role == Item::Role::attention && source.layer.integer(0) == out) {
+  if (direct && source.role == Item::Role::attention &&
+      source.layer.integer(fields::multi_head_attention::kWidth) == out) {
     Item item = source;  // its output projection
     item.role = Item::Role::layer;
     item.out = Shape();
@@ -63,12 +65,13 @@ Result<Lowered> Lowering::dense(const OnnxNode& n, const Lowered& x, ItemParam w
     LOOM_ASSIGN(const int made, add(n, std::move(item)));
     return seen(n, made, with_last(dims, out));
   }
-  if (direct && source.role == Item::Role::gated && source.layer.integer(0) == out) {
+  if (direct && source.role == Item::Role::gated &&
+      source.layer.integer(fields::swiglu::kWidth) == out) {
     Item item = source;  // its down projection
     item.role = Item::Role::layer;
     item.out = Shape();
     item.params.push_back(named(weight, "down"));
-    const bool biased = has_bias || item.layer.flag(2);
+    const bool biased = has_bias || item.layer.flag(fields::swiglu::kBias);
     if (biased) {
       item.layer = with_field(item.layer, "bias", 1);
       const auto zeros = [](const char* path, int64_t width) {

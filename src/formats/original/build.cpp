@@ -7,6 +7,7 @@
 #include "base/text.hpp"
 #include "bridge/sample_size.hpp"
 #include "formats/original/reader.hpp"
+#include "layers/field_tables.hpp"
 
 namespace loom::core {
 namespace {
@@ -77,8 +78,9 @@ Shape sample_of(const Loom1Layer& layer) {
   const int64_t c = r.input_channels, h = r.input_height, w = either(r.input_width, h);
   if (is(layer, LayerKind::dense) || is(layer, LayerKind::swiglu) || is(layer, LayerKind::kmeans))
     return of({h});
-  if (is(layer, LayerKind::rms_norm) || is(layer, LayerKind::layer_norm))
-    return of({layer.config.integer(0)});
+  if (is(layer, LayerKind::rms_norm)) return of({layer.config.integer(fields::rms_norm::kWidth)});
+  if (is(layer, LayerKind::layer_norm))
+    return of({layer.config.integer(fields::layer_norm::kWidth)});
   if (is(layer, LayerKind::multi_head_attention)) return of({steps(layer), r.d_model});
   if (sees_time(layer)) return of({steps(layer), h});
   if (is(layer, LayerKind::embedding)) return of({steps(layer)});
