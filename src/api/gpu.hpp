@@ -13,4 +13,10 @@ Status open_gpu(const EngineOptions& options, Engine::Impl& impl);
 // Bytes of the buffers on the GPU. 0 if the CPU computes.
 int64_t gpu_bytes(const Engine::Impl& impl);
 
+// The variants of large products. Empty in a program without a backend for GPUs.
+std::vector<std::string> gpu_variants();
+
+// How many ops have a kernel for GPUs. 0 in a program without a backend for GPUs.
+int num_gpu_kernels();
+
 }  // namespace loom::core
