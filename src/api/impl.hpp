@@ -35,9 +35,7 @@ struct Engine::Impl {
   std::string gpu_cache, gpu_cache_note;  // EngineOptions::gpu_cache, and why it is not used
   core::MemoryBudget memory;              // EngineOptions::memory_limit, or a default
   // What reading files may take, all together.
-  const core::MemoryBudget& budget() const {
-    return memory;
-  }
+  const core::MemoryBudget& budget() const { return memory; }
   const core::Ops* ops = nullptr;
   core::ActivationMode activations = core::ActivationMode::q8;
   EngineInfo info;

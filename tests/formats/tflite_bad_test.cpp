@@ -79,7 +79,8 @@ TEST(BadTflite, IsRefusedForConstantsBeyondMemory) {
     return tflite_changed([&](TfliteMaker& m) {
       for (TfliteMadeTensor& t : m.tensors) t.dims = dims;
       m.ops = {{code, {0}, {1}}};
-      if (code == kTile) m.ops[0].inputs.push_back(m.integers(std::vector<int32_t>(dims.size(), 1)));
+      if (code == kTile)
+        m.ops[0].inputs.push_back(m.integers(std::vector<int32_t>(dims.size(), 1)));
     });
   };
   const int32_t most = 1 << 30;
