@@ -85,7 +85,7 @@ TEST(BadTflite, IsRefusedForConstantsBeyondMemory) {
   };
   const int32_t most = 1 << 30;
   expect_error(tflite_opened(shaped(kZerosLike, {most, most, most, most})), Code::unsupported,
-               "f: node 0 (ZEROS_LIKE): a constant that is far too large");
+               "f: operator 0 (ZEROS_LIKE): a constant that is far too large");
   EXPECT_FALSE(tflite_opened(shaped(kTile, {1, 0})).ok());
 }
 
