@@ -39,6 +39,10 @@ int64_t gpu_bytes(const Engine::Impl& impl) {
   return impl.gpu == nullptr ? 0 : impl.gpu->bytes();
 }
 
+int64_t num_cpu_fallbacks(const Engine::Impl& impl) {
+  return impl.gpu == nullptr ? 0 : impl.gpu->counts().total_fallbacks();
+}
+
 std::vector<std::string> gpu_variants() {
   return webgpu::variant_names();
 }
@@ -54,6 +58,10 @@ Status open_gpu(const EngineOptions& /*options*/, Engine::Impl& /*impl*/) {
 }
 
 int64_t gpu_bytes(const Engine::Impl& /*impl*/) {
+  return 0;
+}
+
+int64_t num_cpu_fallbacks(const Engine::Impl& /*impl*/) {
   return 0;
 }
 

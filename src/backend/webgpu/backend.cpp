@@ -442,6 +442,12 @@ bool has_kernel(OpId op) {
   return kLaunch[static_cast<int>(op)] != nullptr;
 }
 
+int64_t Counts::total_fallbacks() const {
+  int64_t sum = 0;
+  for (const int64_t n : fallbacks) sum += n;
+  return sum;
+}
+
 Result<std::unique_ptr<Backend>> Backend::open(const OpenOptions& options) {
   LOOM_ASSIGN(std::unique_ptr<Gpu> gpu, Gpu::open(options));
   auto backend = std::make_unique<WebGpu>(std::move(gpu), options);

@@ -52,11 +52,7 @@ struct Counts {
   int64_t memory[kMemoryUses] = {};      // bytes attached now, per MemoryUse
   int64_t own_memory = 0;                // uniforms, staging, temporaries
   int64_t fallbacks[kOpCount] = {};      // commands that ran on the CPU, per op
-  int64_t total_fallbacks() const {
-    int64_t sum = 0;
-    for (const int64_t n : fallbacks) sum += n;
-    return sum;
-  }
+  int64_t total_fallbacks() const;
 };
 
 // What the dispatches of one kernel took on the device.
