@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 
+#include "api/gpu.hpp"
 #include "api/impl.hpp"
 #include "bench_streams.hpp"
 #include "lab.hpp"
@@ -157,7 +158,7 @@ void print_json(const BenchFlags& f, const Engine& engine, const Model& model, c
              counts.memory[static_cast<int>(MemoryUse::scratch)] + counts.own_memory)
         .set("dispatches_per_token", b.dispatches)
         .set("submits_per_token", b.submits)
-        .set("cpu_fallbacks", counts.total_fallbacks());
+        .set("cpu_fallbacks", num_cpu_fallbacks(engine.impl()));
   }
   if (b.read_peak > 0) {
     const double rate = b.read_rate(token_bytes(model.impl().model));
@@ -196,7 +197,7 @@ void print_text(const BenchFlags& f, const Engine& engine, const Model& model, c
         "{}: {} of GPU memory (weights {}, state {}), {} dispatches in {:.2f} submits per token, "
         "{} ops on the CPU\n",
         gpu->adapter().name, human_bytes(total), human_bytes(counts.memory[0]),
-        human_bytes(counts.memory[1]), b.dispatches, b.submits, counts.total_fallbacks()));
+        human_bytes(counts.memory[1]), b.dispatches, b.submits, num_cpu_fallbacks(engine.impl())));
   }
   if (!f.profile) return;
   const char* seen = engine.impl().gpu != nullptr ? "per repetition, by timestamps of the GPU"

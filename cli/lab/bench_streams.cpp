@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "api/gpu.hpp"
 #include "llm/llm_batch.hpp"
 #include "profile.hpp"
 #include "train_io/bits_hash.hpp"
@@ -107,7 +108,7 @@ void print(const Engine& engine, const Model& model, const StreamsBench& b,
   }
   if (gpu != nullptr) {
     text += fmt::format("{}, {} ops on the CPU\n", gpu->adapter().name,
-                        gpu->counts().total_fallbacks());
+                        num_cpu_fallbacks(engine.impl()));
   }
   if (b.json) {
     JsonObject out;
@@ -120,7 +121,7 @@ void print(const Engine& engine, const Model& model, const StreamsBench& b,
         .set("prefill_tokens", b.prefill)
         .set("streams", list);
     if (gpu != nullptr) {
-      out.set("device", gpu->adapter().name).set("cpu_fallbacks", gpu->counts().total_fallbacks());
+      out.set("device", gpu->adapter().name).set("cpu_fallbacks", num_cpu_fallbacks(engine.impl()));
     }
     return out.print();
   }

@@ -4,6 +4,7 @@
 
 #include <cstring>
 
+#include "api/gpu.hpp"
 #include "base/text.hpp"
 
 #include "gpu_lab.hpp"
@@ -103,7 +104,7 @@ Status Table::measure(const std::string& name, const Square& s, const Args& args
   first_.clear();
   std::string best;
   double most = 0;
-  for (const std::string& variant : webgpu::variant_names()) {
+  for (const std::string& variant : gpu_variants()) {
     LOOM_ASSIGN(const double rate, row(name, variant, s, args));
     if (rate > most) {
       most = rate;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "api/gpu.hpp"
 #include "api/impl.hpp"
 #include "base/x86_features.hpp"
 #include "lab.hpp"
@@ -257,12 +258,6 @@ std::string cache_of(const Engine::Impl& impl) {
   return fmt::format("{} (choices for this GPU: {})", impl.gpu_cache, impl.gpu->choices().size());
 }
 
-int ops_with_kernels() {
-  int count = 0;
-  for (int op = 0; op < kOpCount; ++op) count += webgpu::has_kernel(static_cast<OpId>(op)) ? 1 : 0;
-  return count;
-}
-
 void print_gpu_text(const GpuReport& report) {
   const auto line = [](std::string_view name, const std::string& value) {
     write_out(fmt::format("{:<16} {}\n", name, value));
@@ -279,7 +274,7 @@ void print_gpu_text(const GpuReport& report) {
                    human_bytes(a.max_buffer), human_bytes(a.max_binding), a.max_storage_buffers,
                    a.max_workgroup_memory, a.max_workgroup_size));
   line("gpu cache", cache_of(report.engine->impl()));
-  line("gpu ops", fmt::format("{} of {} have kernels", ops_with_kernels(), kOpCount));
+  line("gpu ops", fmt::format("{} of {} have kernels", num_gpu_kernels(), kOpCount));
 }
 
 Json gpu_json(const GpuReport& report) {
@@ -308,7 +303,7 @@ Json gpu_json(const GpuReport& report) {
       .set("cache_ignored", report.engine->impl().gpu_cache_note)
       .set("cached_choices", static_cast<int64_t>(report.backend()->choices().size()))
       .set("ops", int64_t{kOpCount})
-      .set("ops_with_kernels", int64_t{ops_with_kernels()})
+      .set("ops_with_kernels", int64_t{num_gpu_kernels()})
       .value();
 }
 

@@ -38,12 +38,38 @@ Status open_gpu(const EngineOptions& options, Engine::Impl& impl) {
 int64_t gpu_bytes(const Engine::Impl& impl) {
   return impl.gpu == nullptr ? 0 : impl.gpu->bytes();
 }
+
+int64_t num_cpu_fallbacks(const Engine::Impl& impl) {
+  return impl.gpu == nullptr ? 0 : impl.gpu->counts().total_fallbacks();
+}
+
+std::vector<std::string> gpu_variants() {
+  return webgpu::variant_names();
+}
+
+int num_gpu_kernels() {
+  int count = 0;
+  for (int op = 0; op < kOpCount; ++op) count += webgpu::has_kernel(static_cast<OpId>(op)) ? 1 : 0;
+  return count;
+}
 #else
 Status open_gpu(const EngineOptions& /*options*/, Engine::Impl& /*impl*/) {
   return left_out_of_build("backend for GPUs", LOOM_BUILD_WITH("LOOM_WEBGPU=ON"));
 }
 
 int64_t gpu_bytes(const Engine::Impl& /*impl*/) {
+  return 0;
+}
+
+int64_t num_cpu_fallbacks(const Engine::Impl& /*impl*/) {
+  return 0;
+}
+
+std::vector<std::string> gpu_variants() {
+  return {};
+}
+
+int num_gpu_kernels() {
   return 0;
 }
 #endif

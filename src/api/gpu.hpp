@@ -13,4 +13,13 @@ Status open_gpu(const EngineOptions& options, Engine::Impl& impl);
 // Bytes of the buffers on the GPU. 0 if the CPU computes.
 int64_t gpu_bytes(const Engine::Impl& impl);
 
+// How many commands of the GPU's lists ran on the CPU. 0 if the CPU computes.
+int64_t num_cpu_fallbacks(const Engine::Impl& impl);
+
+// The variants of large products. Empty in a program without a backend for GPUs.
+std::vector<std::string> gpu_variants();
+
+// How many ops have a kernel for GPUs. 0 in a program without a backend for GPUs.
+int num_gpu_kernels();
+
 }  // namespace loom::core

@@ -18,6 +18,10 @@
 #include "backend/webgpu/webgpu.hpp"
 #endif
 
+namespace loom::core::webgpu {
+class Backend;
+}
+
 namespace loom {
 
 struct Engine::Impl {
@@ -25,16 +29,13 @@ struct Engine::Impl {
   core::ThreadPool pool;
   std::mutex turn;  // held by the session or trainer that computes
   core::Isa isa = core::Isa::scalar;
-#ifndef LOOM_WITHOUT_WEBGPU
-  // Null if the CPU computes. Shared, so that destroying an engine does not need the backend.
+  // Null if the CPU computes. Shared, so that destroying an engine does not need the backend. In
+  // every build: rooms with and without LOOM_WITHOUT_WEBGPU share this class.
   std::shared_ptr<core::webgpu::Backend> gpu;
-#endif
   std::string gpu_cache, gpu_cache_note;  // EngineOptions::gpu_cache, and why it is not used
   core::MemoryBudget memory;              // EngineOptions::memory_limit, or a default
   // What reading files may take, all together.
-  const core::MemoryBudget& budget() const {
-    return memory;
-  }
+  const core::MemoryBudget& budget() const { return memory; }
   const core::Ops* ops = nullptr;
   core::ActivationMode activations = core::ActivationMode::q8;
   EngineInfo info;

@@ -3,10 +3,17 @@
 #include <algorithm>
 #include <map>
 
+#include "base/left_out.hpp"
 #include "convert/model_report.hpp"
 #include "formats/universal/tensor_layers.hpp"
 
 namespace loom::core {
+
+#ifdef LOOM_WITHOUT_ARRAYS
+Result<std::vector<TensorGroup>> group_by_names(const TensorFile& /*file*/) {
+  return left_out_of_build("reader for names of tensors", LOOM_BUILD_WITH("LOOM_ARRAYS=ON"));
+}
+#else
 
 Result<std::vector<TensorGroup>> group_by_names(const TensorFile& file) {
   const auto entries = file.entries();
@@ -45,5 +52,6 @@ Result<std::vector<TensorGroup>> group_by_names(const TensorFile& file) {
   });
   return groups;
 }
+#endif
 
 }  // namespace loom::core

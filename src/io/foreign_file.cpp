@@ -152,7 +152,7 @@ std::optional<Error> foreign_file(std::string_view text, const std::string& wher
     return bad_file("holds zero bytes; the download or the copy was not finished", where, 0);
   const Known* found = known(text, packed);
   if (found == nullptr) return {};
-  return bad_file(cat(found->what, "; ", found->advice), where);
+  return bad_file(cat(found->what, "; ", found->advice), where, 0);
 }
 
 std::optional<Error> foreign_file(std::span<const std::byte> bytes, const std::string& where,

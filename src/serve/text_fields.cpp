@@ -255,7 +255,7 @@ Status take_schema(const JsonValue& value, std::string_view name, TextRequest& t
 namespace {
 
 // A text between quotes, in GBNF.
-std::string quoted(std::string_view text) {
+std::string grammar_literal(std::string_view text) {
   constexpr char kDigits[] = "0123456789abcdef";
   std::string out = "\"";
   for (const char c : text) {
@@ -279,7 +279,7 @@ Status take_choices(const JsonValue& value, std::string_view name, TextRequest& 
   if (texts.empty()) return invalid(cat(name, " must be a list of texts; got ", value.describe()));
   std::string& grammar = to.options.grammar;
   for (const std::string& text : texts)
-    grammar += cat(grammar.empty() ? "root ::= " : " | ", quoted(text));
+    grammar += cat(grammar.empty() ? "root ::= " : " | ", grammar_literal(text));
   return {};
 }
 

@@ -73,6 +73,22 @@ TEST(BadTflite, IsRefusedForItsFraming) {
   });
 }
 
+// Found by fuzz_tflite: an extent of a billion, four times. TILE also takes an extent of 0.
+TEST(BadTflite, IsRefusedForConstantsBeyondMemory) {
+  const auto shaped = [](int32_t code, std::vector<int32_t> dims) {
+    return tflite_changed([&](TfliteMaker& m) {
+      for (TfliteMadeTensor& t : m.tensors) t.dims = dims;
+      m.ops = {{code, {0}, {1}}};
+      if (code == kTile)
+        m.ops[0].inputs.push_back(m.integers(std::vector<int32_t>(dims.size(), 1)));
+    });
+  };
+  const int32_t most = 1 << 30;
+  expect_error(tflite_opened(shaped(kZerosLike, {most, most, most, most})), Code::unsupported,
+               "f: operator 0 (ZEROS_LIKE): a constant that is far too large");
+  EXPECT_FALSE(tflite_opened(shaped(kTile, {1, 0})).ok());
+}
+
 TEST(BadTflite, IsRefusedForIndexesOfNothing) {
   check_tflite({
       {tflite_changed([](TfliteMaker& m) { m.inputs = {7}; }),

@@ -84,6 +84,7 @@ TEST(ForeignFile, AreToldByHowTheyBegin) {
     const auto error = foreign_file(row.bytes, "f");
     ASSERT_TRUE(error) << row.message;
     EXPECT_EQ(error->code, Code::bad_file);
+    EXPECT_EQ(error->offset, 0);
     EXPECT_EQ(error->str().find("f: "), 0u) << error->str();
     EXPECT_NE(error->message.find(row.message), std::string::npos) << error->str();
     EXPECT_NE(error->message.find("; "), std::string::npos) << "no advice: " << error->str();

@@ -169,7 +169,9 @@ def main():
         path = str(Path(folder) / "documents.jsonl")
         lines = [json.dumps(document) for document in documents(args.documents)]
         Path(path).write_text("\n".join(lines) + "\n", encoding="utf-8")
+        # The cache of lm-eval 0.4.13 gives some texts the logits of others.
         checkpoint = {"pretrained": args.model, "dtype": "float32", "device": "cpu"}
+        checkpoint["logits_cache"] = False
         theirs = replies("hf", checkpoint, path)
         with served(str(Path(args.program).resolve()), args.model) as address:
             how = {

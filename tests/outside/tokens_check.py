@@ -447,6 +447,20 @@ def first_difference(want, got, texts):
     return "" if len(want) == len(got) else "another count of texts"
 
 
+def encoded(tokenizer, texts):
+    """The texts that the package has ids for, and the ids. It panics at some that have blanks on
+    both sides of a token that takes them ("AddedVocabulary bad split", 0.23.3)."""
+    kept, ids = [], []
+    for text in texts:
+        try:
+            ids.append(tokenizer.encode(text).ids)
+            kept.append(text)
+        except BaseException as error:
+            if type(error).__name__ != "PanicException":
+                raise
+    return kept, ids
+
+
 def check(args, number, work, totals):
     import tokenizers as library
 
@@ -465,10 +479,12 @@ def check(args, number, work, totals):
     texts = texts_for(
         [t.content for t in added] + ["<s>", "</s>", "<unk>"], args.texts, args.seed * 7 + number
     )
+    count = len(texts)
+    texts, want = encoded(tokenizer, texts)
+    totals["texts at which tokenizers panics"] += count - len(texts)
     listed, gguf = os.path.join(work, "texts"), os.path.join(work, "m.gguf")
     with open(listed, "w", encoding="ascii") as file:
         file.writelines(t.encode("utf-8", "surrogatepass").hex() + "\n" for t in texts)
-    want = [tokenizer.encode(t).ids for t in texts]
     label = f"{number} {kind.__name__}"
     got, why = ids_by_loom(args.runner, folder, listed)
     wrong = why or first_difference(want, got, texts)

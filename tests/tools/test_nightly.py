@@ -1,5 +1,6 @@
 """The parts of the night: their table, their page, and which of them are due."""
 
+import re
 import subprocess
 import sys
 import unittest
@@ -7,6 +8,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "bench" / "nightly"))
+import changed  # noqa: E402
 import night  # noqa: E402
 
 PARTS = night.read_parts()
@@ -71,6 +73,16 @@ class Nightly(unittest.TestCase):
         targets = sorted(path.stem.removeprefix("fuzz_") for path in ROOT.glob("fuzz/fuzz_*.cpp"))
         words = [p["run"].split()[1:] for p in PARTS.values() if "nightly/fuzz.sh" in p["run"]]
         self.assertEqual(targets, sorted(word for row in words for word in row))
+
+    def test_the_tests_that_a_part_names_are_in_its_program(self):
+        suites = changed.suites()
+        for name, part in PARTS.items():
+            named = re.findall(r"test_(\w+) .*--gtest_filter='\w+/(\w+)\.\*'", part["run"])
+            for program, tests in named:
+                suite = suites[program]
+                files = (ROOT / "tests" / suite.folder).glob("*_test.cpp")
+                text = "".join(file.read_text() for file in files if suite.has(file.name))
+                self.assertTrue(f"TEST_P({tests}," in text, f"{name}: test_{program}")
 
     def test_a_command_without_counts_is_one_test(self):
         google = r"[  PASSED  ] 12 tests.\n[  SKIPPED ] 2 tests, listed below:\n"

@@ -414,11 +414,12 @@ void TfliteGraph::tile() {
   if (times.size() != from.dims.size()) return refuse("a number for each axis is needed");
   List dims = from.dims;
   for (size_t i = 0; i < dims.size(); ++i) {
-    if (times[i] < 1 || times[i] > kMostExtentOfAxis / dims[i])
+    if (times[i] < 1 || times[i] > kMostExtentOfAxis / std::max<int64_t>(dims[i], 1))
       return refuse("a number that cannot be");
     dims[i] *= times[i];
   }
-  if (count_of(dims) > left_ && known(from.plain))
+  const int64_t count = count_of(dims);
+  if ((count < 0 || count > left_) && known(from.plain))
     return refuse("a constant that is far too large");
   define(0, add("Tile", {in(0), list(times)}), dims, Order::plain, from.type);
 }
@@ -480,7 +481,7 @@ void TfliteGraph::shape() {
 void TfliteGraph::zeros_like() {
   const Value& from = value(0);
   const int64_t count = count_of(from.dims);
-  if (count > left_) return refuse("a constant that is far too large");
+  if (count < 0 || count > left_) return refuse("a constant that is far too large");
   left_ -= count;
   OnnxTensor t;
   t.type = from.type;
