@@ -41,6 +41,12 @@ struct ChatPrompt {
   Status apply(GenerateOptions& options) const;
 };
 
+// Content as a chat template gets it: one text. Between two parts is nothing if the template prints
+// lists of parts itself, as most of those do; else a new line, as llama.cpp and vLLM have it.
+Result<std::string> template_text(const Service& service, const JsonValue& content,
+                                  std::string_view where);
+std::string_view part_separator(const Service& service);
+
 // `reply`: as Service::tokenize() has it. Errors: those of the fields, of the template and of
 // tokenizing, by name.
 Result<ChatPrompt> chat_prompt(const Service& service, const std::vector<ChatTurn>& turns,

@@ -425,7 +425,7 @@ Result<ChatTurn> Service::turn(const JsonValue& message, const std::string& wher
     return invalid(cat(where, ".content is missing"));
   turn.null_content = content == nullptr || content->is_null();
   if (content != nullptr) {
-    LOOM_ASSIGN(turn.content, content_text(*content, where + ".content"));
+    LOOM_ASSIGN(turn.content, template_text(*this, *content, where + ".content"));
   }
   return turn;
 }
