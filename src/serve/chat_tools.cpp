@@ -254,9 +254,7 @@ Status ChatPrompt::apply(GenerateOptions& options) const {
   return {};
 }
 
-std::string_view part_separator(const Service& service) {
-  const ChatTemplate* chat_template = service.model().impl().model.chat_template();
-  if (chat_template == nullptr) return {};
+std::string_view part_separator(const ChatTemplate& chat_template) {
   const auto part = [](const char* text) {
     return JsonValue::object(
         {{"type", JsonValue::string("text")}, {"text", JsonValue::string(text)}});
@@ -266,24 +264,11 @@ std::string_view part_separator(const Service& service) {
   message.more.add("content", JsonValue::array({part("first-part"), part("second-part")}));
   ChatInputs inputs;
   inputs.messages.push_back(std::move(message));
-  const Result<std::string> text = chat_template->render(inputs);
+  const Result<std::string> text = chat_template.render(inputs);
   if (!text.ok()) return "\n";
   const auto has = [&](const char* what) { return text->find(what) != std::string::npos; };
   const bool prints_parts = has("first-part") && has("second-part");
   return prints_parts && !has("'type'") && !has("\"type\"") ? "" : "\n";
-}
-
-Result<std::string> template_text(const Service& service, const JsonValue& content,
-                                  std::string_view where) {
-  if (!content.is_array() || content.elements().size() < 2) return content_text(content, where);
-  const std::string_view separator = part_separator(service);
-  std::string out;
-  for (const JsonValue& part : content.elements()) {
-    LOOM_ASSIGN(const std::string text, content_text(JsonValue::array({part}), where));
-    if (!out.empty()) out += separator;
-    out += text;
-  }
-  return out;
 }
 
 Status take_turn_fields(const JsonValue& message, const std::string& where, ChatTurn& turn) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "jinja/chat_template.hpp"
 #include "serve/service.hpp"
 
 namespace loom::core {
@@ -41,11 +42,10 @@ struct ChatPrompt {
   Status apply(GenerateOptions& options) const;
 };
 
-// Content as a chat template gets it: one text. Between two parts is nothing if the template prints
-// lists of parts itself, as most of those do; else a new line, as llama.cpp and vLLM have it.
-Result<std::string> template_text(const Service& service, const JsonValue& content,
-                                  std::string_view where);
-std::string_view part_separator(const Service& service);
+// What joins the text parts of a message into the one text that a chat template gets. It is empty
+// if the template prints lists of parts itself, as most of those do; else a new line, as in
+// llama.cpp and vLLM.
+std::string_view part_separator(const ChatTemplate& chat_template);
 
 // `reply`: as Service::tokenize() has it. Errors: those of the fields, of the template and of
 // tokenizing, by name.

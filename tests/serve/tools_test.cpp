@@ -261,6 +261,22 @@ TEST(Tools, AreToldWhereTheTemplateKnowsNone) {
   EXPECT_THAT(answer.body, HasSubstr("\"name\":\"get_weather\""));
 }
 
+TEST_F(ToolsServed, AnthropicsBlocksAreOneTextWithNewLines) {
+  const auto tokens = [&](const char* body) {
+    const Answer answer = post("/v1/messages/count_tokens", body);
+    EXPECT_EQ(answer.status, 200) << answer.body;
+    return *answer.json().find("input_tokens")->as_int("");
+  };
+  const int64_t joined = tokens(R"({"system":"Be\nshort.","messages":[{"role":"user",
+                                   "content":"Hi\nyou"}]})");
+  EXPECT_EQ(joined, tokens(R"({"system":[{"type":"text","text":"Be"},
+                                         {"type":"text","text":"short."}],
+                               "messages":[{"role":"user","content":[
+                                   {"type":"text","text":"Hi"},{"type":"text","text":"you"}]}]})"));
+  EXPECT_GT(joined, tokens(R"({"system":"Beshort.","messages":[{"role":"user",
+                               "content":"Hiyou"}]})"));
+}
+
 // llama.cpp and vLLM put a new line between parts where the template knows texts alone.
 TEST(Parts, AreOneTextWithNewLinesUnlessTheTemplatePrintsParts) {
   const auto prompt = [](const char* chat_template) {
