@@ -101,7 +101,7 @@ TEST(ChatTools, TemplatesSeeNoContentForNullAndReasoningUnderBothNames) {
   const StandIn stand_in(
       "{% for m in messages %}{{ m.role }}({{ m.content is defined }},{{ m.content }},"
       "{{ m.thinking }},{{ m.reasoning_content }}){% endfor %}",
-      {"x"});
+      {"so"});
   const Model model = stand_in.load();
   ChatTurn asks{"assistant", "", true};
   asks.reasoning = "Hm.";
