@@ -266,9 +266,12 @@ std::string_view part_separator(const ChatTemplate& chat_template) {
   inputs.messages.push_back(std::move(message));
   const Result<std::string> text = chat_template.render(inputs);
   if (!text.ok()) return "\n";
-  const auto has = [&](const char* what) { return text->find(what) != std::string::npos; };
-  const bool prints_parts = has("first-part") && has("second-part");
-  return prints_parts && !has("'type'") && !has("\"type\"") ? "" : "\n";
+  // What a template puts between them that reads lists of parts; others print the list, or nothing.
+  constexpr std::string_view kFirst = "first-part", kSecond = "second-part";
+  for (const std::string_view separator : {"", " ", "\n\n"}) {
+    if (text->find(cat(kFirst, separator, kSecond)) != std::string::npos) return separator;
+  }
+  return "\n";
 }
 
 Status take_turn_fields(const JsonValue& message, const std::string& where, ChatTurn& turn) {

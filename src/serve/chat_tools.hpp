@@ -42,9 +42,9 @@ struct ChatPrompt {
   Status apply(GenerateOptions& options) const;
 };
 
-// What joins the text parts of a message into the one text that a chat template gets. It is empty
-// if the template prints lists of parts itself, as most of those do; else a new line, as in
-// llama.cpp and vLLM.
+// What joins the text parts of a message into the one text that a chat template gets: what the
+// template puts between parts if it prints lists of parts itself; else a new line, as in llama.cpp
+// and vLLM.
 std::string_view part_separator(const ChatTemplate& chat_template);
 
 // `reply`: as Service::tokenize() has it. Errors: those of the fields, of the template and of

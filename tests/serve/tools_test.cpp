@@ -299,6 +299,10 @@ TEST(Parts, AreOneTextWithNewLinesUnlessTheTemplatePrintsParts) {
   EXPECT_EQ(prompt("{% for m in messages %}{% if m.content is string %}{{ m.content }}{% else %}"
                    "{% for p in m.content %}{{ p.text }}{% endfor %}{% endif %}{% endfor %}"),
             "One.Two.");
+  EXPECT_EQ(prompt("{% for m in messages %}{% for p in m.content if m.content is not string %}"
+                   "{{ p.text }}{{ ' ' if not loop.last }}{% endfor %}"
+                   "{{ m.content if m.content is string }}{% endfor %}"),
+            "One. Two.");
 }
 
 }  // namespace
