@@ -67,14 +67,16 @@ def widths_of(model):
 
 def inputs_for(np, peer, values, model):
     """Extents with which the peer runs: of open axes, of the batch, of the last axis if that is
-    another (else 0)."""
+    another (else 0). A file without a batch has another open axis there."""
     last = None
     widths = widths_of(model) if any(not v.type.tensor_type.shape.dim[-1].dim_value > 0
                                      for v in values if v.type.tensor_type.shape.dim) else []
     sizes = [(extent, batch, 0) for extent in EXTENTS for batch in (1, 2)]
     extents = [64, 512] + [w for w in widths if w <= 128]
     sizes += [(extent, 1, width) for extent in extents for width in widths]
-    for size in sizes + [(64, 1, width) for width in BANDS if widths]:
+    sizes += [(64, 1, width) for width in BANDS if widths]
+    sizes += [(extent, extent, width) for extent in extents for width in widths]
+    for size in sizes + [(64, 64, width) for width in BANDS if widths]:
         given = {v.name: value_of(np, v, size, 7) for v in values}
         try:
             peer.run(None, given)

@@ -13,6 +13,7 @@
 #include "http_framing.hpp"
 #include "io/json.hpp"
 #include "peer.hpp"
+#include "serve/http_reply.hpp"
 #include "serve/http_sockets.hpp"
 #include "serve/server.hpp"
 
@@ -78,10 +79,10 @@ LlmServer& routes() {
 }
 
 // A reply that is counted until it is let go of.
-class Counted final : public HttpReply {
+class Counted final : public ForwardingReply {
  public:
   Counted(std::shared_ptr<HttpReply> reply, std::atomic<int>& open)
-      : reply_(std::move(reply)), open_(open) {
+      : ForwardingReply(std::move(reply)), open_(open) {
     ++open_;
   }
   ~Counted() override {
@@ -89,18 +90,8 @@ class Counted final : public HttpReply {
     --open_;
     open_.notify_all();
   }
-  void send(int status, HttpHeaders headers, std::string body) override {
-    reply_->send(status, std::move(headers), std::move(body));
-  }
-  void begin(int status, HttpHeaders headers) override {
-    reply_->begin(status, std::move(headers));
-  }
-  void write(std::string piece) override { reply_->write(std::move(piece)); }
-  void end() override { reply_->end(); }
-  bool gone() const override { return reply_->gone(); }
 
  private:
-  std::shared_ptr<HttpReply> reply_;
   std::atomic<int>& open_;
 };
 

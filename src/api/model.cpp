@@ -160,12 +160,10 @@ namespace {
 // A model without a template cannot chat, nor can one whose template asks for more than is read. A
 // template that is no template is damage.
 Error no_template(const core::LanguageModel& model) {
-  const std::string& problem = model.chat_problem();
-  std::string message = core::cat("this model cannot chat: ", problem, "; give it plain text");
-  const bool damaged = problem.starts_with("its chat template cannot be used") &&
-                       problem.find("is not supported") == std::string::npos;
-  if (damaged) return core::bad_file(std::move(message), model.source());
-  return core::unsupported(std::move(message), model.source());
+  const Error& problem = model.chat_problem();
+  return core::make_error(
+      problem.code, core::cat("this model cannot chat: ", problem.str(), "; give it plain text"),
+      model.source());
 }
 
 }  // namespace

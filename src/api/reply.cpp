@@ -46,6 +46,7 @@ ChatMessage message_of(const ChatTurn& turn) {
     if (!text.empty()) message.more.add(key, JsonValue::string(text));
   };
   if (turn.null_content) message.more.add("content", JsonValue());
+  add_text("thinking", turn.reasoning);  // as gpt-oss calls it; transformers gives both
   add_text("reasoning_content", turn.reasoning);
   add_text("tool_call_id", turn.tool_call_id);
   add_text("name", turn.name);

@@ -57,7 +57,8 @@ Status LanguageModel::take_text(const ModelSource& source) {
     }
   }
   // A template beyond our subset must not keep the model from running; --chat reports it.
-  chat_problem_ = source.chat_problem.empty() ? "it has no chat template" : source.chat_problem;
+  chat_problem_ =
+      unsupported(source.chat_problem.empty() ? "it has no chat template" : source.chat_problem);
   if (source.chat_template.empty()) return {};
   const std::string where = "its chat template cannot be used";
   Result<ChatTemplate> parsed = ChatTemplate::parse(source.chat_template, where);
@@ -65,7 +66,10 @@ Status LanguageModel::take_text(const ModelSource& source) {
     chat_ = std::move(*parsed);
     chat_source_ = source.chat_template;
   }
-  if (!chat_) chat_problem_ = parsed.error().str();
+  if (!chat_) {
+    chat_problem_ = parsed.error();
+    if (chat_problem_.code != Code::unsupported) chat_problem_.code = Code::bad_file;
+  }
   return {};
 }
 

@@ -53,7 +53,7 @@ class LanguageModel {
   // `marks`: special tokens are their own text, but for those that end a text.
   std::shared_ptr<const grammar::Vocabulary> vocabulary(bool marks = false) const;
   // Why chat_template() is null.
-  const std::string& chat_problem() const { return chat_problem_; }
+  const Error& chat_problem() const { return chat_problem_; }
   // What of the files was not used: ModelSource::notes.
   const std::vector<std::string>& notes() const { return notes_; }
   const std::string& bos_token() const { return bos_; }
@@ -75,7 +75,8 @@ class LanguageModel {
   std::unique_ptr<Network> network_;  // sessions point at it, so it must not move
   std::optional<Tokenizer> tokenizer_;
   std::optional<ChatTemplate> chat_;
-  std::string chat_problem_, chat_source_;
+  std::string chat_source_;
+  Error chat_problem_;
   struct LazyVocabulary {
     std::once_flag once;
     std::shared_ptr<const grammar::Vocabulary> made;

@@ -11,15 +11,15 @@ namespace {
 struct Request {
   TextRequest text;
   const JsonValue* messages = nullptr;
-  std::string system;
+  const JsonValue* system = nullptr;
   const JsonValue *tools = nullptr, *choice = nullptr;
   std::string effort;          // "": unsaid
   std::optional<bool> thinks;  // unsaid: as the model's template has it
   ChatPrompt prompt;
 };
 
-Status take_system(const JsonValue& value, std::string_view name, Request& to) {
-  LOOM_ASSIGN(to.system, content_text(value, name));
+Status take_system(const JsonValue& value, std::string_view /*name*/, Request& to) {
+  to.system = &value;
   return {};
 }
 
@@ -275,7 +275,8 @@ Result<JsonValue> choice_of(const JsonValue* choice, bool& parallel) {
 
 // The turns of one message: its blocks are texts, calls (tool_use), what calls gave (tool_result),
 // which is a turn of its own, and thinking.
-Status add_blocks(const JsonValue& message, const std::string& where, std::vector<ChatTurn>& out) {
+Status add_blocks(const Service& service, const JsonValue& message, const std::string& where,
+                  std::vector<ChatTurn>& out) {
   ChatTurn turn;
   turn.role = message.find("role")->text();
   bool said = false;
@@ -291,7 +292,7 @@ Status add_blocks(const JsonValue& message, const std::string& where, std::vecto
       result.role = "tool";
       result.tool_call_id = text("tool_use_id");
       if (content != nullptr) {
-        LOOM_ASSIGN(result.content, content_text(*content, where + ".content"));
+        LOOM_ASSIGN(result.content, service.turn_text(*content, where + ".content"));
       }
       out.push_back(std::move(result));
     } else if (kind == "tool_use") {
@@ -302,6 +303,7 @@ Status add_blocks(const JsonValue& message, const std::string& where, std::vecto
       turn.reasoning += text("thinking");
     } else {
       LOOM_ASSIGN(const std::string more, content_text(list(block), where + ".content"));
+      if (!turn.content.empty()) turn.content += service.separator();
       turn.content += more;
       said = true;
     }
@@ -318,7 +320,7 @@ Result<std::vector<ChatTurn>> turns_of(Service& service, const JsonValue& messag
     const JsonValue *role = message.find("role"), *content = message.find("content");
     const std::string where = cat("messages[", i, "]");
     if (role != nullptr && role->is_string() && content != nullptr && content->is_array()) {
-      LOOM_TRY(add_blocks(message, where, out));
+      LOOM_TRY(add_blocks(service, message, where, out));
       continue;
     }
     LOOM_ASSIGN(ChatTurn one, service.turn(message, where));
@@ -336,7 +338,11 @@ Result<Request> read(Service& service, const JsonValue& body, const HttpReply& r
   if (request.messages == nullptr) return invalid("messages is missing: a list of messages");
   if (!request.text.has_seed) request.text.options.sampler.seed = new_seed();
   LOOM_ASSIGN(std::vector<ChatTurn> turns, turns_of(service, *request.messages));
-  if (!request.system.empty()) turns.insert(turns.begin(), {"system", request.system});
+  std::string system;
+  if (request.system != nullptr) {
+    LOOM_ASSIGN(system, service.turn_text(*request.system, "system"));
+  }
+  if (!system.empty()) turns.insert(turns.begin(), {"system", std::move(system)});
   ToolFields fields;
   LOOM_ASSIGN(const JsonValue choice, choice_of(request.choice, fields.parallel));
   JsonValue tools;

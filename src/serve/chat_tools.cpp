@@ -254,6 +254,26 @@ Status ChatPrompt::apply(GenerateOptions& options) const {
   return {};
 }
 
+std::string_view part_separator(const ChatTemplate& chat_template) {
+  const auto part = [](const char* text) {
+    return JsonValue::object(
+        {{"type", JsonValue::string("text")}, {"text", JsonValue::string(text)}});
+  };
+  ChatMessage message;
+  message.role = "user";
+  message.more.add("content", JsonValue::array({part("first-part"), part("second-part")}));
+  ChatInputs inputs;
+  inputs.messages.push_back(std::move(message));
+  const Result<std::string> text = chat_template.render(inputs);
+  if (!text.ok()) return "\n";
+  // What a template puts between them that reads lists of parts; others print the list, or nothing.
+  constexpr std::string_view kFirst = "first-part", kSecond = "second-part";
+  for (const std::string_view separator : {"", " ", "\n\n"}) {
+    if (text->find(cat(kFirst, separator, kSecond)) != std::string::npos) return separator;
+  }
+  return "\n";
+}
+
 Status take_turn_fields(const JsonValue& message, const std::string& where, ChatTurn& turn) {
   const auto text = [&](const char* key, std::string& to) -> Status {
     const JsonValue* value = message.find(key);

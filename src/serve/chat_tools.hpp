@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "jinja/chat_template.hpp"
 #include "serve/service.hpp"
 
 namespace loom::core {
@@ -40,6 +41,11 @@ struct ChatPrompt {
   // Errors: invalid_argument (the options hold texts to something else).
   Status apply(GenerateOptions& options) const;
 };
+
+// What joins the text parts of a message into the one text that a chat template gets: what the
+// template puts between parts if it prints lists of parts itself; else a new line, as in llama.cpp
+// and vLLM.
+std::string_view part_separator(const ChatTemplate& chat_template);
 
 // `reply`: as Service::tokenize() has it. Errors: those of the fields, of the template and of
 // tokenizing, by name.

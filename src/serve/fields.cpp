@@ -72,6 +72,30 @@ Status take_texts(const JsonValue& value, std::string_view name, size_t most,
   return {};
 }
 
+Result<std::string> content_text(const JsonValue& content, std::string_view where,
+                                 std::string_view separator) {
+  if (content.is_null()) return std::string();
+  if (content.is_string()) return content.text();
+  if (!content.is_array())
+    return invalid(cat(where, " must be a string or a list of parts; got ", content.describe()));
+  std::string out;
+  for (const JsonValue& part : content.elements()) {
+    const JsonValue* type = part.find("type");
+    const JsonValue* text = part.find("text");
+    constexpr std::string_view kTexts[] = {"text", "input_text", "output_text", "reasoning_text"};
+    const bool is_text =
+        type != nullptr && std::ranges::find(kTexts, type->text()) != std::end(kTexts);
+    if (!is_text || text == nullptr || !text->is_string()) {
+      return make_error(Code::unsupported,
+                        cat(where, " may hold parts of type \"text\" alone; got ",
+                            type == nullptr ? part.describe() : type->describe()));
+    }
+    if (!out.empty()) out += separator;
+    out += text->text();
+  }
+  return out;
+}
+
 Status must_be_off(const JsonValue& value, std::string_view name, double off) {
   bool is_off = value.is_null();
   if (value.is_bool()) {

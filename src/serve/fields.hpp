@@ -27,6 +27,9 @@ Status take_text(const JsonValue& value, std::string_view name, std::string& to)
 // A text or a list of texts.
 Status take_texts(const JsonValue& value, std::string_view name, size_t most,
                   std::vector<std::string>& to);
+// Content of a message: a text, or a list of parts that are texts, joined by `separator`.
+Result<std::string> content_text(const JsonValue& content, std::string_view where,
+                                 std::string_view separator = {});
 // What cannot be done here must be off: null, false, 0, 1 for a factor, "", [] or {}.
 Status must_be_off(const JsonValue& value, std::string_view name, double off = 0);
 

@@ -1,5 +1,5 @@
 // A reply as bytes of HTTP/1.1, written by a connection: whole, or in chunks if the client knows
-// them. No sockets here.
+// them; and the base of replies that forward to another. No sockets here.
 #pragma once
 
 #include <memory>
@@ -56,6 +56,26 @@ class HttpReplyOver final : public HttpReply {
   std::shared_ptr<Connection> connection_;
   uint64_t number_;
   bool begun_ = false, ended_ = false;
+};
+
+// A reply that passes everything on to another.
+class ForwardingReply : public HttpReply {
+ public:
+  explicit ForwardingReply(std::shared_ptr<HttpReply> reply) : reply_(std::move(reply)) {}
+  void send(int status, HttpHeaders headers, std::string body) override {
+    reply_->send(status, std::move(headers), std::move(body));
+  }
+  void begin(int status, HttpHeaders headers) override {
+    reply_->begin(status, std::move(headers));
+  }
+  void write(std::string piece) override { reply_->write(std::move(piece)); }
+  void end() override { reply_->end(); }
+  bool gone() const override { return reply_->gone(); }
+  std::string_view caller() const override { return reply_->caller(); }
+  void tell(const char* name, int64_t value) override { reply_->tell(name, value); }
+
+ protected:
+  std::shared_ptr<HttpReply> reply_;
 };
 
 }  // namespace loom::core

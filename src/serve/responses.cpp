@@ -357,7 +357,7 @@ class InputReader {
     LOOM_TRY(text_of(item, "call_id", where, turn.tool_call_id));
     const JsonValue* output = item.find("output");
     if (output == nullptr) return invalid(cat(where, ".output is missing"));
-    LOOM_ASSIGN(turn.content, content_text(*output, where + ".output"));
+    LOOM_ASSIGN(turn.content, service_.turn_text(*output, where + ".output"));
     turns_.push_back(std::move(turn));
     return {};
   }

@@ -9,6 +9,7 @@
 #include "serve/fields.hpp"
 #include "serve/guard.hpp"
 #include "serve/http_head.hpp"
+#include "serve/http_reply.hpp"
 #include "serve/model_files.hpp"
 #include "serve/openapi.hpp"
 
@@ -21,41 +22,21 @@ bool matches(const Route& route, std::string_view path) {
   return path.size() >= pattern.size() && path.starts_with(pattern.substr(0, pattern.size() - 1));
 }
 
-// A reply that passes everything on to another.
-class ReplyOver : public HttpReply {
- public:
-  explicit ReplyOver(std::shared_ptr<HttpReply> reply) : reply_(std::move(reply)) {}
-  void send(int status, HttpHeaders headers, std::string body) override {
-    reply_->send(status, std::move(headers), std::move(body));
-  }
-  void begin(int status, HttpHeaders headers) override {
-    reply_->begin(status, std::move(headers));
-  }
-  void write(std::string piece) override { reply_->write(std::move(piece)); }
-  void end() override { reply_->end(); }
-  bool gone() const override { return reply_->gone(); }
-  std::string_view caller() const override { return reply_->caller(); }
-  void tell(const char* name, int64_t value) override { reply_->tell(name, value); }
-
- protected:
-  std::shared_ptr<HttpReply> reply_;
-};
-
 // Holds the model until the reply is let go of.
-class HoldingReply final : public ReplyOver {
+class HoldingReply final : public ForwardingReply {
  public:
   HoldingReply(std::shared_ptr<HttpReply> reply, Models::Use use)
-      : ReplyOver(std::move(reply)), use_(std::move(use)) {}
+      : ForwardingReply(std::move(reply)), use_(std::move(use)) {}
 
  private:
   Models::Use use_;
 };
 
 // Knows who asked.
-class ForCaller final : public ReplyOver {
+class ForCaller final : public ForwardingReply {
  public:
   ForCaller(std::shared_ptr<HttpReply> reply, std::string key)
-      : ReplyOver(std::move(reply)), key_(std::move(key)) {}
+      : ForwardingReply(std::move(reply)), key_(std::move(key)) {}
   std::string_view caller() const override { return key_; }
 
  private:
@@ -63,10 +44,10 @@ class ForCaller final : public ReplyOver {
 };
 
 // Lets a page of another origin read what it asked for.
-class ForOrigin final : public ReplyOver {
+class ForOrigin final : public ForwardingReply {
  public:
   ForOrigin(std::shared_ptr<HttpReply> reply, std::string_view origin)
-      : ReplyOver(std::move(reply)), origin_(origin) {}
+      : ForwardingReply(std::move(reply)), origin_(origin) {}
   void send(int status, HttpHeaders headers, std::string body) override {
     reply_->send(status, with_origin(std::move(headers)), std::move(body));
   }

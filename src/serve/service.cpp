@@ -224,6 +224,8 @@ Result<std::unique_ptr<Service>> Service::create(Model model, const ServiceOptio
   made->max_text_bytes_ = kMaxShrinking * static_cast<uint64_t>(std::max<int64_t>(context, 1)) *
                           longest_token(made->model_);
   made->fingerprint_ = fingerprint_of(made->model_, options.scheduler.session.cache_type);
+  const ChatTemplate* chat_template = made->model_.impl().model.chat_template();
+  if (chat_template != nullptr) made->separator_ = part_separator(*chat_template);
   made->started_ = unix_seconds();
   // An encoder writes no texts, so it needs no sessions for them.
   if (made->model_.info().encoder) made->options_.scheduler.sessions = 0;
@@ -425,7 +427,7 @@ Result<ChatTurn> Service::turn(const JsonValue& message, const std::string& wher
     return invalid(cat(where, ".content is missing"));
   turn.null_content = content == nullptr || content->is_null();
   if (content != nullptr) {
-    LOOM_ASSIGN(turn.content, content_text(*content, where + ".content"));
+    LOOM_ASSIGN(turn.content, turn_text(*content, where + ".content"));
   }
   return turn;
 }
@@ -444,26 +446,8 @@ Result<std::vector<ChatTurn>> Service::turns(const JsonValue& messages,
   return out;
 }
 
-Result<std::string> content_text(const JsonValue& content, std::string_view where) {
-  if (content.is_null()) return std::string();
-  if (content.is_string()) return content.text();
-  if (!content.is_array())
-    return invalid(cat(where, " must be a string or a list of parts; got ", content.describe()));
-  std::string out;
-  for (const JsonValue& part : content.elements()) {
-    const JsonValue* type = part.find("type");
-    const JsonValue* text = part.find("text");
-    constexpr std::string_view kTexts[] = {"text", "input_text", "output_text", "reasoning_text"};
-    const bool is_text =
-        type != nullptr && std::ranges::find(kTexts, type->text()) != std::end(kTexts);
-    if (!is_text || text == nullptr || !text->is_string()) {
-      return make_error(Code::unsupported,
-                        cat(where, " may hold parts of type \"text\" alone; got ",
-                            type == nullptr ? part.describe() : type->describe()));
-    }
-    out += text->text();
-  }
-  return out;
+Result<std::string> Service::turn_text(const JsonValue& content, std::string_view where) const {
+  return content_text(content, where, separator_);
 }
 
 std::string new_id(std::string_view prefix) {

@@ -228,6 +228,10 @@ class Service {
   Result<std::vector<ChatTurn>> turns(const JsonValue& messages,
                                       std::string_view name = "messages") const;
   Result<ChatTurn> turn(const JsonValue& message, const std::string& where) const;
+  // Content as the chat template of the model gets it: its parts are one text.
+  Result<std::string> turn_text(const JsonValue& content, std::string_view where) const;
+  // What is between two parts of a turn; see part_separator().
+  std::string_view separator() const { return separator_; }
 
  private:
   Service(Model model, ServiceOptions options, Figures& figures)
@@ -248,6 +252,7 @@ class Service {
   ServiceOptions options_;
   JsonValue defaults_;
   std::string fingerprint_;
+  std::string_view separator_;
   uint64_t max_text_bytes_ = 0;
   const std::string secret_ = new_id("");
   int64_t started_ = 0;
@@ -257,9 +262,6 @@ class Service {
   std::atomic<int64_t> keep_alive_{kUnsaid};
   WorkQueue vectors_;
 };
-
-// Content of a message: a text, or a list of parts that are texts.
-Result<std::string> content_text(const JsonValue& content, std::string_view where);
 
 // Ids as clients know them: "chatcmpl-" and 24 letters and digits, never twice.
 std::string new_id(std::string_view prefix);

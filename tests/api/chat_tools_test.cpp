@@ -95,6 +95,21 @@ TEST(ChatTools, TakeTheResultsOfCallsAsTurns) {
   EXPECT_EQ(reply.tool_calls[0].id, "call00003");
 }
 
+// As transformers 5 gives them to templates: MiniMax-M2 wrote "None" for a call without content,
+// and gpt-oss reads "thinking".
+TEST(ChatTools, TemplatesSeeNoContentForNullAndReasoningUnderBothNames) {
+  const StandIn stand_in(
+      "{% for m in messages %}{{ m.role }}({{ m.content is defined }},{{ m.content }},"
+      "{{ m.thinking }},{{ m.reasoning_content }}){% endfor %}",
+      {"so"});
+  const Model model = stand_in.load();
+  ChatTurn asks{"assistant", "", true};
+  asks.reasoning = "Hm.";
+  asks.tool_calls.push_back({"1", "look", "{}"});
+  EXPECT_EQ(model.render_chat(std::vector<ChatTurn>{{"user", "Hi"}, asks, {"tool", ""}}).or_exit(),
+            "user(True,Hi,,)assistant(False,,Hm.,Hm.)tool(True,,,)");
+}
+
 TEST(ChatTools, RefuseResultsOfNoCallAndCallsWithoutResults) {
   const StandIn stand_in(kToolTemplate, kTwoCalls);
   const Model model = stand_in.load();

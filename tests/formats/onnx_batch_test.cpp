@@ -1,4 +1,5 @@
 // Files whose samples are not the first axis of each input and output.
+#include <algorithm>
 #include <cmath>
 
 #include "base/thread_pool.hpp"
@@ -171,6 +172,58 @@ TEST(OnnxBatch, AFileWithoutABatchReadsOneInputASample) {
                         "larger): a sample is a whole input of the file"),
                want, 1e-6f);
   EXPECT_FALSE(import_onnx(m, "f").ok());  // how many rows a sample has is not known
+}
+
+// x less the largest value of the whole input, whose first axis is called `symbol`, or is 1.
+OnnxModel less_largest(const std::string& symbol) {
+  OnnxModel m;
+  m.ir_version = 8;
+  m.opsets = {{"", 17}};
+  m.graph.inputs = {{"x", OnnxType::f32, true, {{symbol.empty() ? 1 : -1, symbol}, {kIn, ""}}}};
+  m.graph.outputs = {{"y", OnnxType::f32, false, {}}};
+  m.graph.nodes = {node_of("ReduceMax", {"x"}, {"m"}), node_of("Sub", {"x", "m"}, {"y"})};
+  m.graph.nodes[0].name = "most";
+  return m;
+}
+
+// A network whose samples depend on each other would depend on how many run at once.
+TEST(OnnxBatch, AFileThatComputesWithAllOfItsBatchTakesOneSampleAtATime) {
+  const std::string why =
+      "node 'most' (ReduceMax): computes with several samples of the batch at once";
+  const std::vector<float> x = {1, 4, 2}, want = {-3, 0, -2};
+  expect_close(computed(less_largest(""), {}, x,
+                        "the file fixes the batch at 1: samples are computed one by one"),
+               want, 0);
+  expect_close(
+      computed(less_largest("batch_size"), {}, x, why + "; here samples are computed one by one"),
+      want, 0);
+  for (const char* symbol : {"", "batch_size"}) {
+    const auto imported = import_onnx(less_largest(symbol), "f");
+    ASSERT_TRUE(imported.ok()) << imported.error().str();
+    EXPECT_FALSE(Network::finalize(imported->network.grid, imported->network.input.after(2)).ok());
+  }
+}
+
+TEST(OnnxBatch, AFileThatComputesWithAllOfItsRowsReadsOneInputASample) {
+  const std::vector<float> x = values_of(kSteps * kIn, 0.5f);
+  std::vector<float> want;
+  for (const float v : x) want.push_back(v - *std::ranges::max_element(x));
+  expect_close(computed(less_largest("rows"), {.open_extent = kSteps}, x,
+                        "the first axis of 'x' is not a batch (node 'most' (ReduceMax): computes "
+                        "with several samples of the batch at once): a sample is a whole input of "
+                        "the file"),
+               want, 1e-6f);
+}
+
+TEST(OnnxBatch, AnotherOutputOfAllSamplesIsLeftOutAndSaid) {
+  OnnxModel m = less_largest("rows");
+  m.graph.nodes.push_back(node_of("Tanh", {"x"}, {"t"}));
+  m.graph.outputs = {{"t", OnnxType::f32, false, {}}, {"y", OnnxType::f32, false, {}}};
+  const std::vector<float> x = {1, 4, 2};
+  expect_close(computed(m, {}, x,
+                        "output 'y' is left out: node 'most' (ReduceMax): computes with several "
+                        "samples of the batch at once"),
+               {std::tanh(1.0f), std::tanh(4.0f), std::tanh(2.0f)}, 1e-6f);
 }
 
 // The parts of a model that has none of some kind: slices and fills of nothing.

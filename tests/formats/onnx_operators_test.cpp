@@ -4,6 +4,7 @@
 #include <cstring>
 #include <limits>
 
+#include "base/rng.hpp"
 #include "base/thread_pool.hpp"
 #include "formats/onnx/graph.hpp"
 #include "formats/onnx_network_testing.hpp"
@@ -159,6 +160,23 @@ TEST(OnnxOperators, RoundToWholeNumbersHalvesToTheEvenOne) {
     for (const float v : x) want.push_back(row.f(v));
     expect_values({{{row.op, {"x"}, {}}}, {}}, x, want);
   }
+}
+
+TEST(OnnxOperators, SinesAreThoseOfDoublePrecision) {
+  std::vector<float> x(4000);
+  const Rng rng(7, 1);
+  for (size_t i = 0; i < x.size(); ++i) {
+    const float reach = i % 2 == 0 ? 7.0f : 1e5f;
+    x[i] = reach * (2 * rng.uniform(i) - 1);
+  }
+  x[0] = 0;
+  std::vector<float> sines, cosines;
+  for (const float v : x) {
+    sines.push_back(static_cast<float>(std::sin(static_cast<double>(v))));
+    cosines.push_back(static_cast<float>(std::cos(static_cast<double>(v))));
+  }
+  expect_values({{{"Sin", {"x"}, {}}}, {}}, x, sines, 2.5e-7f);
+  expect_values({{{"Cos", {"x"}, {}}}, {}}, x, cosines, 2.5e-7f);
 }
 
 TEST(OnnxOperators, CastToWholeNumbersTowardsZeroAndToTruths) {
@@ -432,10 +450,10 @@ TEST(OnnxOperators, AttendByHeadsThatShareKeysUnderMasks) {
   EXPECT_EQ(blind.error().str(), "f: node 'n1' (Attention): a mask with a query that sees no key");
 }
 
-// What this room does not fold is computed by whoever imports: here a cosine.
+// What this room does not fold is computed by whoever imports: here a hyperbolic cosine.
 TEST(OnnxOperators, AskTheFolderOfTheOptionsForConstants) {
   const OnnxModel model =
-      model_of({{{"Cos", {"c"}, {}}, {"Mul", {"x", "v0"}, {}}}, {floats("c", {4}, {0, 1, 2, 3})}});
+      model_of({{{"Cosh", {"c"}, {}}, {"Mul", {"x", "v0"}, {}}}, {floats("c", {4}, {0, 1, 2, 3})}});
   EXPECT_FALSE(import_onnx(model, "f").ok());
   int asked = 0;
   const auto made = import_onnx(
@@ -443,7 +461,7 @@ TEST(OnnxOperators, AskTheFolderOfTheOptionsForConstants) {
       {.folder = [&](const OnnxNode& n, int64_t,
                      std::span<const OnnxTensor* const> in) -> Result<std::vector<OnnxTensor>> {
         ++asked;
-        EXPECT_EQ(n.op, "Cos");
+        EXPECT_EQ(n.op, "Cosh");
         EXPECT_EQ(in.size(), 1u);
         return std::vector<OnnxTensor>{floats("", {4}, {1, 2, 3, 4})};
       }});

@@ -279,11 +279,12 @@ def knows_parts(text):
 
 
 def joined(chat):
-    """Parts as one text, for templates that know only texts."""
+    """Parts as one text, for templates that know only texts: joined as llama.cpp does."""
     out = json.loads(json.dumps(chat))
     for message in out["messages"]:
         if isinstance(message["content"], list):
-            message["content"] = "".join(part["text"] for part in message["content"])
+            texts = [part["text"] for part in message["content"]]
+            message["content"] = "\n".join(texts if texts[0] else texts[1:])
     return out
 
 

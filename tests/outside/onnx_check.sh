@@ -25,7 +25,7 @@ status=0
 # Models of several inputs and outputs, and layers that are written, through the Python package.
 library="$(find "build/$preset" -maxdepth 1 -name 'libloom.so*' -type f | head -n 1)"
 if (( $# == 0 )) && [[ -n "$library" ]]; then
-  for script in onnx_ports onnx_states onnx_layers; do
+  for script in onnx_ports onnx_states onnx_batches onnx_layers; do
     LOOM_LIBRARY="$PWD/$library" PYTHONPATH=bindings/python PYTHONDONTWRITEBYTECODE=1 "$python" \
       "tests/outside/$script.py" | tee -a "$log" || status=1
   done

@@ -1,7 +1,7 @@
 """One ONNX file trained in Loom beside the same graph in PyTorch in double precision.
 
   export LOOM_LIBRARY=build/dev/libloom.so PYTHONPATH=bindings/python
-  python tests/outside/onnx_torch_training.py FILE.onnx [--extent N] [--width N]
+  python tests/outside/onnx_torch_training.py FILE.onnx [--extent N] [--width N] [--draws N]
 
 --extent is what stands for axes that the file leaves open. The last axis of an input is set in the
 file where --width gives another. Prints one JSON object. The weights of the file are first moved by
@@ -16,9 +16,9 @@ docs/onnx.md. Compared are:
   moved      the weights after these steps, within 1e-4 of the largest of their tensor
 
 Three times the difference that PyTorch has in float32, or when each weight moves by a rounding, or
-both, is right too: the largest of six draws. `why` names what differs. Exit status 1 where
-something differs, 2 where the file does not open as a network, 3 where this program cannot compute
-it.
+both, is right too: the largest of six draws, to which --draws adds some. `why` names what differs.
+Exit status 1 where something differs, 2 where the file does not open as a network, 3 where this
+program cannot compute it.
 """
 import argparse
 import json
@@ -311,14 +311,25 @@ class Here:
         given = [x if p.batched else x[None] for p, x in zip(self.net.inputs, given)]
         self.x = given[0] if len(given) == 1 else dict(zip(ports, given))
 
-    def places(self, before):
-        values = self.values()
+    def places(self, tensors):
+        """Where the network has each element. A constant may have the value of a weight by chance:
+        then it is where the network has most of its tensor."""
+        sizes = [np.size(v) for v in self.net.state_dict().values()]
+        owners, values = np.repeat(np.arange(len(sizes)), sizes), self.values()
         order = np.argsort(values, kind="stable")
-        found = np.searchsorted(values[order], before).clip(0, len(order) - 1)
-        if not np.array_equal(values[order[found]], before):
-            missing = (values[order[found]] != before).sum()
-            raise Differs(f"the network does not have {missing} of {len(before)} weights")
-        return order[found]
+        found = []
+        for wanted in tensors:
+            first = np.searchsorted(values[order], wanted, "left")
+            several = np.searchsorted(values[order], wanted, "right") - first
+            if not several.all():
+                missing = (several == 0).sum()
+                raise Differs(f"the network does not have {missing} of {len(wanted)} weights")
+            at = order[first]
+            count = np.bincount(owners[at[several == 1]], minlength=len(sizes))
+            for i in np.flatnonzero(several > 1):
+                at[i] = max(order[first[i]:first[i] + several[i]], key=lambda k: count[owners[k]])
+            found.append(at)
+        return np.concatenate(found)
 
     def values(self):
         return np.concatenate([np.ravel(v) for v in self.net.state_dict().values()])
@@ -367,7 +378,7 @@ def compare_gradients(row, case, here, there):
     others = cached(lambda: [There(case, **way).gradients() for way in ROUNDINGS])
     names = list(exact)
     before = {n: case_values(case, n) for n in names}
-    where = here.places(np.concatenate([before[n] for n in names]))
+    where = here.places([before[n] for n in names])
     first = here.step(GRADIENT)
     row["loss"] = relative(np.array([first]), np.array([loss]))
     after = here.values()[where].astype(np.float64)
@@ -407,7 +418,7 @@ def compare_steps(row, case, extent, steepest):
     names = case.names
     before = {n: case_values(case, n) for n in names}
     others = cached(lambda: [There(case, **way).steps(rate) for way in ROUNDINGS])
-    where = here.places(np.concatenate([before[n] for n in names]))
+    where = here.places([before[n] for n in names])
     mine = np.array([here.step(rate) for _ in range(STEPS)])
     values, at = here.values()[where].astype(np.float64), 0
     row["losses"] = relative(mine, losses)
@@ -470,7 +481,9 @@ def main():
     parser.add_argument("file", type=pathlib.Path)
     parser.add_argument("--extent", type=int, default=0, help="of axes that the file leaves open")
     parser.add_argument("--width", type=int, default=0, help="of an open last axis; 0: --extent")
+    parser.add_argument("--draws", type=int, default=0, help="more draws of PyTorch's roundings")
     options = parser.parse_args()
+    ROUNDINGS.extend({"shake": 3 + i} for i in range(options.draws))
     torch.set_num_threads(1)
     row = {}
     try:

@@ -47,6 +47,41 @@ class Gradients(unittest.TestCase):
         with self.assertRaisesRegex(ArithmeticError, "learns something else.* a.weight differs"):
             self.absorbed(Detached())
 
+    def test_one_of_the_two_biases_of_a_recurrence_may_be_frozen(self):
+        class Last(nn.Module):
+            def __init__(self, kind, frozen):
+                super().__init__()
+                self.cells, self.head = kind(5, 4, batch_first=True), nn.Linear(4, 2)
+                getattr(self.cells, frozen).requires_grad = False
+
+            def forward(self, x):
+                return self.head(self.cells(x)[0][:, -1])
+
+        x = torch.from_numpy(X.reshape(4, 3, 5))
+        for kind in (nn.LSTM, nn.GRU):
+            for frozen in ("bias_ih_l0", "bias_hh_l0"):
+                with self.subTest(kind.__name__, frozen=frozen):
+                    module = Last(kind, frozen)
+                    net = self.absorbed(module, x)
+                    self.assertIn("gradients", net.proof.rungs)
+                    learn = [p.numel() for p in module.parameters() if p.requires_grad]
+                    self.assertEqual(net.info["trainable"], sum(learn))
+
+    def test_sines_and_rounded_values_learn_as_in_pytorch(self):
+        class Waves(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.a, self.b = nn.Linear(5, 6), nn.Linear(6, 3)
+
+            def forward(self, x):
+                h = 4 * self.a(x)
+                whole = torch.round(h) + torch.floor(h) - torch.ceil(3 * h)
+                return self.b(torch.sin(h) + torch.cos(2 * h) * h + 0.1 * whole)
+
+        net = self.absorbed(Waves())
+        self.assertEqual(net.proof.rungs, ("native", "engine", "gradients"))
+        self.assertLess(net.plan.gradients.largest, 1e-5)
+
     def test_another_module_of_the_same_outputs_is_told_apart(self):
         module = nn.Sequential(nn.Linear(5, 4), nn.Tanh(), nn.Linear(4, 2))
         net = self.absorbed(module)

@@ -261,5 +261,49 @@ TEST(Tools, AreToldWhereTheTemplateKnowsNone) {
   EXPECT_THAT(answer.body, HasSubstr("\"name\":\"get_weather\""));
 }
 
+TEST_F(ToolsServed, AnthropicsBlocksAreOneTextWithNewLines) {
+  const auto tokens = [&](const char* body) {
+    const Answer answer = post("/v1/messages/count_tokens", body);
+    EXPECT_EQ(answer.status, 200) << answer.body;
+    return *answer.json().find("input_tokens")->as_int("");
+  };
+  const int64_t joined = tokens(R"({"system":"Be\nshort.","messages":[{"role":"user",
+                                   "content":"Hi\nyou"}]})");
+  EXPECT_EQ(joined, tokens(R"({"system":[{"type":"text","text":"Be"},
+                                         {"type":"text","text":"short."}],
+                               "messages":[{"role":"user","content":[
+                                   {"type":"text","text":"Hi"},{"type":"text","text":"you"}]}]})"));
+  EXPECT_GT(joined, tokens(R"({"system":"Beshort.","messages":[{"role":"user",
+                               "content":"Hiyou"}]})"));
+}
+
+// llama.cpp and vLLM put a new line between parts where the template knows texts alone.
+TEST(Parts, AreOneTextWithNewLinesUnlessTheTemplatePrintsParts) {
+  const auto prompt = [](const char* chat_template) {
+    const StandIn model(chat_template, kReply);
+    LlmServerOptions options;
+    options.port = 0;
+    options.service.name = "stand-in";
+    options.service.version = "test";
+    options.service.scheduler.session.context = 1024;
+    const auto server = LlmServer::start(model.load(), options);
+    EXPECT_TRUE(server.ok()) << server.error().str();
+    const Answer shown = ask((*server)->port(), "POST", "/apply-template",
+                             R"({"messages":[{"role":"user","content":[
+                                 {"type":"text","text":"One."},{"type":"text","text":"Two."}]}]})");
+    EXPECT_EQ(shown.status, 200) << shown.body;
+    return shown.json().find("prompt")->text();
+  };
+  EXPECT_EQ(prompt("{% for m in messages %}{{ m.content }}{% endfor %}"), "One.\nTwo.");
+  EXPECT_EQ(prompt("{% for m in messages %}<{{ m.content + '>' }}{% endfor %}"), "<One.\nTwo.>");
+  EXPECT_EQ(prompt("{% for m in messages %}{% if m.content is string %}{{ m.content }}{% else %}"
+                   "{% for p in m.content %}{{ p.text }}{% endfor %}{% endif %}{% endfor %}"),
+            "One.Two.");
+  EXPECT_EQ(prompt("{% for m in messages %}{% for p in m.content if m.content is not string %}"
+                   "{{ p.text }}{{ ' ' if not loop.last }}{% endfor %}"
+                   "{{ m.content if m.content is string }}{% endfor %}"),
+            "One. Two.");
+}
+
 }  // namespace
 }  // namespace loom::core::test

@@ -167,6 +167,7 @@ Result<GraphImport::Value> GraphImport::emit(const OnnxNode& n, LayerKind kind,
   Result<LayerConfig> layer = make_layer(kind, fields);
   if (!layer.ok()) return refuse(n, layer.error().message);
   Made made{std::move(*layer), std::move(params), {}};
+  made.where = cat("node '", printable(n.name), "' (", printable(n.op), ")");
   if (!made.params.empty())
     made.source = source_of(n, cat(made.layer.def->name, " ", with_weights_++));
   std::vector<Shape> shapes;
@@ -298,6 +299,7 @@ std::span<const GraphImport::Row> GraphImport::rows() {
       {"Xor", &G::logic_node}, {"Not", &G::logic_node}, {"Where", &G::where_node},
       {"IsNaN", &G::logic_node}, {"CumSum", &G::sum_so_far_node},
       {"Floor", &G::round_node}, {"Ceil", &G::round_node}, {"Round", &G::round_node},
+      {"Sin", &G::sine_node}, {"Cos", &G::sine_node},
       {"Sign", &G::round_node}, {"Softsign", &G::round_node}, {"ThresholdedRelu", &G::round_node},
       {"ArgMax", &G::arg_node}, {"ArgMin", &G::arg_node}, {"OneHot", &G::one_hot_node},
       {"GatherElements", &G::gather_elements_node}, {"LRN", &G::lrn_node}, {"Tile", &G::tile_node},
@@ -466,12 +468,17 @@ Status GraphImport::node(const OnnxNode& n) {
 
 // A weight of one number is a node, so that it trains. A layer may be known by such numbers alone,
 // as the Gelu of a file that gives its half as an initializer: then they are part of its function.
+// A file for one sample that computes with all of its batch is for one sample at a time here too.
 Result<ImportedNetwork> GraphImport::run() {
   Result<ImportedNetwork> made = walk();
-  if (made.ok() || numbers_.empty()) return made;
+  const bool alone = refusal_ == Refusal::mixes_samples && batch_ == 1 && !ids_ && !alone_;
+  if (made.ok() || (numbers_.empty() && !alone)) return made;
   GraphImport again(model_, where_, options_, open_batch_, fixed_);
-  again.folds_numbers_ = true;
-  return again.walk();
+  again.alone_ = alone;
+  again.folds_numbers_ = !alone;
+  made = alone ? again.run() : again.walk();
+  refusal_ = again.refusal_;
+  return made;
 }
 
 Result<ImportedNetwork> GraphImport::walk() {

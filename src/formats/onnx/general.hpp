@@ -29,6 +29,8 @@ class GraphImport {
         fixed_(fixed),
         origins_(model, options) {}
   Result<ImportedNetwork> run();
+  // Why run() failed.
+  Refusal refusal() const { return refusal_; }
   // Whether it has a node for each operator of the model.
   static bool reads_all(const OnnxModel& model);
   // Whether layers of the model read the same weights, which here stay one.
@@ -68,6 +70,8 @@ class GraphImport {
     std::string name;
     bool shared = false;
     std::string weight;  // of one number: its name
+    std::string where;   // the node of the file that it was made for
+    bool mixes = false;  // it computes with several samples at once
   };
   using Handler = Status (GraphImport::*)(const OnnxNode&);
   struct Row {
@@ -93,7 +97,8 @@ class GraphImport {
     std::string name;
   };
   std::vector<NamedOutput> read_outputs(std::vector<std::string>& notes) const;
-  Status check_first(const OnnxNode& end, const Value& y) const;
+  Status check_first(const OnnxNode& end, const Value& y);
+  std::string mixed_for(const NamedOutput& output) const;
   std::vector<bool> needed_for(const std::vector<NamedOutput>& outputs) const;
   Result<ImportedNetwork> finish();
 
@@ -202,7 +207,8 @@ class GraphImport {
   Result<Value> both_infinite(const OnnxNode& n, const Value& a, const Value& b);
   Result<Value> equal(const OnnxNode& n, const Value& a, const Value& b, bool simple);
   Result<Value> chosen(const OnnxNode& n, const Value& test, const Value& a, const Value& b);
-  Result<Value> rounded(const OnnxNode& n, const Value& x);
+  Result<Value> detached(const OnnxNode& n, const Value& x);
+  Result<Value> rounded(const OnnxNode& n, const Value& given);
   Result<Value> sign(const OnnxNode& n, const Value& x);
   Result<Value> floored(const OnnxNode& n, const Value& x, bool up);
   int64_t rows_of_ids() const;
@@ -211,6 +217,8 @@ class GraphImport {
   Status logic_node(const OnnxNode& n);
   Status where_node(const OnnxNode& n);
   Status round_node(const OnnxNode& n);
+  // general_sines.cpp
+  Status sine_node(const OnnxNode& n);
   Status cast_node(const OnnxNode& n);
 
   // general_places.cpp
@@ -277,6 +285,7 @@ class GraphImport {
   int64_t opened(int64_t extent, int64_t have) const;
   bool takes_all(const Value& x, const std::vector<int64_t>& places) const;
   void keep_inner(const std::vector<Value>& inputs, Value& made) const;
+  void find_mixing();
 
   // general_shapes.cpp
   Status same_node(const OnnxNode& n);
@@ -302,6 +311,8 @@ class GraphImport {
   const std::string& where_;
   const OnnxImportOptions& options_;
   const int64_t open_batch_, fixed_;
+  Refusal refusal_ = Refusal::other;
+  bool alone_ = false;  // the network takes one sample at a time, whatever its layers take
   const Origins origins_;
   int64_t opset_ = 0, batch_ = 1, left_ = 0;
   Shape sample_;

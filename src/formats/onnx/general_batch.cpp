@@ -3,9 +3,11 @@
 // in memory. Samples of a value stand `inner` values apart along the axis that holds the batch,
 // which tells [4 samples, 6 rows] from [6 rows, 4 samples] once both are 24 rows. See general.hpp.
 #include <algorithm>
+#include <span>
 
 #include "formats/onnx/general.hpp"
 #include "layers/axes.hpp"
+#include "layers/fields.hpp"
 
 namespace loom::core {
 
@@ -72,6 +74,94 @@ void GraphImport::keep_inner(const std::vector<Value>& inputs, Value& made) cons
     if (from < 0 || v.shape[static_cast<int>(from)] != made.shape[static_cast<int>(axis)]) continue;
     made.inner = v.inner;
     return;
+  }
+}
+
+namespace {
+
+constexpr LayerKind kAlongAxes[] = {LayerKind::cnn1,
+                                    LayerKind::cnn2,
+                                    LayerKind::cnn3,
+                                    LayerKind::conv_transposed1,
+                                    LayerKind::conv_transposed2,
+                                    LayerKind::conv_transposed3,
+                                    LayerKind::pool,
+                                    LayerKind::rnn,
+                                    LayerKind::lstm,
+                                    LayerKind::gru};
+
+bool is_along_axes(LayerKind kind) {
+  return std::ranges::find(kAlongAxes, kind) != std::end(kAlongAxes);
+}
+
+// The extents after an axis, multiplied.
+int64_t behind(const Shape& shape, int64_t axis) {
+  int64_t count = 1;
+  for (auto i = static_cast<int>(axis) + 1; i < shape.rank(); ++i) count *= shape[i];
+  return count;
+}
+
+// Whether a slice turns an axis around.
+bool turns(const LayerConfig& slice, int64_t axis, int rank) {
+  const std::vector<int64_t>& axes = slice.list(field_index(slice, "axes"));
+  const std::vector<int64_t>& steps = slice.list(field_index(slice, "steps"));
+  for (size_t i = 0; i < axes.size(); ++i) {
+    const int64_t step = steps[steps.size() == axes.size() ? i : 0];
+    if (step < 0 && (axes[i] + rank) % rank == axis) return true;
+  }
+  return false;
+}
+
+// Whether a layer certainly computes with several samples at once: `batch` is how many there are,
+// and no other extent is a multiple of it.
+bool mixes_samples(const LayerConfig& layer, std::span<const Shape> inputs, const Shape& made,
+                   int64_t batch) {
+  const LayerKind kind = layer.def->kind;
+  if (kind == LayerKind::input) return false;
+  const auto axis_of = [&](const Shape& shape) {
+    for (int i = 0; i < shape.rank(); ++i) {
+      if (shape[i] % batch == 0) return i;
+    }
+    return -1;
+  };
+  const int to = axis_of(made);
+  for (const Shape& shape : inputs) {
+    const int from = axis_of(shape);
+    if (from < 0) continue;
+    if (to < 0 || (from > 0 && is_along_axes(kind))) return true;
+    if (kind == LayerKind::softmax && from + 1 == shape.rank()) return true;
+    if (kind == LayerKind::slice && turns(layer, from, shape.rank())) return true;
+    if (kind != LayerKind::view || shape[from] != batch) continue;
+    // Samples stay `apart` values from each other, as whole parts of the new axis.
+    const int64_t apart = behind(shape, from), less = behind(made, to), parts = made[to] / batch;
+    if (apart % less != 0 || parts % (apart / less) != 0) return true;
+  }
+  const auto holds = [&](int64_t extent) { return extent % batch == 0; };
+  return std::ranges::count_if(axis_extents(made), holds) > 1;
+}
+
+}  // namespace
+
+// Finds the nodes that mix samples, by the shapes that they have for kOpenBatch samples. A node
+// whose layer does not take so many is not looked at, nor are those after it.
+void GraphImport::find_mixing() {
+  std::vector<std::vector<Shape>> shapes(nodes_.size());
+  for (size_t i = 0; i < nodes_.size(); ++i) {
+    std::vector<Shape> in;
+    for (const GraphValue& v : nodes_[i].from) {
+      if (v.node < 0) {
+        in.push_back(sample_.after(kOpenBatch));
+      } else if (shapes[static_cast<size_t>(v.node)].empty()) {
+        break;
+      } else {
+        in.push_back(shapes[static_cast<size_t>(v.node)][static_cast<size_t>(v.output)]);
+      }
+    }
+    if (in.size() != nodes_[i].from.size()) continue;
+    Result<std::vector<Shape>> out = infer_all(nodes_[i].layer, in);
+    if (!out.ok()) continue;
+    nodes_[i].mixes = mixes_samples(nodes_[i].layer, in, (*out)[0], kOpenBatch);
+    shapes[i] = std::move(*out);
   }
 }
 

@@ -243,9 +243,26 @@ Result<GraphImport::Value> GraphImport::sign(const OnnxNode& n, const Value& x) 
   return y;
 }
 
+// x, without a gradient. What is subtracted is 0 (a number that large has no digits for the other
+// one) and has the gradient of x.
+Result<GraphImport::Value> GraphImport::detached(const OnnxNode& n, const Value& x) {
+  constexpr double kSmall = 0x1p30, kHuge = 0x1p60;
+  LOOM_ASSIGN(Value zero, with_number(n, "min", x, kSmall));
+  LOOM_ASSIGN(zero, with_number(n, "max", zero, -kSmall));
+  LOOM_ASSIGN(zero, with_number(n, "add", zero, kHuge));
+  LOOM_ASSIGN(zero, with_number(n, "sub", zero, kHuge));
+  LOOM_ASSIGN(Value y, binary(n, "sub", x, zero));
+  nodes_[static_cast<size_t>(y.at.node)].bound = bound(x);
+  return y;
+}
+
 // To the nearest whole number, halves to the even one: 2^23 added has no digits behind the point,
-// and what is larger has none itself.
-Result<GraphImport::Value> GraphImport::rounded(const OnnxNode& n, const Value& x) {
+// and what is larger has none itself. Sums pass gradients on, which a rounded value has not.
+Result<GraphImport::Value> GraphImport::rounded(const OnnxNode& n, const Value& given) {
+  Value x = given;
+  if (options_.for_training) {
+    LOOM_ASSIGN(x, detached(n, given));
+  }
   LOOM_ASSIGN(const Value size, unary(n, "abs", x));
   LOOM_ASSIGN(const Value small, with_number(n, "min", size, kWhole));
   LOOM_ASSIGN(const Value large, binary(n, "sub", size, small));

@@ -87,6 +87,13 @@ Status GraphImport::read_first(const OnnxValue& given) {
     n.name = given.name;
     LOOM_ASSIGN(x, view(n, x, {batch_}));
   }
+  if (alone_) {  // a view of one sample
+    OnnxNode n;
+    n.op = "input";
+    n.name = given.name;
+    std::vector<int64_t> one = axis_extents(x.shape);
+    LOOM_ASSIGN(x, emit(n, LayerKind::view, {{"shape", std::move(one)}}, {x}));
+  }
   x.type = given.type;
   values_.emplace(given.name, std::move(x));
   return {};
@@ -296,10 +303,17 @@ Status GraphImport::read_inputs() {
   return {};
 }
 
-Status GraphImport::check_first(const OnnxNode& end, const Value& y) const {
+Status GraphImport::check_first(const OnnxNode& end, const Value& y) {
   if (y.is_constant() || y.at.node < 0) return refuse(end, "is not what a layer computes");
-  if (y.scalar || y.shape[0] != batch_)
-    return refuse(end, cat("is ", y.shape.str(), ", ", kNotTheBatch));
+  if (y.scalar || y.shape[0] != batch_) {
+    refusal_ = Refusal::not_the_batch;
+    return refuse(end, cat("is ", y.shape.str(), ", whose first axis is not the batch"));
+  }
+  const std::string mixed = mixed_for({&y, end.name});
+  if (!mixed.empty()) {
+    refusal_ = Refusal::mixes_samples;
+    return unsupported(mixed, where_);
+  }
   const OnnxType said = model_.graph.outputs[0].type;
   if (y.type != said && said != OnnxType::undefined)
     return refuse(end, cat("holds ", onnx_type_name(y.type), " values; the file says ",
@@ -316,13 +330,24 @@ std::vector<GraphImport::NamedOutput> GraphImport::read_outputs(
     const auto found = values_.find(asked.name);
     const bool computed =
         found != values_.end() && !found->second.is_constant() && found->second.at.node >= 0;
-    if (computed) {
-      out.push_back({&found->second, asked.name});
-      continue;
-    }
-    notes.push_back(cat("output '", printable(asked.name), "' is left out: no layer computes it"));
+    const NamedOutput output{computed ? &found->second : nullptr, asked.name};
+    const std::string mixed = computed ? mixed_for(output) : "no layer computes it";
+    if (mixed.empty())
+      out.push_back(output);
+    else
+      notes.push_back(cat("output '", printable(asked.name), "' is left out: ", mixed));
   }
   return out;
+}
+
+// What an output needs that computes with several samples at once; "": nothing.
+std::string GraphImport::mixed_for(const NamedOutput& output) const {
+  const std::vector<bool> needed = needed_for({output});
+  for (size_t i = 0; i < nodes_.size(); ++i) {
+    if (needed[i] && nodes_[i].mixes)
+      return cat(nodes_[i].where, ": computes with several samples of the batch at once");
+  }
+  return {};
 }
 
 std::vector<bool> GraphImport::needed_for(const std::vector<NamedOutput>& outputs) const {
@@ -346,6 +371,7 @@ Result<ImportedNetwork> GraphImport::finish() {
   end.inputs = {end.name};
   LOOM_ASSIGN(const Value* y, value(end, 0));
   LOOM_TRY(settle_outputs());
+  find_mixing();
   LOOM_TRY(check_first(end, *y));
   ImportedNetwork out{{GridSpec(1, 1, 1, 1), sample_}, {}, {}, {}};
   out.notes = notes_;

@@ -116,7 +116,10 @@ Status GraphImport::recurrent_node(const OnnxNode& n) {
     return refuse(n, "layout 1 (the batch first) is not read; export with layout 0 and Transpose");
   LOOM_ASSIGN(x, emit(n, LayerKind::transpose, {{"axes", List{1, 0, 2}}}, {x}));
   const int64_t batch = x.shape[0], time = x.shape[1];
-  if (batch != batch_) return refuse(n, cat(kAlongBatch, "; export with batch_first=True"));
+  if (batch != batch_) {
+    refusal_ = Refusal::along_batch;
+    return refuse(n, kAlongBatch);
+  }
   LOOM_TRY(check_recurrent(n, g, time, *w, *r));
   const auto ways = static_cast<size_t>(w->dims[0]);
   const int64_t in = w->dims[2], hidden = r->dims[2];

@@ -67,74 +67,107 @@ int64_t fixed_batch(const OnnxModel& model) {
   return first != nullptr && first->shape[0].extent > 1 ? first->shape[0].extent : 0;
 }
 
+// What an importer makes of a file, or its error and the reason.
+struct Attempt {
+  Result<ImportedNetwork> made;
+  Refusal refusal = Refusal::other;
+  bool ok() const { return made.ok(); }
+};
+
+template <class Importer>
+Attempt run(Importer importer) {
+  Result<ImportedNetwork> made = importer.run();
+  return {std::move(made), importer.refusal()};
+}
+
+Attempt refuse_size_of_batch(std::string_view what, const std::string& where) {
+  return {unsupported(cat("computes with the size of the batch, which the file ", what), where),
+          Refusal::size_of_batch};
+}
+
 // By nodes, a batch that the file fixes read as an open one: for two sizes, which have to give the
 // same network.
-Result<ImportedNetwork> import_opened(const OnnxModel& model, const std::string& where,
-                                      const OnnxImportOptions& options, int64_t fixed) {
-  LOOM_ASSIGN(ImportedNetwork made, GraphImport(model, where, options, kOpenBatch, fixed).run());
-  LOOM_ASSIGN(const ImportedNetwork other,
-              GraphImport(model, where, options, kOtherBatch, fixed).run());
-  if (same_bits(made, other)) return made;
-  return unsupported(cat(kSizeOfBatch, ", which the file fixes"), where);
+Attempt import_opened(const OnnxModel& model, const std::string& where,
+                      const OnnxImportOptions& options, int64_t fixed) {
+  Attempt one = run(GraphImport(model, where, options, kOpenBatch, fixed));
+  if (!one.ok()) return one;
+  const Attempt other = run(GraphImport(model, where, options, kOtherBatch, fixed));
+  if (!other.ok() || same_bits(*one.made, *other.made)) return other.ok() ? one : other;
+  return refuse_size_of_batch("fixes", where);
 }
 
-bool says(const Error& error, std::string_view what) {
-  return error.message.find(what) != std::string::npos;
-}
-
-// Whether a file that is refused for `error` may have no batch: the first axis of its only input
-// may be the steps of one sequence, or the rows of one picture.
+// Whether a file that is refused may have no batch: the first axis of its only input may be the
+// steps of one sequence, or the rows of one picture.
 bool may_have_no_batch(const OnnxModel& model, const OnnxImportOptions& options,
-                       const Error& error) {
-  if (error.code != Code::unsupported || says(error, kSizeOfBatch)) return false;
-  if (says(error, kAlongBatch)) return true;
+                       const Attempt& refused) {
+  const Refusal why = refused.refusal;
+  if (why == Refusal::size_of_batch) return false;
+  if (why == Refusal::along_batch) return true;
   const OnnxValue* first = first_input(model);
   if (first == nullptr || options.has_batch) return false;
   for (const OnnxValue& v : model.graph.inputs)
     if (&v != first && !is_initializer(model, v)) return false;
-  return first->shape[0].extent < 0 || (first->shape[0].extent == 1 && says(error, kNotTheBatch));
+  const int64_t extent = first->shape[0].extent;
+  return extent < 0 || (extent == 1 && why == Refusal::not_the_batch);
 }
 
 // A file without a batch: a sample is a whole input of the file.
 Result<ImportedNetwork> import_one_sample(const OnnxModel& model, const std::string& where,
-                                          const OnnxImportOptions& options, const Error& refused) {
+                                          const OnnxImportOptions& options,
+                                          const Attempt& refused) {
   const OnnxModel one = as_one_sample(model);
   LOOM_ASSIGN(ImportedNetwork made, GraphImport(one, where, options, kOpenBatch).run());
   std::erase_if(made.notes, [](const std::string& note) { return note == kOneByOne; });
   const std::string axis = cat("the first axis of '", printable(made.input), "'");
   made.notes.push_back(
-      says(refused, kAlongBatch)
+      refused.refusal == Refusal::along_batch
           ? cat("a recurrence runs along ", axis, ": a sample is a whole input of the file")
-          : cat(axis, " is not a batch (", refused.message,
+          : cat(axis, " is not a batch (", refused.made.error().message,
                 "): a sample is a whole input of the file"));
   return made;
 }
 
+// A file that calls the first axis of its input a batch, and computes with all of it at once, is
+// for one sample at a time.
+Result<ImportedNetwork> import_alone(const OnnxModel& model, const std::string& where,
+                                     const OnnxImportOptions& options, const Attempt& refused) {
+  const OnnxModel one = with_one_sample(model, first_input(model)->shape[0].symbol);
+  LOOM_ASSIGN(ImportedNetwork made, GraphImport(one, where, options, kOpenBatch).run());
+  std::erase_if(made.notes, [](const std::string& note) { return note == kOneByOne; });
+  made.notes.push_back(cat(refused.made.error().message, "; here samples are computed one by one"));
+  return made;
+}
+
+bool names_a_batch(const OnnxModel& model) {
+  const OnnxValue* first = first_input(model);
+  return first != nullptr && first->shape[0].extent < 0 &&
+         to_lower_ascii(first->shape[0].symbol).find("batch") != std::string::npos;
+}
+
 // One of the two ways, with the batch left open as it is in the file.
 template <class Way>
-Result<ImportedNetwork> import_by(const OnnxModel& model, const std::string& where,
-                                  const OnnxImportOptions& options) {
-  LOOM_ASSIGN(ImportedNetwork made, Way(model, where, options, kOpenBatch).run());
+Attempt import_by(const OnnxModel& model, const std::string& where,
+                  const OnnxImportOptions& options) {
+  Attempt one = run(Way(model, where, options, kOpenBatch));
   const auto asks = [](const OnnxNode& n) { return n.op == "Shape"; };
-  if (std::ranges::none_of(model.graph.nodes, asks)) return made;
+  if (!one.ok() || std::ranges::none_of(model.graph.nodes, asks)) return one;
   // The size of the batch may have become a value by way of a Shape.
-  const Result<ImportedNetwork> other = Way(model, where, options, kOtherBatch).run();
-  if (other.ok() && same_bits(made, *other)) return made;
-  return unsupported(
-      cat(kSizeOfBatch, ", which the file leaves open; export it with a fixed batch"), where);
+  const Attempt other = run(Way(model, where, options, kOtherBatch));
+  if (other.ok() && same_bits(*one.made, *other.made)) return one;
+  return refuse_size_of_batch("leaves open; export it with a fixed batch", where);
 }
 
 // Patterns first: the layers they find are faster. What they refuse may still be a graph of nodes;
 // what no node computes either is said in the words of that.
-Result<ImportedNetwork> import_both(const OnnxModel& model, const std::string& where,
-                                    const OnnxImportOptions& options) {
+Attempt import_both(const OnnxModel& model, const std::string& where,
+                    const OnnxImportOptions& options) {
   if (model.graph.outputs.size() > 1) {  // patterns find the first alone
-    Result<ImportedNetwork> all = import_by<GraphImport>(model, where, options);
+    Attempt all = import_by<GraphImport>(model, where, options);
     if (all.ok()) return all;
   }
   // Patterns copy what two layers share, and training would part the copies.
   if (GraphImport::shares_weights(model)) {
-    Result<ImportedNetwork> all = import_by<GraphImport>(model, where, options);
+    Attempt all = import_by<GraphImport>(model, where, options);
     if (all.ok()) return all;
   }
   const auto normed = [](const OnnxNode& n) { return n.op == "BatchNormalization"; };
@@ -143,34 +176,30 @@ Result<ImportedNetwork> import_both(const OnnxModel& model, const std::string& w
       (std::ranges::any_of(model.graph.nodes, normed) || Origins(model, options).needs_nodes());
   std::string reason;  // that training would differ
   if (needs_nodes) {
-    Result<ImportedNetwork> all = import_by<GraphImport>(model, where, options);
+    Attempt all = import_by<GraphImport>(model, where, options);
     if (all.ok()) return all;
-    reason = cat("training would differ from the file's: ", all.error().message);
+    reason = cat("training would differ from the file's: ", all.made.error().message);
   }
-  Result<ImportedNetwork> made = import_by<Lowering>(model, where, options);
-  if (made.ok() && !reason.empty()) made->notes.push_back(reason);
-  if (made.ok() && made->made_up > 0) {  // nodes may have the weights of the file and no others
-    Result<ImportedNetwork> all = import_by<GraphImport>(model, where, options);
+  Attempt lowered = import_by<Lowering>(model, where, options);
+  if (lowered.ok() && !reason.empty()) lowered.made->notes.push_back(reason);
+  if (lowered.ok() &&
+      lowered.made->made_up > 0) {  // nodes may have the weights of the file and no others
+    Attempt all = import_by<GraphImport>(model, where, options);
     if (all.ok()) return all;
-    made->notes.push_back(
-        cat("training would learn ", made->made_up, " values that are not weights of the file"));
+    lowered.made->notes.push_back(cat("training would learn ", lowered.made->made_up,
+                                      " values that are not weights of the file"));
   }
-  if (made.ok() || made.error().code != Code::unsupported) return made;
+  if (lowered.ok() || lowered.made.error().code != Code::unsupported) return lowered;
   // Patterns know what newer exporters write; what is wrong with an older file the nodes say.
   const auto own = [](const auto& o) { return o.first.empty() || o.first == "ai.onnx"; };
   const auto opset = std::ranges::find_if(model.opsets, own);
   const bool older = opset != model.opsets.end() && opset->second < 17;
-  if (!older && !options.folder && !GraphImport::reads_all(model)) return made;
+  if (!older && !options.folder && !GraphImport::reads_all(model)) return lowered;
   return import_by<GraphImport>(model, where, options);
 }
 
-// Whether a file is refused because an axis of one input is not that of another.
-bool may_be_one_batch(const Error& error) {
-  return says(error, "must agree in all axes but") || says(error, "cannot be broadcast");
-}
-
-// A file whose inputs give their first axes different names. What joins or adds them needs these
-// axes to be equal, so each is read as the batch.
+// A refused file whose inputs give their first axes different names. If it can be read as soon as
+// these axes are equal, as what joins or adds its inputs needs them, each is the batch.
 Result<ImportedNetwork> import_one_batch(const OnnxModel& model, const std::string& where,
                                          const OnnxImportOptions& options) {
   OnnxModel named = model;
@@ -185,15 +214,32 @@ Result<ImportedNetwork> import_one_batch(const OnnxModel& model, const std::stri
     others.push_back(cat("'", printable(v.name), "'"));
   }
   if (others.empty()) return unsupported("its inputs share one batch", where);
-  LOOM_ASSIGN(ImportedNetwork made, import_both(named, where, options));
+  LOOM_ASSIGN(ImportedNetwork made, import_both(named, where, options).made);
   made.notes.push_back(cat("the first axis of ", join(others, ", "), " is read as the batch of '",
                            printable(first->name), "'; the file gives it another name"));
   return made;
 }
 
-}  // namespace
-
-namespace {
+// Other readings of the first axes of a file that is refused as it stands.
+Result<ImportedNetwork> import_again(const OnnxModel& model, const std::string& where,
+                                     const OnnxImportOptions& options, Attempt refused) {
+  const int64_t fixed = fixed_batch(model);
+  if (fixed != 0) {
+    Attempt opened = import_opened(model, where, options, fixed);
+    if (opened.ok()) return std::move(opened.made);
+  }
+  Result<ImportedNetwork> named = import_one_batch(model, where, options);
+  if (named.ok()) return named;
+  if (refused.refusal == Refusal::mixes_samples && names_a_batch(model)) {
+    Result<ImportedNetwork> alone = import_alone(model, where, options, refused);
+    if (alone.ok()) return alone;
+  }
+  if (may_have_no_batch(model, options, refused)) {
+    Result<ImportedNetwork> one = import_one_sample(model, where, options, refused);
+    if (one.ok() || refused.refusal == Refusal::along_batch) return one;
+  }
+  return std::move(refused.made);
+}
 
 Status check_patterns(std::string_view option, const std::vector<std::string>& patterns,
                       const OnnxModel& model) {
@@ -218,20 +264,10 @@ Result<ImportedNetwork> import_onnx(const OnnxModel& model, const std::string& w
                                     const OnnxImportOptions& options) {
   LOOM_TRY(check_patterns("--trainable", options.trainable, model));
   LOOM_TRY(check_patterns("--frozen", options.frozen, model));
-  Result<ImportedNetwork> made = import_both(model, where, options);
-  const int64_t fixed = fixed_batch(model);
-  if (!made.ok() && made.error().code == Code::unsupported && fixed != 0) {
-    Result<ImportedNetwork> opened = import_opened(model, where, options, fixed);
-    if (opened.ok()) made = std::move(opened);
-  }
-  if (!made.ok() && may_be_one_batch(made.error())) {
-    Result<ImportedNetwork> named = import_one_batch(model, where, options);
-    if (named.ok()) made = std::move(named);
-  }
-  if (!made.ok() && may_have_no_batch(model, options, made.error())) {
-    Result<ImportedNetwork> one = import_one_sample(model, where, options, made.error());
-    if (one.ok() || says(made.error(), kAlongBatch)) made = std::move(one);
-  }
+  Attempt first = import_both(model, where, options);
+  const bool refused = !first.ok() && first.made.error().code == Code::unsupported;
+  Result<ImportedNetwork> made =
+      refused ? import_again(model, where, options, std::move(first)) : std::move(first.made);
   if (made.ok() && options.for_training && Origins(model, options).parts_weights())
     made->notes.emplace_back(
         "layers that share weights in the file each have a copy, which trains");

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "formats/onnx/import.hpp"
+#include "formats/onnx/one_sample.hpp"
 #include "formats/onnx/origins.hpp"
 #include "formats/onnx/schema.hpp"
 #include "formats/onnx/values.hpp"
@@ -108,6 +109,8 @@ class Lowering {
         open_batch_(open_batch),
         origins_(model, options) {}
   Result<ImportedNetwork> run();
+  // Why run() failed.
+  Refusal refusal() const { return refusal_; }
 
  private:
   using Handler = Status (Lowering::*)(const OnnxNode&);
@@ -207,6 +210,7 @@ class Lowering {
   const std::string& where_;
   const OnnxImportOptions& options_;
   const int64_t open_batch_;
+  Refusal refusal_ = Refusal::other;
   const Origins origins_;
   int64_t unlearned_ = 0;  // values of layers that are no weights of the file
   int64_t batch_ = 1, opset_ = 0;

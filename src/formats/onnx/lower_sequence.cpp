@@ -144,8 +144,10 @@ Status Lowering::recurrent_node(const OnnxNode& n) {
   transposed.view = transposed.view.permuted({1, 0, 2});
   const auto gates = static_cast<int64_t>(g.order.size());
   const int64_t hidden = r->dims[2], in = w->dims[2], time = transposed.view.dims()[1];
-  if (transposed.view.dims()[0] != batch_)
-    return refuse(n, cat(kAlongBatch, "; export with batch_first=True"));
+  if (transposed.view.dims()[0] != batch_) {
+    refusal_ = Refusal::along_batch;
+    return refuse(n, kAlongBatch);
+  }
   if (attribute(n, "hidden_size", hidden) != hidden)
     return refuse(n, "a hidden_size that is not that of its weights");
   if (hidden < 1 || in < 1 || w->dims[1] != gates * hidden || r->dims[1] != gates * hidden)

@@ -51,6 +51,18 @@ bool is_before_13(const OnnxModel& model) {
 
 }  // namespace
 
+OnnxModel with_one_sample(const OnnxModel& model, const std::string& batch) {
+  OnnxModel out = model;
+  for (std::vector<OnnxValue>* values : {&out.graph.inputs, &out.graph.outputs}) {
+    for (OnnxValue& v : *values) {
+      for (OnnxDim& dim : v.shape) {
+        if (dim.extent < 0 && dim.symbol == batch) dim = {1, ""};
+      }
+    }
+  }
+  return out;
+}
+
 OnnxModel as_one_sample(const OnnxModel& model) {
   OnnxModel out = model;
   OnnxGraph& graph = out.graph;

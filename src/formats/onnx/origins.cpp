@@ -7,6 +7,7 @@
 #include "base/pattern.hpp"
 #include "base/text.hpp"
 #include "formats/onnx/schema.hpp"
+#include "formats/onnx/values.hpp"
 
 namespace loom::core {
 namespace {

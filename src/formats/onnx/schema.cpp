@@ -179,6 +179,8 @@ constexpr Signature kSignatures[] = {
     {"Ceil", 1, kNewest, "F", 1, 1, 'F', ""},
     {"Round", 11, kNewest, "F", 1, 1, 'F', ""},
     {"Sign", 9, kNewest, "N", 1, 1, 'N', ""},
+    {"Sin", 7, kNewest, "F", 1, 1, 'F', ""},
+    {"Cos", 7, kNewest, "F", 1, 1, 'F', ""},
     {"Softsign", 1, kNewest, "F", 1, 1, 'F', ""},
     {"ThresholdedRelu", 10, kNewest, "F", 1, 1, 'F', "alpha:f "},
     {"Xor", 7, kNewest, "BB", 2, 1, 'b', ""},

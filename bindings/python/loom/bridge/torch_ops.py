@@ -208,6 +208,8 @@ _UNARY = {
     "mish": "Mish",
     "softsign": "Softsign",
     "round": "Round",
+    "sin": "Sin",
+    "cos": "Cos",
 }
 for _torch_name, _onnx_name in _UNARY.items():
 
