@@ -79,19 +79,9 @@ void GraphImport::keep_inner(const std::vector<Value>& inputs, Value& made) cons
 
 namespace {
 
-constexpr LayerKind kAlongAxes[] = {LayerKind::cnn1,
-                                    LayerKind::cnn2,
-                                    LayerKind::cnn3,
-                                    LayerKind::conv_transposed1,
-                                    LayerKind::conv_transposed2,
-                                    LayerKind::conv_transposed3,
-                                    LayerKind::pool,
-                                    LayerKind::rnn,
-                                    LayerKind::lstm,
-                                    LayerKind::gru};
-
-bool is_along_axes(LayerKind kind) {
-  return std::ranges::find(kAlongAxes, kind) != std::end(kAlongAxes);
+// Windows go along all axes but the first, and recurrences along the second.
+bool is_along_axes(const LayerConfig& layer) {
+  return field_index(layer, "kernel") >= 0 || layer.def->state != nullptr;
 }
 
 // The extents after an axis, multiplied.
@@ -128,7 +118,7 @@ bool mixes_samples(const LayerConfig& layer, std::span<const Shape> inputs, cons
   for (const Shape& shape : inputs) {
     const int from = axis_of(shape);
     if (from < 0) continue;
-    if (to < 0 || (from > 0 && is_along_axes(kind))) return true;
+    if (to < 0 || (from > 0 && is_along_axes(layer))) return true;
     if (kind == LayerKind::softmax && from + 1 == shape.rank()) return true;
     if (kind == LayerKind::slice && turns(layer, from, shape.rank())) return true;
     if (kind != LayerKind::view || shape[from] != batch) continue;
