@@ -254,24 +254,54 @@ Status ChatPrompt::apply(GenerateOptions& options) const {
   return {};
 }
 
-std::string_view part_separator(const ChatTemplate& chat_template) {
+namespace {
+
+// What a template makes of a message of two parts; "": it refuses that.
+std::string rendered_parts(const ChatTemplate& chat_template, const char* first,
+                           const char* second) {
   const auto part = [](const char* text) {
     return JsonValue::object(
         {{"type", JsonValue::string("text")}, {"text", JsonValue::string(text)}});
   };
   ChatMessage message;
   message.role = "user";
-  message.more.add("content", JsonValue::array({part("first-part"), part("second-part")}));
+  message.more.add("content", JsonValue::array({part(first), part(second)}));
   ChatInputs inputs;
   inputs.messages.push_back(std::move(message));
   const Result<std::string> text = chat_template.render(inputs);
-  if (!text.ok()) return "\n";
+  return text.ok() ? *text : std::string();
+}
+
+}  // namespace
+
+std::string_view part_separator(const ChatTemplate& chat_template) {
+  const std::string text = rendered_parts(chat_template, "first-part", "second-part");
   // What a template puts between them that reads lists of parts; others print the list, or nothing.
-  constexpr std::string_view kFirst = "first-part", kSecond = "second-part";
   for (const std::string_view separator : {"", " ", "\n\n"}) {
-    if (text->find(cat(kFirst, separator, kSecond)) != std::string::npos) return separator;
+    if (text.find(cat("first-part", separator, "second-part")) != std::string::npos)
+      return separator;
   }
   return "\n";
+}
+
+bool trims_parts(const ChatTemplate& chat_template) {
+  const std::string text = rendered_parts(chat_template, "first-part ", " second-part");
+  return text.find(cat("first-part", part_separator(chat_template), "second-part")) !=
+         std::string::npos;
+}
+
+Result<std::string> trimmed_parts(const JsonValue& content, std::string_view where,
+                                  std::string_view separator) {
+  constexpr std::string_view kSpaces = " \t\n\r\v\f";
+  std::string out;
+  for (const JsonValue& part : content.elements()) {
+    LOOM_ASSIGN(const std::string text, content_text(JsonValue::array({part}), where));
+    const size_t first = text.find_first_not_of(kSpaces);
+    if (!out.empty()) out += separator;
+    if (first != std::string::npos)
+      out += text.substr(first, text.find_last_not_of(kSpaces) + 1 - first);
+  }
+  return out;
 }
 
 Status take_turn_fields(const JsonValue& message, const std::string& where, ChatTurn& turn) {

@@ -46,6 +46,11 @@ struct ChatPrompt {
 // template puts between parts if it prints lists of parts itself; else a new line, as in llama.cpp
 // and vLLM.
 std::string_view part_separator(const ChatTemplate& chat_template);
+// Whether the template trims each part, as Gemma 4's does.
+bool trims_parts(const ChatTemplate& chat_template);
+// content_text() of a list, each part without white space at its ends.
+Result<std::string> trimmed_parts(const JsonValue& content, std::string_view where,
+                                  std::string_view separator);
 
 // `reply`: as Service::tokenize() has it. Errors: those of the fields, of the template and of
 // tokenizing, by name.

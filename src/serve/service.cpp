@@ -225,7 +225,10 @@ Result<std::unique_ptr<Service>> Service::create(Model model, const ServiceOptio
                           longest_token(made->model_);
   made->fingerprint_ = fingerprint_of(made->model_, options.scheduler.session.cache_type);
   const ChatTemplate* chat_template = made->model_.impl().model.chat_template();
-  if (chat_template != nullptr) made->separator_ = part_separator(*chat_template);
+  if (chat_template != nullptr) {
+    made->separator_ = part_separator(*chat_template);
+    made->trims_parts_ = trims_parts(*chat_template);
+  }
   made->started_ = unix_seconds();
   // An encoder writes no texts, so it needs no sessions for them.
   if (made->model_.info().encoder) made->options_.scheduler.sessions = 0;
@@ -447,6 +450,8 @@ Result<std::vector<ChatTurn>> Service::turns(const JsonValue& messages,
 }
 
 Result<std::string> Service::turn_text(const JsonValue& content, std::string_view where) const {
+  if (trims_parts_ && content.is_array() && content.elements().size() > 1)
+    return trimmed_parts(content, where, separator_);
   return content_text(content, where, separator_);
 }
 

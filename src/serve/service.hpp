@@ -261,6 +261,7 @@ class Service {
   std::atomic<bool> stopping_{false};
   std::atomic<int64_t> keep_alive_{kUnsaid};
   WorkQueue vectors_;
+  bool trims_parts_ = false;
 };
 
 // Ids as clients know them: "chatcmpl-" and 24 letters and digits, never twice.

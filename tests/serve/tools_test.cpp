@@ -279,7 +279,7 @@ TEST_F(ToolsServed, AnthropicsBlocksAreOneTextWithNewLines) {
 
 // llama.cpp and vLLM put a new line between parts where the template knows texts alone.
 TEST(Parts, AreOneTextWithNewLinesUnlessTheTemplatePrintsParts) {
-  const auto prompt = [](const char* chat_template) {
+  const auto prompt = [](const char* chat_template, const char* first = "One.") {
     const StandIn model(chat_template, kReply);
     LlmServerOptions options;
     options.port = 0;
@@ -289,8 +289,9 @@ TEST(Parts, AreOneTextWithNewLinesUnlessTheTemplatePrintsParts) {
     const auto server = LlmServer::start(model.load(), options);
     EXPECT_TRUE(server.ok()) << server.error().str();
     const Answer shown = ask((*server)->port(), "POST", "/apply-template",
-                             R"({"messages":[{"role":"user","content":[
-                                 {"type":"text","text":"One."},{"type":"text","text":"Two."}]}]})");
+                             cat(R"({"messages":[{"role":"user","content":[
+                                 {"type":"text","text":")",
+                                 first, R"("},{"type":"text","text":"Two."}]}]})"));
     EXPECT_EQ(shown.status, 200) << shown.body;
     return shown.json().find("prompt")->text();
   };
@@ -303,6 +304,10 @@ TEST(Parts, AreOneTextWithNewLinesUnlessTheTemplatePrintsParts) {
                    "{{ p.text }}{{ ' ' if not loop.last }}{% endfor %}"
                    "{{ m.content if m.content is string }}{% endfor %}"),
             "One. Two.");
+  EXPECT_EQ(prompt("{% for m in messages %}{% if m.content is string %}{{ m.content }}{% else %}"
+                   "{% for p in m.content %}{{ p.text | trim }}{% endfor %}{% endif %}{% endfor %}",
+                   "One. "),
+            "One.Two.");
 }
 
 }  // namespace
