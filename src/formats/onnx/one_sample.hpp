@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "formats/onnx/model.hpp"
+#include "onnx/file/model.hpp"
 
 namespace loom::core {
 

@@ -7,8 +7,8 @@
 #include <numeric>
 
 #include "base/dmath.hpp"
-#include "evaluate/functions.hpp"
-#include "evaluate/rows.hpp"
+#include "onnx/operators/functions.hpp"
+#include "onnx/operators/rows.hpp"
 #include "ops/recorder.hpp"
 
 namespace loom::core::evaluate {
@@ -312,7 +312,7 @@ constexpr Operator kReduce[] = {
     {"", "ReduceMean", reduce<Kind::mean>, 1, 2, kOverAxes},
     {"", "ReduceMax", reduce<Kind::max>, 1, 2, kOverAxes},
     {"", "ReduceMin", reduce<Kind::min>, 1, 2, kOverAxes},
-    {"", "ReduceProd", reduce<Kind::prod>, 1, 2, kOverAxes},
+    {"", "ReduceProd", reduce<Kind::prod>, 1, 2, kOverAxes, Operator::folds},
     {"", "ReduceL1", reduce<Kind::l1>, 1, 2, kOverAxes},
     {"", "ReduceL2", reduce<Kind::l2>, 1, 2, kOverAxes},
     {"", "ReduceLogSum", reduce<Kind::log_sum>, 1, 2, kOverAxes},
