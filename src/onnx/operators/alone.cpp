@@ -101,6 +101,7 @@ Result<std::vector<OnnxTensor>> Alone::run(const Operator& row, const OnnxNode& 
     LOOM_ASSIGN(Value value, value_of(*memory_, *inputs[i]));
     in[i] = Slot::of(std::move(value));
   }
+  LOOM_TRY(defined(row, node, opset, in));
   LOOM_ASSIGN(const std::vector<Slot> made, run(row, node, opset, in));
   std::vector<OnnxTensor> out(made.size());
   for (size_t i = 0; i < out.size(); ++i) {

@@ -22,7 +22,8 @@ class Alone {
   // operator refuses.
   Result<std::vector<Slot>> run(const Operator& row, const OnnxNode& node, int64_t opset,
                                 std::span<const Slot> inputs);
-  // The same for tensors of a file. An input that is left out is null.
+  // The same for tensors of a file, and only if the standard defines it (defined()). An input that
+  // is left out is null.
   Result<std::vector<OnnxTensor>> run(const Operator& row, const OnnxNode& node, int64_t opset,
                                       std::span<const OnnxTensor* const> inputs);
   // The extents of its first output, by the shape rule of the row, which it must have.

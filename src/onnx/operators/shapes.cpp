@@ -73,7 +73,7 @@ Status constant_of_shape(const Call& c) {
     return c.give(std::move(y));
   }
   LOOM_ASSIGN(const Value one, value_of(c.rt.memory, a->tensors[0]));
-  if (one.count() != 1) return c.bad("its value must be one number");
+  if (one.rank() != 1 || one.count() != 1) return c.bad("its value must be a list of one number");
   LOOM_ASSIGN(Value y, c.make(one.type, std::move(dims)));
   fill(y, one);
   return c.give(std::move(y));
@@ -107,7 +107,7 @@ Result<Dims> reshaped(const Call& c) {
   const Value& x = c.value(0);
   Dims dims = c.list("shape");
   if (c.has(1)) {
-    LOOM_ASSIGN(dims, c.whole(1));
+    LOOM_ASSIGN(dims, c.whole_list(1));
   }
   const bool zeros = c.integer("allowzero", 0) != 0;
   int64_t known = 1, open = -1;
@@ -141,6 +141,7 @@ Result<Dims> flattened(const Call& c) {
 }
 
 Result<Dims> axes_given(const Call& c) {
+  if (c.has(1) && c.value(1).rank() > 1) return c.bad("axes must be a list or one number");
   if (c.has(1)) return c.whole(1);
   return c.list("axes");
 }
@@ -189,7 +190,7 @@ auto with_range(const Call& c, F f) -> decltype(f(0.0, 0.0, 0.0)) {
   LOOM_TRY(c.same_type(0, 1));
   LOOM_TRY(c.same_type(0, 2));
   for (const size_t i : {0UL, 1UL, 2UL}) {
-    if (c.value(i).count() != 1) return c.bad("takes one number each");
+    if (c.value(i).rank() != 0) return c.bad("start, limit and step must be single values");
   }
   OnnxType in = computing_type(c.value(0).type);
   if (in == OnnxType::u64) in = OnnxType::i64;
