@@ -141,6 +141,7 @@ Result<Dims> Folding::shape(const Dims& first, const std::vector<ConstantRef>& i
   values[0].kind = Slot::Kind::tensor;
   values[0].tensor.type = OnnxType::f32;
   values[0].tensor.dims = first;
+  LOOM_TRY(alone_.defined(row_, node_, opset_, values));
   return alone_.shape(row_, node_, opset_, values);
 }
 

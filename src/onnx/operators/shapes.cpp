@@ -141,9 +141,14 @@ Result<Dims> flattened(const Call& c) {
 }
 
 Result<Dims> axes_given(const Call& c) {
-  if (c.has(1) && c.value(1).rank() > 1) return c.bad("axes must be a list or one number");
+  if (c.has(1) && c.value(1).rank() > 1) return c.bad("axes must be a list");
   if (c.has(1)) return c.whole(1);
   return c.list("axes");
+}
+
+// One number in place of a list is computed, for functions of the standard use it.
+Status axes_defined(const Call& c) {
+  return c.has(1) && c.value(1).rank() != 1 ? c.bad("input 1 must be a list") : Status{};
 }
 
 Result<Dims> squeezed(const Call& c) {
@@ -190,7 +195,7 @@ auto with_range(const Call& c, F f) -> decltype(f(0.0, 0.0, 0.0)) {
   LOOM_TRY(c.same_type(0, 1));
   LOOM_TRY(c.same_type(0, 2));
   for (const size_t i : {0UL, 1UL, 2UL}) {
-    if (c.value(i).rank() != 0) return c.bad("start, limit and step must be single values");
+    if (c.value(i).count() != 1) return c.bad("takes one number each");
   }
   OnnxType in = computing_type(c.value(0).type);
   if (in == OnnxType::u64) in = OnnxType::i64;
@@ -207,6 +212,14 @@ Result<Dims> range_shape(const Call& c) {
     LOOM_ASSIGN(const int64_t n, range_count(c, start, limit, delta));
     return Dims{n};
   });
+}
+
+// Lists of one number are computed, for functions of the standard use them.
+Status range_defined(const Call& c) {
+  for (const size_t i : {0UL, 1UL, 2UL}) {
+    if (c.value(i).rank() != 0) return c.bad("start, limit and step must be single values");
+  }
+  return {};
 }
 
 Status range(const Call& c) {
@@ -250,9 +263,10 @@ constexpr Operator kShapes[] = {
     {"", "Reshape", under_shape<reshaped>, 1, 2, "allowzero shape consumed_inputs", kViews, nullptr,
      reshaped},
     {"", "Flatten", under_shape<flattened>, 1, 1, "axis", kViews, nullptr, flattened},
-    {"", "Squeeze", under_shape<squeezed>, 1, 2, "axes", kViews, nullptr, squeezed},
-    {"", "Unsqueeze", under_shape<unsqueezed>, 1, 2, "axes", kViews, nullptr, unsqueezed},
-    {"", "Range", range, 3, 3, "stash_type", Operator::folds, nullptr, range_shape},
+    {"", "Squeeze", under_shape<squeezed>, 1, 2, "axes", kViews, nullptr, squeezed, axes_defined},
+    {"", "Unsqueeze", under_shape<unsqueezed>, 1, 2, "axes", kViews, nullptr, unsqueezed,
+     axes_defined},
+    {"", "Range", range, 3, 3, "stash_type", Operator::folds, nullptr, range_shape, range_defined},
     {"", "EyeLike", eye_like, 1, 1, "dtype k"},
 };
 
