@@ -6,7 +6,7 @@
 set(LOOM_LEFT_OUT)
 set(LOOM_WITHOUT)
 if(NOT LOOM_ONNX)
-  list(APPEND LOOM_LEFT_OUT "^formats/onnx/" "^evaluate/")
+  list(APPEND LOOM_LEFT_OUT "^formats/onnx/" "^onnx/" "^evaluate/")
 endif()
 if(NOT LOOM_ORIGINAL)
   list(APPEND LOOM_LEFT_OUT "^formats/original/")

@@ -8,7 +8,7 @@ set(LOOM_ARITHMETIC "^(base|dtype|tensor|ops|text|backend/.*)$")
 # What runs once for a file, a conversation or a call. For speed it would take a third more room in every
 # program and wheel (docs/decisions/0055), for no time that anyone measures.
 # Whoever chooses the level (build types None and Debug) gets it everywhere.
-set(LOOM_COLD "^(layers|evolve|formats/.*|convert|bridge|api|capi|insight|chat|jinja|net|serve|donate|lab|puzzle|train_io)$")
+set(LOOM_COLD "^(layers|evolve|formats/.*|convert|bridge|api|capi|insight|chat|jinja|net|serve|donate|lab|onnx/file|puzzle|train_io)$")
 
 # loom_room_options(TARGET PATH): how the files of a room are compiled.
 function(loom_room_options target path)

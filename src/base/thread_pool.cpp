@@ -241,7 +241,7 @@ int ThreadPool::available_cores() {
 }
 
 ThreadPool::ThreadPool(int wanted, bool exact) {
-  const int cores = available_cores();
+  const int cores = wanted == 1 ? 1 : available_cores();  // one lane needs no look at the machine
   lanes_ = wanted <= 0 ? cores : wanted;
   if (!exact && lanes_ > cores) lanes_ = cores;
   lanes_ = std::min(lanes_, kMostLanes);

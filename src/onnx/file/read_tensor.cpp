@@ -5,7 +5,7 @@
 
 #include "base/bits.hpp"
 #include "base/checked.hpp"
-#include "formats/onnx/read.hpp"
+#include "onnx/file/read.hpp"
 
 namespace loom::core {
 namespace {

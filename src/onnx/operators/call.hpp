@@ -11,7 +11,7 @@
 
 #include "base/text.hpp"
 #include "base/thread_pool.hpp"
-#include "evaluate/value.hpp"
+#include "onnx/operators/value.hpp"
 #include "ops/args.hpp"
 #include "ops/fwd.hpp"
 
@@ -71,6 +71,8 @@ class Call {
   bool given(std::string_view name) const { return node.find(name) != nullptr; }
   // An input as a list of whole numbers; empty: left out.
   Result<Dims> whole(size_t i) const;
+  // The same of an input of one axis.
+  Result<Dims> whole_list(size_t i) const;
   Result<int64_t> whole_number(size_t i, int64_t otherwise) const;
   Result<double> number(size_t i, double otherwise) const;
   // From -rank to rank - 1, as 0 to rank - 1.

@@ -1,7 +1,7 @@
 // Values whose last axes are what an operator works along: moved there when they are elsewhere.
 #pragma once
 
-#include "evaluate/elementwise.hpp"
+#include "onnx/operators/elementwise.hpp"
 
 namespace loom::core::evaluate {
 

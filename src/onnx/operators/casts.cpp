@@ -4,9 +4,23 @@
 #include <cmath>
 #include <limits>
 
-#include "evaluate/elementwise.hpp"
+#include "onnx/operators/elementwise.hpp"
 
 namespace loom::core::evaluate {
+
+// 2^bits of a whole type, in which one bit is the sign of a signed one.
+Status fits_whole_type(const Call& c, const Value& numbers, OnnxType to) {
+  const int bits = onnx_type_bits(to) - (is_signed(to) ? 1 : 0);
+  const double high = std::ldexp(1.0, bits), low = is_signed(to) ? -high : 0.0;
+  const double* v = numbers.data<double>();
+  for (int64_t i = 0, n = numbers.count(); i < n; ++i) {
+    // What is cut towards 0 fits: -128.9 is -128.
+    if (!(v[i] > low - 1 && v[i] < high))
+      return c.bad(cat("makes ", onnx_type_name(to), " of a number that it cannot hold"));
+  }
+  return {};
+}
+
 namespace {
 
 Result<Casting> casting_of(const Call& c) {
@@ -30,6 +44,13 @@ Status cast_to(const Call& c, OnnxType to) {
 }
 Status cast_operator(const Call& c) {
   return cast_to(c, static_cast<OnnxType>(c.integer("to", 0)));
+}
+// Floats beyond a whole type.
+Status cast_defined(const Call& c) {
+  const auto to = static_cast<OnnxType>(c.integer("to", 0));
+  if (!is_whole(to) || !is_real(c.value(0).type)) return {};
+  LOOM_ASSIGN(const Value numbers, c.as(0, OnnxType::f64));
+  return fits_whole_type(c, numbers, to);
 }
 Status cast_like(const Call& c) {
   return cast_to(c, c.value(1).type);
@@ -234,7 +255,8 @@ Status dynamic_quantize(const Call& c) {
 }
 
 constexpr Operator kCasts[] = {
-    {"", "Cast", cast_operator, 1, 1, "to saturate round_mode"},
+    {"", "Cast", cast_operator, 1, 1, "to saturate round_mode",
+     Operator::folds | Operator::pointwise, nullptr, nullptr, cast_defined},
     {"", "CastLike", cast_like, 2, 2, "saturate round_mode"},
     {"", "BitCast", bit_cast, 1, 1, "to"},
     {"", "QuantizeLinear", quantize, 2, 3, "axis block_size output_dtype precision saturate"},

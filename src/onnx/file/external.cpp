@@ -1,13 +1,13 @@
-#include "formats/onnx/external.hpp"
+#include "onnx/file/external.hpp"
 
 #include <algorithm>
 #include <charconv>
 
 #include "base/checked.hpp"
 #include "base/text.hpp"
-#include "formats/onnx/read.hpp"
 #include "io/file.hpp"
 #include "io/links.hpp"
+#include "onnx/file/read.hpp"
 
 namespace loom::core {
 namespace {

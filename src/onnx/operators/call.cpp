@@ -1,5 +1,5 @@
 // What operators ask of their call, and the one way in which elements are moved. See call.hpp.
-#include "evaluate/call.hpp"
+#include "onnx/operators/call.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -38,6 +38,11 @@ Result<Dims> Call::whole(size_t i) const {
   LOOM_ASSIGN(const Value v, as(i, OnnxType::i64));
   const auto* p = v.data<int64_t>();
   return Dims(p, p + v.count());
+}
+
+Result<Dims> Call::whole_list(size_t i) const {
+  if (has(i) && value(i).rank() != 1) return bad(cat("input ", i, " must be a list"));
+  return whole(i);
 }
 
 Result<int64_t> Call::whole_number(size_t i, int64_t otherwise) const {

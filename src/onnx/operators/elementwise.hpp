@@ -1,7 +1,7 @@
-// Operators value by value, as other families use them. See elementwise.cpp and pairs.cpp.
+// Operators value by value, as other families use them. See unary.cpp and pairs.cpp.
 #pragma once
 
-#include "evaluate/body.hpp"
+#include "onnx/operators/operator.hpp"
 
 namespace loom::core::evaluate {
 
@@ -35,38 +35,14 @@ void map_pairs(const Call& c, const Value& a, const Value& b, Value& y, F f) {
   });
 }
 
+// An Error if one of `numbers`, which are f64, is beyond the whole type `to`.
+Status fits_whole_type(const Call& c, const Value& numbers, OnnxType to);
+
 // The shape that inputs a and b have together. Errors: they do not fit.
 Result<Dims> shape_of_both(const Call& c, const Dims& a, const Dims& b);
 
 enum class Pair : uint8_t { add, sub, mul, div, mod, remainder, max, min };
 // a op b of one computing type.
 Result<Value> combine(const Call& c, Pair op, const Value& a, const Value& b);
-
-std::span<const Operator> unary_operators();
-std::span<const Operator> pair_operators();
-std::span<const Operator> cast_operators();
-std::span<const Operator> shape_operators();
-std::span<const Operator> layout_operators();
-std::span<const Operator> gather_operators();
-std::span<const Operator> reduce_operators();
-std::span<const Operator> order_operators();
-std::span<const Operator> product_operators();
-std::span<const Operator> einsum_operators();
-std::span<const Operator> conv_operators();
-std::span<const Operator> pool_operators();
-std::span<const Operator> norm_operators();
-std::span<const Operator> recurrent_operators();
-std::span<const Operator> attention_operators();
-std::span<const Operator> resize_operators();
-std::span<const Operator> image_operators();
-std::span<const Operator> box_operators();
-std::span<const Operator> signal_operators();
-std::span<const Operator> loss_operators();
-std::span<const Operator> control_operators();
-std::span<const Operator> sequence_operators();
-std::span<const Operator> quantized_operators();
-std::span<const Operator> ml_operators();
-std::span<const Operator> tree_operators();
-std::span<const Operator> svm_operators();
 
 }  // namespace loom::core::evaluate

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <numeric>
 
-#include "evaluate/elementwise.hpp"
+#include "onnx/operators/elementwise.hpp"
 
 namespace loom::core::evaluate {
 namespace {
@@ -23,7 +23,8 @@ Result<Value> permuted(const Call& c, const Value& x, const std::vector<int>& or
   return y;
 }
 
-Status transpose(const Call& c) {
+// Which axis of the input each axis of the output is.
+Result<std::vector<int>> order_of(const Call& c) {
   const Value& x = c.value(0);
   Dims perm = c.list("perm");
   if (!c.given("perm")) {
@@ -31,16 +32,30 @@ Status transpose(const Call& c) {
     std::iota(perm.rbegin(), perm.rend(), 0);
   }
   if (perm.size() != x.dims.size()) return c.bad("perm must name every axis");
-  LOOM_ASSIGN(const std::vector<int> order, c.axes(perm, x.rank()));
-  LOOM_ASSIGN(Value y, permuted(c, x, order));
+  return c.axes(perm, x.rank());
+}
+
+Result<Dims> transposed_shape(const Call& c) {
+  LOOM_ASSIGN(const std::vector<int> order, order_of(c));
+  Dims dims;
+  for (const int a : order) dims.push_back(c.value(0).dims[static_cast<size_t>(a)]);
+  return dims;
+}
+
+Status transpose(const Call& c) {
+  LOOM_ASSIGN(const std::vector<int> order, order_of(c));
+  LOOM_ASSIGN(Value y, permuted(c, c.value(0), order));
   return c.give(std::move(y));
 }
 
-Status concat(const Call& c) {
-  const Value& first = c.value(0);
-  LOOM_ASSIGN(const int axis, c.axis(c.integer("axis", 1), first.rank()));
+Result<int> joined_axis(const Call& c) {
+  return c.axis(c.integer("axis", 1), c.value(0).rank());
+}
+
+Result<Dims> joined_shape(const Call& c) {
+  LOOM_ASSIGN(const int axis, joined_axis(c));
   const auto a = static_cast<size_t>(axis);
-  Dims dims = first.dims;
+  Dims dims = c.value(0).dims;
   for (size_t i = 1; i < c.in.size(); ++i) {
     LOOM_TRY(c.same_type(0, i));
     Dims other = c.value(i).dims;
@@ -50,7 +65,14 @@ Status concat(const Call& c) {
     if (other != dims) return c.bad("inputs that do not fit");
     dims[a] += extent;
   }
-  LOOM_ASSIGN(Value y, c.make(first.type, dims));
+  return dims;
+}
+
+Status concat(const Call& c) {
+  LOOM_ASSIGN(const int axis, joined_axis(c));
+  const auto a = static_cast<size_t>(axis);
+  LOOM_ASSIGN(const Dims dims, joined_shape(c));
+  LOOM_ASSIGN(Value y, c.make(c.value(0).type, dims));
   const Dims steps = steps_of(dims);
   int64_t at = 0;
   for (size_t i = 0; i < c.in.size(); ++i) {
@@ -61,13 +83,14 @@ Status concat(const Call& c) {
   return c.give(std::move(y));
 }
 
-// Starts, ends, axes and steps: inputs, or before opset 10 attributes.
-Status slice(const Call& c) {
+// The part that a Slice takes, without the steps of its output. Starts, ends, axes and steps are
+// inputs, or before opset 10 attributes.
+Result<Move> sliced(const Call& c) {
   const Value& x = c.value(0);
   Dims part[4] = {c.list("starts"), c.list("ends"), c.list("axes"), {}};
   for (size_t i = 0; i < 4; ++i) {
     if (!c.has(i + 1)) continue;
-    LOOM_ASSIGN(part[i], c.whole(i + 1));
+    LOOM_ASSIGN(part[i], c.whole_list(i + 1));
   }
   Dims &starts = part[0], &ends = part[1], &axes = part[2], &steps = part[3];
   if (axes.empty()) {
@@ -93,9 +116,19 @@ Status slice(const Call& c) {
     m.x_first += start * m.x_steps[a];
     m.x_steps[a] *= m.dims[a] <= 1 ? 1 : step;
   }
+  return m;
+}
+
+Result<Dims> sliced_shape(const Call& c) {
+  LOOM_ASSIGN(const Move m, sliced(c));
+  return m.dims;
+}
+
+Status slice(const Call& c) {
+  LOOM_ASSIGN(Move m, sliced(c));
   m.y_steps = steps_of(m.dims);
-  LOOM_ASSIGN(Value y, c.make(x.type, m.dims));
-  move(c, x, y, m);
+  LOOM_ASSIGN(Value y, c.make(c.value(0).type, m.dims));
+  move(c, c.value(0), y, m);
   return c.give(std::move(y));
 }
 
@@ -130,9 +163,14 @@ Status split(const Call& c) {
   return at == x.dims[a] ? Status{} : c.bad("parts that are not the whole axis");
 }
 
-Status expand(const Call& c) {
-  LOOM_ASSIGN(Dims dims, c.whole(1));
+Result<Dims> expanded_shape(const Call& c) {
+  LOOM_ASSIGN(Dims dims, c.whole_list(1));
   if (!broadcast(dims, c.value(0).dims)) return c.bad("a shape that does not fit");
+  return dims;
+}
+
+Status expand(const Call& c) {
+  LOOM_ASSIGN(const Dims dims, expanded_shape(c));
   LOOM_ASSIGN(Value y, c.make(c.value(0).type, dims));
   move(c, c.value(0), y, {dims, broadcast_steps(c.value(0).dims, dims), steps_of(dims)});
   return c.give(std::move(y));
@@ -340,18 +378,19 @@ Status reverse_sequence(const Call& c) {
   return c.give(std::move(y));
 }
 
+constexpr uint16_t kPicks = Operator::folds | Operator::moves | Operator::picks;
 constexpr Operator kLayout[] = {
-    {"", "Transpose", transpose, 1, 1, "perm"},
-    {"", "Concat", concat, 1, -1, "axis"},
-    {"", "Slice", slice, 1, 5, "starts ends axes"},
+    {"", "Transpose", transpose, 1, 1, "perm", kPicks, nullptr, transposed_shape},
+    {"", "Concat", concat, 1, -1, "axis", Operator::folds | Operator::moves, nullptr, joined_shape},
+    {"", "Slice", slice, 1, 5, "starts ends axes", kPicks, nullptr, sliced_shape},
     {"", "Split", split, 1, 2, "axis split num_outputs"},
-    {"", "Expand", expand, 2, 2, ""},
+    {"", "Expand", expand, 2, 2, "", kPicks, nullptr, expanded_shape},
     {"", "Tile", tile, 2, 2, ""},
     {"", "Pad", pad, 1, 4, "mode pads paddings value"},
     {"", "CenterCropPad", center_crop_pad, 2, 2, "axes"},
     {"", "DepthToSpace", depth_to_space, 1, 1, "blocksize mode"},
     {"", "SpaceToDepth", space_to_depth, 1, 1, "blocksize mode"},
-    {"", "Trilu", trilu, 1, 2, "upper"},
+    {"", "Trilu", trilu, 1, 2, "upper", Operator::folds | Operator::moves},
     {"", "ReverseSequence", reverse_sequence, 2, 2, "batch_axis time_axis"},
 };
 

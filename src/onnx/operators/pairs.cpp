@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "base/dmath.hpp"
-#include "evaluate/elementwise.hpp"
-#include "evaluate/functions.hpp"
+#include "onnx/operators/elementwise.hpp"
+#include "onnx/operators/functions.hpp"
 
 namespace loom::core::evaluate {
 
@@ -102,6 +102,15 @@ Status arithmetic(const Call& c) {
   return c.give_as(sum, c.value(0).type);
 }
 
+// Whole numbers by 0.
+Status quotient_defined(const Call& c) {
+  if (is_real(c.value(1).type)) return {};
+  LOOM_ASSIGN(const Value by, c.as(1, OnnxType::i64));
+  const auto* p = by.data<int64_t>();
+  return std::find(p, p + by.count(), 0) == p + by.count() ? Status{}
+                                                           : c.bad("divides a whole number by 0");
+}
+
 Status modulo(const Call& c) {
   const bool of_dividend = c.integer("fmod", 0) != 0;
   return of_dividend ? arithmetic<Pair::remainder>(c) : arithmetic<Pair::mod>(c);
@@ -152,6 +161,17 @@ Status power(const Call& c) {
   else
     map_pairs<double, double>(c, a, b, y, pow);
   return c.give_as(y, c.value(0).type);
+}
+
+// Powers of whole numbers that leave their type.
+Status power_defined(const Call& c) {
+  if (is_real(c.value(0).type)) return {};
+  LOOM_ASSIGN(const Dims dims, shape_of_both(c, c.value(0).dims, c.value(1).dims));
+  LOOM_ASSIGN(const Value a, c.as(0, OnnxType::f64));
+  LOOM_ASSIGN(const Value b, c.as(1, OnnxType::f64));
+  LOOM_ASSIGN(Value y, c.make(OnnxType::f64, dims));
+  map_pairs<double, double>(c, a, b, y, pow);
+  return fits_whole_type(c, y, c.value(0).type);
 }
 
 template <class F>
@@ -279,30 +299,32 @@ Status prelu(const Call& c) {
 }
 
 constexpr std::string_view kOld = "axis broadcast consumed_inputs";
+constexpr uint16_t kFolds = Operator::pointwise | Operator::folds;
+constexpr uint16_t kFunction = kFolds | Operator::function;
 constexpr Operator kPairs[] = {
-    {"", "Add", arithmetic<Pair::add>, 2, 2, kOld},
-    {"", "Sub", arithmetic<Pair::sub>, 2, 2, kOld},
-    {"", "Mul", arithmetic<Pair::mul>, 2, 2, kOld},
-    {"", "Div", arithmetic<Pair::div>, 2, 2, kOld},
+    {"", "Add", arithmetic<Pair::add>, 2, 2, kOld, kFunction},
+    {"", "Sub", arithmetic<Pair::sub>, 2, 2, kOld, kFunction},
+    {"", "Mul", arithmetic<Pair::mul>, 2, 2, kOld, kFunction},
+    {"", "Div", arithmetic<Pair::div>, 2, 2, kOld, kFunction, nullptr, nullptr, quotient_defined},
     {"", "Mod", modulo, 2, 2, "fmod"},
-    {"", "Pow", power, 2, 2, kOld},
-    {"", "Max", arithmetic<Pair::max>, 1, -1, ""},
-    {"", "Min", arithmetic<Pair::min>, 1, -1, ""},
+    {"", "Pow", power, 2, 2, kOld, kFunction, nullptr, nullptr, power_defined},
+    {"", "Max", arithmetic<Pair::max>, 1, -1, "", kFunction},
+    {"", "Min", arithmetic<Pair::min>, 1, -1, "", kFunction},
     {"", "Sum", arithmetic<Pair::add>, 1, -1, ""},
     {"", "Mean", mean, 1, -1, ""},
-    {"", "Equal", equal, 2, 2, kOld},
-    {"", "Less", less, 2, 2, kOld},
-    {"", "LessOrEqual", less_equal, 2, 2, ""},
-    {"", "Greater", greater, 2, 2, kOld},
-    {"", "GreaterOrEqual", greater_equal, 2, 2, ""},
-    {"", "And", logical_and, 2, 2, kOld},
-    {"", "Or", logical_or, 2, 2, kOld},
+    {"", "Equal", equal, 2, 2, kOld, kFolds},
+    {"", "Less", less, 2, 2, kOld, kFunction},
+    {"", "LessOrEqual", less_equal, 2, 2, "", kFunction},
+    {"", "Greater", greater, 2, 2, kOld, kFunction},
+    {"", "GreaterOrEqual", greater_equal, 2, 2, "", kFunction},
+    {"", "And", logical_and, 2, 2, kOld, kFolds},
+    {"", "Or", logical_or, 2, 2, kOld, kFolds},
     {"", "Xor", logical_xor, 2, 2, kOld},
     {"", "BitwiseAnd", bitwise_and, 2, 2, ""},
     {"", "BitwiseOr", bitwise_or, 2, 2, ""},
     {"", "BitwiseXor", bitwise_xor, 2, 2, ""},
     {"", "BitShift", bit_shift, 2, 2, "direction"},
-    {"", "Where", where, 3, 3, ""},
+    {"", "Where", where, 3, 3, "", kFunction | Operator::moves},
     {"", "PRelu", prelu, 2, 2, ""},
 };
 

@@ -1,5 +1,5 @@
 // Graphs, nodes and attributes of ONNX files: see read.hpp.
-#include "formats/onnx/read.hpp"
+#include "onnx/file/read.hpp"
 
 #include <algorithm>
 

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "evaluate/elementwise.hpp"
+#include "onnx/operators/elementwise.hpp"
 
 namespace loom::core::evaluate {
 namespace {
@@ -60,8 +60,12 @@ Status constant(const Call& c) {
   return c.not_done(cat("'", printable(a.name), "'"));
 }
 
+Result<Dims> list_of_extents(const Call& c) {
+  return c.whole_list(0);
+}
+
 Status constant_of_shape(const Call& c) {
-  LOOM_ASSIGN(Dims dims, c.whole(0));
+  LOOM_ASSIGN(Dims dims, list_of_extents(c));
   const OnnxAttribute* a = c.node.find("value");
   if (a == nullptr || a->tensors.size() != 1) {
     LOOM_ASSIGN(Value y, c.make(OnnxType::f32, std::move(dims)));
@@ -69,7 +73,7 @@ Status constant_of_shape(const Call& c) {
     return c.give(std::move(y));
   }
   LOOM_ASSIGN(const Value one, value_of(c.rt.memory, a->tensors[0]));
-  if (one.count() != 1) return c.bad("its value must be one number");
+  if (one.rank() != 1 || one.count() != 1) return c.bad("its value must be a list of one number");
   LOOM_ASSIGN(Value y, c.make(one.type, std::move(dims)));
   fill(y, one);
   return c.give(std::move(y));
@@ -92,11 +96,18 @@ Status size_of(const Call& c) {
   return c.give(std::move(v));
 }
 
-Status reshape(const Call& c) {
+// Another shape of the same elements, which follows from the shape of the input alone.
+template <Result<Dims> (*Shape)(const Call&)>
+Status under_shape(const Call& c) {
+  LOOM_ASSIGN(Dims dims, Shape(c));
+  return c.give(c.value(0).seen_as(std::move(dims)));
+}
+
+Result<Dims> reshaped(const Call& c) {
   const Value& x = c.value(0);
   Dims dims = c.list("shape");
   if (c.has(1)) {
-    LOOM_ASSIGN(dims, c.whole(1));
+    LOOM_ASSIGN(dims, c.whole_list(1));
   }
   const bool zeros = c.integer("allowzero", 0) != 0;
   int64_t known = 1, open = -1;
@@ -117,24 +128,30 @@ Status reshape(const Call& c) {
     known = x.count();
   }
   if (known != x.count()) return c.bad(cat(x.count(), " values in a shape of ", known));
-  return c.give(x.seen_as(std::move(dims)));
+  return dims;
 }
 
-Status flatten(const Call& c) {
+Result<Dims> flattened(const Call& c) {
   const Value& x = c.value(0);
   const int64_t given = c.integer("axis", 1);
   const int64_t axis = given < 0 ? given + x.rank() : given;
   if (axis < 0 || axis > x.rank()) return c.bad(cat("axis ", given));
   const int64_t rows = product(x.dims, 0, static_cast<int>(axis));
-  return c.give(x.seen_as(Dims{rows, product(x.dims, static_cast<int>(axis), x.rank())}));
+  return Dims{rows, product(x.dims, static_cast<int>(axis), x.rank())};
 }
 
 Result<Dims> axes_given(const Call& c) {
+  if (c.has(1) && c.value(1).rank() > 1) return c.bad("axes must be a list");
   if (c.has(1)) return c.whole(1);
   return c.list("axes");
 }
 
-Status squeeze(const Call& c) {
+// One number in place of a list is computed, for functions of the standard use it.
+Status axes_defined(const Call& c) {
+  return c.has(1) && c.value(1).rank() != 1 ? c.bad("input 1 must be a list") : Status{};
+}
+
+Result<Dims> squeezed(const Call& c) {
   const Value& x = c.value(0);
   LOOM_ASSIGN(const Dims list, axes_given(c));
   LOOM_ASSIGN(const std::vector<int> axes, c.axes(list, x.rank()));
@@ -146,10 +163,10 @@ Status squeeze(const Call& c) {
     if (named && extent != 1) return c.bad(cat("axis ", a, " has an extent of ", extent));
     if (!named && !(all && extent == 1)) dims.push_back(extent);
   }
-  return c.give(x.seen_as(std::move(dims)));
+  return dims;
 }
 
-Status unsqueeze(const Call& c) {
+Result<Dims> unsqueezed(const Call& c) {
   const Value& x = c.value(0);
   LOOM_ASSIGN(const Dims list, axes_given(c));
   const int rank = x.rank() + static_cast<int>(list.size());
@@ -159,41 +176,62 @@ Status unsqueeze(const Call& c) {
   size_t next = 0;
   for (int a = 0; a < rank; ++a)
     dims.push_back(std::ranges::find(axes, a) != axes.end() ? 1 : x.dims[next++]);
-  return c.give(x.seen_as(std::move(dims)));
+  return dims;
 }
 
+// How many values a Range has.
 template <class T>
-Status range_of(const Call& c, T start, T limit, T delta) {
+Result<int64_t> range_count(const Call& c, T start, T limit, T delta) {
   if (delta == 0) return c.bad("a step of 0");
   const double count = std::ceil((static_cast<double>(limit) - static_cast<double>(start)) /
                                  static_cast<double>(delta));
   if (!(count < 1e12)) return c.bad("too many values");
-  const auto n = std::max<int64_t>(0, static_cast<int64_t>(count));
-  LOOM_ASSIGN(Value y, c.make(sizeof(T) == 4                ? OnnxType::f32
-                              : std::is_floating_point_v<T> ? OnnxType::f64
-                                                            : OnnxType::i64,
-                              {n}));
-  for (int64_t i = 0; i < n; ++i) y.data<T>()[i] = start + static_cast<T>(i) * delta;
-  return c.give_as(y, c.value(0).type);
+  return std::max<int64_t>(0, static_cast<int64_t>(count));
 }
 
-Status range(const Call& c) {
+// Calls f with start, limit and step in the type that they are computed in.
+template <class F>
+auto with_range(const Call& c, F f) -> decltype(f(0.0, 0.0, 0.0)) {
   LOOM_TRY(c.same_type(0, 1));
   LOOM_TRY(c.same_type(0, 2));
-  const OnnxType type = c.value(0).type;
   for (const size_t i : {0UL, 1UL, 2UL}) {
     if (c.value(i).count() != 1) return c.bad("takes one number each");
   }
-  OnnxType in = computing_type(type);
+  OnnxType in = computing_type(c.value(0).type);
   if (in == OnnxType::u64) in = OnnxType::i64;
   LOOM_ASSIGN(const Value a, c.as(0, in));
   LOOM_ASSIGN(const Value b, c.as(1, in));
   LOOM_ASSIGN(const Value d, c.as(2, in));
-  const auto all = [&]<class T>(T) {
-    return range_of<T>(c, *a.data<T>(), *b.data<T>(), *d.data<T>());
-  };
+  const auto all = [&]<class T>(T) { return f(*a.data<T>(), *b.data<T>(), *d.data<T>()); };
   if (in == OnnxType::f32) return all(float{});
   return in == OnnxType::f64 ? all(double{}) : all(int64_t{});
+}
+
+Result<Dims> range_shape(const Call& c) {
+  return with_range(c, [&]<class T>(T start, T limit, T delta) -> Result<Dims> {
+    LOOM_ASSIGN(const int64_t n, range_count(c, start, limit, delta));
+    return Dims{n};
+  });
+}
+
+// Lists of one number are computed, for functions of the standard use them.
+Status range_defined(const Call& c) {
+  for (const size_t i : {0UL, 1UL, 2UL}) {
+    if (c.value(i).rank() != 0) return c.bad("start, limit and step must be single values");
+  }
+  return {};
+}
+
+Status range(const Call& c) {
+  return with_range(c, [&]<class T>(T start, T limit, T delta) -> Status {
+    LOOM_ASSIGN(const int64_t n, range_count(c, start, limit, delta));
+    LOOM_ASSIGN(Value y, c.make(sizeof(T) == 4                ? OnnxType::f32
+                                : std::is_floating_point_v<T> ? OnnxType::f64
+                                                              : OnnxType::i64,
+                                {n}));
+    for (int64_t i = 0; i < n; ++i) y.data<T>()[i] = start + static_cast<T>(i) * delta;
+    return c.give_as(y, c.value(0).type);
+  });
 }
 
 Status eye_like(const Call& c) {
@@ -211,19 +249,24 @@ Status eye_like(const Call& c) {
   return c.give_as(y, type);
 }
 
+constexpr uint16_t kViews = Operator::moves | Operator::picks;
 constexpr Operator kShapes[] = {
-    {"", "Identity", identity, 1, 1, "", Operator::lists},
+    {"", "Identity", identity, 1, 1, "",
+     Operator::lists | Operator::folds | Operator::pointwise | Operator::moves},
     {"", "Dropout", dropout, 1, 3, "seed ratio is_test"},
     {"", "Constant", constant, 0, 0,
      "value value_float value_floats value_int value_ints value_string value_strings"},
-    {"", "ConstantOfShape", constant_of_shape, 1, 1, "value"},
+    {"", "ConstantOfShape", constant_of_shape, 1, 1, "value",
+     Operator::folds | Operator::moves | Operator::fills, nullptr, list_of_extents},
     {"", "Shape", shape_of, 1, 1, "start end"},
     {"", "Size", size_of, 1, 1, ""},
-    {"", "Reshape", reshape, 1, 2, "allowzero shape consumed_inputs"},
-    {"", "Flatten", flatten, 1, 1, "axis"},
-    {"", "Squeeze", squeeze, 1, 2, "axes"},
-    {"", "Unsqueeze", unsqueeze, 1, 2, "axes"},
-    {"", "Range", range, 3, 3, "stash_type"},
+    {"", "Reshape", under_shape<reshaped>, 1, 2, "allowzero shape consumed_inputs", kViews, nullptr,
+     reshaped},
+    {"", "Flatten", under_shape<flattened>, 1, 1, "axis", kViews, nullptr, flattened},
+    {"", "Squeeze", under_shape<squeezed>, 1, 2, "axes", kViews, nullptr, squeezed, axes_defined},
+    {"", "Unsqueeze", under_shape<unsqueezed>, 1, 2, "axes", kViews, nullptr, unsqueezed,
+     axes_defined},
+    {"", "Range", range, 3, 3, "stash_type", Operator::folds, nullptr, range_shape, range_defined},
     {"", "EyeLike", eye_like, 1, 1, "dtype k"},
 };
 

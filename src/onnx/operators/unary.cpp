@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "base/dmath.hpp"
-#include "evaluate/elementwise.hpp"
-#include "evaluate/functions.hpp"
+#include "onnx/operators/elementwise.hpp"
+#include "onnx/operators/functions.hpp"
 #include "ops/fmath.hpp"
 #include "ops/recorder.hpp"
 
@@ -296,19 +296,21 @@ Status clip(const Call& c) {
 }
 
 using K = UnaryKind;
+constexpr uint16_t kFunction = Operator::pointwise | Operator::function;
+constexpr uint16_t kFolds = Operator::pointwise | Operator::folds;
 constexpr Operator kUnary[] = {
-    {"", "Relu", relu, 1, 1, ""},
-    {"", "Sigmoid", by_kernel<K::sigmoid, sigmoid_of>, 1, 1, ""},
-    {"", "Tanh", by_kernel<K::tanh, dmath::tanh>, 1, 1, ""},
-    {"", "Exp", by_kernel<K::exp, dmath::exp>, 1, 1, ""},
-    {"", "Log", by_function<log_of>, 1, 1, ""},
-    {"", "Sqrt", by_kernel<K::sqrt, square_root>, 1, 1, ""},
-    {"", "Reciprocal", by_kernel<K::reciprocal, reciprocal_of>, 1, 1, ""},
-    {"", "Softplus", by_kernel<K::softplus, softplus_of>, 1, 1, ""},
-    {"", "Mish", by_kernel<K::mish, mish_of>, 1, 1, ""},
-    {"", "HardSwish", by_kernel<K::hard_swish, hard_swish_of>, 1, 1, ""},
+    {"", "Relu", relu, 1, 1, "", kFunction},
+    {"", "Sigmoid", by_kernel<K::sigmoid, sigmoid_of>, 1, 1, "", kFunction},
+    {"", "Tanh", by_kernel<K::tanh, dmath::tanh>, 1, 1, "", kFunction},
+    {"", "Exp", by_kernel<K::exp, dmath::exp>, 1, 1, "", kFunction},
+    {"", "Log", by_function<log_of>, 1, 1, "", kFunction},
+    {"", "Sqrt", by_kernel<K::sqrt, square_root>, 1, 1, "", kFunction | kFolds},
+    {"", "Reciprocal", by_kernel<K::reciprocal, reciprocal_of>, 1, 1, "", kFunction | kFolds},
+    {"", "Softplus", by_kernel<K::softplus, softplus_of>, 1, 1, "", kFunction},
+    {"", "Mish", by_kernel<K::mish, mish_of>, 1, 1, "", kFunction},
+    {"", "HardSwish", by_kernel<K::hard_swish, hard_swish_of>, 1, 1, "", kFunction},
     {"", "Softsign", by_function<softsign_of>, 1, 1, ""},
-    {"", "Erf", erf_operator, 1, 1, ""},
+    {"", "Erf", erf_operator, 1, 1, "", kFunction},
     {"", "Sin", by_function<dmath::sin>, 1, 1, ""},
     {"", "Cos", by_function<dmath::cos>, 1, 1, ""},
     {"", "Tan", by_function<tan>, 1, 1, ""},
@@ -323,11 +325,11 @@ constexpr Operator kUnary[] = {
     {"", "Floor", by_function<floor_of>, 1, 1, ""},
     {"", "Ceil", by_function<ceil_of>, 1, 1, ""},
     {"", "Round", by_function<round_of>, 1, 1, ""},
-    {"", "Neg", negative, 1, 1, ""},
-    {"", "Abs", absolute, 1, 1, ""},
+    {"", "Neg", negative, 1, 1, "", kFunction | kFolds},
+    {"", "Abs", absolute, 1, 1, "", kFunction},
     {"", "Sign", sign_of, 1, 1, ""},
-    {"", "LeakyRelu", leaky_relu, 1, 1, "alpha"},
-    {"", "Elu", elu, 1, 1, "alpha"},
+    {"", "LeakyRelu", leaky_relu, 1, 1, "alpha", kFunction},
+    {"", "Elu", elu, 1, 1, "alpha", kFunction},
     {"", "Selu", selu, 1, 1, "alpha gamma"},
     {"", "Celu", celu, 1, 1, "alpha"},
     {"", "HardSigmoid", hard_sigmoid, 1, 1, "alpha beta"},
@@ -335,7 +337,7 @@ constexpr Operator kUnary[] = {
     {"", "Shrink", shrink, 1, 1, "bias lambd"},
     {"", "Swish", swish, 1, 1, "alpha"},
     {"", "Gelu", gelu, 1, 1, "approximate"},
-    {"", "Not", not_of, 1, 1, ""},
+    {"", "Not", not_of, 1, 1, "", kFolds},
     {"", "IsNaN", is_nan, 1, 1, ""},
     {"", "IsInf", is_inf, 1, 1, "detect_negative detect_positive"},
     {"", "BitwiseNot", bitwise_not, 1, 1, ""},

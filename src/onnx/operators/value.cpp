@@ -1,5 +1,5 @@
 // Memory and conversions of values. See value.hpp.
-#include "evaluate/value.hpp"
+#include "onnx/operators/value.hpp"
 
 #include <algorithm>
 #include <bit>

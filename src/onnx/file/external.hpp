@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "formats/onnx/model.hpp"
 #include "io/file_ref.hpp"
+#include "onnx/file/model.hpp"
 
 namespace loom::core {
 

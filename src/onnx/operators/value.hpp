@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "formats/onnx/model.hpp"
+#include "onnx/file/model.hpp"
 #include "tensor/tensor.hpp"
 
 namespace loom::core::evaluate {

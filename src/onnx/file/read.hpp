@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "base/text.hpp"
-#include "formats/onnx/external.hpp"
-#include "formats/onnx/model.hpp"
 #include "io/protobuf.hpp"
+#include "onnx/file/external.hpp"
+#include "onnx/file/model.hpp"
 
 namespace loom::core {
 

@@ -1,5 +1,5 @@
 // See functions.hpp.
-#include "evaluate/functions.hpp"
+#include "onnx/operators/functions.hpp"
 
 #include <cmath>
 #include <cstdint>

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "evaluate/elementwise.hpp"
+#include "onnx/operators/elementwise.hpp"
 
 namespace loom::core::evaluate {
 namespace {
@@ -24,15 +24,28 @@ void copy_blocks(const Value& x, Value& y, int64_t from, int64_t to, int64_t cou
               static_cast<size_t>(count) * size);
 }
 
+Dims gathered_dims(const Call& c, int axis) {
+  const Value& x = c.value(0);
+  Dims dims(x.dims.begin(), x.dims.begin() + axis);
+  dims.insert(dims.end(), c.value(1).dims.begin(), c.value(1).dims.end());
+  dims.insert(dims.end(), x.dims.begin() + axis + 1, x.dims.end());
+  return dims;
+}
+
+Result<Dims> gathered_shape(const Call& c) {
+  const Value& x = c.value(0);
+  LOOM_ASSIGN(const int axis, c.axis(c.integer("axis", 0), x.rank()));
+  const Result<Dims> at = places(c, 1, x.dims[static_cast<size_t>(axis)]);
+  if (!at.ok()) return at.error();
+  return gathered_dims(c, axis);
+}
+
 Status gather(const Call& c) {
   const Value& x = c.value(0);
   LOOM_ASSIGN(const int axis, c.axis(c.integer("axis", 0), x.rank()));
   const int64_t n = x.dims[static_cast<size_t>(axis)];
   LOOM_ASSIGN(const Dims at, places(c, 1, n));
-  Dims dims(x.dims.begin(), x.dims.begin() + axis);
-  dims.insert(dims.end(), c.value(1).dims.begin(), c.value(1).dims.end());
-  dims.insert(dims.end(), x.dims.begin() + axis + 1, x.dims.end());
-  LOOM_ASSIGN(Value y, c.make(x.type, std::move(dims)));
+  LOOM_ASSIGN(Value y, c.make(x.type, gathered_dims(c, axis)));
   const int64_t outer = product(x.dims, 0, axis), inner = product(x.dims, axis + 1, x.rank());
   const auto count = static_cast<int64_t>(at.size());
   c.parallel(outer * count, 5 + 0.3 * static_cast<double>(inner), [&](int64_t begin, int64_t end) {
@@ -321,7 +334,8 @@ Status feature_extractor(const Call& c) {
 }
 
 constexpr Operator kGather[] = {
-    {"", "Gather", gather, 2, 2, "axis"},
+    {"", "Gather", gather, 2, 2, "axis", Operator::folds | Operator::moves | Operator::picks,
+     nullptr, gathered_shape},
     {"", "GatherElements", gather_elements, 2, 2, "axis"},
     {"", "ScatterElements", scatter_elements, 3, 3, "axis reduction"},
     {"", "Scatter", scatter_elements, 3, 3, "axis"},
@@ -329,7 +343,7 @@ constexpr Operator kGather[] = {
     {"", "ScatterND", scatter_nd, 3, 3, "reduction"},
     {"", "TensorScatter", tensor_scatter, 2, 3, "axis mode"},
     {"", "Compress", compress, 2, 2, "axis"},
-    {"", "NonZero", non_zero, 1, 1, ""},
+    {"", "NonZero", non_zero, 1, 1, "", Operator::folds},
     {"", "OneHot", one_hot, 3, 3, "axis"},
     {"ai.onnx.ml", "ArrayFeatureExtractor", feature_extractor, 2, 2, ""},
 };

@@ -4,7 +4,7 @@
 #include "base/bits.hpp"
 #include "base/text.hpp"
 #include "dtype/codec.hpp"
-#include "formats/onnx/model.hpp"
+#include "onnx/file/model.hpp"
 
 namespace loom::core {
 namespace {

@@ -7,8 +7,8 @@
 #include <numeric>
 
 #include "base/dmath.hpp"
-#include "evaluate/functions.hpp"
-#include "evaluate/rows.hpp"
+#include "onnx/operators/functions.hpp"
+#include "onnx/operators/rows.hpp"
 #include "ops/recorder.hpp"
 
 namespace loom::core::evaluate {
@@ -183,6 +183,13 @@ Status reduce(const Call& c) {
   return c.give_as(y, c.value(0).type);
 }
 
+// Of no values the standard says nothing.
+Status mean_defined(const Call& c) {
+  LOOM_ASSIGN(const std::vector<int> axes, reduced_axes(c, c.value(0).rank()));
+  const auto is_empty = [&](int a) { return c.value(0).dims[static_cast<size_t>(a)] == 0; };
+  return std::ranges::any_of(axes, is_empty) ? c.bad("a mean of no values") : Status{};
+}
+
 template <bool Largest>
 Status arg_extreme(const Call& c) {
   LOOM_ASSIGN(const Value x, c.widened(0));
@@ -309,10 +316,11 @@ constexpr std::string_view kOverAxes = "axes keepdims noop_with_empty_axes";
 constexpr std::string_view kPlaces = "axis keepdims select_last_index";
 constexpr Operator kReduce[] = {
     {"", "ReduceSum", reduce<Kind::sum>, 1, 2, kOverAxes},
-    {"", "ReduceMean", reduce<Kind::mean>, 1, 2, kOverAxes},
+    {"", "ReduceMean", reduce<Kind::mean>, 1, 2, kOverAxes, Operator::none, nullptr, nullptr,
+     mean_defined},
     {"", "ReduceMax", reduce<Kind::max>, 1, 2, kOverAxes},
     {"", "ReduceMin", reduce<Kind::min>, 1, 2, kOverAxes},
-    {"", "ReduceProd", reduce<Kind::prod>, 1, 2, kOverAxes},
+    {"", "ReduceProd", reduce<Kind::prod>, 1, 2, kOverAxes, Operator::folds},
     {"", "ReduceL1", reduce<Kind::l1>, 1, 2, kOverAxes},
     {"", "ReduceL2", reduce<Kind::l2>, 1, 2, kOverAxes},
     {"", "ReduceLogSum", reduce<Kind::log_sum>, 1, 2, kOverAxes},
