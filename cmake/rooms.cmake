@@ -66,10 +66,14 @@ function(loom_room path)
   target_link_libraries(loom_${name} PUBLIC ${ARG_DEPENDS})
 endfunction()
 
-# loom_room_definitions(ROOM DEFINITION...): for all files of a room.
+# loom_room_definitions(ROOM DEFINITION...): for all files of a room, if it has any here.
 function(loom_room_definitions name)
   foreach(target loom_${name} loom_${name}_starter)
+    set(type "")
     if(TARGET ${target})
+      get_target_property(type ${target} TYPE)
+    endif()
+    if(type AND NOT type STREQUAL "INTERFACE_LIBRARY")
       target_compile_definitions(${target} PRIVATE ${ARGN})
     endif()
   endforeach()

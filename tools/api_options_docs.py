@@ -12,6 +12,7 @@ TOP = """\
 
 An option of a struct inside, as `schedule.floor`, is given so:
 
+<!-- not run: a line of each language -->
 ```text
 C++         options.schedule.floor = 1e-4;  or  set_option(options, "schedule.floor", "1e-4")
 C           loom_options_set(options, "schedule.floor", "1e-4")

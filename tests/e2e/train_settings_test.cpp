@@ -71,7 +71,7 @@ TEST_F(Settings, ErrorsAreOneLine) {
       {"--lookahead 1.5", "--lookahead is 1.5, must be a whole number"},
       {"--lookahead 5,x", "--lookahead-share is x, must be a number"},
       {"--sample-weights w --ignore-label -100 --lookahead 5,2",
-       "--lookahead-share is 2, must be 0 to 1"},
+       "--lookahead-share is 2, must be above 0, up to 1"},
       {"--gradient-noise much", "--gradient-noise is much, must be a number"},
       {"--sample-weights w --ignore-label -100 --ema 0.9 --swa 2", "ema"},
       {"--folds 3 --split 0.5", "--folds"},
