@@ -52,7 +52,8 @@ endif()
 if(NOT LOOM_SCALAR)
   list(APPEND LOOM_LEFT_OUT "^backend/cpu/isa_scalar")
 endif()
-if(LOOM_MINIMAL OR LOOM_SMALL)  # constants of ONNX files are folded by the importer alone
+if(LOOM_MINIMAL OR LOOM_SMALL)  # no interpreter: importers fold constants by onnx/operators
+  list(APPEND LOOM_LEFT_OUT "^evaluate/")
   list(APPEND LOOM_WITHOUT LOOM_WITHOUT_EVALUATE)
 endif()
 foreach(part ONNX ORIGINAL GGUF HF ARRAYS WEBGPU)
@@ -73,7 +74,7 @@ if(LOOM_MINIMAL)
     list(APPEND LOOM_LEFT_OUT "^capi/")
   endif()
   # Of media what a file says of itself is read and written.
-  list(APPEND LOOM_LEFT_OUT "^media/(exif|jpeg|picture|png|sound|wave)" "^mesh/" "^evaluate/" "^evolve/" "^insight/" "^lab/"
+  list(APPEND LOOM_LEFT_OUT "^media/(exif|jpeg|picture|png|sound|wave)" "^mesh/" "^evolve/" "^insight/" "^lab/"
     "^io/(append_file|line_file|array|csv|deflate|folder|idx|np[yz]|byte_source|zip_directory)")
   set(LOOM_ONLY_learn spec)
   set(LOOM_ONLY_train_io file_memory media_reading trained_model)

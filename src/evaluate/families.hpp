@@ -26,5 +26,8 @@ std::span<const Operator> quantized_operators();
 std::span<const Operator> ml_operators();
 std::span<const Operator> tree_operators();
 std::span<const Operator> svm_operators();
+std::span<const Operator> rearrange_operators();
+std::span<const Operator> axis_operators();
+std::span<const Operator> quantize_operators();
 
 }  // namespace loom::core::evaluate

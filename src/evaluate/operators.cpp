@@ -14,6 +14,7 @@ std::span<const std::span<const Operator>> operator_families() {
       sequence_operators(),  ml_operators(),        tree_operators(),
       svm_operators(),       fused_operators(),     fused_product_operators(),
       blockwise_operators(), linear_operators(),    fused_attention_operators(),
+      rearrange_operators(), axis_operators(),      quantize_operators(),
   };
   return kFamilies;
 }

@@ -125,38 +125,98 @@ Dims broadcast_steps(const Dims& dims, const Dims& whole) {
   return out;
 }
 
+SideBySide::SideBySide(const Dims& dims, std::initializer_list<Dims> steps) : steps_(steps.size()) {
+  const Dims* own = steps.begin();
+  for (size_t a = 0; a < dims.size(); ++a) {
+    if (dims[a] == 1) continue;
+    bool merges = !dims_.empty();
+    for (size_t k = 0; merges && k < steps_.size(); ++k)
+      merges = steps_[k].back() == own[k][a] * dims[a];
+    if (merges)
+      dims_.back() *= dims[a];
+    else
+      dims_.push_back(dims[a]);
+    for (size_t k = 0; k < steps_.size(); ++k) {
+      if (merges) steps_[k].pop_back();
+      steps_[k].push_back(own[k][a]);
+    }
+  }
+  if (dims_.empty()) {
+    dims_.push_back(product(dims));
+    for (Dims& s : steps_) s.push_back(0);
+  }
+}
+
+void SideBySide::run(int64_t begin, int64_t end, const Row& f) const {
+  const size_t outer = dims_.size() - 1;
+  Dims at(outer, 0);
+  Places place{}, step{};
+  int64_t rest = begin;
+  for (size_t a = outer; a-- > 0;) {
+    at[a] = rest % dims_[a];
+    rest /= dims_[a];
+  }
+  for (size_t k = 0; k < steps_.size(); ++k) {
+    step[k] = steps_[k][outer];
+    for (size_t a = 0; a < outer; ++a) place[k] += at[a] * steps_[k][a];
+  }
+  for (int64_t r = begin; r < end; ++r) {
+    f(place, dims_[outer], step);
+    for (size_t a = outer; a-- > 0;) {
+      for (size_t k = 0; k < steps_.size(); ++k) place[k] += steps_[k][a];
+      if (++at[a] < dims_[a]) break;
+      for (size_t k = 0; k < steps_.size(); ++k) place[k] -= steps_[k][a] * dims_[a];
+      at[a] = 0;
+    }
+  }
+}
+
+void SideBySide::run_all(const Call& c, double cost, const Row& f) const {
+  if (rows() > 1) {
+    c.parallel(rows(), cost * static_cast<double>(row()),
+               [&](int64_t begin, int64_t end) { run(begin, end, f); });
+    return;
+  }
+  c.parallel(row(), cost, [&](int64_t begin, int64_t end) {
+    Places place{}, step{};
+    for (size_t k = 0; k < steps_.size(); ++k) {
+      step[k] = steps_[k].back();
+      place[k] = begin * step[k];
+    }
+    f(place, end - begin, step);
+  });
+}
+
 namespace {
 
+// n elements, each its step after the one before it.
 template <class T>
-void move_elements(const Call* c, const T* x, T* y, const Move& m) {
-  const SideBySide<2> walk(m.dims, {m.x_steps, m.y_steps});
-  const auto row = [&](const auto& place, int64_t n, const auto& step) {
-    const T* from = x + place[0];
-    T* to = y + place[1];
-    if (step[0] == 1 && step[1] == 1) {
-      std::memcpy(to, from, static_cast<size_t>(n) * sizeof(T));
-    } else if (step[0] == 0 && step[1] == 1) {
-      std::fill_n(to, n, *from);
-    } else {
-      for (int64_t i = 0; i < n; ++i) to[i * step[1]] = from[i * step[0]];
-    }
-  };
-  if (c == nullptr) return walk.run(0, walk.rows(), row);
-  walk.run_all(*c, 0.5, row);
+void move_row(const std::byte* x, int64_t x_step, std::byte* y, int64_t y_step, int64_t n) {
+  const auto* from = reinterpret_cast<const T*>(x);
+  auto* to = reinterpret_cast<T*>(y);
+  if (x_step == 1 && y_step == 1) {
+    std::memcpy(to, from, static_cast<size_t>(n) * sizeof(T));
+  } else if (x_step == 0 && y_step == 1) {
+    std::fill_n(to, n, *from);
+  } else {
+    for (int64_t i = 0; i < n; ++i) to[i * y_step] = from[i * x_step];
+  }
 }
 
 void move_any(const Call* c, const Value& x, Value& y, const Move& m) {
   if (product(m.dims) == 0) return;
-  switch (element_bytes(x.type)) {
-    case 1:
-      return move_elements(c, x.data<uint8_t>() + m.x_first, y.data<uint8_t>() + m.y_first, m);
-    case 2:
-      return move_elements(c, x.data<uint16_t>() + m.x_first, y.data<uint16_t>() + m.y_first, m);
-    case 4:
-      return move_elements(c, x.data<uint32_t>() + m.x_first, y.data<uint32_t>() + m.y_first, m);
-    default:
-      return move_elements(c, x.data<uint64_t>() + m.x_first, y.data<uint64_t>() + m.y_first, m);
-  }
+  const int size = element_bytes(x.type);
+  auto* const move_n = size == 1   ? move_row<uint8_t>
+                       : size == 2 ? move_row<uint16_t>
+                       : size == 4 ? move_row<uint32_t>
+                                   : move_row<uint64_t>;
+  const auto row = [&](const auto& place, int64_t n, const auto& step) {
+    move_n(x.data<std::byte>() + (m.x_first + place[0]) * size, step[0],
+           y.data<std::byte>() + (m.y_first + place[1]) * size, step[1], n);
+  };
+  const SideBySide walk(m.dims, {m.x_steps, m.y_steps});
+  if (c == nullptr) return walk.run(0, walk.rows(), row);
+  walk.run_all(*c, 0.5, row);
 }
 
 }  // namespace

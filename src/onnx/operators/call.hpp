@@ -5,6 +5,7 @@
 
 #include <array>
 #include <functional>
+#include <initializer_list>
 #include <span>
 #include <string>
 #include <string_view>
@@ -88,21 +89,6 @@ class Call {
   void parallel(int64_t count, double cost, const std::function<void(int64_t, int64_t)>& f) const;
 };
 
-// Calls f with a value of the C++ type of a computing type.
-template <class F>
-auto with_type(OnnxType computing, F f) {
-  switch (computing) {
-    case OnnxType::f32: return f(float{});
-    case OnnxType::f64: return f(double{});
-    case OnnxType::i64: return f(int64_t{});
-    default: return f(uint64_t{});
-  }
-}
-template <class F>
-auto with_real(OnnxType computing, F f) {
-  return computing == OnnxType::f64 ? f(double{}) : f(float{});
-}
-
 // What shapes are under broadcasting; false: they do not fit.
 bool broadcast(Dims& into, const Dims& other);
 // Steps of an array of `dims` inside of the larger `whole`: 0 along axes that are repeated.
@@ -110,77 +96,24 @@ Dims broadcast_steps(const Dims& dims, const Dims& whole);
 // `v` repeated to `dims`, which it fits.
 Result<Value> expanded(Memory& memory, const Value& v, const Dims& dims);
 
-// Elements of up to N arrays that are walked side by side, row by row: f(places, n, steps) for the
-// rows `begin` to `end` of all, where array k has its values at places[k] + i steps[k], i < n.
-template <size_t N>
+// Elements of up to four arrays that are walked side by side, row by row: f(places, n, steps) for
+// the rows `begin` to `end` of all, where array k has its values at places[k] + i steps[k], i < n.
+// The walk is compiled once: what f does with the values depends on types, where they are does not.
 class SideBySide {
  public:
-  // Axes along which all arrays go on as they began become one.
-  SideBySide(const Dims& dims, const std::array<Dims, N>& steps) {
-    for (size_t a = 0; a < dims.size(); ++a) {
-      if (dims[a] == 1) continue;
-      bool merges = !dims_.empty();
-      for (size_t k = 0; merges && k < N; ++k) merges = steps_[k].back() == steps[k][a] * dims[a];
-      if (merges) {
-        dims_.back() *= dims[a];
-        for (size_t k = 0; k < N; ++k) steps_[k].back() = steps[k][a];
-      } else {
-        dims_.push_back(dims[a]);
-        for (size_t k = 0; k < N; ++k) steps_[k].push_back(steps[k][a]);
-      }
-    }
-    if (dims_.empty()) {
-      dims_.push_back(product(dims));
-      for (auto& s : steps_) s.push_back(0);
-    }
-  }
+  using Places = std::array<int64_t, 4>;
+  using Row = std::function<void(const Places&, int64_t, const Places&)>;
+  // `steps`: those of each array. Axes along which all arrays go on as they began become one.
+  SideBySide(const Dims& dims, std::initializer_list<Dims> steps);
   int64_t rows() const { return product(dims_, 0, static_cast<int>(dims_.size()) - 1); }
   int64_t row() const { return dims_.back(); }
-  template <class F>
-  void run(int64_t begin, int64_t end, F f) const {
-    const size_t outer = dims_.size() - 1;
-    Dims at(outer, 0);
-    std::array<int64_t, N> place{}, step{};
-    int64_t rest = begin;
-    for (size_t a = outer; a-- > 0;) {
-      at[a] = rest % dims_[a];
-      rest /= dims_[a];
-    }
-    for (size_t k = 0; k < N; ++k) {
-      step[k] = steps_[k][outer];
-      for (size_t a = 0; a < outer; ++a) place[k] += at[a] * steps_[k][a];
-    }
-    for (int64_t r = begin; r < end; ++r) {
-      f(place, dims_[outer], step);
-      for (size_t a = outer; a-- > 0;) {
-        for (size_t k = 0; k < N; ++k) place[k] += steps_[k][a];
-        if (++at[a] < dims_[a]) break;
-        for (size_t k = 0; k < N; ++k) place[k] -= steps_[k][a] * dims_[a];
-        at[a] = 0;
-      }
-    }
-  }
+  void run(int64_t begin, int64_t end, const Row& f) const;
   // All of them, on the lanes of a call; `cost` in nanoseconds of an element.
-  template <class F>
-  void run_all(const Call& c, double cost, F f) const {
-    if (rows() > 1) {
-      c.parallel(rows(), cost * static_cast<double>(row()),
-                 [&](int64_t begin, int64_t end) { run(begin, end, f); });
-      return;
-    }
-    c.parallel(row(), cost, [&](int64_t begin, int64_t end) {
-      std::array<int64_t, N> place{}, step{};
-      for (size_t k = 0; k < N; ++k) {
-        step[k] = steps_[k].back();
-        place[k] = begin * step[k];
-      }
-      f(place, end - begin, step);
-    });
-  }
+  void run_all(const Call& c, double cost, const Row& f) const;
 
  private:
   Dims dims_;
-  std::array<Dims, N> steps_;
+  std::vector<Dims> steps_;
 };
 
 // y[y_first + sum i_k y_step[k]] = x[x_first + sum i_k x_step[k]] over `dims`: every operator that

@@ -1,13 +1,12 @@
 // Elements by places that are values: every place is checked against its axis. See elementwise.hpp.
 #include <algorithm>
 #include <cstring>
+#include <functional>
 
 #include "onnx/operators/elementwise.hpp"
 
 namespace loom::core::evaluate {
-namespace {
 
-// Input i as places of an axis of n values, counted from 0.
 Result<Dims> places(const Call& c, size_t i, int64_t n) {
   LOOM_ASSIGN(Dims list, c.whole(i));
   for (int64_t& v : list) {
@@ -23,6 +22,8 @@ void copy_blocks(const Value& x, Value& y, int64_t from, int64_t to, int64_t cou
               x.data<std::byte>() + static_cast<size_t>(from) * size,
               static_cast<size_t>(count) * size);
 }
+
+namespace {
 
 Dims gathered_dims(const Call& c, int axis) {
   const Value& x = c.value(0);
@@ -58,11 +59,12 @@ Status gather(const Call& c) {
 
 // Where element i of `ids` stands in an array with the steps `steps`, its own place along `axis`
 // being replaced by the id.
-template <class F>
-void each_element(const Dims& ids_dims, const Dims& steps, size_t axis, const Dims& ids, F f) {
+using ElementMove = std::function<void(int64_t, int64_t)>;
+void each_element(const Dims& ids_dims, const Dims& steps, size_t axis, const Dims& ids,
+                  const ElementMove& f) {
   Dims outer = steps;
   outer[axis] = 0;
-  const SideBySide<2> walk(ids_dims, {steps_of(ids_dims), outer});
+  const SideBySide walk(ids_dims, {steps_of(ids_dims), outer});
   walk.run(0, walk.rows(), [&](const auto& place, int64_t n, const auto& step) {
     for (int64_t i = 0; i < n; ++i) {
       const int64_t at = place[0] + i * step[0];
@@ -115,8 +117,7 @@ T met(Pair op, T a, T b) {
 }
 
 // y starts as the data; f(i, at) is called for each update i that goes to element `at`.
-template <class Each>
-Status scattered(const Call& c, Each each) {
+Status scattered(const Call& c, const std::function<void(const ElementMove&)>& each) {
   bool replaces = true;
   LOOM_ASSIGN(const Pair op, reduction_of(c, replaces));
   LOOM_TRY(c.same_type(0, 2));
@@ -147,7 +148,7 @@ Status scatter_elements(const Call& c) {
   if (c.value(2).dims != ids.dims) return c.bad("an update per place is needed");
   const auto a = static_cast<size_t>(axis);
   LOOM_ASSIGN(const Dims at, places(c, 1, x.dims[a]));
-  return scattered(c, [&](auto f) {
+  return scattered(c, [&](const ElementMove& f) {
     if (!at.empty()) each_element(ids.dims, steps_of(x.dims), a, at, f);
   });
 }
@@ -208,69 +209,12 @@ Status scatter_nd(const Call& c) {
   Dims want(ids.dims.begin(), ids.dims.end() - 1);
   want.insert(want.end(), x.dims.begin() + p.axes, x.dims.end());
   if (c.value(2).dims != want) return c.bad("updates that do not fit");
-  return scattered(c, [&](auto f) {
+  return scattered(c, [&](const ElementMove& f) {
     for (size_t r = 0; r < p.offsets.size(); ++r) {
       for (int64_t i = 0; i < p.block; ++i)
         f(static_cast<int64_t>(r) * p.block + i, p.offsets[r] + i);
     }
   });
-}
-
-// A cache of keys or values, into which an update is written from a place on.
-Status tensor_scatter(const Call& c) {
-  const Value &x = c.value(0), &update = c.value(1);
-  LOOM_TRY(c.same_type(0, 1));
-  LOOM_ASSIGN(const int axis, c.axis(c.integer("axis", -2), x.rank()));
-  const auto a = static_cast<size_t>(axis);
-  const std::string mode = c.text("mode", "linear");
-  if (mode != "linear" && mode != "circular") return c.bad("mode must be linear or circular");
-  Dims want = x.dims;
-  if (axis == 0 || update.rank() != x.rank()) return c.bad("an update that does not fit");
-  want[a] = update.dims[a];
-  if (update.dims != want || want[a] > x.dims[a]) return c.bad("an update that does not fit");
-  LOOM_ASSIGN(Dims from, c.whole(2));
-  if (!c.has(2)) from.assign(static_cast<size_t>(x.dims[0]), 0);
-  if (static_cast<int64_t>(from.size()) != x.dims[0]) return c.bad("a place per sample is needed");
-  LOOM_ASSIGN(Value y, c.make(x.type, x.dims));
-  copy_blocks(x, y, 0, 0, x.count());
-  const int64_t inner = product(x.dims, axis + 1, x.rank()), outer = product(x.dims, 0, axis);
-  const int64_t n = want[a], room = x.dims[a];
-  for (int64_t r = 0; r < outer; ++r) {
-    const int64_t start = from[static_cast<size_t>(r / (outer / x.dims[0]))];
-    if (start < 0 || start > room || (mode == "linear" && start + n > room))
-      return c.bad("an update beyond the cache");
-    for (int64_t i = 0; i < n; ++i)
-      copy_blocks(update, y, (r * n + i) * inner, (r * room + (start + i) % room) * inner, inner);
-  }
-  return c.give(std::move(y));
-}
-
-Status compress(const Call& c) {
-  Value x = c.value(0);
-  if (c.value(1).type != OnnxType::boolean || c.value(1).rank() != 1)
-    return c.bad("the condition must be a list of bool");
-  int axis = 0;
-  if (c.given("axis")) {
-    LOOM_ASSIGN(axis, c.axis(c.integer("axis", 0), x.rank()));
-  } else {
-    x = x.seen_as(Dims{x.count()});
-  }
-  const int64_t n = x.dims[static_cast<size_t>(axis)];
-  Dims kept;
-  for (int64_t i = 0; i < c.value(1).count(); ++i) {
-    if (c.value(1).data<uint8_t>()[i] == 0) continue;
-    if (i >= n) return c.bad("a condition longer than its axis");
-    kept.push_back(i);
-  }
-  Dims dims = x.dims;
-  dims[static_cast<size_t>(axis)] = static_cast<int64_t>(kept.size());
-  LOOM_ASSIGN(Value y, c.make(x.type, dims));
-  const int64_t outer = product(x.dims, 0, axis), inner = product(x.dims, axis + 1, x.rank());
-  int64_t to = 0;
-  for (int64_t o = 0; o < outer; ++o) {
-    for (const int64_t i : kept) copy_blocks(x, y, (o * n + i) * inner, to++ * inner, inner);
-  }
-  return c.give(std::move(y));
 }
 
 Status non_zero(const Call& c) {
@@ -316,23 +260,6 @@ Status one_hot(const Call& c) {
   return c.give(std::move(y));
 }
 
-// Columns of the last axis (ai.onnx.ml).
-Status feature_extractor(const Call& c) {
-  const Value& x = c.value(0);
-  if (x.rank() < 1) return c.bad("takes one axis and more");
-  LOOM_ASSIGN(const Dims at, places(c, 1, x.dims.back()));
-  Dims dims = x.dims;
-  dims.back() = static_cast<int64_t>(at.size());
-  if (x.rank() == 1) dims.insert(dims.begin(), 1);
-  LOOM_ASSIGN(Value y, c.make(x.type, dims));
-  const int64_t rows = product(x.dims, 0, x.rank() - 1);
-  int64_t to = 0;
-  for (int64_t r = 0; r < rows; ++r) {
-    for (const int64_t i : at) copy_blocks(x, y, r * x.dims.back() + i, to++, 1);
-  }
-  return c.give(std::move(y));
-}
-
 constexpr Operator kGather[] = {
     {"", "Gather", gather, 2, 2, "axis", Operator::folds | Operator::moves | Operator::picks,
      nullptr, gathered_shape},
@@ -341,11 +268,8 @@ constexpr Operator kGather[] = {
     {"", "Scatter", scatter_elements, 3, 3, "axis"},
     {"", "GatherND", gather_nd, 2, 2, "batch_dims"},
     {"", "ScatterND", scatter_nd, 3, 3, "reduction"},
-    {"", "TensorScatter", tensor_scatter, 2, 3, "axis mode"},
-    {"", "Compress", compress, 2, 2, "axis"},
     {"", "NonZero", non_zero, 1, 1, "", Operator::folds},
     {"", "OneHot", one_hot, 3, 3, "axis"},
-    {"ai.onnx.ml", "ArrayFeatureExtractor", feature_extractor, 2, 2, ""},
 };
 
 }  // namespace

@@ -7,9 +7,7 @@
 #include "onnx/operators/elementwise.hpp"
 
 namespace loom::core::evaluate {
-namespace {
 
-// Axis k of the result is axis order[k] of x.
 Result<Value> permuted(const Call& c, const Value& x, const std::vector<int>& order) {
   Move m;
   const Dims steps = steps_of(x.dims);
@@ -22,6 +20,8 @@ Result<Value> permuted(const Call& c, const Value& x, const std::vector<int>& or
   move(c, x, y, m);
   return y;
 }
+
+namespace {
 
 // Which axis of the input each axis of the output is.
 Result<std::vector<int>> order_of(const Call& c) {
@@ -211,7 +211,8 @@ int64_t padded_place(int64_t i, int64_t n, std::string_view mode) {
   return at < n ? at : period - at;
 }
 
-// One axis after the other, so that corners follow.
+}  // namespace
+
 Result<Value> pad_axis(const Call& c, const Value& x, size_t a, int64_t before, int64_t behind,
                        const std::string& mode, const Value& constant) {
   Dims dims = x.dims;
@@ -241,6 +242,8 @@ Result<Value> zero_of(const Call& c, OnnxType type) {
   fill_zero(zero);
   return zero;
 }
+
+namespace {
 
 Status pad(const Call& c) {
   constexpr int64_t kMostPad = int64_t{1} << 40;
@@ -278,59 +281,6 @@ Status pad(const Call& c) {
   return c.give(std::move(x));
 }
 
-Status center_crop_pad(const Call& c) {
-  Value x = c.value(0);
-  LOOM_ASSIGN(const Dims shape, c.whole(1));
-  Dims list = c.list("axes");
-  if (list.empty()) {
-    list.resize(x.dims.size());
-    std::iota(list.begin(), list.end(), 0);
-  }
-  LOOM_ASSIGN(const std::vector<int> axes, c.axes(list, x.rank()));
-  if (axes.size() != shape.size()) return c.bad("an extent per axis is needed");
-  LOOM_ASSIGN(const Value zero, zero_of(c, x.type));
-  for (size_t k = 0; k < axes.size(); ++k) {
-    const auto a = static_cast<size_t>(axes[k]);
-    if (shape[k] < 0) return c.bad("an extent below 0");
-    const int64_t more = shape[k] - x.dims[a];
-    const int64_t before = more >= 0 ? more / 2 : -(-more / 2);
-    LOOM_ASSIGN(x, pad_axis(c, x, a, before, more - before, "constant", zero));
-  }
-  return c.give(std::move(x));
-}
-
-// [N, C, H, W] cut into squares of `block`, its axes reordered.
-Status depth_to_space(const Call& c) {
-  const Value& x = c.value(0);
-  const int64_t b = c.integer("blocksize", 0);
-  if (x.rank() != 4 || b < 1 || b > (1 << 20) || x.dims[1] % (b * b) != 0)
-    return c.bad("takes [N, C, H, W] with C a multiple of blocksize^2");
-  const std::string mode = c.text("mode", "DCR");
-  const int64_t n = x.dims[0], ch = x.dims[1] / (b * b), h = x.dims[2], w = x.dims[3];
-  const bool depth_first = mode == "DCR";
-  if (!depth_first && mode != "CRD") return c.bad("mode must be DCR or CRD");
-  const Value cut = x.seen_as(depth_first ? Dims{n, b, b, ch, h, w} : Dims{n, ch, b, b, h, w});
-  LOOM_ASSIGN(Value y, permuted(c, cut,
-                                depth_first ? std::vector<int>{0, 3, 4, 1, 5, 2}
-                                            : std::vector<int>{0, 1, 4, 2, 5, 3}));
-  return c.give(y.seen_as(Dims{n, ch, h * b, w * b}));
-}
-
-Status space_to_depth(const Call& c) {
-  const Value& x = c.value(0);
-  const int64_t b = c.integer("blocksize", 0);
-  if (x.rank() != 4 || b < 1 || x.dims[2] % b != 0 || x.dims[3] % b != 0)
-    return c.bad("takes [N, C, H, W] with H and W multiples of blocksize");
-  const int64_t n = x.dims[0], ch = x.dims[1], h = x.dims[2] / b, w = x.dims[3] / b;
-  const Value cut = x.seen_as(Dims{n, ch, h, b, w, b});
-  const std::string mode = c.text("mode", "DCR");
-  if (mode != "DCR" && mode != "CRD") return c.bad("mode must be DCR or CRD");
-  LOOM_ASSIGN(Value y, permuted(c, cut,
-                                mode == "DCR" ? std::vector<int>{0, 3, 5, 1, 2, 4}
-                                              : std::vector<int>{0, 1, 3, 5, 2, 4}));
-  return c.give(y.seen_as(Dims{n, ch * b * b, h, w}));
-}
-
 Status trilu(const Call& c) {
   const Value& x = c.value(0);
   if (x.rank() < 2) return c.bad("takes two axes and more");
@@ -352,32 +302,6 @@ Status trilu(const Call& c) {
   return c.give(std::move(y));
 }
 
-Status reverse_sequence(const Call& c) {
-  const Value& x = c.value(0);
-  if (x.rank() < 2) return c.bad("takes two axes and more");
-  LOOM_ASSIGN(const int time, c.axis(c.integer("time_axis", 0), x.rank()));
-  LOOM_ASSIGN(const int batch, c.axis(c.integer("batch_axis", 1), x.rank()));
-  LOOM_ASSIGN(const Dims lengths, c.whole(1));
-  const auto t = static_cast<size_t>(time), b = static_cast<size_t>(batch);
-  if (t == b || static_cast<int64_t>(lengths.size()) != x.dims[b])
-    return c.bad("a length per sample is needed");
-  LOOM_ASSIGN(Value y, c.make(x.type, x.dims));
-  const Dims steps = steps_of(x.dims);
-  for (int64_t s = 0; s < x.dims[b]; ++s) {
-    const int64_t n = lengths[static_cast<size_t>(s)];
-    if (n < 0 || n > x.dims[t]) return c.bad("a length beyond the axis");
-    Move m{x.dims, steps, steps, s * steps[b], s * steps[b]};
-    m.dims[b] = 1;
-    move(c, x, y, m);  // what stays; the rest is written over
-    if (n == 0) continue;
-    m.dims[t] = n;
-    m.x_steps[t] = -steps[t];
-    m.x_first += (n - 1) * steps[t];
-    move(c, x, y, m);
-  }
-  return c.give(std::move(y));
-}
-
 constexpr uint16_t kPicks = Operator::folds | Operator::moves | Operator::picks;
 constexpr Operator kLayout[] = {
     {"", "Transpose", transpose, 1, 1, "perm", kPicks, nullptr, transposed_shape},
@@ -387,11 +311,7 @@ constexpr Operator kLayout[] = {
     {"", "Expand", expand, 2, 2, "", kPicks, nullptr, expanded_shape},
     {"", "Tile", tile, 2, 2, ""},
     {"", "Pad", pad, 1, 4, "mode pads paddings value"},
-    {"", "CenterCropPad", center_crop_pad, 2, 2, "axes"},
-    {"", "DepthToSpace", depth_to_space, 1, 1, "blocksize mode"},
-    {"", "SpaceToDepth", space_to_depth, 1, 1, "blocksize mode"},
     {"", "Trilu", trilu, 1, 2, "upper", Operator::folds | Operator::moves},
-    {"", "ReverseSequence", reverse_sequence, 2, 2, "batch_axis time_axis"},
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Reductions over any axes, and what is like them: softmax, running sums, places of extremes. Sums
+// Reductions over any axes, and running sums. Sums
 // of floats are in double precision, lane by lane (rows.hpp), so that bits depend on nothing else;
 // sums of whole numbers wrap.
 #include <algorithm>
@@ -9,7 +9,6 @@
 #include "base/dmath.hpp"
 #include "onnx/operators/functions.hpp"
 #include "onnx/operators/rows.hpp"
-#include "ops/recorder.hpp"
 
 namespace loom::core::evaluate {
 
@@ -47,25 +46,21 @@ Result<Value> axes_back(const Call& c, const Value& y, const std::vector<int>& o
   return out;
 }
 
+Dims without(const Dims& dims, const std::vector<int>& axes, bool keep) {
+  Dims out;
+  for (size_t a = 0; a < dims.size(); ++a) {
+    const bool gone = std::ranges::find(axes, static_cast<int>(a)) != axes.end();
+    if (!gone)
+      out.push_back(dims[a]);
+    else if (keep)
+      out.push_back(1);
+  }
+  return out;
+}
+
 namespace {
 
 enum class Kind : uint8_t { sum, mean, max, min, prod, l1, l2, log_sum, log_sum_exp, squares };
-
-template <class T>
-T extreme_of(const T* x, int64_t n, bool largest) {
-  T best = x[0];
-  for (int64_t i = 1; i < n; ++i) {
-    const bool better = largest ? x[i] > best : x[i] < best;
-    if (better || x[i] != x[i]) best = x[i];
-  }
-  return best;
-}
-
-double log_sum_exp(const double most, const auto* x, int64_t n) {
-  if (std::isinf(most)) return most;
-  const double sum = folded_sum<double>(x, n, [=](double v) { return dmath::exp(v - most); });
-  return most + log_of(sum);
-}
 
 template <class T>
 T reduced_real(Kind kind, const T* x, int64_t n) {
@@ -147,20 +142,7 @@ Result<std::vector<int>> reduced_axes(const Call& c, int rank) {
   return axes;
 }
 
-Dims without(const Dims& dims, const std::vector<int>& axes, bool keep) {
-  Dims out;
-  for (size_t a = 0; a < dims.size(); ++a) {
-    const bool gone = std::ranges::find(axes, static_cast<int>(a)) != axes.end();
-    if (!gone)
-      out.push_back(dims[a]);
-    else if (keep)
-      out.push_back(1);
-  }
-  return out;
-}
-
-template <Kind K>
-Status reduce(const Call& c) {
+Status reduce_by(const Call& c, Kind kind) {
   LOOM_ASSIGN(const Value x, c.widened(0));
   LOOM_ASSIGN(const std::vector<int> axes, reduced_axes(c, x.rank()));
   std::vector<int> order;
@@ -170,17 +152,22 @@ Status reduce(const Call& c) {
   LOOM_ASSIGN(Value y, c.make(x.type, without(x.dims, axes, c.integer("keepdims", 1) != 0)));
   with_type(x.type, [&]<class T>(T) {
     if (n == 0) {
-      std::fill_n(y.data<T>(), y.count(), of_nothing<T>(K));
+      std::fill_n(y.data<T>(), y.count(), of_nothing<T>(kind));
       return;
     }
-    each_row<T>(c, moved, n, y.data<T>(), [](const T* row, int64_t m) {
+    each_row<T>(c, moved, n, y.data<T>(), [kind](const T* row, int64_t m) {
       if constexpr (std::is_floating_point_v<T>)
-        return reduced_real(K, row, m);
+        return reduced_real(kind, row, m);
       else
-        return reduced_whole(K, row, m);
+        return reduced_whole(kind, row, m);
     });
   });
   return c.give_as(y, c.value(0).type);
+}
+
+template <Kind K>
+Status reduce(const Call& c) {
+  return reduce_by(c, K);
 }
 
 // Of no values the standard says nothing.
@@ -190,33 +177,8 @@ Status mean_defined(const Call& c) {
   return std::ranges::any_of(axes, is_empty) ? c.bad("a mean of no values") : Status{};
 }
 
-template <bool Largest>
-Status arg_extreme(const Call& c) {
-  LOOM_ASSIGN(const Value x, c.widened(0));
-  LOOM_ASSIGN(const int axis, c.axis(c.integer("axis", 0), x.rank()));
-  const bool last = c.integer("select_last_index", 0) != 0;
-  std::vector<int> order;
-  LOOM_ASSIGN(const Value moved, axes_last(c, x, {axis}, order));
-  const int64_t n = x.dims[static_cast<size_t>(axis)];
-  if (n == 0) return c.bad("an axis without values");
-  LOOM_ASSIGN(Value y,
-              c.make(OnnxType::i64, without(x.dims, {axis}, c.integer("keepdims", 1) != 0)));
-  with_type(x.type, [&]<class T>(T) {
-    each_row<T>(c, moved, n, y.data<int64_t>(), [=](const T* row, int64_t m) {
-      int64_t best = 0;
-      for (int64_t i = 1; i < m; ++i) {
-        const bool better = Largest ? row[i] > row[best] : row[i] < row[best];
-        if (better || (last && row[i] == row[best])) best = i;
-      }
-      return best;
-    });
-  });
-  return c.give(std::move(y));
-}
-
 // Running sums or products along an axis.
-template <bool Sums>
-Status running(const Call& c) {
+Status run_along(const Call& c, bool sums) {
   LOOM_ASSIGN(const Value x, c.widened(0));
   LOOM_ASSIGN(const int64_t given, c.whole_number(1, 0));
   LOOM_ASSIGN(const int axis, c.axis(given, x.rank()));
@@ -224,13 +186,14 @@ Status running(const Call& c) {
   LOOM_ASSIGN(Value y, c.make(x.type, x.dims));
   const int64_t n = x.dims[static_cast<size_t>(axis)];
   const int64_t inner = product(x.dims, axis + 1, x.rank());
-  with_type(x.type, [&]<class T>(T) {
+  const bool wraps = !is_real(x.type);  // and then a sign changes no bit
+  with_type(wraps ? OnnxType::u64 : x.type, [&]<class T>(T) {
     for (int64_t o = 0, outer = product(x.dims, 0, axis); o < outer; ++o) {
       for (int64_t i = 0; i < inner; ++i) {
-        T all = Sums ? T{} : T{1};
+        T all = sums ? T{} : T{1};
         for (int64_t k = 0; k < n; ++k) {
           const int64_t at = (o * n + (back ? n - 1 - k : k)) * inner + i;
-          const T next = Sums ? all + x.data<T>()[at] : all * x.data<T>()[at];
+          const T next = sums ? all + x.data<T>()[at] : all * x.data<T>()[at];
           y.data<T>()[at] = before ? all : next;
           all = next;
         }
@@ -240,80 +203,12 @@ Status running(const Call& c) {
   return c.give_as(y, c.value(0).type);
 }
 
-}  // namespace
-
-Result<Value> softmax_rows(const Call& c, const Value& x, int64_t n) {
-  LOOM_ASSIGN(Value y, c.make(x.type, x.dims));
-  if (x.count() == 0) return y;
-  if (x.type == OnnxType::f32) {
-    auto* from = const_cast<float*>(x.data<float>());
-    const int64_t rows = x.count() / n;
-    LOOM_TRY(c.rt.recorder.softmax(
-        {f32_matrix(from, rows, n), f32_matrix(y.data<float>(), rows, n), 1.0F}));
-    LOOM_TRY(c.rt.recorder.flush());
-    return y;
-  }
-  for (int64_t r = 0; r < x.count(); r += n) {
-    const double* row = x.data<double>() + r;
-    const double most = extreme_of(row, n, true);
-    const double sum = folded_sum<double>(row, n, [=](double v) { return dmath::exp(v - most); });
-    for (int64_t i = 0; i < n; ++i) y.data<double>()[r + i] = dmath::exp(row[i] - most) / sum;
-  }
-  return y;
-}
-
-namespace {
-
-Result<Value> log_softmax_rows(const Call& c, const Value& x, int64_t n) {
-  LOOM_ASSIGN(Value y, c.make(x.type, x.dims));
-  with_real(x.type, [&]<class T>(T) {
-    c.parallel(n == 0 ? 0 : x.count() / n, 10.0 * static_cast<double>(n),
-               [&](int64_t begin, int64_t end) {
-                 for (int64_t r = begin * n; r < end * n; r += n) {
-                   const T* row = x.data<T>() + r;
-                   const auto most = static_cast<double>(extreme_of(row, n, true));
-                   const double all = log_sum_exp(most, row, n);
-                   for (int64_t i = 0; i < n; ++i)
-                     y.data<T>()[r + i] = static_cast<T>(static_cast<double>(row[i]) - all);
-                 }
-               });
-  });
-  return y;
-}
-
-Result<Value> hardmax_rows(const Call& c, const Value& x, int64_t n) {
-  LOOM_ASSIGN(Value y, c.make(x.type, x.dims));
-  fill_zero(y);
-  with_real(x.type, [&]<class T>(T) {
-    for (int64_t r = 0; r < x.count(); r += n) {
-      const T* row = x.data<T>() + r;
-      y.data<T>()[r + (std::max_element(row, row + n) - row)] = 1;
-    }
-  });
-  return y;
-}
-
-// Over one axis; before opset 13 over all from `axis` on.
-template <Result<Value> (*Rows)(const Call&, const Value&, int64_t)>
-Status by_axis(const Call& c) {
-  if (!is_real(c.value(0).type)) return c.bad("takes floats");
-  LOOM_ASSIGN(const Value x, c.widened(0));
-  const bool old = c.opset < 13;
-  if (x.rank() == 0) return c.bad("takes one axis and more");
-  LOOM_ASSIGN(const int axis, c.axis(c.integer("axis", old ? 1 : -1), x.rank()));
-  if (old) {
-    LOOM_ASSIGN(const Value y, Rows(c, x, product(x.dims, axis, x.rank())));
-    return c.give_as(y, c.value(0).type);
-  }
-  std::vector<int> order;
-  LOOM_ASSIGN(const Value moved, axes_last(c, x, {axis}, order));
-  LOOM_ASSIGN(const Value made, Rows(c, moved, x.dims[static_cast<size_t>(axis)]));
-  LOOM_ASSIGN(const Value y, axes_back(c, made, order));
-  return c.give_as(y, c.value(0).type);
+template <bool Sums>
+Status running(const Call& c) {
+  return run_along(c, Sums);
 }
 
 constexpr std::string_view kOverAxes = "axes keepdims noop_with_empty_axes";
-constexpr std::string_view kPlaces = "axis keepdims select_last_index";
 constexpr Operator kReduce[] = {
     {"", "ReduceSum", reduce<Kind::sum>, 1, 2, kOverAxes},
     {"", "ReduceMean", reduce<Kind::mean>, 1, 2, kOverAxes, Operator::none, nullptr, nullptr,
@@ -326,13 +221,8 @@ constexpr Operator kReduce[] = {
     {"", "ReduceLogSum", reduce<Kind::log_sum>, 1, 2, kOverAxes},
     {"", "ReduceLogSumExp", reduce<Kind::log_sum_exp>, 1, 2, kOverAxes},
     {"", "ReduceSumSquare", reduce<Kind::squares>, 1, 2, kOverAxes},
-    {"", "ArgMax", arg_extreme<true>, 1, 1, kPlaces},
-    {"", "ArgMin", arg_extreme<false>, 1, 1, kPlaces},
     {"", "CumSum", running<true>, 2, 2, "exclusive reverse"},
     {"", "CumProd", running<false>, 2, 2, "exclusive reverse"},
-    {"", "Softmax", by_axis<softmax_rows>, 1, 1, "axis"},
-    {"", "LogSoftmax", by_axis<log_softmax_rows>, 1, 1, "axis"},
-    {"", "Hardmax", by_axis<hardmax_rows>, 1, 1, "axis"},
 };
 
 }  // namespace

@@ -1,7 +1,11 @@
 // Values whose last axes are what an operator works along: moved there when they are elsewhere.
 #pragma once
 
+#include <cmath>
+
+#include "base/dmath.hpp"
 #include "onnx/operators/elementwise.hpp"
+#include "onnx/operators/functions.hpp"
 
 namespace loom::core::evaluate {
 
@@ -32,6 +36,27 @@ A folded_sum(const T* x, int64_t n, F f) {
   for (; i < n; ++i) lane[i % 8] += f(static_cast<A>(x[i]));
   return ((lane[0] + lane[4]) + (lane[2] + lane[6])) + ((lane[1] + lane[5]) + (lane[3] + lane[7]));
 }
+
+// The largest or the least of n values, the last NaN if there is one.
+template <class T>
+T extreme_of(const T* x, int64_t n, bool largest) {
+  T best = x[0];
+  for (int64_t i = 1; i < n; ++i) {
+    const bool better = largest ? x[i] > best : x[i] < best;
+    if (better || x[i] != x[i]) best = x[i];
+  }
+  return best;
+}
+
+// log(sum exp(x[i])), `most` being the largest of them.
+double log_sum_exp(const double most, const auto* x, int64_t n) {
+  if (std::isinf(most)) return most;
+  const double sum = folded_sum<double>(x, n, [=](double v) { return dmath::exp(v - most); });
+  return most + log_of(sum);
+}
+
+// Extents without `axes`, or with 1 in their places.
+Dims without(const Dims& dims, const std::vector<int>& axes, bool keep);
 
 // Softmax of each run of the last `n` values, x being f32 or f64.
 Result<Value> softmax_rows(const Call& c, const Value& x, int64_t n);

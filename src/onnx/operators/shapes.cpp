@@ -179,39 +179,35 @@ Result<Dims> unsqueezed(const Call& c) {
   return dims;
 }
 
-// How many values a Range has.
-template <class T>
-Result<int64_t> range_count(const Call& c, T start, T limit, T delta) {
-  if (delta == 0) return c.bad("a step of 0");
-  const double count = std::ceil((static_cast<double>(limit) - static_cast<double>(start)) /
-                                 static_cast<double>(delta));
-  if (!(count < 1e12)) return c.bad("too many values");
-  return std::max<int64_t>(0, static_cast<int64_t>(count));
-}
-
-// Calls f with start, limit and step in the type that they are computed in.
-template <class F>
-auto with_range(const Call& c, F f) -> decltype(f(0.0, 0.0, 0.0)) {
+// What a Range has: the type that it is computed in, start, limit and step in that, and how many
+// values.
+struct RangeOf {
+  OnnxType in = OnnxType::f32;
+  Value parts[3];
+  int64_t count = 0;
+};
+Result<RangeOf> range_of(const Call& c) {
   LOOM_TRY(c.same_type(0, 1));
   LOOM_TRY(c.same_type(0, 2));
+  RangeOf r{computing_type(c.value(0).type), {}, 0};
+  if (r.in == OnnxType::u64) r.in = OnnxType::i64;
+  double numbers[3] = {};
   for (const size_t i : {0UL, 1UL, 2UL}) {
     if (c.value(i).count() != 1) return c.bad("takes one number each");
+    LOOM_ASSIGN(r.parts[i], c.as(i, r.in));
+    LOOM_ASSIGN(const Value wide, cast(c.rt.memory, r.parts[i], OnnxType::f64));
+    numbers[i] = *wide.data<double>();
   }
-  OnnxType in = computing_type(c.value(0).type);
-  if (in == OnnxType::u64) in = OnnxType::i64;
-  LOOM_ASSIGN(const Value a, c.as(0, in));
-  LOOM_ASSIGN(const Value b, c.as(1, in));
-  LOOM_ASSIGN(const Value d, c.as(2, in));
-  const auto all = [&]<class T>(T) { return f(*a.data<T>(), *b.data<T>(), *d.data<T>()); };
-  if (in == OnnxType::f32) return all(float{});
-  return in == OnnxType::f64 ? all(double{}) : all(int64_t{});
+  if (numbers[2] == 0) return c.bad("a step of 0");
+  const double count = std::ceil((numbers[1] - numbers[0]) / numbers[2]);
+  if (!(count < 1e12)) return c.bad("too many values");
+  r.count = std::max<int64_t>(0, static_cast<int64_t>(count));
+  return r;
 }
 
 Result<Dims> range_shape(const Call& c) {
-  return with_range(c, [&]<class T>(T start, T limit, T delta) -> Result<Dims> {
-    LOOM_ASSIGN(const int64_t n, range_count(c, start, limit, delta));
-    return Dims{n};
-  });
+  LOOM_ASSIGN(const RangeOf r, range_of(c));
+  return Dims{r.count};
 }
 
 // Lists of one number are computed, for functions of the standard use them.
@@ -222,16 +218,15 @@ Status range_defined(const Call& c) {
   return {};
 }
 
+// Whole numbers wrap, so they are computed without a sign.
 Status range(const Call& c) {
-  return with_range(c, [&]<class T>(T start, T limit, T delta) -> Status {
-    LOOM_ASSIGN(const int64_t n, range_count(c, start, limit, delta));
-    LOOM_ASSIGN(Value y, c.make(sizeof(T) == 4                ? OnnxType::f32
-                                : std::is_floating_point_v<T> ? OnnxType::f64
-                                                              : OnnxType::i64,
-                                {n}));
-    for (int64_t i = 0; i < n; ++i) y.data<T>()[i] = start + static_cast<T>(i) * delta;
-    return c.give_as(y, c.value(0).type);
+  LOOM_ASSIGN(const RangeOf r, range_of(c));
+  LOOM_ASSIGN(Value y, c.make(r.in, {r.count}));
+  with_type(is_real(r.in) ? r.in : OnnxType::u64, [&]<class T>(T) {
+    const T start = *r.parts[0].data<T>(), step = *r.parts[2].data<T>();
+    for (int64_t i = 0; i < r.count; ++i) y.data<T>()[i] = start + static_cast<T>(i) * step;
   });
+  return c.give_as(y, c.value(0).type);
 }
 
 Status eye_like(const Call& c) {

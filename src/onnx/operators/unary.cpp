@@ -2,6 +2,7 @@
 // rounded once otherwise. See elementwise.hpp.
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "base/dmath.hpp"
 #include "onnx/operators/elementwise.hpp"
@@ -10,6 +11,12 @@
 #include "ops/recorder.hpp"
 
 namespace loom::core::evaluate {
+
+namespace {
+
+Status only_real(const Call& c) {
+  return is_real(c.value(0).type) ? Status{} : c.bad("takes floats");
+}
 
 Result<Value> map_kernel(const Call& c, const Value& x, UnaryKind kind) {
   LOOM_ASSIGN(Value y, c.make(OnnxType::f32, x.dims));
@@ -21,62 +28,69 @@ Result<Value> map_kernel(const Call& c, const Value& x, UnaryKind kind) {
   return y;
 }
 
-Result<Value> map_real(const Call& c, const Value& x, double (*f)(double)) {
+// y[i] = f(x[i]); f is a functor of a type that the function knows.
+using UnaryRow = void (*)(const void* f, const void* x, void* y, int64_t n);
+template <class F, class T>
+void unary_row(const void* f, const void* x, void* y, int64_t n) {
+  const F& of = *static_cast<const F*>(f);
+  const T* from = static_cast<const T*>(x);
+  T* to = static_cast<T*>(y);
+  for (int64_t i = 0; i < n; ++i) to[i] = static_cast<T>(of(from[i]));
+}
+struct UnaryRows {
+  UnaryRow f32, f64, i64, u64;
+};
+
+// y = f(x) in the computing type of x; `cost` in nanoseconds of an element.
+Status map_rows(const Call& c, const void* f, const UnaryRows& rows, double cost) {
+  LOOM_ASSIGN(const Value x, c.widened(0));
   LOOM_ASSIGN(Value y, c.make(x.type, x.dims));
-  with_real(x.type, [&]<class T>(T) {
-    const T* from = x.data<T>();
-    T* to = y.data<T>();
-    c.parallel(x.count(), 20, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) to[i] = static_cast<T>(f(static_cast<double>(from[i])));
-    });
+  const UnaryRow row = x.type == OnnxType::f32   ? rows.f32
+                       : x.type == OnnxType::f64 ? rows.f64
+                       : x.type == OnnxType::i64 ? rows.i64
+                                                 : rows.u64;
+  const int size = element_bytes(x.type);
+  c.parallel(x.count(), cost, [&](int64_t begin, int64_t end) {
+    row(f, x.data<std::byte>() + begin * size, y.data<std::byte>() + begin * size, end - begin);
   });
-  return y;
-}
-
-namespace {
-
-Status only_real(const Call& c) {
-  return is_real(c.value(0).type) ? Status{} : c.bad("takes floats");
-}
-
-template <double (*F)(double)>
-Status by_function(const Call& c) {
-  LOOM_TRY(only_real(c));
-  LOOM_ASSIGN(const Value x, c.widened(0));
-  LOOM_ASSIGN(const Value y, map_real(c, x, F));
-  return c.give_as(y, c.value(0).type);
-}
-
-template <UnaryKind K, double (*F)(double)>
-Status by_kernel(const Call& c) {
-  LOOM_TRY(only_real(c));
-  LOOM_ASSIGN(const Value x, c.widened(0));
-  if (x.type != OnnxType::f32) return by_function<F>(c);
-  LOOM_ASSIGN(const Value y, map_kernel(c, x, K));
   return c.give_as(y, c.value(0).type);
 }
 
 // y = f(x) for a functor over any computing type.
 template <class F>
 Status by_functor(const Call& c, F f) {
-  LOOM_ASSIGN(const Value x, c.widened(0));
-  LOOM_ASSIGN(Value y, c.make(x.type, x.dims));
-  with_type(x.type, [&]<class T>(T) {
-    const T* from = x.data<T>();
-    T* to = y.data<T>();
-    c.parallel(x.count(), 1, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) to[i] = f(from[i]);
-    });
-  });
-  return c.give_as(y, c.value(0).type);
+  return map_rows(
+      c, &f,
+      {unary_row<F, float>, unary_row<F, double>, unary_row<F, int64_t>, unary_row<F, uint64_t>},
+      1);
 }
 template <class F>
-Status by_real_functor(const Call& c, F f) {
+Status by_real_functor(const Call& c, F f, double cost = 1) {
   LOOM_TRY(only_real(c));
-  return by_functor(c, [&]<class T>(T v) {
-    if constexpr (std::is_floating_point_v<T>) return static_cast<T>(f(v));
-    return v;
-  });
+  return map_rows(c, &f, {unary_row<F, float>, unary_row<F, double>, nullptr, nullptr}, cost);
+}
+
+// In double precision, rounded once.
+using RealFunction = std::function<double(double)>;
+Status map_real(const Call& c, const RealFunction& f) {
+  return by_real_functor(
+      c, [&f](double v) { return f(v); }, 20);
+}
+template <double (*F)(double)>
+Status by_function(const Call& c) {
+  return map_real(c, F);
+}
+
+Status map_kernel_or(const Call& c, UnaryKind kind, double (*f)(double)) {
+  LOOM_TRY(only_real(c));
+  if (computing_type(c.value(0).type) != OnnxType::f32) return map_real(c, f);
+  LOOM_ASSIGN(const Value x, c.widened(0));
+  LOOM_ASSIGN(const Value y, map_kernel(c, x, kind));
+  return c.give_as(y, c.value(0).type);
+}
+template <UnaryKind K, double (*F)(double)>
+Status by_kernel(const Call& c) {
+  return map_kernel_or(c, K, F);
 }
 
 double sigmoid_of(double x) {
@@ -187,17 +201,16 @@ Status leaky_relu(const Call& c) {
 }
 Status elu(const Call& c) {
   const double alpha = c.real("alpha", 1.0);
-  return by_real_functor(c, [=](double v) { return v < 0 ? alpha * dmath::expm1(v) : v; });
+  return map_real(c, [=](double v) { return v < 0 ? alpha * dmath::expm1(v) : v; });
 }
 Status selu(const Call& c) {
   const double alpha = c.real("alpha", 1.67326319217681884765625);
   const double gamma = c.real("gamma", 1.05070102214813232421875);
-  return by_real_functor(c,
-                         [=](double v) { return gamma * (v < 0 ? alpha * dmath::expm1(v) : v); });
+  return map_real(c, [=](double v) { return gamma * (v < 0 ? alpha * dmath::expm1(v) : v); });
 }
 Status celu(const Call& c) {
   const double alpha = c.real("alpha", 1.0);
-  return by_real_functor(c, [=](double v) { return v < 0 ? alpha * dmath::expm1(v / alpha) : v; });
+  return map_real(c, [=](double v) { return v < 0 ? alpha * dmath::expm1(v / alpha) : v; });
 }
 Status hard_sigmoid(const Call& c) {
   const auto alpha = static_cast<float>(c.real("alpha", 0.2F));
@@ -221,7 +234,7 @@ Status shrink(const Call& c) {
 Status swish(const Call& c) {
   const double alpha = c.real("alpha", 1.0);
   if (alpha == 1) return by_kernel<UnaryKind::silu, silu_of>(c);
-  return by_real_functor(c, [=](double v) { return v * sigmoid_of(alpha * v); });
+  return map_real(c, [=](double v) { return v * sigmoid_of(alpha * v); });
 }
 Status gelu(const Call& c) {
   const std::string how = c.text("approximate", "none");
@@ -238,8 +251,7 @@ Status not_of(const Call& c) {
   return c.give(std::move(y));
 }
 
-template <class F>
-Status float_test(const Call& c, F f) {
+Status float_test(const Call& c, const std::function<bool(double)>& f) {
   LOOM_TRY(only_real(c));
   LOOM_ASSIGN(const Value x, c.as(0, OnnxType::f64));
   LOOM_ASSIGN(Value y, c.make(OnnxType::boolean, x.dims));
@@ -258,18 +270,24 @@ Status is_inf(const Call& c) {
 
 Status bitwise_not(const Call& c) {
   if (!is_whole(c.value(0).type)) return c.bad("takes whole numbers");
-  return by_functor(c, []<class T>(T v) {
-    if constexpr (std::is_floating_point_v<T>)
-      return v;
-    else
-      return static_cast<T>(~v);
-  });
+  const auto flipped = [](uint64_t v) { return ~v; };
+  const UnaryRow row = unary_row<decltype(flipped), uint64_t>;
+  return map_rows(c, &flipped, {nullptr, nullptr, row, row}, 1);
 }
+
+template <class T>
+struct Clipped {
+  T low, high;
+  bool has_low, has_high;
+  T operator()(T v) const {
+    if (has_low) v = v < low ? low : v;
+    if (has_high) v = v > high ? high : v;
+    return v;
+  }
+};
 
 // The limits are inputs, or before opset 11 attributes.
 Status clip(const Call& c) {
-  LOOM_ASSIGN(const Value x, c.widened(0));
-  LOOM_ASSIGN(Value y, c.make(x.type, x.dims));
   Value limits[2];
   for (const size_t k : {1UL, 2UL}) {
     if (!c.has(k)) continue;
@@ -277,22 +295,13 @@ Status clip(const Call& c) {
     if (c.value(k).count() != 1) return c.bad("limits must be one number each");
     LOOM_ASSIGN(limits[k - 1], c.widened(k));
   }
-  with_type(x.type, [&]<class T>(T) {
-    bool low_given = c.has(1) || c.given("min"), high_given = c.has(2) || c.given("max");
-    T low = c.has(1) ? *limits[0].template data<T>() : static_cast<T>(c.real("min", 0));
-    T high = c.has(2) ? *limits[1].template data<T>() : static_cast<T>(c.real("max", 0));
-    const T* from = x.data<T>();
-    T* to = y.data<T>();
-    c.parallel(x.count(), 1, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        T v = from[i];
-        if (low_given) v = v < low ? low : v;
-        if (high_given) v = v > high ? high : v;
-        to[i] = v;
-      }
-    });
+  return with_type(computing_type(c.value(0).type), [&]<class T>(T) {
+    const Clipped<T> f{c.has(1) ? *limits[0].template data<T>() : static_cast<T>(c.real("min", 0)),
+                       c.has(2) ? *limits[1].template data<T>() : static_cast<T>(c.real("max", 0)),
+                       c.has(1) || c.given("min"), c.has(2) || c.given("max")};
+    const UnaryRow row = unary_row<Clipped<T>, T>;
+    return map_rows(c, &f, {row, row, row, row}, 1);
   });
-  return c.give_as(y, c.value(0).type);
 }
 
 using K = UnaryKind;

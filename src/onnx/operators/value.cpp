@@ -208,44 +208,46 @@ float small_float_value(OnnxType type, uint8_t code) {
 
 namespace {
 
-// Calls f with the functor that reads an element as a number of its computing type.
-template <class F>
-void with_reader(const Value& v, F f) {
+// A cast goes by blocks: elements become numbers of their computing type, and those become elements
+// of the other type. So there is a loop for each type and not for each pair of types.
+constexpr int64_t kBlock = 256;
+
+template <class From, class To>
+void convert(const void* from, void* to, int64_t n) {
+  const auto* x = static_cast<const From*>(from);
+  auto* y = static_cast<To*>(to);
+  for (int64_t i = 0; i < n; ++i) y[i] = static_cast<To>(x[i]);
+}
+
+// n elements of `type`, from `from` on, in its computing type; `room` is used if that is another.
+const void* read_block(OnnxType type, const std::byte* from, int64_t n, void* room) {
   using enum OnnxType;
-  const OnnxType type = v.type;
-  const auto plain = [&]<class T>(T) {
-    const T* p = v.data<T>();
-    f([p](int64_t i) { return p[i]; });
+  const auto as_float = [&](auto value) {
+    for (int64_t i = 0; i < n; ++i) static_cast<float*>(room)[i] = value(i);
   };
+  const auto* codes = reinterpret_cast<const uint16_t*>(from);
   switch (type) {
-    case f32: return plain(float{});
-    case f64: return plain(double{});
-    case i64: return plain(int64_t{});
-    case u64: return plain(uint64_t{});
-    case i32: return plain(int32_t{});
-    case u32: return plain(uint32_t{});
-    case i16: return plain(int16_t{});
-    case u16: return plain(uint16_t{});
+    case f32:
+    case f64:
+    case i64:
+    case u64: return from;
+    case i32: convert<int32_t, int64_t>(from, room, n); break;
+    case u32: convert<uint32_t, uint64_t>(from, room, n); break;
+    case i16: convert<int16_t, int64_t>(from, room, n); break;
+    case u16: convert<uint16_t, uint64_t>(from, room, n); break;
     case i8:
     case i4:
-    case i2: return plain(int8_t{});
+    case i2: convert<int8_t, int64_t>(from, room, n); break;
     case boolean:
     case u8:
     case u4:
-    case u2: return plain(uint8_t{});
-    case f16: {
-      const auto* p = v.data<uint16_t>();
-      return f([p](int64_t i) { return f32_from_f16(p[i]); });
-    }
-    case bf16: {
-      const auto* p = v.data<uint16_t>();
-      return f([p](int64_t i) { return f32_from_bf16(p[i]); });
-    }
-    default: {
-      const auto* p = v.data<uint8_t>();
-      return f([p, type](int64_t i) { return small_float_value(type, p[i]); });
-    }
+    case u2: convert<uint8_t, uint64_t>(from, room, n); break;
+    case f16: as_float([=](int64_t i) { return f32_from_f16(codes[i]); }); break;
+    case bf16: as_float([=](int64_t i) { return f32_from_bf16(codes[i]); }); break;
+    default:
+      as_float([=](int64_t i) { return small_float_value(type, static_cast<uint8_t>(from[i])); });
   }
+  return room;
 }
 
 // A number as a whole one: cut; what is beyond 64 bits, and NaN, is the least or the largest.
@@ -272,60 +274,57 @@ int8_t narrow_whole(OnnxType type, uint64_t bits) {
   }
 }
 
-template <class T, class Read>
-void write_whole(Value& to, Read read, int64_t n) {
-  T* out = to.data<T>();
-  for (int64_t i = 0; i < n; ++i) out[i] = static_cast<T>(whole_bits(read(i)));
+// Numbers of a computing type in double precision, or cut to 64 bits.
+void as_doubles(OnnxType wide, const void* from, double* to, int64_t n) {
+  with_type(wide, [&]<class T>(T) { convert<T, double>(from, to, n); });
+}
+void as_whole(OnnxType wide, const void* from, uint64_t* to, int64_t n) {
+  with_type(wide, [&]<class T>(T) {
+    const auto* x = static_cast<const T*>(from);
+    for (int64_t i = 0; i < n; ++i) to[i] = whole_bits(x[i]);
+  });
 }
 
-template <class Read>
-void write_half(Value& to, Read read, int64_t n) {
-  using From = decltype(read(0));
-  auto* out = to.data<uint16_t>();
-  const bool half = to.type == OnnxType::f16;
-  for (int64_t i = 0; i < n; ++i) {
-    if constexpr (std::is_same_v<From, float>) {
-      out[i] = half ? f16_from_f32(read(i)) : bf16_from_f32(read(i));
-    } else {
-      out[i] = static_cast<uint16_t>(
-          encode_value(half ? DType::f16 : DType::bf16, static_cast<double>(read(i))));
-    }
+void write_whole(OnnxType type, const uint64_t* from, std::byte* to, int64_t n) {
+  if (onnx_type_bits(type) < 8) {
+    for (int64_t i = 0; i < n; ++i) to[i] = static_cast<std::byte>(narrow_whole(type, from[i]));
+    return;
+  }
+  switch (element_bytes(type)) {
+    case 1: return convert<uint64_t, uint8_t>(from, to, n);
+    case 2: return convert<uint64_t, uint16_t>(from, to, n);
+    case 4: return convert<uint64_t, uint32_t>(from, to, n);
+    default: return convert<uint64_t, uint64_t>(from, to, n);
   }
 }
 
-template <class Read>
-void write_cast(Value& to, const Casting& how, Read read, int64_t n) {
+// n numbers of the computing type `wide`, kBlock at most, as elements of `type`.
+void write_block(OnnxType wide, const void* from, OnnxType type, const Casting& how, std::byte* to,
+                 int64_t n) {
   using enum OnnxType;
-  switch (to.type) {
-    case f32:
-      for (int64_t i = 0; i < n; ++i) to.data<float>()[i] = static_cast<float>(read(i));
-      return;
-    case f64:
-      for (int64_t i = 0; i < n; ++i) to.data<double>()[i] = static_cast<double>(read(i));
-      return;
-    case boolean:
-      for (int64_t i = 0; i < n; ++i) to.data<uint8_t>()[i] = read(i) != 0 ? 1 : 0;
-      return;
-    case f16:
-    case bf16: return write_half(to, read, n);
-    case i64:
-    case u64: return write_whole<uint64_t>(to, read, n);
-    case i32:
-    case u32: return write_whole<uint32_t>(to, read, n);
-    case i16:
-    case u16: return write_whole<uint16_t>(to, read, n);
-    case i8:
-    case u8: return write_whole<uint8_t>(to, read, n);
-    case i4:
-    case u4:
-    case i2:
-    case u2:
-      for (int64_t i = 0; i < n; ++i)
-        to.data<int8_t>()[i] = narrow_whole(to.type, whole_bits(read(i)));
-      return;
-    default:
-      for (int64_t i = 0; i < n; ++i)
-        to.data<uint8_t>()[i] = small_float_code(to.type, static_cast<double>(read(i)), how);
+  if (is_whole(type)) {
+    uint64_t bits[kBlock];
+    as_whole(wide, from, bits, n);
+    return write_whole(type, bits, to, n);
+  }
+  if (type == f32) return with_type(wide, [&]<class T>(T) { convert<T, float>(from, to, n); });
+  auto* codes = reinterpret_cast<uint16_t*>(to);
+  if (wide == f32 && (type == f16 || type == bf16)) {
+    const auto* x = static_cast<const float*>(from);
+    for (int64_t i = 0; i < n; ++i)
+      codes[i] = type == f16 ? f16_from_f32(x[i]) : bf16_from_f32(x[i]);
+    return;
+  }
+  if (type == f64) return as_doubles(wide, from, reinterpret_cast<double*>(to), n);
+  double x[kBlock];
+  as_doubles(wide, from, x, n);
+  for (int64_t i = 0; i < n; ++i) {
+    if (type == boolean)
+      to[i] = std::byte{x[i] != 0};
+    else if (type == f16 || type == bf16)
+      codes[i] = static_cast<uint16_t>(encode_value(type == f16 ? DType::f16 : DType::bf16, x[i]));
+    else
+      to[i] = static_cast<std::byte>(small_float_code(type, x[i], how));
   }
 }
 
@@ -334,7 +333,14 @@ void write_cast(Value& to, const Casting& how, Read read, int64_t n) {
 Result<Value> cast(Memory& memory, const Value& v, OnnxType to, const Casting& how) {
   if (v.type == to) return v;
   LOOM_ASSIGN(Value out, Value::make(memory, to, v.dims));
-  with_reader(v, [&](auto read) { write_cast(out, how, read, v.count()); });
+  const OnnxType wide = computing_type(v.type);
+  const int from_bytes = element_bytes(v.type), to_bytes = element_bytes(to);
+  alignas(8) std::byte room[kBlock * 8];
+  for (int64_t at = 0, count = v.count(); at < count; at += kBlock) {
+    const int64_t n = std::min(kBlock, count - at);
+    const void* block = read_block(v.type, v.data<std::byte>() + at * from_bytes, n, room);
+    write_block(wide, block, to, how, out.data<std::byte>() + at * to_bytes, n);
+  }
   return out;
 }
 

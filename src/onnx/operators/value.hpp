@@ -44,6 +44,21 @@ bool is_real(OnnxType type);    // a float of any width
 bool is_signed(OnnxType type);  // a whole number below 0 is possible
 bool is_whole(OnnxType type);   // int or uint, no bool
 
+// Calls f with a value of the C++ type of a computing type.
+template <class F>
+auto with_type(OnnxType computing, F f) {
+  switch (computing) {
+    case OnnxType::f32: return f(float{});
+    case OnnxType::f64: return f(double{});
+    case OnnxType::i64: return f(int64_t{});
+    default: return f(uint64_t{});
+  }
+}
+template <class F>
+auto with_real(OnnxType computing, F f) {
+  return computing == OnnxType::f64 ? f(double{}) : f(float{});
+}
+
 class Value {
  public:
   OnnxType type = OnnxType::undefined;
