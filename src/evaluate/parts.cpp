@@ -78,10 +78,4 @@ Result<Value> real_row(const Call& c, std::initializer_list<double> values) {
   return v;
 }
 
-Result<Value> zero_of(const Call& c, OnnxType type) {
-  LOOM_ASSIGN(Value v, c.make(type, {}));
-  fill_zero(v);
-  return v;
-}
-
 }  // namespace loom::core::evaluate
