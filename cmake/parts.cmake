@@ -1,6 +1,6 @@
 # What a build leaves out: whole rooms, or files of rooms. loom_room() (rooms.cmake) asks here. Code that calls
 # a part which may be absent is guarded by a definition of that name, which only the rooms that ask get.
-#   LOOM_LEFT_OUT    regular expressions of paths below src
+#   LOOM_LEFT_OUT    regular expressions of ROOM/FILE, without the folders of a room
 #   LOOM_ONLY_room   of that room these files alone, without their ending
 #   LOOM_WITHOUT     the definitions
 set(LOOM_LEFT_OUT)
@@ -89,8 +89,9 @@ function(loom_kept path list)
   set(kept)
   string(REPLACE "/" "_" name ${path})
   foreach(source ${${list}})
-    file(RELATIVE_PATH below ${PROJECT_SOURCE_DIR}/src ${source})
+    get_filename_component(file ${source} NAME)
     get_filename_component(stem ${source} NAME_WE)
+    set(below ${path}/${file})  # without the folder of the room
     set(keep ON)
     foreach(pattern ${LOOM_LEFT_OUT})
       if(below MATCHES "${pattern}")

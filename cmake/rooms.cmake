@@ -33,6 +33,18 @@ function(loom_room_options target path)
   target_link_libraries(${target} PUBLIC loom_flags)
 endfunction()
 
+# loom_sources(ROOM LIST): the files of a room and of its folders. Rooms below a room are none of its folders.
+# The order is that of names, so a move of a file leaves the batches of unity builds as they were.
+function(loom_sources path list)
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${path}/*.cpp)
+  if(NOT path STREQUAL "backend/webgpu")
+    file(GLOB below CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${path}/*/*.cpp)
+    list(APPEND sources ${below})
+  endif()
+  list(SORT sources COMPARE FILE_BASENAME)
+  set(${list} ${sources} PARENT_SCOPE)
+endfunction()
+
 # loom_room(PATH DEPENDS room...): one static library per folder of src/. Only the rooms it names are on
 # its link line; the layering check compares the #includes with the same list. A room shows its headers
 # and flags to those that link it by name (rooms, tests, the program); loom::loom hides them. A room of
@@ -41,7 +53,7 @@ endfunction()
 function(loom_room path)
   cmake_parse_arguments(ARG "" "" "DEPENDS" ${ARGN})
   string(REPLACE "/" "_" name ${path})
-  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${path}/*.cpp)
+  loom_sources(${path} sources)
   loom_kept(${path} sources)
   loom_starter_split(${name} sources starter)
   loom_starter_needs(starter_needs ${ARG_DEPENDS})

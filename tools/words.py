@@ -8,8 +8,8 @@
   tools/words.py --added [BASE] places in lines added since BASE (.ci/checked); exit 1 if any
   tools/words.py --root DIR     another tree
 
-Generated files, test data, decisions, CHANGELOG.md and the seeds of corpora are not searched. The average number
-of words of a sentence of README.md is a count too.
+Generated files, test data, decisions, CHANGELOG.md and the seeds of corpora are not searched. The
+average number of words of a sentence of README.md is a count too.
 """
 
 import argparse
@@ -307,7 +307,8 @@ def check(root: Path) -> list[str]:
     for name, value in counts(root, places(root)).items():
         limit = record.get(name, 0)
         if value > limit:
-            faults.append(f"{name}: {value:g}, recorded {limit:g}; see tools/words.py --of '{name}'")
+            faults.append(f"{name}: {value:g}, recorded {limit:g}; "
+                          f"see tools/words.py --of '{name}'")  # fmt: skip
     return faults
 
 

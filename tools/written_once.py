@@ -28,8 +28,8 @@ TEXT = {".cpp", ".hpp", ".h", ".inl", ".def", ".py", ".ts", ".js", ".mjs", ".rs"
         ".cs", ".dart", ".toml"}  # fmt: skip
 CODE = {".cpp", ".hpp", ".h", ".inl", ".def", ".py", ".ts", ".rs", ".go", ".java", ".cs", ".dart"}
 # The counter itself, frozen layouts, generators of test data and what packages bring.
-LEFT_OUT = ("tools/written_once", "tools/goldens/", "tools/stories/", "api/frozen/",
-            "node_modules/")  # fmt: skip
+LEFT_OUT = ("tools/written_once", "tools/sweeps/", "tools/goldens/", "tools/stories/",
+            "api/frozen/", "node_modules/")  # fmt: skip
 
 
 @dataclass(frozen=True)
