@@ -354,8 +354,8 @@ void add_compare_options(const Command& verb, CompareFlags& f) {
 Verb add_compare(Command app) {
   auto f = std::make_shared<CompareFlags>();
   f->base.split = 0.8;
-  const Command verb = app.command(
-      "compare", "Train networks side by side over several seeds, and say how sure the result is.");
+  const Command verb =
+      app.command("compare", "Train networks over several seeds and compare their results.");
   verb.examples(
       "  loom compare table.csv small.json large.json --seeds 10 --svg runs.svg\n"
       "  loom compare table.csv net.json --rules back-propagation,dfa,drtp --epochs 20\n"
