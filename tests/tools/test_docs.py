@@ -54,6 +54,11 @@ class Docs(unittest.TestCase):
         ran = subprocess.run(command, capture_output=True, text=True, timeout=120)
         self.assertEqual((ran.returncode, ran.stdout), (0, ""))
 
+    def test_the_pictures_of_the_rooms_are_what_their_program_draws(self):
+        command = [sys.executable, str(ROOT / "tools" / "house.py"), "--check"]
+        ran = subprocess.run(command, capture_output=True, text=True, timeout=120)
+        self.assertEqual((ran.returncode, ran.stderr), (0, ""))
+
     def test_every_decision_is_in_the_index(self):
         index = (ROOT / "docs" / "README.md").read_text()
         for decision in sorted((ROOT / "docs" / "decisions").glob("*.md")):
