@@ -154,7 +154,7 @@ Result<TrainingRun> Comparing::train(const Method& method, uint64_t seed) {
     return true;
   };
   if (flags.epochs > 0) {
-    const Result<History> history = trainer.fit(parts.first, parts.second, fit);
+    const Result<loom::History> history = trainer.fit(parts.first, parts.second, fit);
     // A loss that is no number any more is a result of the method, not of the comparison.
     if (!history.ok() && history.error().code != Code::internal) return history.error();
     if (!history.ok()) {
