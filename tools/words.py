@@ -32,7 +32,7 @@ README = "words of a README sentence"
 LONG = "sentences of more than 25 words"
 FOLDERS = ("src", "include", "cli", "bindings", "web", "wasm", "tools", "scripts", "bench", "tests",
            "examples", "docs", "api", "cmake", "fuzz")  # fmt: skip
-LEFT_OUT = ("tests/data/", "tests/text/golden", "tools/words", "docs/decisions/", "api/frozen/",
+LEFT_OUT = ("tests/data/", "tests/text/golden/", "tools/words", "docs/decisions/", "api/frozen/",
             "node_modules/", "fuzz/corpus", "tests/tools/test_words.py")  # fmt: skip
 SLASHES = CPP_SUFFIXES | {".def", ".ts", ".js", ".mjs", ".rs", ".go", ".java", ".cs", ".dart"}
 HASHES = {".toml", ".cmake", ".sh", ".yml"}

@@ -15,7 +15,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 ENDINGS = {".cpp", ".hpp", ".inl", ".def", ".h"}
-UNTOUCHED = ("tests/data/", "tests/text/golden", "fuzz/corpus", "tools/sweeps/", "CHANGELOG.md")
+UNTOUCHED = ("tests/data/", "tests/text/golden/", "fuzz/corpus", "tools/sweeps/", "CHANGELOG.md")
 
 
 def folders(table: dict, path: str = "") -> dict[str, dict[str, str]]:
