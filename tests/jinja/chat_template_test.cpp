@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "jinja/request.hpp"
 #include "support/paths.hpp"
 #include "text/golden.hpp"
 
@@ -50,6 +51,16 @@ TEST(ChatTemplateTest, FamiliesRenderLikeJinja) {
       }
     }
   }
+}
+
+// tests/outside/templates.py wrote them, and draws others where jinja2 is installed.
+TEST(ChatTemplateTest, FiveHundredRandomTemplatesRenderLikeJinja) {
+  const JsonValue golden = read_golden("jinja.json");
+  const ChatInputs inputs = request_inputs(member(golden, "inputs"));
+  const auto& cases = member(golden, "cases").elements();
+  EXPECT_EQ(cases.size(), 500u);
+  for (const JsonValue& one : cases)
+    expect_rendering(one.elements()[0].text(), inputs, one.elements()[1]);
 }
 
 // 1,000 damaged templates of all families: what is no template is a bad file, what renders is text
