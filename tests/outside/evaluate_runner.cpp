@@ -19,6 +19,7 @@
 #include "base/text.hpp"
 #include "base/thread_pool.hpp"
 #include "evaluate/evaluator.hpp"
+#include "evaluate/values.hpp"
 #include "io/file.hpp"
 
 namespace loom::core::evaluate {
@@ -26,28 +27,7 @@ namespace {
 
 Result<std::vector<Slot>> read_values(const std::string& path, Memory& memory) {
   LOOM_ASSIGN(const MappedFile file, MappedFile::open(path));
-  LOOM_ASSIGN(const OnnxModel model, parse_onnx(file.bytes(), path, OnnxReading::everything));
-  std::string kinds;
-  for (const auto& [key, value] : model.metadata) {
-    if (key == "kinds") kinds = value;
-  }
-  std::vector<Slot> out;
-  for (size_t i = 0; i < kinds.size(); ++i) {
-    Slot slot;
-    std::vector<Slot> list;
-    if (kinds[i] == 'n') slot.kind = Slot::Kind::none;
-    const std::string name = cat(i);
-    for (const OnnxTensor& t : model.graph.initializers) {
-      if (t.name != name && t.name.rfind(name + "/", 0) != 0) continue;
-      LOOM_ASSIGN(Value v, value_of(memory, t));
-      if (kinds[i] == 's')
-        list.push_back(Slot::of(std::move(v)));
-      else
-        slot = Slot::of(std::move(v));
-    }
-    out.push_back(kinds[i] == 's' ? Slot::of(std::move(list)) : slot);
-  }
-  return out;
+  return parse_values(file.bytes(), path, memory);
 }
 
 void append(OnnxModel& model, const Value& v, std::string name) {
