@@ -25,8 +25,9 @@ TEST(GpuErrors, ALibraryWithoutWebGpuIsRefused) {
   const auto gpu = webgpu::Backend::open({.library = "libm.so.6"});
   ASSERT_FALSE(gpu.ok());
   EXPECT_EQ(gpu.error().code, Code::unsupported);
-  EXPECT_EQ(gpu.error().message,
-            "libm.so.6: no function wgpuCreateInstance; it is no webgpu.h library, or an old one");
+  EXPECT_EQ(
+      gpu.error().message,
+      "libm.so.6: no function wgpuCreateInstance; it is not a webgpu.h library, or an old one");
 }
 
 TEST(GpuErrors, ALostDeviceIsOneLineAndTheModelGoesOnOnTheCpu) {
