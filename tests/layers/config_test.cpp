@@ -34,7 +34,7 @@ TEST(MakeLayer, RefusesChildrenOfALayerThatIsNoContainer) {
   std::vector<LayerConfig> children(1, *make_layer(LayerKind::sequential, {}));
   const Result<LayerConfig> made = make_layer(LayerKind::dense, {}, std::move(children));
   ASSERT_FALSE(made.ok());
-  EXPECT_EQ(made.error().message, "Dense is no container, but 1 children were given");
+  EXPECT_EQ(made.error().message, "Dense is not a container, but 1 children were given");
 }
 
 TEST(LayerTable, HasUniqueKindsAndNamesAndCompleteDefinitions) {

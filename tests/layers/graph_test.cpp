@@ -80,7 +80,7 @@ TEST(Graph, WhatCannotBeIsRefusedInOneLine) {
       {"like the input", {{"x"}, {{"x", {}}}, {}}, "the name 'x' stands twice"},
       {"a number", {{"x"}, {{"7", {}}}, {}}, "'7' cannot be a name"},
       {"a colon", {{"x"}, {{"a:b", {}}}, {}}, "'a:b' cannot be a name"},
-      {"no output", {{"x"}, {{"a", {{"x:z"}}}}, {}}, "behind the colon must stand the number"},
+      {"no output", {{"x"}, {{"a", {{"x:z"}}}}, {}}, "give the number of an output after the colon"},
       {"second input value", {{"x"}, {{"a", {{"x:1"}}}}, {}}, "an input is one value"},
       {"unknown output", {{"x"}, {{"a", {}}}, {"b"}}, "the list of outputs reads 'b'"},
   };
@@ -177,7 +177,7 @@ TEST(Concat, JoinsAlongAnyAxis) {
               ElementsAre(1, 2, 1, 2, 3, 4, 3, 4));
   EXPECT_THAT(run_nodes({{"input", "input"}}, {concat(1)}, x, Shape{1, 2, 2}),
               ElementsAre(1, 2, 3, 4, 1, 2, 3, 4));
-  EXPECT_THAT(inferred(concat(3), Shape{1, 2, 2}), HasSubstr("axis 3 is none of the 3 axes"));
+  EXPECT_THAT(inferred(concat(3), Shape{1, 2, 2}), HasSubstr("axis 3 is not one of the 3 axes"));
 }
 
 TEST(Slice, TakesWhatPythonTakes) {
