@@ -98,7 +98,7 @@ Result<Packed> CheckpointSource::read_one(const JsonValue& item, const std::stri
     return bad(*item.find("hash"), place, "the data does not match its hash");
   if (packed.matrix &&
       !r16_valid(r16_geometry(packed.dtype, packed.shape[0], packed.shape[1]), raw.data()))
-    return bad(item, place, "has a zero point that is no code of its type");
+    return bad(item, place, "has a zero point that is not a code of its type");
   return packed;
 }
 

@@ -149,8 +149,9 @@ Status check_used(const LayerConfig& c) {
   for (Wires results(c.list(kOutputs)); !results.done();) mark(results.value());
   for (size_t i = 0; i < used.size(); ++i) {
     if (used[i]) continue;
-    return invalid(cat("Graph: ", node_label(c, i),
-                       " is not read by any node and is not an output; remove it or name it in outputs"));
+    return invalid(
+        cat("Graph: ", node_label(c, i),
+            " is not read by any node and is not an output; remove it or name it in outputs"));
   }
   return {};
 }

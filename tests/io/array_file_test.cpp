@@ -180,7 +180,7 @@ TEST(Npy, RefusesWhatItIsNot) {
     std::string header, message;
   } rows[] = {
       {"{'descr': '|O', 'fortran_order': False, 'shape': (1,)}",
-       "f: at byte 10: type '|O' cannot be read; save whole numbers or floats of 16 to 64 bits"},
+       "f: at byte 10: type '|O' cannot be read; save integers or floats of 16 to 64 bits"},
       {"{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (1,)}",
        "f: at byte 20: NPY header: arrays of records cannot be read; save plain numbers"},
       {"{'descr': '<f4', 'fortran_order': False, 'shape': (2,)}",
@@ -190,7 +190,7 @@ TEST(Npy, RefusesWhatItIsNot) {
       {"{'descr': '<f4', 'descr': '<f4'}", "f: at byte 35: NPY header: 'descr' stands twice"},
       {"{'descr': '<f4', 'extra': 1}", "f: at byte 35: NPY header: unknown key 'extra'"},
       {"{'descr': '<f4', 'shape': (-1,)}",
-       "f: at byte 37: NPY header: expected an extent, a whole number below 2^63"},
+       "f: at byte 37: NPY header: expected an extent, an integer below 2^63"},
       {"import os", "f: at byte 10: NPY header: expected {"},
   };
   for (const auto& row : rows) {
@@ -287,7 +287,7 @@ TEST(Arrays, RefuseValuesThatAreNotFiniteOrNotWhole) {
   ASSERT_TRUE(view.ok());
   expect_error(array_f32(*view), Code::bad_file, "f: at byte 71: sample 1, value 0 is not finite");
   expect_error(array_i32(*view), Code::bad_file,
-               "f: at byte 71: sample 1, value 0 is no whole number");
+               "f: at byte 71: sample 1, value 0 is not an integer");
 }
 
 }  // namespace

@@ -275,13 +275,13 @@ TEST(EntityValues, AreF32OfPlainFloatsAndDoublesAlone) {
   ASSERT_TRUE(file.to_f32(2, 0, 3, out).ok());
   EXPECT_EQ(out[1], -2.25f);
   EXPECT_EQ(out[2], std::numeric_limits<float>::infinity());
-  EXPECT_EQ(file.to_f32(3, 0, 1, out).error().str(), "u: a plain blob of uint8 is no tensor");
+  EXPECT_EQ(file.to_f32(3, 0, 1, out).error().str(), "u: a plain blob of uint8 is not a tensor");
   EXPECT_EQ(file.to_f32(4, 0, 1, out).error().str(), "text/\xC3\xA4.txt: is a text, no tensor");
   EXPECT_EQ(file.to_f32(1, 2, 2, out).error().str(), "v: 2 values from 2 on, of 3");
   EXPECT_EQ(file.to_f32(1, -1, 1, out).error().str(), "v: 1 values from -1 on, of 3");
   EXPECT_EQ(file.to_f32(1, INT64_MAX, 1, out).error().code, Code::out_of_range);
   EXPECT_EQ(file.to_f32(1, 1, INT64_MAX, out).error().code, Code::out_of_range);
-  EXPECT_EQ(file.text("v").error().message, "v is no text");
+  EXPECT_EQ(file.text("v").error().message, "v is not text");
 }
 
 TEST(WriteEntity, ReportsProgressAndLeavesNothingWhenCancelled) {

@@ -47,8 +47,8 @@ const std::vector<Foreign>& rows() {
       {zip_with("[Content_Types].xml"), "is a spreadsheet"},
       {zip_with("mimetype"), "is a spreadsheet"},
       {zip_with("readme.txt"), "is a ZIP archive"},
-      {std::string("RIFF\x10\0\0\0WEBPVP8 ", 16), "is a WebP picture; save it as PNG"},
-      {std::string("BM\x46\0\0\0\0\0\0\0\x36\0\0\0\x28\0\0\0", 18), "is a BMP picture"},
+      {std::string("RIFF\x10\0\0\0WEBPVP8 ", 16), "is a WebP image; save it as PNG"},
+      {std::string("BM\x46\0\0\0\0\0\0\0\x36\0\0\0\x28\0\0\0", 18), "is a BMP image"},
       {"\x1f\x8b\x08", "is a gzip archive"},
       {"\x28\xb5\x2f\xfd", "is a Zstandard archive"},
       {std::string("\xfd"
@@ -60,7 +60,7 @@ const std::vector<Foreign>& rows() {
       {std::string(257, 'a') + "ustar", "is a tar archive"},
       {"%PDF-1.7", "is a PDF document"},
       {"\x89HDF\r\n\x1a\n", "is an HDF5 file"},
-      {"\x89PNG\r\n\x1a\n", "is a PNG picture"},
+      {"\x89PNG\r\n\x1a\n", "is a PNG image"},
       {"\xff\xfe"
        "a",
        "is text in UTF-16"},

@@ -80,7 +80,9 @@ TEST(Graph, WhatCannotBeIsRefusedInOneLine) {
       {"like the input", {{"x"}, {{"x", {}}}, {}}, "the name 'x' stands twice"},
       {"a number", {{"x"}, {{"7", {}}}, {}}, "'7' cannot be a name"},
       {"a colon", {{"x"}, {{"a:b", {}}}, {}}, "'a:b' cannot be a name"},
-      {"no output", {{"x"}, {{"a", {{"x:z"}}}}, {}}, "give the number of an output after the colon"},
+      {"no output",
+       {{"x"}, {{"a", {{"x:z"}}}}, {}},
+       "give the number of an output after the colon"},
       {"second input value", {{"x"}, {{"a", {{"x:1"}}}}, {}}, "an input is one value"},
       {"unknown output", {{"x"}, {{"a", {}}}, {"b"}}, "the list of outputs reads 'b'"},
   };
