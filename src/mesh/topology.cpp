@@ -282,7 +282,7 @@ Status MeshTopology::check_ids(const Network& network) {
     if (!loom::core::takes_ids(network.cells()[static_cast<size_t>(slot.cell)].node.config))
       continue;
     if (slot.first.kind != MeshInput::Kind::port) {
-      return invalid(cat(slot.str(), " takes whole numbers (ids), which only a port holds; ",
+      return invalid(cat(slot.str(), " takes integers (ids), which only a port holds; ",
                          name_of(slot.first), " gives others"));
     }
     int64_t& below = ids_below_[static_cast<size_t>(slot.first.index)];

@@ -103,7 +103,7 @@ TEST(NetworkJson, BuildersRefuseWhatCannotBe) {
   EXPECT_EQ(build_recurrent(r).error().str(), "unknown cell 'elman'; known are rnn, lstm, gru");
   CnnOptions c;
   c.input = Shape{28, 28};
-  EXPECT_EQ(build_cnn(c).error().str(), "a picture is [channels, height, width], not [28, 28]");
+  EXPECT_EQ(build_cnn(c).error().str(), "an image is [channels, height, width], not [28, 28]");
 }
 
 TEST(NetworkJson, ReadsLinksSharingDTypesChildrenAndOldNames) {
@@ -274,7 +274,7 @@ const BadNetwork kBadCells[] = {
     {R"({"at":[0,0,0,0],"frozen":[3],)" + kDense + "}",
      "at byte 74: cells[0].frozen[0]: expected a name, found 3"},
     {R"({"at":[0,0,0,0],"shared_with":[0,0,1,0],)" + kDense + "}",
-     "cell (0, 0, 0, 0) shares weights with (0, 0, 1, 0), which is no layer before it"},
+     "cell (0, 0, 0, 0) shares weights with (0, 0, 1, 0), which is not a layer before it"},
 };
 
 TEST(NetworkJson, RefusesBadCells) {

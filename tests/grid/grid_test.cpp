@@ -142,7 +142,7 @@ TEST(Finalize, RefusesIdsThatAreNotTheInput) {
   const Result<Network> network = Network::finalize(grid, Shape{1, 4});
   ASSERT_FALSE(network.ok());
   EXPECT_EQ(network.error().message,
-            "cell (0, 0, 1, 0) takes whole numbers (ids), which only the input holds; cell "
+            "cell (0, 0, 1, 0) takes integers (ids), which only the input holds; cell "
             "(0, 0, 0, 0) gives others");
 }
 
