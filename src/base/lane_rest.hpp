@@ -1,12 +1,12 @@
 // LaneRest: decides when a worker that was kept off its core may take part again. It has no clocks
 // and threads; the caller passes times, so the rule can be tested alone.
 //
-// A lane that another program pushes off its core delays every lane at the next barrier, by a slice
-// of the system's scheduler (some 3 ms). Two lanes on one core delay each other at every barrier.
-// Continuing without the lane costs its share of the speed. So a lane rests if the others waited
-// for longer than that. The first rest is four times as long as the wait. A later rest is four
-// times as long as the last one, if the lane has not worked for longer than that rest since. A run
-// of 0.2 s thus loses three slices. The cost of a busy host falls to a percent or less, and a
+// A lane that another program pushes off its core delays every lane at the next barrier. The delay
+// is a slice of the system's scheduler (some 3 ms). Two lanes on one core delay each other at every
+// barrier. Continuing without the lane costs its share of the speed. So a lane rests if the others
+// waited for longer than that. The first rest is four times as long as the wait. A later rest is
+// four times as long as the last one, if the lane has not worked for longer than that rest since. A
+// run of 0.2 s thus loses three slices. The cost of a busy host falls to a percent or less, and a
 // single delay is soon forgotten.
 #pragma once
 

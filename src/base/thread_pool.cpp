@@ -76,7 +76,7 @@ bool wait_awake(Ready ready, Tick tick) {
 }
 
 // The order of lane 0 to a worker, in one word. It has the worker's lane in the next region (0
-// means only to stay awake), the number of lanes, and a count that makes each order differ from the
+// means only to stay awake) and the number of lanes. A count makes each order differ from the
 // previous one.
 constexpr int kLaneBits = 10, kMostLanes = 1 << kLaneBits;
 

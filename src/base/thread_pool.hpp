@@ -4,8 +4,8 @@
 // result may depend on either.
 //
 // The number of lanes of a region is chosen when it starts, up to what its work is worth. A worker
-// that does not run at that moment (it sleeps, or another program has its core) is skipped, unless
-// the work is worth the wait. A worker that delayed the others because it was not running is
+// may not run at that moment: it sleeps, or another program has its core. It is then skipped,
+// unless the work is worth the wait. A worker that delayed the others because it was not running is
 // skipped for a while (base/lane_rest.hpp).
 //
 // Waiting is spin, then yield, then sleep, each for a limited time. A lane that waits long yields

@@ -41,7 +41,7 @@ struct UnrollOptions {
 struct Unrolled {
   std::vector<Tensor> x;  // per port: [ticks, port]; to be filled
   // [ticks, slots], to be filled: 1 if a slot fires, 0 if it holds because nothing has reached it.
-  // Empty: every slot that ever fires does so in each tick.
+  // An empty tensor means that every slot that ever fires does so in each tick.
   Tensor gates;
   std::vector<std::vector<Tensor>> slots;  // [0 .. ticks][slot]; index 0 is the start of the window
   std::vector<std::vector<Tensor>> states;  // [0 .. ticks][state], if states are carried
