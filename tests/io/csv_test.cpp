@@ -141,7 +141,7 @@ TEST(Csv, TakesAFirstRowForAHeaderByOneRule) {
 
 TEST(Csv, NamesRowAndColumnOfWhatIsWrong) {
   expect_error(read_numbers("a,b\n1,2\n3,oops\n"), Code::bad_file,
-               "f: at byte 10: row 2, column 'b': 'oops' is no number");
+               "f: at byte 10: row 2, column 'b': 'oops' is not a number");
   expect_error(read_numbers("1,2\nnan,2\n"), Code::bad_file,
                "f: at byte 4: row 2, column 1: the value is not finite");
   expect_error(read_numbers("1,2\n3,1e99\n"), Code::bad_file,

@@ -117,7 +117,7 @@ TEST(Graph, ANodeThatNobodyReadsIsAMistake) {
   GraphNames names;
   names.nodes = {{"lost", {}}, {"a", {{"input"}}}};
   const LayerConfig graph = graph_of(names, {made(LayerKind::unary), made(LayerKind::unary)});
-  EXPECT_THAT(inferred(graph, Shape{1, 2}), HasSubstr("node 'lost' is read by no node"));
+  EXPECT_THAT(inferred(graph, Shape{1, 2}), HasSubstr("node 'lost' is not read by any node"));
 }
 
 TEST(Graph, KindsOfSeveralInputsStandOnlyInAGraph) {
