@@ -1,6 +1,6 @@
-// Handcrafted bad .entity files, each with the exact text of its refusal. Their hashes are right
-// wherever the check behind them is meant. The header begins at byte 64, and its list of blobs in
-// most rows at byte 85.
+// Handcrafted bad .entity files, each with the exact text of its refusal. Their hashes are right if
+// a later check is the target. The header begins at byte 64, and in most rows its list of blobs is
+// at byte 85.
 #include "io/entity_testing.hpp"
 
 namespace loom::core {
@@ -314,7 +314,7 @@ TEST(BadEntities, AreRefusedByVerifyForPaddingThatIsNotZero) {
   EXPECT_EQ(verified.error().str(), "f: at byte 264: w has padding that is not zero");
 }
 
-// Hashes are right, and still kernels must not see it.
+// The hashes are right, but kernels must not read the matrix.
 TEST(BadEntities, AreRefusedByVerifyForZeroPointsThatAreNoCodes) {
   for (const DType dtype : {DType::u8, DType::u4, DType::u2, DType::u16}) {
     const R16 g = r16_geometry(dtype, 2, 3);

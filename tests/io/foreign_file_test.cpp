@@ -1,4 +1,4 @@
-// Issue 37, line 33: files that are not what their name says are told by how they begin.
+// Issue 37, line 33: files of an unexpected type are recognized by their first bytes.
 #include "io/foreign_file.hpp"
 
 #include <gtest/gtest.h>
@@ -69,7 +69,7 @@ const std::vector<Foreign>& rows() {
   return kRows;
 }
 
-// A file may end anywhere within what tells it.
+// A file may end anywhere within its signature.
 TEST(ForeignFile, ThatAreShorterThanTheirSignsAreNotTold) {
   for (const Foreign& row : rows()) {
     for (size_t size = 1; size < std::min<size_t>(row.bytes.size(), 300); ++size)
@@ -106,7 +106,7 @@ TEST(ForeignFile, FilesThatLoomReadsAreNone) {
   EXPECT_FALSE(foreign_file("\x1f\x8b\x08"sv, "f", true)) << "data sets may be packed";
 }
 
-// Readers say it in the place of their own error.
+// Readers report it in place of their own error.
 TEST(ForeignFile, EveryReaderSaysWhatAFileIs) {
   const TemporaryFolder folder;
   for (const Foreign& row : rows()) {
