@@ -1,6 +1,6 @@
-// More bad network descriptions, each with the exact text of its refusal: damage below the form
-// (JSON itself), wrong kinds of values, children, links, sharing. Those of network_json_test.cpp
-// are about single fields.
+// More bad network descriptions, each with the exact text of its refusal: damage below the format
+// (JSON itself), wrong kinds of values, children, links, sharing. network_json_test.cpp covers
+// single fields.
 #include "bridge/network_json_testing.hpp"
 
 namespace loom::core {

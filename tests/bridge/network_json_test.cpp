@@ -163,7 +163,7 @@ TEST(NetworkJson, WritesEveryFieldOfTheShortForm) {
   ;
 }
 
-// Descriptions around one layer: L is the place of the layer's members.
+// Descriptions around one layer; `members` are the layer's members.
 std::string around(const std::string& members) {
   return R"({"loom":1,"input":[3],"layers":[{)" + members + "}]}";
 }
