@@ -1,4 +1,4 @@
-// make_layer: defaults, unknown names, ranges; every refusal says what is known.
+// make_layer: defaults, unknown names, ranges; every refusal lists the valid names.
 #include <gtest/gtest.h>
 
 #include <set>

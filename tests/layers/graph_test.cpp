@@ -1,5 +1,5 @@
-// Graph and the kinds that stand in it: names and wires, what is refused and how it is said, and
-// values worked out by hand. Random graphs against an independent evaluator: tests/outside.
+// Graph and its kinds: names and wires, refusals with their messages, and values computed by hand.
+// tests/outside has random graphs against an independent evaluator.
 #include "layers/graph.hpp"
 
 #include <gmock/gmock.h>
@@ -28,7 +28,7 @@ LayerConfig graph_of(const GraphNames& names, std::vector<LayerConfig> nodes) {
   return std::move(*graph);
 }
 
-// One input, nodes one after the other, each reading what it says.
+// One input, and nodes in order, each with its list of inputs.
 std::vector<float> run_nodes(const std::vector<std::vector<std::string>>& from,
                              std::vector<LayerConfig> nodes, const std::vector<float>& x,
                              const Shape& shape) {
