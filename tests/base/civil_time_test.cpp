@@ -1,4 +1,4 @@
-// Dates as texts, against strftime() of the C library.
+// Dates as text, against strftime() of the C library.
 #include "base/civil_time.hpp"
 
 #include <gtest/gtest.h>
