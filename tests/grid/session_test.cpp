@@ -1,5 +1,5 @@
-// Sessions: inputs shorter than planned, what passes leave for each other, what a refused input
-// leaves behind.
+// Sessions: inputs shorter than planned, state carried between passes, and the state after a
+// refused input.
 #include "grid/session.hpp"
 
 #include <gtest/gtest.h>
