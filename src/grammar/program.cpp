@@ -253,7 +253,7 @@ class Compiler {
   const RuleFacts& facts_;
   std::shared_ptr<Program> program_ = std::make_shared<Program>();
   std::unordered_map<ByteSet, int32_t> set_ids_;
-  std::vector<int32_t> rules_;  // where each begins
+  std::vector<int32_t> rules_;  // start of each rule
   std::vector<RuleId> open_;
   int32_t dead_ = 0;
   std::string error_;

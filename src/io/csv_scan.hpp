@@ -47,7 +47,7 @@ class CsvScanner {
   char separator_, break_ = '\n';
   std::string_view text_;  // the piece
   size_t pos_ = 0;         // in it
-  uint64_t base_ = 0;      // where the piece begins
+  uint64_t base_ = 0;      // offset of the piece
   std::string joined_;     // a field that is not one run of bytes in one piece
   bool row_start_ = true;
   bool ends_in_separator_ = false;  // the text does, so one more cell follows

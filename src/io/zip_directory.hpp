@@ -24,7 +24,7 @@ struct ZipEntry {
 
 struct ZipDirectory {
   std::vector<ZipEntry> entries;
-  uint64_t begin = 0;  // of the directory: members lie before it
+  uint64_t begin = 0;  // of the directory; members are before it
 };
 
 // Errors: bad_file, with the offset of the field; out_of_memory if the entries alone exceed the

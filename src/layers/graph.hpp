@@ -29,7 +29,7 @@ struct GraphValue {
 
 struct GraphWiring {
   int64_t inputs = 1;
-  std::vector<std::vector<GraphValue>> nodes;  // what each child reads
+  std::vector<std::vector<GraphValue>> nodes;  // inputs of each child
   std::vector<GraphValue> outputs;
   std::vector<std::string> names;  // of inputs, then of nodes; empty: their numbers
   // For nodes that share the weights of an earlier node: that node; -1 means their own weights.

@@ -166,7 +166,7 @@ LOOM_INLINE double expm1_negative(double x) {
 // the last digit of x^2 would become x^2 times as large in the result.
 template <class F>
 LOOM_INLINE F exp_half_square(F wide) {
-  const F a = min<F>(abs(wide), splat<F>(14.5f));  // where it is 0 already
+  const F a = min<F>(abs(wide), splat<F>(14.5f));  // beyond it the result is 0
   const F h = from_bits<F>(bits(a) & ~0xfff);      // 12 digits, so h * h is exact
   const F high = (h * h) * -0.5f, low = ((a - h) * (a + h)) * -0.5f;
   const F nf = round_even<F>((high + low) * 1.44269504088896341f);

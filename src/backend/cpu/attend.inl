@@ -274,7 +274,7 @@ inline bool head_gradient(const AttendDxArgs& a, int64_t index, int64_t stride, 
     if (h.soft_cap > 0) cap_slopes(h, rows, p, slopes);
     weigh_rows(h, rows, p);
     const LaneRange seen = h.seen(rows);
-    for (int64_t r = rows.begin; r < rows.end; ++r) {  // what the tiles left beside the block
+    for (int64_t r = rows.begin; r < rows.end; ++r) {  // positions of tiles outside the block
       for (int64_t i = seen.begin / 16 * 16; i < seen.begin; ++i) p.row(r)[i] = 0.0f;
       for (int64_t i = seen.end; i < stride; ++i) p.row(r)[i] = 0.0f;
     }

@@ -27,7 +27,7 @@ enum class UnaryKind : uint8_t {
   abs,
   square,
   reciprocal,
-  step  // 1 where x >= 0, else 0; no gradient
+  step  // 1 if x >= 0, else 0; no gradient
 };
 
 struct UnaryArgs {

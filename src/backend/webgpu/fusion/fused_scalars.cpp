@@ -290,8 +290,8 @@ class Steps {
     const std::byte* end;
     bool write;
     uint32_t kept;
-    bool fenced;  // a fence was since
-    bool met;     // a barrier was since
+    bool fenced;  // there was a fence since
+    bool met;     // there was a barrier since
   };
 
   bool step(const FillArgs& a) {

@@ -27,7 +27,7 @@ struct RowProducts {
   int64_t rows = 0;
   const GatedArgs* gated = nullptr;
   const BinaryArgs* addition = nullptr;
-  Tensor other;  // what is added
+  Tensor other;  // the addend
   int64_t commands = 0;
 
   const Tensor& x() const {
@@ -41,7 +41,7 @@ struct RowProducts {
 struct RowOutputs {
   Tensor kept;  // of the norm
   Tensor y[RowProducts::kMost];
-  Tensor out;  // of what follows the matrices
+  Tensor out;  // of the command after the matrices
 };
 
 // Whether the kernel can hold such a row in a workgroup's memory.

@@ -48,7 +48,7 @@ class Memory {
     MemoryUse use = MemoryUse::scratch;
   };
   struct Buffers {
-    int ranges = 0;  // that are still in it
+    int ranges = 0;  // ranges still in it
     int64_t bytes = 0;
     MemoryUse use = MemoryUse::scratch;
   };
