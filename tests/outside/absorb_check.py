@@ -17,7 +17,7 @@ warnings.simplefilter("ignore")
 FORM = "{:<12} {:<42} {:>6} {:>10} {:>9} {:>9} {:>7}  {}"
 
 
-# Of each planet: its module here, the name it has in the table, and what it is called.
+# The module of each planet here, its name in the table, and its full name.
 PLANETS = [
     ("absorb_sklearn", "sklearn", "scikit-learn"),
     ("absorb_lightgbm", "lightgbm", "LightGBM"),

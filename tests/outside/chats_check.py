@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Whole chats across programs: the prompt and its token ids, of the real chat templates.
 
-Each template gets a small folder with a tokenizer that knows its marks, and the GGUF file that Loom
-writes of it. Chats of several turns (system, tools, calls, results, parts, empty and null content)
-go through `transformers`, through `loom serve` of the folder and of the GGUF file, and through
-llama.cpp: its tokenizer reads our prompt, and its own template engine makes one.
+Each template gets a small folder with a tokenizer that knows its marks, and a GGUF file that Loom
+writes from it. The chats have several turns: system, tools, calls, results, parts, empty and null
+content. They go through `transformers`, and through `loom serve` of the folder and of the GGUF
+file. They also go through llama.cpp: its tokenizer reads our prompt, and its own template engine
+makes one.
 
   chats_check.py --loom build/dev/cli/loom --templates FOLDER... [--chats 8] [--seed 1]
                  [--llama LIBRARIES] [--llama-chat PROGRAM] [--show]

@@ -1,4 +1,4 @@
-// What the files of the evaluator share: fields of layers by name, and functions of numbers that
+// Shared parts of the evaluator's files: fields of layers by name, and functions of numbers that
 // know their derivatives.
 #pragma once
 

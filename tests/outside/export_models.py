@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Random decoders, described cell by cell with fields drawn away from their defaults, written as
-.gguf, as a folder of Hugging Face and as .entity, and read back: the same cells and the same
-perplexity to the last digit. A writer may refuse a network if it names the field. If they are
-there, others read the files as well: the package `gguf` the keys, llama.cpp and transformers the
-models, whose perplexity must be the same.
+"""Random decoders, written as .gguf, as a folder of Hugging Face and as .entity, and read back.
+
+They are described cell by cell with fields drawn away from their defaults. Reading back must give
+the same cells and the same perplexity to the last digit. A writer may refuse a network if it names
+the field. If other programs are installed, they read the files as well: the package `gguf` reads
+the keys, llama.cpp and transformers the models, whose perplexity must be the same.
 
     tests/outside/export_models.py build/dev/cli/loom [--count 60] [--first 0] [--llama LIBRARIES]
 
@@ -95,8 +96,7 @@ EMBEDDING = {
     "positions": [512],
 }
 HEAD = {"soft_cap": [4.0, 30.0], "bias": [True], "activation": ["tanh"]}
-# What goes together in some class: of these, decoders that are written; of single fields, mostly
-# refusals.
+# Combinations that a real class has: decoders that are written. Single fields give mostly refusals.
 CLASSES = [
     {},
     {"a.bias": 1, "a.out_bias": 1, "m.bias": 1},

@@ -1,8 +1,8 @@
-// Random networks for tests/outside/export_check.py: each is the example of a layer kind, with
-// every field of that kind drawn away from its default as far as the network stays one.
+// Random networks for tests/outside/export_check.py. Each is the example of a layer kind. Every
+// field of that kind is drawn away from its default, as far as the network stays valid.
 //   field_runner FIRST COUNT
-//   -> {"kind": "Dense", "away": ["bias", ...], "left": ["in"], "batches": true, "net": {...}}   (a
-//   line for each)
+//   -> {"kind": "Dense", "away": ["bias", ...], "left": ["in"], "batches": true, "net": {...}}
+//   (a line for each).
 #include <algorithm>
 #include <iostream>
 #include <random>
@@ -140,8 +140,8 @@ void Drawer::set(LayerConfig& layer, size_t field) {
   layer.set_list(i, std::move(list));
 }
 
-// Takes the layer in the place of the one that is there: as the others are; with extents of the
-// input that follow; or without the layers after it.
+// Replaces the current layer by the drawn one. It tries three ways: with the other layers
+// unchanged, with matching extents of the input, or without the layers after it.
 bool Drawer::try_value(size_t field, const LayerConfig& drawn) {
   Layers layers = layers_;
   size_t top = 0;

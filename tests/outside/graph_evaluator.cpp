@@ -1,5 +1,4 @@
-// Graphs in the evaluator, and the layers that stand in them: straight from what NumPy does, index
-// by index.
+// Graphs in the evaluator, and the layers inside them: written from NumPy's rules, index by index.
 #include "layers/graph.hpp"
 #include "outside/evaluator_parts.hpp"
 

@@ -44,7 +44,7 @@ class Case:
         self.shape = self.net["input"]
         self.make_weights()
         self.make_samples()
-        # Most loops that no input enters fire on zeros, so that they train; some hold for ever.
+        # Most loops without an input fire on zeros, so that they train; some wait forever.
         if self.fill() is None and draw.chance(0.8):
             self.how["zero_fill"] = True
 
@@ -187,7 +187,7 @@ def check_pass_training(case):
 
 
 def stream_rows(case, tick, variants=1):
-    """What ports offer in a tick, the first being 1; behind the end the last sample stays."""
+    """Values of ports in a tick; the first tick is 1. After the end the last sample stays."""
     sample = min(tick - 1, case.length - 1)
     return case.rows(np.arange(case.streams) * case.length + sample, variants)
 

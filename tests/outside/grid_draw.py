@@ -24,7 +24,7 @@ class Draw:
         return values[int(self.random.integers(len(values)))]
 
     def width(self, before):
-        """Of a feedback link: never all values of a sample, which a Dense takes as well."""
+        """The width of a feedback link: never all values of a sample, as a Dense takes those."""
         while True:
             w = self.upto(6)
             if not self.steps or w != before * self.steps:

@@ -1,9 +1,9 @@
 """llama.cpp as a reader of GGUF files, in a process of its own: a wrong file may end that process.
 
-    llama = Llama(LIBRARIES)     # a folder with libllama (package/bins/linux-x64 of the npm package
-                                 # @node-llama-cpp/linux-x64, llama.cpp 0.5.0)
+    llama = Llama(LIBRARIES)     # a folder with libllama: package/bins/linux-x64 of the npm package
+                                 # @node-llama-cpp/linux-x64, llama.cpp 0.5.0.
     llama.ids(model, texts)      # token ids of texts (bytes), special tokens parsed;
-                                 # around=False: without those that a model puts around a text
+                                 # around=False: without those that a model puts around a text.
     llama.nats(model, text, 24)  # the mean loss of the next token over windows of a text
 
 Both raise LlamaFailure if llama.cpp refuses the file. The next call then starts another process.

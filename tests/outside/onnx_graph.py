@@ -57,7 +57,7 @@ class Graph:
         return f"{what}{self.count}"
 
     def input(self, dims, dtype=np.float32, ids=0, scale=2.0):
-        """The input, with values for one run. `ids`: whole numbers below it."""
+        """The input, with values for one run. With `ids` they are integers below it."""
         r = self.r
         if ids > 0:
             self.x = np.asarray(r.g.integers(0, ids, dims)).astype(dtype)
@@ -112,7 +112,7 @@ class Graph:
         return model
 
     def out_type(self, inputs):
-        """What the graph says its output holds; float where that cannot be told."""
+        """The type of the graph's output; float if it is unknown."""
         bare = onnx.ValueInfoProto()
         bare.name = self.output
         try:

@@ -127,7 +127,7 @@ def fused_matmul(r, op="FusedMatMul"):
         attributes["transB"] = 1
         b = b[:-2] + [n, k]
     if op == "FusedMatMul" and rank > 2 and len(b) == rank and r.chance(0.3):
-        if r.chance(0.7):  # [batch..., M, K] lies as [M, batch..., K]
+        if r.chance(0.7):  # [batch..., M, K] is stored as [M, batch..., K]
             attributes["transBatchA"] = 1
             a = [a[-2]] + a[:-2] + a[-1:]
         if r.chance(0.7):

@@ -60,7 +60,7 @@ def scaler(rng):
 
 def normalizer(rng):
     x = features(rng)
-    x[0, 0] = 1  # a row without values is nobody's standard
+    x[0, 0] = 1  # no standard defines a row without values
     return model_of("Normalizer", [x], [1], norm=str(rng.choice(["MAX", "L1", "L2"]))), [x]
 
 

@@ -55,7 +55,7 @@ class Model:
         self.values.append((name, width, batched))
 
     def add_ids(self, name):
-        """Whole numbers, and the rows of a table that they choose, one behind the other."""
+        """Integers, and the rows of a table that they choose, concatenated."""
         places, rows, width = self.whole(1, 3), self.whole(2, 9), self.whole(1, 3)
         self.inputs.append(
             helper.make_tensor_value_info(name, TensorProto.INT64, [self.symbol, places]))

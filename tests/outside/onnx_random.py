@@ -39,8 +39,8 @@ RUNNER = ROOT / "build" / "dev" / "tests" / "onnx_runner"
 # nor does the package onnx compute it.
 COLUMNS = ("equal", "not written", "refused", "both refuse", "no truth", "WRONG")
 NO_TRUTH = "no truth: "
-# What a float type may be off, of the largest value of a result: its own rounding, as Loom computes
-# in float32 whatever the file says.
+# The tolerance of a float type, relative to the largest value of a result. It is the rounding of
+# the type, because Loom always computes in float32.
 ROUNDING = {"float16": 4e-3, "bfloat16": 3e-2}
 
 
@@ -114,8 +114,8 @@ class Truth:
 
 
 def evaluated(data, x):
-    """What the package onnx computes, where ONNX Runtime has no kernel of the type, or one that
-    keeps more digits between two operators than the type has."""
+    """The results of the package onnx. It is used if ONNX Runtime has no kernel of the type, or one
+    that keeps more digits between two operators than the type has."""
     model = onnx.load_from_string(data)
     for node in model.graph.node:
         node.domain = "" if node.domain == "ai.onnx" else node.domain
@@ -137,7 +137,7 @@ def difference(ours, theirs, x):
     how axes are grouped after it."""
     if ours.size != theirs.size:
         return f"{ours.size} values, must be {theirs.shape}"
-    if theirs.dtype.kind in "biu":  # truths and whole numbers: the same, as floats
+    if theirs.dtype.kind in "biu":  # booleans and integers: the same, as floats
         apart = np.flatnonzero(ours != theirs.astype(np.float64).reshape(-1))
         return f"at {apart[0]} of {theirs.dtype}: {ours[apart[0]]}" if apart.size else ""
     if theirs.dtype.kind != "f" and theirs.dtype.name != "bfloat16":

@@ -3,17 +3,16 @@
   export LOOM_LIBRARY=build/dev/libloom.so PYTHONPATH=bindings/python
   python tests/outside/onnx_torch_training.py FILE.onnx [--extent N] [--width N] [--draws N]
 
---extent is what stands for axes that the file leaves open. The last axis of an input is set in the
-file where --width gives another. Prints one JSON object. The weights of the file are first moved by
-a thousandth of their spread, so that no two are equal: then elements are matched by value, and
-neither names nor layouts can hide what learns. What trains is told from the file by the rule in
-docs/onnx.md. Compared are:
+--extent replaces axes that the file leaves open. --width replaces the last axis of an input in the
+file. Prints one JSON object. First the weights of the file are moved by a thousandth of their
+spread, so that no two are equal. Then elements are matched by value, so names and layouts cannot
+hide a trained value. The rule in docs/onnx.md decides which values train. Compared are:
 
-  count      as many numbers train as in PyTorch
-  loss       the mean square of the first output less a random target, before the first step
-  gradient   each element of step 1, within 1e-5 of the largest of its tensor
-  losses     of ten steps of SGD, within 1e-4
-  moved      the weights after these steps, within 1e-4 of the largest of their tensor
+  count      the number of trained values equals that of PyTorch.
+  loss       the mean square of the first output less a random target, before the first step.
+  gradient   each element of step 1, within 1e-5 of the largest of its tensor.
+  losses     of ten steps of SGD, within 1e-4.
+  moved      the weights after these steps, within 1e-4 of the largest of their tensor.
 
 Three times the difference that PyTorch has in float32, or when each weight moves by a rounding, or
 both, is right too: the largest of six draws, to which --draws adds some. `why` names what differs.
@@ -39,7 +38,7 @@ import onnx_torch_windows  # noqa: F401
 
 warnings.simplefilter("ignore")
 STEPS, SAMPLES = 10, 4
-GRADIENT = 2.0**40  # of the step that gradients are told from: they are not rounded beside weights
+GRADIENT = 2.0**40  # of the step that shows gradients: they are not rounded next to weights
 LARGE = 1e5  # numbers in a sample
 WHOLE = -1  # instead of an axis of the samples: each sample is a whole input of the file
 CALCULATED = re.compile(r"^(/|val_|eps|one|zero)|::|(^|[^a-z])(const|scalar)"

@@ -1,6 +1,7 @@
-// The chat page of `loom serve`, as a person meets it: Chromium is driven by Playwright, and axe-core looks for what
-// keeps people out. Everything is compared with what the server says to a client that is no page.
-//   node tests/outside/page_check.mjs LOOM [FOLDER]    FOLDER: where pictures of the page go
+// The chat page of `loom serve` in Chromium, driven by Playwright; axe-core checks its
+// accessibility. Everything is compared with the answers of the server to a client without the
+// page.
+//   node tests/outside/page_check.mjs LOOM [FOLDER]    FOLDER: for screenshots of the page
 import { spawn } from "node:child_process";
 import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,7 +1,7 @@
-// Which kinds come up stands here and does not follow from the table of kinds: a random layer needs
-// fields that fit the input which the cells before it happen to give, and every kind here is
-// written once more in evaluator.cpp. A kind that is not here is tested by its LayerDef::example
-// (tests/gradients, tests/layers) and by what PyTorch computed.
+// The choice of kinds is written here and does not follow from the table of kinds. A random layer
+// needs fields that fit the input from the cells before it. Every kind here is also written in
+// evaluator.cpp. Other kinds are tested by their LayerDef::example (tests/gradients, tests/layers)
+// and by results of PyTorch.
 #include "outside/random_grid.hpp"
 
 #include <gtest/gtest.h>
@@ -196,7 +196,7 @@ LayerConfig Maker::parallel(const Shape& in, int depth, bool keeps) {
 LayerConfig Maker::join(const std::vector<Shape>& shapes, bool keeps) {
   const int rank = shapes[0].rank();
   if (!keeps && chance(40)) {
-    // A session of shorter passes cannot join steps: those of one pass would stand between.
+    // A session of shorter passes cannot join steps: those of one pass would be interleaved.
     const int64_t axis = options_.shorter || chance(50) ? -1 : rank - 1;
     return made(K::concat, {{"axis", rank > 2 && !options_.shorter && chance(40) ? 1 : axis}});
   }
@@ -264,8 +264,8 @@ void Maker::add_slice(Wiring& g, size_t from) {
         {from});
 }
 
-// Nodes that belong to graphs alone. What changes the order of steps or samples, or looks over
-// them, would not be the same in a session of shorter passes.
+// Nodes for graphs only. A session of shorter passes excludes nodes that change the order of steps
+// or samples, or combine them, because their results would differ.
 void Maker::rearrange(Wiring& g, size_t from, bool keeps) {
   const Shape shape = g.shapes[from];
   const int64_t last = shape.rank() - 1, d = shape.last();
@@ -300,7 +300,7 @@ void Maker::rearrange(Wiring& g, size_t from, bool keeps) {
   g.add(dense(d, keeps ? d : width()), {from});
 }
 
-// Values that nobody reads are brought together, so that every node counts. False: they do not fit.
+// Combines unused values, so that every node counts. Returns false if they do not fit.
 bool Maker::close(Wiring& g) {
   for (;;) {
     const std::vector<size_t> loose = g.unread();
@@ -411,7 +411,7 @@ void Maker::add_cell(std::vector<Chosen>& cells, const Shape& input) {
   cells.push_back(std::move(next));
 }
 
-// Cells whose output is what each reader awaits, behind all others. False: none can be made.
+// Cells whose output fits each reader, after all others. Returns false if none can be made.
 bool Maker::add_sources(std::vector<Chosen>& cells) {
   for (size_t i = 0; i < cells.size(); ++i) {
     const Shape wanted = cells[i].in;

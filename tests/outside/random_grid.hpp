@@ -12,8 +12,7 @@ namespace loom::core::outside {
 struct GridOptions {
   uint64_t seed = 0;
   bool feedback = false;  // at least one feedback link
-  // Of the feedback links, at least one from a cell of another width than the one before its
-  // reader.
+  // At least one feedback link reads a cell with another width than the cell before its reader.
   bool any_width = false;
   bool sharing = false;  // at least one cell that shares parameters
   bool shorter = false;  // [T, D] inputs, and nothing that needs all T steps

@@ -1,5 +1,5 @@
-// What the tests of random networks share: parameters and inputs for a network and for the
-// evaluator, and how many networks a test takes.
+// Shared parts of the tests of random networks: parameters and inputs for a network and for the
+// evaluator, and the number of networks per test.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -77,7 +77,7 @@ inline void fill_params(Evaluator& evaluator, const Network& network, Tape* tape
   }
 }
 
-// What the evaluator is told of a grid besides its description.
+// Settings of the evaluator for a grid besides its description.
 inline Evaluator evaluator_of(const RandomGrid& grid, int64_t sequences) {
   Evaluator evaluator(grid.spec.grid, sequences);
   for (const auto& [cell, shape] : grid.fed_back) evaluator.fed_back[cell] = extents(shape);

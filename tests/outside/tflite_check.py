@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Random TFLite models in the TFLite interpreter and in Loom: as a network (the Python package),
-and node by node (`loom onnx`). Of one operator each with random attributes, of several that read
-each other, and quantized.
+and node by node (`loom onnx`). There are models of one operator with random attributes, of several
+that read each other, and quantized ones.
 
   export LOOM_LIBRARY=build/dev/libloom.so PYTHONPATH=bindings/python
   tests/outside/tflite_check.py --loom build/dev/cli/loom --count 300 --seed 1

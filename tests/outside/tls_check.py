@@ -394,7 +394,7 @@ class UnixSockets(TlsTest):
         server.process.kill()
         server.process.wait()
         self.assertTrue(path.exists())
-        server = self.start("serve", *words)  # nobody answers at what was left
+        server = self.start("serve", *words)  # no process answers at the stale socket
         self.assertEqual(server.stop(), 0)
         path.write_text("a file of somebody")
         done = run(LOOM, "serve", MODEL, *words)

@@ -159,8 +159,8 @@ def cases(options):
     import torch_zoo
 
     for name, make in torch_zoo.NETWORKS.items():
-        # Of 7 million ReLUs roundings turn some: single gradients move by 0.1, which gradient moves
-        # is another in each precision.
+        # Roundings switch some of its 7 million ReLUs: single gradients move by 0.1, and each
+        # precision moves other ones.
         if name == "DenseNet-121":
             continue
         torch.manual_seed(2)  # with 1 the CNN has a ReLU so near to 0 that roundings decide

@@ -369,7 +369,7 @@ class OneBlock(nn.Module):
 
 
 class Scales(nn.Module):
-    """One kernel over a picture and over its halves: a pyramid."""
+    """One kernel over an image and over its halves: a pyramid."""
 
     def __init__(self, classes=4):
         super().__init__()
@@ -508,8 +508,9 @@ def spelled(scores, labels):
     return losses.mean()
 
 
-# Where norms take statistics of few values roundings grow from step to step (PyTorch in float32 is
-# 1e-2 away from itself in float64 after eight steps of ResNet-18 at 1e-3): small rates there.
+# If norms take statistics of few values, roundings grow from step to step. After eight steps of
+# ResNet-18 at 1e-3, PyTorch in float32 is 1e-2 away from itself in float64. So rates are small
+# there.
 NETWORKS = {
     "MLP": lambda n: in_classes(mlp(), torch.randn(n, 6)),
     "CNN": lambda n: in_classes(small_cnn(), torch.randn(n, 1, 16, 16)),
