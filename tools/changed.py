@@ -1,5 +1,5 @@
-"""What a change reaches: its files, the rooms of src/ that stand on them, and the checks of
-tests/checks.toml and suites of tests/CMakeLists.txt that can feel it.
+"""Effects of a change: its files, the rooms of src/ that depend on them, and the checks of
+tests/checks.toml and suites of tests/CMakeLists.txt that may be affected.
 
   tools/changed.py [BASE]      prints the files, the rooms, the checks and the suites with reasons
 
@@ -23,7 +23,7 @@ from layering import ARROWS, reachable, room_of
 ROOT = Path(__file__).resolve().parent.parent
 RECORDS = ("build/checked", ".ci/checked")
 
-# Files that every check stands on, and those that every suite does.
+# Files that every check depends on, and those that every suite does.
 EVERYTHING = ("CMakeLists.txt", "CMakePresets.json", "cmake/")
 EVERY_SUITE = (*EVERYTHING, "tests/CMakeLists.txt", "tests/support/")
 
@@ -155,7 +155,7 @@ class Suite:
 # Networks of every layer kind, which suites link with KINDS.
 KINDS = ("src/lab/kind_networks.cpp", "src/lab/training_hash.cpp", "src/lab/training_hash.hpp")
 
-# Suites that run the program `loom`, which stands on every room, and what else they run.
+# Suites that run the program `loom`, which depends on every room, and the other files they run.
 RUN_THE_PROGRAM = {
     "e2e": ("cli/", "src/", "include/", "tests/hub/", "tests/chat/", "tests/anomaly/*.py",
             "tools/entity_page.py"),

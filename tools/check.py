@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Runs the checks of tests/checks.toml: what a change must pass. scripts/test.sh calls it.
 
-  tools/check.py                    everything that a change must pass
-  tools/check.py --changed [BASE]   of that what the change since BASE can break (changed.py)
-  tools/check.py --whole            also what the night runs of each check
-  tools/check.py --only NAME...     these checks and what they need
-  tools/check.py --list             the checks; --plan: what would run, and why
+  tools/check.py                    everything that a change must pass.
+  tools/check.py --changed [BASE]   the part that the change since BASE can break (changed.py).
+  tools/check.py --whole            also the nightly part of each check.
+  tools/check.py --only NAME...     these checks and their dependencies.
+  tools/check.py --list             the checks; --plan: the checks that would run, and why.
 
 As many checks run at once as there are cores. The output of each is in build/checks/NAME.log and
 ends with "N passed, N failed, N skipped"; the last line sums up. If CI=true, a skip that .ci/skips
@@ -91,7 +91,7 @@ def choose(checks: dict[str, dict], change: Change, whole: bool) -> dict[str, st
 
 
 def needs_of(checks: dict[str, dict], name: str) -> list[str]:
-    """What a check stands on, and what that stands on."""
+    """The dependencies of a check, also indirect ones."""
     found: list[str] = []
     for needed in checks[name].get("needs", []):
         found += [needed, *needs_of(checks, needed)]
@@ -142,7 +142,7 @@ def plan_lines(change: Change, reasons: dict[str, str]) -> list[str]:
 
 
 def environment(change: Change) -> dict[str, str]:
-    """What checks are told: which files changed, and the number that samples are drawn by."""
+    """Environment of checks: the changed files, and the seed of samples."""
     told = dict(os.environ)
     told.pop("LOOM_CHANGED_FILES", None)
     if change.known:
@@ -272,7 +272,7 @@ class Board:
                 and all(n in self.done for n in needs)
                 and self.share(name) > 1
             ):
-                return None  # it waits for all cores; nothing may overtake it for ever
+                return None  # it waits for all cores; nothing may overtake it forever
         return None
 
     def one(self, name: str) -> None:

@@ -126,7 +126,7 @@ def comment(text: str, indent: str = "") -> list[str]:
 
 
 def commented(code: str, doc: str) -> list[str]:
-    """A line with its comment behind it, or before it where that is too long."""
+    """A line with its comment after it, or before it if that is too long."""
     if not doc:
         return [code]
     line = f"{code} /* {doc} */"

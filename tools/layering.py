@@ -5,7 +5,7 @@
   tools/layering.py --list     print the arrows and the rules
   tools/layering.py --root DIR check another tree
 
-The arrows stand in two places that must agree: the loom_room() lines of CMakeLists.txt, which the
+The arrows are in two lists that must agree: the loom_room() lines of CMakeLists.txt, which the
 linker obeys, and ARROWS below, which a reviewer sees change. A room may include what it can reach.
 """
 
@@ -75,7 +75,7 @@ ARROWS: dict[str, list[str]] = {
 }
 
 
-# Rooms that are no part of the library, each with the files of the program that start it.
+# Rooms outside the library, each with the files of the program that start it.
 FRONTS: dict[str, str] = {
     "cli/serve.cpp": "src/serve/",
     "cli/absorb_host.cpp": "src/serve/",
@@ -175,7 +175,7 @@ def compared(enumerators: str) -> re.Pattern:
     )
 
 
-# Where a comparison is no question that a table should answer, and why.
+# Comparisons that a table cannot replace, and why.
 COMPARES_DTYPES = {
     "src/dtype/": "its own room",
     "src/backend/cpu/": "picks the kernel that was compiled for the bits of f16 or bf16",

@@ -71,7 +71,7 @@ def type_script_name(name: str) -> str:
 
 
 def boundary_type(api: Api, type_: str) -> str:
-    """Of a value that crosses the boundary of the module."""
+    """The type of a value that crosses the boundary of the module."""
     return "bigint" if type_ in ("int64_t", "uint64_t") else "number"
 
 
@@ -85,7 +85,7 @@ def typescript_enum(enum: dict) -> list[str]:
 
 
 def typescript_type(kind: str) -> str | None:
-    """Of a field as users of the package see it; None: not for them."""
+    """The type of a field as users of the package see it. None: hidden from them."""
     base, _, rest = kind.partition(":")
     if base == "enum":
         return rest

@@ -16,7 +16,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 REST = "cmake --build --preset release"
-# What the starter is asked for and lacks: arguments, and what the answer names beside REST.
+# Requests that the starter cannot serve: arguments, and the words of its answer besides REST.
 ABSENT = [
     ("train x.json x.csv", "there is no command 'loom train'"),
     ("info {file}.onnx", "reader for ONNX files"),

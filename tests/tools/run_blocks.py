@@ -5,9 +5,9 @@
     run_blocks.py build/dev/cli/loom README.md    one
     run_blocks.py --update build/dev/cli/loom     also rewrites shown output that is stale
 
-The blocks of a document run one after another in a fresh folder that holds `models` and `examples`
-as the tree does, with `loom` on PATH; every command must succeed. A comment on the line above says
-what else a block is:
+The blocks of a document run one after another in a fresh folder, with `loom` on PATH. The folder
+has `models` and `examples`, as in the repository. Every command must succeed. A comment on the line
+above gives a block another role:
 
     <!-- output -->           on ```text: what the ```sh block above prints, all of it
     <!-- run by PATH -->      another test runs or compares it

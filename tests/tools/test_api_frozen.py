@@ -34,7 +34,7 @@ def insert_field(now):
     now["structs"]["loom_fit_options"]["fields"].insert(1, ["new", "int64_t", 8])
 
 
-# What a change does, and words of what is said of it.
+# Effects of a change, and words of the message about it.
 BREAKS = {
     "a function is gone": (drop("functions", "loom_version"), "loom_version is gone"),
     "another argument": (

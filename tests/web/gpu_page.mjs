@@ -25,7 +25,7 @@ window.loomGpu = {
     return { info, results, seconds };
   },
 
-  // What init() gives here, and that it computes.
+  // The result of init() here, and a computation with it.
   async fallback() {
     const loom = await package_.init({ device: "gpu" });
     const net = await loom.network([package_.layers.Dense(2, 1)], { input: 2, seed: 7 });

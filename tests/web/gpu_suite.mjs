@@ -1,6 +1,6 @@
-// What the package computes on a GPU, beside what it computes on the CPU, for any host. `kit` is that of suite.mjs;
-// `gpu` and `cpu` are engines of it, the second with `activations: "f32"`. Adapters that compute on the CPU take long to
-// compile a kernel, so networks are small and few.
+// Compares the package on a GPU with the package on the CPU, for any host. `kit` is that of
+// suite.mjs. `gpu` and `cpu` are engines of it, the second with `activations: "f32"`. Adapters that
+// compute on the CPU take long to compile a kernel, so networks are small and few.
 import { shareOf, tenth } from "./sample.mjs";
 
 // The bounds of docs/webgpu.md: of an op, and of a whole network or model.
@@ -154,8 +154,8 @@ const kSlow = ["training goes the way that it goes on the CPU", "a signal ends a
   .flatMap((name) => [`node: ${name}`, `page: ${name}`])
   .concat(["page: a token takes one submission at most", "page: a device that is lost is an error, and the page goes on"]);
 
-// Of these cases those that a host, "node" or "page", runs in a sample (sample.mjs): the hosts share the others, and a tenth of
-// the slow ones runs.
+// The cases of a sample that a host, "node" or "page", runs (sample.mjs). The hosts share the
+// cases, and a tenth of the slow ones runs.
 export function gpuShare(host, names, sample) {
   const slow = tenth(kSlow, "gpu", sample), isSlow = (name) => kSlow.includes(`${host}: ${name}`);
   const others = shareOf(names.filter((name) => !isSlow(name)), ["node", "page"], host, "gpu", sample);

@@ -1,6 +1,8 @@
-// A model of more than 4 GiB in one module: a sparse GGUF file whose weights are zero but for what a few tokens meet, so that
-// what it computes can be said here by other means. Runs beside an installed package; where this host has no memory64 the
-// model is refused, and the line says why.   node memory64_test.mjs FOLDER     (for 4.3 GiB of a sparse file)
+// A model of more than 4 GiB in one module. It is a sparse GGUF file whose weights are zero, except
+// those of a few tokens. So the expected results can be computed here by other means. Runs next to
+// an installed package. If this host has no memory64 the model is refused, and the line gives the
+// reason.
+//   node memory64_test.mjs FOLDER     (for 4.3 GiB of a sparse file)
 import assert from "node:assert/strict";
 import { open, readFile, rm } from "node:fs/promises";
 import { freemem } from "node:os";

@@ -1,7 +1,8 @@
-// The site of web/, as a person meets it: Chromium is driven by Playwright, axe-core looks for what keeps people out,
-// and every page is taken as a picture, wide and narrow, light and dark (build/web/pictures).
+// The site of web/ in Chromium, driven by Playwright; axe-core checks its accessibility. Every page
+// is captured as a screenshot, wide and narrow, light and dark (build/web/pictures).
 //   NODE_PATH=packages/node_modules node tests/web/site_test.mjs SITE [NATIVE.json]
-// SITE: the folder that scripts/web_site.sh builds; NATIVE.json: what native.py prints now.
+// SITE is the folder that scripts/web_site.sh builds; NATIVE.json is the current output of
+// native.py.
 import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -31,7 +32,7 @@ const server = await serveFiles({ "/": site });
 const browser = await launch();
 const kPages = ["chat", "digits", "evolve", "look", "bits"];
 
-// A window of the site. What it asks of another origin, and what its console says is wrong, are failures.
+// A window of the site. Requests to another origin, and errors in its console, are failures.
 async function open(options) {
   const page = await newPage(browser, options);
   page.on("pageerror", (error) => check(false, `no error in the page: ${error}`));

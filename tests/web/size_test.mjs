@@ -1,8 +1,10 @@
-// What the modules take on the wire, held to budgets: bytes after brotli at its best quality, as a server sends them.
-//   node tests/web/size_test.mjs NAME=FILE...       a file that is not there is skipped
-// That quality takes most of a minute for all of them. In a sample (LOOM_WEB_SAMPLE, sample.mjs) a module that is small enough at
-// a quality that takes a second passes; only another one is compressed at the best.
-// Before a budget is raised docs/decisions says why.
+// Budgets for the size of modules on the wire: bytes after brotli at its best quality, as a server
+// sends them.
+//   node tests/web/size_test.mjs NAME=FILE...       an absent file is skipped
+// That quality takes most of a minute for all modules. A sample (LOOM_WEB_SAMPLE, sample.mjs) first
+// uses a quality that takes a second. A module that is small enough there passes; only others are
+// compressed at the best quality.
+// A higher budget needs a reason in docs/decisions.
 import { existsSync, readFileSync } from "node:fs";
 import { promisify } from "node:util";
 import { brotliCompress, constants, gzipSync } from "node:zlib";

@@ -1,9 +1,9 @@
-// The suite of the TypeScript package, for any host: what it gives is compared with the native library
-// (native.py), and what it refuses with what is promised. `kit` is what the host brings:
-//   init, LoomError, tensor, layers   of the package
-//   source(path)                      a file of the tree as a page or Node.js names it
-//   bytes(path)                       its bytes
-//   native                            what native.py printed
+// The suite of the TypeScript package, for any host. Results are compared with the native library
+// (native.py), and errors with the documented ones. The host passes `kit`:
+//   init, LoomError, tensor, layers   of the package.
+//   source(path)                      a file of the repository as a page or Node.js names it.
+//   bytes(path)                       its bytes.
+//   native                            the output of native.py.
 
 const encoder = new TextEncoder();
 
@@ -320,7 +320,7 @@ export const cases = {
   },
 };
 
-// Runs the cases of those names against an engine of `options`; tell(name, error or null) hears of each.
+// Runs the named cases against an engine of `options`. Calls tell(name, error or null) for each.
 export async function runSuite(kit, options, names, tell) {
   const loom = await kit.init(options);
   for (const name of names) {

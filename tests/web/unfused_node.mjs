@@ -1,6 +1,6 @@
-// A host whose relaxed multiply-add is not the fused one: every f32x4.relaxed_madd of the module is made another
-// instruction, f32x4.relaxed_nmadd, whose results differ. The start check must refuse the set of kernels that relies
-// on it, and the hashes must be the golden ones still, by the exact emulation.
+// A host whose relaxed multiply-add is not fused. Every f32x4.relaxed_madd of the module becomes
+// f32x4.relaxed_nmadd, whose results differ. The start check must refuse the kernels that rely on
+// it. The hashes must still be the golden ones, by the exact emulation.
 //   node tests/web/unfused_node.mjs loom_hash_relaxed.wasm
 import { readFileSync } from "node:fs";
 

@@ -71,7 +71,8 @@ export function wasi({ args = [], environment = {}, write = () => {} } = {}) {
       throw new Exit(code);
     },
   };
-  // What else the C library names is there, and refuses. Addresses of 64 bits come as bigints, as a clock's precision does.
+  // All other functions of the C library exist and refuse. 64-bit addresses and the precision of a
+  // clock are bigints.
   const numbers = (body) => (...args) => body(...args.map((value) => (typeof value === "bigint" ? Number(value) : value)));
   const all = new Proxy(functions, { get: (target, name) => numbers(target[name] ?? (() => kNotSupported)) });
   const attach = (to, wide = false) => {

@@ -3,13 +3,15 @@
 
 Writes tests/llm/golden/NAME/{config.json, model.safetensors, golden.safetensors}: weights in bf16
 (codes of packed matrices in U8), token ids as I32 [T], logits as F32 [T, vocab]. The logits are
-those of the f32 model whose weights are the stored ones, so activations are never rounded: for
-BitNet that leaves out the quantization of activations, which is a matter of the session here.
-Needs torch (CPU), transformers 5.23, safetensors. Run from anywhere:
+those of the f32 model whose weights are the stored ones, so activations are never rounded. For
+BitNet that leaves out the quantization of activations, which belongs to the session here. Needs
+torch (CPU), transformers 5.23, safetensors. Run from anywhere:
+
   tools/goldens/decoders.py [NAME ...]
   tools/goldens/decoders.py --random COUNT DIR [SEED]
-GPT-2, OPT, GPT-NeoX, Phi and StarCoder2 of random sizes and settings in DIR, which
-LOOM_DECODERS=DIR test_llm --gtest_filter='RandomDecoders*' reads.
+
+The second form writes GPT-2, OPT, GPT-NeoX, Phi and StarCoder2 of random sizes and settings to DIR.
+LOOM_DECODERS=DIR test_llm --gtest_filter='RandomDecoders*' reads them.
 """
 import json
 import pathlib

@@ -33,7 +33,7 @@ def ntxent(y):
 
 
 def clip(y):
-    """Radford and others 2021: even rows are pictures, odd ones texts; both directions."""
+    """Radford and others 2021: even rows are images, odd ones texts; both directions."""
     logits = cosines(y[0::2], y[1::2])
     right = torch.arange(ROWS // 2)
     return (F.cross_entropy(logits, right) + F.cross_entropy(logits.T, right)) / 2

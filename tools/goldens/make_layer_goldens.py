@@ -8,8 +8,8 @@ tests/gradients/golden/: one safetensors file per family of layers, and index.js
 
 Everything is computed in float64 from float32 values and stored as float32, so that PyTorch's own
 rounding does not matter. The loss is sum(r * y), plus the losses that layers add; r is the start of
-the tensor `r` of the file. Of case C the file holds C/x (ids: int32), C/mask ([samples, length], 1
-keeps), C/y, C/dx, and for every parameter P its value C/p/P and gradient C/g/P.
+the tensor `r` of the file. For case C the file has C/x (ids: int32), C/mask ([samples, length], 1
+keeps), C/y and C/dx. For every parameter P it has the value C/p/P and gradient C/g/P.
 
 The random numbers of a case depend on its name alone: a new case changes no other.
 """

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the sample data of examples/data: pictures of digits, a table of fruit, and a few stories.
+"""Writes the sample data of examples/data: images of digits, a table of fruit, and a few stories.
 
 Standard library only. The same data every time: everything random comes from fixed seeds.
 
@@ -68,7 +68,7 @@ def fruit() -> bytes:
 
 
 def stories() -> bytes:
-    """Of another seed than the stories that models/stories.entity was trained on."""
+    """Stories of another seed than the training text of models/stories.entity."""
     told = generate_text.documents(SEED, STORIES, chat=0)
     return "".join(generate_text.SEPARATOR + story + "\n" for story in told).encode()
 

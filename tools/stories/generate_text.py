@@ -7,7 +7,7 @@ processes without changing the result.
 
 Stories are separated by <|endoftext|>.  Some of them are written as a chat
 (ChatML: a user asks for a story, the assistant tells it) so that the model
-also works behind a chat prompt.
+also works with a chat prompt.
 """
 
 import argparse

@@ -7,11 +7,11 @@
 The ids of a tokenizer are what HF `tokenizers` computes, and its parts know different versions of
 Unicode; each table is of the version that the part has (tokenizers 0.23):
 
-  classes, scripts, folding   16.0  Oniguruma 6.9.10 and Rust's regex-syntax 0.8
-  normal forms                 9.0  unicode-normalization-alignments 0.1.12
-  numbers, lower, upper       17.0  char of Rust's standard library
-  grapheme clusters           17.0  unicode-segmentation
-  punctuation, marks, others   8.0  unicode_categories 0.1
+  classes, scripts, folding   16.0  Oniguruma 6.9.10 and Rust's regex-syntax 0.8.
+  normal forms                 9.0  unicode-normalization-alignments 0.1.12.
+  numbers, lower, upper       17.0  char of Rust's standard library.
+  grapheme clusters           17.0  unicode-segmentation.
+  punctuation, marks, others   8.0  unicode_categories 0.1.
 
 Decompositions and combining classes come from Python's unicodedata, of any version from 9.0 on: the
 standard never changes them for a character that exists.
