@@ -53,8 +53,8 @@ MNIST_FLAGS = ["--epochs", "20", "--batch", "64", "--rate", "0.003", "--optimize
                "--schedule", "one_cycle", "--label-smoothing", "0.05"]
 MNIST_AUGMENT = ["--augment", "crop:2,rotate:12,scale:0.12"]
 
-# Of the perceptrons: hidden width, epochs, learning rate of scikit-learn; our flags, which were
-# chosen on splits by other seeds (101 to 140).
+# The perceptrons: hidden width, epochs, learning rate of scikit-learn; our flags, which were chosen
+# on splits by other seeds (101 to 140).
 PERCEPTRONS = {
     "digits": (64, 60, 1e-3, ["--rate", "0.004", "--weight-decay", "0.3",
                               "--label-smoothing", "0.1"]),

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Single short runs at default threads beside spinning processes, in pairs with runs on one lane.
 
-  bench/busy_host.py                       200 pairs of each case, beside one spinner and beside two
+  bench/busy_host.py                       200 pairs of each case, next to one spinner and to two.
   bench/busy_host.py --pairs 50 --spinners 2 --filter decode
-  bench/busy_host.py --cores 2,3           on two cores of a machine with more
+  bench/busy_host.py --cores 2,3           on two cores of a machine with more.
 
 A pair is two processes, one after the other, in an order that alternates: `--threads 1`, and the
 default. The table has the median of the pairs' ratios of speed (1: as fast as one lane), its least

@@ -9,7 +9,7 @@ weights, by the same command over the same seeds, and the table shows the accura
   bench/darts.py build/dev/cli/loom images-idx3-ubyte.gz labels-idx1-ubyte.gz
   bench/darts.py LOOM IMAGES LABELS --hidden 16 --order 1 --epochs 10 --seeds 1,2,3,4,5
 
-Exit status: 0; 1 when the network found is no better on the mean, or is larger.
+Exit status: 0; 1 if the resulting network is not better on average, or is larger.
 """
 import argparse
 import json

@@ -4,11 +4,11 @@
   bench/hostile_bodies.py build/dev/cli/loom [--bodies 2000] [--clients 4] [--seed 1] [--room MB]
                                              [--only KIND...]
 
-The server gets the address space that it has when idle, and ROOM megabytes more (as `ulimit -v`);
---memory is half of the room. It has to live, to answer each body that was sent whole with JSON and
-no 500, to write the same text for the same request afterwards, and to stay within --memory. The
-last line counts. A wait is the time from a request to the end of its answer; it is a figure of an
-idle machine, so it fails only with --wait MS.
+The server gets the address space that it has when idle, and ROOM megabytes more (as `ulimit -v`).
+--memory is half of the room. The server must stay alive and within --memory. It must answer each
+complete body with JSON and never with 500. It must write the same text for the same request
+afterwards. The last line counts. A wait is the time from a request to the end of its answer. It
+depends on an idle machine, so it fails only with --wait MS.
 """
 
 import argparse

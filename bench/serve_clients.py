@@ -216,7 +216,7 @@ def anthropic_checks(checks: Checks, url: str) -> None:
         assert final.stop_reason == "max_tokens" and final.usage.output_tokens == 30
 
     def stop() -> None:
-        """anthropic: a stop sequence is told"""
+        """anthropic: the reply names the stop sequence"""
         reply = client.messages.create(**{**say, "max_tokens": 200}, stop_sequences=["zzz", " a "])
         assert reply.stop_reason == "stop_sequence" and reply.stop_sequence == " a ", reply
 

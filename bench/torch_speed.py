@@ -6,11 +6,11 @@
 
 ResNet-18, MobileNetV3 small and ViT-tiny of tests/outside/torch_zoo.py, 224 x 224, random weights,
 written by torch.onnx. Both programs read the same file. In 8 bits Loom packs the weights as int8
-and rounds inputs of products as they come; ONNX Runtime runs what its own tools made of the file,
-quantize_dynamic and quantize_static (calibrated on the pictures), of which the faster counts.
-Rounds take turns; the median of each counts, and a ratio above 1 says that Loom is faster. `apart`
-is the distance to ONNX Runtime's float32 as a part of its largest output. Exit status 77 without
-the peer, 1 where float32 is more than 1e-4 away.
+and rounds inputs of products at run time. ONNX Runtime runs the faster result of its own tools,
+quantize_dynamic and quantize_static (calibrated on the images). Rounds alternate. The median of
+each counts, and a ratio above 1 means that Loom is faster. `apart` is the distance to ONNX
+Runtime's float32 as a part of its largest output. Exit status 77 without the peer, 1 if float32 is
+more than 1e-4 away.
 """
 import argparse
 import os

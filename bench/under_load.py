@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Runs every test suite many times beside spinning processes: what depends on time fails here.
 
-  bench/under_load.py                         20 runs of each suite beside four spinning processes
-  bench/under_load.py --minutes 25            a part of that; the same command goes on
-  bench/under_load.py --suites 'serve|donate' the suites whose name has a match
-  bench/under_load.py --cores 0,1             on two cores, also beside others with other cores
-  bench/under_load.py --status                the table alone
+  bench/under_load.py                         20 runs of each suite next to four spinning processes.
+  bench/under_load.py --minutes 25            a part of that; the same command continues.
+  bench/under_load.py --suites 'serve|donate' the suites whose name has a match.
+  bench/under_load.py --cores 0,1             on two cores, also next to others with other cores.
+  bench/under_load.py --status                the table alone.
 
 A suite is a row of build/PRESET/tests/programs.json that is built, and runs whole.
 build/under_load/state.json has the counts, log.txt a line per run, SUITE.failure.log the output of

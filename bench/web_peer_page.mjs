@@ -1,5 +1,6 @@
-// What web_peer.mjs measures, inside a page of Chromium. Each engine has one thread, reads the same file, and is asked
-// in turns. Rates of texts are what each engine's own interface says; passes of networks are whole calls through it.
+// The measurements of web_peer.mjs, inside a page of Chromium. Each engine has one thread, reads
+// the same file, and runs alternately. Rates of texts come from each engine's own interface; passes
+// of networks are whole calls through it.
 
 const kPeers = "/peers/node_modules";
 const opened = {};

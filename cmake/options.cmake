@@ -1,4 +1,4 @@
-# What a build of Loom may switch. A consumer (add_subdirectory) gets the library alone.
+# The options of a Loom build. A consumer (add_subdirectory) gets the library alone.
 option(LOOM_MINIMAL "Inference alone: networks and language models from .entity files" OFF)
 set(whole ON)
 if(LOOM_MINIMAL)

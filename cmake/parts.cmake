@@ -1,8 +1,9 @@
-# What a build leaves out: whole rooms, or files of rooms. loom_room() (rooms.cmake) asks here. Code that calls
-# a part which may be absent is guarded by a definition of that name, which only the rooms that ask get.
-#   LOOM_LEFT_OUT    regular expressions of ROOM/FILE, without the folders of a room
-#   LOOM_ONLY_room   of that room these files alone, without their ending
-#   LOOM_WITHOUT     the definitions
+# The parts that a build leaves out: whole rooms, or files of rooms. loom_room() (rooms.cmake) reads
+# these lists. Code that calls an optional part is guarded by a definition of that name. Only the
+# rooms that test it get the definition.
+#   LOOM_LEFT_OUT    regular expressions of ROOM/FILE, without the folders of a room;
+#   LOOM_ONLY_room   the only files of that room, without their ending;
+#   LOOM_WITHOUT     the definitions.
 set(LOOM_LEFT_OUT)
 set(LOOM_WITHOUT)
 if(NOT LOOM_ONNX)
@@ -72,7 +73,7 @@ if(LOOM_MINIMAL)
   else()
     list(APPEND LOOM_LEFT_OUT "^capi/")
   endif()
-  # Of media what a file says of itself is read and written.
+  # Only the parts of media that read and write the description of a file remain.
   list(APPEND LOOM_LEFT_OUT "^media/(exif|jpeg|picture|png|sound|wave)" "^mesh/" "^evaluate/" "^evolve/" "^insight/" "^lab/"
     "^io/(append_file|line_file|array|csv|deflate|folder|idx|np[yz]|byte_source|zip_directory)")
   set(LOOM_ONLY_learn spec)

@@ -1,6 +1,7 @@
-// Any bytes as the stream of an absorbed model. The first byte says what the rest is: the stream as
-// it stands; manifest and payload, which are sealed here, as no mutation finds their SHA-256; or a
-// graph alone, in a stream whose manifest is right. Refused in one line with a code, or a network.
+// Any bytes as the stream of an absorbed model. The first byte selects the form of the rest. It is
+// the stream unchanged; or manifest and payload, which are sealed here, because no mutation finds
+// their SHA-256; or a graph alone, in a stream with a valid manifest. The stream is refused in one
+// line with a code, or becomes a network.
 #include <cstring>
 #include <string>
 

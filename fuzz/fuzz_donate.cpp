@@ -30,10 +30,10 @@ constexpr const char* kSecret = "a secret of the fuzzer";
 constexpr std::string_view kProofMark = "@PROOF@";  // which the target replaces
 constexpr uint64_t kMaxModel = 64 << 10;
 
-// What the first byte of an input says.
+// The meaning of the first byte of an input.
 struct Mode {
   uint8_t bits;
-  int side() const { return bits % 3; }  // 0: to the server, 1: to the client, 2: both talk
+  int side() const { return bits % 3; }  // 0 means to the server, 1 to the client, 2 both
   bool secret() const { return (bits & 0x10) != 0; }
   bool pushes() const { return (bits & 0x20) != 0; }
   bool lines() const {
@@ -180,9 +180,9 @@ class Talk {
       computed += frame.find(R"("ok":true)") != frame.npos && type.ends_with("_result") ? 1 : 0;
     }
     CHECK(bytes == heard_.size());
-    // Who sends what is no frame is told so, and may lose what was still computed.
+    // The sender of an invalid frame gets a message, and may lose results that were still computed.
     CHECK(computed <= calls_ && (computed == calls_ || whole_frames() < said_.size()));
-    // A hello, an answer to each frame, and one to what is no frame.
+    // A hello, an answer to each frame, and one to an invalid frame.
     CHECK(frames.size() <= 2 + frames_of(said_).size());
   }
 

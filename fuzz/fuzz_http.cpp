@@ -31,7 +31,7 @@ constexpr uint64_t kMaxBody = 16 << 10, kMaxMemory = 64 << 10;
 
 std::atomic<int> blocked{0};
 
-// Keeps a thread busy for ever.
+// Keeps a thread busy forever.
 void block() {
   static std::atomic<bool> never{false};
   ++blocked;
@@ -97,11 +97,11 @@ class Counted final : public ForwardingReply {
 
 // ---- a connection -------------------------------------------------------------------------------
 
-// What the first byte of an input says.
+// The meaning of the first byte of an input.
 struct Mode {
   uint8_t bits;
   bool to_routes() const { return (bits & 1) != 0; }
-  int answer() const { return bits >> 1 & 3; }  // 0: whole, 1: in pieces, 2: cut, 3: none
+  int answer() const { return bits >> 1 & 3; }  // 0 means whole, 1 in parts, 2 cut, 3 none
 };
 
 // The server and its connection of this execution; a server is made once.

@@ -1,7 +1,7 @@
 // Any replies of a hub to `loom pull`: its list of files, redirects, ranges, retries and a second
-// run that goes on. Whatever they say, nothing is written outside of the cache, a blob has the hash
-// that is its name, and the token goes to the hub alone. Most inputs take replies from memory; some
-// go through libcurl, over socket pairs.
+// run that resumes. Three properties always hold. No file is written outside the cache, the name of
+// a blob is its hash, and the token goes to the hub alone. Most inputs take replies from memory;
+// some go through libcurl, over socket pairs.
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
@@ -257,7 +257,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         HttpOptions{options.token, options.stall, [&] { return hub.connect(); }});
   };
   run(cache, name, options);
-  // What an earlier run left is gone on from.
+  // A second run resumes from the files of the first.
   if ((mode & 0x40) != 0) run(cache, name, options);
   hub.check();
   std::error_code none;

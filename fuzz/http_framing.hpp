@@ -149,7 +149,7 @@ inline Next take_body(std::string_view all, size_t& at, const Fields& fields, bo
   return Next::request;
 }
 
-// The request at `at`, which moves behind it.
+// The request at `at`, which moves to its end.
 inline Next take_request(std::string_view all, size_t& at, Framed& out) {
   const size_t begin = at;
   while (all.substr(at, 2) == "\r\n") at += 2;

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Tests the build for ARM64 without such a processor: Debian's cross compiler, and qemu in the part of a
-# processor with plain NEON, one with int8 dot products, and one with those of mixed signs. Brings the
-# libraries (install_arm64.sh); skips what cannot be had.
-#   scripts/arm64_test.sh            a sample of the golden hashes of logits and training, for a change that they depend on
-#   scripts/arm64_test.sh build      builds what that needs
-#   scripts/arm64_test.sh --whole    all of the golden hashes, and unit tests of number types
-#   scripts/arm64_test.sh --all      also the kernels and ops that take minutes at most (a step of bench/nightly.sh)
+# Tests the ARM64 build without such a processor, with Debian's cross compiler and qemu. qemu emulates processors
+# with plain NEON, with int8 dot products, and with those of mixed signs. Installs the libraries
+# (install_arm64.sh). Skips parts whose needs are unavailable.
+#   scripts/arm64_test.sh            a sample of the golden hashes of logits and training, if the change affects them.
+#   scripts/arm64_test.sh build      builds the programs for that.
+#   scripts/arm64_test.sh --whole    all of the golden hashes, and unit tests of number types.
+#   scripts/arm64_test.sh --all      also the kernels and ops that take minutes at most (a step of bench/nightly.sh).
 # The change: $LOOM_CHANGED_FILES names a file with its paths. The sample: $LOOM_SAMPLE_SEED, else the hash of the tree.
 set -euo pipefail
 # shellcheck source=scripts/common.sh

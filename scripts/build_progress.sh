@@ -15,7 +15,8 @@ time_text() {
   if (( $1 < 60 )); then printf '%d s' "$1"; else printf '%d min %02d s' "$(( $1 / 60 ))" "$(( $1 % 60 ))"; fi
 }
 
-# progress_text DONE ALL SECONDS: the time left is told once a tenth is done; before, it would be a guess.
+# progress_text DONE ALL SECONDS: shows the remaining time once a tenth is done; before, it would be
+# a guess.
 progress_text() {
   local text
   text="$1 of $2 steps, $(time_text "$3")"

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # Tests --device gpu without a GPU: two WebGPU libraries over two Vulkan drivers that compute on the
-# CPU, side by side. Brings what is missing (install_gpu.sh); skips what cannot be had.
-#   scripts/gpu_test.sh                 with what build/dev holds: what a change touches, and a sample of the rest
-#   scripts/gpu_test.sh --whole         all of the tests over both
-#   scripts/gpu_test.sh --preset asan   with another build folder
-#   scripts/gpu_test.sh --every-case    only the conformance tests, every case of every op, over lavapipe
-#   LOOM_GPU_CASES=all scripts/gpu_test.sh   every case: minutes over lavapipe, hours over SwiftShader
+# CPU, in parallel. Installs missing packages (install_gpu.sh). Skips parts whose needs are unavailable.
+#   scripts/gpu_test.sh                 with the programs of build/dev: tests of the change, and a sample of the rest.
+#   scripts/gpu_test.sh --whole         all of the tests over both.
+#   scripts/gpu_test.sh --preset asan   with another build folder.
+#   scripts/gpu_test.sh --every-case    only the conformance tests, every case of every op, over lavapipe.
+#   LOOM_GPU_CASES=all scripts/gpu_test.sh   every case: minutes over lavapipe, hours over SwiftShader.
 # The change: $LOOM_CHANGED_FILES names a file with its paths, and everything is touched without it. The sample:
 # $LOOM_SAMPLE_SEED, the hash of the tree without it. tests/webgpu/touched.py says what touches what.
 set -euo pipefail
@@ -137,7 +137,7 @@ every_case_over_lavapipe() {
   in_turn test_webgpu "$wgpu" "$lavapipe" every_case LOOM_GPU_CASES=all GTEST_FILTER='GpuConformance*'
 }
 
-# What the change touches; everything where all is asked for, or where it is not known what changed.
+# The tests of the change; everything if all is requested, or if the change is unknown.
 seed="$(sample_seed)"
 touched=everything
 if [[ "$whole$every_case" == nono && -z "${LOOM_GPU_CASES:-}" && -e "${LOOM_CHANGED_FILES:-}" ]]; then

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Installs what Loom needs, with apt. Does nothing, and needs no network, when all of it is there.
-#   scripts/install_deps.sh           to build the library and the program
-#   scripts/install_deps.sh --tests   to run every test as well
-#   scripts/install_deps.sh --tests needed   of that, what the unit tests need; --tests more: the rest
+# Installs the dependencies of Loom, with apt. If all of them are installed, it does nothing and needs no network.
+#   scripts/install_deps.sh           to build the library and the program.
+#   scripts/install_deps.sh --tests   to run every test as well.
+#   scripts/install_deps.sh --tests needed   the part that the unit tests need; --tests more: the rest.
 set -euo pipefail
 # shellcheck source=scripts/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"

@@ -70,7 +70,7 @@ archive() {
 }
 musl="$libc/libc-top-half/musl" bottom="$libc/libc-bottom-half"
 c=(clang-19 "${common[@]}" -isystem "$include")
-# Of musl what knows no system: threads, signals, pipes and names of temporary files are not there.
+# The parts of musl without a system: no threads, signals, pipes and names of temporary files.
 find "$musl"/src/{errno,exit,string,stdlib,ctype,internal,locale,multibyte,stdio,math} -maxdepth 1 -name '*.c' |
   grep -vE '/(__errno_location|_Exit|abort|abort_lock|strsignal|qsort|procfdname|syscall|syscall_ret|vdso|version|.*textdomain.*|dcngettext|__lockfile|f(un|try)?lockfile|p(open|close)|remove|rename|te?mp(nam|file)|fma|lgamma.*|__signbit.?|__fpclassify.?|(ceil|floor|trunc|rint|nearbyint|sqrt|fabs|copysign|fmin|fmax)f?)\.c$' |
   compile_each top "${c[@]}" -I"$musl/src/include" -I"$musl/src/internal" -I"$musl/arch/wasm32" -I"$musl/arch/generic" \

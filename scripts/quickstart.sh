@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # From a fresh clone to a running language model: installs what is missing, builds a first program, and lets
 # the small model models/stories.entity write.
-#   scripts/quickstart.sh                          a story that begins "Once upon a time"
-#   scripts/quickstart.sh The little fox           a story that begins with your words
-# The first program runs models, chats and tells about files. Afterwards cmake --build --preset release builds
-# the rest. A release archive in dist/, or named by LOOM_ARCHIVE, is taken instead of a build.
+#   scripts/quickstart.sh                          a story that begins "Once upon a time".
+#   scripts/quickstart.sh The little fox           a story that begins with your words.
+# The first program runs models, chats and describes files. Afterwards cmake --build --preset release builds
+# the rest. If dist/ has a release archive, or LOOM_ARCHIVE names one, it is used instead of a build.
 set -euo pipefail
 # shellcheck source=scripts/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"

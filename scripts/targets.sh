@@ -67,7 +67,7 @@ need() {
 # headers of the others have no system.
 build_target() {
   local how=() name
-  # This compiler writes what debuggers read unless it is told not to.
+  # This compiler writes debug information by default.
   case "$1" in *musl|riscv64) how+=(-DCMAKE_EXE_LINKER_FLAGS=-s) ;; esac
   if [[ "$1" != native ]]; then
     how+=("-DCMAKE_TOOLCHAIN_FILE=$PWD/cmake/zig.cmake" "-DLOOM_ZIG=$zig" "-DLOOM_ZIG_TARGET=$(triple_of "$1")")
@@ -89,7 +89,7 @@ expect_logits() {  # TARGET DTYPE ISA THREADS CHUNK
   got="$(run verify hash --shape shakespeare --dtype "$2" --prompt-tokens 113 --isa "$3" --threads "$4" --chunk "$5" || true)"
   judge "$1: $2 $3 threads $4 chunk $5" "$got" "$(awk -v d="$2" '$1 == d {print $2}' "$golden")"
 }
-# Of the kinds of layers those that training.txt names: all but those that no release has.
+# The kinds of layers that training.txt names: all but those without a release.
 expect_training() {  # TARGET ISA THREADS
   local got
   got="$(run verify training --isa "$2" --threads "$3" |

@@ -3,8 +3,8 @@
 
   tools/goldens/sound_forms.py OUT.npz   needs numpy and soundfile
 
-Sound i has "iN" (the file), "wN" (its samples by soundfile, channels as their mean) and "rN" (its
-rate, and 1 if the coding is lossy). "p0" is a grey and "p1" a colour PNG. "q0" and "q1" are their
+Sound i has "iN" (the file) and "wN" (its samples by soundfile, channels as their mean). "rN" is its
+rate, and 1 if the coding is lossy. "p0" is a grey and "p1" a colour PNG. "q0" and "q1" are their
 values, from 0 to 1: [height, width] and [3, height, width].
 """
 
