@@ -31,10 +31,9 @@ case $target in
 esac
 
 # Targets of the C interface and of streams depend on everything. If a shared library is built
-# already, they run
-# against it, which saves an hour of building. Sanitizers then see the code of the target, and what
-# the library passes
-# to the C library. LOOM_FUZZ_WHOLE=1 builds all of it for the fuzzer.
+# already, they run against it, which saves an hour of building. Sanitizers then see the code of the
+# target, and what the library passes to the C library. LOOM_FUZZ_WHOLE=1 builds all of it for the
+# fuzzer.
 made=${LOOM_FUZZ_LIBRARY:-$root/build/dev/libloom.so}
 mkdir -p "$build/fuzz"
 case $target in

@@ -190,7 +190,7 @@ def linen():
 
 
 def modules():
-    """(name, function, example inputs), made when they are asked for."""
+    """(name, function, example inputs), made on request."""
     for name, module, x in linen():
         yield f"linen {name}", module, (x,)
     rngs = nnx.Rngs(0)

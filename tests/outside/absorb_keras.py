@@ -165,6 +165,6 @@ def models():
 
 
 def modules():
-    """(name, model, example inputs), made when they are asked for."""
+    """(name, model, example inputs), made on request."""
     for name, model, x in models():
         yield name, shaken(model), x if isinstance(x, tuple) else (x,)

@@ -368,7 +368,7 @@ class Mixer(nn.Module):
 
 
 class Siamese(nn.Module):
-    """One tower, called twice, and the cosine of what it says."""
+    """One tower, called twice, and the cosine of its outputs."""
 
     def __init__(self):
         super().__init__()
@@ -381,7 +381,7 @@ class Siamese(nn.Module):
 
 
 class Vae(nn.Module):
-    """The means of an encoder and what the decoder makes of them: two outputs."""
+    """The means of an encoder and the output of the decoder for them: two outputs."""
 
     def __init__(self):
         super().__init__()
@@ -415,7 +415,7 @@ def _shaken(module):
 
 
 def modules():
-    """(name, module, example inputs), made when they are asked for."""
+    """(name, module, example inputs), made on request."""
     torch.set_num_threads(1)
     torch.manual_seed(0)
     r, image = torch.randn, torch.randn(2, 3, 32, 32)

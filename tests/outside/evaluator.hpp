@@ -41,8 +41,8 @@ class Evaluator {
   // a cell that is absent here: the output of the cell before the reader.
   std::map<int64_t, std::vector<int64_t>> fed_back;
 
-  // One pass over all cells. Feedback links read what the pass before left, zeros in the first; it
-  // is a constant of this pass. memory: null where a pass holds whole sequences.
+  // One pass over all cells. Feedback links read the outputs of the previous pass, zeros in the
+  // first; they are constants of this pass. memory is null if a pass holds whole sequences.
   Array pass(const Array& x, Memory* memory);
   void forget() { before_.clear(); }
 

@@ -300,12 +300,12 @@ class Case:
         return found
 
     def check_transformers(self, folder, found):
-        """What transformers makes of the folder: the same windows, in float32."""
+        """The perplexity by transformers from the folder: the same windows, in float32."""
         try:
             model = transformers.AutoModelForCausalLM.from_pretrained(
                 folder, dtype=torch.float32, attn_implementation="eager"
             ).eval()
-        except Exception as error:  # whatever transformers raises
+        except Exception as error:  # any error of transformers
             raise Failure(f"folder: transformers refuses it: {error}") from error
         ids = self.ids_by_transformers(folder)
         total = (len(ids) - 1) // WINDOW * WINDOW
@@ -328,7 +328,7 @@ class Case:
         return cls.ids[files]
 
     def check_llama(self, name, found):
-        """What llama.cpp makes of the file: its own ids, the same windows, in float32."""
+        """The perplexity by llama.cpp from the file: its own ids, the same windows, in float32."""
         try:
             want = math.exp(self.llama.nats(self.folder / name, TEXT.encode(), WINDOW))
         except LlamaFailure as failure:
@@ -337,7 +337,7 @@ class Case:
             raise Failure(f"{name}: a perplexity of {found}, {want} by llama.cpp")
 
     def check_keys(self, name):
-        """What the package gguf reads of the sizes."""
+        """The sizes as the package gguf reads them."""
         fields = gguf.GGUFReader(self.folder / name).fields
         arch = bytes(fields["general.architecture"].parts[-1]).decode()
         attention = next(c for c in self.cells if c["type"] == "Residual")["children"][1]

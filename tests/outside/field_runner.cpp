@@ -14,7 +14,7 @@
 namespace loom::core {
 namespace {
 
-constexpr int64_t kMaxValues = 20'000;  // of a parameter or of what a cell gives
+constexpr int64_t kMaxValues = 20'000;  // of a parameter or of the output of a cell
 
 constexpr int kAloneAttempts = 24, kAttempts = 120;  // of a field
 
@@ -51,7 +51,7 @@ NetworkSpec Drawer::spec(const Layers& layers, const Shape& sample) const {
   return made;
 }
 
-// Whether three samples can be computed at once.
+// True if three samples can be computed at once.
 bool Drawer::takes_batches() const {
   for (const int64_t samples : {1, 3}) {
     const auto network = Network::finalize(spec(layers_, sample_).grid, sample_.after(samples));

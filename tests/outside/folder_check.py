@@ -78,8 +78,8 @@ BASES = {
     "Starcoder2ForCausalLM": ("starcoder2", SIZES),
 }
 
-# Fields and values that are tried beside what the file says. REMOVE: the field is not there.
-# null is the same to Loom; transformers refuses some of those.
+# Fields and values that are tried next to those of the file. REMOVE removes the field. null is the
+# same to Loom; transformers refuses some of those.
 REMOVE = object()
 FIELDS = {
     "tie_word_embeddings": [True, False, REMOVE],
@@ -193,7 +193,7 @@ def by_transformers(folder):
         )
         with torch.no_grad():
             logits = model.eval()(torch.tensor([IDS])).logits[0].float()
-    except Exception as error:  # what it raises is its answer
+    except Exception as error:  # its error is its answer
         return None, f"{type(error).__name__}: {str(error).splitlines()[0][:100]}"
     missing = sorted(info["missing_keys"])
     return logits, f"random: {missing[0]}" if missing else ""
@@ -213,7 +213,7 @@ def by_loom(runner, folder):
 
 
 def judge(peer, said, ours, notes):
-    """What the two answers make together: "" or what is wrong."""
+    """The comparison of the two answers: "" or the error."""
     if ours is None:
         return ""
     if peer is None:  # its check of types is stricter: null is as absent to Loom

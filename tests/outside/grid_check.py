@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Random grids with feedback of any width, and the same as meshes with links, delays, ports and
-further inputs, beside a simulator in float64 (grid_sim.py): what they give, and the weights after
-some updates, as passes and tick by tick.
+further inputs. They are compared with a simulator in float64 (grid_sim.py): the outputs, and the
+weights after some updates, as passes and tick by tick.
 
     tests/outside/grid_check.py build/dev/cli/loom [--count 300] [--first 0]
 
@@ -134,7 +134,7 @@ def mean_square(y, target):
 
 
 def check_pass(case):
-    """The first pass, in which feedback links bring zeros."""
+    """The first pass, in which feedback links carry zeros."""
     n = len(case.data["x"])
     single = {k: v for k, v in case.data.items() if k not in ("y", *case.how["ports"])}
     np.savez(case.folder / "x.npz", **single)
@@ -148,7 +148,7 @@ def check_pass(case):
 
 
 def check_pass_training(case):
-    """Batches one after the other, whose feedback links bring what the batch before gave."""
+    """Batches one after the other, whose feedback links carry the previous outputs."""
     n, batch = len(case.data["x"]), 3
     used = n // batch * batch
     data = {k: v[:used] for k, v in case.data.items() if k not in case.how["ports"]}
@@ -193,7 +193,7 @@ def stream_rows(case, tick, variants=1):
 
 
 def check_ticks(case):
-    """What the last cell gives in every tick, of the samples as one stream."""
+    """The output of the last cell in every tick, with the samples as one stream."""
     ticks = case.length + 9
     case.loom(
         "mesh",
@@ -278,7 +278,7 @@ def check_mesh_training(case):
 
 
 def spread(past, variants):
-    """What is held for so many variants."""
+    """The state for this number of variants."""
     for rows in (past["cells"], past["ports"], past["states"]):
         for row in rows:
             for key, value in row.items():

@@ -29,7 +29,7 @@ def product(x, w):
 
 
 def along(vector, x):
-    """A vector [V, o] beside values [V, ..., o]."""
+    """A vector [V, o] shaped for values [V, ..., o]."""
     return vector.reshape(vector.shape[0], *([1] * (x.ndim - 2)), vector.shape[1])
 
 
@@ -116,7 +116,7 @@ class Cell:
 
 
 class Call:
-    """What layers see besides their input. states: what recurrent layers begin with."""
+    """The inputs of layers besides the main one. states: the start states of recurrent layers."""
 
     def __init__(self, params, ports, states=None):
         self.params, self.ports = params, ports
@@ -222,7 +222,7 @@ class Mesh:
             self.first[at] = (self.first[at][0], self.how["delays"][at])
 
     def aligned(self, at):
-        """What the layer before was given when it made the first input of `at`."""
+        """The input of the layer before when it made the first input of `at`."""
         (kind, place), delay = self.first[at]
         while kind == "cell":
             before, more = self.first[place]
@@ -287,7 +287,7 @@ class Mesh:
         return known.get(self.order[-1])
 
     def constant(self, past, tick):
-        """What was held in `tick`, for other weights: nothing before it has a slope."""
+        """The state in `tick`, for other weights: nothing before it has a slope."""
         cut = lambda rows: [without_slope(row) for row in rows]
         return {
             "cells": cut(past["cells"][: tick + 1]),

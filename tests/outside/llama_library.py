@@ -1,4 +1,4 @@
-"""llama.cpp as a reader of GGUF files, in a process of its own: a wrong file may end that process.
+"""llama.cpp as a reader of GGUF files, in a separate process: a wrong file may end that process.
 
     llama = Llama(LIBRARIES)     # a folder with libllama: package/bins/linux-x64 of the npm package
                                  # @node-llama-cpp/linux-x64, llama.cpp 0.5.0.
@@ -59,7 +59,7 @@ CALLS = {
     "llama_tokenize": (INT, [POINTER, TEXT, INT, POINTER, INT, BOOL, BOOL]),
 }
 LOG = ctypes.CFUNCTYPE(None, INT, TEXT, POINTER)
-# Where llama_context_params of llama.cpp 0.5.0 has what is set here, and the default found there.
+# Offsets of the fields set here in llama_context_params of llama.cpp 0.5.0, and their defaults.
 CONTEXT = {
     "n_ctx": (0, 512),
     "n_threads": (28, 4),

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""lm-eval against `loom serve`: its own `local-completions` beside its own `hf` (transformers).
-Over tasks of a local file: log-likelihoods, which texts are greedy, and generated texts are equal.
+"""lm-eval against `loom serve`: compares its `local-completions` with its `hf` (transformers). Over
+tasks of a local file, these are equal: log-likelihoods, which texts are greedy, and generated
+texts.
 
     tests/outside/lm_eval_check.py build/dev/cli/loom [--model FOLDER] [--documents 40]
 
@@ -105,7 +106,7 @@ def tasks(path):
 
 
 def replies(model, how, path):
-    """What the model said to each request, by the name of a task."""
+    """The answer of the model to each request, by the name of a task."""
     found = lm_eval.simple_evaluate(
         model=model,
         model_args=how,

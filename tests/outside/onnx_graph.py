@@ -139,7 +139,7 @@ def batch(r):
 
 
 def kind_of(r, kind):
-    """The type of a constant beside an input: mostly its own."""
+    """The type of a constant for an input: mostly the type of the input."""
     return r.pick(FLOATS + INTEGERS) if r.chance(0.04) else kind
 
 

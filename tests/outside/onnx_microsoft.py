@@ -356,7 +356,7 @@ OPERATORS = {
 
 
 def same(got, want, c):
-    """What is wrong with a value; empty: nothing."""
+    """The error of a value; empty if there is none."""
     if got is None or got.shape != want.shape:
         return f"shape {None if got is None else got.shape}, not {want.shape}"
     if got.dtype != want.dtype:

@@ -97,7 +97,7 @@ def where(g):
 
 
 def around(make):
-    """A view between products, so that what it is can be read."""
+    """A view between products, so that its meaning is known."""
     def made(g):
         x, dims, kind = floats(g, 1, 4)
         if dims and g.r.chance(0.4):

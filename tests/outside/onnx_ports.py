@@ -79,7 +79,7 @@ class Model:
             self.node("Where", [name, before, other[0]], width, True)
 
     def add_whole(self, name):
-        """int64 beside the first input: a mask that is computed with, or ids of tables."""
+        """A second input of int64: a mask that is computed with, or ids of tables."""
         if self.r.random() < 0.4:
             return self.add_further_ids(name)
         width = self.pick(self.values)[1]
@@ -164,7 +164,7 @@ class Model:
             self.node("Concat", [name, other[0]], width + other[1], True, axis=1)
 
     def largest(self, name):
-        """Whether a value of the sample is above a half."""
+        """True if a value of the sample is above a half."""
         asked, half = f"asked{len(self.nodes)}", f"half{len(self.nodes)}"
         self.constants.append(numpy_helper.from_array(np.array(0.5, np.float32), half))
         self.nodes += [helper.make_node("ReduceMax", [name], [f"{asked} most"], axes=[1]),

@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""Random ONNX graphs in Loom and in ONNX Runtime: equal, or refused by Loom with a reason; never
-another result, and nothing accepted that ONNX Runtime refuses. What was read is written again, and
+"""Random ONNX graphs in Loom and in ONNX Runtime. The results are equal, or Loom refuses with a
+reason. Loom never accepts a graph that ONNX Runtime refuses. Loom writes each network again, and
 ONNX Runtime computes the same from that file.
 
   tests/outside/onnx_random.py                       300 graphs of one operator, 100 of idioms
   tests/outside/onnx_random.py --count 2000 --seed 7 --idioms 0
   tests/outside/onnx_random.py --only Gemm --keep DIR   one operator; what is wrong stays in DIR
 
-One row per operator says how many graphs became networks, so that a test which refuses everything
-is seen. Where ONNX Runtime has no kernel for a graph that is right (some types), the evaluator of
-the package onnx says what it computes. Exit status 1 when anything is wrong; 77 when onnx,
-onnxruntime or numpy is not there.
+One row per operator gives the number of graphs that became networks, so that a test which refuses
+everything is visible. If ONNX Runtime has no kernel for a valid graph (some types), the evaluator
+of the package onnx gives the result. Exit status 1 if anything is wrong; 77 if onnx, onnxruntime or
+numpy is absent.
 """
 import argparse
 import collections
@@ -45,7 +45,7 @@ ROUNDING = {"float16": 4e-3, "bfloat16": 3e-2}
 
 
 class Runner:
-    """Loom, one process for all files; started anew when a file ends it."""
+    """Loom, one process for all files; restarted if a file ends it."""
 
     def __init__(self, program):
         self.program, self.process = program, None
@@ -85,7 +85,7 @@ def serve(pipe):
 
 
 class Truth:
-    """ONNX Runtime in a process of its own: some graphs end it."""
+    """ONNX Runtime in a separate process: some graphs end it."""
 
     def __init__(self):
         self.process = self.pipe = None

@@ -70,7 +70,7 @@ def load_values(path):
 
 
 def same(got, want, rtol, atol):
-    """What is wrong with a value; empty: nothing."""
+    """The error of a value; empty if there is none."""
     if isinstance(want, list):
         if not isinstance(got, list) or len(got) != len(want):
             return "no list of that length"

@@ -1,4 +1,4 @@
-"""One ONNX file trained in Loom beside the same graph in PyTorch in double precision.
+"""One ONNX file trained in Loom, compared with its graph in PyTorch in double precision.
 
   export LOOM_LIBRARY=build/dev/libloom.so PYTHONPATH=bindings/python
   python tests/outside/onnx_torch_training.py FILE.onnx [--extent N] [--width N] [--draws N]
@@ -14,10 +14,10 @@ hide a trained value. The rule in docs/onnx.md decides which values train. Compa
   losses     of ten steps of SGD, within 1e-4.
   moved      the weights after these steps, within 1e-4 of the largest of their tensor.
 
-Three times the difference that PyTorch has in float32, or when each weight moves by a rounding, or
-both, is right too: the largest of six draws, to which --draws adds some. `why` names what differs.
-Exit status 1 where something differs, 2 where the file does not open as a network, 3 where this
-program cannot compute it.
+The bound may also be three times the difference that PyTorch has in float32, or if each weight
+moves by a rounding, or both. It is the largest of six draws, to which --draws adds some. `why`
+names the difference. Exit status 1 if something differs, 2 if the file does not open as a network,
+3 if this program cannot compute it.
 """
 import argparse
 import json
@@ -45,7 +45,7 @@ CALCULATED = re.compile(r"^(/|val_|eps|one|zero)|::|(^|[^a-z])(const|scalar)"
                         r"|(/x:0|/y:0|_recip:0)$|^(?!.*(bias|weight))[^./]*[0-9]$", re.I)
 
 
-# How PyTorch is run to see how far roundings alone take it.
+# The runs of PyTorch that show the effect of roundings alone.
 ROUNDINGS = [{"dtype": torch.float32, "shake": shake} for shake in (None, 1, 2, 3)] + \
     [{"shake": 1}, {"shake": 2}]
 
@@ -58,7 +58,7 @@ class Differs(Exception):
 
 
 def with_initializers(model):
-    """Where no initializer is of floats, Constants of several floats are the weights."""
+    """If no initializer has floats, Constants of several floats are the weights."""
     floats = (1, 10, 11)
     if any(t.data_type in floats for t in model.graph.initializer):
         return
@@ -192,7 +192,7 @@ class Case:
         self.at_once, self.target = True, None
 
     def settle(self):
-        """Whether the samples run at once or one by one, and the target."""
+        """Decides whether the samples run at once or one by one, and the target."""
         self.at_once = not self.fixed() and WHOLE not in self.axes.values()
         try:
             y = self.output(self.graph(torch.float64))
@@ -286,7 +286,7 @@ def trainer_of(net, samples):
 
 
 def samples_for(net):
-    """Two of large samples; one, where the network takes one sample at a time."""
+    """Two large samples; one, if the network takes one sample at a time."""
     large = sum(np.prod(p.shape) for p in net.inputs) > LARGE
     count = 2 if large else SAMPLES
     x = {p.name: np.zeros((count if p.batched else 1, *p.shape), np.float32) for p in net.inputs}
@@ -311,8 +311,8 @@ class Here:
         self.x = given[0] if len(given) == 1 else dict(zip(ports, given))
 
     def places(self, tensors):
-        """Where the network has each element. A constant may have the value of a weight by chance:
-        then it is where the network has most of its tensor."""
+        """The position of each element in the network. A constant may have the value of a weight by
+        chance. Then the position is where the network has most of its tensor."""
         sizes = [np.size(v) for v in self.net.state_dict().values()]
         owners, values = np.repeat(np.arange(len(sizes)), sizes), self.values()
         order = np.argsort(values, kind="stable")
@@ -348,7 +348,7 @@ class Here:
 
 
 def beyond(name, off, usual, limit):
-    """Nothing, or what differs. `usual` computes PyTorch's own difference, where it is asked."""
+    """Nothing, or the difference. `usual` computes PyTorch's own difference on request."""
     if off <= limit:
         return ""
     own = usual()

@@ -54,7 +54,7 @@ async function story(address, max_tokens) {
   return (await reply.json()).choices[0].message.content;
 }
 
-// A page with its settings; what it logs as an error and what it asks of other places is kept.
+// A page with its settings; errors in its log and requests to other addresses are recorded.
 async function open(address, options = {}) {
   const page = await newPage(browser, options);
   page.troubles = [];
@@ -82,7 +82,7 @@ async function ask(page, text) {
   await page.press("#text", "Enter");
 }
 
-// Events as a server sends them, for what a small model does not do by itself.
+// Events as a server sends them, for replies that a small model does not write.
 const stream = (deltas) =>
   deltas.map((delta, i) => `data: ${JSON.stringify({ seed: 1, choices: [{ index: 0, delta, finish_reason: i + 1 === deltas.length ? "stop" : null }] })}\n\n`).join("") + "data: [DONE]\n\n";
 

@@ -92,7 +92,7 @@ LayerConfig Maker::plain(const Shape& in, bool keeps) {
   switch (below(7)) {
     case 0: return made(K::rms_norm, {{"width", d}, {"eps", 1e-3}});
     case 1:
-      // Two values are normalized to -1 and 1 whatever they were; in f32 the gradient is rounding.
+      // Two values are always normalized to -1 and 1; in f32 the gradient is rounding.
       if (options_.smooth && d < 3) return dense(d, keeps ? d : width());
       return made(K::layer_norm, {{"width", d}, {"eps", 1e-3}});
     case 2:
@@ -191,7 +191,7 @@ LayerConfig Maker::parallel(const Shape& in, int depth, bool keeps) {
   return made(K::parallel, fields, std::move(children));
 }
 
-// Two values of equal shape to one, or one after the other along an axis where the output may
+// Combines two values of equal shape to one, or concatenates them along an axis if the output may
 // differ from them.
 LayerConfig Maker::join(const std::vector<Shape>& shapes, bool keeps) {
   const int rank = shapes[0].rank();
@@ -248,7 +248,7 @@ size_t Maker::any(const Wiring& g, const Shape& shape) {
   return all[static_cast<size_t>(below(static_cast<int64_t>(all.size())))];
 }
 
-// Part of an axis, maybe backwards; a Dense where the axis is too short for it.
+// Part of an axis, maybe backwards; a Dense if the axis is too short for it.
 void Maker::add_slice(Wiring& g, size_t from) {
   const Shape shape = g.shapes[from];
   const int64_t last = shape.rank() - 1, by = one_of<int64_t>({1, 2, -1});
@@ -400,7 +400,7 @@ void Maker::add_cell(std::vector<Chosen>& cells, const Shape& input) {
     }
   }
   if (!next.cell.shared_with.has_value()) next.cell.layer = layer(next.in, 0, chance(45));
-  // A layer that takes any width says nothing of what it awaits.
+  // A layer that takes any width does not fix the width of its source.
   Shape wider = next.in;
   ++wider[wider.rank() - 1];
   while (next.awaits && infer_after(next.cell.layer, wider, wider).ok()) {

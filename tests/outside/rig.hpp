@@ -35,7 +35,7 @@ inline std::vector<double> numbers(int64_t n, uint64_t seed) {
   return all;
 }
 
-// Inputs of pass `pass`; ids where there is a vocabulary.
+// Inputs of pass `pass`; ids if there is a vocabulary.
 inline std::vector<double> inputs(const RandomGrid& grid, int64_t n, uint64_t pass) {
   std::vector<double> all = numbers(n, 1000 + pass);
   for (double& v : all) {
@@ -66,7 +66,7 @@ inline Array array_from(const Shape& shape, const std::vector<double>& values) {
   return a;
 }
 
-// The evaluator's parameters; on a tape where one is given.
+// The evaluator's parameters; on `tape` if it is not null.
 inline void fill_params(Evaluator& evaluator, const Network& network, Tape* tape) {
   for (size_t i = 0; i < network.params().size(); ++i) {
     std::vector<Var>& vars = evaluator.params[network.params()[i].path];

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""loom train, predict and eval beside scikit-learn, on the data sets that come with it.
+"""loom train, predict and eval compared with scikit-learn, on its own data sets.
 
   sklearn_check.py LOOM
 

@@ -4,9 +4,9 @@ channels, rate and length at random; then the same files cut, and with bytes cha
 
   sounds.py --program build/dev/tests/sound_runner [--count N] [--seed S] [--verbose]
 
-Samples are the mean of the channels in double precision, rounded once, and equal bit by bit; those
-of Vorbis, Opus and MP3, whose decoders may be of other versions, within 2e-3 of the largest. A cut
-file is an error wherever its header says how long it is. Exit status 1 if anything is off.
+Samples are the mean of the channels in double precision, rounded once, and equal bit by bit. Those
+of Vorbis, Opus and MP3, whose decoders may be of other versions, are within 2e-3 of the largest. A
+cut file is an error if its header gives the length. Exit status 1 if anything is off.
 """
 
 import argparse

@@ -31,7 +31,7 @@ def quantized_input(m, r, dims, kind, steps):
 
 
 def given(m, r, y, steps):
-    """The output as it is stored, or as floats."""
+    """The stored output, or its floats."""
     allowed = float(steps.scale[0]) * 1.01
     if r.random() < 0.5:
         return y, allowed

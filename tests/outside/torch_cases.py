@@ -1,4 +1,4 @@
-"""Modules of PyTorch and what it computes for them in training, for torch_training.py."""
+"""Modules of PyTorch and their results in training, for torch_training.py."""
 
 import copy
 
@@ -27,7 +27,7 @@ def prepared(module):
 
 
 def separate(parameters):
-    """Moves equal values apart, by the least steps of float32."""
+    """Separates equal values by the smallest steps of float32."""
     values = torch.cat([p.ravel() for p in parameters]).numpy().copy()
     order = np.argsort(values, kind="stable")
     ordered = values[order]
@@ -100,7 +100,7 @@ def usual_of(module, inputs, target, exact):
 
 
 def case_of(module, inputs):
-    """What a case of torch_training.py is."""
+    """A case of torch_training.py."""
     plan = loom.absorb(copy.deepcopy(module), inputs, plan_only=True)
     loom.absorb(copy.deepcopy(module), inputs, fresh_process=False)  # with its proof
     y = first_of(copy.deepcopy(module).eval()(*inputs)).detach()

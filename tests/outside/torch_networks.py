@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Networks of PyTorch opened, compared and trained beside PyTorch.
+"""Networks of PyTorch opened and trained in Loom, and compared with PyTorch.
 
   torch_networks.py LOOM [--onnx[=WAY]] [WORD ...]      those whose name has one of the words
 
@@ -67,7 +67,7 @@ def export(case, folder, way="plain"):
 
 
 def absorb(case, folder):
-    """The ONNX file that loom.absorb reads what it made from; its batch norms are trained."""
+    """The ONNX file from which loom.absorb makes the network; its batch norms are trained."""
     import loom
 
     path = folder / "net.onnx"

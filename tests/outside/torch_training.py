@@ -1,4 +1,4 @@
-"""Absorbed modules trained beside PyTorch in double precision, one line each; the last line counts.
+"""Absorbed modules trained and compared with PyTorch in double precision; the last line counts.
 
 python tests/outside/torch_training.py [--modules N] [--seed S] [--architectures] [WORD ...].
 python tests/outside/torch_training.py --record FILE.npz     the results of PyTorch, of modules N.
@@ -23,7 +23,7 @@ import numpy as np
 warnings.simplefilter("ignore")
 FORM = "{:<44} {:>9} {:>10} {:>10} {:>10}  {}"
 STEPS = 10
-GRADIENT = 1e6  # a rate at which one step of SGD is the gradient: what was there is lost beside it
+GRADIENT = 1e6  # at this rate one step of SGD is the gradient: the old value is lost in rounding
 RATES = {"gradient": GRADIENT, "sgd": 0.02, "adam": 1e-3}
 
 

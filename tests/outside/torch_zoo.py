@@ -449,7 +449,7 @@ class Inception(nn.Module):
 
 
 class SuperResolution(nn.Module):
-    """Shi and others 2016: channels that become pixels; beside a transposed convolution."""
+    """Shi and others 2016: channels that become pixels; next to a transposed convolution."""
 
     def __init__(self, c=16):
         super().__init__()
