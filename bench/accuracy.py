@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How good networks get that `loom train` trains: one table, by one command.
+"""Accuracy of networks that `loom train` trains: one table, by one command.
 
 IMAGES and LABELS are IDX files of 10,000 digits (the test files of MNIST), shuffled once in a fixed
 order; the first 8,000 train, the last 2,000 test. A convolutional network with batch norm and

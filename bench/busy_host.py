@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Single short runs at default threads beside spinning processes, in pairs with runs on one lane.
+"""Single short runs at default threads next to spinning processes, paired with runs on one lane.
 
   bench/busy_host.py                       200 pairs of each case, next to one spinner and to two.
   bench/busy_host.py --pairs 50 --spinners 2 --filter decode
@@ -59,7 +59,7 @@ def cases(folder: Path) -> dict[str, list[str]]:
 
 
 def run(loom: list[str], case: list[str], threads: int) -> float:
-    """Seconds of a token as the run tells it, or of the whole run."""
+    """Seconds of a token as the run reports it, or of the whole run."""
     command = [*loom, *case, "--threads", str(threads)]
     start = time.monotonic()
     done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)

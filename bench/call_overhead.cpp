@@ -17,7 +17,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Nanoseconds per call of f, the least of `rounds`.
+// Nanoseconds per call of f, the minimum of `rounds`.
 template <class F>
 double least(int rounds, int calls, F&& f) {
   double best = 1e30;

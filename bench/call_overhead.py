@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a call costs through C and Python, beside the same call through C++.
+"""The cost of a call through C and Python, compared with the same call through C++.
 
   bench/call_overhead.py [BUILD]      BUILD: build/dev; needs NumPy
 
@@ -25,7 +25,7 @@ TURNS = 5
 
 
 def least(function, calls: int, rounds: int) -> float:
-    """Nanoseconds per call, the least of the rounds."""
+    """Nanoseconds per call, the minimum of the rounds."""
     best = float("inf")
     for _ in range(rounds):
         start = time.perf_counter_ns()

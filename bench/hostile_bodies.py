@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Hostile requests to `loom serve` in a limited address space, and 1-token requests beside them.
+"""Hostile requests to `loom serve` in a limited address space, next to 1-token requests.
 
   bench/hostile_bodies.py build/dev/cli/loom [--bodies 2000] [--clients 4] [--seed 1] [--room MB]
                                              [--only KIND...]
@@ -265,8 +265,8 @@ class Run:
 
 
 def probe(port: int, done, told) -> None:
-    """Asks for 1 token again and again. A process of its own: threads of Python wait for each
-    other, and a wait is to be the server's."""
+    """Requests 1 token repeatedly. It is a separate process: threads of Python wait for each other,
+    and the measured wait must be the server's."""
     wanted, waits, wrong = None, [], []
     while not done.is_set():
         begin = time.monotonic()

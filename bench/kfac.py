@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""K-FAC beside Adam on real digits: whether half of the steps give Adam's final training loss.
+"""K-FAC and Adam on real digits: whether half of the steps give Adam's final training loss.
 
 IMAGES and LABELS are IDX files of 10,000 digits; the first 8,000 of a fixed order train, as in
 bench/rules.py. Adam runs with several rates, and the best final loss counts. K-FAC takes batches of

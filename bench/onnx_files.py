@@ -64,7 +64,7 @@ def ours_of(np, net, given):
 
 
 def apart(np, ours, theirs):
-    """How far two results are apart, as a part of the largest value."""
+    """The difference of two results, as a part of the largest value."""
     theirs = np.asarray(theirs, dtype="float64")
     ours = np.asarray(ours, dtype="float64").reshape(theirs.shape)
     if (np.isnan(theirs) != np.isnan(ours)).any():
@@ -98,7 +98,7 @@ def compare(np, net, peer, model, args, row):
 
 
 def one(path, args):
-    """What is known of a file, as JSON."""
+    """The facts of a file, as JSON."""
     import numpy as np
     import onnx
     import onnxruntime as ort

@@ -35,13 +35,13 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 LIMIT = 1e-4
 # Extents that are tried for the axes that a file leaves open, and values that a file expects.
 EXTENTS = (64, 320, 512, 576, 48, 128, 32, 16, 24)
-BANDS = range(80, 200)  # of a spectrum, whose number no weight tells
+BANDS = range(80, 200)  # of a spectrum, if no weight determines their number
 NAMED = {"sr": 16000}
 STATES = ("state", "h", "c")
 
 
 def value_of(np, value, size, seed):
-    """Random values of an input. `size`: what stands for its open axes, see inputs_for."""
+    """Random values of an input. `size` replaces its open axes, see inputs_for."""
     extent, batch, width = size
     kind = {1: "float32", 6: "int32", 7: "int64", 9: "bool", 10: "float16", 11: "float64",
             2: "uint8"}[value.type.tensor_type.elem_type]
@@ -61,7 +61,7 @@ def value_of(np, value, size, seed):
 
 
 def widths_of(model):
-    """What the last axis of an input may be, where a file leaves it open: extents of weights."""
+    """Sizes of an open last axis of an input: extents of weights."""
     found = [d for t in model.graph.initializer if len(t.dims) > 1 for d in t.dims]
     return list(dict.fromkeys(found))[:24]
 
@@ -111,7 +111,7 @@ def peer_ms(peer, given, seconds):
 
 
 def one(path, args):
-    """What is known of a file, as JSON."""
+    """The facts of a file, as JSON."""
     import numpy as np
     import onnx
     import onnxruntime as ort
@@ -209,8 +209,8 @@ def in_double(np, model, given, work, program):
 
 
 def arbiter(np, path, model, peer, given, ours, work, program):
-    """What is known of a difference, and whether that explains it: the peer beside itself, both
-    beside double precision."""
+    """The facts of a difference, and whether they explain it: the peer compared with itself, and
+    both with double precision."""
     import onnxruntime as ort
 
     options = ort.SessionOptions()

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The ONNX files of onnx_fetch.py, trained in Loom beside the same graphs in PyTorch in double
-precision: all gradients of step 1, and ten steps of SGD.
+"""The ONNX files of onnx_fetch.py, trained in Loom and compared with the same graphs in PyTorch in
+double precision: all gradients of step 1, and ten steps of SGD.
 
   export LOOM_LIBRARY=build/dev/libloom.so PYTHONPATH=bindings/python
   bench/onnx_torch_files.py --python PYTHON [--filter WORD] [--rows FILE]

@@ -118,8 +118,8 @@ def kind_of(np, value, floats):
 
 
 def in_training(onnx, model, count):
-    """The model with the batch norms that are left as they are trained: by the statistics of the
-    batch. None where there is none, or where the file fixes its batch."""
+    """The model whose remaining batch norms use the statistics of the batch, as in training. None
+    if it has none, or if the file fixes its batch."""
     from onnx import helper
 
     graph = model.graph
@@ -172,7 +172,7 @@ def in_training(onnx, model, count):
 
 
 def batch_axis(value, first):
-    """Where the samples of an input are: states of recurrent layers have them second."""
+    """The axis of the samples of an input: states of recurrent layers have them second."""
     names = [d.dim_param for d in value.type.tensor_type.shape.dim]
     batch = first.type.tensor_type.shape.dim[0].dim_param
     return names.index(batch) if batch and batch in names else 0
@@ -279,7 +279,7 @@ class Oracle:
         return found[0] if len(found) == 1 else None
 
     def difference(self, place):
-        """dL/dw by two steps, of which the shorter is taken where they agree."""
+        """dL/dw by two steps; the shorter one is taken if they agree."""
         import onnx
 
         name, at = place
@@ -381,7 +381,7 @@ def one(path, args):
         want = np.concatenate([peer.run(None, s)[0].reshape(1, -1) for s in sample])
         row["difference"] = packages.apart(np, got.astype(want.dtype), want)
         y = np.load(folder / "y.npz")["outputs"]
-        # Outputs that hardly differ, as scores near 1, still get a loss that floats can tell.
+        # Outputs that hardly differ, such as scores near 1, still get a loss that floats resolve.
         spread = max(float(np.abs(y).std()), 0.1 * float(np.abs(y).mean()), 1e-3)
         noise = draw.standard_normal(y.shape).astype(np.float32) * spread
         np.savez(folder / "data.npz", **arrays, y=y + noise)

@@ -13,8 +13,8 @@ which sees the 8,000 alone (6,400 train, 1,600 validate) and other seeds.
 
   bench/rules.py LOOM IMAGES LABELS --jobs 16 --results runs.jsonl
 
-With --results every run is added to FILE as it ends, and what FILE has is not run again: a table
-that was cut short goes on where it stood. Lines of other settings are left alone.
+With --results every finished run is added to FILE, and the runs of FILE are not repeated. So an
+interrupted table continues. Lines of other settings are left alone.
 
 Exit status: 0; 1 when a mean is below its floor, which the table then says.
 """
@@ -103,7 +103,7 @@ def lstm(hidden=32):
 
 
 class Run:
-    """A row of the table. floor: least mean accuracy in percent; None: said, not asked for."""
+    """A row of the table. floor: minimum mean accuracy in percent; None: reported, not checked."""
 
     def __init__(self, name, rule, net, floor, goal=None, **flags):
         self.name, self.rule, self.net, self.floor, self.goal = name, rule, net, floor, goal
@@ -202,7 +202,7 @@ def train(loom, run, seed, folder):
 
 
 class Results:
-    """What runs gave, by the settings that they had; a named file of JSON lines keeps it."""
+    """Results of runs, by their settings; a named file of JSON lines keeps them."""
 
     def __init__(self, path):
         self.path, self.known, self.lock = path, {}, threading.Lock()

@@ -169,8 +169,8 @@ def operators_of(data):
 
 
 def by_nodes(np, args, path, given, theirs, row):
-    """What no network can hold, through the evaluator; without times, since each run is a
-    process."""
+    """Runs files that no network can represent, through the evaluator. It has no times, because
+    each run is a process."""
     work = pathlib.Path(args.folder) / "work"
     work.mkdir(exist_ok=True)
     command = [args.loom, "onnx", path, "-o", str(work / "y.npz")]
@@ -189,7 +189,7 @@ def by_nodes(np, args, path, given, theirs, row):
 
 
 def one(path, args):
-    """What is known of a file, as JSON."""
+    """The facts of a file, as JSON."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     import numpy as np
     from ai_edge_litert.interpreter import Interpreter, OpResolverType

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Pictures through networks of PyTorch at batch 1: Loom beside ONNX Runtime, float32 and 8 bits.
+"""Images through networks of PyTorch at batch 1: Loom and ONNX Runtime, float32 and 8 bits.
 
   bench/torch_speed.py --python PYTHON     (one with numpy, onnx, onnxruntime and torch)
   bench/torch_speed.py --library build/release/libloom.so --threads 2 --rounds 15
@@ -48,7 +48,7 @@ def export(module, path):
 
 
 class Pictures:
-    """What quantize_static calibrates on."""
+    """The calibration data of quantize_static."""
 
     def __init__(self, pictures):
         self.left = [{"x": p[None]} for p in pictures]
@@ -58,7 +58,7 @@ class Pictures:
 
 
 def quantized(path, pictures):
-    """(name, file) of what the peer's tools make of a file; a tool that fails says so."""
+    """(name, file) of the results of the peer's tools for a file; a failing tool reports it."""
     from onnxruntime import quantization as q
 
     prepared = path.with_suffix(".prepared.onnx")

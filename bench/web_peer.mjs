@@ -43,7 +43,7 @@ function missing(what) {
   process.exit(77);
 }
 
-// The packages of the peers and the models; brought and made once.
+// The packages of the peers and the models; downloaded and made once.
 function prepare() {
   if (!existsSync(join(package_, "dist/index.js"))) missing("build/web/package was not built (scripts/wasm_package.sh)");
   try {

@@ -92,7 +92,7 @@ const nets = {
     const session = await ort.InferenceSession.create(model, { executionProviders: ["wasm"], graphOptimizationLevel: "all" });
     return {
       what: `onnxruntime-web ${ort.env.versions.web ?? ""}`,
-      // A proxy takes what it is given away.
+      // A proxy transfers its arguments away.
       run: async (x) => (await session.run({ x: new ort.Tensor("float32", x.slice(), shape) })).y.data,
       close: () => session.release(),
     };
@@ -110,8 +110,8 @@ window.peers = {
   },
   run: (engine, prompt, tokens) => opened[engine].run(prompt, tokens),
 
-  // Seconds of the fastest of the passes of about `least` seconds, which least else ran beside; and some of what
-  // came out.
+  // Seconds of the fastest of the passes of about `least` seconds, with the least interference; and
+  // some of the output.
   async pass(engine, shape, least) {
     const x = input(shape), engine_ = opened[engine];
     const y = await engine_.run(x), begin = performance.now();

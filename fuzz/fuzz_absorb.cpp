@@ -38,8 +38,8 @@ std::string stored(const std::string& bytes, size_t offset, size_t length) {
          sha256_of(bytes_of(piece)) + "\"";
 }
 
-// The hashes that a manifest names are those of its pieces: "#n" stands for that of the n-th 64
-// bytes of the payload.
+// Replaces the hashes that a manifest names by those of its parts: "#n" becomes the hash of the
+// n-th 64 bytes of the payload.
 std::string with_hashes(std::string manifest, const std::string& payload) {
   for (size_t at = 0;
        (at = manifest.find('#', at)) != std::string::npos && at + 1 < manifest.size(); at += 64) {

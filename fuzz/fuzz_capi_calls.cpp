@@ -10,7 +10,7 @@
 namespace {
 
 constexpr size_t kHandles = 12;
-alignas(64) std::array<double, 512> memory;  // what all tensors lie in
+alignas(64) std::array<double, 512> memory;  // the memory of all tensors
 
 // Bytes of the input, then zeros.
 struct Bytes {

@@ -47,7 +47,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     }
     if (may.empty()) break;
     const int32_t id = may[(step * 7919u + static_cast<uint32_t>(size)) % may.size()];
-    if (!matcher.accept(id)) break;  // only where it became too ambiguous
+    if (!matcher.accept(id)) break;  // only if it became too ambiguous
   }
   return 0;
 }

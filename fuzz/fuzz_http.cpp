@@ -1,7 +1,7 @@
-// Any bytes from a client to the server of `loom serve`, in pieces as they may arrive. A second,
-// naive reader says where each request ends: the server has to take the same requests with the same
-// bodies, and none after one that is ambiguous. Every reply is well-formed. A half of the inputs go
-// on to the routes, whose JSON is read as far as it is without computing anything.
+// Any bytes from a client to the server of `loom serve`, in parts as they may arrive. A second,
+// naive reader finds the end of each request. The server must take the same requests with the same
+// bodies, and none after an ambiguous one. Every reply is well-formed. Half of the inputs go on to
+// the routes, whose JSON is read as far as possible without a computation.
 #include <atomic>
 #include <cstdlib>
 #include <memory>
@@ -43,8 +43,8 @@ void wait_for_blocked(int count) {
   for (int n = blocked; n < count; n = blocked) blocked.wait(n);
 }
 
-// A server whose model never has time: what a request asks for is read and checked, and then there
-// is no place for it (429). It is never destroyed, because of the threads that are busy.
+// A server whose model is always busy. It reads and checks a request and then has no room for it
+// (429). It is never destroyed, because of the busy threads.
 LlmServer* make_routes() {
   const char* path = std::getenv("LOOM_FUZZ_MODEL");
   const auto engine = loom::Engine::create({.threads = 1});
@@ -189,7 +189,7 @@ std::string decoded(std::string_view text) {
   return out;
 }
 
-// How the bytes of a client part into requests, up to one after which nothing is.
+// Splits the bytes of a client into requests, up to one that ends the connection.
 std::vector<Framed> expected(std::string_view text, Next& next) {
   std::vector<Framed> out;
   for (size_t at = 0;;) {

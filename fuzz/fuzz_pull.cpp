@@ -173,7 +173,7 @@ struct Folder {
     path = (base / ("loom_fuzz_pull_" + std::to_string(::getpid()))).string();
     fs::remove_all(path, none);
     fs::create_directories(path, none);
-    // No name of a hub is looked up, whatever a redirect says.
+    // No host name of a hub is looked up, for any redirect.
     ::setenv("http_proxy", "http://127.0.0.1:1", 1);
     ::setenv("https_proxy", "http://127.0.0.1:1", 1);
   }

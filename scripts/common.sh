@@ -3,10 +3,8 @@
 
 LOOM_ROOT="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 
-# Clones of the repository in other folders share the ccache: paths below the root count as
-# relative, and the folder
-# of a build does not count. Objects compiled without a warning under -Werror also serve builds
-# without it.
+# Clones of the repository in other folders share the ccache: paths below the root count as relative, and the folder
+# of a build does not count. Objects compiled without a warning under -Werror also serve builds without it.
 export CCACHE_BASEDIR="${CCACHE_BASEDIR:-$LOOM_ROOT}" CCACHE_NOHASHDIR=1 CCACHE_IGNOREOPTIONS=-Werror
 
 # say TEXT: one plain line for a person, on stderr.
@@ -157,12 +155,9 @@ ending() {
   printf 'status %d%s' "$status" "$signal"
 }
 
-# add_runs FOLDER RUN...: adds the counts of FOLDER/RUN.xml to $passed, $failed and $skipped, and
-# prints them with the
-# time in FOLDER/RUN.time. A run without counts has failed: its ending and last lines are shown. If
-# tests failed,
-# FOLDER/RUN.log is shown without the tests that passed. A log ends with "ended with STATUS" unless
-# that is 0.
+# add_runs FOLDER RUN...: adds the counts of FOLDER/RUN.xml to $passed, $failed and $skipped, and prints them with the
+# time in FOLDER/RUN.time. A run without counts has failed: its ending and last lines are shown. If tests failed,
+# FOLDER/RUN.log is shown without the tests that passed. A log ends with "ended with STATUS" unless that is 0.
 add_runs() {
   local folder="$1" run counts status
   shift

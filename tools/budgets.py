@@ -126,7 +126,7 @@ def cpp_functions(text: str, path: str) -> list[Function]:
     to its enclosing function."""
     code = without_preprocessor(without_comments(text))
     found: list[Function] = []
-    start = 0  # where the current declaration begins
+    start = 0  # start of the current declaration
     at = 0
     stop = re.compile(r"[{};]")
     while match := stop.search(code, at):

@@ -29,7 +29,7 @@ EVERY_SUITE = (*EVERYTHING, "tests/CMakeLists.txt", "tests/support/")
 
 
 def git(*words: str, root: Path = ROOT) -> str | None:
-    """What git prints, or None where it fails."""
+    """The output of git, or None if it fails."""
     ran = subprocess.run(
         ["git", *words], cwd=root, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     )
@@ -47,7 +47,7 @@ def recorded_base(root: Path = ROOT) -> str | None:
 
 
 def matches(path: str, pattern: str) -> bool:
-    """Whether a pattern names the path: a folder ends in "/", others are patterns of a shell."""
+    """True if a pattern names the path: a folder ends in "/", others are patterns of a shell."""
     return path.startswith(pattern) if pattern.endswith("/") else fnmatch.fnmatch(path, pattern)
 
 
@@ -57,7 +57,7 @@ def any_matches(path: str, patterns) -> str | None:
 
 
 def same_code(before: str, after: str) -> bool:
-    """Whether two texts of a C++ file differ in comments and space alone."""
+    """True if two texts of a C++ file differ in comments and space alone."""
     before, after = (
         re.sub(r"\s+", " ", without_comments(t, keep_strings=True)) for t in (before, after)
     )
@@ -146,7 +146,7 @@ class Suite:
     sources: tuple[str, ...] = ()  # further files and folders, from the root
 
     def has(self, file: str) -> bool:
-        """Whether a file *_test.cpp of the folder is one of its files."""
+        """True if a file *_test.cpp of the folder is one of its files."""
         return not (self.files and not re.match(self.files, file)) and not (
             self.unless and re.match(self.unless, file)
         )
@@ -261,7 +261,7 @@ def suite_reason(name: str, suite: Suite, change: Change, rooms: dict[str, str])
 
 
 def is_read_by(suite: Suite, path: str) -> bool:
-    """Whether a file is compiled into a suite or read by it."""
+    """True if a file is compiled into a suite or read by it."""
     if path in members(suite) or any(path.startswith(source) for source in suite.sources):
         return True
     if any(path == data or path.startswith(f"{data}/") for data in data_of(suite)):

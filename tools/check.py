@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs the checks of tests/checks.toml: what a change must pass. scripts/test.sh calls it.
+"""Runs the checks of tests/checks.toml, which a change must pass. scripts/test.sh calls it.
 
   tools/check.py                    everything that a change must pass.
   tools/check.py --changed [BASE]   the part that the change since BASE can break (changed.py).
@@ -37,7 +37,7 @@ TOLD = re.compile(
 
 @dataclass
 class Outcome:
-    """How a check went: seconds of the clock, and of the processor by all its processes."""
+    """The result of a check: seconds of the clock, and of the processor by all its processes."""
 
     status: int
     seconds: float
@@ -123,7 +123,7 @@ def unchanged_lazy(checks: dict[str, dict], change: Change) -> set[str]:
 
 
 def plan_lines(change: Change, reasons: dict[str, str]) -> list[str]:
-    """What runs and why, for a person."""
+    """The plan with reasons, for a person."""
     if not change.known:
         return ["no base is known, so everything runs"]
     lines = [f"{len(change.files)} files changed since {change.base[:10]}"]
@@ -155,7 +155,7 @@ def environment(change: Change) -> dict[str, str]:
 
 
 def run_check(name: str, command: str, told: dict[str, str], quietly: bool) -> Outcome:
-    """Runs one check to its end; what it prints is in its log."""
+    """Runs one check to its end; its output is in its log."""
     log = LOGS / f"{name}.log"
     start = time.monotonic()
     with log.open("wb") as to:
@@ -206,7 +206,7 @@ def how_it_ended(status: int) -> str:
 
 
 def report(name: str, outcome: Outcome) -> str:
-    """The lines of a failed check that tell why: those that name a failure, then the last ones."""
+    """The lines of a failed check with the cause: those that name a failure, then the last ones."""
     lines = (LOGS / f"{name}.log").read_text(errors="replace").splitlines()
     telling = [line for line in lines if TOLD.search(line)][-20:]
     shown = [line[:300] for line in telling + ["..."] + lines[-40:]]
@@ -229,7 +229,7 @@ def stop_all(*_) -> None:
 
 
 class Board:
-    """The checks of one run: starts each once what it needs is done and cores are free."""
+    """The checks of one run: starts each once its dependencies are done and cores are free."""
 
     def __init__(
         self, checks: dict[str, dict], commands: dict[str, str], told: dict[str, str], cores: int

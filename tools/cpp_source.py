@@ -69,8 +69,8 @@ def without_comments(text: str, keep_strings: bool = False) -> str:
 
 
 def without_preprocessor(text: str) -> str:
-    """Preprocessor lines become spaces. Where the branches of one #if do not each balance their
-    braces, only the first branch is kept, so that braces match in what remains."""
+    """Preprocessor lines become spaces. If the branches of one #if do not each balance their
+    braces, only the first branch is kept, so that braces match in the rest."""
     lines = text.split("\n")
     out: list[str] = []
     index = 0

@@ -166,7 +166,7 @@ def c_struct(api: Api, struct: dict) -> list[str]:
 
 
 def c_call(before: str, call: dict, name: str) -> list[str]:
-    """A declaration, broken between arguments where it is long."""
+    """A declaration, broken between arguments if it is long."""
     returns = call.get("returns", "int32_t")
     line = f"{before}{' ' if before else ''}{returns}{'' if returns.endswith('*') else ' '}{name}("
     args = [a.declared() for a in call["arguments"]] or ["void"]
@@ -411,7 +411,7 @@ def described(root: Path = ROOT) -> Api:
 
 
 def option_files(table: dict, root: Path) -> dict[str, str]:
-    """What derives from api/options for each language."""
+    """The output from api/options for each language."""
     known = vocabularies(root)
     unset = {enum["of"]: enum.get("unset", "") for enum in table["enum"] if "of" in enum}
     return {

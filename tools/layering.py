@@ -153,7 +153,7 @@ class Ban:
     advice: str
     except_in: tuple[str, ...] = ()  # path prefixes
     cli_too: bool = False
-    aliases_of: str = ""  # the pattern's {name} stands for this type and for its aliases in a file
+    aliases_of: str = ""  # the pattern's {name} matches this type and its aliases in a file
 
     def in_code(self, code: str) -> re.Pattern:
         if not self.aliases_of:
@@ -163,8 +163,8 @@ class Ban:
         return re.compile(self.pattern.pattern.replace("{name}", rf"(?:{names})"))
 
 
-# Types that activations, sums and ids have: asking for them is asking what a kernel computes in, or
-# whether rows are ids. Every other type is a matter of the table.
+# Types of activations, sums and ids. Code may ask for them, because that asks for the type of a
+# computation, or whether rows are ids. Every other type belongs to the table.
 _COMPUTE_TYPES = r"(?:f32|f64|i32|float32|float64|int32)\b"
 
 
@@ -341,7 +341,7 @@ def resolve(root: Path, file: Path, name: str) -> Path | None:
 
 
 def check_arrow(root: Path, file: Path, name: str, reach: dict[str, set[str]]) -> str | None:
-    """What is wrong with #include "name" in `file`, or None."""
+    """The fault of #include "name" in `file`, or None."""
     path = file.relative_to(root).as_posix()
     target = resolve(root, file, name)
     if target is None:
@@ -368,7 +368,7 @@ def check_arrow(root: Path, file: Path, name: str, reach: dict[str, set[str]]) -
 
 
 def check_header(path: str, name: str) -> str | None:
-    """What is wrong with #include <name> (or a third-party "name") in `path`, or None."""
+    """The fault of #include <name> (or a third-party "name") in `path`, or None."""
     for rule in HEADER_RULES:
         if re.match(rule.header, name):
             if path.startswith(rule.places):

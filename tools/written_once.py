@@ -27,7 +27,7 @@ SURFACES = ("src", "include", "cli", "bindings", "api", "web", "tools")
 TEXT = {".cpp", ".hpp", ".h", ".inl", ".def", ".py", ".ts", ".js", ".mjs", ".rs", ".go", ".java",
         ".cs", ".dart", ".toml"}  # fmt: skip
 CODE = {".cpp", ".hpp", ".h", ".inl", ".def", ".py", ".ts", ".rs", ".go", ".java", ".cs", ".dart"}
-# The counter itself, frozen layouts, generators of test data and what packages bring.
+# The counter itself, frozen layouts, generators of test data and files of packages.
 LEFT_OUT = ("tools/written_once", "tools/sweeps/", "tools/goldens/", "tools/stories/",
             "api/frozen/", "node_modules/")  # fmt: skip
 

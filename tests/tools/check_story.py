@@ -3,7 +3,7 @@
 
 check_story.py build/dev/cli/loom
 
-The starter (target loom_starter) is looked for beside it; without one its parts are skipped.
+The starter (target loom_starter) must be in the same folder; without it its parts are skipped.
 """
 
 import re

@@ -127,7 +127,7 @@ class Abidiff(unittest.TestCase):
         return library
 
     def abidiff(self, header: str) -> "tuple[int, str]":
-        """Against the oldest release; of structs that grew since nothing is asked."""
+        """Against the oldest release; structs that grew since are not compared."""
         [baseline, *_] = sorted(BASELINES.glob("*.abi"))
         then = api_frozen.releases()[baseline.stem]["structs"]
         now = api_frozen.snapshot(generate_api.described())["structs"]

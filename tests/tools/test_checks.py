@@ -1,5 +1,5 @@
-"""The table of checks, its budget and its skips agree with each other and with the tree; the runner
-tells what failed and how."""
+"""The table of checks, its budget and its skips agree with each other and with the repository. The
+runner reports which check failed and how."""
 
 import fnmatch
 import os

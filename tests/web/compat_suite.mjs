@@ -1,5 +1,6 @@
-// The 36 names of the original's diagnostic through the module `compat`: that each is there, as the diagnostic asks, and
-// what it gives. For any host: `compat` is what init() of the module gave, `kit` what suite.mjs is given too.
+// The 36 names of the original's diagnostic through the module `compat`: each exists, as the
+// diagnostic checks, and has the right values. For any host: `compat` is the result of init() of
+// the module, `kit` that of suite.mjs.
 
 // A row of Dense layers as the original describes it.
 function dense(widths, activation = "LINEAR", dtype = "FLOAT32") {

@@ -35,7 +35,7 @@ window.loomGpu = {
     return { info, shape };
   },
 
-  // How many lists of commands texts of so many tokens take, once their kernels are compiled.
+  // The number of command lists that texts of this length take, once their kernels are compiled.
   async submissions(lengths) {
     const loom = await package_.init({ device: "gpu" }), llm = await loom.load(kModel);
     const channel = new BroadcastChannel("submits");
@@ -54,7 +54,7 @@ window.loomGpu = {
     return submits.slice(1);
   },
 
-  // A text that goes on until the device is gone; then a new engine of the same page.
+  // A text that continues until the device is gone; then a new engine of the same page.
   async begin() {
     const loom = await package_.init({ device: "gpu" }), llm = await loom.load(kModel);
     let tokens = 0;

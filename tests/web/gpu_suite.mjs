@@ -9,7 +9,8 @@ const kOp = 1e-6, kWhole = 1e-4, kLoss = 1e-3;
 function holds(truth, what) {
   if (!truth) throw new Error(what);
 }
-// The root mean square of the differences, beside that of the values, or of 0.1 where these are small.
+// The root mean square of the differences, relative to that of the values, or to 0.1 if these are
+// small.
 function distance(got, wanted) {
   if (got.length !== wanted.length) return Infinity;
   let error = 0, norm = 0;

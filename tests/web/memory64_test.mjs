@@ -12,7 +12,7 @@ import * as package_ from "@loom-engine/loom";
 
 const kWidth = 4096, kInner = 45056, kVocab = 65536, kHeads = 32, kEpsilon = 2 ** -20;
 const kGiB = 2 ** 30, kNeeded = 8 * kGiB;
-const kInputs = [5, 60001, 65535], kOutputs = [3, 40000, 65535];  // of the last ones the weights lie beyond 4 GiB
+const kInputs = [5, 60001, 65535], kOutputs = [3, 40000, 65535];  // the weights of the last ones are beyond 4 GiB
 
 // ---- a file
 

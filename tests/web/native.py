@@ -1,4 +1,4 @@
-"""What the native library gives for the cases of tests/web/suite.mjs, as JSON: texts, losses, bits.
+"""Results of the native library for the cases of tests/web/suite.mjs, as JSON: texts, losses, bits.
 
   LOOM_LIBRARY=build/dev/libloom.so PYTHONPATH=bindings/python python3 tests/web/native.py [--site]
 
@@ -21,7 +21,7 @@ DRAWN = {"temperature": 0.8, "top_k": 40, "seed": 7}
 
 
 def bits(values) -> str:
-    """Hash of f32 values as they lie in memory, little-endian."""
+    """Hash of f32 values in their memory layout, little-endian."""
     flat = []
 
     def walk(value):

@@ -1,5 +1,5 @@
-// A server of static files for the tests: folders of the tree under names, ranges, and the headers that isolate a
-// page. Counts what it is asked.
+// A server of static files for the tests: folders of the repository under names, ranges, and the
+// headers that isolate a page. Counts its requests.
 import { createReadStream, statSync } from "node:fs";
 import { createServer } from "node:http";
 import { extname, join, normalize } from "node:path";

@@ -68,7 +68,7 @@ const drives = {
     const text = await page.getByRole("log").textContent();
     check(/^Once upon a time/.test(text) && text.length > 80, `a story: ${text}`);
     await page.getByLabel("Tokens at most").fill("400");
-    // The story takes a fraction of a second, so the page itself is asked to stop at once.
+    // The story takes a fraction of a second, so a script in the page stops it at once.
     await page.evaluate(() => {
       const button = (name) => [...document.querySelectorAll("main button")].find((b) => b.textContent === name);
       button("Send").click();

@@ -247,7 +247,7 @@ export const cases = {
     });
     equal(result.stop, "cancelled", "why it ended");
     holds(result.tokens >= 5 && result.tokens < 470, `ended soon: ${result.tokens}`);
-    // Leaving the loop ends the work as well, and the engine goes on.
+    // Leaving the loop also ends the work, and the engine continues.
     for await (const token of llm.stream(kPrompt, { maxTokens: 480, ignoreEos: true, context: 512 })) if (token.id >= 0) break;
     equal((await llm.generate(kPrompt, { maxTokens: 40 })).text, kit.native.stories.likeliest, "the next text");
     llm.close();

@@ -30,7 +30,7 @@ from torch_layers import Run, param_shapes
 OUT = pathlib.Path(__file__).resolve().parents[2] / "tests" / "gradients" / "golden"
 LOSS_WEIGHTS = 512  # no output is larger
 FAINTEST = 1e-3  # a golden whose largest value is smaller would prove nothing
-ZEROS = "g/k_bias"  # without rotation a softmax does not see what it adds to all scores of a row
+ZEROS = "g/k_bias"  # without rotation it shifts all scores of a row, and a softmax cancels that
 
 
 def uniform(rng, shape, spread=1.0):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes tests/media/golden/forms.npz: sounds in forms beside plain WAV, and PNG files of 16 bits.
+"""Writes tests/media/golden/forms.npz: sounds in forms other than plain WAV, and 16-bit PNG files.
 
   tools/goldens/sound_forms.py OUT.npz   needs numpy and soundfile
 

@@ -31,7 +31,7 @@ ASK_ANY = ["Tell me a story.", "Tell me a short story.", "Write a story.", "Plea
 
 
 def one_story(seed, number):
-    """The text of one story and a phrase that says what it is about."""
+    """The text of one story and a phrase with its subject."""
     attempt = 0
     while True:
         story = Story(f"{seed}/{number}/{attempt}")

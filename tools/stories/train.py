@@ -162,7 +162,7 @@ class Llama(nn.Module):
         self.register_buffer("sin", angle.sin(), persistent=False)
         for name, p in self.named_parameters():
             if p.dim() == 2:
-                # What is added to the residual stream starts smaller (GPT-2's rule).
+                # Projections into the residual stream start smaller (GPT-2's rule).
                 scale = (2 * c["num_hidden_layers"]) ** -0.5 if name.endswith(("o_proj.weight", "down_proj.weight")) else 1.0
                 nn.init.normal_(p, std=c["initializer_range"] * scale)
 

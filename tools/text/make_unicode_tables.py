@@ -60,7 +60,7 @@ def points_of(ranges):
 
 
 def runs_of(value_of):
-    """[first, value] wherever the value changes."""
+    """[first, value] for each change of the value."""
     out = []
     for c in range(0x110000):
         value = value_of(c)
@@ -70,7 +70,7 @@ def runs_of(value_of):
 
 
 def packed(name, runs):
-    """Where each run starts, and its value in the low 8 bits."""
+    """The start of each run, and its value in the low 8 bits."""
     return array("uint32_t", name, [f"{c << 8 | value}," for c, value in runs])
 
 
@@ -149,7 +149,7 @@ def decompositions(assigned):
 
 
 def decomposition_tables(table):
-    """Runs of neighbours with parts of equal number; where the parts just rise, only the first."""
+    """Runs of neighbours with parts of equal number; if the parts just rise, only the first."""
     runs, data = [], []
     for c, (compatible, parts) in sorted(table.items()):
         run = runs[-1] if runs else None
