@@ -1,7 +1,7 @@
 // The cost of a call: the same network run through C++ and through C, in nanoseconds per call, the
 // minimum of many rounds. bench/call_overhead.py adds Python, and prints the ratios.
-//   call_overhead WIDTH [ROUNDS]     a Dense of 1 x WIDTH x WIDTH on one thread; WIDTH 1 costs
-// almost nothing
+//   call_overhead WIDTH [ROUNDS]     a Dense of 1 x WIDTH x WIDTH on one thread
+// WIDTH 1 costs almost nothing.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>

@@ -63,8 +63,8 @@ set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
-# A project that chose no build type would run the kernels unoptimized. This sets it for the folders of
-# Loom alone; the cache, and with it the project around Loom, stays as it is.
+# A project without a build type would run the kernels unoptimized. This sets it for the folders of
+# Loom alone. The cache, and with it the surrounding project, stays unchanged.
 if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
   set(CMAKE_BUILD_TYPE Release)
 endif()
@@ -73,7 +73,7 @@ if(LOOM_THREADS)
   find_package(Threads REQUIRED)
 endif()
 
-# Flags that the numerics contract needs (docs/numerics.md), whatever the project around Loom asks for,
+# Flags that the numerics contract needs (docs/numerics.md), whatever the surrounding project uses,
 # and the warnings we keep clean. Rooms, tests and the program get them; users of loom::loom do not.
 add_library(loom_flags INTERFACE)
 target_compile_options(loom_flags INTERFACE -fno-fast-math -ffp-contract=off -fno-math-errno -Wall -Wextra -Wshadow

@@ -30,7 +30,7 @@ include(cmake/pictures.cmake)
 if(NOT LOOM_PICTURES_HERE)
   list(APPEND LOOM_LEFT_OUT "^media/(png|jpeg|exif)")
 endif()
-# What is opened at run time.
+# Libraries that are opened at run time.
 set(LOOM_SOUND_HERE ${LOOM_SOUND})
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^wasm")
   set(LOOM_SOUND_HERE OFF)

@@ -2,7 +2,7 @@
 # library stays as direct as in a program. WebAssembly here has no shared libraries.
 get_property(LOOM_POSITION_INDEPENDENT GLOBAL PROPERTY TARGET_SUPPORTS_SHARED_LIBS)
 
-# Where the time goes; LOOM_SMALL leaves these rooms as they are.
+# Rooms that take most of the run time; LOOM_SMALL does not change them.
 set(LOOM_ARITHMETIC "^(base|dtype|tensor|ops|text|backend/.*)$")
 
 # Code that runs once per file, conversation or call. Optimization for speed would add a third to
@@ -45,11 +45,12 @@ function(loom_sources path list)
   set(${list} ${sources} PARENT_SCOPE)
 endfunction()
 
-# loom_room(PATH DEPENDS room...): one static library per folder of src/. Only the rooms it names are on
-# its link line; the layering check compares the #includes with the same list. A room shows its headers
-# and flags to those that link it by name (rooms, tests, the program); loom::loom hides them. A room of
-# which a build leaves out everything (parts.cmake) only hands on what it names. If the starter has some files
-# of a room (starter.cmake), a second library holds their objects alone.
+# loom_room(PATH DEPENDS room...): one static library per folder of src/. Its link line has only the
+# rooms that it names; the layering check compares the #includes with the same list. A room passes
+# its headers and flags to targets that link it by name (rooms, tests, the program); loom::loom
+# hides them. If a build leaves out a whole room (parts.cmake), the room only passes on the rooms
+# that it names. If the starter has some files of a room (starter.cmake), a second library holds
+# their objects alone.
 function(loom_room path)
   cmake_parse_arguments(ARG "" "" "DEPENDS" ${ARGN})
   string(REPLACE "/" "_" name ${path})

@@ -1,9 +1,9 @@
-# The starter program: it runs language models, chats with them and tells about model files, on this
+# The starter program: it runs language models, chats with them and describes model files, on this
 # processor. It compiles a third of Loom (scripts/quickstart.sh). Its objects are those of the whole
 # build, which compiles none of them again; cli/CMakeLists.txt links it.
-#   LOOM_STARTER_HERE     a program can be linked from parts of rooms
-#   LOOM_STARTER_ABSENT   rooms that it leaves out
-#   LOOM_STARTER_room     its files of a room, without their ending; a room without such a list is in it as a whole
+#   LOOM_STARTER_HERE     a program can be linked from parts of rooms;
+#   LOOM_STARTER_ABSENT   rooms that it leaves out;
+#   LOOM_STARTER_room     its files of a room, without their ending; by default the whole room.
 # Only main() and the definitions of absent parts are its own (loom_starter_rows()).
 set(LOOM_STARTER_HERE ON)
 if(LOOM_MINIMAL OR LOOM_CORE_ONLY OR CMAKE_SYSTEM_PROCESSOR MATCHES "^wasm")
@@ -47,8 +47,8 @@ function(loom_starter_split name rest starter)
   set(${rest} ${${rest}} PARENT_SCOPE)
 endfunction()
 
-# loom_starter_needs(OUT room...): what the starter links in place of these rooms. A room that is absent hands on
-# what it names.
+# loom_starter_needs(OUT room...): the libraries that the starter links in place of these rooms. An
+# absent room passes on the rooms that it names.
 function(loom_starter_needs out)
   set(needs)
   foreach(room ${ARGN})

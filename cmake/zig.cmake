@@ -1,5 +1,6 @@
-# Toolchain for another system: clang with its C and C++ libraries, as the PyPI package ziglang has them
-# (scripts/targets.sh). LOOM_ZIG is its program, LOOM_ZIG_TARGET what it compiles for, such as riscv64-linux-musl.
+# Toolchain for another system: clang with its C and C++ libraries, from the PyPI package ziglang
+# (scripts/targets.sh). LOOM_ZIG is its program. LOOM_ZIG_TARGET is the target, such as
+# riscv64-linux-musl.
 list(APPEND CMAKE_TRY_COMPILE_PLATFORM_VARIABLES LOOM_ZIG LOOM_ZIG_TARGET)
 string(REPLACE "-" ";" parts ${LOOM_ZIG_TARGET})
 list(GET parts 0 CMAKE_SYSTEM_PROCESSOR)

@@ -26,7 +26,7 @@ case "${1:-}" in
 esac
 only_help "$@"
 
-# Nothing runs for a change that leaves the hashes as they are.
+# A change that does not affect the hashes runs no test.
 mapfile -t sources < <(python3 tests/golden/sources.py)
 (( ${#sources[@]} > 0 )) || die "tests/golden/sources.py printed nothing"
 if [[ "$whole" == no ]] && changed="$(changes_to "${sources[@]}")" && [[ -z "$changed" ]]; then
@@ -66,7 +66,7 @@ in_turn() {
   program "$@" &
 }
 
-# What is left out of the kernels took 15 of 18 minutes when all ran (2026-11-23: 213 and 149 passed).
+# The omitted kernels took 15 of 18 minutes when all ran (2026-11-23: 213 and 149 passed).
 if [[ "$all" == yes ]]; then
   in_turn kernels max,sve=off test_conformance \
     '-Conformance.matmul_dx:Conformance.convert:Conformance.gemm:Conformance.topk'

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds a target of a configured preset and says how far it is. On a terminal one line is written over;
-# elsewhere a line comes every 10 seconds. If the build fails, what the compiler said is shown.
+# Builds a target of a configured preset and shows the progress. A terminal gets one line that is overwritten;
+# otherwise a line comes every 10 seconds. If the build fails, the output of the compiler is shown.
 #   scripts/build_progress.sh PRESET TARGET
 set -euo pipefail
 # shellcheck source=scripts/common.sh

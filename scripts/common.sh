@@ -1,4 +1,5 @@
-# Sourced by the other scripts of this folder: where the tree is, how to speak, how much to run at once.
+# Sourced by the other scripts of this folder: the root of the repository, messages, the number of
+# parallel jobs.
 # shellcheck shell=bash
 
 LOOM_ROOT="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"

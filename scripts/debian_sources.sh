@@ -1,5 +1,6 @@
-# Sourced by install_wasm.sh and install_wasm64.sh: brings source packages of Debian, with lists of their own, from where
-# this machine has its packages, and compiles PCRE2 and zlib of them. It needs no rights, and changes nothing outside WORK.
+# Sourced by install_wasm.sh and install_wasm64.sh. Downloads source packages of Debian from the
+# package sources of this machine, with separate lists, and compiles PCRE2 and zlib from them. It
+# needs no rights, and changes nothing outside WORK.
 # shellcheck shell=bash
 set -euo pipefail
 
@@ -15,7 +16,8 @@ source_lists() {
   done
 }
 
-# debian_sources WORK PACKAGE...: their archives, into WORK/sources. Fails where one cannot be had; WORK/log says why.
+# debian_sources WORK PACKAGE...: their archives, into WORK/sources. Fails if one is unavailable;
+# WORK/log has the reason.
 debian_sources() {
   local work="$1" release
   shift
@@ -53,8 +55,8 @@ pcre2_and_zlib() {
   cp -r /usr/include/nlohmann "$work/tree/include/"
 }
 
-# compile_archive FOLDER ARCHIVE COMPILER... -- FILE...: without threads of its own, and fit to be linked with code that
-# has them.
+# compile_archive FOLDER ARCHIVE COMPILER... -- FILE...: without its own threads, but linkable with
+# code that has threads.
 compile_archive() {
   local folder="$1" archive="$2" compiler=()
   shift 2

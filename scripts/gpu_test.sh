@@ -6,8 +6,8 @@
 #   scripts/gpu_test.sh --preset asan   with another build folder.
 #   scripts/gpu_test.sh --every-case    only the conformance tests, every case of every op, over lavapipe.
 #   LOOM_GPU_CASES=all scripts/gpu_test.sh   every case: minutes over lavapipe, hours over SwiftShader.
-# The change: $LOOM_CHANGED_FILES names a file with its paths, and everything is touched without it. The sample:
-# $LOOM_SAMPLE_SEED, the hash of the tree without it. tests/webgpu/touched.py says what touches what.
+# The change: $LOOM_CHANGED_FILES names a file with its paths; without it the change is everything. The sample:
+# $LOOM_SAMPLE_SEED, by default the hash of the repository. tests/webgpu/touched.py maps files to tests.
 set -euo pipefail
 # shellcheck source=scripts/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
@@ -42,7 +42,7 @@ rm -rf "$logs"
 mkdir -p "$logs"
 scripts/install_gpu.sh --tests >/dev/null
 
-# icd_of PACKAGE NAME: the file of a Debian package that tells the Vulkan loader of a driver.
+# icd_of PACKAGE NAME: the file of a Debian package that registers a driver with the Vulkan loader.
 icd_of() {
   have dpkg-query && dpkg-query -L "$1" 2>/dev/null | grep "/$2[^/]*json\$" || true
 }
@@ -77,15 +77,16 @@ missing() {
   skipped=$((skipped + 1))
 }
 
-# chosen PROGRAM FILTER PATTERN...: of the tests of FILTER those that run for a change: what it touches, those that a
+# chosen PROGRAM FILTER PATTERN...: the tests of FILTER for a change: those it affects, those that a
 # PATTERN names, and a tenth of the others.
 chosen() {
   "build/$preset/tests/$1" --gtest_list_tests --gtest_filter="$2" |
     python3 tests/webgpu/touched.py --choose "$seed" "$LOOM_CHANGED_FILES" "${@:3}"
 }
 
-# What is always run: a decoder from end to end, errors, faults, submissions, and steps of training. Every op has a case
-# over lavapipe: the tests of many cases run there with a part of them (tests/webgpu/sample.hpp).
+# The tests that always run: a decoder from end to end, errors, faults, submissions, and steps of
+# training. Every op has a case over lavapipe: the tests with many cases run a part of them there
+# (tests/webgpu/sample.hpp).
 sample_over_lavapipe() {
   in_turn test_gpu "$wgpu" "$lavapipe" wgpu_whole GTEST_FILTER="$(chosen test_gpu '-GpuFaults.*' \
     'GpuDecoder.*' 'GpuErrors.*' '*GpuSteps.*' 'Kinds/GpuLayers.TrainAsOnTheCpu/Dense')"
@@ -109,7 +110,7 @@ some_over_swiftshader() {
 }
 
 over_swiftshader() {
-  # Without what takes longest there, which the other driver runs; with it where all is asked for.
+  # Without the slowest tests there, which the other driver runs; with them if all are requested.
   local whole='-GpuShakespeare.*:GpuSampling.*:*GpuShowdown*:GpuTraining.*:*InOtherNumberTypes*:GpuMesh.*Learn*:*GpuRules*:GpuKfac*'
   local kernels='-GpuProducts.*'
   whole+=':GpuStories.TheSamePerplexity:GpuStories.CloseLogits*:GpuBatch.ASequence*:GpuBatch.AState*'

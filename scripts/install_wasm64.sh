@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Brings what the preset wasm64 needs beside install_wasm.sh: C and C++ libraries for WebAssembly with addresses of 64 bits,
-# which Debian has as sources alone. Compiles wasi-libc, libc++, the helpers of clang, PCRE2 and zlib into
-# build/wasm64-libraries (docs/decisions/0068-beyond-4-gib.md). Does nothing when all of it is there.
+# Installs the needs of the preset wasm64 besides install_wasm.sh: C and C++ libraries for WebAssembly with 64-bit
+# addresses. Debian has them as sources alone. Compiles wasi-libc, libc++, the helpers of clang, PCRE2 and zlib into
+# build/wasm64-libraries (docs/decisions/0068-beyond-4-gib.md). If all of them exist, it does nothing.
 #   scripts/install_wasm64.sh
 set -euo pipefail
 # shellcheck source=scripts/common.sh

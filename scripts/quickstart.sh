@@ -13,7 +13,7 @@ usage() {
   sed -n '2,7s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
 }
 
-# quiet NAME CMD...: runs CMD, shows what it printed only if it fails.
+# quiet NAME CMD...: runs CMD, and shows its output only if it fails.
 quiet() {
   local name="$1"
   shift
@@ -46,8 +46,8 @@ unpack() {
   program="build/archive/${found#./}"
 }
 
-# build_first: if the whole program is in build/release, it is brought up to date. Otherwise the starter is built, and
-# has the place of the whole program until that is linked.
+# build_first: updates the whole program if build/release has it. Otherwise it builds the starter,
+# which replaces the whole program until that is linked.
 build_first() {
   local starter="$LOOM_ROOT/build/release/starter/loom" target=loom_cli
   quiet "configuring" configure release

@@ -35,7 +35,7 @@ work="$PWD/build/targets"
 mkdir -p "$work/headers/include"
 export ZIG_GLOBAL_CACHE_DIR="$work/cache" WINEPREFIX="$work/wine" WINEDEBUG=-all
 
-# triple_of TARGET: what the compiler calls it.
+# triple_of TARGET: its name for the compiler.
 triple_of() {
   case "$1" in
     riscv64) printf 'riscv64-linux-musl' ;;
@@ -80,7 +80,7 @@ build_target() {
     -DCMAKE_UNITY_BUILD_BATCH_SIZE=12 && nice cmake --build "$work/$(triple_of "$1")" -j "$(jobs_to_run)" --target loom_hash
 }
 
-# run ARGUMENT...: the program of the target at hand, without the carriage returns of Windows.
+# run ARGUMENT...: the program of the current target, without the carriage returns of Windows.
 run() {
   "${runner[@]}" "$program" "$@" 2>&1 | tr -d '\r'
 }
@@ -166,7 +166,7 @@ for target in "${asked[@]}"; do
   fi
   runner=()
   if [[ -n "$words" ]]; then mapfile -t runner <<<"$words"; fi
-  # Wine makes its folder at the first run, and says so.
+  # Wine makes its folder at the first run, and prints messages.
   [[ "$target" != windows ]] || run isas >/dev/null || true
   runs=0 differ=0 told=""
   start=$SECONDS

@@ -24,7 +24,7 @@ base_commit() {
   printf '%s' "$base"
 }
 
-# changed: sources of the library and the program that differ, also where they are not committed yet.
+# changed: sources of the library and the program that differ, including uncommitted ones.
 changed() {
   local base
   base="$(base_commit)"

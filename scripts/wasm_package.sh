@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Builds the TypeScript package of bindings/typescript: the modules of WebAssembly (install_wasm.sh brings what
-# they need), JavaScript and types by the compiler of TypeScript from npm, and a tarball in build/web. Prints its path.
-# Does not compile and pack again what is up to date.
+# Builds the TypeScript package of bindings/typescript: the modules of WebAssembly (install_wasm.sh installs their
+# needs), JavaScript and types by the compiler of TypeScript from npm, and a tarball in build/web. Prints its path.
+# Compiles and packs only what changed.
 #   scripts/wasm_package.sh
 #   scripts/wasm_package.sh --without-memory64    faster, for tests: models to 4 GiB
 set -euo pipefail

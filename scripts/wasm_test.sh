@@ -56,12 +56,12 @@ sample() {
 is() {
   if "$@"; then printf yes; else printf no; fi
 }
-# touched PATTERN: whether everything that the pattern stands for must run.
+# touched PATTERN: true if everything that the pattern represents must run.
 touched() {
   [[ "$whole" == yes ]] || touches "$1"
 }
 
-# Addresses of 64 bits, where the libraries and a Node.js are there that has them.
+# 64-bit addresses, if the libraries and a Node.js with support exist.
 golden_hashes_64() {
   local why
   why="$(no_wasm64)"
@@ -107,8 +107,8 @@ part_hashes() {
   fi
 }
 
-# need_package PART: the package as others get it: packed, and installed into a folder of the part with nothing else. Its
-# tests are beside it, in $folder; it is $package.
+# need_package PART: the package as users get it: packed, and installed into an empty folder of the
+# part. Its tests are next to it, in $folder; it is $package.
 need_package() {
   folder="$PWD/build/web/installed/$1" package="$PWD/build/web/installed/$1/node_modules/@loom-engine/loom"
   have npm || { skip "npm is not installed"; return 1; }

@@ -21,7 +21,7 @@ if [[ "${1:-}" == --test ]]; then testing=yes; shift; fi
 if [[ "${1:-}" == --without-memory64 ]]; then how=("$1"); shift; fi
 only_help "$@"
 
-# absent WHY: a test that cannot run here says so; a build that cannot is an error.
+# absent WHY: a test that cannot run here reports it; a build that cannot is an error.
 absent() {
   [[ "$testing" == yes ]] || die "$1"
   skip "$1"
@@ -33,7 +33,7 @@ why="$(no_wasm)"
 [[ -z "$why" ]] || absent "$why"
 tarball="$(scripts/wasm_package.sh ${how[@]+"${how[@]}"})" || die "the package cannot be built; see above"
 
-# The folder web/ stays as it is: npm installs into a copy.
+# The folder web/ stays unchanged: npm installs into a copy.
 work=build/web/site_work
 mkdir -p "$work"
 data=(examples/data/{digits,digits-test,digit-labels,digit-labels-test}.gz)

@@ -2,8 +2,8 @@
 """Promises of releases of the C interface: api/frozen/RELEASE.toml, never edited.
 
   tools/api_frozen.py --check          reports what was moved, changed or removed since; exit 1.
-  tools/api_frozen.py --freeze 0.2     writes api/frozen/0.2.toml and 0.2.abi from api/; once, at the
-                                       release of 0.2; needs gcc and abidw.
+  tools/api_frozen.py --freeze 0.2     writes api/frozen/0.2.toml and 0.2.abi from api/; once, at
+                                       the release of 0.2; needs gcc and abidw.
 
 Functions may be added, and so may values of enums and fields at the end of structs. Everything else
 of a release stays unchanged while `abi` of api/loom_api.toml is the same. tests/capi/frozen.c

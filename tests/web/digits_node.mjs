@@ -1,5 +1,5 @@
-// Compares decimals of a module with exact ones of integers.   node tests/web/digits_node.mjs
-// loom_digits.wasm
+// Compares decimals of a module with exact ones of integers.
+//   node tests/web/digits_node.mjs loom_digits.wasm
 import { readFileSync } from "node:fs";
 
 import { run } from "./wasi.mjs";
