@@ -43,7 +43,7 @@ option(LOOM_EMULATE_FMA "Build as for a processor without fused multiply-add: sl
 set(LOOM_SANITIZE "" CACHE STRING "Sanitizers for every target: address, undefined, thread, or a comma list")
 set(LOOM_COVERAGE OFF CACHE BOOL "Instrument for gcovr")
 
-# The tests are of the whole, and so is the program.
+# The tests and the program need the whole library.
 foreach(asked LOOM_BUILD_TESTS LOOM_BUILD_CLI LOOM_INSTALL)
   if(LOOM_MINIMAL AND ${asked})
     message(FATAL_ERROR "${asked} needs all of Loom; leave it or LOOM_MINIMAL out")
@@ -78,11 +78,11 @@ endif()
 add_library(loom_flags INTERFACE)
 target_compile_options(loom_flags INTERFACE -fno-fast-math -ffp-contract=off -fno-math-errno -Wall -Wextra -Wshadow
   -Wno-psabi -Wno-ignored-attributes -Wno-missing-field-initializers)
-# Clang warns of a deprecated function inside std::stable_sort of the library of GCC 12.
+# Clang warns of a deprecated function inside std::stable_sort of GCC 12's library.
 if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   target_compile_options(loom_flags INTERFACE -Wno-deprecated-declarations)
 endif()
-# GCC 13 takes an element of a span for a part of the temporary span; GCC 14 does not.
+# GCC 13 wrongly takes an element of a span for a part of the temporary span; GCC 14 does not.
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 13 AND
     CMAKE_CXX_COMPILER_VERSION VERSION_LESS 14)
   target_compile_options(loom_flags INTERFACE -Wno-dangling-reference)

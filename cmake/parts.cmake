@@ -44,7 +44,7 @@ if(NOT LOOM_WEBGPU)
     list(APPEND LOOM_LEFT_OUT "^backend/webgpu/")
   endif()
 endif()
-# A device of a library, or of a page.
+# The device comes from a library, or from a page.
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^wasm")
   list(APPEND LOOM_LEFT_OUT "^backend/webgpu/runtime/library\\.cpp$")
 else()
@@ -53,7 +53,7 @@ endif()
 if(NOT LOOM_SCALAR)
   list(APPEND LOOM_LEFT_OUT "^backend/cpu/isa_scalar")
 endif()
-if(LOOM_MINIMAL OR LOOM_SMALL)  # constants of ONNX files are folded by the importer alone
+if(LOOM_MINIMAL OR LOOM_SMALL)  # the importer alone folds constants of ONNX files
   list(APPEND LOOM_WITHOUT LOOM_WITHOUT_EVALUATE)
 endif()
 foreach(part ONNX ORIGINAL GGUF HF ARRAYS WEBGPU)
@@ -67,7 +67,7 @@ if(LOOM_MINIMAL)
   if(LOOM_ARRAYS)
     message(FATAL_ERROR "LOOM_ARRAYS reads what training left, which LOOM_MINIMAL has no code for; leave one out")
   endif()
-  # The C interface is how a page reaches a module; other small builds are C++.
+  # A page reaches a module through the C interface; other small builds are C++.
   if(CMAKE_SYSTEM_PROCESSOR MATCHES "^wasm")
     set(LOOM_ONLY_capi arrays generation handles library model network session support tokenizer)
   else()
@@ -85,7 +85,7 @@ if(LOOM_MINIMAL)
     think_splitter tokenizer)
 endif()
 
-# loom_kept(ROOM SOURCES): takes from the list of that name what this build leaves out.
+# loom_kept(ROOM SOURCES): removes the files that this build leaves out from the list of that name.
 function(loom_kept path list)
   set(kept)
   string(REPLACE "/" "_" name ${path})

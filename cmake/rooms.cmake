@@ -10,9 +10,9 @@ set(LOOM_ARITHMETIC "^(base|dtype|tensor|ops|text|backend/.*)$")
 # yourself (build types None and Debug), it applies everywhere.
 set(LOOM_COLD "^(layers|evolve|formats/.*|convert|bridge|api|capi|insight|chat|jinja|net|serve|donate|lab|puzzle|train_io)$")
 
-# loom_room_options(TARGET PATH): how the files of a room are compiled.
+# loom_room_options(TARGET PATH): compile options of the files of a room.
 function(loom_room_options target path)
-  # The names of a batch of files must not meet in a unity build; batches of this size are tested.
+  # Names in a batch of files must not collide in a unity build; batches of this size are tested.
   set_target_properties(${target} PROPERTIES UNITY_BUILD_BATCH_SIZE 12)
   if(LOOM_POSITION_INDEPENDENT)
     set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)

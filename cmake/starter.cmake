@@ -12,7 +12,7 @@ endif()
 set(LOOM_STARTER_ABSENT backend/webgpu backend/webgpu/fusion backend/webgpu/kernels backend/webgpu/runtime
   backend/webgpu/tuning backend/webgpu/wgsl evaluate evolve formats/onnx formats/original formats/tflite
   formats/universal learn media mesh)
-# One instruction set, which this processor has. Each has the bits of all others.
+# One instruction set of this processor. Each set has the bits of all others.
 set(LOOM_STARTER_ISA scalar)
 set(LOOM_STARTER_ISAS LOOM_WITHOUT_VECTORS)  # see cpu.cpp
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64|ARM64")
@@ -66,7 +66,7 @@ function(loom_starter_needs out)
   set(${out} ${needs} PARENT_SCOPE)
 endfunction()
 
-# loom_starter_rows(): what says that a part is not in the program, in place of that part.
+# loom_starter_rows(): the messages for absent parts of the program, in place of these parts.
 function(loom_starter_rows)
   set(src ${PROJECT_SOURCE_DIR}/src)
   add_library(loom_starter_rows STATIC EXCLUDE_FROM_ALL ${src}/backend/cpu/cpu.cpp ${src}/api/gpu.cpp

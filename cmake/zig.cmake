@@ -14,8 +14,8 @@ else()
 endif()
 set(CMAKE_CXX_COMPILER ${LOOM_ZIG} c++)
 set(CMAKE_CXX_COMPILER_TARGET ${LOOM_ZIG_TARGET})
-# The archiver of this machine may know no other system's objects. Two words of the script, because CMake's rules for
-# Windows want programs here.
+# The archiver of this machine may not support objects of other systems. These are two words of the
+# script, because CMake's rules for Windows need programs here.
 set(CMAKE_AR ${CMAKE_CURRENT_LIST_DIR}/../build/targets/bin/ar)
 set(CMAKE_RANLIB ${CMAKE_CURRENT_LIST_DIR}/../build/targets/bin/ranlib)
 # Found once by the script, not searched for on this machine.

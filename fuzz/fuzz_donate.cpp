@@ -27,7 +27,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kNow(0);
 constexpr const char* kSecret = "a secret of the fuzzer";
-constexpr std::string_view kProofMark = "@PROOF@";  // which the target replaces
+constexpr std::string_view kProofMark = "@PROOF@";  // the target replaces it
 constexpr uint64_t kMaxModel = 64 << 10;
 
 // The meaning of the first byte of an input.
@@ -94,7 +94,7 @@ std::string framed(std::string_view text, bool lines) {
   return out;
 }
 
-// Whole frames of a stream, as anyone would read them.
+// Whole frames of a stream, by an independent reader.
 std::vector<std::string_view> frames_of(std::string_view bytes) {
   std::vector<std::string_view> out;
   while (bytes.size() >= 4) {
@@ -132,7 +132,7 @@ class Talk {
     pump();
   }
 
-  // Until nothing is left to do, and all that was sent is read.
+  // Until no work is left, and all sent bytes are read.
   void pump() {
     do {
       while (server_->run_one(kNow)) continue;
@@ -167,7 +167,7 @@ class Talk {
     return challenge == nullptr ? std::string() : challenge->text();
   }
 
-  // Every frame is a message; a frame that came has one answer at most.
+  // Every frame is a message; each received frame has one answer at most.
   void check(bool proven) const {
     const auto frames = frames_of(heard_);
     size_t bytes = 0;

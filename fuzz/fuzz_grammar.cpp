@@ -1,5 +1,5 @@
-// Any text as a grammar: JSON as a schema, anything else as GBNF. Refused in one line, or compiled;
-// then what its masks allow follows, and nothing else does.
+// Any text as a grammar: JSON as a schema, anything else as GBNF. It is refused in one line, or
+// compiled. Then exactly the tokens of its masks may follow.
 #include "check.hpp"
 #include "grammar/gbnf.hpp"
 #include "grammar/json_schema.hpp"

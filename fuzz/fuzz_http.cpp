@@ -78,7 +78,7 @@ LlmServer& routes() {
   return *server;
 }
 
-// A reply that is counted until it is let go of.
+// Counts a reply until it is released.
 class Counted final : public ForwardingReply {
  public:
   Counted(std::shared_ptr<HttpReply> reply, std::atomic<int>& open)
@@ -135,7 +135,7 @@ struct World {
     if (mode.answer() == 1) reply->end();
   }
 
-  // Until nothing is left to do, and all that was sent is read.
+  // Until no work is left, and all sent bytes are read.
   void pump() {
     do {
       while (server->run_one(kNow)) continue;
@@ -171,7 +171,7 @@ struct World {
   std::unique_ptr<HttpSockets> server;
 };
 
-// ---- what has to hold ---------------------------------------------------------------------------
+// ---- properties ---------------------------------------------------------------------------------
 
 int hex(char c) {
   const size_t at = loom_fuzz::kHex.find(c);

@@ -39,7 +39,7 @@ std::vector<std::string_view> replies_in(std::string_view text) {
   }
 }
 
-// The replies of an input, each of which is given once.
+// The replies of an input, each returned once.
 struct Replies {
   std::vector<std::string_view> all;
   size_t next = 0;
@@ -140,7 +140,7 @@ class Hub {
     peers_.back()->end_writing();
     return peers_.back()->theirs();
   }
-  // A request names its host in its first line, as proxies get it.
+  // A request names its host in its first line, as for proxies.
   void check() {
     for (const auto& peer : peers_) {
       std::string asked;
@@ -162,9 +162,9 @@ class Hub {
   std::vector<std::unique_ptr<loom_fuzz::Peer>> peers_;
 };
 
-// ---- what is on the disk ------------------------------------------------------------------------
+// ---- files on the disk --------------------------------------------------------------------------
 
-// A folder of this process, in memory if the system has such a place.
+// A folder of this process, in memory if the system supports it.
 struct Folder {
   Folder() {
     std::error_code none;

@@ -50,7 +50,7 @@ logs=build/arm64/logs
 rm -rf "$logs"
 mkdir -p "$logs"
 
-# program RUN CPU NAME FILTER: one test program; $logs/RUN.xml says how it went.
+# program RUN CPU NAME FILTER: one test program; $logs/RUN.xml has its results.
 program() {
   local start=$SECONDS
   on_arm64 "$2" "build/arm64/tests/$3" --gtest_filter="$4" \
@@ -59,7 +59,7 @@ program() {
 }
 
 runs=()
-# in_turn ARGUMENTS: program ARGUMENTS, as many at a time as there are cores.
+# in_turn ARGUMENTS: program ARGUMENTS, one per core at a time.
 in_turn() {
   runs+=("$1")
   while (( $(jobs -rp | wc -l) >= $(jobs_to_run) )); do wait -n; done

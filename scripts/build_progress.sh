@@ -63,7 +63,7 @@ trap 'rm -f "$log"' EXIT
 SECONDS=0
 shown=-10
 NINJA_STATUS='@%f/%t@ ' build "$1" --target "$2" 2>&1 | follow || {
-  # Lines of steps that went well say nothing.
+  # Lines of successful steps are not shown.
   grep -v '^@' "$log" | head -n 60 >&2 || true
   die "building $2 failed; the lines above say why"
 }

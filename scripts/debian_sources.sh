@@ -28,13 +28,14 @@ debian_sources() {
       -o Dir::Cache="$work/cache" -o Dir::Etc::sourcelist=/dev/null -o Dir::Etc::sourceparts="$work/lists" "$@" \
       >>"$work/log" 2>&1
   }
-  # A mirror may lack the newest of a package; then the one that the release came with.
+  # A mirror may lack the newest version of a package; then the version of the release is used.
   release="$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)"
   (cd "$work/sources" && fetch update &&
     { fetch source --download-only "$@" || fetch source --download-only "${@/%//$release}"; })
 }
 
-# pcre2_and_zlib WORK COMPILER...: their archives and headers, into WORK/tree, from the unpacked sources.
+# pcre2_and_zlib WORK COMPILER...: builds their archives and headers, into WORK/tree, from the
+# unpacked sources.
 pcre2_and_zlib() {
   local work="$1" pcre2 zlib parts
   shift

@@ -47,8 +47,8 @@ icd_of() {
   have dpkg-query && dpkg-query -L "$1" 2>/dev/null | grep "/$2[^/]*json\$" || true
 }
 
-# program NAME LIBRARY DRIVER RUN [VARIABLE=VALUE...]: one test program; $logs/RUN.xml says how it went. The limit
-# ends a program that hangs; no test waits that long.
+# program NAME LIBRARY DRIVER RUN [VARIABLE=VALUE...]: one test program; $logs/RUN.xml has its
+# results. The limit ends a program that hangs; no test waits that long.
 program() {
   local start=$SECONDS
   env LOOM_WEBGPU_LIB="$PWD/$2" VK_ICD_FILENAMES="$3" XDG_RUNTIME_DIR="$PWD/$logs" LOOM_GPU_TOUCHED="$touched" \
@@ -71,7 +71,7 @@ in_turn() {
   program "$@" &
 }
 
-# missing WHAT: a driver or a library that cannot be had.
+# missing WHAT: a driver or a library that is unavailable.
 missing() {
   say "skipped: $1 is not there"
   skipped=$((skipped + 1))
@@ -100,8 +100,8 @@ sample_over_swiftshader() {
     GTEST_FILTER="$(chosen test_webgpu "$some_kernels:GpuConformance.EveryOpHasAKernel")"
 }
 
-# Every op once, a decoder, and what libraries do in ways of their own: submissions, copies, subgroups, errors. Faults
-# are made for Dawn alone.
+# Every op once, a decoder, and the areas where libraries differ: submissions, copies, subgroups,
+# errors. Faults are made for Dawn alone.
 some='GpuDecoder*:GpuErrors.*:GpuFaults.*:GpuGates.*:GpuVariants.*:GpuPairs.*'
 some_kernels='-GpuProducts.*:GpuSpans.*:GpuFused.*:GpuFusedAttention.*:GpuFusedMany.*:GpuFusedRecurrence.*:GpuProfile.*:GpuLayerBench.*'
 some_over_swiftshader() {
@@ -133,7 +133,7 @@ over_lavapipe() {
     GTEST_FILTER='GpuConformance.*'
 }
 
-# In one process, for its sum: of all cases one in a thousand may be beyond the bound.
+# In one process, for its sum: one in a thousand of all cases may be beyond the bound.
 every_case_over_lavapipe() {
   in_turn test_webgpu "$wgpu" "$lavapipe" every_case LOOM_GPU_CASES=all GTEST_FILTER='GpuConformance*'
 }

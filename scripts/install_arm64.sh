@@ -42,7 +42,7 @@ if ! (fetch update && fetch download "${packages[@]}"); then
 fi
 cd "$LOOM_ROOT"
 for package in "$work"/packages/*.deb; do dpkg-deb -x "$package" "$work/tree"; done
-# Programs link the archives, so that they need no library that only this folder holds.
+# Programs link the archives, so that they need no library from this folder at run time.
 find "$work/tree" -name '*.so' -delete
 printf '%s\n' "${packages[*]}" >"$work/tree/packages"
 rm -rf "$to"

@@ -21,7 +21,7 @@ usage() {
   sed -n '2,5s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
 }
 
-# The drivers and the loader, where apt is.
+# The drivers and the loader, if apt exists.
 install_packages() {
   local missing=()
   have apt-get && have dpkg-query || {
@@ -41,7 +41,7 @@ note_missing() {
   say "note: not fetched: $1: ${2:-$(grep -v '^\s*$' "$log" | tail -n 1)}"
 }
 
-# Dawn, as a package of npm carries it.
+# Dawn, from an npm package.
 fetch_dawn() {
   local archive
   [[ ! -f "$dawn" ]] || return 0
@@ -59,7 +59,7 @@ fetch_dawn() {
   mv "$work"/package/{LICENSE,libwebgpu_wrapper.so} "$to/dawn/"
 }
 
-# wgpu-native, as a wheel carries it. pip compares the hash.
+# wgpu-native, from a wheel. pip compares the hash.
 fetch_wgpu() {
   [[ ! -f "$wgpu" ]] || return 0
   printf '%s --hash=sha256:%s\n' "$wgpu_package" "$wgpu_sha256" >"$work/wheel.txt"

@@ -45,8 +45,8 @@ llvm="$(echo "$work"/sources/llvm-*/)" libc="$(echo "$work"/sources/wasi-libc-*/
 include="$work/tree/include/wasm64-wasi" lib="$work/tree/lib/wasm64-wasi"
 mkdir -p "$include" "$lib"
 
-# The headers are those for 32 bits but for the largest numbers of five types, and for api.h, whose structs with
-# addresses have other sizes.
+# The headers equal those for 32 bits, except for the largest numbers of five types, and for api.h,
+# whose structs with addresses have other sizes.
 cp -r /usr/include/wasm32-wasi/. "$include/"
 sed -i '/_Static_assert/d; /#error .*only supports wasm32/d' "$include/wasi/api.h"
 sed -i -E 's/^(#define (INTPTR|UINTPTR|PTRDIFF|SIZE)_(MIN|MAX) +U?INT)32/\164/' "$include/bits/stdint.h"

@@ -19,7 +19,7 @@ only_help "$@"
 why="$(no_wasm)"
 [[ -z "$why" ]] || die "$why"
 
-# Modules by their names in the package, and the targets that they come from.
+# Modules by their names in the package, and their targets.
 whole=(loom=loom_simd loom-relaxed=loom_relaxed_simd loom-threads=loom_threads loom-relaxed-threads=loom_relaxed_threads
   loom-gpu=loom_gpu loom-core=loom_core loom-core-relaxed=loom_relaxed_core)
 inference=(loom-inference=loom_inference loom-inference-relaxed=loom_relaxed_inference)

@@ -110,7 +110,7 @@ def problems(then: dict, now: dict) -> list[str]:
     return out
 
 
-# ---- what is written from them -------------------------------------------------------------------
+# ---- generated files -----------------------------------------------------------------------------
 
 
 def table_order(api, frozen: dict[str, dict]) -> list[str]:
@@ -185,7 +185,7 @@ def write_table(api, frozen: dict[str, dict], mark: str) -> str:
 
 
 def stub(api) -> str:
-    """A C file with every function and no work, for tools that compare compiled interfaces."""
+    """A C file with every function and empty bodies, for tools that compare compiled interfaces."""
     out = ['#include "loom.h"', ""]
     for name, call in api.functions.items():
         arguments = ", ".join(a.declared() for a in call["arguments"]) or "void"

@@ -35,7 +35,7 @@ class Wrong(Exception):
 
 @dataclass(frozen=True)
 class Word:
-    """A value of an enum; `text` is what files and flags say."""
+    """A value of an enum; `text` is its name in files and flags."""
 
     name: str
     help: str
@@ -81,7 +81,7 @@ class Option:
         return f"std::optional<{plain}>" if self.optional else plain
 
     def limits(self) -> tuple[str, str, bool, bool]:
-        """Low, high, and whether each is left out."""
+        """Low, high, and whether each is excluded."""
         found = _RANGE.match(self.range)
         if found is None:
             return "-inf", "inf", False, False

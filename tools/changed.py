@@ -3,8 +3,8 @@ tests/checks.toml and suites of tests/CMakeLists.txt that may be affected.
 
   tools/changed.py [BASE]      prints the files, the rooms, the checks and the suites with reasons
 
-BASE is a commit. Without it the last commit that is recorded as checked counts (build/checked
-of this clone, else .ci/checked), if HEAD descends from it. Files that are not committed count too.
+BASE is a commit. The default is the last commit that is recorded as checked (build/checked of this
+clone, else .ci/checked), if HEAD descends from it. Uncommitted files count too.
 """
 
 import argparse
@@ -74,7 +74,7 @@ class Change:
     comments: list[str] = field(default_factory=list)  # C++ files whose code is as it was
 
     def rooms(self) -> dict[str, str]:
-        """Room of src/ -> one of the files for which it is reached."""
+        """Room of src/ -> one of the files that affect it."""
         direct: dict[str, str] = {}
         for path in self.files:
             room = room_of(path[4:], ARROWS) if path.startswith("src/") else None
@@ -111,7 +111,7 @@ def rooms_of_header(path: str, root: Path = ROOT) -> tuple[str, ...]:
 
 
 def read_change(base: str | None, root: Path = ROOT) -> Change:
-    """The change since `base`, what is not committed included."""
+    """The change since `base`, with uncommitted files."""
     if base is None:
         return Change(known=False)
     listed = git("diff", "--name-only", "--no-renames", base, root=root)
@@ -195,7 +195,7 @@ SUITE_WORDS = ("ROOMS", "SOURCES", "FOLDER", "FILES", "EXCEPT", "ALONE", "KINDS"
 
 @functools.cache
 def suites(root: Path = ROOT) -> dict[str, Suite]:
-    """Suite -> what tests/CMakeLists.txt and fuzz/CMakeLists.txt say of it."""
+    """Suite -> its description in tests/CMakeLists.txt and fuzz/CMakeLists.txt."""
     text = (root / "tests" / "CMakeLists.txt").read_text()
     found = {}
     for match in re.finditer(r"^[ \t]*loom_tests\(([^)]*)\)", text, re.MULTILINE):
@@ -212,7 +212,7 @@ def suites(root: Path = ROOT) -> dict[str, Suite]:
 
 
 def program_of(suite: str) -> str:
-    """The target of a suite. Corpora of fuzz targets are suites of their own."""
+    """The target of a suite. Corpora of fuzz targets are separate suites."""
     return suite if suite.startswith("fuzz_") else f"test_{suite}"
 
 
@@ -250,7 +250,7 @@ def data_of(suite: Suite, root: Path = ROOT) -> frozenset[str]:
 
 
 def suite_reason(name: str, suite: Suite, change: Change, rooms: dict[str, str]) -> str | None:
-    """Why a suite has to run, or None."""
+    """The reason to run a suite, or None."""
     if not change.known:
         return "no base is known"
     program = RUN_THE_PROGRAM.get(name, ())
@@ -274,7 +274,7 @@ def is_read_by(suite: Suite, path: str) -> bool:
 
 
 def check_reason(check: dict, change: Change, rooms: dict[str, str]) -> str | None:
-    """Why a check of tests/checks.toml has to run, or None. Checks that name nothing always run."""
+    """The reason to run a check of tests/checks.toml, or None. Checks without names always run."""
     if not change.known:
         return "no base is known"
     paths, above = check.get("paths"), check.get("rooms", [])

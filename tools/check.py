@@ -75,7 +75,7 @@ def read_skips() -> dict[str, int]:
 
 
 def choose(checks: dict[str, dict], change: Change, whole: bool) -> dict[str, str]:
-    """Check -> why it runs. Checks that others need come with them."""
+    """Check -> the reason to run it. Dependencies of checks are included."""
     rooms = change.rooms() if change.known else {}
     reasons = {}
     for name, row in checks.items():
@@ -99,7 +99,7 @@ def needs_of(checks: dict[str, dict], name: str) -> list[str]:
 
 
 def chosen_suites(change: Change) -> dict[str, str]:
-    """Test program -> why it runs."""
+    """Test program -> the reason to run it."""
     rooms = change.rooms() if change.known else {}
     reasons = {
         n: changed.suite_reason(n, row, change, rooms) for n, row in changed.suites().items()
@@ -108,7 +108,7 @@ def chosen_suites(change: Change) -> dict[str, str]:
 
 
 def unchanged_lazy(checks: dict[str, dict], change: Change) -> set[str]:
-    """Lazy checks that nothing of the change reaches, and that no other check needs."""
+    """Lazy checks that the change does not affect, and that no other check needs."""
     if not change.known:
         return set()
     rooms = change.rooms()
@@ -256,7 +256,7 @@ class Board:
         return min(self.checks[name].get("cores", 1), self.cores)
 
     def next(self) -> str | None:
-        """The first check that can start. One whose need failed is not run, and has failed."""
+        """The first check that can start. A check whose dependency failed does not run, and failed."""
         free = self.cores - sum(self.busy.values())
         for name in self.waiting:
             needs = [n for n in self.checks[name].get("needs", []) if n in self.commands]
@@ -319,7 +319,7 @@ def check_skips(done: dict[str, Outcome]) -> None:
 
 
 def summary(done: dict[str, Outcome], left_out: set[str], started: float) -> int:
-    """The table of times, the slowest tests, what failed once more, and the sum."""
+    """The table of times, the slowest tests, the failures again, and the sum."""
     budget = read_budget()
     say("\ncheck, seconds, processor seconds, of its budget")
     for name, outcome in sorted(done.items(), key=lambda item: -item[1].processor):

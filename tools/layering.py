@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks who may include whom, and what never appears in the library.
+"""Checks the includes between rooms, and code that never appears in the library.
 
   tools/layering.py            check; exit 1 with one line per finding
   tools/layering.py --list     print the arrows and the rules
@@ -234,7 +234,7 @@ BANS = [
         re.compile(_FREE_CALL + r"(?:abort|exit|_exit|_Exit|quick_exit|terminate)\s*\("),
         "a call that ends the program",
         "return an Error",
-        ("src/base/result.cpp",),  # what reading a failed Result comes to
+        ("src/base/result.cpp",),  # the end of a program that reads a failed Result
     ),
     Ban(
         re.compile(_FREE_CALL + r"(?:secure_)?getenv\s*\("),

@@ -1,6 +1,6 @@
 """Output of api/ for WebAssembly and TypeScript: tools/generate_api.py writes it with the rest.
 
-The module imports each kind of callback from its host; TypeScript knows numbers of enums, places of
+The module imports each kind of callback from its host. TypeScript gets numbers of enums, offsets of
 fields in memory of 32 and of 64 bits, the types of functions, and the layers.
 """
 

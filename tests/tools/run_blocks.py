@@ -47,7 +47,7 @@ _VARYING = re.compile(r"\d[\d,.]*(?= (?:s|ms|us|MB|kB|samples/s|tokens/s|tok/s)\
 
 
 class Workspace:
-    """A folder as a reader has it after a clone and a build, without what Git does not keep."""
+    """A folder as after a clone and a build, without files that Git ignores."""
 
     def __init__(self, folder: Path, loom: Path):
         self.folder = folder / "loom"

@@ -1,4 +1,4 @@
-"""Promises of releases are kept, and every way to break one is found; abidiff says the same."""
+"""Promises of releases are kept, and every way to break one is found, also by abidiff."""
 
 import copy
 import shutil

@@ -8,7 +8,8 @@ const { chromium } = require("playwright-core");
 // The path of the axe-core script, which checks accessibility.
 export const axePath = () => require.resolve("axe-core/axe.min.js");
 
-// The end of a wait for an event that does not come. It is not a measure: other work may share the processor.
+// The limit of a wait for an event that does not come. It is not a measure: other work may share
+// the processor.
 export const kDeadline = 300000;
 
 const kQuiet = ["--no-sandbox", "--disable-quic", "--no-first-run", "--disable-sync", "--disable-background-networking",

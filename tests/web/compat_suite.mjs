@@ -220,7 +220,8 @@ const neat = {
     refused("out_of_range", () => population.getNetwork(8));
   },
   evolveWithFitnesses(population) {
-    // Fit is who gives 1 for [1, 0]: the best is carried over, and later ones are no worse.
+    // The fitness is the output for [1, 0]: the best is carried over, so later ones do not get
+    // worse.
     const score = (net) => -Math.abs(net.sequentialForward([1, 0])[0] - 1);
     let best = -Infinity;
     for (let generation = 0; generation < 12; ++generation) {

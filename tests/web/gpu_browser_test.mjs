@@ -33,7 +33,7 @@ function holds(truth, what) {
   if (!truth) throw new Error(typeof what === "string" ? what : JSON.stringify(what));
 }
 
-// `before`: a text of JavaScript that the engine's worker runs first.
+// `before` is JavaScript that the engine's worker runs first.
 async function open(browser, before = "") {
   const page = await newPage(browser);
   page.on("pageerror", (error) => count("no error in the page", String(error)));

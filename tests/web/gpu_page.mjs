@@ -7,7 +7,7 @@ const kit = { ...package_, source: (path) => `/tree/${path}` };
 const kPrompt = "Once upon a time", kModel = "/tree/models/stories.entity";
 
 window.loomGpu = {
-  // Engines of both kinds, through the cases of the sample; what each of them failed with, or null.
+  // Runs engines of both kinds through the cases of the sample; returns the error of each, or null.
   async suite(sample) {
     const gpu = await package_.init({ device: "gpu" }), cpu = await package_.init({ threads: 1, activations: "f32" });
     const results = [], seconds = {};

@@ -24,7 +24,7 @@ const number = (key, value) => [...text(key), u32(4), u32(value)];
 const real = (key, value) => [...text(key), u32(6), f32(value)];
 const word = (key, value) => [...text(key), u32(8), ...text(value)];
 
-// Name and extents, the innermost first; the small ones come first, those that tokens look up last.
+// Name and extents, the innermost first; small ones come first, and the tables of tokens last.
 const kTensors = [
   ["output_norm.weight", [kWidth]], ["blk.0.attn_norm.weight", [kWidth]], ["blk.0.ffn_norm.weight", [kWidth]],
   ...["q", "k", "v", "output"].map((name) => [`blk.0.attn_${name}.weight`, [kWidth, kWidth]]),
@@ -50,7 +50,7 @@ function layout() {
   return { header, place: (name) => begin + at.get(name), size: begin + offset };
 }
 
-// Numbers of +-1 and between, from a row's number alone.
+// Numbers of +-1 and between, from the number of the row alone.
 function row(seed) {
   let state = seed * 2654435761 >>> 0;
   return Float32Array.from({ length: kWidth }, () => {
@@ -75,7 +75,8 @@ async function write(path) {
   return size;
 }
 
-// Without weights between them an output is the product of its row and the normalized row of the last token.
+// Without weights between them, an output is the product of its row and the normalized row of the
+// last token.
 function wantedLogit(input, output) {
   const x = row(input + 1), w = row(output + 100001);
   const scale = 1 / Math.sqrt(x.reduce((sum, value) => sum + value * value, 0) / kWidth + kEpsilon);
@@ -95,7 +96,7 @@ async function holdsLogits(llm) {
   }
 }
 
-// ---- what is tested
+// ---- tests
 
 const { memory64, relaxed } = package_.host(), wide = memory64 && relaxed;
 const withEngine = async (options, body) => {

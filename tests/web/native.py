@@ -2,8 +2,7 @@
 
   LOOM_LIBRARY=build/dev/libloom.so PYTHONPATH=bindings/python python3 tests/web/native.py [--site]
 
---site: the hashes alone that the page "Same bits" shows (web/native.json). Without it they are
-under "site".
+--site: only the hashes of the page "Same bits" (web/native.json). Without it they are under "site".
 """
 
 import ctypes
@@ -108,7 +107,7 @@ def two_inputs() -> dict:
 
 
 def array_from(function, *arguments) -> "list[float]":
-    """The values of a float32 array that a call gives."""
+    """The values of a float32 array from a call."""
     array = handle_from(function, *arguments)
     view = _ffi.loom_tensor()
     check(lib.loom_array_view(array, ctypes.byref(view)))

@@ -84,7 +84,8 @@ const drives = {
     await page.getByRole("button", { name: "Send" }).click();
     await says(page, /^\d+ tokens/, "and answers turn by turn");
     check((await page.locator(".said.asked").count()) === 1, "what was asked stands above the answer");
-    // There is no adapter in this Chromium: the model is loaded again, the CPU computes, and the page says why.
+    // This Chromium has no adapter: the model is loaded again, the CPU computes, and the page says
+    // why.
     await page.getByLabel("Computed by").selectOption("gpu");
     await says(page, /loaded in .* The CPU computes: /, "a GPU that is not there is told");
     await page.getByRole("textbox", { name: "Your text" }).fill("Tell me a story");

@@ -21,7 +21,7 @@ function holds(truth, what) {
   if (!truth) throw new Error(what);
 }
 
-// The code of the error that `body` ends with, and its line.
+// The code and the line of the error from `body`.
 async function refusal(kit, body) {
   try {
     await body();
@@ -38,7 +38,7 @@ async function unpacked(kit, path) {
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
-// The digits of examples/data: what trains, and what tests.
+// The digits of examples/data: training and test data.
 async function digits(kit, loom, net, part) {
   const x = await loom.loadDataset(kit.source(`examples/data/digits${part}.gz`), { network: net, inputsOnly: true });
   const labels = (await unpacked(kit, `examples/data/digit-labels${part}.gz`)).subarray(8);

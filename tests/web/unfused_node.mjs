@@ -26,7 +26,7 @@ function tell(what, got, wanted) {
 }
 tell("fused instructions in the module", replaced > 100, true);
 tell("sets of kernels", (await run(module, ["isas"])).trim().split("\n").join(" "), "wasm");
-// Two number types show it; that the emulation has all of them is for golden_node.mjs.
+// Two number types show it; golden_node.mjs tests the emulation with all of them.
 const some = text("hashes.txt").split("\n").filter((line) => /^(f32|q8_0) /.test(line)).join("\n");
 await compareGolden(module, some, text("training.txt"), tell);
 console.log(`a host that does not fuse: ${passed} passed, ${failed} failed, 0 skipped`);

@@ -4,8 +4,8 @@ tests/learn/pair_goldens.inc.
 
     python3 tools/goldens/embedding_losses.py > tests/learn/pair_goldens.inc
 
-Needs torch. Eight rows of three values, sin(1 + 7 i) of their places; the loss is the mean over the
-rows that are anchors.
+Needs torch. Eight rows of three values, sin(1 + 7 i) of their positions; the loss is the mean over
+the rows that are anchors.
 """
 
 import torch

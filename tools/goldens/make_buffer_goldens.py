@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes what PyTorch computes for layers with buffers, whose training differs from their use, to
+"""Writes the results of PyTorch for layers with buffers, whose training differs from their use, to
 tests/gradients/golden/buffers.safetensors and buffers.json.
 
   python tools/goldens/make_buffer_goldens.py            (needs torch, numpy and safetensors)

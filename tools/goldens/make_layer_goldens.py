@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes what PyTorch computes for the layers of Loom, forward and backward, to
+"""Writes the results of PyTorch for the layers of Loom, forward and backward, to
 tests/gradients/golden/: one safetensors file per family of layers, and index.json.
 
   python tools/goldens/make_layer_goldens.py             (needs torch, numpy and safetensors)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes tests/media/golden/sounds.npz: WAV files of every form, and what others make of them.
+"""Writes tests/media/golden/sounds.npz: WAV files of every form, and results of other programs.
 
   tools/goldens/sounds.py OUT.npz [COUNT [SEED]]   needs numpy, scipy, librosa and soundfile
 

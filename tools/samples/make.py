@@ -4,7 +4,7 @@
 Standard library only. The same data every time: everything random comes from fixed seeds.
 
     tools/samples/make.py             writes examples/data
-    tools/samples/make.py --check     says whether it holds what this program writes
+  tools/samples/make.py --check     reports whether it has the output of this program
 """
 
 import argparse
@@ -23,7 +23,7 @@ import digits  # noqa: E402
 import generate_text  # noqa: E402
 
 SEED, STORIES, FRUIT_OF_A_KIND = 20261122, 60, 75
-# Pictures to train with and to test with: endings of file names, and how many.
+# Images for training and for tests: endings of file names, and their number.
 PICTURES = {"": 2000, "-test": 500}
 
 # Mean and deviation of mass in g, length and width in mm, and how red it is, 0 to 1.

@@ -4,8 +4,8 @@
   npm install --prefix DIR @unicode/unicode-{8,9,16,17}.0.0 unicode-property-value-aliases
   tools/text/make_unicode_tables.py DIR
 
-The ids of a tokenizer are what HF `tokenizers` computes, and its parts know different versions of
-Unicode; each table is of the version that the part has (tokenizers 0.23):
+The ids of a tokenizer equal those of HF `tokenizers`. Its parts have different versions of Unicode,
+and each table has the version of its part (tokenizers 0.23):
 
   classes, scripts, folding   16.0  Oniguruma 6.9.10 and Rust's regex-syntax 0.8.
   normal forms                 9.0  unicode-normalization-alignments 0.1.12.
