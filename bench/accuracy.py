@@ -5,10 +5,10 @@ IMAGES and LABELS are IDX files of 10,000 digits (the test files of MNIST), shuf
 order; the first 8,000 train, the last 2,000 test. A convolutional network with batch norm and
 dropout is trained with --augment, and once without, from three seeds. Its floor is 98.9 %.
 
-Digits, iris, wine, breast_cancer and diabetes come with scikit-learn, whose perceptron of the same
-layers is trained on the same rows, standardized alike: accuracy, or R2 of diabetes, on the rows
-that are held out, the mean of thirty splits by seed. The floor is what scikit-learn reaches.
-Without scikit-learn these rows are left out.
+Digits, iris, wine, breast_cancer and diabetes come with scikit-learn. Its perceptron of the same
+layers trains on the same rows, with the same standardization. Compared is the accuracy on the
+held-out rows, or R2 for diabetes, as the mean of thirty splits by seed. The floor is the result of
+scikit-learn. Without scikit-learn these rows are left out.
 
   bench/accuracy.py build/dev/cli/loom images-idx3-ubyte.gz labels-idx1-ubyte.gz
   bench/accuracy.py LOOM IMAGES LABELS --only mnist --seeds 1

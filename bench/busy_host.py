@@ -5,10 +5,10 @@
   bench/busy_host.py --pairs 50 --spinners 2 --filter decode
   bench/busy_host.py --cores 2,3           on two cores of a machine with more.
 
-A pair is two processes, one after the other, in an order that alternates: `--threads 1`, and the
-default. The table has the median of the pairs' ratios of speed (1: as fast as one lane), its least
-twentieth, and the 95th percentile of the times over that of one lane's. Exit status 1: a median is
-below 0.9 or a 95th percentile above 1.25. Linux only.
+A pair is two processes, one after the other, in an alternating order: `--threads 1`, and the
+default. The table has the median of the pairs' speed ratios (1 means as fast as one lane) and their
+lowest twentieth. It also has the 95th percentile of the times over that of one lane. The exit
+status is 1 if a median is below 0.9 or a 95th percentile above 1.25. Linux only.
 """
 
 import argparse

@@ -13,7 +13,7 @@
       --text ../shared/data/tinyshakespeare.txt --tool build/release/bench/gguf_tool --work /tmp/w
 
 Needs the folder that ../shared/peers/llama.sh prepares (--peer, default WORK) and g++. Exit status:
-0; 1 when a bound is broken; 77 when the peer is not there.
+0; 1 if a bound is exceeded; 77 if the peer is absent.
 """
 import argparse
 import array

@@ -21,7 +21,7 @@ except ImportError:
     print("the gguf package is not installed")
     sys.exit(77)
 
-# Largest error over the largest value of a block of 32, which all of them hold.
+# Largest error over the largest value of a block of 32; all of them must keep it.
 TYPES = {"f32": 0.0, "f16": 2.0 ** -10, "bf16": 2.0 ** -8, "q8_0": 1 / 200, "q4_0": 1 / 7,
          "mxfp4": 1 / 3}
 

@@ -23,7 +23,7 @@ import rules  # noqa: E402
 
 ADAM_RATES = (0.001, 0.002, 0.004, 0.008)
 NETS = {"mlp 784-256-128-10": rules.mlp("relu"), "cnn 8-16-dense": rules.cnn("relu")}
-# Chosen with seed 101 on the part of the samples that rules.py --tune trains on; the same for both.
+# Chosen with seed 101 on the training part of rules.py --tune; the same for both.
 KFAC = {"rate": 0.1, "damping": 0.1, "trust": 0.01, "inverse_every": 10}
 
 

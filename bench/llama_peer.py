@@ -7,7 +7,7 @@ the same machine at the same time. Prints medians with the ratio Loom / llama.cp
   bench/llama_peer.py --peer ../shared/peers/llama.sh --loom build/release/cli/loom
   bench/llama_peer.py --threads 2 --rounds 3 --work /tmp/peer --check 1.0
 
-Exit status: 0; 1 when a ratio is below --check; 77 when the peer is not there.
+Exit status: 0; 1 if a ratio is below --check; 77 if the peer is absent.
 """
 import argparse
 import json

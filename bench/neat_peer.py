@@ -10,7 +10,7 @@ sigmoid) on both. Loom runs in one lane with those of `loom bench neat`.
   python3 -m venv work && work/bin/pip install neat-python
   bench/neat_peer.py --python work/bin/python --seeds 10
 
-Exit status: 0; 77 when neat-python is not there.
+Exit status: 0; 77 if neat-python is absent.
 """
 import argparse
 import json

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""ONNX files as people publish them, in Loom and in ONNX Runtime: what opens, how far it is off,
-how long it takes.
+"""Published ONNX files in Loom and in ONNX Runtime: which open, how large the differences are, and
+the times.
 
   bench/onnx_files.py FOLDER --python ~/onnx/bin/python     (a Python with numpy, onnx, onnxruntime)
   bench/onnx_files.py FOLDER --library build/release/libloom.so --extent 32
@@ -33,7 +33,7 @@ def shape_of(value, batch, extent):
 
 
 def median_ms(call, seconds):
-    """The median of the calls that fit into so much time, three at least; the first one apart."""
+    """The median of the calls that fit into this time, at least three; the first one apart."""
     call()
     times, end = [], time.perf_counter() + seconds
     while len(times) < 3 or (time.perf_counter() < end and len(times) < 1000):

@@ -67,7 +67,7 @@ def widths_of(model):
 
 
 def inputs_for(np, peer, values, model):
-    """Extents with which the peer runs: of open axes, of the batch, of the last axis if that is
+    """Extents that the peer accepts: of open axes, of the batch, of the last axis if that is
     another (else 0). A file without a batch has another open axis there."""
     last = None
     widths = widths_of(model) if any(not v.type.tensor_type.shape.dim[-1].dim_value > 0
@@ -97,7 +97,7 @@ def apart(np, ours, theirs):
     scale = max(float(np.nanmax(np.abs(theirs), initial=0)), 1e-6)
     with np.errstate(invalid="ignore"):
         off = np.where(ours == theirs, 0.0, np.nan_to_num(np.abs(ours - theirs)))
-    # The peer's sigmoid is off by some 1e-8, which is much where an output is nothing else.
+    # The peer's sigmoid is off by some 1e-8, which is large relative to a tiny output.
     return max(float(np.max(off, initial=0)) - 1e-7, 0.0) / scale
 
 

@@ -73,7 +73,7 @@ def draws_of(path):
 
 
 def row_of(path, args):
-    """The kind of the outcome, and what is known of it."""
+    """The kind of the outcome, and its facts."""
     megabytes = path.stat().st_size / 1e6
     if megabytes > args.megabytes:
         return "too large", {"why": f"{megabytes:.0f} MB; --megabytes is {args.megabytes:g}"}

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The ONNX files of onnx_packages.py as networks that learn: which open, how far they are from ONNX
-Runtime, and whether one step of training goes where its gradients say.
+"""The ONNX files of onnx_packages.py as networks that learn: which open, their distance from ONNX
+Runtime, and whether one step of training follows its gradients.
 
   bench/onnx_training.py --loom build/dev/cli/loom --python build/venv/bin/python --filter mtcnn
 
@@ -57,7 +57,7 @@ def weights(np, loom, path, folder):
     run(loom, "convert", path, folder / "w.npz", "--force")
     kept = np.load(folder / "w.npz")
     floats = {k: kept[k].astype(np.float64) for k in kept.files if kept[k].dtype.kind == "f"}
-    # Constants may be infinite, as a Clip without an end has it; they do not move.
+    # Constants may be infinite, such as those of a Clip without an end; they do not move.
     return {k: np.where(np.isfinite(v), v, 0) for k, v in floats.items()}
 
 

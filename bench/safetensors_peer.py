@@ -19,7 +19,7 @@ import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 PROMPTS = ["Once upon a time", "Tom had a red ball.", "Lily and her dog"]
-REFUSED = ["F8_E4M3FNUZ", "F8_E5M2FNUZ"]  # types that we have not
+REFUSED = ["F8_E4M3FNUZ", "F8_E5M2FNUZ"]  # types that Loom lacks
 SHAPES = [[], [1], [7], [0], [3, 0, 2], [2, 3], [5, 1, 3], [1, 2, 1, 2, 1, 3]]
 
 # Parts that run inside the library's Python, each with its arguments as JSON in argv[1].

@@ -343,7 +343,7 @@ def native_checks(checks: Checks, url: str) -> None:
         checks.run(check)
 
 
-# Shows how a call is written, which the model of the tree does not.
+# Shows the form of a call, which the sample model does not write.
 CALLING = ("{% if tools %}<tool_call>{{ tools | tojson }}{% endif %}{% for m in messages %}"
            "{{ m.role }}: {{ m.content }}{% endfor %}")
 SCHEMA = {"type": "object", "required": ["days", "unit"], "additionalProperties": False,

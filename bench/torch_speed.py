@@ -89,7 +89,7 @@ def peer(path, threads):
 
 
 def medians(runs, rounds, seconds=3):
-    """Milliseconds of each, in rounds that take turns."""
+    """Milliseconds of each, in alternating rounds."""
     took = {name: [] for name in runs}
     for _ in range(rounds):
         for name, run in runs.items():

@@ -83,7 +83,7 @@ async function languageModel(page, dtype, peer) {
       [name, `/models/llama-${dtype}.gguf`, asked.variant]);
     console.error(`${name}: ${what}`);
   }
-  // One turn that does not count: pages are touched, code is compiled to the end.
+  // One round that does not count: pages are touched, and all code is compiled.
   for (let turn = 0; turn <= rounds; ++turn) {
     for (const name of turn % 2 === 0 ? engines : engines.toReversed()) {
       const result = await page.evaluate(([engine, text, tokens]) => window.peers.run(engine, text, tokens),

@@ -41,7 +41,8 @@ const llms = {
       close: () => wllama.exit(),
     };
   },
-  // The checkpoint that the file was made of, as ONNX (web_peer_llama.py). Its first token comes with the prefill.
+  // The source checkpoint of the file, as ONNX (web_peer_llama.py). Its first token comes with the
+  // prefill.
   async transformers(file) {
     const folder = `${kPeers}/@huggingface/transformers`;
     const { AutoModelForCausalLM, AutoTokenizer, env } = await import(`${folder}/dist/transformers.min.js`);

@@ -256,7 +256,7 @@ class Board:
         return min(self.checks[name].get("cores", 1), self.cores)
 
     def next(self) -> str | None:
-        """The first check that can start. A check whose dependency failed does not run, and failed."""
+        """The first check that can start. If its dependency failed, it has failed without a run."""
         free = self.cores - sum(self.busy.values())
         for name in self.waiting:
             needs = [n for n in self.checks[name].get("needs", []) if n in self.commands]

@@ -1,6 +1,6 @@
 """Architectures in PyTorch with random weights, by name, for absorb_check.py.
 
-They are written here after the papers that are named; nothing is downloaded.
+They are written here after the cited papers; nothing is downloaded.
 """
 
 import random
@@ -403,7 +403,7 @@ class Vae(nn.Module):
 
 
 def _shaken(module):
-    """Distinct statistics and scales: a norm that was forgotten or folded wrongly then shows."""
+    """Distinct statistics and scales, so that a forgotten or wrongly folded norm shows."""
     for m in module.modules():
         if isinstance(m, nn.modules.batchnorm._BatchNorm):
             m.running_mean.normal_(0, 0.3)
@@ -511,7 +511,7 @@ class Chosen(nn.Module):
 
 
 class Choices(nn.Module):
-    """A random chain of comparisons, logic, masks and choices; `seed` says which."""
+    """A random chain of comparisons, logic, masks and choices, drawn by `seed`."""
 
     def __init__(self, seed):
         super().__init__()

@@ -111,7 +111,7 @@ def write_model(folder, template, number):
 
 
 class RandomChat:
-    """A chat of several turns, as programs keep it."""
+    """A chat of several turns, as programs store it."""
 
     def __init__(self, seed):
         self.random = random.Random(seed)

@@ -67,8 +67,7 @@ struct Case {
   bool profile = false;
 };
 
-// The fastest of runs, three at least, in milliseconds: what other programs take from a machine
-// does not count.
+// The fastest run of at least three, in milliseconds. So the load of other programs does not count.
 Result<double> timed(Evaluator& evaluator, const std::vector<Slot>& values, double seconds) {
   using Clock = std::chrono::steady_clock;
   std::vector<double> times;

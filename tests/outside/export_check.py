@@ -7,7 +7,7 @@ writer may refuse a network if it names the field or the layer.
   export LOOM_LIBRARY=build/dev/libloom.so PYTHONPATH=bindings/python
   tests/outside/export_check.py build/dev/tests/field_runner --count 2000
 
-Closes with "N passed, N failed, N skipped". Exit status 77 if numpy or onnxruntime is not there.
+Closes with "N passed, N failed, N skipped". Exit status 77 if numpy or onnxruntime is absent.
 """
 
 import argparse

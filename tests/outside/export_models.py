@@ -53,7 +53,7 @@ VOCAB = 1024  # of the tokenizer in STORIES
 BOUND = 1e-4  # of a perplexity; others add in another order
 WINDOW = 24  # predictions without earlier context
 
-# Fields that say nothing as long as another one is off.
+# Fields without effect while another one is off.
 IDLE = {
     "sub_norm_eps": "sub_norm",
     "qk_norm_eps": "qk_norm",
@@ -205,7 +205,7 @@ class Draw:
 
 
 def meaning(cell):
-    """A cell without what says nothing."""
+    """A cell without fields that have no effect."""
     out = {k: v for k, v in cell.items() if k not in ("dtype",)}
     for field, owner in IDLE.items():
         if field in out and not out.get(owner):
@@ -260,7 +260,7 @@ class Case:
         return json.loads(self.loom("perplexity", model, "text.txt", "--window", WINDOW, "--json"))
 
     def write(self, name):
-        """False: the writer refuses the network by the name of a field."""
+        """Returns false if the writer refuses the network and names a field."""
         try:
             self.loom(
                 "convert",

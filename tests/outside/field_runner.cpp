@@ -80,7 +80,7 @@ LayerConfig* find_kind(LayerConfig& layer, const LayerDef& def) {
   return nullptr;
 }
 
-// The first layer of the kind, and the number of the cell that it is in.
+// The first layer of the kind, and the number of its cell.
 LayerConfig* Drawer::find(Layers& layers, size_t& top) const {
   for (top = 0; top < layers.size(); ++top) {
     if (LayerConfig* found = find_kind(layers[top], def_); found != nullptr) return found;
@@ -170,7 +170,7 @@ bool Drawer::draw(size_t field) {
     size_t top = 0;
     LayerConfig drawn = *find(layers_, top);
     set(drawn, field);
-    // Some values go with those of another field alone, as groups with channels.
+    // Some values fit only those of another field, such as groups and channels.
     const auto other = static_cast<size_t>(upto(std::ssize(def_.fields)));
     if (attempt >= kAloneAttempts && other != field) {
       set(drawn, other);
@@ -217,7 +217,7 @@ int main(int count, char** words) {
   }
   std::vector<std::pair<const LayerDef*, LayerExample>> kinds;
   for (const LayerDef* def : layer_table()) {
-    // Fields of a Graph are its wires, which descriptions say with names.
+    // Fields of a Graph are its edges, which descriptions give by names.
     if (def->example != nullptr && !def->fields.empty() && !def->wired)
       kinds.emplace_back(def, def->example());
   }

@@ -2,9 +2,9 @@
 """Hugging Face folders whose config.json is changed field by field, in transformers and in Loom.
 
 Each class gets a small model with random weights. Then one field at a time has another value, and
-both sides load the same folder. Loom must give the logits of transformers, or refuse the folder. A
-field that changes the logits of transformers and neither changes Loom's nor is refused counts as a
-failure.
+both sides load the same folder. Loom must give the logits of transformers, or refuse the folder. It
+is a failure if a field changes the logits of transformers, but neither changes Loom's nor is
+refused.
 
   folder_check.py --runner build/dev/tests/model_runner [--work DIR] [--only CLASS] [--show]
 
@@ -216,7 +216,7 @@ def judge(peer, said, ours, notes):
     """The comparison of the two answers: "" or the error."""
     if ours is None:
         return ""
-    if peer is None:  # its check of types is stricter: null is as absent to Loom
+    if peer is None:  # its type checks are stricter: null means absent to Loom
         return (
             "" if "Validation" in said or "NoneType" in said else f"transformers refuses: {said}"
         )

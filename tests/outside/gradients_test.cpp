@@ -109,7 +109,7 @@ std::vector<std::vector<double>> derivatives(const Evaluator& evaluator, const N
   return all;
 }
 
-// Passes that agree; what differs is a failure with the whole network in its message.
+// Compares passes; a difference is a failure with the whole network in its message.
 void expect_formulas(const RandomGrid& grid, int passes) {
   Recorded recorded(grid);
   if (!recorded.ready) return;

@@ -59,7 +59,7 @@ class Case:
         return done.stdout
 
     def make_weights(self):
-        """Random ones of our own, under the names that the program gives them."""
+        """Random parameters of our own, under the names of the program."""
         description = json.dumps(grid_draw.describe(self.net))
         (self.folder / "net.json").write_text(description)
         self.loom("convert", "net.json", "start.safetensors", "--quiet")
@@ -286,7 +286,7 @@ def spread(past, variants):
 
 
 def run(program, seed):
-    """The parts that were run; Failure names the one that differs."""
+    """The parts that ran; Failure names the one that differs."""
     with tempfile.TemporaryDirectory() as folder:
         case = Case(program, seed, Path(folder))
         check_pass(case)

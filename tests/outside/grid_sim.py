@@ -124,7 +124,7 @@ class Call:
 
 
 def variants(params, names):
-    """A copy of the parameters for each element that `names` have, and which element it is."""
+    """A copy of the parameters for each element of `names`, and the index of that element."""
     places = [(name, i) for name in names for i in range(params[name].size)]
     out = {
         name: np.repeat(values[None].astype(complex), max(len(places), 1), 0)
@@ -233,7 +233,7 @@ class Mesh:
         return (kind, place), delay
 
     def begin(self):
-        """Nothing is held yet: what cells committed and ports offered, tick by tick, and states."""
+        """An empty past: values of cells and ports, tick by tick, and states."""
         return {"cells": [{}], "ports": [{}], "states": [{}]}
 
     def value(self, past, source, now):

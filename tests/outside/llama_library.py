@@ -24,7 +24,7 @@ class LlamaFailure(Exception):
 
 
 class Blob(ctypes.Structure):
-    """Parameters of llama.cpp. A call copies as many bytes as it knows of."""
+    """Parameters of llama.cpp. A call copies the number of bytes that it knows."""
 
     _fields_ = [("bytes", ctypes.c_ubyte * 1024)]
 
@@ -71,7 +71,7 @@ CONTEXT = {
 
 
 class Library:
-    """The calls of libllama, and the model that was opened last."""
+    """The calls of libllama, and the last opened model."""
 
     def __init__(self, folder):
         for stem in ("libggml-base", "libggml.", "libllama."):

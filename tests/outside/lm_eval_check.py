@@ -5,9 +5,9 @@ texts.
 
     tests/outside/lm_eval_check.py build/dev/cli/loom [--model FOLDER] [--documents 40]
 
-FOLDER: a checkpoint that transformers and Loom read; tests/data/stories without it. Nothing is
-fetched.
-Closes with "N passed, N failed, N skipped". Exit status 77 if lm-eval or transformers is not there.
+FOLDER: a checkpoint that transformers and Loom read; the default is tests/data/stories. It
+downloads nothing. Closes with "N passed, N failed, N skipped". Exit status 77 if lm-eval or
+transformers is absent.
 """
 
 import argparse

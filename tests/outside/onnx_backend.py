@@ -28,7 +28,7 @@ FLOATS = (np.float32, np.float64, np.float16)
 
 
 def one_input(model, inputs):
-    """The model with one input left, the name of it and its values; or why not."""
+    """The model with one input left, its name and its values; or the reason of a refusal."""
     names = [v.name for v in model.graph.input]
     kept = None
     for name, value in zip(names, inputs):

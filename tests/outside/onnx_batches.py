@@ -152,8 +152,8 @@ ROWS = (*ROW, "rim", "later", "shares", "twice", "less_mean", "window", "recurre
 
 
 class Case:
-    """A file, whole inputs of it, and where its samples are: the axis of each input and output, or
-    None if a whole input is one sample."""
+    """A file, whole inputs of it, and the axis of the samples in each input and output. It is None
+    if a whole input is one sample."""
 
     def __init__(self, seed):
         self.r = np.random.default_rng(seed)

@@ -1,5 +1,5 @@
-"""Random ONNX graphs that compute constants from constants, for onnx_ops.py: what exporters write
-about shapes and masks."""
+"""Random ONNX graphs that compute constants from constants, for onnx_ops.py: the shape and mask
+computations that exporters write."""
 import numpy as np
 from onnx import TensorProto, numpy_helper
 

@@ -13,7 +13,7 @@ def type_of(dtype):
 
 
 class Random:
-    """numpy's generator with the words that the generators of graphs use."""
+    """numpy's generator with the methods that the generators of graphs use."""
 
     def __init__(self, seed):
         self.g = np.random.default_rng(seed)
@@ -180,7 +180,7 @@ def damage_inputs(r, model):
         return
     at = r.whole(0, len(node.input) - 1)
     if how == 0:
-        # Left out at the end is not written: ONNX Runtime's Squeeze takes no empty name there.
+        # It is omitted at the end: ONNX Runtime's Squeeze takes no empty name there.
         node.input[at] = ""
         while node.input and not node.input[-1]:
             del node.input[-1]
@@ -264,7 +264,7 @@ def damage_model(r, model):
 
 
 def damage(r, model):
-    """One thing of the model made another, which leaves it right or makes it wrong."""
+    """Changes one part of the model; the result is valid or not."""
     if not model.graph.node:
         return
     r.pick([damage_inputs, damage_attribute, damage_constant, damage_model],

@@ -172,8 +172,8 @@ class Model:
         return asked
 
     def branch(self, name, width, batched, asked=None):
-        """An If whose condition the file or the sample says: two functions of a value, with the
-        same names."""
+        """An If whose condition comes from the file or the sample: two functions of a value, with
+        the same names."""
         graphs = [
             helper.make_graph(
                 [helper.make_node(self.pick(ACTIVATIONS), [name], ["inner"])], "g", [],
@@ -225,7 +225,7 @@ def drawn(seed):
 
 
 def as_numbers(name, values, axes):
-    """Truths are 1 and 0; one id a sample may be a row of one."""
+    """Booleans are 1 and 0; one id a sample may be a row of one."""
     values = values.astype(np.float32) if values.dtype == bool else values
     row = name.startswith("whole") and values.ndim == 1 and axes == 2
     return values[:, None] if row else values

@@ -35,8 +35,8 @@ import onnx_ops
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 RUNNER = ROOT / "build" / "dev" / "tests" / "onnx_runner"
-# "no truth": read by Loom, right by the checks of ONNX Runtime, which has no kernel for its types;
-# nor does the package onnx compute it.
+# "no truth": Loom reads it, and the checks of ONNX Runtime accept it, but ONNX Runtime has no
+# kernel for its types. The package onnx does not compute it either.
 COLUMNS = ("equal", "not written", "refused", "both refuse", "no truth", "WRONG")
 NO_TRUTH = "no truth: "
 # The tolerance of a float type, relative to the largest value of a result. It is the rounding of
@@ -91,7 +91,7 @@ class Truth:
         self.process = self.pipe = None
 
     def __call__(self, data, x):
-        """(values, "") or (None, why not)."""
+        """(values, "") or (None, reason)."""
         if self.process is None:
             self.pipe, theirs = multiprocessing.Pipe()
             self.process = multiprocessing.Process(target=serve, args=(theirs,), daemon=True)
@@ -133,8 +133,8 @@ def has_halves(data):
 
 
 def difference(ours, theirs, x):
-    """Why two results are not the same; "" when they are. A layer keeps the order of values, not
-    how axes are grouped after it."""
+    """The difference of two results; "" if they are equal. A layer keeps the order of values, but
+    not the grouping of axes after it."""
     if ours.size != theirs.size:
         return f"{ours.size} values, must be {theirs.shape}"
     if theirs.dtype.kind in "biu":  # booleans and integers: the same, as floats

@@ -26,7 +26,7 @@ def operator(*names):
 
 
 class Call:
-    """One node under way: its attributes, and what its function needs of the graph."""
+    """One node under way: its attributes, and the parts of the graph that its function needs."""
 
     def __init__(self, module, node, outer):
         self.module, self.node, self.outer = module, node, outer

@@ -80,7 +80,7 @@ def statistics(model):
 
 
 def scales(model):
-    """Names of what says how large a Resize makes its input, and of the values of a OneHot."""
+    """Names of the sizes of a Resize, and of the values of a OneHot."""
     first = {"Resize": 1, "Upsample": 1, "OneHot": 1}
     return {n for node in model.graph.node if node.op_type in first
             for n in node.input[first[node.op_type]:]}
@@ -403,7 +403,7 @@ def case_values(case, name):
 
 
 def steady(case, steepest):
-    """A rate at which ten steps do not diverge, and what PyTorch computes with it."""
+    """A rate at which ten steps do not diverge, and the results of PyTorch with it."""
     for share in (1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7):
         losses, after = There(case).steps(share * steepest)
         if np.isfinite(losses).all() and losses[-1] <= losses[0]:

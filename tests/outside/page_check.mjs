@@ -23,7 +23,7 @@ async function check(name, body) {
     ++failed;
     console.error(`${name}: ${error.stack ?? error}`);
   }
-  // Windows that stay open take half of the processor time.
+  // Open windows take half of the processor time.
   for (const context of browser.contexts()) await context.close();
 }
 
@@ -35,7 +35,7 @@ function holds(truth, what) {
   if (!truth) throw new Error(what);
 }
 
-// A server at a free port; `key`: which clients must know.
+// A server at a free port; clients must know `key`.
 async function serve(key) {
   const env = { ...process.env, LOOM_API_KEY: key ?? "" };
   const child = spawn(program, ["serve", "models/stories.entity", "--port", "0", "--quiet"], { env, stdio: ["ignore", "pipe", "inherit"] });

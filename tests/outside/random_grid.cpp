@@ -441,7 +441,7 @@ void Maker::link_awaited(std::vector<Chosen>& cells, const std::vector<Coord>& a
   }
 }
 
-// Links between cells of equal shapes. False: too few of what was asked for.
+// Links between cells of equal shapes. Returns false if there are too few.
 bool Maker::add_links(std::vector<Chosen>& cells, const std::vector<Coord>& at, RandomGrid& grid) {
   const auto n = static_cast<int64_t>(cells.size());
   for (int64_t i = 0; i < n; ++i) {

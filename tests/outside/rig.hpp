@@ -18,7 +18,7 @@
 
 namespace loom::core::outside {
 
-// LOOM_RANDOM_GRIDS=5000 test_outside: as many of each test instead of `usual`.
+// LOOM_RANDOM_GRIDS=5000 test_outside: sets the number of each test instead of `usual`.
 inline uint64_t grid_count(uint64_t usual) {
   const char* asked = std::getenv("LOOM_RANDOM_GRIDS");
   return asked != nullptr ? std::strtoull(asked, nullptr, 10) : usual;
@@ -110,7 +110,7 @@ void put(const Tensor& t, const std::vector<double>& values) {
   }
 }
 
-// The largest difference over the largest value wanted, or over `least`.
+// The largest difference over the largest expected value, or over `least`.
 template <class T>
 double distance(std::span<const T> got, const std::vector<double>& want, double least) {
   if (got.size() != want.size()) return INFINITY;

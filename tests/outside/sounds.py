@@ -19,18 +19,18 @@ import tempfile
 import numpy as np
 import soundfile
 
-# Containers, as people have them; codings that need a rate or channels of their own say so.
+# Common containers; codings that need a rate or channels of their own are marked.
 CONTAINERS = ("WAV", "WAVEX", "RF64", "W64", "AIFF", "AU", "CAF", "FLAC", "OGG", "MP3")
 LOSSY = ("VORBIS", "OPUS", "MPEG_LAYER_III", "MPEG_LAYER_II", "MPEG_LAYER_I")
 RATES = {"OPUS": (8000, 16000, 48000), "MPEG_LAYER_III": (16000, 22050, 44100, 48000),
          "GSM610": (8000,), "G721_32": (8000,), "NMS_ADPCM_16": (8000,),
          "NMS_ADPCM_24": (8000,), "NMS_ADPCM_32": (8000,)}
-# Cut files of these say how long they were, so that the cut is known.
+# Files of these give their length, so a cut is detected.
 KNOWS_LENGTH = ("WAV", "WAVEX", "RF64", "W64", "AIFF", "AU", "CAF", "FLAC")
 
 
 def drawn(g, folder, i):
-    """The path of a sound, or None where soundfile does not write and read that combination."""
+    """The path of a sound, or None if soundfile does not write and read that combination."""
     container = str(g.choice(CONTAINERS))
     codings = [c for c in soundfile.available_subtypes(container)
                if soundfile.check_format(container, c)]

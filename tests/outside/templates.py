@@ -1,4 +1,4 @@
-"""Chat templates in Loom and in jinja2, set up as transformers sets it up.
+"""Chat templates in Loom and in jinja2, with the settings of transformers.
 
     templates.py --program build/dev/tests/template_runner [--templates FOLDER ...] [--random N]
 
@@ -84,7 +84,7 @@ def call(name, arguments, identity="call_abc123XYZ"):
 
 
 def conversations():
-    """Name and inputs: what programs give to transformers.apply_chat_template."""
+    """Name and inputs, as programs pass them to transformers.apply_chat_template."""
     user = {"role": "user", "content": "What is the weather in Paris?"}
     system = {"role": "system", "content": "You are brief."}
     hello = {"role": "assistant", "content": "Hello! How can I help?"}
@@ -145,7 +145,7 @@ class Loom:
 
 def jinja(env, template, inputs):
     known = {"tools": None, "documents": None}
-    # transformers 5 leaves out what is null.
+    # transformers 5 drops null values.
     messages = [{k: v for k, v in m.items() if v is not None} for m in inputs["messages"]]
     inputs = dict(inputs, messages=messages)
     try:

@@ -141,7 +141,7 @@ def shortened(reason):
 
 
 def check(args, model, allowed, work):
-    """(wrong, refused): texts by way."""
+    """(wrong, refused): texts by importer."""
     data = model.bytes()
     theirs = interpreted(data, model.given)
     if isinstance(theirs, str):

@@ -54,8 +54,8 @@ def sliding(r, h, w, dilated=True):
 
 
 def partner(m, r, x, positive=False, least=0.3):
-    """A second operand that fits: of the same shape, or one that is broadcast; a constant, an
-    input, or made of x."""
+    """A second operand that fits: of the same shape, or broadcast; a constant, an input, or made of
+    x."""
     dims = m.shape(x)
     if r.random() < 0.3 and not positive:
         return m.op("TANH", [x], dims)

@@ -1,5 +1,5 @@
-"""Random quantized TFLite models around one operator each, for tflite_check.py: a row gives the
-output and how far it may be off, which is one step of its scale."""
+"""Random quantized TFLite models around one operator each, for tflite_check.py. A row gives the
+output and its tolerance, one step of its scale."""
 
 import numpy as np
 

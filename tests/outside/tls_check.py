@@ -79,7 +79,7 @@ class Certificates:
 
 
 class Server:
-    """A process of ours that listens; its first line says where."""
+    """A process of ours that listens; its first line has the address."""
 
     def __init__(self, *words: str, notes: Path):
         self.notes = notes

@@ -89,7 +89,7 @@ def shaken(module, seed):
 
 
 def usual_of(module, inputs, target, exact):
-    """By how much of its tensor's largest each gradient moves by roundings: one for each tensor."""
+    """How much roundings move each gradient, relative to the largest of its tensor."""
     others = [There(module, inputs, target, "gradient", torch.float32).gradients()]
     for seed in range(3):
         others.append(There(shaken(module, seed), inputs, target, "gradient").gradients())
@@ -144,7 +144,7 @@ def of_samples(x, count):
 
 
 def cases(options):
-    """(name, a function that makes the case), of those that have something to train."""
+    """(name, a function that makes the case), of those with trained values."""
     torch.set_num_threads(1)
     for seed in range(options.seed, options.seed + options.modules):
         module, inputs = random_module(seed)

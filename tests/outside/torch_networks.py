@@ -13,8 +13,8 @@ of `loom train` must agree with one of PyTorch on the same batches, from the sam
 mode. The loss of every batch must be within 1e-3 of max(1, loss). Dropout has the rate 0, because
 two programs never draw the same masks. SGD with momentum, eight batches.
 
-The optimizer takes batch norms into the convolutions before them: there the same is done to the
-module that PyTorch trains. The last line counts.
+The optimizer folds batch norms into the convolutions before them. The module that PyTorch trains
+then gets the same change. The last line counts.
 """
 
 import copy
@@ -90,7 +90,7 @@ def agreement(program, case, path, folder):
 
 
 def without_norms(module):
-    """The module with batch norms inside of the convolutions before them, as the optimizer leaves
+    """The module with batch norms folded into the convolutions before them, as the optimizer leaves
     them."""
     from torch.fx.experimental.optimization import fuse
 

@@ -1,4 +1,4 @@
-"""Random modules of PyTorch: what people write between layers, drawn by a seed.
+"""Random modules of PyTorch: typical code between layers, drawn by a seed.
 
 They have buffers that are added and multiplied, weights of one number, and functions of weights.
 Some weights are used twice and transposed. There are frozen layers, norms, recurrences, attention

@@ -35,7 +35,7 @@ class Differs(Exception):
 
 
 class Here:
-    """One network under way: an ONNX file as absorb() makes it, trained on one batch.
+    """One network in training: an ONNX file as absorb() makes it, on one batch.
 
     The loss is the mean square of y - target, y being the first output.
     """

@@ -1,7 +1,7 @@
 """Networks of their published sizes, in PyTorch, with random weights: for torch_networks.py.
 
-They are written here after the papers that are named; nothing is downloaded. Pictures are small,
-since it is the graph that is tried.
+They are written here after the cited papers; nothing is downloaded. Images are small, because the
+test is about the graph.
 """
 
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ class Case:
     module: nn.Module
     inputs: torch.Tensor
     targets: torch.Tensor
-    kind: str  # as loom calls the loss
+    kind: str  # the name of the loss in loom
     loss: Callable[..., torch.Tensor]
     rate: float = 0.01
     flags: List[Any] = field(default_factory=list)
@@ -317,8 +317,8 @@ class Classifier(nn.Module):
 
 
 def spread(module):
-    """Other values for parameters that begin as copies or as zeros: an optimizer of ONNX stores
-    copies once, and leaves biases of zeros out, which then do not learn."""
+    """Other values for parameters that begin as copies or as zeros. An optimizer of ONNX stores
+    copies once, and drops biases of zeros, which then do not learn."""
     with torch.no_grad():
         for p in module.parameters():
             p.add_(torch.randn_like(p), alpha=0.05)
