@@ -123,7 +123,7 @@ def house() -> str:
 
 
 def surfaces() -> str:
-    """Programs and bindings over the public headers. ROOMS stands for those of docs/house.svg."""
+    """Programs and bindings over the public headers. ROOMS represents those of docs/house.svg."""
     cpp, c = "include/loom (C++)", "include/loom.h (C)"
     names: dict[str, set[str]] = {ROOMS: set(), cpp: {ROOMS}}
     for folder in ("src/capi", "src/serve", "src/donate", "src/lab", "cli"):

@@ -1,14 +1,14 @@
-"""Chat templates in Loom and in jinja2, set up as transformers sets it up.
+"""Chat templates in Loom and in jinja2, with the settings of transformers.
 
     templates.py --program build/dev/tests/template_runner [--templates FOLDER ...] [--random N]
 
-Real templates are files *.jinja below the folders; each is rendered in 14 conversations. A template
-that Loom refuses must be refused by name ("... is not supported"); at most three may be. Random
-templates and values come from a generator with a seed. The last line counts.
+Real templates are files *.jinja below the folders; each is rendered in 14 conversations. Loom may
+refuse a template only with a message that names the feature ("... is not supported"), at most three
+times. Random templates and values come from a generator with a seed. The last line counts.
 
     templates.py --write tests/text/golden/jinja.json --random 500 --seed 20
 
-writes random templates with what jinja2 makes of them, for tests/jinja.
+writes random templates with the output of jinja2, for tests/jinja.
 """
 
 import argparse
@@ -28,7 +28,7 @@ MOST_REFUSED = 3
 
 
 class Generation(jinja2.ext.Extension):
-    """{% generation %} marks what the assistant wrote; rendering prints its inside."""
+    """{% generation %} marks the text of the assistant; rendering prints its body."""
 
     tags = {"generation"}
 
@@ -84,7 +84,7 @@ def call(name, arguments, identity="call_abc123XYZ"):
 
 
 def conversations():
-    """Name and inputs: what programs give to transformers.apply_chat_template."""
+    """Name and inputs, as programs pass them to transformers.apply_chat_template."""
     user = {"role": "user", "content": "What is the weather in Paris?"}
     system = {"role": "system", "content": "You are brief."}
     hello = {"role": "assistant", "content": "Hello! How can I help?"}
@@ -145,12 +145,12 @@ class Loom:
 
 def jinja(env, template, inputs):
     known = {"tools": None, "documents": None}
-    # transformers 5 leaves out what is null.
+    # transformers 5 drops null values.
     messages = [{k: v for k, v in m.items() if v is not None} for m in inputs["messages"]]
     inputs = dict(inputs, messages=messages)
     try:
         return {"text": env.from_string(template).render(**dict(known, **inputs))}
-    except Exception as error:  # whatever Python says: the template does not render
+    except Exception as error:  # any error of Python: the template does not render
         return {"error": f"{type(error).__name__}: {error}"}
 
 
@@ -170,7 +170,7 @@ def show(ours, theirs):
 
 
 def check_real(loom, env, folders):
-    """Renderings that are equal, that differ, and templates that are refused by name."""
+    """Renderings that are equal, that differ, and templates that Loom refuses."""
     equal = different = 0
     refused, files = set(), []
     for folder in folders:

@@ -13,7 +13,7 @@ DOCS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 _PATH = re.compile(
     r"`((?:src|include|cli|tests|tools|scripts|docs|cmake|models|fuzz|bench)/[^`\s]*)`"
 )
-# Paths that only exist after a build, or that stand for a name the reader chooses.
+# Paths that only exist after a build, and names that the reader chooses.
 _NOT_A_FILE = re.compile(r"[*<>{}…]|foo|NAME|\bx/")
 
 
