@@ -237,8 +237,7 @@ int run(const ClusterFlags& f) {
 
 Verb add_cluster(Command app) {
   auto f = std::make_shared<ClusterFlags>();
-  const Command verb = app.command(
-      "cluster", "Group points, models by their DNA, or the tensors of a checkpoint by layers.");
+  const Command verb = app.command("cluster", "Group points, models or tensors.");
   verb.examples(
       "  loom cluster examples/data/fruit.csv --k 4\n"
       "  loom cluster points.npz --method average --threshold 0.5 -o groups.csv\n"

@@ -252,7 +252,7 @@ Verb add_quantize(Command app) {
   auto f = std::make_shared<ConvertFlags>();
   f->quantize = true;
   const Command verb =
-      app.command("quantize", "Pack a model in another number type, and report what it costs.");
+      app.command("quantize", "Pack a model in another number type, and report the error.");
   verb.examples(
       "  loom quantize models/stories.entity stories.entity --dtype q4_0\n"
       "  loom quantize net.entity small.entity --dtype int4 --rule '*/weight=int8' --json");

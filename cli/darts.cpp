@@ -221,8 +221,7 @@ int run_darts(DartsFlags& f) {
 
 Verb add_darts(Command app) {
   auto f = std::make_shared<DartsFlags>();
-  const Command verb = app.command(
-      "darts", "Search the layers of a network by gradients: mixtures, then the best of each.");
+  const Command verb = app.command("darts", "Search the layers of a network by gradients.");
   verb.examples(
       "  loom darts net.json table.csv --svg shares.svg -o found.json\n"
       "  loom darts net.json images.idx --labels labels.idx --order 1 --epochs 20 -o found.json\n"

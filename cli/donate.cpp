@@ -249,8 +249,8 @@ void add_client_options(Command verb, const std::shared_ptr<DonateFlags>& f) {
 
 Verb add_donate(Command app) {
   auto f = std::make_shared<DonateFlags>();
-  const Command verb = app.command(
-      "donate", "Lend this machine to others over TCP, or push a model to one that is lent.");
+  const Command verb =
+      app.command("donate", "Run models for other machines, or push a model to another machine.");
   verb.examples(
       "  loom donate                                   # lend: waits for a model\n"
       "  loom donate --to 127.0.0.1 --push models/stories.entity --prompt 'Once upon a time'\n"

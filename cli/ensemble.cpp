@@ -298,8 +298,8 @@ int run(const EnsembleFlags& f) {
 
 Verb add_ensemble(Command app) {
   auto f = std::make_shared<EnsembleFlags>();
-  const Command verb = app.command(
-      "ensemble", "What several networks say together, and which complement each other.");
+  const Command verb =
+      app.command("ensemble", "Combine several networks by voting, and find complementary pairs.");
   verb.examples(
       "  loom ensemble a.entity b.entity c.entity --data test.npz\n"
       "  loom ensemble a.entity b.entity --data test.csv --weights 2,1 --method soft -o "

@@ -277,7 +277,7 @@ int run(const EvalFlags& f) {
 
 Verb add_eval(Command app) {
   auto f = std::make_shared<EvalFlags>();
-  const Command verb = app.command("eval", "Measure trained weights on samples from a file.");
+  const Command verb = app.command("eval", "Measure a trained network on samples from a file.");
   verb.examples(
       "  loom eval net.entity test.csv\n"
       "  loom eval net.entity test.csv --classes --plot confusion.svg\n"

@@ -432,8 +432,8 @@ void add_neat_options(const Command& verb, EvolveFlags& f) {
 Verb add_evolve(Command app) {
   auto f = std::make_shared<EvolveFlags>();
   f->neat.inputs = f->neat.outputs = 0;
-  const Command verb = app.command(
-      "evolve", "Grow networks: connections and weights by NEAT, or whole networks of layers.");
+  const Command verb =
+      app.command("evolve", "Evolve networks: by NEAT, or whole networks of layers.");
   verb.examples(
       "  loom evolve examples/data/fruit.csv --inputs 4 --outputs 4 -o best.json --svg fruit.svg\n"
       "  loom evolve net.json table.csv --objectives accuracy,parameters --svg front.svg -o "

@@ -261,7 +261,9 @@ Option ListOption::one_at_a_time() const {
 // ---- commands -----------------------------------------------------------------------------------
 
 Command Command::command(std::string_view name, std::string_view doc) const {
-  return Command(app_->add_subcommand(std::string(name), std::string(doc)));
+  CLI::App* added = app_->add_subcommand(std::string(name), std::string(doc));
+  if (!group_.empty()) added->group(group_);
+  return Command(added);
 }
 Command Command::find(std::string_view name) const {
   return Command(app_->get_subcommand(std::string(name)));

@@ -76,7 +76,8 @@ class Command {
   Command find(std::string_view name) const;
   // One of the commands below has to follow.
   void require_command() const;
-  // The same command, whose further options stand below that heading of the help.
+  // The same command. Options and commands that are added to the result are listed in the help
+  // under this heading.
   Command group(std::string_view title) const;
   // They stand first in the help.
   void examples(std::string_view text) const;

@@ -202,7 +202,7 @@ int run(const InfoFlags& f) {
 
 Verb add_info(Command app) {
   auto f = std::make_shared<InfoFlags>();
-  const Command verb = app.command("info", "Show what a model file or folder holds.");
+  const Command verb = app.command("info", "Show the contents of a model file or folder.");
   verb.examples(
       "  loom info models/stories.entity\n"
       "  loom info models/stories.entity --tree --tensors --json\n"

@@ -203,7 +203,7 @@ int run(const MergeFlags& f) {
 
 Verb add_merge(Command app) {
   auto f = std::make_shared<MergeFlags>();
-  const Command verb = app.command("merge", "Merge trained models into one, or cross two of them.");
+  const Command verb = app.command("merge", "Merge trained models, or cross two of them.");
   verb.examples(
       "  loom merge a.entity b.entity --weights 0.7,0.3 -o merged.entity\n"
       "  loom merge a.entity b.entity --method slerp --t 0.4 -o merged.entity\n"

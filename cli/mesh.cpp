@@ -490,7 +490,8 @@ Verb add_mesh_train(Command mesh) {
 }  // namespace
 
 Verb add_mesh(Command app) {
-  const Command mesh = app.command("mesh", "A network whose cells all fire once a tick.");
+  const Command mesh =
+      app.command("mesh", "Run a network in which every cell fires once per tick.");
   mesh.require_command();
   const Verb run = add_mesh_run(mesh), train = add_mesh_train(mesh);
   return {mesh, [run, train] { return run.command.called() ? run.run() : train.run(); }};

@@ -175,8 +175,7 @@ Status work(const OnnxFlags& f) {
 
 Verb add_onnx(Command app) {
   auto f = std::make_shared<OnnxFlags>();
-  const Command verb = app.command(
-      "onnx", "Run an ONNX or TFLite file as it stands: any types, shapes and control flow.");
+  const Command verb = app.command("onnx", "Run an ONNX or TFLite file without conversion.");
   verb.examples(
       "  loom onnx model.onnx                                what it takes and gives\n"
       "  loom onnx model.onnx --input x=x.npy -o y.npz\n"

@@ -328,7 +328,7 @@ int run(const PredictFlags& f) {
 
 Verb add_predict(Command app) {
   auto f = std::make_shared<PredictFlags>();
-  const Command verb = app.command("predict", "Ask a trained network about samples from a file.");
+  const Command verb = app.command("predict", "Apply a trained network to samples from a file.");
   verb.examples(
       "  loom predict net.entity new.csv\n"
       "  loom predict net.entity new.csv --top 3 -o answers.csv\n"

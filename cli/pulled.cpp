@@ -200,7 +200,7 @@ int run_rm(const PulledFlags& f) {
 
 Verb add_list(Command app) {
   auto f = std::make_shared<PulledFlags>();
-  const Command verb = app.command("list", "Show the models that were pulled.");
+  const Command verb = app.command("list", "List downloaded models.");
   verb.examples("  loom list\n  loom list --json");
   verb.flag("--json", f->json, "A JSON array instead of a table");
   return {verb, [f] { return run_list(*f); }};
@@ -208,7 +208,8 @@ Verb add_list(Command app) {
 
 Verb add_show(Command app) {
   auto f = std::make_shared<PulledFlags>();
-  const Command verb = app.command("show", "Show one model that was pulled: files, size, place.");
+  const Command verb =
+      app.command("show", "Show the files, size and location of a downloaded model.");
   verb.examples("  loom show SmolLM2-135M-Instruct\n  loom show hf:ORG/NAME@main --json");
   verb.option("NAME", f->name, "NAME, ORG/NAME or hf:ORG/NAME, with @REVISION").required();
   verb.flag("--json", f->json, "A JSON array of its revisions");
@@ -217,7 +218,7 @@ Verb add_show(Command app) {
 
 Verb add_rm(Command app) {
   auto f = std::make_shared<PulledFlags>();
-  const Command verb = app.command("rm", "Remove a model that was pulled.");
+  const Command verb = app.command("rm", "Remove a downloaded model.");
   verb.examples(
       "  loom rm SmolLM2-135M-Instruct\n"
       "  loom rm hf:ORG/NAME:Q4_K_M --yes\n"

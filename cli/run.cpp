@@ -365,7 +365,7 @@ int run(RunFlags& f) {
 
 Verb add_run(Command app) {
   auto f = std::make_shared<RunFlags>();
-  const Command verb = app.command("run", "Write a continuation of a prompt, or talk.");
+  const Command verb = app.command("run", "Continue a prompt, or chat with a model.");
   verb.examples(
       "  loom run models/stories.entity -p \"Once upon a time\" --temperature 0.8 --seed 7\n"
       "  loom run models/stories.entity -p \"The name is\" --json-schema schema.json\n"

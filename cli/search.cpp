@@ -359,7 +359,8 @@ int search(const SearchFlags& f) {
 
 Verb add_search(Command app) {
   auto f = std::make_shared<SearchFlags>();
-  const Command verb = app.command("search", "Find settings of loom train that validate best.");
+  const Command verb =
+      app.command("search", "Search training options for the best validation result.");
   verb.examples(
       "  loom search net.json table.csv --try rate=0.0001..0.1:log --try optimizer=adam,lion\n"
       "  loom search net.json table.csv --try batch=8..64 --trials 30 --jobs 4 --log search.jsonl\n"

@@ -362,8 +362,8 @@ void add_access_options(const Command& verb, ServeFlags& f) {
 
 Verb add_serve(Command app) {
   auto f = std::make_shared<ServeFlags>();
-  const Command verb =
-      app.command("serve", "Answer programs that speak to OpenAI, Anthropic, Ollama or llama.cpp.");
+  const Command verb = app.command(
+      "serve", "Serve models over HTTP with the APIs of OpenAI, Anthropic, Ollama and llama.cpp.");
   verb.examples(
       "  loom serve models/stories.entity\n"
       "  curl http://127.0.0.1:8080/v1/chat/completions -H 'Content-Type: application/json' \\\n"

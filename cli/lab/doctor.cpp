@@ -338,7 +338,7 @@ int run(bool json, const EngineFlags& flags) {
 
 Verb add_doctor(Command app) {
   auto json = std::make_shared<bool>(false);
-  const Command verb = app.command("doctor", "Show what is built in and check that it works.");
+  const Command verb = app.command("doctor", "Show what is built in, and test it.");
   verb.examples(
       "  loom doctor\n"
       "  loom doctor --json");

@@ -48,7 +48,7 @@ int run(const HashFlags& f) {
 }  // namespace
 
 Verb add_verify(Command app) {
-  const Command verify = app.command("verify", "Prove that results have the same bits.");
+  const Command verify = app.command("verify", "Check that results have the same bits.");
   verify.examples(
       "  loom verify hash models/stories.entity --threads 3 --isa scalar\n"
       "  loom verify hash --shape tiny --dtype ternary --chunk 7");

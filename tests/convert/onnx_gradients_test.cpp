@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "formats/onnx/model.hpp"
+#include "onnx/file/model.hpp"
 #include "loom/loom.hpp"
 
 namespace loom::onnx_gradients {

@@ -301,9 +301,10 @@ TEST_F(Messages, OfWhatThisMachineCannotDo) {
 TEST_F(Messages, ALibraryThatPrintsByItselfDoesNotSpeakBetweenOurLines) {
   const std::string& noisy = loom_test::noisy_library_path();
   expect({"run $S -p x --device gpu --gpu-library " + noisy, kUnsupported,
-          noisy + ": no function wgpuCreateInstance; it is no webgpu.h library, or an old one (the "
-                  "library "
-                  "says: Warning: no driver here)"});
+          noisy +
+              ": no function wgpuCreateInstance; it is not a webgpu.h library, or an old one (the "
+              "library "
+              "says: Warning: no driver here)"});
 }
 
 TEST_F(Messages, AFullContextIsNoWrongLine) {

@@ -167,18 +167,18 @@ OnnxModel model_of(std::vector<OnnxNode> made) {
 
 // A build without the interpreter makes the same network, to the bit.
 TEST(OnnxFolds, AreTheSameWithAndWithoutTheInterpreter) {
-  struct Made {
+  struct Case {
     std::string op;
     std::vector<std::string> inputs;
     std::vector<OnnxAttribute> attributes;
   };
-  const std::vector<Made> rows = {{"Slice", {"c", "minus", "far", "", "minus"}, {}},
+  const std::vector<Case> rows = {{"Slice", {"c", "minus", "far", "", "minus"}, {}},
                                   {"Cos", {"c"}, {}},
                                   {"Exp", {"c"}, {}},
                                   {"Floor", {"c"}, {}},
                                   {"ReduceSum", {"c"}, {}},
                                   {"CumSum", {"c", "minus"}, {}}};
-  for (const Made& row : rows) {
+  for (const Case& row : rows) {
     SCOPED_TRACE(row.op);
     OnnxNode n = node(row.op, row.attributes);
     n.inputs = row.inputs;
