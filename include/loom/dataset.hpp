@@ -110,7 +110,6 @@ class LOOM_API Dataset {
   // class (docs/data-files.md). A folder without classes, or a single file, is for predictions.
   // Text labels become class labels: those of the network, or new ones. Errors: not_found, bad_file
   // (naming line and column, or the array), out_of_memory.
-  // line and column or array, out_of_memory.
   static Result<Dataset> from_file(const std::string& path, const Network& network,
                                    const DatasetOptions& options = {});
 

@@ -24,7 +24,7 @@ constexpr std::pair<const char*, const char*> kClasses[] = {
 
 Error no_decoder(std::string_view what) {
   return make_error(Code::unsupported,
-                    cat("its network is no decoder of a language model: ", what));
+                    cat("its network is not a decoder of a language model: ", what));
 }
 
 double number(const LayerConfig& layer, std::string_view name) {

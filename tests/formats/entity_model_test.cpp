@@ -252,7 +252,7 @@ TEST(EntityModel, ANetworkThatIsNoDecoderIsRefusedBeforeItsRowsAreRead) {
   const auto loaded = load_language_model(folder.path("m"), {}, pool());
   ASSERT_TRUE(loaded.ok()) << loaded.error().str();
   EXPECT_THAT(logits(*loaded).error().str(),
-              HasSubstr("its network is no decoder: 20 tokens give [1, 64]"));
+              HasSubstr("its network is not a decoder: 20 tokens give [1, 64]"));
 }
 
 }  // namespace
