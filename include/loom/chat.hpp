@@ -27,8 +27,7 @@ LOOM_API Result<WhenFull> parse_when_full(std::string_view name);
 
 struct ConversationOptions {
   std::string system{};               // system prompt; empty means none
-  int64_t context = 0;                // positions of the KV cache; 0 means the model's, at most
-                                      // 2048
+  int64_t context = 0;                // KV cache positions; 0 means the model's, at most 2048
   int64_t chunk = 0;                  // as in ModelSessionOptions
   DType cache_type = DType::float32;  // as in ModelSessionOptions
   WhenFull on_full = WhenFull::drop_oldest;

@@ -42,18 +42,14 @@ struct InputArray {
 };
 
 struct DatasetOptions {
-  std::string labels{};          // file of labels or targets, if the first file holds one array
-                                 // only
+  std::string labels{};          // labels or targets, if the first file has only one array
   std::string x = "x", y = "y";  // names of arrays (.npz, .safetensors)
   int64_t targets = 1;           // .csv: the last columns
-  bool classes = true;           // integer targets are class labels if the network has more outputs
-                                 // than there are targets
+  bool classes = true;  // integer targets are labels if there are more outputs than targets
   // .npz, .safetensors: additional inputs besides those of the network. Integers are ids.
   std::vector<InputArray> inputs{};
-  std::vector<int64_t> heads{};      // widths of the parts of an output, with a label each; empty
-                                     // means as in training
-  std::vector<std::string> names{};  // class names of text labels; empty means as in training, or
-                                     // new ones
+  std::vector<int64_t> heads{};      // widths of an output's parts, a label each; empty: as trained
+  std::vector<std::string> names{};  // class names of text labels; empty: as in training, or new
   // The weight of each sample in the loss: the name of an array, or of a CSV column (or its number,
   // from 1). The column is neither input nor target.
   std::string weights{};

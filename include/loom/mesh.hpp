@@ -47,8 +47,7 @@ struct MeshOptions {
   std::vector<MeshLink> links{};  // added to those of the network itself
   // false: a cell does not fire while its source has no value yet. true: it fires on zeros.
   bool zero_fill = false;
-  bool carry = false;     // recurrent layers keep their state between ticks; false resets it in
-                          // each tick
+  bool carry = false;     // recurrent layers keep their state between ticks; false: reset
   int64_t batch = 1;      // parallel streams
   bool activity = false;  // run() records the activity of cells; costs some time per cell and tick
   bool quantize_activations = true;  // SessionOptions::quantize_activations

@@ -18,8 +18,7 @@ namespace loom {
 // Other files ignore these options. Errors: unsupported (a missing setting, naming the command-line
 // option), invalid_argument (an unknown activation).
 struct StateDictOptions {
-  std::string activation{};  // between layers: "relu", "tanh"; "linear" for none; empty means
-                             // unknown
+  std::string activation{};  // between layers: "relu"; "linear" for none; empty: unknown
   Shape input{};             // of one sample, {1, 28, 28}; empty means the first layer's
   int64_t heads = 0;         // query heads of attention; 0 means unknown
   // For convolutions: one value for all, or one for each. Empty means unknown.

@@ -15,8 +15,7 @@ struct BeamSearch {
   int64_t beams = 4;            // kept at a time; 1 to 64
   int64_t max_tokens = 256;     // of a text
   double length_penalty = 1.0;  // a text of n tokens has the score sum / n^penalty
-  bool early_stopping = false;  // end as soon as `beams` texts have ended, though others may be
-                                // better
+  bool early_stopping = false;  // end when `beams` texts have ended, though others may be better
   std::vector<TokenId> eos{};   // end a text; they count for its length and score
   std::function<bool(int64_t tokens)> progress{};  // false: stops with Code::cancelled
 };

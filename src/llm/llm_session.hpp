@@ -16,8 +16,7 @@ namespace loom::core {
 struct LlmSessionOptions {
   int64_t context = 0;    // positions in the cache; 0 means the model's maximum, at most 2048
   int64_t chunk = 0;      // tokens per forward pass of a prompt; 0 means 256, or 2048 on a device
-  int64_t head_rows = 0;  // positions whose logits are computed at a time; 0 means 16, or 1 on a
-                          // device
+  int64_t head_rows = 0;  // logits computed at a time; 0 means 16, or 1 on a device
   ActivationMode activations = ActivationMode::q8;
   DType cache = DType::f32;  // of keys and values (SessionOptions::cache)
   // Called if a device fails: feed() and feed_sampled() then start again on the host with the

@@ -17,8 +17,7 @@ struct ToolFields {
   const JsonValue* tools = nullptr;      // in OpenAI's form
   const JsonValue* choice = nullptr;     // in OpenAI's or Anthropic's form
   const JsonValue* variables = nullptr;  // of the template: chat_template_kwargs
-  std::string schema{};                  // JSON schema of a reply without calls; empty means any
-                                         // text
+  std::string schema{};                  // schema of a reply without calls; empty: any
   // The thinking effort, see take_effort(); empty means unset. If the template does not support
   // one, it is refused unless it is only a hint.
   std::string effort{};

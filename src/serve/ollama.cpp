@@ -31,8 +31,7 @@ const std::vector<RequestField>& option_fields() {
       {"num_predict",
        [](const JsonValue& v, std::string_view name, Request& r) -> Status {
          LOOM_TRY(take_int(v, name, -2, INT32_MAX, r.text.max_tokens));
-         r.text.max_tokens = std::max<int64_t>(r.text.max_tokens, -1);  // -2 means until the
-                                                                        // context is full
+         r.text.max_tokens = std::max<int64_t>(r.text.max_tokens, -1);  // -2 fills the context
          return {};
        }},
       text_field<Request>("seed", take_seed),

@@ -117,8 +117,7 @@ class Scheduler {
   const SchedulerOptions options_;
   std::optional<Batch> batch_;   // used by the compute thread; unset without sessions
   std::vector<Slot> slots_;      // likewise
-  std::optional<Status> files_;  // likewise; the result of check_model_files() in this pass, if
-                                 // called
+  std::optional<Status> files_;  // likewise; check_model_files() of this pass, if called
 
   mutable std::mutex mutex_;  // guards the members below
   std::condition_variable changed_;

@@ -37,8 +37,7 @@ struct TextRequest {
   bool return_progress = false, timings_per_token = false;
   int64_t guesses = -1;      // maximum per pass; -1 means the server's setting
   int64_t keep = 0;          // prompt tokens kept by a context shift; -1 means all; at least one
-  std::string cache_salt{};  // prompts share the KV cache only with those of an equal salt (and
-                             // key)
+  std::string cache_salt{};  // prompts share the cache only for an equal salt (and key)
   int64_t sequence = -1;     // sequence for the texts, one after the other; -1 means any
   // Texts whose tokens get a bias; -100 or less bans them.
   std::vector<std::pair<std::string, float>> bias_texts;
@@ -129,8 +128,7 @@ struct ServiceOptions {
   SlotFiles slots{};
   StreamLimits resume{};
   ServeClock clock = std::chrono::steady_clock::now;  // for the expiry of streams and models
-  std::shared_ptr<Streams> streams{};                 // shared by all models of a server, which
-                                                      // creates it
+  std::shared_ptr<Streams> streams{};                 // the server's, for all its models
   bool verbose = false;  // as if every OpenAI chat request had "verbose": true
   // A JSON object of /completion fields: default values of requests, which override those of the
   // dialect. Empty keeps the dialect's.

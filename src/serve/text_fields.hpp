@@ -8,28 +8,27 @@ namespace loom::core {
 
 using TakeText = Status (*)(const JsonValue& value, std::string_view name, TextRequest& to);
 
-Status take_max_tokens(const JsonValue& value, std::string_view name,
-                       TextRequest& to);  // -1:
-                                          // unlimited
+// -1 means no limit.
+Status take_max_tokens(const JsonValue& value, std::string_view name, TextRequest& to);
 Status take_temperature(const JsonValue& value, std::string_view name, TextRequest& to);
-Status take_top_p(const JsonValue& value, std::string_view name, TextRequest& to);  // 0 means
-                                                                                    // greedy
-Status take_top_k(const JsonValue& value, std::string_view name, TextRequest& to);  // -1 or 0 means
-                                                                                    // all
+// 0 means greedy.
+Status take_top_p(const JsonValue& value, std::string_view name, TextRequest& to);
+// -1 or 0 means all.
+Status take_top_k(const JsonValue& value, std::string_view name, TextRequest& to);
 Status take_min_p(const JsonValue& value, std::string_view name, TextRequest& to);
 Status take_repetition(const JsonValue& value, std::string_view name, TextRequest& to);
 // As in llama.cpp and Ollama: 0 disables the penalty, -1 means all tokens.
 Status take_window(const JsonValue& value, std::string_view name, TextRequest& to);
-Status take_seed(const JsonValue& value, std::string_view name, TextRequest& to);  // -1 means
-                                                                                   // random
+// -1 means random.
+Status take_seed(const JsonValue& value, std::string_view name, TextRequest& to);
 Status take_stop(const JsonValue& value, std::string_view name, TextRequest& to);
 Status take_stream(const JsonValue& value, std::string_view name, TextRequest& to);
 Status take_ignore_eos(const JsonValue& value, std::string_view name, TextRequest& to);
 Status take_frequency(const JsonValue& value, std::string_view name, TextRequest& to);
 Status take_presence(const JsonValue& value, std::string_view name, TextRequest& to);
 Status take_typical(const JsonValue& value, std::string_view name, TextRequest& to);
-Status take_sigma(const JsonValue& value, std::string_view name, TextRequest& to);  // -1 disables
-                                                                                    // it
+// -1 disables it.
+Status take_sigma(const JsonValue& value, std::string_view name, TextRequest& to);
 Status take_xtc_probability(const JsonValue& value, std::string_view name, TextRequest& to);
 Status take_xtc_threshold(const JsonValue& value, std::string_view name, TextRequest& to);
 Status take_dynamic_range(const JsonValue& value, std::string_view name, TextRequest& to);
@@ -40,8 +39,8 @@ Status take_mirostat_eta(const JsonValue& value, std::string_view name, TextRequ
 Status take_dry_multiplier(const JsonValue& value, std::string_view name, TextRequest& to);
 Status take_dry_base(const JsonValue& value, std::string_view name, TextRequest& to);
 Status take_dry_length(const JsonValue& value, std::string_view name, TextRequest& to);
-Status take_dry_window(const JsonValue& value, std::string_view name, TextRequest& to);  // -1 means
-                                                                                         // all
+// -1 means all.
+Status take_dry_window(const JsonValue& value, std::string_view name, TextRequest& to);
 Status take_dry_breakers(const JsonValue& value, std::string_view name, TextRequest& to);
 Status take_progress(const JsonValue& value, std::string_view name, TextRequest& to);
 Status take_context_shift(const JsonValue& value, std::string_view name, TextRequest& to);
