@@ -210,7 +210,7 @@ Verb add_info(Command app) {
   verb.option("MODEL", f->model, "Folder, .entity, .gguf, .onnx, .tflite, .safetensors or .json")
       .names_model()
       .required();
-  verb.flag("--tree", f->tree, "The grid cell by cell (always, where it is no language model)");
+  verb.flag("--tree", f->tree, "The grid cell by cell (always, if it is not a language model)");
   verb.flag("--tensors", f->tensors, "List the stored tensors");
   verb.flag("--hashes", f->hashes, "List them with a hash of their bytes (XXH3-128)");
   verb.flag("--verify", f->verify, ".entity: compare every blob with the hash in the file");

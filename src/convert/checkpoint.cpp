@@ -25,7 +25,7 @@ Error not_a_model(const FileRef& path) {
   if (!path.in_memory() && file_exists(parent + "/config.json"))
     return bad_file(cat("is one file of a model; give the folder that holds it: ", parent), path);
   return bad_file(
-      "is no language model; give an .entity or .gguf file, or a folder with config.json", path);
+      "is not a language model; give an .entity or .gguf file, or a folder with config.json", path);
 }
 
 // The source of the chat template, and where it stands; empty: none.

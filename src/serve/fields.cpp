@@ -34,7 +34,7 @@ Status take_int(const JsonValue& value, std::string_view name, int64_t low, int6
     if (fits) found = static_cast<int64_t>(*number);
   }
   if (!fits || found < low || found > high)
-    return expected(name, cat("a whole number from ", low, " to ", high), value);
+    return expected(name, cat("an integer from ", low, " to ", high), value);
   to = found;
   return {};
 }

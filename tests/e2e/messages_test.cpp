@@ -170,7 +170,7 @@ TEST_F(Messages, OfModelsThatAreNotWhatTheyShouldBe) {
        "bytes"},
       {"run $T/damaged.gguf -p x", kBadFile,
        "$T/damaged.gguf: at byte 0: is damaged: a GGUF file begins with 'GGUF'"},
-      {"run $T/notes.txt -p x", kBadFile, "$T/notes.txt: is no language model; " + give},
+      {"run $T/notes.txt -p x", kBadFile, "$T/notes.txt: is not a language model; " + give},
       {"run $S/config.json -p x", kBadFile,
        "$S/config.json: is one file of a model; give the folder that holds it: $S/"},
       {"run $T -p x", kBadFile,

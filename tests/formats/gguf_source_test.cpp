@@ -419,7 +419,8 @@ TEST(GgufSource, RefusesWhatItCannotHonour) {
       {"llama.attention.head_count", [](auto& m, auto&) { m.u32("llama.attention.head_count", 0); },
        ": num_attention_heads: expected an integer from 1 to 16777216, found 0"},
       {"llama.attention.head_count", [](auto& m, auto&) { m.u32("llama.attention.head_count", 3); },
-       ": at byte 139: gguf key 'llama.embedding_length' is no multiple of attention.head_count"},
+       ": at byte 139: gguf key 'llama.embedding_length' is not a multiple of "
+       "attention.head_count"},
       {"", [](auto& m, auto&) { m.u32("llama.attention.head_count_kv", 3); },
        ": num_key_value_heads: 3 does not divide num_attention_heads 2"},
       {"", [](auto& m, auto&) { m.u32("llama.expert_count", 8); },
@@ -552,12 +553,12 @@ TEST(GgufTokenizers, RefusesWhatItCannotRead) {
               m.f32s("tokenizer.ggml.scores", std::span(scores).first(1));
             }),
             "f: at byte 177: gguf key 'tokenizer.ggml.scores' has 1 elements, there are 2 tokens");
-  EXPECT_EQ(
-      with([&](GgufMetadata& m) {
-        pieces(m);
-        m.f32s("tokenizer.ggml.scores", scores);
-      }),
-      "f: at byte 177: gguf key 'tokenizer.ggml.scores' gives token 1 a score that is no number");
+  EXPECT_EQ(with([&](GgufMetadata& m) {
+              pieces(m);
+              m.f32s("tokenizer.ggml.scores", scores);
+            }),
+            "f: at byte 177: gguf key 'tokenizer.ggml.scores' gives token 1 a score that is not a "
+            "number");
   EXPECT_EQ(
       with([&](GgufMetadata& m) {
         pieces(m);

@@ -85,7 +85,7 @@ TEST(TernaryMatrix, RefusesWhatIsNone) {
     const auto m = TernaryMatrix::open(p.codes(), p.scale(scale), Shape{8, 3},
                                        TernaryWeights::divided, "file");
     ASSERT_FALSE(m.ok()) << scale;
-    EXPECT_EQ(m.error().message, "w_scale is no positive number");
+    EXPECT_EQ(m.error().message, "w_scale is not a positive number");
   }
 }
 

@@ -202,7 +202,7 @@ const Bad kBodies[] = {
      "at byte 124: layers[0]: the norms of q or k differ from head to head"},
     {with(kNorm, {}, "7"), "at byte 177: transformer: expected an object, found 7"},
     {transformer(""),
-     "at byte 177: transformer: hidden_size, vocab_size and dims.num_layers must be whole numbers "
+     "at byte 177: transformer: hidden_size, vocab_size and dims.num_layers must be integers "
      "from 1 to 16777216"},
     {transformer(
          R"("architecture":"unknown","hidden_size":2,"vocab_size":2,"dims":{"num_layers":1})"),
@@ -210,7 +210,7 @@ const Bad kBodies[] = {
      "llama_style_decoder with silu or relu2 is"},
     {transformer(R"("architecture":"llama_style_decoder","hidden_size":2,"vocab_size":2,)"
                  R"("dims":{"num_layers":4611686018427387904})"),
-     "at byte 177: transformer: hidden_size, vocab_size and dims.num_layers must be whole numbers "
+     "at byte 177: transformer: hidden_size, vocab_size and dims.num_layers must be integers "
      "from 1 to 16777216"},
     {transformer(R"("architecture":"llama_style_decoder","hidden_size":2,"vocab_size":2,)"
                  R"("dims":{"num_layers":1})"),

@@ -311,7 +311,7 @@ TEST(BpeFiles, AreNotThereUnlessBothAre) {
   folder.write("vocab.json", "[1]");
   const auto list = read_bpe_files(folder.path(), nullptr);
   ASSERT_FALSE(list.ok());
-  EXPECT_EQ(list.error().message, "is no vocabulary: expected an object");
+  EXPECT_EQ(list.error().message, "is not a vocabulary: expected an object");
 }
 
 }  // namespace

@@ -79,10 +79,10 @@ TEST(BertVocabulary, AFileOfLinesIsTheTokenizerThatTheJsonDescribes) {
 }
 
 TEST(BertVocabulary, AFileThatCannotBeOneIsRefused) {
-  EXPECT_EQ(bert_tokenizer_spec("", {}, "v").error().str(), "v: is no vocabulary: it is empty");
+  EXPECT_EQ(bert_tokenizer_spec("", {}, "v").error().str(), "v: is not a vocabulary: it is empty");
   EXPECT_EQ(bert_tokenizer_spec("a\nb\n", {}, "v").error().str(), "v: has no token '[UNK]'");
   EXPECT_EQ(bert_tokenizer_spec("\xff\n", {}, "v").error().str(),
-            "v: is no vocabulary: it is not UTF-8");
+            "v: is not a vocabulary: it is not UTF-8");
 }
 
 TEST(EncodeTexts, ALimitThatSpecialTokensFillIsRefused) {
