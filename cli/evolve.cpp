@@ -327,7 +327,7 @@ Status check_inputs(const EvolveFlags& f) {
 Status check_outputs(const EvolveFlags& f) {
   LOOM_TRY(check_inputs(f));
   if (f.neat.recurrent && !f.output.empty())
-    return evolve_error("a recurrent genome is no network of layers; keep it with --genome");
+    return evolve_error("a recurrent genome is not a network of layers; keep it with --genome");
   Outputs outputs;
   outputs.input("DATA", f.data.path);
   if (f.resume != f.population) outputs.input("--resume", f.resume);

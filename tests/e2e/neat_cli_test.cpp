@@ -243,7 +243,7 @@ TEST_F(EvolveVerb, RefusesWhatItCannotDoInOneLine) {
       {kFruit + " --inputs 4 --outputs 3", "'orange' would be class 3", 3},
       {kFruit + " --inputs 3 --outputs 4", "must be 3 for the network's input", 3},
       {"--fitness x --inputs 1 --outputs 1 --recurrent -o " + in_folder("a.json"),
-       "a recurrent genome is no network of layers", 2},
+       "a recurrent genome is not a network of layers", 2},
       {"--fitness x --inputs 1 --outputs 1 -o " + in_folder("a.txt"), "a.txt", 2},
       {"--fitness x --inputs 1 --outputs 1 --validation 0.2", "--validation holds out samples", 2},
       {"--fitness x --inputs 1 --outputs 1 --activation magic", "magic", 2},

@@ -1,6 +1,6 @@
 // config.json of decoders. The fixed values and defaults of a class of `transformers` are a row of
-// hf_architecture.cpp; the rest is read from the file. Positions (rope_scaling, rope_parameters)
-// are in hf_rope.cpp, per-layer settings in hf_layers.cpp. Invariants of an accepted config: every
+// architecture.cpp; the rest is read from the file. Positions (rope_scaling, rope_parameters)
+// are in rope.cpp, per-layer settings in layers.cpp. Invariants of an accepted config: every
 // size is in 1..2^24, the heads divide it, and there are at most 2^48 weights. So no product of
 // sizes overflows.
 #include "formats/config/config.hpp"

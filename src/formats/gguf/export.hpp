@@ -1,4 +1,4 @@
-// Writes a model of any source as a GGUF file that llama.cpp reads: the reverse of gguf_source.
+// Writes a model of any source as a GGUF file that llama.cpp reads: the reverse of source.hpp.
 //
 // Vectors (norms, biases) are f32. A vocabulary matrix keeps at least 8 bits: q8_0 if the rest has
 // fewer. A matrix whose rows are not a multiple of 32 is f16 if its type has blocks. A matrix

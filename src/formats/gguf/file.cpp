@@ -1,6 +1,6 @@
 // Reads GGUF: header, metadata, tensor infos, then checks the tensor ranges against the file size.
 // Sizes are computed once, in 64 bits with overflow checks. Counts are compared with the remaining
-// bytes before anything is allocated. Typed access is in gguf_values.cpp.
+// bytes before anything is allocated. Typed access is in values.cpp.
 #include "formats/gguf/file.hpp"
 
 #include <algorithm>
