@@ -135,7 +135,7 @@ TEST(Ensemble, RefusesBadInputInOneLine) {
       {says(majority_vote({{0, -1}})), "a class below 0"},
       {says(majority_vote({{0}, {1}}, {1})), "1 weights for 2 models"},
       {says(majority_vote({{0}, {1}}, {1, -1})), "must be 0 or more"},
-      {says(majority_vote({{0}, {1}}, {0, 0})), "nobody votes"},
+      {says(majority_vote({{0}, {1}}, {0, 0})), "all weights are 0"},
       {says(soft_vote({square, flat})), "model 1 answers [4], the first [2, 2]"},
       {says(soft_vote({})), "no models"},
       {says(best_classes(flat)), "give [n, classes]"},
