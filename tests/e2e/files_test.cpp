@@ -348,7 +348,7 @@ TEST(Files, WhatCannotBeWrittenIsSaid) {
       {"convert " + kEntity + " " + p + "/x.entity --rule int8", 2, "PATTERN=DTYPE"},
       {"convert -o " + p + "/x.entity", 2, "--shape"},
       {"quantize " + kEntity + " " + p + "/x.entity", 2, "--dtype"},
-      {"info " + folder.write("text", "hello"), 3, "is no model that can be opened"},
+      {"info " + folder.write("text", "hello"), 3, "is not a model that can be opened"},
   };
   for (const Case& c : cases) {
     const Ran ran = run_loom(c.line);
