@@ -96,9 +96,9 @@ TEST_F(Messages, OfALineThatIsWrong) {
        "--resume requires --checkpoint; give both; see loom train --help"},
       {"run $S -p x --json=maybe", kUsage, "--json: takes no value; see loom run --help"},
       {"run $S -p x --max-tokens abc", kUsage,
-       "--max-tokens: must be a whole number, not 'abc'; see loom run --help"},
+       "--max-tokens: must be an integer, not 'abc'; see loom run --help"},
       {"run $S -p x --max-tokens 1.5", kUsage,
-       "--max-tokens: must be a whole number, not '1.5'; see loom run --help"},
+       "--max-tokens: must be an integer, not '1.5'; see loom run --help"},
       {"run $S -p x --max-tokens -1", kUsage,
        "--max-tokens: must be 0 or more, not -1; see loom run --help"},
       {"run $S -p x --max-tokens 99999999999999999999", kUsage,
@@ -109,7 +109,7 @@ TEST_F(Messages, OfALineThatIsWrong) {
        "--temperature: must be a number, not 'warm'; see loom run --help"},
       {"train a b --rate nan", kUsage, "--rate is nan, must be 0 or more"},
       {"new mlp --hidden 8,x", kUsage,
-       "--hidden: must be a whole number, not 'x'; see loom new mlp --help"},
+       "--hidden: must be an integer, not 'x'; see loom new mlp --help"},
       {"run $S -p x --dtype q3", kUsage,
        std::string("unknown dtype 'q3'; choose from ") +
            "float64, float32, float16, bfloat16, fp8e4m3, fp8e5m2, "
