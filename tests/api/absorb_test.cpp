@@ -37,7 +37,7 @@ std::string hex_sha256(std::string_view bytes) {
 
 class Stream {
  public:
-  // What the manifest says of a piece that is added.
+  // The manifest's description of an added piece.
   std::string add(std::string_view piece) {
     payload_.resize((payload_.size() + 63) / 64 * 64);
     const std::string store =
@@ -163,7 +163,7 @@ struct RandomStream {
     for (float& v : x.mutable_values<float>().or_exit())
       v = std::uniform_real_distribution<float>(-2, 2)(random);
     y = net->predict(x).or_exit();
-    // The pieces in any order, with others between them that nobody asks for.
+    // The pieces in any order, with unused ones between them.
     std::vector<std::pair<std::string*, std::string>> pieces = {
         {&graph, net->save_bytes(NetworkFormat::onnx).or_exit()},
         {&in, std::string(text_of(x))},

@@ -1,5 +1,5 @@
-// loom::Batch: the texts of ModelSession::generate(), whoever joins and leaves, in shared passes
-// and in turns.
+// loom::Batch: the texts of ModelSession::generate(), whichever texts join and leave, in shared
+// passes and alternating.
 #include <random>
 
 #include "base/text.hpp"

@@ -1,5 +1,5 @@
-// Chat with tools: calls, what they gave, and replies to that. Whatever happened before, the model
-// reads what the template makes of the turns for somebody who begins anew.
+// Chat with tools: calls, their results, and replies to those. The model always reads the
+// template's rendering of the turns, as in a new chat.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -48,7 +48,7 @@ GenerateOptions few() {
   return options;
 }
 
-// The turns that the model should see, rendered by nobody who knows a Chat.
+// The turns that the model should see, rendered without a Chat.
 std::vector<TokenId> fresh_prompt(const Model& model, const std::vector<ConversationTurn>& turns,
                                   size_t first, size_t end) {
   size_t asked = end;

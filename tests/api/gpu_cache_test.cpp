@@ -69,7 +69,7 @@ TEST(GpuCache, AdaptersHaveTheirOwn) {
     *part += "!";
     const GpuChoices got = read_gpu_choices(path, with);
     EXPECT_THAT(got.choices, IsEmpty()) << *part;
-    EXPECT_EQ(got.note, "") << "a GPU that is new is no fault of the file";
+    EXPECT_EQ(got.note, "") << "a new GPU is not a fault of the file";
     *part = before;
   }
 }
@@ -162,7 +162,7 @@ TEST(GpuCache, ProcessesThatWriteAtOnceLeaveAWholeFile) {
       --left;
     }
   }
-  // Who wrote last has what it wrote.
+  // The last writer's data is in the file.
   std::vector<Choice> last = read_gpu_choices(path, adapter("GPU 0")).choices;
   const std::vector<Choice> more = read_gpu_choices(path, adapter("GPU 1")).choices;
   last.insert(last.end(), more.begin(), more.end());

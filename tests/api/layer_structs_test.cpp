@@ -99,7 +99,7 @@ TEST(LayerStructs, EveryMemberIsAFieldOfItsName) {
 #undef WORDS
 }
 
-// What core begins with, as a Layer has it.
+// The core's default, as in a Layer.
 Value default_of(const core::FieldDesc& desc) {
   const double number = desc.default_number;
   switch (desc.type) {
@@ -122,7 +122,7 @@ std::string check_defaults(const Layer& layer, const std::string& type) {
   for (const core::FieldDesc& desc : def->fields) {
     const auto found = fields.find(std::string(desc.name));
     EXPECT_NE(found, fields.end()) << type << "." << desc.name;
-    if (found == fields.end() || type == "View") continue;  // {0, -1}: none would be no shape
+    if (found == fields.end() || type == "View") continue;  // {0, -1}: the default is not a shape
     EXPECT_EQ(found->second, default_of(desc)) << type << "." << desc.name;
   }
   return type;

@@ -1,5 +1,5 @@
-// Files in memory: what they hold is what the same files on the disk hold, damaged ones give the
-// same errors, and what is written to memory is what is written to files.
+// Files in memory: they have the contents of the same files on disk, damaged ones give the same
+// errors, and writes to memory equal writes to files.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -56,7 +56,7 @@ TEST(PublicMesh, ReadsPortsByNameAndServesSeveralStreams) {
   const std::vector<float> values(8, 0.5f);
   ASSERT_TRUE(mesh.set_input(Tensor::copy<float>(values, {2, 4}).or_exit(), "eye").ok());
   ASSERT_TRUE(mesh.tick(3).ok());
-  EXPECT_EQ(mesh.stale(), 1);  // nobody set "input"
+  EXPECT_EQ(mesh.stale(), 1);  // "input" is not set
   EXPECT_FALSE(mesh.holds({0, 0, 0, 0}));
   EXPECT_TRUE(mesh.holds({0, 0, 1, 0}));
   const Tensor y = mesh.output().or_exit();

@@ -41,7 +41,7 @@ std::vector<float> floats(const Tensor& t) {
   return {v.begin(), v.end()};
 }
 
-// Rows of a and of b behind each other.
+// Rows of a and then of b.
 Tensor joined(const Tensor& a, const Tensor& b) {
   const int64_t n = a.shape()[0], wide = a.shape()[1], more = b.shape()[1];
   Tensor t = Tensor::zeros({n, wide + more}).or_exit();

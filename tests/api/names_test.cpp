@@ -24,7 +24,7 @@ std::string upper(std::string_view word) {
   return out;
 }
 
-// Of values 0 to count - 1. prefix: of the values in C, which begin with c_first; "": none.
+// Checks values 0 to count - 1. prefix: of the values in C, which begin with c_first; may be empty.
 template <class E>
 void expect_names(int count, std::string_view (*name)(E), Result<E> (*parse)(std::string_view),
                   const std::string& prefix, int c_first = 0) {

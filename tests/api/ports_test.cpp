@@ -147,8 +147,8 @@ TEST(Ports, SeveralPiecesOfABatchGiveTheSameAsOneWhereSamplesShareNothing) {
   EXPECT_EQ(floats(got[1]), floats(given[1]));
 }
 
-// The batch axis of what a sample gives has several rows, or rows of all samples. Memory behind the
-// outputs was written.
+// The batch axis of a sample's output has several rows, or rows of all samples. Memory after the
+// outputs was overwritten.
 TEST(Ports, SamplesOfSeveralRowsStandOneAfterTheOther) {
   Ports r(2);
   const Network rows =
@@ -206,7 +206,7 @@ TEST(Ports, RefusesWhatDoesNotFit) {
   refused(given, "1 samples need a session with max_batch 1");
 }
 
-// The second table had no row for ids that the first one has: the pass read behind its memory.
+// The second table had no row for ids of the first one: the pass read after its memory.
 TEST(Ports, AnIdHasARowInEveryTableThatReadsIt) {
   Graph g;
   const GraphValue words = g.add(Embedding{.vocab = 100000, .width = 2}, {g.input()});

@@ -75,7 +75,7 @@ Result<std::string> random_template(Draw& draw, int64_t least) {
   }
 }
 
-// What the network gives for numbers, or ids, that are the same for each.
+// The network's output for fixed numbers, or ids.
 std::vector<float> answer_of(const Network& net) {
   const NetworkInfo info = net.info();
   Shape shape = info.input;

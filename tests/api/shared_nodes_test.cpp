@@ -68,8 +68,8 @@ std::vector<double> values(const Network& net, const std::string& name) {
   return {all.begin(), all.end()};
 }
 
-// Of each parameter of the network with one tower, those of the copies; by the order in which the
-// nodes with weights stand.
+// For each parameter of the network with one tower, those of the copies, in the order of the nodes
+// with weights.
 std::vector<std::vector<std::string>> copies_of(const Case& c, const Network& one,
                                                 const Network& many) {
   const std::vector<ParameterInfo> own = one.parameters(), all = many.parameters();

@@ -1,6 +1,6 @@
-// What the program does with files that are not what they should be (issue 37, lines 11, 12, 33):
-// exit 3 and one line, never 0 with garbage and never 2. The damage is random: bytes cut, flipped,
-// zeroed, and files under another name.
+// The program with damaged files (issue 37, lines 11, 12, 33): exit 3 and one line, never 0 with
+// garbage and never 2. The damage is random: bytes cut, flipped, zeroed, and files under another
+// name.
 #include <gmock/gmock.h>
 
 #include <cmath>
@@ -153,8 +153,8 @@ TEST(DamagedFiles, RandomDamageIsExitThreeInOneLine) {
   EXPECT_GT(refused, 150);
 }
 
-// Grammars, schemas and templates come from files too: what is wrong in them is exit 3, not a wrong
-// command (2). An empty file holds a text to nothing, and said so to nobody.
+// Grammars, schemas and templates come from files too: a fault in them is exit 3, not a usage error
+// (2). An empty file is refused, because it would silently constrain nothing.
 TEST(DamagedFiles, GrammarsSchemasAndTemplatesAreFiles) {
   const TempFolder folder;
   const std::string model =

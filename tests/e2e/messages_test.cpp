@@ -1,5 +1,5 @@
-// What the program says when something is wrong: for every command the common mistakes, each with
-// its exit code and its exact line on stderr. The codes are the table of README.md.
+// Error messages: for every command the common mistakes, each with its exit code and its exact line
+// on stderr. The codes are the table of README.md.
 #include <gmock/gmock.h>
 #include <signal.h>
 #include <sys/stat.h>
@@ -24,7 +24,7 @@ using testing::StartsWith;
 const std::string kStoriesFolder = loom_test::source_path("tests/data/stories");
 const std::string kStoriesFile = loom_test::source_path("models/stories.entity");
 
-// What lists of number types end with, where types are being made.
+// The end of lists of number types while new types are in development.
 std::string unreleased_dtypes() {
   std::string names;
   for (const DTypeInfo& info : dtype_table()) {

@@ -1,5 +1,5 @@
-// loom evolve as a person or a script meets it: what it prints, what it keeps, and the one line of
-// every mistake, those of the program that judges among them.
+// loom evolve as a person or a script uses it: its output, its files, and the one-line error of
+// every mistake, also of the fitness program.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -139,7 +139,7 @@ TEST_F(EvolveVerb, RefusesToGoOnWithAnotherJudge) {
   }
 }
 
-// Whoever runs the nodes of --genome needs what inputs are shifted and scaled by.
+// A program that runs the nodes of --genome needs the shift and scale of its inputs.
 TEST_F(EvolveVerb, AGenomeSaysHowItsInputsAreNormalized) {
   for (const std::string how : {"standard", "range", "none"}) {
     ASSERT_EQ(run_loom("evolve '" + kFruit + "' --inputs 4 --outputs 4 --population 10 " +

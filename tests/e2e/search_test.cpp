@@ -80,7 +80,7 @@ TEST_F(Searching, NeitherJobsNorTheLogChangeAScore) {
   EXPECT_EQ(std::count(first.begin(), first.end(), '\n'), 4);
   EXPECT_EQ(search(space + "--log " + log).out, one.out);
   EXPECT_EQ(*read_file(log), first);
-  // A search that was killed while it wrote a line goes on behind the whole ones.
+  // A search that was killed while it wrote a line continues after the complete ones.
   folder_.write("cut.jsonl", first.substr(0, first.size() - 20));
   EXPECT_EQ(search(space + "--log " + folder_.path() + "/cut.jsonl").out, one.out);
 }

@@ -107,7 +107,7 @@ std::string other_value(const OptionInfo& o) {
   return cat(o.low.value_or(0) + (o.high.value_or(o.low.value_or(0) + 1) - o.low.value_or(0)) / 4);
 }
 
-// What the core has of them: as text, which is in the JSON of the run.
+// Options as the core receives them: as text, which is in the JSON of the run.
 TEST_F(Settings, EveryFlagOfTheDescriptionArrives) {
   const std::string data = "--sample-weights w --ignore-label -100 ";
   for (const OptionInfo& o : list_options(TrainerOptions{})) {

@@ -1,5 +1,5 @@
-// GGUF blocks to R16 and back: the bytes that went in come out, and both say the same values. It
-// stands here and not with the number types because the decoder it is compared with is io's.
+// GGUF blocks to R16 and back: the same bytes come out, and both have the same values. The test is
+// here and not with the number types because it uses io's decoder.
 #include "dtype/r16_blocks.hpp"
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 namespace loom::core {
 namespace {
 
-// Where the f16 numbers of a block begin, -1: there is none; of mxfp4 the byte of its scale.
+// The offset of a block's f16 numbers, or -1; for mxfp4 the byte of its scale.
 struct BlockType {
   DType dtype;
   std::string_view ggml;

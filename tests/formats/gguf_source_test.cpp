@@ -1,6 +1,6 @@
-// GGUF files as models. The truth is the Hugging Face folder of the same model: what it exports and
-// opens again has the same packed weights, bit for bit, the same ids and the same template. What
-// llama.cpp says of these files is in bench/gguf_peer.py.
+// GGUF files as models, compared with the Hugging Face folder of the same model. An export that is
+// opened again has the same packed weights, bit for bit, the same ids and the same template.
+// bench/gguf_peer.py has the comparison with llama.cpp.
 #include "formats/gguf/source.hpp"
 
 #include <cstring>
@@ -131,7 +131,7 @@ class MixedSource : public MadeSource {
   DType most_, some_;
 };
 
-// What of a model is what the file says: each matrix in the file's type, each value that of ggml.
+// A model's weights equal the file: each matrix has the file's type, each value is ggml's.
 void expect_packed_as_stored(const LanguageModel& model, const ModelSource& file) {
   for (const Param& param : model.network().params()) {
     if (!param.spec.matrix()) continue;

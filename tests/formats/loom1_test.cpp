@@ -1,5 +1,5 @@
-// Files of the original, written from their description: what is read computes the documented
-// formula of every layer, whatever order its weights stand in.
+// Files of the original project, written from its documentation: a loaded network computes the
+// documented formula of every layer, whatever the order of its weights.
 #include "formats/original/original.hpp"
 
 #include "dtype/loom1_codes.hpp"

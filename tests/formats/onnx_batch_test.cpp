@@ -141,7 +141,7 @@ TEST(OnnxBatch, AnOutputWithItsStepsFirstIsGivenWithItsBatchFirst) {
   expect_close(computed(m, {}, x, "output 'y' is given with its batch first"), want, 1e-6f);
 }
 
-// x [rows, columns]: a picture without a batch, as exporters write it that were given one.
+// x [rows, columns]: an image without a batch, as from exporters without one.
 TEST(OnnxBatch, AFileWithoutABatchReadsOneInputASample) {
   OnnxModel m;
   m.ir_version = 8;

@@ -23,7 +23,7 @@ Result<Network> network_of(const std::vector<LayerConfig>& layers, const Shape& 
   return network;
 }
 
-// What the written file computes for the input, by the evaluator.
+// The output of the written file for the input, by the interpreter.
 Result<std::vector<float>> evaluated(const OnnxModel& model, const Network& network,
                                      const std::vector<std::byte>& x, ThreadPool& pool) {
   LOOM_ASSIGN(const std::string bytes, onnx_bytes(model));

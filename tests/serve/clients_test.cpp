@@ -1,5 +1,5 @@
-// What clients send and look for: bodies without a type, headers of their own, fields of other
-// servers. Each is done or refused by name; nothing is ignored that changes a reply.
+// Requests of real clients: bodies without a type, special headers, fields of other servers. Each
+// is supported or refused by name; nothing that changes a reply is ignored.
 #include <gmock/gmock.h>
 
 #include "client.hpp"

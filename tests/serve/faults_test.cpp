@@ -56,7 +56,7 @@ class Faults : public testing::TestWithParam<size_t> {
     EXPECT_TRUE(server.ok());
     server_ = std::move(*server);
   }
-  // Fails the n-th allocation after the connection is there; 0: none.
+  // Fails the n-th allocation after the connection is established; 0 means none.
   std::pair<std::string, Answer> send(const Kind& kind, int64_t n = 0) const {
     const std::string_view body = kind.body;
     Socket socket(server_->port());

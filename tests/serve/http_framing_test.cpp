@@ -1,5 +1,5 @@
-// Where one request ends and the next begins: bytes as clients and attackers send them, against the
-// rules of RFC 9112 and against a parser of its own that shares no code with the server.
+// The boundaries between requests: bytes as from clients and attackers, against the rules of RFC
+// 9112 and against a separate parser that shares no code with the server.
 #include <algorithm>
 #include <cstdlib>
 #include <mutex>
@@ -14,7 +14,7 @@
 namespace loom::core::test {
 namespace {
 
-// What the server made of one request, on one line.
+// One request as the server parsed it, on one line.
 std::string line_of(std::string_view method, std::string_view path, std::string_view host,
                     std::string_view body) {
   return cat(method, " ", path, " @", host, " [", body, "]");

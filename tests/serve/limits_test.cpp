@@ -1,5 +1,5 @@
-// What a request may cost: texts that cannot fit are refused before they are tokenized, memory is
-// charged to the budget, and large requests do not hold up small ones.
+// Cost limits of requests: texts that cannot fit are refused before they are tokenized, memory is
+// charged to the budget, and large requests do not delay small ones.
 #include <gmock/gmock.h>
 
 #include <memory>

@@ -1,5 +1,5 @@
-// Several models at one address: loaded when they are asked for, unloaded when they are not, and
-// the texts of each those that it writes alone.
+// Several models at one address: loaded on request, unloaded when idle, and the texts of each are
+// those of a single model.
 #include "serve/models.hpp"
 
 #include <gmock/gmock.h>
@@ -102,7 +102,7 @@ TEST_F(SeveralModels, AnswerToTheirAliasesAndTellTheirTags) {
   EXPECT_EQ(post("/v1/completions", question("firs", 3)).status, 404);
 }
 
-// One alone, which leaves memory when nobody asks.
+// A single model, which leaves memory when it is idle.
 class ASleepingModel : public SeveralModels {
  protected:
   void start_alone(int64_t seconds) {
@@ -236,7 +236,7 @@ TEST_F(SeveralModels, KeepAliveSaysHowLongOneStays) {
   EXPECT_THAT(loaded(), HasSubstr("large.entity "));
 }
 
-// Whoever only looks uses a model too, for a moment.
+// A request for information uses a model too, for a moment.
 TEST_F(SeveralModels, KeepAliveHoldsWhoeverElseLooks) {
   start();
   std::atomic<bool> ended = false;
@@ -274,7 +274,7 @@ TEST(OneModel, StaysWhateverIsSaidOfIt) {
   const auto post = [&](std::string_view path, const char* body) {
     return ask((*server)->port(), "POST", path, body).status;
   };
-  // Were it unloaded, one of the next requests would be told so: it cannot be loaded again.
+  // If it were unloaded, one of the next requests would fail: it cannot be loaded again.
   for (int i = 0; i < 10; ++i) {
     EXPECT_EQ(post("/api/generate", R"({"model":"any","keep_alive":0})"), 200);
     EXPECT_EQ(post("/completion", R"({"prompt":"a","n_predict":1})"), 200);

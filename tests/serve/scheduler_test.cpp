@@ -206,7 +206,7 @@ TEST(Schedulers, TakeNoMoreThanMayWait) {
   EXPECT_TRUE(second.get().ok());
 }
 
-// What waits for a sequence to end its text is work too: a state that is to be saved, say.
+// A call that waits for a sequence to end its text is work too, for example saving its state.
 TEST(Schedulers, AreNotDrainedWhileSomebodyWaitsForASequence) {
   const Model model = stories();
   auto scheduler = Scheduler::create(model, small(1));

@@ -1,5 +1,5 @@
-// A model that says what it is told to: token after token of a reply that was written before. Its
-// weights are a table of what follows what, so nothing depends on chance or training.
+// A model with a fixed reply: it emits a given reply token by token. Its weights are a table of
+// successors, so nothing depends on chance or training.
 #pragma once
 
 #include <gtest/gtest.h>

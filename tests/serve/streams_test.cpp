@@ -1,5 +1,5 @@
-// Streams that are taken up again: whoever loses the connection reads on with the same bytes, in
-// whatever pieces; and what is kept is bounded in number, bytes and time.
+// Resumed streams: a client that loses its connection reads the rest with the same bytes, in any
+// pieces. Storage is bounded in number, bytes and time.
 #include "serve/streams.hpp"
 
 #include <gmock/gmock.h>
@@ -237,7 +237,7 @@ TEST_F(Resumed, AreForgottenInTime) {
   }));
 }
 
-// A reader of a stream that is told what was written.
+// A reader of a stream that records the output.
 class Heard final : public HttpReply {
  public:
   void send(int status, HttpHeaders, std::string) override { sent = status; }

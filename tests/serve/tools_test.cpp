@@ -228,8 +228,8 @@ TEST_F(ToolsServed, OllamaGetsArgumentsAsAnObject) {
   EXPECT_THAT(stream.body, Not(HasSubstr("<tool_call>")));
 }
 
-// A template that knows no tools: the prompt tells of them, and replies are read in the way that it
-// asks for.
+// A template without tools: the prompt describes them, and replies are parsed in the format that
+// the prompt asks for.
 TEST(Tools, AreToldWhereTheTemplateKnowsNone) {
   const StandIn model("{% for m in messages %}{{ m.role }}:{{ m.content }}\n{% endfor %}<begin>",
                       kReply);
