@@ -30,7 +30,7 @@ std::string sample() {
        {"note", R"("caf\u00e9 é")"}});
 }
 
-// What only some architectures have.
+// Fields of some architectures only.
 std::string gemma_sample() {
   return config_text(
       {{"architectures", R"(["Gemma3ForCausalLM"])"},

@@ -61,8 +61,8 @@ std::string golden(const std::string& name) {
   return loom_test::source_path("tests/anomaly/golden/") + name + ".entity";
 }
 
-// What a release writes, all later ones read. Descriptions of layers and models may gain fields;
-// weights that change are a new form.
+// Later releases read what a release writes. Descriptions of layers and models may gain fields;
+// changed weights are a new format.
 TEST(GoldenEntities, HoldTheWeightsThatAreWrittenToday) {
   const test::TemporaryFolder folder;
   ASSERT_TRUE(write_network_file(folder.path("network")).ok());
@@ -148,7 +148,7 @@ TEST_P(GoldenEntity, EveryFlippedBitIsFound) {
   EXPECT_EQ(missed, 0u) << "of " << file.size() * 8;
 }
 
-// Behind the hashes: a header with hashes that fit it again is refused or describes what is there.
+// Valid hashes: a changed header with updated hashes is refused or consistent.
 TEST_P(GoldenEntity, EveryByteOfTheHeaderThatChangesIsRefusedOrConsistent) {
   const std::string file = whole();
   const size_t payload = 64 + test::get<uint64_t>(file, 12);

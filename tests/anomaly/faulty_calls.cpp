@@ -21,7 +21,7 @@ bool active = false;
 std::atomic<int> count = 0;
 int failing[11] = {};  // by Call
 
-// What happens to this call: 0 nothing, an errno, or one of the two below.
+// The fate of a call: 0 for none, an errno, or one of the two below.
 constexpr int kShort = -1, kDeath = -2;
 
 int fate(Call call) {

@@ -31,7 +31,7 @@ enum class Fault {
 
 struct FaultPlan {
   Fault fault = Fault::error;
-  int at = 0;  // which call, from 1; 0: none, calls are only counted
+  int at = 0;  // which call, from 1; 0 only counts calls
   int error_number = 0;
 };
 
@@ -46,7 +46,7 @@ class Faults {
   bool happened() const;  // was the n-th call made?
 };
 
-// Every call named `call` fails with `error_number` from now on; 0: not any more.
+// Every call named `call` fails with `error_number` from now on; 0 ends this.
 void fail_every(Call call, int error_number);
 
 }  // namespace loom::core::test

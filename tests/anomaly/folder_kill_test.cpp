@@ -117,7 +117,7 @@ TEST_P(FolderKill, AtEveryCallLeavesTheOldOrTheNewFolder) {
       EXPECT_TRUE(is_generation(1) || is_generation(2));
     }
     EXPECT_LE(left_beside(), 2);
-    // The next save finds the user's files again, and removes what lies there.
+    // The next save finds the user's files again, and removes leftovers.
     const Status next = save(path_, 3);
     ASSERT_TRUE(next.ok()) << next.error().str();
     EXPECT_TRUE(is_generation(3));

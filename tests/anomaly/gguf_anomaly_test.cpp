@@ -49,7 +49,7 @@ bool same_structure(const Gguf& a, const Gguf& b) {
                     });
 }
 
-// Sizes match types, tensors lie inside the file one behind the other, and every value can be read.
+// Sizes match types, tensors are consecutive inside the file, and every value can be read.
 void expect_consistent(const Gguf& file, std::span<const std::byte> bytes) {
   uint64_t end = 0;
   for (size_t i = 0; i < file.entries().size(); ++i) {

@@ -1,6 +1,6 @@
 // A process that dies while it saves over a file: killed at every system call, in the middle of
-// every write, and at random moments. Afterwards the name holds the old or the new file, whole.
-// Files called .NAME.tmp-* may lie beside it until the next save removes them.
+// every write, and at random moments. Afterwards the name has the complete old or new file. Files
+// called .NAME.tmp-* may exist next to it until the next save removes them.
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -59,7 +59,7 @@ class SaveKill : public ::testing::TestWithParam<int> {
     EXPECT_TRUE(verified.ok() || path == previous_) << verified.error().str();
   }
 
-  // What else lies in the folder has a name of ours.
+  // Other files in the folder have a temporary name of Loom.
   int expect_only_temporaries() const {
     int count = 0;
     for (const auto& entry : std::filesystem::directory_iterator(folder_.path())) {
@@ -85,7 +85,7 @@ class SaveKill : public ::testing::TestWithParam<int> {
       expect_one_of(path_, {1, 2});
       if (saver_.keeps) expect_one_of(previous_, {0, 1});
       EXPECT_LE(expect_only_temporaries(), 2);
-      // The next save is not disturbed by what lies there, and removes it.
+      // The next save is not disturbed by leftovers, and removes them.
       ASSERT_TRUE(saver_.save(path_, 2).ok());
       expect_one_of(path_, {2});
       EXPECT_EQ(expect_only_temporaries(), 0);

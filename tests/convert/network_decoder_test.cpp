@@ -1,5 +1,5 @@
-// A decoder described as a plain network is found to be one again: of every class that files of
-// other formats can describe, and by the cell that is wrong where it is none.
+// A decoder described as a plain network is recognized as a decoder: of every class that other
+// formats can describe. Otherwise the message names the wrong cell.
 #include "convert/network_decoder.hpp"
 
 #include <gtest/gtest.h>

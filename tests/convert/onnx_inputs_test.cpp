@@ -1,6 +1,5 @@
-// ONNX files whose further inputs are whole numbers: masks that are computed with, and ids of
-// tables. Values are worked out by hand; random ones beside ONNX Runtime:
-// tests/outside/onnx_ports.py.
+// ONNX files whose further inputs are integers: masks in arithmetic, and ids of tables. Values are
+// computed by hand; tests/outside/onnx_ports.py compares random ones with ONNX Runtime.
 #include <gmock/gmock.h>
 
 #include <algorithm>

@@ -49,7 +49,7 @@ std::vector<std::string> shuffled_names(std::vector<std::string> names, uint64_t
   return names;
 }
 
-// What `net` says of class `name`, sample by sample.
+// The scores of class `name`, sample by sample.
 std::vector<float> scores_of(const loom::Network& net, const std::string& name,
                              const loom::Tensor& x) {
   const std::vector<std::string> classes = net.info().classes;

@@ -435,7 +435,7 @@ TEST(Darts, ASearchThatIsResumedHasTheBitsOfOneThatNeverStopped) {
   EXPECT_THAT(DartsSearch::load(path, other).error().message, HasSubstr("other samples"));
 }
 
-// ---- what may stand where, and what is chosen --------------------------------------------------
+// ---- alternatives of cells, and the choice -----------------------------------------------------
 
 GridGenome genome_of_text(const std::string& text) {
   return GridGenome::of(parse_network(text, "test").value()).value();

@@ -79,7 +79,7 @@ TEST(DnaSignature, RefusesCellsThatAreNotThere) {
 }
 
 TEST(Dna, OfAModelWithItselfIsOneWithoutShifts) {
-  // Weightless cells and cells that are equal are no moves.
+  // Weightless cells and cells that are equal are not moves.
   loom::Network net =
       loom::Network::sequential({Dense{.in = 6, .out = 6}, Softmax{}, Dense{.in = 6, .out = 6},
                                  Softmax{}, Dense{.in = 6, .out = 6}},

@@ -1,4 +1,4 @@
-// NEAT as a program meets it: loom/evolve.hpp on tasks, samples and files.
+// NEAT in the public interface: loom/evolve.hpp on tasks, samples and files.
 #include "loom/evolve.hpp"
 
 #include <gmock/gmock.h>
@@ -196,7 +196,7 @@ std::map<int64_t, double> stepped(const core::JsonValue& json, std::map<int64_t,
       values[id] = static_cast<double>(x[static_cast<size_t>(id)]);
     if (n.find("role")->text() == "bias") values[id] = 1;
   }
-  // Without cycles as many rounds as there are nodes settle every value.
+  // Without cycles, one round per node determines every value.
   for (size_t round = 0; round < (recurrent ? 1 : nodes.size()); ++round) {
     std::map<int64_t, double> next = values;
     for (const core::JsonValue& n : nodes) {

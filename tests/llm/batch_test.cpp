@@ -1,4 +1,4 @@
-// LlmBatch: sequences that share passes have the logits that each has alone, for any cut of their
+// LlmBatch: sequences in shared passes have the logits of separate sessions, for any split of their
 // tokens into passes, any neighbours, and every decoder.
 #include "llm/llm_batch.hpp"
 
@@ -22,7 +22,7 @@ LlmBatch batch_of(const LanguageModel& model, LlmBatchOptions options = {}) {
 
 using Logits = std::vector<float>;
 
-// Of every position, in a session of its own.
+// The logits of every position, in a separate session.
 std::vector<Logits> alone(const LanguageModel& model, std::span<const TokenId> ids, int64_t context,
                           ActivationMode mode, DType cache) {
   LlmSessionOptions options;
@@ -40,8 +40,8 @@ std::vector<Logits> alone(const LanguageModel& model, std::span<const TokenId> i
   return all;
 }
 
-// What happens to a sequence between passes: it forgets some of what it read, or all and begins
-// with what others have read of its text, or goes through a file to another one of its text.
+// Random events between passes: a sequence drops some positions, or all and reuses a prefix that
+// others have read, or is saved and restored into another sequence of its text.
 void between(LlmBatch& batch, std::mt19937& random, int64_t s,
              const std::vector<std::vector<TokenId>>& texts) {
   const std::vector<TokenId>& text = texts[static_cast<size_t>(s)];

@@ -1,4 +1,4 @@
-// Grammars and schemas before there is a model: check_rules(), which the program asks about files.
+// Grammars and schemas without a model: check_rules(), which the program calls for files.
 #include <gmock/gmock.h>
 
 #include "loom/generation.hpp"
@@ -10,7 +10,7 @@ namespace {
 TEST(CheckRules, TellsWhetherAGrammarHoldsATextAndWhy) {
   const struct {
     const char* grammar;
-    const char* error;  // "": none
+    const char* error;  // empty means none
   } rows[] = {{"", ""},
               {"root ::= \"a\" [b-d]*", ""},
               {"root ::= \"a", "the line ends inside of a literal"},

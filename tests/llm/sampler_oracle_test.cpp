@@ -62,7 +62,8 @@ class SamplerOracle {
     drawn_by_ = left;
     return draw(left, u);
   }
-  // What next() drew by, the likeliest first; empty: it took the best without a draw.
+  // The distribution of next()'s draw, the likeliest first; empty if it took the best without a
+  // draw.
   const std::vector<Chance>& drawn_by() const { return drawn_by_; }
 
  private:
@@ -229,7 +230,7 @@ class SamplerOracle {
   uint64_t draws_ = 0;
 };
 
-// What the sampler says that it drew by, beside the oracle.
+// The distribution that the sampler reports, compared with the oracle.
 void expect_chances(Sampler& sampler, TokenId drawn, const SamplerOracle& oracle, int64_t most) {
   constexpr double kClose = 1e-4;  // the sampler's logits and exponentials are floats
   std::vector<TokenChoice> top;
@@ -249,7 +250,7 @@ void expect_chances(Sampler& sampler, TokenId drawn, const SamplerOracle& oracle
   EXPECT_NEAR(std::exp(own), found->p, kClose);
   EXPECT_LE(top.size(), std::min(wanted.size(), static_cast<size_t>(most)));
   for (size_t i = 0; i < std::min(wanted.size(), static_cast<size_t>(most)); ++i) {
-    if (i >= top.size()) {  // what has no probability is not told
+    if (i >= top.size()) {  // tokens without probability are not listed
       EXPECT_LT(wanted[i].p, kClose);
       continue;
     }

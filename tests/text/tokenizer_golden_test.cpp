@@ -1,5 +1,6 @@
-// Ids and texts against HF `tokenizers`: twelve families on all texts, a hundred small changes on
-// texts that show where words end, and the published prompts of the model that the examples use.
+// Ids and texts compared with HF `tokenizers`: twelve families on all texts, a hundred small
+// changes on texts with difficult word ends, and the published prompts of the model of the
+// examples.
 #include "golden.hpp"
 #include "support/paths.hpp"
 

@@ -56,7 +56,7 @@ TEST(TokenizerTest, UnknownCharactersFollowTheModelsFlags) {
       {R"("unk_token":null)", "axyb", {3}},
       {R"("unk_token":"?","byte_fallback":true)", "aAb", {1, 5, 2}},
       {R"("unk_token":"?","byte_fallback":true)", "aCb", {1, 0, 2}},
-      // The reference library puts a pending unknown behind the bytes that follow it.
+      // The reference library puts a pending unknown after the following bytes.
       {R"("unk_token":"?","byte_fallback":true)", "xAb", {5, 0, 2}},
   };
   for (const Case& c : cases) {

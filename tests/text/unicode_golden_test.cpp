@@ -33,7 +33,7 @@ std::string hex(char32_t c) {
   return text;
 }
 
-// Surrogates are no characters of a text; a range does not cross them.
+// Surrogates are not characters of a text; a range does not cross them.
 std::string ranges(const std::vector<bool>& in) {
   std::string out;
   for (char32_t c = 0; c < kEnd; ++c) {
