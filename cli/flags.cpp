@@ -119,7 +119,7 @@ std::vector<std::string> option_names(const CLI::App& app) {
   return names;
 }
 
-// ---- what is wrong with a line ------------------------------------------------------------------
+// ---- errors of a line ---------------------------------------------------------------------------
 
 std::string with_help(const std::string& what, const CLI::App& app) {
   return fmt::format("{}; see {} --help", what, full_name(app));

@@ -65,7 +65,7 @@ struct RerankOptions {
 
 struct Ranked {
   int64_t index = 0;   // of the document
-  float logit = 0;     // what the model's head says
+  float logit = 0;     // output of the model's head
   float score = 0;     // 1 / (1 + exp(-logit)), from 0 to 1
   int64_t tokens = 0;  // of query and document, special ones included
 };

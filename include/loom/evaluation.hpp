@@ -84,7 +84,7 @@ class LOOM_API DeviationMetrics {
   std::vector<Sample> samples_;
 };
 
-// ---- ways to train, side by side ----------------------------------------------------------------
+// ---- comparison of training methods -------------------------------------------------------------
 
 struct TrainingRun {
   uint64_t seed = 0;

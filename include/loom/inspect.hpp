@@ -109,7 +109,7 @@ struct TensorDifference {
   double max_abs = 0;
   double relative = 0;  // RMS of the difference / RMS of the first tensor
   double cosine = 1;
-  bool same_bytes = false;  // as they are stored
+  bool same_bytes = false;  // as stored
   bool comparable() const { return !only_a && !only_b && shape_a == shape_b; }
   bool equal() const {
     return comparable() && (same_bytes || (different == 0 && dtype_a != "text"));

@@ -28,7 +28,7 @@ enum class Code : int32_t {
   invalid_argument = 1,  // the caller passed something that can never work
   not_found = 2,         // a file, tensor or name that does not exist
   io_error = 3,          // the operating system refused to read or write
-  bad_file = 4,          // bytes that are not what their format says
+  bad_file = 4,          // bytes that violate their format
   unsupported = 5,       // well-formed, but this build or machine cannot do it
   out_of_memory = 6,
   out_of_range = 7,  // an index, id or position beyond its limit

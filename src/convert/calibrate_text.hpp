@@ -1,5 +1,5 @@
 // Calibrates a language model on a text before quantization. It observes the inputs of every matrix
-// in windows of the text, and narrows rows to the range with the least error of their products
+// in windows of the text. It narrows rows to the range with the least error of their products
 // (learn/calibrate.hpp).
 #pragma once
 

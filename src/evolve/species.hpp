@@ -27,7 +27,7 @@ struct Selection {
   int64_t crisis = 20;     // generations without improvement; then only the two best species stay
   int64_t champion_from = 5;  // larger species keep their best unchanged
   double alone = 0.25;        // children of one parent
-  double between = 0.001;     // of those of two: the second is of another species
+  double between = 0.001;     // of those of two: parents from two species
   double crossed_only = 0.2;  // of those of two: without mutation
 };
 

@@ -1,6 +1,6 @@
 // One pole on a cart, pushed left or right: a benchmark for evolution. Equations of Barto, Sutton
 // and Anderson, "Neuronlike adaptive elements that can solve difficult learning control problems",
-// 1983, without friction, in the form of Florian, "Correct equations for the dynamics of the
+// 1983, without friction. The form is that of Florian, "Correct equations for the dynamics of the
 // cart-pole system", 2007; Euler steps of 0.02 s. bench/neat_peer.py has the same in Python.
 #pragma once
 

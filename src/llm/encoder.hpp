@@ -1,13 +1,13 @@
 // An encoder as a volumetric network: one cell plane z per block. Every token is a separate
 // sample, so that ids, positions and types are [T, 1].
-//   (0, 0, 0, 0)     Embedding, or a Graph that adds those of positions and types
-//   (0, 0, 0, 1)     LayerNorm
+//   (0, 0, 0, 0)     Embedding, or a Graph that adds those of positions and types.
+//   (0, 0, 0, 1)     LayerNorm.
 //   (1 + b, 0, 0, l) norms after: Residual of MultiHeadAttention, LayerNorm, Residual of two Dense,
-//                    LayerNorm
+//                    LayerNorm.
 //                    norms before: Residual of [LayerNorm, MultiHeadAttention], Residual of
-//                    [LayerNorm, SwiGLU]
-//   (1 + n, 0, 0, 0) LayerNorm, if norms come before
-//   (2 + n, 0, 0, l) a head: Dense, LayerNorm if it has one, Dense to the labels
+//                    [LayerNorm, SwiGLU].
+//   (1 + n, 0, 0, 0) LayerNorm, if norms come before.
+//   (2 + n, 0, 0, l) a head: Dense, LayerNorm if it has one, Dense to the labels.
 #pragma once
 
 #include <string>

@@ -249,7 +249,7 @@ TokenId Sampler::walk(size_t count, double target) {
   for (size_t i = 0; i < count; ++i) {
     if (i >= sorted_) sort_until(std::max(kFirstSorted, sorted_ * 4));
     const double w = weight(i);
-    if (i > 0 && w == 0.0) break;  // rounding must not choose what has no probability
+    if (i > 0 && w == 0.0) break;  // rounding must not choose a token without probability
     last = candidates_[i].id;
     sum += w;
     if (sum > target) break;

@@ -109,7 +109,7 @@ class Sampler {
   bool any_banned_ = false;
   std::vector<bool> breaker_;     // per token
   std::vector<uint32_t> repeat_;  // DRY: per token of the history
-  std::vector<int64_t> longest_;  // DRY: per token, the longest repetition that it goes on with
+  std::vector<int64_t> longest_;  // DRY: per token, the longest repetition that it continues
   std::vector<double> weights_;   // of the candidates kept
   std::vector<uint32_t> order_;
   std::vector<uint8_t> kept_;

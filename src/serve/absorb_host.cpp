@@ -29,7 +29,7 @@ constexpr std::string_view kStreamType = "application/vnd.loom.bridge+binary";
 constexpr std::string_view kRunSchema = "bridge.run/2";
 constexpr int64_t kMostSamples = 4096;  // maximum samples per session
 
-// ---- what is sent -------------------------------------------------------------------------------
+// ---- replies ------------------------------------------------------------------------------------
 
 struct Problem {
   int status;

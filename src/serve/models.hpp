@@ -58,8 +58,8 @@ class Models {
                                         const ModelsOptions& options, Post post);
   ~Models();
 
-  // The first entry, which is in memory already or is loaded now, and stays. For a server of one
-  // model. Errors: those of Service::create() and of loading.
+  // Loads the first entry, if it is not in memory already, and keeps it. For a server of one model.
+  // Errors: those of Service::create() and of loading.
   Status keep_first(std::optional<Model> model);
 
   // Calls `then` with the model of this name: at once if it is in memory, else through `post`. An

@@ -31,8 +31,8 @@ class Streams {
   const StreamLimits& limits() const { return limits_; }
 
   // A reply for one event stream that also goes to `reply`. Without a reader it is gone() when the
-  // time is over or the storage is full. Returns null if too many streams are in progress. Of ended
-  // streams, the oldest is removed first.
+  // time is over or the storage is full. Returns null if too many streams are in progress. The
+  // oldest of the ended streams is removed first.
   std::shared_ptr<HttpReply> keep(const std::string& id, std::shared_ptr<HttpReply> reply);
 
   // Sends the events after number `after` (-1 means all), then those to come; the previous reader

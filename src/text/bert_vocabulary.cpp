@@ -1,4 +1,4 @@
-// The vocab.txt of BERT as a TokenizerSpec: what a folder has that is older than tokenizer.json.
+// Reads BERT's vocab.txt, of folders older than tokenizer.json, as a TokenizerSpec.
 #include <algorithm>
 
 #include "base/text.hpp"

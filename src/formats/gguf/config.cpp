@@ -43,7 +43,7 @@ constexpr std::array<std::string_view, 10> kKnown = {
     "rope.scaling.finetuned", "rope.scale_linear",   "vocab_size",
     "tensor_data_layout"};
 
-// The decimal number that was rounded to this f32, as f64: 1e-5f gives 1e-5.
+// The decimal number nearest to this f32, as f64: 1e-5f gives 1e-5.
 double decimal(float value) {
   char digits[40];
   const char* end = std::to_chars(digits, digits + sizeof(digits), value).ptr;
