@@ -1,6 +1,6 @@
 // Damage to NPY and NPZ files: cut at every byte, every single bit flipped. A cut file is refused.
-// A flipped bit in an NPY's data changes that value alone (the format has no checksum); one in the
-// packed data of an NPZ is always refused. Nothing crashes, nothing reads outside.
+// A flipped bit in an NPY's data changes only that value (the format has no checksum); one in the
+// packed data of an NPZ is always refused. Nothing crashes, and no read is out of bounds.
 #include <algorithm>
 
 #include "anomaly/damage.hpp"

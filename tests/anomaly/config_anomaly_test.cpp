@@ -86,7 +86,7 @@ TEST(ConfigAnomaly, EveryTruncationIsRefused) {
     const std::string cut(text.data(), size);
     EXPECT_FALSE(parse_hf_config(cut, kGeneration, "config.json").ok()) << size;
   }
-  // An empty text says that there is no generation_config.json.
+  // An empty text means that there is no generation_config.json.
   for (size_t size = 1; size < kGeneration.size(); ++size) {
     const std::string cut(kGeneration.data(), size);
     EXPECT_FALSE(parse_hf_config(text, cut, "config.json").ok()) << size;

@@ -99,7 +99,7 @@ class GoldenEntity : public ::testing::TestWithParam<const char*> {
 INSTANTIATE_TEST_SUITE_P(Of, GoldenEntity, ::testing::Values("network", "language_model"),
                          [](const auto& row) { return std::string(row.param); });
 
-// The first Error that opening and looking at all of the file gives.
+// The first Error from opening the file and reading all of it.
 Status examine(std::span<const std::byte> bytes) {
   LOOM_ASSIGN(std::unique_ptr<Entity> file, Entity::parse(bytes, "f"));
   const std::shared_ptr<const Entity> shared = std::move(file);
@@ -122,7 +122,7 @@ TEST_P(GoldenEntity, IsWhole) {
 TEST_P(GoldenEntity, EveryTruncationIsRefusedWhenItIsOpened) {
   const std::string file = whole();
   for (size_t size = 0; size < file.size(); ++size) {
-    // A copy of its own: a sanitizer sees a read past its end.
+    // A separate copy: a sanitizer sees a read past its end.
     const AlignedBytes cut(std::string_view(file).substr(0, size));
     const auto read = Entity::parse(cut.bytes(), "f");
     ASSERT_FALSE(read.ok()) << size;

@@ -1,13 +1,13 @@
-// Faults in the system calls that saving makes: the n-th one fails, is interrupted, writes less
-// than it was asked to, or is where the process dies. faulty_calls.cpp puts itself before the C
-// library in this test program alone; the program and the library have no hooks.
+// Faults in the system calls of saving: the n-th one fails, is interrupted, writes less than
+// requested, or kills the process. faulty_calls.cpp replaces calls of the C library in this test
+// program only; the program and the library have no hooks.
 #pragma once
 
 #include <string>
 
 namespace loom::core::test {
 
-// `remove` (unlinkat) only counts where the fault is death: clean-up ignores errors.
+// `remove` (unlinkat) only counts if the fault is death: clean-up ignores errors.
 enum class Call {
   open,
   write,

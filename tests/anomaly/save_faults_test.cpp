@@ -26,7 +26,7 @@ class SaveFaults : public ::testing::TestWithParam<int> {
     ASSERT_NE(whole_[1], whole_[2]);
   }
 
-  // Generation 1 at its name and, where the saver keeps it, 0 under the other.
+  // Generation 1 at its name and, if the saver keeps it, 0 under the other.
   void start() {
     std::filesystem::remove(path_);
     ASSERT_TRUE(saver_.save(path_, 0).ok());

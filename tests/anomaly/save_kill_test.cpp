@@ -33,7 +33,7 @@ class SaveKill : public ::testing::TestWithParam<int> {
       std::filesystem::remove(entry);
   }
 
-  // `child` runs in a process of its own; true when it came to its end.
+  // `child` runs in a separate process; true if it finished.
   template <class Child, class Parent>
   static bool run(Child&& child, Parent&& parent) {
     const pid_t pid = fork();
@@ -48,7 +48,7 @@ class SaveKill : public ::testing::TestWithParam<int> {
     return WIFEXITED(status);
   }
 
-  // The file and, where it is kept, the one before are one of these generations, whole.
+  // The file and, if it is kept, the previous one are complete files of these generations.
   void expect_one_of(const std::string& path, const std::vector<int>& generations) {
     const Result<std::string> now = read_file(path);
     ASSERT_TRUE(now.ok()) << now.error().str();
@@ -106,7 +106,7 @@ TEST_P(SaveKill, AtEveryCallLeavesTheOldOrTheNewFile) {
   at_every_call(Fault::death);
 }
 
-// LOOM_KILLS: how many; bench/kill_saves.sh asks for 1,000.
+// LOOM_KILLS: their number; bench/kill_saves.sh uses 1,000.
 TEST_P(SaveKill, AtRandomMomentsLeavesTheOldOrTheNewFile) {
   const char* asked = std::getenv("LOOM_KILLS");
   const int kills = asked != nullptr ? std::atoi(asked) : 60;

@@ -108,7 +108,7 @@ TEST(Following, IsRefusedBeforeAnythingIsTrained) {
   EXPECT_FALSE(Trainer::create(net, {.gradient_noise = -1}).ok());
 }
 
-// Outputs [rows, classes] that spell labels of any number, from arrays and by a loss of one's own.
+// Outputs [rows, classes] that spell labels of any number, from arrays and with a custom loss.
 TEST(Ctc, TrainsFromPaddedArraysAndGoesWithALossOfOnesOwn) {
   Network net = Network::from_json(R"({"loom": 1, "input": [6, 3], "layers": [
     {"type": "Dense", "in": 3, "out": 8, "activation": "tanh"},

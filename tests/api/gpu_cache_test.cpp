@@ -1,4 +1,4 @@
-// The file of choices of GPU kernels: read back, shared, and never in the way.
+// The cache file of GPU kernel variants: it is read back, shared, and its faults are harmless.
 #include "api/gpu_cache.hpp"
 
 #include <gmock/gmock.h>
@@ -137,7 +137,7 @@ TEST(GpuCache, AFileThatCannotBeWrittenIsAnErrorThatNobodyMeets) {
   EXPECT_EQ(folder.read("file"), "");
 }
 
-// Two processes write; this one never reads anything but a whole file.
+// Two processes write; this one always reads a complete file.
 TEST(GpuCache, ProcessesThatWriteAtOnceLeaveAWholeFile) {
   const TempFolder folder;
   const std::string path = write_some(folder, adapter(), {kFirst});

@@ -1,5 +1,5 @@
-// Networks of several inputs and outputs. Each random one has parts that are networks of one input
-// as well: what those compute, put together here, is what the whole must give.
+// Networks with several inputs and outputs. Each random one consists of parts that are also
+// networks with one input; the outputs of the parts, combined here, must equal those of the whole.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -53,7 +53,7 @@ Graph of_four(int64_t in, int64_t state, int64_t out, int64_t words) {
   return g;
 }
 
-// The part of `whole` at this node as a network of its own.
+// The part of `whole` at this node as a separate network.
 Network part(const Network& whole, int node, Layer layer, const Shape& input) {
   Network net = Network::sequential({std::move(layer)}, {.input = input}).or_exit();
   for (const ParameterInfo& p : net.parameters()) {

@@ -1,5 +1,5 @@
-// Proofs in files whose hashes fit and whose contents do not: each part of a proof is forged, and
-// the message says which.
+// Proofs in files with valid hashes and invalid contents: each part of a proof is forged, and the
+// message names it.
 #include "loom/proof.hpp"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// Random networks through every way between files, and random options of templates: what comes out
-// is the same network, or one line that names what makes none. A failing case prints its seed.
+// Random networks through every file format, and random options of templates. The result is the
+// same network, or one line that names the invalid option. A failing case prints its seed.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

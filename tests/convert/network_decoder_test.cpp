@@ -71,7 +71,7 @@ TEST(NetworkDecoderCells, NamesTheCellThatIsWrong) {
 
 TEST(NetworkDecoderCells, RefusesBlocksThatNoClassCanSay) {
   GridSpec other = tiny();
-  // The second block alone has another width of its gated unit.
+  // Only the second block has another width of its gated unit.
   std::vector<LayerConfig> children = {
       *make_layer(LayerKind::rms_norm, {{"width", 64}, {"eps", 1e-5}}),
       *make_layer(LayerKind::swiglu, {{"width", 64}, {"inner", 96}})};

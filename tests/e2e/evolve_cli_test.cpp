@@ -1,5 +1,5 @@
-// loom dna, merge, cluster and ensemble as a person or a script meets them: what they print, what
-// they write, and the one line and exit code of every mistake.
+// loom dna, merge, cluster and ensemble as a person or a script uses them: output, files, and the
+// one-line error and exit code of every mistake.
 #include <gmock/gmock.h>
 
 #include <algorithm>

@@ -206,7 +206,7 @@ TEST_F(Messages, OfWhatAChatIsGiven) {
   for (const Case& c : cases) expect(c);
 }
 
-// A model folder that is the story model but for one file.
+// A copy of the story model with one file replaced.
 std::string story_with(const TempFolder& folder, const std::string& file, const std::string& text) {
   const std::string path = folder.path() + "/model";
   std::filesystem::copy(kStoriesFolder, path);
@@ -239,8 +239,8 @@ TEST(ChatTemplates, ThatCannotBeUsedAreExplained) {
   }
 }
 
-// The turns of a chat are plain, so a template that fails is not what it should be; one that asks
-// for more than Loom does is not supported.
+// The turns of a chat are plain, so a template that fails is damaged; one that needs more than Loom
+// supports is unsupported.
 TEST(ChatTemplates, ThatAreDamagedAreBadFiles) {
   const std::pair<const char*, int> rows[] = {{"{% if x", kBadFile},
                                               {"{{ x", kBadFile},
@@ -318,7 +318,7 @@ TEST_F(Messages, AFullContextIsNoWrongLine) {
                                      "have room; .*\n"));
 }
 
-// A terminal would obey what a file name says.
+// A terminal would obey control characters in a file name.
 TEST_F(Messages, ControlCharactersOfNamesAreWrittenOut) {
   const Ran ran = run_loom(named("run $T/$(printf 'a\\033[31mb\\302\\233c\\n') -p x"));
   EXPECT_THAT(ran.err, StartsWith(named("loom: $T/a\\x1b[31mb\\xc2\\x9bc: no such file")));
@@ -392,7 +392,7 @@ TEST_F(Messages, OutputsAreCheckedBeforeTheWork) {
     EXPECT_EQ(entry.path().string().find(".tmp-"), std::string::npos) << entry.path();
 }
 
-// Where the system refuses, the line is right and the files are: the program failed.
+// If the system refuses, the command line and the files are right: the program failed.
 TEST_F(Messages, OfASystemThatRefuses) {
   if (geteuid() == 0) {
     // Root may write everywhere; /proc takes no new files from anybody.

@@ -1,4 +1,4 @@
-// loom search as a person meets it: trials by seed, a grid, halving, a log from which it goes on.
+// loom search as a person uses it: trials by seed, a grid, halving, a log from which it resumes.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -61,7 +61,7 @@ TEST_F(Searching, TheBestTrialIsTheOneThatATrainingOfItsSettingsGives) {
     rates.insert(values.find("rate")->text());
   }
   EXPECT_EQ(rates.size(), 5u);
-  // The command that it names gives that score.
+  // The printed command gives that score.
   const std::string best = all.find("best")->text();
   ASSERT_TRUE(best.starts_with("loom train "));
   const JsonValue ran = json_of(run_loom(best.substr(5) + " --json --quiet"));

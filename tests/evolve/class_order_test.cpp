@@ -18,8 +18,8 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-// A network of Gaussian weights that knows these classes, in this order: layers before its last
-// Dense take `width` values.
+// A network of Gaussian weights with these classes, in this order; the layers before its last Dense
+// have `width` outputs.
 loom::Network classifier(std::vector<Layer> layers, int64_t width,
                          const std::vector<std::string>& classes, uint64_t seed,
                          const std::string& columns = "a,b,c") {

@@ -1,5 +1,5 @@
-// Config files that are refused: malformed, inconsistent, or asking for what this engine does not
-// compute. Each row changes one or two fields of a good config and gives the exact message.
+// Config files that are refused: malformed, inconsistent, or with unsupported features. Each row
+// changes one or two fields of a good config and has the exact message.
 #include "base/text.hpp"
 #include "formats/config/config.hpp"
 #include "formats/config_testing.hpp"

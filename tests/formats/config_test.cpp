@@ -1,4 +1,4 @@
-// parse_hf_config: what is read from good files of each architecture, and the defaults.
+// parse_hf_config: the fields of good files of each architecture, and the defaults.
 #include "formats/config/config.hpp"
 
 #include "formats/config_testing.hpp"

@@ -105,7 +105,7 @@ const std::vector<Bad> kArrays = {
      "at byte 41: gguf key 'k' has 18446744073709551615 elements of type string, 8 bytes remain"},
     {one_value().array("k", GgufType::string, uint64_t{1} << 60).u64(0),
      "at byte 41: gguf key 'k' has 1152921504606846976 elements of type string, 8 bytes remain"},
-    // Declared four bytes each where one each is there.
+    // Declared as four bytes each, but one byte each is stored.
     {one_value().array("k", GgufType::f32, 4).data(4),
      "at byte 41: gguf key 'k' has 4 elements of type f32, 4 bytes remain"},
     {one_value().array("k", GgufType::string, 2).text("a").u64(9).data(8),

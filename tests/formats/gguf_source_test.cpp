@@ -353,7 +353,7 @@ TEST(GgufSource, PutsTheHalvesOfARotaryPairSideBySide) {
   }
 }
 
-// What is wrong with a file, one thing at a time.
+// A change that makes a file invalid, one at a time.
 using Change = std::function<void(GgufMetadata&, std::vector<GgufOutput>&)>;
 
 std::string refusal(const Change& change, std::string_view without = {}) {
@@ -502,7 +502,7 @@ INSTANTIATE_TEST_SUITE_P(Families, GgufTokenizer,
                                            "gemma"),
                          [](const auto& test) { return std::string(test.param); });
 
-// A SentencePiece vocabulary of these pieces and scores.
+// The ids of a SentencePiece vocabulary with these pieces and scores.
 std::vector<TokenId> piece_ids(const std::vector<std::string>& pieces,
                                const std::vector<float>& scores, std::string_view text) {
   GgufMetadata metadata;

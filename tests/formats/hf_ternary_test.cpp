@@ -1,5 +1,5 @@
-// Ternary matrices of Hugging Face checkpoints: what the bits mean, and what is refused; and whole
-// folders whose weights are not those that config.json asks for.
+// Ternary matrices of Hugging Face checkpoints: the meaning of the bits, and refusals; also whole
+// folders whose weights contradict config.json.
 #include "formats/hf/ternary.hpp"
 
 #include "e2e/temp_folder.hpp"

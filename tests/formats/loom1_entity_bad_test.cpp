@@ -267,7 +267,7 @@ std::string golden_json() {
   return network_json({mha, nested});
 }
 
-// Whatever is read can be finalized and its values belong to it.
+// Every accepted file can be finalized, and its values belong to it.
 void expect_whole(const Result<Loom1Network>& read) {
   if (!read.ok()) {
     EXPECT_EQ(read.error().str().find('\n'), std::string::npos) << read.error().str();
@@ -307,7 +307,7 @@ TEST(Loom1Anomaly, EveryFlippedBitIsRefusedOrLeavesAWholeNetwork) {
       std::string flipped = whole;
       flipped[i / 8] = static_cast<char>(flipped[i / 8] ^ (1 << (i % 8)));
       const Result<Loom1Network> read = read_form(binary, flipped);
-      // A key that names weights may be what was flipped: then there are none.
+      // The flip may be in a key that names weights: then there are none.
       if (read.ok() && read->params.empty()) continue;
       expect_whole(read);
     }

@@ -110,7 +110,7 @@ struct Ran {
   Shape shape;
 };
 
-// One forward pass over `samples` of what was read; x holds numbers, or ids.
+// One forward pass over `samples` of the loaded network; x has numbers, or ids.
 template <class T>
 Ran run(const Result<Loom1Network>& file, std::vector<T> x, int64_t samples = 1) {
   static_assert(sizeof(T) == 4);

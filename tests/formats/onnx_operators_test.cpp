@@ -1,5 +1,5 @@
-// Operators that are read as several nodes: what they compute, value by value, by the text of the
-// standard. Random ones beside ONNX Runtime: tests/outside/onnx_places.py.
+// Operators that are imported as several nodes: their values, by the text of the standard.
+// tests/outside/onnx_places.py compares random ones with ONNX Runtime.
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -109,7 +109,7 @@ TEST(OnnxOperators, CompareAsTheStandardDoesWithInfinitiesAndNaN) {
     std::string op;
     std::vector<float> want;
   };
-  // Beside -inf, 2, 2, NaN.
+  // Compared with -inf, 2, 2, NaN.
   const std::vector<Row> rows = {{"Equal", {1, 0, 1, 0, 0, 0, 0, 0}},
                                  {"Greater", {0, 0, 0, 0, 1, 1, 1, 0}},
                                  {"GreaterOrEqual", {1, 0, 1, 0, 1, 1, 1, 0}},

@@ -399,7 +399,7 @@ TEST(OnnxTraining, SharedWeightsThatPartAreNoted) {
 
 using Row = std::vector<double>;
 
-// A file under way, and what it computes for one sample, in double precision.
+// A file in progress, and its output for one sample, in double precision.
 struct Drawn {
   Case c{"random", {}, {}, {}};
   Rng rng;

@@ -1,6 +1,6 @@
-// TFLite files as graphs of ONNX and as networks: what operators give, in plain loops beside, how
-// few values are moved, and what constants of every kind stand for. Random models beside the TFLite
-// interpreter: tests/outside/tflite_check.py.
+// TFLite files as graphs of ONNX and as networks: results of operators compared with plain loops,
+// few transpositions, and constants of every kind. tests/outside/tflite_check.py compares random
+// models with the TFLite interpreter.
 #include "backend/reference/reference.hpp"
 #include "convert/convert.hpp"
 #include "evaluate/folder.hpp"

@@ -288,7 +288,7 @@ TEST(Universal, TwoTensorsForOneRoleAreRefused) {
             "f: 'decoder.output' and 'lm_head' stand for the same layer");
 }
 
-// W4: q, k, v, o of equal shapes are what their names say, not what the alphabet says.
+// W4: q, k, v, o of equal shapes are identified by name, not by order.
 TEST(Universal, SquareProjectionsKeepTheirNames) {
   const auto made = infer(make({{"attn.o_proj.weight", {8, 8}},
                                 {"attn.k_proj.weight", {8, 8}},

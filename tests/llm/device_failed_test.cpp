@@ -134,7 +134,7 @@ TEST(DeviceFailed, WhatWasForgottenIsNotFedAgain) {
       std::equal(straight.logits().begin(), straight.logits().end(), made->logits().begin()));
 }
 
-// All sequences at once: what they have read, pages that they share, and memory that was booked.
+// All sequences at once: their tokens, shared pages, and reserved memory.
 TEST(DeviceFailed, ABatchGoesOnOnTheHostWithTheSameBits) {
   const LanguageModel& model = stories();
   const std::vector<TokenId> ids = encode(model, cat(kPrompt, " ", kPrompt, " ", kPrompt));

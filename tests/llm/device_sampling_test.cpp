@@ -1,5 +1,5 @@
-// Drawing by the ops topk and draw, as devices do, beside the sampler: the same tokens, the
-// right frequencies, edges, errors.
+// Sampling by the ops topk and draw, as on devices, compared with the sampler: the same tokens, the
+// right frequencies, edge cases, errors.
 #include <gmock/gmock.h>
 
 #include <algorithm>

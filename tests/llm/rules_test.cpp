@@ -43,7 +43,7 @@ TEST(CheckRules, TellsWhetherASchemaHoldsATextAndWhy) {
   }
 }
 
-// 1,000 damaged texts of each kind: whole, or an error that the program makes exit 3 or 4 of.
+// 1,000 damaged texts of each kind: valid, or an error with exit code 3 or 4.
 TEST(CheckRules, RandomDamageIsAnErrorOfTheText) {
   const std::string grammar =
       "root ::= item (\",\" item)*\nitem ::= [a-z]+ | \"x\" [0-9]{1,3}|word\n"

@@ -100,8 +100,7 @@ TEST(Speculation, ReadsLessOftenThanItWrites) {
   EXPECT_LT(text->passes * 7, text->decode_steps + 7);
 }
 
-// Texts that the model writes at temperature 1, one after the other, from the ways in which its
-// stories begin.
+// Texts of the model at temperature 1, one after the other, from typical beginnings of its stories.
 const std::string kBeginnings[] = {"Once upon a time", "Tom had a red",   "Lily and her",
                                    "One day, a",       "There was a big", "The little"};
 std::vector<TokenId> written_by(const LanguageModel& model, int texts, uint64_t seed) {
@@ -135,7 +134,7 @@ int64_t guesses_of_contest() {
   return many != nullptr ? std::atoi(many) : 6;
 }
 
-// Seconds of this process, whatever else the machine does.
+// Processor time of this process, independent of other load.
 double processor_seconds() {
   return static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
 }

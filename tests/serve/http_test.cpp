@@ -241,7 +241,7 @@ TEST_F(Http, ConnectionsAboveTheLimitAreClosedIfAllAreServed) {
   EXPECT_TRUE(two.ended());
 }
 
-// With peers that say nothing, a part of a head, or nothing more after their first request.
+// Peers that send nothing, a part of a head, or nothing more after their first request.
 TEST_F(Http, SilentPeersGiveWayToThoseWhoSpeak) {
   for (const char* said : {"", "GET / HTTP", "GET / HTTP/1.1\r\nHost: x\r\n\r\n"}) {
     TearDown();
@@ -300,7 +300,7 @@ TEST_F(Http, TheNextRequestMayComeWhileTheFirstIsAnswered) {
     ASSERT_NE(reply, nullptr);
     const std::string next = "GET /next HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
     socket.send(whole ? next : next.substr(0, 12));
-    ask(port(), "GET", "/");  // what is answered now, was sent later: the server has read the next
+    ask(port(), "GET", "/");  // this request was sent later, so the server has read the next one
     reply->send(200, {}, "first");
     std::string all = socket.receive();  // the second reply may come along
     EXPECT_NE(all.find("first"), std::string::npos);
@@ -311,7 +311,7 @@ TEST_F(Http, TheNextRequestMayComeWhileTheFirstIsAnswered) {
   }
 }
 
-// A reader would take what it got for the whole.
+// A reader would otherwise take the partial text for the whole.
 TEST_F(Http, AStreamThatNobodyEndedIsNotWhole) {
   start();
   Socket socket(port());
@@ -386,7 +386,7 @@ TEST_F(Http, RequestsMayComeInAnyPieces) {
   }
 }
 
-// Damaged requests; LOOM_HTTP_CASES says how many, where 300 are too few.
+// Damaged requests; LOOM_HTTP_CASES sets their number; 300 is the default.
 TEST_F(Http, SurvivesRandomBytes) {
   const char* asked = std::getenv("LOOM_HTTP_CASES");
   const int rounds = asked != nullptr ? std::atoi(asked) : 300;

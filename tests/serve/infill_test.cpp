@@ -120,7 +120,7 @@ class Unread final : public HttpReply {
   bool gone() const override { return false; }
 };
 
-// An evaluator of its own: what has to be there, counted in letters, of which each is a token here.
+// A separate reference for the result, in characters, each of which is a token here.
 TEST_F(Holes, KeepWhatStandsNearestToThem) {
   const StandIn model("{{ messages }}<begin>",
                       {"<|fim_prefix|>", "<|fim_suffix|>", "<|file_sep|>", "<|fim_middle|>", "xx"});
@@ -158,7 +158,7 @@ TEST_F(Holes, KeepWhatStandsNearestToThem) {
     EXPECT_TRUE(before.size() + after.size() == room || !cut);
     EXPECT_GE(before.size(), std::min(whole.size(), room - room / 4));
     EXPECT_GE(after.size(), std::min(parts.suffix.size(), room / 4));
-    // Files: the last ones, whole.
+    // Files: the last ones, complete.
     std::string files;
     size_t left = room - before.size() - after.size();
     for (auto f = parts.files.rbegin(); f != parts.files.rend(); ++f) {

@@ -61,7 +61,7 @@ class SeveralModels : public testing::Test {
     asked.options.max_tokens = 12;
     return test::alone(model, asked).text;
   }
-  // Names of those in memory.
+  // Names of the models in memory.
   std::string loaded() const {
     std::string out;
     const JsonValue models = get("/api/ps").json();
@@ -283,7 +283,8 @@ TEST(OneModel, StaysWhateverIsSaidOfIt) {
   EXPECT_EQ((*server)->service().name(), "stories");
 }
 
-// Two models, of which one has room, asked by many at once; some leave, some have them unloaded.
+// Two models with room for one, requested by many clients at once; some disconnect, some unload
+// them.
 TEST_F(SeveralModels, WriteTheSameTextsWhoeverElseAsksAndWhateverIsUnloaded) {
   start([](LlmServerOptions& options) { options.models_most = 1; });
   std::string alone_small[3], alone_large[3];

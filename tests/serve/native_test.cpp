@@ -1,4 +1,4 @@
-// Fields of /completion that tell how a token was drawn.
+// Fields of /completion with details of the sampling.
 #include <gmock/gmock.h>
 
 #include "client.hpp"

@@ -127,7 +127,7 @@ class Schedule {
     happened.left += gone ? 1 : 0;
     happened.shifted += got->forgotten_tokens > 0 ? 1 : 0;
     happened.guessed += got->accepted;
-    // After a shift a sequence has not read the prompt and the text, but what is left of them.
+    // After a context shift a sequence holds only a part of the prompt and the text.
     if (any(3) == 0 && saved_.size() < 3 && got->forgotten_tokens == 0) save(s, asked, *got);
   }
 

@@ -469,8 +469,7 @@ TEST_F(Served, TheLogTellsNumbersAndNoText) {
   ask(port(), "GET", "/nothing?key=secret");
   server_.reset();  // all that was answered is logged
   ASSERT_EQ(lines.size(), 2u);
-  // A line is written once its answer is on its way, so that of the next request may come before
-  // it.
+  // A line is written after its reply was sent, so the next request's line may come first.
   if (lines[0].find("/nothing") != std::string::npos) std::swap(lines[0], lines[1]);
   const JsonValue one = *parse_json(lines[0], "line"), two = *parse_json(lines[1], "line");
   EXPECT_EQ(one.find("path")->text(), "/v1/chat/completions");

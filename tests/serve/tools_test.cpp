@@ -277,7 +277,7 @@ TEST_F(ToolsServed, AnthropicsBlocksAreOneTextWithNewLines) {
                                "content":"Hiyou"}]})"));
 }
 
-// llama.cpp and vLLM put a new line between parts where the template knows texts alone.
+// llama.cpp and vLLM put a new line between parts if the template supports only texts.
 TEST(Parts, AreOneTextWithNewLinesUnlessTheTemplatePrintsParts) {
   const auto prompt = [](const char* chat_template, const char* first = "One.") {
     const StandIn model(chat_template, kReply);

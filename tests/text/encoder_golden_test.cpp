@@ -32,7 +32,7 @@ void expect_case(const Tokenizer& tokenizer, const JsonValue& row) {
   }
 }
 
-// Read from the file, and from what we write of it.
+// Checks the file, and Loom's output for it.
 void expect_file(const JsonValue& file) {
   ASSERT_FALSE(file.elements().empty());
   for (const JsonValue& entry : file.elements()) {

@@ -9,7 +9,7 @@
 namespace loom::core {
 namespace {
 
-// A tokenizer whose vocabulary is `tokens` in order, and the tokens that it makes of a text.
+// A tokenizer whose vocabulary is `tokens` in order, and its tokens for a text.
 class Small {
  public:
   Small(const std::vector<std::string>& tokens, const std::string& merges,

@@ -41,7 +41,7 @@ TEST_P(FamilyGolden, EncodesAndDecodesLikeTheReferenceLibrary) {
 INSTANTIATE_TEST_SUITE_P(Families, FamilyGolden, testing::ValuesIn(kFamilies),
                          [](const auto& test) { return std::string(test.param); });
 
-// `base` with the members of `changes` in place of its own.
+// `base` with some members replaced by those of `changes`.
 JsonValue with_changes(const JsonValue& base, const JsonValue& changes) {
   std::vector<JsonValue::Member> members;
   for (const auto& [key, value] : base.members()) {

@@ -1,5 +1,4 @@
-// Files that are refused, and the exact line that says why. Each case replaces one part of a valid
-// file.
+// Files that are refused, with the exact error line. Each case replaces one part of a valid file.
 #include <gtest/gtest.h>
 
 #include "golden.hpp"

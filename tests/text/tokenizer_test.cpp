@@ -12,7 +12,7 @@
 namespace loom::core {
 namespace {
 
-// A small tokenizer with the given members beside the model.
+// A small tokenizer with the given members and model.
 std::string with_model(const std::string& members, const std::string& model) {
   return "{" + members + (members.empty() ? "" : ",") + "\"model\":" + model + "}";
 }
@@ -166,7 +166,7 @@ TEST_P(EqualCharacters, AMillionOfThemTakesBoundedTime) {
       ASSERT_TRUE(encoded.ok()) << encoded.error().str();
       EXPECT_TRUE(tokenizer.decode(*encoded).ok());
     });
-    // Far above what it takes (a second or two), far below what anything quadratic takes.
+    // Far above the real time (a second or two), far below any quadratic one.
     EXPECT_LT(seconds, 120) << c;
   }
 }
