@@ -215,7 +215,7 @@ TEST(ChatTools, OfADamagedConversationAreRefusedByPlace) {
       {"\"role\": \"user\"", "\"role\": \"tool\"", "turn 1"},
       {"\"name\": \"look\",\n          \"arguments\"",
        "\"nam\": \"look\",\n          \"arguments\"", "turn 2"},
-      {"\"version\": 2", "\"version\": 3", "no conversation that this version reads"},
+      {"\"version\": 2", "\"version\": 3", "not a conversation that this version reads"},
       {"\"tools\": \"[", "\"tools\": \"[[", "tools"},
   };
   for (const auto& c : cases) {

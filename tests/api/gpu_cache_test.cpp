@@ -101,11 +101,11 @@ TEST(GpuCache, ADamagedFileIsIgnoredAndReplaced) {
       {"truncated", whole.substr(0, whole.size() / 2), ""},
       {"binary", std::string(64, '\xff'), ""},
       {"of another version", replaced(version, "\"version\": 99"), "another version"},
-      {"without a version", replaced("version", "visions"), "no file of variants"},
+      {"without a version", replaced("version", "visions"), "not a file of variants"},
       {"with a version that is text", replaced(version, "\"version\": \"1\""),
-       "no file of variants"},
-      {"another JSON", "[1, 2]", "no file of variants"},
-      {"no list", "{" + version + ", \"adapters\": 3}", "no file of variants"},
+       "not a file of variants"},
+      {"another JSON", "[1, 2]", "not a file of variants"},
+      {"no list", "{" + version + ", \"adapters\": 3}", "not a file of variants"},
       {"too large", whole + std::string(2 << 20, ' '), ""},
   };
   for (const Row& row : rows) {

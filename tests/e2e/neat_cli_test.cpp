@@ -224,7 +224,7 @@ TEST_F(EvolveVerb, SaysThatNoNetworkHasAFitness) {
       "evolve --inputs 1 --outputs 1 --population 2 --generations 1 --quiet "
       "--fitness 'echo nan #'");
   EXPECT_EQ(ran.code, 0) << ran.err;
-  EXPECT_THAT(ran.out, HasSubstr("no network has a fitness yet"));
+  EXPECT_THAT(ran.out, HasSubstr("no network has a finite fitness yet"));
 }
 
 TEST_F(EvolveVerb, RefusesWhatItCannotDoInOneLine) {
