@@ -1,5 +1,5 @@
 // Hashes by which a hub names its files, computed in pieces. It wraps OpenSSL, which only
-// digest.cpp includes.
+// digest.cpp includes in this room.
 #pragma once
 
 #include <cstdint>

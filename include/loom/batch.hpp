@@ -1,9 +1,8 @@
 // Batch: generates several texts with one model at the same time. All of them share each pass
 // through the weights, so eight texts take little longer than one. A finished text makes room for
 // the next, and prompts are read while other texts continue. Each text has the tokens of
-// ModelSession::generate(): they do not depend on the other texts. On
-// a GPU too, but a session reads its prompt there with other kernels, so its last bits may
-// differ from those of a batch.
+// ModelSession::generate(): they do not depend on the other texts. On a GPU a session reads its
+// prompt with other kernels, so its last bits may differ from those of a batch.
 //
 //   auto batch = loom::Batch::create(*model, {.sequences = 8});
 //   for (int64_t i = 0; i < 8; ++i) batch->start(i, prompts[i]);

@@ -1,5 +1,5 @@
 // Connections of "donate compute": frames in, frames out, each with a time limit. It is the only
-// part that listens, with Boost.Asio; only listener.cpp includes it.
+// part of the room that listens, and only listener.cpp includes Boost.Asio here.
 //
 // One thread, that of run(), reads and writes, so frames of one connection never interleave. It
 // never parses and never computes. A connection is read one frame at a time: its handler requests

@@ -1,6 +1,6 @@
 // Cryptography of "donate compute": SHA-256, and a challenge that only a client with the secret can
-// answer. It wraps OpenSSL, which only secret.cpp includes. It does not hide the traffic: the
-// secret controls access, not confidentiality.
+// answer. It wraps OpenSSL, which only secret.cpp includes in this room. It does not hide the
+// traffic: the secret controls access, not confidentiality.
 #pragma once
 
 #include <memory>

@@ -1,5 +1,5 @@
 // HTTP/1.1: connections, requests whole in memory, replies whole or in pieces. It is the only part
-// of Loom that listens. Boost.Beast does the parsing; only http.cpp includes it.
+// of the server that listens. Boost.Beast does the parsing; only http.cpp includes it.
 //
 // One thread, that of run(), reads and writes. Handlers are called on it and must not wait. Longer
 // work moves to another thread, which answers through the Reply.
