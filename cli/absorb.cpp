@@ -1,5 +1,4 @@
-// loom absorb: a model of another framework, from the stream that its process writes, as a file
-// with its proof.
+// loom absorb: a model of another framework, from its process's stream, as a file with its proof.
 #include <array>
 #include <cstdio>
 #include <memory>
@@ -21,7 +20,7 @@ struct AbsorbFlags {
   AbsorbHostFlags host;
 };
 
-// Byte for byte, where read_text() would drop a line break at the end.
+// Byte for byte; read_text() would drop a final line break.
 Result<std::string> stream_bytes(const std::string& path, uint64_t limit) {
   if (path != "-") return read_file(path, limit);
   std::string bytes;
@@ -62,7 +61,8 @@ int run(const AbsorbFlags& f) {
     return fail(kUsage, "no stream; pipe one in, or name a file of one");
   if (piped && stdout_is_terminal())
     return fail(kUsage,
-                "a network is no text for a terminal; give -o FILE, or send stdout to a file");
+                "a network is binary; it is not printed on a terminal; give -o FILE, or send "
+                "stdout to a file");
   if (piped && f.json)
     return fail(kUsage, "--json and the network are both for stdout; give -o FILE");
   if (!piped) {

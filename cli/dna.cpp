@@ -30,7 +30,7 @@ HeatMap dna_map(const DnaFlags& f, const DnaComparison& dna) {
   return map;
 }
 
-// Cells of both files at one place, then those of one alone.
+// Cells of both files at one coordinate, then those of only one.
 void print_cells(const DnaComparison& dna) {
   constexpr size_t kLongest = 44;
   write_out(

@@ -19,6 +19,11 @@ die() {
   exit 1
 }
 
+# usage_of SCRIPT: the comment at the head of a script.
+usage_of() {
+  sed -n '2,${/^#/!q;s/^# \{0,1\}//p}' "$1"
+}
+
 have() {
   command -v "$1" >/dev/null 2>&1
 }

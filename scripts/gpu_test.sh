@@ -16,7 +16,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/sample.sh"
 cd "$LOOM_ROOT"
 
 usage() {
-  sed -n '2,10s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+  usage_of "${BASH_SOURCE[0]}"
 }
 
 preset=dev

@@ -14,7 +14,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 cd "$LOOM_ROOT"
 
 usage() {
-  sed -n '2,11s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+  usage_of "${BASH_SOURCE[0]}"
 }
 
 case "${1:-}" in

@@ -18,7 +18,7 @@ source "$LOOM_ROOT/tests/web/common.sh"
 cd "$LOOM_ROOT"
 
 usage() {
-  sed -n '2,13s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+  usage_of "${BASH_SOURCE[0]}"
 }
 
 parts=(hashes package gpu browser)

@@ -135,7 +135,7 @@ TEST_F(Train, ResumesBatchNormAndDropoutWithTheSameBits) {
       EXPECT_EQ(text_of(resumed, "weights_hash"), text_of(straight, "weights_hash")) << more;
       EXPECT_EQ(dump_json(*resumed.find("losses")), dump_json(*straight.find("losses")));
     }
-    // In use a sample knows nothing of its batch.
+    // In inference a sample does not depend on its batch.
     const auto evaluated = [&](const char* batch) {
       return number_of(parse(run_loom("eval " + at("net.entity") + " " + csv_ +
                                       " --json --threads 1 --batch " + batch)),
@@ -298,7 +298,7 @@ TEST_F(Train, CalibratesRangesOfFourBits) {
               HasSubstr("--calibrate: no matrix is below 16 bits in float32; give --dtype"));
 }
 
-// Big-endian IDX files: 8 x 6 pictures, bright in the upper or the lower half.
+// Big-endian IDX files: 8 x 6 images, bright in the upper or the lower half.
 TEST_F(Train, LearnsFromIdx) {
   std::string images("\0\0\x08\x03\0\0\0\x40\0\0\0\x08\0\0\0\x06", 16);
   std::string labels("\0\0\x08\x01\0\0\0\x40", 8);
