@@ -450,7 +450,7 @@ TEST(OnnxOperators, AttendByHeadsThatShareKeysUnderMasks) {
   EXPECT_EQ(blind.error().str(), "f: node 'n1' (Attention): a mask with a query that sees no key");
 }
 
-// The importer asks the folder for constants that no row of onnx/operators makes: here a determinant.
+// The importer asks the folder for constants that no row makes: here a determinant.
 TEST(OnnxOperators, AskTheFolderOfTheOptionsForConstants) {
   const OnnxModel model = model_of(
       {{{"Det", {"c"}, {}}, {"Mul", {"x", "v0"}, {}}}, {floats("c", {2, 2}, {0, 1, 2, 3})}});
