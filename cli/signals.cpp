@@ -1,11 +1,11 @@
-#include "hangup.hpp"
+#include "signals.hpp"
 
 #include <signal.h>
 
 namespace loom::cli {
 namespace {
 
-volatile sig_atomic_t hung_up = 0;
+SignalFlag hung_up = 0;
 
 void on_hangup(int) {
   hung_up = 1;
@@ -21,9 +21,7 @@ void hangups_reload() {
 }
 
 bool take_hangup() {
-  if (hung_up == 0) return false;
-  hung_up = 0;
-  return true;
+  return hung_up.exchange(0) != 0;
 }
 
 }  // namespace loom::cli
