@@ -163,7 +163,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--modules", type=int, default=120)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--architectures", action="store_true")
+    parser.add_argument("--architectures", action=argparse.BooleanOptionalAction)
     parser.add_argument("--record")
     parser.add_argument("--replay")
     parser.add_argument("words", nargs="*")
