@@ -37,11 +37,15 @@ endfunction()
 # its link line; the layering check compares the #includes with the same list. A room shows its headers
 # and flags to those that link it by name (rooms, tests, the program); loom::loom hides them. A room of
 # which a build leaves out everything (parts.cmake) only hands on what it names. If the starter has some files
-# of a room (starter.cmake), a second library holds their objects alone.
+# of a room (starter.cmake), a second library holds their objects alone. FOLDERS: folders of a room that are no rooms.
 function(loom_room path)
-  cmake_parse_arguments(ARG "" "" "DEPENDS" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "DEPENDS;FOLDERS" ${ARGN})
   string(REPLACE "/" "_" name ${path})
-  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${path}/*.cpp)
+  set(patterns ${PROJECT_SOURCE_DIR}/src/${path}/*.cpp)
+  foreach(folder ${ARG_FOLDERS})
+    list(APPEND patterns ${PROJECT_SOURCE_DIR}/src/${path}/${folder}/*.cpp)
+  endforeach()
+  file(GLOB sources CONFIGURE_DEPENDS ${patterns})
   loom_kept(${path} sources)
   loom_starter_split(${name} sources starter)
   loom_starter_needs(starter_needs ${ARG_DEPENDS})

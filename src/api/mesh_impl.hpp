@@ -14,7 +14,5 @@ Result<MeshOptions> mesh_options(const loom::MeshOptions& from);
 // invalid_argument (numbers where the port takes ids), out_of_range (an id that the mesh does not
 // know).
 Result<loom::Tensor> port_values(const MeshTopology& topology, int port, const loom::Tensor& x);
-// Of Trainer: constants that are not set are the usual ones.
-Result<OptimizerSpec> optimizer_of(const loom::Optimizer& optimizer);
 
 }  // namespace loom::core

@@ -13,11 +13,6 @@ namespace {
 constexpr std::string_view kLosses[] = {
     "mse",      "mae",     "huber",    "softmax_ce", "bce", "kl",      "cosine",      "focal",
     "quantile", "poisson", "log_cosh", "hinge",      "ctc", "triplet", "contrastive", "infonce"};
-constexpr std::string_view kOptimizers[] = {
-    "sgd",   "momentum", "nesterov", "rmsprop", "adam", "adamw",     "lion", "adagrad", "adadelta",
-    "nadam", "adamax",   "radam",    "lbfgs",   "lamb", "adafactor", "muon", "kfac",    "sophia"};
-constexpr auto kLbfgs = static_cast<OptimizerKind>(12);  // no op of its own (learn/lbfgs.hpp)
-
 // 2^x for the powers below.
 double power(double base, double exponent) {
   if (base <= 0) return exponent == 0 ? 1.0 : 0.0;
@@ -64,65 +59,6 @@ bool LossSpec::sides() const {
 
 double NoiseSpec::deviation(int64_t t) const {
   return std * power(static_cast<double>(t + 1), -0.5 * fade);
-}
-
-bool OptimizerSpec::corrects() const {
-  using enum OptimizerKind;
-  return kind == adam || kind == adamw || kind == nadam || kind == adamax || kind == radam;
-}
-
-namespace {
-
-OptimizerSpec layerwise_spec(OptimizerKind named) {
-  OptimizerSpec spec;
-  spec.layerwise = static_cast<Layerwise>(static_cast<int>(named) - static_cast<int>(kLbfgs));
-  switch (spec.layerwise) {
-    case Layerwise::none: break;
-    case Layerwise::lamb:
-      spec.eps = 1e-6f;
-      spec.decay = 0.01f;
-      break;
-    case Layerwise::adafactor:
-      spec.kind = OptimizerKind::sgd;
-      spec.eps = 1e-3f;
-      break;
-    case Layerwise::muon:
-      spec.kind = OptimizerKind::adamw;
-      spec.beta1 = 0.95f;
-      spec.decay = 0.1f;
-      break;
-    case Layerwise::kfac: break;
-    case Layerwise::sophia:
-      spec.kind = OptimizerKind::adamw;
-      spec.beta1 = 0.96f;
-      spec.beta2 = 0.99f;
-      spec.eps = 1e-12f;
-      spec.decay = 0.1f;
-      break;
-  }
-  return spec;
-}
-
-}  // namespace
-
-Result<OptimizerSpec> parse_optimizer(std::string_view name) {
-  OptimizerSpec spec;
-  LOOM_ASSIGN(spec.kind, value_named<OptimizerKind>("optimizer", kOptimizers, name));
-  if (spec.kind > kLbfgs) spec = layerwise_spec(spec.kind);
-  if (spec.kind == kLbfgs) spec = {.kind = OptimizerKind::sgd, .history = 10};
-  if (spec.layerwise != Layerwise::none) return spec;
-  if (spec.kind == OptimizerKind::rmsprop) spec.beta2 = 0.99f;
-  if (spec.kind == OptimizerKind::adamw) spec.decay = 0.01f;
-  if (spec.kind == OptimizerKind::lion) spec.beta2 = 0.99f;
-  if (spec.kind == OptimizerKind::adagrad) spec.eps = 1e-10f;
-  if (spec.kind == OptimizerKind::adadelta) spec.beta2 = 0.9f;
-  if (spec.kind == OptimizerKind::adadelta) spec.eps = 1e-6f;
-  return spec;
-}
-std::string_view optimizer_name(const OptimizerSpec& spec) {
-  const auto layerwise = static_cast<size_t>(spec.layerwise);
-  if (layerwise > 0) return kOptimizers[static_cast<size_t>(kLbfgs) + layerwise];
-  return kOptimizers[static_cast<size_t>(spec.lbfgs() ? kLbfgs : spec.kind)];
 }
 
 namespace {

@@ -26,7 +26,7 @@ TEST(GpuPairs, TrainAsOnTheCpu) {
       plan.options.loss.all_triplets = all;
       // Distances do not change when all rows move alike, so the gradient that way is what rounding
       // leaves: Adam would make whole steps of it.
-      plan.options.optimizer = *parse_optimizer("momentum");
+      plan.options.optimizer.kind = *parse_optimizer("momentum");
       plan.before = [](TrainStep& step, int number) -> Status {
         if (number == 0) relate_rows(step.target());
         return {};

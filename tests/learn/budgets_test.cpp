@@ -104,7 +104,7 @@ TEST(Budgets, AreRefusedWhereGradientsAreGathered) {
   for (const bool kfac : {true, false}) {
     const RuleCase c = budget_case(Rule::chain);
     TrainStepOptions o = c.options();
-    if (kfac) o.optimizer = *parse_optimizer("kfac");
+    if (kfac) o.optimizer.kind = *parse_optimizer("kfac");
     if (!kfac) o.accumulate = 2;
     ThreadPool pool(1, true);
     Result<Network> network = Network::finalize(c.grid(), Shape{6, 5});

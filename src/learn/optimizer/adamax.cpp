@@ -1,0 +1,9 @@
+// Adam with the infinity norm (Kingma and Ba, 2015). The op has the formula.
+#include "learn/optimizer/optimizer.hpp"
+
+namespace loom::core {
+
+extern const OptimizerDef kAdamaxOptimizer;
+const OptimizerDef kAdamaxOptimizer = {.update = UpdateKind::adamax, .scalars = bias_corrections};
+
+}  // namespace loom::core
