@@ -6,6 +6,7 @@
 #include "api/mesh_impl.hpp"
 #include "base/text.hpp"
 #include "learn/domains.hpp"
+#include "learn/optimizer/optimizer.hpp"
 #include "mesh/mesh_trainer.hpp"
 #include "ops/ops.hpp"
 

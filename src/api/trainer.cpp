@@ -13,6 +13,7 @@
 #include "base/text.hpp"
 #include "io/file.hpp"
 #include "learn/metrics.hpp"
+#include "learn/optimizer/optimizer.hpp"
 #include "learn/predictions.hpp"
 #include "train_io/dataset_files.hpp"
 #include "train_io/file_memory.hpp"

@@ -4,6 +4,7 @@
 #include "base/rng.hpp"
 #include "base/text.hpp"
 #include "learn/budgets.hpp"
+#include "learn/optimizer/optimizer.hpp"
 #include "learn/predictions.hpp"
 #include "learn/signals.hpp"
 #include "learn/tick_signals.hpp"

@@ -5,6 +5,7 @@
 #include "bridge/network_json.hpp"
 #include "io/hash.hpp"
 #include "learn/optimizer/optimizer.hpp"
+#include "learn/schedule/schedule.hpp"
 #include "loom/augment.hpp"
 #include "train_io/training_parts.hpp"
 #include "train_io/weights_source.hpp"
@@ -32,12 +33,6 @@ std::string dump_heads(const std::vector<int64_t>& heads) {
   std::string all;
   for (const int64_t width : heads) all += cat(all.empty() ? "" : ",", width);
   return all;
-}
-
-// Does the rate depend on how many epochs there will be?
-bool needs_total(ScheduleKind kind) {
-  return kind == ScheduleKind::cosine || kind == ScheduleKind::linear ||
-         kind == ScheduleKind::polynomial || kind == ScheduleKind::one_cycle;
 }
 
 struct ProgressField {
@@ -323,7 +318,7 @@ JsonValue run_options(const TrainerOptions& o, const Dataset& train, const Datas
   JsonValue milestones = JsonValue::array();
   for (const int64_t m : o.schedule.milestones) milestones.push(JsonValue::integer(m));
   add("milestones", std::move(milestones));
-  if (needs_total(o.schedule.kind)) add("epochs", JsonValue::integer(o.epochs));
+  if (schedule_def(o.schedule.kind).needs_total) add("epochs", JsonValue::integer(o.epochs));
   return out;
 }
 

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <random>
 
+#include "learn/optimizer/optimizer.hpp"
 #include "learn/train_rig.hpp"
 
 namespace loom::core::test {

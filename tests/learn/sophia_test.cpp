@@ -5,6 +5,7 @@
 #include <random>
 
 #include "base/thread_pool.hpp"
+#include "learn/optimizer/optimizer.hpp"
 #include "learn/train_rig.hpp"
 
 namespace loom::core::test {

@@ -1,4 +1,5 @@
-// Adam with the infinity norm (Kingma and Ba, 2015). The op has the formula.
+// Adamax: the infinity norm in place of the second moment (Kingma and Ba, 2015). The op has the
+// formula.
 #include "learn/optimizer/optimizer.hpp"
 
 namespace loom::core {

@@ -1,4 +1,4 @@
-// Adam with the momentum of Nesterov (Dozat, 2016). The op has the formula; here are its scalars.
+// NAdam, with the momentum of Nesterov (Dozat, 2016). The op has the formula; here are its scalars.
 #include "learn/optimizer/optimizer.hpp"
 
 namespace loom::core {

@@ -8,8 +8,7 @@
 namespace loom::core {
 namespace {
 
-constexpr Optimizer kUsualConstants = {.kind = loom::OptimizerKind::adam,
-                                       .beta1 = 0.9f,
+constexpr Optimizer kUsualConstants = {.beta1 = 0.9f,
                                        .beta2 = 0.999f,
                                        .eps = 1e-8f,
                                        .weight_decay = 0.0f,

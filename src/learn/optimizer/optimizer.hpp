@@ -141,7 +141,7 @@ struct SavedConstant {
 struct OptimizerDef {
   // The op that updates a parameter value by value; `state` of those without a function.
   UpdateKind update;
-  Optimizer usual = {};  // constants that differ from those of Adam
+  Optimizer usual = {};  // constants that differ from the others'
   OptimizerState (*state)(const Shape& shape) = nullptr;
   // Records the update of a parameter in place of the op; of matrices alone.
   Status (*step)(WholeUpdate& update) = nullptr;
@@ -164,7 +164,7 @@ struct OptimizerDef {
 };
 
 const OptimizerDef& optimizer_def(loom::OptimizerKind kind);  // registry.cpp
-void fill_unset(Optimizer& to, const Optimizer& from);  // registry.cpp
+void fill_unset(Optimizer& to, const Optimizer& from);        // registry.cpp
 // With every constant that it leaves to its kind.
 Optimizer resolved(const Optimizer& optimizer);
 
@@ -172,7 +172,7 @@ Optimizer resolved(const Optimizer& optimizer);
 bool steps_whole(const OptimizerDef& def, const Shape& shape);
 OptimizerState state_of(const OptimizerDef& def, const Shape& shape);
 
-// OptimizerDef::scalars of Adam: 1 - beta1^t, 1 - beta2^t, 0.
+// An OptimizerDef::scalars: 1 - beta1^t, 1 - beta2^t, 0.
 void bias_corrections(const Optimizer& constants, int64_t t, float* hyper, ScalarCache& cache);
 // 1 - beta^t
 double bias_correction(float beta, int64_t t);

@@ -1,4 +1,4 @@
-// Rectified Adam (Liu et al., 2020). The op has the formula; here are its scalars.
+// RAdam, rectified (Liu et al., 2020). The op has the formula; here are its scalars.
 #include <cmath>
 
 #include "learn/optimizer/optimizer.hpp"
