@@ -49,6 +49,8 @@ class Enum:
     what: str  # in messages: "unknown rule 'x'"
     help: str
     words: tuple[Word, ...]
+    rows: str = ""  # "learn/optimizer": a folder that has a row for each value
+    no_row: tuple[str, ...] = ()  # values without one
 
     @property
     def c(self) -> str:
@@ -144,9 +146,10 @@ def _option(row: dict, where: str) -> Option:
 
 
 def _enum(row: dict, where: str) -> Enum:
-    _only(row, {"name", "function", "what", "help", "values"}, where)
+    _only(row, {"name", "function", "what", "help", "values", "rows", "no_row"}, where)
     words = tuple(Word(name, help_, *text or [name]) for name, help_, *text in row["values"])
-    return Enum(row["name"], row["function"], row["what"], row["help"], words)
+    return Enum(row["name"], row["function"], row["what"], row["help"], words, row.get("rows", ""),
+                tuple(row.get("no_row", ())))  # fmt: skip
 
 
 def _struct(row: dict, where: str) -> Struct:
@@ -451,6 +454,30 @@ def source(v: Vocabulary, mark: str) -> str:
     return "\n".join([*lines, "}  // namespace loom", ""])
 
 
+def registry(enum: Enum, v: Vocabulary, mark: str) -> str:
+    """The list of the rows that an enum has. A row that is missing is an error of the linker."""
+    def camel(name: str) -> str:
+        return "".join(part.capitalize() for part in name.split("_"))
+
+    kind = camel(enum.function)
+    names = ["" if word.name in enum.no_row else f"k{camel(word.name)}{kind}"
+             for word in enum.words]  # fmt: skip
+    lines = [f"// {mark}", "// clang-format off", f'#include "{enum.rows}/{enum.function}.hpp"', "",
+             "namespace loom::core {", ""]  # fmt: skip
+    lines += [f"extern const {kind}Def {name};" for name in names if name]
+    lines.append(f"static const {kind}Def* const k{kind}Rows[] = {{")
+    lines += [f"    {'&' + name if name else 'nullptr'}," for name in names]
+    lines += ["};", f"const {kind}Def& {enum.function}_def(loom::{enum.name} value) {{",
+              f"  return *k{kind}Rows[static_cast<size_t>(value)];", "}"]  # fmt: skip
+    for struct in v.structs.values():
+        own = [o.name for o in struct.options if o.optional]
+        if own and any(o.name == "kind" and o.type == enum.name for o in struct.options):
+            lines.append(f"void fill_unset({struct.name}& to, const {struct.name}& from) {{")
+            lines += [f"  if (!to.{name}) to.{name} = from.{name};" for name in own]
+            lines.append("}")
+    return "\n".join([*lines, "", "}  // namespace loom::core", ""])
+
+
 def counts(vocabularies: list[Vocabulary], mark: str) -> str:
     includes = [f'#include "{public(v.kinds)}"' for v in vocabularies]
     lines = [f"// {mark}", "//", "// How many values an enum has.", "#pragma once", "",
@@ -469,6 +496,8 @@ def generated(vocabularies: list[Vocabulary], mark: str) -> dict[str, str]:
         files[v.kinds] = kinds_header(v, mark)
         files[v.header] = structs_header(v, mark)
         files[f"src/options/{v.source.removesuffix('.toml')}.cpp"] = source(v, mark)
+        for enum in (enum for enum in v.enums.values() if enum.rows):
+            files[f"src/{enum.rows}/registry.cpp"] = registry(enum, v, mark)
     return files
 
 

@@ -13,7 +13,5 @@ Result<MeshOptions> mesh_options(const loom::MeshOptions& from);
 // Values for port `port`, which is not the first: contiguous, and of the port's type. Errors:
 // invalid_argument (numbers for a port of ids), out_of_range (an id outside the mesh's table).
 Result<loom::Tensor> port_values(const MeshTopology& topology, int port, const loom::Tensor& x);
-// Converts Trainer's optimizer; unset constants take the usual values.
-Result<OptimizerSpec> optimizer_of(const loom::Optimizer& optimizer);
 
 }  // namespace loom::core

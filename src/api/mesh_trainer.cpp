@@ -6,6 +6,7 @@
 #include "api/mesh_impl.hpp"
 #include "base/text.hpp"
 #include "learn/domains.hpp"
+#include "learn/optimizer/optimizer.hpp"
 #include "mesh/mesh_trainer.hpp"
 #include "ops/ops.hpp"
 
@@ -68,14 +69,15 @@ Result<MeshTrainer> MeshTrainer::create(const Network& network, const MeshOption
                                         const MeshTrainerOptions& options) {
   if (!(options.rate >= 0) || !std::isfinite(options.rate))
     return invalid(cat("rate is ", options.rate, ", must be 0 or more"));
-  if (options.optimizer.kind == OptimizerKind::lbfgs)
-    return invalid("lbfgs takes whole data sets; train a mesh with adam or another of its kind");
+  if (core::optimizer_def(options.optimizer.kind).all_samples)
+    return invalid(cat(optimizer_name(options.optimizer.kind),
+                       " takes whole data sets; train a mesh with adam or another of its kind"));
   const Engine engine = mesh.engine.value_or(network.impl().engine);
   auto impl =
       std::make_unique<Impl>(Impl{network, engine, {}, {}, options, mesh.batch, nullptr, {}});
   LOOM_ASSIGN(impl->mesh, core::mesh_options(mesh));
   core::MeshTrainOptions& plan = impl->plan;
-  LOOM_ASSIGN(plan.step.optimizer, core::optimizer_of(options.optimizer));
+  plan.step.optimizer = options.optimizer;
   if (options.loss != Loss::automatic)
     plan.step.loss.kind = static_cast<core::LossKind>(static_cast<int>(options.loss) - 1);
   plan.step.clip = {options.clip, options.clip_limit};

@@ -13,6 +13,7 @@
 #include "base/text.hpp"
 #include "io/file.hpp"
 #include "learn/metrics.hpp"
+#include "learn/optimizer/optimizer.hpp"
 #include "learn/predictions.hpp"
 #include "train_io/dataset_files.hpp"
 #include "train_io/file_memory.hpp"
@@ -155,7 +156,8 @@ Status Trainer::Impl::prepare(const Dataset& data) {
   if (!data.impl().columns.empty()) known.columns = data.impl().columns;
   known.loss = plan.step.loss;
   plan.dtype = known.dtype;
-  if (plan.step.optimizer.lbfgs() && !options.batch) plan.batch = samples.samples;
+  const bool all = core::optimizer_def(plan.step.optimizer.kind).all_samples;
+  if (all && !options.batch) plan.batch = samples.samples;
   return {};
 }
 
@@ -430,7 +432,7 @@ Result<Trainer> Trainer::create(const Network& network, const TrainerOptions& op
     return invalid("another trainer of this network is still there; one at a time changes it");
   LOOM_ASSIGN(const auto weights, network.impl().weights());
   LOOM_TRY(core::resolve_rules(plan.step.rules, *weights));
-  LOOM_TRY(core::check_following(plan.step));
+  LOOM_TRY(core::check_step_options(plan.step));
   const Engine engine = options.engine.value_or(network.impl().engine);
   for (const std::string& idle : idle_options(options)) engine.impl().tell(LogLevel::warning, idle);
   return Trainer(std::make_unique<Impl>(network, engine, options, std::move(plan)));

@@ -1,7 +1,7 @@
 #include "api/trainer_options.hpp"
 
-#include "api/mesh_impl.hpp"
 #include "base/text.hpp"
+#include "learn/optimizer/optimizer.hpp"
 
 namespace loom::core {
 
@@ -14,7 +14,7 @@ static_assert(static_cast<int>(loom::Loss::cross_entropy) ==
 
 Result<TrainerOptions> options_of(const loom::TrainerOptions& from) {
   TrainerOptions o;
-  LOOM_ASSIGN(o.step.optimizer, optimizer_of(from.optimizer));
+  o.step.optimizer = from.optimizer;
   if (from.loss != Loss::automatic)
     o.step.loss.kind = static_cast<LossKind>(static_cast<int>(from.loss) - 1);
   o.step.loss.delta = from.huber_delta;
@@ -66,24 +66,13 @@ Result<TrainerOptions> options_of(const loom::TrainerOptions& from) {
 Status check_trainer(const loom::TrainerOptions& o) {
   LOOM_TRY(loom::check_options(o));
   LOOM_TRY(check_metrics(o.metrics));
-  if (o.optimizer.kind != loom::OptimizerKind::lbfgs) return {};
+  if (!optimizer_def(o.optimizer.kind).all_samples) return {};
+  const std::string_view name = optimizer_name(o.optimizer.kind);
   if (AugmentSpec{o.augment, {}, {}}.any())
-    return invalid("lbfgs needs the same samples in every update; leave augmentation out");
-  if (o.balance) return invalid("lbfgs needs every sample in every update; leave balance out");
+    return invalid(cat(name, " needs the same samples in every update; leave augmentation out"));
+  if (o.balance)
+    return invalid(cat(name, " needs every sample in every update; leave balance out"));
   return {};
-}
-
-Result<OptimizerSpec> optimizer_of(const Optimizer& o) {
-  LOOM_ASSIGN(OptimizerSpec spec, parse_optimizer(loom::optimizer_name(o.kind)));
-  spec.beta1 = o.beta1.value_or(spec.beta1);
-  spec.beta2 = o.beta2.value_or(spec.beta2);
-  spec.eps = o.eps.value_or(spec.eps);
-  spec.decay = o.weight_decay.value_or(spec.decay);
-  spec.curvature.damping = o.damping.value_or(spec.curvature.damping);
-  spec.curvature.trust = o.trust.value_or(spec.curvature.trust);
-  spec.curvature.gamma = o.gamma.value_or(spec.curvature.gamma);
-  spec.curvature.every = o.inverse_every.value_or(spec.curvature.every);
-  return spec;
 }
 
 }  // namespace loom::core

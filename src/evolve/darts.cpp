@@ -27,12 +27,10 @@ bool draws_numbers(const LayerConfig& c) {
   return std::ranges::any_of(c.children, draws_numbers);
 }
 
-OptimizerSpec alpha_optimizer(const DartsSpec& spec) {
-  OptimizerSpec adam;
-  adam.kind = OptimizerKind::adam;
-  adam.beta1 = 0.5f;
-  adam.decay = static_cast<float>(spec.alpha_decay);
-  return adam;
+Optimizer alpha_optimizer(const DartsSpec& spec) {
+  return resolved({.kind = loom::OptimizerKind::adam,
+                   .beta1 = 0.5f,
+                   .weight_decay = static_cast<float>(spec.alpha_decay)});
 }
 
 TrainerOptions weight_options(const DartsSpec& spec, const Dataset& train) {
@@ -40,8 +38,8 @@ TrainerOptions weight_options(const DartsSpec& spec, const Dataset& train) {
   o.step.loss.kind = train.has_labels() ? LossKind::softmax_ce : LossKind::mse;
   o.step.class_ids = train.has_labels();
   o.step.seed = o.seed = spec.seed;
-  o.step.optimizer.kind = OptimizerKind::momentum;
-  o.step.optimizer.decay = static_cast<float>(spec.decay);
+  o.step.optimizer.kind = loom::OptimizerKind::momentum;
+  o.step.optimizer.weight_decay = static_cast<float>(spec.decay);
   if (spec.clip > 0) o.step.clip = {Clip::norm, static_cast<float>(spec.clip)};
   o.epochs = spec.epochs;
   o.batch = spec.batch;
@@ -123,7 +121,7 @@ Status Darts::Impl::begin() {
   TrainerOptions options = weight_options(spec, train);
   TrainStepOptions probing = options.step;
   probing.optimizer = {};
-  probing.optimizer.kind = OptimizerKind::sgd;
+  probing.optimizer.kind = loom::OptimizerKind::sgd;
   probing.clip = {};
   probing.accumulate = 1 << 30;
   for (const MixedCell& cell : mixed_cells(genome)) {
@@ -286,7 +284,7 @@ Status Darts::Impl::step_alpha() {
       if (!std::isfinite(g)) return {};  // as a step of w that is not finite: dropped
     }
   }
-  const OptimizerSpec adam = alpha_optimizer(spec);
+  const Optimizer adam = alpha_optimizer(spec);
   std::vector<float> numbers(4), one = {1.0f};
   hyper.forget();
   hyper.fill(spec.alpha_rate, steps, numbers.data());
@@ -299,11 +297,11 @@ Status Darts::Impl::step_alpha() {
     o.v = vector_over(a.v);
     o.hyper = vector_over(numbers);
     o.scale = vector_over(one);
-    o.kind = adam.kind;
-    o.beta1 = adam.beta1;
-    o.beta2 = adam.beta2;
-    o.eps = adam.eps;
-    o.decay = adam.decay;
+    o.kind = UpdateKind::adam;
+    o.beta1 = *adam.beta1;
+    o.beta2 = *adam.beta2;
+    o.eps = *adam.eps;
+    o.decay = *adam.weight_decay;
     LOOM_TRY(recorder.optimize(o));
   }
   return recorder.flush();

@@ -35,7 +35,7 @@ Result<LayerRun> LayerRun::create(const LayerCase& c, DType dtype, ActivationMod
     TrainStepOptions options;
     options.loss.kind = c.loss;
     options.class_ids = c.loss == LossKind::softmax_ce;
-    LOOM_ASSIGN(options.optimizer, parse_optimizer(c.optimizer));
+    LOOM_ASSIGN(options.optimizer.kind, parse_optimizer(c.optimizer));
     options.dtype = dtype;
     LOOM_ASSIGN(TrainStep step, TrainStep::create(*run.network_, options, ops, pool));
     run.step_ = std::make_unique<TrainStep>(std::move(step));

@@ -123,7 +123,7 @@ Result<PursuitRun> run_pursuit(const PursuitSpec& spec, const Ops& ops, ThreadPo
   LOOM_ASSIGN(Network network, Network::finalize(described.grid, described.input.after(1)));
   LOOM_TRY(init_params(network, DType::f32, spec.seed, pool));
   TrainStepOptions how;
-  LOOM_ASSIGN(how.optimizer, parse_optimizer("sgd"));
+  how.optimizer.kind = loom::OptimizerKind::sgd;
   if (spec.rule) how.rule.kind = *spec.rule;
   how.seed = spec.seed;
   LOOM_ASSIGN(TrainStep step, TrainStep::create(network, how, ops, pool));

@@ -193,8 +193,7 @@ Result<PairSeed> record_pairs(Scribe& s, const LossSpec& loss, const Tensor& y,
   return seed;
 }
 
-Status check_pair_options(const LossSpec& loss, const OptimizerSpec& optimizer,
-                          const RuleSpec& rule) {
+Status check_pair_options(const LossSpec& loss, const RuleSpec& rule) {
   if (!loss.pairs()) return {};
   const std::string_view name = loss_name(loss.kind);
   if (loss.kind == kInfoNceLoss && !(loss.temperature > 0))
@@ -202,8 +201,6 @@ Status check_pair_options(const LossSpec& loss, const OptimizerSpec& optimizer,
   if (loss.kind != kInfoNceLoss && !(loss.margin > 0))
     return invalid(cat("the margin of ", name, " is ", loss.margin, ", must be above 0"));
   if (!loss.heads.empty()) return invalid(cat("several heads are for softmax_ce, not for ", name));
-  if (optimizer.kfac())
-    return invalid(cat("kfac has no curvature of ", name, "; choose another optimizer"));
   if (rule.stats)
     return invalid(cat("signals of layers are not measured with ", name, "; leave them out"));
   if (rule.kind == Rule::back_propagation) return {};

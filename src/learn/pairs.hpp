@@ -57,8 +57,7 @@ class PairLabels {
 };
 
 // Errors: what does not go with losses of embeddings.
-Status check_pair_options(const LossSpec& loss, const OptimizerSpec& optimizer,
-                          const RuleSpec& rule);
+Status check_pair_options(const LossSpec& loss, const RuleSpec& rule);
 
 // The loss of each row times its weight goes to `rows` [R]. Returned: a tensor and the gradient of
 // the sum of `rows` by it, from which a Differentiator goes on.

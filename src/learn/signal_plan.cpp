@@ -4,6 +4,7 @@
 #include "base/rng.hpp"
 #include "base/text.hpp"
 #include "learn/budgets.hpp"
+#include "learn/optimizer/optimizer.hpp"
 #include "learn/predictions.hpp"
 #include "learn/signals.hpp"
 #include "learn/tick_signals.hpp"
@@ -84,8 +85,6 @@ class Planner {
       return invalid(cat("beta is ", r.beta, ", must be above 0 and at most 1"));
     if (!(r.least_budget() >= 0 && r.least_budget() < 1))
       return invalid(cat("the gate is ", r.least_budget(), ", must be at least 0 and below 1"));
-    if (options_.optimizer.lbfgs())
-      return invalid("L-BFGS follows the gradient of the loss; choose another optimizer or rule");
     const bool needs_targets = rule_ == Rule::drtp || rule_ == Rule::hebb;
     if (needs_targets && options_.loss.sequence())
       return invalid(cat(rule_name(rule_),
@@ -94,9 +93,12 @@ class Planner {
     if (!network_.more_inputs().empty() || !network_.more_outputs().empty())
       return invalid(cat(the_rule, " is for networks of one input and output"));
     if (r.has_budgets() && options_.gathers()) {
-      return invalid(
-          "budgets weigh the gradients of one batch as they come; set accumulate to 1 and take "
-          "another optimizer than kfac, or set the gate to 0");
+      const bool own = optimizer_def(options_.optimizer.kind).gathers;
+      return invalid(cat(
+          "budgets weigh the gradients of one batch as they come; set accumulate to 1",
+          own ? cat(" and take another optimizer than ", optimizer_name(options_.optimizer.kind))
+              : "",
+          ", or set the gate to 0"));
     }
     if ((r.has_budgets() || r.stats) && rule_ == Rule::forward_forward)
       return invalid("forward-forward has no targets, so no budgets; leave gate and stats out");

@@ -1,9 +1,5 @@
 #include "learn/spec.hpp"
 
-#include <algorithm>
-#include <span>
-
-#include "base/dmath.hpp"
 #include "base/names.hpp"
 #include "base/text.hpp"
 
@@ -13,27 +9,6 @@ namespace {
 constexpr std::string_view kLosses[] = {
     "mse",      "mae",     "huber",    "softmax_ce", "bce", "kl",      "cosine",      "focal",
     "quantile", "poisson", "log_cosh", "hinge",      "ctc", "triplet", "contrastive", "infonce"};
-constexpr std::string_view kOptimizers[] = {
-    "sgd",   "momentum", "nesterov", "rmsprop", "adam", "adamw",     "lion", "adagrad", "adadelta",
-    "nadam", "adamax",   "radam",    "lbfgs",   "lamb", "adafactor", "muon", "kfac",    "sophia"};
-constexpr auto kLbfgs = static_cast<OptimizerKind>(12);  // no op of its own (learn/lbfgs.hpp)
-
-// 2^x for the powers below.
-double power(double base, double exponent) {
-  if (base <= 0) return exponent == 0 ? 1.0 : 0.0;
-  return dmath::exp(exponent * dmath::log(base));
-}
-
-double half_cosine(double t) {
-  constexpr double kPi = 3.14159265358979323846;
-  return 0.5 * (1.0 + dmath::cos(kPi * t));
-}
-
-double one_cycle(double rate, double t) {
-  constexpr double kRise = 0.3, kStart = 1.0 / 25.0, kEnd = 1e-4;
-  if (t < kRise) return rate * (1.0 + (kStart - 1.0) * half_cosine(t / kRise));
-  return rate * (kEnd + (1.0 - kEnd) * half_cosine((t - kRise) / (1.0 - kRise)));
-}
 
 }  // namespace
 
@@ -60,124 +35,6 @@ bool LossSpec::pairs() const {
 
 bool LossSpec::sides() const {
   return kind == LossKind::bce || kind == LossKind::focal || kind == LossKind::hinge;
-}
-
-double NoiseSpec::deviation(int64_t t) const {
-  return std * power(static_cast<double>(t + 1), -0.5 * fade);
-}
-
-bool OptimizerSpec::corrects() const {
-  using enum OptimizerKind;
-  return kind == adam || kind == adamw || kind == nadam || kind == adamax || kind == radam;
-}
-
-namespace {
-
-OptimizerSpec layerwise_spec(OptimizerKind named) {
-  OptimizerSpec spec;
-  spec.layerwise = static_cast<Layerwise>(static_cast<int>(named) - static_cast<int>(kLbfgs));
-  switch (spec.layerwise) {
-    case Layerwise::none: break;
-    case Layerwise::lamb:
-      spec.eps = 1e-6f;
-      spec.decay = 0.01f;
-      break;
-    case Layerwise::adafactor:
-      spec.kind = OptimizerKind::sgd;
-      spec.eps = 1e-3f;
-      break;
-    case Layerwise::muon:
-      spec.kind = OptimizerKind::adamw;
-      spec.beta1 = 0.95f;
-      spec.decay = 0.1f;
-      break;
-    case Layerwise::kfac: break;
-    case Layerwise::sophia:
-      spec.kind = OptimizerKind::adamw;
-      spec.beta1 = 0.96f;
-      spec.beta2 = 0.99f;
-      spec.eps = 1e-12f;
-      spec.decay = 0.1f;
-      break;
-  }
-  return spec;
-}
-
-}  // namespace
-
-Result<OptimizerSpec> parse_optimizer(std::string_view name) {
-  OptimizerSpec spec;
-  LOOM_ASSIGN(spec.kind, value_named<OptimizerKind>("optimizer", kOptimizers, name));
-  if (spec.kind > kLbfgs) spec = layerwise_spec(spec.kind);
-  if (spec.kind == kLbfgs) spec = {.kind = OptimizerKind::sgd, .history = 10};
-  if (spec.layerwise != Layerwise::none) return spec;
-  if (spec.kind == OptimizerKind::rmsprop) spec.beta2 = 0.99f;
-  if (spec.kind == OptimizerKind::adamw) spec.decay = 0.01f;
-  if (spec.kind == OptimizerKind::lion) spec.beta2 = 0.99f;
-  if (spec.kind == OptimizerKind::adagrad) spec.eps = 1e-10f;
-  if (spec.kind == OptimizerKind::adadelta) spec.beta2 = 0.9f;
-  if (spec.kind == OptimizerKind::adadelta) spec.eps = 1e-6f;
-  return spec;
-}
-std::string_view optimizer_name(const OptimizerSpec& spec) {
-  const auto layerwise = static_cast<size_t>(spec.layerwise);
-  if (layerwise > 0) return kOptimizers[static_cast<size_t>(kLbfgs) + layerwise];
-  return kOptimizers[static_cast<size_t>(spec.lbfgs() ? kLbfgs : spec.kind)];
-}
-
-namespace {
-
-// Where a step stands once the warm-up is over.
-struct Place {
-  int64_t step = 0;       // since the warm-up
-  double share = 0;       // of the steps after it
-  int64_t epoch = 0;      // full ones since the warm-up
-  int64_t run_epoch = 0;  // and since the run began
-  int64_t per_epoch = 1;
-};
-
-double scheduled(const ScheduleSpec& s, const Place& at, int64_t plateau_drops) {
-  const int64_t every = std::max<int64_t>(s.every, 1);
-  const auto decayed = [&](int64_t times) {
-    return s.rate * power(s.gamma, static_cast<double>(times));
-  };
-  const auto between = [&](double share) { return s.floor + (s.rate - s.floor) * share; };
-  switch (s.kind) {
-    case ScheduleKind::constant: return s.rate;
-    case ScheduleKind::step: return decayed(at.epoch / every);
-    case ScheduleKind::multi_step:
-      return decayed(std::count_if(s.milestones.begin(), s.milestones.end(),
-                                   [&](int64_t m) { return at.run_epoch >= m; }));
-    case ScheduleKind::exponential: return decayed(at.epoch);
-    case ScheduleKind::cosine: return between(half_cosine(at.share));
-    case ScheduleKind::cosine_restarts: {
-      const int64_t period = every * at.per_epoch;
-      return between(
-          half_cosine(static_cast<double>(at.step % period) / static_cast<double>(period)));
-    }
-    case ScheduleKind::linear: return s.rate + (s.floor - s.rate) * at.share;
-    case ScheduleKind::polynomial: return between(power(1.0 - at.share, s.power));
-    case ScheduleKind::one_cycle: return one_cycle(s.rate, at.share);
-    case ScheduleKind::plateau: return decayed(plateau_drops);
-  }
-  return s.rate;
-}
-
-}  // namespace
-
-double learning_rate(const ScheduleSpec& s, int64_t step, int64_t total, int64_t per_epoch,
-                     int64_t plateau_drops) {
-  const int64_t after = std::max<int64_t>(step - s.warmup, 0);
-  const int64_t span = std::max<int64_t>(total - s.warmup, 1);
-  Place at;
-  at.per_epoch = std::max<int64_t>(per_epoch, 1);
-  at.step = after;
-  at.share = std::min(1.0, static_cast<double>(after) / static_cast<double>(span));
-  at.epoch = after / at.per_epoch;
-  at.run_epoch = std::max(step, s.warmup) / at.per_epoch;
-  const double rate = scheduled(s, at, plateau_drops);
-  if (step >= s.warmup) return rate;
-  return rate * static_cast<double>(step + 1) / static_cast<double>(s.warmup);
 }
 
 }  // namespace loom::core

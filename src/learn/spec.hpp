@@ -1,5 +1,5 @@
-// What to train with, as plain data: loss, optimizer, clipping, schedule. Names are parsed here and
-// nowhere else; an unknown one is an Error that lists the known.
+// What to train with, as plain data: loss, clipping, schedule. The optimizer is that of the public
+// options.
 #pragma once
 
 #include <optional>
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "loom/training_kinds.hpp"
+#include "loom/training_options.hpp"
 #include "ops/args.hpp"
 
 namespace loom::core {
@@ -48,35 +48,6 @@ struct LossSpec {
 // hinge, ctc, triplet, contrastive, infonce.
 Result<LossKind> parse_loss(std::string_view name);
 std::string_view loss_name(LossKind kind);
-
-// Optimizers that step a parameter as a whole: learn/layerwise.hpp; kfac: learn/kfac.hpp.
-enum class Layerwise : uint8_t { none, lamb, adafactor, muon, kfac, sophia };
-
-// Of kfac: what is added to the factors, every how many updates they are inverted, the share of
-// their means that stays, and the most that a step may change the prediction (0: any).
-struct KfacSpec {
-  float damping = 1e-2f, decay = 0.95f, trust = 1e-2f;
-  int64_t every = 10;
-  // sophia, which looks at the curvature as often: how large a share of it stops a step.
-  float gamma = 0.05f;
-};
-
-struct OptimizerSpec {
-  OptimizerKind kind = OptimizerKind::adam;
-  float beta1 = 0.9f, beta2 = 0.999f, eps = 1e-8f, decay = 0.0f;
-  int64_t history = 0;  // > 0: L-BFGS with so many pairs; `kind` and the betas say nothing then
-  // Else than none: `kind` is what moments it keeps, and of muon what vectors are stepped by.
-  Layerwise layerwise = Layerwise::none;
-  KfacSpec curvature = {};
-  bool kfac() const { return layerwise == Layerwise::kfac; }
-  bool sophia() const { return layerwise == Layerwise::sophia; }
-  bool lbfgs() const { return history > 0; }
-  bool corrects() const;  // updates divide by 1 - beta^t
-};
-// sgd, momentum, nesterov, rmsprop, adam, adamw, lion, adagrad, adadelta, nadam, adamax, radam,
-// lbfgs, lamb, adafactor, muon, kfac, sophia, each with its usual constants.
-Result<OptimizerSpec> parse_optimizer(std::string_view name);
-std::string_view optimizer_name(const OptimizerSpec& spec);
 
 struct ClipSpec {
   Clip kind = Clip::none;

@@ -4,8 +4,7 @@
 
 #include "base/text.hpp"
 #include "learn/forward_forward.hpp"
-#include "learn/kfac.hpp"
-#include "learn/layerwise.hpp"
+#include "learn/optimizer/optimizer.hpp"
 #include "learn/pairs.hpp"
 #include "learn/predictions.hpp"
 #include "learn/scribe.hpp"
@@ -29,7 +28,12 @@ Result<Tensor> clip_scale(Scribe& s, const Tensor& squares, float limit, const T
 class Updater {
  public:
   Updater(Trace& trace, const TrainStepOptions& options, StepTensors& t, bool together)
-      : scribe_(trace), options_(options), t_(t), together_(together) {}
+      : scribe_(trace),
+        options_(options),
+        constants_(resolved(options.optimizer)),
+        def_(optimizer_def(options.optimizer.kind)),
+        t_(t),
+        together_(together) {}
 
   bool needs_all() const { return options_.clip.kind == Clip::norm; }
 
@@ -61,7 +65,7 @@ class Updater {
   }
 
   // rows: of a sparse gradient (Differentiator::rows); empty: all.
-  // direction: of kfac, to be followed as it is.
+  // direction: of a driver, to be followed as it is.
   Status update(const Trained& p, const Tensor& gradient, const Tensor& rows = {},
                 bool direction = false) {
     LOOM_ASSIGN(Tensor g, clipped(gradient));
@@ -77,12 +81,14 @@ class Updater {
       o.p = scribe_.fresh(p.weight.shape);
       LOOM_TRY(scribe_.ops().convert({p.weight, o.p, rows}));
     }
-    if (is_layerwise(options_.optimizer, p.weight.shape)) {
+    if (steps_whole(def_, p.weight.shape)) {
       if (!rows.empty()) {
         LOOM_ASSIGN(g, all_rows(g, rows, p.weight.shape));
         if (p.master.empty()) LOOM_TRY(scribe_.ops().convert({p.weight, o.p}));
       }
-      LOOM_TRY(record_layerwise(scribe_, options_.optimizer, p, o.p, g, scale, t_));
+      WholeUpdate whole(scribe_, constants_, p, o.p, g, scale, t_);
+      LOOM_TRY(whole.begin());
+      LOOM_TRY(def_.step(whole));
       return pack(p, o);
     }
     o.g = g;
@@ -90,12 +96,12 @@ class Updater {
     o.v = p.v;
     o.hyper = hyper_of(t_.hyper, p.group);
     o.scale = scale;
-    o.kind = direction ? OptimizerKind::momentum : options_.optimizer.kind;
+    o.kind = direction ? UpdateKind::momentum : def_.update;
     if (direction) o.v = {};
-    o.beta1 = options_.optimizer.beta1;
-    o.beta2 = options_.optimizer.beta2;
-    o.eps = options_.optimizer.eps;
-    o.decay = options_.optimizer.decay;
+    o.beta1 = *constants_.beta1;
+    o.beta2 = *constants_.beta2;
+    o.eps = *constants_.eps;
+    o.decay = *constants_.weight_decay;
     o.rows = rows;
     waiting_.push_back({&p, o});
     waiting_bytes_ += plain_bytes(DType::f32, g.shape);
@@ -187,6 +193,8 @@ class Updater {
 
   Scribe scribe_;
   const TrainStepOptions& options_;
+  Optimizer constants_;
+  const OptimizerDef& def_;
   StepTensors& t_;
   bool together_;
   Tensor scale_;
@@ -319,10 +327,6 @@ Result<FeedbackMemory> carried_feedback(const Network& network, bool carry, cons
   return FeedbackMemory::create(network, outputs, ops);
 }
 
-const std::vector<Tensor>* tensors_of(const FeedbackMemory& feedback) {
-  return feedback.empty() ? nullptr : &feedback.tensors();
-}
-
 // The update is that of sgd by the gradient buffer - value, so that it is left out where `finite`
 // is NaN, as the updates of parameters are.
 Status record_kept(Trace& trace, const TracedNetwork& network, const Tensor& finite) {
@@ -424,7 +428,7 @@ Result<Tensor> record_learning(Trace& trace, const Network& network,
   });
   if (!alone) {
     LOOM_TRY(d.run());
-    if (t.kfac != nullptr) LOOM_TRY(t.kfac->record_factors(trace, options, trained, t, dy));
+    if (t.driver != nullptr) LOOM_TRY(t.driver->record_batch(trace, options, trained, t, dy));
     return t.loss;
   }
 
@@ -462,16 +466,6 @@ Result<Tensor> record_learning(Trace& trace, const Network& network,
 }
 
 }  // namespace
-
-TraceOptions traced_as_in_steps(const TrainStepOptions& options) {
-  TraceOptions o;
-  o.training = true;
-  o.partial = true;
-  o.seed = options.seed;
-  o.masked = options.masked;
-  o.given = options.given;
-  return o;
-}
 
 Status record_step(Trace& trace, const Network& network, const TrainStepOptions& options,
                    const std::vector<Trained>& trained, const std::vector<Tensor>* feedback,
@@ -520,9 +514,9 @@ Status record_update(Trace& trace, const TrainStepOptions& options,
   LOOM_TRY(updater.begin(t.loss));
   if (updater.needs_all()) LOOM_TRY(updater.clip_all(gradients));
   std::vector<Tensor> directions(trained.size());
-  if (t.kfac != nullptr) {
+  if (t.driver != nullptr) {
     Scribe s(trace);
-    LOOM_ASSIGN(directions, t.kfac->record_directions(s, trained, t));
+    LOOM_ASSIGN(directions, t.driver->record_directions(s, trained, t));
   }
   for (size_t i = 0; i < trained.size(); ++i) {
     const Trained& p = trained[i];

@@ -1,8 +1,9 @@
 // The tensors of a step that the host fills or reads, and the views of them that recordings take.
+#include "learn/step_tensors.hpp"
+
 #include <algorithm>
 
 #include "base/text.hpp"
-#include "learn/step_builder.hpp"
 
 namespace loom::core {
 
@@ -33,6 +34,20 @@ Tensor bytes_of(const Buffer& memory) {
   t.row_stride = memory.size();
   t.data = const_cast<std::byte*>(memory.data());
   return t;
+}
+
+TraceOptions traced_as_in_steps(const TrainStepOptions& options) {
+  TraceOptions o;
+  o.training = true;
+  o.partial = true;
+  o.seed = options.seed;
+  o.masked = options.masked;
+  o.given = options.given;
+  return o;
+}
+
+const std::vector<Tensor>* tensors_of(const FeedbackMemory& feedback) {
+  return feedback.empty() ? nullptr : &feedback.tensors();
 }
 
 std::vector<Tensor*> StepTensors::pins() {

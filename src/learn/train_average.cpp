@@ -21,7 +21,7 @@ bool in_unit(double value) {
 
 }  // namespace
 
-Status check_following(const TrainStepOptions& o) {
+Status check_step_options(const TrainStepOptions& o) {
   const AverageSpec& a = o.average;
   if (a.decay != 0 && !in_unit(a.decay))
     return invalid(cat("the decay of ema is ", a.decay, ", must be above 0 and below 1"));
@@ -37,9 +37,11 @@ Status check_following(const TrainStepOptions& o) {
     return invalid(cat("gradient noise ", o.noise.std, ",", o.noise.fade, ", must be 0 or more"));
   if (o.native && (a.any() || o.lookahead.every > 0))
     return invalid("native training has no float32 masters to average; leave native out");
-  if (o.optimizer.lbfgs() && (o.lookahead.every > 0 || o.noise.std > 0))
-    return invalid("lbfgs goes neither with lookahead nor with noise of gradients; leave them out");
-  return {};
+  const auto check = optimizer_def(o.optimizer.kind).check;
+  if (check == nullptr) return {};
+  TrainStepOptions own = o;
+  own.optimizer = resolved(o.optimizer);
+  return check(own);
 }
 
 // back: what is followed becomes the follower, once that has moved.

@@ -5,9 +5,7 @@
 #include <utility>
 
 #include "base/text.hpp"
-#include "learn/layerwise.hpp"
 #include "learn/pairs.hpp"
-#include "learn/sophia.hpp"
 #include "learn/train_step_impl.hpp"
 
 namespace loom::core {
@@ -80,7 +78,7 @@ Status TrainStep::Impl::make_state() {
     one.frozen = rule.frozen;
     one.group = hyper.row_of(rule);
     const bool moves = !rule.frozen;
-    const Moments moments = moments_of(options.optimizer, p.spec.shape);
+    const OptimizerState moments = state_of(optimizer_def(options.optimizer.kind), p.spec.shape);
     if (moves && moments.m) {
       LOOM_ASSIGN(one.m, persistent(*moments.m));
       state.push_back({p.path + "/m", one.m});
@@ -109,9 +107,9 @@ Status TrainStep::Impl::make_state() {
   LOOM_TRY(make_following());
   LOOM_ASSIGN(plan, make_plan(*network, options, memory, state));
   tensors.plan = &plan;
-  if (options.optimizer.kfac()) {
-    LOOM_ASSIGN(kfac, Kfac::create(*network, options, trained, memory, state));
-    tensors.kfac = kfac.get();
+  if (const auto make = optimizer_def(options.optimizer.kind).driver; make != nullptr) {
+    LOOM_ASSIGN(driver, make({*network, options, trained, *ops, *pool, memory, state}));
+    tensors.driver = driver.get();
   }
   LOOM_ASSIGN(attached, Attached::attach(ops->device, ranges(), MemoryUse::state, true));
   if (ops->device != nullptr) {
@@ -120,9 +118,6 @@ Status TrainStep::Impl::make_state() {
     LOOM_ASSIGN(reports_attached,
                 Attached::attach(ops->device, {&range, 1}, MemoryUse::state, false));
   }
-  if (!options.optimizer.lbfgs()) return {};
-  LOOM_ASSIGN(lbfgs, Lbfgs::create(trained, options.optimizer, *ops, *pool));
-  state.insert(state.end(), lbfgs->state().begin(), lbfgs->state().end());
   return {};
 }
 
@@ -139,7 +134,7 @@ Status TrainStep::fetch() {
   Impl& s = *impl_;
   if (s.ops->device == nullptr) return {};
   std::vector<MemoryRange> ranges = s.ranges();
-  if (s.lbfgs != nullptr) s.lbfgs->add_ranges(ranges);
+  if (s.driver != nullptr) s.driver->add_ranges(ranges);
   return s.ops->device->download(ranges);
 }
 
@@ -147,7 +142,7 @@ Status TrainStep::send() {
   Impl& s = *impl_;
   if (s.ops->device == nullptr) return {};
   std::vector<MemoryRange> ranges = s.ranges();
-  if (s.lbfgs != nullptr) s.lbfgs->add_ranges(ranges);
+  if (s.driver != nullptr) s.driver->add_ranges(ranges);
   for (const MemoryRange& range : ranges) {
     LOOM_TRY(s.ops->device->upload(range.begin, range.bytes));
   }
@@ -165,7 +160,7 @@ Status TrainStep::Impl::make_programs() {
   kept.numbers = tensors.numbers;
   kept.report = tensors.report;
   kept.plan = tensors.plan;
-  kept.kfac = tensors.kfac;
+  kept.driver = tensors.driver;
   tensors = std::move(kept);
   given.reset();
   Trace forward(DType::f32, true);
@@ -175,7 +170,7 @@ Status TrainStep::Impl::make_programs() {
   LOOM_ASSIGN(step, compile(std::move(forward), tensors.pins()));
   mark_present(tensors.network, network->input()[0]);
   mark_lengths(tensors.network.mask, tensors.network.ends, {});
-  if (gathers() && lbfgs == nullptr) {
+  if (gathers() && !updates_alone()) {
     Trace apply(DType::f32);
     LOOM_TRY(record_update(apply, options, trained, tensors, together));
     LOOM_ASSIGN(update, compile(std::move(apply), {}));
@@ -183,13 +178,14 @@ Status TrainStep::Impl::make_programs() {
   Trace masters(DType::f32);
   LOOM_TRY(record_pack(masters, options, trained));
   LOOM_ASSIGN(pack, compile(std::move(masters), {}));
-  return make_curvature();
+  return driver != nullptr ? driver->make_programs(tensors, feedback) : Status{};
 }
 
 Status TrainStep::Impl::make_given() {
   if (given != nullptr || options.loss.sequence()) return {};
-  if (options.optimizer.sophia())
-    return invalid("sophia draws targets of softmax_ce and mse, not of a loss of one's own");
+  if (optimizer_def(options.optimizer.kind).targets_drawn)
+    return invalid(cat(optimizer_name(options.optimizer.kind),
+                       " draws targets of softmax_ce and mse, not of a loss of one's own"));
   TrainStepOptions own = options;
   own.given_loss = true;
   given_tensors = {};
@@ -197,7 +193,7 @@ Status TrainStep::Impl::make_given() {
   given_tensors.numbers = tensors.numbers;
   given_tensors.report = tensors.report;
   given_tensors.plan = tensors.plan;
-  given_tensors.kfac = tensors.kfac;
+  given_tensors.driver = tensors.driver;
   Trace trace(DType::f32, true);
   LOOM_TRY(record_step(trace, *network, own, trained, tensors_of(feedback), given_tensors,
                        ops->device != nullptr));
@@ -225,7 +221,8 @@ Status TrainStep::Impl::take_loss(const GivenLoss& loss) {
 }
 
 Status TrainStep::Impl::set_hyper(double rate) {
-  if (kfac != nullptr) LOOM_TRY(kfac->begin(updates * options.accumulate + batches, *ops));
+  if (driver != nullptr)
+    LOOM_TRY(driver->begin_batch(updates * options.accumulate + batches, *ops));
   if (options.noise.std > 0) {
     tensors.numbers.f32()[2] = static_cast<float>(options.noise.deviation(updates));
     LOOM_TRY(to_device(*ops, tensors.numbers));
@@ -243,7 +240,7 @@ Status TrainStep::Impl::prepare(double rate) {
 
 // The update of record_step() or record_update().
 Status TrainStep::Impl::update_recorded(StepResult& result) {
-  if (kfac != nullptr && kfac->due(updates)) LOOM_TRY(kfac->invert(*ops, *pool));
+  if (driver != nullptr) LOOM_TRY(driver->begin_update(updates, *ops, *pool));
   if (update != nullptr) LOOM_TRY(update->run());
   LOOM_TRY(to_host(*ops, {tensors.report, tensors.loss}));
   result.norm = static_cast<double>(tensors.report.f32()[0]);
@@ -252,8 +249,8 @@ Status TrainStep::Impl::update_recorded(StepResult& result) {
   return {};
 }
 
-Status TrainStep::Impl::update_lbfgs(double rate, StepResult& result) {
-  LOOM_ASSIGN(const Lbfgs::Outcome outcome, lbfgs->update(rate, updates == 0));
+Status TrainStep::Impl::update_by_driver(double rate, StepResult& result) {
+  LOOM_ASSIGN(const DriverOutcome outcome, driver->update(rate, updates == 0));
   result.norm = outcome.norm;
   result.updated = result.finite = outcome.updated;
   return pack->run();
@@ -269,28 +266,19 @@ Result<TrainStep> TrainStep::create(Network& network, const TrainStepOptions& op
   if (options.accumulate < 1) {
     return invalid(cat("accumulate is ", options.accumulate, ", must be at least 1"));
   }
-  if (options.native && options.optimizer.kfac())
-    return invalid("kfac does not go with native training; leave one of them out");
   if (options.native && options.accumulate > 1) {
     return invalid(
         "native training (without f32 masters) cannot add up gradients; set accumulate to 1");
   }
-  if (options.optimizer.lbfgs() && (options.native || options.clip.kind != Clip::none)) {
-    return invalid("lbfgs goes neither with clipping nor with native training; leave them out");
-  }
-  LOOM_TRY(check_following(options));
-  LOOM_TRY(check_sophia(options));
-  if (!options.given_loss)
-    LOOM_TRY(check_pair_options(options.loss, options.optimizer, options.rule));
-  if (options.optimizer.lbfgs() && !options.rules.rates.empty()) {
-    return invalid("lbfgs has one rate for all parameters; leave rate_for out");
-  }
+  LOOM_TRY(check_step_options(options));
+  if (!options.given_loss) LOOM_TRY(check_pair_options(options.loss, options.rule));
   if (!(options.scale_band >= 0 && options.scale_band < 1)) {
     return invalid(cat("scale_band is ", options.scale_band, ", must be at least 0 and below 1"));
   }
   auto impl = std::make_unique<Impl>();
   impl->network = &network;
   impl->options = options;
+  impl->options.optimizer = resolved(options.optimizer);
   impl->ops = &ops;
   impl->pool = &pool;
   LOOM_TRY(network.check_loaded());
@@ -304,7 +292,7 @@ Result<StepResult> TrainStep::run(double learning_rate) {
   LOOM_TRY(s.take_all());
   LOOM_TRY(show_average(false));
   LOOM_TRY(s.prepare(learning_rate));
-  LOOM_TRY(s.estimate_curvature());
+  if (s.driver != nullptr && s.batches == 0) LOOM_TRY(s.driver->before_step(s.tensors, s.updates));
   if (s.observer) {
     LOOM_TRY(s.step->run([&](int64_t id, const Tensor& t) { s.show(id, t); }));
   } else {
@@ -322,9 +310,9 @@ Result<StepResult> TrainStep::Impl::finish_step(double rate, const Tensor& loss)
   flush = false;
   if (due) {
     batches = 0;
-    LOOM_TRY(lbfgs != nullptr ? update_lbfgs(rate, result) : update_recorded(result));
+    LOOM_TRY(updates_alone() ? update_by_driver(rate, result) : update_recorded(result));
   }
-  if (!due || lbfgs != nullptr || loss.data != tensors.loss.data) LOOM_TRY(to_host(*ops, {loss}));
+  if (!due || updates_alone() || loss.data != tensors.loss.data) LOOM_TRY(to_host(*ops, {loss}));
   if (!plan.stats.empty()) LOOM_TRY(to_host(*ops, {plan.stats}));
   result.loss = static_cast<double>(loss.f32()[0]);
   if (!result.updated) return result;
@@ -571,14 +559,13 @@ Status TrainStep::refresh_scales() {
 }
 
 int64_t TrainStep::arena_bytes() const {
-  const int64_t lbfgs = impl_->lbfgs != nullptr ? impl_->lbfgs->arena_bytes() : 0;
+  const int64_t driver = impl_->driver != nullptr ? impl_->driver->arena_bytes() : 0;
   const int64_t own = impl_->given != nullptr ? impl_->given->arena_bytes() : 0;
-  const int64_t drawn = impl_->curvature != nullptr ? impl_->curvature->arena_bytes() : 0;
-  return own + drawn + impl_->step->arena_bytes() +
-         (impl_->update ? impl_->update->arena_bytes() : 0) + lbfgs;
+  return own + driver + impl_->step->arena_bytes() +
+         (impl_->update ? impl_->update->arena_bytes() : 0);
 }
 int64_t TrainStep::state_bytes() const {
-  int64_t bytes = impl_->lbfgs != nullptr ? impl_->lbfgs->state_bytes() : 0;
+  int64_t bytes = impl_->driver != nullptr ? impl_->driver->state_bytes() : 0;
   for (const Buffer& b : impl_->memory) bytes += b.size();
   return bytes + impl_->feedback.memory().size();
 }

@@ -6,10 +6,11 @@
 #include <span>
 
 #include "learn/hyper.hpp"
-#include "learn/kfac.hpp"
-#include "learn/lbfgs.hpp"
+#include "learn/optimizer/optimizer.hpp"
 #include "learn/signals.hpp"
 #include "learn/step_builder.hpp"
+#include "learn/train_step.hpp"
+#include "ops/program.hpp"
 
 namespace loom::core {
 
@@ -42,14 +43,11 @@ struct TrainStep::Impl {
   std::unique_ptr<Program> pack;    // masters into the network
   std::unique_ptr<Program> given;   // `step` with a loss of the caller; made when it is asked for
   StepTensors given_tensors;
-  std::unique_ptr<Program> curvature;  // of sophia: its own forward and backward pass
-  StepTensors drawn;
   int64_t updates = 0;
   int64_t batches = 0;  // since the last update
   bool flush = false;   // the next batch is followed by an update, however few there were
   LayerObserver observer;
-  std::unique_ptr<Lbfgs> lbfgs;
-  std::unique_ptr<Kfac> kfac;
+  std::unique_ptr<OptimizerDriver> driver;  // of some optimizers, else null
   Attached attached;
   // Steps begun: on a device their reports, in a ring of their own, of which whole groups are
   // fetched while later steps run. As many steps are begun ahead as run in kAhead.
@@ -72,18 +70,17 @@ struct TrainStep::Impl {
   std::vector<std::vector<std::byte>> hidden;  // what averages stand in place of; empty: nothing
   std::vector<MemoryRange> ranges() const;
   bool gathers() const { return options.gathers(); }
+  bool updates_alone() const { return driver != nullptr && driver->updates_alone(); }
 
   Result<Tensor> persistent(const Shape& shape) { return loom::core::persistent(shape, memory); }
   Status make_weight(int i, Recorder& recorder, Trained& one);
   Status make_ranges(const Param& p, DType dtype, Trained& one);
   Status make_state();
   Status update_recorded(StepResult& result);
-  Status update_lbfgs(double rate, StepResult& result);
+  Status update_by_driver(double rate, StepResult& result);
   void show(int64_t id, const Tensor& values) const;
   Status make_programs();
   Status make_given();
-  Status make_curvature();
-  Status estimate_curvature();
   Status take_loss(const GivenLoss& loss);
   // The recording that stops for a loss of the caller: the step itself, where its loss is no op.
   const StepTensors& given_step() const {
@@ -98,8 +95,7 @@ struct TrainStep::Impl {
   // So do those that are followed, since what follows counts the updates.
   bool overlaps() const {
     return ops->device != nullptr && !gathers() && !observer && feedback.empty() &&
-           average.pairs.empty() && slow.pairs.empty() && plan.stats.empty() &&
-           curvature == nullptr;
+           average.pairs.empty() && slow.pairs.empty() && plan.stats.empty() && driver == nullptr;
   }
   Status prepare(double rate);
   Status ask();

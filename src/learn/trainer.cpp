@@ -8,6 +8,7 @@
 #include "grid/init.hpp"
 #include "learn/ctc.hpp"
 #include "learn/domains.hpp"
+#include "learn/optimizer/optimizer.hpp"
 #include "learn/predictions.hpp"
 #include "learn/trainer_impl.hpp"
 
@@ -25,10 +26,11 @@ std::vector<int64_t> order_of(int64_t n, bool shuffle, uint64_t seed, int64_t ep
 // be another function.
 Status check_full_batches(const TrainerOptions& o, int64_t samples) {
   const int64_t steps = (samples + o.batch - 1) / o.batch;
-  if (!o.step.optimizer.lbfgs() || o.step.accumulate % steps == 0) return {};
-  return invalid(cat("lbfgs needs all ", samples, " samples in every update, but takes a batch of ",
-                     o.batch, " times ", o.step.accumulate, "; leave the batch out, or give ",
-                     samples));
+  const loom::OptimizerKind kind = o.step.optimizer.kind;
+  if (!optimizer_def(kind).all_samples || o.step.accumulate % steps == 0) return {};
+  return invalid(cat(optimizer_name(kind), " needs all ", samples,
+                     " samples in every update, but takes a batch of ", o.batch, " times ",
+                     o.step.accumulate, "; leave the batch out, or give ", samples));
 }
 
 // Adds the losses of the first `rows` rows to `sum`, one after the other over all batches: the sum

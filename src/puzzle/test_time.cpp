@@ -122,8 +122,7 @@ class CellTrainer {
     out.network_ = std::make_unique<Network>(std::move(network));
     LOOM_TRY(init_params(*out.network_, DType::f32, how.seed, pool));
     TrainStepOptions options;
-    LOOM_ASSIGN(options.optimizer, parse_optimizer("adamw"));
-    options.optimizer.decay = 0.01f;
+    options.optimizer = {.kind = loom::OptimizerKind::adamw, .weight_decay = 0.01f};
     options.loss.kind = LossKind::softmax_ce;
     options.class_ids = true;
     options.seed = how.seed;

@@ -4,6 +4,8 @@
 #include "base/text.hpp"
 #include "bridge/network_json.hpp"
 #include "io/hash.hpp"
+#include "learn/optimizer/optimizer.hpp"
+#include "learn/schedule/schedule.hpp"
 #include "loom/augment.hpp"
 #include "train_io/training_parts.hpp"
 #include "train_io/weights_source.hpp"
@@ -31,12 +33,6 @@ std::string dump_heads(const std::vector<int64_t>& heads) {
   std::string all;
   for (const int64_t width : heads) all += cat(all.empty() ? "" : ",", width);
   return all;
-}
-
-// Does the rate depend on how many epochs there will be?
-bool needs_total(ScheduleKind kind) {
-  return kind == ScheduleKind::cosine || kind == ScheduleKind::linear ||
-         kind == ScheduleKind::polynomial || kind == ScheduleKind::one_cycle;
 }
 
 struct ProgressField {
@@ -221,6 +217,22 @@ std::string digest_of(const SafeMetadata& metadata) {
   return hash_hex(std::as_bytes(std::span(all)));
 }
 
+void add_optimizer(const Optimizer& optimizer, JsonValue& out) {
+  const Optimizer o = resolved(optimizer);
+  out.add("optimizer", text(optimizer_name(o.kind)));
+  out.add("beta1", real(*o.beta1));
+  out.add("beta2", real(*o.beta2));
+  out.add("eps", real(*o.eps));
+  out.add("decay", real(*o.weight_decay));
+  for (const SavedConstant& c : optimizer_def(o.kind).saved) {
+    if (c.real != nullptr) {
+      out.add(c.key, real(*(o.*c.real)));
+    } else {
+      out.add(c.key, JsonValue::integer(c.count != nullptr ? *(o.*c.count) : c.fixed));
+    }
+  }
+}
+
 }  // namespace
 
 void add_digest(SafeMetadata& metadata) {
@@ -252,12 +264,7 @@ JsonValue run_options(const TrainerOptions& o, const Dataset& train, const Datas
   if (o.step.loss.kind == LossKind::quantile) add("quantile", real(o.step.loss.quantile));
   if (o.step.loss.sequence()) add("blank", JsonValue::integer(o.step.loss.blank));
   if (o.step.loss.pairs()) add("pairs", loss_json(o.step.loss));
-  add("optimizer", text(optimizer_name(o.step.optimizer)));
-  add("beta1", real(o.step.optimizer.beta1));
-  add("beta2", real(o.step.optimizer.beta2));
-  add("eps", real(o.step.optimizer.eps));
-  add("decay", real(o.step.optimizer.decay));
-  if (o.step.optimizer.lbfgs()) add("history", JsonValue::integer(o.step.optimizer.history));
+  add_optimizer(o.step.optimizer, out);
   if (!o.step.rules.freeze.empty()) add("freeze", text(join(o.step.rules.freeze, ";")));
   if (!o.step.rules.unfreeze.empty()) add("unfreeze", text(join(o.step.rules.unfreeze, ";")));
   if (!o.step.rules.rates.empty()) {
@@ -276,16 +283,6 @@ JsonValue run_options(const TrainerOptions& o, const Dataset& train, const Datas
     if (contrasts) add("rule_threshold", real(rule.threshold));
     if (contrasts) add("rule_label_scale", real(rule.label_scale));
     if (contrasts && rule.temperature > 0) add("rule_temperature", real(rule.temperature));
-  }
-  if (o.step.optimizer.sophia()) {
-    add("gamma_sophia", real(o.step.optimizer.curvature.gamma));
-    add("curvature_every", JsonValue::integer(o.step.optimizer.curvature.every));
-  }
-  if (o.step.optimizer.kfac()) {
-    const KfacSpec& curvature = o.step.optimizer.curvature;
-    add("damping", real(curvature.damping));
-    add("trust", real(curvature.trust));
-    add("inverse_every", JsonValue::integer(curvature.every));
   }
   if (o.step.average.decay > 0) add("ema", JsonValue::real(o.step.average.decay));
   if (o.step.average.from > 0) add("swa", JsonValue::integer(o.step.average.from));
@@ -321,7 +318,7 @@ JsonValue run_options(const TrainerOptions& o, const Dataset& train, const Datas
   JsonValue milestones = JsonValue::array();
   for (const int64_t m : o.schedule.milestones) milestones.push(JsonValue::integer(m));
   add("milestones", std::move(milestones));
-  if (needs_total(o.schedule.kind)) add("epochs", JsonValue::integer(o.epochs));
+  if (schedule_def(o.schedule.kind).needs_total) add("epochs", JsonValue::integer(o.epochs));
   return out;
 }
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Proves the walks of CONTRIBUTING.md: a toy layer, a toy number type of three bits and a toy op, each a patch that may touch
+# Proves the walks of CONTRIBUTING.md: a toy layer, number type of three bits, op and optimizer, each a patch that may touch
 # only the files the design names. All are applied to one copy of the tree, where tools/generate_api.py writes what derives
 # from the row of the layer; it is built, and every suite that needs no GPU runs on it, whole. What lists released things
 # skips rows that no release has (released() of layers/config.hpp and dtype/dtype.hpp). A second run in the same folder
@@ -36,6 +36,8 @@ allow dtype_int3.patch src/dtype/dtypes.def tests/dtype/int3_test.cpp
 allow op_roll.patch src/ops/ops.def src/ops/args/rows.hpp src/ops/roll.cpp src/backend/reference/roll.cpp \
   tests/conformance/roll_test.cpp
 
+allow optimizer_signsgd.patch api/options/training.toml src/learn/optimizer/signsgd.cpp
+
 # Files that are as they were keep their time, so that they are not built again.
 fresh=$(mktemp -d "$work/fresh.XXXX")
 git ls-files -z --cached --others --exclude-standard | xargs -0 cp --parents -t "$fresh" 2>/dev/null || true
@@ -51,8 +53,12 @@ for file in include/loom/layers.hpp bindings/python/loom/layers.py bindings/type
     exit 1
   }
 done
+grep -q '^    &kSignsgdOptimizer,$' "$fresh/src/learn/optimizer/registry.cpp" || {
+  echo "extend: src/learn/optimizer/registry.cpp has no kSignsgdOptimizer" >&2
+  exit 1
+}
 if [ "$patches" = yes ]; then
-  echo "extend: a toy layer, number type and op apply, which touch only the files the design says"
+  echo "extend: a toy layer, number type, op and optimizer apply, which touch only the files the design says"
   exit 0
 fi
 (cd "$fresh" && find . -type f -print0) | while IFS= read -r -d '' file; do
@@ -78,7 +84,7 @@ if [ "${#suites[@]}" -lt 20 ]; then
   echo "extend: only ${#suites[@]} suites were found: ${suites[*]}" >&2
   exit 1
 fi
-if [ "$selection" = yes ]; then suites=(test_dtype test_layers test_grid test_conformance); fi
+if [ "$selection" = yes ]; then suites=(test_dtype test_layers test_grid test_conformance test_learn); fi
 start=$SECONDS
 cmake --build "$build" --target "${suites[@]}" | tail -n 1
 echo "extend: built ${#suites[@]} suites in $((SECONDS - start)) s"
@@ -108,12 +114,13 @@ run_suite() {
 export -f run_suite program_of
 printf '%s\n' "${suites[@]}" | xargs -P "$(nproc)" -I{} bash -c 'run_suite {}'
 # The toys' own tests were among them.
-for own in "test_layers Swap* 1" "test_dtype Int3* 3" "test_conformance Roll* 3" "test_conformance Conformance.roll 1"; do
+for own in "test_layers Swap* 1" "test_dtype Int3* 3" "test_conformance Roll* 3" "test_conformance Conformance.roll 1" \
+  "test_learn OptimizerRows.LowerTheLoss* 1"; do
   read -r suite filter count <<< "$own"
   "$build/tests/$suite" --gtest_filter="$filter" --gtest_brief=1 | grep -q "PASSED.*$count test" || {
     echo "extend: $suite has not run $count tests of $filter" >&2
     exit 1
   }
 done
-echo "extend: ${#suites[@]} suites pass with a toy layer, number type and op, which touch only the files the design says" \
+echo "extend: ${#suites[@]} suites pass with a toy layer, number type, op and optimizer, which touch only the files the design says" \
   "($((SECONDS - start)) s)"

@@ -183,7 +183,7 @@ TEST(GpuMesh, RandomMeshesLearnThroughTicksAsOnTheCpu) {
   for (const MeshCase& mesh : some_meshes(3, 40)) {
     SCOPED_TRACE(mesh.str());
     MeshTrainOptions options;
-    options.step.optimizer.kind = OptimizerKind::sgd;
+    options.step.optimizer.kind = loom::OptimizerKind::sgd;
     options.window = 5;
     options.stride = number++ % 2 == 0 ? 2 : 0;
     // A cell without any input, or a mesh that no pass could run.
@@ -205,7 +205,7 @@ TEST(GpuMesh, RulesThroughTicksLearnAsOnTheCpu) {
   for (const Rule rule : {Rule::chain, Rule::dfa, Rule::drtp, Rule::diff_project}) {
     SCOPED_TRACE(std::string(rule_name(rule)));
     MeshTrainOptions options;
-    options.step.optimizer.kind = OptimizerKind::sgd;
+    options.step.optimizer.kind = loom::OptimizerKind::sgd;
     options.step.rule.kind = rule;
     options.window = 6;
     expect_same_lessons(mesh, options, false);

@@ -25,7 +25,7 @@ TEST(GpuPairs, TrainAsOnTheCpu) {
       plan.options.loss.all_triplets = all;
       // Distances do not change if all rows move equally, so the gradient in that direction is only
       // rounding error. Adam would make full steps of it.
-      plan.options.optimizer = *parse_optimizer("momentum");
+      plan.options.optimizer.kind = *parse_optimizer("momentum");
       plan.before = [](TrainStep& step, int number) -> Status {
         if (number == 0) relate_rows(step.target());
         return {};

@@ -111,8 +111,8 @@ TEST(GpuKfac, StepsAsOnTheCpu) {
   c.classes = true;
   TrainStepOptions options = c.options();
   options.rule = {};
-  options.optimizer = *parse_optimizer("kfac");
-  options.optimizer.curvature.every = 3;
+  options.optimizer.kind = *parse_optimizer("kfac");
+  options.optimizer.inverse_every = 3;
   expect_same_rule(c.grid(), Shape{c.batch, c.widths[0]}, options, 0.02);
 }
 

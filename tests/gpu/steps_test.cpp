@@ -23,7 +23,7 @@ Result<Prepared> prepare(const char* kind_name, Clip clip, const char* optimizer
     p.network = std::make_unique<Network>(std::move(network));
     LOOM_TRY(init_params(*p.network, DType::f32, 7, threads()));
     TrainStepOptions options;
-    LOOM_ASSIGN(options.optimizer, parse_optimizer(optimizer));
+    LOOM_ASSIGN(options.optimizer.kind, parse_optimizer(optimizer));
     options.clip = {clip, 1.0f};
     LOOM_ASSIGN(TrainStep step, TrainStep::create(*p.network, options, gpu()->ops(), threads()));
     p.step.emplace(std::move(step));

@@ -29,7 +29,7 @@ TEST(GpuTraining, GradientsAreAddedUpOverBatches) {
 TEST(GpuTraining, Lbfgs) {
   LOOM_NEEDS_GPU();
   TrainingPlan plan;
-  plan.options.optimizer = *parse_optimizer("lbfgs");
+  plan.options.optimizer.kind = *parse_optimizer("lbfgs");
   plan.rate = 0.1;
   plan.steps = 12;
   expect_same_training(kind_network("Dense"), plan);
@@ -125,7 +125,7 @@ Result<std::vector<double>> curve(const LayerCase& c, const Ops& ops, int epochs
   LOOM_TRY(init_params(network, DType::f32, 7, threads()));
   TrainStepOptions options;
   options.loss.kind = c.loss;
-  LOOM_ASSIGN(options.optimizer, parse_optimizer(c.optimizer));
+  LOOM_ASSIGN(options.optimizer.kind, parse_optimizer(c.optimizer));
   LOOM_ASSIGN(TrainStep step, TrainStep::create(network, options, ops, threads()));
   const auto fill = [](const Tensor& t, uint64_t stream) {
     const Rng rng(3, stream);

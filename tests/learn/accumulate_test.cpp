@@ -35,7 +35,7 @@ Dataset line_samples(int64_t n, uint64_t seed) {
 TrainerOptions accumulating(const AccumulatedRun& run) {
   TrainerOptions o;
   o.step.accumulate = static_cast<int>(run.accumulate);
-  o.step.optimizer = parse_optimizer("sgd").value();
+  o.step.optimizer.kind = parse_optimizer("sgd").value();
   o.schedule.kind = run.schedule;
   o.schedule.rate = 0.3;
   o.schedule.warmup = run.warmup;

@@ -20,7 +20,7 @@ Floats floats_of(const Tensor& t) {
 
 TrainStepOptions by_sgd() {
   TrainStepOptions o;
-  o.optimizer = *parse_optimizer("sgd");
+  o.optimizer.kind = *parse_optimizer("sgd");
   return o;
 }
 
@@ -108,7 +108,7 @@ TEST(BatchNormTraining, IsItsFormulaOnRandomShapesWithAndWithoutAbsentSamples) {
 
 TEST(Buffers, AreNoBusinessOfTheOptimizer) {
   TrainStepOptions decaying;  // adamw
-  decaying.optimizer.decay = 0.5f;
+  decaying.optimizer.weight_decay = 0.5f;
   decaying.clip = {Clip::norm, 0.01f};
   TrainRig rig(row_of({batch_norm(4, 0.0), dense(4, 2)}), Shape{3, 4}, DType::f32, decaying);
   ASSERT_TRUE(rig.ready());

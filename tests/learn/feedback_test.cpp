@@ -23,7 +23,7 @@ GridSpec fed_back(const char* activation = "linear") {
 
 TrainStepOptions plain_sgd(bool carry) {
   TrainStepOptions o;
-  o.optimizer = *parse_optimizer("sgd");
+  o.optimizer.kind = *parse_optimizer("sgd");
   o.carry_feedback = carry;
   return o;
 }

@@ -3,7 +3,7 @@
 #include <random>
 
 #include "base/text.hpp"
-#include "learn/kfac.hpp"
+#include "learn/optimizer/kfac.hpp"
 #include "learn/rule_oracle.hpp"
 
 namespace loom::core::test {
@@ -53,7 +53,7 @@ TrainStepOptions kfac_options(LossKind loss) {
   TrainStepOptions o;
   o.loss.kind = loss;
   o.class_ids = loss == LossKind::softmax_ce;
-  o.optimizer = *parse_optimizer("kfac");
+  o.optimizer.kind = *parse_optimizer("kfac");
   return o;
 }
 
@@ -76,7 +76,7 @@ TEST(Kfac, StepsOneLayerAsItsFormulasSay) {
     RuleCase c;
     c.widths = {static_cast<int64_t>(in), static_cast<int64_t>(out)};
     TrainStepOptions o = kfac_options(LossKind::huber);
-    o.optimizer.curvature.trust = draw() % 2 == 0 ? 0.0f : 1e-3f;
+    o.optimizer.trust = draw() % 2 == 0 ? 0.0f : 1e-3f;
     TrainRig rig(c.grid(), Shape{static_cast<int64_t>(n), c.widths[0]}, DType::f32, o);
     ASSERT_TRUE(rig.ready());
     const std::string at = "(0, 0, 0, 0)/";
@@ -128,7 +128,7 @@ TEST(Kfac, StepsOneLayerAsItsFormulasSay) {
     for (size_t i = 0; i < out; ++i) {
       for (size_t k = 0; k < side; ++k) change += direction[i][k] * dw[i][k];
     }
-    const double trust = static_cast<double>(o.optimizer.curvature.trust);
+    const double trust = static_cast<double>(*o.optimizer.trust);
     const double nu =
         trust > 0 ? std::min(1.0, std::sqrt(trust / std::max(kRate * kRate * change, 1e-30))) : 1.0;
     Grid2 wanted = w;
@@ -153,7 +153,7 @@ GridSpec kfac_picture_net() {
 
 TEST(Kfac, NeedsFewerStepsThanAdamOnAConvolutionNet) {
   TrainStepOptions adam = kfac_options(LossKind::softmax_ce);
-  adam.optimizer = *parse_optimizer("adam");
+  adam.optimizer.kind = *parse_optimizer("adam");
   TrainRig one(kfac_picture_net(), Shape{6, 1, 8, 8}, DType::f32, adam);
   TrainRig two(kfac_picture_net(), Shape{6, 1, 8, 8}, DType::f32,
                kfac_options(LossKind::softmax_ce));
@@ -204,8 +204,8 @@ TEST(Kfac, RefusesWhatItCannotDo) {
   } cases[] = {
       {row_of({norm}), [](TrainStepOptions&) {}, "finds no product"},
       {row_of({dense}), [](TrainStepOptions& o) { o.native = true; }, "native"},
-      {row_of({dense}), [](TrainStepOptions& o) { o.optimizer.curvature.damping = 0; }, "damping"},
-      {row_of({dense}), [](TrainStepOptions& o) { o.optimizer.curvature.every = 0; }, "every 0"},
+      {row_of({dense}), [](TrainStepOptions& o) { o.optimizer.damping = 0; }, "damping"},
+      {row_of({dense}), [](TrainStepOptions& o) { o.optimizer.inverse_every = 0; }, "every 0"},
   };
   ThreadPool pool(1, true);
   for (const auto& one : cases) {

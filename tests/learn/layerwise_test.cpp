@@ -5,6 +5,7 @@
 #include <cmath>
 #include <random>
 
+#include "learn/optimizer/optimizer.hpp"
 #include "learn/train_rig.hpp"
 
 namespace loom::core::test {
@@ -202,14 +203,14 @@ TEST_P(Layerwise, StepsAsTheFormulasOfItsSourceDo) {
     Drawn drawn{std::mt19937_64(seed)};
     const int64_t in = drawn.from(1, 20), out = drawn.from(1, 20), batch = drawn.from(1, 6);
     TrainStepOptions o;
-    o.optimizer = *parse_optimizer(GetParam());
-    if (drawn.from(0, 1) == 0) o.optimizer.decay = 0.25f;
+    o.optimizer.kind = *parse_optimizer(GetParam());
+    if (drawn.from(0, 1) == 0) o.optimizer.weight_decay = 0.25f;
     const bool clips = drawn.from(0, 2) == 0;
     if (clips) o.clip = {Clip::norm, 0.05f};
     TrainRig rig(dense(in, out), Shape{batch, in}, DType::f32, o);
     ASSERT_TRUE(rig.ready());
     Linear net = linear_of(rig, batch, in, out);
-    const double rate = 0.02, decay = static_cast<double>(o.optimizer.decay);
+    const double rate = 0.02, decay = static_cast<double>(*resolved(o.optimizer).weight_decay);
     Source of_w{GetParam(), rate, decay, {}, {}, {}, {}}, of_b = of_w;
     for (int t = 1; t <= 6; ++t) {
       net.differentiate();
@@ -237,7 +238,7 @@ TEST_P(Layerwise, GivesTheSameBitsForAnyThreadsAccumulatedOrNot) {
               layer(LayerKind::dense, {{"in", 24}, {"out", 6}})});
   for (const int times : {1, 3}) {
     TrainStepOptions o;
-    o.optimizer = *parse_optimizer(GetParam());
+    o.optimizer.kind = *parse_optimizer(GetParam());
     o.accumulate = times;
     o.noise = {0.001, 0.55};
     o.lookahead = {4, 0.5};
@@ -256,7 +257,7 @@ TEST_P(Layerwise, GivesTheSameBitsForAnyThreadsAccumulatedOrNot) {
 
 TEST_P(Layerwise, GoesOnFromItsStateWithTheSameBits) {
   TrainStepOptions o;
-  o.optimizer = *parse_optimizer(GetParam());
+  o.optimizer.kind = *parse_optimizer(GetParam());
   o.noise = {0.01, 0.0};
   o.lookahead = {3, 0.5};
   o.average = {0.9, 0};
@@ -281,7 +282,7 @@ TEST_P(Layerwise, GoesOnFromItsStateWithTheSameBits) {
 
 TEST_P(Layerwise, LeavesEverythingAsItIsWhereAStepIsNotFinite) {
   TrainStepOptions o;
-  o.optimizer = *parse_optimizer(GetParam());
+  o.optimizer.kind = *parse_optimizer(GetParam());
   o.noise = {0.01, 0.0};
   o.average = {0.9, 0};
   TrainRig rig(dense(7, 5), Shape{4, 7}, DType::f32, o);
@@ -307,7 +308,7 @@ TEST_P(Layerwise, TakesASparseGradientForTheWholeTable) {
   };
   for (const bool native : {false, true}) {
     TrainStepOptions o;
-    o.optimizer = *parse_optimizer(GetParam());
+    o.optimizer.kind = *parse_optimizer(GetParam());
     o.native = native;
     const DType dtype = native ? DType::f16 : DType::f32;
     TrainRig all(grid(false), Shape{3, 5}, DType::f32, o, cpu_ops(best_isa()), 1, dtype);
@@ -324,7 +325,7 @@ INSTANTIATE_TEST_SUITE_P(Optimizers, Layerwise, ::testing::Values("lamb", "adafa
 
 TEST(LayerwiseZeros, LambStepsFromWeightsOfZeroWithoutItsRatio) {
   TrainStepOptions o;
-  o.optimizer = *parse_optimizer("lamb");
+  o.optimizer.kind = *parse_optimizer("lamb");
   TrainRig rig(dense(3, 2), Shape{4, 3}, DType::f32, o);
   const Tensor bias = state_of(rig, "(0, 0, 0, 0)/bias");
   ASSERT_EQ(bias.f32()[0], 0.0f);
@@ -341,7 +342,7 @@ TEST(Averages, AndSlowWeightsAreThoseOfTheFormulas) {
     Drawn drawn{std::mt19937_64(seed)};
     const int64_t in = drawn.from(1, 9), out = drawn.from(1, 9), batch = drawn.from(1, 5);
     TrainStepOptions o;
-    o.optimizer = *parse_optimizer("sgd");
+    o.optimizer.kind = *parse_optimizer("sgd");
     o.average.decay = 0.1 * static_cast<double>(drawn.from(1, 9));
     o.lookahead = {drawn.from(1, 4), 0.1 * static_cast<double>(drawn.from(1, 10))};
     TrainRig rig(dense(in, out), Shape{batch, in}, DType::f32, o);
@@ -414,7 +415,7 @@ TEST(Averages, OfEpochsAreTheirMean) {
 TEST(GradientNoise, HasTheDeviationThatWasAskedForAndFades) {
   for (const double fade : {0.0, 0.55}) {
     TrainStepOptions o;
-    o.optimizer = *parse_optimizer("sgd");
+    o.optimizer.kind = *parse_optimizer("sgd");
     o.noise = {0.5, fade};
     TrainRig noisy(dense(60, 50), Shape{4, 60}, DType::f32, o);
     const Tensor w = state_of(noisy, "(0, 0, 0, 0)/weight");
@@ -438,7 +439,7 @@ TEST(GradientNoise, HasTheDeviationThatWasAskedForAndFades) {
 
 TEST(Following, RefusesWhatDoesNotGoTogether) {
   const auto says = [](const TrainStepOptions& o) {
-    const Status status = check_following(o);
+    const Status status = check_step_options(o);
     return status.ok() ? std::string() : status.error().message;
   };
   TrainStepOptions both;
@@ -452,7 +453,7 @@ TEST(Following, RefusesWhatDoesNotGoTogether) {
   native.average.decay = 0.9;
   EXPECT_NE(says(native).find("native"), std::string::npos);
   TrainStepOptions lbfgs;
-  lbfgs.optimizer = *parse_optimizer("lbfgs");
+  lbfgs.optimizer.kind = *parse_optimizer("lbfgs");
   lbfgs.noise.std = 1;
   EXPECT_NE(says(lbfgs).find("lbfgs"), std::string::npos);
   TrainStepOptions share;

@@ -7,8 +7,8 @@ namespace {
 
 TrainStepOptions lbfgs(float decay = 0.0f) {
   TrainStepOptions o;
-  o.optimizer = *parse_optimizer("lbfgs");
-  o.optimizer.decay = decay;
+  o.optimizer.kind = *parse_optimizer("lbfgs");
+  o.optimizer.weight_decay = decay;
   return o;
 }
 

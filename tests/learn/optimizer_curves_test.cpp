@@ -41,8 +41,7 @@ Tensor row_of_four(std::array<float, 4>& values) {
 // `resumed`: the numbers come from an object that has seen no step before.
 std::array<float, 4> walk(const Curve& c, const Ops& ops, bool resumed) {
   constexpr std::array<float, 4> kA = {0.5f, 1.0f, 2.0f, 4.0f}, kB = {1.0f, -2.0f, 0.5f, 3.0f};
-  OptimizerSpec spec = *parse_optimizer(c.optimizer);
-  spec.decay = c.decay;
+  const Optimizer spec = resolved({.kind = *parse_optimizer(c.optimizer), .weight_decay = c.decay});
   std::array<float, 4> p = {0.25f, -0.5f, 1.5f, -1.0f}, g{}, m{}, v{}, hyper{};
   HyperNumbers numbers(spec, {});
   for (int step = 0; step < 50; ++step) {
@@ -53,11 +52,11 @@ std::array<float, 4> walk(const Curve& c, const Ops& ops, bool resumed) {
     Tensor flat = row_of_four(hyper);
     flat.shape = Shape{4};
     OptimizeArgs args{row_of_four(p), row_of_four(g), row_of_four(m), row_of_four(v), flat};
-    args.kind = spec.kind;
-    args.beta1 = spec.beta1;
-    args.beta2 = spec.beta2;
-    args.eps = spec.eps;
-    args.decay = spec.decay;
+    args.kind = optimizer_def(spec.kind).update;
+    args.beta1 = *spec.beta1;
+    args.beta2 = *spec.beta2;
+    args.eps = *spec.eps;
+    args.decay = *spec.weight_decay;
     ops.optimize(args, Lane{});
   }
   return p;
@@ -86,7 +85,7 @@ TEST_P(NewOptimizers, LowerTheLossWithTheSameBitsForAnyThreads) {
       row_of({layer(LayerKind::dense, {{"in", 8}, {"out", 24}, {"activation", "tanh"}}),
               layer(LayerKind::dense, {{"in", 24}, {"out", 6}})});
   TrainStepOptions o;
-  o.optimizer = *parse_optimizer(GetParam());
+  o.optimizer.kind = *parse_optimizer(GetParam());
   const double rate = std::string(GetParam()) == "adadelta" ? 10.0 : 0.02;
   TrainRig one(grid, Shape{16, 8}, DType::f32, o, reference_ops());
   TrainRig more(grid, Shape{16, 8}, DType::f32, o, cpu_ops(best_isa()), 3);

@@ -440,7 +440,7 @@ TEST(PairsTraining, RefusesWhatDoesNotGoWithIt) {
          o.step.loss.heads = {1, 2};
        }},
       {"kfac has no curvature of triplet",
-       [](TrainerOptions& o, Dataset&) { o.step.optimizer = *parse_optimizer("kfac"); }},
+       [](TrainerOptions& o, Dataset&) { o.step.optimizer.kind = *parse_optimizer("kfac"); }},
       {"the rule dfa does not go with triplet",
        [](TrainerOptions& o, Dataset&) { o.step.rule.kind = Rule::dfa; }},
       {"margin of triplet is -1", [](TrainerOptions& o, Dataset&) { o.step.loss.margin = -1; }},

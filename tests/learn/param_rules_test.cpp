@@ -22,7 +22,7 @@ GridSpec three_layers() {
 
 TrainStepOptions step_of(const char* optimizer) {
   TrainStepOptions o;
-  o.optimizer = *parse_optimizer(optimizer);
+  o.optimizer.kind = *parse_optimizer(optimizer);
   return o;
 }
 
@@ -83,9 +83,9 @@ TEST(ParamRules, FrozenParametersKeepTheirBitsAndHaveNoState) {
       for (const Clip clip : {Clip::none, Clip::norm, Clip::layer}) {
         TrainStepOptions o = step_of(optimizer);
         o.rules.freeze = {"(0, 0, 0, 0)/*", "(0, 0, 1, 0)/bias"};
-        o.optimizer.decay = 0.1f;
+        o.optimizer.weight_decay = 0.1f;
         o.accumulate = accumulate;
-        if (!o.optimizer.lbfgs()) o.clip = {clip, 0.5f};
+        if (o.optimizer.kind != loom::OptimizerKind::lbfgs) o.clip = {clip, 0.5f};
         TrainRig rig(three_layers(), Shape{16, 8}, DType::f32, o);
         ASSERT_TRUE(rig.ready());
         std::vector<std::vector<float>> before, after;

@@ -73,7 +73,7 @@ struct RuleCase {
     TrainStepOptions o;
     o.loss.kind = classes ? LossKind::softmax_ce : LossKind::mse;
     o.class_ids = classes;
-    o.optimizer.kind = OptimizerKind::sgd;
+    o.optimizer.kind = loom::OptimizerKind::sgd;
     o.rule.kind = rule;
     o.rule.beta = 0.5f;
     o.seed = seed;

@@ -116,7 +116,7 @@ TEST(LearningRules, TrainTernaryAndBinaryWeights) {
     c.widths = {5, 64, 32, 3};  // few bits, so many units
     c.classes = true;
     TrainStepOptions o = c.options();
-    o.optimizer = *parse_optimizer("adam");
+    o.optimizer.kind = *parse_optimizer("adam");
     TrainRig rig(c.grid(), Shape{c.batch, 5}, dtype, o, cpu_ops(best_isa()), 1, dtype);
     ASSERT_TRUE(rig.ready());
     const std::vector<double> losses = rig.run(400, 0.01);
@@ -334,13 +334,13 @@ TEST(LearningRules, AreRefusedByNameWhereTheyHaveNoSignal) {
     Rule rule;
     float beta;
     std::string says;
-    int64_t history = 0;  // of L-BFGS
+    loom::OptimizerKind optimizer = loom::OptimizerKind::adam;
   } cases[] = {
       {row_of({dense, norm, dense}), Rule::hebb, 0.6f, "is no Dense"},
       {row_of({dense, dense, nothing}), Rule::hebb, 0.6f, "is no Dense that stands alone"},
       {row_of({dense, dense}), Rule::forward_forward, 0.6f, "it is for labels"},
       {row_of({dense, dense}), Rule::dtp, 0.0f, "beta is 0"},
-      {row_of({dense, dense}), Rule::dfa, 0.6f, "L-BFGS", 5},
+      {row_of({dense, dense}), Rule::dfa, 0.6f, "L-BFGS", loom::OptimizerKind::lbfgs},
       {row_of({dense, dense}), Rule::diff_project, 0.0f, "beta is 0"},
       {row_of({dense, dense}), Rule::fixed_dtp, 1.5f, "beta is 1.5"},
       {linked, Rule::dfa, 0.6f, "has a link"},
@@ -354,7 +354,7 @@ TEST(LearningRules, AreRefusedByNameWhereTheyHaveNoSignal) {
     TrainStepOptions o;
     o.rule.kind = c.rule;
     o.rule.beta = c.beta;
-    o.optimizer.history = c.history;
+    o.optimizer.kind = c.optimizer;
     const Result<TrainStep> step = TrainStep::create(*network, o, cpu_ops(best_isa()), pool);
     ASSERT_FALSE(step.ok());
     EXPECT_NE(step.error().message.find(c.says), std::string::npos) << step.error().message;

@@ -18,8 +18,8 @@ GridSpec band_mlp() {
 // SGD that lets weights shrink: scales would follow at every step.
 TrainStepOptions shrinking(bool native = false) {
   TrainStepOptions o;
-  o.optimizer = *parse_optimizer("sgd");
-  o.optimizer.decay = 0.2f;
+  o.optimizer.kind = *parse_optimizer("sgd");
+  o.optimizer.weight_decay = 0.2f;
   o.native = native;
   return o;
 }

@@ -5,6 +5,7 @@
 #include <random>
 
 #include "base/thread_pool.hpp"
+#include "learn/optimizer/optimizer.hpp"
 #include "learn/train_rig.hpp"
 
 namespace loom::core::test {
@@ -79,9 +80,9 @@ TrainStepOptions options(int64_t every) {
   TrainStepOptions o;
   o.loss.kind = LossKind::softmax_ce;
   o.class_ids = true;
-  o.optimizer = *parse_optimizer("sophia");
-  o.optimizer.curvature.every = every;
-  o.optimizer.decay = 0.1f;
+  o.optimizer.kind = *parse_optimizer("sophia");
+  o.optimizer.inverse_every = every;
+  o.optimizer.weight_decay = 0.1f;
   return o;
 }
 
@@ -120,10 +121,10 @@ TEST(Sophia, StepsByItsFormulasAndLooksAtTheCurvatureEverySoOften) {
   constexpr double kRate = 0.05;
   TrainStepOptions o = options(kEvery);
   o.optimizer.beta2 = 0.5f;  // so that steps are stopped by the curvature and by the clip
-  o.optimizer.curvature.gamma = 0.5f;
-  const auto b1 = static_cast<double>(o.optimizer.beta1),
-             b2 = static_cast<double>(o.optimizer.beta2);
-  const double gamma = static_cast<double>(o.optimizer.curvature.gamma);
+  o.optimizer.gamma = 0.5f;
+  const auto b1 = static_cast<double>(*resolved(o.optimizer).beta1),
+             b2 = static_cast<double>(*o.optimizer.beta2);
+  const double gamma = static_cast<double>(*o.optimizer.gamma);
   TrainRig rig(grid(), Shape{kRows, kIn}, DType::f32, o);
   ASSERT_TRUE(rig.ready());
   TrainStep& step = rig.step();
@@ -147,7 +148,8 @@ TEST(Sophia, StepsByItsFormulasAndLooksAtTheCurvatureEverySoOften) {
     for (size_t i = 0; i < p.size(); ++i) {
       const double mean = b1 * m[i] + (1 - b1) * g[i];
       EXPECT_NEAR(m2[i], mean, 1e-6) << "step " << t;
-      const double ratio = m2[i] / std::max(gamma * v2[i], static_cast<double>(o.optimizer.eps));
+      const double ratio =
+          m2[i] / std::max(gamma * v2[i], static_cast<double>(*resolved(o.optimizer).eps));
       const double move = std::clamp(ratio, -1.0, 1.0);
       EXPECT_NEAR(p2[i], p[i] - kRate * (move + 0.1 * p[i]), 1e-6) << "step " << t;
       ++(std::fabs(ratio) > 1 ? clipped : free);
@@ -218,8 +220,8 @@ TEST(Sophia, RefusesWhatItCannotDrawFrom) {
       {"not of huber",
        [](TrainStepOptions& o) { o.loss.kind = LossKind::huber, o.class_ids = false; }},
       {"the rule dfa", [](TrainStepOptions& o) { o.rule.kind = Rule::dfa; }},
-      {"every 0 updates", [](TrainStepOptions& o) { o.optimizer.curvature.every = 0; }},
-      {"gamma of sophia is 0", [](TrainStepOptions& o) { o.optimizer.curvature.gamma = 0; }},
+      {"every 0 updates", [](TrainStepOptions& o) { o.optimizer.inverse_every = 0; }},
+      {"gamma of sophia is 0", [](TrainStepOptions& o) { o.optimizer.gamma = 0; }},
   };
   for (const Case& c : cases) {
     TrainStepOptions o = options(10);

@@ -19,7 +19,7 @@ LayerConfig embedding(bool sparse, int64_t padding = -1, int64_t vocab = kVocab)
 
 TrainStepOptions with(const char* optimizer) {
   TrainStepOptions o;
-  o.optimizer = *parse_optimizer(optimizer);
+  o.optimizer.kind = *parse_optimizer(optimizer);
   return o;
 }
 

@@ -12,7 +12,7 @@ GridSpec small_mlp() {
 
 TrainStepOptions step_with(const char* optimizer) {
   TrainStepOptions o;
-  o.optimizer = *parse_optimizer(optimizer);
+  o.optimizer.kind = *parse_optimizer(optimizer);
   return o;
 }
 

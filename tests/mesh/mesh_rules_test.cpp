@@ -301,7 +301,7 @@ MeshTrainOptions window_options(const RuleOptions& o, int64_t ticks) {
   t.steady = o.steady;
   t.step.rule.kind = o.rule;
   t.step.rule.gate = o.gate;
-  t.step.optimizer = *parse_optimizer("sgd");
+  t.step.optimizer.kind = *parse_optimizer("sgd");
   t.step.seed = 5;
   return t;
 }
@@ -426,7 +426,7 @@ Taught teach(Rule rule, int threads, Isa isa, int windows, int64_t window) {
   MeshTrainOptions o;
   o.window = window;
   o.step.rule.kind = rule;
-  o.step.optimizer = *parse_optimizer("adam");
+  o.step.optimizer.kind = *parse_optimizer("adam");
   Result<MeshTrainer> trainer =
       MeshTrainer::create(*network, c.grid, c.options, o, cpu_ops(isa), pool);
   EXPECT_TRUE(trainer.ok()) << trainer.error().str();

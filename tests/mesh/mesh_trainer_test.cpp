@@ -34,7 +34,7 @@ Learned learn(const MeshCase& mesh, MeshTrainOptions options, int threads, int w
   ThreadPool pool(threads, true);
   Result<Network> network = packed_network(mesh, dtype, pool);
   EXPECT_TRUE(network.ok());
-  options.step.optimizer = *parse_optimizer("adam");
+  options.step.optimizer.kind = *parse_optimizer("adam");
   Result<MeshTrainer> trainer =
       MeshTrainer::create(*network, mesh.grid, mesh.options, options, cpu_ops(best_isa()), pool);
   EXPECT_TRUE(trainer.ok()) << trainer.error().str();

@@ -59,7 +59,7 @@ class Reach(unittest.TestCase):
             ),
             ("src/serve/openai.cpp", {"serve", "e2e"}, {"api", "llm", "donate"}),
             (
-                "src/learn/lbfgs.cpp",
+                "src/learn/optimizer/lbfgs.cpp",
                 {"learn", "mesh", "api"},
                 {"grid", "formats_onnx", "jinja"},
             ),

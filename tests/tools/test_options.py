@@ -37,6 +37,35 @@ def option(text: str) -> api_options.Option:
     ].options[1]
 
 
+class Rows(unittest.TestCase):
+    """Kinds that have a row in a file of their own (decision 0092)."""
+
+    def registry(self, more: str) -> str:
+        v = described('{ name = "kind", type = "Rule", default = "plain", help = "Rule." }, '
+                      '{ name = "beta", type = "float?", help = "Share." }',
+                      f"{ENUM}{more}\n")  # fmt: skip
+        return api_options.generated([v], "made").get("src/learn/rules/registry.cpp", "")
+
+    def test_each_value_has_its_row_in_the_order_of_the_enum(self):
+        text = self.registry('rows = "learn/rules"')
+        self.assertIn('#include "learn/rules/rule.hpp"', text)
+        self.assertIn("    &kPlainRule,\n    &kFarBackRule,\n", text)
+        self.assertIn("const RuleDef& rule_def(loom::Rule value)", text)
+
+    def test_a_value_may_have_none(self):
+        text = self.registry('rows = "learn/rules"\nno_row = ["plain"]')
+        self.assertIn("    nullptr,\n    &kFarBackRule,\n", text)
+        self.assertNotIn("kPlainRule", text)
+
+    def test_unset_options_are_filled_from_another_struct(self):
+        text = self.registry('rows = "learn/rules"')
+        self.assertIn("void fill_unset(Options& to, const Options& from) {\n"
+                      "  if (!to.beta) to.beta = from.beta;\n}", text)  # fmt: skip
+
+    def test_an_enum_without_rows_has_no_list(self):
+        self.assertEqual(self.registry(""), "")
+
+
 class Descriptions(unittest.TestCase):
     def test_a_range_is_told_in_words(self):
         for range_, words in (

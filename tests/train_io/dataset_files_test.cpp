@@ -196,8 +196,8 @@ TEST(TrainingFiles, WeightsKeepTheScalesTheyWereTrainedWith) {
     d.targets.push_back(0.1f * static_cast<float>(i % 3));
   }
   TrainerOptions options;
-  options.step.optimizer.kind = OptimizerKind::sgd;
-  options.step.optimizer.decay = 1.0f;  // rows shrink by less than an eighth
+  options.step.optimizer.kind = loom::OptimizerKind::sgd;
+  options.step.optimizer.weight_decay = 1.0f;  // rows shrink by less than an eighth
   options.schedule.rate = 1e-2;
   const auto make = [&](DType dtype) {
     options.dtype = dtype;

@@ -1,4 +1,4 @@
-#include "learn/lbfgs.hpp"
+#include "learn/optimizer/lbfgs.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -55,7 +55,7 @@ class Lbfgs::Recording {
     o.g = d;
     o.scale = scale;
     o.hyper = hyper;
-    o.kind = OptimizerKind::sgd;
+    o.kind = UpdateKind::sgd;
     return ops_.optimize(o);
   }
   // The same for every parameter.
@@ -119,7 +119,7 @@ Status Lbfgs::remember(const Trained& trained, int64_t index) {
   LOOM_ASSIGN(m.p_before, persistent(name + "before", shape));
   LOOM_ASSIGN(m.gradient_before, persistent(name + "gradient_before", shape));
   LOOM_ASSIGN(m.r, persistent("", shape));
-  for (int64_t slot = 0; slot <= spec_.history; ++slot) {
+  for (int64_t slot = 0; slot <= kPairs; ++slot) {
     const bool saved = slot > 0;
     LOOM_ASSIGN(const Tensor s, persistent(saved ? cat(name, "s", slot) : "", shape));
     LOOM_ASSIGN(const Tensor y, persistent(saved ? cat(name, "y", slot) : "", shape));
@@ -131,7 +131,7 @@ Status Lbfgs::remember(const Trained& trained, int64_t index) {
 }
 
 Status Lbfgs::record_all(const Ops& ops, ThreadPool& pool) {
-  const int64_t pairs = spec_.history;
+  const int64_t pairs = kPairs;
   const Tensor all_pairs = cell(report_, 0);
   Recording pair(params_, *this), insert(params_, *this), direction(params_, *this),
       apply(params_, *this), forget(params_, *this), decay(params_, *this);
@@ -178,15 +178,14 @@ Status Lbfgs::record_all(const Ops& ops, ThreadPool& pool) {
   return {};
 }
 
-Result<std::unique_ptr<Lbfgs>> Lbfgs::create(const std::vector<Trained>& trained,
-                                             const OptimizerSpec& spec, const Ops& ops,
-                                             ThreadPool& pool) {
+Result<std::unique_ptr<OptimizerDriver>> Lbfgs::create(const DriverCall& call) {
   auto made = std::make_unique<Lbfgs>();
-  made->spec_ = spec;
+  made->decay_factor_ = *call.options.optimizer.weight_decay;
+  const std::vector<Trained>& trained = call.trained;
   for (size_t i = 0; i < trained.size(); ++i) {
     if (!trained[i].frozen) LOOM_TRY(made->remember(trained[i], static_cast<int64_t>(i)));
   }
-  LOOM_ASSIGN(made->rho_, made->persistent("lbfgs/rho", Shape{1, spec.history}));
+  LOOM_ASSIGN(made->rho_, made->persistent("lbfgs/rho", Shape{1, kPairs}));
   LOOM_ASSIGN(made->gamma_, made->persistent("lbfgs/gamma", Shape{1, 1}));
   LOOM_ASSIGN(made->report_, made->persistent("", Shape{1, 5}));
   for (Tensor* hyper : {&made->rate_, &made->plus_, &made->minus_, &made->decay_rate_}) {
@@ -195,18 +194,24 @@ Result<std::unique_ptr<Lbfgs>> Lbfgs::create(const std::vector<Trained>& trained
   made->gamma_.f32()[0] = 1.0f;
   made->plus_.f32()[0] = 1.0f;
   made->minus_.f32()[0] = -1.0f;
-  made->decay_rate_.f32()[0] = -spec.decay;
-  made->ops_ = &ops;
+  made->decay_rate_.f32()[0] = -made->decay_factor_;
+  made->ops_ = &call.ops;
   std::vector<MemoryRange> ranges;
   made->add_ranges(ranges);
-  LOOM_ASSIGN(made->attached_, Attached::attach(ops.device, ranges, MemoryUse::state, true));
-  LOOM_TRY(made->record_all(ops, pool));
-  return made;
+  LOOM_ASSIGN(made->attached_, Attached::attach(call.ops.device, ranges, MemoryUse::state, true));
+  LOOM_TRY(made->record_all(call.ops, call.pool));
+  call.state.insert(call.state.end(), made->state_.begin(), made->state_.end());
+  return std::unique_ptr<OptimizerDriver>(std::move(made));
 }
 
-Result<Lbfgs::Outcome> Lbfgs::update(double rate, bool first) {
-  Outcome outcome;
-  if (spec_.decay > 0) LOOM_TRY(decay_->run());
+Result<int64_t> Lbfgs::planned_bytes(const Network& network, const TrainStepOptions&,
+                                     const std::vector<Trained>&, const Ops&) {
+  return 2 * kPairs * network.param_count() * 4;
+}
+
+Result<DriverOutcome> Lbfgs::update(double rate, bool first) {
+  DriverOutcome outcome;
+  if (decay_factor_ > 0) LOOM_TRY(decay_->run());
   if (!first) {
     LOOM_TRY(pair_->run());
     LOOM_TRY(to_host(*ops_, {report_}));
@@ -253,5 +258,32 @@ int64_t Lbfgs::state_bytes() const {
   for (const Buffer& b : buffers_) bytes += b.size();
   return bytes;
 }
+
+namespace {
+
+Status check_lbfgs(const TrainStepOptions& o) {
+  if (o.native || o.clip.kind != Clip::none)
+    return invalid("lbfgs goes neither with clipping nor with native training; leave them out");
+  if (o.lookahead.every > 0 || o.noise.std > 0)
+    return invalid("lbfgs goes neither with lookahead nor with noise of gradients; leave them out");
+  if (o.rule.kind != Rule::back_propagation)
+    return invalid("L-BFGS follows the gradient of the loss; choose another optimizer or rule");
+  if (!o.rules.rates.empty())
+    return invalid("lbfgs has one rate for all parameters; leave rate_for out");
+  return {};
+}
+
+constexpr SavedConstant kSavedOfLbfgs[] = {{.key = "history", .fixed = Lbfgs::kPairs}};
+
+}  // namespace
+
+extern const OptimizerDef kLbfgsOptimizer;
+const OptimizerDef kLbfgsOptimizer = {.update = UpdateKind::sgd,
+                                      .driver = Lbfgs::create,
+                                      .driver_bytes = Lbfgs::planned_bytes,
+                                      .gathers = true,
+                                      .all_samples = true,
+                                      .check = check_lbfgs,
+                                      .saved = kSavedOfLbfgs};
 
 }  // namespace loom::core

@@ -1,56 +1,19 @@
-#include "learn/kfac.hpp"
+#include "learn/optimizer/kfac.hpp"
 
 #include <algorithm>
 #include <cmath>
 
 #include "base/text.hpp"
 #include "dtype/r16.hpp"
+#include "learn/optimizer/drawn_targets.hpp"
 #include "learn/predictions.hpp"
-#include "learn/scribe.hpp"
 #include "ops/device.hpp"
 
 namespace loom::core {
 namespace {
 
-constexpr uint64_t kFisherStream = uint64_t{1} << 52;
+constexpr float kStays = 0.95f;  // of the averages, at most
 using Use = Differentiator::Product;
-
-}  // namespace
-
-Result<Tensor> drawn_gradient(Trace& trace, Scribe& s, const TrainStepOptions& options,
-                              const StepTensors& t, const Tensor& dy) {
-  const bool known = !options.given_loss && !t.targets.empty();
-  const LossKind kind = options.loss.kind;
-  if (!known || (kind != LossKind::softmax_ce && kind != LossKind::mse)) return dy;
-  const Tensor noise = s.fresh(dy.shape), drawn = s.fresh(dy.shape);
-  const bool classes = kind == LossKind::softmax_ce;
-  LOOM_TRY(s.ops().random({noise, t.network.step, options.seed, kFisherStream,
-                           classes ? RandomKind::gumbel : RandomKind::normal}));
-  if (!classes) {
-    const float size = std::sqrt(2.0f / static_cast<float>(dy.cols()));
-    LOOM_ASSIGN(const Tensor scaled, s.binary(noise, size, BinaryKind::mul));
-    return s.binary(scaled, as_matrix(t.weight, dy.rows(), 1), BinaryKind::mul);
-  }
-  const Tensor y = as_matrix(t.network.y, dy.rows(), dy.cols());
-  LOOM_ASSIGN(const Tensor score, s.binary(y, noise, BinaryKind::add));
-  int64_t first = 0;
-  for (size_t head = 0; head < t.targets.size(); ++head) {
-    const int64_t width = t.targets.size() > 1 ? options.loss.heads[head] : dy.cols();
-    const Tensor ids = trace.fresh(Shape{dy.rows()}, DType::i32);
-    LOOM_TRY(s.ops().argmax({slice_cols(score, first, width), ids}));
-    LossArgs loss;
-    loss.pred = slice_cols(y, first, width);
-    loss.target = ids;
-    loss.weight = t.weight;
-    loss.dpred = slice_cols(drawn, first, width);
-    loss.kind = LossKind::softmax_ce;
-    LOOM_TRY(s.ops().loss(loss));
-    first += width;
-  }
-  return drawn;
-}
-
-namespace {
 
 double mean_of_diagonal(const Tensor& m) {
   double sum = 0;
@@ -183,27 +146,28 @@ Status Kfac::make(Layer& layer, const std::string& path, std::vector<Buffer>& me
   return {};
 }
 
-Result<std::unique_ptr<Kfac>> Kfac::create(const Network& network, const TrainStepOptions& options,
-                                           const std::vector<Trained>& trained,
-                                           std::vector<Buffer>& memory,
-                                           std::vector<StateTensor>& state) {
-  const KfacSpec& spec = options.optimizer.curvature;
-  if (!(spec.damping > 0) || !std::isfinite(spec.damping))
-    return invalid(cat("the damping of kfac is ", spec.damping, ", must be above 0"));
-  if (spec.every < 1)
-    return invalid(cat("kfac takes inverses every ", spec.every, " updates, must be at least 1"));
+Result<std::unique_ptr<OptimizerDriver>> Kfac::create(const DriverCall& call) {
+  const Optimizer& constants = call.options.optimizer;
+  if (!(*constants.damping > 0) || !std::isfinite(*constants.damping))
+    return invalid(cat("the damping of kfac is ", *constants.damping, ", must be above 0"));
+  if (*constants.inverse_every < 1)
+    return invalid(cat("kfac takes inverses every ", *constants.inverse_every,
+                       " updates, must be at least 1"));
   auto made = std::make_unique<Kfac>();
-  made->spec_ = spec;
-  LOOM_ASSIGN(made->layers_, find(network, options, &trained));
-  LOOM_ASSIGN(made->mix_, persistent(Shape{4}, memory));
+  made->damping_ = *constants.damping;
+  made->trust_ = *constants.trust;
+  made->every_ = *constants.inverse_every;
+  LOOM_ASSIGN(made->layers_, find(call.network, call.options, &call.trained));
+  LOOM_ASSIGN(made->mix_, persistent(Shape{4}, call.memory));
   for (Layer& layer : made->layers_) {
-    const Param& p = network.params()[trained[layer.trained].param];
-    LOOM_TRY(made->make(layer, p.path, memory, state));
+    const Param& p = call.network.params()[call.trained[layer.trained].param];
+    LOOM_TRY(made->make(layer, p.path, call.memory, call.state));
   }
-  return made;
+  return std::unique_ptr<OptimizerDriver>(std::move(made));
 }
 
-Result<int64_t> Kfac::planned_bytes(const Network& network, const TrainStepOptions& options) {
+Result<int64_t> Kfac::planned_bytes(const Network& network, const TrainStepOptions& options,
+                                    const std::vector<Trained>&, const Ops&) {
   LOOM_ASSIGN(const std::vector<Layer> layers, find(network, options, nullptr));
   int64_t bytes = 0;
   for (const Layer& layer : layers) {
@@ -298,9 +262,9 @@ Status Kfac::record_layer(Scribe& s, const Layer& layer, const std::vector<Use>&
   return move(layer.out.factor, g, predictions / std::max(positions, 1e-9));
 }
 
-Status Kfac::record_factors(Trace& trace, const TrainStepOptions& options,
-                            const std::vector<Trained>& trained, const StepTensors& t,
-                            const Tensor& dy) const {
+Status Kfac::record_batch(Trace& trace, const TrainStepOptions& options,
+                          const std::vector<Trained>& trained, const StepTensors& t,
+                          const Tensor& dy) const {
   Scribe s(trace);
   LOOM_ASSIGN(const Tensor drawn, drawn_gradient(trace, s, options, t, dy));
   Differentiator d(trace);
@@ -349,7 +313,7 @@ Result<std::vector<Tensor>> Kfac::record_directions(Scribe& s, const std::vector
     LOOM_TRY(s.ops().unary({corner_of(both, out, in), directions[layer.trained]}));
     LOOM_TRY(s.ops().unary({slice_cols(both, in, 1), as_matrix(directions[bias], out, 1)}));
   }
-  if (spec_.trust <= 0) return directions;
+  if (trust_ <= 0) return directions;
   const auto n = static_cast<int64_t>(dots.size());
   const Tensor row = s.fresh(Shape{1, n}), sum = s.fresh(Shape{1, 1});
   for (int64_t i = 0; i < n; ++i)
@@ -359,7 +323,7 @@ Result<std::vector<Tensor>> Kfac::record_directions(Scribe& s, const std::vector
   LOOM_ASSIGN(const Tensor once, s.binary(sum, rate, BinaryKind::mul));
   LOOM_ASSIGN(const Tensor twice, s.binary(once, rate, BinaryKind::mul));
   LOOM_ASSIGN(const Tensor safe, s.binary(twice, 1e-30f, BinaryKind::max));
-  LOOM_ASSIGN(const Tensor most, s.number(spec_.trust));
+  LOOM_ASSIGN(const Tensor most, s.number(trust_));
   LOOM_ASSIGN(const Tensor ratio, s.binary(most, safe, BinaryKind::div));
   LOOM_ASSIGN(const Tensor root, s.unary(ratio, UnaryKind::sqrt));
   LOOM_ASSIGN(const Tensor nu, s.binary(root, 1.0f, BinaryKind::min));
@@ -370,13 +334,15 @@ Result<std::vector<Tensor>> Kfac::record_directions(Scribe& s, const std::vector
   return directions;
 }
 
-Status Kfac::begin(int64_t batches, const Ops& ops) const {
+Status Kfac::begin_batch(int64_t batches, const Ops& ops) const {
   const double kept = 1.0 - 1.0 / static_cast<double>(batches + 1);
-  mix_.f32()[0] = static_cast<float>(1.0 - std::min(kept, static_cast<double>(spec_.decay)));
+  mix_.f32()[0] = static_cast<float>(1.0 - std::min(kept, static_cast<double>(kStays)));
   return to_device(ops, mix_);
 }
 
-Status Kfac::invert(const Ops& ops, ThreadPool& pool) const {
+Status Kfac::begin_update(int64_t updates, const Ops& ops, ThreadPool& pool) const {
+  // The first averages are those of few batches, and are soon better.
+  if (updates >= every_ && updates % every_ != 0) return {};
   std::vector<Tensor> factors;
   for (const Layer& layer : layers_)
     factors.insert(factors.end(), {layer.in.factor, layer.out.factor});
@@ -390,7 +356,7 @@ Status Kfac::invert(const Ops& ops, ThreadPool& pool) const {
       const double of_out = mean_of_diagonal(layer.out.factor);
       const bool usable = of_in > 0 && of_out > 0;
       const double pi = usable ? std::sqrt(of_in / of_out) : 1.0;
-      const double root = std::sqrt(static_cast<double>(spec_.damping));
+      const double root = std::sqrt(static_cast<double>(damping_));
       const Side& side = i % 2 == 0 ? layer.in : layer.out;
       invert_shifted(side.factor, i % 2 == 0 ? root * pi : root / pi, work, side.inverse);
     }
@@ -401,5 +367,32 @@ Status Kfac::invert(const Ops& ops, ThreadPool& pool) const {
   }
   return {};
 }
+
+namespace {
+
+Status check_kfac(const TrainStepOptions& o) {
+  if (o.native) return invalid("kfac does not go with native training; leave one of them out");
+  if (!o.given_loss && o.loss.pairs())
+    return invalid(
+        cat("kfac has no curvature of ", loss_name(o.loss.kind), "; choose another optimizer"));
+  return {};
+}
+
+constexpr SavedConstant kSavedOfKfac[] = {
+    {.key = "damping", .real = &Optimizer::damping},
+    {.key = "trust", .real = &Optimizer::trust},
+    {.key = "inverse_every", .count = &Optimizer::inverse_every}};
+
+}  // namespace
+
+// The op is for what no factors are kept of.
+extern const OptimizerDef kKfacOptimizer;
+const OptimizerDef kKfacOptimizer = {.update = UpdateKind::adam,
+                                     .scalars = bias_corrections,
+                                     .driver = Kfac::create,
+                                     .driver_bytes = Kfac::planned_bytes,
+                                     .gathers = true,
+                                     .check = check_kfac,
+                                     .saved = kSavedOfKfac};
 
 }  // namespace loom::core

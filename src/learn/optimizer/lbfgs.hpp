@@ -7,32 +7,25 @@
 // dropped and the gradient taken. Private to the room.
 #pragma once
 
-#include "learn/step_builder.hpp"
-#include "ops/fwd.hpp"
+#include "learn/optimizer/optimizer.hpp"
 #include "ops/program.hpp"
 
 namespace loom::core {
 
-class Lbfgs {
+class Lbfgs : public OptimizerDriver {
  public:
-  // trained: with masters and gradients; must outlive this, at the same addresses.
-  static Result<std::unique_ptr<Lbfgs>> create(const std::vector<Trained>& trained,
-                                               const OptimizerSpec& spec, const Ops& ops,
-                                               ThreadPool& pool);
+  static constexpr int64_t kPairs = 10;
 
-  struct Outcome {
-    bool updated = false;  // false: something was not finite; nothing changed
-    double norm = 0;       // of the gradients
-  };
-  // Moves the masters and makes the gradients 0. first: no update came before.
-  Result<Outcome> update(double rate, bool first);
+  // The parameters have masters and gradients.
+  static Result<std::unique_ptr<OptimizerDriver>> create(const DriverCall& call);
+  static Result<int64_t> planned_bytes(const Network& network, const TrainStepOptions& options,
+                                       const std::vector<Trained>& trained, const Ops& ops);
 
-  // What has to be saved for a run to go on with the same bits, by name.
-  const std::vector<StateTensor>& state() const { return state_; }
-  // Its memory on a device.
-  void add_ranges(std::vector<MemoryRange>& ranges) const;
-  int64_t arena_bytes() const;
-  int64_t state_bytes() const;
+  bool updates_alone() const override { return true; }
+  Result<DriverOutcome> update(double rate, bool first) override;
+  void add_ranges(std::vector<MemoryRange>& ranges) const override;
+  int64_t arena_bytes() const override;
+  int64_t state_bytes() const override;
 
  private:
   // Of one parameter. Slot 0 of s and y holds the pair that is being looked at.
@@ -49,7 +42,7 @@ class Lbfgs {
 
   const Ops* ops_ = nullptr;
   Attached attached_;
-  OptimizerSpec spec_;
+  float decay_factor_ = 0;
   std::vector<Memory> params_;
   std::vector<Buffer> buffers_;
   std::vector<StateTensor> state_;

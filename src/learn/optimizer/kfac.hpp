@@ -3,7 +3,7 @@
 // 2016). Of a product with inputs a, at T positions of each of n predictions, and gradients g of
 // what comes before the activation:
 //   A = E[sum over positions of a a'],  G = E[mean over positions of g g'],  both moving averages:
-//       of update k, from 1, the share min(1 - 1 / k, decay) stays
+//       of update k, from 1, the share min(1 - 1 / k, 0.95) stays
 //   g   gradients of the loss with targets drawn from the prediction (softmax_ce, mse); of other
 //       losses those of the targets that are there
 //   pi  = sqrt((trace A / size of A) / (trace G / size of G)), l = sqrt(damping)
@@ -16,42 +16,32 @@
 // takes steps of Adam with the same rate. Private to the room.
 #pragma once
 
-#include <memory>
-
-#include "learn/step_builder.hpp"
+#include "learn/optimizer/optimizer.hpp"
 
 namespace loom::core {
 
-class Scribe;
-
-class Kfac {
+class Kfac : public OptimizerDriver {
  public:
   static constexpr int64_t kMostSide = 4096;
 
-  // Finds the products of `network` whose weights are trained. Factors go to `memory` and `state`.
-  // Errors: invalid_argument where there is none, or for a mesh.
-  static Result<std::unique_ptr<Kfac>> create(const Network& network,
-                                              const TrainStepOptions& options,
-                                              const std::vector<Trained>& trained,
-                                              std::vector<Buffer>& memory,
-                                              std::vector<StateTensor>& state);
+  // Finds the products of the network whose weights are trained. Errors: invalid_argument where
+  // there is none, or for a mesh.
+  static Result<std::unique_ptr<OptimizerDriver>> create(const DriverCall& call);
   // Bytes of the factors and inverses that create() would make.
-  static Result<int64_t> planned_bytes(const Network& network, const TrainStepOptions& options);
+  static Result<int64_t> planned_bytes(const Network& network, const TrainStepOptions& options,
+                                       const std::vector<Trained>& trained, const Ops& ops);
 
-  // Records the factors of a batch and their averages. dy: the gradient of the prediction.
-  Status record_factors(Trace& trace, const TrainStepOptions& options,
-                        const std::vector<Trained>& trained, const StepTensors& t,
-                        const Tensor& dy) const;
-  // Directions for the gradients of `trained`, by index; empty: the gradient itself, by Adam.
+  // The factors of a batch and their averages.
+  Status record_batch(Trace& trace, const TrainStepOptions& options,
+                      const std::vector<Trained>& trained, const StepTensors& t,
+                      const Tensor& dy) const override;
   Result<std::vector<Tensor>> record_directions(Scribe& s, const std::vector<Trained>& trained,
-                                                const StepTensors& t) const;
+                                                const StepTensors& t) const override;
 
-  // Before step `batches`, from 0: how much of the averages stays.
-  Status begin(int64_t batches, const Ops& ops) const;
-  // The first averages are those of few batches, and are soon better.
-  bool due(int64_t updates) const { return updates < spec_.every || updates % spec_.every == 0; }
-  // New inverses. Factors that are not positive definite leave the old ones.
-  Status invert(const Ops& ops, ThreadPool& pool) const;
+  // How much of the averages stays.
+  Status begin_batch(int64_t batches, const Ops& ops) const override;
+  // New inverses, where they are due. Factors that are not positive definite leave the old ones.
+  Status begin_update(int64_t updates, const Ops& ops, ThreadPool& pool) const override;
 
  private:
   struct Side {
@@ -79,15 +69,11 @@ class Kfac {
                       const std::vector<Differentiator::Product>& uses, double predictions,
                       const Tensor& finite) const;
 
-  KfacSpec spec_;
+  float damping_ = 0, trust_ = 0;
+  int64_t every_ = 0;  // updates
   std::vector<Layer> layers_;
   Tensor mix_;  // [4]: hyper of an op that moves averages, the share first
 };
-
-// Records the gradient of the prediction of a loss whose targets are drawn from it; dy where no
-// draw is known.
-Result<Tensor> drawn_gradient(Trace& trace, Scribe& s, const TrainStepOptions& options,
-                              const StepTensors& t, const Tensor& dy);
 
 // The inverse of a symmetric matrix [n, n] with `shift` on its diagonal, of which the upper half is
 // read. `work`: n * n doubles. False: it is not positive definite, and `to` is as it was.

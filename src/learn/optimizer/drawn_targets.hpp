@@ -1,0 +1,14 @@
+// The gradient of the prediction of a loss whose targets are drawn from the prediction: the sample
+// from which K-FAC and Sophia estimate curvature. Private to the room.
+#pragma once
+
+#include "learn/scribe.hpp"
+#include "learn/step_tensors.hpp"
+
+namespace loom::core {
+
+// Recorded from softmax_ce and mse; of other losses dy, the gradient of the targets that are there.
+Result<Tensor> drawn_gradient(Trace& trace, Scribe& s, const TrainStepOptions& options,
+                              const StepTensors& t, const Tensor& dy);
+
+}  // namespace loom::core
