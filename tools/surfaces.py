@@ -120,6 +120,10 @@ class Description:
                     return self.cells[key].get(kind) or self.cells[key]["all"]
         return capability.get("why", {}).get(kind, "")
 
+    def by_pattern(self, member: Member) -> bool:
+        """Is what is said of a member said of many?"""
+        return member.name not in self.cells
+
 
 def rows_of(members: list[Member], description: Description, surfaces: list[Surface]) -> list[Row]:
     rows = []
@@ -132,8 +136,8 @@ def rows_of(members: list[Member], description: Description, surfaces: list[Surf
         for surface in surfaces:
             said = description.cell(member, capability, surface.kind)
             found = surface.find(member, row.cells.get("c", ""))
-            if said.startswith("no: ") and found:
-                said = ""  # a reason of a whole pattern; this one is there
+            if found and (said.startswith("no: ") or description.by_pattern(member)):
+                said = ""  # of a whole pattern; this one is there
             cell = _explicit(said, surface, member.name) if said else found
             row.cells[surface.kind] = cell
             if not cell:
@@ -231,8 +235,8 @@ def check(found: dict[str, int], record: dict[str, int]) -> list[str]:
     for kind, gaps in found.items():
         most = record.get(kind)
         if most is None or gaps > most:
-            findings.append(f"{TITLES[kind]} has {gaps} gaps, {RECORD} has {most}; add the function, "
-                            f"or a reason to {DESCRIPTION}")  # fmt: skip
+            findings.append(f"{TITLES[kind]} has {gaps} gaps, {RECORD} has {most}; add the "
+                            f"function, or a reason to {DESCRIPTION}")  # fmt: skip
         elif gaps < most:
             findings.append(f"the gaps of {TITLES[kind]} fell from {most} to {gaps}; record it: "
                             "tools/surfaces.py")  # fmt: skip

@@ -41,6 +41,8 @@ def members(root: Path) -> list[tuple[str, str]]:
     """Header and name of each public function, method and callback, by header."""
     found: list[tuple[str, str]] = []
     for path in sorted((root / "include/loom").glob("*.hpp")):
+        if path.name.endswith("_options.hpp") and path.name != "training_options.hpp":
+            continue  # the same functions of another struct
         text = without_preprocessor(without_comments(path.read_text(encoding="utf-8")))
         rows = [(m.start(), [m[1]]) for m in _FUNCTION.finditer(text)]
         rows += [(m.start(), _methods(m[1], m[2])) for m in _CLASS.finditer(text)]

@@ -20,6 +20,7 @@
 
 #include "loom/dataset.hpp"
 #include "loom/engine.hpp"
+#include "loom/evolve_options.hpp"
 #include "loom/export.hpp"
 #include "loom/network.hpp"
 #include "loom/result.hpp"
@@ -27,22 +28,6 @@
 
 #ifndef LOOM_MINIMAL  // a build for inference alone leaves this out
 namespace loom {
-
-struct ArchitectureOptions {
-  int64_t population = 12;
-  uint64_t seed = 1;
-  // accuracy, loss: of samples that are held out; parameters; bytes: packed; time: seconds to
-  // answer one sample.
-  std::vector<std::string> objectives = {"accuracy", "parameters"};
-  int64_t epochs = 3, batch = 32;  // that each network is trained
-  double rate = 2e-3;              // of Adam, falling to 0 along a half cosine
-  double validation = 0.25;        // share of the samples that is held out
-  Normalize normalize = Normalize::standard;
-  int64_t most_parameters = 0;  // 0: no limit
-  double cross = 0.3;           // share of children that have two parents
-  bool retype = false;          // cells may change their number type: float32, bf16, int8, int4
-  bool fresh = false;           // networks are trained from new weights, not from those at birth
-};
 
 struct ArchitectureInfo {
   int64_t id = 0, parent = -1, other = -1;  // -1: none

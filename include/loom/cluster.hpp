@@ -9,12 +9,13 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "loom/cluster_kinds.hpp"
+#include "loom/cluster_options.hpp"
 #include "loom/engine.hpp"
 #include "loom/export.hpp"
 #include "loom/result.hpp"
@@ -23,32 +24,11 @@
 #ifndef LOOM_MINIMAL  // a build for inference alone leaves this out
 namespace loom {
 
-// cosine: 1 - cos; 1 to a point of zeros.
-enum class Distance : uint8_t { euclidean, manhattan, cosine };
-LOOM_API std::string_view distance_name(Distance distance);
-LOOM_API Result<Distance> parse_distance(std::string_view name);
-
 // Points [n, d], float32 or float64, from .csv (all columns that are numbers), .npy, .npz
 // (`array`), .safetensors or IDX, each also as .gz; further axes are one. Errors: not_found,
 // bad_file (naming line and column), out_of_memory.
 LOOM_API Result<Tensor> load_points(const std::string& path, const std::string& array = "x",
                                     const std::optional<Engine>& engine = {});
-
-struct KMeansOptions {
-  int64_t clusters = 8;  // more than there are points: as many as these
-  uint64_t seed = 1;
-  // true: k-means++ (Arthur and Vassilvitskii, 2007), each further centre drawn by the square of
-  // its distance to those there are. false: distinct points, all equally likely.
-  bool plus_plus = true;
-  std::optional<Tensor> start{};  // [clusters, d]: centres to begin with instead
-  int64_t most_rounds = 300;
-  // Ends when the squares of what centres moved sum to this times the mean variance of the columns,
-  // or when no point changes its cluster.
-  double tolerance = 1e-4;
-  int64_t restarts = 10;  // with other draws; the least inertia wins. One with `start`.
-  std::function<bool(int64_t done, int64_t total)> progress{};  // restarts; false: cancelled
-  std::optional<Engine> engine{};                               // unset: Engine::shared()
-};
 
 struct Clusters {
   std::vector<int64_t> labels;  // of each point: its nearest centre, the first of equal ones
@@ -68,18 +48,6 @@ LOOM_API Result<Clusters> kmeans(const Tensor& points, const KMeansOptions& opti
 LOOM_API Result<double> silhouette(const Tensor& points, const std::vector<int64_t>& labels,
                                    Distance distance = Distance::euclidean,
                                    const std::optional<Engine>& engine = {});
-
-// How far two groups are from each other: their nearest points, their farthest, the mean of all
-// pairs.
-enum class LinkageMethod : uint8_t { single, complete, average };
-LOOM_API std::string_view linkage_method_name(LinkageMethod method);
-LOOM_API Result<LinkageMethod> parse_linkage_method(std::string_view name);
-
-struct LinkageOptions {
-  LinkageMethod method = LinkageMethod::single;
-  Distance distance = Distance::euclidean;
-  std::optional<Engine> engine{};
-};
 
 // Groups a < b become one of `points` points. Points are groups 0 to n - 1, the i-th merge makes
 // group n + i.

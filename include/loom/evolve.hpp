@@ -23,6 +23,7 @@
 
 #include "loom/dataset.hpp"
 #include "loom/engine.hpp"
+#include "loom/evolve_options.hpp"
 #include "loom/export.hpp"
 #include "loom/layers.hpp"
 #include "loom/network.hpp"
@@ -31,35 +32,6 @@
 
 #ifndef LOOM_MINIMAL  // a build for inference alone leaves this out
 namespace loom {
-
-struct NeatOptions {
-  int64_t inputs = 1, outputs = 1;
-  int64_t population = 150;
-  uint64_t seed = 1;
-  // Connections may close cycles; all nodes fire at once, on values of the step before.
-  bool recurrent = false;
-  bool connected = true;  // the first genomes join every input to every output; false: none
-  Activation output = Activation::sigmoid;
-  std::vector<Activation> hidden = {Activation::sigmoid};  // a new node draws one of them
-  double slope = 4.9;                                      // a node is activation(slope x sum)
-
-  // Probabilities of a child's changes. Where no gene was added, weights are changed: each is new
-  // with probability `new_weight`, uniform in +-weight_step, or else moved by as much.
-  double add_node = 0.03, add_connection = 0.3;
-  double change_weights = 0.8, new_weight = 0.1, weight_step = 2.5;
-  double weight_limit = 8.0;       // no weight is moved beyond it
-  double enable = 0.0;             // a connection that was disabled comes back
-  double change_activation = 0.0;  // of a hidden node
-
-  // Distance of genomes, and how near those of one species are.
-  double excess = 1.0, disjoint = 1.0, weight_difference = 0.4, threshold = 2.0;
-  double survivors = 0.2;     // share of a species that has children
-  int64_t patience = 15;      // generations without a rise after which a species ends
-  int64_t crisis = 20;        // and after each of which only the two best species go on
-  double alone = 0.25;        // children of one parent
-  double between = 0.001;     // of those of two: parents of two species
-  double crossed_only = 0.2;  // of those of two: not changed besides
-};
 
 // One individual, with the memory of its own run.
 class LOOM_API Genome {

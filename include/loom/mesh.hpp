@@ -18,6 +18,7 @@
 
 #include "loom/dataset.hpp"
 #include "loom/export.hpp"
+#include "loom/mesh_options.hpp"
 #include "loom/network.hpp"
 #include "loom/trainer.hpp"
 
@@ -107,27 +108,6 @@ class LOOM_API Mesh {
 
  private:
   std::unique_ptr<Impl> impl_;
-};
-
-// Back-propagation through ticks, truncated: windows of `window` ticks, each beginning `stride`
-// ticks after the one before with what the slots then held.
-struct MeshTrainerOptions {
-  int64_t window = 8, stride = 0;  // 0: as many as the window
-  Loss loss = Loss::automatic;     // cross_entropy for labels, mse for targets
-  Optimizer optimizer{};
-  double rate = 1e-3;
-  Clip clip = Clip::none;
-  float clip_limit = 1;
-  uint64_t seed = 1;
-  uint64_t memory = 0;  // bytes that windows, gradients and moments may take; 0: no limit
-  // Learning rules through ticks: back_propagation, chain, dfa, drtp, diff_project. docs/mesh.md
-  Rule rule = Rule::back_propagation;
-  double rule_beta = 0.6;  // diff_project: share of the way to the target
-  // Budgets below it close a cell; 0: no budgets. Unset: 0.2 of chain, 0 of others.
-  std::optional<double> rule_gate{};
-  // dfa, drtp: cells learn from the error of the same tick, not from that of the sample that they
-  // see. Right at a fixed point alone.
-  bool rule_steady = false;
 };
 
 struct MeshEpoch {
