@@ -700,6 +700,17 @@ LOOM_EXPORT loom_status loom_dataset_with_input(const loom_dataset *dataset, con
 LOOM_EXPORT loom_status loom_dataset_split(const loom_dataset *dataset, double share,
     const loom_split_options *options, loom_dataset **first, loom_dataset **second);
 
+/* Cross-validation: all samples but those of fold `number`, from 0, of `count`, and those of it.
+ * Folds are alike in size, and of each class where every sample has one label. Both are
+ * transferred. Errors: invalid_argument. */
+LOOM_EXPORT loom_status loom_dataset_fold(const loom_dataset *dataset, int64_t number,
+    int64_t count, const loom_split_options *options, loom_dataset **first, loom_dataset **second);
+
+/* {hash: XXH3-128 of everything in it, columns: names of those of a table, files: that of each
+ * sample of a folder, further_inputs: names, bytes, in_memory}. `*out` is transferred:
+ * loom_free(). */
+LOOM_EXPORT loom_status loom_dataset_json(const loom_dataset *dataset, char **out);
+
 /* Null is fine. */
 LOOM_EXPORT void loom_dataset_free(loom_dataset *dataset);
 
@@ -1671,6 +1682,83 @@ LOOM_EXPORT loom_status loom_batch_rewind(loom_batch *batch, int64_t sequence, i
 /* Null is fine. */
 LOOM_EXPORT void loom_batch_free(loom_batch *batch);
 
+/* ---- measures of answers --------------------------------------------------------------------- */
+
+/* How far answers are off, and how fast a network that learns while it runs takes to a new task.
+ * docs/evaluation.md has the definitions. */
+
+typedef struct loom_deviation loom_deviation; /* Answers beside truths. */
+/* Accuracy by windows of time while tasks change. */
+typedef struct loom_adaptation loom_adaptation;
+
+/* Windows, and when one has recovered. */
+typedef struct loom_adaptation_options {
+  uint32_t struct_size; /* sizeof(loom_adaptation_options), which the caller sets */
+  double duration; /* seconds; 0: 15 */
+  double window; /* seconds; 0: 1 */
+  double threshold; /* accuracy in percent of a window that has recovered; 0: 50 */
+  int32_t relative; /* 1: `threshold` is that share of the accuracy before the change */
+} loom_adaptation_options;
+#define LOOM_ADAPTATION_OPTIONS_INIT \
+  {(uint32_t)sizeof(loom_adaptation_options), 0, 0, 0, 0}
+
+/* Without samples. `*out` is transferred. */
+LOOM_EXPORT loom_status loom_deviation_create(loom_deviation **out);
+
+/* Numbers: 100 |a - e| / |e| percent each. One thread at a time. */
+LOOM_EXPORT loom_status loom_deviation_add(loom_deviation *deviation, const double *answers,
+    const double *truths, int64_t count);
+
+/* Classes: 0 if they are equal, else 100 percent. One thread at a time. */
+LOOM_EXPORT loom_status loom_deviation_add_classes(loom_deviation *deviation, const int64_t *called,
+    const int64_t *is, int64_t count);
+
+/* {samples, invalid, failures, score, average_deviation, accuracy, buckets: {name: count},
+ * results: [{answer, truth, deviation}]}; an infinite number is +-1e9, and NaN 0, with valid
+ * false beside. `*out` is transferred: loom_free(). One thread at a time. */
+LOOM_EXPORT loom_status loom_deviation_json(const loom_deviation *deviation, char **out);
+
+/* What loom_deviation_json() wrote. `*out` is transferred. Errors: bad_file. */
+LOOM_EXPORT loom_status loom_deviation_from_json(const char *text, loom_deviation **out);
+
+/* Samples of a bucket by their order, int64. `*out` is transferred. Errors: not_found, naming
+ * the buckets. One thread at a time. */
+LOOM_EXPORT loom_status loom_deviation_bucket(const loom_deviation *deviation, const char *name,
+    loom_array **out);
+
+/* Samples that are off most, by their order, int64; the earlier of equals first. `*out` is
+ * transferred. One thread at a time. */
+LOOM_EXPORT loom_status loom_deviation_worst(const loom_deviation *deviation, int64_t count,
+    loom_array **out);
+
+/* Null is fine. */
+LOOM_EXPORT void loom_deviation_free(loom_deviation *deviation);
+
+/* `*out` is transferred. Errors: invalid_argument. */
+LOOM_EXPORT loom_status loom_adaptation_create(const loom_adaptation_options *options,
+    loom_adaptation **out);
+
+/* From `at` seconds on another task is in force. Errors: invalid_argument (after the start, or
+ * not in order). One thread at a time. */
+LOOM_EXPORT loom_status loom_adaptation_schedule(loom_adaptation *adaptation, double at,
+    int64_t task);
+
+/* The clock begins, with that task. One thread at a time. */
+LOOM_EXPORT loom_status loom_adaptation_start(loom_adaptation *adaptation, int64_t task);
+
+/* Counts an output in the window of now. right: 1 or 0; -1 counts none. task: the one in force;
+ * over: 1 if the duration has passed; both may be null. One thread at a time. */
+LOOM_EXPORT loom_status loom_adaptation_record(loom_adaptation *adaptation, int32_t right,
+    int64_t *task, int32_t *over);
+
+/* {outputs, average, variance, least, windows: [{outputs, right, accuracy, outputs_per_second,
+ * task}], changes: [{at, from, to, window_before, window_after, before, after, recovery_windows,
+ * recovery_seconds}]}. `*out` is transferred: loom_free(). One thread at a time. */
+LOOM_EXPORT loom_status loom_adaptation_json(const loom_adaptation *adaptation, char **out);
+
+/* Null is fine. */
+LOOM_EXPORT void loom_adaptation_free(loom_adaptation *adaptation);
+
 /* ---- evolution ------------------------------------------------------------------------------- */
 
 /* Populations of networks that grow (NEAT: Stanley and Miikkulainen, 2002): ask every genome,
@@ -2498,6 +2586,9 @@ typedef struct loom_api {
   loom_status (*dataset_lengths)(const loom_dataset *dataset, loom_array **out);
   loom_status (*dataset_with_input)(const loom_dataset *dataset, const char *name,
       const loom_tensor *values, loom_dataset **out);
+  loom_status (*dataset_fold)(const loom_dataset *dataset, int64_t number, int64_t count,
+      const loom_split_options *options, loom_dataset **first, loom_dataset **second);
+  loom_status (*dataset_json)(const loom_dataset *dataset, char **out);
   loom_status (*options_new)(const char *kind, loom_options **out);
   loom_status (*options_set)(loom_options *options, const char *name, const char *text);
   loom_status (*options_get)(const loom_options *options, const char *name, char **out);
@@ -2555,6 +2646,24 @@ typedef struct loom_api {
   loom_status (*batch_take)(loom_batch *batch, int64_t sequence, loom_generation **out);
   loom_status (*batch_rewind)(loom_batch *batch, int64_t sequence, int64_t position);
   void (*batch_free)(loom_batch *batch);
+  loom_status (*deviation_create)(loom_deviation **out);
+  loom_status (*deviation_add)(loom_deviation *deviation, const double *answers, const double *truths,
+      int64_t count);
+  loom_status (*deviation_add_classes)(loom_deviation *deviation, const int64_t *called,
+      const int64_t *is, int64_t count);
+  loom_status (*deviation_json)(const loom_deviation *deviation, char **out);
+  loom_status (*deviation_from_json)(const char *text, loom_deviation **out);
+  loom_status (*deviation_bucket)(const loom_deviation *deviation, const char *name,
+      loom_array **out);
+  loom_status (*deviation_worst)(const loom_deviation *deviation, int64_t count, loom_array **out);
+  void (*deviation_free)(loom_deviation *deviation);
+  loom_status (*adaptation_create)(const loom_adaptation_options *options, loom_adaptation **out);
+  loom_status (*adaptation_schedule)(loom_adaptation *adaptation, double at, int64_t task);
+  loom_status (*adaptation_start)(loom_adaptation *adaptation, int64_t task);
+  loom_status (*adaptation_record)(loom_adaptation *adaptation, int32_t right, int64_t *task,
+      int32_t *over);
+  loom_status (*adaptation_json)(const loom_adaptation *adaptation, char **out);
+  void (*adaptation_free)(loom_adaptation *adaptation);
   loom_status (*population_create)(const loom_neat_options *options, loom_population **out);
   loom_status (*population_create_with)(const loom_options *options, loom_population **out);
   loom_status (*population_load)(const char *path, loom_population **out);

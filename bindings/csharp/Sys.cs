@@ -546,6 +546,28 @@ namespace Loom
         }
     }
 
+    internal sealed class DeviationHandle : SafeHandle
+    {
+        public DeviationHandle() : base(IntPtr.Zero, true) { }
+        public override bool IsInvalid { get { return handle == IntPtr.Zero; } }
+        protected override bool ReleaseHandle()
+        {
+            Sys.loom_deviation_free(handle);
+            return true;
+        }
+    }
+
+    internal sealed class AdaptationHandle : SafeHandle
+    {
+        public AdaptationHandle() : base(IntPtr.Zero, true) { }
+        public override bool IsInvalid { get { return handle == IntPtr.Zero; } }
+        protected override bool ReleaseHandle()
+        {
+            Sys.loom_adaptation_free(handle);
+            return true;
+        }
+    }
+
     internal sealed class PopulationHandle : SafeHandle
     {
         public PopulationHandle() : base(IntPtr.Zero, true) { }
@@ -1781,6 +1803,28 @@ namespace Loom
         }
     }
 
+    /// <summary>Windows, and when one has recovered.</summary>
+    [StructLayout(LayoutKind.Sequential)]
+    internal struct CAdaptationOptions
+    {
+        public uint struct_size;
+        /// <summary>seconds; 0: 15</summary>
+        public double duration;
+        /// <summary>seconds; 0: 1</summary>
+        public double window;
+        /// <summary>accuracy in percent of a window that has recovered; 0: 50</summary>
+        public double threshold;
+        /// <summary>1: `threshold` is that share of the accuracy before the change</summary>
+        public int relative;
+
+        public static CAdaptationOptions Sized()
+        {
+            CAdaptationOptions made = default(CAdaptationOptions);
+            made.struct_size = (uint)Marshal.SizeOf(typeof(CAdaptationOptions));
+            return made;
+        }
+    }
+
     /// <summary>What is not here is as docs/evolution.md has it. Texts are borrowed during the
     /// call.</summary>
     [StructLayout(LayoutKind.Sequential)]
@@ -2671,6 +2715,21 @@ namespace Loom
             out DatasetHandle second
         );
 
+        /// <summary>Cross-validation: all samples but those of fold `number`, from 0, of `count`,
+        /// and those of it. Folds are alike in size, and of each class where every sample has one
+        /// label. Both are transferred. Errors: invalid_argument.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_dataset_fold(
+            DatasetHandle dataset, long number, long count, ref CSplitOptions options, out
+            DatasetHandle first, out DatasetHandle second
+        );
+
+        /// <summary>{hash: XXH3-128 of everything in it, columns: names of those of a table, files:
+        /// that of each sample of a folder, further_inputs: names, bytes, in_memory}. `*out` is
+        /// transferred: loom_free().</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_dataset_json(DatasetHandle dataset, out IntPtr @out);
+
         /// <summary>Null is fine.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         internal static extern void loom_dataset_free(IntPtr dataset);
@@ -3264,6 +3323,90 @@ namespace Loom
         /// <summary>Null is fine.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         internal static extern void loom_batch_free(IntPtr batch);
+
+        /// <summary>Without samples. `*out` is transferred.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_deviation_create(out DeviationHandle @out);
+
+        /// <summary>Numbers: 100 |a - e| / |e| percent each. One thread at a time.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_deviation_add(
+            DeviationHandle deviation, IntPtr answers, IntPtr truths, long count
+        );
+
+        /// <summary>Classes: 0 if they are equal, else 100 percent. One thread at a time.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_deviation_add_classes(
+            DeviationHandle deviation, IntPtr called, IntPtr is, long count
+        );
+
+        /// <summary>{samples, invalid, failures, score, average_deviation, accuracy, buckets:
+        /// {name: count}, results: [{answer, truth, deviation}]}; an infinite number is +-1e9, and
+        /// NaN 0, with valid false beside. `*out` is transferred: loom_free(). One thread at a
+        /// time.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_deviation_json(DeviationHandle deviation, out IntPtr @out);
+
+        /// <summary>What loom_deviation_json() wrote. `*out` is transferred. Errors:
+        /// bad_file.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_deviation_from_json(IntPtr text, out DeviationHandle @out);
+
+        /// <summary>Samples of a bucket by their order, int64. `*out` is transferred. Errors:
+        /// not_found, naming the buckets. One thread at a time.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_deviation_bucket(
+            DeviationHandle deviation, IntPtr name, out ArrayHandle @out
+        );
+
+        /// <summary>Samples that are off most, by their order, int64; the earlier of equals first.
+        /// `*out` is transferred. One thread at a time.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_deviation_worst(
+            DeviationHandle deviation, long count, out ArrayHandle @out
+        );
+
+        /// <summary>Null is fine.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern void loom_deviation_free(IntPtr deviation);
+
+        /// <summary>`*out` is transferred. Errors: invalid_argument.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_adaptation_create(
+            ref CAdaptationOptions options, out AdaptationHandle @out
+        );
+
+        /// <summary>From `at` seconds on another task is in force. Errors: invalid_argument (after
+        /// the start, or not in order). One thread at a time.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_adaptation_schedule(
+            AdaptationHandle adaptation, double at, long task
+        );
+
+        /// <summary>The clock begins, with that task. One thread at a time.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_adaptation_start(AdaptationHandle adaptation, long task);
+
+        /// <summary>Counts an output in the window of now. right: 1 or 0; -1 counts none. task: the
+        /// one in force; over: 1 if the duration has passed; both may be null. One thread at a
+        /// time.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_adaptation_record(
+            AdaptationHandle adaptation, int right, out long task, out int over
+        );
+
+        /// <summary>{outputs, average, variance, least, windows: [{outputs, right, accuracy,
+        /// outputs_per_second, task}], changes: [{at, from, to, window_before, window_after,
+        /// before, after, recovery_windows, recovery_seconds}]}. `*out` is transferred:
+        /// loom_free(). One thread at a time.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_adaptation_json(
+            AdaptationHandle adaptation, out IntPtr @out
+        );
+
+        /// <summary>Null is fine.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern void loom_adaptation_free(IntPtr adaptation);
 
         /// <summary>`*out` is transferred. Errors: invalid_argument, naming the option.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]

@@ -40,7 +40,9 @@ enum class Kind : uint8_t {
   mesh_trainer,
   telemetry,
   darts_search,
-  architecture_search
+  architecture_search,
+  deviation,
+  adaptation
 };
 
 #ifndef LOOM_MINIMAL
@@ -81,6 +83,8 @@ LOOM_HANDLE(loom_model_file, model_file, ModelFile)
 LOOM_HANDLE(loom_options, options, AnyOptions)
 LOOM_HANDLE(loom_mesh_trainer, mesh_trainer, MeshTrainer)
 LOOM_HANDLE(loom_telemetry, telemetry, std::shared_ptr<Telemetry>)
+LOOM_HANDLE(loom_deviation, deviation, DeviationMetrics)
+LOOM_HANDLE(loom_adaptation, adaptation, AdaptationTracker)
 LOOM_HANDLE(loom_darts_search, darts_search, DartsSearch)
 LOOM_HANDLE(loom_architecture_search, architecture_search, ArchitectureSearch)
 #endif

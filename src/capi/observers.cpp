@@ -6,6 +6,15 @@
 #include "loom/telemetry.hpp"
 
 namespace loom::capi {
+#ifdef __wasm__  // modules for browsers leave it out: TypeScript has no functions for it
+
+Result<std::shared_ptr<void>> observe(const loom_fit_options& from, FitOptions& to) {
+  (void)to;
+  if (from.observer == nullptr && from.telemetry == nullptr) return std::shared_ptr<void>();
+  return Error{Code::unsupported, "this module has neither observers nor telemetry", {}};
+}
+
+#else
 namespace {
 
 constexpr std::string_view kEvents[] = {"layer", "pass", "link", "begin"};
@@ -154,4 +163,5 @@ Result<std::shared_ptr<void>> observe(const loom_fit_options& from, FitOptions& 
   return observed;
 }
 
+#endif
 }  // namespace loom::capi

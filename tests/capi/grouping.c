@@ -249,7 +249,56 @@ static void test_search(void) {
   loom_network_free(net);
 }
 
+static void test_measures(void) {
+  const double answers[] = {1, 2, 5}, truths[] = {1, 4, 1};
+  loom_deviation *off = NULL, *again = NULL;
+  loom_array* places = NULL;
+  loom_tensor seen;
+  char* text = NULL;
+  CHECK_OK(loom_deviation_create(&off));
+  CHECK_OK(loom_deviation_add(off, answers, truths, 3));
+  CHECK_FAILS(loom_deviation_add(off, NULL, truths, 3), LOOM_INVALID_ARGUMENT, "'answers'");
+  CHECK_OK(loom_deviation_worst(off, 2, &places));
+  CHECK_OK(loom_array_view(places, &seen));
+  CHECK(seen.shape[0] == 2 && ((const int64_t*)seen.data)[0] == 2);
+  loom_array_free(places);
+  CHECK_FAILS(loom_deviation_bucket(off, "all", &places), LOOM_NOT_FOUND, "0-10%");
+  CHECK_OK(loom_deviation_json(off, &text));
+  CHECK_OK(loom_deviation_from_json(text, &again));
+  loom_free(text);
+  loom_deviation_free(off);
+  loom_deviation_free(again);
+
+  loom_adaptation* tracker = NULL;
+  int64_t task = 0;
+  int32_t over = 1;
+  CHECK_OK(loom_adaptation_create(NULL, &tracker));
+  CHECK_OK(loom_adaptation_schedule(tracker, 5, 2));
+  CHECK_OK(loom_adaptation_start(tracker, 1));
+  CHECK_OK(loom_adaptation_record(tracker, 1, &task, &over));
+  CHECK(task == 1 && over == 0);
+  CHECK_FAILS(loom_adaptation_record(tracker, 2, NULL, NULL), LOOM_INVALID_ARGUMENT, "'right'");
+  CHECK_OK(loom_adaptation_json(tracker, &text));
+  CHECK(strstr(text, "\"outputs\":1,") != NULL);
+  loom_free(text);
+  loom_adaptation_free(tracker);
+
+  loom_dataset *data = samples(), *rest = NULL, *held = NULL;
+  loom_dataset_info info = LOOM_DATASET_INFO_INIT;
+  CHECK_OK(loom_dataset_fold(data, 1, 4, NULL, &rest, &held));
+  CHECK_OK(loom_dataset_get_info(held, &info));
+  CHECK(info.samples >= kSamples / 4 - 3 && info.samples <= kSamples / 4 + 3);
+  loom_dataset_free(rest);
+  loom_dataset_free(held);
+  CHECK_FAILS(loom_dataset_fold(data, 4, 4, NULL, &rest, &held), LOOM_INVALID_ARGUMENT, "");
+  CHECK_OK(loom_dataset_json(data, &text));
+  CHECK(strstr(text, "\"hash\":\"") != NULL);
+  loom_free(text);
+  loom_dataset_free(data);
+}
+
 void test_grouping(void) {
+  test_measures();
   test_groups();
   test_votes();
   test_mesh_training();

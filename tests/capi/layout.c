@@ -548,6 +548,12 @@ _Static_assert(offsetof(loom_batch_options, context) == 16, "loom_batch_options.
 _Static_assert(offsetof(loom_batch_options, chunk) == 24, "loom_batch_options.chunk");
 _Static_assert(offsetof(loom_batch_options, has_cache_type) == 32, "loom_batch_options.has_cache_type");
 _Static_assert(offsetof(loom_batch_options, cache_type) == 36, "loom_batch_options.cache_type");
+_Static_assert(sizeof(loom_adaptation_options) == 40, "size of loom_adaptation_options");
+_Static_assert(offsetof(loom_adaptation_options, struct_size) == 0, "loom_adaptation_options.struct_size");
+_Static_assert(offsetof(loom_adaptation_options, duration) == 8, "loom_adaptation_options.duration");
+_Static_assert(offsetof(loom_adaptation_options, window) == 16, "loom_adaptation_options.window");
+_Static_assert(offsetof(loom_adaptation_options, threshold) == 24, "loom_adaptation_options.threshold");
+_Static_assert(offsetof(loom_adaptation_options, relative) == 32, "loom_adaptation_options.relative");
 _Static_assert(sizeof(loom_neat_options) == 128, "size of loom_neat_options");
 _Static_assert(offsetof(loom_neat_options, struct_size) == 0, "loom_neat_options.struct_size");
 _Static_assert(offsetof(loom_neat_options, inputs) == 8, "loom_neat_options.inputs");

@@ -39,6 +39,7 @@ from .errors import (
     OutOfRangeError,
     UnsupportedError,
 )
+from .evaluation import AdaptationTracker, DeviationMetrics
 from .evolution import Genome, Population, splice
 from .files import ModelFile, convert, diff, merge, quantize
 from .graph import Graph
@@ -111,6 +112,7 @@ __all__ = [
     "Adam",
     "AdamW",
     "Adamax",
+    "AdaptationTracker",
     "ArchitectureSearch",
     "Array",
     "Augment",
@@ -119,6 +121,7 @@ __all__ = [
     "Clusters",
     "DartsSearch",
     "Dataset",
+    "DeviationMetrics",
     "Engine",
     "Epoch",
     "Evaluation",

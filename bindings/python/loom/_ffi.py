@@ -806,6 +806,18 @@ class loom_batch_options(Structure):
     ]
 
 
+class loom_adaptation_options(Structure):
+    """Windows, and when one has recovered."""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("duration", c_double),
+        ("window", c_double),
+        ("threshold", c_double),
+        ("relative", c_int32),
+    ]
+
+
 class loom_neat_options(Structure):
     """What is not here is as docs/evolution.md has it. Texts are borrowed during the call."""
 
@@ -1129,6 +1141,8 @@ SIGNATURES = {
     "loom_dataset_lengths": (c_int32, [c_void_p, POINTER(c_void_p)]),
     "loom_dataset_with_input": (c_int32, [c_void_p, c_char_p, POINTER(loom_tensor), POINTER(c_void_p)]),
     "loom_dataset_split": (c_int32, [c_void_p, c_double, POINTER(loom_split_options), POINTER(c_void_p), POINTER(c_void_p)]),
+    "loom_dataset_fold": (c_int32, [c_void_p, c_int64, c_int64, POINTER(loom_split_options), POINTER(c_void_p), POINTER(c_void_p)]),
+    "loom_dataset_json": (c_int32, [c_void_p, POINTER(c_void_p)]),
     "loom_dataset_free": (None, [c_void_p]),
     "loom_trainer_create": (c_int32, [c_void_p, POINTER(loom_trainer_options), POINTER(c_void_p)]),
     "loom_options_new": (c_int32, [c_char_p, POINTER(c_void_p)]),
@@ -1218,6 +1232,20 @@ SIGNATURES = {
     "loom_batch_take": (c_int32, [c_void_p, c_int64, POINTER(c_void_p)]),
     "loom_batch_rewind": (c_int32, [c_void_p, c_int64, c_int64]),
     "loom_batch_free": (None, [c_void_p]),
+    "loom_deviation_create": (c_int32, [POINTER(c_void_p)]),
+    "loom_deviation_add": (c_int32, [c_void_p, POINTER(c_double), POINTER(c_double), c_int64]),
+    "loom_deviation_add_classes": (c_int32, [c_void_p, POINTER(c_int64), POINTER(c_int64), c_int64]),
+    "loom_deviation_json": (c_int32, [c_void_p, POINTER(c_void_p)]),
+    "loom_deviation_from_json": (c_int32, [c_char_p, POINTER(c_void_p)]),
+    "loom_deviation_bucket": (c_int32, [c_void_p, c_char_p, POINTER(c_void_p)]),
+    "loom_deviation_worst": (c_int32, [c_void_p, c_int64, POINTER(c_void_p)]),
+    "loom_deviation_free": (None, [c_void_p]),
+    "loom_adaptation_create": (c_int32, [POINTER(loom_adaptation_options), POINTER(c_void_p)]),
+    "loom_adaptation_schedule": (c_int32, [c_void_p, c_double, c_int64]),
+    "loom_adaptation_start": (c_int32, [c_void_p, c_int64]),
+    "loom_adaptation_record": (c_int32, [c_void_p, c_int32, POINTER(c_int64), POINTER(c_int32)]),
+    "loom_adaptation_json": (c_int32, [c_void_p, POINTER(c_void_p)]),
+    "loom_adaptation_free": (None, [c_void_p]),
     "loom_population_create": (c_int32, [POINTER(loom_neat_options), POINTER(c_void_p)]),
     "loom_population_create_with": (c_int32, [c_void_p, POINTER(c_void_p)]),
     "loom_population_load": (c_int32, [c_char_p, POINTER(c_void_p)]),

@@ -22,17 +22,9 @@ from .network import Network, Path
 from ._options import Options
 from .telemetry import LayerPass, LayerStats, LinkStats, Telemetry, observers
 from .options import (
-    TRAINER_OPTIONS,
-    Augment,
-    ClipName,
-    LossName,
-    NormalizeName,
-    Optimizer,
-    OptimizerKindName,
-    RuleName,
-    Schedule,
-    ScheduleKindName,
-)
+    TRAINER_OPTIONS, Augment, ClipName, LossName, NormalizeName, Optimizer, OptimizerKindName,
+    RuleName, Schedule, ScheduleKindName,
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -259,18 +251,28 @@ class Dataset(Handle):
         self, share: float, *, seed: int = 1, shuffle: bool = True
     ) -> Tuple["Dataset", "Dataset"]:
         """round(share * n) samples, and the rest; by class where every sample has one label."""
+        return self._cut(lib.loom_dataset_split, seed, shuffle, share)
+
+    def fold(
+        self, number: int, count: int, *, seed: int = 1, shuffle: bool = True
+    ) -> Tuple["Dataset", "Dataset"]:
+        """Cross-validation: all samples but those of fold `number`, from 0, and those of it."""
+        return self._cut(lib.loom_dataset_fold, seed, shuffle, number, count)
+
+    def _cut(
+        self, call: Any, seed: int, shuffle: bool, *how: Any
+    ) -> Tuple["Dataset", "Dataset"]:
         options = sized(_ffi.loom_split_options, keep_order=not shuffle, has_seed=1, seed=seed)
-        first, second = ctypes.c_void_p(), ctypes.c_void_p()
-        check(
-            lib.loom_dataset_split(
-                self.handle,
-                share,
-                ctypes.byref(options),
-                ctypes.byref(first),
-                ctypes.byref(second),
-            )
-        )
+        first, second, by = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.byref
+        check(call(self.handle, *how, by(options), by(first), by(second)))
         return self._of(first.value or 0), self._of(second.value or 0)
+
+    @property
+    def info(self) -> Dict[str, Any]:
+        """hash of everything in it; columns of a table; files of a folder; further_inputs by
+        name; bytes; in_memory."""
+        found: Dict[str, Any] = json.loads(text_from(lib.loom_dataset_json, self.handle))
+        return found
 
     def __repr__(self) -> str:
         if self.closed:

@@ -411,6 +411,16 @@ pub struct loom_batch {
 }
 
 #[repr(C)]
+pub struct loom_deviation {
+    _private: [u8; 0],
+}
+
+#[repr(C)]
+pub struct loom_adaptation {
+    _private: [u8; 0],
+}
+
+#[repr(C)]
 pub struct loom_population {
     _private: [u8; 0],
 }
@@ -2198,6 +2208,40 @@ const _: () = {
     assert!(core::mem::offset_of!(loom_batch_options, cache_type) == 36);
 };
 
+/// Windows, and when one has recovered.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct loom_adaptation_options {
+    pub struct_size: u32,
+    /// seconds; 0: 15
+    pub duration: f64,
+    /// seconds; 0: 1
+    pub window: f64,
+    /// accuracy in percent of a window that has recovered; 0: 50
+    pub threshold: f64,
+    /// 1: `threshold` is that share of the accuracy before the change
+    pub relative: i32,
+}
+
+impl Default for loom_adaptation_options {
+    fn default() -> Self {
+        // SAFETY: numbers, null pointers and no callbacks are all zeros.
+        let mut made: Self = unsafe { core::mem::zeroed() };
+        made.struct_size = core::mem::size_of::<Self>() as u32;
+        made
+    }
+}
+
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    assert!(core::mem::size_of::<loom_adaptation_options>() == 40);
+    assert!(core::mem::offset_of!(loom_adaptation_options, struct_size) == 0);
+    assert!(core::mem::offset_of!(loom_adaptation_options, duration) == 8);
+    assert!(core::mem::offset_of!(loom_adaptation_options, window) == 16);
+    assert!(core::mem::offset_of!(loom_adaptation_options, threshold) == 24);
+    assert!(core::mem::offset_of!(loom_adaptation_options, relative) == 32);
+};
+
 /// What is not here is as docs/evolution.md has it. Texts are borrowed during the call.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
@@ -3240,6 +3284,19 @@ extern "C" {
         *mut loom_dataset, second: *mut *mut loom_dataset
     ) -> loom_status;
 
+    /// Cross-validation: all samples but those of fold `number`, from 0, of `count`, and those of
+    /// it. Folds are alike in size, and of each class where every sample has one label. Both are
+    /// transferred. Errors: invalid_argument.
+    pub fn loom_dataset_fold(
+        dataset: *const loom_dataset, number: i64, count: i64, options: *const loom_split_options,
+        first: *mut *mut loom_dataset, second: *mut *mut loom_dataset
+    ) -> loom_status;
+
+    /// {hash: XXH3-128 of everything in it, columns: names of those of a table, files: that of each
+    /// sample of a folder, further_inputs: names, bytes, in_memory}. `*out` is transferred:
+    /// loom_free().
+    pub fn loom_dataset_json(dataset: *const loom_dataset, out: *mut *mut c_char) -> loom_status;
+
     /// Null is fine.
     pub fn loom_dataset_free(dataset: *mut loom_dataset);
 
@@ -3741,6 +3798,77 @@ extern "C" {
 
     /// Null is fine.
     pub fn loom_batch_free(batch: *mut loom_batch);
+
+    /// Without samples. `*out` is transferred.
+    pub fn loom_deviation_create(out: *mut *mut loom_deviation) -> loom_status;
+
+    /// Numbers: 100 |a - e| / |e| percent each. One thread at a time.
+    pub fn loom_deviation_add(
+        deviation: *mut loom_deviation, answers: *const f64, truths: *const f64, count: i64
+    ) -> loom_status;
+
+    /// Classes: 0 if they are equal, else 100 percent. One thread at a time.
+    pub fn loom_deviation_add_classes(
+        deviation: *mut loom_deviation, called: *const i64, is: *const i64, count: i64
+    ) -> loom_status;
+
+    /// {samples, invalid, failures, score, average_deviation, accuracy, buckets: {name: count},
+    /// results: \[{answer, truth, deviation}\]}; an infinite number is +-1e9, and NaN 0, with valid
+    /// false beside. `*out` is transferred: loom_free(). One thread at a time.
+    pub fn loom_deviation_json(
+        deviation: *const loom_deviation, out: *mut *mut c_char
+    ) -> loom_status;
+
+    /// What loom_deviation_json() wrote. `*out` is transferred. Errors: bad_file.
+    pub fn loom_deviation_from_json(
+        text: *const c_char, out: *mut *mut loom_deviation
+    ) -> loom_status;
+
+    /// Samples of a bucket by their order, int64. `*out` is transferred. Errors: not_found, naming
+    /// the buckets. One thread at a time.
+    pub fn loom_deviation_bucket(
+        deviation: *const loom_deviation, name: *const c_char, out: *mut *mut loom_array
+    ) -> loom_status;
+
+    /// Samples that are off most, by their order, int64; the earlier of equals first. `*out` is
+    /// transferred. One thread at a time.
+    pub fn loom_deviation_worst(
+        deviation: *const loom_deviation, count: i64, out: *mut *mut loom_array
+    ) -> loom_status;
+
+    /// Null is fine.
+    pub fn loom_deviation_free(deviation: *mut loom_deviation);
+
+    /// `*out` is transferred. Errors: invalid_argument.
+    pub fn loom_adaptation_create(
+        options: *const loom_adaptation_options, out: *mut *mut loom_adaptation
+    ) -> loom_status;
+
+    /// From `at` seconds on another task is in force. Errors: invalid_argument (after the start, or
+    /// not in order). One thread at a time.
+    pub fn loom_adaptation_schedule(
+        adaptation: *mut loom_adaptation, at: f64, task: i64
+    ) -> loom_status;
+
+    /// The clock begins, with that task. One thread at a time.
+    pub fn loom_adaptation_start(adaptation: *mut loom_adaptation, task: i64) -> loom_status;
+
+    /// Counts an output in the window of now. right: 1 or 0; -1 counts none. task: the one in
+    /// force; over: 1 if the duration has passed; both may be null. One thread at a time.
+    pub fn loom_adaptation_record(
+        adaptation: *mut loom_adaptation, right: i32, task: *mut i64, over: *mut i32
+    ) -> loom_status;
+
+    /// {outputs, average, variance, least, windows: \[{outputs, right, accuracy,
+    /// outputs_per_second, task}\], changes: \[{at, from, to, window_before, window_after, before,
+    /// after, recovery_windows, recovery_seconds}\]}. `*out` is transferred: loom_free(). One
+    /// thread at a time.
+    pub fn loom_adaptation_json(
+        adaptation: *const loom_adaptation, out: *mut *mut c_char
+    ) -> loom_status;
+
+    /// Null is fine.
+    pub fn loom_adaptation_free(adaptation: *mut loom_adaptation);
 
     /// `*out` is transferred. Errors: invalid_argument, naming the option.
     pub fn loom_population_create(

@@ -1294,6 +1294,30 @@ export interface BatchOptions {
   cacheType?: Dtype;
 }
 
+/** Windows, and when one has recovered. */
+export const loom_adaptation_options = {
+  name: "loom_adaptation_options", size: 40, sized: true,
+  fields: {
+    struct_size: [0, "u32"],
+    duration: [8, "f64"],
+    window: [16, "f64"],
+    threshold: [24, "f64"],
+    relative: [32, "bool"],
+  },
+} as const;
+
+/** Windows, and when one has recovered. */
+export interface AdaptationOptions {
+  /** seconds; 0: 15 */
+  duration?: number;
+  /** seconds; 0: 1 */
+  window?: number;
+  /** accuracy in percent of a window that has recovered; 0: 50 */
+  threshold?: number;
+  /** 1: `threshold` is that share of the accuracy before the change */
+  relative?: boolean;
+}
+
 /** What is not here is as docs/evolution.md has it. Texts are borrowed during the call. */
 export const loom_neat_options = {
   name: "loom_neat_options", size: 120, sized: true,
@@ -1913,6 +1937,10 @@ export interface Functions {
   loom_dataset_with_input(dataset: number, name: number, values: number, out: number): number;
   /** round(share * n) samples, and the rest; drawn by class where every sample has one label. Both are transferred. Errors: invalid_argument (a part without samples). */
   loom_dataset_split(dataset: number, share: number, options: number, first: number, second: number): number;
+  /** Cross-validation: all samples but those of fold `number`, from 0, of `count`, and those of it. Folds are alike in size, and of each class where every sample has one label. Both are transferred. Errors: invalid_argument. */
+  loom_dataset_fold(dataset: number, number: bigint, count: bigint, options: number, first: number, second: number): number;
+  /** {hash: XXH3-128 of everything in it, columns: names of those of a table, files: that of each sample of a folder, further_inputs: names, bytes, in_memory}. `*out` is transferred: loom_free(). */
+  loom_dataset_json(dataset: number, out: number): number;
   /** Null is fine. */
   loom_dataset_free(dataset: number): void;
   /** The trainer changes the network, whose weights are up to date after every call. `*out` is transferred. Errors: invalid_argument, naming the option. */
@@ -2091,6 +2119,34 @@ export interface Functions {
   loom_batch_rewind(batch: number, sequence: bigint, position: bigint): number;
   /** Null is fine. */
   loom_batch_free(batch: number): void;
+  /** Without samples. `*out` is transferred. */
+  loom_deviation_create(out: number): number;
+  /** Numbers: 100 |a - e| / |e| percent each. */
+  loom_deviation_add(deviation: number, answers: number, truths: number, count: bigint): number;
+  /** Classes: 0 if they are equal, else 100 percent. */
+  loom_deviation_add_classes(deviation: number, called: number, is: number, count: bigint): number;
+  /** {samples, invalid, failures, score, average_deviation, accuracy, buckets: {name: count}, results: [{answer, truth, deviation}]}; an infinite number is +-1e9, and NaN 0, with valid false beside. `*out` is transferred: loom_free(). */
+  loom_deviation_json(deviation: number, out: number): number;
+  /** What loom_deviation_json() wrote. `*out` is transferred. Errors: bad_file. */
+  loom_deviation_from_json(text: number, out: number): number;
+  /** Samples of a bucket by their order, int64. `*out` is transferred. Errors: not_found, naming the buckets. */
+  loom_deviation_bucket(deviation: number, name: number, out: number): number;
+  /** Samples that are off most, by their order, int64; the earlier of equals first. `*out` is transferred. */
+  loom_deviation_worst(deviation: number, count: bigint, out: number): number;
+  /** Null is fine. */
+  loom_deviation_free(deviation: number): void;
+  /** `*out` is transferred. Errors: invalid_argument. */
+  loom_adaptation_create(options: number, out: number): number;
+  /** From `at` seconds on another task is in force. Errors: invalid_argument (after the start, or not in order). */
+  loom_adaptation_schedule(adaptation: number, at: number, task: bigint): number;
+  /** The clock begins, with that task. */
+  loom_adaptation_start(adaptation: number, task: bigint): number;
+  /** Counts an output in the window of now. right: 1 or 0; -1 counts none. task: the one in force; over: 1 if the duration has passed; both may be null. */
+  loom_adaptation_record(adaptation: number, right: number, task: number, over: number): number;
+  /** {outputs, average, variance, least, windows: [{outputs, right, accuracy, outputs_per_second, task}], changes: [{at, from, to, window_before, window_after, before, after, recovery_windows, recovery_seconds}]}. `*out` is transferred: loom_free(). */
+  loom_adaptation_json(adaptation: number, out: number): number;
+  /** Null is fine. */
+  loom_adaptation_free(adaptation: number): void;
   /** `*out` is transferred. Errors: invalid_argument, naming the option. */
   loom_population_create(options: number, out: number): number;
   /** With every option, by name ("neat"); null: the defaults. `*out` is transferred. Errors: invalid_argument, naming the option. */

@@ -384,6 +384,10 @@ final class loom_reply_parser extends Opaque {}
 
 final class loom_batch extends Opaque {}
 
+final class loom_deviation extends Opaque {}
+
+final class loom_adaptation extends Opaque {}
+
 final class loom_population extends Opaque {}
 
 final class loom_genome extends Opaque {}
@@ -1486,6 +1490,24 @@ final class loom_batch_options extends Struct {
   external int cache_type;
 }
 
+/// Windows, and when one has recovered.
+final class loom_adaptation_options extends Struct {
+  @Uint32()
+  external int struct_size;
+  /// seconds; 0: 15
+  @Double()
+  external double duration;
+  /// seconds; 0: 1
+  @Double()
+  external double window;
+  /// accuracy in percent of a window that has recovered; 0: 50
+  @Double()
+  external double threshold;
+  /// 1: `threshold` is that share of the accuracy before the change
+  @Int32()
+  external int relative;
+}
+
 /// What is not here is as docs/evolution.md has it. Texts are borrowed during the call.
 final class loom_neat_options extends Struct {
   @Uint32()
@@ -2239,6 +2261,18 @@ class LoomLibrary {
   late final loom_dataset_split =
       library.lookupFunction<_loom_dataset_split_native, _loom_dataset_split_dart>('loom_dataset_split');
 
+  /// Cross-validation: all samples but those of fold `number`, from 0, of `count`, and those of it.
+  /// Folds are alike in size, and of each class where every sample has one label. Both are
+  /// transferred. Errors: invalid_argument.
+  late final loom_dataset_fold =
+      library.lookupFunction<_loom_dataset_fold_native, _loom_dataset_fold_dart>('loom_dataset_fold');
+
+  /// {hash: XXH3-128 of everything in it, columns: names of those of a table, files: that of each
+  /// sample of a folder, further_inputs: names, bytes, in_memory}. `*out` is transferred:
+  /// loom_free().
+  late final loom_dataset_json =
+      library.lookupFunction<_loom_dataset_json_native, _loom_dataset_json_dart>('loom_dataset_json');
+
   /// Null is fine.
   late final loom_dataset_free =
       library.lookupFunction<_loom_dataset_free_native, _loom_dataset_free_dart>('loom_dataset_free');
@@ -2667,6 +2701,70 @@ class LoomLibrary {
   /// Null is fine.
   late final loom_batch_free =
       library.lookupFunction<_loom_batch_free_native, _loom_batch_free_dart>('loom_batch_free');
+
+  /// Without samples. `*out` is transferred.
+  late final loom_deviation_create =
+      library.lookupFunction<_loom_deviation_create_native, _loom_deviation_create_dart>('loom_deviation_create');
+
+  /// Numbers: 100 |a - e| / |e| percent each. One thread at a time.
+  late final loom_deviation_add =
+      library.lookupFunction<_loom_deviation_add_native, _loom_deviation_add_dart>('loom_deviation_add');
+
+  /// Classes: 0 if they are equal, else 100 percent. One thread at a time.
+  late final loom_deviation_add_classes =
+      library.lookupFunction<_loom_deviation_add_classes_native, _loom_deviation_add_classes_dart>('loom_deviation_add_classes');
+
+  /// {samples, invalid, failures, score, average_deviation, accuracy, buckets: {name: count},
+  /// results: [{answer, truth, deviation}]}; an infinite number is +-1e9, and NaN 0, with valid
+  /// false beside. `*out` is transferred: loom_free(). One thread at a time.
+  late final loom_deviation_json =
+      library.lookupFunction<_loom_deviation_json_native, _loom_deviation_json_dart>('loom_deviation_json');
+
+  /// What loom_deviation_json() wrote. `*out` is transferred. Errors: bad_file.
+  late final loom_deviation_from_json =
+      library.lookupFunction<_loom_deviation_from_json_native, _loom_deviation_from_json_dart>('loom_deviation_from_json');
+
+  /// Samples of a bucket by their order, int64. `*out` is transferred. Errors: not_found, naming
+  /// the buckets. One thread at a time.
+  late final loom_deviation_bucket =
+      library.lookupFunction<_loom_deviation_bucket_native, _loom_deviation_bucket_dart>('loom_deviation_bucket');
+
+  /// Samples that are off most, by their order, int64; the earlier of equals first. `*out` is
+  /// transferred. One thread at a time.
+  late final loom_deviation_worst =
+      library.lookupFunction<_loom_deviation_worst_native, _loom_deviation_worst_dart>('loom_deviation_worst');
+
+  /// Null is fine.
+  late final loom_deviation_free =
+      library.lookupFunction<_loom_deviation_free_native, _loom_deviation_free_dart>('loom_deviation_free');
+
+  /// `*out` is transferred. Errors: invalid_argument.
+  late final loom_adaptation_create =
+      library.lookupFunction<_loom_adaptation_create_native, _loom_adaptation_create_dart>('loom_adaptation_create');
+
+  /// From `at` seconds on another task is in force. Errors: invalid_argument (after the start, or
+  /// not in order). One thread at a time.
+  late final loom_adaptation_schedule =
+      library.lookupFunction<_loom_adaptation_schedule_native, _loom_adaptation_schedule_dart>('loom_adaptation_schedule');
+
+  /// The clock begins, with that task. One thread at a time.
+  late final loom_adaptation_start =
+      library.lookupFunction<_loom_adaptation_start_native, _loom_adaptation_start_dart>('loom_adaptation_start');
+
+  /// Counts an output in the window of now. right: 1 or 0; -1 counts none. task: the one in force;
+  /// over: 1 if the duration has passed; both may be null. One thread at a time.
+  late final loom_adaptation_record =
+      library.lookupFunction<_loom_adaptation_record_native, _loom_adaptation_record_dart>('loom_adaptation_record');
+
+  /// {outputs, average, variance, least, windows: [{outputs, right, accuracy, outputs_per_second,
+  /// task}], changes: [{at, from, to, window_before, window_after, before, after, recovery_windows,
+  /// recovery_seconds}]}. `*out` is transferred: loom_free(). One thread at a time.
+  late final loom_adaptation_json =
+      library.lookupFunction<_loom_adaptation_json_native, _loom_adaptation_json_dart>('loom_adaptation_json');
+
+  /// Null is fine.
+  late final loom_adaptation_free =
+      library.lookupFunction<_loom_adaptation_free_native, _loom_adaptation_free_dart>('loom_adaptation_free');
 
   /// `*out` is transferred. Errors: invalid_argument, naming the option.
   late final loom_population_create =
@@ -3364,6 +3462,16 @@ typedef _loom_dataset_split_dart = int Function(
     Pointer<loom_dataset>, double, Pointer<loom_split_options>, Pointer<Pointer<loom_dataset>>,
     Pointer<Pointer<loom_dataset>>
 );
+typedef _loom_dataset_fold_native = Int32 Function(
+    Pointer<loom_dataset>, Int64, Int64, Pointer<loom_split_options>,
+    Pointer<Pointer<loom_dataset>>, Pointer<Pointer<loom_dataset>>
+);
+typedef _loom_dataset_fold_dart = int Function(
+    Pointer<loom_dataset>, int, int, Pointer<loom_split_options>, Pointer<Pointer<loom_dataset>>,
+    Pointer<Pointer<loom_dataset>>
+);
+typedef _loom_dataset_json_native = Int32 Function(Pointer<loom_dataset>, Pointer<Pointer<Uint8>>);
+typedef _loom_dataset_json_dart = int Function(Pointer<loom_dataset>, Pointer<Pointer<Uint8>>);
 typedef _loom_dataset_free_native = Void Function(Pointer<loom_dataset>);
 typedef _loom_dataset_free_dart = void Function(Pointer<loom_dataset>);
 typedef _loom_trainer_create_native = Int32 Function(
@@ -3810,6 +3918,68 @@ typedef _loom_batch_rewind_native = Int32 Function(Pointer<loom_batch>, Int64, I
 typedef _loom_batch_rewind_dart = int Function(Pointer<loom_batch>, int, int);
 typedef _loom_batch_free_native = Void Function(Pointer<loom_batch>);
 typedef _loom_batch_free_dart = void Function(Pointer<loom_batch>);
+typedef _loom_deviation_create_native = Int32 Function(Pointer<Pointer<loom_deviation>>);
+typedef _loom_deviation_create_dart = int Function(Pointer<Pointer<loom_deviation>>);
+typedef _loom_deviation_add_native = Int32 Function(
+    Pointer<loom_deviation>, Pointer<Double>, Pointer<Double>, Int64
+);
+typedef _loom_deviation_add_dart = int Function(
+    Pointer<loom_deviation>, Pointer<Double>, Pointer<Double>, int
+);
+typedef _loom_deviation_add_classes_native = Int32 Function(
+    Pointer<loom_deviation>, Pointer<Int64>, Pointer<Int64>, Int64
+);
+typedef _loom_deviation_add_classes_dart = int Function(
+    Pointer<loom_deviation>, Pointer<Int64>, Pointer<Int64>, int
+);
+typedef _loom_deviation_json_native = Int32 Function(
+    Pointer<loom_deviation>, Pointer<Pointer<Uint8>>
+);
+typedef _loom_deviation_json_dart = int Function(Pointer<loom_deviation>, Pointer<Pointer<Uint8>>);
+typedef _loom_deviation_from_json_native = Int32 Function(
+    Pointer<Uint8>, Pointer<Pointer<loom_deviation>>
+);
+typedef _loom_deviation_from_json_dart = int Function(
+    Pointer<Uint8>, Pointer<Pointer<loom_deviation>>
+);
+typedef _loom_deviation_bucket_native = Int32 Function(
+    Pointer<loom_deviation>, Pointer<Uint8>, Pointer<Pointer<loom_array>>
+);
+typedef _loom_deviation_bucket_dart = int Function(
+    Pointer<loom_deviation>, Pointer<Uint8>, Pointer<Pointer<loom_array>>
+);
+typedef _loom_deviation_worst_native = Int32 Function(
+    Pointer<loom_deviation>, Int64, Pointer<Pointer<loom_array>>
+);
+typedef _loom_deviation_worst_dart = int Function(
+    Pointer<loom_deviation>, int, Pointer<Pointer<loom_array>>
+);
+typedef _loom_deviation_free_native = Void Function(Pointer<loom_deviation>);
+typedef _loom_deviation_free_dart = void Function(Pointer<loom_deviation>);
+typedef _loom_adaptation_create_native = Int32 Function(
+    Pointer<loom_adaptation_options>, Pointer<Pointer<loom_adaptation>>
+);
+typedef _loom_adaptation_create_dart = int Function(
+    Pointer<loom_adaptation_options>, Pointer<Pointer<loom_adaptation>>
+);
+typedef _loom_adaptation_schedule_native = Int32 Function(Pointer<loom_adaptation>, Double, Int64);
+typedef _loom_adaptation_schedule_dart = int Function(Pointer<loom_adaptation>, double, int);
+typedef _loom_adaptation_start_native = Int32 Function(Pointer<loom_adaptation>, Int64);
+typedef _loom_adaptation_start_dart = int Function(Pointer<loom_adaptation>, int);
+typedef _loom_adaptation_record_native = Int32 Function(
+    Pointer<loom_adaptation>, Int32, Pointer<Int64>, Pointer<Int32>
+);
+typedef _loom_adaptation_record_dart = int Function(
+    Pointer<loom_adaptation>, int, Pointer<Int64>, Pointer<Int32>
+);
+typedef _loom_adaptation_json_native = Int32 Function(
+    Pointer<loom_adaptation>, Pointer<Pointer<Uint8>>
+);
+typedef _loom_adaptation_json_dart = int Function(
+    Pointer<loom_adaptation>, Pointer<Pointer<Uint8>>
+);
+typedef _loom_adaptation_free_native = Void Function(Pointer<loom_adaptation>);
+typedef _loom_adaptation_free_dart = void Function(Pointer<loom_adaptation>);
 typedef _loom_population_create_native = Int32 Function(
     Pointer<loom_neat_options>, Pointer<Pointer<loom_population>>
 );

@@ -1938,6 +1938,40 @@ public interface Sys extends Library {
   }
 
   /**
+   * Windows, and when one has recovered.
+   */
+  @Structure.FieldOrder({"struct_size", "duration", "window", "threshold", "relative"})
+  class AdaptationOptions extends Structure {
+    public int struct_size;
+    /**
+     * seconds; 0: 15
+     */
+    public double duration;
+    /**
+     * seconds; 0: 1
+     */
+    public double window;
+    /**
+     * accuracy in percent of a window that has recovered; 0: 50
+     */
+    public double threshold;
+    /**
+     * 1: `threshold` is that share of the accuracy before the change
+     */
+    public int relative;
+
+    public AdaptationOptions() {
+      struct_size = size();
+    }
+
+    /** What lies at an address. */
+    public AdaptationOptions(Pointer at) {
+      super(at);
+      read();
+    }
+  }
+
+  /**
    * What is not here is as docs/evolution.md has it. Texts are borrowed during the call.
    */
   @Structure.FieldOrder({
@@ -3103,6 +3137,23 @@ public interface Sys extends Library {
   );
 
   /**
+   * Cross-validation: all samples but those of fold `number`, from 0, of `count`, and those of it.
+   * Folds are alike in size, and of each class where every sample has one label. Both are
+   * transferred. Errors: invalid_argument.
+   */
+  int loom_dataset_fold(
+      Pointer dataset, long number, long count, SplitOptions options, PointerByReference first,
+      PointerByReference second
+  );
+
+  /**
+   * {hash: XXH3-128 of everything in it, columns: names of those of a table, files: that of each
+   * sample of a folder, further_inputs: names, bytes, in_memory}. `*out` is transferred:
+   * loom_free().
+   */
+  int loom_dataset_json(Pointer dataset, PointerByReference out);
+
+  /**
    * Null is fine.
    */
   void loom_dataset_free(Pointer dataset);
@@ -3671,6 +3722,86 @@ public interface Sys extends Library {
    * Null is fine.
    */
   void loom_batch_free(Pointer batch);
+
+  /**
+   * Without samples. `*out` is transferred.
+   */
+  int loom_deviation_create(PointerByReference out);
+
+  /**
+   * Numbers: 100 |a - e| / |e| percent each. One thread at a time.
+   */
+  int loom_deviation_add(Pointer deviation, Pointer answers, Pointer truths, long count);
+
+  /**
+   * Classes: 0 if they are equal, else 100 percent. One thread at a time.
+   */
+  int loom_deviation_add_classes(Pointer deviation, Pointer called, Pointer is, long count);
+
+  /**
+   * {samples, invalid, failures, score, average_deviation, accuracy, buckets: {name: count},
+   * results: [{answer, truth, deviation}]}; an infinite number is +-1e9, and NaN 0, with valid
+   * false beside. `*out` is transferred: loom_free(). One thread at a time.
+   */
+  int loom_deviation_json(Pointer deviation, PointerByReference out);
+
+  /**
+   * What loom_deviation_json() wrote. `*out` is transferred. Errors: bad_file.
+   */
+  int loom_deviation_from_json(String text, PointerByReference out);
+
+  /**
+   * Samples of a bucket by their order, int64. `*out` is transferred. Errors: not_found, naming the
+   * buckets. One thread at a time.
+   */
+  int loom_deviation_bucket(Pointer deviation, String name, PointerByReference out);
+
+  /**
+   * Samples that are off most, by their order, int64; the earlier of equals first. `*out` is
+   * transferred. One thread at a time.
+   */
+  int loom_deviation_worst(Pointer deviation, long count, PointerByReference out);
+
+  /**
+   * Null is fine.
+   */
+  void loom_deviation_free(Pointer deviation);
+
+  /**
+   * `*out` is transferred. Errors: invalid_argument.
+   */
+  int loom_adaptation_create(AdaptationOptions options, PointerByReference out);
+
+  /**
+   * From `at` seconds on another task is in force. Errors: invalid_argument (after the start, or
+   * not in order). One thread at a time.
+   */
+  int loom_adaptation_schedule(Pointer adaptation, double at, long task);
+
+  /**
+   * The clock begins, with that task. One thread at a time.
+   */
+  int loom_adaptation_start(Pointer adaptation, long task);
+
+  /**
+   * Counts an output in the window of now. right: 1 or 0; -1 counts none. task: the one in force;
+   * over: 1 if the duration has passed; both may be null. One thread at a time.
+   */
+  int loom_adaptation_record(
+      Pointer adaptation, int right, LongByReference task, IntByReference over
+  );
+
+  /**
+   * {outputs, average, variance, least, windows: [{outputs, right, accuracy, outputs_per_second,
+   * task}], changes: [{at, from, to, window_before, window_after, before, after, recovery_windows,
+   * recovery_seconds}]}. `*out` is transferred: loom_free(). One thread at a time.
+   */
+  int loom_adaptation_json(Pointer adaptation, PointerByReference out);
+
+  /**
+   * Null is fine.
+   */
+  void loom_adaptation_free(Pointer adaptation);
 
   /**
    * `*out` is transferred. Errors: invalid_argument, naming the option.
