@@ -145,7 +145,7 @@ class Grouping(unittest.TestCase):
             path = os.path.join(folder, "p.npy")
             np.save(path, POINTS)
             told = json.loads(run(PROGRAM, "cluster", path, "--json", "--k", 3, "--seed", 7))
-        found = loom.kmeans(POINTS, clusters=3, seed=7)
+        found = loom.kmeans(POINTS.astype(np.float32), clusters=3, seed=7)
         self.assertEqual((told["labels"], told["inertia"]), (found.labels.tolist(), found.inertia))
 
 
