@@ -101,6 +101,14 @@ class Observers(Scratch):
         self.assertTrue(all(0 <= link.budget <= 1 and math.isfinite(link.gap) for link in links))
         self.assertGreaterEqual(len(links), 2)
 
+    def test_a_run_tells_where_it_goes_on(self):
+        data, path, seen = loom.Dataset(*points()), str(self.folder / "run.ckpt"), []
+        for epochs in (2, 3):
+            with loom.Trainer(small()) as trainer:
+                trainer.fit(data, epochs=epochs, checkpoint=path, resume=epochs == 3,
+                            on_begin=lambda *told: seen.append(told))  # fmt: skip
+        self.assertEqual(seen, [("", 0), (path, 2)])
+
     def test_an_observer_ends_the_training_and_is_not_called_after_it(self):
         x, y = points()
         data = loom.Dataset(x, y)

@@ -75,15 +75,20 @@ def observers(
     on_layer: Optional[Callable[[LayerStats], Any]],
     on_pass: Optional[Callable[[LayerPass], Any]],
     on_link: Optional[Callable[[LinkStats], Any]],
+    on_begin: Optional[Callable[[str, int], Any]] = None,
 ) -> Dict[str, Any]:
     """Fields of loom_fit_options that call these functions."""
-    wanted = {"layer": on_layer, "pass": on_pass, "link": on_link}
+    wanted: Dict[str, Optional[Callable[..., Any]]] = {
+        "layer": on_layer, "pass": on_pass, "link": on_link, "begin": on_begin
+    }  # fmt: skip
     called = {name: function for name, function in wanted.items() if function is not None}
     if not called:
         return {}
 
     def tell(event: bytes, text: bytes) -> Any:
         name = event.decode()
+        if name == "begin":
+            return called[name](*json.loads(text).values())
         return called[name](_event(_EVENTS[name], json.loads(text)))
 
     return {

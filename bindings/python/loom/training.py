@@ -259,9 +259,7 @@ class Dataset(Handle):
         """Cross-validation: all samples but those of fold `number`, from 0, and those of it."""
         return self._cut(lib.loom_dataset_fold, seed, shuffle, number, count)
 
-    def _cut(
-        self, call: Any, seed: int, shuffle: bool, *how: Any
-    ) -> Tuple["Dataset", "Dataset"]:
+    def _cut(self, call: Any, seed: int, shuffle: bool, *how: Any) -> Any:
         options = sized(_ffi.loom_split_options, keep_order=not shuffle, has_seed=1, seed=seed)
         first, second, by = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.byref
         check(call(self.handle, *how, by(options), by(first), by(second)))
@@ -440,13 +438,15 @@ class Trainer(Handle):
         on_layer: Optional[Callable[[LayerStats], Any]] = None,
         on_pass: Optional[Callable[[LayerPass], Any]] = None,
         on_link: Optional[Callable[[LinkStats], Any]] = None,
+        on_begin: Optional[Callable[[str, int], Any]] = None,
         telemetry: Optional[Telemetry] = None,
         checkpoint_every: int = 0,
     ) -> History:
         """`epochs` in all. on_batch(done, steps, loss), on_epoch(epoch) and on_validation(done,
         total) stop the training by returning False, which raises CancelledError; what was trained
         stays. So do on_layer and on_link, called for each layer after an epoch, and on_pass, in
-        every batch; give these to the first fit() of a trainer. checkpoint_every: batches after
+        every batch; give these to the first fit() of a trainer. on_begin(path, epochs) is given the
+        checkpoint that the run goes on from, and its epochs. checkpoint_every: batches after
         which it is written within an epoch too; 0: never."""
         if epochs < 1:
             raise ValueError(f"epochs is {epochs}, must be at least 1")
@@ -465,7 +465,7 @@ class Trainer(Handle):
             on_validation=callbacks.wrap(_ffi.loom_progress_fn, on_validation),
             checkpoint_every=checkpoint_every,
             telemetry=None if telemetry is None else telemetry.handle,
-            **observers(callbacks, on_layer, on_pass, on_link),
+            **observers(callbacks, on_layer, on_pass, on_link, on_begin),
         )
         history = ctypes.c_void_p()
         callbacks.check(
@@ -573,9 +573,8 @@ class Trainer(Handle):
         callbacks, text = Callbacks(), ctypes.c_void_p()
         seen = callbacks.wrap(_ffi.loom_progress_fn, progress)
         call = lib.loom_trainer_calibrate
-        callbacks.check(
-            callbacks.run(call, self.handle, data.handle, seen, None, ctypes.byref(text))
-        )
+        code = callbacks.run(call, self.handle, data.handle, seen, None, ctypes.byref(text))
+        callbacks.check(code)
         found: List[Dict[str, Any]] = json.loads(take_text(text))
         return found
 
