@@ -259,7 +259,7 @@ class Dataset(Handle):
         """Cross-validation: all samples but those of fold `number`, from 0, and those of it."""
         return self._cut(lib.loom_dataset_fold, seed, shuffle, number, count)
 
-    def _cut(self, call: Any, seed: int, shuffle: bool, *how: Any) -> Any:
+    def _cut(self, call: Any, seed: int, shuffle: bool, *how: Any) -> "Tuple[Dataset, Dataset]":
         options = sized(_ffi.loom_split_options, keep_order=not shuffle, has_seed=1, seed=seed)
         first, second, by = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.byref
         check(call(self.handle, *how, by(options), by(first), by(second)))
