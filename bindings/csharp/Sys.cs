@@ -1242,7 +1242,7 @@ namespace Loom
     /// cosine, size}. "begin": {path, epochs}, the checkpoint that the run goes on from. Anything
     /// but 0 ends the call after this batch with LOOM_CANCELLED.</summary>
     [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
-    internal delegate int CObserverFn(IntPtr user, IntPtr event, IntPtr json);
+    internal delegate int CObserverFn(IntPtr user, IntPtr @event, IntPtr json);
 
     /// <summary>Texts are borrowed during the call.</summary>
     [StructLayout(LayoutKind.Sequential)]
@@ -2228,7 +2228,7 @@ namespace Loom
         /// linear</summary>
         public IntPtr method;
         /// <summary>model of task vectors; null: none</summary>
-        public IntPtr base;
+        public IntPtr @base;
         /// <summary>[count], of the models; null: 1 each</summary>
         public IntPtr weights;
         /// <summary>[count], share of values that ties and dare keep; null: 1 each</summary>
@@ -3337,7 +3337,7 @@ namespace Loom
         /// <summary>Classes: 0 if they are equal, else 100 percent. One thread at a time.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         internal static extern int loom_deviation_add_classes(
-            DeviationHandle deviation, IntPtr called, IntPtr is, long count
+            DeviationHandle deviation, IntPtr called, IntPtr @is, long count
         );
 
         /// <summary>{samples, invalid, failures, score, average_deviation, accuracy, buckets:
