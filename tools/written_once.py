@@ -99,6 +99,8 @@ class Tree:
         rows = tomllib.loads(self.read("api/layers.toml"))["layer"]
         names = [row.get("type", row["name"]).format(axes)
                  for row in rows for axes in range(1, 1 + len(row.get("ids", (0,))))]  # fmt: skip
+        plain = {"KMeans"}  # a way to group points, too
+        names = [name for name in names if name not in plain]
         return [name for name in names if re.search(r"[a-z][A-Z]|[A-Z]{2}", name)]
 
     def operators(self) -> list[str]:
