@@ -114,7 +114,7 @@ def _slice(
 
 @rule("aten.narrow.default")
 def _(g: Graph, x: Any, dim: int, start: int, length: int) -> str:
-    return _slice(g, x, dim, start, start + length)
+    return str(_slice(g, x, dim, start, start + length))
 
 
 @rule("aten.select.int")
