@@ -1,5 +1,5 @@
 """Options in Python: classes of structs, literals of enums, and the parameters and docstrings of
-functions that take options. These stand between marks in files that are written by hand.
+functions that take options. They are between marks in files that are written by hand.
 """
 
 import re
@@ -10,7 +10,7 @@ import api_options
 from api_options import Enum, Option, Struct, Vocabulary
 
 FILE = "bindings/python/loom/options.py"
-# Where the parameters of a struct stand: file -> struct.
+# The sections with the parameters of a struct: file -> struct.
 SECTIONS = {
     "bindings/python/loom/training.py": "TrainerOptions",
     "bindings/python/loom/network.py": "TrainerOptions",
@@ -129,7 +129,7 @@ def module(v: Vocabulary, mark: str) -> str:
 
 
 def section(text: str, struct: Struct, v: Vocabulary) -> str:
-    """`text` with its parameters and lists of options anew."""
+    """`text` with its parameters and lists of options rewritten."""
 
     def parameters(found: re.Match) -> str:
         indent = found[1]

@@ -1,4 +1,4 @@
-// What the importer refuses, each with its exact line: the node, its operator, the reason.
+// Refusals of the importer, each with its exact line: the node, its operator, the reason.
 #include "base/thread_pool.hpp"
 #include "formats/onnx/graph.hpp"
 #include "formats/onnx_network_testing.hpp"
@@ -195,7 +195,7 @@ TEST(OnnxRefusals, NodesThatAreNotWhatTheirOperatorIs) {
   }
 }
 
-// What ONNX Runtime refuses, too, or what no layer computes.
+// Files that ONNX Runtime refuses too, or that no layer computes.
 TEST(OnnxRefusals, BiasesWindowsAndSequencesThatNoLayerHas) {
   struct Row {
     OnnxNode node;

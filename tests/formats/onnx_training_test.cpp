@@ -1,5 +1,5 @@
-// What training learns of an imported file: the values of its tensors, and nothing that the
-// importer added to compute the same predictions.
+// Training of an imported file changes the values of its tensors, and none that the importer added
+// to compute the same predictions.
 #include <cmath>
 
 #include "base/rng.hpp"
@@ -117,17 +117,17 @@ std::vector<Case> cases() {
        {tensor_of("w", {8, 5}), tensor_of("b", {5}), tensor_of("b2", {5})},
        {node_of("MatMul", {"x", "w"}, "m"), node_of("Add", {"m", "b"}, "s"),
         node_of("Add", {"s", "b2"}, "y")}},
-      {"a table of positions that is no weight",
+      {"a table of positions that is not a weight",
        {4, 8},
        {tensor_of("w", {8, 3})},
        {constant_of(tensor_of("table", {4, 8})), node_of("Add", {"x", "table"}, "s"),
         node_of("MatMul", {"s", "w"}, "y")}},
-      {"a matrix that is no weight",
+      {"a matrix that is not a weight",
        {8},
        {tensor_of("w", {5, 3}), tensor_of("b", {3})},
        {constant_of(tensor_of("fourier", {8, 5})), node_of("MatMul", {"x", "fourier"}, "f"),
         node_of("Tanh", {"f"}, "s"), node_of("Gemm", {"s", "w", "b"}, "y")}},
-      {"a bias that is no weight",
+      {"a bias that is not a weight",
        {8},
        {tensor_of("w", {8, 3})},
        {constant_of(tensor_of("offset", {3})), node_of("Gemm", {"x", "w", "offset"}, "y")}},
@@ -293,7 +293,7 @@ TEST(OnnxTraining, PatternsSayWhatTrainsAndNeverNothing) {
        node_of("Mul", {"s", "reconstruct.gain"}, "y")}};
   const struct {
     std::vector<std::string> trainable, frozen;
-    int64_t trained;  // -1: refused
+    int64_t trained;  // -1 means refused
   } rows[] = {{{}, {}, 25},      {{"val_*"}, {}, 26},  {{}, {"w"}, 1},
               {{"*"}, {"w"}, 2}, {{"wieght"}, {}, -1}, {{}, {"val_3"}, -1}};
   for (const auto& row : rows) {
@@ -399,7 +399,7 @@ TEST(OnnxTraining, SharedWeightsThatPartAreNoted) {
 
 using Row = std::vector<double>;
 
-// A file under way, and what it computes for one sample, in double precision.
+// A file in progress, and its output for one sample, in double precision.
 struct Drawn {
   Case c{"random", {}, {}, {}};
   Rng rng;

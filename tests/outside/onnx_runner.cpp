@@ -1,12 +1,15 @@
-// What tests/outside/onnx_random.py drives: ONNX files run by Loom, one per line of stdin, an
-// answer per line of stdout, so that a file that ends the process is known by its line.
-//   MODEL.onnx BATCH X.bin Y.bin [apart|whole [WRITTEN.onnx]]     (bare f32 values, or i32 ids;
-//                           apart: the normalization of the input is taken out of the file and
-//                           applied here; WRITTEN: the network is written there, its input as x)
-//   -> ok EXTENT EXTENT ...          (of the output, whose values are in Y.bin)
-//   -> ok EXTENT ... unwritten MESSAGE      (and the exporter refuses it)
-//   -> refused MESSAGE               (by the importer)
-//   -> failed MESSAGE                (what was imported does not run)
+// Runs ONNX files in Loom for tests/outside/onnx_random.py. It reads one file per line of stdin and
+// writes one answer per line of stdout. So a file that ends the process is known by its line.
+//
+//   MODEL.onnx BATCH X.bin Y.bin [apart|whole [WRITTEN.onnx]]
+//
+// The files have bare f32 values, or i32 ids. With "apart" the normalization of the input is taken
+// out of the file and applied here. WRITTEN gets the network, with its input as x.
+//
+//   -> ok EXTENT EXTENT ...          (of the output, whose values are in Y.bin).
+//   -> ok EXTENT ... unwritten MESSAGE      (and the exporter refuses it).
+//   -> refused MESSAGE               (by the importer).
+//   -> failed MESSAGE                (the imported network does not run).
 #include <cstring>
 #include <iostream>
 #include <sstream>
@@ -31,7 +34,7 @@ struct Case {
   bool apart = false;
 };
 
-// Ids beyond the table are refused by whoever feeds them (src/layers/embedding.cpp): here.
+// The caller refuses ids beyond the table (src/layers/embedding.cpp). Here that is this function.
 Status check_ids(const Network& network, std::span<const std::byte> bytes) {
   for (size_t at = 0; network.vocab() > 0 && at + 4 <= bytes.size(); at += 4) {
     const auto id = load_le<int32_t>(bytes.data() + at);
