@@ -13,13 +13,15 @@
 #include <cstring>
 #include <filesystem>
 
+#include "signals.hpp"
+
 namespace loom::cli {
 namespace {
 
-volatile sig_atomic_t caught = 0;   // the signal that requested the stop
-volatile sig_atomic_t gentle = 0;   // Ctrl-C does not end the program
-volatile sig_atomic_t presses = 0;  // of Ctrl-C while one was not taken yet
-constexpr sig_atomic_t kMostPresses = 3;
+SignalFlag caught = 0;   // the signal that requested the stop
+SignalFlag gentle = 0;   // Ctrl-C does not end the program
+SignalFlag presses = 0;  // of Ctrl-C while one was not taken yet
+constexpr int kMostPresses = 3;
 
 int exit_code_of(int signal) {
   return 128 + signal;
@@ -29,7 +31,7 @@ void on_stop(int signal) {
   constexpr unsigned kSecondsToStop = 5;  // supervisors kill after 10 and more
   if (caught != 0 && (gentle == 0 || signal != SIGINT || presses >= kMostPresses))
     _exit(exit_code_of(caught));
-  presses = presses + 1;
+  ++presses;
   if (caught != 0 && signal == SIGINT) return;
   caught = signal;
   if (signal != SIGINT) alarm(kSecondsToStop);
@@ -150,9 +152,9 @@ void interrupts_stop_replies() {
 }
 
 bool take_interrupt() {
-  if (caught != SIGINT) return false;
+  int interrupt = SIGINT;
+  if (!caught.compare_exchange_strong(interrupt, 0)) return false;  // another signal stays
   presses = 0;
-  caught = 0;
   return true;
 }
 

@@ -15,6 +15,7 @@
 
 #include "console.hpp"
 #include "line_editor.hpp"
+#include "signals.hpp"
 
 namespace loom::cli {
 namespace {
@@ -25,7 +26,7 @@ constexpr size_t kMostPastedLetters = 1000;  // likewise
 constexpr int kPollMilliseconds = 200;       // the longest delay of a signal between two calls
 constexpr std::wstring_view kPasteEnds = L"\x1b[201~";
 
-volatile sig_atomic_t window_changed = 0;
+SignalFlag window_changed = 0;
 
 void on_window(int) {
   window_changed = 1;
@@ -52,7 +53,9 @@ class EditedLines : public LineEditor {
     el_set(edit_, EL_EDITOR, "emacs");
     el_set(edit_, EL_HIST, ::history, history_);
     el_set(edit_, EL_GETCFN, &EditedLines::letter_of);
-    el_set(edit_, EL_ADDFN, "loom-paste", "Insert a text that is pasted", &EditedLines::paste_of);
+    // el_set would copy both texts and never free them.
+    el_wset(edit_, EL_ADDFN, L"loom-paste", L"Insert a text that is pasted",
+            &EditedLines::paste_of);
     el_set(edit_, EL_BIND, "\\e[200~", "loom-paste", nullptr);
     el_set(edit_, EL_BIND, "^R", "em-inc-search-prev", nullptr);
     el_set(edit_, EL_BIND, "\\e[3~", "ed-delete-next-char", nullptr);

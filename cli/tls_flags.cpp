@@ -6,8 +6,8 @@
 #include <charconv>
 
 #include "console.hpp"
-#include "hangup.hpp"
 #include "net/address.hpp"
+#include "signals.hpp"
 
 namespace loom::cli {
 

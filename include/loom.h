@@ -700,6 +700,17 @@ LOOM_EXPORT loom_status loom_dataset_with_input(const loom_dataset *dataset, con
 LOOM_EXPORT loom_status loom_dataset_split(const loom_dataset *dataset, double share,
     const loom_split_options *options, loom_dataset **first, loom_dataset **second);
 
+/* Cross-validation: all samples but those of fold `number`, from 0, of `count`, and those of it.
+ * Folds are alike in size, and of each class where every sample has one label. Both are
+ * transferred. Errors: invalid_argument. */
+LOOM_EXPORT loom_status loom_dataset_fold(const loom_dataset *dataset, int64_t number,
+    int64_t count, const loom_split_options *options, loom_dataset **first, loom_dataset **second);
+
+/* {hash: XXH3-128 of everything in it, columns: names of those of a table, files: that of each
+ * sample of a folder, further_inputs: names, bytes, in_memory}. `*out` is transferred:
+ * loom_free(). */
+LOOM_EXPORT loom_status loom_dataset_json(const loom_dataset *dataset, char **out);
+
 /* Null is fine. */
 LOOM_EXPORT void loom_dataset_free(loom_dataset *dataset);
 
@@ -814,6 +825,8 @@ enum {
 
 typedef struct loom_trainer loom_trainer; /* Fits the weights of a network to a data set. */
 typedef struct loom_history loom_history; /* What the epochs of a fit gave. */
+/* What a run tells while it goes on. A thread of its own writes; it never holds the run up. */
+typedef struct loom_telemetry loom_telemetry;
 /* Options by name: all that a struct of options has in C++, each with its default. */
 typedef struct loom_options loom_options;
 
@@ -899,6 +912,15 @@ typedef int32_t (*loom_batch_fn)(void *user, int64_t done, int64_t steps, double
 /* After each epoch. 0: go on; anything else ends the call with LOOM_CANCELLED. */
 typedef int32_t (*loom_epoch_fn)(void *user, const loom_epoch *epoch);
 
+/* What happens in training, on the thread that trains. Both texts are borrowed during the
+ * callback. event "layer", after an epoch, of what a layer gave, and of the gradient that came
+ * back: {epoch, at, type, backward, mean, std, min, max, active, total}. "pass", in every batch,
+ * a layer that it went through: {at, type, backward, begin_ns, end_ns, shape}. "link", after an
+ * epoch, how a learning rule sees a layer: {epoch, at, type, budget, gap, closed, cosine, size}.
+ * "begin": {path, epochs}, the checkpoint that the run goes on from. Anything but 0 ends the
+ * call after this batch with LOOM_CANCELLED. */
+typedef int32_t (*loom_observer_fn)(void *user, const char *event, const char *json);
+
 /* Texts are borrowed during the call. */
 typedef struct loom_fit_options {
   uint32_t struct_size; /* sizeof(loom_fit_options), which the caller sets */
@@ -912,9 +934,13 @@ typedef struct loom_fit_options {
   loom_epoch_fn on_epoch; /* null: none */
   void *user; /* handed to these */
   loom_progress_fn on_validation; /* samples that were validated, and in all; null: none */
+  int64_t checkpoint_every; /* batches after which it is written within an epoch too; 0: never */
+  loom_observer_fn observer; /* null: none */
+  const char *observe; /* events at commas: layer, pass, link, begin; null: all but pass */
+  loom_telemetry *telemetry; /* gets each epoch, and each pass if it has a viewer; null: none */
 } loom_fit_options;
 #define LOOM_FIT_OPTIONS_INIT \
-  {(uint32_t)sizeof(loom_fit_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+  {(uint32_t)sizeof(loom_fit_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
 
 /* What a training step gave. */
 typedef struct loom_step_report {
@@ -946,12 +972,44 @@ typedef struct loom_evaluation {
 typedef int32_t (*loom_loss_fn)(void *user, const loom_tensor *outputs,
     const loom_tensor *gradients, double *loss);
 
+/* A line without its end, borrowed during the callback, on a thread of the library. Anything but
+ * 0 ends it. */
+typedef int32_t (*loom_line_fn)(void *user, const char *line);
+
+/* Where telemetry goes; at least one place. Texts are borrowed during the call; null: not there.
+ * docs/telemetry.md */
+typedef struct loom_telemetry_options {
+  uint32_t struct_size; /* sizeof(loom_telemetry_options), which the caller sets */
+  const char *json_lines; /* file to which lines of JSON are appended */
+  const char *tensorboard; /* folder for TensorBoard */
+  const char *prometheus; /* file with the last value of each number */
+  const char *http; /* "http://host:port/path": lines are posted to it */
+  const char *udp; /* "host:port": a datagram for each line */
+  const char *tanhi; /* "host:port": a datagram for each layer that a batch goes through */
+  int64_t queue; /* records that may wait; 0: 4096 */
+  loom_line_fn on_line; /* gets the lines too; null: none */
+  void *user; /* handed to `on_line` */
+} loom_telemetry_options;
+#define LOOM_TELEMETRY_OPTIONS_INIT \
+  {(uint32_t)sizeof(loom_telemetry_options), 0, 0, 0, 0, 0, 0, 0, 0, 0}
+
+/* What was lost. */
+typedef struct loom_telemetry_info {
+  uint32_t struct_size; /* sizeof(loom_telemetry_info), which the caller sets */
+  int64_t dropped; /* records that found the queue full */
+  int64_t passes_dropped; /* passes of layers that found theirs full */
+} loom_telemetry_info;
+#define LOOM_TELEMETRY_INFO_INIT \
+  {(uint32_t)sizeof(loom_telemetry_info), 0, 0}
+
 /* The trainer changes the network, whose weights are up to date after every call. `*out` is
  * transferred. Errors: invalid_argument, naming the option. */
 LOOM_EXPORT loom_status loom_trainer_create(loom_network *network,
     const loom_trainer_options *options, loom_trainer **out);
 
-/* kind: "trainer", for loom_trainer_create_with(). `*out` is transferred. Errors: not_found. */
+/* kind: "trainer", for loom_trainer_create_with(); "mesh_trainer", "kmeans", "linkage", "stack",
+ * "neat", "darts", "architectures", for the functions of that name. `*out` is transferred.
+ * Errors: not_found. */
 LOOM_EXPORT loom_status loom_options_new(const char *kind, loom_options **out);
 
 /* Sets an option: "true", "0.1", "cosine"; numbers of a list as "1,2.5,1", texts as a JSON
@@ -976,8 +1034,9 @@ LOOM_EXPORT loom_status loom_options_idle(const loom_options *options, char **ou
 /* Null is fine. */
 LOOM_EXPORT void loom_options_free(loom_options *options);
 
-/* loom_trainer_create() with options by name, which are copied. engine: null, that of the
- * network. `*out` is transferred. Errors: invalid_argument, naming the option. */
+/* loom_trainer_create() with options by name ("trainer"), which are copied; null: the defaults.
+ * engine: null, that of the network. `*out` is transferred. Errors: invalid_argument, naming the
+ * option. */
 LOOM_EXPORT loom_status loom_trainer_create_with(loom_network *network, const loom_options *options,
     loom_engine *engine, loom_trainer **out);
 
@@ -1032,12 +1091,64 @@ LOOM_EXPORT loom_status loom_trainer_evaluate_watched(loom_trainer *trainer,
 LOOM_EXPORT loom_status loom_trainer_evaluate_json(loom_trainer *trainer, const loom_dataset *data,
     loom_progress_fn progress, void *user, char **out);
 
+/* Narrows the ranges of every matrix below 16 bits to what costs its products least with these
+ * samples, for networks that are done training. JSON: [{name, plain, error, kept}], shares that
+ * are lost before and after. progress: samples; may be null. `*out` is transferred: loom_free().
+ * One thread at a time. */
+LOOM_EXPORT loom_status loom_trainer_calibrate(loom_trainer *trainer, const loom_dataset *data,
+    loom_progress_fn progress, void *user, char **out);
+
+/* The weights as they are trained (.safetensors) or as they are packed (.entity). One thread at
+ * a time. */
+LOOM_EXPORT loom_status loom_trainer_save_weights(loom_trainer *trainer, const char *path);
+
+/* Numbers in parameters that are frozen. Errors: invalid_argument (a pattern without a match).
+ * One thread at a time. */
+LOOM_EXPORT loom_status loom_trainer_frozen(const loom_trainer *trainer, int64_t *out);
+
+/* Epochs that are done, those before a resume included. One thread at a time. */
+LOOM_EXPORT loom_status loom_trainer_epoch(const loom_trainer *trainer, int64_t *out);
+
 /* XXH3-128 of all parameters as float32, in their order. `*out` is transferred: loom_free(). One
  * thread at a time. */
 LOOM_EXPORT loom_status loom_trainer_weights_hash(loom_trainer *trainer, char **out);
 
 /* Null is fine. The network stays, with the weights that it was given. */
 LOOM_EXPORT void loom_trainer_free(loom_trainer *trainer);
+
+/* `*out` is transferred. Errors: invalid_argument (no place, no such address), those of files. */
+LOOM_EXPORT loom_status loom_telemetry_open(const loom_telemetry_options *options,
+    loom_telemetry **out);
+
+/* A number of a step. */
+LOOM_EXPORT loom_status loom_telemetry_scalar(loom_telemetry *telemetry, const char *tag,
+    int64_t step, double value);
+
+/* How values are spread, over 30 ranges of equal width. */
+LOOM_EXPORT loom_status loom_telemetry_histogram(loom_telemetry *telemetry, const char *tag,
+    int64_t step, const loom_tensor *values);
+
+/* The cells of a network, and who reads whom. */
+LOOM_EXPORT loom_status loom_telemetry_picture(loom_telemetry *telemetry,
+    const loom_network *network);
+
+/* A histogram of every parameter, "weights/" before its name. */
+LOOM_EXPORT loom_status loom_telemetry_weights(loom_telemetry *telemetry, int64_t step,
+    const loom_network *network);
+
+/* For viewers: a run of that name begins. */
+LOOM_EXPORT loom_status loom_telemetry_begin_run(loom_telemetry *telemetry, const char *label);
+
+/* Fills `out`, whose struct_size the caller has set. */
+LOOM_EXPORT loom_status loom_telemetry_get_info(const loom_telemetry *telemetry,
+    loom_telemetry_info *out);
+
+/* Writes what waits, for so long at most; 0: 5 seconds. Nothing is taken afterwards. Errors: of
+ * a place that failed or lost records; io_error (it did not end in time). */
+LOOM_EXPORT loom_status loom_telemetry_close(loom_telemetry *telemetry, double seconds);
+
+/* Closes it. Null is fine. */
+LOOM_EXPORT void loom_telemetry_free(loom_telemetry *telemetry);
 
 /* Epochs. */
 LOOM_EXPORT loom_status loom_history_count(const loom_history *history, int64_t *out);
@@ -1571,6 +1682,83 @@ LOOM_EXPORT loom_status loom_batch_rewind(loom_batch *batch, int64_t sequence, i
 /* Null is fine. */
 LOOM_EXPORT void loom_batch_free(loom_batch *batch);
 
+/* ---- measures of answers --------------------------------------------------------------------- */
+
+/* How far answers are off, and how fast a network that learns while it runs takes to a new task.
+ * docs/evaluation.md has the definitions. */
+
+typedef struct loom_deviation loom_deviation; /* Answers beside truths. */
+/* Accuracy by windows of time while tasks change. */
+typedef struct loom_adaptation loom_adaptation;
+
+/* Windows, and when one has recovered. */
+typedef struct loom_adaptation_options {
+  uint32_t struct_size; /* sizeof(loom_adaptation_options), which the caller sets */
+  double duration; /* seconds; 0: 15 */
+  double window; /* seconds; 0: 1 */
+  double threshold; /* accuracy in percent of a window that has recovered; 0: 50 */
+  int32_t relative; /* 1: `threshold` is that share of the accuracy before the change */
+} loom_adaptation_options;
+#define LOOM_ADAPTATION_OPTIONS_INIT \
+  {(uint32_t)sizeof(loom_adaptation_options), 0, 0, 0, 0}
+
+/* Without samples. `*out` is transferred. */
+LOOM_EXPORT loom_status loom_deviation_create(loom_deviation **out);
+
+/* Numbers: 100 |a - e| / |e| percent each. One thread at a time. */
+LOOM_EXPORT loom_status loom_deviation_add(loom_deviation *deviation, const double *answers,
+    const double *truths, int64_t count);
+
+/* Classes: 0 if they are equal, else 100 percent. One thread at a time. */
+LOOM_EXPORT loom_status loom_deviation_add_classes(loom_deviation *deviation, const int64_t *called,
+    const int64_t *is, int64_t count);
+
+/* {samples, invalid, failures, score, average_deviation, accuracy, buckets: {name: count},
+ * results: [{answer, truth, deviation}]}; an infinite number is +-1e9, and NaN 0, with valid
+ * false beside. `*out` is transferred: loom_free(). One thread at a time. */
+LOOM_EXPORT loom_status loom_deviation_json(const loom_deviation *deviation, char **out);
+
+/* What loom_deviation_json() wrote. `*out` is transferred. Errors: bad_file. */
+LOOM_EXPORT loom_status loom_deviation_from_json(const char *text, loom_deviation **out);
+
+/* Samples of a bucket by their order, int64. `*out` is transferred. Errors: not_found, naming
+ * the buckets. One thread at a time. */
+LOOM_EXPORT loom_status loom_deviation_bucket(const loom_deviation *deviation, const char *name,
+    loom_array **out);
+
+/* Samples that are off most, by their order, int64; the earlier of equals first. `*out` is
+ * transferred. One thread at a time. */
+LOOM_EXPORT loom_status loom_deviation_worst(const loom_deviation *deviation, int64_t count,
+    loom_array **out);
+
+/* Null is fine. */
+LOOM_EXPORT void loom_deviation_free(loom_deviation *deviation);
+
+/* `*out` is transferred. Errors: invalid_argument. */
+LOOM_EXPORT loom_status loom_adaptation_create(const loom_adaptation_options *options,
+    loom_adaptation **out);
+
+/* From `at` seconds on another task is in force. Errors: invalid_argument (after the start, or
+ * not in order). One thread at a time. */
+LOOM_EXPORT loom_status loom_adaptation_schedule(loom_adaptation *adaptation, double at,
+    int64_t task);
+
+/* The clock begins, with that task. One thread at a time. */
+LOOM_EXPORT loom_status loom_adaptation_start(loom_adaptation *adaptation, int64_t task);
+
+/* Counts an output in the window of now. right: 1 or 0; -1 counts none. task: the one in force;
+ * over: 1 if the duration has passed; both may be null. One thread at a time. */
+LOOM_EXPORT loom_status loom_adaptation_record(loom_adaptation *adaptation, int32_t right,
+    int64_t *task, int32_t *over);
+
+/* {outputs, average, variance, least, windows: [{outputs, right, accuracy, outputs_per_second,
+ * task}], changes: [{at, from, to, window_before, window_after, before, after, recovery_windows,
+ * recovery_seconds}]}. `*out` is transferred: loom_free(). One thread at a time. */
+LOOM_EXPORT loom_status loom_adaptation_json(const loom_adaptation *adaptation, char **out);
+
+/* Null is fine. */
+LOOM_EXPORT void loom_adaptation_free(loom_adaptation *adaptation);
+
 /* ---- evolution ------------------------------------------------------------------------------- */
 
 /* Populations of networks that grow (NEAT: Stanley and Miikkulainen, 2002): ask every genome,
@@ -1689,6 +1877,19 @@ typedef struct loom_splice_options {
 LOOM_EXPORT loom_status loom_population_create(const loom_neat_options *options,
     loom_population **out);
 
+/* With every option, by name ("neat"); null: the defaults. `*out` is transferred. Errors:
+ * invalid_argument, naming the option. */
+LOOM_EXPORT loom_status loom_population_create_with(const loom_options *options,
+    loom_population **out);
+
+/* A population that was saved goes on with the same bits. `*out` is transferred. Errors:
+ * not_found, bad_file. */
+LOOM_EXPORT loom_status loom_population_load(const char *path, loom_population **out);
+
+/* The whole state as JSON. A file that is there is replaced as a whole or not at all. One thread
+ * at a time. */
+LOOM_EXPORT loom_status loom_population_save(const loom_population *population, const char *path);
+
 /* Fills `out`, whose struct_size the caller has set. One thread at a time. */
 LOOM_EXPORT loom_status loom_population_get_info(const loom_population *population,
     loom_population_info *out);
@@ -1761,6 +1962,88 @@ LOOM_EXPORT loom_status loom_network_dna(const loom_network *network, const char
 LOOM_EXPORT loom_status loom_network_splice(const loom_network *a, const loom_network *b,
     const loom_splice_options *options, loom_network **out);
 
+/* ---- architecture search --------------------------------------------------------------------- */
+
+/* Networks that are found: by gradients, which decide between alternatives of each cell (Liu,
+ * Simonyan and Yang, 2019), or by evolution of whole networks. Equal options and data give equal
+ * bits. docs/evolution.md has the rules. */
+
+typedef struct loom_darts_search loom_darts_search; /* A search by gradients. */
+/* An evolution of whole networks. */
+typedef struct loom_architecture_search loom_architecture_search;
+
+/* network: cells that follow each other. Parallel ones with combine "mixed" are decided; where
+ * there is none, every Dense and CNN2. options: "darts"; null: the defaults. `*out` is
+ * transferred. Errors: invalid_argument, unsupported. */
+LOOM_EXPORT loom_status loom_darts_search_create(const loom_network *network,
+    const loom_dataset *data, const loom_options *options, loom_darts_search **out);
+
+/* A search that was saved, with its data. `*out` is transferred. Errors: those of files,
+ * bad_file. */
+LOOM_EXPORT loom_status loom_darts_search_load(const char *path, const loom_dataset *data,
+    loom_darts_search **out);
+
+/* The whole state as safetensors. One thread at a time. */
+LOOM_EXPORT loom_status loom_darts_search_save(const loom_darts_search *search, const char *path);
+
+/* An epoch. progress: steps; may be null. Errors: invalid_argument (all epochs are done);
+ * cancelled, after which the search is to be loaded again. One thread at a time. */
+LOOM_EXPORT loom_status loom_darts_search_step(loom_darts_search *search, loom_progress_fn progress,
+    void *user);
+
+/* {epoch, epochs, seed_parameters, cells: [{cell, branches, weights}], history: [{epoch,
+ * train_loss, validation_loss, accuracy: null of targets, weights}]}. `*out` is transferred:
+ * loom_free(). One thread at a time. */
+LOOM_EXPORT loom_status loom_darts_search_json(const loom_darts_search *search, char **out);
+
+/* The network where each cell keeps one branch: the choice with the largest product of weights
+ * that has at most so many parameters; 0: any number. `*out` is transferred. Errors:
+ * invalid_argument (no choice is so small). One thread at a time. */
+LOOM_EXPORT loom_status loom_darts_search_found(const loom_darts_search *search,
+    int64_t most_parameters, loom_network **out);
+
+/* The branches of that choice, int64 [cells]. `*out` is transferred. One thread at a time. */
+LOOM_EXPORT loom_status loom_darts_search_choice(const loom_darts_search *search,
+    int64_t most_parameters, loom_array **out);
+
+/* Null is fine. */
+LOOM_EXPORT void loom_darts_search_free(loom_darts_search *search);
+
+/* seed: cells that follow each other. options: "architectures"; null: the defaults. `*out` is
+ * transferred. Errors: invalid_argument, unsupported. */
+LOOM_EXPORT loom_status loom_architecture_search_create(const loom_network *seed,
+    const loom_dataset *data, const loom_options *options, loom_architecture_search **out);
+
+/* A search that was saved, with its data. `*out` is transferred. Errors: those of files,
+ * bad_file. */
+LOOM_EXPORT loom_status loom_architecture_search_load(const char *path, const loom_dataset *data,
+    loom_architecture_search **out);
+
+/* The whole state as JSON. One thread at a time. */
+LOOM_EXPORT loom_status loom_architecture_search_save(const loom_architecture_search *search,
+    const char *path);
+
+/* A generation: children are made, trained and scored. threads: networks at a time; 0: all
+ * cores. progress: networks; may be null. Errors: cancelled, after which the search is as it
+ * was. One thread at a time. */
+LOOM_EXPORT loom_status loom_architecture_search_step(loom_architecture_search *search,
+    int32_t threads, loom_progress_fn progress, void *user);
+
+/* {objectives, seed, members: the best first, front, history: [{generation, evaluated, rejected,
+ * front, best_accuracy, best_loss, least_parameters}]}; seed and members are {id, parent, other,
+ * born, birth, form, accuracy, loss, parameters, bytes, seconds}. `*out` is transferred:
+ * loom_free(). One thread at a time. */
+LOOM_EXPORT loom_status loom_architecture_search_json(const loom_architecture_search *search,
+    char **out);
+
+/* A member with its weights; engine null: the shared one. `*out` is transferred. Errors:
+ * not_found. One thread at a time. */
+LOOM_EXPORT loom_status loom_architecture_search_network(const loom_architecture_search *search,
+    int64_t id, loom_engine *engine, loom_network **out);
+
+/* Null is fine. */
+LOOM_EXPORT void loom_architecture_search_free(loom_architecture_search *search);
+
 /* ---- mesh ------------------------------------------------------------------------------------ */
 
 /* A network that ticks: in a tick every cell fires once, on what was committed the tick before,
@@ -1768,6 +2051,8 @@ LOOM_EXPORT loom_status loom_network_splice(const loom_network *a, const loom_ne
  * (docs/mesh.md). */
 
 typedef struct loom_mesh loom_mesh; /* Keeps the weights that the network had when it was made. */
+/* Trains a network as a mesh, by back-propagation through ticks or by a learning rule. */
+typedef struct loom_mesh_trainer loom_mesh_trainer;
 
 /* An input besides the first and those of the network's Input layers. Borrowed during the call. */
 typedef struct loom_mesh_port {
@@ -1801,9 +2086,10 @@ typedef struct loom_mesh_options {
   int64_t port_count;
   const loom_mesh_link *links; /* [link_count], besides those of the network */
   int64_t link_count;
+  int32_t activity; /* 1: loom_mesh_run() keeps how active cells were */
 } loom_mesh_options;
 #define LOOM_MESH_OPTIONS_INIT \
-  {(uint32_t)sizeof(loom_mesh_options), 0, 0, 0, 0, 0, 0, 0, 0}
+  {(uint32_t)sizeof(loom_mesh_options), 0, 0, 0, 0, 0, 0, 0, 0, 0}
 
 /* A mesh as it is. */
 typedef struct loom_mesh_info {
@@ -1816,6 +2102,33 @@ typedef struct loom_mesh_info {
 } loom_mesh_info;
 #define LOOM_MESH_INFO_INIT \
   {(uint32_t)sizeof(loom_mesh_info), 0, 0, 0, 0, 0}
+
+/* An epoch of a mesh. */
+typedef struct loom_mesh_epoch {
+  uint32_t struct_size; /* sizeof(loom_mesh_epoch), which the caller sets */
+  int64_t number; /* from 1 */
+  double loss; /* mean over the samples */
+  int32_t has_accuracy; /* 1: `accuracy` is known: targets are labels */
+  double accuracy;
+  double ticks_per_second;
+} loom_mesh_epoch;
+#define LOOM_MESH_EPOCH_INIT \
+  {(uint32_t)sizeof(loom_mesh_epoch), 0, 0, 0, 0, 0}
+
+/* After each epoch, borrowed during the callback. Anything but 0 ends the call after it with
+ * LOOM_CANCELLED. */
+typedef int32_t (*loom_mesh_epoch_fn)(void *user, const loom_mesh_epoch *epoch);
+
+/* How a mesh is trained. */
+typedef struct loom_mesh_fit_options {
+  uint32_t struct_size; /* sizeof(loom_mesh_fit_options), which the caller sets */
+  int64_t epochs; /* 0: 10 */
+  loom_progress_fn on_window; /* windows done and in all; null: none */
+  loom_mesh_epoch_fn on_epoch; /* null: none */
+  void *user; /* handed to these */
+} loom_mesh_fit_options;
+#define LOOM_MESH_FIT_OPTIONS_INIT \
+  {(uint32_t)sizeof(loom_mesh_fit_options), 0, 0, 0, 0}
 
 /* `*out` is transferred. Errors: invalid_argument (cells that do not meet), out_of_memory. */
 LOOM_EXPORT loom_status loom_mesh_create(const loom_network *network,
@@ -1843,6 +2156,23 @@ LOOM_EXPORT loom_status loom_mesh_output(const loom_mesh *mesh, loom_array **out
 LOOM_EXPORT loom_status loom_mesh_cell_output(const loom_mesh *mesh, const int64_t *at,
     loom_array **out);
 
+/* A tick for each sample of `count` ports, of which one is "input": [n, sample], of several
+ * streams [n, batch, sample]. Ports that are not named keep what they hold. `*out` is what the
+ * last cell committed in each tick, float32 [n, output], and is transferred. Errors:
+ * invalid_argument. One thread at a time. */
+LOOM_EXPORT loom_status loom_mesh_run(loom_mesh *mesh, const char *const *ports,
+    const loom_tensor *samples, int64_t count, loom_array **out);
+
+/* Of the last loom_mesh_run() with `activity`: means of the absolute values that cells
+ * committed, float32 [n, cells]; NaN in ticks in which a cell held nothing. `*out` is
+ * transferred. One thread at a time. */
+LOOM_EXPORT loom_status loom_mesh_activity(const loom_mesh *mesh, loom_array **out);
+
+/* Each cell as JSON: [{at: [z, y, x, l], layer, output: shape of one sample, first_tick: in
+ * which it fires if all ports are set from the start, holds: whether it ever fired}]. `*out` is
+ * transferred: loom_free(). One thread at a time. */
+LOOM_EXPORT loom_status loom_mesh_cells(const loom_mesh *mesh, char **out);
+
 /* Fills `out`, whose struct_size the caller has set. One thread at a time. */
 LOOM_EXPORT loom_status loom_mesh_get_info(const loom_mesh *mesh, loom_mesh_info *out);
 
@@ -1852,11 +2182,185 @@ LOOM_EXPORT loom_status loom_mesh_reset(loom_mesh *mesh);
 /* Null is fine. */
 LOOM_EXPORT void loom_mesh_free(loom_mesh *mesh);
 
+/* options: "mesh_trainer", by name; null: the defaults. `*out` is transferred, and keeps the
+ * network alive. Errors: those of loom_mesh_create(); out_of_memory, before any is taken. */
+LOOM_EXPORT loom_status loom_mesh_trainer_create(const loom_network *network,
+    const loom_mesh_options *mesh, const loom_options *options, loom_mesh_trainer **out);
+
+/* The samples are a stream, one per tick in their order; with several streams of the mesh they
+ * are cut into as many of equal length. The network has the new weights after the call; after an
+ * error, those of the last update. Errors: invalid_argument (a loss that is not finite as well),
+ * cancelled. One thread at a time. */
+LOOM_EXPORT loom_status loom_mesh_trainer_fit(loom_mesh_trainer *trainer,
+    const loom_dataset *stream, const loom_mesh_fit_options *options);
+
+/* Null is fine. */
+LOOM_EXPORT void loom_mesh_trainer_free(loom_mesh_trainer *trainer);
+
+/* ---- grouping -------------------------------------------------------------------------------- */
+
+/* Groups of points by k-means or by linkage, and several models that answer together. Results
+ * depend on points and seed alone. An engine that is null is the shared one. */
+
+/* How far two points are from each other. */
+typedef int32_t loom_distance;
+enum {
+  LOOM_DISTANCE_EUCLIDEAN = 0, /* square root of the sum of squared differences */
+  LOOM_DISTANCE_MANHATTAN = 1, /* sum of absolute differences */
+  LOOM_DISTANCE_COSINE = 2 /* 1 - cos; 1 to a point of zeros */
+};
+
+/* How k-means ended. */
+typedef struct loom_kmeans_report {
+  uint32_t struct_size; /* sizeof(loom_kmeans_report), which the caller sets */
+  double inertia; /* sum of the squared distances to the centres */
+  int64_t rounds;
+  int32_t converged; /* 1: no centre moved any more */
+} loom_kmeans_report;
+#define LOOM_KMEANS_REPORT_INIT \
+  {(uint32_t)sizeof(loom_kmeans_report), 0, 0, 0}
+
+/* What k-means takes besides its options by name. */
+typedef struct loom_kmeans_options {
+  uint32_t struct_size; /* sizeof(loom_kmeans_options), which the caller sets */
+  const loom_options *options; /* "kmeans"; null: the defaults */
+  const loom_tensor *start; /* [clusters, d]: centres to begin with; null: they are drawn */
+  loom_progress_fn progress; /* restarts done and in all; null: none */
+  void *user; /* handed to `progress` */
+} loom_kmeans_options;
+#define LOOM_KMEANS_OPTIONS_INIT \
+  {(uint32_t)sizeof(loom_kmeans_options), 0, 0, 0, 0}
+
+/* Points [n, d], float32 or float64: `*labels`, int64 [n], the group of each, and `*centers`,
+ * float64 [clusters, d], are transferred. report: may be null. Errors: invalid_argument,
+ * cancelled. */
+LOOM_EXPORT loom_status loom_kmeans(loom_engine *engine, const loom_tensor *points,
+    const loom_kmeans_options *options, loom_array **labels, loom_array **centers,
+    loom_kmeans_report *report);
+
+/* How good groups are, -1 to 1: the mean over all points of (b - a) / max(a, b), of the mean
+ * distance a to the others of the group and the least mean distance b to another one (Rousseeuw,
+ * 1987). Errors: invalid_argument. */
+LOOM_EXPORT loom_status loom_silhouette(loom_engine *engine, const loom_tensor *points,
+    const int64_t *labels, int64_t count, loom_distance distance, double *out);
+
+/* Merges of points [n, d] as float64 [n - 1, 4]: group a, group b, their distance, points of
+ * both. The i-th merge makes group n + i: the form of SciPy. options: "linkage"; null: the
+ * defaults. `*out` is transferred. */
+LOOM_EXPORT loom_status loom_linkage(loom_engine *engine, const loom_tensor *points,
+    const loom_options *options, loom_array **out);
+
+/* The same of distances [n, n], symmetric, 0 on the diagonal; the option `distance` is not
+ * asked. `*out` is transferred. */
+LOOM_EXPORT loom_status loom_linkage_of_distances(const loom_tensor *distances,
+    const loom_options *options, loom_array **out);
+
+/* Labels of all points, int64, numbered by their first points: as many groups as `groups`; 0:
+ * those that merge at `threshold` or nearer. `*out` is transferred. Errors: invalid_argument
+ * (merges that are none). */
+LOOM_EXPORT loom_status loom_linkage_cut(const loom_tensor *merges, double threshold,
+    int64_t groups, loom_array **out);
+
+/* Points [n, d] of .csv, .npy, .npz, .safetensors or IDX. array: its name in a file of several;
+ * null: "x". `*out` is transferred. Errors: not_found, bad_file (naming line and column). */
+LOOM_EXPORT loom_status loom_load_points(loom_engine *engine, const char *path, const char *array,
+    loom_array **out);
+
+/* The tensors of a checkpoint by the layers that their names and shapes tell, as JSON: [{prefix,
+ * type, settings, weights, tensors: [{name, role, shape}]}]. `*out` is transferred: loom_free(). */
+LOOM_EXPORT loom_status loom_group_tensors(const char *path, char **out);
+
+/* Of masks [models, samples], uint8, 1 where a model was right: pairs that cover at least
+ * `least` of the samples, as float64 [pairs, 4]: a, b, share that one has right, share that both
+ * have. Best first. `*out` is transferred. */
+LOOM_EXPORT loom_status loom_complementary_pairs(const loom_tensor *masks, double least,
+    loom_array **out);
+
+/* Few models that together cover what all do, as float64 [taken, 2]: model, share that is
+ * covered after it. most: 0, no limit. `*out` is transferred. */
+LOOM_EXPORT loom_status loom_greedy_cover(const loom_tensor *masks, int64_t most, loom_array **out);
+
+/* Classes [models, samples], int64: of each sample the one with the largest sum of weights,
+ * int64 [samples]. weights: [models], or null: 1 each. `*out` is transferred. Errors:
+ * invalid_argument. */
+LOOM_EXPORT loom_status loom_majority_vote(const loom_tensor *said, const double *weights,
+    loom_array **out);
+
+/* The weighted mean of `count` tensors of one shape, float32. weights: [count], or null: 1 each.
+ * `*out` is transferred. */
+LOOM_EXPORT loom_status loom_soft_vote(const loom_tensor *shares, int64_t count,
+    const double *weights, loom_array **out);
+
+/* Answers [n, classes] of `count` models side by side, [n, count x classes]. `*out` is
+ * transferred. */
+LOOM_EXPORT loom_status loom_stack_inputs(const loom_tensor *shares, int64_t count,
+    loom_array **out);
+
+/* Stacking (Wolpert, 1992): a Dense layer over the answers, trained for `labels`; it takes what
+ * loom_stack_inputs() makes. options: "stack"; null: the defaults. `*out` is transferred.
+ * Errors: invalid_argument. */
+LOOM_EXPORT loom_status loom_stack(loom_engine *engine, const loom_tensor *shares, int64_t count,
+    const int64_t *labels, int64_t label_count, const loom_options *options, loom_network **out);
+
 /* ---- model files ----------------------------------------------------------------------------- */
 
 /* What is in a file with a model, without running it. */
 
 typedef struct loom_model_file loom_model_file; /* Never changes. */
+
+/* What was noticed, for a person; borrowed during the callback. What it returns is not asked. */
+typedef int32_t (*loom_note_fn)(void *user, const char *note);
+
+/* Which work, how much of it is done, and all of it. Anything but 0 ends the call with
+ * LOOM_CANCELLED. */
+typedef int32_t (*loom_work_fn)(void *user, const char *work, uint64_t done, uint64_t total);
+
+/* How a model is written in another format or number type. Texts are borrowed during the call. */
+typedef struct loom_convert_options {
+  uint32_t struct_size; /* sizeof(loom_convert_options), which the caller sets */
+  int32_t has_dtype; /* 1: `dtype` counts */
+  loom_dtype dtype; /* of matrices; unset: as stored */
+  const char *const *rules; /* [rules_count], PATTERN=DTYPE; the first that fits decides */
+  int64_t rules_count;
+  int32_t per_tensor; /* 1: one scale per matrix, not per row */
+  int32_t with_weights; /* 1: .json has the parameters too */
+  int32_t measure; /* 1, for .entity: what packing cost each parameter */
+  const char *calibration; /* text whose tokens decide which values scales keep; null: none */
+  int64_t calibration_windows; /* of 128 tokens; 0: 16 */
+  int32_t allow_nonfinite; /* 1: weights that are NaN or infinite are no error */
+  const char *tokenizer; /* folder or file that makes a language model of a network; null: none */
+  int64_t context; /* positions of such a model; 0: 2048 */
+  loom_work_fn progress; /* null: none */
+  loom_note_fn note; /* null: none */
+  void *user; /* handed to these */
+} loom_convert_options;
+#define LOOM_CONVERT_OPTIONS_INIT \
+  {(uint32_t)sizeof(loom_convert_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+
+/* How models become one. Texts are borrowed during the call. */
+typedef struct loom_merge_options {
+  uint32_t struct_size; /* sizeof(loom_merge_options), which the caller sets */
+  /* linear, slerp, task_arithmetic, ties, dare_linear, dare_ties; null: linear */
+  const char *method;
+  const char *base; /* model of task vectors; null: none */
+  const double *weights; /* [count], of the models; null: 1 each */
+  const double *densities; /* [count], share of values that ties and dare keep; null: 1 each */
+  int32_t has_normalize; /* 1: `normalize` counts */
+  int32_t normalize; /* 1: divide by the sum of the weights; unset: of linear and ties */
+  int32_t has_lambda; /* 1: `lambda` counts */
+  double lambda; /* of the sum of task vectors; unset: 1 */
+  int32_t has_t; /* 1: `t` counts */
+  double t; /* of slerp, 0 to 1; unset: 0.5 */
+  int32_t has_seed; /* 1: `seed` counts */
+  uint64_t seed; /* of what dare drops; unset: 1 */
+  int32_t has_dtype; /* 1: `dtype` counts */
+  loom_dtype dtype; /* of the matrices of the output; unset: as the first model stores them */
+  loom_work_fn progress; /* null: none */
+  loom_note_fn note; /* null: none */
+  void *user; /* handed to these */
+} loom_merge_options;
+#define LOOM_MERGE_OPTIONS_INIT \
+  {(uint32_t)sizeof(loom_merge_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
 
 /* Any file or folder that can be loaded; weights stay where they are. `*out` is transferred.
  * Errors: not_found, bad_file (with file and offset), unsupported, out_of_memory. */
@@ -1885,6 +2389,28 @@ LOOM_EXPORT loom_status loom_model_file_values(const loom_model_file *file, int6
  * loom_free(). Errors: out_of_range. */
 LOOM_EXPORT loom_status loom_model_file_hash(const loom_model_file *file, int64_t tensor,
     char **out);
+
+/* By the ending of `output`: .entity, .gguf, .onnx, .safetensors, .npz, .json; a name without
+ * one is a folder. out: JSON {format: of the input, bytes, tensors: [{name, shape, from, to,
+ * bytes_from, bytes_to, rms, error, max_error, cosine}]}; it is transferred: loom_free().
+ * Errors: unsupported, cancelled, those of files. */
+LOOM_EXPORT loom_status loom_convert(loom_engine *engine, const char *input, const char *output,
+    const loom_convert_options *options, char **out);
+
+/* The tensors of two files side by side, as JSON: [{name, only_a, only_b, equal, dtype_a,
+ * dtype_b, shape_a, shape_b, count, different, max_ulp, max_abs, relative, cosine}].
+ * by_parameters 1: by their paths in the network. `*out` is transferred: loom_free(). */
+LOOM_EXPORT loom_status loom_diff(loom_engine *engine, const char *a, const char *b,
+    int32_t by_parameters, char **out);
+
+/* Compares every blob of an .entity file with its hash; how many there are. Errors: bad_file,
+ * naming the blob. */
+LOOM_EXPORT loom_status loom_verify_hashes(loom_engine *engine, const char *path, int64_t *out);
+
+/* Files of one network become a file. out: JSON {method, models, parameters, weights, bytes}; it
+ * is transferred: loom_free(). Errors: invalid_argument, cancelled, those of files. */
+LOOM_EXPORT loom_status loom_merge(loom_engine *engine, const char *const *models, int64_t count,
+    const char *output, const loom_merge_options *options, char **out);
 
 /* Null is fine. */
 LOOM_EXPORT void loom_model_file_free(loom_model_file *file);
@@ -2060,6 +2586,9 @@ typedef struct loom_api {
   loom_status (*dataset_lengths)(const loom_dataset *dataset, loom_array **out);
   loom_status (*dataset_with_input)(const loom_dataset *dataset, const char *name,
       const loom_tensor *values, loom_dataset **out);
+  loom_status (*dataset_fold)(const loom_dataset *dataset, int64_t number, int64_t count,
+      const loom_split_options *options, loom_dataset **first, loom_dataset **second);
+  loom_status (*dataset_json)(const loom_dataset *dataset, char **out);
   loom_status (*options_new)(const char *kind, loom_options **out);
   loom_status (*options_set)(loom_options *options, const char *name, const char *text);
   loom_status (*options_get)(const loom_options *options, const char *name, char **out);
@@ -2074,6 +2603,23 @@ typedef struct loom_api {
       loom_loss_fn loss, void *user, const double *rate, loom_step_report *out);
   loom_status (*trainer_evaluate_json)(loom_trainer *trainer, const loom_dataset *data,
       loom_progress_fn progress, void *user, char **out);
+  loom_status (*trainer_calibrate)(loom_trainer *trainer, const loom_dataset *data,
+      loom_progress_fn progress, void *user, char **out);
+  loom_status (*trainer_save_weights)(loom_trainer *trainer, const char *path);
+  loom_status (*trainer_frozen)(const loom_trainer *trainer, int64_t *out);
+  loom_status (*trainer_epoch)(const loom_trainer *trainer, int64_t *out);
+  loom_status (*telemetry_open)(const loom_telemetry_options *options, loom_telemetry **out);
+  loom_status (*telemetry_scalar)(loom_telemetry *telemetry, const char *tag, int64_t step,
+      double value);
+  loom_status (*telemetry_histogram)(loom_telemetry *telemetry, const char *tag, int64_t step,
+      const loom_tensor *values);
+  loom_status (*telemetry_picture)(loom_telemetry *telemetry, const loom_network *network);
+  loom_status (*telemetry_weights)(loom_telemetry *telemetry, int64_t step,
+      const loom_network *network);
+  loom_status (*telemetry_begin_run)(loom_telemetry *telemetry, const char *label);
+  loom_status (*telemetry_get_info)(const loom_telemetry *telemetry, loom_telemetry_info *out);
+  loom_status (*telemetry_close)(loom_telemetry *telemetry, double seconds);
+  void (*telemetry_free)(loom_telemetry *telemetry);
   loom_status (*model_session_save_state)(const loom_model_session *session, const char *path);
   loom_status (*model_session_load_state)(loom_model_session *session, const char *path);
   loom_status (*model_tool_format)(const loom_model *model, char **out);
@@ -2100,7 +2646,28 @@ typedef struct loom_api {
   loom_status (*batch_take)(loom_batch *batch, int64_t sequence, loom_generation **out);
   loom_status (*batch_rewind)(loom_batch *batch, int64_t sequence, int64_t position);
   void (*batch_free)(loom_batch *batch);
+  loom_status (*deviation_create)(loom_deviation **out);
+  loom_status (*deviation_add)(loom_deviation *deviation, const double *answers, const double *truths,
+      int64_t count);
+  loom_status (*deviation_add_classes)(loom_deviation *deviation, const int64_t *called,
+      const int64_t *is, int64_t count);
+  loom_status (*deviation_json)(const loom_deviation *deviation, char **out);
+  loom_status (*deviation_from_json)(const char *text, loom_deviation **out);
+  loom_status (*deviation_bucket)(const loom_deviation *deviation, const char *name,
+      loom_array **out);
+  loom_status (*deviation_worst)(const loom_deviation *deviation, int64_t count, loom_array **out);
+  void (*deviation_free)(loom_deviation *deviation);
+  loom_status (*adaptation_create)(const loom_adaptation_options *options, loom_adaptation **out);
+  loom_status (*adaptation_schedule)(loom_adaptation *adaptation, double at, int64_t task);
+  loom_status (*adaptation_start)(loom_adaptation *adaptation, int64_t task);
+  loom_status (*adaptation_record)(loom_adaptation *adaptation, int32_t right, int64_t *task,
+      int32_t *over);
+  loom_status (*adaptation_json)(const loom_adaptation *adaptation, char **out);
+  void (*adaptation_free)(loom_adaptation *adaptation);
   loom_status (*population_create)(const loom_neat_options *options, loom_population **out);
+  loom_status (*population_create_with)(const loom_options *options, loom_population **out);
+  loom_status (*population_load)(const char *path, loom_population **out);
+  loom_status (*population_save)(const loom_population *population, const char *path);
   loom_status (*population_get_info)(const loom_population *population, loom_population_info *out);
   loom_status (*population_report_of)(const loom_population *population, int64_t generation,
       loom_population_report *out);
@@ -2122,6 +2689,29 @@ typedef struct loom_api {
   loom_status (*network_dna)(const loom_network *network, const char *at, loom_array **out);
   loom_status (*network_splice)(const loom_network *a, const loom_network *b,
       const loom_splice_options *options, loom_network **out);
+  loom_status (*darts_search_create)(const loom_network *network, const loom_dataset *data,
+      const loom_options *options, loom_darts_search **out);
+  loom_status (*darts_search_load)(const char *path, const loom_dataset *data,
+      loom_darts_search **out);
+  loom_status (*darts_search_save)(const loom_darts_search *search, const char *path);
+  loom_status (*darts_search_step)(loom_darts_search *search, loom_progress_fn progress, void *user);
+  loom_status (*darts_search_json)(const loom_darts_search *search, char **out);
+  loom_status (*darts_search_found)(const loom_darts_search *search, int64_t most_parameters,
+      loom_network **out);
+  loom_status (*darts_search_choice)(const loom_darts_search *search, int64_t most_parameters,
+      loom_array **out);
+  void (*darts_search_free)(loom_darts_search *search);
+  loom_status (*architecture_search_create)(const loom_network *seed, const loom_dataset *data,
+      const loom_options *options, loom_architecture_search **out);
+  loom_status (*architecture_search_load)(const char *path, const loom_dataset *data,
+      loom_architecture_search **out);
+  loom_status (*architecture_search_save)(const loom_architecture_search *search, const char *path);
+  loom_status (*architecture_search_step)(loom_architecture_search *search, int32_t threads,
+      loom_progress_fn progress, void *user);
+  loom_status (*architecture_search_json)(const loom_architecture_search *search, char **out);
+  loom_status (*architecture_search_network)(const loom_architecture_search *search, int64_t id,
+      loom_engine *engine, loom_network **out);
+  void (*architecture_search_free)(loom_architecture_search *search);
   loom_status (*mesh_create)(const loom_network *network, const loom_mesh_options *options,
       loom_mesh **out);
   loom_status (*mesh_set_input)(loom_mesh *mesh, const loom_tensor *inputs);
@@ -2129,15 +2719,53 @@ typedef struct loom_api {
   loom_status (*mesh_tick)(loom_mesh *mesh, int64_t count);
   loom_status (*mesh_output)(const loom_mesh *mesh, loom_array **out);
   loom_status (*mesh_cell_output)(const loom_mesh *mesh, const int64_t *at, loom_array **out);
+  loom_status (*mesh_run)(loom_mesh *mesh, const char *const *ports, const loom_tensor *samples,
+      int64_t count, loom_array **out);
+  loom_status (*mesh_activity)(const loom_mesh *mesh, loom_array **out);
+  loom_status (*mesh_cells)(const loom_mesh *mesh, char **out);
   loom_status (*mesh_get_info)(const loom_mesh *mesh, loom_mesh_info *out);
   loom_status (*mesh_reset)(loom_mesh *mesh);
   void (*mesh_free)(loom_mesh *mesh);
+  loom_status (*mesh_trainer_create)(const loom_network *network, const loom_mesh_options *mesh,
+      const loom_options *options, loom_mesh_trainer **out);
+  loom_status (*mesh_trainer_fit)(loom_mesh_trainer *trainer, const loom_dataset *stream,
+      const loom_mesh_fit_options *options);
+  void (*mesh_trainer_free)(loom_mesh_trainer *trainer);
+  loom_status (*kmeans)(loom_engine *engine, const loom_tensor *points,
+      const loom_kmeans_options *options, loom_array **labels, loom_array **centers,
+      loom_kmeans_report *report);
+  loom_status (*silhouette)(loom_engine *engine, const loom_tensor *points, const int64_t *labels,
+      int64_t count, loom_distance distance, double *out);
+  loom_status (*linkage)(loom_engine *engine, const loom_tensor *points, const loom_options *options,
+      loom_array **out);
+  loom_status (*linkage_of_distances)(const loom_tensor *distances, const loom_options *options,
+      loom_array **out);
+  loom_status (*linkage_cut)(const loom_tensor *merges, double threshold, int64_t groups,
+      loom_array **out);
+  loom_status (*load_points)(loom_engine *engine, const char *path, const char *array,
+      loom_array **out);
+  loom_status (*group_tensors)(const char *path, char **out);
+  loom_status (*complementary_pairs)(const loom_tensor *masks, double least, loom_array **out);
+  loom_status (*greedy_cover)(const loom_tensor *masks, int64_t most, loom_array **out);
+  loom_status (*majority_vote)(const loom_tensor *said, const double *weights, loom_array **out);
+  loom_status (*soft_vote)(const loom_tensor *shares, int64_t count, const double *weights,
+      loom_array **out);
+  loom_status (*stack_inputs)(const loom_tensor *shares, int64_t count, loom_array **out);
+  loom_status (*stack)(loom_engine *engine, const loom_tensor *shares, int64_t count,
+      const int64_t *labels, int64_t label_count, const loom_options *options, loom_network **out);
   loom_status (*model_file_open)(loom_engine *engine, const char *path, loom_model_file **out);
   loom_status (*model_file_open_memory)(loom_engine *engine, const void *bytes, int64_t size,
       const char *name, int32_t borrow, loom_model_file **out);
   loom_status (*model_file_json)(const loom_model_file *file, char **out);
   loom_status (*model_file_values)(const loom_model_file *file, int64_t tensor, loom_array **out);
   loom_status (*model_file_hash)(const loom_model_file *file, int64_t tensor, char **out);
+  loom_status (*convert)(loom_engine *engine, const char *input, const char *output,
+      const loom_convert_options *options, char **out);
+  loom_status (*diff)(loom_engine *engine, const char *a, const char *b, int32_t by_parameters,
+      char **out);
+  loom_status (*verify_hashes)(loom_engine *engine, const char *path, int64_t *out);
+  loom_status (*merge)(loom_engine *engine, const char *const *models, int64_t count,
+      const char *output, const loom_merge_options *options, char **out);
   void (*model_file_free)(loom_model_file *file);
 } loom_api;
 

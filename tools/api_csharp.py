@@ -9,7 +9,13 @@ from api_types import comment, function_doc, in_section_order, listed, parse, ty
 _SCALARS = {"int32_t": "int", "uint32_t": "uint", "int64_t": "long", "uint64_t": "ulong",
             "float": "float", "double": "double"}  # fmt: skip
 _ADDRESSES = ("loom_chat_turn", "loom_ranked", "loom_tensor")  # the caller lays these out
-_RESERVED = {"out", "in", "ref", "params", "object", "string", "checked", "fixed"}
+# All keywords of the language.
+_RESERVED = set("""abstract as base bool break byte case catch char checked class const continue
+    decimal default delegate do double else enum event explicit extern false finally fixed float for
+    foreach goto if implicit in int interface internal is lock long namespace new null object
+    operator out override params private protected public readonly ref return sbyte sealed short
+    sizeof stackalloc static string struct switch this throw true try typeof uint ulong unchecked
+    unsafe ushort using virtual void volatile while""".split())
 
 
 def _name(name: str) -> str:

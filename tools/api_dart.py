@@ -4,7 +4,10 @@ from api_types import comment, function_doc, in_section_order, listed, parse
 
 _NATIVE = {"int32_t": "Int32", "uint32_t": "Uint32", "int64_t": "Int64", "uint64_t": "Uint64",
            "float": "Float", "double": "Double", "void": "Void", "char": "Uint8"}  # fmt: skip
-_RESERVED = {"in", "is", "default", "class", "final", "new"}
+# The reserved words of the language.
+_RESERVED = set("""assert break case catch class const continue default do else enum extends false
+    final finally for if in is new null rethrow return super switch this throw true try var void
+    while with""".split())
 
 
 def _name(name: str) -> str:

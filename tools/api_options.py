@@ -51,6 +51,7 @@ class Enum:
     words: tuple[Word, ...]
     rows: str = ""  # "learn/optimizer": a folder that has a row for each value
     no_row: tuple[str, ...] = ()  # values without one
+    layers: bool = False  # of api/layers.toml, which generates the rest of it
 
     @property
     def c(self) -> str:
@@ -78,7 +79,14 @@ class Option:
     c: str = ""  # in the frozen struct of C, if it is not `flat`; "!keep_order": the opposite
 
     @property
+    def enum(self) -> str:
+        """Of "Activation[]", a list of values of an enum, the enum."""
+        return self.type.removesuffix("[]")
+
+    @property
     def cpp(self) -> str:
+        if self.enum != self.type:
+            return f"std::vector<{self.enum}>"
         plain = CPP.get(self.type, self.type)
         return f"std::optional<{plain}>" if self.optional else plain
 
@@ -103,6 +111,7 @@ class Struct:
     options: tuple[Option, ...]
     groups: tuple[Group, ...] = ()
     c: str = ""
+    kind: str = ""  # of loom_options_new(); "" if it is inside another struct
     flat: str = ""  # the prefix of the flat names of its options
 
 
@@ -111,10 +120,23 @@ class Vocabulary:
     """One file of api/options."""
 
     source: str
-    kinds: str  # header of the enums
+    kinds: str  # header of the enums; "": it has none
     header: str  # of the structs
-    enums: dict[str, Enum] = field(default_factory=dict)
+    about: str = ""  # "Options of training"
+    includes: tuple[str, ...] = ()  # of the header
+    enums: dict[str, Enum] = field(default_factory=dict)  # with those of other files that it uses
     structs: dict[str, Struct] = field(default_factory=dict)
+    used: set[str] = field(default_factory=set)  # names of other files
+
+    def own_enums(self) -> list[Enum]:
+        return [enum for enum in self.enums.values() if enum.name not in self.used]
+
+    def own_structs(self) -> list[Struct]:
+        return [struct for struct in self.structs.values() if struct.name not in self.used]
+
+    def user_structs(self) -> list[Struct]:
+        """Those that a user fills."""
+        return [struct for struct in self.own_structs() if struct.kind]
 
 
 # ---- reading -------------------------------------------------------------------------------------
@@ -153,27 +175,31 @@ def _enum(row: dict, where: str) -> Enum:
 
 
 def _struct(row: dict, where: str) -> Struct:
-    _only(row, {"name", "c", "flat", "help", "groups", "options"}, where)
+    _only(row, {"name", "c", "kind", "flat", "help", "groups", "options"}, where)
     groups = tuple(Group(*group) for group in row.get("groups", ()))
     options = tuple(_option(o, where) for o in row["options"])
     for option in options:
         if option.group not in [g.name for g in groups] and (groups or option.group):
             raise Wrong(f"{where}.{option.name}: group {option.group} is not one of its groups")
     return Struct(row["name"], " ".join(row["help"].split()), options, groups,
-                  row.get("c", ""), row.get("flat", ""))  # fmt: skip
+                  row.get("c", ""), row.get("kind", ""), row.get("flat", ""))  # fmt: skip
 
 
 def _check(option: Option, struct: Struct, v: Vocabulary) -> None:
     where = f"{v.source}: {struct.name}.{option.name}"
     if option.by_hand:
         return
-    if option.type not in CPP and option.type not in v.enums and option.type not in v.structs:
+    if option.type not in CPP and option.enum not in v.enums and option.type not in v.structs:
         raise Wrong(f"{where}: type {option.type} is not known")
     if option.range and option.type not in (*NUMBERS, "ints", "floats", "rates"):
         raise Wrong(f"{where}: a {option.type} has no range")
     if option.type in v.enums and option.default is not None:
         if option.default not in [w.name for w in v.enums[option.type].words]:
             raise Wrong(f"{where}: {option.default} is no value of {option.type}")
+    if option.enum != option.type:
+        for name in option.default or ():
+            if name not in [w.name for w in v.enums[option.enum].words]:
+                raise Wrong(f"{where}: {name} is no value of {option.enum}")
     if option.type in ("bool", *NUMBERS) and not option.optional and option.default is None:
         raise Wrong(f"{where}: has no default")
     if option.applies:
@@ -185,15 +211,35 @@ def _check(option: Option, struct: Struct, v: Vocabulary) -> None:
                 raise Wrong(f"{where}: for {option.applies}: {other} has no value {value}")
 
 
+def _use(v: Vocabulary, path: Path) -> None:
+    """Enums and structs of another file; of api/layers.toml the enums that have a function."""
+    if path.name != "layers.toml":
+        other = read(path)
+        v.enums.update(other.enums)
+        v.structs.update(other.structs)
+        v.used |= other.enums.keys() | other.structs.keys()
+        return
+    for row in tomllib.loads(path.read_text(encoding="utf-8"))["enum"]:
+        if "function" in row:
+            words = (w if isinstance(w, list) else [w, w] for w in row["values"])
+            named = tuple(Word(name, "", text) for name, text in words)
+            v.enums[row["name"]] = Enum(row["name"], row["function"], row["function"],
+                                        row["help"], named, layers=True)  # fmt: skip
+            v.used.add(row["name"])
+
+
 def read(path: Path) -> Vocabulary:
     table = tomllib.loads(path.read_text(encoding="utf-8"))
-    _only(table, {"kinds", "structs", "enum", "struct"}, path.name)
-    v = Vocabulary(path.name, table["kinds"], table["structs"])
+    _only(table, {"kinds", "structs", "about", "includes", "uses", "enum", "struct"}, path.name)
+    v = Vocabulary(path.name, table.get("kinds", ""), table["structs"], table.get("about", ""),
+                   tuple(table.get("includes", ())))  # fmt: skip
+    for name in table.get("uses", ()):
+        _use(v, path.parent / name)
     for row in table.get("enum", ()):
         v.enums[row["name"]] = _enum(row, f"{path.name}: {row['name']}")
     for row in table.get("struct", ()):
         v.structs[row["name"]] = _struct(row, f"{path.name}: {row['name']}")
-    for struct in v.structs.values():
+    for struct in v.own_structs():
         for option in struct.options:
             _check(option, struct, v)
     return v
@@ -250,7 +296,13 @@ def comment(text: str, indent: str = "") -> list[str]:
 
 
 def _member(option: Option, v: Vocabulary) -> str:
-    if option.optional or option.type in v.structs or CPP.get(option.type, "").startswith("std::"):
+    if option.enum != option.type:
+        values = ", ".join(f"{option.enum}::{name}" for name in option.default or ())
+        return f"  {option.cpp} {option.name}{' = {' + values + '}' if values else '{}'};"
+    if option.type == "words" and option.default:
+        return f"  {option.cpp} {option.name} = {{{', '.join(map(quoted, option.default))}}};"
+    inside = option.type in v.structs or CPP.get(option.type, "").startswith("std::")
+    if option.by_hand or option.optional or inside:
         return f"  {option.cpp} {option.name}{{}};"
     if option.type in v.enums:
         return f"  {option.cpp} {option.name} = {option.type}::{option.default};"
@@ -276,13 +328,16 @@ def _struct_lines(struct: Struct, v: Vocabulary) -> list[str]:
     lines = [*comment(struct.help), f"struct {struct.name} {{"]
     for option in struct.options:
         lines += [*comment(sentence(option), "  "), _member(option, v)]
-    return [*lines, "};", *(_declared(struct) if struct.c else []), ""]
+    return [*lines, "};", *(_declared(struct) if struct.kind else []), ""]
 
 
 def _declared(struct: Struct) -> list[str]:
     name = struct.name
-    return [f"LOOM_API Status set_option({name}& options, std::string_view name, std::string_view "
-            "text);",
+    set_ = f"LOOM_API Status set_option({name}& options, std::string_view name,"
+    text = " std::string_view text);"
+    if len(set_ + text) > WIDTH:
+        text = "\n" + " " * len("LOOM_API Status set_option(") + text.lstrip()
+    return [set_ + text,
             f"LOOM_API Status set_flag({name}& options, std::string_view flag,",
             "                         const std::vector<std::string>& values);",
             f"LOOM_API Result<std::string> option_text(const {name}& options, std::string_view "
@@ -300,21 +355,17 @@ def _header(mark: str, doc: str, includes: list[str], body: list[str]) -> str:
 
 
 def kinds_header(v: Vocabulary, mark: str) -> str:
-    doc = """Kinds of training: losses, optimizers, schedules, rules. X_name() is the text of a
-    value, as files and flags say it, and "unknown" of no value. parse_X() reads it, whatever its
-    case. Errors: invalid_argument, with the texts there are."""
+    doc = f"""{v.about}: kinds. X_name() is the text of a value, as files and flags say it, and
+    "unknown" of no value. parse_X() reads it, whatever its case. Errors: invalid_argument, with
+    the texts there are."""
     includes = ["#include <cstdint>", "#include <string_view>", "", '#include "loom/export.hpp"',
                 '#include "loom/result.hpp"']  # fmt: skip
     return _header(mark, doc, includes,
-                   [line for enum in v.enums.values() for line in _enum_lines(enum)])  # fmt: skip
+                   [line for enum in v.own_enums() for line in _enum_lines(enum)])  # fmt: skip
 
 
-def structs_header(v: Vocabulary, mark: str) -> str:
-    doc = """Options of training. A sentence begins with the kinds that the option is for, and ends
-    with its range and unit.
-
-    set_option() reads a text, as files and flags have it: true, 0.1, cosine; numbers of a list as
-    1,2.5,1; texts as ["a", "b"]; "" unsets. Options of a struct inside have a dot:
+SETTING = """set_option() reads a text, as files and flags have it: true, 0.1, cosine; numbers of a
+    list as 1,2.5,1; texts as ["a", "b"]; "" unsets. Options of a struct inside have a dot:
     schedule.floor; "schedule" alone is schedule.kind. set_flag() takes the flag of the program,
     without dashes, and the values that follow it: several of a list. Its messages name the flag.
     option_text() is the text that reads back as the same value. check_options() holds all numbers
@@ -322,11 +373,19 @@ def structs_header(v: Vocabulary, mark: str) -> str:
     as a JSON array. idle_options() has a line for each option that differs from its default and has
     no effect beside the others. Errors: not_found, with the closest name; invalid_argument,
     "margin is -1, must be above 0"."""
-    includes = ["#include <optional>", "#include <string>", "#include <vector>", "",
-                '#include "loom/engine.hpp"', '#include "loom/option_info.hpp"',
-                '#include "loom/training_kinds.hpp"']  # fmt: skip
-    return _header(mark, doc, includes,
-                   [line for s in v.structs.values() for line in _struct_lines(s, v)])  # fmt: skip
+
+
+def structs_header(v: Vocabulary, mark: str) -> str:
+    doc = f"""{v.about}. A sentence begins with the kinds that the option is for, and ends with its
+    range and unit.\n\n{SETTING}"""
+    own = [f'#include "{public(v.kinds)}"'] if v.kinds else []
+    loom = sorted({'#include "loom/engine.hpp"', '#include "loom/option_info.hpp"', *own,
+                   *(f'#include "{name}"' for name in v.includes)})  # fmt: skip
+    system = ["functional"] if any("std::function" in o.type for s in v.own_structs()
+                                   for o in s.options) else []  # fmt: skip
+    system = [f"#include <{name}>" for name in sorted([*system, "optional", "string", "vector"])]
+    return _header(mark, doc, [*system, "", *loom],
+                   [line for s in v.own_structs() for line in _struct_lines(s, v)])  # fmt: skip
 
 
 # ---- names of values -----------------------------------------------------------------------------
@@ -340,14 +399,20 @@ def public(header: str) -> str:
     return header.removeprefix("include/")
 
 
-def words(enum: Enum) -> list[str]:
-    """The functions that name and read the values of an enum."""
-    table = f"k{enum.name}"
-    lines = [f"static constexpr core::Word {table}[] = {{"]
+def word_table(enum: Enum) -> list[str]:
+    lines = [f"static constexpr core::Word k{enum.name}[] = {{"]
     for word in enum.words:
         name = "" if word.text == word.name else word.name
         lines.append(f"    {{{quoted(word.text)}, {quoted(name)}}},")
-    return [*lines, "};",
+    return [*lines, "};"]
+
+
+def words(enum: Enum, shared: bool = False) -> list[str]:
+    """The functions that name and read the values of an enum. shared: rows of other files
+    have it."""
+    table, name = f"k{enum.name}", enum.name
+    more = [f"std::span<const core::Word> core::words_of({name}) {{", f"  return {table};", "}"]
+    return [*word_table(enum), *(more if shared else []),
             f"std::string_view {enum.function}_name({enum.name} value) {{",
             f"  return core::word_of({table}, value);", "}",
             f"Result<{enum.name}> parse_{enum.function}(std::string_view name) {{",
@@ -399,12 +464,20 @@ def only_with(dotted: str, option: Option, struct: Struct, v: Vocabulary) -> str
     return f"{outer + '.' if outer else ''}{on}={','.join(texts)}"
 
 
+def _elsewhere(enum: Enum, v: Vocabulary) -> bool:
+    """Does another generated file have its table of words?"""
+    return enum.name in v.used and not enum.layers
+
+
 def _row(name: str, at: str, option: Option, struct: Struct, v: Vocabulary,
          group: str) -> list[str]:  # fmt: skip
     low, high, low_open, high_open = option.limits()
     value = f"&static_cast<{struct.name}*>(o)->{at[1:]}"
-    if option.type in v.enums:
-        value = f"enum_value({value}, {quoted(v.enums[option.type].what)}, k{option.type})"
+    if option.enum in v.enums:
+        enum = v.enums[option.enum]
+        words_ = f"words_of({enum.name}{{}})" if _elsewhere(enum, v) else f"k{enum.name}"
+        function = "enum_value" if option.enum == option.type else "enum_list"
+        value = f"{function}({value}, {quoted(enum.what)}, {words_})"
     type_ = option.type + ("?" if option.optional else "")
     was = ",".join(flag.removeprefix("--") for flag in option.was)
     return [f"    {{{quoted(name)}, {quoted(option.flag)}, {quoted(was)}, {quoted(group)}, "
@@ -442,15 +515,26 @@ def table(struct: Struct, v: Vocabulary) -> list[str]:
             f"  return core::describe_options(list_options(options));", "}", ""]  # fmt: skip
 
 
-def source(v: Vocabulary, mark: str) -> str:
-    lines = [f"// {mark}", "// clang-format off", "", '#include "options/option.hpp"',
-             '#include "options/words.hpp"', f'#include "{public(v.header)}"', "",
-             "namespace loom {", "",
-             "using core::OptionValue, core::kInfinity, core::enum_value;", ""]  # fmt: skip
+def shared_enums(vocabularies: list[Vocabulary]) -> dict[str, Vocabulary]:
+    """Enums whose words rows of other files have, each with the file that it is of."""
+    names = {option.type for v in vocabularies for struct in v.user_structs()
+             for _, _, option in flat(struct, v) if option.type in v.used}  # fmt: skip
+    return {enum.name: v for v in vocabularies for enum in v.own_enums() if enum.name in names}
+
+
+def source(v: Vocabulary, shared: dict[str, Vocabulary], mark: str) -> str:
+    lines = [f"// {mark}", "// clang-format off", "", f'#include "{public(v.header)}"',
+             '#include "options/option.hpp"', '#include "options/words.hpp"',
+             '#include "options/words_of.hpp"', "", "namespace loom {", "",
+             "using core::OptionValue, core::kInfinity, core::enum_list, core::enum_value, "
+             "core::words_of;", ""]  # fmt: skip
     for enum in v.enums.values():
-        lines += words(enum)
-    for struct in v.structs.values():
-        lines += table(struct, v) if struct.c else []
+        if enum.layers:
+            lines += [*word_table(enum), ""]
+    for enum in v.own_enums():
+        lines += words(enum, enum.name in shared)
+    for struct in v.user_structs():
+        lines += table(struct, v)
     return "\n".join([*lines, "}  // namespace loom", ""])
 
 
@@ -478,73 +562,24 @@ def registry(enum: Enum, v: Vocabulary, mark: str) -> str:
     return "\n".join([*lines, "", "}  // namespace loom::core", ""])
 
 
-def counts(vocabularies: list[Vocabulary], mark: str) -> str:
-    includes = [f'#include "{public(v.kinds)}"' for v in vocabularies]
-    lines = [f"// {mark}", "//", "// How many values an enum has.", "#pragma once", "",
-             "#include <cstdint>", "", *includes, "", "namespace loom::capi {", "",
-             "template <class E>", "inline constexpr int32_t kValues = 0;"]  # fmt: skip
-    for enum in (enum for v in vocabularies for enum in v.enums.values()):
-        lines += ["template <>", f"inline constexpr int32_t kValues<{enum.name}> = "
-                  f"{len(enum.words)};"]  # fmt: skip
-    return "\n".join([*lines, "", "}  // namespace loom::capi", ""])
+def words_of(shared: dict[str, Vocabulary], mark: str) -> str:
+    includes = sorted({f'#include "{public(v.kinds)}"' for v in shared.values()})
+    lines = [f"// {mark}", "//", "// The words of enums that rows of several files have.",
+             "#pragma once", "", "#include <span>", "", *includes, '#include "options/words.hpp"',
+             "", "namespace loom::core {", "",
+             *(f"std::span<const Word> words_of({name} value);" for name in shared)]  # fmt: skip
+    return "\n".join([*lines, "", "}  // namespace loom::core", ""])
 
 
 def generated(vocabularies: list[Vocabulary], mark: str) -> dict[str, str]:
     """Path -> text."""
-    files = {"src/capi/enum_counts.hpp": counts(vocabularies, mark)}
+    shared = shared_enums(vocabularies)
+    files = {"src/options/words_of.hpp": words_of(shared, mark)}
     for v in vocabularies:
-        files[v.kinds] = kinds_header(v, mark)
+        if v.kinds:
+            files[v.kinds] = kinds_header(v, mark)
         files[v.header] = structs_header(v, mark)
-        files[f"src/options/{v.source.removesuffix('.toml')}.cpp"] = source(v, mark)
+        files[f"src/options/{v.source.removesuffix('.toml')}.cpp"] = source(v, shared, mark)
         for enum in (enum for enum in v.enums.values() if enum.rows):
             files[f"src/{enum.rows}/registry.cpp"] = registry(enum, v, mark)
     return files
-
-
-# ---- the C interface -----------------------------------------------------------------------------
-
-
-def c_values(enum: Enum, unset: str) -> list[list]:
-    """Values of the enum of C: [name, number, doc]. `unset` is 0, and the others follow."""
-    named = [(word.name.upper(), word.help) for word in enum.words]
-    first = [(unset, dict(named).get(unset, ""))] if unset else []
-    rest = [value for value in named if value[0] != unset]
-    return [[name, number, doc] for number, (name, doc) in enumerate([*first, *rest])]
-
-
-def _read(name: str, at: str, option: Option, fields: set[str], shifted: bool) -> list[str]:
-    """Statements that read a field of the struct of C into `to`."""
-    opposite, field_ = name.startswith("!"), name.removeprefix("!")
-    to, value = f"to{at}", f"from.{field_}"
-    if CPP.get(option.type, "").startswith("std::vector"):
-        return [f'  LOOM_ASSIGN(const auto {field_}, list_of({value}, {value}_count, "{field_}"));',
-                f"  {to}.assign({field_}.begin(), {field_}.end());"]  # fmt: skip
-    if option.type not in CPP:
-        if shifted:
-            return [f'  LOOM_TRY(read_enum({value}, "{field_}", {to}));']
-        return [f'  LOOM_ASSIGN({to}, enum_of<{option.type}>({value}, "{field_}"));']
-    if option.type == "bool":
-        return [f"  {to} = {value} {'==' if opposite else '!='} 0;"]
-    if f"has_{field_}" in fields:
-        return [f"  if (from.has_{field_} != 0) {to} = {value};"]
-    if option.optional:
-        return [f"  if ({value} != 0) {to} = {value};"]
-    return [f"  {to} = non_zero({value}, {to});" if option.default else f"  {to} = {value};"]
-
-
-def c_reader(v: Vocabulary, structs: list[dict], enums: dict[str, dict], mark: str) -> str:
-    """The struct of C as that of C++. The former is frozen: options that came later have no field.
-    enums: of C, by the name in C++."""
-    lines = [f"// {mark}", "// clang-format off", "", '#include "capi/read_options.hpp"', "",
-             '#include "capi/support.hpp"', "", "namespace loom::capi {", ""]  # fmt: skip
-    for struct in (s for s in v.structs.values() if s.c):
-        fields = {f[1] for f in next(s for s in structs if s["name"] == struct.c)["fields"]}
-        lines.append(f"Result<{struct.name}> read_options(const {struct.c}& from) {{")
-        lines.append(f"  {struct.name} to;")
-        for dotted, at, option in flat(struct, v):
-            name = option.c or flat_name(dotted, option, struct, v)
-            if name.removeprefix("!") in fields:
-                shifted = bool(enums.get(option.type, {}).get("unset"))
-                lines += _read(name, at, option, fields, shifted)
-        lines += ["  return to;", "}", ""]
-    return "\n".join([*lines, "}  // namespace loom::capi", ""])

@@ -3,7 +3,14 @@
 import api_options
 from api_options import Option, Struct, Vocabulary
 
-FILES = {"training.toml": "docs/training-options.md"}
+TRAINING = "training.toml"
+SHORT_TOP = """\
+# {title}
+
+<!-- {mark} -->
+{help} In C they are `loom_options_new("{kind}", ..)`; Python has them as keywords.
+
+"""
 TOP = """\
 # {title}
 
@@ -32,6 +39,8 @@ def shown(value: str) -> str:
 
 
 def _default(option: Option, v: Vocabulary) -> str:
+    if isinstance(option.default, list):
+        return ", ".join(option.default)
     if option.type in v.enums and option.default is not None:
         words = v.enums[option.type].words
         return next(w.text for w in words if w.name == option.default)
@@ -57,11 +66,13 @@ def _table(struct: Struct, group: str, v: Vocabulary) -> list[str]:
 
 def page(v: Vocabulary, mark: str) -> str:
     lines = []
-    for struct in (s for s in v.structs.values() if s.c):
-        lines.append(TOP.format(title=f"Options: {struct.name}", mark=mark, help=struct.help))
+    for struct in v.user_structs():
+        top = TOP if v.source == TRAINING else SHORT_TOP
+        lines.append(top.format(title=f"Options: {struct.name}", mark=mark, help=struct.help,
+                                kind=struct.kind).rstrip("\n") + "\n")  # fmt: skip
         for group in struct.groups:
             lines += [f"## {group.title}", "", *_table(struct, group.name, v), ""]
-    for enum in v.enums.values():
+    for enum in v.own_enums():
         lines += [f"## Values of {enum.name}", "", enum.help, "", "| value | |", "|---|---|"]
         lines += [f"| `{word.text}` | {shown(word.help)} |" for word in enum.words]
         lines.append("")
@@ -69,4 +80,5 @@ def page(v: Vocabulary, mark: str) -> str:
 
 
 def generated(vocabularies: list[Vocabulary], mark: str) -> dict[str, str]:
-    return {FILES[v.source]: page(v, mark) for v in vocabularies}
+    return {f"docs/{v.source.removesuffix('.toml')}-options.md": page(v, mark)
+            for v in vocabularies}  # fmt: skip

@@ -10,14 +10,14 @@ import api_options
 from api_options import Enum, Option, Struct, Vocabulary
 
 FILE = "bindings/python/loom/options.py"
-# The sections with the parameters of a struct: file -> struct.
-SECTIONS = {
-    "bindings/python/loom/training.py": "TrainerOptions",
-    "bindings/python/loom/network.py": "TrainerOptions",
-}
+# Files with parameters of structs.
+FILES = ("training", "network", "evolution", "mesh", "cluster", "ensemble", "search")
+# After the marks: ", KMeansOptions", of TrainerOptions nothing; ", NeatOptions but inputs, outputs"
+# omits what the function has by hand.
 BEGIN = "# options: generated from api/options"
 END = "# end of options"
-DOC = "Options, from api/options:"
+DOC = "Options, from api/options"
+OF = r"(?:, (\w+))?(?: but ([\w, ]+))?"
 PLAIN = {"bool": "bool", "int": "int", "seed": "int", "float": "float", "double": "float",
          "text": "str", "ints": "Sequence[int]", "floats": "Sequence[float]",
          "texts": "Sequence[str]", "words": "Sequence[str]",
@@ -35,6 +35,9 @@ def hint(option: Option, v: Vocabulary) -> str:
         if kind is None:
             return f"Optional[{option.type}]"
         return f"Union[{literal(v.enums[kind.type])}, {option.type}]"
+    if option.enum != option.type:
+        name = literal(v.enums[option.enum])
+        return f"Union[{name}, Sequence[{name}]]"
     plain = literal(v.enums[option.type]) if option.type in v.enums else PLAIN[option.type]
     return f"Optional[{plain}]" if option.optional or option.type == "rates" else plain
 
@@ -48,25 +51,28 @@ def default(option: Option, v: Vocabulary) -> str:
     if option.type in v.enums:
         word = next(w for w in v.enums[option.type].words if w.name == option.default)
         return f'"{word.name}"'
+    if option.enum != option.type or isinstance(option.default, list):
+        names = [f'"{name}"' for name in option.default or ()]
+        return f"({', '.join(names)}{',' if len(names) == 1 else ''})"
     if PLAIN[option.type].startswith("Sequence"):
         return "()"
     return repr(float(option.default) if PLAIN[option.type] == "float" else option.default)
 
 
-def shown(struct: Struct) -> list[Option]:
-    return [option for option in struct.options if not option.by_hand]
+def shown(struct: Struct, but: list[str] | None = None) -> list[Option]:
+    return [o for o in struct.options if not o.by_hand and o.name not in (but or [])]
 
 
-def parameter(option: Option, v: Vocabulary) -> str:
+def parameter(option: Option, struct: Struct, v: Vocabulary) -> str:
     # The rate has its default in the optimizer, which may be given with its own.
-    if option.name == "rate":
+    if option.name == "rate" and any(o.type == "Optimizer" for o in struct.options):
         return "rate: Optional[float] = None"
     return f"{option.name}: {hint(option, v)} = {default(option, v)}"
 
 
-def described(struct: Struct, indent: str) -> list[str]:
+def described(struct: Struct, indent: str, but: list[str] | None = None) -> list[str]:
     lines = []
-    for option in shown(struct):
+    for option in shown(struct, but):
         lines += textwrap.wrap(f"{option.name}: {api_options.sentence(option)}", 100,
                                initial_indent=indent, subsequent_indent=indent + "    ",
                                break_long_words=False)  # fmt: skip
@@ -108,45 +114,60 @@ def class_name(kind: str) -> str:
     return CLASSES.get(kind, kind.capitalize())
 
 
-def module(v: Vocabulary, mark: str) -> str:
+def module(vocabularies: list[Vocabulary], mark: str) -> str:
     """Classes and literals. A struct that a user fills is the parameters of a function."""
     doc = '"""Options: names of values, and classes of what has constants of its own."""'
     typing = "ClassVar, Dict, Literal, Optional, Sequence, Type"
     lines = [f"# {mark}", doc, "", "from dataclasses import dataclass",
              f"from typing import {typing}", ""]  # fmt: skip
-    for enum in v.enums.values():
-        lines += _literal_lines(enum)
-    for struct in v.structs.values():
-        if not struct.c and struct.name != "RateFor":
-            lines += _class_lines(struct, v)
+    for v in vocabularies:
+        for enum in v.enums.values():
+            if enum.layers or enum.name not in v.used:
+                lines += _literal_lines(enum)
+    for v in vocabularies:
+        for struct in v.own_structs():
+            if not struct.kind and struct.name != "RateFor":
+                lines += _class_lines(struct, v)
     lines += ["", ""]
-    for struct in v.structs.values():
-        if struct.c:
-            names = [f'    "{option.name}",' for option in shown(struct)]
-            lines += [f"# Parameters that are {struct.name}.",
-                      f"{struct.c.removeprefix('loom_').upper()} = (", *names, ")"]  # fmt: skip
+    for struct in (s for v in vocabularies for s in v.user_structs()):
+        names = [f'    "{option.name}",' for option in shown(struct)]
+        lines += [f"# Parameters that are {struct.name}.",
+                  f"{struct.kind.upper()}_OPTIONS = (", *names, ")"]  # fmt: skip
     return "\n".join([*lines, ""])
 
 
-def section(text: str, struct: Struct, v: Vocabulary) -> str:
-    """`text` with its parameters and lists of options rewritten."""
+def _struct_of(found: re.Match, vocabularies: list[Vocabulary]) -> tuple:
+    """The struct that a mark is of, its vocabulary, and what the mark leaves out."""
+    name, but = found[2] or "TrainerOptions", (found[3] or "").split(", ")
+    v = next(v for v in vocabularies if name in [s.name for s in v.user_structs()])
+    for left_out in filter(None, but):
+        if left_out not in [o.name for o in v.structs[name].options]:
+            raise api_options.Wrong(f"{name} has no option {left_out}, which Python leaves out")
+    return v.structs[name], v, but
+
+
+def section(text: str, vocabularies: list[Vocabulary]) -> str:
+    """`text` with its parameters and lists of options anew."""
 
     def parameters(found: re.Match) -> str:
-        indent = found[1]
-        lines = [f"{indent}{parameter(option, v)}," for option in shown(struct)]
-        return "\n".join([f"{indent}{BEGIN}", *lines, f"{indent}{END}"])
+        struct, v, but = _struct_of(found, vocabularies)
+        indent, begin = found[1], found[0].split("\n", 1)[0]
+        lines = [f"{indent}{parameter(option, struct, v)}," for option in shown(struct, but)]
+        return "\n".join([begin, *lines, f"{indent}{END}"])
 
     def docs(found: re.Match) -> str:
-        indent = found[1]
-        return "\n".join([f"{indent}{DOC}", "", *described(struct, indent), f'{indent}"""'])
+        struct, _, but = _struct_of(found, vocabularies)
+        indent, begin = found[1], found[0].split("\n", 1)[0]
+        return "\n".join([begin, "", *described(struct, indent, but), f'{indent}"""'])
 
-    text = re.sub(rf"^( +){BEGIN}\n.*?{END}$", parameters, text, flags=re.M | re.S)
-    return re.sub(rf'^( +){re.escape(DOC)}\n.*?"""$', docs, text, flags=re.M | re.S)
+    text = re.sub(rf"^( +){BEGIN}{OF}\n.*?{END}$", parameters, text, flags=re.M | re.S)
+    return re.sub(rf'^( +){DOC}{OF}:\n.*?"""$', docs, text, flags=re.M | re.S)
 
 
 def generated(root: Path, vocabularies: list[Vocabulary], mark: str) -> dict[str, str]:
-    v = vocabularies[0]
-    files = {FILE: module(v, mark)}
-    for path, name in SECTIONS.items():
-        files[path] = section((root / path).read_text(encoding="utf-8"), v.structs[name], v)
+    files = {FILE: module(vocabularies, mark)}
+    for path in (root / f"bindings/python/loom/{name}.py" for name in FILES):
+        if path.exists():
+            text = section(path.read_text(encoding="utf-8"), vocabularies)
+            files[path.relative_to(root).as_posix()] = text
     return files

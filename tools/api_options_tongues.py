@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import api_options
+import api_options_c
 from api_options import Option, Struct, Vocabulary
 from api_types import comment, type_name, value_name
 
@@ -48,7 +49,7 @@ def fields(struct: Struct, v: Vocabulary, unset: dict[str, str]) -> list[Field]:
         kind, words = option.type, ()
         if kind in v.enums:
             enum = v.enums[kind]
-            values = api_options.c_values(enum, unset.get(kind, ""))
+            values = api_options_c.c_values(enum, unset.get(kind, ""))
             kind, words = type_name(enum.c), tuple(value[0].lower() for value in values)
         found.append(Field(name.removeprefix("!"), dotted, kind, api_options.sentence(option),
                            name.startswith("!"), _absent(option), words))  # fmt: skip
@@ -244,7 +245,7 @@ def java(struct: Struct, all_fields: list[Field], mark: str) -> str:
 
 
 def generated(vocabularies: list[Vocabulary], unset: dict[str, str], mark: str) -> dict[str, str]:
-    v = vocabularies[0]
+    v = next(v for v in vocabularies if v.source == "training.toml")
     struct = next(s for s in v.structs.values() if s.c)
     all_fields = fields(struct, v, unset)
     writers = {"rust": rust, "go": go, "csharp": csharp, "java": java}

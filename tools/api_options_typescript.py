@@ -76,4 +76,5 @@ def module(v: Vocabulary, mark: str) -> str:
 
 
 def generated(vocabularies: list[Vocabulary], mark: str) -> dict[str, str]:
-    return {FILE: module(vocabularies[0], mark)}
+    training = next(v for v in vocabularies if v.source == "training.toml")
+    return {FILE: module(training, mark)}

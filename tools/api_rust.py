@@ -4,7 +4,11 @@ from api_types import comment, function_doc, in_section_order, listed, parse, ty
 
 _SCALARS = {"int32_t": "i32", "uint32_t": "u32", "int64_t": "i64", "uint64_t": "u64",
             "float": "f32", "double": "f64", "void": "c_void", "char": "c_char"}  # fmt: skip
-_RESERVED = {"type", "box", "ref", "move"}
+# Keywords of the language, but those that r# cannot escape.
+_RESERVED = set("""abstract as async await become box break const continue do dyn else enum extern
+    false final fn for if impl in let loop macro match mod move mut override priv pub ref return
+    static struct trait true try type typeof unsafe unsized use virtual where while
+    yield""".split())
 
 
 def _name(name: str) -> str:

@@ -33,7 +33,7 @@ def cpp_files(root: Path, folder: str) -> list[Path]:
 
 # A generated section in a file that is otherwise written by hand (tools/api_options_python.py).
 _SECTION = re.compile(r" *# options: generated from .*?# end of options\n"
-                      r'|Options, from api/options:\n.*?"""', re.S)  # fmt: skip
+                      r'|Options, from api/options[^:\n]*:\n.*?"""', re.S)  # fmt: skip
 
 
 def written_by_hand(text: str) -> str:

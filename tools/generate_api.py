@@ -21,6 +21,7 @@ import api_java
 import api_layers
 import api_layers_docs
 import api_options
+import api_options_c
 import api_options_docs
 import api_options_python
 import api_options_tongues
@@ -399,10 +400,10 @@ def vocabularies(root: Path = ROOT) -> list[api_options.Vocabulary]:
 def read_api(text: str, root: Path) -> dict:
     """api/loom_api.toml, with the values of the enums that api/options describes."""
     table = tomllib.loads(text)
-    known = {name: enum for v in vocabularies(root) for name, enum in v.enums.items()}
+    known = {enum.name: enum for v in vocabularies(root) for enum in v.own_enums()}
     for enum in table["enum"]:
         if "of" in enum:
-            enum["values"] = api_options.c_values(known[enum["of"]], enum.get("unset", ""))
+            enum["values"] = api_options_c.c_values(known[enum["of"]], enum.get("unset", ""))
     return table
 
 
@@ -416,6 +417,7 @@ def option_files(table: dict, root: Path) -> dict[str, str]:
     unset = {enum["of"]: enum.get("unset", "") for enum in table["enum"] if "of" in enum}
     return {
         **api_options.generated(known, MARK),
+        **api_options_c.generated(known, MARK),
         **api_options_python.generated(root, known, MARK),
         **api_options_docs.generated(known, MARK),
         **api_options_typescript.generated(known, MARK),
@@ -426,7 +428,8 @@ def option_files(table: dict, root: Path) -> dict[str, str]:
 
 def read_options(table: dict, root: Path) -> str:
     shifted = {enum["of"]: enum for enum in table["enum"] if "of" in enum}
-    return api_options.c_reader(vocabularies(root)[0], table["struct"], shifted, MARK)
+    training = next(v for v in vocabularies(root) if v.source == "training.toml")
+    return api_options_c.c_reader(training, table["struct"], shifted, MARK)
 
 
 def generated(root: Path = ROOT) -> dict[str, str]:

@@ -5,6 +5,7 @@ A part ends after 25 minutes; its row then says "unfinished", and its next run c
 The output of each part is in build/nightly/PART.log.
 """
 
+import contextlib
 import os
 import re
 import signal
@@ -116,19 +117,31 @@ def run_limited(command: str, log: Path) -> int | None:
         try:
             return child.wait(LIMIT)
         except BaseException as stopped:
-            end_group(child)
+            end_session(child)
             if isinstance(stopped, subprocess.TimeoutExpired):
                 return None
             raise
 
 
-def end_group(child: subprocess.Popen) -> None:
+def end_session(child: subprocess.Popen) -> None:
+    """Ends all processes of the child's session. Ninja has a process group for each compiler, and
+    ends them itself if it has the time."""
     for number in (signal.SIGTERM, signal.SIGKILL):
-        try:
-            os.killpg(child.pid, number)
-            child.wait(10)
-        except (ProcessLookupError, subprocess.TimeoutExpired):
-            pass
+        until = time.monotonic() + 10
+        for pid in session_of(child.pid):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, number)
+        while child.poll() is None or session_of(child.pid):
+            if time.monotonic() > until:
+                break
+            time.sleep(0.1)
+
+
+def session_of(leader: int) -> list[int]:
+    """The processes of a session that still run."""
+    listed = subprocess.run(["ps", "-eo", "pid=,sess=,stat="], capture_output=True, text=True)
+    rows = [line.split() for line in listed.stdout.splitlines()]
+    return [int(pid) for pid, session, state in rows if session == str(leader) and state[0] != "Z"]
 
 
 def verdict(status: int | None, text: str) -> tuple[str, str]:

@@ -370,6 +370,17 @@ namespace Loom
         Uniform = 2,
     }
 
+    /// <summary>How far two points are from each other.</summary>
+    public enum Distance
+    {
+        /// <summary>square root of the sum of squared differences</summary>
+        Euclidean = 0,
+        /// <summary>sum of absolute differences</summary>
+        Manhattan = 1,
+        /// <summary>1 - cos; 1 to a point of zeros</summary>
+        Cosine = 2,
+    }
+
     internal sealed class ArrayHandle : SafeHandle
     {
         public ArrayHandle() : base(IntPtr.Zero, true) { }
@@ -443,6 +454,17 @@ namespace Loom
         protected override bool ReleaseHandle()
         {
             Sys.loom_history_free(handle);
+            return true;
+        }
+    }
+
+    internal sealed class TelemetryHandle : SafeHandle
+    {
+        public TelemetryHandle() : base(IntPtr.Zero, true) { }
+        public override bool IsInvalid { get { return handle == IntPtr.Zero; } }
+        protected override bool ReleaseHandle()
+        {
+            Sys.loom_telemetry_free(handle);
             return true;
         }
     }
@@ -524,6 +546,28 @@ namespace Loom
         }
     }
 
+    internal sealed class DeviationHandle : SafeHandle
+    {
+        public DeviationHandle() : base(IntPtr.Zero, true) { }
+        public override bool IsInvalid { get { return handle == IntPtr.Zero; } }
+        protected override bool ReleaseHandle()
+        {
+            Sys.loom_deviation_free(handle);
+            return true;
+        }
+    }
+
+    internal sealed class AdaptationHandle : SafeHandle
+    {
+        public AdaptationHandle() : base(IntPtr.Zero, true) { }
+        public override bool IsInvalid { get { return handle == IntPtr.Zero; } }
+        protected override bool ReleaseHandle()
+        {
+            Sys.loom_adaptation_free(handle);
+            return true;
+        }
+    }
+
     internal sealed class PopulationHandle : SafeHandle
     {
         public PopulationHandle() : base(IntPtr.Zero, true) { }
@@ -546,6 +590,28 @@ namespace Loom
         }
     }
 
+    internal sealed class DartsSearchHandle : SafeHandle
+    {
+        public DartsSearchHandle() : base(IntPtr.Zero, true) { }
+        public override bool IsInvalid { get { return handle == IntPtr.Zero; } }
+        protected override bool ReleaseHandle()
+        {
+            Sys.loom_darts_search_free(handle);
+            return true;
+        }
+    }
+
+    internal sealed class ArchitectureSearchHandle : SafeHandle
+    {
+        public ArchitectureSearchHandle() : base(IntPtr.Zero, true) { }
+        public override bool IsInvalid { get { return handle == IntPtr.Zero; } }
+        protected override bool ReleaseHandle()
+        {
+            Sys.loom_architecture_search_free(handle);
+            return true;
+        }
+    }
+
     internal sealed class MeshHandle : SafeHandle
     {
         public MeshHandle() : base(IntPtr.Zero, true) { }
@@ -553,6 +619,17 @@ namespace Loom
         protected override bool ReleaseHandle()
         {
             Sys.loom_mesh_free(handle);
+            return true;
+        }
+    }
+
+    internal sealed class MeshTrainerHandle : SafeHandle
+    {
+        public MeshTrainerHandle() : base(IntPtr.Zero, true) { }
+        public override bool IsInvalid { get { return handle == IntPtr.Zero; } }
+        protected override bool ReleaseHandle()
+        {
+            Sys.loom_mesh_trainer_free(handle);
             return true;
         }
     }
@@ -1157,6 +1234,16 @@ namespace Loom
     [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
     internal delegate int CEpochFn(IntPtr user, IntPtr epoch);
 
+    /// <summary>What happens in training, on the thread that trains. Both texts are borrowed during
+    /// the callback. event "layer", after an epoch, of what a layer gave, and of the gradient that
+    /// came back: {epoch, at, type, backward, mean, std, min, max, active, total}. "pass", in every
+    /// batch, a layer that it went through: {at, type, backward, begin_ns, end_ns, shape}. "link",
+    /// after an epoch, how a learning rule sees a layer: {epoch, at, type, budget, gap, closed,
+    /// cosine, size}. "begin": {path, epochs}, the checkpoint that the run goes on from. Anything
+    /// but 0 ends the call after this batch with LOOM_CANCELLED.</summary>
+    [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
+    internal delegate int CObserverFn(IntPtr user, IntPtr @event, IntPtr json);
+
     /// <summary>Texts are borrowed during the call.</summary>
     [StructLayout(LayoutKind.Sequential)]
     internal struct CFitOptions
@@ -1182,6 +1269,14 @@ namespace Loom
         public IntPtr user;
         /// <summary>samples that were validated, and in all; null: none</summary>
         public CProgressFn on_validation;
+        /// <summary>batches after which it is written within an epoch too; 0: never</summary>
+        public long checkpoint_every;
+        /// <summary>null: none</summary>
+        public CObserverFn observer;
+        /// <summary>events at commas: layer, pass, link, begin; null: all but pass</summary>
+        public IntPtr observe;
+        /// <summary>gets each epoch, and each pass if it has a viewer; null: none</summary>
+        public IntPtr telemetry;
 
         public static CFitOptions Sized()
         {
@@ -1242,6 +1337,62 @@ namespace Loom
     /// else ends the call with LOOM_CANCELLED, and no weight has changed.</summary>
     [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
     internal delegate int CLossFn(IntPtr user, IntPtr outputs, IntPtr gradients, IntPtr loss);
+
+    /// <summary>A line without its end, borrowed during the callback, on a thread of the library.
+    /// Anything but 0 ends it.</summary>
+    [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
+    internal delegate int CLineFn(IntPtr user, IntPtr line);
+
+    /// <summary>Where telemetry goes; at least one place. Texts are borrowed during the call; null:
+    /// not there. docs/telemetry.md</summary>
+    [StructLayout(LayoutKind.Sequential)]
+    internal struct CTelemetryOptions
+    {
+        public uint struct_size;
+        /// <summary>file to which lines of JSON are appended</summary>
+        public IntPtr json_lines;
+        /// <summary>folder for TensorBoard</summary>
+        public IntPtr tensorboard;
+        /// <summary>file with the last value of each number</summary>
+        public IntPtr prometheus;
+        /// <summary>"http://host:port/path": lines are posted to it</summary>
+        public IntPtr http;
+        /// <summary>"host:port": a datagram for each line</summary>
+        public IntPtr udp;
+        /// <summary>"host:port": a datagram for each layer that a batch goes through</summary>
+        public IntPtr tanhi;
+        /// <summary>records that may wait; 0: 4096</summary>
+        public long queue;
+        /// <summary>gets the lines too; null: none</summary>
+        public CLineFn on_line;
+        /// <summary>handed to `on_line`</summary>
+        public IntPtr user;
+
+        public static CTelemetryOptions Sized()
+        {
+            CTelemetryOptions made = default(CTelemetryOptions);
+            made.struct_size = (uint)Marshal.SizeOf(typeof(CTelemetryOptions));
+            return made;
+        }
+    }
+
+    /// <summary>What was lost.</summary>
+    [StructLayout(LayoutKind.Sequential)]
+    internal struct CTelemetryInfo
+    {
+        public uint struct_size;
+        /// <summary>records that found the queue full</summary>
+        public long dropped;
+        /// <summary>passes of layers that found theirs full</summary>
+        public long passes_dropped;
+
+        public static CTelemetryInfo Sized()
+        {
+            CTelemetryInfo made = default(CTelemetryInfo);
+            made.struct_size = (uint)Marshal.SizeOf(typeof(CTelemetryInfo));
+            return made;
+        }
+    }
 
     /// <summary>How a model is read.</summary>
     [StructLayout(LayoutKind.Sequential)]
@@ -1652,6 +1803,28 @@ namespace Loom
         }
     }
 
+    /// <summary>Windows, and when one has recovered.</summary>
+    [StructLayout(LayoutKind.Sequential)]
+    internal struct CAdaptationOptions
+    {
+        public uint struct_size;
+        /// <summary>seconds; 0: 15</summary>
+        public double duration;
+        /// <summary>seconds; 0: 1</summary>
+        public double window;
+        /// <summary>accuracy in percent of a window that has recovered; 0: 50</summary>
+        public double threshold;
+        /// <summary>1: `threshold` is that share of the accuracy before the change</summary>
+        public int relative;
+
+        public static CAdaptationOptions Sized()
+        {
+            CAdaptationOptions made = default(CAdaptationOptions);
+            made.struct_size = (uint)Marshal.SizeOf(typeof(CAdaptationOptions));
+            return made;
+        }
+    }
+
     /// <summary>What is not here is as docs/evolution.md has it. Texts are borrowed during the
     /// call.</summary>
     [StructLayout(LayoutKind.Sequential)]
@@ -1868,6 +2041,8 @@ namespace Loom
         /// <summary>[link_count], besides those of the network</summary>
         public IntPtr links;
         public long link_count;
+        /// <summary>1: loom_mesh_run() keeps how active cells were</summary>
+        public int activity;
 
         public static CMeshOptions Sized()
         {
@@ -1896,6 +2071,199 @@ namespace Loom
         {
             CMeshInfo made = default(CMeshInfo);
             made.struct_size = (uint)Marshal.SizeOf(typeof(CMeshInfo));
+            return made;
+        }
+    }
+
+    /// <summary>An epoch of a mesh.</summary>
+    [StructLayout(LayoutKind.Sequential)]
+    internal struct CMeshEpoch
+    {
+        public uint struct_size;
+        /// <summary>from 1</summary>
+        public long number;
+        /// <summary>mean over the samples</summary>
+        public double loss;
+        /// <summary>1: `accuracy` is known: targets are labels</summary>
+        public int has_accuracy;
+        public double accuracy;
+        public double ticks_per_second;
+
+        public static CMeshEpoch Sized()
+        {
+            CMeshEpoch made = default(CMeshEpoch);
+            made.struct_size = (uint)Marshal.SizeOf(typeof(CMeshEpoch));
+            return made;
+        }
+    }
+
+    /// <summary>After each epoch, borrowed during the callback. Anything but 0 ends the call after
+    /// it with LOOM_CANCELLED.</summary>
+    [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
+    internal delegate int CMeshEpochFn(IntPtr user, IntPtr epoch);
+
+    /// <summary>How a mesh is trained.</summary>
+    [StructLayout(LayoutKind.Sequential)]
+    internal struct CMeshFitOptions
+    {
+        public uint struct_size;
+        /// <summary>0: 10</summary>
+        public long epochs;
+        /// <summary>windows done and in all; null: none</summary>
+        public CProgressFn on_window;
+        /// <summary>null: none</summary>
+        public CMeshEpochFn on_epoch;
+        /// <summary>handed to these</summary>
+        public IntPtr user;
+
+        public static CMeshFitOptions Sized()
+        {
+            CMeshFitOptions made = default(CMeshFitOptions);
+            made.struct_size = (uint)Marshal.SizeOf(typeof(CMeshFitOptions));
+            return made;
+        }
+    }
+
+    /// <summary>How k-means ended.</summary>
+    [StructLayout(LayoutKind.Sequential)]
+    internal struct CKmeansReport
+    {
+        public uint struct_size;
+        /// <summary>sum of the squared distances to the centres</summary>
+        public double inertia;
+        public long rounds;
+        /// <summary>1: no centre moved any more</summary>
+        public int converged;
+
+        public static CKmeansReport Sized()
+        {
+            CKmeansReport made = default(CKmeansReport);
+            made.struct_size = (uint)Marshal.SizeOf(typeof(CKmeansReport));
+            return made;
+        }
+    }
+
+    /// <summary>What k-means takes besides its options by name.</summary>
+    [StructLayout(LayoutKind.Sequential)]
+    internal struct CKmeansOptions
+    {
+        public uint struct_size;
+        /// <summary>"kmeans"; null: the defaults</summary>
+        public IntPtr options;
+        /// <summary>[clusters, d]: centres to begin with; null: they are drawn</summary>
+        public IntPtr start;
+        /// <summary>restarts done and in all; null: none</summary>
+        public CProgressFn progress;
+        /// <summary>handed to `progress`</summary>
+        public IntPtr user;
+
+        public static CKmeansOptions Sized()
+        {
+            CKmeansOptions made = default(CKmeansOptions);
+            made.struct_size = (uint)Marshal.SizeOf(typeof(CKmeansOptions));
+            return made;
+        }
+    }
+
+    /// <summary>What was noticed, for a person; borrowed during the callback. What it returns is
+    /// not asked.</summary>
+    [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
+    internal delegate int CNoteFn(IntPtr user, IntPtr note);
+
+    /// <summary>Which work, how much of it is done, and all of it. Anything but 0 ends the call
+    /// with LOOM_CANCELLED.</summary>
+    [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
+    internal delegate int CWorkFn(IntPtr user, IntPtr work, ulong done, ulong total);
+
+    /// <summary>How a model is written in another format or number type. Texts are borrowed during
+    /// the call.</summary>
+    [StructLayout(LayoutKind.Sequential)]
+    internal struct CConvertOptions
+    {
+        public uint struct_size;
+        /// <summary>1: `dtype` counts</summary>
+        public int has_dtype;
+        /// <summary>of matrices; unset: as stored</summary>
+        public int dtype;
+        /// <summary>[rules_count], PATTERN=DTYPE; the first that fits decides</summary>
+        public IntPtr rules;
+        public long rules_count;
+        /// <summary>1: one scale per matrix, not per row</summary>
+        public int per_tensor;
+        /// <summary>1: .json has the parameters too</summary>
+        public int with_weights;
+        /// <summary>1, for .entity: what packing cost each parameter</summary>
+        public int measure;
+        /// <summary>text whose tokens decide which values scales keep; null: none</summary>
+        public IntPtr calibration;
+        /// <summary>of 128 tokens; 0: 16</summary>
+        public long calibration_windows;
+        /// <summary>1: weights that are NaN or infinite are no error</summary>
+        public int allow_nonfinite;
+        /// <summary>folder or file that makes a language model of a network; null: none</summary>
+        public IntPtr tokenizer;
+        /// <summary>positions of such a model; 0: 2048</summary>
+        public long context;
+        /// <summary>null: none</summary>
+        public CWorkFn progress;
+        /// <summary>null: none</summary>
+        public CNoteFn note;
+        /// <summary>handed to these</summary>
+        public IntPtr user;
+
+        public static CConvertOptions Sized()
+        {
+            CConvertOptions made = default(CConvertOptions);
+            made.struct_size = (uint)Marshal.SizeOf(typeof(CConvertOptions));
+            return made;
+        }
+    }
+
+    /// <summary>How models become one. Texts are borrowed during the call.</summary>
+    [StructLayout(LayoutKind.Sequential)]
+    internal struct CMergeOptions
+    {
+        public uint struct_size;
+        /// <summary>linear, slerp, task_arithmetic, ties, dare_linear, dare_ties; null:
+        /// linear</summary>
+        public IntPtr method;
+        /// <summary>model of task vectors; null: none</summary>
+        public IntPtr @base;
+        /// <summary>[count], of the models; null: 1 each</summary>
+        public IntPtr weights;
+        /// <summary>[count], share of values that ties and dare keep; null: 1 each</summary>
+        public IntPtr densities;
+        /// <summary>1: `normalize` counts</summary>
+        public int has_normalize;
+        /// <summary>1: divide by the sum of the weights; unset: of linear and ties</summary>
+        public int normalize;
+        /// <summary>1: `lambda` counts</summary>
+        public int has_lambda;
+        /// <summary>of the sum of task vectors; unset: 1</summary>
+        public double lambda;
+        /// <summary>1: `t` counts</summary>
+        public int has_t;
+        /// <summary>of slerp, 0 to 1; unset: 0.5</summary>
+        public double t;
+        /// <summary>1: `seed` counts</summary>
+        public int has_seed;
+        /// <summary>of what dare drops; unset: 1</summary>
+        public ulong seed;
+        /// <summary>1: `dtype` counts</summary>
+        public int has_dtype;
+        /// <summary>of the matrices of the output; unset: as the first model stores them</summary>
+        public int dtype;
+        /// <summary>null: none</summary>
+        public CWorkFn progress;
+        /// <summary>null: none</summary>
+        public CNoteFn note;
+        /// <summary>handed to these</summary>
+        public IntPtr user;
+
+        public static CMergeOptions Sized()
+        {
+            CMergeOptions made = default(CMergeOptions);
+            made.struct_size = (uint)Marshal.SizeOf(typeof(CMergeOptions));
             return made;
         }
     }
@@ -2347,6 +2715,21 @@ namespace Loom
             out DatasetHandle second
         );
 
+        /// <summary>Cross-validation: all samples but those of fold `number`, from 0, of `count`,
+        /// and those of it. Folds are alike in size, and of each class where every sample has one
+        /// label. Both are transferred. Errors: invalid_argument.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_dataset_fold(
+            DatasetHandle dataset, long number, long count, ref CSplitOptions options, out
+            DatasetHandle first, out DatasetHandle second
+        );
+
+        /// <summary>{hash: XXH3-128 of everything in it, columns: names of those of a table, files:
+        /// that of each sample of a folder, further_inputs: names, bytes, in_memory}. `*out` is
+        /// transferred: loom_free().</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_dataset_json(DatasetHandle dataset, out IntPtr @out);
+
         /// <summary>Null is fine.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         internal static extern void loom_dataset_free(IntPtr dataset);
@@ -2358,8 +2741,9 @@ namespace Loom
             NetworkHandle network, ref CTrainerOptions options, out TrainerHandle @out
         );
 
-        /// <summary>kind: "trainer", for loom_trainer_create_with(). `*out` is transferred. Errors:
-        /// not_found.</summary>
+        /// <summary>kind: "trainer", for loom_trainer_create_with(); "mesh_trainer", "kmeans",
+        /// "linkage", "stack", "neat", "darts", "architectures", for the functions of that name.
+        /// `*out` is transferred. Errors: not_found.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         internal static extern int loom_options_new(IntPtr kind, out OptionsHandle @out);
 
@@ -2394,9 +2778,9 @@ namespace Loom
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         internal static extern void loom_options_free(IntPtr options);
 
-        /// <summary>loom_trainer_create() with options by name, which are copied. engine: null,
-        /// that of the network. `*out` is transferred. Errors: invalid_argument, naming the
-        /// option.</summary>
+        /// <summary>loom_trainer_create() with options by name ("trainer"), which are copied; null:
+        /// the defaults. engine: null, that of the network. `*out` is transferred. Errors:
+        /// invalid_argument, naming the option.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         internal static extern int loom_trainer_create_with(
             NetworkHandle network, OptionsHandle options, EngineHandle engine, out TrainerHandle
@@ -2479,6 +2863,31 @@ namespace Loom
             @out
         );
 
+        /// <summary>Narrows the ranges of every matrix below 16 bits to what costs its products
+        /// least with these samples, for networks that are done training. JSON: [{name, plain,
+        /// error, kept}], shares that are lost before and after. progress: samples; may be null.
+        /// `*out` is transferred: loom_free(). One thread at a time.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_trainer_calibrate(
+            TrainerHandle trainer, DatasetHandle data, CProgressFn progress, IntPtr user, out IntPtr
+            @out
+        );
+
+        /// <summary>The weights as they are trained (.safetensors) or as they are packed (.entity).
+        /// One thread at a time.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_trainer_save_weights(TrainerHandle trainer, IntPtr path);
+
+        /// <summary>Numbers in parameters that are frozen. Errors: invalid_argument (a pattern
+        /// without a match). One thread at a time.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_trainer_frozen(TrainerHandle trainer, out long @out);
+
+        /// <summary>Epochs that are done, those before a resume included. One thread at a
+        /// time.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_trainer_epoch(TrainerHandle trainer, out long @out);
+
         /// <summary>XXH3-128 of all parameters as float32, in their order. `*out` is transferred:
         /// loom_free(). One thread at a time.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
@@ -2489,6 +2898,59 @@ namespace Loom
         /// <summary>Null is fine. The network stays, with the weights that it was given.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         internal static extern void loom_trainer_free(IntPtr trainer);
+
+        /// <summary>`*out` is transferred. Errors: invalid_argument (no place, no such address),
+        /// those of files.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_telemetry_open(
+            ref CTelemetryOptions options, out TelemetryHandle @out
+        );
+
+        /// <summary>A number of a step.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_telemetry_scalar(
+            TelemetryHandle telemetry, IntPtr tag, long step, double value
+        );
+
+        /// <summary>How values are spread, over 30 ranges of equal width.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_telemetry_histogram(
+            TelemetryHandle telemetry, IntPtr tag, long step, IntPtr values
+        );
+
+        /// <summary>The cells of a network, and who reads whom.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_telemetry_picture(
+            TelemetryHandle telemetry, NetworkHandle network
+        );
+
+        /// <summary>A histogram of every parameter, "weights/" before its name.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_telemetry_weights(
+            TelemetryHandle telemetry, long step, NetworkHandle network
+        );
+
+        /// <summary>For viewers: a run of that name begins.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_telemetry_begin_run(
+            TelemetryHandle telemetry, IntPtr label
+        );
+
+        /// <summary>Fills `out`, whose struct_size the caller has set.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_telemetry_get_info(
+            TelemetryHandle telemetry, ref CTelemetryInfo @out
+        );
+
+        /// <summary>Writes what waits, for so long at most; 0: 5 seconds. Nothing is taken
+        /// afterwards. Errors: of a place that failed or lost records; io_error (it did not end in
+        /// time).</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_telemetry_close(TelemetryHandle telemetry, double seconds);
+
+        /// <summary>Closes it. Null is fine.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern void loom_telemetry_free(IntPtr telemetry);
 
         /// <summary>Epochs.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
@@ -2862,11 +3324,112 @@ namespace Loom
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         internal static extern void loom_batch_free(IntPtr batch);
 
+        /// <summary>Without samples. `*out` is transferred.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_deviation_create(out DeviationHandle @out);
+
+        /// <summary>Numbers: 100 |a - e| / |e| percent each. One thread at a time.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_deviation_add(
+            DeviationHandle deviation, IntPtr answers, IntPtr truths, long count
+        );
+
+        /// <summary>Classes: 0 if they are equal, else 100 percent. One thread at a time.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_deviation_add_classes(
+            DeviationHandle deviation, IntPtr called, IntPtr @is, long count
+        );
+
+        /// <summary>{samples, invalid, failures, score, average_deviation, accuracy, buckets:
+        /// {name: count}, results: [{answer, truth, deviation}]}; an infinite number is +-1e9, and
+        /// NaN 0, with valid false beside. `*out` is transferred: loom_free(). One thread at a
+        /// time.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_deviation_json(DeviationHandle deviation, out IntPtr @out);
+
+        /// <summary>What loom_deviation_json() wrote. `*out` is transferred. Errors:
+        /// bad_file.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_deviation_from_json(IntPtr text, out DeviationHandle @out);
+
+        /// <summary>Samples of a bucket by their order, int64. `*out` is transferred. Errors:
+        /// not_found, naming the buckets. One thread at a time.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_deviation_bucket(
+            DeviationHandle deviation, IntPtr name, out ArrayHandle @out
+        );
+
+        /// <summary>Samples that are off most, by their order, int64; the earlier of equals first.
+        /// `*out` is transferred. One thread at a time.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_deviation_worst(
+            DeviationHandle deviation, long count, out ArrayHandle @out
+        );
+
+        /// <summary>Null is fine.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern void loom_deviation_free(IntPtr deviation);
+
+        /// <summary>`*out` is transferred. Errors: invalid_argument.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_adaptation_create(
+            ref CAdaptationOptions options, out AdaptationHandle @out
+        );
+
+        /// <summary>From `at` seconds on another task is in force. Errors: invalid_argument (after
+        /// the start, or not in order). One thread at a time.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_adaptation_schedule(
+            AdaptationHandle adaptation, double at, long task
+        );
+
+        /// <summary>The clock begins, with that task. One thread at a time.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_adaptation_start(AdaptationHandle adaptation, long task);
+
+        /// <summary>Counts an output in the window of now. right: 1 or 0; -1 counts none. task: the
+        /// one in force; over: 1 if the duration has passed; both may be null. One thread at a
+        /// time.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_adaptation_record(
+            AdaptationHandle adaptation, int right, out long task, out int over
+        );
+
+        /// <summary>{outputs, average, variance, least, windows: [{outputs, right, accuracy,
+        /// outputs_per_second, task}], changes: [{at, from, to, window_before, window_after,
+        /// before, after, recovery_windows, recovery_seconds}]}. `*out` is transferred:
+        /// loom_free(). One thread at a time.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_adaptation_json(
+            AdaptationHandle adaptation, out IntPtr @out
+        );
+
+        /// <summary>Null is fine.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern void loom_adaptation_free(IntPtr adaptation);
+
         /// <summary>`*out` is transferred. Errors: invalid_argument, naming the option.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         internal static extern int loom_population_create(
             ref CNeatOptions options, out PopulationHandle @out
         );
+
+        /// <summary>With every option, by name ("neat"); null: the defaults. `*out` is transferred.
+        /// Errors: invalid_argument, naming the option.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_population_create_with(
+            OptionsHandle options, out PopulationHandle @out
+        );
+
+        /// <summary>A population that was saved goes on with the same bits. `*out` is transferred.
+        /// Errors: not_found, bad_file.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_population_load(IntPtr path, out PopulationHandle @out);
+
+        /// <summary>The whole state as JSON. A file that is there is replaced as a whole or not at
+        /// all. One thread at a time.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_population_save(PopulationHandle population, IntPtr path);
 
         /// <summary>Fills `out`, whose struct_size the caller has set. One thread at a
         /// time.</summary>
@@ -2972,6 +3535,111 @@ namespace Loom
             NetworkHandle a, NetworkHandle b, ref CSpliceOptions options, out NetworkHandle @out
         );
 
+        /// <summary>network: cells that follow each other. Parallel ones with combine "mixed" are
+        /// decided; where there is none, every Dense and CNN2. options: "darts"; null: the
+        /// defaults. `*out` is transferred. Errors: invalid_argument, unsupported.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_darts_search_create(
+            NetworkHandle network, DatasetHandle data, OptionsHandle options, out DartsSearchHandle
+            @out
+        );
+
+        /// <summary>A search that was saved, with its data. `*out` is transferred. Errors: those of
+        /// files, bad_file.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_darts_search_load(
+            IntPtr path, DatasetHandle data, out DartsSearchHandle @out
+        );
+
+        /// <summary>The whole state as safetensors. One thread at a time.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_darts_search_save(DartsSearchHandle search, IntPtr path);
+
+        /// <summary>An epoch. progress: steps; may be null. Errors: invalid_argument (all epochs
+        /// are done); cancelled, after which the search is to be loaded again. One thread at a
+        /// time.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_darts_search_step(
+            DartsSearchHandle search, CProgressFn progress, IntPtr user
+        );
+
+        /// <summary>{epoch, epochs, seed_parameters, cells: [{cell, branches, weights}], history:
+        /// [{epoch, train_loss, validation_loss, accuracy: null of targets, weights}]}. `*out` is
+        /// transferred: loom_free(). One thread at a time.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_darts_search_json(
+            DartsSearchHandle search, out IntPtr @out
+        );
+
+        /// <summary>The network where each cell keeps one branch: the choice with the largest
+        /// product of weights that has at most so many parameters; 0: any number. `*out` is
+        /// transferred. Errors: invalid_argument (no choice is so small). One thread at a
+        /// time.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_darts_search_found(
+            DartsSearchHandle search, long most_parameters, out NetworkHandle @out
+        );
+
+        /// <summary>The branches of that choice, int64 [cells]. `*out` is transferred. One thread
+        /// at a time.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_darts_search_choice(
+            DartsSearchHandle search, long most_parameters, out ArrayHandle @out
+        );
+
+        /// <summary>Null is fine.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern void loom_darts_search_free(IntPtr search);
+
+        /// <summary>seed: cells that follow each other. options: "architectures"; null: the
+        /// defaults. `*out` is transferred. Errors: invalid_argument, unsupported.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_architecture_search_create(
+            NetworkHandle seed, DatasetHandle data, OptionsHandle options, out
+            ArchitectureSearchHandle @out
+        );
+
+        /// <summary>A search that was saved, with its data. `*out` is transferred. Errors: those of
+        /// files, bad_file.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_architecture_search_load(
+            IntPtr path, DatasetHandle data, out ArchitectureSearchHandle @out
+        );
+
+        /// <summary>The whole state as JSON. One thread at a time.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_architecture_search_save(
+            ArchitectureSearchHandle search, IntPtr path
+        );
+
+        /// <summary>A generation: children are made, trained and scored. threads: networks at a
+        /// time; 0: all cores. progress: networks; may be null. Errors: cancelled, after which the
+        /// search is as it was. One thread at a time.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_architecture_search_step(
+            ArchitectureSearchHandle search, int threads, CProgressFn progress, IntPtr user
+        );
+
+        /// <summary>{objectives, seed, members: the best first, front, history: [{generation,
+        /// evaluated, rejected, front, best_accuracy, best_loss, least_parameters}]}; seed and
+        /// members are {id, parent, other, born, birth, form, accuracy, loss, parameters, bytes,
+        /// seconds}. `*out` is transferred: loom_free(). One thread at a time.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_architecture_search_json(
+            ArchitectureSearchHandle search, out IntPtr @out
+        );
+
+        /// <summary>A member with its weights; engine null: the shared one. `*out` is transferred.
+        /// Errors: not_found. One thread at a time.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_architecture_search_network(
+            ArchitectureSearchHandle search, long id, EngineHandle engine, out NetworkHandle @out
+        );
+
+        /// <summary>Null is fine.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern void loom_architecture_search_free(IntPtr search);
+
         /// <summary>`*out` is transferred. Errors: invalid_argument (cells that do not meet),
         /// out_of_memory.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
@@ -3007,6 +3675,27 @@ namespace Loom
             MeshHandle mesh, IntPtr at, out ArrayHandle @out
         );
 
+        /// <summary>A tick for each sample of `count` ports, of which one is "input": [n, sample],
+        /// of several streams [n, batch, sample]. Ports that are not named keep what they hold.
+        /// `*out` is what the last cell committed in each tick, float32 [n, output], and is
+        /// transferred. Errors: invalid_argument. One thread at a time.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_mesh_run(
+            MeshHandle mesh, IntPtr ports, IntPtr samples, long count, out ArrayHandle @out
+        );
+
+        /// <summary>Of the last loom_mesh_run() with `activity`: means of the absolute values that
+        /// cells committed, float32 [n, cells]; NaN in ticks in which a cell held nothing. `*out`
+        /// is transferred. One thread at a time.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_mesh_activity(MeshHandle mesh, out ArrayHandle @out);
+
+        /// <summary>Each cell as JSON: [{at: [z, y, x, l], layer, output: shape of one sample,
+        /// first_tick: in which it fires if all ports are set from the start, holds: whether it
+        /// ever fired}]. `*out` is transferred: loom_free(). One thread at a time.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_mesh_cells(MeshHandle mesh, out IntPtr @out);
+
         /// <summary>Fills `out`, whose struct_size the caller has set. One thread at a
         /// time.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
@@ -3019,6 +3708,127 @@ namespace Loom
         /// <summary>Null is fine.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         internal static extern void loom_mesh_free(IntPtr mesh);
+
+        /// <summary>options: "mesh_trainer", by name; null: the defaults. `*out` is transferred,
+        /// and keeps the network alive. Errors: those of loom_mesh_create(); out_of_memory, before
+        /// any is taken.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_mesh_trainer_create(
+            NetworkHandle network, ref CMeshOptions mesh, OptionsHandle options, out
+            MeshTrainerHandle @out
+        );
+
+        /// <summary>The samples are a stream, one per tick in their order; with several streams of
+        /// the mesh they are cut into as many of equal length. The network has the new weights
+        /// after the call; after an error, those of the last update. Errors: invalid_argument (a
+        /// loss that is not finite as well), cancelled. One thread at a time.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_mesh_trainer_fit(
+            MeshTrainerHandle trainer, DatasetHandle stream, ref CMeshFitOptions options
+        );
+
+        /// <summary>Null is fine.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern void loom_mesh_trainer_free(IntPtr trainer);
+
+        /// <summary>Points [n, d], float32 or float64: `*labels`, int64 [n], the group of each, and
+        /// `*centers`, float64 [clusters, d], are transferred. report: may be null. Errors:
+        /// invalid_argument, cancelled.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_kmeans(
+            EngineHandle engine, IntPtr points, ref CKmeansOptions options, out ArrayHandle labels,
+            out ArrayHandle centers, ref CKmeansReport report
+        );
+
+        /// <summary>How good groups are, -1 to 1: the mean over all points of (b - a) / max(a, b),
+        /// of the mean distance a to the others of the group and the least mean distance b to
+        /// another one (Rousseeuw, 1987). Errors: invalid_argument.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_silhouette(
+            EngineHandle engine, IntPtr points, IntPtr labels, long count, int distance, out double
+            @out
+        );
+
+        /// <summary>Merges of points [n, d] as float64 [n - 1, 4]: group a, group b, their
+        /// distance, points of both. The i-th merge makes group n + i: the form of SciPy. options:
+        /// "linkage"; null: the defaults. `*out` is transferred.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_linkage(
+            EngineHandle engine, IntPtr points, OptionsHandle options, out ArrayHandle @out
+        );
+
+        /// <summary>The same of distances [n, n], symmetric, 0 on the diagonal; the option
+        /// `distance` is not asked. `*out` is transferred.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_linkage_of_distances(
+            IntPtr distances, OptionsHandle options, out ArrayHandle @out
+        );
+
+        /// <summary>Labels of all points, int64, numbered by their first points: as many groups as
+        /// `groups`; 0: those that merge at `threshold` or nearer. `*out` is transferred. Errors:
+        /// invalid_argument (merges that are none).</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_linkage_cut(
+            IntPtr merges, double threshold, long groups, out ArrayHandle @out
+        );
+
+        /// <summary>Points [n, d] of .csv, .npy, .npz, .safetensors or IDX. array: its name in a
+        /// file of several; null: "x". `*out` is transferred. Errors: not_found, bad_file (naming
+        /// line and column).</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_load_points(
+            EngineHandle engine, IntPtr path, IntPtr array, out ArrayHandle @out
+        );
+
+        /// <summary>The tensors of a checkpoint by the layers that their names and shapes tell, as
+        /// JSON: [{prefix, type, settings, weights, tensors: [{name, role, shape}]}]. `*out` is
+        /// transferred: loom_free().</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_group_tensors(IntPtr path, out IntPtr @out);
+
+        /// <summary>Of masks [models, samples], uint8, 1 where a model was right: pairs that cover
+        /// at least `least` of the samples, as float64 [pairs, 4]: a, b, share that one has right,
+        /// share that both have. Best first. `*out` is transferred.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_complementary_pairs(
+            IntPtr masks, double least, out ArrayHandle @out
+        );
+
+        /// <summary>Few models that together cover what all do, as float64 [taken, 2]: model, share
+        /// that is covered after it. most: 0, no limit. `*out` is transferred.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_greedy_cover(IntPtr masks, long most, out ArrayHandle @out);
+
+        /// <summary>Classes [models, samples], int64: of each sample the one with the largest sum
+        /// of weights, int64 [samples]. weights: [models], or null: 1 each. `*out` is transferred.
+        /// Errors: invalid_argument.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_majority_vote(
+            IntPtr said, IntPtr weights, out ArrayHandle @out
+        );
+
+        /// <summary>The weighted mean of `count` tensors of one shape, float32. weights: [count],
+        /// or null: 1 each. `*out` is transferred.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_soft_vote(
+            IntPtr shares, long count, IntPtr weights, out ArrayHandle @out
+        );
+
+        /// <summary>Answers [n, classes] of `count` models side by side, [n, count x classes].
+        /// `*out` is transferred.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_stack_inputs(
+            IntPtr shares, long count, out ArrayHandle @out
+        );
+
+        /// <summary>Stacking (Wolpert, 1992): a Dense layer over the answers, trained for `labels`;
+        /// it takes what loom_stack_inputs() makes. options: "stack"; null: the defaults. `*out` is
+        /// transferred. Errors: invalid_argument.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_stack(
+            EngineHandle engine, IntPtr shares, long count, IntPtr labels, long label_count,
+            OptionsHandle options, out NetworkHandle @out
+        );
 
         /// <summary>Any file or folder that can be loaded; weights stay where they are. `*out` is
         /// transferred. Errors: not_found, bad_file (with file and offset), unsupported,
@@ -3057,6 +3867,41 @@ namespace Loom
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         internal static extern int loom_model_file_hash(
             ModelFileHandle file, long tensor, out IntPtr @out
+        );
+
+        /// <summary>By the ending of `output`: .entity, .gguf, .onnx, .safetensors, .npz, .json; a
+        /// name without one is a folder. out: JSON {format: of the input, bytes, tensors: [{name,
+        /// shape, from, to, bytes_from, bytes_to, rms, error, max_error, cosine}]}; it is
+        /// transferred: loom_free(). Errors: unsupported, cancelled, those of files.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_convert(
+            EngineHandle engine, IntPtr input, IntPtr output, ref CConvertOptions options, out
+            IntPtr @out
+        );
+
+        /// <summary>The tensors of two files side by side, as JSON: [{name, only_a, only_b, equal,
+        /// dtype_a, dtype_b, shape_a, shape_b, count, different, max_ulp, max_abs, relative,
+        /// cosine}]. by_parameters 1: by their paths in the network. `*out` is transferred:
+        /// loom_free().</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_diff(
+            EngineHandle engine, IntPtr a, IntPtr b, int by_parameters, out IntPtr @out
+        );
+
+        /// <summary>Compares every blob of an .entity file with its hash; how many there are.
+        /// Errors: bad_file, naming the blob.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_verify_hashes(
+            EngineHandle engine, IntPtr path, out long @out
+        );
+
+        /// <summary>Files of one network become a file. out: JSON {method, models, parameters,
+        /// weights, bytes}; it is transferred: loom_free(). Errors: invalid_argument, cancelled,
+        /// those of files.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_merge(
+            EngineHandle engine, IntPtr models, long count, IntPtr output, ref CMergeOptions
+            options, out IntPtr @out
         );
 
         /// <summary>Null is fine.</summary>

@@ -744,3 +744,29 @@ func (v SpliceMode) String() string {
 	}
 	return strconv.Itoa(int(v))
 }
+
+// Distance: How far two points are from each other.
+type Distance int32
+
+const (
+	// square root of the sum of squared differences
+	DistanceEuclidean Distance = 0
+	// sum of absolute differences
+	DistanceManhattan Distance = 1
+	// 1 - cos; 1 to a point of zeros
+	DistanceCosine Distance = 2
+)
+
+var distanceNames = []string{
+	"euclidean",
+	"manhattan",
+	"cosine",
+}
+
+// String is the name of the value, or its number where a newer library gave it.
+func (v Distance) String() string {
+	if v >= 0 && int(v) < len(distanceNames) {
+		return distanceNames[v]
+	}
+	return strconv.Itoa(int(v))
+}

@@ -19,6 +19,7 @@
 
 #include "loom/dataset.hpp"
 #include "loom/engine.hpp"
+#include "loom/evolve_options.hpp"
 #include "loom/export.hpp"
 #include "loom/network.hpp"
 #include "loom/result.hpp"
@@ -26,22 +27,6 @@
 
 #ifndef LOOM_MINIMAL  // a build for inference alone leaves this out
 namespace loom {
-
-struct ArchitectureOptions {
-  int64_t population = 12;
-  uint64_t seed = 1;
-  // accuracy and loss are those of the held-out samples; bytes are packed; time is the seconds to
-  // answer one sample.
-  std::vector<std::string> objectives = {"accuracy", "parameters"};
-  int64_t epochs = 3, batch = 32;  // training of each network
-  double rate = 2e-3;              // of Adam, falling to 0 along a half cosine
-  double validation = 0.25;        // share of the samples that is held out
-  Normalize normalize = Normalize::standard;
-  int64_t most_parameters = 0;  // 0 means no limit
-  double cross = 0.3;           // share of children that have two parents
-  bool retype = false;          // cells may change their number type: float32, bf16, int8, int4
-  bool fresh = false;           // train from new weights, not from inherited ones
-};
 
 struct ArchitectureInfo {
   int64_t id = 0, parent = -1, other = -1;  // -1 means none

@@ -9,12 +9,13 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "loom/cluster_kinds.hpp"
+#include "loom/cluster_options.hpp"
 #include "loom/engine.hpp"
 #include "loom/export.hpp"
 #include "loom/result.hpp"
@@ -23,32 +24,11 @@
 #ifndef LOOM_MINIMAL  // a build for inference alone leaves this out
 namespace loom {
 
-// cosine: 1 - cos; 1 if one of the points is zero.
-enum class Distance : uint8_t { euclidean, manhattan, cosine };
-LOOM_API std::string_view distance_name(Distance distance);
-LOOM_API Result<Distance> parse_distance(std::string_view name);
-
 // Points [n, d], float32 or float64, from .csv (all numeric columns), .npy, .npz (`array`),
 // .safetensors or IDX, each also as .gz. Axes after the first are flattened. Errors: not_found,
 // bad_file (naming line and column), out_of_memory.
 LOOM_API Result<Tensor> load_points(const std::string& path, const std::string& array = "x",
                                     const std::optional<Engine>& engine = {});
-
-struct KMeansOptions {
-  int64_t clusters = 8;  // limited to the number of points
-  uint64_t seed = 1;
-  // true: k-means++ (Arthur and Vassilvitskii, 2007), which draws each further centre by its
-  // squared distance to the centres so far. false: distinct points, all equally likely.
-  bool plus_plus = true;
-  std::optional<Tensor> start{};  // [clusters, d]: starting centres
-  int64_t most_rounds = 300;
-  // Ends when no point changes its cluster. Also ends when the summed squared movement of the
-  // centres is at most this times the mean variance of the columns.
-  double tolerance = 1e-4;
-  int64_t restarts = 10;  // with other draws; the least inertia wins. 1 with `start`.
-  std::function<bool(int64_t done, int64_t total)> progress{};  // restarts; false: cancelled
-  std::optional<Engine> engine{};                               // unset: Engine::shared()
-};
 
 struct Clusters {
   std::vector<int64_t> labels;  // nearest centre of each point, the first of equal ones
@@ -70,18 +50,6 @@ LOOM_API Result<Clusters> kmeans(const Tensor& points, const KMeansOptions& opti
 LOOM_API Result<double> silhouette(const Tensor& points, const std::vector<int64_t>& labels,
                                    Distance distance = Distance::euclidean,
                                    const std::optional<Engine>& engine = {});
-
-// Distance of two groups: of their nearest points, of their farthest points, or the mean over all
-// pairs.
-enum class LinkageMethod : uint8_t { single, complete, average };
-LOOM_API std::string_view linkage_method_name(LinkageMethod method);
-LOOM_API Result<LinkageMethod> parse_linkage_method(std::string_view name);
-
-struct LinkageOptions {
-  LinkageMethod method = LinkageMethod::single;
-  Distance distance = Distance::euclidean;
-  std::optional<Engine> engine{};
-};
 
 // Groups a < b become one group of `points` points. Groups 0 to n - 1 are the points; the i-th
 // merge makes group n + i.

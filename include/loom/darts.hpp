@@ -19,6 +19,7 @@
 
 #include "loom/dataset.hpp"
 #include "loom/engine.hpp"
+#include "loom/evolve_options.hpp"
 #include "loom/export.hpp"
 #include "loom/network.hpp"
 #include "loom/result.hpp"
@@ -26,20 +27,6 @@
 
 #ifndef LOOM_MINIMAL  // a build for inference alone leaves this out
 namespace loom {
-
-struct DartsOptions {
-  // 1: the shares follow the validation loss of the current weights. 2: they follow that of the
-  // weights after their next step, by the paper's finite difference; about four times the work.
-  int64_t order = 2;
-  int64_t epochs = 10, batch = 64;
-  uint64_t seed = 1;
-  double rate = 0.025;        // of the weights: SGD with momentum 0.9, falling along a half cosine
-  double decay = 3e-4;        // weight decay of the weights
-  double alpha_rate = 0.01;   // of the architecture parameters, by Adam
-  double alpha_decay = 1e-3;  // weight decay of the architecture parameters
-  double validation = 0.5;    // share of the samples that trains the architecture parameters
-  Normalize normalize = Normalize::standard;
-};
 
 struct DartsCell {
   int64_t cell = 0;                   // index in the chain

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "loom/engine.hpp"
+#include "loom/ensemble_options.hpp"
 #include "loom/export.hpp"
 #include "loom/network.hpp"
 #include "loom/result.hpp"
@@ -65,13 +65,6 @@ LOOM_API Result<Tensor> soft_vote(const std::vector<Tensor>& shares,
 
 // Rows of `scores` [n, classes]: the class with the largest score, the lowest of equal ones.
 LOOM_API Result<std::vector<int64_t>> best_classes(const Tensor& scores);
-
-struct StackOptions {
-  uint64_t seed = 1;
-  int64_t rounds = 200;        // of L-BFGS over all samples
-  float weight_decay = 1e-3F;  // regularization for small sample counts
-  std::optional<Engine> engine{};
-};
 
 // Stacking (Wolpert, 1992): a Dense layer over the answers [n, classes] of all models side by side,
 // trained with cross entropy on `labels`. Its input is the output of stack_inputs(). Use samples

@@ -23,6 +23,7 @@
 
 #include "loom/dataset.hpp"
 #include "loom/engine.hpp"
+#include "loom/evolve_options.hpp"
 #include "loom/export.hpp"
 #include "loom/layers.hpp"
 #include "loom/network.hpp"
@@ -31,36 +32,6 @@
 
 #ifndef LOOM_MINIMAL  // a build for inference alone leaves this out
 namespace loom {
-
-struct NeatOptions {
-  int64_t inputs = 1, outputs = 1;
-  int64_t population = 150;
-  uint64_t seed = 1;
-  // Connections may form cycles; all nodes fire at once, on values of the previous step.
-  bool recurrent = false;
-  bool connected = true;  // the first genomes connect all inputs to all outputs; false: none
-  Activation output = Activation::sigmoid;
-  std::vector<Activation> hidden = {Activation::sigmoid};  // choices for a new node
-  double slope = 4.9;                                      // a node is activation(slope x sum)
-
-  // Probabilities of mutations of a child. If no gene was added, its weights mutate: each is
-  // replaced with probability `new_weight` by a uniform value in +-weight_step, or else moved by up
-  // to that much.
-  double add_node = 0.03, add_connection = 0.3;
-  double change_weights = 0.8, new_weight = 0.1, weight_step = 2.5;
-  double weight_limit = 8.0;       // largest absolute value of a mutated weight
-  double enable = 0.0;             // re-enable a disabled connection
-  double change_activation = 0.0;  // of a hidden node
-
-  // Coefficients of the genome distance, and the largest distance within a species.
-  double excess = 1.0, disjoint = 1.0, weight_difference = 0.4, threshold = 2.0;
-  double survivors = 0.2;     // share of a species that reproduces
-  int64_t patience = 15;      // generations without improvement before a species ends
-  int64_t crisis = 20;        // the same for all, before only the two best species stay
-  double alone = 0.25;        // children of one parent
-  double between = 0.001;     // of those of two: parents from two species
-  double crossed_only = 0.2;  // of those of two: without mutation
-};
 
 // One individual, with the state of its own run.
 class LOOM_API Genome {

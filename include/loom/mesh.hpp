@@ -18,6 +18,7 @@
 
 #include "loom/dataset.hpp"
 #include "loom/export.hpp"
+#include "loom/mesh_options.hpp"
 #include "loom/network.hpp"
 #include "loom/trainer.hpp"
 
@@ -106,28 +107,6 @@ class LOOM_API Mesh {
 
  private:
   std::unique_ptr<Impl> impl_;
-};
-
-// Back-propagation through ticks, truncated: windows of `window` ticks, each `stride` ticks after
-// the previous one. A window starts from the values that the cells held then.
-struct MeshTrainerOptions {
-  int64_t window = 8, stride = 0;  // stride 0 means window
-  Loss loss = Loss::automatic;     // cross_entropy for labels, mse for targets
-  Optimizer optimizer{};
-  double rate = 1e-3;
-  Clip clip = Clip::none;
-  float clip_limit = 1;
-  uint64_t seed = 1;
-  uint64_t memory = 0;  // maximum bytes for windows, gradients and moments; 0 means no limit
-  // Learning rules through ticks: back_propagation, chain, dfa, drtp, diff_project. docs/mesh.md
-  Rule rule = Rule::back_propagation;
-  double rule_beta = 0.6;  // diff_project: fraction of the step towards the target
-  // A cell with a smaller budget does not learn; 0 disables budgets. The default is 0.2 for chain,
-  // else 0.
-  std::optional<double> rule_gate{};
-  // dfa, drtp: cells learn from the error of the same tick instead of their sample's error. Exact
-  // only at a fixed point.
-  bool rule_steady = false;
 };
 
 struct MeshEpoch {

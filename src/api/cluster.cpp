@@ -14,9 +14,6 @@
 namespace loom::core {
 namespace {
 
-constexpr std::string_view kDistances[] = {"euclidean", "manhattan", "cosine"};
-constexpr std::string_view kLinkageMethods[] = {"single", "complete", "average"};
-
 Result<std::vector<double>> doubles_of(const loom::Tensor& tensor, std::string_view what) {
   if (tensor.dtype() != loom::DType::float32 && tensor.dtype() != loom::DType::float64)
     return invalid(
@@ -44,30 +41,6 @@ Status check_pairs(int64_t n, const MemoryBudget& memory) {
 }  // namespace loom::core
 
 namespace loom {
-
-std::string_view distance_name(Distance distance) {
-  return core::kDistances[static_cast<size_t>(distance)];
-}
-
-Result<Distance> parse_distance(std::string_view name) {
-  for (size_t i = 0; i < std::size(core::kDistances); ++i) {
-    if (name == core::kDistances[i]) return static_cast<Distance>(i);
-  }
-  return core::invalid(core::cat("unknown distance '", core::printable(name),
-                                 "'; choose euclidean, manhattan or cosine"));
-}
-
-std::string_view linkage_method_name(LinkageMethod method) {
-  return core::kLinkageMethods[static_cast<size_t>(method)];
-}
-
-Result<LinkageMethod> parse_linkage_method(std::string_view name) {
-  for (size_t i = 0; i < std::size(core::kLinkageMethods); ++i) {
-    if (name == core::kLinkageMethods[i]) return static_cast<LinkageMethod>(i);
-  }
-  return core::invalid(core::cat("unknown linkage '", core::printable(name),
-                                 "'; choose single, complete or average"));
-}
 
 Result<Tensor> load_points(const std::string& path, const std::string& array,
                            const std::optional<Engine>& engine) {

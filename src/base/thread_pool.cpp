@@ -244,9 +244,9 @@ int ThreadPool::available_cores() {
 }
 
 ThreadPool::ThreadPool(int wanted, bool exact) {
-  const int cores = available_cores();
-  lanes_ = wanted <= 0 ? cores : wanted;
-  if (!exact && lanes_ > cores) lanes_ = cores;
+  lanes_ = wanted;
+  const int cores = lanes_ == 1 ? 1 : available_cores();  // one lane does not ask the system
+  if (lanes_ <= 0 || (!exact && lanes_ > cores)) lanes_ = cores;
   lanes_ = std::min(lanes_, kMostLanes);
   impl_ = std::make_unique<Impl>(lanes_);
   impl_->exact = exact;

@@ -1,4 +1,5 @@
 // Data sets.
+#include "capi/json_text.hpp"
 #include "capi/support.hpp"
 
 namespace {
@@ -33,6 +34,34 @@ loom_status dataset_array(const loom_dataset* dataset, loom_array** out, F&& arr
     const auto owner = std::make_shared<const Dataset>(*object);
     return give(out, Tensor::borrow(t.data(), t.dtype(), t.shape(), t.strides(), owner));
   });
+}
+
+// Two parts of the samples, which cut(data, options) makes.
+template <class F>
+loom_status give_parts(const loom_dataset* dataset, const loom_split_options* options,
+                       loom_dataset** first, loom_dataset** second, F&& cut) {
+  return guarded([&]() -> Status {
+    LOOM_TRY(clear(first, "first"));
+    LOOM_TRY(clear(second, "second"));
+    LOOM_ASSIGN(const Dataset* object, object_of(dataset));
+    LOOM_ASSIGN(const loom_split_options from, options_of(options, "loom_split_options"));
+    SplitOptions how;
+    if (from.has_seed != 0) how.seed = from.seed;
+    how.shuffle = from.keep_order == 0;
+    LOOM_ASSIGN(Dataset::Parts parts, cut(*object, how));
+    LOOM_TRY(give(first, std::move(parts.first)));
+    const Status given = give(second, std::move(parts.second));
+    if (given.ok()) return {};
+    free_handle(*first);
+    *first = nullptr;
+    return given;
+  });
+}
+
+void add_texts(JsonText& json, std::string_view name, const std::vector<std::string>& texts) {
+  json.open('[', name);
+  for (const std::string& text : texts) json.add("", text);
+  json.close(']');
 }
 
 }  // namespace
@@ -158,21 +187,32 @@ loom_status loom_dataset_with_input(const loom_dataset* dataset, const char* nam
 loom_status loom_dataset_split(const loom_dataset* dataset, double share,
                                const loom_split_options* options, loom_dataset** first,
                                loom_dataset** second) {
+  return give_parts(dataset, options, first, second,
+                    [&](const Dataset& data, const auto& how) { return data.split(share, how); });
+}
+
+loom_status loom_dataset_fold(const loom_dataset* dataset, int64_t number, int64_t count,
+                              const loom_split_options* options, loom_dataset** first,
+                              loom_dataset** second) {
+  return give_parts(dataset, options, first, second, [&](const Dataset& data, const auto& how) {
+    return data.fold(number, count, how);
+  });
+}
+
+loom_status loom_dataset_json(const loom_dataset* dataset, char** out) {
   return guarded([&]() -> Status {
-    LOOM_TRY(clear(first, "first"));
-    LOOM_TRY(clear(second, "second"));
+    LOOM_TRY(clear(out, "out"));
     LOOM_ASSIGN(const Dataset* object, object_of(dataset));
-    LOOM_ASSIGN(const loom_split_options from, options_of(options, "loom_split_options"));
-    SplitOptions how;
-    if (from.has_seed != 0) how.seed = from.seed;
-    how.shuffle = from.keep_order == 0;
-    LOOM_ASSIGN(Dataset::Parts parts, object->split(share, how));
-    LOOM_TRY(give(first, std::move(parts.first)));
-    const Status given = give(second, std::move(parts.second));
-    if (given.ok()) return {};
-    free_handle(*first);
-    *first = nullptr;
-    return given;
+    JsonText json;
+    json.open('{');
+    json.add("hash", object->hash());
+    add_texts(json, "columns", object->columns());
+    add_texts(json, "files", object->files());
+    add_texts(json, "further_inputs", object->further_inputs());
+    json.add("bytes", object->bytes());
+    json.add("in_memory", static_cast<int>(object->in_memory()));
+    json.close('}');
+    return give_text(out, json.text());
   });
 }
 

@@ -5,12 +5,17 @@
 
 #include <cstdint>
 
+#include "loom/cluster_kinds.hpp"
 #include "loom/training_kinds.hpp"
 
 namespace loom::capi {
 
 template <class E>
 inline constexpr int32_t kValues = 0;
+template <>
+inline constexpr int32_t kValues<Distance> = 3;
+template <>
+inline constexpr int32_t kValues<LinkageMethod> = 3;
 template <>
 inline constexpr int32_t kValues<Loss> = 17;
 template <>

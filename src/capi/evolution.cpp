@@ -1,7 +1,7 @@
 // Populations that grow, how alike networks are, and children of two.
 #include <algorithm>
 
-#include "capi/support.hpp"
+#include "capi/options_as.hpp"
 
 namespace {
 
@@ -91,6 +91,32 @@ loom_status loom_population_create(const loom_neat_options* options, loom_popula
     LOOM_ASSIGN(const NeatOptions how, neat_options(options));
     LOOM_ASSIGN(Population population, Population::create(how));
     return give(out, std::move(population));
+  });
+}
+
+loom_status loom_population_create_with(const loom_options* options, loom_population** out) {
+  return guarded([&]() -> Status {
+    LOOM_TRY(clear(out, "out"));
+    LOOM_ASSIGN(const NeatOptions how, options_as<NeatOptions>(options));
+    LOOM_ASSIGN(Population population, Population::create(how));
+    return give(out, std::move(population));
+  });
+}
+
+loom_status loom_population_load(const char* path, loom_population** out) {
+  return guarded([&]() -> Status {
+    LOOM_TRY(clear(out, "out"));
+    LOOM_ASSIGN(const std::string file, text_of(path, "path"));
+    LOOM_ASSIGN(Population population, Population::load(file));
+    return give(out, std::move(population));
+  });
+}
+
+loom_status loom_population_save(const loom_population* population, const char* path) {
+  return guarded([&]() -> Status {
+    LOOM_ASSIGN(const Population* object, object_of(population));
+    LOOM_ASSIGN(const std::string file, text_of(path, "path"));
+    return object->save(file);
   });
 }
 

@@ -11,6 +11,9 @@
 
 #include "loom.h"
 #include "loom/loom.hpp"
+#ifndef LOOM_MINIMAL
+#include "capi/option_kinds.hpp"
+#endif
 
 namespace loom::capi {
 
@@ -33,7 +36,13 @@ enum class Kind : uint8_t {
   genome,
   mesh,
   model_file,
-  options
+  options,
+  mesh_trainer,
+  telemetry,
+  darts_search,
+  architecture_search,
+  deviation,
+  adaptation
 };
 
 #ifndef LOOM_MINIMAL
@@ -71,7 +80,13 @@ LOOM_HANDLE(loom_population, population, Population)
 LOOM_HANDLE(loom_genome, genome, Genome)
 LOOM_HANDLE(loom_mesh, mesh, Mesh)
 LOOM_HANDLE(loom_model_file, model_file, ModelFile)
-LOOM_HANDLE(loom_options, options, TrainerOptions)
+LOOM_HANDLE(loom_options, options, AnyOptions)
+LOOM_HANDLE(loom_mesh_trainer, mesh_trainer, MeshTrainer)
+LOOM_HANDLE(loom_telemetry, telemetry, std::shared_ptr<Telemetry>)
+LOOM_HANDLE(loom_deviation, deviation, DeviationMetrics)
+LOOM_HANDLE(loom_adaptation, adaptation, AdaptationTracker)
+LOOM_HANDLE(loom_darts_search, darts_search, DartsSearch)
+LOOM_HANDLE(loom_architecture_search, architecture_search, ArchitectureSearch)
 #endif
 #undef LOOM_HANDLE
 

@@ -1,8 +1,35 @@
 // Options by name: all that a struct of options has, for languages without that struct.
-#include "capi/support.hpp"
+#include "capi/options_as.hpp"
 
 using namespace loom;
 using namespace loom::capi;
+
+namespace {
+
+Result<AnyOptions> new_options(std::string_view kind) {
+  std::string known;
+  for (const OptionKind& each : kOptionKinds) {
+    if (each.name == kind) return each.defaults();
+    known += (known.empty() ? "" : ", ") + std::string(each.name);
+  }
+  return Error{Code::not_found,
+               "there are no options '" + std::string(kind) + "'; choose from " + known,
+               {}};
+}
+
+// A text of the options, whichever they are.
+template <class F>
+loom_status give_of_options(const loom_options* options, char** out, F&& text) {
+  return guarded([&]() -> Status {
+    LOOM_TRY(clear(out, "out"));
+    LOOM_ASSIGN(const AnyOptions* object, object_of(options));
+    LOOM_ASSIGN(const std::string found,
+                std::visit([&](const auto& o) { return Result<std::string>(text(o)); }, *object));
+    return give_text(out, found);
+  });
+}
+
+}  // namespace
 
 extern "C" {
 
@@ -10,47 +37,34 @@ loom_status loom_options_new(const char* kind, loom_options** out) {
   return guarded([&]() -> Status {
     LOOM_TRY(clear(out, "out"));
     LOOM_ASSIGN(const std::string wanted, text_of(kind, "kind"));
-    if (wanted != "trainer")
-      return Error{
-          Code::not_found, "there are no options '" + wanted + "'; choose from trainer", {}};
-    return give(out, TrainerOptions{});
+    LOOM_ASSIGN(AnyOptions made, new_options(wanted));
+    return give(out, std::move(made));
   });
 }
 
 loom_status loom_options_set(loom_options* options, const char* name, const char* text) {
   return guarded([&]() -> Status {
-    LOOM_ASSIGN(TrainerOptions * object, object_of(options));
+    LOOM_ASSIGN(AnyOptions * object, object_of(options));
     LOOM_ASSIGN(const std::string option, text_of(name, "name"));
     LOOM_ASSIGN(const std::string value, text_of(text, "text"));
-    return set_option(*object, option, value);
+    return std::visit([&](auto& o) { return set_option(o, option, value); }, *object);
   });
 }
 
 loom_status loom_options_get(const loom_options* options, const char* name, char** out) {
-  return guarded([&]() -> Status {
-    LOOM_TRY(clear(out, "out"));
-    LOOM_ASSIGN(const TrainerOptions* object, object_of(options));
-    LOOM_ASSIGN(const std::string option, text_of(name, "name"));
-    LOOM_ASSIGN(const std::string text, option_text(*object, option));
-    return give_text(out, text);
-  });
+  if (name == nullptr) return fail(invalid("'name' is null; give the name of an option"));
+  return give_of_options(options, out, [&](const auto& o) { return option_text(o, name); });
 }
 
 loom_status loom_options_describe(const loom_options* options, char** out) {
-  return guarded([&]() -> Status {
-    LOOM_TRY(clear(out, "out"));
-    LOOM_ASSIGN(const TrainerOptions* object, object_of(options));
-    return give_text(out, describe(*object));
-  });
+  return give_of_options(options, out, [](const auto& o) { return describe(o); });
 }
 
 loom_status loom_options_idle(const loom_options* options, char** out) {
-  return guarded([&]() -> Status {
-    LOOM_TRY(clear(out, "out"));
-    LOOM_ASSIGN(const TrainerOptions* object, object_of(options));
+  return give_of_options(options, out, [](const auto& o) {
     std::string lines;
-    for (const std::string& idle : idle_options(*object)) lines += idle + "\n";
-    return give_text(out, lines);
+    for (const std::string& idle : idle_options(o)) lines += idle + "\n";
+    return lines;
   });
 }
 
@@ -63,8 +77,7 @@ loom_status loom_trainer_create_with(loom_network* network, const loom_options* 
   return guarded([&]() -> Status {
     LOOM_TRY(clear(out, "out"));
     LOOM_ASSIGN(const Network* object, object_of(network));
-    LOOM_ASSIGN(const TrainerOptions* given, object_of(options));
-    TrainerOptions how = *given;
+    LOOM_ASSIGN(TrainerOptions how, options_as<TrainerOptions>(options));
     if (engine != nullptr) {
       LOOM_ASSIGN(how.engine, engine_of(engine));
     }

@@ -1,5 +1,6 @@
 // Training.
 #include "capi/json_text.hpp"
+#include "capi/observers.hpp"
 #include "capi/read_options.hpp"
 #include "capi/support.hpp"
 
@@ -44,7 +45,8 @@ loom_epoch epoch_of(const Epoch& from, const std::string& metrics) {
   return to;
 }
 
-Result<FitOptions> fit_options(const loom_fit_options* given) {
+// observed: to be kept until fit() has returned.
+Result<FitOptions> fit_options(const loom_fit_options* given, std::shared_ptr<void>& observed) {
   LOOM_ASSIGN(const loom_fit_options from, options_of(given, "loom_fit_options"));
   FitOptions to;
   to.epochs = non_zero(from.epochs, to.epochs);
@@ -53,6 +55,7 @@ Result<FitOptions> fit_options(const loom_fit_options* given) {
   to.best = text_or(from.best, "");
   to.resume = from.resume != 0;
   to.keep_best = from.keep_best != 0;
+  to.checkpoint_every = from.checkpoint_every;
   to.on_validation = progress_of(from.on_validation, from.user);
   if (from.on_batch != nullptr) {
     to.on_batch = [from](int64_t done, int64_t steps, double loss) {
@@ -66,7 +69,23 @@ Result<FitOptions> fit_options(const loom_fit_options* given) {
       return from.on_epoch(from.user, &seen) == 0;
     };
   }
+  LOOM_ASSIGN(observed, observe(from, to));
   return to;
+}
+
+std::string ranges_text(const std::vector<RangeReport>& ranges) {
+  JsonText json;
+  json.open('[');
+  for (const RangeReport& range : ranges) {
+    json.open('{');
+    json.add("name", range.name);
+    json.add("plain", range.plain);
+    json.add("error", range.error);
+    json.add("kept", range.kept);
+    json.close('}');
+  }
+  json.close(']');
+  return json.text();
 }
 
 loom_step_report report_of(const StepReport& from) {
@@ -182,7 +201,8 @@ loom_status loom_trainer_fit(loom_trainer* trainer, const loom_dataset* train,
     if (out != nullptr) *out = nullptr;
     LOOM_ASSIGN(Trainer * object, object_of(trainer));
     LOOM_ASSIGN(const Dataset* data, object_of(train));
-    LOOM_ASSIGN(const FitOptions how, fit_options(options));
+    std::shared_ptr<void> observed;
+    LOOM_ASSIGN(const FitOptions how, fit_options(options, observed));
     KeptHistory kept;
     if (validation != nullptr) {
       LOOM_ASSIGN(const Dataset* held_out, object_of(validation));
@@ -276,6 +296,43 @@ loom_status loom_trainer_evaluate_json(loom_trainer* trainer, const loom_dataset
     LOOM_ASSIGN(const Evaluation evaluation,
                 object->evaluate(*samples, {}, watching(progress, user)));
     return give_text(out, evaluation_text(evaluation));
+  });
+}
+
+loom_status loom_trainer_calibrate(loom_trainer* trainer, const loom_dataset* data,
+                                   loom_progress_fn progress, void* user, char** out) {
+  return guarded([&]() -> Status {
+    LOOM_TRY(clear(out, "out"));
+    LOOM_ASSIGN(Trainer * object, object_of(trainer));
+    LOOM_ASSIGN(const Dataset* samples, object_of(data));
+    LOOM_ASSIGN(const auto ranges, object->calibrate(*samples, progress_of(progress, user)));
+    return give_text(out, ranges_text(ranges));
+  });
+}
+
+loom_status loom_trainer_save_weights(loom_trainer* trainer, const char* path) {
+  return guarded([&]() -> Status {
+    LOOM_ASSIGN(Trainer * object, object_of(trainer));
+    LOOM_ASSIGN(const std::string file, text_of(path, "path"));
+    return object->save_weights(file);
+  });
+}
+
+loom_status loom_trainer_frozen(const loom_trainer* trainer, int64_t* out) {
+  return guarded([&]() -> Status {
+    LOOM_TRY(clear(out, "out"));
+    LOOM_ASSIGN(const Trainer* object, object_of(trainer));
+    LOOM_ASSIGN(*out, object->frozen());
+    return {};
+  });
+}
+
+loom_status loom_trainer_epoch(const loom_trainer* trainer, int64_t* out) {
+  return guarded([&]() -> Status {
+    LOOM_TRY(clear(out, "out"));
+    LOOM_ASSIGN(const Trainer* object, object_of(trainer));
+    *out = object->epoch();
+    return {};
   });
 }
 

@@ -85,6 +85,20 @@ struct Reader {
     LOOM_ASSIGN(*to.value, value_of<uint8_t>(to.what, to.words, text));
     return {};
   }
+  Status operator()(const EnumList& to) const {
+    std::vector<std::string> texts;
+    if (items != nullptr) {
+      texts = *items;
+    } else {
+      LOOM_ASSIGN(texts, split_list(text, true));
+    }
+    std::vector<uint8_t> values(texts.size());
+    for (size_t i = 0; i < texts.size(); ++i) {
+      LOOM_ASSIGN(values[i], value_of<uint8_t>(to.what, to.words, texts[i]));
+    }
+    to.write(to.list, values);
+    return {};
+  }
   template <class T>
   Status operator()(std::optional<T>* to) const {
     if (text.empty()) {
@@ -135,6 +149,12 @@ struct Writer {
   std::string operator()(const EnumValue& value) const {
     return std::string(word_of(value.words, *value.value));
   }
+  std::string operator()(const EnumList& values) const {
+    std::vector<std::string> items;
+    for (const uint8_t value : values.read(values.list))
+      items.emplace_back(word_of(values.words, value));
+    return join_list(items, true);
+  }
   template <class T>
   std::string operator()(const std::optional<T>* value) const {
     return value->has_value() ? cat(**value) : "";
@@ -166,6 +186,11 @@ struct Checker {
   Status operator()(const EnumValue& value) const {
     if (*value.value < value.words.size()) return {};
     return option.wrong(cat(int{*value.value}), cat("one of ", value.words.size(), " values"));
+  }
+  Status operator()(const EnumList& values) const {
+    for (uint8_t value : values.read(values.list))
+      LOOM_TRY((*this)(EnumValue{&value, values.what, values.words}));
+    return {};
   }
   template <class T>
   Status operator()(const std::optional<T>* value) const {
@@ -268,8 +293,11 @@ OptionInfo info_of(const OptionRow& row, const void* options) {
     rest.remove_prefix(std::min(comma + 1, rest.size()));
   }
   const OptionValue value = value_in(row, options);
-  if (const auto* words = std::get_if<EnumValue>(&value)) {
-    for (const Word& word : words->words) out.values.push_back(word.text);
+  const auto* one = std::get_if<EnumValue>(&value);
+  const auto* list = std::get_if<EnumList>(&value);
+  if (one != nullptr || list != nullptr) {
+    for (const Word& word : one != nullptr ? one->words : list->words)
+      out.values.push_back(word.text);
   }
   const OptionRange& range = row.range;
   if (std::isfinite(range.low)) out.low = range.low;

@@ -32,11 +32,36 @@ EnumValue enum_value(E* value, std::string_view what, std::span<const Word> word
   return {reinterpret_cast<uint8_t*>(value), what, words};
 }
 
+// A list of such values.
+struct EnumList {
+  void* list = nullptr;
+  std::vector<uint8_t> (*read)(const void* list);
+  void (*write)(void* list, const std::vector<uint8_t>& values);
+  std::string_view what;
+  std::span<const Word> words;
+};
+template <class E>
+EnumList enum_list(std::vector<E>* list, std::string_view what, std::span<const Word> words) {
+  const auto read = [](const void* from) {
+    std::vector<uint8_t> out;
+    for (const E value : *static_cast<const std::vector<E>*>(from))
+      out.push_back(static_cast<uint8_t>(value));
+    return out;
+  };
+  const auto write = [](void* to, const std::vector<uint8_t>& values) {
+    static_cast<std::vector<E>*>(to)->clear();
+    for (const uint8_t value : values)
+      static_cast<std::vector<E>*>(to)->push_back(static_cast<E>(value));
+  };
+  return {list, read, write, what, words};
+}
+
 // Points into the struct of options.
 using OptionValue =
     std::variant<bool*, int64_t*, uint64_t*, float*, double*, std::string*, std::optional<int64_t>*,
                  std::optional<float>*, std::optional<double>*, std::vector<int64_t>*,
-                 std::vector<float>*, std::vector<std::string>*, std::vector<RateFor>*, EnumValue>;
+                 std::vector<float>*, std::vector<std::string>*, std::vector<RateFor>*, EnumValue,
+                 EnumList>;
 
 struct OptionRange {
   double low, high;

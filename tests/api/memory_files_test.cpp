@@ -11,8 +11,8 @@
 #include "api/network_impl.hpp"
 #include "e2e/temp_folder.hpp"
 #include "formats/onnx/export.hpp"
-#include "formats/onnx/model.hpp"
 #include "loom/loom.hpp"
+#include "onnx/file/model.hpp"
 #include "support/paths.hpp"
 
 namespace {

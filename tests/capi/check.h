@@ -55,5 +55,6 @@ void test_writing(void);
 void test_bits(void);
 void test_evolution(void);
 void test_proof(void);
+void test_grouping(void);
 
 #endif

@@ -38,7 +38,8 @@ int main(int argc, char** argv) {
       {"networks", test_networks},   {"training", test_training}, {"models", test_models},
       {"misuse", test_misuse},       {"cycles", test_cycles},     {"threads", test_threads},
       {"memory", test_memory},       {"writing", test_writing},   {"bits", test_bits},
-      {"evolution", test_evolution}, {"proof", test_proof}};
+      {"evolution", test_evolution}, {"proof", test_proof},
+      {"grouping", test_grouping}};
   int found = 0;
   CHECK(loom_layout_holds == 1);
   for (size_t i = 0; i < sizeof(kTests) / sizeof(kTests[0]); ++i) {

@@ -262,6 +262,7 @@ static void test_files(void) {
   loom_array_free(values);
   CHECK_OK(loom_model_file_hash(file, 0, &hash));
   CHECK(strlen(hash) == 32);
+  loom_free(hash);
   CHECK_FAILS(loom_model_file_values(file, -1, &values), LOOM_OUT_OF_RANGE, "no tensor");
   CHECK_FAILS(loom_model_file_hash(file, 1 << 20, &hash), LOOM_OUT_OF_RANGE, "no tensor");
   CHECK_FAILS(loom_model_file_open(NULL, "nothing.entity", &again), LOOM_NOT_FOUND, "nothing");

@@ -4,8 +4,8 @@
 
 #include <cmath>
 
-#include "formats/onnx/model.hpp"
 #include "loom/loom.hpp"
+#include "onnx/file/model.hpp"
 
 namespace loom::onnx_gradients {
 namespace {

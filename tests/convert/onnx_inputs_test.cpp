@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "formats/onnx/model.hpp"
 #include "loom/loom.hpp"
+#include "onnx/file/model.hpp"
 
 namespace loom::onnx_inputs {
 namespace {

@@ -5,9 +5,9 @@
 #include <filesystem>
 
 #include "base/text.hpp"
-#include "formats/onnx/external.hpp"
 #include "formats/onnx_testing.hpp"
 #include "io/io_testing.hpp"
+#include "onnx/file/external.hpp"
 
 namespace loom::core {
 namespace {

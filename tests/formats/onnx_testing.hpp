@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "formats/onnx/model.hpp"
 #include "io/protobuf.hpp"
+#include "onnx/file/model.hpp"
 
 namespace loom::core::test {
 

@@ -7,126 +7,16 @@
 #include <random>
 
 #include "base/text.hpp"
-#include "io/json.hpp"
 #include "loom/training_options.hpp"
 #include "options/list_text.hpp"
+#include "rows.hpp"
 
 namespace loom {
 namespace {
 
 using core::cat;
+using namespace options_test;
 using testing::HasSubstr;
-
-struct Row {
-  std::string name, type, value, flag;
-  std::vector<std::string> words;
-  std::optional<double> low, high;
-  bool low_open = false, high_open = false;
-
-  bool list() const { return type == "ints" || type == "floats"; }
-  bool texts() const { return type == "texts" || type == "rates"; }
-  bool whole() const { return type.starts_with("int") || type == "seed"; }
-  bool number() const { return whole() || type.starts_with("float") || type.starts_with("double"); }
-};
-
-std::optional<double> real(const core::JsonValue& row, std::string_view key) {
-  const core::JsonValue* value = row.find(key);
-  if (value == nullptr) return {};
-  return value->as_double("").or_exit();
-}
-
-std::string text(const core::JsonValue& row, std::string_view key) {
-  return std::string(row.find(key)->as_string("").or_exit());
-}
-
-std::vector<Row> rows() {
-  std::vector<Row> all;
-  const core::JsonValue list = core::parse_json(describe(TrainerOptions{}), "describe").or_exit();
-  for (const core::JsonValue& item : list.elements()) {
-    Row row{text(item, "name"), text(item, "type"), text(item, "value"), text(item, "flag")};
-    if (const core::JsonValue* words = item.find("values"))
-      for (const core::JsonValue& word : words->elements())
-        row.words.emplace_back(word.as_string("").or_exit());
-    row.low = real(item, "low");
-    row.high = real(item, "high");
-    row.low_open = item.find("low_open") != nullptr;
-    row.high_open = item.find("high_open") != nullptr;
-    all.push_back(row);
-  }
-  return all;
-}
-
-using Draw = std::mt19937;
-
-std::string draw_number(const Row& row, Draw& draw) {
-  const double low = row.low.value_or(-1e3), high = std::min(row.high.value_or(low + 1e3), 1e6);
-  if (row.whole()) {
-    const auto begin = static_cast<int64_t>(std::ceil(std::max(low, 0.0)));
-    return cat(begin + 1 + static_cast<int64_t>(draw() % 200));
-  }
-  const double share = (1 + static_cast<double>(draw() % 998)) / 1000;
-  const double value = low + share * (high - low);
-  return row.type.starts_with("float") ? cat(static_cast<float>(value)) : cat(value);
-}
-
-// A text that is another value than the default.
-std::string draw_text(const Row& row, Draw& draw) {
-  if (row.type == "bool") return row.value == "true" ? "false" : "true";
-  if (!row.words.empty()) {
-    std::string word = row.value;
-    while (word == row.value) word = row.words[draw() % row.words.size()];
-    return word;
-  }
-  if (row.type == "texts") return R"(["(0, 0, 0, *)/weight", "a \"b\" \\ c"])";
-  if (row.type == "rates") return cat("[\"(0, 0, 0, 0)/*=", draw_number(row, draw), "\"]");
-  if (!row.list()) return draw_number(row, draw);
-  std::string all;
-  for (int i = 0; i < 3; ++i) all += cat(i == 0 ? "" : ",", draw_number(row, draw));
-  return all;
-}
-
-TEST(TrainingOptions, EveryOptionIsReadBackAsItWasSet) {
-  Draw draw(1);
-  const std::vector<Row> all = rows();
-  for (const Row& row : all) {
-    SCOPED_TRACE(row.name);
-    for (int i = 0; i < 50; ++i) {
-      TrainerOptions options;
-      const std::string wanted = draw_text(row, draw);
-      ASSERT_TRUE(set_option(options, row.name, wanted).ok()) << wanted;
-      EXPECT_EQ(option_text(options, row.name).or_exit(), wanted);
-      EXPECT_TRUE(check_options(options).ok());
-      // No other option has changed.
-      for (const Row& other : all) {
-        if (other.name == row.name) continue;
-        EXPECT_EQ(option_text(options, other.name).or_exit(), other.value) << other.name;
-      }
-    }
-  }
-}
-
-TEST(TrainingOptions, NumbersOutsideOfTheirRangeAreRefusedByNameAndValue) {
-  for (const Row& row : rows()) {
-    if (!row.number() && !row.list()) continue;
-    SCOPED_TRACE(row.name);
-    std::vector<std::string> outside = {"nan", "1x", "x", "1 2"};
-    if (row.low) outside.push_back(cat(*row.low - 1));
-    if (row.low && row.low_open) outside.push_back(cat(*row.low));
-    if (row.high) outside.push_back(cat(*row.high * 2 + 1));
-    if (row.high && row.high_open) outside.push_back(cat(*row.high));
-    if (!row.whole()) outside.emplace_back("inf");
-    if (row.whole()) outside.emplace_back("1.5");
-    for (const std::string& value : outside) {
-      TrainerOptions options;
-      const Status refused = set_option(options, row.name, value);
-      ASSERT_FALSE(refused.ok()) << value;
-      EXPECT_EQ(refused.error().code, Code::invalid_argument);
-      EXPECT_THAT(refused.error().message, HasSubstr(cat(row.name, " is ")));
-      EXPECT_THAT(refused.error().message, HasSubstr(", must be "));
-      EXPECT_EQ(option_text(options, row.name).or_exit(), row.value);  // and nothing was set
-    }
-  }
-}
 
 TEST(TrainingOptions, WhatAProgramSetsIsCheckedAsTexts) {
   const std::vector<std::pair<std::string, std::function<void(TrainerOptions&)>>> cases = {
@@ -243,7 +133,7 @@ TEST(TrainingOptions, AnOptionWithoutAnEffectIsTold) {
 TEST(TrainingOptions, EachKindIsTheOneThatTheDescriptionNames) {
   Draw draw(3);
   int seen = 0;
-  for (const Row& row : rows()) {
+  for (const Row& row : rows<TrainerOptions>()) {
     TrainerOptions options;
     ASSERT_TRUE(set_option(options, row.name, draw_text(row, draw)).ok()) << row.name;
     const std::vector<std::string> idle = idle_options(options);

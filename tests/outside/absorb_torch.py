@@ -9,6 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from absorb_torch_places import places
 from absorb_torch_states import Decoder, Fourier, Perceiver
 
 
@@ -476,6 +477,7 @@ def modules():
     yield "MLP-Mixer", _shaken(Mixer()), (image,)
     yield from sequences(r)
     yield from others(r, image)
+    yield from places(r)
 
 
 def sequences(r):

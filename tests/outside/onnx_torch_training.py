@@ -1,7 +1,7 @@
 """One ONNX file trained in Loom, compared with its graph in PyTorch in double precision.
 
   export LOOM_LIBRARY=build/dev/libloom.so PYTHONPATH=bindings/python
-  python tests/outside/onnx_torch_training.py FILE.onnx [--extent N] [--width N] [--draws N]
+  python tests/outside/onnx_torch_training.py FILE.onnx [--extent N] [--width N]
 
 --extent replaces axes that the file leaves open. --width replaces the last axis of an input in the
 file. Prints one JSON object. First the weights of the file are moved by a thousandth of their
@@ -14,10 +14,10 @@ hide a trained value. The rule in docs/onnx.md decides which values train. Compa
   losses     of ten steps of SGD, within 1e-4.
   moved      the weights after these steps, within 1e-4 of the largest of their tensor.
 
-The bound may also be three times the difference that PyTorch has in float32, or if each weight
-moves by a rounding, or both. It is the largest of six draws, to which --draws adds some. `why`
-names the difference. Exit status 1 if something differs, 2 if the file does not open as a network,
-3 if this program cannot compute it.
+Three times the difference that PyTorch has in float32, or when each weight moves by a rounding, or
+both, is right too (torch_draws.py). `why` names what differs.
+Exit status 1 where something differs, 2 where the file does not open as a network, 3 where this
+program cannot compute it.
 """
 import argparse
 import json
@@ -35,6 +35,7 @@ import loom
 import onnx_torch
 import onnx_torch_ops  # noqa: F401  (registers)
 import onnx_torch_windows  # noqa: F401
+from torch_draws import Draws, explained, move
 
 warnings.simplefilter("ignore")
 STEPS, SAMPLES = 10, 4
@@ -43,11 +44,6 @@ LARGE = 1e5  # numbers in a sample
 WHOLE = -1  # instead of an axis of the samples: each sample is a whole input of the file
 CALCULATED = re.compile(r"^(/|val_|eps|one|zero)|::|(^|[^a-z])(const|scalar)"
                         r"|(/x:0|/y:0|_recip:0)$|^(?!.*(bias|weight))[^./]*[0-9]$", re.I)
-
-
-# The runs of PyTorch that show the effect of roundings alone.
-ROUNDINGS = [{"dtype": torch.float32, "shake": shake} for shake in (None, 1, 2, 3)] + \
-    [{"shake": 1}, {"shake": 2}]
 
 
 class Differs(Exception):
@@ -209,14 +205,9 @@ class Case:
         first = self.values[0]
         return self.axes[first.name] == 0 and first.type.tensor_type.shape.dim[0].dim_value == 1
 
-    def graph(self, dtype, shake=None):
+    def graph(self, dtype, seed=None):
         made = onnx_torch.Graph(self.model, self.names, dtype)
-        if shake is not None:
-            draw = torch.Generator().manual_seed(shake)
-            with torch.no_grad():
-                for p in made.parameters():
-                    p.mul_(1 + 2.0**-23 * (2 * torch.rand(p.shape, generator=draw,
-                                                          dtype=p.dtype) - 1))
+        move(made.parameters(), seed)
         return made
 
     def outputs(self, graph):
@@ -242,8 +233,9 @@ class Case:
 
 
 class There:
-    def __init__(self, case, dtype=torch.float64, shake=None):
-        self.case, self.graph = case, case.graph(dtype, shake)
+    def __init__(self, case, dtype="float64", seed=None):
+        dtype = getattr(torch, dtype)
+        self.case, self.graph = case, case.graph(dtype, seed)
         self.target = case.target.to(dtype)
 
     def gradients(self):
@@ -347,24 +339,10 @@ class Here:
 # ---- both ----------------------------------------------------------------------------------------
 
 
-def beyond(name, off, usual, limit):
-    """Nothing, or the difference. `usual` computes PyTorch's own difference on request."""
-    if off <= limit:
-        return ""
-    own = usual()
-    return "" if off <= 3 * own else f"{name} differs by {off:.1e}, PyTorch's own by {own:.1e}"
-
-
-def cached(make):
-    """make(), computed at the first call."""
-    made = []
-
-    def value():
-        if not made:
-            made.append(make())
-        return made[0]
-
-    return value
+def beyond(name, off, draws, limit, own_of):
+    """Nothing, or what differs."""
+    right, own = explained(off, limit, draws, own_of)
+    return "" if right else f"{name} differs by {off:.1e}, in draws PyTorch's by {own:.1e}"
 
 
 def relative(a, b):
@@ -374,26 +352,32 @@ def relative(a, b):
 def compare_gradients(row, case, here, there):
     """Differences of the first step. Returns a rate for further ones."""
     loss, exact = there.gradients()
-    others = cached(lambda: [There(case, **way).gradients() for way in ROUNDINGS])
     names = list(exact)
+    sizes = {n: float(g.abs().max()) for n, g in exact.items()}
+
+    def draw(dtype, seed):
+        other, found = There(case, dtype, seed).gradients()
+        own = {n: float((found[n].double() - exact[n]).abs().max()) / max(sizes[n], 1e-300)
+               for n in names}
+        return relative(np.array([other]), np.array([loss])), own
+
+    draws = Draws(draw)
     before = {n: case_values(case, n) for n in names}
     where = here.places([before[n] for n in names])
     first = here.step(GRADIENT)
     row["loss"] = relative(np.array([first]), np.array([loss]))
     after = here.values()[where].astype(np.float64)
-    row["why"] = beyond("the loss", row["loss"], lambda: max(
-        relative(np.array([o[0]]), np.array([loss])) for o in others()), 1e-5)
-    at, top = 0, max(float(g.abs().max()) for g in exact.values())
+    row["why"] = beyond("the loss", row["loss"], draws, 1e-5, lambda d: d[0])
+    at, top = 0, max(sizes.values())
     for n in names:
         mine = (before[n].astype(np.float64) - after[at:at + before[n].size]) / GRADIENT
         at += before[n].size
-        size = float(exact[n].abs().max())
-        if size < 1e-7 * top:
+        if sizes[n] < 1e-7 * top:
             continue  # a bias before a norm has no gradient but noise
-        off = float(np.abs(mine - exact[n].numpy().ravel()).max()) / size
+        off = float(np.abs(mine - exact[n].numpy().ravel()).max()) / sizes[n]
         row["gradient"] = max(row.get("gradient", 0.0), off)
-        row["why"] = row["why"] or beyond(f"the gradient of {n}", off, lambda n=n, size=size: max(
-            float((o[n].double() - exact[n]).abs().max()) / size for _, o in others()), 1e-5)
+        row["why"] = row["why"] or beyond(f"the gradient of {n}", off, draws, 1e-5,
+                                          lambda d, n=n: d[1][n])
     return loss / sum(float(g.square().sum()) for g in exact.values())
 
 
@@ -416,21 +400,25 @@ def compare_steps(row, case, extent, steepest):
     here = Here(case, extent)
     names = case.names
     before = {n: case_values(case, n) for n in names}
-    others = cached(lambda: [There(case, **way).steps(rate) for way in ROUNDINGS])
+    sizes = {n: max(float(np.abs(after[n]).max()), 1e-12) for n in names}
+
+    def draw(dtype, seed):
+        others, ends = There(case, dtype, seed).steps(rate)
+        own = {n: float(np.abs(ends[n] - after[n]).max()) / sizes[n] for n in names}
+        return relative(others, losses), own
+
+    draws = Draws(draw)
     where = here.places([before[n] for n in names])
     mine = np.array([here.step(rate) for _ in range(STEPS)])
     values, at = here.values()[where].astype(np.float64), 0
     row["losses"] = relative(mine, losses)
-    why = beyond("a loss of SGD", row["losses"], lambda: max(
-        relative(o[0], losses) for o in others()), 1e-4)
+    why = beyond("a loss of SGD", row["losses"], draws, 1e-4, lambda d: d[0])
     row["moved"] = 0.0
     for n in names:
-        size = max(float(np.abs(after[n]).max()), 1e-12)
-        off = float(np.abs(values[at:at + before[n].size] - after[n]).max()) / size
+        off = float(np.abs(values[at:at + before[n].size] - after[n]).max()) / sizes[n]
         at += before[n].size
         row["moved"] = max(row["moved"], off)
-        why = why or beyond(f"after {STEPS} steps {n}", off, lambda n=n, size=size: max(
-            float(np.abs(o[1][n] - after[n]).max()) / size for o in others()), 1e-4)
+        why = why or beyond(f"after {STEPS} steps {n}", off, draws, 1e-4, lambda d, n=n: d[1][n])
     row["why"] = why
 
 
@@ -480,9 +468,7 @@ def main():
     parser.add_argument("file", type=pathlib.Path)
     parser.add_argument("--extent", type=int, default=0, help="of axes that the file leaves open")
     parser.add_argument("--width", type=int, default=0, help="of an open last axis; 0: --extent")
-    parser.add_argument("--draws", type=int, default=0, help="more draws of PyTorch's roundings")
     options = parser.parse_args()
-    ROUNDINGS.extend({"shake": 3 + i} for i in range(options.draws))
     torch.set_num_threads(1)
     row = {}
     try:

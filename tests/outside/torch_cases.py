@@ -7,8 +7,9 @@ import numpy as np
 import torch
 from torch import nn
 
+from torch_draws import Draws, move
 from torch_random import random_module
-from torch_training import RATES, STEPS, relative
+from torch_training import RATES, STEPS, largest_distance, relative
 
 
 def prepared(module):
@@ -78,25 +79,40 @@ class There:
         return [(torch.zeros_like(p) if g is None else g).detach().double() for p, g in given]
 
 
-def shaken(module, seed):
-    """The module in double precision, each weight moved by a rounding of float32."""
-    own = copy.deepcopy(module).double()
-    draw = torch.Generator().manual_seed(seed)
-    with torch.no_grad():
-        for p in own.parameters():
-            p.mul_(1 + 2.0**-23 * (2 * torch.rand(p.shape, generator=draw, dtype=p.dtype) - 1))
+def moved(module, dtype, seed):
+    """The module in a number type, its weights moved by a rounding."""
+    own = copy.deepcopy(module).to(dtype)
+    move(own.parameters(), seed)
     return own
 
 
-def usual_of(module, inputs, target, exact):
-    """How much roundings move each gradient, relative to the largest of its tensor."""
-    others = [There(module, inputs, target, "gradient", torch.float32).gradients()]
-    for seed in range(3):
-        others.append(There(shaken(module, seed), inputs, target, "gradient").gradients())
-    return [
-        max(float((o[i] - g).abs().max()) for o in others) / max(float(g.abs().max()), 1e-300)
-        for i, g in enumerate(exact)
-    ]
+def gradient_draws(module, inputs, target, exact):
+    """By how much of its tensor's largest each gradient moves by roundings: one for each number."""
+    tops = [max(float(g.abs().max()), 1e-300) for g in exact]
+
+    def make(name, seed):
+        dtype = getattr(torch, name)
+        own = There(moved(module, dtype, seed), inputs, target, "gradient", dtype).gradients()
+        far = [float((o - g).abs().max()) / top for o, g, top in zip(own, exact, tops)]
+        return np.repeat(np.float32(far), [g.numel() for g in exact])
+
+    return Draws(make)
+
+
+def step_draws(module, inputs, target, how, distance):
+    """What the steps end with in double precision, and how far each draw is from it."""
+
+    def run(start, dtype=torch.float64):
+        there = There(start, inputs, target, how, dtype)
+        losses = np.array([there.step() for _ in range(STEPS)])
+        return losses if how == "adam" else joined(trained(there.module))
+
+    def make(name, seed):
+        dtype = getattr(torch, name)
+        return distance(run(moved(module, dtype, seed), dtype), exact)
+
+    exact = run(module)
+    return exact, Draws(make)
 
 
 def case_of(module, inputs):
@@ -107,16 +123,8 @@ def case_of(module, inputs):
     target = torch.randn(y.shape, generator=torch.Generator().manual_seed(3))
     exact = There(module, inputs, target, "gradient").gradients()
     tops = [float(g.abs().max()) for g in exact]
-    usual = usual_of(module, inputs, target, exact)
-    ends, losses = [], []
-    others = [(shaken(module, seed), torch.float64) for seed in range(4)]
-    ways = [(module, torch.float64), (module, torch.float32), *others]
-    for start, dtype in ways:
-        sgd, adam = (There(start, inputs, target, how, dtype) for how in ("sgd", "adam"))
-        for _ in range(STEPS):
-            sgd.step()
-        ends.append(joined(trained(sgd.module)))
-        losses.append(np.array([adam.step() for _ in range(STEPS)]))
+    after, sgd = step_draws(module, inputs, target, "sgd", largest_distance)
+    losses, adam = step_draws(module, inputs, target, "adam", relative)
     return {
         "onnx": np.frombuffer(plan.serialize(), dtype=np.uint8),
         "inputs": [np.ascontiguousarray(i.numpy()) for i in inputs],
@@ -124,15 +132,13 @@ def case_of(module, inputs):
         "before": joined(trained(module)),
         "gradients": joined(exact),
         "tops": np.repeat(tops, [g.numel() for g in exact]),
-        "usual": np.repeat(usual, [g.numel() for g in exact]),
-        "after": ends[0],
-        "losses": losses[0],
-        "shaken": np.array(
-            [
-                max(np.abs(ends[0] - end).max() for end in ends[1:]),
-                max(relative(other, losses[0]) for other in losses[1:]),
-            ]
-        ),
+        "after": after,
+        "losses": losses,
+        "draws": {
+            "gradient": gradient_draws(module, inputs, target, exact),
+            "sgd": sgd,
+            "adam": adam,
+        },
     }
 
 

@@ -3,8 +3,8 @@
 # with its recorded results for 30 random modules, tests/golden/torch_training.npz. The last line
 # counts.
 #   tests/outside/torch_training_check.sh [PRESET] [--whole] [OPTION ...]
-#   --whole: 120 random modules and the architectures, with the PyTorch of LOOM_ABSORB_PYTHON;
-# skipped without one
+#   --whole: 120 random modules and the architectures, beside the PyTorch of LOOM_ABSORB_PYTHON; skipped without one.
+#   With --no-architectures the modules alone, with --modules 0 the architectures.
 set -euo pipefail
 # shellcheck source=scripts/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../../scripts/common.sh"

@@ -317,6 +317,34 @@ class Torch(unittest.TestCase):
         plan = loom.absorb(model, (torch.from_numpy(X),), plan_only=True)
         self.assertEqual(plan.problems[0].where, "1")
 
+    def test_orders_and_points_that_have_no_form_are_refused_with_a_reason(self):
+        from torch import nn
+
+        class Called(nn.Module):
+            def __init__(self, function):
+                super().__init__()
+                self.function = function
+
+            def forward(self, x):
+                return self.function(x)
+
+        def warped(x, **options):
+            return nn.functional.grid_sample(x, x[..., :2], align_corners=False, **options)
+
+        x, image = torch.randn(3, 6), torch.randn(3, 4, 5, 6)
+        forms = {
+            "1100 values to sort": (lambda x: x.sort()[0], torch.randn(3, 1100)),
+            "written twice": (lambda x: x.scatter(1, x.argmax(1)[:, None].repeat(1, 6), x), x),
+            "all axes, the batch": (lambda x: x * x.argmax(), x),
+            "bicubic": (lambda x: warped(x, mode="bicubic"), image),
+            "reflection": (lambda x: warped(x, padding_mode="reflection"), image),
+            "nearest": (lambda x: warped(x, mode="nearest"), image),
+        }
+        for reason, (function, given) in forms.items():
+            with self.subTest(reason):
+                plan = loom.absorb(Called(function), (given,), plan_only=True)
+                self.assertIn(reason, plan.problems[0].why)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -1,6 +1,8 @@
 """Populations, genomes, signatures and children from Python."""
 
 import json
+import os
+import tempfile
 import unittest
 
 import loom
@@ -48,10 +50,27 @@ class Populations(unittest.TestCase):
         for options in (
             {"recurrent": True}, {"connected": False}, {"output": "tanh"}, {"hidden": "relu"},
             {"slope": 2.0}, {"add_node": 0.5}, {"add_connection": 0.0}, {"weight_step": 0.5},
-            {"threshold": 0.5},
+            {"threshold": 0.5}, {"hidden": ("relu", "tanh")}, {"change_weights": 0.1},
+            {"new_weight": 0.9}, {"weight_limit": 0.5}, {"survivors": 0.9}, {"alone": 0.9},
+            {"crossed_only": 0.9}, {"weight_difference": 4.0}, {"excess": 9.0}, {"disjoint": 9.0},
+            {"enable": 1.0, "add_node": 0.5}, {"change_activation": 0.9, "hidden": ("relu", "tanh"),
+                                               "add_node": 0.5},
         ):  # fmt: skip
             with self.subTest(**options):
                 self.assertNotEqual(genes(**options), plain)
+
+    def test_a_population_that_was_saved_goes_on_with_the_same_bits(self):
+        population = told_xor(generations=3, patience=4, hidden=["tanh", "relu"])
+        self.assertEqual((population.inputs, population.outputs, population.seed), (2, 1, 7))
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "population.json")
+            population.save(path)
+            again = loom.Population.load(path)
+        for each in (population, again):
+            error = ((each.run(X)[:, :, 0] - Y) ** 2).mean(axis=1)
+            each.tell(1 / (1 + error))
+        genes = [[json.dumps(g.json()) for g in each.ask()] for each in (population, again)]
+        self.assertEqual(genes[0], genes[1])
 
     def test_ask_gives_the_genomes_that_run_runs(self):
         population = told_xor(generations=3)
@@ -63,7 +82,9 @@ class Populations(unittest.TestCase):
     def test_what_is_wrong_is_told_by_name(self):
         population = loom.Population(2, 1, size=10)
         for call, words in (
-            (lambda: loom.Population(0, 1), "inputs is 0, must be above 0"),
+            (lambda: loom.Population(0, 1), "inputs is 0, must be 1 to 4096"),
+            (lambda: loom.Population(2, 1, size=1), "population is 1, must be 2 to"),
+            (lambda: loom.Population(2, 1, hidden=["relu", "rel"]), "activation 'rel'"),
             (lambda: loom.Population(2, 1, output="sigmoidal"), "sigmoidal"),
             (lambda: population.tell([1.0]), "1"),
             (lambda: population.run(np.zeros((1, 3), np.float32)), "rows, 2"),

@@ -50,6 +50,37 @@ class Meshes(unittest.TestCase):
         want = np.tanh(self.x[:2] @ np.asarray(self.net.parameter("(0, 0, 0, 0)/weight")).T)
         np.testing.assert_allclose(mesh.output(FIRST), want, atol=1e-5)
 
+    def test_run_tells_how_active_cells_were(self):
+        mesh = loom.Mesh(self.net, links=[loom.MeshLink(FIRST, delay=2)], activity=True)
+        one, apart = [], loom.Mesh(self.net, links=[loom.MeshLink(FIRST, delay=2)])
+        for i in range(9):
+            one.append(apart.push(input=self.x[i : i + 1], eye=self.eye[i : i + 1]))
+        made = mesh.run(input=self.x, eye=self.eye)
+        self.assertTrue(same_bits(np.concatenate(made), np.concatenate(one)))
+        cells = mesh.cells()
+        self.assertEqual([c.at for c in cells][0], FIRST)
+        self.assertEqual([c.layer for c in cells], ["Dense", "Input", "Dense", "Residual"])
+        self.assertEqual([c.output for c in cells], [(2,), (5,), (2,), (2,)])
+        active = mesh.activity()
+        self.assertEqual(active.shape, (9, 4))
+        np.testing.assert_allclose(active[-1, 3], np.abs(made[-1]).mean(), rtol=1e-6)
+        for cell, column in zip(cells, active.T):
+            self.assertEqual(int(np.isnan(column).sum()), cell.first_tick - 1)
+        self.assertTrue(mesh.holds(LAST))
+        self.assertFalse(loom.Mesh(self.net).holds(LAST))
+        with self.assertRaises(ValueError):
+            mesh.holds((9, 0, 0, 0))
+        with self.assertRaisesRegex(ValueError, "activity"):
+            apart.activity()
+
+    def test_several_streams_run_side_by_side(self):
+        net = loom.Sequential([loom.Dense(3, 2, activation="tanh")], input=3)
+        mesh = loom.Mesh(net, batch=2)
+        both = np.stack([self.x[:4], self.x[4:8]], axis=1)
+        made = mesh.run(input=both)
+        self.assertEqual([m.shape for m in made], [(2, 2)] * 4)
+        self.assertTrue(same_bits(np.stack(made)[:, 0], np.asarray(net.predict(self.x[:4]))))
+
     def test_what_does_not_fit_is_refused_by_name(self):
         mesh = loom.Mesh(self.net)
         for port, x, words in (("ear", self.x[:1], "input, eye"), ("eye", self.x[:1], "'eye'")):
@@ -61,6 +92,68 @@ class Meshes(unittest.TestCase):
             loom.Mesh(self.net, links=[loom.MeshLink(FIRST, port="ear")])
         with self.assertRaises(ValueError):
             mesh.run(input=self.x, eye=self.eye[:3])
+
+
+STREAM = np.sin(np.arange(160, dtype=np.float32) / 3).reshape(-1, 1)
+
+
+def weights(**given):
+    """Of a small network after an epoch as a mesh."""
+    net = loom.Sequential(
+        [loom.Dense(1, 6, activation="tanh"), loom.Dense(6, 1)], input=1, seed=3
+    )
+    with loom.MeshTrainer(net, **given) as trainer:
+        trainer.fit(loom.Dataset(STREAM[:-1], STREAM[1:]), epochs=1)
+    return [np.asarray(net.parameter(name)) for name, _, _ in net.parameters()]
+
+
+class Training(unittest.TestCase):
+    def test_a_mesh_learns_a_stream_and_tells_its_epochs(self):
+        net = loom.Sequential(
+            [loom.Dense(1, 8, activation="tanh"), loom.Dense(8, 1)], input=1, seed=3
+        )
+        windows, seen = [], []
+        with loom.MeshTrainer(net, window=12, optimizer=loom.Adam(0.02)) as trainer:
+            told = trainer.fit(
+                loom.Dataset(STREAM[:-1], STREAM[1:]), epochs=6, on_epoch=seen.append,
+                on_window=lambda done, total: windows.append((done, total)),
+            )  # fmt: skip
+        self.assertEqual(told, seen)
+        self.assertEqual([e.number for e in told], [1, 2, 3, 4, 5, 6])
+        self.assertLess(told[-1].loss, 0.7 * told[0].loss)
+        self.assertIsNone(told[0].accuracy)
+        self.assertEqual(windows[-1][0], windows[-1][1])
+
+    def test_each_option_changes_what_is_learned(self):
+        plain = weights()
+        self.assertTrue(all(map(same_bits, weights(), plain)))
+        for given in (
+            {"window": 5}, {"stride": 3}, {"loss": "mae"}, {"optimizer": "sgd"}, {"rate": 0.1},
+            {"clip": "norm", "clip_limit": 1e-3}, {"rule": "dfa"}, {"batch": 2},
+            {"links": [loom.MeshLink((0, 0, 0, 0), delay=2)]},
+        ):  # fmt: skip
+            with self.subTest(**given):
+                self.assertFalse(all(map(same_bits, weights(**given), plain)))
+
+    def test_what_is_wrong_is_told_by_name(self):
+        for given, words in (
+            ({"window": 0}, "window is 0, must be 1 or more"),
+            ({"rule": "dtp"}, "dtp"),
+            ({"optimizer": "lbfgs"}, "lbfgs"),
+            ({"links": [loom.MeshLink((0, 0, 0, 0), port="ear")]}, "ear"),
+        ):
+            with self.subTest(words), self.assertRaisesRegex(ValueError, words):
+                weights(**given)
+        with self.assertWarnsRegex(UserWarning, "rule_beta has no effect"):
+            weights(rule_beta=0.3)
+
+    def test_a_callback_ends_it(self):
+        net = loom.Sequential([loom.Dense(1, 1)], input=1)
+        data = loom.Dataset(STREAM[:-1], STREAM[1:])
+        with loom.MeshTrainer(net) as trainer:
+            for given in ({"on_window": lambda *_: False}, {"on_epoch": lambda _: False}):
+                with self.assertRaises(loom.CancelledError):
+                    trainer.fit(data, epochs=3, **given)
 
 
 if __name__ == "__main__":

@@ -8,8 +8,8 @@ import unittest
 from unittest import mock
 
 import loom
-from loom import _options, options, training
-from loom._library import lib, text_from
+from loom import _options, cluster, ensemble, evolution, mesh, options, search, training
+from loom._library import handle_from, lib, text_from
 from support import points
 
 DESCRIBED = None
@@ -27,6 +27,11 @@ def described():
 def drawn(row, draw):
     """A value of Python that is not the default, and the text that the library has for it."""
     kind, low, high = row["type"].rstrip("?"), row.get("low", 0.0), row.get("high")
+    if row["type"].endswith("[]"):
+        words = draw.sample(row["values"], 2)
+        return words, ",".join(words)
+    if kind == "words" and row["value"]:
+        return ["loss", "bytes"], "loss,bytes"
     if "values" in row:
         word = draw.choice([word for word in row["values"] if word != row["value"]])
         return word, word
@@ -41,7 +46,9 @@ def drawn(row, draw):
         values = [int(low) + draw.randrange(1, 9) for _ in range(3)]
         return values, ",".join(map(str, values))
     if kind in ("int", "seed"):
-        value = int(low) + draw.randrange(20, 90)
+        top = min(int(high or 90), int(low) + 90)
+        value = draw.randint(int(low), top)
+        value += (1 if value < top else -1) if str(value) == row["value"] else 0
         return value, str(value)
     top = low + 8 if high is None else high
     value = low + (top - low) * draw.randrange(1, 64) / 64
@@ -198,6 +205,74 @@ class Options(unittest.TestCase):
         self.assertIs(optimizers.Adam, loom.Adam)
         self.assertEqual(self.seen(loss="cross_entropy")["loss"], "softmax_ce")
         self.assertIn("adam", options.OPTIMIZERS)
+
+
+def described_as(kind):
+    with _options.Options(kind, {}) as made:
+        return json.loads(text_from(lib.loom_options_describe, made.handle))
+
+
+class EveryKind(unittest.TestCase):
+    """Classes and functions whose keywords are a struct of options."""
+
+    def calls(self):
+        x, y = points(60)
+        data, net = loom.Dataset(x, y), small_network
+        plain = [[float(i % 7), float(i % 3)] for i in range(12)]
+        scores = [[[1.0, 0.0], [0.0, 1.0]] * 3] * 2
+        return {
+            "neat": (evolution, lambda **o: loom.Population(
+                o.pop("inputs", 1), o.pop("outputs", 1), size=o.pop("population", 150), **o)),
+            "mesh_trainer": (mesh, lambda **o: loom.MeshTrainer(net(), **o)),
+            "kmeans": (cluster, lambda **o: loom.kmeans(plain, **o)),
+            "linkage": (cluster, lambda **o: loom.linkage(plain, **o)),
+            "stack": (ensemble, lambda **o: loom.stack(scores, [0, 1] * 3, **o)),
+            "darts": (search, lambda **o: loom.DartsSearch(net(), data, **o)),
+            "architectures": (search, lambda **o: loom.ArchitectureSearch(net(), data, **o)),
+        }  # fmt: skip
+
+    def seen(self, kind, given):
+        """What the library has of each option when the call is made with these."""
+        module, call = self.calls()[kind]
+        found = {}
+
+        class Spy(_options.Options):
+            def __init__(spy, name, values):
+                super().__init__(name, values)
+                if name == kind:
+                    for row in described_as(kind):
+                        out = text_from(lib.loom_options_get, spy.handle, row["name"].encode())
+                        found[row["name"]] = out
+
+        with mock.patch.object(module, "Options", Spy):
+            try:
+                call(**given)
+            except (loom.LoomError, TypeError):
+                if not found:
+                    raise
+        return found
+
+    def test_every_option_arrives_and_no_other_changes(self):
+        draw = random.Random(5)
+        for kind in self.calls():
+            rows = described_as(kind)
+            self.assertEqual(self.seen(kind, {}), {row["name"]: row["value"] for row in rows})
+            for row in rows:
+                value, text = drawn(row, draw)
+                seen = self.seen(kind, arguments(row["name"], value))
+                with self.subTest(kind=kind, option=row["name"], value=value):
+                    if text is None:
+                        self.assertAlmostEqual(float(seen[row["name"]]), value, delta=1e-6 * value)
+                    else:
+                        self.assertEqual(seen[row["name"]], text)
+                    for other in rows:
+                        if other["name"] != row["name"]:
+                            self.assertEqual(seen[other["name"]], other["value"], other["name"])
+
+    def test_options_of_another_kind_are_refused(self):
+        with _options.Options("kmeans", {}) as made:
+            with self.assertRaisesRegex(ValueError, "options of 'kmeans'; give those of 'neat'"):
+                handle_from(lib.loom_population_create_with, made.handle)
 
 
 if __name__ == "__main__":

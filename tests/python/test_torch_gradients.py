@@ -82,6 +82,72 @@ class Gradients(unittest.TestCase):
         self.assertEqual(net.proof.rungs, ("native", "engine", "gradients"))
         self.assertLess(net.plan.gradients.largest, 1e-5)
 
+    def learns_alike(self, function, x, **parts):
+        class Head(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.linear = nn.Linear(x.shape[-1], 6)
+                for name, part in parts.items():
+                    put = self.register_buffer if torch.is_tensor(part) else self.add_module
+                    put(name, part)
+
+            def forward(self, x):
+                return function(self, self.linear(x))
+
+        module = Head()
+        net = self.absorbed(module, x)
+        self.assertEqual(net.proof.rungs, ("native", "engine", "gradients"))
+        self.assertLess(net.plan.gradients.largest, 1e-5)
+        other = torch.randn(7, *x.shape[1:])
+        with torch.no_grad():
+            said = module(other).float().numpy()
+        np.testing.assert_allclose(net.predict(other.numpy()), said, atol=1e-5)
+
+    def test_chosen_values_learn_as_in_pytorch(self):
+        def routed(_, y):
+            best, place = y.topk(2)
+            return y * torch.zeros_like(y).scatter(1, place, best.softmax(-1))
+
+        forms = {
+            "topk": lambda _, y: y.topk(3)[0] + y.topk(3, largest=False)[1],
+            "sort": lambda _, y: y.view(-1, 2, 3).sort(1, descending=True)[0].flatten(1),
+            "equal values": lambda _, y: torch.sort(y.relu(), dim=1, stable=True)[1] * y,
+            "gather": lambda _, y: torch.gather(y * y, 1, y.argsort()),
+            "argmax": lambda _, y: nn.functional.one_hot(y.argmax(-1), 6) * y + y.max(-1, True)[1],
+            "ranks": lambda _, y: y * (y >= y.kthvalue(3, -1, True)[0]) - y.median(1, True)[0],
+            "infinities": lambda _, y: y.masked_fill(y < y.mean(1, True), -torch.inf).topk(1)[0],
+            "scatter": routed,
+        }
+        for name, function in forms.items():
+            with self.subTest(name):
+                self.learns_alike(function, torch.from_numpy(X))
+
+    def test_what_is_read_at_computed_points_learns_as_in_pytorch(self):
+        sample = nn.functional.grid_sample
+        x = torch.randn(4, 2, 5, 6)
+        points = torch.randn(1, 3, 4, 2)
+
+        def turned(own, y, options):
+            theta = own.place(y.flatten(1)).view(-1, 2, 3)
+            size = [y.shape[0], 2, 4, 7]
+            grid = nn.functional.affine_grid(theta, size, align_corners=options["align_corners"])
+            return sample(y, grid, **options)
+
+        for padding in ("zeros", "border"):
+            for corners in (False, True):
+                options = {"padding_mode": padding, "align_corners": corners}
+                with self.subTest(**options):
+                    place = nn.Linear(2 * 5 * 6, 6)
+                    self.learns_alike(lambda o, y, w=options: turned(o, y, w), x, place=place)
+                    for mode in ("bilinear", "nearest"):
+                        self.learns_alike(
+                            lambda o, y, m=mode, w=options: sample(
+                                y, o.points.expand(y.shape[0], -1, -1, -1), m, **w
+                            ),
+                            x,
+                            points=points,
+                        )
+
     def test_another_module_of_the_same_outputs_is_told_apart(self):
         module = nn.Sequential(nn.Linear(5, 4), nn.Tanh(), nn.Linear(4, 2))
         net = self.absorbed(module)

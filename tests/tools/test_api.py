@@ -9,6 +9,9 @@ import subprocess
 import unittest
 from pathlib import Path
 
+import api_csharp
+import api_dart
+import api_rust
 import generate_api
 
 ROOT = generate_api.ROOT
@@ -35,6 +38,16 @@ class GeneratedFiles(unittest.TestCase):
             code = file.read_text()
             defined += re.findall(r"^\w[\w *]*?\b(loom_\w+)\([^;]*?\) \{$", code, re.M | re.S)
         self.assertEqual(sorted(defined), sorted([*description().functions, "loom_get_api"]))
+
+    def test_keywords_of_a_language_are_escaped(self):
+        for module, word, escaped in (
+            (api_csharp, "event", "@event"),
+            (api_csharp, "is", "@is"),
+            (api_dart, "with", "with_"),
+            (api_rust, "where", "r#where"),
+        ):
+            self.assertEqual(module._name(word), escaped)
+            self.assertEqual(module._name("rows"), "rows")
 
     def test_comments_say_whose_memory_it_is(self):
         for name, call in description().functions.items():

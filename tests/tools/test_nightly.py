@@ -3,8 +3,10 @@
 import re
 import subprocess
 import sys
+import tempfile
 import unittest
 from pathlib import Path
+from unittest import mock
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "bench" / "nightly"))
@@ -83,6 +85,16 @@ class Nightly(unittest.TestCase):
                 files = (ROOT / "tests" / suite.folder).glob("*_test.cpp")
                 text = "".join(file.read_text() for file in files if suite.has(file.name))
                 self.assertTrue(f"TEST_P({tests}," in text, f"{name}: test_{program}")
+
+    def test_a_part_that_is_stopped_leaves_no_process(self):
+        # As ninja does it: a process group for each compiler.
+        with tempfile.TemporaryDirectory() as folder, mock.patch.object(night, "LIMIT", 1):
+            mark = Path(folder) / "pid"
+            command = f"set -m; sleep 600 & echo $! >{mark}; wait"
+            self.assertIsNone(night.run_limited(command, Path(folder) / "log"))
+            words = ["ps", "-o", "stat=", "-p", mark.read_text().strip()]
+            state = subprocess.run(words, capture_output=True, text=True).stdout.strip()
+            self.assertIn(state[:1], ("", "Z"))  # Z: its end was not read yet
 
     def test_a_command_without_counts_is_one_test(self):
         google = r"[  PASSED  ] 12 tests.\n[  SKIPPED ] 2 tests, listed below:\n"

@@ -6,10 +6,12 @@ import unittest
 from pathlib import Path
 
 import api_options
+import api_options_c
 import api_options_docs
 import api_options_python
 import api_options_typescript
-from api_options import Wrong, c_values, range_text, read, sentence
+from api_options import Wrong, range_text, read, sentence
+from api_options_c import c_values
 
 HEAD = 'kinds = "include/loom/a_kinds.hpp"\nstructs = "include/loom/a_options.hpp"\n'
 ENUM = textwrap.dedent('''
@@ -127,6 +129,7 @@ TOY = textwrap.dedent('''
     [[struct]]
     name = "Options"
     c = "loom_toy_options"
+    kind = "toy"
     help = "Options."
     groups = [["all", "All"]]
     options = [
@@ -136,6 +139,20 @@ TOY = textwrap.dedent('''
       { name = "inner", group = "all", type = "Inner", help = "Inside." },
     ]
     ''').replace("ROW", _ROW)  # fmt: skip
+
+
+OTHER = textwrap.dedent('''
+    structs = "include/loom/b_options.hpp"
+    uses = ["a.toml"]
+    [[struct]]
+    name = "Other"
+    kind = "other"
+    help = "Options."
+    options = [
+      { name = "rule", type = "Rule", default = "plain", help = "Rule." },
+      { name = "rules", type = "Rule[]", default = ["far_back"], help = "Rules." },
+    ]
+    ''')  # fmt: skip
 
 
 class ToyOption(unittest.TestCase):
@@ -159,21 +176,27 @@ class ToyOption(unittest.TestCase):
         fields = [["float", "toy", ""], ["int32_t", "moves", ""], ["int64_t", "inner_width", ""],
                   ["loom_rule", "rule", ""]]  # fmt: skip
         structs = [{"name": "loom_toy_options", "fields": fields}]
-        text = api_options.c_reader(self.toy, structs, {}, "generated")
+        text = api_options_c.c_reader(self.toy, structs, {}, "generated")
         self.assertIn("to.toy = non_zero(from.toy, to.toy);", text)
         self.assertIn("to.still = from.moves == 0;", text)
         self.assertIn("to.inner.width = non_zero(from.inner_width, to.inner.width);", text)
         self.assertIn('LOOM_ASSIGN(to.rule, enum_of<Rule>(from.rule, "rule"));', text)
 
     def test_in_python(self):
-        hand = (f"    f(\n        {api_options_python.BEGIN}\n        {api_options_python.END}\n"
-                f'    """\n    {api_options_python.DOC}\n    """\n')  # fmt: skip
-        text = api_options_python.section(hand, self.struct, self.toy)
+        of = ", Options but rule"
+        begin, end = api_options_python.BEGIN, api_options_python.END
+        hand = (f"    f(\n        {begin}{of}\n        {end}\n"
+                f'    """\n    {api_options_python.DOC}{of}:\n    """\n')  # fmt: skip
+        text = api_options_python.section(hand, [self.toy])
         self.assertIn("        toy: float = 0.5,\n", text)
         self.assertIn("    toy: A toy; above 0, up to 1.\n", text)
         self.assertIn("        inner: Optional[Inner] = None,\n", text)
-        self.assertEqual(api_options_python.section(text, self.struct, self.toy), text)
-        self.assertIn("class Inner:", api_options_python.module(self.toy, "generated"))
+        self.assertNotIn("rule: Union", text)
+        self.assertNotIn("    rule: Rule.", text)
+        self.assertEqual(api_options_python.section(text, [self.toy]), text)
+        self.assertIn("class Inner:", api_options_python.module([self.toy], "generated"))
+        with self.assertRaisesRegex(Wrong, "no option other"):
+            api_options_python.section(hand.replace("but rule", "but other"), [self.toy])
 
     def test_in_typescript(self):
         text = api_options_typescript.module(self.toy, "generated")
@@ -185,6 +208,50 @@ class ToyOption(unittest.TestCase):
         text = api_options_docs.page(self.toy, "generated")
         self.assertIn("| `toy` | `--toy` | float | 0.5 | A toy; above 0, up to 1. |", text)
         self.assertIn("| `still` | `--no-still` | bool | true |", text)
+
+
+class Files(unittest.TestCase):
+    """Files that use the enums and structs of others."""
+
+    def setUp(self):
+        with tempfile.TemporaryDirectory() as folder:
+            first, second = Path(folder) / "a.toml", Path(folder) / "b.toml"
+            first.write_text(HEAD + ENUM + TOY, encoding="utf-8")
+            second.write_text(OTHER, encoding="utf-8")
+            self.first, self.second = read(first), read(second)
+
+    def test_an_enum_of_another_file_is_declared_and_named_there_alone(self):
+        both = [self.first, self.second]
+        self.assertEqual([e.name for e in self.second.own_enums()], [])
+        shared = api_options.shared_enums(both)
+        self.assertEqual(list(shared), ["Rule"])
+        text = api_options.source(self.second, shared, "generated")
+        self.assertIn('enum_value(&static_cast<Other*>(o)->rule, "rule", words_of(Rule{}))', text)
+        self.assertIn('enum_list(&static_cast<Other*>(o)->rules, "rule", words_of(Rule{}))', text)
+        self.assertNotIn("kRule[]", text)
+        self.assertIn("words_of(Rule)", api_options.source(self.first, shared, "generated"))
+        kinds = api_options_c.option_kinds([self.second, trainer()], "generated")
+        self.assertIn('{"other", [] { return AnyOptions(Other{}); }},', kinds)
+
+    def test_a_list_of_an_enum_is_one_everywhere(self):
+        header = api_options.structs_header(self.second, "generated")
+        self.assertIn("  std::vector<Rule> rules = {Rule::far_back};", header)
+        struct = self.second.structs["Other"]
+        parameter = api_options_python.parameter(struct.options[1], struct, self.second)
+        self.assertEqual(
+            parameter, 'rules: Union[RuleName, Sequence[RuleName]] = ("far_back",)'
+        )
+        with self.assertRaisesRegex(Wrong, "near is no value of Rule"):
+            described('{ name = "x", type = "Rule[]", default = ["near"], help = "Rules." }')
+
+
+def trainer() -> api_options.Vocabulary:
+    """What every list of kinds ends with."""
+    text = OTHER.replace("Other", "TrainerOptions").replace('"other"', '"trainer"')
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "a.toml").write_text(HEAD + ENUM, encoding="utf-8")
+        (Path(folder) / "b.toml").write_text(text, encoding="utf-8")
+        return read(Path(folder) / "b.toml")
 
 
 class Enums(unittest.TestCase):

@@ -13,11 +13,11 @@ import { brotliCompress, constants, gzipSync } from "node:zlib";
 // (docs/decisions/0054-small-modules.md, 0064-blocks.md, 0073-nodes-that-share-weights.md,
 // 0076-checks-in-small-modules.md, 0078-what-trains-in-small-modules.md,
 // 0082-checks-of-folders-in-small-modules.md, 0088-further-inputs-in-small-modules.md,
-// 0091-options-in-small-modules.md). `fast` is the size of a module within its budget at quality 9,
-// measured with `best`.
+// 0090-an-operator-is-a-row.md, 0091-options-in-small-modules.md). `fast` is the size of a module
+// within its budget at quality 9, measured with `best`.
 const kBudgets = {
-  whole: { best: 1_490_500, fast: 1_709_500 }, core: { best: 1_406_000, fast: 1_612_500 },
-  inference: { best: 831_000, fast: 955_500 }, gpu: { best: 1_685_000, fast: 1_935_500 },
+  whole: { best: 1_520_000, fast: 1_743_000 }, core: { best: 1_434_000, fast: 1_644_500 },
+  inference: { best: 831_000, fast: 955_500 }, gpu: { best: 1_716_000, fast: 1_969_000 },
 };
 
 const compressed = promisify(brotliCompress);

@@ -17,7 +17,16 @@ from . import layers
 from ._layer import Layer
 from ._library import lib as _lib
 from .arrays import Array
+from .cluster import Clusters, Linkage, kmeans, linkage, linkage_of_distances, silhouette
 from .engine import Engine
+from .ensemble import (
+    complementary_pairs,
+    greedy_cover,
+    majority_vote,
+    soft_vote,
+    stack,
+    stack_inputs,
+)
 from .errors import (
     BadFileError,
     CancelledError,
@@ -30,11 +39,13 @@ from .errors import (
     OutOfRangeError,
     UnsupportedError,
 )
+from .evaluation import AdaptationTracker, DeviationMetrics
 from .evolution import Genome, Population, splice
+from .files import ModelFile, convert, diff, merge, quantize
 from .graph import Graph
 from .layers import *  # noqa: F403  every kind; Sequential is the one of .network
 from .llm import LLM, Generation, Token, Tokenizer
-from .mesh import Mesh, MeshLink
+from .mesh import Mesh, MeshEpoch, MeshLink, MeshTrainer
 from .network import Network, Sequential, Session  # type: ignore[assignment]
 from .options import (
     Adadelta,
@@ -59,6 +70,8 @@ from .options import (
     Sgd,
     Sophia,
 )
+from .search import ArchitectureSearch, DartsSearch
+from .telemetry import Telemetry
 from .training import Dataset, Epoch, Evaluation, History, Trainer
 
 
@@ -99,11 +112,16 @@ __all__ = [
     "Adam",
     "AdamW",
     "Adamax",
+    "AdaptationTracker",
+    "ArchitectureSearch",
     "Array",
     "Augment",
     "BadFileError",
     "CancelledError",
+    "Clusters",
+    "DartsSearch",
     "Dataset",
+    "DeviationMetrics",
     "Engine",
     "Epoch",
     "Evaluation",
@@ -119,8 +137,14 @@ __all__ = [
     "Lamb",
     "Layer",
     "Lbfgs",
+    "Linkage",
     "Lion",
     "LoomError",
+    "Mesh",
+    "MeshEpoch",
+    "MeshLink",
+    "MeshTrainer",
+    "ModelFile",
     "Momentum",
     "Muon",
     "NAdam",
@@ -138,14 +162,29 @@ __all__ = [
     "Session",
     "Sgd",
     "Sophia",
+    "Telemetry",
     "Token",
     "Tokenizer",
     "Trainer",
     "UnsupportedError",
     "absorb",
+    "complementary_pairs",
+    "convert",
+    "diff",
+    "greedy_cover",
+    "kmeans",
     "layers",
+    "linkage",
+    "linkage_of_distances",
     "load",
+    "majority_vote",
+    "merge",
+    "quantize",
+    "silhouette",
+    "soft_vote",
     "splice",
+    "stack",
+    "stack_inputs",
     "verify_proof",
 ]
 __all__ += layers.__all__

@@ -155,6 +155,7 @@ POOLING = {
 }
 DNA_MODE = {"functional": 0, "strict": 1, "aligned": 2, "permutation": 3}
 SPLICE_MODE = {"blend": 0, "point": 1, "uniform": 2}
+DISTANCE = {"euclidean": 0, "manhattan": 1, "cosine": 2}
 
 
 class loom_tensor(Structure):
@@ -475,6 +476,9 @@ loom_batch_fn = CFUNCTYPE(c_int32, c_void_p, c_int64, c_int64, c_double)
 loom_epoch_fn = CFUNCTYPE(c_int32, c_void_p, POINTER(loom_epoch))
 
 
+loom_observer_fn = CFUNCTYPE(c_int32, c_void_p, c_char_p, c_char_p)
+
+
 class loom_fit_options(Structure):
     """Texts are borrowed during the call."""
 
@@ -490,6 +494,10 @@ class loom_fit_options(Structure):
         ("on_epoch", loom_epoch_fn),
         ("user", c_void_p),
         ("on_validation", loom_progress_fn),
+        ("checkpoint_every", c_int64),
+        ("observer", loom_observer_fn),
+        ("observe", c_char_p),
+        ("telemetry", c_void_p),
     ]
 
 
@@ -526,6 +534,37 @@ loom_loss_fn = CFUNCTYPE(
     POINTER(loom_tensor),
     POINTER(c_double),
 )
+
+
+loom_line_fn = CFUNCTYPE(c_int32, c_void_p, c_char_p)
+
+
+class loom_telemetry_options(Structure):
+    """Where telemetry goes; at least one place. Texts are borrowed during the call; null: not
+    there. docs/telemetry.md"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("json_lines", c_char_p),
+        ("tensorboard", c_char_p),
+        ("prometheus", c_char_p),
+        ("http", c_char_p),
+        ("udp", c_char_p),
+        ("tanhi", c_char_p),
+        ("queue", c_int64),
+        ("on_line", loom_line_fn),
+        ("user", c_void_p),
+    ]
+
+
+class loom_telemetry_info(Structure):
+    """What was lost."""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("dropped", c_int64),
+        ("passes_dropped", c_int64),
+    ]
 
 
 class loom_model_options(Structure):
@@ -767,6 +806,18 @@ class loom_batch_options(Structure):
     ]
 
 
+class loom_adaptation_options(Structure):
+    """Windows, and when one has recovered."""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("duration", c_double),
+        ("window", c_double),
+        ("threshold", c_double),
+        ("relative", c_int32),
+    ]
+
+
 class loom_neat_options(Structure):
     """What is not here is as docs/evolution.md has it. Texts are borrowed during the call."""
 
@@ -896,6 +947,7 @@ class loom_mesh_options(Structure):
         ("port_count", c_int64),
         ("links", POINTER(loom_mesh_link)),
         ("link_count", c_int64),
+        ("activity", c_int32),
     ]
 
 
@@ -909,6 +961,112 @@ class loom_mesh_info(Structure):
         ("stale", c_int64),
         ("latency", c_int64),
         ("bytes", c_int64),
+    ]
+
+
+class loom_mesh_epoch(Structure):
+    """An epoch of a mesh."""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("number", c_int64),
+        ("loss", c_double),
+        ("has_accuracy", c_int32),
+        ("accuracy", c_double),
+        ("ticks_per_second", c_double),
+    ]
+
+
+loom_mesh_epoch_fn = CFUNCTYPE(c_int32, c_void_p, POINTER(loom_mesh_epoch))
+
+
+class loom_mesh_fit_options(Structure):
+    """How a mesh is trained."""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("epochs", c_int64),
+        ("on_window", loom_progress_fn),
+        ("on_epoch", loom_mesh_epoch_fn),
+        ("user", c_void_p),
+    ]
+
+
+class loom_kmeans_report(Structure):
+    """How k-means ended."""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("inertia", c_double),
+        ("rounds", c_int64),
+        ("converged", c_int32),
+    ]
+
+
+class loom_kmeans_options(Structure):
+    """What k-means takes besides its options by name."""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("options", c_void_p),
+        ("start", POINTER(loom_tensor)),
+        ("progress", loom_progress_fn),
+        ("user", c_void_p),
+    ]
+
+
+loom_note_fn = CFUNCTYPE(c_int32, c_void_p, c_char_p)
+
+
+loom_work_fn = CFUNCTYPE(c_int32, c_void_p, c_char_p, c_uint64, c_uint64)
+
+
+class loom_convert_options(Structure):
+    """How a model is written in another format or number type. Texts are borrowed during the
+    call."""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("has_dtype", c_int32),
+        ("dtype", c_int32),
+        ("rules", POINTER(c_char_p)),
+        ("rules_count", c_int64),
+        ("per_tensor", c_int32),
+        ("with_weights", c_int32),
+        ("measure", c_int32),
+        ("calibration", c_char_p),
+        ("calibration_windows", c_int64),
+        ("allow_nonfinite", c_int32),
+        ("tokenizer", c_char_p),
+        ("context", c_int64),
+        ("progress", loom_work_fn),
+        ("note", loom_note_fn),
+        ("user", c_void_p),
+    ]
+
+
+class loom_merge_options(Structure):
+    """How models become one. Texts are borrowed during the call."""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("method", c_char_p),
+        ("base", c_char_p),
+        ("weights", POINTER(c_double)),
+        ("densities", POINTER(c_double)),
+        ("has_normalize", c_int32),
+        ("normalize", c_int32),
+        ("has_lambda", c_int32),
+        ("lambda", c_double),
+        ("has_t", c_int32),
+        ("t", c_double),
+        ("has_seed", c_int32),
+        ("seed", c_uint64),
+        ("has_dtype", c_int32),
+        ("dtype", c_int32),
+        ("progress", loom_work_fn),
+        ("note", loom_note_fn),
+        ("user", c_void_p),
     ]
 
 
@@ -983,6 +1141,8 @@ SIGNATURES = {
     "loom_dataset_lengths": (c_int32, [c_void_p, POINTER(c_void_p)]),
     "loom_dataset_with_input": (c_int32, [c_void_p, c_char_p, POINTER(loom_tensor), POINTER(c_void_p)]),
     "loom_dataset_split": (c_int32, [c_void_p, c_double, POINTER(loom_split_options), POINTER(c_void_p), POINTER(c_void_p)]),
+    "loom_dataset_fold": (c_int32, [c_void_p, c_int64, c_int64, POINTER(loom_split_options), POINTER(c_void_p), POINTER(c_void_p)]),
+    "loom_dataset_json": (c_int32, [c_void_p, POINTER(c_void_p)]),
     "loom_dataset_free": (None, [c_void_p]),
     "loom_trainer_create": (c_int32, [c_void_p, POINTER(loom_trainer_options), POINTER(c_void_p)]),
     "loom_options_new": (c_int32, [c_char_p, POINTER(c_void_p)]),
@@ -1001,8 +1161,21 @@ SIGNATURES = {
     "loom_trainer_evaluate": (c_int32, [c_void_p, c_void_p, POINTER(loom_evaluation), POINTER(c_void_p)]),
     "loom_trainer_evaluate_watched": (c_int32, [c_void_p, c_void_p, loom_progress_fn, c_void_p, POINTER(loom_evaluation), POINTER(c_void_p)]),
     "loom_trainer_evaluate_json": (c_int32, [c_void_p, c_void_p, loom_progress_fn, c_void_p, POINTER(c_void_p)]),
+    "loom_trainer_calibrate": (c_int32, [c_void_p, c_void_p, loom_progress_fn, c_void_p, POINTER(c_void_p)]),
+    "loom_trainer_save_weights": (c_int32, [c_void_p, c_char_p]),
+    "loom_trainer_frozen": (c_int32, [c_void_p, POINTER(c_int64)]),
+    "loom_trainer_epoch": (c_int32, [c_void_p, POINTER(c_int64)]),
     "loom_trainer_weights_hash": (c_int32, [c_void_p, POINTER(c_void_p)]),
     "loom_trainer_free": (None, [c_void_p]),
+    "loom_telemetry_open": (c_int32, [POINTER(loom_telemetry_options), POINTER(c_void_p)]),
+    "loom_telemetry_scalar": (c_int32, [c_void_p, c_char_p, c_int64, c_double]),
+    "loom_telemetry_histogram": (c_int32, [c_void_p, c_char_p, c_int64, POINTER(loom_tensor)]),
+    "loom_telemetry_picture": (c_int32, [c_void_p, c_void_p]),
+    "loom_telemetry_weights": (c_int32, [c_void_p, c_int64, c_void_p]),
+    "loom_telemetry_begin_run": (c_int32, [c_void_p, c_char_p]),
+    "loom_telemetry_get_info": (c_int32, [c_void_p, POINTER(loom_telemetry_info)]),
+    "loom_telemetry_close": (c_int32, [c_void_p, c_double]),
+    "loom_telemetry_free": (None, [c_void_p]),
     "loom_history_count": (c_int32, [c_void_p, POINTER(c_int64)]),
     "loom_history_epoch": (c_int32, [c_void_p, c_int64, POINTER(loom_epoch)]),
     "loom_history_stopped_early": (c_int32, [c_void_p, POINTER(c_int32)]),
@@ -1059,7 +1232,24 @@ SIGNATURES = {
     "loom_batch_take": (c_int32, [c_void_p, c_int64, POINTER(c_void_p)]),
     "loom_batch_rewind": (c_int32, [c_void_p, c_int64, c_int64]),
     "loom_batch_free": (None, [c_void_p]),
+    "loom_deviation_create": (c_int32, [POINTER(c_void_p)]),
+    "loom_deviation_add": (c_int32, [c_void_p, POINTER(c_double), POINTER(c_double), c_int64]),
+    "loom_deviation_add_classes": (c_int32, [c_void_p, POINTER(c_int64), POINTER(c_int64), c_int64]),
+    "loom_deviation_json": (c_int32, [c_void_p, POINTER(c_void_p)]),
+    "loom_deviation_from_json": (c_int32, [c_char_p, POINTER(c_void_p)]),
+    "loom_deviation_bucket": (c_int32, [c_void_p, c_char_p, POINTER(c_void_p)]),
+    "loom_deviation_worst": (c_int32, [c_void_p, c_int64, POINTER(c_void_p)]),
+    "loom_deviation_free": (None, [c_void_p]),
+    "loom_adaptation_create": (c_int32, [POINTER(loom_adaptation_options), POINTER(c_void_p)]),
+    "loom_adaptation_schedule": (c_int32, [c_void_p, c_double, c_int64]),
+    "loom_adaptation_start": (c_int32, [c_void_p, c_int64]),
+    "loom_adaptation_record": (c_int32, [c_void_p, c_int32, POINTER(c_int64), POINTER(c_int32)]),
+    "loom_adaptation_json": (c_int32, [c_void_p, POINTER(c_void_p)]),
+    "loom_adaptation_free": (None, [c_void_p]),
     "loom_population_create": (c_int32, [POINTER(loom_neat_options), POINTER(c_void_p)]),
+    "loom_population_create_with": (c_int32, [c_void_p, POINTER(c_void_p)]),
+    "loom_population_load": (c_int32, [c_char_p, POINTER(c_void_p)]),
+    "loom_population_save": (c_int32, [c_void_p, c_char_p]),
     "loom_population_get_info": (c_int32, [c_void_p, POINTER(loom_population_info)]),
     "loom_population_report_of": (c_int32, [c_void_p, c_int64, POINTER(loom_population_report)]),
     "loom_population_genome": (c_int32, [c_void_p, c_int64, POINTER(c_void_p)]),
@@ -1076,20 +1266,58 @@ SIGNATURES = {
     "loom_network_compare_dna": (c_int32, [c_void_p, c_void_p, c_int32, POINTER(c_void_p)]),
     "loom_network_dna": (c_int32, [c_void_p, c_char_p, POINTER(c_void_p)]),
     "loom_network_splice": (c_int32, [c_void_p, c_void_p, POINTER(loom_splice_options), POINTER(c_void_p)]),
+    "loom_darts_search_create": (c_int32, [c_void_p, c_void_p, c_void_p, POINTER(c_void_p)]),
+    "loom_darts_search_load": (c_int32, [c_char_p, c_void_p, POINTER(c_void_p)]),
+    "loom_darts_search_save": (c_int32, [c_void_p, c_char_p]),
+    "loom_darts_search_step": (c_int32, [c_void_p, loom_progress_fn, c_void_p]),
+    "loom_darts_search_json": (c_int32, [c_void_p, POINTER(c_void_p)]),
+    "loom_darts_search_found": (c_int32, [c_void_p, c_int64, POINTER(c_void_p)]),
+    "loom_darts_search_choice": (c_int32, [c_void_p, c_int64, POINTER(c_void_p)]),
+    "loom_darts_search_free": (None, [c_void_p]),
+    "loom_architecture_search_create": (c_int32, [c_void_p, c_void_p, c_void_p, POINTER(c_void_p)]),
+    "loom_architecture_search_load": (c_int32, [c_char_p, c_void_p, POINTER(c_void_p)]),
+    "loom_architecture_search_save": (c_int32, [c_void_p, c_char_p]),
+    "loom_architecture_search_step": (c_int32, [c_void_p, c_int32, loom_progress_fn, c_void_p]),
+    "loom_architecture_search_json": (c_int32, [c_void_p, POINTER(c_void_p)]),
+    "loom_architecture_search_network": (c_int32, [c_void_p, c_int64, c_void_p, POINTER(c_void_p)]),
+    "loom_architecture_search_free": (None, [c_void_p]),
     "loom_mesh_create": (c_int32, [c_void_p, POINTER(loom_mesh_options), POINTER(c_void_p)]),
     "loom_mesh_set_input": (c_int32, [c_void_p, POINTER(loom_tensor)]),
     "loom_mesh_set_port": (c_int32, [c_void_p, c_char_p, POINTER(loom_tensor)]),
     "loom_mesh_tick": (c_int32, [c_void_p, c_int64]),
     "loom_mesh_output": (c_int32, [c_void_p, POINTER(c_void_p)]),
     "loom_mesh_cell_output": (c_int32, [c_void_p, POINTER(c_int64), POINTER(c_void_p)]),
+    "loom_mesh_run": (c_int32, [c_void_p, POINTER(c_char_p), POINTER(loom_tensor), c_int64, POINTER(c_void_p)]),
+    "loom_mesh_activity": (c_int32, [c_void_p, POINTER(c_void_p)]),
+    "loom_mesh_cells": (c_int32, [c_void_p, POINTER(c_void_p)]),
     "loom_mesh_get_info": (c_int32, [c_void_p, POINTER(loom_mesh_info)]),
     "loom_mesh_reset": (c_int32, [c_void_p]),
     "loom_mesh_free": (None, [c_void_p]),
+    "loom_mesh_trainer_create": (c_int32, [c_void_p, POINTER(loom_mesh_options), c_void_p, POINTER(c_void_p)]),
+    "loom_mesh_trainer_fit": (c_int32, [c_void_p, c_void_p, POINTER(loom_mesh_fit_options)]),
+    "loom_mesh_trainer_free": (None, [c_void_p]),
+    "loom_kmeans": (c_int32, [c_void_p, POINTER(loom_tensor), POINTER(loom_kmeans_options), POINTER(c_void_p), POINTER(c_void_p), POINTER(loom_kmeans_report)]),
+    "loom_silhouette": (c_int32, [c_void_p, POINTER(loom_tensor), POINTER(c_int64), c_int64, c_int32, POINTER(c_double)]),
+    "loom_linkage": (c_int32, [c_void_p, POINTER(loom_tensor), c_void_p, POINTER(c_void_p)]),
+    "loom_linkage_of_distances": (c_int32, [POINTER(loom_tensor), c_void_p, POINTER(c_void_p)]),
+    "loom_linkage_cut": (c_int32, [POINTER(loom_tensor), c_double, c_int64, POINTER(c_void_p)]),
+    "loom_load_points": (c_int32, [c_void_p, c_char_p, c_char_p, POINTER(c_void_p)]),
+    "loom_group_tensors": (c_int32, [c_char_p, POINTER(c_void_p)]),
+    "loom_complementary_pairs": (c_int32, [POINTER(loom_tensor), c_double, POINTER(c_void_p)]),
+    "loom_greedy_cover": (c_int32, [POINTER(loom_tensor), c_int64, POINTER(c_void_p)]),
+    "loom_majority_vote": (c_int32, [POINTER(loom_tensor), POINTER(c_double), POINTER(c_void_p)]),
+    "loom_soft_vote": (c_int32, [POINTER(loom_tensor), c_int64, POINTER(c_double), POINTER(c_void_p)]),
+    "loom_stack_inputs": (c_int32, [POINTER(loom_tensor), c_int64, POINTER(c_void_p)]),
+    "loom_stack": (c_int32, [c_void_p, POINTER(loom_tensor), c_int64, POINTER(c_int64), c_int64, c_void_p, POINTER(c_void_p)]),
     "loom_model_file_open": (c_int32, [c_void_p, c_char_p, POINTER(c_void_p)]),
     "loom_model_file_open_memory": (c_int32, [c_void_p, c_void_p, c_int64, c_char_p, c_int32, POINTER(c_void_p)]),
     "loom_model_file_json": (c_int32, [c_void_p, POINTER(c_void_p)]),
     "loom_model_file_values": (c_int32, [c_void_p, c_int64, POINTER(c_void_p)]),
     "loom_model_file_hash": (c_int32, [c_void_p, c_int64, POINTER(c_void_p)]),
+    "loom_convert": (c_int32, [c_void_p, c_char_p, c_char_p, POINTER(loom_convert_options), POINTER(c_void_p)]),
+    "loom_diff": (c_int32, [c_void_p, c_char_p, c_char_p, c_int32, POINTER(c_void_p)]),
+    "loom_verify_hashes": (c_int32, [c_void_p, c_char_p, POINTER(c_int64)]),
+    "loom_merge": (c_int32, [c_void_p, POINTER(c_char_p), c_int64, c_char_p, POINTER(loom_merge_options), POINTER(c_void_p)]),
     "loom_model_file_free": (None, [c_void_p]),
 }
 

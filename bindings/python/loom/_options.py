@@ -2,9 +2,10 @@
 
 import dataclasses
 import json
+import warnings
 from typing import Any, Dict, Iterator, Tuple
 
-from ._library import Handle, check, encoded, handle_from, lib
+from ._library import Handle, check, encoded, handle_from, lib, text_from
 
 
 def _list(values: Any) -> str:
@@ -50,3 +51,8 @@ class Options(Handle):
         super().__init__(handle_from(lib.loom_options_new, encoded(kind)))
         for name, value in flat(values):
             check(lib.loom_options_set(self.handle, encoded(name), encoded(text_of(value))))
+
+    def warn_idle(self) -> None:
+        """Warns of options without an effect, at the line that called the caller."""
+        for line in text_from(lib.loom_options_idle, self.handle).splitlines():
+            warnings.warn(line, stacklevel=3)

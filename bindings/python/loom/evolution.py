@@ -10,13 +10,15 @@ population.best().network().save("best.entity")
 import ctypes
 import json
 from dataclasses import dataclass
-from typing import Any, Dict, List, Optional, Sequence
+from typing import Any, Dict, List, Optional, Sequence, Union
 
 from . import _ffi
 from ._library import Handle, check, encoded, handle_from, lib, number_of, report, sized, text_from
+from ._options import Options
 from .arrays import as_tensor, result
 from .engine import Engine, engine_handle
-from .network import Network
+from .network import Network, Path
+from .options import NEAT_OPTIONS, ActivationName
 
 
 class Genome(Handle):
@@ -99,11 +101,36 @@ class Generation:
 class Population(Handle):
     """Genomes of one generation by NEAT: run all of them, then tell how fit each is.
 
-    size: genomes. recurrent: connections may close cycles, and all nodes fire at once. connected:
-    the first genomes join each input to each output. output, hidden: activation of outputs and of
-    new nodes. slope: a node is activation(slope x sum). add_node, add_connection: probabilities of
-    a child's changes. weight_step: largest change of a weight. threshold: distance up to which
-    genomes are of one species. Equal options and fitness give equal bits, whatever the threads.
+    inputs, outputs: numbers that a genome takes and gives. size: genomes of a generation. Equal
+    options and fitness give equal bits, whatever the threads.
+
+    Options, from api/options, NeatOptions but inputs, outputs, population:
+
+    seed: Seed of all that is drawn.
+    recurrent: Connections may close cycles. All nodes fire at once, on values of the step before.
+    connected: The first genomes join every input to every output; else they have no connections.
+    output: Activation of the outputs.
+    hidden: Activations of hidden nodes; a new node draws one of them.
+    slope: A node is activation(slope x sum); 0 to 1e6.
+    add_node: Probability that a child has a new node; 0 to 1.
+    add_connection: Probability that a child has a new connection; 0 to 1.
+    change_weights: Probability that a child without a new gene has other weights; 0 to 1.
+    new_weight: Probability that a weight that changes is drawn anew, and not moved; 0 to 1.
+    weight_step: Largest change of a weight; new ones are within it; 0 to 1e6.
+    weight_limit: No weight is moved beyond it; 0 to 1e6.
+    enable: Probability that a connection that was disabled comes back; 0 to 1.
+    change_activation: Probability that a hidden node has another activation; 0 to 1.
+    excess: Weight of excess genes in the distance of genomes; 0 to 1e6.
+    disjoint: Weight of disjoint genes in the distance of genomes; 0 to 1e6.
+    weight_difference: Weight of differences of weights in the distance of genomes; 0 to 1e6.
+    threshold: Distance up to which genomes are of one species; 0 to 1e6.
+    survivors: Share of a species that has children; 0 to 1.
+    patience: A species ends after so long without a rise; 1 to 2147483647 generations.
+    crisis: After each such time without a rise only the two best species go on; 1 to 2147483647
+        generations.
+    alone: Share of children with one parent; 0 to 1.
+    between: Share of the others whose parents are of two species; 0 to 1.
+    crossed_only: Share of children of two parents that are not changed besides; 0 to 1.
     """
 
     _FREE = "loom_population_free"
@@ -114,48 +141,69 @@ class Population(Handle):
         outputs: int,
         *,
         size: int = 150,
+        # options: generated from api/options, NeatOptions but inputs, outputs, population
         seed: int = 1,
         recurrent: bool = False,
         connected: bool = True,
-        output: str = "sigmoid",
-        hidden: str = "sigmoid",
+        output: ActivationName = "sigmoid",
+        hidden: Union[ActivationName, Sequence[ActivationName]] = ("sigmoid",),
         slope: float = 4.9,
         add_node: float = 0.03,
         add_connection: float = 0.3,
+        change_weights: float = 0.8,
+        new_weight: float = 0.1,
         weight_step: float = 2.5,
+        weight_limit: float = 8.0,
+        enable: float = 0.0,
+        change_activation: float = 0.0,
+        excess: float = 1.0,
+        disjoint: float = 1.0,
+        weight_difference: float = 0.4,
         threshold: float = 2.0,
+        survivors: float = 0.2,
+        patience: int = 15,
+        crisis: int = 20,
+        alone: float = 0.25,
+        between: float = 0.001,
+        crossed_only: float = 0.2,
+        # end of options
     ) -> None:
-        options = sized(
-            _ffi.loom_neat_options,
-            inputs=inputs,
-            outputs=outputs,
-            population=size,
-            has_seed=1,
-            seed=seed,
-            recurrent=recurrent,
-            unconnected=not connected,
-            output=encoded(output),
-            hidden=encoded(hidden),
-            slope=slope,
-            has_add_node=1,
-            add_node=add_node,
-            has_add_connection=1,
-            add_connection=add_connection,
-            weight_step=weight_step,
-            threshold=threshold,
-        )
-        above_zero = {"inputs": inputs, "outputs": outputs, "size": size, "slope": slope,
-                      "weight_step": weight_step, "threshold": threshold}  # fmt: skip
-        for name, value in above_zero.items():  # C takes 0 as the default of these
-            if not value > 0:
-                raise ValueError(f"{name} is {value}, must be above 0")
-        super().__init__(handle_from(lib.loom_population_create, ctypes.byref(options)))
+        given = {**locals(), "population": size}
+        with Options("neat", {name: given[name] for name in NEAT_OPTIONS}) as options:
+            super().__init__(handle_from(lib.loom_population_create_with, options.handle))
+
+    @classmethod
+    def load(cls, path: Path) -> "Population":
+        """A population that save() wrote. It goes on with the same bits."""
+        made = cls.__new__(cls)
+        Handle.__init__(made, handle_from(lib.loom_population_load, encoded(path)))
+        return made
+
+    def save(self, path: Path) -> None:
+        """The whole state as JSON. A file that is there is replaced as a whole or not at all."""
+        check(lib.loom_population_save(self.handle, encoded(path)))
 
     def _info(self) -> Any:
         return report(_ffi.loom_population_info, lib.loom_population_get_info, self.handle)
 
     def __len__(self) -> int:
         return int(self._info().size)
+
+    @property
+    def inputs(self) -> int:
+        return int(self._info().inputs)
+
+    @property
+    def outputs(self) -> int:
+        return int(self._info().outputs)
+
+    @property
+    def recurrent(self) -> bool:
+        return bool(self._info().recurrent)
+
+    @property
+    def seed(self) -> int:
+        return int(self._info().seed)
 
     @property
     def generation(self) -> int:

@@ -5,19 +5,9 @@ import html
 import json
 import os
 from typing import (
-    TYPE_CHECKING,
-    Any,
-    Callable,
-    Dict,
-    Iterator,
-    List,
-    Mapping,
-    NamedTuple,
-    Optional,
-    Sequence,
-    Tuple,
-    Union,
-)
+    TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence,
+    Tuple, Union,
+)  # fmt: skip
 
 from . import _ffi
 from ._direct import Direct
@@ -54,6 +44,7 @@ from .options import (
 if TYPE_CHECKING:
     from .bridge.plan import Plan
     from .bridge.proof import Proof
+    from .telemetry import LayerPass, LayerStats, LinkStats, Telemetry
     from .training import Epoch, Evaluation, History
 
 Path = Union[str, "os.PathLike[str]"]
@@ -381,6 +372,10 @@ class Network(Handle):
         keep_best: bool = False,
         on_batch: Optional[Callable[[int, int, float], Any]] = None,
         on_epoch: "Optional[Callable[[Epoch], Any]]" = None,
+        on_layer: "Optional[Callable[[LayerStats], Any]]" = None,
+        on_pass: "Optional[Callable[[LayerPass], Any]]" = None,
+        on_link: "Optional[Callable[[LinkStats], Any]]" = None,
+        telemetry: "Optional[Telemetry]" = None,
         verbose: bool = False,
         # options: generated from api/options
         loss: LossName = "automatic",
@@ -436,9 +431,10 @@ class Network(Handle):
         """Trains. x: [n, sample], or a Dataset; y: labels as integers, or numbers as floats.
 
         validation_split: share of the samples that validates. validation_data: (x, y) or a Dataset.
-        verbose: a line per epoch on stderr. on_batch(done, steps, loss) and on_epoch(epoch) stop
-        the training by returning False, which raises CancelledError. rate_for: a dict of patterns
-        and factors. rate: None is that of `optimizer`.
+        verbose: a line per epoch on stderr. on_batch(done, steps, loss), on_epoch(epoch), and
+        on_layer, on_link and on_pass, which see each layer after an epoch and in every batch, stop
+        the training by returning False, which raises CancelledError. telemetry: where epochs are
+        told. rate_for: a dict of patterns and factors. rate: None is that of `optimizer`.
 
         Options, from api/options:
 

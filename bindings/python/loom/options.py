@@ -4,6 +4,35 @@
 from dataclasses import dataclass
 from typing import ClassVar, Dict, Literal, Optional, Sequence, Type
 
+# How far two points are from each other.
+DistanceName = Literal[
+    "euclidean",
+    "manhattan",
+    "cosine",
+]
+# How far two groups are from each other.
+LinkageMethodName = Literal[
+    "single",
+    "complete",
+    "average",
+]
+# f of y = f(x). gelu is the exact one, with erf.
+ActivationName = Literal[
+    "linear",
+    "relu",
+    "leaky_relu",
+    "relu2",
+    "silu",
+    "gelu_tanh",
+    "gelu",
+    "tanh",
+    "sigmoid",
+    "mish",
+    "softplus",
+    "elu",
+    "hard_swish",
+    "gelu_erf",
+]
 # The function that training minimizes; docs/training.md has the formulas.
 LossName = Literal[
     "automatic",
@@ -291,6 +320,100 @@ class Augment:
     cutmix: float = 0.0
 
 
+# Parameters that are KMeansOptions.
+KMEANS_OPTIONS = (
+    "clusters",
+    "seed",
+    "plus_plus",
+    "most_rounds",
+    "tolerance",
+    "restarts",
+)
+# Parameters that are LinkageOptions.
+LINKAGE_OPTIONS = (
+    "method",
+    "distance",
+)
+# Parameters that are StackOptions.
+STACK_OPTIONS = (
+    "seed",
+    "rounds",
+    "weight_decay",
+)
+# Parameters that are NeatOptions.
+NEAT_OPTIONS = (
+    "inputs",
+    "outputs",
+    "population",
+    "seed",
+    "recurrent",
+    "connected",
+    "output",
+    "hidden",
+    "slope",
+    "add_node",
+    "add_connection",
+    "change_weights",
+    "new_weight",
+    "weight_step",
+    "weight_limit",
+    "enable",
+    "change_activation",
+    "excess",
+    "disjoint",
+    "weight_difference",
+    "threshold",
+    "survivors",
+    "patience",
+    "crisis",
+    "alone",
+    "between",
+    "crossed_only",
+)
+# Parameters that are DartsOptions.
+DARTS_OPTIONS = (
+    "order",
+    "epochs",
+    "batch",
+    "seed",
+    "rate",
+    "decay",
+    "alpha_rate",
+    "alpha_decay",
+    "validation",
+    "normalize",
+)
+# Parameters that are ArchitectureOptions.
+ARCHITECTURES_OPTIONS = (
+    "population",
+    "seed",
+    "objectives",
+    "epochs",
+    "batch",
+    "rate",
+    "validation",
+    "normalize",
+    "most_parameters",
+    "cross",
+    "retype",
+    "fresh",
+)
+# Parameters that are MeshTrainerOptions.
+MESH_TRAINER_OPTIONS = (
+    "window",
+    "stride",
+    "loss",
+    "optimizer",
+    "rate",
+    "clip",
+    "clip_limit",
+    "seed",
+    "memory",
+    "rule",
+    "rule_beta",
+    "rule_gate",
+    "rule_steady",
+)
 # Parameters that are TrainerOptions.
 TRAINER_OPTIONS = (
     "loss",

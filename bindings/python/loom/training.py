@@ -8,42 +8,23 @@ import ctypes
 import json
 import math
 import sys
-import warnings
 from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 from . import _ffi
 from ._library import (
-    Callbacks,
-    FileBytes,
-    Handle,
-    check,
-    encoded,
-    handle_from,
-    is_bytes,
-    lib,
-    number_of,
-    report,
-    sized,
-    take_text,
-    text_from,
-)
+    Callbacks, FileBytes, Handle, check, encoded, handle_from, is_bytes, lib, number_of, report,
+    sized, take_text, text_from,
+)  # fmt: skip
 from .arrays import Array, as_tensor, first_and_further, numpy_module, result
 from .engine import Engine, engine_handle
 from .network import Network, Path
 from ._options import Options
+from .telemetry import LayerPass, LayerStats, LinkStats, Telemetry, observers
 from .options import (
-    TRAINER_OPTIONS,
-    Augment,
-    ClipName,
-    LossName,
-    NormalizeName,
-    Optimizer,
-    OptimizerKindName,
-    RuleName,
-    Schedule,
-    ScheduleKindName,
-)
+    TRAINER_OPTIONS, Augment, ClipName, LossName, NormalizeName, Optimizer, OptimizerKindName,
+    RuleName, Schedule, ScheduleKindName,
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -270,18 +251,26 @@ class Dataset(Handle):
         self, share: float, *, seed: int = 1, shuffle: bool = True
     ) -> Tuple["Dataset", "Dataset"]:
         """round(share * n) samples, and the rest; by class where every sample has one label."""
+        return self._cut(lib.loom_dataset_split, seed, shuffle, share)
+
+    def fold(
+        self, number: int, count: int, *, seed: int = 1, shuffle: bool = True
+    ) -> Tuple["Dataset", "Dataset"]:
+        """Cross-validation: all samples but those of fold `number`, from 0, and those of it."""
+        return self._cut(lib.loom_dataset_fold, seed, shuffle, number, count)
+
+    def _cut(self, call: Any, seed: int, shuffle: bool, *how: Any) -> "Tuple[Dataset, Dataset]":
         options = sized(_ffi.loom_split_options, keep_order=not shuffle, has_seed=1, seed=seed)
-        first, second = ctypes.c_void_p(), ctypes.c_void_p()
-        check(
-            lib.loom_dataset_split(
-                self.handle,
-                share,
-                ctypes.byref(options),
-                ctypes.byref(first),
-                ctypes.byref(second),
-            )
-        )
+        first, second, by = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.byref
+        check(call(self.handle, *how, by(options), by(first), by(second)))
         return self._of(first.value or 0), self._of(second.value or 0)
+
+    @property
+    def info(self) -> Dict[str, Any]:
+        """hash of everything in it; columns of a table; files of a folder; further_inputs by
+        name; bytes; in_memory."""
+        found: Dict[str, Any] = json.loads(text_from(lib.loom_dataset_json, self.handle))
+        return found
 
     def __repr__(self) -> str:
         if self.closed:
@@ -421,8 +410,7 @@ class Trainer(Handle):
         if isinstance(optimizer, Optimizer):
             values["rate"] = optimizer.rate if rate is None else rate
         with Options("trainer", values) as options:
-            for line in text_from(lib.loom_options_idle, options.handle).splitlines():
-                warnings.warn(line, stacklevel=2)
+            options.warn_idle()
             super().__init__(
                 handle_from(
                     lib.loom_trainer_create_with,
@@ -446,9 +434,20 @@ class Trainer(Handle):
         keep_best: bool = False,
         on_batch: Optional[Callable[[int, int, float], Any]] = None,
         on_epoch: Optional[Callable[[Epoch], Any]] = None,
+        on_validation: Optional[Callable[[int, int], Any]] = None,
+        on_layer: Optional[Callable[[LayerStats], Any]] = None,
+        on_pass: Optional[Callable[[LayerPass], Any]] = None,
+        on_link: Optional[Callable[[LinkStats], Any]] = None,
+        on_begin: Optional[Callable[[str, int], Any]] = None,
+        telemetry: Optional[Telemetry] = None,
+        checkpoint_every: int = 0,
     ) -> History:
-        """`epochs` in all. on_batch(done, steps, loss) and on_epoch(epoch) stop the training by
-        returning False, which raises CancelledError; what was trained stays."""
+        """`epochs` in all. on_batch(done, steps, loss), on_epoch(epoch) and on_validation(done,
+        total) stop the training by returning False, which raises CancelledError; what was trained
+        stays. So do on_layer and on_link, called for each layer after an epoch, and on_pass, in
+        every batch; give these to the first fit() of a trainer. on_begin(path, epochs) is given the
+        checkpoint that the run goes on from, and its epochs. checkpoint_every: batches after
+        which it is written within an epoch too; 0: never."""
         if epochs < 1:
             raise ValueError(f"epochs is {epochs}, must be at least 1")
         callbacks = Callbacks()
@@ -463,7 +462,10 @@ class Trainer(Handle):
             keep_best=keep_best,
             on_batch=callbacks.wrap(_ffi.loom_batch_fn, on_batch),
             on_epoch=callbacks.wrap(_ffi.loom_epoch_fn, seen, listens=False),
-            on_validation=callbacks.wrap(_ffi.loom_progress_fn, None),
+            on_validation=callbacks.wrap(_ffi.loom_progress_fn, on_validation),
+            checkpoint_every=checkpoint_every,
+            telemetry=None if telemetry is None else telemetry.handle,
+            **observers(callbacks, on_layer, on_pass, on_link, on_begin),
         )
         history = ctypes.c_void_p()
         callbacks.check(
@@ -560,6 +562,41 @@ class Trainer(Handle):
         )
         return _evaluation(json.loads(take_text(text)))
 
+    def calibrate(
+        self, data: Dataset, *, progress: Optional[Callable[[int, int], Any]] = None
+    ) -> List[Dict[str, Any]]:
+        """Narrows the ranges of every matrix below 16 bits to what costs its products least.
+
+        For networks that are done training. Each has name, and the shares that are lost before
+        and after: plain, error, kept.
+        """
+        callbacks, text = Callbacks(), ctypes.c_void_p()
+        seen = callbacks.wrap(_ffi.loom_progress_fn, progress)
+        call = lib.loom_trainer_calibrate
+        code = callbacks.run(call, self.handle, data.handle, seen, None, ctypes.byref(text))
+        callbacks.check(code)
+        found: List[Dict[str, Any]] = json.loads(take_text(text))
+        return found
+
+    def save_weights(self, path: Path) -> None:
+        """The weights as they are trained (.safetensors) or as they are packed (.entity)."""
+        check(lib.loom_trainer_save_weights(self.handle, encoded(path)))
+
+    def _count(self, function: Any) -> int:
+        out = ctypes.c_int64()
+        check(function(self.handle, ctypes.byref(out)))
+        return out.value
+
+    @property
+    def frozen(self) -> int:
+        """Numbers in parameters that are frozen."""
+        return self._count(lib.loom_trainer_frozen)
+
+    @property
+    def epoch(self) -> int:
+        """Epochs that are done, those before a resume included."""
+        return self._count(lib.loom_trainer_epoch)
+
     def weights_hash(self) -> str:
         """XXH3-128 of all parameters as float32, in their order."""
         return text_from(lib.loom_trainer_weights_hash, self.handle)
@@ -617,6 +654,10 @@ def fit(
     keep_best: bool = False,
     on_batch: Optional[Callable[[int, int, float], Any]] = None,
     on_epoch: Optional[Callable[[Epoch], Any]] = None,
+    on_layer: Optional[Callable[[LayerStats], Any]] = None,
+    on_pass: Optional[Callable[[LayerPass], Any]] = None,
+    on_link: Optional[Callable[[LinkStats], Any]] = None,
+    telemetry: Optional[Telemetry] = None,
     verbose: bool = False,
     seed: int = 1,
     **options: Any,
@@ -647,6 +688,10 @@ def fit(
             keep_best=keep_best,
             on_batch=on_batch,
             on_epoch=told if verbose or on_epoch is not None else None,
+            on_layer=on_layer,
+            on_pass=on_pass,
+            on_link=on_link,
+            telemetry=telemetry,
         )
 
 

@@ -850,3 +850,35 @@ impl Default for SpliceMode {
         Self::Blend
     }
 }
+
+/// How far two points are from each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+#[repr(i32)]
+pub enum Distance {
+    /// square root of the sum of squared differences
+    Euclidean = 0,
+    /// sum of absolute differences
+    Manhattan = 1,
+    /// 1 - cos; 1 to a point of zeros
+    Cosine = 2,
+}
+
+impl Distance {
+    /// None: a number of a newer library.
+    pub fn from_raw(number: i32) -> Option<Self> {
+        match number {
+            0 => Some(Self::Euclidean),
+            1 => Some(Self::Manhattan),
+            2 => Some(Self::Cosine),
+            _ => None,
+        }
+    }
+}
+
+impl Default for Distance {
+    /// What a zeroed option means.
+    fn default() -> Self {
+        Self::Euclidean
+    }
+}

@@ -326,6 +326,15 @@ pub const LOOM_SPLICE_POINT: loom_splice_mode = 1;
 /// each from one of the two
 pub const LOOM_SPLICE_UNIFORM: loom_splice_mode = 2;
 
+/// How far two points are from each other.
+pub type loom_distance = i32;
+/// square root of the sum of squared differences
+pub const LOOM_DISTANCE_EUCLIDEAN: loom_distance = 0;
+/// sum of absolute differences
+pub const LOOM_DISTANCE_MANHATTAN: loom_distance = 1;
+/// 1 - cos; 1 to a point of zeros
+pub const LOOM_DISTANCE_COSINE: loom_distance = 2;
+
 #[repr(C)]
 pub struct loom_array {
     _private: [u8; 0],
@@ -358,6 +367,11 @@ pub struct loom_trainer {
 
 #[repr(C)]
 pub struct loom_history {
+    _private: [u8; 0],
+}
+
+#[repr(C)]
+pub struct loom_telemetry {
     _private: [u8; 0],
 }
 
@@ -397,6 +411,16 @@ pub struct loom_batch {
 }
 
 #[repr(C)]
+pub struct loom_deviation {
+    _private: [u8; 0],
+}
+
+#[repr(C)]
+pub struct loom_adaptation {
+    _private: [u8; 0],
+}
+
+#[repr(C)]
 pub struct loom_population {
     _private: [u8; 0],
 }
@@ -407,7 +431,22 @@ pub struct loom_genome {
 }
 
 #[repr(C)]
+pub struct loom_darts_search {
+    _private: [u8; 0],
+}
+
+#[repr(C)]
+pub struct loom_architecture_search {
+    _private: [u8; 0],
+}
+
+#[repr(C)]
 pub struct loom_mesh {
+    _private: [u8; 0],
+}
+
+#[repr(C)]
+pub struct loom_mesh_trainer {
     _private: [u8; 0],
 }
 
@@ -1278,6 +1317,17 @@ pub type loom_epoch_fn = Option<unsafe extern "C" fn(
     user: *mut c_void, epoch: *const loom_epoch
 ) -> i32>;
 
+/// What happens in training, on the thread that trains. Both texts are borrowed during the
+/// callback. event "layer", after an epoch, of what a layer gave, and of the gradient that came
+/// back: {epoch, at, type, backward, mean, std, min, max, active, total}. "pass", in every batch, a
+/// layer that it went through: {at, type, backward, begin_ns, end_ns, shape}. "link", after an
+/// epoch, how a learning rule sees a layer: {epoch, at, type, budget, gap, closed, cosine, size}.
+/// "begin": {path, epochs}, the checkpoint that the run goes on from. Anything but 0 ends the call
+/// after this batch with LOOM_CANCELLED.
+pub type loom_observer_fn = Option<unsafe extern "C" fn(
+    user: *mut c_void, event: *const c_char, json: *const c_char
+) -> i32>;
+
 /// Texts are borrowed during the call.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
@@ -1303,6 +1353,14 @@ pub struct loom_fit_options {
     pub user: *mut c_void,
     /// samples that were validated, and in all; null: none
     pub on_validation: loom_progress_fn,
+    /// batches after which it is written within an epoch too; 0: never
+    pub checkpoint_every: i64,
+    /// null: none
+    pub observer: loom_observer_fn,
+    /// events at commas: layer, pass, link, begin; null: all but pass
+    pub observe: *const c_char,
+    /// gets each epoch, and each pass if it has a viewer; null: none
+    pub telemetry: *mut loom_telemetry,
 }
 
 impl Default for loom_fit_options {
@@ -1316,7 +1374,7 @@ impl Default for loom_fit_options {
 
 #[cfg(target_pointer_width = "64")]
 const _: () = {
-    assert!(core::mem::size_of::<loom_fit_options>() == 80);
+    assert!(core::mem::size_of::<loom_fit_options>() == 112);
     assert!(core::mem::offset_of!(loom_fit_options, struct_size) == 0);
     assert!(core::mem::offset_of!(loom_fit_options, epochs) == 8);
     assert!(core::mem::offset_of!(loom_fit_options, early_stop) == 16);
@@ -1328,6 +1386,10 @@ const _: () = {
     assert!(core::mem::offset_of!(loom_fit_options, on_epoch) == 56);
     assert!(core::mem::offset_of!(loom_fit_options, user) == 64);
     assert!(core::mem::offset_of!(loom_fit_options, on_validation) == 72);
+    assert!(core::mem::offset_of!(loom_fit_options, checkpoint_every) == 80);
+    assert!(core::mem::offset_of!(loom_fit_options, observer) == 88);
+    assert!(core::mem::offset_of!(loom_fit_options, observe) == 96);
+    assert!(core::mem::offset_of!(loom_fit_options, telemetry) == 104);
 };
 
 /// What a training step gave.
@@ -1407,6 +1469,88 @@ const _: () = {
 pub type loom_loss_fn = Option<unsafe extern "C" fn(
     user: *mut c_void, outputs: *const loom_tensor, gradients: *const loom_tensor, loss: *mut f64
 ) -> i32>;
+
+/// A line without its end, borrowed during the callback, on a thread of the library. Anything but 0
+/// ends it.
+pub type loom_line_fn = Option<unsafe extern "C" fn(user: *mut c_void, line: *const c_char) -> i32>;
+
+/// Where telemetry goes; at least one place. Texts are borrowed during the call; null: not there.
+/// docs/telemetry.md
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct loom_telemetry_options {
+    pub struct_size: u32,
+    /// file to which lines of JSON are appended
+    pub json_lines: *const c_char,
+    /// folder for TensorBoard
+    pub tensorboard: *const c_char,
+    /// file with the last value of each number
+    pub prometheus: *const c_char,
+    /// "http://host:port/path": lines are posted to it
+    pub http: *const c_char,
+    /// "host:port": a datagram for each line
+    pub udp: *const c_char,
+    /// "host:port": a datagram for each layer that a batch goes through
+    pub tanhi: *const c_char,
+    /// records that may wait; 0: 4096
+    pub queue: i64,
+    /// gets the lines too; null: none
+    pub on_line: loom_line_fn,
+    /// handed to `on_line`
+    pub user: *mut c_void,
+}
+
+impl Default for loom_telemetry_options {
+    fn default() -> Self {
+        // SAFETY: numbers, null pointers and no callbacks are all zeros.
+        let mut made: Self = unsafe { core::mem::zeroed() };
+        made.struct_size = core::mem::size_of::<Self>() as u32;
+        made
+    }
+}
+
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    assert!(core::mem::size_of::<loom_telemetry_options>() == 80);
+    assert!(core::mem::offset_of!(loom_telemetry_options, struct_size) == 0);
+    assert!(core::mem::offset_of!(loom_telemetry_options, json_lines) == 8);
+    assert!(core::mem::offset_of!(loom_telemetry_options, tensorboard) == 16);
+    assert!(core::mem::offset_of!(loom_telemetry_options, prometheus) == 24);
+    assert!(core::mem::offset_of!(loom_telemetry_options, http) == 32);
+    assert!(core::mem::offset_of!(loom_telemetry_options, udp) == 40);
+    assert!(core::mem::offset_of!(loom_telemetry_options, tanhi) == 48);
+    assert!(core::mem::offset_of!(loom_telemetry_options, queue) == 56);
+    assert!(core::mem::offset_of!(loom_telemetry_options, on_line) == 64);
+    assert!(core::mem::offset_of!(loom_telemetry_options, user) == 72);
+};
+
+/// What was lost.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct loom_telemetry_info {
+    pub struct_size: u32,
+    /// records that found the queue full
+    pub dropped: i64,
+    /// passes of layers that found theirs full
+    pub passes_dropped: i64,
+}
+
+impl Default for loom_telemetry_info {
+    fn default() -> Self {
+        // SAFETY: numbers, null pointers and no callbacks are all zeros.
+        let mut made: Self = unsafe { core::mem::zeroed() };
+        made.struct_size = core::mem::size_of::<Self>() as u32;
+        made
+    }
+}
+
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    assert!(core::mem::size_of::<loom_telemetry_info>() == 24);
+    assert!(core::mem::offset_of!(loom_telemetry_info, struct_size) == 0);
+    assert!(core::mem::offset_of!(loom_telemetry_info, dropped) == 8);
+    assert!(core::mem::offset_of!(loom_telemetry_info, passes_dropped) == 16);
+};
 
 /// How a model is read.
 #[repr(C)]
@@ -2064,6 +2208,40 @@ const _: () = {
     assert!(core::mem::offset_of!(loom_batch_options, cache_type) == 36);
 };
 
+/// Windows, and when one has recovered.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct loom_adaptation_options {
+    pub struct_size: u32,
+    /// seconds; 0: 15
+    pub duration: f64,
+    /// seconds; 0: 1
+    pub window: f64,
+    /// accuracy in percent of a window that has recovered; 0: 50
+    pub threshold: f64,
+    /// 1: `threshold` is that share of the accuracy before the change
+    pub relative: i32,
+}
+
+impl Default for loom_adaptation_options {
+    fn default() -> Self {
+        // SAFETY: numbers, null pointers and no callbacks are all zeros.
+        let mut made: Self = unsafe { core::mem::zeroed() };
+        made.struct_size = core::mem::size_of::<Self>() as u32;
+        made
+    }
+}
+
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    assert!(core::mem::size_of::<loom_adaptation_options>() == 40);
+    assert!(core::mem::offset_of!(loom_adaptation_options, struct_size) == 0);
+    assert!(core::mem::offset_of!(loom_adaptation_options, duration) == 8);
+    assert!(core::mem::offset_of!(loom_adaptation_options, window) == 16);
+    assert!(core::mem::offset_of!(loom_adaptation_options, threshold) == 24);
+    assert!(core::mem::offset_of!(loom_adaptation_options, relative) == 32);
+};
+
 /// What is not here is as docs/evolution.md has it. Texts are borrowed during the call.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
@@ -2400,6 +2578,8 @@ pub struct loom_mesh_options {
     /// \[link_count\], besides those of the network
     pub links: *const loom_mesh_link,
     pub link_count: i64,
+    /// 1: loom_mesh_run() keeps how active cells were
+    pub activity: i32,
 }
 
 impl Default for loom_mesh_options {
@@ -2413,7 +2593,7 @@ impl Default for loom_mesh_options {
 
 #[cfg(target_pointer_width = "64")]
 const _: () = {
-    assert!(core::mem::size_of::<loom_mesh_options>() == 64);
+    assert!(core::mem::size_of::<loom_mesh_options>() == 72);
     assert!(core::mem::offset_of!(loom_mesh_options, struct_size) == 0);
     assert!(core::mem::offset_of!(loom_mesh_options, batch) == 8);
     assert!(core::mem::offset_of!(loom_mesh_options, zero_fill) == 16);
@@ -2423,6 +2603,7 @@ const _: () = {
     assert!(core::mem::offset_of!(loom_mesh_options, port_count) == 40);
     assert!(core::mem::offset_of!(loom_mesh_options, links) == 48);
     assert!(core::mem::offset_of!(loom_mesh_options, link_count) == 56);
+    assert!(core::mem::offset_of!(loom_mesh_options, activity) == 64);
 };
 
 /// A mesh as it is.
@@ -2459,6 +2640,293 @@ const _: () = {
     assert!(core::mem::offset_of!(loom_mesh_info, stale) == 24);
     assert!(core::mem::offset_of!(loom_mesh_info, latency) == 32);
     assert!(core::mem::offset_of!(loom_mesh_info, bytes) == 40);
+};
+
+/// An epoch of a mesh.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct loom_mesh_epoch {
+    pub struct_size: u32,
+    /// from 1
+    pub number: i64,
+    /// mean over the samples
+    pub loss: f64,
+    /// 1: `accuracy` is known: targets are labels
+    pub has_accuracy: i32,
+    pub accuracy: f64,
+    pub ticks_per_second: f64,
+}
+
+impl Default for loom_mesh_epoch {
+    fn default() -> Self {
+        // SAFETY: numbers, null pointers and no callbacks are all zeros.
+        let mut made: Self = unsafe { core::mem::zeroed() };
+        made.struct_size = core::mem::size_of::<Self>() as u32;
+        made
+    }
+}
+
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    assert!(core::mem::size_of::<loom_mesh_epoch>() == 48);
+    assert!(core::mem::offset_of!(loom_mesh_epoch, struct_size) == 0);
+    assert!(core::mem::offset_of!(loom_mesh_epoch, number) == 8);
+    assert!(core::mem::offset_of!(loom_mesh_epoch, loss) == 16);
+    assert!(core::mem::offset_of!(loom_mesh_epoch, has_accuracy) == 24);
+    assert!(core::mem::offset_of!(loom_mesh_epoch, accuracy) == 32);
+    assert!(core::mem::offset_of!(loom_mesh_epoch, ticks_per_second) == 40);
+};
+
+/// After each epoch, borrowed during the callback. Anything but 0 ends the call after it with
+/// LOOM_CANCELLED.
+pub type loom_mesh_epoch_fn = Option<unsafe extern "C" fn(
+    user: *mut c_void, epoch: *const loom_mesh_epoch
+) -> i32>;
+
+/// How a mesh is trained.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct loom_mesh_fit_options {
+    pub struct_size: u32,
+    /// 0: 10
+    pub epochs: i64,
+    /// windows done and in all; null: none
+    pub on_window: loom_progress_fn,
+    /// null: none
+    pub on_epoch: loom_mesh_epoch_fn,
+    /// handed to these
+    pub user: *mut c_void,
+}
+
+impl Default for loom_mesh_fit_options {
+    fn default() -> Self {
+        // SAFETY: numbers, null pointers and no callbacks are all zeros.
+        let mut made: Self = unsafe { core::mem::zeroed() };
+        made.struct_size = core::mem::size_of::<Self>() as u32;
+        made
+    }
+}
+
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    assert!(core::mem::size_of::<loom_mesh_fit_options>() == 40);
+    assert!(core::mem::offset_of!(loom_mesh_fit_options, struct_size) == 0);
+    assert!(core::mem::offset_of!(loom_mesh_fit_options, epochs) == 8);
+    assert!(core::mem::offset_of!(loom_mesh_fit_options, on_window) == 16);
+    assert!(core::mem::offset_of!(loom_mesh_fit_options, on_epoch) == 24);
+    assert!(core::mem::offset_of!(loom_mesh_fit_options, user) == 32);
+};
+
+/// How k-means ended.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct loom_kmeans_report {
+    pub struct_size: u32,
+    /// sum of the squared distances to the centres
+    pub inertia: f64,
+    pub rounds: i64,
+    /// 1: no centre moved any more
+    pub converged: i32,
+}
+
+impl Default for loom_kmeans_report {
+    fn default() -> Self {
+        // SAFETY: numbers, null pointers and no callbacks are all zeros.
+        let mut made: Self = unsafe { core::mem::zeroed() };
+        made.struct_size = core::mem::size_of::<Self>() as u32;
+        made
+    }
+}
+
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    assert!(core::mem::size_of::<loom_kmeans_report>() == 32);
+    assert!(core::mem::offset_of!(loom_kmeans_report, struct_size) == 0);
+    assert!(core::mem::offset_of!(loom_kmeans_report, inertia) == 8);
+    assert!(core::mem::offset_of!(loom_kmeans_report, rounds) == 16);
+    assert!(core::mem::offset_of!(loom_kmeans_report, converged) == 24);
+};
+
+/// What k-means takes besides its options by name.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct loom_kmeans_options {
+    pub struct_size: u32,
+    /// "kmeans"; null: the defaults
+    pub options: *const loom_options,
+    /// \[clusters, d\]: centres to begin with; null: they are drawn
+    pub start: *const loom_tensor,
+    /// restarts done and in all; null: none
+    pub progress: loom_progress_fn,
+    /// handed to `progress`
+    pub user: *mut c_void,
+}
+
+impl Default for loom_kmeans_options {
+    fn default() -> Self {
+        // SAFETY: numbers, null pointers and no callbacks are all zeros.
+        let mut made: Self = unsafe { core::mem::zeroed() };
+        made.struct_size = core::mem::size_of::<Self>() as u32;
+        made
+    }
+}
+
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    assert!(core::mem::size_of::<loom_kmeans_options>() == 40);
+    assert!(core::mem::offset_of!(loom_kmeans_options, struct_size) == 0);
+    assert!(core::mem::offset_of!(loom_kmeans_options, options) == 8);
+    assert!(core::mem::offset_of!(loom_kmeans_options, start) == 16);
+    assert!(core::mem::offset_of!(loom_kmeans_options, progress) == 24);
+    assert!(core::mem::offset_of!(loom_kmeans_options, user) == 32);
+};
+
+/// What was noticed, for a person; borrowed during the callback. What it returns is not asked.
+pub type loom_note_fn = Option<unsafe extern "C" fn(user: *mut c_void, note: *const c_char) -> i32>;
+
+/// Which work, how much of it is done, and all of it. Anything but 0 ends the call with
+/// LOOM_CANCELLED.
+pub type loom_work_fn = Option<unsafe extern "C" fn(
+    user: *mut c_void, work: *const c_char, done: u64, total: u64
+) -> i32>;
+
+/// How a model is written in another format or number type. Texts are borrowed during the call.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct loom_convert_options {
+    pub struct_size: u32,
+    /// 1: `dtype` counts
+    pub has_dtype: i32,
+    /// of matrices; unset: as stored
+    pub dtype: loom_dtype,
+    /// \[rules_count\], PATTERN=DTYPE; the first that fits decides
+    pub rules: *const *const c_char,
+    pub rules_count: i64,
+    /// 1: one scale per matrix, not per row
+    pub per_tensor: i32,
+    /// 1: .json has the parameters too
+    pub with_weights: i32,
+    /// 1, for .entity: what packing cost each parameter
+    pub measure: i32,
+    /// text whose tokens decide which values scales keep; null: none
+    pub calibration: *const c_char,
+    /// of 128 tokens; 0: 16
+    pub calibration_windows: i64,
+    /// 1: weights that are NaN or infinite are no error
+    pub allow_nonfinite: i32,
+    /// folder or file that makes a language model of a network; null: none
+    pub tokenizer: *const c_char,
+    /// positions of such a model; 0: 2048
+    pub context: i64,
+    /// null: none
+    pub progress: loom_work_fn,
+    /// null: none
+    pub note: loom_note_fn,
+    /// handed to these
+    pub user: *mut c_void,
+}
+
+impl Default for loom_convert_options {
+    fn default() -> Self {
+        // SAFETY: numbers, null pointers and no callbacks are all zeros.
+        let mut made: Self = unsafe { core::mem::zeroed() };
+        made.struct_size = core::mem::size_of::<Self>() as u32;
+        made
+    }
+}
+
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    assert!(core::mem::size_of::<loom_convert_options>() == 112);
+    assert!(core::mem::offset_of!(loom_convert_options, struct_size) == 0);
+    assert!(core::mem::offset_of!(loom_convert_options, has_dtype) == 4);
+    assert!(core::mem::offset_of!(loom_convert_options, dtype) == 8);
+    assert!(core::mem::offset_of!(loom_convert_options, rules) == 16);
+    assert!(core::mem::offset_of!(loom_convert_options, rules_count) == 24);
+    assert!(core::mem::offset_of!(loom_convert_options, per_tensor) == 32);
+    assert!(core::mem::offset_of!(loom_convert_options, with_weights) == 36);
+    assert!(core::mem::offset_of!(loom_convert_options, measure) == 40);
+    assert!(core::mem::offset_of!(loom_convert_options, calibration) == 48);
+    assert!(core::mem::offset_of!(loom_convert_options, calibration_windows) == 56);
+    assert!(core::mem::offset_of!(loom_convert_options, allow_nonfinite) == 64);
+    assert!(core::mem::offset_of!(loom_convert_options, tokenizer) == 72);
+    assert!(core::mem::offset_of!(loom_convert_options, context) == 80);
+    assert!(core::mem::offset_of!(loom_convert_options, progress) == 88);
+    assert!(core::mem::offset_of!(loom_convert_options, note) == 96);
+    assert!(core::mem::offset_of!(loom_convert_options, user) == 104);
+};
+
+/// How models become one. Texts are borrowed during the call.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct loom_merge_options {
+    pub struct_size: u32,
+    /// linear, slerp, task_arithmetic, ties, dare_linear, dare_ties; null: linear
+    pub method: *const c_char,
+    /// model of task vectors; null: none
+    pub base: *const c_char,
+    /// \[count\], of the models; null: 1 each
+    pub weights: *const f64,
+    /// \[count\], share of values that ties and dare keep; null: 1 each
+    pub densities: *const f64,
+    /// 1: `normalize` counts
+    pub has_normalize: i32,
+    /// 1: divide by the sum of the weights; unset: of linear and ties
+    pub normalize: i32,
+    /// 1: `lambda` counts
+    pub has_lambda: i32,
+    /// of the sum of task vectors; unset: 1
+    pub lambda: f64,
+    /// 1: `t` counts
+    pub has_t: i32,
+    /// of slerp, 0 to 1; unset: 0.5
+    pub t: f64,
+    /// 1: `seed` counts
+    pub has_seed: i32,
+    /// of what dare drops; unset: 1
+    pub seed: u64,
+    /// 1: `dtype` counts
+    pub has_dtype: i32,
+    /// of the matrices of the output; unset: as the first model stores them
+    pub dtype: loom_dtype,
+    /// null: none
+    pub progress: loom_work_fn,
+    /// null: none
+    pub note: loom_note_fn,
+    /// handed to these
+    pub user: *mut c_void,
+}
+
+impl Default for loom_merge_options {
+    fn default() -> Self {
+        // SAFETY: numbers, null pointers and no callbacks are all zeros.
+        let mut made: Self = unsafe { core::mem::zeroed() };
+        made.struct_size = core::mem::size_of::<Self>() as u32;
+        made
+    }
+}
+
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    assert!(core::mem::size_of::<loom_merge_options>() == 128);
+    assert!(core::mem::offset_of!(loom_merge_options, struct_size) == 0);
+    assert!(core::mem::offset_of!(loom_merge_options, method) == 8);
+    assert!(core::mem::offset_of!(loom_merge_options, base) == 16);
+    assert!(core::mem::offset_of!(loom_merge_options, weights) == 24);
+    assert!(core::mem::offset_of!(loom_merge_options, densities) == 32);
+    assert!(core::mem::offset_of!(loom_merge_options, has_normalize) == 40);
+    assert!(core::mem::offset_of!(loom_merge_options, normalize) == 44);
+    assert!(core::mem::offset_of!(loom_merge_options, has_lambda) == 48);
+    assert!(core::mem::offset_of!(loom_merge_options, lambda) == 56);
+    assert!(core::mem::offset_of!(loom_merge_options, has_t) == 64);
+    assert!(core::mem::offset_of!(loom_merge_options, t) == 72);
+    assert!(core::mem::offset_of!(loom_merge_options, has_seed) == 80);
+    assert!(core::mem::offset_of!(loom_merge_options, seed) == 88);
+    assert!(core::mem::offset_of!(loom_merge_options, has_dtype) == 96);
+    assert!(core::mem::offset_of!(loom_merge_options, dtype) == 100);
+    assert!(core::mem::offset_of!(loom_merge_options, progress) == 104);
+    assert!(core::mem::offset_of!(loom_merge_options, note) == 112);
+    assert!(core::mem::offset_of!(loom_merge_options, user) == 120);
 };
 
 extern "C" {
@@ -2816,6 +3284,19 @@ extern "C" {
         *mut loom_dataset, second: *mut *mut loom_dataset
     ) -> loom_status;
 
+    /// Cross-validation: all samples but those of fold `number`, from 0, of `count`, and those of
+    /// it. Folds are alike in size, and of each class where every sample has one label. Both are
+    /// transferred. Errors: invalid_argument.
+    pub fn loom_dataset_fold(
+        dataset: *const loom_dataset, number: i64, count: i64, options: *const loom_split_options,
+        first: *mut *mut loom_dataset, second: *mut *mut loom_dataset
+    ) -> loom_status;
+
+    /// {hash: XXH3-128 of everything in it, columns: names of those of a table, files: that of each
+    /// sample of a folder, further_inputs: names, bytes, in_memory}. `*out` is transferred:
+    /// loom_free().
+    pub fn loom_dataset_json(dataset: *const loom_dataset, out: *mut *mut c_char) -> loom_status;
+
     /// Null is fine.
     pub fn loom_dataset_free(dataset: *mut loom_dataset);
 
@@ -2826,7 +3307,9 @@ extern "C" {
         loom_trainer
     ) -> loom_status;
 
-    /// kind: "trainer", for loom_trainer_create_with(). `*out` is transferred. Errors: not_found.
+    /// kind: "trainer", for loom_trainer_create_with(); "mesh_trainer", "kmeans", "linkage",
+    /// "stack", "neat", "darts", "architectures", for the functions of that name. `*out` is
+    /// transferred. Errors: not_found.
     pub fn loom_options_new(kind: *const c_char, out: *mut *mut loom_options) -> loom_status;
 
     /// Sets an option: "true", "0.1", "cosine"; numbers of a list as "1,2.5,1", texts as a JSON
@@ -2857,8 +3340,9 @@ extern "C" {
     /// Null is fine.
     pub fn loom_options_free(options: *mut loom_options);
 
-    /// loom_trainer_create() with options by name, which are copied. engine: null, that of the
-    /// network. `*out` is transferred. Errors: invalid_argument, naming the option.
+    /// loom_trainer_create() with options by name ("trainer"), which are copied; null: the
+    /// defaults. engine: null, that of the network. `*out` is transferred. Errors:
+    /// invalid_argument, naming the option.
     pub fn loom_trainer_create_with(
         network: *mut loom_network, options: *const loom_options, engine: *mut loom_engine, out:
         *mut *mut loom_trainer
@@ -2931,6 +3415,28 @@ extern "C" {
         *mut c_void, out: *mut *mut c_char
     ) -> loom_status;
 
+    /// Narrows the ranges of every matrix below 16 bits to what costs its products least with these
+    /// samples, for networks that are done training. JSON: \[{name, plain, error, kept}\], shares
+    /// that are lost before and after. progress: samples; may be null. `*out` is transferred:
+    /// loom_free(). One thread at a time.
+    pub fn loom_trainer_calibrate(
+        trainer: *mut loom_trainer, data: *const loom_dataset, progress: loom_progress_fn, user:
+        *mut c_void, out: *mut *mut c_char
+    ) -> loom_status;
+
+    /// The weights as they are trained (.safetensors) or as they are packed (.entity). One thread
+    /// at a time.
+    pub fn loom_trainer_save_weights(
+        trainer: *mut loom_trainer, path: *const c_char
+    ) -> loom_status;
+
+    /// Numbers in parameters that are frozen. Errors: invalid_argument (a pattern without a match).
+    /// One thread at a time.
+    pub fn loom_trainer_frozen(trainer: *const loom_trainer, out: *mut i64) -> loom_status;
+
+    /// Epochs that are done, those before a resume included. One thread at a time.
+    pub fn loom_trainer_epoch(trainer: *const loom_trainer, out: *mut i64) -> loom_status;
+
     /// XXH3-128 of all parameters as float32, in their order. `*out` is transferred: loom_free().
     /// One thread at a time.
     pub fn loom_trainer_weights_hash(
@@ -2939,6 +3445,48 @@ extern "C" {
 
     /// Null is fine. The network stays, with the weights that it was given.
     pub fn loom_trainer_free(trainer: *mut loom_trainer);
+
+    /// `*out` is transferred. Errors: invalid_argument (no place, no such address), those of files.
+    pub fn loom_telemetry_open(
+        options: *const loom_telemetry_options, out: *mut *mut loom_telemetry
+    ) -> loom_status;
+
+    /// A number of a step.
+    pub fn loom_telemetry_scalar(
+        telemetry: *mut loom_telemetry, tag: *const c_char, step: i64, value: f64
+    ) -> loom_status;
+
+    /// How values are spread, over 30 ranges of equal width.
+    pub fn loom_telemetry_histogram(
+        telemetry: *mut loom_telemetry, tag: *const c_char, step: i64, values: *const loom_tensor
+    ) -> loom_status;
+
+    /// The cells of a network, and who reads whom.
+    pub fn loom_telemetry_picture(
+        telemetry: *mut loom_telemetry, network: *const loom_network
+    ) -> loom_status;
+
+    /// A histogram of every parameter, "weights/" before its name.
+    pub fn loom_telemetry_weights(
+        telemetry: *mut loom_telemetry, step: i64, network: *const loom_network
+    ) -> loom_status;
+
+    /// For viewers: a run of that name begins.
+    pub fn loom_telemetry_begin_run(
+        telemetry: *mut loom_telemetry, label: *const c_char
+    ) -> loom_status;
+
+    /// Fills `out`, whose struct_size the caller has set.
+    pub fn loom_telemetry_get_info(
+        telemetry: *const loom_telemetry, out: *mut loom_telemetry_info
+    ) -> loom_status;
+
+    /// Writes what waits, for so long at most; 0: 5 seconds. Nothing is taken afterwards. Errors:
+    /// of a place that failed or lost records; io_error (it did not end in time).
+    pub fn loom_telemetry_close(telemetry: *mut loom_telemetry, seconds: f64) -> loom_status;
+
+    /// Closes it. Null is fine.
+    pub fn loom_telemetry_free(telemetry: *mut loom_telemetry);
 
     /// Epochs.
     pub fn loom_history_count(history: *const loom_history, out: *mut i64) -> loom_status;
@@ -3251,9 +3799,96 @@ extern "C" {
     /// Null is fine.
     pub fn loom_batch_free(batch: *mut loom_batch);
 
+    /// Without samples. `*out` is transferred.
+    pub fn loom_deviation_create(out: *mut *mut loom_deviation) -> loom_status;
+
+    /// Numbers: 100 |a - e| / |e| percent each. One thread at a time.
+    pub fn loom_deviation_add(
+        deviation: *mut loom_deviation, answers: *const f64, truths: *const f64, count: i64
+    ) -> loom_status;
+
+    /// Classes: 0 if they are equal, else 100 percent. One thread at a time.
+    pub fn loom_deviation_add_classes(
+        deviation: *mut loom_deviation, called: *const i64, is: *const i64, count: i64
+    ) -> loom_status;
+
+    /// {samples, invalid, failures, score, average_deviation, accuracy, buckets: {name: count},
+    /// results: \[{answer, truth, deviation}\]}; an infinite number is +-1e9, and NaN 0, with valid
+    /// false beside. `*out` is transferred: loom_free(). One thread at a time.
+    pub fn loom_deviation_json(
+        deviation: *const loom_deviation, out: *mut *mut c_char
+    ) -> loom_status;
+
+    /// What loom_deviation_json() wrote. `*out` is transferred. Errors: bad_file.
+    pub fn loom_deviation_from_json(
+        text: *const c_char, out: *mut *mut loom_deviation
+    ) -> loom_status;
+
+    /// Samples of a bucket by their order, int64. `*out` is transferred. Errors: not_found, naming
+    /// the buckets. One thread at a time.
+    pub fn loom_deviation_bucket(
+        deviation: *const loom_deviation, name: *const c_char, out: *mut *mut loom_array
+    ) -> loom_status;
+
+    /// Samples that are off most, by their order, int64; the earlier of equals first. `*out` is
+    /// transferred. One thread at a time.
+    pub fn loom_deviation_worst(
+        deviation: *const loom_deviation, count: i64, out: *mut *mut loom_array
+    ) -> loom_status;
+
+    /// Null is fine.
+    pub fn loom_deviation_free(deviation: *mut loom_deviation);
+
+    /// `*out` is transferred. Errors: invalid_argument.
+    pub fn loom_adaptation_create(
+        options: *const loom_adaptation_options, out: *mut *mut loom_adaptation
+    ) -> loom_status;
+
+    /// From `at` seconds on another task is in force. Errors: invalid_argument (after the start, or
+    /// not in order). One thread at a time.
+    pub fn loom_adaptation_schedule(
+        adaptation: *mut loom_adaptation, at: f64, task: i64
+    ) -> loom_status;
+
+    /// The clock begins, with that task. One thread at a time.
+    pub fn loom_adaptation_start(adaptation: *mut loom_adaptation, task: i64) -> loom_status;
+
+    /// Counts an output in the window of now. right: 1 or 0; -1 counts none. task: the one in
+    /// force; over: 1 if the duration has passed; both may be null. One thread at a time.
+    pub fn loom_adaptation_record(
+        adaptation: *mut loom_adaptation, right: i32, task: *mut i64, over: *mut i32
+    ) -> loom_status;
+
+    /// {outputs, average, variance, least, windows: \[{outputs, right, accuracy,
+    /// outputs_per_second, task}\], changes: \[{at, from, to, window_before, window_after, before,
+    /// after, recovery_windows, recovery_seconds}\]}. `*out` is transferred: loom_free(). One
+    /// thread at a time.
+    pub fn loom_adaptation_json(
+        adaptation: *const loom_adaptation, out: *mut *mut c_char
+    ) -> loom_status;
+
+    /// Null is fine.
+    pub fn loom_adaptation_free(adaptation: *mut loom_adaptation);
+
     /// `*out` is transferred. Errors: invalid_argument, naming the option.
     pub fn loom_population_create(
         options: *const loom_neat_options, out: *mut *mut loom_population
+    ) -> loom_status;
+
+    /// With every option, by name ("neat"); null: the defaults. `*out` is transferred. Errors:
+    /// invalid_argument, naming the option.
+    pub fn loom_population_create_with(
+        options: *const loom_options, out: *mut *mut loom_population
+    ) -> loom_status;
+
+    /// A population that was saved goes on with the same bits. `*out` is transferred. Errors:
+    /// not_found, bad_file.
+    pub fn loom_population_load(path: *const c_char, out: *mut *mut loom_population) -> loom_status;
+
+    /// The whole state as JSON. A file that is there is replaced as a whole or not at all. One
+    /// thread at a time.
+    pub fn loom_population_save(
+        population: *const loom_population, path: *const c_char
     ) -> loom_status;
 
     /// Fills `out`, whose struct_size the caller has set. One thread at a time.
@@ -3343,6 +3978,97 @@ extern "C" {
         *mut *mut loom_network
     ) -> loom_status;
 
+    /// network: cells that follow each other. Parallel ones with combine "mixed" are decided; where
+    /// there is none, every Dense and CNN2. options: "darts"; null: the defaults. `*out` is
+    /// transferred. Errors: invalid_argument, unsupported.
+    pub fn loom_darts_search_create(
+        network: *const loom_network, data: *const loom_dataset, options: *const loom_options, out:
+        *mut *mut loom_darts_search
+    ) -> loom_status;
+
+    /// A search that was saved, with its data. `*out` is transferred. Errors: those of files,
+    /// bad_file.
+    pub fn loom_darts_search_load(
+        path: *const c_char, data: *const loom_dataset, out: *mut *mut loom_darts_search
+    ) -> loom_status;
+
+    /// The whole state as safetensors. One thread at a time.
+    pub fn loom_darts_search_save(
+        search: *const loom_darts_search, path: *const c_char
+    ) -> loom_status;
+
+    /// An epoch. progress: steps; may be null. Errors: invalid_argument (all epochs are done);
+    /// cancelled, after which the search is to be loaded again. One thread at a time.
+    pub fn loom_darts_search_step(
+        search: *mut loom_darts_search, progress: loom_progress_fn, user: *mut c_void
+    ) -> loom_status;
+
+    /// {epoch, epochs, seed_parameters, cells: \[{cell, branches, weights}\], history: \[{epoch,
+    /// train_loss, validation_loss, accuracy: null of targets, weights}\]}. `*out` is transferred:
+    /// loom_free(). One thread at a time.
+    pub fn loom_darts_search_json(
+        search: *const loom_darts_search, out: *mut *mut c_char
+    ) -> loom_status;
+
+    /// The network where each cell keeps one branch: the choice with the largest product of weights
+    /// that has at most so many parameters; 0: any number. `*out` is transferred. Errors:
+    /// invalid_argument (no choice is so small). One thread at a time.
+    pub fn loom_darts_search_found(
+        search: *const loom_darts_search, most_parameters: i64, out: *mut *mut loom_network
+    ) -> loom_status;
+
+    /// The branches of that choice, int64 \[cells\]. `*out` is transferred. One thread at a time.
+    pub fn loom_darts_search_choice(
+        search: *const loom_darts_search, most_parameters: i64, out: *mut *mut loom_array
+    ) -> loom_status;
+
+    /// Null is fine.
+    pub fn loom_darts_search_free(search: *mut loom_darts_search);
+
+    /// seed: cells that follow each other. options: "architectures"; null: the defaults. `*out` is
+    /// transferred. Errors: invalid_argument, unsupported.
+    pub fn loom_architecture_search_create(
+        seed: *const loom_network, data: *const loom_dataset, options: *const loom_options, out:
+        *mut *mut loom_architecture_search
+    ) -> loom_status;
+
+    /// A search that was saved, with its data. `*out` is transferred. Errors: those of files,
+    /// bad_file.
+    pub fn loom_architecture_search_load(
+        path: *const c_char, data: *const loom_dataset, out: *mut *mut loom_architecture_search
+    ) -> loom_status;
+
+    /// The whole state as JSON. One thread at a time.
+    pub fn loom_architecture_search_save(
+        search: *const loom_architecture_search, path: *const c_char
+    ) -> loom_status;
+
+    /// A generation: children are made, trained and scored. threads: networks at a time; 0: all
+    /// cores. progress: networks; may be null. Errors: cancelled, after which the search is as it
+    /// was. One thread at a time.
+    pub fn loom_architecture_search_step(
+        search: *mut loom_architecture_search, threads: i32, progress: loom_progress_fn, user: *mut
+        c_void
+    ) -> loom_status;
+
+    /// {objectives, seed, members: the best first, front, history: \[{generation, evaluated,
+    /// rejected, front, best_accuracy, best_loss, least_parameters}\]}; seed and members are {id,
+    /// parent, other, born, birth, form, accuracy, loss, parameters, bytes, seconds}. `*out` is
+    /// transferred: loom_free(). One thread at a time.
+    pub fn loom_architecture_search_json(
+        search: *const loom_architecture_search, out: *mut *mut c_char
+    ) -> loom_status;
+
+    /// A member with its weights; engine null: the shared one. `*out` is transferred. Errors:
+    /// not_found. One thread at a time.
+    pub fn loom_architecture_search_network(
+        search: *const loom_architecture_search, id: i64, engine: *mut loom_engine, out: *mut *mut
+        loom_network
+    ) -> loom_status;
+
+    /// Null is fine.
+    pub fn loom_architecture_search_free(search: *mut loom_architecture_search);
+
     /// `*out` is transferred. Errors: invalid_argument (cells that do not meet), out_of_memory.
     pub fn loom_mesh_create(
         network: *const loom_network, options: *const loom_mesh_options, out: *mut *mut loom_mesh
@@ -3372,6 +4098,25 @@ extern "C" {
         mesh: *const loom_mesh, at: *const i64, out: *mut *mut loom_array
     ) -> loom_status;
 
+    /// A tick for each sample of `count` ports, of which one is "input": \[n, sample\], of several
+    /// streams \[n, batch, sample\]. Ports that are not named keep what they hold. `*out` is what
+    /// the last cell committed in each tick, float32 \[n, output\], and is transferred. Errors:
+    /// invalid_argument. One thread at a time.
+    pub fn loom_mesh_run(
+        mesh: *mut loom_mesh, ports: *const *const c_char, samples: *const loom_tensor, count: i64,
+        out: *mut *mut loom_array
+    ) -> loom_status;
+
+    /// Of the last loom_mesh_run() with `activity`: means of the absolute values that cells
+    /// committed, float32 \[n, cells\]; NaN in ticks in which a cell held nothing. `*out` is
+    /// transferred. One thread at a time.
+    pub fn loom_mesh_activity(mesh: *const loom_mesh, out: *mut *mut loom_array) -> loom_status;
+
+    /// Each cell as JSON: \[{at: \[z, y, x, l\], layer, output: shape of one sample, first_tick: in
+    /// which it fires if all ports are set from the start, holds: whether it ever fired}\]. `*out`
+    /// is transferred: loom_free(). One thread at a time.
+    pub fn loom_mesh_cells(mesh: *const loom_mesh, out: *mut *mut c_char) -> loom_status;
+
     /// Fills `out`, whose struct_size the caller has set. One thread at a time.
     pub fn loom_mesh_get_info(mesh: *const loom_mesh, out: *mut loom_mesh_info) -> loom_status;
 
@@ -3380,6 +4125,115 @@ extern "C" {
 
     /// Null is fine.
     pub fn loom_mesh_free(mesh: *mut loom_mesh);
+
+    /// options: "mesh_trainer", by name; null: the defaults. `*out` is transferred, and keeps the
+    /// network alive. Errors: those of loom_mesh_create(); out_of_memory, before any is taken.
+    pub fn loom_mesh_trainer_create(
+        network: *const loom_network, mesh: *const loom_mesh_options, options: *const loom_options,
+        out: *mut *mut loom_mesh_trainer
+    ) -> loom_status;
+
+    /// The samples are a stream, one per tick in their order; with several streams of the mesh they
+    /// are cut into as many of equal length. The network has the new weights after the call; after
+    /// an error, those of the last update. Errors: invalid_argument (a loss that is not finite as
+    /// well), cancelled. One thread at a time.
+    pub fn loom_mesh_trainer_fit(
+        trainer: *mut loom_mesh_trainer, stream: *const loom_dataset, options: *const
+        loom_mesh_fit_options
+    ) -> loom_status;
+
+    /// Null is fine.
+    pub fn loom_mesh_trainer_free(trainer: *mut loom_mesh_trainer);
+
+    /// Points \[n, d\], float32 or float64: `*labels`, int64 \[n\], the group of each, and
+    /// `*centers`, float64 \[clusters, d\], are transferred. report: may be null. Errors:
+    /// invalid_argument, cancelled.
+    pub fn loom_kmeans(
+        engine: *mut loom_engine, points: *const loom_tensor, options: *const loom_kmeans_options,
+        labels: *mut *mut loom_array, centers: *mut *mut loom_array, report: *mut loom_kmeans_report
+    ) -> loom_status;
+
+    /// How good groups are, -1 to 1: the mean over all points of (b - a) / max(a, b), of the mean
+    /// distance a to the others of the group and the least mean distance b to another one
+    /// (Rousseeuw, 1987). Errors: invalid_argument.
+    pub fn loom_silhouette(
+        engine: *mut loom_engine, points: *const loom_tensor, labels: *const i64, count: i64,
+        distance: loom_distance, out: *mut f64
+    ) -> loom_status;
+
+    /// Merges of points \[n, d\] as float64 \[n - 1, 4\]: group a, group b, their distance, points
+    /// of both. The i-th merge makes group n + i: the form of SciPy. options: "linkage"; null: the
+    /// defaults. `*out` is transferred.
+    pub fn loom_linkage(
+        engine: *mut loom_engine, points: *const loom_tensor, options: *const loom_options, out:
+        *mut *mut loom_array
+    ) -> loom_status;
+
+    /// The same of distances \[n, n\], symmetric, 0 on the diagonal; the option `distance` is not
+    /// asked. `*out` is transferred.
+    pub fn loom_linkage_of_distances(
+        distances: *const loom_tensor, options: *const loom_options, out: *mut *mut loom_array
+    ) -> loom_status;
+
+    /// Labels of all points, int64, numbered by their first points: as many groups as `groups`; 0:
+    /// those that merge at `threshold` or nearer. `*out` is transferred. Errors: invalid_argument
+    /// (merges that are none).
+    pub fn loom_linkage_cut(
+        merges: *const loom_tensor, threshold: f64, groups: i64, out: *mut *mut loom_array
+    ) -> loom_status;
+
+    /// Points \[n, d\] of .csv, .npy, .npz, .safetensors or IDX. array: its name in a file of
+    /// several; null: "x". `*out` is transferred. Errors: not_found, bad_file (naming line and
+    /// column).
+    pub fn loom_load_points(
+        engine: *mut loom_engine, path: *const c_char, array: *const c_char, out: *mut *mut
+        loom_array
+    ) -> loom_status;
+
+    /// The tensors of a checkpoint by the layers that their names and shapes tell, as JSON:
+    /// \[{prefix, type, settings, weights, tensors: \[{name, role, shape}\]}\]. `*out` is
+    /// transferred: loom_free().
+    pub fn loom_group_tensors(path: *const c_char, out: *mut *mut c_char) -> loom_status;
+
+    /// Of masks \[models, samples\], uint8, 1 where a model was right: pairs that cover at least
+    /// `least` of the samples, as float64 \[pairs, 4\]: a, b, share that one has right, share that
+    /// both have. Best first. `*out` is transferred.
+    pub fn loom_complementary_pairs(
+        masks: *const loom_tensor, least: f64, out: *mut *mut loom_array
+    ) -> loom_status;
+
+    /// Few models that together cover what all do, as float64 \[taken, 2\]: model, share that is
+    /// covered after it. most: 0, no limit. `*out` is transferred.
+    pub fn loom_greedy_cover(
+        masks: *const loom_tensor, most: i64, out: *mut *mut loom_array
+    ) -> loom_status;
+
+    /// Classes \[models, samples\], int64: of each sample the one with the largest sum of weights,
+    /// int64 \[samples\]. weights: \[models\], or null: 1 each. `*out` is transferred. Errors:
+    /// invalid_argument.
+    pub fn loom_majority_vote(
+        said: *const loom_tensor, weights: *const f64, out: *mut *mut loom_array
+    ) -> loom_status;
+
+    /// The weighted mean of `count` tensors of one shape, float32. weights: \[count\], or null: 1
+    /// each. `*out` is transferred.
+    pub fn loom_soft_vote(
+        shares: *const loom_tensor, count: i64, weights: *const f64, out: *mut *mut loom_array
+    ) -> loom_status;
+
+    /// Answers \[n, classes\] of `count` models side by side, \[n, count x classes\]. `*out` is
+    /// transferred.
+    pub fn loom_stack_inputs(
+        shares: *const loom_tensor, count: i64, out: *mut *mut loom_array
+    ) -> loom_status;
+
+    /// Stacking (Wolpert, 1992): a Dense layer over the answers, trained for `labels`; it takes
+    /// what loom_stack_inputs() makes. options: "stack"; null: the defaults. `*out` is transferred.
+    /// Errors: invalid_argument.
+    pub fn loom_stack(
+        engine: *mut loom_engine, shares: *const loom_tensor, count: i64, labels: *const i64,
+        label_count: i64, options: *const loom_options, out: *mut *mut loom_network
+    ) -> loom_status;
 
     /// Any file or folder that can be loaded; weights stay where they are. `*out` is transferred.
     /// Errors: not_found, bad_file (with file and offset), unsupported, out_of_memory.
@@ -3412,6 +4266,36 @@ extern "C" {
     /// loom_free(). Errors: out_of_range.
     pub fn loom_model_file_hash(
         file: *const loom_model_file, tensor: i64, out: *mut *mut c_char
+    ) -> loom_status;
+
+    /// By the ending of `output`: .entity, .gguf, .onnx, .safetensors, .npz, .json; a name without
+    /// one is a folder. out: JSON {format: of the input, bytes, tensors: \[{name, shape, from, to,
+    /// bytes_from, bytes_to, rms, error, max_error, cosine}\]}; it is transferred: loom_free().
+    /// Errors: unsupported, cancelled, those of files.
+    pub fn loom_convert(
+        engine: *mut loom_engine, input: *const c_char, output: *const c_char, options: *const
+        loom_convert_options, out: *mut *mut c_char
+    ) -> loom_status;
+
+    /// The tensors of two files side by side, as JSON: \[{name, only_a, only_b, equal, dtype_a,
+    /// dtype_b, shape_a, shape_b, count, different, max_ulp, max_abs, relative, cosine}\].
+    /// by_parameters 1: by their paths in the network. `*out` is transferred: loom_free().
+    pub fn loom_diff(
+        engine: *mut loom_engine, a: *const c_char, b: *const c_char, by_parameters: i32, out: *mut
+        *mut c_char
+    ) -> loom_status;
+
+    /// Compares every blob of an .entity file with its hash; how many there are. Errors: bad_file,
+    /// naming the blob.
+    pub fn loom_verify_hashes(
+        engine: *mut loom_engine, path: *const c_char, out: *mut i64
+    ) -> loom_status;
+
+    /// Files of one network become a file. out: JSON {method, models, parameters, weights, bytes};
+    /// it is transferred: loom_free(). Errors: invalid_argument, cancelled, those of files.
+    pub fn loom_merge(
+        engine: *mut loom_engine, models: *const *const c_char, count: i64, output: *const c_char,
+        options: *const loom_merge_options, out: *mut *mut c_char
     ) -> loom_status;
 
     /// Null is fine.

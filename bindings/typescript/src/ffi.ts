@@ -196,6 +196,10 @@ export type DnaMode = keyof typeof DnaMode;
 export const SpliceMode = {blend: 0, point: 1, uniform: 2} as const;
 export type SpliceMode = keyof typeof SpliceMode;
 
+/** How far two points are from each other. */
+export const Distance = {euclidean: 0, manhattan: 1, cosine: 2} as const;
+export type Distance = keyof typeof Distance;
+
 /** An array of numbers. The layout is frozen. */
 export const loom_tensor = {
   name: "loom_tensor", size: 20, sized: false,
@@ -682,7 +686,7 @@ export interface Epoch {
 
 /** Texts are borrowed during the call. */
 export const loom_fit_options = {
-  name: "loom_fit_options", size: 56, sized: true,
+  name: "loom_fit_options", size: 80, sized: true,
   fields: {
     struct_size: [0, "u32"],
     epochs: [8, "i64"],
@@ -695,6 +699,10 @@ export const loom_fit_options = {
     on_epoch: [44, "callback"],
     user: [48, "pointer"],
     on_validation: [52, "callback"],
+    checkpoint_every: [56, "i64"],
+    observer: [64, "callback"],
+    observe: [68, "text"],
+    telemetry: [72, "pointer"],
   },
 } as const;
 
@@ -712,6 +720,10 @@ export interface FitOptions {
   resume?: boolean;
   /** 1: at the end the network has the best weights, not the last */
   keepBest?: boolean;
+  /** batches after which it is written within an epoch too; 0: never */
+  checkpointEvery?: number;
+  /** events at commas: layer, pass, link, begin; null: all but pass */
+  observe?: string;
 }
 
 /** What a training step gave. */
@@ -757,6 +769,59 @@ export interface Evaluation {
   meanAbsoluteError: number;
   /** 1 - (sum of squared errors) / (sum of squared distances from the mean) */
   r2: number;
+}
+
+/** Where telemetry goes; at least one place. Texts are borrowed during the call; null: not there. docs/telemetry.md */
+export const loom_telemetry_options = {
+  name: "loom_telemetry_options", size: 48, sized: true,
+  fields: {
+    struct_size: [0, "u32"],
+    json_lines: [4, "text"],
+    tensorboard: [8, "text"],
+    prometheus: [12, "text"],
+    http: [16, "text"],
+    udp: [20, "text"],
+    tanhi: [24, "text"],
+    queue: [32, "i64"],
+    on_line: [40, "callback"],
+    user: [44, "pointer"],
+  },
+} as const;
+
+/** Where telemetry goes; at least one place. Texts are borrowed during the call; null: not there. docs/telemetry.md */
+export interface TelemetryOptions {
+  /** file to which lines of JSON are appended */
+  jsonLines?: string;
+  /** folder for TensorBoard */
+  tensorboard?: string;
+  /** file with the last value of each number */
+  prometheus?: string;
+  /** "http://host:port/path": lines are posted to it */
+  http?: string;
+  /** "host:port": a datagram for each line */
+  udp?: string;
+  /** "host:port": a datagram for each layer that a batch goes through */
+  tanhi?: string;
+  /** records that may wait; 0: 4096 */
+  queue?: number;
+}
+
+/** What was lost. */
+export const loom_telemetry_info = {
+  name: "loom_telemetry_info", size: 24, sized: true,
+  fields: {
+    struct_size: [0, "u32"],
+    dropped: [8, "i64"],
+    passes_dropped: [16, "i64"],
+  },
+} as const;
+
+/** What was lost. */
+export interface TelemetryInfo {
+  /** records that found the queue full */
+  dropped: number;
+  /** passes of layers that found theirs full */
+  passesDropped: number;
 }
 
 /** How a model is read. */
@@ -1229,6 +1294,30 @@ export interface BatchOptions {
   cacheType?: Dtype;
 }
 
+/** Windows, and when one has recovered. */
+export const loom_adaptation_options = {
+  name: "loom_adaptation_options", size: 40, sized: true,
+  fields: {
+    struct_size: [0, "u32"],
+    duration: [8, "f64"],
+    window: [16, "f64"],
+    threshold: [24, "f64"],
+    relative: [32, "bool"],
+  },
+} as const;
+
+/** Windows, and when one has recovered. */
+export interface AdaptationOptions {
+  /** seconds; 0: 15 */
+  duration?: number;
+  /** seconds; 0: 1 */
+  window?: number;
+  /** accuracy in percent of a window that has recovered; 0: 50 */
+  threshold?: number;
+  /** 1: `threshold` is that share of the accuracy before the change */
+  relative?: boolean;
+}
+
 /** What is not here is as docs/evolution.md has it. Texts are borrowed during the call. */
 export const loom_neat_options = {
   name: "loom_neat_options", size: 120, sized: true,
@@ -1462,7 +1551,7 @@ export interface MeshLink {
 
 /** How cells fire, and what they read. */
 export const loom_mesh_options = {
-  name: "loom_mesh_options", size: 56, sized: true,
+  name: "loom_mesh_options", size: 64, sized: true,
   fields: {
     struct_size: [0, "u32"],
     batch: [8, "i64"],
@@ -1473,6 +1562,7 @@ export const loom_mesh_options = {
     port_count: [32, "i64"],
     links: [40, "pointer"],
     link_count: [48, "i64"],
+    activity: [56, "bool"],
   },
 } as const;
 
@@ -1488,6 +1578,8 @@ export interface MeshOptions {
   floatActivations?: boolean;
   portCount?: number;
   linkCount?: number;
+  /** 1: loom_mesh_run() keeps how active cells were */
+  activity?: boolean;
 }
 
 /** A mesh as it is. */
@@ -1516,6 +1608,173 @@ export interface MeshInfo {
   bytes: number;
 }
 
+/** An epoch of a mesh. */
+export const loom_mesh_epoch = {
+  name: "loom_mesh_epoch", size: 48, sized: true,
+  fields: {
+    struct_size: [0, "u32"],
+    number: [8, "i64"],
+    loss: [16, "f64"],
+    has_accuracy: [24, "bool"],
+    accuracy: [32, "f64"],
+    ticks_per_second: [40, "f64"],
+  },
+} as const;
+
+/** An epoch of a mesh. */
+export interface MeshEpoch {
+  /** from 1 */
+  number: number;
+  /** mean over the samples */
+  loss: number;
+  accuracy: number;
+  ticksPerSecond: number;
+}
+
+/** How a mesh is trained. */
+export const loom_mesh_fit_options = {
+  name: "loom_mesh_fit_options", size: 32, sized: true,
+  fields: {
+    struct_size: [0, "u32"],
+    epochs: [8, "i64"],
+    on_window: [16, "callback"],
+    on_epoch: [20, "callback"],
+    user: [24, "pointer"],
+  },
+} as const;
+
+/** How a mesh is trained. */
+export interface MeshFitOptions {
+  /** 0: 10 */
+  epochs?: number;
+}
+
+/** How k-means ended. */
+export const loom_kmeans_report = {
+  name: "loom_kmeans_report", size: 32, sized: true,
+  fields: {
+    struct_size: [0, "u32"],
+    inertia: [8, "f64"],
+    rounds: [16, "i64"],
+    converged: [24, "bool"],
+  },
+} as const;
+
+/** How k-means ended. */
+export interface KmeansReport {
+  /** sum of the squared distances to the centres */
+  inertia: number;
+  rounds: number;
+  /** 1: no centre moved any more */
+  converged: boolean;
+}
+
+/** What k-means takes besides its options by name. */
+export const loom_kmeans_options = {
+  name: "loom_kmeans_options", size: 20, sized: true,
+  fields: {
+    struct_size: [0, "u32"],
+    options: [4, "pointer"],
+    start: [8, "pointer"],
+    progress: [12, "callback"],
+    user: [16, "pointer"],
+  },
+} as const;
+
+/** What k-means takes besides its options by name. */
+export interface KmeansOptions {
+}
+
+/** How a model is written in another format or number type. Texts are borrowed during the call. */
+export const loom_convert_options = {
+  name: "loom_convert_options", size: 80, sized: true,
+  fields: {
+    struct_size: [0, "u32"],
+    has_dtype: [4, "bool"],
+    dtype: [8, "enum:Dtype"],
+    rules: [12, "text list"],
+    rules_count: [16, "i64"],
+    per_tensor: [24, "bool"],
+    with_weights: [28, "bool"],
+    measure: [32, "i32"],
+    calibration: [36, "text"],
+    calibration_windows: [40, "i64"],
+    allow_nonfinite: [48, "bool"],
+    tokenizer: [52, "text"],
+    context: [56, "i64"],
+    progress: [64, "callback"],
+    note: [68, "callback"],
+    user: [72, "pointer"],
+  },
+} as const;
+
+/** How a model is written in another format or number type. Texts are borrowed during the call. */
+export interface ConvertOptions {
+  /** of matrices; unset: as stored */
+  dtype?: Dtype;
+  /** [rules_count], PATTERN=DTYPE; the first that fits decides */
+  rules?: readonly string[];
+  /** 1: one scale per matrix, not per row */
+  perTensor?: boolean;
+  /** 1: .json has the parameters too */
+  withWeights?: boolean;
+  /** 1, for .entity: what packing cost each parameter */
+  measure?: number;
+  /** text whose tokens decide which values scales keep; null: none */
+  calibration?: string;
+  /** of 128 tokens; 0: 16 */
+  calibrationWindows?: number;
+  /** 1: weights that are NaN or infinite are no error */
+  allowNonfinite?: boolean;
+  /** folder or file that makes a language model of a network; null: none */
+  tokenizer?: string;
+  /** positions of such a model; 0: 2048 */
+  context?: number;
+}
+
+/** How models become one. Texts are borrowed during the call. */
+export const loom_merge_options = {
+  name: "loom_merge_options", size: 96, sized: true,
+  fields: {
+    struct_size: [0, "u32"],
+    method: [4, "text"],
+    base: [8, "text"],
+    weights: [12, "pointer"],
+    densities: [16, "pointer"],
+    has_normalize: [20, "bool"],
+    normalize: [24, "bool"],
+    has_lambda: [28, "bool"],
+    lambda: [32, "f64"],
+    has_t: [40, "bool"],
+    t: [48, "f64"],
+    has_seed: [56, "bool"],
+    seed: [64, "u64"],
+    has_dtype: [72, "bool"],
+    dtype: [76, "enum:Dtype"],
+    progress: [80, "callback"],
+    note: [84, "callback"],
+    user: [88, "pointer"],
+  },
+} as const;
+
+/** How models become one. Texts are borrowed during the call. */
+export interface MergeOptions {
+  /** linear, slerp, task_arithmetic, ties, dare_linear, dare_ties; null: linear */
+  method?: string;
+  /** model of task vectors; null: none */
+  base?: string;
+  /** 1: divide by the sum of the weights; unset: of linear and ties */
+  normalize?: boolean;
+  /** of the sum of task vectors; unset: 1 */
+  lambda?: number;
+  /** of slerp, 0 to 1; unset: 0.5 */
+  t?: number;
+  /** of what dare drops; unset: 1 */
+  seed?: number | bigint;
+  /** of the matrices of the output; unset: as the first model stores them */
+  dtype?: Dtype;
+}
+
 export const callbackNames = [
   "loom_log_fn",
   "loom_progress_fn",
@@ -1523,10 +1782,15 @@ export const callbackNames = [
   "loom_cell_fn",
   "loom_batch_fn",
   "loom_epoch_fn",
+  "loom_observer_fn",
   "loom_loss_fn",
+  "loom_line_fn",
   "loom_token_fn",
   "loom_logits_fn",
   "loom_reply_fn",
+  "loom_mesh_epoch_fn",
+  "loom_note_fn",
+  "loom_work_fn",
 ] as const;
 export type CallbackName = (typeof callbackNames)[number];
 
@@ -1673,11 +1937,15 @@ export interface Functions {
   loom_dataset_with_input(dataset: number, name: number, values: number, out: number): number;
   /** round(share * n) samples, and the rest; drawn by class where every sample has one label. Both are transferred. Errors: invalid_argument (a part without samples). */
   loom_dataset_split(dataset: number, share: number, options: number, first: number, second: number): number;
+  /** Cross-validation: all samples but those of fold `number`, from 0, of `count`, and those of it. Folds are alike in size, and of each class where every sample has one label. Both are transferred. Errors: invalid_argument. */
+  loom_dataset_fold(dataset: number, number: bigint, count: bigint, options: number, first: number, second: number): number;
+  /** {hash: XXH3-128 of everything in it, columns: names of those of a table, files: that of each sample of a folder, further_inputs: names, bytes, in_memory}. `*out` is transferred: loom_free(). */
+  loom_dataset_json(dataset: number, out: number): number;
   /** Null is fine. */
   loom_dataset_free(dataset: number): void;
   /** The trainer changes the network, whose weights are up to date after every call. `*out` is transferred. Errors: invalid_argument, naming the option. */
   loom_trainer_create(network: number, options: number, out: number): number;
-  /** kind: "trainer", for loom_trainer_create_with(). `*out` is transferred. Errors: not_found. */
+  /** kind: "trainer", for loom_trainer_create_with(); "mesh_trainer", "kmeans", "linkage", "stack", "neat", "darts", "architectures", for the functions of that name. `*out` is transferred. Errors: not_found. */
   loom_options_new(kind: number, out: number): number;
   /** Sets an option: "true", "0.1", "cosine"; numbers of a list as "1,2.5,1", texts as a JSON array; "" unsets. Options of a struct inside have a dot: "schedule.floor"; "schedule_floor" is the same, "schedule" its kind. Errors: not_found, with the closest name; invalid_argument, with the range. */
   loom_options_set(options: number, name: number, text: number): number;
@@ -1689,7 +1957,7 @@ export interface Functions {
   loom_options_idle(options: number, out: number): number;
   /** Null is fine. */
   loom_options_free(options: number): void;
-  /** loom_trainer_create() with options by name, which are copied. engine: null, that of the network. `*out` is transferred. Errors: invalid_argument, naming the option. */
+  /** loom_trainer_create() with options by name ("trainer"), which are copied; null: the defaults. engine: null, that of the network. `*out` is transferred. Errors: invalid_argument, naming the option. */
   loom_trainer_create_with(network: number, options: number, engine: number, out: number): number;
   /** `validation`, `options` and `out` may be null; `*out` is transferred. Errors: invalid_argument (data that do not fit the network or the loss), cancelled (what was trained stays), those of files; internal where the loss is not finite any more. */
   loom_trainer_fit(trainer: number, train: number, validation: number, options: number, out: number): number;
@@ -1709,10 +1977,36 @@ export interface Functions {
   loom_trainer_evaluate_watched(trainer: number, data: number, progress: number, user: number, out: number, confusion: number): number;
   /** All that loom_trainer_evaluate() finds, as JSON: loss, samples, accuracy, mean_absolute_error, r2, metrics by name, and for one head of labels classes (samples, precision, recall, f1) and confusion [class][called so]. What does not apply is left out. `progress` may be null. `*out` is transferred: loom_free(). Errors: cancelled. */
   loom_trainer_evaluate_json(trainer: number, data: number, progress: number, user: number, out: number): number;
+  /** Narrows the ranges of every matrix below 16 bits to what costs its products least with these samples, for networks that are done training. JSON: [{name, plain, error, kept}], shares that are lost before and after. progress: samples; may be null. `*out` is transferred: loom_free(). */
+  loom_trainer_calibrate(trainer: number, data: number, progress: number, user: number, out: number): number;
+  /** The weights as they are trained (.safetensors) or as they are packed (.entity). */
+  loom_trainer_save_weights(trainer: number, path: number): number;
+  /** Numbers in parameters that are frozen. Errors: invalid_argument (a pattern without a match). */
+  loom_trainer_frozen(trainer: number, out: number): number;
+  /** Epochs that are done, those before a resume included. */
+  loom_trainer_epoch(trainer: number, out: number): number;
   /** XXH3-128 of all parameters as float32, in their order. `*out` is transferred: loom_free(). */
   loom_trainer_weights_hash(trainer: number, out: number): number;
   /** Null is fine. The network stays, with the weights that it was given. */
   loom_trainer_free(trainer: number): void;
+  /** `*out` is transferred. Errors: invalid_argument (no place, no such address), those of files. */
+  loom_telemetry_open(options: number, out: number): number;
+  /** A number of a step. */
+  loom_telemetry_scalar(telemetry: number, tag: number, step: bigint, value: number): number;
+  /** How values are spread, over 30 ranges of equal width. */
+  loom_telemetry_histogram(telemetry: number, tag: number, step: bigint, values: number): number;
+  /** The cells of a network, and who reads whom. */
+  loom_telemetry_picture(telemetry: number, network: number): number;
+  /** A histogram of every parameter, "weights/" before its name. */
+  loom_telemetry_weights(telemetry: number, step: bigint, network: number): number;
+  /** For viewers: a run of that name begins. */
+  loom_telemetry_begin_run(telemetry: number, label: number): number;
+  /** Fills `out`, whose struct_size the caller has set. */
+  loom_telemetry_get_info(telemetry: number, out: number): number;
+  /** Writes what waits, for so long at most; 0: 5 seconds. Nothing is taken afterwards. Errors: of a place that failed or lost records; io_error (it did not end in time). */
+  loom_telemetry_close(telemetry: number, seconds: number): number;
+  /** Closes it. Null is fine. */
+  loom_telemetry_free(telemetry: number): void;
   /** Epochs. */
   loom_history_count(history: number, out: number): number;
   /** Fills `out`, whose struct_size the caller has set. Errors: out_of_range. */
@@ -1825,8 +2119,42 @@ export interface Functions {
   loom_batch_rewind(batch: number, sequence: bigint, position: bigint): number;
   /** Null is fine. */
   loom_batch_free(batch: number): void;
+  /** Without samples. `*out` is transferred. */
+  loom_deviation_create(out: number): number;
+  /** Numbers: 100 |a - e| / |e| percent each. */
+  loom_deviation_add(deviation: number, answers: number, truths: number, count: bigint): number;
+  /** Classes: 0 if they are equal, else 100 percent. */
+  loom_deviation_add_classes(deviation: number, called: number, is: number, count: bigint): number;
+  /** {samples, invalid, failures, score, average_deviation, accuracy, buckets: {name: count}, results: [{answer, truth, deviation}]}; an infinite number is +-1e9, and NaN 0, with valid false beside. `*out` is transferred: loom_free(). */
+  loom_deviation_json(deviation: number, out: number): number;
+  /** What loom_deviation_json() wrote. `*out` is transferred. Errors: bad_file. */
+  loom_deviation_from_json(text: number, out: number): number;
+  /** Samples of a bucket by their order, int64. `*out` is transferred. Errors: not_found, naming the buckets. */
+  loom_deviation_bucket(deviation: number, name: number, out: number): number;
+  /** Samples that are off most, by their order, int64; the earlier of equals first. `*out` is transferred. */
+  loom_deviation_worst(deviation: number, count: bigint, out: number): number;
+  /** Null is fine. */
+  loom_deviation_free(deviation: number): void;
+  /** `*out` is transferred. Errors: invalid_argument. */
+  loom_adaptation_create(options: number, out: number): number;
+  /** From `at` seconds on another task is in force. Errors: invalid_argument (after the start, or not in order). */
+  loom_adaptation_schedule(adaptation: number, at: number, task: bigint): number;
+  /** The clock begins, with that task. */
+  loom_adaptation_start(adaptation: number, task: bigint): number;
+  /** Counts an output in the window of now. right: 1 or 0; -1 counts none. task: the one in force; over: 1 if the duration has passed; both may be null. */
+  loom_adaptation_record(adaptation: number, right: number, task: number, over: number): number;
+  /** {outputs, average, variance, least, windows: [{outputs, right, accuracy, outputs_per_second, task}], changes: [{at, from, to, window_before, window_after, before, after, recovery_windows, recovery_seconds}]}. `*out` is transferred: loom_free(). */
+  loom_adaptation_json(adaptation: number, out: number): number;
+  /** Null is fine. */
+  loom_adaptation_free(adaptation: number): void;
   /** `*out` is transferred. Errors: invalid_argument, naming the option. */
   loom_population_create(options: number, out: number): number;
+  /** With every option, by name ("neat"); null: the defaults. `*out` is transferred. Errors: invalid_argument, naming the option. */
+  loom_population_create_with(options: number, out: number): number;
+  /** A population that was saved goes on with the same bits. `*out` is transferred. Errors: not_found, bad_file. */
+  loom_population_load(path: number, out: number): number;
+  /** The whole state as JSON. A file that is there is replaced as a whole or not at all. */
+  loom_population_save(population: number, path: number): number;
   /** Fills `out`, whose struct_size the caller has set. */
   loom_population_get_info(population: number, out: number): number;
   /** Of a generation that was told, from 0. Fills `out`. Errors: out_of_range. */
@@ -1859,6 +2187,36 @@ export interface Functions {
   loom_network_dna(network: number, at: number, out: number): number;
   /** A child: a, with the layers that stand at the same place in b, of the same shapes, crossed. `*out` is transferred. Errors: invalid_argument (one fitness alone, nothing in common). */
   loom_network_splice(a: number, b: number, options: number, out: number): number;
+  /** network: cells that follow each other. Parallel ones with combine "mixed" are decided; where there is none, every Dense and CNN2. options: "darts"; null: the defaults. `*out` is transferred. Errors: invalid_argument, unsupported. */
+  loom_darts_search_create(network: number, data: number, options: number, out: number): number;
+  /** A search that was saved, with its data. `*out` is transferred. Errors: those of files, bad_file. */
+  loom_darts_search_load(path: number, data: number, out: number): number;
+  /** The whole state as safetensors. */
+  loom_darts_search_save(search: number, path: number): number;
+  /** An epoch. progress: steps; may be null. Errors: invalid_argument (all epochs are done); cancelled, after which the search is to be loaded again. */
+  loom_darts_search_step(search: number, progress: number, user: number): number;
+  /** {epoch, epochs, seed_parameters, cells: [{cell, branches, weights}], history: [{epoch, train_loss, validation_loss, accuracy: null of targets, weights}]}. `*out` is transferred: loom_free(). */
+  loom_darts_search_json(search: number, out: number): number;
+  /** The network where each cell keeps one branch: the choice with the largest product of weights that has at most so many parameters; 0: any number. `*out` is transferred. Errors: invalid_argument (no choice is so small). */
+  loom_darts_search_found(search: number, most_parameters: bigint, out: number): number;
+  /** The branches of that choice, int64 [cells]. `*out` is transferred. */
+  loom_darts_search_choice(search: number, most_parameters: bigint, out: number): number;
+  /** Null is fine. */
+  loom_darts_search_free(search: number): void;
+  /** seed: cells that follow each other. options: "architectures"; null: the defaults. `*out` is transferred. Errors: invalid_argument, unsupported. */
+  loom_architecture_search_create(seed: number, data: number, options: number, out: number): number;
+  /** A search that was saved, with its data. `*out` is transferred. Errors: those of files, bad_file. */
+  loom_architecture_search_load(path: number, data: number, out: number): number;
+  /** The whole state as JSON. */
+  loom_architecture_search_save(search: number, path: number): number;
+  /** A generation: children are made, trained and scored. threads: networks at a time; 0: all cores. progress: networks; may be null. Errors: cancelled, after which the search is as it was. */
+  loom_architecture_search_step(search: number, threads: number, progress: number, user: number): number;
+  /** {objectives, seed, members: the best first, front, history: [{generation, evaluated, rejected, front, best_accuracy, best_loss, least_parameters}]}; seed and members are {id, parent, other, born, birth, form, accuracy, loss, parameters, bytes, seconds}. `*out` is transferred: loom_free(). */
+  loom_architecture_search_json(search: number, out: number): number;
+  /** A member with its weights; engine null: the shared one. `*out` is transferred. Errors: not_found. */
+  loom_architecture_search_network(search: number, id: bigint, engine: number, out: number): number;
+  /** Null is fine. */
+  loom_architecture_search_free(search: number): void;
   /** `*out` is transferred. Errors: invalid_argument (cells that do not meet), out_of_memory. */
   loom_mesh_create(network: number, options: number, out: number): number;
   /** What the mesh reads until it is replaced: [batch, ...]. It is copied. Errors: invalid_argument. */
@@ -1871,12 +2229,50 @@ export interface Functions {
   loom_mesh_output(mesh: number, out: number): number;
   /** The same of the cell at `at`: z, y, x, l. Errors: not_found (no such cell). */
   loom_mesh_cell_output(mesh: number, at: number, out: number): number;
+  /** A tick for each sample of `count` ports, of which one is "input": [n, sample], of several streams [n, batch, sample]. Ports that are not named keep what they hold. `*out` is what the last cell committed in each tick, float32 [n, output], and is transferred. Errors: invalid_argument. */
+  loom_mesh_run(mesh: number, ports: number, samples: number, count: bigint, out: number): number;
+  /** Of the last loom_mesh_run() with `activity`: means of the absolute values that cells committed, float32 [n, cells]; NaN in ticks in which a cell held nothing. `*out` is transferred. */
+  loom_mesh_activity(mesh: number, out: number): number;
+  /** Each cell as JSON: [{at: [z, y, x, l], layer, output: shape of one sample, first_tick: in which it fires if all ports are set from the start, holds: whether it ever fired}]. `*out` is transferred: loom_free(). */
+  loom_mesh_cells(mesh: number, out: number): number;
   /** Fills `out`, whose struct_size the caller has set. */
   loom_mesh_get_info(mesh: number, out: number): number;
   /** Nothing is held, tick 0. */
   loom_mesh_reset(mesh: number): number;
   /** Null is fine. */
   loom_mesh_free(mesh: number): void;
+  /** options: "mesh_trainer", by name; null: the defaults. `*out` is transferred, and keeps the network alive. Errors: those of loom_mesh_create(); out_of_memory, before any is taken. */
+  loom_mesh_trainer_create(network: number, mesh: number, options: number, out: number): number;
+  /** The samples are a stream, one per tick in their order; with several streams of the mesh they are cut into as many of equal length. The network has the new weights after the call; after an error, those of the last update. Errors: invalid_argument (a loss that is not finite as well), cancelled. */
+  loom_mesh_trainer_fit(trainer: number, stream: number, options: number): number;
+  /** Null is fine. */
+  loom_mesh_trainer_free(trainer: number): void;
+  /** Points [n, d], float32 or float64: `*labels`, int64 [n], the group of each, and `*centers`, float64 [clusters, d], are transferred. report: may be null. Errors: invalid_argument, cancelled. */
+  loom_kmeans(engine: number, points: number, options: number, labels: number, centers: number, report: number): number;
+  /** How good groups are, -1 to 1: the mean over all points of (b - a) / max(a, b), of the mean distance a to the others of the group and the least mean distance b to another one (Rousseeuw, 1987). Errors: invalid_argument. */
+  loom_silhouette(engine: number, points: number, labels: number, count: bigint, distance: number, out: number): number;
+  /** Merges of points [n, d] as float64 [n - 1, 4]: group a, group b, their distance, points of both. The i-th merge makes group n + i: the form of SciPy. options: "linkage"; null: the defaults. `*out` is transferred. */
+  loom_linkage(engine: number, points: number, options: number, out: number): number;
+  /** The same of distances [n, n], symmetric, 0 on the diagonal; the option `distance` is not asked. `*out` is transferred. */
+  loom_linkage_of_distances(distances: number, options: number, out: number): number;
+  /** Labels of all points, int64, numbered by their first points: as many groups as `groups`; 0: those that merge at `threshold` or nearer. `*out` is transferred. Errors: invalid_argument (merges that are none). */
+  loom_linkage_cut(merges: number, threshold: number, groups: bigint, out: number): number;
+  /** Points [n, d] of .csv, .npy, .npz, .safetensors or IDX. array: its name in a file of several; null: "x". `*out` is transferred. Errors: not_found, bad_file (naming line and column). */
+  loom_load_points(engine: number, path: number, array: number, out: number): number;
+  /** The tensors of a checkpoint by the layers that their names and shapes tell, as JSON: [{prefix, type, settings, weights, tensors: [{name, role, shape}]}]. `*out` is transferred: loom_free(). */
+  loom_group_tensors(path: number, out: number): number;
+  /** Of masks [models, samples], uint8, 1 where a model was right: pairs that cover at least `least` of the samples, as float64 [pairs, 4]: a, b, share that one has right, share that both have. Best first. `*out` is transferred. */
+  loom_complementary_pairs(masks: number, least: number, out: number): number;
+  /** Few models that together cover what all do, as float64 [taken, 2]: model, share that is covered after it. most: 0, no limit. `*out` is transferred. */
+  loom_greedy_cover(masks: number, most: bigint, out: number): number;
+  /** Classes [models, samples], int64: of each sample the one with the largest sum of weights, int64 [samples]. weights: [models], or null: 1 each. `*out` is transferred. Errors: invalid_argument. */
+  loom_majority_vote(said: number, weights: number, out: number): number;
+  /** The weighted mean of `count` tensors of one shape, float32. weights: [count], or null: 1 each. `*out` is transferred. */
+  loom_soft_vote(shares: number, count: bigint, weights: number, out: number): number;
+  /** Answers [n, classes] of `count` models side by side, [n, count x classes]. `*out` is transferred. */
+  loom_stack_inputs(shares: number, count: bigint, out: number): number;
+  /** Stacking (Wolpert, 1992): a Dense layer over the answers, trained for `labels`; it takes what loom_stack_inputs() makes. options: "stack"; null: the defaults. `*out` is transferred. Errors: invalid_argument. */
+  loom_stack(engine: number, shares: number, count: bigint, labels: number, label_count: bigint, options: number, out: number): number;
   /** Any file or folder that can be loaded; weights stay where they are. `*out` is transferred. Errors: not_found, bad_file (with file and offset), unsupported, out_of_memory. */
   loom_model_file_open(engine: number, path: number, out: number): number;
   /** The same of a file in memory, which errors call `name`; null: "the bytes". borrow 1: they are used where they are: they begin at a multiple of 64 bytes, and stay as long as `*out` does; 0: they are copied. */
@@ -1887,6 +2283,14 @@ export interface Functions {
   loom_model_file_values(file: number, tensor: bigint, out: number): number;
   /** XXH3-128 of the stored bytes of a tensor, as hexadecimal digits. `*out` is transferred: loom_free(). Errors: out_of_range. */
   loom_model_file_hash(file: number, tensor: bigint, out: number): number;
+  /** By the ending of `output`: .entity, .gguf, .onnx, .safetensors, .npz, .json; a name without one is a folder. out: JSON {format: of the input, bytes, tensors: [{name, shape, from, to, bytes_from, bytes_to, rms, error, max_error, cosine}]}; it is transferred: loom_free(). Errors: unsupported, cancelled, those of files. */
+  loom_convert(engine: number, input: number, output: number, options: number, out: number): number;
+  /** The tensors of two files side by side, as JSON: [{name, only_a, only_b, equal, dtype_a, dtype_b, shape_a, shape_b, count, different, max_ulp, max_abs, relative, cosine}]. by_parameters 1: by their paths in the network. `*out` is transferred: loom_free(). */
+  loom_diff(engine: number, a: number, b: number, by_parameters: number, out: number): number;
+  /** Compares every blob of an .entity file with its hash; how many there are. Errors: bad_file, naming the blob. */
+  loom_verify_hashes(engine: number, path: number, out: number): number;
+  /** Files of one network become a file. out: JSON {method, models, parameters, weights, bytes}; it is transferred: loom_free(). Errors: invalid_argument, cancelled, those of files. */
+  loom_merge(engine: number, models: number, count: bigint, output: number, options: number, out: number): number;
   /** Null is fine. */
   loom_model_file_free(file: number): void;
 }

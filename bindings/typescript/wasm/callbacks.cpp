@@ -12,10 +12,15 @@ extern "C" HOST("loom_port_fn") int32_t host_loom_port_fn(void *user, const loom
 extern "C" HOST("loom_cell_fn") int32_t host_loom_cell_fn(void *user, const loom_cell *cell);
 extern "C" HOST("loom_batch_fn") int32_t host_loom_batch_fn(void *user, int64_t done, int64_t steps, double loss);
 extern "C" HOST("loom_epoch_fn") int32_t host_loom_epoch_fn(void *user, const loom_epoch *epoch);
+extern "C" HOST("loom_observer_fn") int32_t host_loom_observer_fn(void *user, const char *event, const char *json);
 extern "C" HOST("loom_loss_fn") int32_t host_loom_loss_fn(void *user, const loom_tensor *outputs, const loom_tensor *gradients, double *loss);
+extern "C" HOST("loom_line_fn") int32_t host_loom_line_fn(void *user, const char *line);
 extern "C" HOST("loom_token_fn") int32_t host_loom_token_fn(void *user, const loom_token *token);
 extern "C" HOST("loom_logits_fn") int32_t host_loom_logits_fn(void *user, int64_t position, const float *logits, int64_t count);
 extern "C" HOST("loom_reply_fn") int32_t host_loom_reply_fn(void *user, loom_reply_kind kind, const char *text, int32_t call);
+extern "C" HOST("loom_mesh_epoch_fn") int32_t host_loom_mesh_epoch_fn(void *user, const loom_mesh_epoch *epoch);
+extern "C" HOST("loom_note_fn") int32_t host_loom_note_fn(void *user, const char *note);
+extern "C" HOST("loom_work_fn") int32_t host_loom_work_fn(void *user, const char *work, uint64_t done, uint64_t total);
 
 // The callback of that place in callbackNames (bindings/typescript/src/ffi.ts);
 // null: there is none.
@@ -28,10 +33,15 @@ void *loom_host_callback(int32_t index) {
     case 3: return reinterpret_cast<void *>(host_loom_cell_fn);
     case 4: return reinterpret_cast<void *>(host_loom_batch_fn);
     case 5: return reinterpret_cast<void *>(host_loom_epoch_fn);
-    case 6: return reinterpret_cast<void *>(host_loom_loss_fn);
-    case 7: return reinterpret_cast<void *>(host_loom_token_fn);
-    case 8: return reinterpret_cast<void *>(host_loom_logits_fn);
-    case 9: return reinterpret_cast<void *>(host_loom_reply_fn);
+    case 6: return reinterpret_cast<void *>(host_loom_observer_fn);
+    case 7: return reinterpret_cast<void *>(host_loom_loss_fn);
+    case 8: return reinterpret_cast<void *>(host_loom_line_fn);
+    case 9: return reinterpret_cast<void *>(host_loom_token_fn);
+    case 10: return reinterpret_cast<void *>(host_loom_logits_fn);
+    case 11: return reinterpret_cast<void *>(host_loom_reply_fn);
+    case 12: return reinterpret_cast<void *>(host_loom_mesh_epoch_fn);
+    case 13: return reinterpret_cast<void *>(host_loom_note_fn);
+    case 14: return reinterpret_cast<void *>(host_loom_work_fn);
   }
   return nullptr;
 }

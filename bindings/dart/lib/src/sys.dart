@@ -344,6 +344,16 @@ abstract final class loom_splice_mode {
   static const int LOOM_SPLICE_UNIFORM = 2;
 }
 
+/// How far two points are from each other.
+abstract final class loom_distance {
+  /// square root of the sum of squared differences
+  static const int LOOM_DISTANCE_EUCLIDEAN = 0;
+  /// sum of absolute differences
+  static const int LOOM_DISTANCE_MANHATTAN = 1;
+  /// 1 - cos; 1 to a point of zeros
+  static const int LOOM_DISTANCE_COSINE = 2;
+}
+
 final class loom_array extends Opaque {}
 
 final class loom_engine extends Opaque {}
@@ -357,6 +367,8 @@ final class loom_dataset extends Opaque {}
 final class loom_trainer extends Opaque {}
 
 final class loom_history extends Opaque {}
+
+final class loom_telemetry extends Opaque {}
 
 final class loom_options extends Opaque {}
 
@@ -372,11 +384,21 @@ final class loom_reply_parser extends Opaque {}
 
 final class loom_batch extends Opaque {}
 
+final class loom_deviation extends Opaque {}
+
+final class loom_adaptation extends Opaque {}
+
 final class loom_population extends Opaque {}
 
 final class loom_genome extends Opaque {}
 
+final class loom_darts_search extends Opaque {}
+
+final class loom_architecture_search extends Opaque {}
+
 final class loom_mesh extends Opaque {}
+
+final class loom_mesh_trainer extends Opaque {}
 
 final class loom_model_file extends Opaque {}
 
@@ -929,6 +951,15 @@ typedef loom_batch_fn = Int32 Function(Pointer<Void>, Int64, Int64, Double);
 /// After each epoch. 0: go on; anything else ends the call with LOOM_CANCELLED.
 typedef loom_epoch_fn = Int32 Function(Pointer<Void>, Pointer<loom_epoch>);
 
+/// What happens in training, on the thread that trains. Both texts are borrowed during the
+/// callback. event "layer", after an epoch, of what a layer gave, and of the gradient that came
+/// back: {epoch, at, type, backward, mean, std, min, max, active, total}. "pass", in every batch, a
+/// layer that it went through: {at, type, backward, begin_ns, end_ns, shape}. "link", after an
+/// epoch, how a learning rule sees a layer: {epoch, at, type, budget, gap, closed, cosine, size}.
+/// "begin": {path, epochs}, the checkpoint that the run goes on from. Anything but 0 ends the call
+/// after this batch with LOOM_CANCELLED.
+typedef loom_observer_fn = Int32 Function(Pointer<Void>, Pointer<Uint8>, Pointer<Uint8>);
+
 /// Texts are borrowed during the call.
 final class loom_fit_options extends Struct {
   @Uint32()
@@ -957,6 +988,15 @@ final class loom_fit_options extends Struct {
   external Pointer<Void> user;
   /// samples that were validated, and in all; null: none
   external Pointer<NativeFunction<loom_progress_fn>> on_validation;
+  /// batches after which it is written within an epoch too; 0: never
+  @Int64()
+  external int checkpoint_every;
+  /// null: none
+  external Pointer<NativeFunction<loom_observer_fn>> observer;
+  /// events at commas: layer, pass, link, begin; null: all but pass
+  external Pointer<Uint8> observe;
+  /// gets each epoch, and each pass if it has a viewer; null: none
+  external Pointer<loom_telemetry> telemetry;
 }
 
 /// What a training step gave.
@@ -1004,6 +1044,48 @@ final class loom_evaluation extends Struct {
 typedef loom_loss_fn = Int32 Function(
     Pointer<Void>, Pointer<loom_tensor>, Pointer<loom_tensor>, Pointer<Double>
 );
+
+/// A line without its end, borrowed during the callback, on a thread of the library. Anything but 0
+/// ends it.
+typedef loom_line_fn = Int32 Function(Pointer<Void>, Pointer<Uint8>);
+
+/// Where telemetry goes; at least one place. Texts are borrowed during the call; null: not there.
+/// docs/telemetry.md
+final class loom_telemetry_options extends Struct {
+  @Uint32()
+  external int struct_size;
+  /// file to which lines of JSON are appended
+  external Pointer<Uint8> json_lines;
+  /// folder for TensorBoard
+  external Pointer<Uint8> tensorboard;
+  /// file with the last value of each number
+  external Pointer<Uint8> prometheus;
+  /// "http://host:port/path": lines are posted to it
+  external Pointer<Uint8> http;
+  /// "host:port": a datagram for each line
+  external Pointer<Uint8> udp;
+  /// "host:port": a datagram for each layer that a batch goes through
+  external Pointer<Uint8> tanhi;
+  /// records that may wait; 0: 4096
+  @Int64()
+  external int queue;
+  /// gets the lines too; null: none
+  external Pointer<NativeFunction<loom_line_fn>> on_line;
+  /// handed to `on_line`
+  external Pointer<Void> user;
+}
+
+/// What was lost.
+final class loom_telemetry_info extends Struct {
+  @Uint32()
+  external int struct_size;
+  /// records that found the queue full
+  @Int64()
+  external int dropped;
+  /// passes of layers that found theirs full
+  @Int64()
+  external int passes_dropped;
+}
 
 /// How a model is read.
 final class loom_model_options extends Struct {
@@ -1408,6 +1490,24 @@ final class loom_batch_options extends Struct {
   external int cache_type;
 }
 
+/// Windows, and when one has recovered.
+final class loom_adaptation_options extends Struct {
+  @Uint32()
+  external int struct_size;
+  /// seconds; 0: 15
+  @Double()
+  external double duration;
+  /// seconds; 0: 1
+  @Double()
+  external double window;
+  /// accuracy in percent of a window that has recovered; 0: 50
+  @Double()
+  external double threshold;
+  /// 1: `threshold` is that share of the accuracy before the change
+  @Int32()
+  external int relative;
+}
+
 /// What is not here is as docs/evolution.md has it. Texts are borrowed during the call.
 final class loom_neat_options extends Struct {
   @Uint32()
@@ -1634,6 +1734,9 @@ final class loom_mesh_options extends Struct {
   external Pointer<loom_mesh_link> links;
   @Int64()
   external int link_count;
+  /// 1: loom_mesh_run() keeps how active cells were
+  @Int32()
+  external int activity;
 }
 
 /// A mesh as it is.
@@ -1654,6 +1757,173 @@ final class loom_mesh_info extends Struct {
   /// memory that it took
   @Int64()
   external int bytes;
+}
+
+/// An epoch of a mesh.
+final class loom_mesh_epoch extends Struct {
+  @Uint32()
+  external int struct_size;
+  /// from 1
+  @Int64()
+  external int number;
+  /// mean over the samples
+  @Double()
+  external double loss;
+  /// 1: `accuracy` is known: targets are labels
+  @Int32()
+  external int has_accuracy;
+  @Double()
+  external double accuracy;
+  @Double()
+  external double ticks_per_second;
+}
+
+/// After each epoch, borrowed during the callback. Anything but 0 ends the call after it with
+/// LOOM_CANCELLED.
+typedef loom_mesh_epoch_fn = Int32 Function(Pointer<Void>, Pointer<loom_mesh_epoch>);
+
+/// How a mesh is trained.
+final class loom_mesh_fit_options extends Struct {
+  @Uint32()
+  external int struct_size;
+  /// 0: 10
+  @Int64()
+  external int epochs;
+  /// windows done and in all; null: none
+  external Pointer<NativeFunction<loom_progress_fn>> on_window;
+  /// null: none
+  external Pointer<NativeFunction<loom_mesh_epoch_fn>> on_epoch;
+  /// handed to these
+  external Pointer<Void> user;
+}
+
+/// How k-means ended.
+final class loom_kmeans_report extends Struct {
+  @Uint32()
+  external int struct_size;
+  /// sum of the squared distances to the centres
+  @Double()
+  external double inertia;
+  @Int64()
+  external int rounds;
+  /// 1: no centre moved any more
+  @Int32()
+  external int converged;
+}
+
+/// What k-means takes besides its options by name.
+final class loom_kmeans_options extends Struct {
+  @Uint32()
+  external int struct_size;
+  /// "kmeans"; null: the defaults
+  external Pointer<loom_options> options;
+  /// [clusters, d]: centres to begin with; null: they are drawn
+  external Pointer<loom_tensor> start;
+  /// restarts done and in all; null: none
+  external Pointer<NativeFunction<loom_progress_fn>> progress;
+  /// handed to `progress`
+  external Pointer<Void> user;
+}
+
+/// What was noticed, for a person; borrowed during the callback. What it returns is not asked.
+typedef loom_note_fn = Int32 Function(Pointer<Void>, Pointer<Uint8>);
+
+/// Which work, how much of it is done, and all of it. Anything but 0 ends the call with
+/// LOOM_CANCELLED.
+typedef loom_work_fn = Int32 Function(Pointer<Void>, Pointer<Uint8>, Uint64, Uint64);
+
+/// How a model is written in another format or number type. Texts are borrowed during the call.
+final class loom_convert_options extends Struct {
+  @Uint32()
+  external int struct_size;
+  /// 1: `dtype` counts
+  @Int32()
+  external int has_dtype;
+  /// of matrices; unset: as stored
+  @Int32()
+  external int dtype;
+  /// [rules_count], PATTERN=DTYPE; the first that fits decides
+  external Pointer<Pointer<Uint8>> rules;
+  @Int64()
+  external int rules_count;
+  /// 1: one scale per matrix, not per row
+  @Int32()
+  external int per_tensor;
+  /// 1: .json has the parameters too
+  @Int32()
+  external int with_weights;
+  /// 1, for .entity: what packing cost each parameter
+  @Int32()
+  external int measure;
+  /// text whose tokens decide which values scales keep; null: none
+  external Pointer<Uint8> calibration;
+  /// of 128 tokens; 0: 16
+  @Int64()
+  external int calibration_windows;
+  /// 1: weights that are NaN or infinite are no error
+  @Int32()
+  external int allow_nonfinite;
+  /// folder or file that makes a language model of a network; null: none
+  external Pointer<Uint8> tokenizer;
+  /// positions of such a model; 0: 2048
+  @Int64()
+  external int context;
+  /// null: none
+  external Pointer<NativeFunction<loom_work_fn>> progress;
+  /// null: none
+  external Pointer<NativeFunction<loom_note_fn>> note;
+  /// handed to these
+  external Pointer<Void> user;
+}
+
+/// How models become one. Texts are borrowed during the call.
+final class loom_merge_options extends Struct {
+  @Uint32()
+  external int struct_size;
+  /// linear, slerp, task_arithmetic, ties, dare_linear, dare_ties; null: linear
+  external Pointer<Uint8> method;
+  /// model of task vectors; null: none
+  external Pointer<Uint8> base;
+  /// [count], of the models; null: 1 each
+  external Pointer<Double> weights;
+  /// [count], share of values that ties and dare keep; null: 1 each
+  external Pointer<Double> densities;
+  /// 1: `normalize` counts
+  @Int32()
+  external int has_normalize;
+  /// 1: divide by the sum of the weights; unset: of linear and ties
+  @Int32()
+  external int normalize;
+  /// 1: `lambda` counts
+  @Int32()
+  external int has_lambda;
+  /// of the sum of task vectors; unset: 1
+  @Double()
+  external double lambda;
+  /// 1: `t` counts
+  @Int32()
+  external int has_t;
+  /// of slerp, 0 to 1; unset: 0.5
+  @Double()
+  external double t;
+  /// 1: `seed` counts
+  @Int32()
+  external int has_seed;
+  /// of what dare drops; unset: 1
+  @Uint64()
+  external int seed;
+  /// 1: `dtype` counts
+  @Int32()
+  external int has_dtype;
+  /// of the matrices of the output; unset: as the first model stores them
+  @Int32()
+  external int dtype;
+  /// null: none
+  external Pointer<NativeFunction<loom_work_fn>> progress;
+  /// null: none
+  external Pointer<NativeFunction<loom_note_fn>> note;
+  /// handed to these
+  external Pointer<Void> user;
 }
 
 /// The functions of a library that DynamicLibrary.open() gave.
@@ -1991,6 +2261,18 @@ class LoomLibrary {
   late final loom_dataset_split =
       library.lookupFunction<_loom_dataset_split_native, _loom_dataset_split_dart>('loom_dataset_split');
 
+  /// Cross-validation: all samples but those of fold `number`, from 0, of `count`, and those of it.
+  /// Folds are alike in size, and of each class where every sample has one label. Both are
+  /// transferred. Errors: invalid_argument.
+  late final loom_dataset_fold =
+      library.lookupFunction<_loom_dataset_fold_native, _loom_dataset_fold_dart>('loom_dataset_fold');
+
+  /// {hash: XXH3-128 of everything in it, columns: names of those of a table, files: that of each
+  /// sample of a folder, further_inputs: names, bytes, in_memory}. `*out` is transferred:
+  /// loom_free().
+  late final loom_dataset_json =
+      library.lookupFunction<_loom_dataset_json_native, _loom_dataset_json_dart>('loom_dataset_json');
+
   /// Null is fine.
   late final loom_dataset_free =
       library.lookupFunction<_loom_dataset_free_native, _loom_dataset_free_dart>('loom_dataset_free');
@@ -2000,7 +2282,9 @@ class LoomLibrary {
   late final loom_trainer_create =
       library.lookupFunction<_loom_trainer_create_native, _loom_trainer_create_dart>('loom_trainer_create');
 
-  /// kind: "trainer", for loom_trainer_create_with(). `*out` is transferred. Errors: not_found.
+  /// kind: "trainer", for loom_trainer_create_with(); "mesh_trainer", "kmeans", "linkage", "stack",
+  /// "neat", "darts", "architectures", for the functions of that name. `*out` is transferred.
+  /// Errors: not_found.
   late final loom_options_new =
       library.lookupFunction<_loom_options_new_native, _loom_options_new_dart>('loom_options_new');
 
@@ -2031,8 +2315,9 @@ class LoomLibrary {
   late final loom_options_free =
       library.lookupFunction<_loom_options_free_native, _loom_options_free_dart>('loom_options_free');
 
-  /// loom_trainer_create() with options by name, which are copied. engine: null, that of the
-  /// network. `*out` is transferred. Errors: invalid_argument, naming the option.
+  /// loom_trainer_create() with options by name ("trainer"), which are copied; null: the defaults.
+  /// engine: null, that of the network. `*out` is transferred. Errors: invalid_argument, naming the
+  /// option.
   late final loom_trainer_create_with =
       library.lookupFunction<_loom_trainer_create_with_native, _loom_trainer_create_with_dart>('loom_trainer_create_with');
 
@@ -2086,6 +2371,27 @@ class LoomLibrary {
   late final loom_trainer_evaluate_json =
       library.lookupFunction<_loom_trainer_evaluate_json_native, _loom_trainer_evaluate_json_dart>('loom_trainer_evaluate_json');
 
+  /// Narrows the ranges of every matrix below 16 bits to what costs its products least with these
+  /// samples, for networks that are done training. JSON: [{name, plain, error, kept}], shares that
+  /// are lost before and after. progress: samples; may be null. `*out` is transferred: loom_free().
+  /// One thread at a time.
+  late final loom_trainer_calibrate =
+      library.lookupFunction<_loom_trainer_calibrate_native, _loom_trainer_calibrate_dart>('loom_trainer_calibrate');
+
+  /// The weights as they are trained (.safetensors) or as they are packed (.entity). One thread at
+  /// a time.
+  late final loom_trainer_save_weights =
+      library.lookupFunction<_loom_trainer_save_weights_native, _loom_trainer_save_weights_dart>('loom_trainer_save_weights');
+
+  /// Numbers in parameters that are frozen. Errors: invalid_argument (a pattern without a match).
+  /// One thread at a time.
+  late final loom_trainer_frozen =
+      library.lookupFunction<_loom_trainer_frozen_native, _loom_trainer_frozen_dart>('loom_trainer_frozen');
+
+  /// Epochs that are done, those before a resume included. One thread at a time.
+  late final loom_trainer_epoch =
+      library.lookupFunction<_loom_trainer_epoch_native, _loom_trainer_epoch_dart>('loom_trainer_epoch');
+
   /// XXH3-128 of all parameters as float32, in their order. `*out` is transferred: loom_free(). One
   /// thread at a time.
   late final loom_trainer_weights_hash =
@@ -2094,6 +2400,43 @@ class LoomLibrary {
   /// Null is fine. The network stays, with the weights that it was given.
   late final loom_trainer_free =
       library.lookupFunction<_loom_trainer_free_native, _loom_trainer_free_dart>('loom_trainer_free');
+
+  /// `*out` is transferred. Errors: invalid_argument (no place, no such address), those of files.
+  late final loom_telemetry_open =
+      library.lookupFunction<_loom_telemetry_open_native, _loom_telemetry_open_dart>('loom_telemetry_open');
+
+  /// A number of a step.
+  late final loom_telemetry_scalar =
+      library.lookupFunction<_loom_telemetry_scalar_native, _loom_telemetry_scalar_dart>('loom_telemetry_scalar');
+
+  /// How values are spread, over 30 ranges of equal width.
+  late final loom_telemetry_histogram =
+      library.lookupFunction<_loom_telemetry_histogram_native, _loom_telemetry_histogram_dart>('loom_telemetry_histogram');
+
+  /// The cells of a network, and who reads whom.
+  late final loom_telemetry_picture =
+      library.lookupFunction<_loom_telemetry_picture_native, _loom_telemetry_picture_dart>('loom_telemetry_picture');
+
+  /// A histogram of every parameter, "weights/" before its name.
+  late final loom_telemetry_weights =
+      library.lookupFunction<_loom_telemetry_weights_native, _loom_telemetry_weights_dart>('loom_telemetry_weights');
+
+  /// For viewers: a run of that name begins.
+  late final loom_telemetry_begin_run =
+      library.lookupFunction<_loom_telemetry_begin_run_native, _loom_telemetry_begin_run_dart>('loom_telemetry_begin_run');
+
+  /// Fills `out`, whose struct_size the caller has set.
+  late final loom_telemetry_get_info =
+      library.lookupFunction<_loom_telemetry_get_info_native, _loom_telemetry_get_info_dart>('loom_telemetry_get_info');
+
+  /// Writes what waits, for so long at most; 0: 5 seconds. Nothing is taken afterwards. Errors: of
+  /// a place that failed or lost records; io_error (it did not end in time).
+  late final loom_telemetry_close =
+      library.lookupFunction<_loom_telemetry_close_native, _loom_telemetry_close_dart>('loom_telemetry_close');
+
+  /// Closes it. Null is fine.
+  late final loom_telemetry_free =
+      library.lookupFunction<_loom_telemetry_free_native, _loom_telemetry_free_dart>('loom_telemetry_free');
 
   /// Epochs.
   late final loom_history_count =
@@ -2359,9 +2702,88 @@ class LoomLibrary {
   late final loom_batch_free =
       library.lookupFunction<_loom_batch_free_native, _loom_batch_free_dart>('loom_batch_free');
 
+  /// Without samples. `*out` is transferred.
+  late final loom_deviation_create =
+      library.lookupFunction<_loom_deviation_create_native, _loom_deviation_create_dart>('loom_deviation_create');
+
+  /// Numbers: 100 |a - e| / |e| percent each. One thread at a time.
+  late final loom_deviation_add =
+      library.lookupFunction<_loom_deviation_add_native, _loom_deviation_add_dart>('loom_deviation_add');
+
+  /// Classes: 0 if they are equal, else 100 percent. One thread at a time.
+  late final loom_deviation_add_classes =
+      library.lookupFunction<_loom_deviation_add_classes_native, _loom_deviation_add_classes_dart>('loom_deviation_add_classes');
+
+  /// {samples, invalid, failures, score, average_deviation, accuracy, buckets: {name: count},
+  /// results: [{answer, truth, deviation}]}; an infinite number is +-1e9, and NaN 0, with valid
+  /// false beside. `*out` is transferred: loom_free(). One thread at a time.
+  late final loom_deviation_json =
+      library.lookupFunction<_loom_deviation_json_native, _loom_deviation_json_dart>('loom_deviation_json');
+
+  /// What loom_deviation_json() wrote. `*out` is transferred. Errors: bad_file.
+  late final loom_deviation_from_json =
+      library.lookupFunction<_loom_deviation_from_json_native, _loom_deviation_from_json_dart>('loom_deviation_from_json');
+
+  /// Samples of a bucket by their order, int64. `*out` is transferred. Errors: not_found, naming
+  /// the buckets. One thread at a time.
+  late final loom_deviation_bucket =
+      library.lookupFunction<_loom_deviation_bucket_native, _loom_deviation_bucket_dart>('loom_deviation_bucket');
+
+  /// Samples that are off most, by their order, int64; the earlier of equals first. `*out` is
+  /// transferred. One thread at a time.
+  late final loom_deviation_worst =
+      library.lookupFunction<_loom_deviation_worst_native, _loom_deviation_worst_dart>('loom_deviation_worst');
+
+  /// Null is fine.
+  late final loom_deviation_free =
+      library.lookupFunction<_loom_deviation_free_native, _loom_deviation_free_dart>('loom_deviation_free');
+
+  /// `*out` is transferred. Errors: invalid_argument.
+  late final loom_adaptation_create =
+      library.lookupFunction<_loom_adaptation_create_native, _loom_adaptation_create_dart>('loom_adaptation_create');
+
+  /// From `at` seconds on another task is in force. Errors: invalid_argument (after the start, or
+  /// not in order). One thread at a time.
+  late final loom_adaptation_schedule =
+      library.lookupFunction<_loom_adaptation_schedule_native, _loom_adaptation_schedule_dart>('loom_adaptation_schedule');
+
+  /// The clock begins, with that task. One thread at a time.
+  late final loom_adaptation_start =
+      library.lookupFunction<_loom_adaptation_start_native, _loom_adaptation_start_dart>('loom_adaptation_start');
+
+  /// Counts an output in the window of now. right: 1 or 0; -1 counts none. task: the one in force;
+  /// over: 1 if the duration has passed; both may be null. One thread at a time.
+  late final loom_adaptation_record =
+      library.lookupFunction<_loom_adaptation_record_native, _loom_adaptation_record_dart>('loom_adaptation_record');
+
+  /// {outputs, average, variance, least, windows: [{outputs, right, accuracy, outputs_per_second,
+  /// task}], changes: [{at, from, to, window_before, window_after, before, after, recovery_windows,
+  /// recovery_seconds}]}. `*out` is transferred: loom_free(). One thread at a time.
+  late final loom_adaptation_json =
+      library.lookupFunction<_loom_adaptation_json_native, _loom_adaptation_json_dart>('loom_adaptation_json');
+
+  /// Null is fine.
+  late final loom_adaptation_free =
+      library.lookupFunction<_loom_adaptation_free_native, _loom_adaptation_free_dart>('loom_adaptation_free');
+
   /// `*out` is transferred. Errors: invalid_argument, naming the option.
   late final loom_population_create =
       library.lookupFunction<_loom_population_create_native, _loom_population_create_dart>('loom_population_create');
+
+  /// With every option, by name ("neat"); null: the defaults. `*out` is transferred. Errors:
+  /// invalid_argument, naming the option.
+  late final loom_population_create_with =
+      library.lookupFunction<_loom_population_create_with_native, _loom_population_create_with_dart>('loom_population_create_with');
+
+  /// A population that was saved goes on with the same bits. `*out` is transferred. Errors:
+  /// not_found, bad_file.
+  late final loom_population_load =
+      library.lookupFunction<_loom_population_load_native, _loom_population_load_dart>('loom_population_load');
+
+  /// The whole state as JSON. A file that is there is replaced as a whole or not at all. One thread
+  /// at a time.
+  late final loom_population_save =
+      library.lookupFunction<_loom_population_save_native, _loom_population_save_dart>('loom_population_save');
 
   /// Fills `out`, whose struct_size the caller has set. One thread at a time.
   late final loom_population_get_info =
@@ -2441,6 +2863,82 @@ class LoomLibrary {
   late final loom_network_splice =
       library.lookupFunction<_loom_network_splice_native, _loom_network_splice_dart>('loom_network_splice');
 
+  /// network: cells that follow each other. Parallel ones with combine "mixed" are decided; where
+  /// there is none, every Dense and CNN2. options: "darts"; null: the defaults. `*out` is
+  /// transferred. Errors: invalid_argument, unsupported.
+  late final loom_darts_search_create =
+      library.lookupFunction<_loom_darts_search_create_native, _loom_darts_search_create_dart>('loom_darts_search_create');
+
+  /// A search that was saved, with its data. `*out` is transferred. Errors: those of files,
+  /// bad_file.
+  late final loom_darts_search_load =
+      library.lookupFunction<_loom_darts_search_load_native, _loom_darts_search_load_dart>('loom_darts_search_load');
+
+  /// The whole state as safetensors. One thread at a time.
+  late final loom_darts_search_save =
+      library.lookupFunction<_loom_darts_search_save_native, _loom_darts_search_save_dart>('loom_darts_search_save');
+
+  /// An epoch. progress: steps; may be null. Errors: invalid_argument (all epochs are done);
+  /// cancelled, after which the search is to be loaded again. One thread at a time.
+  late final loom_darts_search_step =
+      library.lookupFunction<_loom_darts_search_step_native, _loom_darts_search_step_dart>('loom_darts_search_step');
+
+  /// {epoch, epochs, seed_parameters, cells: [{cell, branches, weights}], history: [{epoch,
+  /// train_loss, validation_loss, accuracy: null of targets, weights}]}. `*out` is transferred:
+  /// loom_free(). One thread at a time.
+  late final loom_darts_search_json =
+      library.lookupFunction<_loom_darts_search_json_native, _loom_darts_search_json_dart>('loom_darts_search_json');
+
+  /// The network where each cell keeps one branch: the choice with the largest product of weights
+  /// that has at most so many parameters; 0: any number. `*out` is transferred. Errors:
+  /// invalid_argument (no choice is so small). One thread at a time.
+  late final loom_darts_search_found =
+      library.lookupFunction<_loom_darts_search_found_native, _loom_darts_search_found_dart>('loom_darts_search_found');
+
+  /// The branches of that choice, int64 [cells]. `*out` is transferred. One thread at a time.
+  late final loom_darts_search_choice =
+      library.lookupFunction<_loom_darts_search_choice_native, _loom_darts_search_choice_dart>('loom_darts_search_choice');
+
+  /// Null is fine.
+  late final loom_darts_search_free =
+      library.lookupFunction<_loom_darts_search_free_native, _loom_darts_search_free_dart>('loom_darts_search_free');
+
+  /// seed: cells that follow each other. options: "architectures"; null: the defaults. `*out` is
+  /// transferred. Errors: invalid_argument, unsupported.
+  late final loom_architecture_search_create =
+      library.lookupFunction<_loom_architecture_search_create_native, _loom_architecture_search_create_dart>('loom_architecture_search_create');
+
+  /// A search that was saved, with its data. `*out` is transferred. Errors: those of files,
+  /// bad_file.
+  late final loom_architecture_search_load =
+      library.lookupFunction<_loom_architecture_search_load_native, _loom_architecture_search_load_dart>('loom_architecture_search_load');
+
+  /// The whole state as JSON. One thread at a time.
+  late final loom_architecture_search_save =
+      library.lookupFunction<_loom_architecture_search_save_native, _loom_architecture_search_save_dart>('loom_architecture_search_save');
+
+  /// A generation: children are made, trained and scored. threads: networks at a time; 0: all
+  /// cores. progress: networks; may be null. Errors: cancelled, after which the search is as it
+  /// was. One thread at a time.
+  late final loom_architecture_search_step =
+      library.lookupFunction<_loom_architecture_search_step_native, _loom_architecture_search_step_dart>('loom_architecture_search_step');
+
+  /// {objectives, seed, members: the best first, front, history: [{generation, evaluated, rejected,
+  /// front, best_accuracy, best_loss, least_parameters}]}; seed and members are {id, parent, other,
+  /// born, birth, form, accuracy, loss, parameters, bytes, seconds}. `*out` is transferred:
+  /// loom_free(). One thread at a time.
+  late final loom_architecture_search_json =
+      library.lookupFunction<_loom_architecture_search_json_native, _loom_architecture_search_json_dart>('loom_architecture_search_json');
+
+  /// A member with its weights; engine null: the shared one. `*out` is transferred. Errors:
+  /// not_found. One thread at a time.
+  late final loom_architecture_search_network =
+      library.lookupFunction<_loom_architecture_search_network_native, _loom_architecture_search_network_dart>('loom_architecture_search_network');
+
+  /// Null is fine.
+  late final loom_architecture_search_free =
+      library.lookupFunction<_loom_architecture_search_free_native, _loom_architecture_search_free_dart>('loom_architecture_search_free');
+
   /// `*out` is transferred. Errors: invalid_argument (cells that do not meet), out_of_memory.
   late final loom_mesh_create =
       library.lookupFunction<_loom_mesh_create_native, _loom_mesh_create_dart>('loom_mesh_create');
@@ -2470,6 +2968,25 @@ class LoomLibrary {
   late final loom_mesh_cell_output =
       library.lookupFunction<_loom_mesh_cell_output_native, _loom_mesh_cell_output_dart>('loom_mesh_cell_output');
 
+  /// A tick for each sample of `count` ports, of which one is "input": [n, sample], of several
+  /// streams [n, batch, sample]. Ports that are not named keep what they hold. `*out` is what the
+  /// last cell committed in each tick, float32 [n, output], and is transferred. Errors:
+  /// invalid_argument. One thread at a time.
+  late final loom_mesh_run =
+      library.lookupFunction<_loom_mesh_run_native, _loom_mesh_run_dart>('loom_mesh_run');
+
+  /// Of the last loom_mesh_run() with `activity`: means of the absolute values that cells
+  /// committed, float32 [n, cells]; NaN in ticks in which a cell held nothing. `*out` is
+  /// transferred. One thread at a time.
+  late final loom_mesh_activity =
+      library.lookupFunction<_loom_mesh_activity_native, _loom_mesh_activity_dart>('loom_mesh_activity');
+
+  /// Each cell as JSON: [{at: [z, y, x, l], layer, output: shape of one sample, first_tick: in
+  /// which it fires if all ports are set from the start, holds: whether it ever fired}]. `*out` is
+  /// transferred: loom_free(). One thread at a time.
+  late final loom_mesh_cells =
+      library.lookupFunction<_loom_mesh_cells_native, _loom_mesh_cells_dart>('loom_mesh_cells');
+
   /// Fills `out`, whose struct_size the caller has set. One thread at a time.
   late final loom_mesh_get_info =
       library.lookupFunction<_loom_mesh_get_info_native, _loom_mesh_get_info_dart>('loom_mesh_get_info');
@@ -2481,6 +2998,94 @@ class LoomLibrary {
   /// Null is fine.
   late final loom_mesh_free =
       library.lookupFunction<_loom_mesh_free_native, _loom_mesh_free_dart>('loom_mesh_free');
+
+  /// options: "mesh_trainer", by name; null: the defaults. `*out` is transferred, and keeps the
+  /// network alive. Errors: those of loom_mesh_create(); out_of_memory, before any is taken.
+  late final loom_mesh_trainer_create =
+      library.lookupFunction<_loom_mesh_trainer_create_native, _loom_mesh_trainer_create_dart>('loom_mesh_trainer_create');
+
+  /// The samples are a stream, one per tick in their order; with several streams of the mesh they
+  /// are cut into as many of equal length. The network has the new weights after the call; after an
+  /// error, those of the last update. Errors: invalid_argument (a loss that is not finite as well),
+  /// cancelled. One thread at a time.
+  late final loom_mesh_trainer_fit =
+      library.lookupFunction<_loom_mesh_trainer_fit_native, _loom_mesh_trainer_fit_dart>('loom_mesh_trainer_fit');
+
+  /// Null is fine.
+  late final loom_mesh_trainer_free =
+      library.lookupFunction<_loom_mesh_trainer_free_native, _loom_mesh_trainer_free_dart>('loom_mesh_trainer_free');
+
+  /// Points [n, d], float32 or float64: `*labels`, int64 [n], the group of each, and `*centers`,
+  /// float64 [clusters, d], are transferred. report: may be null. Errors: invalid_argument,
+  /// cancelled.
+  late final loom_kmeans =
+      library.lookupFunction<_loom_kmeans_native, _loom_kmeans_dart>('loom_kmeans');
+
+  /// How good groups are, -1 to 1: the mean over all points of (b - a) / max(a, b), of the mean
+  /// distance a to the others of the group and the least mean distance b to another one (Rousseeuw,
+  /// 1987). Errors: invalid_argument.
+  late final loom_silhouette =
+      library.lookupFunction<_loom_silhouette_native, _loom_silhouette_dart>('loom_silhouette');
+
+  /// Merges of points [n, d] as float64 [n - 1, 4]: group a, group b, their distance, points of
+  /// both. The i-th merge makes group n + i: the form of SciPy. options: "linkage"; null: the
+  /// defaults. `*out` is transferred.
+  late final loom_linkage =
+      library.lookupFunction<_loom_linkage_native, _loom_linkage_dart>('loom_linkage');
+
+  /// The same of distances [n, n], symmetric, 0 on the diagonal; the option `distance` is not
+  /// asked. `*out` is transferred.
+  late final loom_linkage_of_distances =
+      library.lookupFunction<_loom_linkage_of_distances_native, _loom_linkage_of_distances_dart>('loom_linkage_of_distances');
+
+  /// Labels of all points, int64, numbered by their first points: as many groups as `groups`; 0:
+  /// those that merge at `threshold` or nearer. `*out` is transferred. Errors: invalid_argument
+  /// (merges that are none).
+  late final loom_linkage_cut =
+      library.lookupFunction<_loom_linkage_cut_native, _loom_linkage_cut_dart>('loom_linkage_cut');
+
+  /// Points [n, d] of .csv, .npy, .npz, .safetensors or IDX. array: its name in a file of several;
+  /// null: "x". `*out` is transferred. Errors: not_found, bad_file (naming line and column).
+  late final loom_load_points =
+      library.lookupFunction<_loom_load_points_native, _loom_load_points_dart>('loom_load_points');
+
+  /// The tensors of a checkpoint by the layers that their names and shapes tell, as JSON: [{prefix,
+  /// type, settings, weights, tensors: [{name, role, shape}]}]. `*out` is transferred: loom_free().
+  late final loom_group_tensors =
+      library.lookupFunction<_loom_group_tensors_native, _loom_group_tensors_dart>('loom_group_tensors');
+
+  /// Of masks [models, samples], uint8, 1 where a model was right: pairs that cover at least
+  /// `least` of the samples, as float64 [pairs, 4]: a, b, share that one has right, share that both
+  /// have. Best first. `*out` is transferred.
+  late final loom_complementary_pairs =
+      library.lookupFunction<_loom_complementary_pairs_native, _loom_complementary_pairs_dart>('loom_complementary_pairs');
+
+  /// Few models that together cover what all do, as float64 [taken, 2]: model, share that is
+  /// covered after it. most: 0, no limit. `*out` is transferred.
+  late final loom_greedy_cover =
+      library.lookupFunction<_loom_greedy_cover_native, _loom_greedy_cover_dart>('loom_greedy_cover');
+
+  /// Classes [models, samples], int64: of each sample the one with the largest sum of weights,
+  /// int64 [samples]. weights: [models], or null: 1 each. `*out` is transferred. Errors:
+  /// invalid_argument.
+  late final loom_majority_vote =
+      library.lookupFunction<_loom_majority_vote_native, _loom_majority_vote_dart>('loom_majority_vote');
+
+  /// The weighted mean of `count` tensors of one shape, float32. weights: [count], or null: 1 each.
+  /// `*out` is transferred.
+  late final loom_soft_vote =
+      library.lookupFunction<_loom_soft_vote_native, _loom_soft_vote_dart>('loom_soft_vote');
+
+  /// Answers [n, classes] of `count` models side by side, [n, count x classes]. `*out` is
+  /// transferred.
+  late final loom_stack_inputs =
+      library.lookupFunction<_loom_stack_inputs_native, _loom_stack_inputs_dart>('loom_stack_inputs');
+
+  /// Stacking (Wolpert, 1992): a Dense layer over the answers, trained for `labels`; it takes what
+  /// loom_stack_inputs() makes. options: "stack"; null: the defaults. `*out` is transferred.
+  /// Errors: invalid_argument.
+  late final loom_stack =
+      library.lookupFunction<_loom_stack_native, _loom_stack_dart>('loom_stack');
 
   /// Any file or folder that can be loaded; weights stay where they are. `*out` is transferred.
   /// Errors: not_found, bad_file (with file and offset), unsupported, out_of_memory.
@@ -2510,6 +3115,29 @@ class LoomLibrary {
   /// loom_free(). Errors: out_of_range.
   late final loom_model_file_hash =
       library.lookupFunction<_loom_model_file_hash_native, _loom_model_file_hash_dart>('loom_model_file_hash');
+
+  /// By the ending of `output`: .entity, .gguf, .onnx, .safetensors, .npz, .json; a name without
+  /// one is a folder. out: JSON {format: of the input, bytes, tensors: [{name, shape, from, to,
+  /// bytes_from, bytes_to, rms, error, max_error, cosine}]}; it is transferred: loom_free().
+  /// Errors: unsupported, cancelled, those of files.
+  late final loom_convert =
+      library.lookupFunction<_loom_convert_native, _loom_convert_dart>('loom_convert');
+
+  /// The tensors of two files side by side, as JSON: [{name, only_a, only_b, equal, dtype_a,
+  /// dtype_b, shape_a, shape_b, count, different, max_ulp, max_abs, relative, cosine}].
+  /// by_parameters 1: by their paths in the network. `*out` is transferred: loom_free().
+  late final loom_diff =
+      library.lookupFunction<_loom_diff_native, _loom_diff_dart>('loom_diff');
+
+  /// Compares every blob of an .entity file with its hash; how many there are. Errors: bad_file,
+  /// naming the blob.
+  late final loom_verify_hashes =
+      library.lookupFunction<_loom_verify_hashes_native, _loom_verify_hashes_dart>('loom_verify_hashes');
+
+  /// Files of one network become a file. out: JSON {method, models, parameters, weights, bytes}; it
+  /// is transferred: loom_free(). Errors: invalid_argument, cancelled, those of files.
+  late final loom_merge =
+      library.lookupFunction<_loom_merge_native, _loom_merge_dart>('loom_merge');
 
   /// Null is fine.
   late final loom_model_file_free =
@@ -2834,6 +3462,16 @@ typedef _loom_dataset_split_dart = int Function(
     Pointer<loom_dataset>, double, Pointer<loom_split_options>, Pointer<Pointer<loom_dataset>>,
     Pointer<Pointer<loom_dataset>>
 );
+typedef _loom_dataset_fold_native = Int32 Function(
+    Pointer<loom_dataset>, Int64, Int64, Pointer<loom_split_options>,
+    Pointer<Pointer<loom_dataset>>, Pointer<Pointer<loom_dataset>>
+);
+typedef _loom_dataset_fold_dart = int Function(
+    Pointer<loom_dataset>, int, int, Pointer<loom_split_options>, Pointer<Pointer<loom_dataset>>,
+    Pointer<Pointer<loom_dataset>>
+);
+typedef _loom_dataset_json_native = Int32 Function(Pointer<loom_dataset>, Pointer<Pointer<Uint8>>);
+typedef _loom_dataset_json_dart = int Function(Pointer<loom_dataset>, Pointer<Pointer<Uint8>>);
 typedef _loom_dataset_free_native = Void Function(Pointer<loom_dataset>);
 typedef _loom_dataset_free_dart = void Function(Pointer<loom_dataset>);
 typedef _loom_trainer_create_native = Int32 Function(
@@ -2936,6 +3574,20 @@ typedef _loom_trainer_evaluate_json_dart = int Function(
     Pointer<loom_trainer>, Pointer<loom_dataset>, Pointer<NativeFunction<loom_progress_fn>>,
     Pointer<Void>, Pointer<Pointer<Uint8>>
 );
+typedef _loom_trainer_calibrate_native = Int32 Function(
+    Pointer<loom_trainer>, Pointer<loom_dataset>, Pointer<NativeFunction<loom_progress_fn>>,
+    Pointer<Void>, Pointer<Pointer<Uint8>>
+);
+typedef _loom_trainer_calibrate_dart = int Function(
+    Pointer<loom_trainer>, Pointer<loom_dataset>, Pointer<NativeFunction<loom_progress_fn>>,
+    Pointer<Void>, Pointer<Pointer<Uint8>>
+);
+typedef _loom_trainer_save_weights_native = Int32 Function(Pointer<loom_trainer>, Pointer<Uint8>);
+typedef _loom_trainer_save_weights_dart = int Function(Pointer<loom_trainer>, Pointer<Uint8>);
+typedef _loom_trainer_frozen_native = Int32 Function(Pointer<loom_trainer>, Pointer<Int64>);
+typedef _loom_trainer_frozen_dart = int Function(Pointer<loom_trainer>, Pointer<Int64>);
+typedef _loom_trainer_epoch_native = Int32 Function(Pointer<loom_trainer>, Pointer<Int64>);
+typedef _loom_trainer_epoch_dart = int Function(Pointer<loom_trainer>, Pointer<Int64>);
 typedef _loom_trainer_weights_hash_native = Int32 Function(
     Pointer<loom_trainer>, Pointer<Pointer<Uint8>>
 );
@@ -2944,6 +3596,46 @@ typedef _loom_trainer_weights_hash_dart = int Function(
 );
 typedef _loom_trainer_free_native = Void Function(Pointer<loom_trainer>);
 typedef _loom_trainer_free_dart = void Function(Pointer<loom_trainer>);
+typedef _loom_telemetry_open_native = Int32 Function(
+    Pointer<loom_telemetry_options>, Pointer<Pointer<loom_telemetry>>
+);
+typedef _loom_telemetry_open_dart = int Function(
+    Pointer<loom_telemetry_options>, Pointer<Pointer<loom_telemetry>>
+);
+typedef _loom_telemetry_scalar_native = Int32 Function(
+    Pointer<loom_telemetry>, Pointer<Uint8>, Int64, Double
+);
+typedef _loom_telemetry_scalar_dart = int Function(
+    Pointer<loom_telemetry>, Pointer<Uint8>, int, double
+);
+typedef _loom_telemetry_histogram_native = Int32 Function(
+    Pointer<loom_telemetry>, Pointer<Uint8>, Int64, Pointer<loom_tensor>
+);
+typedef _loom_telemetry_histogram_dart = int Function(
+    Pointer<loom_telemetry>, Pointer<Uint8>, int, Pointer<loom_tensor>
+);
+typedef _loom_telemetry_picture_native = Int32 Function(
+    Pointer<loom_telemetry>, Pointer<loom_network>
+);
+typedef _loom_telemetry_picture_dart = int Function(Pointer<loom_telemetry>, Pointer<loom_network>);
+typedef _loom_telemetry_weights_native = Int32 Function(
+    Pointer<loom_telemetry>, Int64, Pointer<loom_network>
+);
+typedef _loom_telemetry_weights_dart = int Function(
+    Pointer<loom_telemetry>, int, Pointer<loom_network>
+);
+typedef _loom_telemetry_begin_run_native = Int32 Function(Pointer<loom_telemetry>, Pointer<Uint8>);
+typedef _loom_telemetry_begin_run_dart = int Function(Pointer<loom_telemetry>, Pointer<Uint8>);
+typedef _loom_telemetry_get_info_native = Int32 Function(
+    Pointer<loom_telemetry>, Pointer<loom_telemetry_info>
+);
+typedef _loom_telemetry_get_info_dart = int Function(
+    Pointer<loom_telemetry>, Pointer<loom_telemetry_info>
+);
+typedef _loom_telemetry_close_native = Int32 Function(Pointer<loom_telemetry>, Double);
+typedef _loom_telemetry_close_dart = int Function(Pointer<loom_telemetry>, double);
+typedef _loom_telemetry_free_native = Void Function(Pointer<loom_telemetry>);
+typedef _loom_telemetry_free_dart = void Function(Pointer<loom_telemetry>);
 typedef _loom_history_count_native = Int32 Function(Pointer<loom_history>, Pointer<Int64>);
 typedef _loom_history_count_dart = int Function(Pointer<loom_history>, Pointer<Int64>);
 typedef _loom_history_epoch_native = Int32 Function(
@@ -3226,12 +3918,88 @@ typedef _loom_batch_rewind_native = Int32 Function(Pointer<loom_batch>, Int64, I
 typedef _loom_batch_rewind_dart = int Function(Pointer<loom_batch>, int, int);
 typedef _loom_batch_free_native = Void Function(Pointer<loom_batch>);
 typedef _loom_batch_free_dart = void Function(Pointer<loom_batch>);
+typedef _loom_deviation_create_native = Int32 Function(Pointer<Pointer<loom_deviation>>);
+typedef _loom_deviation_create_dart = int Function(Pointer<Pointer<loom_deviation>>);
+typedef _loom_deviation_add_native = Int32 Function(
+    Pointer<loom_deviation>, Pointer<Double>, Pointer<Double>, Int64
+);
+typedef _loom_deviation_add_dart = int Function(
+    Pointer<loom_deviation>, Pointer<Double>, Pointer<Double>, int
+);
+typedef _loom_deviation_add_classes_native = Int32 Function(
+    Pointer<loom_deviation>, Pointer<Int64>, Pointer<Int64>, Int64
+);
+typedef _loom_deviation_add_classes_dart = int Function(
+    Pointer<loom_deviation>, Pointer<Int64>, Pointer<Int64>, int
+);
+typedef _loom_deviation_json_native = Int32 Function(
+    Pointer<loom_deviation>, Pointer<Pointer<Uint8>>
+);
+typedef _loom_deviation_json_dart = int Function(Pointer<loom_deviation>, Pointer<Pointer<Uint8>>);
+typedef _loom_deviation_from_json_native = Int32 Function(
+    Pointer<Uint8>, Pointer<Pointer<loom_deviation>>
+);
+typedef _loom_deviation_from_json_dart = int Function(
+    Pointer<Uint8>, Pointer<Pointer<loom_deviation>>
+);
+typedef _loom_deviation_bucket_native = Int32 Function(
+    Pointer<loom_deviation>, Pointer<Uint8>, Pointer<Pointer<loom_array>>
+);
+typedef _loom_deviation_bucket_dart = int Function(
+    Pointer<loom_deviation>, Pointer<Uint8>, Pointer<Pointer<loom_array>>
+);
+typedef _loom_deviation_worst_native = Int32 Function(
+    Pointer<loom_deviation>, Int64, Pointer<Pointer<loom_array>>
+);
+typedef _loom_deviation_worst_dart = int Function(
+    Pointer<loom_deviation>, int, Pointer<Pointer<loom_array>>
+);
+typedef _loom_deviation_free_native = Void Function(Pointer<loom_deviation>);
+typedef _loom_deviation_free_dart = void Function(Pointer<loom_deviation>);
+typedef _loom_adaptation_create_native = Int32 Function(
+    Pointer<loom_adaptation_options>, Pointer<Pointer<loom_adaptation>>
+);
+typedef _loom_adaptation_create_dart = int Function(
+    Pointer<loom_adaptation_options>, Pointer<Pointer<loom_adaptation>>
+);
+typedef _loom_adaptation_schedule_native = Int32 Function(Pointer<loom_adaptation>, Double, Int64);
+typedef _loom_adaptation_schedule_dart = int Function(Pointer<loom_adaptation>, double, int);
+typedef _loom_adaptation_start_native = Int32 Function(Pointer<loom_adaptation>, Int64);
+typedef _loom_adaptation_start_dart = int Function(Pointer<loom_adaptation>, int);
+typedef _loom_adaptation_record_native = Int32 Function(
+    Pointer<loom_adaptation>, Int32, Pointer<Int64>, Pointer<Int32>
+);
+typedef _loom_adaptation_record_dart = int Function(
+    Pointer<loom_adaptation>, int, Pointer<Int64>, Pointer<Int32>
+);
+typedef _loom_adaptation_json_native = Int32 Function(
+    Pointer<loom_adaptation>, Pointer<Pointer<Uint8>>
+);
+typedef _loom_adaptation_json_dart = int Function(
+    Pointer<loom_adaptation>, Pointer<Pointer<Uint8>>
+);
+typedef _loom_adaptation_free_native = Void Function(Pointer<loom_adaptation>);
+typedef _loom_adaptation_free_dart = void Function(Pointer<loom_adaptation>);
 typedef _loom_population_create_native = Int32 Function(
     Pointer<loom_neat_options>, Pointer<Pointer<loom_population>>
 );
 typedef _loom_population_create_dart = int Function(
     Pointer<loom_neat_options>, Pointer<Pointer<loom_population>>
 );
+typedef _loom_population_create_with_native = Int32 Function(
+    Pointer<loom_options>, Pointer<Pointer<loom_population>>
+);
+typedef _loom_population_create_with_dart = int Function(
+    Pointer<loom_options>, Pointer<Pointer<loom_population>>
+);
+typedef _loom_population_load_native = Int32 Function(
+    Pointer<Uint8>, Pointer<Pointer<loom_population>>
+);
+typedef _loom_population_load_dart = int Function(
+    Pointer<Uint8>, Pointer<Pointer<loom_population>>
+);
+typedef _loom_population_save_native = Int32 Function(Pointer<loom_population>, Pointer<Uint8>);
+typedef _loom_population_save_dart = int Function(Pointer<loom_population>, Pointer<Uint8>);
 typedef _loom_population_get_info_native = Int32 Function(
     Pointer<loom_population>, Pointer<loom_population_info>
 );
@@ -3310,6 +4078,89 @@ typedef _loom_network_splice_dart = int Function(
     Pointer<loom_network>, Pointer<loom_network>, Pointer<loom_splice_options>,
     Pointer<Pointer<loom_network>>
 );
+typedef _loom_darts_search_create_native = Int32 Function(
+    Pointer<loom_network>, Pointer<loom_dataset>, Pointer<loom_options>,
+    Pointer<Pointer<loom_darts_search>>
+);
+typedef _loom_darts_search_create_dart = int Function(
+    Pointer<loom_network>, Pointer<loom_dataset>, Pointer<loom_options>,
+    Pointer<Pointer<loom_darts_search>>
+);
+typedef _loom_darts_search_load_native = Int32 Function(
+    Pointer<Uint8>, Pointer<loom_dataset>, Pointer<Pointer<loom_darts_search>>
+);
+typedef _loom_darts_search_load_dart = int Function(
+    Pointer<Uint8>, Pointer<loom_dataset>, Pointer<Pointer<loom_darts_search>>
+);
+typedef _loom_darts_search_save_native = Int32 Function(Pointer<loom_darts_search>, Pointer<Uint8>);
+typedef _loom_darts_search_save_dart = int Function(Pointer<loom_darts_search>, Pointer<Uint8>);
+typedef _loom_darts_search_step_native = Int32 Function(
+    Pointer<loom_darts_search>, Pointer<NativeFunction<loom_progress_fn>>, Pointer<Void>
+);
+typedef _loom_darts_search_step_dart = int Function(
+    Pointer<loom_darts_search>, Pointer<NativeFunction<loom_progress_fn>>, Pointer<Void>
+);
+typedef _loom_darts_search_json_native = Int32 Function(
+    Pointer<loom_darts_search>, Pointer<Pointer<Uint8>>
+);
+typedef _loom_darts_search_json_dart = int Function(
+    Pointer<loom_darts_search>, Pointer<Pointer<Uint8>>
+);
+typedef _loom_darts_search_found_native = Int32 Function(
+    Pointer<loom_darts_search>, Int64, Pointer<Pointer<loom_network>>
+);
+typedef _loom_darts_search_found_dart = int Function(
+    Pointer<loom_darts_search>, int, Pointer<Pointer<loom_network>>
+);
+typedef _loom_darts_search_choice_native = Int32 Function(
+    Pointer<loom_darts_search>, Int64, Pointer<Pointer<loom_array>>
+);
+typedef _loom_darts_search_choice_dart = int Function(
+    Pointer<loom_darts_search>, int, Pointer<Pointer<loom_array>>
+);
+typedef _loom_darts_search_free_native = Void Function(Pointer<loom_darts_search>);
+typedef _loom_darts_search_free_dart = void Function(Pointer<loom_darts_search>);
+typedef _loom_architecture_search_create_native = Int32 Function(
+    Pointer<loom_network>, Pointer<loom_dataset>, Pointer<loom_options>,
+    Pointer<Pointer<loom_architecture_search>>
+);
+typedef _loom_architecture_search_create_dart = int Function(
+    Pointer<loom_network>, Pointer<loom_dataset>, Pointer<loom_options>,
+    Pointer<Pointer<loom_architecture_search>>
+);
+typedef _loom_architecture_search_load_native = Int32 Function(
+    Pointer<Uint8>, Pointer<loom_dataset>, Pointer<Pointer<loom_architecture_search>>
+);
+typedef _loom_architecture_search_load_dart = int Function(
+    Pointer<Uint8>, Pointer<loom_dataset>, Pointer<Pointer<loom_architecture_search>>
+);
+typedef _loom_architecture_search_save_native = Int32 Function(
+    Pointer<loom_architecture_search>, Pointer<Uint8>
+);
+typedef _loom_architecture_search_save_dart = int Function(
+    Pointer<loom_architecture_search>, Pointer<Uint8>
+);
+typedef _loom_architecture_search_step_native = Int32 Function(
+    Pointer<loom_architecture_search>, Int32, Pointer<NativeFunction<loom_progress_fn>>,
+    Pointer<Void>
+);
+typedef _loom_architecture_search_step_dart = int Function(
+    Pointer<loom_architecture_search>, int, Pointer<NativeFunction<loom_progress_fn>>, Pointer<Void>
+);
+typedef _loom_architecture_search_json_native = Int32 Function(
+    Pointer<loom_architecture_search>, Pointer<Pointer<Uint8>>
+);
+typedef _loom_architecture_search_json_dart = int Function(
+    Pointer<loom_architecture_search>, Pointer<Pointer<Uint8>>
+);
+typedef _loom_architecture_search_network_native = Int32 Function(
+    Pointer<loom_architecture_search>, Int64, Pointer<loom_engine>, Pointer<Pointer<loom_network>>
+);
+typedef _loom_architecture_search_network_dart = int Function(
+    Pointer<loom_architecture_search>, int, Pointer<loom_engine>, Pointer<Pointer<loom_network>>
+);
+typedef _loom_architecture_search_free_native = Void Function(Pointer<loom_architecture_search>);
+typedef _loom_architecture_search_free_dart = void Function(Pointer<loom_architecture_search>);
 typedef _loom_mesh_create_native = Int32 Function(
     Pointer<loom_network>, Pointer<loom_mesh_options>, Pointer<Pointer<loom_mesh>>
 );
@@ -3334,12 +4185,120 @@ typedef _loom_mesh_cell_output_native = Int32 Function(
 typedef _loom_mesh_cell_output_dart = int Function(
     Pointer<loom_mesh>, Pointer<Int64>, Pointer<Pointer<loom_array>>
 );
+typedef _loom_mesh_run_native = Int32 Function(
+    Pointer<loom_mesh>, Pointer<Pointer<Uint8>>, Pointer<loom_tensor>, Int64,
+    Pointer<Pointer<loom_array>>
+);
+typedef _loom_mesh_run_dart = int Function(
+    Pointer<loom_mesh>, Pointer<Pointer<Uint8>>, Pointer<loom_tensor>, int,
+    Pointer<Pointer<loom_array>>
+);
+typedef _loom_mesh_activity_native = Int32 Function(
+    Pointer<loom_mesh>, Pointer<Pointer<loom_array>>
+);
+typedef _loom_mesh_activity_dart = int Function(Pointer<loom_mesh>, Pointer<Pointer<loom_array>>);
+typedef _loom_mesh_cells_native = Int32 Function(Pointer<loom_mesh>, Pointer<Pointer<Uint8>>);
+typedef _loom_mesh_cells_dart = int Function(Pointer<loom_mesh>, Pointer<Pointer<Uint8>>);
 typedef _loom_mesh_get_info_native = Int32 Function(Pointer<loom_mesh>, Pointer<loom_mesh_info>);
 typedef _loom_mesh_get_info_dart = int Function(Pointer<loom_mesh>, Pointer<loom_mesh_info>);
 typedef _loom_mesh_reset_native = Int32 Function(Pointer<loom_mesh>);
 typedef _loom_mesh_reset_dart = int Function(Pointer<loom_mesh>);
 typedef _loom_mesh_free_native = Void Function(Pointer<loom_mesh>);
 typedef _loom_mesh_free_dart = void Function(Pointer<loom_mesh>);
+typedef _loom_mesh_trainer_create_native = Int32 Function(
+    Pointer<loom_network>, Pointer<loom_mesh_options>, Pointer<loom_options>,
+    Pointer<Pointer<loom_mesh_trainer>>
+);
+typedef _loom_mesh_trainer_create_dart = int Function(
+    Pointer<loom_network>, Pointer<loom_mesh_options>, Pointer<loom_options>,
+    Pointer<Pointer<loom_mesh_trainer>>
+);
+typedef _loom_mesh_trainer_fit_native = Int32 Function(
+    Pointer<loom_mesh_trainer>, Pointer<loom_dataset>, Pointer<loom_mesh_fit_options>
+);
+typedef _loom_mesh_trainer_fit_dart = int Function(
+    Pointer<loom_mesh_trainer>, Pointer<loom_dataset>, Pointer<loom_mesh_fit_options>
+);
+typedef _loom_mesh_trainer_free_native = Void Function(Pointer<loom_mesh_trainer>);
+typedef _loom_mesh_trainer_free_dart = void Function(Pointer<loom_mesh_trainer>);
+typedef _loom_kmeans_native = Int32 Function(
+    Pointer<loom_engine>, Pointer<loom_tensor>, Pointer<loom_kmeans_options>,
+    Pointer<Pointer<loom_array>>, Pointer<Pointer<loom_array>>, Pointer<loom_kmeans_report>
+);
+typedef _loom_kmeans_dart = int Function(
+    Pointer<loom_engine>, Pointer<loom_tensor>, Pointer<loom_kmeans_options>,
+    Pointer<Pointer<loom_array>>, Pointer<Pointer<loom_array>>, Pointer<loom_kmeans_report>
+);
+typedef _loom_silhouette_native = Int32 Function(
+    Pointer<loom_engine>, Pointer<loom_tensor>, Pointer<Int64>, Int64, Int32, Pointer<Double>
+);
+typedef _loom_silhouette_dart = int Function(
+    Pointer<loom_engine>, Pointer<loom_tensor>, Pointer<Int64>, int, int, Pointer<Double>
+);
+typedef _loom_linkage_native = Int32 Function(
+    Pointer<loom_engine>, Pointer<loom_tensor>, Pointer<loom_options>, Pointer<Pointer<loom_array>>
+);
+typedef _loom_linkage_dart = int Function(
+    Pointer<loom_engine>, Pointer<loom_tensor>, Pointer<loom_options>, Pointer<Pointer<loom_array>>
+);
+typedef _loom_linkage_of_distances_native = Int32 Function(
+    Pointer<loom_tensor>, Pointer<loom_options>, Pointer<Pointer<loom_array>>
+);
+typedef _loom_linkage_of_distances_dart = int Function(
+    Pointer<loom_tensor>, Pointer<loom_options>, Pointer<Pointer<loom_array>>
+);
+typedef _loom_linkage_cut_native = Int32 Function(
+    Pointer<loom_tensor>, Double, Int64, Pointer<Pointer<loom_array>>
+);
+typedef _loom_linkage_cut_dart = int Function(
+    Pointer<loom_tensor>, double, int, Pointer<Pointer<loom_array>>
+);
+typedef _loom_load_points_native = Int32 Function(
+    Pointer<loom_engine>, Pointer<Uint8>, Pointer<Uint8>, Pointer<Pointer<loom_array>>
+);
+typedef _loom_load_points_dart = int Function(
+    Pointer<loom_engine>, Pointer<Uint8>, Pointer<Uint8>, Pointer<Pointer<loom_array>>
+);
+typedef _loom_group_tensors_native = Int32 Function(Pointer<Uint8>, Pointer<Pointer<Uint8>>);
+typedef _loom_group_tensors_dart = int Function(Pointer<Uint8>, Pointer<Pointer<Uint8>>);
+typedef _loom_complementary_pairs_native = Int32 Function(
+    Pointer<loom_tensor>, Double, Pointer<Pointer<loom_array>>
+);
+typedef _loom_complementary_pairs_dart = int Function(
+    Pointer<loom_tensor>, double, Pointer<Pointer<loom_array>>
+);
+typedef _loom_greedy_cover_native = Int32 Function(
+    Pointer<loom_tensor>, Int64, Pointer<Pointer<loom_array>>
+);
+typedef _loom_greedy_cover_dart = int Function(
+    Pointer<loom_tensor>, int, Pointer<Pointer<loom_array>>
+);
+typedef _loom_majority_vote_native = Int32 Function(
+    Pointer<loom_tensor>, Pointer<Double>, Pointer<Pointer<loom_array>>
+);
+typedef _loom_majority_vote_dart = int Function(
+    Pointer<loom_tensor>, Pointer<Double>, Pointer<Pointer<loom_array>>
+);
+typedef _loom_soft_vote_native = Int32 Function(
+    Pointer<loom_tensor>, Int64, Pointer<Double>, Pointer<Pointer<loom_array>>
+);
+typedef _loom_soft_vote_dart = int Function(
+    Pointer<loom_tensor>, int, Pointer<Double>, Pointer<Pointer<loom_array>>
+);
+typedef _loom_stack_inputs_native = Int32 Function(
+    Pointer<loom_tensor>, Int64, Pointer<Pointer<loom_array>>
+);
+typedef _loom_stack_inputs_dart = int Function(
+    Pointer<loom_tensor>, int, Pointer<Pointer<loom_array>>
+);
+typedef _loom_stack_native = Int32 Function(
+    Pointer<loom_engine>, Pointer<loom_tensor>, Int64, Pointer<Int64>, Int64, Pointer<loom_options>,
+    Pointer<Pointer<loom_network>>
+);
+typedef _loom_stack_dart = int Function(
+    Pointer<loom_engine>, Pointer<loom_tensor>, int, Pointer<Int64>, int, Pointer<loom_options>,
+    Pointer<Pointer<loom_network>>
+);
 typedef _loom_model_file_open_native = Int32 Function(
     Pointer<loom_engine>, Pointer<Uint8>, Pointer<Pointer<loom_model_file>>
 );
@@ -3370,6 +4329,34 @@ typedef _loom_model_file_hash_native = Int32 Function(
 );
 typedef _loom_model_file_hash_dart = int Function(
     Pointer<loom_model_file>, int, Pointer<Pointer<Uint8>>
+);
+typedef _loom_convert_native = Int32 Function(
+    Pointer<loom_engine>, Pointer<Uint8>, Pointer<Uint8>, Pointer<loom_convert_options>,
+    Pointer<Pointer<Uint8>>
+);
+typedef _loom_convert_dart = int Function(
+    Pointer<loom_engine>, Pointer<Uint8>, Pointer<Uint8>, Pointer<loom_convert_options>,
+    Pointer<Pointer<Uint8>>
+);
+typedef _loom_diff_native = Int32 Function(
+    Pointer<loom_engine>, Pointer<Uint8>, Pointer<Uint8>, Int32, Pointer<Pointer<Uint8>>
+);
+typedef _loom_diff_dart = int Function(
+    Pointer<loom_engine>, Pointer<Uint8>, Pointer<Uint8>, int, Pointer<Pointer<Uint8>>
+);
+typedef _loom_verify_hashes_native = Int32 Function(
+    Pointer<loom_engine>, Pointer<Uint8>, Pointer<Int64>
+);
+typedef _loom_verify_hashes_dart = int Function(
+    Pointer<loom_engine>, Pointer<Uint8>, Pointer<Int64>
+);
+typedef _loom_merge_native = Int32 Function(
+    Pointer<loom_engine>, Pointer<Pointer<Uint8>>, Int64, Pointer<Uint8>,
+    Pointer<loom_merge_options>, Pointer<Pointer<Uint8>>
+);
+typedef _loom_merge_dart = int Function(
+    Pointer<loom_engine>, Pointer<Pointer<Uint8>>, int, Pointer<Uint8>, Pointer<loom_merge_options>,
+    Pointer<Pointer<Uint8>>
 );
 typedef _loom_model_file_free_native = Void Function(Pointer<loom_model_file>);
 typedef _loom_model_file_free_dart = void Function(Pointer<loom_model_file>);

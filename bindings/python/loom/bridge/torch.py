@@ -20,6 +20,7 @@ from . import (  # noqa: F401
     torch_convolutions,
     torch_logic,
     torch_ops,
+    torch_order,
     torch_places,
     torch_recurrences,
     torch_shapes,

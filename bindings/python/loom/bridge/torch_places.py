@@ -1,15 +1,17 @@
 """Rules for PyTorch's moves along an axis: rolls, sums from the start, scattered sums, Fourier.
 
-They are products with constant matrices, or slices that are joined again. Indices that depend on an
-input have no layer.
+They are products with constant matrices, or slices that are joined again. torch_order.py has those
+whose indices depend on an input.
 """
 
 import math
+from importlib import import_module
 from typing import Any, List, Optional, Sequence, Tuple
 
 import numpy as np
 
 from .torch_graph import Graph, rule
+from .torch_order import computed, gather_computed, scatter_computed
 
 # ---- products along an axis ----------------------------------------------------------------------
 
@@ -95,6 +97,8 @@ def _(g: Graph, x: Any, dim: int, index: Any, source: Any, *, alpha: float = 1) 
 
 @rule("aten.scatter_add.default", "aten.scatter.src")
 def _(g: Graph, x: Any, dim: int, index: Any, source: Any) -> str:
+    if computed(g, index):
+        return scatter_computed(g, x, dim, index, source, "scatter_add" in str(g.node.target))
     places = _line(g, index, dim, g.rank(x))
     if g.shape(source) != g.shape(index):
         raise NotImplementedError("indices of another shape than what is scattered")
@@ -112,8 +116,17 @@ def _(g: Graph, x: Any, dim: int, index: Any, source: Any) -> str:
     return g.op("Add", left, placed)
 
 
+@rule("aten.scatter.value")
+def _(g: Graph, x: Any, dim: int, index: Any, value: float) -> str:
+    if not computed(g, index):
+        raise NotImplementedError("one number for constant places")
+    return scatter_computed(g, x, dim, index, value, adds=False)
+
+
 @rule("aten.gather.default")
 def _(g: Graph, x: Any, dim: int, index: Any, sparse_grad: bool = False) -> str:
+    if computed(g, index):
+        return gather_computed(g, x, dim, index)
     places = [p % g.fixed(x, dim) for p in _line(g, index, dim, g.rank(x))]
     before, after = g.shape(x), g.shape(g.node)
     if any(a != b for i, (a, b) in enumerate(zip(before, after)) if i != dim % len(before)):
@@ -123,11 +136,13 @@ def _(g: Graph, x: Any, dim: int, index: Any, sparse_grad: bool = False) -> str:
 
 @rule("aten.affine_grid_generator.default")
 def _(g: Graph, theta: Any, size: Sequence[Any], align_corners: bool = False) -> str:
+    torch: Any = import_module("torch")
     extents = [int(n) for n in g.shape(g.node)[1:-1]]
     lines = []
     for n in extents:
-        line = np.linspace(-1, 1, n) if n > 1 else np.zeros(1)
-        lines.append(line if align_corners else line * (n - 1) / n)
+        # With PyTorch's roundings: at a place itself they decide which cell has the gradient.
+        line = torch.linspace(-1, 1, n).numpy() if n > 1 else np.zeros(1, np.float32)
+        lines.append(line if align_corners else line * np.float32(n - 1) / np.float32(n))
     places = np.stack([*reversed(np.meshgrid(*lines, indexing="ij")), np.ones(extents)], -1)
     base = g.plan.constant(places.reshape(-1, len(extents) + 1), parameter=False)
     turned = g.op("Transpose", theta, perm=[0, 2, 1])

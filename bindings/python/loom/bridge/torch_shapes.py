@@ -5,6 +5,7 @@ from typing import Any, Dict, List, Optional, Sequence
 import numpy as np
 
 from .torch_graph import Graph, pairs, rule
+from .torch_order import place_of_extreme
 from .torch_places import along
 
 # ---- shapes --------------------------------------------------------------------------------------
@@ -97,7 +98,9 @@ def _is_part(g: Graph, x: Any) -> bool:
 
 
 @rule("aten.slice.Tensor")
-def _(g: Graph, x: Any, dim: int = 0, start: Any = None, end: Any = None, step: int = 1) -> str:
+def _slice(
+    g: Graph, x: Any, dim: int = 0, start: Any = None, end: Any = None, step: int = 1
+) -> str:
     if g.shape(x) == g.shape(g.node):
         return g.name(x)
     if _is_part(g, x):
@@ -107,6 +110,11 @@ def _(g: Graph, x: Any, dim: int = 0, start: Any = None, end: Any = None, step: 
     first = 0 if start is None else start
     last = 2**31 - 1 if end is None or not isinstance(end, int) else min(end, 2**31 - 1)
     return g.op("Slice", x, g.ints(first), g.ints(last), g.ints(dim), g.ints(step))
+
+
+@rule("aten.narrow.default")
+def _(g: Graph, x: Any, dim: int, start: int, length: int) -> str:
+    return _slice(g, x, dim, start, start + length)
 
 
 @rule("aten.select.int")
@@ -227,11 +235,10 @@ for _torch_name, _onnx_name in _REDUCE.items():
 
 @rule("aten.max.dim", "aten.min.dim")
 def _(g: Graph, x: Any, dim: int, keep: bool = False) -> List[Any]:
-    """The values; a problem where the places are asked for."""
-    kind = "ReduceMax" if ".max." in str(g.node.target) else "ReduceMin"
-    if any(n.args[1] == 1 and n.users for n in g.node.users):
-        raise NotImplementedError("the place of the largest or smallest value")
-    return [g.op(kind, x, g.ints(int(dim)), keepdims=int(keep)), None]
+    largest = ".max." in str(g.node.target)
+    kind = "ReduceMax" if largest else "ReduceMin"
+    values = g.op(kind, x, g.ints(int(dim)), keepdims=int(keep))
+    return [values, lambda: place_of_extreme(g, x, int(dim), largest, keep)]
 
 
 @rule("aten.max.other", "aten.min.other")

@@ -964,11 +964,25 @@ public interface Sys extends Library {
   }
 
   /**
+   * What happens in training, on the thread that trains. Both texts are borrowed during the
+   * callback. event "layer", after an epoch, of what a layer gave, and of the gradient that came
+   * back: {epoch, at, type, backward, mean, std, min, max, active, total}. "pass", in every batch,
+   * a layer that it went through: {at, type, backward, begin_ns, end_ns, shape}. "link", after an
+   * epoch, how a learning rule sees a layer: {epoch, at, type, budget, gap, closed, cosine, size}.
+   * "begin": {path, epochs}, the checkpoint that the run goes on from. Anything but 0 ends the call
+   * after this batch with LOOM_CANCELLED.
+   */
+  interface ObserverFn extends Callback {
+    int invoke(Pointer user, Pointer event, Pointer json);
+  }
+
+  /**
    * Texts are borrowed during the call.
    */
   @Structure.FieldOrder({
       "struct_size", "epochs", "early_stop", "checkpoint", "best", "resume", "keep_best",
-      "on_batch", "on_epoch", "user", "on_validation"
+      "on_batch", "on_epoch", "user", "on_validation", "checkpoint_every", "observer", "observe",
+      "telemetry"
   })
   class FitOptions extends Structure {
     public int struct_size;
@@ -1012,6 +1026,22 @@ public interface Sys extends Library {
      * samples that were validated, and in all; null: none
      */
     public ProgressFn on_validation;
+    /**
+     * batches after which it is written within an epoch too; 0: never
+     */
+    public long checkpoint_every;
+    /**
+     * null: none
+     */
+    public ObserverFn observer;
+    /**
+     * events at commas: layer, pass, link, begin; null: all but pass
+     */
+    public Pointer observe;
+    /**
+     * gets each epoch, and each pass if it has a viewer; null: none
+     */
+    public Pointer telemetry;
 
     public FitOptions() {
       struct_size = size();
@@ -1101,6 +1131,98 @@ public interface Sys extends Library {
    */
   interface LossFn extends Callback {
     int invoke(Pointer user, Pointer outputs, Pointer gradients, Pointer loss);
+  }
+
+  /**
+   * A line without its end, borrowed during the callback, on a thread of the library. Anything but
+   * 0 ends it.
+   */
+  interface LineFn extends Callback {
+    int invoke(Pointer user, Pointer line);
+  }
+
+  /**
+   * Where telemetry goes; at least one place. Texts are borrowed during the call; null: not there.
+   * docs/telemetry.md
+   */
+  @Structure.FieldOrder({
+      "struct_size", "json_lines", "tensorboard", "prometheus", "http", "udp", "tanhi", "queue",
+      "on_line", "user"
+  })
+  class TelemetryOptions extends Structure {
+    public int struct_size;
+    /**
+     * file to which lines of JSON are appended
+     */
+    public Pointer json_lines;
+    /**
+     * folder for TensorBoard
+     */
+    public Pointer tensorboard;
+    /**
+     * file with the last value of each number
+     */
+    public Pointer prometheus;
+    /**
+     * "http://host:port/path": lines are posted to it
+     */
+    public Pointer http;
+    /**
+     * "host:port": a datagram for each line
+     */
+    public Pointer udp;
+    /**
+     * "host:port": a datagram for each layer that a batch goes through
+     */
+    public Pointer tanhi;
+    /**
+     * records that may wait; 0: 4096
+     */
+    public long queue;
+    /**
+     * gets the lines too; null: none
+     */
+    public LineFn on_line;
+    /**
+     * handed to `on_line`
+     */
+    public Pointer user;
+
+    public TelemetryOptions() {
+      struct_size = size();
+    }
+
+    /** What lies at an address. */
+    public TelemetryOptions(Pointer at) {
+      super(at);
+      read();
+    }
+  }
+
+  /**
+   * What was lost.
+   */
+  @Structure.FieldOrder({"struct_size", "dropped", "passes_dropped"})
+  class TelemetryInfo extends Structure {
+    public int struct_size;
+    /**
+     * records that found the queue full
+     */
+    public long dropped;
+    /**
+     * passes of layers that found theirs full
+     */
+    public long passes_dropped;
+
+    public TelemetryInfo() {
+      struct_size = size();
+    }
+
+    /** What lies at an address. */
+    public TelemetryInfo(Pointer at) {
+      super(at);
+      read();
+    }
   }
 
   /**
@@ -1816,6 +1938,40 @@ public interface Sys extends Library {
   }
 
   /**
+   * Windows, and when one has recovered.
+   */
+  @Structure.FieldOrder({"struct_size", "duration", "window", "threshold", "relative"})
+  class AdaptationOptions extends Structure {
+    public int struct_size;
+    /**
+     * seconds; 0: 15
+     */
+    public double duration;
+    /**
+     * seconds; 0: 1
+     */
+    public double window;
+    /**
+     * accuracy in percent of a window that has recovered; 0: 50
+     */
+    public double threshold;
+    /**
+     * 1: `threshold` is that share of the accuracy before the change
+     */
+    public int relative;
+
+    public AdaptationOptions() {
+      struct_size = size();
+    }
+
+    /** What lies at an address. */
+    public AdaptationOptions(Pointer at) {
+      super(at);
+      read();
+    }
+  }
+
+  /**
    * What is not here is as docs/evolution.md has it. Texts are borrowed during the call.
    */
   @Structure.FieldOrder({
@@ -2161,7 +2317,7 @@ public interface Sys extends Library {
    */
   @Structure.FieldOrder({
       "struct_size", "batch", "zero_fill", "carry", "float_activations", "ports", "port_count",
-      "links", "link_count"
+      "links", "link_count", "activity"
   })
   class MeshOptions extends Structure {
     public int struct_size;
@@ -2191,6 +2347,10 @@ public interface Sys extends Library {
      */
     public Pointer links;
     public long link_count;
+    /**
+     * 1: loom_mesh_run() keeps how active cells were
+     */
+    public int activity;
 
     public MeshOptions() {
       struct_size = size();
@@ -2233,6 +2393,327 @@ public interface Sys extends Library {
 
     /** What lies at an address. */
     public MeshInfo(Pointer at) {
+      super(at);
+      read();
+    }
+  }
+
+  /**
+   * An epoch of a mesh.
+   */
+  @Structure.FieldOrder({
+      "struct_size", "number", "loss", "has_accuracy", "accuracy", "ticks_per_second"
+  })
+  class MeshEpoch extends Structure {
+    public int struct_size;
+    /**
+     * from 1
+     */
+    public long number;
+    /**
+     * mean over the samples
+     */
+    public double loss;
+    /**
+     * 1: `accuracy` is known: targets are labels
+     */
+    public int has_accuracy;
+    public double accuracy;
+    public double ticks_per_second;
+
+    public MeshEpoch() {
+      struct_size = size();
+    }
+
+    /** What lies at an address. */
+    public MeshEpoch(Pointer at) {
+      super(at);
+      read();
+    }
+  }
+
+  /**
+   * After each epoch, borrowed during the callback. Anything but 0 ends the call after it with
+   * LOOM_CANCELLED.
+   */
+  interface MeshEpochFn extends Callback {
+    int invoke(Pointer user, Pointer epoch);
+  }
+
+  /**
+   * How a mesh is trained.
+   */
+  @Structure.FieldOrder({"struct_size", "epochs", "on_window", "on_epoch", "user"})
+  class MeshFitOptions extends Structure {
+    public int struct_size;
+    /**
+     * 0: 10
+     */
+    public long epochs;
+    /**
+     * windows done and in all; null: none
+     */
+    public ProgressFn on_window;
+    /**
+     * null: none
+     */
+    public MeshEpochFn on_epoch;
+    /**
+     * handed to these
+     */
+    public Pointer user;
+
+    public MeshFitOptions() {
+      struct_size = size();
+    }
+
+    /** What lies at an address. */
+    public MeshFitOptions(Pointer at) {
+      super(at);
+      read();
+    }
+  }
+
+  /**
+   * How k-means ended.
+   */
+  @Structure.FieldOrder({"struct_size", "inertia", "rounds", "converged"})
+  class KmeansReport extends Structure {
+    public int struct_size;
+    /**
+     * sum of the squared distances to the centres
+     */
+    public double inertia;
+    public long rounds;
+    /**
+     * 1: no centre moved any more
+     */
+    public int converged;
+
+    public KmeansReport() {
+      struct_size = size();
+    }
+
+    /** What lies at an address. */
+    public KmeansReport(Pointer at) {
+      super(at);
+      read();
+    }
+  }
+
+  /**
+   * What k-means takes besides its options by name.
+   */
+  @Structure.FieldOrder({"struct_size", "options", "start", "progress", "user"})
+  class KmeansOptions extends Structure {
+    public int struct_size;
+    /**
+     * "kmeans"; null: the defaults
+     */
+    public Pointer options;
+    /**
+     * [clusters, d]: centres to begin with; null: they are drawn
+     */
+    public Pointer start;
+    /**
+     * restarts done and in all; null: none
+     */
+    public ProgressFn progress;
+    /**
+     * handed to `progress`
+     */
+    public Pointer user;
+
+    public KmeansOptions() {
+      struct_size = size();
+    }
+
+    /** What lies at an address. */
+    public KmeansOptions(Pointer at) {
+      super(at);
+      read();
+    }
+  }
+
+  /**
+   * What was noticed, for a person; borrowed during the callback. What it returns is not asked.
+   */
+  interface NoteFn extends Callback {
+    int invoke(Pointer user, Pointer note);
+  }
+
+  /**
+   * Which work, how much of it is done, and all of it. Anything but 0 ends the call with
+   * LOOM_CANCELLED.
+   */
+  interface WorkFn extends Callback {
+    int invoke(Pointer user, Pointer work, long done, long total);
+  }
+
+  /**
+   * How a model is written in another format or number type. Texts are borrowed during the call.
+   */
+  @Structure.FieldOrder({
+      "struct_size", "has_dtype", "dtype", "rules", "rules_count", "per_tensor", "with_weights",
+      "measure", "calibration", "calibration_windows", "allow_nonfinite", "tokenizer", "context",
+      "progress", "note", "user"
+  })
+  class ConvertOptions extends Structure {
+    public int struct_size;
+    /**
+     * 1: `dtype` counts
+     */
+    public int has_dtype;
+    /**
+     * of matrices; unset: as stored
+     */
+    public int dtype;
+    /**
+     * [rules_count], PATTERN=DTYPE; the first that fits decides
+     */
+    public Pointer rules;
+    public long rules_count;
+    /**
+     * 1: one scale per matrix, not per row
+     */
+    public int per_tensor;
+    /**
+     * 1: .json has the parameters too
+     */
+    public int with_weights;
+    /**
+     * 1, for .entity: what packing cost each parameter
+     */
+    public int measure;
+    /**
+     * text whose tokens decide which values scales keep; null: none
+     */
+    public Pointer calibration;
+    /**
+     * of 128 tokens; 0: 16
+     */
+    public long calibration_windows;
+    /**
+     * 1: weights that are NaN or infinite are no error
+     */
+    public int allow_nonfinite;
+    /**
+     * folder or file that makes a language model of a network; null: none
+     */
+    public Pointer tokenizer;
+    /**
+     * positions of such a model; 0: 2048
+     */
+    public long context;
+    /**
+     * null: none
+     */
+    public WorkFn progress;
+    /**
+     * null: none
+     */
+    public NoteFn note;
+    /**
+     * handed to these
+     */
+    public Pointer user;
+
+    public ConvertOptions() {
+      struct_size = size();
+    }
+
+    /** What lies at an address. */
+    public ConvertOptions(Pointer at) {
+      super(at);
+      read();
+    }
+  }
+
+  /**
+   * How models become one. Texts are borrowed during the call.
+   */
+  @Structure.FieldOrder({
+      "struct_size", "method", "base", "weights", "densities", "has_normalize", "normalize",
+      "has_lambda", "lambda", "has_t", "t", "has_seed", "seed", "has_dtype", "dtype", "progress",
+      "note", "user"
+  })
+  class MergeOptions extends Structure {
+    public int struct_size;
+    /**
+     * linear, slerp, task_arithmetic, ties, dare_linear, dare_ties; null: linear
+     */
+    public Pointer method;
+    /**
+     * model of task vectors; null: none
+     */
+    public Pointer base;
+    /**
+     * [count], of the models; null: 1 each
+     */
+    public Pointer weights;
+    /**
+     * [count], share of values that ties and dare keep; null: 1 each
+     */
+    public Pointer densities;
+    /**
+     * 1: `normalize` counts
+     */
+    public int has_normalize;
+    /**
+     * 1: divide by the sum of the weights; unset: of linear and ties
+     */
+    public int normalize;
+    /**
+     * 1: `lambda` counts
+     */
+    public int has_lambda;
+    /**
+     * of the sum of task vectors; unset: 1
+     */
+    public double lambda;
+    /**
+     * 1: `t` counts
+     */
+    public int has_t;
+    /**
+     * of slerp, 0 to 1; unset: 0.5
+     */
+    public double t;
+    /**
+     * 1: `seed` counts
+     */
+    public int has_seed;
+    /**
+     * of what dare drops; unset: 1
+     */
+    public long seed;
+    /**
+     * 1: `dtype` counts
+     */
+    public int has_dtype;
+    /**
+     * of the matrices of the output; unset: as the first model stores them
+     */
+    public int dtype;
+    /**
+     * null: none
+     */
+    public WorkFn progress;
+    /**
+     * null: none
+     */
+    public NoteFn note;
+    /**
+     * handed to these
+     */
+    public Pointer user;
+
+    public MergeOptions() {
+      struct_size = size();
+    }
+
+    /** What lies at an address. */
+    public MergeOptions(Pointer at) {
       super(at);
       read();
     }
@@ -2656,6 +3137,23 @@ public interface Sys extends Library {
   );
 
   /**
+   * Cross-validation: all samples but those of fold `number`, from 0, of `count`, and those of it.
+   * Folds are alike in size, and of each class where every sample has one label. Both are
+   * transferred. Errors: invalid_argument.
+   */
+  int loom_dataset_fold(
+      Pointer dataset, long number, long count, SplitOptions options, PointerByReference first,
+      PointerByReference second
+  );
+
+  /**
+   * {hash: XXH3-128 of everything in it, columns: names of those of a table, files: that of each
+   * sample of a folder, further_inputs: names, bytes, in_memory}. `*out` is transferred:
+   * loom_free().
+   */
+  int loom_dataset_json(Pointer dataset, PointerByReference out);
+
+  /**
    * Null is fine.
    */
   void loom_dataset_free(Pointer dataset);
@@ -2667,7 +3165,9 @@ public interface Sys extends Library {
   int loom_trainer_create(Pointer network, TrainerOptions options, PointerByReference out);
 
   /**
-   * kind: "trainer", for loom_trainer_create_with(). `*out` is transferred. Errors: not_found.
+   * kind: "trainer", for loom_trainer_create_with(); "mesh_trainer", "kmeans", "linkage", "stack",
+   * "neat", "darts", "architectures", for the functions of that name. `*out` is transferred.
+   * Errors: not_found.
    */
   int loom_options_new(String kind, PointerByReference out);
 
@@ -2703,8 +3203,9 @@ public interface Sys extends Library {
   void loom_options_free(Pointer options);
 
   /**
-   * loom_trainer_create() with options by name, which are copied. engine: null, that of the
-   * network. `*out` is transferred. Errors: invalid_argument, naming the option.
+   * loom_trainer_create() with options by name ("trainer"), which are copied; null: the defaults.
+   * engine: null, that of the network. `*out` is transferred. Errors: invalid_argument, naming the
+   * option.
    */
   int loom_trainer_create_with(
       Pointer network, Pointer options, Pointer engine, PointerByReference out
@@ -2783,6 +3284,33 @@ public interface Sys extends Library {
   );
 
   /**
+   * Narrows the ranges of every matrix below 16 bits to what costs its products least with these
+   * samples, for networks that are done training. JSON: [{name, plain, error, kept}], shares that
+   * are lost before and after. progress: samples; may be null. `*out` is transferred: loom_free().
+   * One thread at a time.
+   */
+  int loom_trainer_calibrate(
+      Pointer trainer, Pointer data, ProgressFn progress, Pointer user, PointerByReference out
+  );
+
+  /**
+   * The weights as they are trained (.safetensors) or as they are packed (.entity). One thread at a
+   * time.
+   */
+  int loom_trainer_save_weights(Pointer trainer, String path);
+
+  /**
+   * Numbers in parameters that are frozen. Errors: invalid_argument (a pattern without a match).
+   * One thread at a time.
+   */
+  int loom_trainer_frozen(Pointer trainer, LongByReference out);
+
+  /**
+   * Epochs that are done, those before a resume included. One thread at a time.
+   */
+  int loom_trainer_epoch(Pointer trainer, LongByReference out);
+
+  /**
    * XXH3-128 of all parameters as float32, in their order. `*out` is transferred: loom_free(). One
    * thread at a time.
    */
@@ -2792,6 +3320,52 @@ public interface Sys extends Library {
    * Null is fine. The network stays, with the weights that it was given.
    */
   void loom_trainer_free(Pointer trainer);
+
+  /**
+   * `*out` is transferred. Errors: invalid_argument (no place, no such address), those of files.
+   */
+  int loom_telemetry_open(TelemetryOptions options, PointerByReference out);
+
+  /**
+   * A number of a step.
+   */
+  int loom_telemetry_scalar(Pointer telemetry, String tag, long step, double value);
+
+  /**
+   * How values are spread, over 30 ranges of equal width.
+   */
+  int loom_telemetry_histogram(Pointer telemetry, String tag, long step, Tensor values);
+
+  /**
+   * The cells of a network, and who reads whom.
+   */
+  int loom_telemetry_picture(Pointer telemetry, Pointer network);
+
+  /**
+   * A histogram of every parameter, "weights/" before its name.
+   */
+  int loom_telemetry_weights(Pointer telemetry, long step, Pointer network);
+
+  /**
+   * For viewers: a run of that name begins.
+   */
+  int loom_telemetry_begin_run(Pointer telemetry, String label);
+
+  /**
+   * Fills `out`, whose struct_size the caller has set.
+   */
+  int loom_telemetry_get_info(Pointer telemetry, TelemetryInfo out);
+
+  /**
+   * Writes what waits, for so long at most; 0: 5 seconds. Nothing is taken afterwards. Errors: of a
+   * place that failed or lost records; io_error (it did not end in time).
+   */
+  int loom_telemetry_close(Pointer telemetry, double seconds);
+
+  /**
+   * Closes it. Null is fine.
+   */
+  void loom_telemetry_free(Pointer telemetry);
 
   /**
    * Epochs.
@@ -3150,9 +3724,107 @@ public interface Sys extends Library {
   void loom_batch_free(Pointer batch);
 
   /**
+   * Without samples. `*out` is transferred.
+   */
+  int loom_deviation_create(PointerByReference out);
+
+  /**
+   * Numbers: 100 |a - e| / |e| percent each. One thread at a time.
+   */
+  int loom_deviation_add(Pointer deviation, Pointer answers, Pointer truths, long count);
+
+  /**
+   * Classes: 0 if they are equal, else 100 percent. One thread at a time.
+   */
+  int loom_deviation_add_classes(Pointer deviation, Pointer called, Pointer is, long count);
+
+  /**
+   * {samples, invalid, failures, score, average_deviation, accuracy, buckets: {name: count},
+   * results: [{answer, truth, deviation}]}; an infinite number is +-1e9, and NaN 0, with valid
+   * false beside. `*out` is transferred: loom_free(). One thread at a time.
+   */
+  int loom_deviation_json(Pointer deviation, PointerByReference out);
+
+  /**
+   * What loom_deviation_json() wrote. `*out` is transferred. Errors: bad_file.
+   */
+  int loom_deviation_from_json(String text, PointerByReference out);
+
+  /**
+   * Samples of a bucket by their order, int64. `*out` is transferred. Errors: not_found, naming the
+   * buckets. One thread at a time.
+   */
+  int loom_deviation_bucket(Pointer deviation, String name, PointerByReference out);
+
+  /**
+   * Samples that are off most, by their order, int64; the earlier of equals first. `*out` is
+   * transferred. One thread at a time.
+   */
+  int loom_deviation_worst(Pointer deviation, long count, PointerByReference out);
+
+  /**
+   * Null is fine.
+   */
+  void loom_deviation_free(Pointer deviation);
+
+  /**
+   * `*out` is transferred. Errors: invalid_argument.
+   */
+  int loom_adaptation_create(AdaptationOptions options, PointerByReference out);
+
+  /**
+   * From `at` seconds on another task is in force. Errors: invalid_argument (after the start, or
+   * not in order). One thread at a time.
+   */
+  int loom_adaptation_schedule(Pointer adaptation, double at, long task);
+
+  /**
+   * The clock begins, with that task. One thread at a time.
+   */
+  int loom_adaptation_start(Pointer adaptation, long task);
+
+  /**
+   * Counts an output in the window of now. right: 1 or 0; -1 counts none. task: the one in force;
+   * over: 1 if the duration has passed; both may be null. One thread at a time.
+   */
+  int loom_adaptation_record(
+      Pointer adaptation, int right, LongByReference task, IntByReference over
+  );
+
+  /**
+   * {outputs, average, variance, least, windows: [{outputs, right, accuracy, outputs_per_second,
+   * task}], changes: [{at, from, to, window_before, window_after, before, after, recovery_windows,
+   * recovery_seconds}]}. `*out` is transferred: loom_free(). One thread at a time.
+   */
+  int loom_adaptation_json(Pointer adaptation, PointerByReference out);
+
+  /**
+   * Null is fine.
+   */
+  void loom_adaptation_free(Pointer adaptation);
+
+  /**
    * `*out` is transferred. Errors: invalid_argument, naming the option.
    */
   int loom_population_create(NeatOptions options, PointerByReference out);
+
+  /**
+   * With every option, by name ("neat"); null: the defaults. `*out` is transferred. Errors:
+   * invalid_argument, naming the option.
+   */
+  int loom_population_create_with(Pointer options, PointerByReference out);
+
+  /**
+   * A population that was saved goes on with the same bits. `*out` is transferred. Errors:
+   * not_found, bad_file.
+   */
+  int loom_population_load(String path, PointerByReference out);
+
+  /**
+   * The whole state as JSON. A file that is there is replaced as a whole or not at all. One thread
+   * at a time.
+   */
+  int loom_population_save(Pointer population, String path);
 
   /**
    * Fills `out`, whose struct_size the caller has set. One thread at a time.
@@ -3248,6 +3920,103 @@ public interface Sys extends Library {
   int loom_network_splice(Pointer a, Pointer b, SpliceOptions options, PointerByReference out);
 
   /**
+   * network: cells that follow each other. Parallel ones with combine "mixed" are decided; where
+   * there is none, every Dense and CNN2. options: "darts"; null: the defaults. `*out` is
+   * transferred. Errors: invalid_argument, unsupported.
+   */
+  int loom_darts_search_create(
+      Pointer network, Pointer data, Pointer options, PointerByReference out
+  );
+
+  /**
+   * A search that was saved, with its data. `*out` is transferred. Errors: those of files,
+   * bad_file.
+   */
+  int loom_darts_search_load(String path, Pointer data, PointerByReference out);
+
+  /**
+   * The whole state as safetensors. One thread at a time.
+   */
+  int loom_darts_search_save(Pointer search, String path);
+
+  /**
+   * An epoch. progress: steps; may be null. Errors: invalid_argument (all epochs are done);
+   * cancelled, after which the search is to be loaded again. One thread at a time.
+   */
+  int loom_darts_search_step(Pointer search, ProgressFn progress, Pointer user);
+
+  /**
+   * {epoch, epochs, seed_parameters, cells: [{cell, branches, weights}], history: [{epoch,
+   * train_loss, validation_loss, accuracy: null of targets, weights}]}. `*out` is transferred:
+   * loom_free(). One thread at a time.
+   */
+  int loom_darts_search_json(Pointer search, PointerByReference out);
+
+  /**
+   * The network where each cell keeps one branch: the choice with the largest product of weights
+   * that has at most so many parameters; 0: any number. `*out` is transferred. Errors:
+   * invalid_argument (no choice is so small). One thread at a time.
+   */
+  int loom_darts_search_found(Pointer search, long most_parameters, PointerByReference out);
+
+  /**
+   * The branches of that choice, int64 [cells]. `*out` is transferred. One thread at a time.
+   */
+  int loom_darts_search_choice(Pointer search, long most_parameters, PointerByReference out);
+
+  /**
+   * Null is fine.
+   */
+  void loom_darts_search_free(Pointer search);
+
+  /**
+   * seed: cells that follow each other. options: "architectures"; null: the defaults. `*out` is
+   * transferred. Errors: invalid_argument, unsupported.
+   */
+  int loom_architecture_search_create(
+      Pointer seed, Pointer data, Pointer options, PointerByReference out
+  );
+
+  /**
+   * A search that was saved, with its data. `*out` is transferred. Errors: those of files,
+   * bad_file.
+   */
+  int loom_architecture_search_load(String path, Pointer data, PointerByReference out);
+
+  /**
+   * The whole state as JSON. One thread at a time.
+   */
+  int loom_architecture_search_save(Pointer search, String path);
+
+  /**
+   * A generation: children are made, trained and scored. threads: networks at a time; 0: all cores.
+   * progress: networks; may be null. Errors: cancelled, after which the search is as it was. One
+   * thread at a time.
+   */
+  int loom_architecture_search_step(Pointer search, int threads, ProgressFn progress, Pointer user);
+
+  /**
+   * {objectives, seed, members: the best first, front, history: [{generation, evaluated, rejected,
+   * front, best_accuracy, best_loss, least_parameters}]}; seed and members are {id, parent, other,
+   * born, birth, form, accuracy, loss, parameters, bytes, seconds}. `*out` is transferred:
+   * loom_free(). One thread at a time.
+   */
+  int loom_architecture_search_json(Pointer search, PointerByReference out);
+
+  /**
+   * A member with its weights; engine null: the shared one. `*out` is transferred. Errors:
+   * not_found. One thread at a time.
+   */
+  int loom_architecture_search_network(
+      Pointer search, long id, Pointer engine, PointerByReference out
+  );
+
+  /**
+   * Null is fine.
+   */
+  void loom_architecture_search_free(Pointer search);
+
+  /**
    * `*out` is transferred. Errors: invalid_argument (cells that do not meet), out_of_memory.
    */
   int loom_mesh_create(Pointer network, MeshOptions options, PointerByReference out);
@@ -3283,6 +4052,30 @@ public interface Sys extends Library {
   int loom_mesh_cell_output(Pointer mesh, Pointer at, PointerByReference out);
 
   /**
+   * A tick for each sample of `count` ports, of which one is "input": [n, sample], of several
+   * streams [n, batch, sample]. Ports that are not named keep what they hold. `*out` is what the
+   * last cell committed in each tick, float32 [n, output], and is transferred. Errors:
+   * invalid_argument. One thread at a time.
+   */
+  int loom_mesh_run(
+      Pointer mesh, Pointer ports, Tensor samples, long count, PointerByReference out
+  );
+
+  /**
+   * Of the last loom_mesh_run() with `activity`: means of the absolute values that cells committed,
+   * float32 [n, cells]; NaN in ticks in which a cell held nothing. `*out` is transferred. One
+   * thread at a time.
+   */
+  int loom_mesh_activity(Pointer mesh, PointerByReference out);
+
+  /**
+   * Each cell as JSON: [{at: [z, y, x, l], layer, output: shape of one sample, first_tick: in which
+   * it fires if all ports are set from the start, holds: whether it ever fired}]. `*out` is
+   * transferred: loom_free(). One thread at a time.
+   */
+  int loom_mesh_cells(Pointer mesh, PointerByReference out);
+
+  /**
    * Fills `out`, whose struct_size the caller has set. One thread at a time.
    */
   int loom_mesh_get_info(Pointer mesh, MeshInfo out);
@@ -3296,6 +4089,119 @@ public interface Sys extends Library {
    * Null is fine.
    */
   void loom_mesh_free(Pointer mesh);
+
+  /**
+   * options: "mesh_trainer", by name; null: the defaults. `*out` is transferred, and keeps the
+   * network alive. Errors: those of loom_mesh_create(); out_of_memory, before any is taken.
+   */
+  int loom_mesh_trainer_create(
+      Pointer network, MeshOptions mesh, Pointer options, PointerByReference out
+  );
+
+  /**
+   * The samples are a stream, one per tick in their order; with several streams of the mesh they
+   * are cut into as many of equal length. The network has the new weights after the call; after an
+   * error, those of the last update. Errors: invalid_argument (a loss that is not finite as well),
+   * cancelled. One thread at a time.
+   */
+  int loom_mesh_trainer_fit(Pointer trainer, Pointer stream, MeshFitOptions options);
+
+  /**
+   * Null is fine.
+   */
+  void loom_mesh_trainer_free(Pointer trainer);
+
+  /**
+   * Points [n, d], float32 or float64: `*labels`, int64 [n], the group of each, and `*centers`,
+   * float64 [clusters, d], are transferred. report: may be null. Errors: invalid_argument,
+   * cancelled.
+   */
+  int loom_kmeans(
+      Pointer engine, Tensor points, KmeansOptions options, PointerByReference labels,
+      PointerByReference centers, KmeansReport report
+  );
+
+  /**
+   * How good groups are, -1 to 1: the mean over all points of (b - a) / max(a, b), of the mean
+   * distance a to the others of the group and the least mean distance b to another one (Rousseeuw,
+   * 1987). Errors: invalid_argument.
+   */
+  int loom_silhouette(
+      Pointer engine, Tensor points, Pointer labels, long count, int distance, DoubleByReference out
+  );
+
+  /**
+   * Merges of points [n, d] as float64 [n - 1, 4]: group a, group b, their distance, points of
+   * both. The i-th merge makes group n + i: the form of SciPy. options: "linkage"; null: the
+   * defaults. `*out` is transferred.
+   */
+  int loom_linkage(Pointer engine, Tensor points, Pointer options, PointerByReference out);
+
+  /**
+   * The same of distances [n, n], symmetric, 0 on the diagonal; the option `distance` is not asked.
+   * `*out` is transferred.
+   */
+  int loom_linkage_of_distances(Tensor distances, Pointer options, PointerByReference out);
+
+  /**
+   * Labels of all points, int64, numbered by their first points: as many groups as `groups`; 0:
+   * those that merge at `threshold` or nearer. `*out` is transferred. Errors: invalid_argument
+   * (merges that are none).
+   */
+  int loom_linkage_cut(Tensor merges, double threshold, long groups, PointerByReference out);
+
+  /**
+   * Points [n, d] of .csv, .npy, .npz, .safetensors or IDX. array: its name in a file of several;
+   * null: "x". `*out` is transferred. Errors: not_found, bad_file (naming line and column).
+   */
+  int loom_load_points(Pointer engine, String path, String array, PointerByReference out);
+
+  /**
+   * The tensors of a checkpoint by the layers that their names and shapes tell, as JSON: [{prefix,
+   * type, settings, weights, tensors: [{name, role, shape}]}]. `*out` is transferred: loom_free().
+   */
+  int loom_group_tensors(String path, PointerByReference out);
+
+  /**
+   * Of masks [models, samples], uint8, 1 where a model was right: pairs that cover at least `least`
+   * of the samples, as float64 [pairs, 4]: a, b, share that one has right, share that both have.
+   * Best first. `*out` is transferred.
+   */
+  int loom_complementary_pairs(Tensor masks, double least, PointerByReference out);
+
+  /**
+   * Few models that together cover what all do, as float64 [taken, 2]: model, share that is covered
+   * after it. most: 0, no limit. `*out` is transferred.
+   */
+  int loom_greedy_cover(Tensor masks, long most, PointerByReference out);
+
+  /**
+   * Classes [models, samples], int64: of each sample the one with the largest sum of weights, int64
+   * [samples]. weights: [models], or null: 1 each. `*out` is transferred. Errors: invalid_argument.
+   */
+  int loom_majority_vote(Tensor said, Pointer weights, PointerByReference out);
+
+  /**
+   * The weighted mean of `count` tensors of one shape, float32. weights: [count], or null: 1 each.
+   * `*out` is transferred.
+   */
+  int loom_soft_vote(Tensor shares, long count, Pointer weights, PointerByReference out);
+
+  /**
+   * Answers [n, classes] of `count` models side by side, [n, count x classes]. `*out` is
+   * transferred.
+   */
+  int loom_stack_inputs(Tensor shares, long count, PointerByReference out);
+
+  /**
+   * Stacking (Wolpert, 1992): a Dense layer over the answers, trained for `labels`; it takes what
+   * loom_stack_inputs() makes. options: "stack"; null: the defaults. `*out` is transferred. Errors:
+   * invalid_argument.
+   */
+  int loom_stack(
+      Pointer engine, Tensor shares, long count, Pointer labels, long label_count, Pointer options,
+      PointerByReference out
+  );
 
   /**
    * Any file or folder that can be loaded; weights stay where they are. `*out` is transferred.
@@ -3332,6 +4238,38 @@ public interface Sys extends Library {
    * loom_free(). Errors: out_of_range.
    */
   int loom_model_file_hash(Pointer file, long tensor, PointerByReference out);
+
+  /**
+   * By the ending of `output`: .entity, .gguf, .onnx, .safetensors, .npz, .json; a name without one
+   * is a folder. out: JSON {format: of the input, bytes, tensors: [{name, shape, from, to,
+   * bytes_from, bytes_to, rms, error, max_error, cosine}]}; it is transferred: loom_free(). Errors:
+   * unsupported, cancelled, those of files.
+   */
+  int loom_convert(
+      Pointer engine, String input, String output, ConvertOptions options, PointerByReference out
+  );
+
+  /**
+   * The tensors of two files side by side, as JSON: [{name, only_a, only_b, equal, dtype_a,
+   * dtype_b, shape_a, shape_b, count, different, max_ulp, max_abs, relative, cosine}].
+   * by_parameters 1: by their paths in the network. `*out` is transferred: loom_free().
+   */
+  int loom_diff(Pointer engine, String a, String b, int by_parameters, PointerByReference out);
+
+  /**
+   * Compares every blob of an .entity file with its hash; how many there are. Errors: bad_file,
+   * naming the blob.
+   */
+  int loom_verify_hashes(Pointer engine, String path, LongByReference out);
+
+  /**
+   * Files of one network become a file. out: JSON {method, models, parameters, weights, bytes}; it
+   * is transferred: loom_free(). Errors: invalid_argument, cancelled, those of files.
+   */
+  int loom_merge(
+      Pointer engine, Pointer models, long count, String output, MergeOptions options,
+      PointerByReference out
+  );
 
   /**
    * Null is fine.

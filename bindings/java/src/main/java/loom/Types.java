@@ -835,4 +835,35 @@ public final class Types {
       return null;
     }
   }
+
+  /**
+   * How far two points are from each other.
+   */
+  public enum Distance {
+    /**
+     * square root of the sum of squared differences
+     */
+    EUCLIDEAN(0),
+    /**
+     * sum of absolute differences
+     */
+    MANHATTAN(1),
+    /**
+     * 1 - cos; 1 to a point of zeros
+     */
+    COSINE(2);
+
+    /** In the C interface. */
+    public final int number;
+
+    Distance(int number) {
+      this.number = number;
+    }
+
+    /** Null: a number of a newer library. */
+    public static Distance of(int number) {
+      for (Distance value : values()) if (value.number == number) return value;
+      return null;
+    }
+  }
 }

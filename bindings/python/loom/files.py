@@ -1,0 +1,311 @@
+"""Models between files: conversion, quantization, comparison, merging.
+
+loom.convert("net.entity", "small.entity", dtype="q4_0", measure=True).tensors[0].cosine
+loom.diff("net.entity", "small.entity")
+loom.merge(["a.entity", "b.entity"], "both.entity", weights=[0.7, 0.3])
+"""
+
+import ctypes
+import json
+from dataclasses import dataclass
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
+
+from . import _ffi
+from ._library import (
+    Callbacks,
+    Handle,
+    check,
+    encoded,
+    handle_from,
+    lib,
+    sized,
+    take_text,
+    text_from,
+)
+from .arrays import dtype_number, result
+from .engine import Engine, engine_handle
+from .network import Path
+
+Work = Callable[[str, int, int], Any]
+
+
+class PackedTensor(NamedTuple):
+    """What packing one parameter cost."""
+
+    name: str
+    shape: Tuple[int, ...]
+    from_dtype: str
+    to_dtype: str
+    bytes_from: int
+    bytes_to: int
+    rms: float  # of the values
+    error: float  # root of the mean square of what changed
+    max_error: float
+    cosine: float  # of the values before and after
+
+
+class Converted(NamedTuple):
+    format: str  # of the input
+    bytes: int  # of the output
+    tensors: List[PackedTensor]  # with measure
+
+
+def _packed(values: Dict[str, Any]) -> PackedTensor:
+    values["from_dtype"], values["to_dtype"] = values.pop("from"), values.pop("to")
+    return PackedTensor(**{**values, "shape": tuple(values["shape"])})
+
+
+class _Told:
+    """Functions of the caller as fields of C options."""
+
+    def __init__(
+        self, progress: Optional[Work], note: Optional[Callable[[str], Any]]
+    ) -> None:
+        self.callbacks = Callbacks()
+
+        def work(name: bytes, done: int, total: int) -> Any:
+            return None if progress is None else progress(name.decode(), done, total)
+
+        def noted(text: bytes) -> Any:
+            if note is not None:
+                note(text.decode())
+
+        seen = None if progress is None else work
+        self.fields = {
+            "progress": self.callbacks.wrap(_ffi.loom_work_fn, seen),
+            "note": self.callbacks.wrap(
+                _ffi.loom_note_fn, None if note is None else noted, listens=False
+            ),
+        }
+
+    def run(self, function: Any, *arguments: Any) -> Any:
+        text = ctypes.c_void_p()
+        self.callbacks.check(self.callbacks.run(function, *arguments, ctypes.byref(text)))
+        return json.loads(take_text(text))
+
+
+def _texts(texts: Sequence[Any]) -> Any:
+    return (ctypes.c_char_p * len(texts))(*map(encoded, texts))
+
+
+def convert(
+    source: Path,
+    output: Path,
+    *,
+    dtype: Optional[str] = None,
+    rules: Optional[Mapping[str, str]] = None,
+    per_tensor: bool = False,
+    with_weights: bool = False,
+    measure: bool = False,
+    calibration: Optional[Path] = None,
+    calibration_windows: int = 16,
+    allow_nonfinite: bool = False,
+    tokenizer: Optional[Path] = None,
+    context: int = 2048,
+    progress: Optional[Work] = None,
+    note: Optional[Callable[[str], Any]] = None,
+    engine: Optional[Engine] = None,
+) -> Converted:
+    """A model in another format or number type, by the ending of `output`.
+
+    dtype: of the matrices. rules: number types by patterns of parameters; the first that fits
+    decides, before dtype. per_tensor: one scale per matrix. with_weights: .json has the parameters
+    too. measure: what packing cost each parameter. calibration: a text whose tokens decide which
+    values scales keep. tokenizer: makes a language model of a network. progress(work, done, total)
+    stops by returning False. note(text): what the format has no place for.
+    """
+    told = _Told(progress, note)
+    patterns = _texts([f"{pattern}={kind}" for pattern, kind in (rules or {}).items()])
+    options = sized(
+        _ffi.loom_convert_options,
+        has_dtype=dtype is not None,
+        dtype=0 if dtype is None else dtype_number(dtype),
+        rules=patterns,
+        rules_count=len(patterns),
+        per_tensor=per_tensor,
+        with_weights=with_weights,
+        measure=measure,
+        calibration=encoded(calibration),
+        calibration_windows=calibration_windows,
+        allow_nonfinite=allow_nonfinite,
+        tokenizer=encoded(tokenizer),
+        context=context,
+        **told.fields,
+    )
+    found = told.run(
+        lib.loom_convert,
+        engine_handle(engine),
+        encoded(source),
+        encoded(output),
+        ctypes.byref(options),
+    )
+    return Converted(found["format"], found["bytes"], [_packed(t) for t in found["tensors"]])
+
+
+def quantize(source: Path, output: Path, dtype: str, **options: Any) -> Converted:
+    """convert() to a number type, with what packing cost each parameter."""
+    return convert(source, output, dtype=dtype, measure=True, **options)
+
+
+@dataclass(frozen=True)
+class TensorDifference:
+    """Two tensors of one name. dtype_a "text": the settings of a layer, or names of classes."""
+
+    name: str
+    only_a: bool
+    only_b: bool
+    equal: bool
+    dtype_a: str
+    dtype_b: str
+    shape_a: str
+    shape_b: str
+    count: int
+    different: int  # values whose bits differ
+    max_ulp: int  # in float32 steps
+    max_abs: float
+    relative: float  # root mean square of the difference, by that of the first
+    cosine: float
+
+
+def diff(
+    a: Path, b: Path, *, by_parameters: bool = False, engine: Optional[Engine] = None
+) -> List[TensorDifference]:
+    """The tensors of two files side by side. by_parameters: by their paths in the network."""
+    on = engine_handle(engine)
+    found = json.loads(text_from(lib.loom_diff, on, encoded(a), encoded(b), by_parameters))
+    flags = ("only_a", "only_b", "equal")
+    return [TensorDifference(**{**d, **{f: bool(d[f]) for f in flags}}) for d in found]
+
+
+def verify_hashes(path: Path, *, engine: Optional[Engine] = None) -> int:
+    """Compares every blob of an .entity file with its hash; how many there are."""
+    out = ctypes.c_int64()
+    check(lib.loom_verify_hashes(engine_handle(engine), encoded(path), ctypes.byref(out)))
+    return out.value
+
+
+class ModelFile(Handle):
+    """What is in a file with a model, without running it: weights stay where they are."""
+
+    _FREE = "loom_model_file_free"
+
+    def __init__(self, path: Path, *, engine: Optional[Engine] = None) -> None:
+        on = engine_handle(engine)
+        super().__init__(handle_from(lib.loom_model_file_open, on, encoded(path)))
+        self._said: Dict[str, Any] = json.loads(text_from(lib.loom_model_file_json, self.handle))
+
+    @property
+    def format(self) -> str:
+        """ "entity", "Hugging Face folder", ..."""
+        return str(self._said["format"])
+
+    @property
+    def grid(self) -> str:
+        """Its extents: "1 x 1 x 2 x 1"."""
+        return str(self._said["grid"])
+
+    @property
+    def parameters(self) -> int:
+        return int(self._said["parameters"])
+
+    @property
+    def notes(self) -> List[str]:
+        """What was inferred on opening."""
+        return list(self._said["notes"])
+
+    @property
+    def layers(self) -> List[Dict[str, Any]]:
+        """depth, at, type, settings, in, out, notes and parameters of each, before those below."""
+        return list(self._said["layers"])
+
+    @property
+    def tensors(self) -> List[Dict[str, Any]]:
+        """name, dtype, shape and bytes of each."""
+        return list(self._said["tensors"])
+
+    @property
+    def decoder(self) -> Optional[Dict[str, Any]]:
+        """Sizes of a language model; None for a network."""
+        found: Optional[Dict[str, Any]] = self._said["decoder"]
+        return found
+
+    def _place(self, tensor: "Union[int, str]") -> int:
+        if isinstance(tensor, int):
+            return tensor
+        names = [t["name"] for t in self.tensors]
+        if tensor not in names:
+            raise KeyError(f"there is no tensor '{tensor}'")
+        return names.index(tensor)
+
+    def values(self, tensor: "Union[int, str]") -> Any:
+        """Values of a tensor, by its name or place, as float32."""
+        call = lib.loom_model_file_values
+        return result(handle_from(call, self.handle, self._place(tensor)))
+
+    def hash(self, tensor: "Union[int, str]") -> str:
+        """XXH3-128 of its stored bytes."""
+        return text_from(lib.loom_model_file_hash, self.handle, self._place(tensor))
+
+
+class Merged(NamedTuple):
+    method: str
+    models: int  # besides the base
+    parameters: int  # tensors
+    weights: int  # numbers in them
+    bytes: int
+
+
+def _numbers(values: Optional[Sequence[float]], count: int, what: str) -> Any:
+    if values is None:
+        return None
+    if len(values) != count:
+        raise ValueError(f"{len(values)} {what} for {count} models; give one each")
+    return (ctypes.c_double * count)(*map(float, values))
+
+
+def merge(
+    models: Sequence[Path],
+    output: Path,
+    *,
+    method: str = "linear",
+    weights: Optional[Sequence[float]] = None,
+    densities: Optional[Sequence[float]] = None,
+    base: Optional[Path] = None,
+    normalize: Optional[bool] = None,
+    lambda_: float = 1.0,
+    t: float = 0.5,
+    seed: int = 1,
+    dtype: Optional[str] = None,
+    progress: Optional[Work] = None,
+    note: Optional[Callable[[str], Any]] = None,
+    engine: Optional[Engine] = None,
+) -> Merged:
+    """Files of one network become a file.
+
+    method: linear, slerp, task_arithmetic, ties, dare_linear or dare_ties, as mergekit has them.
+    weights: of the models. densities: share of values that ties and dare keep. base: of task
+    vectors. lambda_: of their sum. t: of slerp. seed: of what dare drops.
+    """
+    told, count = _Told(progress, note), len(models)
+    options = sized(
+        _ffi.loom_merge_options,
+        method=encoded(method),
+        base=encoded(base),
+        weights=_numbers(weights, count, "weights"),
+        densities=_numbers(densities, count, "densities"),
+        has_normalize=normalize is not None,
+        normalize=bool(normalize),
+        has_lambda=1,
+        has_t=1,
+        t=t,
+        has_seed=1,
+        seed=seed,
+        has_dtype=dtype is not None,
+        dtype=0 if dtype is None else dtype_number(dtype),
+        **{"lambda": lambda_},
+        **told.fields,
+    )
+    on = engine_handle(engine)
+    call = lib.loom_merge
+    found = told.run(call, on, _texts(models), count, encoded(output), ctypes.byref(options))
+    return Merged(**found)
