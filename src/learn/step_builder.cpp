@@ -86,9 +86,9 @@ class Updater {
         LOOM_ASSIGN(g, all_rows(g, rows, p.weight.shape));
         if (p.master.empty()) LOOM_TRY(scribe_.ops().convert({p.weight, o.p}));
       }
-      WholeUpdate whole(scribe_, constants_, p, o.p, g, scale, t_);
-      LOOM_TRY(whole.begin());
-      LOOM_TRY(def_.step(whole));
+      WholeUpdate parameter(scribe_, constants_, p, o.p, g, scale, t_);
+      LOOM_TRY(parameter.begin());
+      LOOM_TRY(def_.step(parameter));
       return pack(p, o);
     }
     o.g = g;

@@ -20,7 +20,7 @@ int64_t rates_of(const WholeUpdate& u) {
 
 // The mean of squares of every value of g, as it is estimated.
 Result<Tensor> factored_variance(WholeUpdate& u, const Tensor& g) {
-  Scribe& s = u.s;
+  auto& s = u.s;
   const Tensor rate = hyper_of(u.t.hyper, rates_of(u));
   LOOM_ASSIGN(const Tensor squares, s.binary(g, g, BinaryKind::mul));
   if (u.m.empty()) {
@@ -45,7 +45,7 @@ Result<Tensor> factored_variance(WholeUpdate& u, const Tensor& g) {
 }
 
 Status adafactor_step(WholeUpdate& u) {
-  Scribe& s = u.s;
+  auto& s = u.s;
   LOOM_ASSIGN(const Tensor g, u.scaled_gradient());
   LOOM_ASSIGN(const Tensor mean, factored_variance(u, g));
   LOOM_ASSIGN(const Tensor positive, s.binary(mean, kMinSquares * kMinSquares, BinaryKind::max));

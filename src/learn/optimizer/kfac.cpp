@@ -372,7 +372,7 @@ namespace {
 
 Status check_kfac(const TrainStepOptions& o) {
   if (o.native) return invalid("kfac does not go with native training; leave one of them out");
-  if (!o.given_loss && o.loss.pairs())
+  if (o.loss.pairs())
     return invalid(
         cat("kfac has no curvature of ", loss_name(o.loss.kind), "; choose another optimizer"));
   return {};

@@ -9,7 +9,8 @@ namespace loom::core {
 namespace {
 
 // |p| / |r|; where p is 0 the second term makes it 1, and where r is 0 it multiplies nothing.
-Result<Tensor> trust_ratio(Scribe& s, const Tensor& p, const Tensor& r) {
+Result<Tensor> trust_ratio(WholeUpdate& u, const Tensor& p, const Tensor& r) {
+  auto& s = u.s;
   constexpr float kMin = 1e-30f;
   LOOM_ASSIGN(const Tensor of_p, s.norm(p));
   LOOM_ASSIGN(const Tensor of_r, s.norm(r));
@@ -39,7 +40,7 @@ Status lamb_step(WholeUpdate& u) {
   LOOM_TRY(u.s.ops().optimize(o));
   LOOM_ASSIGN(const Tensor decayed, u.s.binary(u.p, *u.constants.weight_decay, BinaryKind::mul));
   LOOM_ASSIGN(const Tensor r, u.s.binary(decayed, o.p, BinaryKind::sub));
-  LOOM_ASSIGN(const Tensor ratio, trust_ratio(u.s, u.p, r));
+  LOOM_ASSIGN(const Tensor ratio, trust_ratio(u, u.p, r));
   LOOM_ASSIGN(const Tensor factor, u.s.binary(ratio, u.finite, BinaryKind::mul));
   return u.move(u.p, r, u.rate(), factor);
 }

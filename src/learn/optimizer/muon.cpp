@@ -11,7 +11,8 @@ namespace loom::core {
 namespace {
 
 // a x + (b x x' + c (x x')^2) x; of a tall matrix from the other side, where products are small.
-Result<Tensor> newton_schulz(Scribe& s, const Tensor& x) {
+Result<Tensor> newton_schulz(WholeUpdate& u, const Tensor& x) {
+  auto& s = u.s;
   constexpr float kA = 3.4445f, kB = -4.7750f, kC = 2.0315f;
   const bool tall = x.rows() > x.cols();
   const int64_t n = std::min(x.rows(), x.cols());
@@ -29,7 +30,7 @@ Result<Tensor> newton_schulz(Scribe& s, const Tensor& x) {
 
 Status muon_step(WholeUpdate& u) {
   constexpr int kSteps = 5;
-  Scribe& s = u.s;
+  auto& s = u.s;
   const float beta = *u.constants.beta1;
   LOOM_ASSIGN(const Tensor g, u.scaled_gradient());
   LOOM_TRY(u.average(g));
@@ -40,7 +41,7 @@ Status muon_step(WholeUpdate& u) {
   LOOM_ASSIGN(const Tensor positive, s.binary(norm, 1e-7f, BinaryKind::max));
   LOOM_ASSIGN(Tensor x, s.binary(sum, positive, BinaryKind::div));
   for (int i = 0; i < kSteps; ++i) {
-    LOOM_ASSIGN(x, newton_schulz(s, x));
+    LOOM_ASSIGN(x, newton_schulz(u, x));
   }
   const float size = static_cast<float>(std::max(u.p.rows(), u.p.cols()));
   LOOM_ASSIGN(const Tensor update, s.binary(x, 0.2f * std::sqrt(size), BinaryKind::mul));

@@ -169,7 +169,7 @@ Status Sophia::before_step(const StepTensors& t, int64_t updates) {
 }
 
 Status sophia_step(WholeUpdate& u) {
-  Scribe& s = u.s;
+  auto& s = u.s;
   LOOM_ASSIGN(const Tensor g, u.scaled_gradient());
   LOOM_TRY(u.average(g));
   LOOM_ASSIGN(const Tensor curved, s.binary(u.v, *u.constants.gamma, BinaryKind::mul));
