@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""How good networks get that `loom train` trains: one table, by one command.
+"""Accuracy of networks that `loom train` trains: one table, by one command.
 
 IMAGES and LABELS are IDX files of 10,000 digits (the test files of MNIST), shuffled once in a fixed
 order; the first 8,000 train, the last 2,000 test. A convolutional network with batch norm and
 dropout is trained with --augment, and once without, from three seeds. Its floor is 98.9 %.
 
-Digits, iris, wine, breast_cancer and diabetes come with scikit-learn, whose perceptron of the same
-layers is trained on the same rows, standardized alike: accuracy, or R2 of diabetes, on the rows
-that are held out, the mean of thirty splits by seed. The floor is what scikit-learn reaches.
-Without scikit-learn these rows are left out.
+Digits, iris, wine, breast_cancer and diabetes come with scikit-learn. Its perceptron of the same
+layers trains on the same rows, with the same standardization. Compared is the accuracy on the
+held-out rows, or R2 for diabetes, as the mean of thirty splits by seed. The floor is the result of
+scikit-learn. Without scikit-learn these rows are left out.
 
   bench/accuracy.py build/dev/cli/loom images-idx3-ubyte.gz labels-idx1-ubyte.gz
   bench/accuracy.py LOOM IMAGES LABELS --only mnist --seeds 1
@@ -53,8 +53,8 @@ MNIST_FLAGS = ["--epochs", "20", "--batch", "64", "--rate", "0.003", "--optimize
                "--schedule", "one_cycle", "--label-smoothing", "0.05"]
 MNIST_AUGMENT = ["--augment", "crop:2,rotate:12,scale:0.12"]
 
-# Of the perceptrons: hidden width, epochs, learning rate of scikit-learn; our flags, which were
-# chosen on splits by other seeds (101 to 140).
+# The perceptrons: hidden width, epochs, learning rate of scikit-learn; our flags, which were chosen
+# on splits by other seeds (101 to 140).
 PERCEPTRONS = {
     "digits": (64, 60, 1e-3, ["--rate", "0.004", "--weight-decay", "0.3",
                               "--label-smoothing", "0.1"]),

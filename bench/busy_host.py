@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Single short runs at default threads beside spinning processes, in pairs with runs on one lane.
+"""Single short runs at default threads next to spinning processes, paired with runs on one lane.
 
-  bench/busy_host.py                       200 pairs of each case, beside one spinner and beside two
+  bench/busy_host.py                       200 pairs of each case, next to one spinner and to two.
   bench/busy_host.py --pairs 50 --spinners 2 --filter decode
-  bench/busy_host.py --cores 2,3           on two cores of a machine with more
+  bench/busy_host.py --cores 2,3           on two cores of a machine with more.
 
-A pair is two processes, one after the other, in an order that alternates: `--threads 1`, and the
-default. The table has the median of the pairs' ratios of speed (1: as fast as one lane), its least
-twentieth, and the 95th percentile of the times over that of one lane's. Exit status 1: a median is
-below 0.9 or a 95th percentile above 1.25. Linux only.
+A pair is two processes, one after the other, in an alternating order: `--threads 1`, and the
+default. The table has the median of the pairs' speed ratios (1 means as fast as one lane) and their
+lowest twentieth. It also has the 95th percentile of the times over that of one lane. The exit
+status is 1 if a median is below 0.9 or a 95th percentile above 1.25. Linux only.
 """
 
 import argparse
@@ -59,7 +59,7 @@ def cases(folder: Path) -> dict[str, list[str]]:
 
 
 def run(loom: list[str], case: list[str], threads: int) -> float:
-    """Seconds of a token as the run tells it, or of the whole run."""
+    """Seconds of a token as the run reports it, or of the whole run."""
     command = [*loom, *case, "--threads", str(threads)]
     start = time.monotonic()
     done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)

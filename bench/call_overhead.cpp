@@ -1,7 +1,7 @@
-// What a call costs: the same network run through C++ and through C, in nanoseconds per call, the
-// least of many rounds. bench/call_overhead.py adds Python, and prints the ratios.
-//   call_overhead WIDTH [ROUNDS]     a Dense of 1 x WIDTH x WIDTH on one thread; WIDTH 1: next to
-//   nothing
+// The cost of a call: the same network run through C++ and through C, in nanoseconds per call, the
+// minimum of many rounds. bench/call_overhead.py adds Python, and prints the ratios.
+//   call_overhead WIDTH [ROUNDS]     a Dense of 1 x WIDTH x WIDTH on one thread
+// WIDTH 1 costs almost nothing.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Nanoseconds per call of f, the least of `rounds`.
+// Nanoseconds per call of f, the minimum of `rounds`.
 template <class F>
 double least(int rounds, int calls, F&& f) {
   double best = 1e30;

@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
-"""What a call costs through C and Python, beside the same call through C++.
+"""The cost of a call through C and Python, compared with the same call through C++.
 
   bench/call_overhead.py [BUILD]      BUILD: build/dev; needs NumPy
 
-A network of one Dense 1 x 1, whose arithmetic is next to nothing, and one of 1 x 512 x 512, on one
-thread. The three languages take turns; each number is the least of many rounds, so that a busy
-machine disturbs it little. _into: the result goes into memory of the caller. Exit 1 where a limit
-is passed: C 100 ns over C++, both into memory of the caller (the handle of an array that is handed
-out takes some 100 more), Python 2 us over C++, the wide network through Python 1.3 times the time
-of C++.
+The networks are one Dense 1 x 1, whose arithmetic costs almost nothing, and one of 1 x 512 x 512,
+on one thread. The three languages alternate. Each number is the minimum of many rounds, so that a
+busy machine disturbs it little. With _into the result goes into memory of the caller. The exit
+status is 1 if a limit is exceeded:
+
+- C, 100 ns over C++, both into memory of the caller (a returned array handle takes some 100 more).
+- Python, 2 us over C++.
+- The wide network through Python, 1.3 times the time of C++.
 """
 
 import json
@@ -23,7 +25,7 @@ TURNS = 5
 
 
 def least(function, calls: int, rounds: int) -> float:
-    """Nanoseconds per call, the least of the rounds."""
+    """Nanoseconds per call, the minimum of the rounds."""
     best = float("inf")
     for _ in range(rounds):
         start = time.perf_counter_ns()

@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
-"""Architecture search by gradients on real digits: the network found beside the one it began with.
+"""Architecture search by gradients on real digits: the result compared with the start network.
 
-IMAGES and LABELS are IDX files of 10,000 digits; the first 8,000 of a fixed order are searched on
-and train, the last 2,000 test, as in bench/rules.py. The search (`loom darts`) sees the 8,000 alone
-and may keep no more parameters than the seed network has. Then both are trained anew, from new
-weights, by the same command over the same seeds, and the table shows the accuracy on the 2,000.
+IMAGES and LABELS are IDX files of 10,000 digits. The first 8,000 of a fixed order are for the
+search and training, the last 2,000 test, as in bench/rules.py. The search (`loom darts`) sees the
+8,000 alone and may keep no more parameters than the seed network has. Then both are trained again,
+from new weights, by the same command over the same seeds. The table shows the accuracy on the
+2,000.
 
   bench/darts.py build/dev/cli/loom images-idx3-ubyte.gz labels-idx1-ubyte.gz
   bench/darts.py LOOM IMAGES LABELS --hidden 16 --order 1 --epochs 10 --seeds 1,2,3,4,5
 
-Exit status: 0; 1 when the network found is no better on the mean, or is larger.
+Exit status: 0; 1 if the resulting network is not better on average, or is larger.
 """
 import argparse
 import json

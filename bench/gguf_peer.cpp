@@ -1,11 +1,11 @@
-// llama.cpp's side of bench/gguf_peer.py, against its prebuilt library, whose headers are not
-// shipped: the declarations are written by hand, and parameter structs are opaque blobs whose first
+// llama.cpp's side of bench/gguf_peer.py, against its prebuilt library. The library ships no
+// headers: the declarations are written by hand, and parameter structs are opaque blobs whose first
 // fields are known. Usage: gguf_peer LIBDIR VERB ...
-//   tokenize MODEL TEXT_FILE       ids on one line
-//   logits MODEL IDS.bin OUT.bin   f32 logits of every position
-//   greedy MODEL IDS.bin COUNT     the ids that follow, one line
-//   ppl MODEL IDS.bin WINDOW       perplexity, windows as `loom perplexity` cuts them
-//   quantize IN OUT FTYPE          llama.cpp's own quantizer
+//   tokenize MODEL TEXT_FILE       ids on one line.
+//   logits MODEL IDS.bin OUT.bin   f32 logits of every position.
+//   greedy MODEL IDS.bin COUNT     the next ids, one line.
+//   ppl MODEL IDS.bin WINDOW       perplexity, windows as `loom perplexity` cuts them.
+//   quantize IN OUT FTYPE          llama.cpp's own quantizer.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -75,8 +75,8 @@ struct Model {
     Blob params = llama_context_default_params();
     auto* fields = reinterpret_cast<int32_t*>(params.bytes);
     fields[0] = fields[1] = fields[2] = positions;  // context, batch, physical batch
-    // The two thread counts stand side by side, both 4 by default; more than there are cores only
-    // makes them wait for each other.
+    // The two thread counts are adjacent, both 4 by default. More threads than cores would only
+    // wait for each other.
     for (int i = 3; i < 12; ++i) {
       if (fields[i] != 4 || fields[i + 1] != 4) continue;
       fields[i] = fields[i + 1] = 1;

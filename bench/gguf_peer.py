@@ -4,15 +4,16 @@
 1. Our export of a model (f32) in llama.cpp: equal token ids, logits within 1e-2, and the greedy
    text of the model's reference prompts.
 2. Files that llama.cpp's own quantizer made from our export, in both: perplexity of the same ids in
-   the same windows. llama.cpp rounds activations to 8 bits for its quantized kernels, so ours is
-   given with activations in int8 (q8) and in f32. The model's width is padded with zeros to a
-   multiple of 256, exactly (norm gains take the change of width), for the types with such blocks.
+   the same windows. llama.cpp rounds activations to 8 bits for its quantized kernels. So ours is
+   measured with activations in int8 (q8) and in f32. Some types have
+   blocks of 256. For them the model's width is padded with zeros to a multiple of it, exactly (norm
+   gains take the change of width).
 
   bench/gguf_peer.py --model ../shared/data/models/shakespeare-llama \\
       --text ../shared/data/tinyshakespeare.txt --tool build/release/bench/gguf_tool --work /tmp/w
 
 Needs the folder that ../shared/peers/llama.sh prepares (--peer, default WORK) and g++. Exit status:
-0; 1 when a bound is broken; 77 when the peer is not there.
+0; 1 if a bound is exceeded; 77 if the peer is absent.
 """
 import argparse
 import array

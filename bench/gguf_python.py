@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Our GGUF files as the `gguf` package for Python reads them (pip install gguf numpy).
 
-Exports a model as f32, f16, bf16, q4_0, q8_0 and mxfp4, and checks with the package's reader that
-the metadata is there and that every tensor has the values of the f32 export, rounded as its type
-rounds; q and k included, which stand in the order of the file.
+Exports a model as f32, f16, bf16, q4_0, q8_0 and mxfp4, and checks with the package's reader. The
+metadata must be present. Every tensor must have the values of the f32 export, rounded as its type
+rounds. This includes q and k, which are in the order of the file.
 
   bench/gguf_python.py --model models/stories --tool build/release/bench/gguf_tool --work /tmp/w
 
@@ -21,7 +21,7 @@ except ImportError:
     print("the gguf package is not installed")
     sys.exit(77)
 
-# Largest error over the largest value of a block of 32, which all of them hold.
+# Largest error over the largest value of a block of 32; all of them must keep it.
 TYPES = {"f32": 0.0, "f16": 2.0 ** -10, "bf16": 2.0 ** -8, "q8_0": 1 / 200, "q4_0": 1 / 7,
          "mxfp4": 1 / 3}
 

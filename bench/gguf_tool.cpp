@@ -1,8 +1,8 @@
-// What bench/gguf_peer.py needs of Loom in one program.
-//   gguf_tool export MODEL OUT.gguf [DTYPE]   writes a model as GGUF
-//   gguf_tool ids MODEL TEXT_FILE             token ids of a text, one line
-//   gguf_tool logits MODEL IDS.bin OUT.bin    f32 logits of every position
-//   gguf_tool ppl MODEL IDS.bin q8|f32 WINDOW perplexity; the third is what activations are in
+// The Loom side of bench/gguf_peer.py in one program.
+//   gguf_tool export MODEL OUT.gguf [DTYPE]   writes a model as GGUF.
+//   gguf_tool ids MODEL TEXT_FILE             token ids of a text, one line.
+//   gguf_tool logits MODEL IDS.bin OUT.bin    f32 logits of every position.
+//   gguf_tool ppl MODEL IDS.bin q8|f32 WINDOW perplexity; the third is the type of activations.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>

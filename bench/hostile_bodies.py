@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Hostile requests to `loom serve` in a limited address space, and 1-token requests beside them.
+"""Hostile requests to `loom serve` in a limited address space, next to 1-token requests.
 
   bench/hostile_bodies.py build/dev/cli/loom [--bodies 2000] [--clients 4] [--seed 1] [--room MB]
                                              [--only KIND...]
 
-The server gets the address space that it has when idle, and ROOM megabytes more (as `ulimit -v`);
---memory is half of the room. It has to live, to answer each body that was sent whole with JSON and
-no 500, to write the same text for the same request afterwards, and to stay within --memory. The
-last line counts. A wait is the time from a request to the end of its answer; it is a figure of an
-idle machine, so it fails only with --wait MS.
+The server gets the address space that it has when idle, and ROOM megabytes more (as `ulimit -v`).
+--memory is half of the room. The server must stay alive and within --memory. It must answer each
+complete body with JSON and never with 500. It must write the same text for the same request
+afterwards. The last line counts. A wait is the time from a request to the end of its answer. It
+depends on an idle machine, so it fails only with --wait MS.
 """
 
 import argparse
@@ -265,8 +265,8 @@ class Run:
 
 
 def probe(port: int, done, told) -> None:
-    """Asks for 1 token again and again. A process of its own: threads of Python wait for each
-    other, and a wait is to be the server's."""
+    """Requests 1 token repeatedly. It is a separate process: threads of Python wait for each other,
+    and the measured wait must be the server's."""
     wanted, waits, wrong = None, [], []
     while not done.is_set():
         begin = time.monotonic()

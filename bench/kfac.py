@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""K-FAC beside Adam on real digits: whether half of the steps give Adam's final training loss.
+"""K-FAC and Adam on real digits: whether half of the steps give Adam's final training loss.
 
 IMAGES and LABELS are IDX files of 10,000 digits; the first 8,000 of a fixed order train, as in
 bench/rules.py. Adam runs with several rates, and the best final loss counts. K-FAC takes batches of
@@ -23,7 +23,7 @@ import rules  # noqa: E402
 
 ADAM_RATES = (0.001, 0.002, 0.004, 0.008)
 NETS = {"mlp 784-256-128-10": rules.mlp("relu"), "cnn 8-16-dense": rules.cnn("relu")}
-# Chosen with seed 101 on the part of the samples that rules.py --tune trains on; the same for both.
+# Chosen with seed 101 on the training part of rules.py --tune; the same for both.
 KFAC = {"rate": 0.1, "damping": 0.1, "trust": 0.01, "inverse_every": 10}
 
 

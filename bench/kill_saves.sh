@@ -1,5 +1,5 @@
 #!/bin/sh
-# Kills programs while they save, many times over: what docs/crash-safety.md reports.
+# Kills programs while they save, many times: the results in docs/crash-safety.md.
 #   bench/kill_saves.sh [KILLS] [BUILD]
 # KILLS (1000) of each kind of file, at random moments and at every system call, in a test program;
 # and half as many of `loom convert` and of `loom train`. Exit status 1 when a model was lost.

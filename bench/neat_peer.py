@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""NEAT of Loom beside neat-python in one run: networks until a task is solved, and seconds.
+"""NEAT of Loom and neat-python in one run: networks until a task is solved, and seconds.
 
 Two tasks. XOR: a run ends with the first generation in which any network has all four answers on
 the right side of 0.5. Cart-pole (equations and starts of src/lab/cart_pole.hpp, in Python here):
 any network balances 1000 steps from each of five starts. Every network of every generation counts.
 neat-python runs in one thread with its usual settings for XOR (population 150, weights of +-30,
-sigmoid) on both, Loom in one lane with those of `loom bench neat`.
+sigmoid) on both. Loom runs in one lane with those of `loom bench neat`.
 
   python3 -m venv work && work/bin/pip install neat-python
   bench/neat_peer.py --python work/bin/python --seeds 10
 
-Exit status: 0; 77 when neat-python is not there.
+Exit status: 0; 77 if neat-python is absent.
 """
 import argparse
 import json
@@ -118,7 +118,7 @@ TASKS = {"xor": ("XOR", 2, judge_xor), "cart-pole": ("cart-pole", 4, judge_cart)
 
 
 def peer_run(neat, path, seed, generations, judge_one):
-    """Evaluations and seconds of one run of neat-python; None where it does not solve the task."""
+    """Evaluations and seconds of one run of neat-python; None if it does not solve the task."""
     import random
 
     random.seed(seed)

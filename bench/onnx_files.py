@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""ONNX files as people publish them, in Loom and in ONNX Runtime: what opens, how far it is off,
-how long it takes.
+"""Published ONNX files in Loom and in ONNX Runtime: which open, how large the differences are, and
+the times.
 
   bench/onnx_files.py FOLDER --python ~/onnx/bin/python     (a Python with numpy, onnx, onnxruntime)
   bench/onnx_files.py FOLDER --library build/release/libloom.so --extent 32
 
-One row per .onnx file below FOLDER: opset, operators, whether Loom opens it and if not why, the
-largest difference over 20 random inputs as a part of the largest value, and the time of one call
-in both with the same threads (ratio above 1: Loom is faster). Each file runs in a process of its
-own. The last line counts. Exit status 1 when a file that opens differs by more than 1e-3; 77
-without the peer.
+One row per .onnx file below FOLDER. It has the opset, the operators, whether Loom opens the file,
+and if not why. It has the largest difference over 20 random inputs as a part of the largest value.
+It has the time of one call in both with the same threads (ratio above 1: Loom is faster). Each file
+runs in a separate process. The last line counts. Exit status 1 if an open file differs by more than
+1e-3; 77 without the peer.
 """
 import argparse
 import collections
@@ -33,7 +33,7 @@ def shape_of(value, batch, extent):
 
 
 def median_ms(call, seconds):
-    """The median of the calls that fit into so much time, three at least; the first one apart."""
+    """The median of the calls that fit into this time, at least three; the first one apart."""
     call()
     times, end = [], time.perf_counter() + seconds
     while len(times) < 3 or (time.perf_counter() < end and len(times) < 1000):
@@ -64,7 +64,7 @@ def ours_of(np, net, given):
 
 
 def apart(np, ours, theirs):
-    """How far two results are apart, as a part of the largest value."""
+    """The difference of two results, as a part of the largest value."""
     theirs = np.asarray(theirs, dtype="float64")
     ours = np.asarray(ours, dtype="float64").reshape(theirs.shape)
     if (np.isnan(theirs) != np.isnan(ours)).any():
@@ -98,7 +98,7 @@ def compare(np, net, peer, model, args, row):
 
 
 def one(path, args):
-    """What is known of a file, as JSON."""
+    """The facts of a file, as JSON."""
     import numpy as np
     import onnx
     import onnxruntime as ort

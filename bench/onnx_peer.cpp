@@ -1,5 +1,5 @@
-// What bench/onnx_peer.py drives: one network written as ONNX with what Loom computes for it, or
-// one ONNX file run by Loom. Inputs and outputs are bare values (f32, or i32 ids) in files.
+// The Loom side of bench/onnx_peer.py. It writes one network as ONNX with the results of Loom, or
+// runs one ONNX file in Loom. Inputs and outputs are bare values (f32, or i32 ids) in files.
 //   loom_onnx_peer export NETWORK.json OUT.onnx OPSET BATCH X.bin Y.bin
 //   loom_onnx_peer run MODEL.onnx BATCH X.bin Y.bin
 #include <cstdio>

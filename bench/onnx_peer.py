@@ -4,10 +4,10 @@
   bench/onnx_peer.py --python ~/onnx/bin/python      (a Python with numpy, onnxruntime, safetensors)
   bench/onnx_peer.py --program build/dev/bench/loom_onnx_peer --opset 20
 
-One row per network: Loom writes it, ONNX Runtime runs it on the same input; then Loom reads its own
-file back. Below, the files of tests/formats/golden (written by tools/goldens/onnx_models.py), run
-by Loom against what PyTorch computed. Exit status 1 when a difference is above 1e-4; 77 without the
-peer.
+One row per network: Loom writes it, ONNX Runtime runs it on the same input, and Loom reads its own
+file back. Below are the files of tests/formats/golden (written by tools/goldens/onnx_models.py),
+run by Loom and compared with the results of PyTorch. Exit status 1 if a difference is above 1e-4;
+77 without the peer.
 """
 import argparse
 import json

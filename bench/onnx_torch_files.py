@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
-"""The ONNX files of onnx_fetch.py, trained in Loom beside the same graphs in PyTorch in double
-precision: all gradients of step 1, and ten steps of SGD.
+"""The ONNX files of onnx_fetch.py, trained in Loom and compared with the same graphs in PyTorch in
+double precision: all gradients of step 1, and ten steps of SGD.
 
   export LOOM_LIBRARY=build/dev/libloom.so PYTHONPATH=bindings/python
   bench/onnx_torch_files.py --python PYTHON [--filter WORD] [--rows FILE]
 
-PYTHON has torch, onnx, onnxruntime and numpy. What a row compares, and how closely, is told in
-tests/outside/onnx_torch_training.py. Files with trees, operators of quantization or half floats,
+PYTHON has torch, onnx, onnxruntime and numpy. tests/outside/onnx_torch_training.py describes the
+comparisons of a row and their bounds. Files with trees, operators of quantization or half floats,
 and files without weights of floats, count apart. Small files come first. With --rows, rows are kept
-in a file; a further run continues there, and the one that ends the list removes it. The last line
-but one counts what trains as in PyTorch, what differs, and what one side cannot compute. The last
-line counts these as passed, failed and skipped. Exit status 1 where a file differs, 77 without such
-a Python.
+in a file. A further run continues there, and the one that ends the list removes it. The last line
+but one counts the files that train as in PyTorch, that differ, and that one side cannot compute.
+The last line counts these as passed, failed and skipped. Exit status 1 if a file differs, 77
+without such a Python.
 """
 import argparse
 import collections
@@ -26,8 +26,9 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import onnx_packages as packages
 
 CHECK = packages.ROOT / "tests/outside/onnx_torch_training.py"
-# Files that six draws of PyTorch's roundings do not explain, and how many more do. Of this one,
-# PyTorch in double precision with weights moved by a rounding is off by 6.8e-5, Loom by 5.8e-5.
+# Files that six draws of PyTorch's roundings do not explain, and the number of draws that do. For
+# this one, PyTorch in double precision with weights moved by a rounding is off by 6.8e-5, Loom by
+# 5.8e-5.
 DRAWS = {"faster-whisper/assets/silero_vad_v6.onnx": 10}
 KINDS = {0: "trains", 1: "differs", 2: "no network", 3: "not in PyTorch"}
 
@@ -72,7 +73,7 @@ def draws_of(path):
 
 
 def row_of(path, args):
-    """The kind of the outcome, and what is known of it."""
+    """The kind of the outcome, and its facts."""
     megabytes = path.stat().st_size / 1e6
     if megabytes > args.megabytes:
         return "too large", {"why": f"{megabytes:.0f} MB; --megabytes is {args.megabytes:g}"}

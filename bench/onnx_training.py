@@ -1,24 +1,27 @@
 #!/usr/bin/env python3
-"""The ONNX files of onnx_packages.py as networks that learn: which open, how far they are from ONNX
-Runtime, and whether one step of training goes where its gradients say.
+"""The ONNX files of onnx_packages.py as networks that learn: which open, their distance from ONNX
+Runtime, and whether one step of training follows its gradients.
 
   bench/onnx_training.py --loom build/dev/cli/loom --python build/venv/bin/python --filter mtcnn
 
 A file is converted to .entity and predicts two random samples. Then it is trained by steps of SGD
 at the rates r and 2 r towards its own outputs and noise, on one batch. `slope` is the derivative of
-the loss along the step from three losses, (3 L(0) - 4 L(r) + L(2 r)) / 2 r, divided by the squared
-norm of the gradient, which the weights before and after say: 1 where gradients are right. r is such
-that the loss falls by a hundredth, or less where it bends.
+the loss along the step, divided by the squared norm of the gradient. It is 1 for a correct
+gradient. The derivative comes from three losses, (3 L(0) - 4 L(r) + L(2 r)) / 2 r. The norm comes
+from the weights before and after. r is chosen so that the loss falls by a hundredth, or less if it
+bends.
 
-`gradient` is how far single gradients are from central differences in double precision, at the
-largest gradient and at a random one of up to --tensors parameters that lie spread over the network.
-The file's floats become doubles for that, after ONNX Runtime folded its batch norms as Loom did;
-the reference implementation of the standard computes the loss on both sides of each weight (where
-that is slow or has a gap, Loom's evaluator in double, which shares nothing with training).
-Parameters are those that the file has in the same order, as they stand or transposed. It is the
-largest difference, as a part of the gradient or of the root mean square of its parameter's,
-whichever is larger. The last line counts; exit status 1 where a slope is off by more than 2 %, a
-gradient by more than 5e-3 or a prediction by more than 1e-4, 77 without ONNX Runtime.
+`gradient` is the error of single gradients against central differences in double precision. They
+are at the largest gradient and at a random one of up to --tensors parameters that are spread over
+the network. The file's floats become doubles for that, after ONNX Runtime folded its batch norms as
+Loom did. The reference implementation of the standard computes the loss on both sides of each
+weight. If that is slow or lacks an operator, Loom's evaluator computes it in double; it shares no
+code with training. Parameters are those of the file in the same order, unchanged or transposed. The
+result is the largest difference, as a part of the gradient or of the root mean square of its
+parameter's, whichever is larger.
+
+The last line counts. The exit status is 1 if an error is too large: 2 % for a slope, 5e-3 for a
+gradient, 1e-4 for a prediction. It is 77 without ONNX Runtime.
 """
 import argparse
 import json
@@ -54,7 +57,7 @@ def weights(np, loom, path, folder):
     run(loom, "convert", path, folder / "w.npz", "--force")
     kept = np.load(folder / "w.npz")
     floats = {k: kept[k].astype(np.float64) for k in kept.files if kept[k].dtype.kind == "f"}
-    # Constants may be infinite, as a Clip without an end has it; they do not move.
+    # Constants may be infinite, such as those of a Clip without an end; they do not move.
     return {k: np.where(np.isfinite(v), v, 0) for k, v in floats.items()}
 
 
@@ -80,8 +83,8 @@ def step(np, loom, folder, rate):
 
 
 def slope(np, loom, folder):
-    """The derivative along the step by the squared norm of the gradient, of the first step of
-    SHARES that is short enough for three losses to say it; else of the last."""
+    """The derivative along the step by the squared norm of the gradient. It takes the first step of
+    SHARES that is short enough for three losses, or else the last."""
     before, _, norm = step(np, loom, folder, 1e-4)
     for share in SHARES:
         rate = share * before / norm
@@ -96,7 +99,7 @@ def slope(np, loom, folder):
 
 
 def folded(path, folder):
-    """The file with its constants and batch norms folded, by ONNX Runtime; else as it stands."""
+    """The file with its constants and batch norms folded by ONNX Runtime, or else unchanged."""
     import onnx
     import onnxruntime as ort
 
@@ -115,8 +118,8 @@ def kind_of(np, value, floats):
 
 
 def in_training(onnx, model, count):
-    """The model with the batch norms that are left as they are trained: by the statistics of the
-    batch. None where there is none, or where the file fixes its batch."""
+    """The model whose remaining batch norms use the statistics of the batch, as in training. None
+    if it has none, or if the file fixes its batch."""
     from onnx import helper
 
     graph = model.graph
@@ -169,7 +172,7 @@ def in_training(onnx, model, count):
 
 
 def batch_axis(value, first):
-    """Where the samples of an input are: states of recurrent layers have them second."""
+    """The axis of the samples of an input: states of recurrent layers have them second."""
     names = [d.dim_param for d in value.type.tensor_type.shape.dim]
     batch = first.type.tensor_type.shape.dim[0].dim_param
     return names.index(batch) if batch and batch in names else 0
@@ -276,7 +279,7 @@ class Oracle:
         return found[0] if len(found) == 1 else None
 
     def difference(self, place):
-        """dL/dw by two steps, of which the shorter is taken where they agree."""
+        """dL/dw by two steps; the shorter one is taken if they agree."""
         import onnx
 
         name, at = place
@@ -378,7 +381,7 @@ def one(path, args):
         want = np.concatenate([peer.run(None, s)[0].reshape(1, -1) for s in sample])
         row["difference"] = packages.apart(np, got.astype(want.dtype), want)
         y = np.load(folder / "y.npz")["outputs"]
-        # Outputs that hardly differ, as scores near 1, still get a loss that floats can tell.
+        # Outputs that hardly differ, such as scores near 1, still get a loss that floats resolve.
         spread = max(float(np.abs(y).std()), 0.1 * float(np.abs(y).mean()), 1e-3)
         noise = draw.standard_normal(y.shape).astype(np.float32) * spread
         np.savez(folder / "data.npz", **arrays, y=y + noise)

@@ -6,12 +6,15 @@ in a fixed order; the first 8,000 train, the last 2,000 test. Settings were chos
 which sees the 8,000 alone (6,400 train, 1,600 validate) and other seeds.
 
   bench/rules.py build/dev/cli/loom images-idx3-ubyte.gz labels-idx1-ubyte.gz
+
   bench/rules.py LOOM IMAGES LABELS --only mlp --seeds 1,2,3
+
   bench/rules.py LOOM IMAGES LABELS --tune --only 'mlp dtp' --set rate=0.0005
+
   bench/rules.py LOOM IMAGES LABELS --jobs 16 --results runs.jsonl
 
-With --results every run is added to FILE as it ends, and what FILE has is not run again: a table
-that was cut short goes on where it stood. Lines of other settings are left alone.
+With --results every finished run is added to FILE, and the runs of FILE are not repeated. So an
+interrupted table continues. Lines of other settings are left alone.
 
 Exit status: 0; 1 when a mean is below its floor, which the table then says.
 """
@@ -71,9 +74,9 @@ def cnn(activation, norm=False):
 
 
 def attention(activation, width=32, read_width=64, norm=False):
-    """The rows of a picture look at each other; the last layers see all of them. With norms, what
-    a row has seen is added to the row: a block that learns on its own can put nothing back that
-    the one before it averaged away."""
+    """The rows of an image attend to each other; the last layers see all of them. With norms, each
+    row is added to its result, because an isolated block cannot restore what the block before
+    averaged away."""
     mha = {"type": "MultiHeadAttention", "width": width, "heads": 4, "kv_heads": 4,
            "head_dim": width // 4, "causal": False}
     dense = {"type": "Dense", "in": width, "out": width, "activation": activation}
@@ -92,7 +95,7 @@ def attention(activation, width=32, read_width=64, norm=False):
 
 
 def lstm(hidden=32):
-    """A picture is a sequence of 28 rows; the last layer sees all states."""
+    """An image is a sequence of 28 rows; the last layer sees all states."""
     return {"loom": 1, "input": [28, 28], "layers": [
         {"type": "LSTM", "in": 28, "hidden": hidden},
         {"type": "Dense", "in": 28 * hidden, "out": 64, "activation": "tanh"},
@@ -100,7 +103,7 @@ def lstm(hidden=32):
 
 
 class Run:
-    """A row of the table. floor: least mean accuracy in percent; None: said, not asked for."""
+    """A row of the table. floor: minimum mean accuracy in percent; None: reported, not checked."""
 
     def __init__(self, name, rule, net, floor, goal=None, **flags):
         self.name, self.rule, self.net, self.floor, self.goal = name, rule, net, floor, goal
@@ -199,7 +202,7 @@ def train(loom, run, seed, folder):
 
 
 class Results:
-    """What runs gave, by the settings that they had; a named file of JSON lines keeps it."""
+    """Results of runs, by their settings; a named file of JSON lines keeps them."""
 
     def __init__(self, path):
         self.path, self.known, self.lock = path, {}, threading.Lock()

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Our safetensors files and those of the `safetensors` library, read by each other.
 
-The library writes every type that it has, in several shapes, and the same values as F32; `loom
-diff` must find them equal. The other way, the library opens what `loom convert` and `loom train`
-write, with the shapes and values that Loom sees. Where `transformers` is there, it continues a
-prompt from our folder with the text of `loom run`.
+The library writes every type that it has, in several shapes, and the same values as F32;
+`loom diff` must find them equal. In the other direction, the library opens the output of
+`loom convert` and `loom train`, with the shapes and values that Loom sees. If `transformers` is
+installed, it continues a prompt from our folder with the text of `loom run`.
 
   bench/safetensors_peer.py --loom build/dev/cli/loom --python PYTHON_WITH_SAFETENSORS_AND_TORCH
 
@@ -19,7 +19,7 @@ import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 PROMPTS = ["Once upon a time", "Tom had a red ball.", "Lily and her dog"]
-REFUSED = ["F8_E4M3FNUZ", "F8_E5M2FNUZ"]  # types that we have not
+REFUSED = ["F8_E4M3FNUZ", "F8_E5M2FNUZ"]  # types that Loom lacks
 SHAPES = [[], [1], [7], [0], [3, 0, 2], [2, 3], [5, 1, 3], [1, 2, 1, 2, 1, 3]]
 
 # Parts that run inside the library's Python, each with its arguments as JSON in argv[1].

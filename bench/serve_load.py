@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Many clients at one `loom serve`: nothing fails, nothing grows, nobody waits for silent ones.
+"""Many clients at one `loom serve`: no failures, no growth, no waiting for silent clients.
 
   python3 bench/serve_load.py build/dev/cli/loom models/stories.entity --seconds 60
 
-32 clients stream texts; every second one of them goes away in the middle of its text, and 300
-connections stay silent while 40 send a request a byte at a time. Then the rate of one stream and of
-eight. Needs nothing but Python. The exit code is 1 where a text is not the one that its seed gives
-alone, a client gets an error, or memory grows by more than 16 MB after the first tenth.
+32 clients stream texts, and every second one disconnects in the middle of its text. 300 connections
+stay silent, and 40 send a request a byte at a time. Then the rate of one stream and of eight is
+measured. Needs nothing but Python. The exit code is 1 if a text differs from the one of its seed
+alone, or a client gets an error. It is also 1 if memory grows by more than 16 MB after the first
+tenth.
 """
 
 import argparse

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""`loom serve` beside llama.cpp's server in one run: the same file, threads, slots and requests.
+"""`loom serve` and llama.cpp's server in one run: the same file, threads, slots and requests.
 
   python3 -m venv peer && peer/bin/pip install xllamacpp
   python3 bench/serve_peer.py build/dev/cli/loom model.gguf --peer peer/bin/python
 
-Both servers stand on the loopback and are asked in turns, by 1 and by 8 clients that stream at the
-same time; what is compared are medians over the rounds: tokens a second by the clock, prompts
-included, and the time to the first token. Every prompt is new, so no cache of prompts helps.
+Both servers run on the loopback and alternate, with 1 and with 8 clients that stream at the same
+time. Medians over the rounds are compared: tokens a second by the clock, prompts included, and the
+time to the first token. Every prompt is new, so no cache of prompts helps.
 The peer is the package xllamacpp, which carries llama.cpp and its server.
 
-Exit status: 0; 1 where a ratio of --check is not reached; 77 where the peer is not there.
+Exit status: 0; 1 if a ratio of --check is not reached; 77 if the peer is absent.
 """
 
 import argparse

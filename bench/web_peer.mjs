@@ -1,7 +1,8 @@
 #!/usr/bin/env node
-// Loom beside its peers in one run of one Chromium, each with one thread and the same file: wllama (llama.cpp as
-// WebAssembly) at a language model in q8_0 and q4_0, transformers.js at the same one in f32, onnxruntime-web at networks
-// in f32 and int8. The engines take turns, so that all see the machine alike, and medians are compared.
+// Compares Loom with its peers in one run of one Chromium, each with one thread and the same file.
+// wllama (llama.cpp as WebAssembly) runs a language model in q8_0 and q4_0, transformers.js the
+// same one in f32. onnxruntime-web runs networks in f32 and int8. The engines alternate, so that
+// all see the same machine, and medians are compared.
 //
 //   scripts/wasm_package.sh && node bench/web_peer.mjs --python ~/onnx/bin/python
 //   node bench/web_peer.mjs --rounds 9 --only llm --check 1
@@ -42,7 +43,7 @@ function missing(what) {
   process.exit(77);
 }
 
-// The packages of the peers and the models; brought and made once.
+// The packages of the peers and the models; downloaded and made once.
 function prepare() {
   if (!existsSync(join(package_, "dist/index.js"))) missing("build/web/package was not built (scripts/wasm_package.sh)");
   try {
@@ -50,7 +51,7 @@ function prepare() {
       execFileSync("npm", ["install", "--silent", "--no-audit", "--no-fund", "--prefix", work, "@wllama/wllama@3",
         "onnxruntime-web@1", "playwright-core@1"], { stdio: "pipe" });
     }
-    // What it brings beside is for Node.js, and is not installed.
+    // Its other dependencies are for Node.js, and are not installed.
     if (!existsSync(join(work, "node_modules/@huggingface/transformers"))) {
       execFileSync("npm", ["install", "--silent", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix", work,
         "@huggingface/transformers@4"], { stdio: "pipe" });
@@ -82,7 +83,7 @@ async function languageModel(page, dtype, peer) {
       [name, `/models/llama-${dtype}.gguf`, asked.variant]);
     console.error(`${name}: ${what}`);
   }
-  // One turn that does not count: pages are touched, code is compiled to the end.
+  // One round that does not count: pages are touched, and all code is compiled.
   for (let turn = 0; turn <= rounds; ++turn) {
     for (const name of turn % 2 === 0 ? engines : engines.toReversed()) {
       const result = await page.evaluate(([engine, text, tokens]) => window.peers.run(engine, text, tokens),

@@ -141,7 +141,7 @@ class Llama:
 
 
 def write_onnx(folder):
-    """FOLDER/onnx/model.onnx beside the checkpoint, whose other files transformers.js reads."""
+    """Writes FOLDER/onnx/model.onnx to the checkpoint; transformers.js reads its other files."""
     config = json.loads((folder / "config.json").read_text())
     model = Llama(config, read_checkpoint(folder)).model()
     onnx.checker.check_model(model)

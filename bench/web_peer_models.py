@@ -45,7 +45,7 @@ def llama_shapes(vocab):
 
 
 def broken(source):
-    """Ids of tokens that are no text of ASCII: wllama fails where a reply is not UTF-8."""
+    """Ids of tokens that are not ASCII text: wllama fails if a reply is not UTF-8."""
     vocab = json.loads((source / "tokenizer.json").read_text())["model"]["vocab"]
     return [i for text, i in vocab.items()
             if not text.replace("\u0120", " ").replace("\u010a", " ").isascii()]

@@ -1,5 +1,6 @@
-// What web_peer.mjs measures, inside a page of Chromium. Each engine has one thread, reads the same file, and is asked
-// in turns. Rates of texts are what each engine's own interface says; passes of networks are whole calls through it.
+// The measurements of web_peer.mjs, inside a page of Chromium. Each engine has one thread, reads
+// the same file, and runs alternately. Rates of texts come from each engine's own interface; passes
+// of networks are whole calls through it.
 
 const kPeers = "/peers/node_modules";
 const opened = {};
@@ -40,7 +41,8 @@ const llms = {
       close: () => wllama.exit(),
     };
   },
-  // The checkpoint that the file was made of, as ONNX (web_peer_llama.py). Its first token comes with the prefill.
+  // The source checkpoint of the file, as ONNX (web_peer_llama.py). Its first token comes with the
+  // prefill.
   async transformers(file) {
     const folder = `${kPeers}/@huggingface/transformers`;
     const { AutoModelForCausalLM, AutoTokenizer, env } = await import(`${folder}/dist/transformers.min.js`);
@@ -91,7 +93,7 @@ const nets = {
     const session = await ort.InferenceSession.create(model, { executionProviders: ["wasm"], graphOptimizationLevel: "all" });
     return {
       what: `onnxruntime-web ${ort.env.versions.web ?? ""}`,
-      // A proxy takes what it is given away.
+      // A proxy transfers its arguments away.
       run: async (x) => (await session.run({ x: new ort.Tensor("float32", x.slice(), shape) })).y.data,
       close: () => session.release(),
     };
@@ -109,8 +111,8 @@ window.peers = {
   },
   run: (engine, prompt, tokens) => opened[engine].run(prompt, tokens),
 
-  // Seconds of the fastest of the passes of about `least` seconds, which least else ran beside; and some of what
-  // came out.
+  // Seconds of the fastest of the passes of about `least` seconds, with the least interference; and
+  // some of the output.
   async pass(engine, shape, least) {
     const x = input(shape), engine_ = opened[engine];
     const y = await engine_.run(x), begin = performance.now();

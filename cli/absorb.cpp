@@ -1,5 +1,4 @@
-// loom absorb: a model of another framework, from the stream that its process writes, as a file
-// with its proof.
+// loom absorb: a model of another framework, from its process's stream, as a file with its proof.
 #include <array>
 #include <cstdio>
 #include <memory>
@@ -21,7 +20,7 @@ struct AbsorbFlags {
   AbsorbHostFlags host;
 };
 
-// Byte for byte, where read_text() would drop a line break at the end.
+// Byte for byte; read_text() would drop a final line break.
 Result<std::string> stream_bytes(const std::string& path, uint64_t limit) {
   if (path != "-") return read_file(path, limit);
   std::string bytes;
@@ -62,7 +61,8 @@ int run(const AbsorbFlags& f) {
     return fail(kUsage, "no stream; pipe one in, or name a file of one");
   if (piped && stdout_is_terminal())
     return fail(kUsage,
-                "a network is no text for a terminal; give -o FILE, or send stdout to a file");
+                "a network is binary; it is not printed on a terminal; give -o FILE, or send "
+                "stdout to a file");
   if (piped && f.json)
     return fail(kUsage, "--json and the network are both for stdout; give -o FILE");
   if (!piped) {
@@ -88,10 +88,7 @@ int run(const AbsorbFlags& f) {
 Verb add_absorb(Command app) {
   auto f = std::make_shared<AbsorbFlags>();
   const Command verb = app.command(
-      "absorb",
-      "A model of another framework, from the stream that loom.bridge.stream() writes beside it, "
-      "as an .entity file that carries its proof. Exit code 5: the engine computes something else "
-      "than the framework did, and nothing is written.");
+      "absorb", "Turn a stream of loom.bridge.stream() into an .entity file with a proof.");
   verb.examples(
       "  python3 export.py | loom absorb > net.entity      export.py ends with\n"
       "                                                    "
@@ -101,7 +98,8 @@ Verb add_absorb(Command app) {
       "  loom absorb --serve networks                       prints an address and a token, then:\n"
       "  curl -H \"Authorization: Bearer $TOKEN\" \\\n"
       "       -H \"Content-Type: application/vnd.loom.bridge+binary\" \\\n"
-      "       --data-binary @model.stream \"http://127.0.0.1:9876/v2/streams?id=net\"");
+      "       --data-binary @model.stream \"http://127.0.0.1:9876/v2/streams?id=net\"\n"
+      "Exit code 5: Loom computes other values than the framework did; nothing is written.");
   verb.option("STREAM", f->stream, "A file of the stream; -: stdin").show_default();
   verb.option("-o,--output", f->to, "Where the network goes; -: stdout").show_default();
   verb.option("--most-mib", f->most_mib, "The largest stream that is read")

@@ -11,7 +11,7 @@ struct BeamOutput {
   bool json = false, quiet = false, no_echo = false;
 };
 
-// Whether no option of the verb says how tokens are drawn, for which a search has no use.
+// Whether no option of the verb sets sampling, which a beam search does not use.
 bool beams_alone(const Command& verb);
 
 // Returns an exit code.

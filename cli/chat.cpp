@@ -22,8 +22,8 @@ double per_second(int64_t count, double seconds) {
   return seconds > 0 ? static_cast<double>(count) / seconds : 0.0;
 }
 
-// A context that is full is no wrong command line, though a length is out of range. Nor is a
-// template that fails on plain turns: the model is not what it should be.
+// A full context is not a usage error, although a length is out of range. Nor is a template that
+// fails on plain turns: that is the model's fault.
 int fail_reply(const Error& error) {
   if (error.code == Code::out_of_range) return fail(kFailed, error.str());
   const bool by_template = error.where == "its chat template cannot be used";
@@ -31,8 +31,7 @@ int fail_reply(const Error& error) {
   return fail(error);
 }
 
-// A reply on stdout while it comes. What is thought is dim on a terminal; a pipe gets it between
-// its tags.
+// Prints a reply while it arrives. Thinking is dim on a terminal; a pipe gets it between its tags.
 class ReplyPrinter {
  public:
   ReplyPrinter(bool hide, bool silent)
@@ -213,7 +212,7 @@ class ChatFace {
       return kDone;
     }
     chat_.set_system(std::move(text));
-    if (!flags_.quiet) note("the model is told so from the next reply on");
+    if (!flags_.quiet) note("the new system text applies from the next reply on");
     return kDone;
   }
 
@@ -225,7 +224,7 @@ class ChatFace {
     return kDone;
   }
 
-  // One result after the other; the reply comes when every call has its own.
+  // Takes one result after the other; the reply follows the last one.
   int give(const std::string& result) {
     const size_t calls = chat_.turns().empty() ? 0 : chat_.turns().back().tool_calls.size();
     if (calls == 0) return fail(kUsage, "the last reply asks for no call");
@@ -263,7 +262,7 @@ class ChatFace {
                      chat_.used(), chat_.context()));
   }
 
-  // Asks, prints while it comes, and tells how it went.
+  // Sends a question, prints the reply while it arrives, and reports statistics.
   template <class F>
   int reply(const F& ask_model) {
     GenerateOptions options = options_;
@@ -291,7 +290,7 @@ class ChatFace {
     return interrupted() && !person_ ? fail_interrupted() : kDone;
   }
 
-  // A line of JSON for each call; what the tool's schema forbids on stderr.
+  // Prints a line of JSON for each call; violations of the tool's schema go to stderr.
   void show_calls(const std::vector<ToolCall>& calls) const {
     for (const ToolCall& call : calls) {
       if (!call.problem.empty())
@@ -318,7 +317,7 @@ class ChatFace {
   const ChatFlags& flags_;
   Chat chat_;
   GenerateOptions options_;
-  std::vector<ToolResult> results_;  // of the calls of the last reply, until all have one
+  std::vector<ToolResult> results_;  // results for the calls of the last reply, until all have one
   bool hide_, person_, ended_ = false;
 };
 

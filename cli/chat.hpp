@@ -1,5 +1,5 @@
-// A chat with a person or a pipe: lines in, replies out, commands between them. What a conversation
-// is stands in loom/chat.hpp; this is its face.
+// A chat with a person or a pipe: lines in, replies out, commands between them. This is the user
+// interface of loom/chat.hpp.
 #pragma once
 
 #include <functional>
@@ -12,13 +12,13 @@ namespace loom::cli {
 struct ChatFlags {
   ConversationOptions conversation;
   GenerateOptions generate;
-  std::string load, save, replay;  // files; "": none
+  std::string load, save, replay;  // files; may be empty
   bool hide_thinking = false, no_history = false, json = false, quiet = false;
   // Prints a reply as JSON; for --json.
   std::function<void(const Reply& reply)> print_json;
 };
 
-// One question where `question` is not null; else as many as come. Returns the exit code.
+// Asks one question if `question` is not null; else every line. Returns the exit code.
 int talk(const Model& model, const ChatFlags& flags, const std::string* question);
 
 }  // namespace loom::cli

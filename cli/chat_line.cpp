@@ -20,7 +20,7 @@ struct ChatCommand {
 constexpr ChatCommand kChatCommands[] = {
     {"help", "/help", "this list"},
     {"set", "/set NAME VALUE", "a setting, as temperature 0.8; without NAME: shows them all"},
-    {"system", "/system TEXT", "what the model is told before the chat; without TEXT: shows it"},
+    {"system", "/system TEXT", "the system text of the chat; without TEXT: shows it"},
     {"clear", "/clear", "begin anew; the system text stays"},
     {"regenerate", "/regenerate", "the last reply once more, with the next seed"},
     {"result", "/result TEXT", "what a call of the last reply gave; one line for each call"},

@@ -1,4 +1,4 @@
-// What a person types in a chat: text, or a command. Pure functions over strings and options.
+// Input lines of a chat: text, or a command. Pure functions over strings and options.
 #pragma once
 
 #include <string>
@@ -9,20 +9,20 @@
 namespace loom::cli {
 
 struct ChatLine {
-  std::string command;  // "save" of "/save FILE"; "": the line is text
-  std::string rest;     // what follows the command, or the text
+  std::string command;  // "save" for "/save FILE"; empty if the line is text
+  std::string rest;     // the rest of a command, or the text
 };
 
-// "/word rest" is a command; "//" at the beginning is text with one slash. Where no person types,
-// words that are no command are text too: "/usr/bin is a folder".
+// "/word rest" is a command; "//" at the beginning is text with one slash. In piped input, unknown
+// commands are text too: "/usr/bin is a folder".
 ChatLine parse_chat_line(std::string_view line, bool person);
 
-// All commands with a line for each.
+// All commands, one per line.
 std::string chat_help();
-// The command of that name or of that beginning; else an Error with what there is.
+// Finds a command by name or prefix; otherwise an Error that lists them.
 Result<std::string> chat_command(const std::string& word);
 
-// "temperature" "0.8": any of them also with '-' in place of '_'. Errors: invalid_argument.
+// Sets "temperature" to "0.8"; names may have '-' instead of '_'. Errors: invalid_argument.
 Status set_chat_option(GenerateOptions& options, const std::string& name, const std::string& value);
 // "temperature 0.8, top_k 40, ..."
 std::string chat_options_text(const GenerateOptions& options);

@@ -1,4 +1,4 @@
-// loom cluster: groups of points, of models by their DNA, of tensors by their layers.
+// loom cluster: groups points, models by their DNA, or tensors by their layers.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -27,7 +27,7 @@ struct ClusterFlags {
 
 // Points or models with their groups.
 struct Grouped {
-  std::vector<std::string> names;  // of models; empty: points by their number
+  std::vector<std::string> names;  // of models; empty for numbered points
   std::vector<int64_t> labels;
   std::optional<Clusters> means;
   std::optional<Linkage> tree;
@@ -76,7 +76,7 @@ Result<Grouped> group_points(const ClusterFlags& f, const Engine& engine) {
     LOOM_ASSIGN(out.tree, linkage(points, options));
     out.labels = cut_tree(f, *out.tree);
   }
-  // All pairs: of more points it would take longer than the grouping.
+  // All pairs: for more points this would take longer than clustering.
   constexpr int64_t kMostPoints = 20000;
   if (static_cast<int64_t>(out.labels.size()) <= kMostPoints) {
     LOOM_ASSIGN(out.silhouette, silhouette(points, out.labels, distance, engine));
@@ -96,7 +96,7 @@ Result<std::vector<double>> model_distances(const ClusterFlags& f, const Engine&
   for (size_t i = 0; i < n; ++i) {
     for (size_t j = i + 1; j < n; ++j) {
       LOOM_ASSIGN(const DnaComparison dna, compare_dna(f.inputs[i], f.inputs[j], options));
-      // A cell that one of them lacks is like nothing.
+      // A cell without a counterpart has similarity 0.
       const double apart = std::max(0.0, 1 - dna.weighted_overlap * dna.coverage);
       out[i * n + j] = out[j * n + i] = apart;
       bar.update(++done, static_cast<int64_t>(n * (n - 1) / 2));
@@ -167,7 +167,7 @@ std::string grouped_csv(const Grouped& g) {
   return text;
 }
 
-// What a person wants to know, on stderr: the labels are the data.
+// A summary on stderr; stdout has the labels.
 void note_groups(const ClusterFlags& f, const Grouped& g) {
   if (f.quiet) return;
   const int64_t groups = g.labels.empty() ? 0 : 1 + *std::ranges::max_element(g.labels);
@@ -237,8 +237,7 @@ int run(const ClusterFlags& f) {
 
 Verb add_cluster(Command app) {
   auto f = std::make_shared<ClusterFlags>();
-  const Command verb = app.command(
-      "cluster", "Group points, models by their DNA, or the tensors of a checkpoint by layers.");
+  const Command verb = app.command("cluster", "Group points, models or tensors.");
   verb.examples(
       "  loom cluster examples/data/fruit.csv --k 4\n"
       "  loom cluster points.npz --method average --threshold 0.5 -o groups.csv\n"

@@ -16,7 +16,7 @@
 namespace loom::cli {
 namespace {
 
-volatile sig_atomic_t caught = 0;   // the signal that asked to stop
+volatile sig_atomic_t caught = 0;   // the signal that requested the stop
 volatile sig_atomic_t gentle = 0;   // Ctrl-C does not end the program
 volatile sig_atomic_t presses = 0;  // of Ctrl-C while one was not taken yet
 constexpr sig_atomic_t kMostPresses = 3;
@@ -26,7 +26,7 @@ int exit_code_of(int signal) {
 }
 
 void on_stop(int signal) {
-  constexpr unsigned kSecondsToStop = 5;  // those who ask kill after 10 and more
+  constexpr unsigned kSecondsToStop = 5;  // supervisors kill after 10 and more
   if (caught != 0 && (gentle == 0 || signal != SIGINT || presses >= kMostPresses))
     _exit(exit_code_of(caught));
   presses = presses + 1;
@@ -168,8 +168,7 @@ void keep_running_without_stdout() {
   handle(SIGPIPE, SIG_IGN);
 }
 
-// The high-water mark of /proc belongs to this program alone; that of getrusage may be of the one
-// that started it.
+// The high-water mark of /proc is of this program only; getrusage's may be of its parent.
 int64_t peak_rss_bytes() {
   if (std::FILE* file = std::fopen("/proc/self/status", "r")) {
     std::array<char, 256> line;

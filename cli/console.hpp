@@ -1,5 +1,5 @@
-// What every verb shares to talk to people and programs: stdout is data, stderr is notes, errors
-// are one line "loom: ...", exit codes are documented in `loom --help`.
+// Common output rules of all verbs: stdout is data, stderr is notes, errors are one line "loom:
+// ...". `loom --help` documents the exit codes.
 #pragma once
 
 #include <string>
@@ -21,51 +21,52 @@ enum Exit : int {
   kInterrupted = 130
 };
 
-// Prints the error on stderr and returns the exit code for it. Control characters, which file names
-// may hold, are written out: a terminal would obey them.
+// Prints the error on stderr and returns its exit code. Control characters, which file names may
+// contain, are escaped, because a terminal would obey them.
 int fail(const Error& error);
 int fail(Exit code, std::string_view message);
-// For work that a signal stopped: 130 after Ctrl-C, 128 + the signal otherwise.
+// For work that a signal stopped: 130 after Ctrl-C, otherwise 128 + the signal.
 int fail_interrupted();
 
-// "[text]" on stderr, likewise made safe for a terminal.
+// "[text]" on stderr, escaped in the same way.
 void note(std::string_view text);
 
-// Data on stdout, at once.
+// Writes data to stdout at once.
 void write_out(std::string_view text);
-// A line of it that holds names from files; control characters are written out.
+// Writes a line with names from files; control characters are escaped.
 void write_line(std::string_view text);
-// Is everything on stdout written?
+// Whether everything on stdout is written.
 bool flush_out();
 
 bool stdin_is_terminal();
 bool stdout_is_terminal();
-bool stderr_is_terminal();  // and neither TERM=dumb nor CI says otherwise
+bool stderr_is_terminal();  // and neither TERM=dumb nor CI is set
 
-// Ctrl-C, SIGTERM and SIGHUP set a flag, so that what is under way can stop and remove its
-// temporary files; a second signal ends the program at once, and so does time after the latter two.
-// A file that grows above the limit of the system is an error like a full disk.
+// Ctrl-C, SIGTERM and SIGHUP set a flag, so that running work can stop and remove its temporary
+// files. A second signal ends the program at once; so does a timeout after the latter two. A file
+// above the system's size limit is an error like a full disk.
 void catch_signals();
 bool interrupted();
-// From now on Ctrl-C asks for something other than the end of the program, until three came: the
-// caller forgets it with take_interrupt().
+// From now on Ctrl-C stops a reply instead of the program, until three have come. The caller clears
+// it with take_interrupt().
 void interrupts_stop_replies();
-// Was it Ctrl-C that interrupted()? Forgets it then.
+// Whether Ctrl-C caused interrupted(); clears it then.
 bool take_interrupt();
-// After a signal the program takes the time that it needs; a second one still ends it at once.
+// From now on the program takes the time that it needs after a signal; a second one still ends it
+// at once.
 void stop_without_haste();
-// From now on a reader of stdout that goes away (`| head`) does not end the program.
+// From now on the program continues when the reader of stdout disconnects (`| head`).
 void keep_running_without_stdout();
 
-// The largest resident memory of this process so far; 0 where the system does not say.
+// The largest resident memory of this process so far; 0 if the system does not report it.
 int64_t peak_rss_bytes();
 
-// A whole text from a file, or from stdin for "-"; without its final line break.
-// Errors: out_of_memory (more than `limit` bytes, as soon as that is known).
+// A whole text from a file, or from stdin for "-"; without its final line break. Errors:
+// out_of_memory (more than `limit` bytes, as soon as that is known).
 Result<std::string> read_text(const std::string& path, uint64_t limit = kMostOfTextFile);
-// The same of a file that must hold something. Errors: bad_file (white space alone).
+// The same for a file that must not be empty. Errors: bad_file (only white space).
 Result<std::string> read_filled(const std::string& path, uint64_t limit = kMostOfTextFile);
-// An error about the contents of a file: exit 3, and the message begins with its name.
+// An error about the contents of a file: exit 3, and the message starts with its name.
 Error error_in_file(Error error, const std::string& path);
 Result<std::string> read_stdin(uint64_t limit = kMostOfTextFile);
 
@@ -73,7 +74,7 @@ std::string lower(std::string_view text);  // ASCII letters
 // "a, b, c"
 std::string list_of(const std::vector<std::string>& words);
 
-// The parts of "a,b" that are not empty.
+// The non-empty parts of "a,b".
 std::vector<std::string> split_list(const std::string& list);
 
 // "12.3 MB"

@@ -1,5 +1,5 @@
-// loom convert and loom quantize: from any model file that can be opened to any that can be
-// written.
+// loom convert and loom quantize: reads every model file that can be opened, writes every format
+// that can be written.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -42,7 +42,7 @@ Result<std::vector<DTypeRule>> parse_rules(const std::vector<std::string>& texts
   return rules;
 }
 
-// What of a signal is left after quantizing: 10 log10 (power of values / power of errors).
+// Signal-to-noise ratio after quantizing: 10 log10 (power of values / power of errors).
 double decibels(const PackedTensor& r) {
   return r.error > 0 ? 20 * std::log10(r.rms / r.error) : INFINITY;
 }
@@ -211,7 +211,7 @@ void add_common(Command verb, ConvertFlags& f) {
       .one_at_a_time();
   verb.flag("--per-tensor", f.per_tensor, "One scale per matrix instead of one per row");
   verb.option("--shape", f.shape, "Random weights of a named shape instead of IN");
-  verb.option("--seed", f.seed, "Of those").show_default();
+  verb.option("--seed", f.seed, "Seed of those weights").show_default();
   verb.flag("--force", f.force, "Replace a file that exists");
   verb.flag("--json", f.json, "One JSON object instead of text");
   verb.flag("--quiet", f.quiet, "No progress, no notes");
@@ -230,7 +230,7 @@ Verb add_convert(Command app) {
       "  loom convert trained.safetensors net.entity\n"
       "  loom convert net.entity net.json\n"
       "  loom convert old.entity chat.entity --tokenizer smollm2/");
-  // Positional arguments fill up in order, so OUT is an option where --shape stands for IN.
+  // Positional arguments fill up in order, so OUT is an option if --shape replaces IN.
   verb.option("IN", f->in, "Model: a folder, .entity, .gguf, .onnx, .tflite, .safetensors or .json")
       .names_model();
   verb.option("OUT,-o,--output", f->out,
@@ -252,7 +252,7 @@ Verb add_quantize(Command app) {
   auto f = std::make_shared<ConvertFlags>();
   f->quantize = true;
   const Command verb =
-      app.command("quantize", "Pack a model in another number type, and report what it costs.");
+      app.command("quantize", "Pack a model in another number type, and report the error.");
   verb.examples(
       "  loom quantize models/stories.entity stories.entity --dtype q4_0\n"
       "  loom quantize net.entity small.entity --dtype int4 --rule '*/weight=int8' --json");

@@ -23,13 +23,13 @@ struct DartsFlags {
   std::string network, output, state, resume, svg, normalize = "standard";
   int64_t most_parameters = -1;
   bool json = false, quiet = false;
-  std::vector<std::pair<std::string, Option>> kept;  // what --resume has in its file, by name
+  std::vector<std::pair<std::string, Option>> kept;  // for --resume, by name
 };
 
 constexpr const char* kBranchColours[] = {"#1f77b4", "#d62728", "#2ca02c", "#9467bd", "#ff7f0e",
                                           "#17becf", "#8c564b", "#e377c2", "#7f7f7f", "#bcbd22"};
 
-// One panel for a cell: the share of each branch by epoch; the branch that stays drawn thicker.
+// One panel per cell: the share of each branch by epoch; the remaining branch is drawn thicker.
 std::string cell_panel(const DartsSearch& search, size_t cell, int64_t kept, double top) {
   constexpr double kLeft = 60, kWide = 420, kHigh = 150;
   const DartsCell what = search.cells()[cell];
@@ -192,7 +192,7 @@ int run_darts(DartsFlags& f) {
   Result<DartsSearch> search = begin_darts(f, *engine);
   if (!search.ok()) return fail(search.error());
   const int64_t most = f.most_parameters < 0 ? search->seed_parameters() : f.most_parameters;
-  const Result<Network> possible = search->found(most);  // before hours of work
+  const Result<Network> possible = search->found(most);  // fails before hours of work
   if (!possible.ok()) return fail(possible.error());
   Keeper keeper;
   const Status ran = run_epochs(f, *search, keeper);
@@ -221,8 +221,7 @@ int run_darts(DartsFlags& f) {
 
 Verb add_darts(Command app) {
   auto f = std::make_shared<DartsFlags>();
-  const Command verb = app.command(
-      "darts", "Search the layers of a network by gradients: mixtures, then the best of each.");
+  const Command verb = app.command("darts", "Search the layers of a network by gradients.");
   verb.examples(
       "  loom darts net.json table.csv --svg shares.svg -o found.json\n"
       "  loom darts net.json images.idx --labels labels.idx --order 1 --epochs 20 -o found.json\n"
@@ -240,20 +239,23 @@ Verb add_darts(Command app) {
                       .range(1, 2)
                       .show_default());
   keep("--epochs",
-       verb.option("--epochs", s.epochs, "Of the search").range(1, 1 << 20).show_default());
+       verb.option("--epochs", s.epochs, "Epochs of the search").range(1, 1 << 20).show_default());
   keep("--batch",
        verb.option("--batch", s.batch, "Samples per step").range(1, 1 << 20).show_default());
-  keep("--seed", verb.option("--seed", s.seed, "Of weights, split and order").show_default());
-  keep("--rate", verb.option("--rate", s.rate, "Of the weights, with momentum 0.9")
+  keep("--seed", verb.option("--seed", s.seed, "Seed of weights, split and order").show_default());
+  keep("--rate", verb.option("--rate", s.rate, "Learning rate of the weights, with momentum 0.9")
                      .range(0.0, 1e3)
                      .show_default());
-  keep("--decay", verb.option("--decay", s.decay, "Of the weights").range(0.0, 1e3).show_default());
-  keep("--alpha-rate",
-       verb.option("--alpha-rate", s.alpha_rate, "Of the architecture parameters, by Adam")
-           .range(0.0, 1e3)
-           .show_default());
-  keep("--alpha-decay",
-       verb.option("--alpha-decay", s.alpha_decay, "Of these").range(0.0, 1e3).show_default());
+  keep("--decay", verb.option("--decay", s.decay, "Weight decay of the weights")
+                      .range(0.0, 1e3)
+                      .show_default());
+  keep("--alpha-rate", verb.option("--alpha-rate", s.alpha_rate,
+                                   "Learning rate of the architecture parameters, by Adam")
+                           .range(0.0, 1e3)
+                           .show_default());
+  keep("--alpha-decay", verb.option("--alpha-decay", s.alpha_decay, "Weight decay of these")
+                            .range(0.0, 1e3)
+                            .show_default());
   keep("--validation",
        verb.option("--validation", s.validation, "Share of DATA that these learn from")
            .range(0.01, 0.99)

@@ -83,7 +83,7 @@ int run(const DiffFlags& f) {
 Verb add_diff(Command app) {
   auto f = std::make_shared<DiffFlags>();
   const Command verb =
-      app.command("diff", "Compare the tensors of two models; exit code 5 when they differ.");
+      app.command("diff", "Compare the tensors of two models; exit code 5 if they differ.");
   verb.examples(
       "  loom diff a.entity b.entity\n"
       "  loom diff model.gguf model.entity --all\n"

@@ -30,7 +30,7 @@ HeatMap dna_map(const DnaFlags& f, const DnaComparison& dna) {
   return map;
 }
 
-// Cells of both files at one place, then those of one alone.
+// Cells of both files at one coordinate, then those of only one.
 void print_cells(const DnaComparison& dna) {
   constexpr size_t kLongest = 44;
   write_out(
@@ -102,8 +102,7 @@ int run(const DnaFlags& f) {
 
 Verb add_dna(Command app) {
   auto f = std::make_shared<DnaFlags>();
-  const Command verb =
-      app.command("dna", "How alike two models are: every cell with every cell, and what moved.");
+  const Command verb = app.command("dna", "Compare two models cell by cell.");
   verb.examples(
       "  loom dna parent.entity child.entity\n"
       "  loom dna models/stories.entity small.entity --svg dna.svg\n"

@@ -1,5 +1,5 @@
-// loom donate: this machine lent to others, who push a model and let it compute; and the other
-// side, which pushes and asks.
+// loom donate: serves remote clients that push a model and run it; and the client side, which
+// pushes and sends requests.
 #include <fmt/core.h>
 #include <fmt/format.h>
 
@@ -37,7 +37,7 @@ std::string donated_name(const std::string& path) {
   return pulled.empty() ? path.substr(path.find_last_of('/') + 1) : pulled;
 }
 
-// Secrets never stand on the command line, where every user of the machine can read them.
+// Secrets are never given on the command line, where every user of the machine can read them.
 Result<std::string> read_secret(const DonateFlags& f) {
   if (f.secret_file.empty()) return std::string();
   LOOM_ASSIGN(std::string secret, read_text(f.secret_file));
@@ -52,7 +52,7 @@ Result<std::string> read_secret(const DonateFlags& f) {
 
 // ---- the server ---------------------------------------------------------------------------------
 
-// One for each worker, which share the cores.
+// One engine per worker; they share the cores.
 Result<std::vector<Engine>> engines_of(const DonateFlags& f) {
   EngineFlags flags = f.engine;
   std::vector<Engine> engines;
@@ -158,7 +158,7 @@ Status tell_queue(core::DonateClient& client) {
   return {};
 }
 
-// In this order: push, ids, text, queue. What can be wrong here is found before anybody is asked.
+// In this order: push, ids, text, queue. Local mistakes are reported before any request.
 Status ask_there(const DonateFlags& f) {
   constexpr uint64_t kMostOfModel = uint64_t{1} << 40;
   core::DonateClientOptions options;
@@ -209,7 +209,8 @@ void add_server_options(Command verb, const std::shared_ptr<DonateFlags>& f) {
               "reach needs --secret-file and --tls-cert")
       .show_default();
   verb.option("--port", f->port, "0: one that is free").range(0, 65535).show_default();
-  verb.option("--queue", f->queue, "Jobs of all clients that may wait; more are told: queue full")
+  verb.option("--queue", f->queue,
+              "Jobs of all clients that may wait; more get the error: queue full")
       .range(1, 100000)
       .show_default();
   verb.option("--workers", f->workers, "Jobs computed at the same time, each with its own engine")
@@ -249,8 +250,8 @@ void add_client_options(Command verb, const std::shared_ptr<DonateFlags>& f) {
 
 Verb add_donate(Command app) {
   auto f = std::make_shared<DonateFlags>();
-  const Command verb = app.command(
-      "donate", "Lend this machine to others over TCP, or push a model to one that is lent.");
+  const Command verb =
+      app.command("donate", "Run models for other machines, or push a model to another machine.");
   verb.examples(
       "  loom donate                                   # lend: waits for a model\n"
       "  loom donate --to 127.0.0.1 --push models/stories.entity --prompt 'Once upon a time'\n"

@@ -211,7 +211,7 @@ int run(EmbedFlags& f) {
 
 Verb add_embed(Command app) {
   auto f = std::make_shared<EmbedFlags>();
-  const Command verb = app.command("embed", "Turn texts into vectors that can be compared.");
+  const Command verb = app.command("embed", "Turn texts into vectors.");
   verb.examples(
       "  loom embed all-MiniLM-L6-v2 \"A cat sleeps.\"\n"
       "  loom embed all-MiniLM-L6-v2 \"A cat.\" \"A dog.\" \"Tax law.\" --similarity\n"

@@ -1,4 +1,4 @@
-// loom ensemble: what several networks say together, and which of them complement each other.
+// loom ensemble: combines several networks by voting, and finds complementary pairs.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -33,7 +33,7 @@ Error ensemble_error(std::string message, std::string where = {}) {
 struct Answers {
   std::vector<Tensor> shares;              // probabilities [n, classes], a model each
   std::vector<std::vector<int64_t>> said;  // the likeliest class
-  std::vector<int64_t> labels;             // empty: the data have none
+  std::vector<int64_t> labels;             // empty if the data have none
   std::vector<Mask> right;
 };
 
@@ -50,13 +50,13 @@ Result<std::vector<double>> member_weights(const EnsembleFlags& f) {
     double value = 0;
     const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), value);
     if (error != std::errc() || end != part.data() + part.size())
-      return ensemble_error(fmt::format("--weights: '{}' is no number", printable(part)));
+      return ensemble_error(fmt::format("--weights: '{}' is not a number", printable(part)));
     out.push_back(value);
   }
   return out;
 }
 
-// Names of what a network takes; its targets may have any name.
+// Column names of a network's inputs; its targets may have any name.
 std::vector<std::string> input_columns(const NetworkInfo& info) {
   std::vector<std::string> names = info.columns;
   names.resize(std::min(names.size(), static_cast<size_t>(element_count(info.input))));
@@ -97,8 +97,8 @@ Result<std::vector<Network>> load_members(const EnsembleFlags& f, const Engine& 
   return members;
 }
 
-// In pieces, so that progress is seen and Ctrl-C heard.
-// Column i is what the network calls class order[i]; empty: class i.
+// In pieces, for progress and Ctrl-C. Column i is the network's class order[i]; empty order: class
+// i.
 Result<Tensor> shares_of(const Network& net, const Tensor& x, const std::vector<int64_t>& order,
                          Progress& bar, int64_t done, int64_t total) {
   constexpr int64_t kBatch = 256;
@@ -253,7 +253,7 @@ Status print_ensemble(const EnsembleFlags& f, const Ensemble& e) {
   return {};
 }
 
-// The labels that the chosen method gives, as classes are named.
+// The labels of the chosen method, by class name.
 Status write_labels(const EnsembleFlags& f, const Ensemble& e) {
   if (f.out.empty()) return {};
   const auto chosen =
@@ -298,8 +298,8 @@ int run(const EnsembleFlags& f) {
 
 Verb add_ensemble(Command app) {
   auto f = std::make_shared<EnsembleFlags>();
-  const Command verb = app.command(
-      "ensemble", "What several networks say together, and which complement each other.");
+  const Command verb =
+      app.command("ensemble", "Combine several networks by voting, and find complementary pairs.");
   verb.examples(
       "  loom ensemble a.entity b.entity c.entity --data test.npz\n"
       "  loom ensemble a.entity b.entity --data test.csv --weights 2,1 --method soft -o "
@@ -321,7 +321,7 @@ Verb add_ensemble(Command app) {
   verb.option("--judge", f->judge, "Save that network");
   verb.option("--coverage", f->coverage, "List pairs that cover at least this share")
       .range(0.0, 1.0);
-  verb.option("--seed", f->seed, "Of stacking").show_default();
+  verb.option("--seed", f->seed, "Seed of stacking").show_default();
   verb.option("-o,--output", f->out, "The labels as CSV");
   verb.flag("--json", f->json, "One JSON object instead of text");
   verb.flag("--quiet", f->quiet, "No progress, no notes");

@@ -27,7 +27,7 @@ struct EvalFlags {
   bool classes = false, json = false, no_shuffle = false, carry_feedback = false;
 };
 
-// Which samples of DATA are scored, and those that training saw where it is known.
+// Which samples of DATA are scored, and those of training if known.
 struct Rows {
   Dataset scored;
   std::optional<Dataset> train;
@@ -35,7 +35,7 @@ struct Rows {
   TrainingSplit spec{};
 };
 
-// The split that is asked for; else that of training, where DATA is what it was trained on.
+// The requested split; else that of training, if DATA is the training data.
 Result<std::optional<TrainingSplit>> split_of(const EvalFlags& f, const NetworkInfo& info,
                                               const Dataset& data) {
   std::optional<TrainingSplit> spec;
@@ -77,8 +77,8 @@ struct Measured {
   double seconds = 0;
 };
 
-// Narrows ranges with the samples of --calibrate; of the samples that are scored in part, only
-// those that training saw.
+// Narrows ranges with the samples of --calibrate. If only a part of the samples is scored, it uses
+// those of training.
 Status calibrate(const EvalFlags& f, const Network& network, bool classes,
                  const std::string& scored_data, const Rows& rows, Trainer& trainer, Measured& m) {
   DataFlags other = f.data;
@@ -95,7 +95,7 @@ Status calibrate(const EvalFlags& f, const Network& network, bool classes,
                -1};
 }
 
-// How many points a plot shows; of more, every so many.
+// Maximum points of a plot; of more, every n-th is shown.
 constexpr int64_t kMostPoints = 4000;
 
 void add_points(const Tensor& targets, int64_t first, const Tensor& outputs, Measured& m) {
@@ -124,7 +124,7 @@ Status score(const EvalFlags& f, const Dataset& data, Trainer& trainer, Measured
   return {};
 }
 
-// MODEL, or where it is a description, that with --weights.
+// MODEL, or if it is a description, the one with --weights.
 Result<Network> open(const EvalFlags& f, const Engine& engine) {
   LoadOptions load{.weights = f.weights,
                    .for_training = false,
@@ -160,7 +160,7 @@ Result<Measured> measure(const EvalFlags& f, const Engine& engine) {
   Measured m;
   m.of = data.samples();
   LOOM_ASSIGN(const Rows rows, choose_rows(f, info, std::move(data)));
-  options.optimizer.kind = OptimizerKind::sgd;  // keeps no state
+  options.optimizer.kind = OptimizerKind::sgd;  // has no state
   options.carry_feedback = f.carry_feedback;
   options.batch = std::min(f.batch, rows.scored.samples());
   options.metrics = f.metrics;
@@ -258,7 +258,7 @@ int run(const EvalFlags& f) {
   const Status writable = Outputs()
                               .input("MODEL", f.model)
                               .input("DATA", f.data.path)
-                              .file("--plot", f.plot, {".svg"}, "a picture of the scores as SVG")
+                              .file("--plot", f.plot, {".svg"}, "a plot of the scores as SVG")
                               .check();
   if (!writable.ok()) return fail(writable.error());
   const Result<Engine> engine = f.engine.create(f.memory);
@@ -277,7 +277,7 @@ int run(const EvalFlags& f) {
 
 Verb add_eval(Command app) {
   auto f = std::make_shared<EvalFlags>();
-  const Command verb = app.command("eval", "Measure trained weights on samples from a file.");
+  const Command verb = app.command("eval", "Measure a trained network on samples from a file.");
   verb.examples(
       "  loom eval net.entity test.csv\n"
       "  loom eval net.entity test.csv --classes --plot confusion.svg\n"
@@ -295,7 +295,7 @@ Verb add_eval(Command app) {
                   "Score the samples that training with this --split held out (default: as in "
                   "training, where DATA is the same)")
           .range(0.0, 1.0);
-  verb.option("--seed", f->seed, "Of that split (default: as in training, else 1)")
+  verb.option("--seed", f->seed, "Seed of that split (default: as in training, else 1)")
       .range(0, INT64_MAX);
   verb.flag("--no-shuffle", f->no_shuffle, "The split of training with --no-shuffle").needs(share);
   verb.option("--rows", f->rows,

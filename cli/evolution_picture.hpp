@@ -8,8 +8,8 @@
 
 namespace loom::cli {
 
-// A whole SVG document: above, the best and the mean fitness in the band from worst to best; below,
-// the members of each species as bands that begin and end with it.
+// A whole SVG document. Above: the best and the mean fitness in the band from worst to best. Below:
+// the members of each species as bands.
 std::string evolution_svg(const std::vector<GenerationReport>& history, const std::string& title);
 
 }  // namespace loom::cli

@@ -30,7 +30,7 @@ struct EvolveFlags {
   int64_t generations = 100;
   double goal = NAN, timeout = 60, validation = 0;
   bool json = false, quiet = false;
-  // Those that a population keeps in its file, by name.
+  // Options that a population saves in its file, by name.
   std::vector<std::pair<std::string, Option>> kept;
   Option generations_given, normalize_given, validation_given, timeout_given, goal_given;
 };
@@ -39,7 +39,7 @@ Error evolve_error(std::string message) {
   return Error{Code::invalid_argument, std::move(message), {}, -1};
 }
 
-// A folder for the networks that a program is asked about; goes with what is in it.
+// A folder for the networks that a program scores; removed with its contents.
 class Scratch {
  public:
   static Result<Scratch> create() {
@@ -62,16 +62,16 @@ class Scratch {
   std::string path_;
 };
 
-// How genomes are judged.
+// How fitness is computed.
 struct Judge {
   Fitness fitness;
   std::optional<SampleFitness> samples;
   std::optional<Dataset> validation;
   std::shared_ptr<Scratch> scratch;
-  FitnessRecord record;  // that the population keeps
+  FitnessRecord record;  // saved with the population
 };
 
-// Layers as a file, or nodes and connections of a genome that has cycles.
+// Saves layers, or nodes and connections of a genome with cycles.
 Status save_genome(const Genome& genome, const std::string& path) {
   if (genome.recurrent()) return write_file(path, genome.json());
   LOOM_ASSIGN(const Network network, genome.network());
@@ -97,8 +97,8 @@ Result<Judge> judge_by_command(const EvolveFlags& f) {
   return judge;
 }
 
-// A best fitness on other samples means nothing to these. Two files contradict each other, and
-// which of them is not what it should be cannot be known.
+// A best fitness on other samples is meaningless for these. The two files contradict each other,
+// and which one is wrong is unknown.
 Status check_samples_of(const Population& population, const Dataset& data,
                         const std::string& path) {
   const std::optional<FitnessRecord>& record = population.fitness_record();
@@ -111,7 +111,7 @@ Status check_samples_of(const Population& population, const Dataset& data,
 
 Result<Judge> judge_by_samples(const EvolveFlags& f, const Population& population,
                                const Engine& engine) {
-  // Samples are read as a network of the genomes' widths takes them.
+  // Samples are read for a network with the genomes' widths.
   LOOM_ASSIGN(const Network reader,
               Network::sequential({Dense{.in = population.inputs(), .out = population.outputs()}},
                                   {.input = {population.inputs()}, .engine = engine}));
@@ -132,8 +132,8 @@ Result<Judge> judge_by_samples(const EvolveFlags& f, const Population& populatio
   return judge;
 }
 
-// What is not given is as the population of --resume was judged; what is given must be the same,
-// but for the timeout and the goal.
+// Options that are not given take the values of the population of --resume. Given options must be
+// equal, except the timeout and the goal.
 Status judge_as_before(EvolveFlags& f, const FitnessRecord& record) {
   if (record.samples != f.fitness.empty())
     return evolve_error(record.samples
@@ -168,7 +168,7 @@ Result<Population> begin(EvolveFlags& f) {
   }
   LOOM_ASSIGN(const Activation hidden, parse_activation(f.activation));
   f.neat.hidden = {hidden};
-  // Scores of classes and targets are any numbers; what a program gets is between 0 and 1.
+  // Scores of classes and targets are any numbers; a program gets values between 0 and 1.
   const std::string last = !f.last.empty() ? f.last : f.fitness.empty() ? "linear" : "sigmoid";
   LOOM_ASSIGN(f.neat.output, parse_activation(last));
   return Population::create(f.neat);
@@ -188,7 +188,7 @@ struct Outcome {
   std::optional<Evaluation> validation;
 };
 
-// Runs the generations; what they found is kept whatever ends them.
+// Runs the generations; the results are kept however they end.
 Outcome breed(const EvolveFlags& f, Population& population, const Judge& judge, Keeper& keeper) {
   Outcome out;
   Progress bar("evolving", "generations", f.quiet || f.json);
@@ -196,7 +196,7 @@ Outcome breed(const EvolveFlags& f, Population& population, const Judge& judge, 
   if (std::isfinite(f.goal)) options.goal = f.goal;
   int64_t done = 0;
   options.progress = [&](const GenerationReport& g) {
-    population.set_fitness_record(judge.record);  // a run that fails leaves the file as it was
+    population.set_fitness_record(judge.record);  // a failed run leaves the file unchanged
     if (!f.population.empty()) {
       keeper.save(f.population, [&](const std::string& name) { return population.save(name); });
     }
@@ -296,7 +296,7 @@ void print_text(const EvolveFlags& f, const Population& population, const Outcom
     write_out(braille_plot(curves, "best", "generation"));
   }
   if (!std::isfinite(population.best_fitness()))
-    return write_line("no network has a fitness yet: all that was told is no finite number");
+    return write_line("no network has a finite fitness yet");
   std::string line = fmt::format(
       "best fitness {:.6g} after {} evaluations: {} hidden nodes, {} connections",
       population.best_fitness(), out.evolution.evaluations, best->hidden(), best->connections());
@@ -327,7 +327,7 @@ Status check_inputs(const EvolveFlags& f) {
 Status check_outputs(const EvolveFlags& f) {
   LOOM_TRY(check_inputs(f));
   if (f.neat.recurrent && !f.output.empty())
-    return evolve_error("a recurrent genome is no network of layers; keep it with --genome");
+    return evolve_error("a recurrent genome is not a network of layers; keep it with --genome");
   Outputs outputs;
   outputs.input("DATA", f.data.path);
   if (f.resume != f.population) outputs.input("--resume", f.resume);
@@ -339,7 +339,7 @@ Status check_outputs(const EvolveFlags& f) {
       .check();
 }
 
-// NETWORK DATA: the first path is that of a network.
+// NETWORK DATA: the first path is a network.
 int run_on_network(EvolveFlags& f) {
   for (const auto& [name, option] : f.kept) {
     const bool shared = name == "--population" || name == "--seed";
@@ -414,12 +414,13 @@ void add_neat_options(const Command& verb, EvolveFlags& f) {
   keep("--population", verb.option("--population", f.neat.population, "Networks of a generation")
                            .range(2, 1 << 20)
                            .show_default());
-  keep("--seed", verb.option("--seed", f.neat.seed, "Of all that is drawn").show_default());
+  keep("--seed", verb.option("--seed", f.neat.seed, "Seed of all random numbers").show_default());
   keep("--recurrent",
        verb.flag("--recurrent", f.neat.recurrent, "Connections may close cycles (with --fitness)"));
-  keep("--activation", verb.option("--activation", f.activation, "Of hidden nodes").show_default());
+  keep("--activation",
+       verb.option("--activation", f.activation, "Activation of hidden nodes").show_default());
   keep("--output-activation", verb.option("--output-activation", f.last,
-                                          "Of outputs (default: linear on DATA, else "
+                                          "Activation of outputs (default: linear on DATA, else "
                                           "sigmoid)"));
   share("--add-node", f.neat.add_node, "Probability that a child gets a node");
   share("--add-connection", f.neat.add_connection, "Probability of a connection");
@@ -432,8 +433,8 @@ void add_neat_options(const Command& verb, EvolveFlags& f) {
 Verb add_evolve(Command app) {
   auto f = std::make_shared<EvolveFlags>();
   f->neat.inputs = f->neat.outputs = 0;
-  const Command verb = app.command(
-      "evolve", "Grow networks: connections and weights by NEAT, or whole networks of layers.");
+  const Command verb =
+      app.command("evolve", "Evolve networks: by NEAT, or whole networks of layers.");
   verb.examples(
       "  loom evolve examples/data/fruit.csv --inputs 4 --outputs 4 -o best.json --svg fruit.svg\n"
       "  loom evolve net.json table.csv --objectives accuracy,parameters --svg front.svg -o "

@@ -20,7 +20,7 @@ double objective_value(const ArchitectureInfo& m, const std::string& name) {
   return name == "bytes" ? static_cast<double>(m.bytes) : m.seconds;
 }
 
-// A network for each point: those of the front joined by a line, the seed as a square.
+// A point for each network: the front is joined by a line; the seed is a square.
 std::string front_svg(const ArchitectureSearch& search, const std::string& title) {
   constexpr double kWide = 720, kHigh = 440, kLeft = 80, kTop = 50, kBottom = 60, kRight = 30;
   const std::vector<std::string> names = search.objectives();
@@ -209,10 +209,10 @@ void EvolveGridFlags::add(Command verb) {
     kept.emplace_back(name, option);
   };
   keep("--objectives", verb.option("--objectives", objectives,
-                                   "Of whole networks: accuracy, loss, parameters, bytes, time "
+                                   "For whole networks: accuracy, loss, parameters, bytes, time "
                                    "(default: accuracy,parameters)")
                            .split_at(','));
-  keep("--epochs", verb.option("--epochs", epochs, "Of whole networks: that each is trained")
+  keep("--epochs", verb.option("--epochs", epochs, "For whole networks: training epochs of each")
                        .range(1, 1 << 20)
                        .show_default());
   keep("--batch", verb.option("--batch", batch, "Samples per step of that training")

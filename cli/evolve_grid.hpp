@@ -1,4 +1,4 @@
-// loom evolve NETWORK DATA: whole networks that change, cross and are trained, under several
+// loom evolve NETWORK DATA: whole networks that mutate, cross and are trained, under several
 // objectives.
 #pragma once
 
@@ -12,7 +12,7 @@ struct EvolveGridFlags {
   double rate = 2e-3, cross = 0.3;
   bool fresh = false, retype = false;
 
-  // What `loom evolve` has for NEAT as well.
+  // Options that NEAT has as well.
   std::string network, output, population_file, resume, svg, normalize;
   int64_t population = 12, generations = 10;
   uint64_t seed = 1;
@@ -20,7 +20,7 @@ struct EvolveGridFlags {
   int threads = 0;
   bool json = false, quiet = false;
 
-  // Options given on the line that --resume has in its file, by name.
+  // Given options that --resume reads from its file, by name.
   std::vector<std::pair<std::string, Option>> kept;
 
   void add(Command verb);

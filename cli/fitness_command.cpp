@@ -45,7 +45,7 @@ class Stream {
   bool ended() const { return read_ < 0; }
   pollfd waits() const { return {read_, POLLIN, 0}; }
 
-  // All that is there; keeps the end of it.
+  // Reads all available output; keeps the end of it.
   void drain() {
     constexpr size_t kKept = 64 << 10, kMost = 16 * kKept;
     char buffer[8192];
@@ -73,7 +73,7 @@ Error program_error(Code code, std::string message) {
   return Error{code, std::move(message), {}, -1};
 }
 
-// In a process group of its own, so that all it starts can be ended with it.
+// In a separate process group, so that all processes it starts can be ended together.
 int spawn_shell(const std::string& command, const std::string& argument, const Stream& out,
                 const Stream& err, pid_t& child) {
   const std::string line = command + " \"$@\"";
@@ -104,7 +104,7 @@ bool has_ended(pid_t child) {
 
 void wait_a_little(Stream& out, Stream& err) {
   constexpr int kMilliseconds = 20;
-  pollfd ends[] = {out.waits(), err.waits()};  // poll() passes over those that are -1
+  pollfd ends[] = {out.waits(), err.waits()};  // poll() ignores those that are -1
   if (out.ended() && err.ended()) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   } else {
@@ -147,14 +147,15 @@ Result<ProgramEnd> run_program(const std::string& command, const std::string& ar
   const auto deadline = Clock::now() + std::chrono::duration<double>(seconds);
   ProgramEnd end;
   bool stopped = false;
-  // Its end counts, not that of its outputs: what it left running may hold them open.
+  // Its exit counts, not the end of its output: processes that it left running may hold the output
+  // open.
   while (!has_ended(child)) {
     stopped = interrupted();
     end.late = Clock::now() >= deadline;
     if (stopped || end.late) break;
     wait_a_little(out, err);
   }
-  // Before its end is taken note of: until then no other group can have its number.
+  // Before the child is reaped: until then no other group can have its id.
   kill(-child, SIGKILL);
   int status = 0;
   waitpid(child, &status, 0);

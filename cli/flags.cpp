@@ -1,6 +1,6 @@
-// The only file that includes CLI11; its exceptions about a wrong line end here, in parse().
-// The texts of the help are those of CLI11; the errors are worded here, because those of CLI11 name
-// its types and not what to do.
+// The only file that includes CLI11. parse() handles CLI11's exceptions about a wrong line. The
+// help texts are those of CLI11. The errors are worded here, because those of CLI11 name its types
+// instead of a solution.
 #include "flags.hpp"
 
 #include <fmt/core.h>
@@ -17,7 +17,7 @@
 namespace loom::cli {
 namespace {
 
-// The help of a command opens with its examples, which are kept as its footer.
+// The help of a command starts with its examples, which are stored as its footer.
 class HelpFormatter : public CLI::Formatter {
  public:
   std::string make_description(const CLI::App* app) const override {
@@ -33,14 +33,14 @@ class HelpFormatter : public CLI::Formatter {
 
 // ---- numbers ------------------------------------------------------------------------------------
 
-// What is wrong with a text that has to be a number; "" when it is one.
+// The fault of a text that must be a number; empty if it is one.
 template <typename T>
 std::string number_error(const std::string& text, T& value) {
   if (!CLI::detail::lexical_cast(text, value)) {
     double real = 0;
     const bool number = CLI::detail::lexical_cast(text, real) && real == std::floor(real);
     if (std::is_integral_v<T> && number) return fmt::format("{} is too large", printable(text));
-    return fmt::format("must be a {}, not '{}'", std::is_integral_v<T> ? "whole number" : "number",
+    return fmt::format("must be {}, not '{}'", std::is_integral_v<T> ? "an integer" : "a number",
                        printable(text));
   }
   if constexpr (std::is_floating_point_v<T>) {
@@ -58,7 +58,7 @@ CLI::Validator number() {
           std::string()};
 }
 
-// "1 to 64"; a high bound that only keeps sums from overflowing is none to a reader.
+// "1 to 64"; a high bound that only prevents overflow is not shown.
 template <typename T>
 std::string range_text(T low, T high) {
   constexpr double kNoBound = 1e12;
@@ -66,7 +66,7 @@ std::string range_text(T low, T high) {
   return fmt::format("{} to {}", low, high);
 }
 
-// Both bounds belong to the range.
+// Both bounds are inclusive.
 template <typename T>
 CLI::Validator between(T low, T high) {
   const std::string range = range_text(low, high);
@@ -92,7 +92,7 @@ struct element<std::vector<T>> {
 
 // ---- names --------------------------------------------------------------------------------------
 
-// The command that was called, the innermost one.
+// The called command, the innermost one.
 const CLI::App* innermost(const CLI::App& app) {
   const auto parsed = app.get_subcommands();
   return parsed.empty() ? &app : innermost(*parsed.front());
@@ -119,13 +119,13 @@ std::vector<std::string> option_names(const CLI::App& app) {
   return names;
 }
 
-// ---- what is wrong with a line ------------------------------------------------------------------
+// ---- errors of a line ---------------------------------------------------------------------------
 
 std::string with_help(const std::string& what, const CLI::App& app) {
   return fmt::format("{}; see {} --help", what, full_name(app));
 }
 
-// Where a command has to stand: its name is unknown, or absent. "": neither.
+// The error of an unknown or missing command; empty if there is none.
 std::string command_error(const CLI::App& root, const std::vector<std::string>& words) {
   const CLI::App* app = &root;
   for (const std::string& word : words) {
@@ -145,8 +145,8 @@ std::string command_error(const CLI::App& root, const std::vector<std::string>& 
       fmt::format("{}: a command has to follow, one of {}", full_name(*app), list_of(names)), *app);
 }
 
-// The words of the line that no option and no argument took; options before arguments, because an
-// unknown option leaves its value behind. "": there are none.
+// The words of the line that no option or argument took. Options come before arguments, because an
+// unknown option leaves its value over. Empty if there are none.
 std::string extra_error(const CLI::App& root, const CLI::App& app) {
   const std::vector<std::string> extras = root.remaining(true);
   for (const std::string& word : extras) {
@@ -164,7 +164,7 @@ bool is(const CLI::ParseError& error) {
   return dynamic_cast<const Kind*>(&error) != nullptr;
 }
 
-// The first argument or option that has to be there and is not; "": none.
+// The first missing required argument or option; may be empty.
 std::string required_error(const CLI::App& app) {
   for (const CLI::Option* option : app.get_options()) {
     if (option->get_required() && option->count() == 0)
@@ -187,7 +187,7 @@ std::string line_error(const CLI::App& root, const CLI::App& app, const CLI::Par
   if (is<CLI::ArgumentMismatch>(error)) {
     return name + (says.ends_with("missing") ? ": a value has to follow" : ": is given twice");
   }
-  // Numbers are checked before they are converted, so what is left are flags: --json=maybe.
+  // Numbers are checked before conversion, so only flags remain: --json=maybe.
   if (is<CLI::ConversionError>(error)) {
     const size_t begin = says.find("--");
     return says.substr(begin, says.find(' ', begin) - begin) + ": takes no value";
@@ -198,8 +198,8 @@ std::string line_error(const CLI::App& root, const CLI::App& app, const CLI::Par
 }  // namespace
 
 namespace {
-// What resolve_model_path() says first while a line is parsed. It is told when all else of the line
-// is right, since a wrong option is seen sooner than a wrong name.
+// The first error of resolve_model_path() during parsing. It is reported only if the rest of the
+// line is right, because a wrong option is easier to see.
 std::optional<Error>& no_such_model() {
   static std::optional<Error> first;
   return first;
@@ -261,7 +261,9 @@ Option ListOption::one_at_a_time() const {
 // ---- commands -----------------------------------------------------------------------------------
 
 Command Command::command(std::string_view name, std::string_view doc) const {
-  return Command(app_->add_subcommand(std::string(name), std::string(doc)));
+  CLI::App* added = app_->add_subcommand(std::string(name), std::string(doc));
+  if (!group_.empty()) added->group(group_);
+  return Command(added);
 }
 Command Command::find(std::string_view name) const {
   return Command(app_->get_subcommand(std::string(name)));
@@ -355,7 +357,7 @@ std::optional<int> CommandLine::parse(int argc, char** argv) {
   const std::string wrong = command_error(*app_, words);
   if (!wrong.empty()) return fail(kUsage, absent_.empty() ? wrong : wrong + ". " + absent_);
   try {
-    app_->parse(std::vector<std::string>(words.rbegin(), words.rend()));  // it takes the last first
+    app_->parse(std::vector<std::string>(words.rbegin(), words.rend()));  // last one first
   } catch (const CLI::Success& success) {
     return app_->exit(success);  // --help, --version
   } catch (const CLI::ParseError& error) {

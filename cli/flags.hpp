@@ -1,8 +1,7 @@
-// The command line as the verbs declare it: commands, options, flags, and what may stand beside
-// what. A cover of CLI11, which flags.cpp alone includes, because its templates cost seconds in
-// every file that sees them; only what the verbs use is here. Commands and options are handles:
-// copied freely, good as long as their CommandLine. The variables that options set must outlive
-// the parsing.
+// The command line as verbs declare it: commands, options, flags, and their constraints. It wraps
+// CLI11, which only flags.cpp includes, because its templates cost seconds of compile time per
+// file. It has only what the verbs use. Commands and options are handles: copyable, valid while
+// their CommandLine exists. The variables of options must outlive parsing.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +18,7 @@ class Option;
 
 namespace loom::cli {
 
-// An option, a flag or a positional argument. What narrows it can be chained.
+// An option, a flag or a positional argument. Constraints can be chained.
 class Option {
  public:
   Option() = default;  // of no command
@@ -27,19 +26,19 @@ class Option {
 
   Option required(bool yes = true) const;
   Option excludes(Option other) const;         // not both on one line
-  Option needs(Option other) const;            // only beside the other
-  Option show_default() const;                 // in the help: what the variable holds now
-  Option names_model() const;                  // a name of a model that was pulled becomes its path
-  Option group(std::string_view title) const;  // the heading of the help that it stands below
+  Option needs(Option other) const;            // only together with the other
+  Option show_default() const;                 // in the help: the current value of the variable
+  Option names_model() const;                  // resolves the name of a pulled model to its path
+  Option group(std::string_view title) const;  // its heading in the help
   Option takes(std::string_view what) const;   // in the help: INT, NUMBER, NAME
   Option hidden() const;                       // not in the help
-  bool given() const;                          // on the line that was parsed
+  bool given() const;                          // whether it was on the parsed line
 
  protected:
   CLI::Option* option_ = nullptr;
 };
 
-// Numbers have a range, bounds included; a value outside is an error of the line.
+// Numbers have a range, bounds included; a value outside is a usage error.
 class IntOption : public Option {
  public:
   using Option::Option;
@@ -58,30 +57,31 @@ class RealOption : public Option {
   Option range(double low, double high) const;
 };
 
-// Takes the values that follow it, up to the next option.
+// Takes the following values, up to the next option.
 class ListOption : public Option {
  public:
   using Option::Option;
   Option split_at(char delimiter) const;  // "a,b" is two values too
-  Option one_at_a_time() const;           // one value each time the option is given
+  Option one_at_a_time() const;           // one value per use of the option
 };
 
 class Command {
  public:
   explicit Command(CLI::App* app) : app_(app) {}
 
-  // A command below this one: "llm" below "bench".
+  // A subcommand: "llm" of "bench".
   Command command(std::string_view name, std::string_view doc) const;
-  // One below that was declared before.
+  // A subcommand that was declared before.
   Command find(std::string_view name) const;
-  // One of the commands below has to follow.
+  // Requires one of the subcommands.
   void require_command() const;
-  // The same command, whose further options stand below that heading of the help.
+  // The same command. Options and commands that are added to the result are listed in the help
+  // under this heading.
   Command group(std::string_view title) const;
-  // They stand first in the help.
+  // Examples come first in the help.
   void examples(std::string_view text) const;
 
-  // `names`: "-o,--output", or "MODEL" for an argument by position. The default is what `to` holds.
+  // `names`: "-o,--output", or "MODEL" for a positional argument. The default is the value of `to`.
   Option flag(std::string_view names, bool& to, std::string_view doc) const;
   Option option(std::string_view names, std::string& to, std::string_view doc) const;
   IntOption option(std::string_view names, int& to, std::string_view doc) const;
@@ -93,9 +93,9 @@ class Command {
                     std::string_view doc) const;
   ListOption option(std::string_view names, std::vector<int64_t>& to, std::string_view doc) const;
 
-  // Is it on the line that was parsed?
+  // Whether it is on the parsed line.
   bool called() const;
-  // Is that option of it?
+  // Whether it has that option.
   bool given(std::string_view option) const;
 
  private:
@@ -109,7 +109,7 @@ class Command {
 // The whole line, with --help for every command and --version.
 class CommandLine {
  public:
-  // `notes` end the help of the program; `absent` ends the error about an unknown command.
+  // `notes` end the program's help; `absent` ends the error about an unknown command.
   CommandLine(std::string_view name, std::string_view version, std::string_view doc,
               std::string_view notes, std::string_view absent = {});
   ~CommandLine();
@@ -118,8 +118,8 @@ class CommandLine {
 
   Command root() const { return Command(app_.get()); }
   std::string help() const;
-  // Sets the variables. Returns an exit code if there is nothing to run: help or the version is
-  // printed on stdout, or the error of a wrong line on stderr.
+  // Sets the variables. Returns an exit code if there is nothing to run: help or the version was
+  // printed on stdout, or a usage error on stderr.
   std::optional<int> parse(int argc, char** argv);
 
  private:

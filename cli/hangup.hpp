@@ -3,7 +3,7 @@
 
 namespace loom::cli {
 
-// From now on SIGHUP does not stop the program: take_hangup() says that it came, and forgets it.
+// From now on SIGHUP does not stop the program: take_hangup() reports it, and clears it.
 void hangups_reload();
 bool take_hangup();
 

@@ -1,5 +1,5 @@
-// Keeps stderr for our own lines while a library speaks that prints by itself: WebGPU libraries and
-// the drivers below them do so when they are opened. For the time before threads begin.
+// Captures stderr while a library prints by itself: WebGPU libraries and their drivers do so when
+// they are opened. Use it before threads start.
 #pragma once
 
 #include <cstdio>
@@ -9,12 +9,12 @@ namespace loom::cli {
 
 class HeldStderr {
  public:
-  HeldStderr();  // does nothing where no temporary file can be made
+  HeldStderr();  // does nothing if no temporary file can be created
   ~HeldStderr() { release(); }
   HeldStderr(const HeldStderr&) = delete;
   HeldStderr& operator=(const HeldStderr&) = delete;
 
-  // Gives stderr back, and returns the first line that was written meanwhile; "": none.
+  // Restores stderr, and returns the first captured line; may be empty.
   std::string release();
 
  private:

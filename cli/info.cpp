@@ -1,5 +1,5 @@
-// loom info: what a model file or folder holds: its grid as a tree, its parameters, its stored
-// tensors. Weights are read only where --hashes or --verify ask for them.
+// loom info: the contents of a model file or folder: its grid as a tree, its parameters, its stored
+// tensors. Weights are read only for --hashes or --verify.
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
@@ -151,7 +151,7 @@ void print_tensors(const InfoFlags& f, const ModelFile& file) {
                            t.bytes, f.hashes ? hash_of(file, i) : ""));
   }
 }
-// "5142", and what training does with them where it does not move all of them.
+// "5142", and the frozen part if training does not change all of them.
 std::string parameters_of(const ModelFile& file) {
   const ParameterCounts counts = file.parameter_counts();
   if (counts.frozen == 0 && counts.constant == 0) return fmt::format("{}", file.parameters());
@@ -202,7 +202,7 @@ int run(const InfoFlags& f) {
 
 Verb add_info(Command app) {
   auto f = std::make_shared<InfoFlags>();
-  const Command verb = app.command("info", "Show what a model file or folder holds.");
+  const Command verb = app.command("info", "Show the contents of a model file or folder.");
   verb.examples(
       "  loom info models/stories.entity\n"
       "  loom info models/stories.entity --tree --tensors --json\n"
@@ -210,7 +210,7 @@ Verb add_info(Command app) {
   verb.option("MODEL", f->model, "Folder, .entity, .gguf, .onnx, .tflite, .safetensors or .json")
       .names_model()
       .required();
-  verb.flag("--tree", f->tree, "The grid cell by cell (always, where it is no language model)");
+  verb.flag("--tree", f->tree, "The grid cell by cell (always, if it is not a language model)");
   verb.flag("--tensors", f->tensors, "List the stored tensors");
   verb.flag("--hashes", f->hashes, "List them with a hash of their bytes (XXH3-128)");
   verb.flag("--verify", f->verify, ".entity: compare every blob with the hash in the file");

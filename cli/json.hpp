@@ -1,6 +1,5 @@
-// JSON for what --json prints: values that are built up and written on one line. Members keep their
-// order; what JSON cannot say is replaced: a number that is not finite by null, bytes that are not
-// UTF-8 by U+FFFD.
+// JSON output of --json: values that are built and written on one line. Members keep their order. A
+// number that is not finite becomes null; bytes that are not UTF-8 become U+FFFD.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +16,7 @@ class Json {
   static Json object();
   static Json boolean(bool value);
   static Json integer(int64_t value);
-  // The shortest digits that read back as the same number, and always those of a real: "1.0".
+  // The shortest digits that read back as the same number, always in the form of a real: "1.0".
   static Json real(double value);
   static Json string(std::string_view value);
 
@@ -32,7 +31,7 @@ class Json {
       : open_(open), close_(close), text_(std::move(text)) {}
   Json& append(const std::string& part);
 
-  char open_, close_;  // around text_; 0: none
+  char open_, close_;  // around text_; 0 means none
   std::string text_;
 };
 

@@ -33,7 +33,7 @@ Result<JsonValue> JsonValue::parse(std::string_view text, const std::string& whe
   };
   const Parsed parsed = Parsed::parse(text.begin(), text.end(), shallow, false);
   if (deep) return Error{Code::bad_file, "JSON of too many levels", where, -1};
-  if (parsed.is_discarded()) return Error{Code::bad_file, "is no JSON", where, -1};
+  if (parsed.is_discarded()) return Error{Code::bad_file, "is not JSON", where, -1};
   return JsonCopy::of(parsed);
 }
 

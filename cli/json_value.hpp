@@ -1,6 +1,5 @@
-// JSON that came from elsewhere, read into plain data: what a hub answers. Not for model files,
-// which the library reads. A document has at most kDeepest levels, so that nothing recurses without
-// end.
+// Untrusted JSON, such as a hub's replies, as plain data. Not for model files, which the library
+// reads. A document has at most kDeepest levels, so that recursion is bounded.
 #pragma once
 
 #include <cstdint>
@@ -18,16 +17,16 @@ class JsonValue {
  public:
   static constexpr int kDeepest = 64;
 
-  // Errors: bad_file (no JSON, or too deep), naming `where`.
+  // Errors: bad_file (not JSON, or too deep), naming `where`.
   static Result<JsonValue> parse(std::string_view text, const std::string& where);
 
   // The member of an object; null: none, or no object.
   const JsonValue* find(std::string_view name) const;
   const std::vector<JsonValue>& elements() const { return elements_; }  // of an array
-  // "" and nothing where it is of another kind.
+  // Empty if it has another kind.
   const std::string& text() const { return text_; }
   std::optional<int64_t> integer() const { return integer_; }
-  std::optional<double> number() const { return number_; }  // whole or not
+  std::optional<double> number() const { return number_; }  // integer or real
   bool is_array() const { return is_array_; }
 
   // find(name)->text(), or "".

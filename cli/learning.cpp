@@ -43,7 +43,7 @@ Status MediaFlags::set(DatasetOptions& options) const {
 void DataFlags::add(Command verb, bool required) {
   verb.option("DATA", path,
               "CSV, NPY, NPZ, IDX (also .gz) or safetensors; or a folder "
-              "that has a folder of pictures or sounds for each class")
+              "that has a folder of images or sounds for each class")
       .required(required);
   verb.option("--labels", labels, "Labels or targets, where DATA holds the inputs alone");
   media.add(verb);
@@ -57,7 +57,7 @@ void DataFlags::add(Command verb, bool required) {
               "or an array of the file");
   verb.option("--lengths", lengths,
               "How many positions of each sample are real, named as --sample-weights is; what "
-              "stands behind them is padding");
+              "follows is padding");
   verb.option("--ignore-label", ignored, "Labels of this value count nothing, as -100")
       .range(INT32_MIN, INT32_MAX);
   verb.option("--header", header,

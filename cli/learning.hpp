@@ -5,7 +5,7 @@
 
 namespace loom::cli {
 
-// How pictures and sound are read; what is not given is as the network was trained.
+// How images and sound are read; unset options are as in training.
 struct MediaFlags {
   std::string fit, mel;
   int64_t rate = 0, window = 0, hop = 0;
@@ -30,11 +30,11 @@ struct DataFlags {
 
   // `required`: DATA must be given.
   void add(Command verb, bool required = true);
-  // `classes`: whole numbers are labels.
+  // `classes`: integers are labels.
   Result<DatasetOptions> options(bool classes) const;
 };
 
-// Is that the name of a loss of embeddings, whose labels are any numbers?
+// Whether it is the name of a loss of embeddings, whose labels are any numbers.
 bool is_of_embeddings(std::string_view loss);
 
 // "97.35 %"

@@ -1,7 +1,6 @@
-// Lines from a person or a pipe. On a terminal they can be edited, earlier ones come back with the
-// arrow keys, and a text that is pasted is one line whatever breaks it holds: a cover of libedit,
-// which line_editor_edit.cpp alone includes. A build without it reads lines as the terminal gives
-// them.
+// Lines from a person or a pipe. On a terminal they can be edited, the arrow keys recall earlier
+// ones, and a pasted text is one line whatever line breaks it has. It wraps libedit, which only
+// line_editor_edit.cpp includes. A build without it reads lines as the terminal sends them.
 #pragma once
 
 #include <memory>
@@ -14,19 +13,19 @@ class LineEditor {
   enum class Came { line, end, interrupted };
 
   virtual ~LineEditor() = default;
-  // Without the final line break. interrupted: Ctrl-C, which take_interrupt() (console.hpp) still
-  // holds; what was typed is gone.
+  // Reads without the final line break. interrupted: Ctrl-C, which take_interrupt() (console.hpp)
+  // still reports; the typed text is lost.
   virtual Came read(const std::string& prompt, std::string& line) = 0;
-  // A line that the arrow keys bring back.
+  // Adds a line to the history.
   virtual void remember(const std::string& line) = 0;
 
-  // history: the file that keeps them over the days; "": none.
+  // history: the file that stores them; may be empty.
   static std::unique_ptr<LineEditor> for_terminal(const std::string& history);
   static std::unique_ptr<LineEditor> for_pipe();
 };
 
-// loom/chat_history in $XDG_STATE_HOME or ~/.local/state, whose folder is made; "": no place for
-// it.
+// loom/chat_history in $XDG_STATE_HOME or ~/.local/state, whose folder is created; empty if there
+// is no such folder.
 std::string chat_history_file();
 
 }  // namespace loom::cli

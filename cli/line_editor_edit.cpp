@@ -1,5 +1,5 @@
-// LineEditor over libedit, which has no notion of a text that is pasted: the terminal brackets it
-// (xterm's mode 2004), and what stands between the brackets is inserted as it is.
+// LineEditor over libedit, which does not support pasted text. The terminal brackets it (xterm's
+// mode 2004), and the text between the brackets is inserted unchanged.
 #include <histedit.h>
 #include <poll.h>
 #include <signal.h>
@@ -20,9 +20,9 @@ namespace loom::cli {
 namespace {
 
 constexpr int kLinesOfHistory = 1000;
-constexpr size_t kMostPastedLines = 8;       // that are shown as they are
+constexpr size_t kMostPastedLines = 8;       // that are shown unchanged
 constexpr size_t kMostPastedLetters = 1000;  // likewise
-constexpr int kPollMilliseconds = 200;       // a signal between two calls waits no longer
+constexpr int kPollMilliseconds = 200;       // the longest delay of a signal between two calls
 constexpr std::wstring_view kPasteEnds = L"\x1b[201~";
 
 volatile sig_atomic_t window_changed = 0;
@@ -31,7 +31,7 @@ void on_window(int) {
   window_changed = 1;
 }
 
-// Letters of the terminal: UTF-8 where the environment names no locale.
+// The character set of the terminal: UTF-8 if the environment names no locale.
 void choose_letters() {
   std::setlocale(LC_CTYPE, "");
   if (MB_CUR_MAX == 1) std::setlocale(LC_CTYPE, "C.UTF-8");
@@ -108,7 +108,7 @@ class EditedLines : public LineEditor {
     std::fflush(screen_);
   }
 
-  // The next byte: 1, at the end 0, after a signal -1.
+  // The next byte: 1; 0 at the end; -1 after a signal.
   int next_byte(char& byte) {
     for (;;) {
       if (interrupted()) return -1;
@@ -119,14 +119,14 @@ class EditedLines : public LineEditor {
       struct pollfd input = {STDIN_FILENO, POLLIN, 0};
       if (poll(&input, 1, kPollMilliseconds) <= 0) continue;
       const ssize_t got = ::read(STDIN_FILENO, &byte, 1);
-      // Ctrl-D that was typed while a reply came is a zero byte when the terminal hands it over.
+      // Ctrl-D that was typed during a reply arrives as a zero byte.
       if (got == 1 && byte == '\0') byte = '\x04';
       if (got >= 0) return static_cast<int>(got);
       if (errno != EINTR && errno != EAGAIN) return -1;
     }
   }
 
-  // The same for a letter; bytes that are none become U+FFFD.
+  // The same for a character; invalid bytes become U+FFFD.
   int next(wchar_t& letter) {
     std::mbstate_t state = {};
     for (int bytes = 0; bytes < 8; ++bytes) {
@@ -154,7 +154,7 @@ class EditedLines : public LineEditor {
                   [](wchar_t c) { return (c < 0x20 && c != L'\n' && c != L'\t') || c == 0x7f; });
     const auto lines = static_cast<size_t>(std::count(text.begin(), text.end(), L'\n')) + 1;
     if (lines > kMostPastedLines || text.size() > kMostPastedLetters) {
-      // More than a screen holds: a word stands for it until the line is whole.
+      // More than a screen holds: a placeholder represents it until the line is complete.
       const std::wstring mark = L"[text " + std::to_wstring(pasted_.size() + 1) + L", " +
                                 std::to_wstring(lines) + L" lines]";
       pasted_.push_back({narrow(mark), narrow(text)});
@@ -184,7 +184,7 @@ class EditedLines : public LineEditor {
   EditLine* edit_ = nullptr;
   ::History* history_ = nullptr;
   struct sigaction window_before_ = {};
-  std::vector<std::pair<std::string, std::string>> pasted_;  // what stands for it, and the text
+  std::vector<std::pair<std::string, std::string>> pasted_;  // the placeholder, and the text
 };
 
 }  // namespace

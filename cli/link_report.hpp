@@ -1,4 +1,4 @@
-// What a learning rule says of layers, epoch by epoch: a table, or curves.
+// A learning rule's statistics of layers, by epoch: a table, or curves.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace loom::cli {
 
-// The text of `path`: CSV with a line for every epoch and layer, or where it ends in .svg the
-// cosine of every layer's signal with the gradient of the loss over the epochs.
+// The text of `path`: CSV with a line for every epoch and layer. If it ends in .svg, a plot over
+// the epochs of the cosine between every layer's signal and the gradient of the loss.
 std::string link_report(const std::string& path, const std::vector<LinkStats>& links);
 
 }  // namespace loom::cli

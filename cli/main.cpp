@@ -1,5 +1,5 @@
 // loom: the program. Declares the verbs of verb_list.hpp, parses the command line, runs one verb.
-// The library throws no exceptions; those of the standard library end here.
+// The library throws no exceptions; those of the standard library are caught here.
 #include <exception>
 #include <new>
 #include <optional>
@@ -17,7 +17,7 @@ constexpr const char* kExitCodes =
     "5 a verification did not match, 130 interrupted (129, 143: ended by SIGHUP, SIGTERM).\n"
     "Data goes to stdout, notes and errors to stderr. `loom help COMMAND` lists its options.";
 
-// What was computed of a file that another program wrote to meanwhile may be anything.
+// Results from a file that another program changed meanwhile are invalid.
 int checked(int code) {
   const std::string changed = loom::changed_file();
   if (changed.empty()) return code;

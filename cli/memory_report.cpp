@@ -29,7 +29,7 @@ constexpr MemorySeries kMemorySeries[] = {
     {"GPU", [](const MemorySample& s) { return s.use.device; }},
 };
 
-// The sample that held at the time of each column.
+// The sample that is current at the time of each column.
 std::vector<const MemorySample*> by_time(const std::vector<MemorySample>& samples) {
   std::vector<const MemorySample*> out;
   size_t at = 0;
@@ -95,7 +95,7 @@ std::string memory_table(const std::vector<MemorySample>& samples) {
 
 void MemoryReport::add(const Command& verb) {
   verb.option("--memory-history", path_,
-              "Write what memory held while it ran: .json, or .svg as a picture");
+              "Write what memory held while it ran: .json, or .svg as a plot");
 }
 
 void MemoryReport::add_to(Outputs& outputs) const {

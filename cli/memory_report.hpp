@@ -1,5 +1,5 @@
-// What memory held while a command ran: a file of samples or a picture, and on a terminal a small
-// chart with what is worth saying.
+// Memory use of a command: a file of samples or a plot, and on a terminal a small chart with
+// findings.
 #pragma once
 
 #include <memory>
@@ -14,17 +14,17 @@ namespace loom::cli {
 class MemoryReport {
  public:
   void add(const Command& verb);
-  // Can the file be written? Nothing where none was asked for.
+  // Checks whether the file can be written. Does nothing if none was requested.
   Status check(Outputs outputs = {}) const;
   void add_to(Outputs& outputs) const;
   void begin(const Engine& engine);
   void mark(std::string_view label) const;
-  // Writes the file; draws, unless it is to be quiet.
+  // Writes the file; draws the chart unless quiet.
   Status finish(std::string_view session, bool quiet);
 
  private:
   std::string path_;
-  std::shared_ptr<MemoryHistory> history_;  // null: nothing was asked for
+  std::shared_ptr<MemoryHistory> history_;  // null if it was not requested
 };
 
 }  // namespace loom::cli

@@ -26,7 +26,7 @@ Error wrong_list(const char* option, const std::string& text, std::string_view w
       Code::invalid_argument, fmt::format("{} {}: {}", option, printable(text), what), {}, -1};
 }
 
-// "0.5,0.3": a number for each model; a single one is for all, none is `otherwise`.
+// "0.5,0.3": a number per model; a single one applies to all, an empty text means `otherwise`.
 Result<std::vector<double>> number_list(const char* option, const std::string& text, size_t count,
                                         double otherwise) {
   std::vector<double> out;
@@ -34,7 +34,7 @@ Result<std::vector<double>> number_list(const char* option, const std::string& t
     double value = 0;
     const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), value);
     if (error != std::errc() || end != part.data() + part.size())
-      return wrong_list(option, text, fmt::format("'{}' is no number", printable(part)));
+      return wrong_list(option, text, fmt::format("'{}' is not a number", printable(part)));
     out.push_back(value);
   }
   if (out.empty()) out.push_back(otherwise);
@@ -69,7 +69,7 @@ void print_merged(const MergeFlags& f, const MergeReport& report) {
   }
 }
 
-// What both kinds of options have.
+// Options of both kinds.
 template <class Options>
 Status common_options(const MergeFlags& f, Options& options, Progress& bar) {
   LOOM_ASSIGN(options.engine, f.engine.create(f.memory));
@@ -203,7 +203,7 @@ int run(const MergeFlags& f) {
 
 Verb add_merge(Command app) {
   auto f = std::make_shared<MergeFlags>();
-  const Command verb = app.command("merge", "Merge trained models into one, or cross two of them.");
+  const Command verb = app.command("merge", "Merge trained models, or cross two of them.");
   verb.examples(
       "  loom merge a.entity b.entity --weights 0.7,0.3 -o merged.entity\n"
       "  loom merge a.entity b.entity --method slerp --t 0.4 -o merged.entity\n"
@@ -224,7 +224,7 @@ Verb add_merge(Command app) {
   verb.option("--weights", f->weights, "A number for each model, or one for all (default: 1)");
   verb.option("--density", f->densities,
               "ties, dare: share of each task vector that is kept (default: 1)");
-  verb.option("--lambda", f->lambda, "Of the sum of task vectors").show_default();
+  verb.option("--lambda", f->lambda, "Factor of the sum of task vectors").show_default();
   verb.option("--t", f->t, "slerp: from 0, the first model, to 1, the second").show_default();
   const Option normalize =
       verb.flag("--normalize", f->normalize, "Divide by the sum of the weights");
@@ -236,7 +236,7 @@ Verb add_merge(Command app) {
   verb.option("--fitness", f->fitness, "blend, uniform: of both parents, higher is better: A,B");
   verb.option("--law", f->law, "blend: fitter, or original, as the original project blends")
       .show_default();
-  verb.option("--seed", f->seed, "Of what dare drops and uniform takes").show_default();
+  verb.option("--seed", f->seed, "Seed of the random choices of dare and uniform").show_default();
   verb.option("--dtype", f->dtype,
               "Number type of the matrices (default: as the first, or the base)");
   verb.flag("--force", f->force, "Replace a file that exists");

@@ -1,4 +1,4 @@
-// loom mesh: runs and trains a network as a mesh, in which every cell fires once a tick.
+// loom mesh: runs and trains a network as a mesh, in which every cell fires once per tick.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -19,10 +19,10 @@ namespace loom::cli {
 namespace {
 
 constexpr int64_t kMostMeshTicks = int64_t{1} << 32;
-// Ticks between two looks at the keyboard and the progress bar.
+// Ticks between two checks of the keyboard and the progress bar.
 constexpr int64_t kTicksAtOnce = 256;
 
-// What running and training share.
+// Options of both running and training.
 struct MeshFlags {
   EngineFlags engine;
   MemoryFlags memory;
@@ -54,7 +54,7 @@ Error wrong_link(std::string_view option, const std::string& text, std::string_v
   return Error{Code::invalid_argument, fmt::format("{} {}: {}", option, text, wants), {}, -1};
 }
 
-// "1,0,0,0"; empty: not whole numbers.
+// "1,0,0,0"; empty if they are not integers.
 std::vector<int64_t> parse_numbers(const std::string& text) {
   std::vector<int64_t> values;
   for (const std::string& part : split_list(text)) {
@@ -71,7 +71,7 @@ std::optional<Coord> parse_place(const std::string& text) {
   return Coord{values[0], values[1], values[2], values[3]};
 }
 
-// A name has no comma, and so is never a place that was mistyped.
+// A name has no comma, so it is never a mistyped coordinate.
 bool is_name(const std::string& text) {
   return !text.empty() && text.find_first_of(",=") == std::string::npos;
 }
@@ -98,7 +98,7 @@ Result<std::vector<MeshPort>> MeshFlags::mesh_ports() const {
   return all;
 }
 
-// Further inputs are arrays of DATA by their names.
+// Additional inputs are arrays of DATA with their names.
 Result<Dataset> MeshFlags::samples(const Network& net, DatasetOptions how) const {
   LOOM_ASSIGN(const std::vector<MeshPort> all, mesh_ports());
   for (const MeshPort& port : all) how.inputs.push_back({port.name, port.shape});
@@ -172,8 +172,8 @@ void MeshFlags::add(Command verb) {
             "Cells fire on zeros as long as nothing reaches them (default: they hold)");
   verb.option("--svg", svg, "Write the activity of every cell over the ticks: .svg");
   verb.option("--dtype", dtype, "Number type of the matrices (default: as stored)");
-  verb.option("--seed", seed, "Of starting weights").show_default();
-  verb.flag("--quiet", quiet, "No progress, no picture, no notes");
+  verb.option("--seed", seed, "Seed of the initial weights").show_default();
+  verb.flag("--quiet", quiet, "No progress, no chart, no notes");
 }
 
 std::string cell_name(const MeshCell& cell) {
@@ -181,7 +181,7 @@ std::string cell_name(const MeshCell& cell) {
                      cell.layer.empty() ? "-" : cell.layer);
 }
 
-// Rows first ... first + count - 1 of x, its last one again behind its end.
+// Rows first ... first + count - 1 of x; after its end the last one repeats.
 template <class T>
 Result<Tensor> held_rows(const Tensor& x, int64_t first, int64_t count) {
   LOOM_ASSIGN(const auto from, x.values<T>());
@@ -197,7 +197,7 @@ Result<Tensor> held_rows(const Tensor& x, int64_t first, int64_t count) {
   return Tensor::copy<T>(values, shape);
 }
 
-// Runs a mesh some ticks at a time, and remembers how active its cells were.
+// Runs a mesh some ticks at a time, and records the activity of its cells.
 class MeshRun {
  public:
   explicit MeshRun(Mesh mesh) : mesh_(std::move(mesh)) {
@@ -205,8 +205,8 @@ class MeshRun {
   }
   const Mesh& mesh() const { return mesh_; }
   const Activity& activity() const { return activity_; }
-  // Sample i of data in tick i, the last one in ticks behind it. at_once: ticks that the host does
-  // not wait for one by one. on_ticks: what the last cell gave in each, [ticks, output].
+  // Runs sample i of data in tick i; after the end the last one repeats. at_once: ticks per wait of
+  // the host. on_ticks: receives the last cell's outputs, [ticks, output].
   Status run(const Dataset& data, int64_t ticks, int64_t at_once, bool quiet,
              const std::function<void(const Tensor&)>& on_ticks);
 
@@ -276,7 +276,7 @@ std::string tick_lines(int64_t tick, const Tensor& y) {
 Result<MeshRun> make_run(const MeshFlags& f, const Network& net, const Engine& engine) {
   LOOM_ASSIGN(MeshOptions options, f.options(engine));
   options.batch = 1;
-  // Activity is shown in the picture, and in the terminal where there is no other text.
+  // Activity is shown in the plot, and in the terminal if there is no other text.
   options.activity = !f.svg.empty() || (!f.quiet && !f.json && !f.stream);
   LOOM_ASSIGN(Mesh mesh, Mesh::create(net, options));
   return MeshRun(std::move(mesh));
@@ -490,7 +490,8 @@ Verb add_mesh_train(Command mesh) {
 }  // namespace
 
 Verb add_mesh(Command app) {
-  const Command mesh = app.command("mesh", "A network whose cells all fire once a tick.");
+  const Command mesh =
+      app.command("mesh", "Run a network in which every cell fires once per tick.");
   mesh.require_command();
   const Verb run = add_mesh_run(mesh), train = add_mesh_train(mesh);
   return {mesh, [run, train] { return run.command.called() ? run.run() : train.run(); }};

@@ -11,9 +11,9 @@ struct Activity {
   std::vector<std::vector<double>> values;  // [tick][cell]: mean magnitude; NaN: nothing yet
 };
 
-// A line per cell, brighter where its values are larger; '.' where it holds nothing yet.
+// A line per cell, brighter for larger values; '.' while it has no value.
 std::string activity_text(const Activity& activity);
-// A whole SVG document with the same.
+// The same as a whole SVG document.
 std::string activity_svg(const Activity& activity, const std::string& title);
 
 }  // namespace loom::cli

@@ -59,12 +59,12 @@ Command add_mlp(Command parent, NewFlags& f) {
   number(verb, "--in", f.mlp.in, "Values of one sample");
   list(verb, "--hidden", f.mlp.hidden, "Widths of the layers between");
   number(verb, "--out", f.mlp.out, "Values of the prediction");
-  verb.option("--activation", f.mlp_activation, "Of the layers between").show_default();
+  verb.option("--activation", f.mlp_activation, "Activation of the hidden layers").show_default();
   return verb;
 }
 
 Command add_cnn(Command parent, NewFlags& f) {
-  const Command verb = parent.command("cnn", "Convolutions over pictures, then Dense layers.");
+  const Command verb = parent.command("cnn", "Convolutions over images, then Dense layers.");
   verb.examples(
       "  loom new cnn -o cnn.json\n"
       "  loom new cnn --picture 3,32,32 --filters 16,32,64 --kernels 3 --out 10 -o c.json");
@@ -74,7 +74,8 @@ Command add_cnn(Command parent, NewFlags& f) {
   number(verb, "--stride", f.cnn.stride, "Step between outputs");
   list(verb, "--hidden", f.cnn.hidden, "Widths of Dense layers before the last");
   number(verb, "--out", f.cnn.out, "Values of the prediction");
-  verb.option("--activation", f.cnn_activation, "Of all layers but the last").show_default();
+  verb.option("--activation", f.cnn_activation, "Activation of all layers but the last")
+      .show_default();
   return verb;
 }
 

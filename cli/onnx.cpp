@@ -1,4 +1,4 @@
-// loom onnx: an ONNX or TFLite file that runs as it stands, with arrays of NumPy in and out.
+// loom onnx: runs an ONNX or TFLite file unchanged, with arrays of NumPy in and out.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -44,7 +44,7 @@ Error usage(const std::string& message) {
   return {Code::invalid_argument, message, {}, -1};
 }
 
-// Numbers from a fixed seed: floats of a normal distribution, whole numbers 0 to 3.
+// Numbers from a fixed seed: floats of a normal distribution, integers 0 to 3.
 Result<Tensor> made_up(const ValueInfo& v, int64_t extent) {
   Shape shape = v.shape;
   for (int64_t& d : shape) {
@@ -57,7 +57,7 @@ Result<Tensor> made_up(const ValueInfo& v, int64_t extent) {
   LOOM_ASSIGN(const std::span<float> values, x.mutable_values<float>());
   const bool whole = v.type.find("int") != std::string::npos, truth = v.type == "bool";
   for (float& value : values) {
-    double sum = -6;  // twelve uniform numbers less their mean: close to a normal one
+    double sum = -6;  // twelve uniform numbers minus their mean: close to normal
     for (int i = 0; i < 12; ++i) sum += static_cast<double>(draw() >> 11) * 0x1p-53;
     value = static_cast<float>(sum);
     if (whole || truth) value = static_cast<float>(draw() % (truth ? 2 : 4));
@@ -108,7 +108,7 @@ void print_graph(const OnnxFlags& f, const Evaluator& graph) {
   for (const ValueInfo& v : graph.outputs()) write_line("output " + value_text(v));
 }
 
-// A few values of each output.
+// Prints a few values of each output.
 Status print_values(const OnnxFlags& f, const Evaluator& graph, const std::vector<Tensor>& made) {
   Json list = Json::array();
   for (size_t i = 0; i < made.size(); ++i) {
@@ -175,8 +175,7 @@ Status work(const OnnxFlags& f) {
 
 Verb add_onnx(Command app) {
   auto f = std::make_shared<OnnxFlags>();
-  const Command verb = app.command(
-      "onnx", "Run an ONNX or TFLite file as it stands: any types, shapes and control flow.");
+  const Command verb = app.command("onnx", "Run an ONNX or TFLite file without conversion.");
   verb.examples(
       "  loom onnx model.onnx                                what it takes and gives\n"
       "  loom onnx model.onnx --input x=x.npy -o y.npz\n"

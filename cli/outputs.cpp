@@ -17,7 +17,7 @@ std::string ending_of(const std::string& path) {
   return lower(fs::path(path).extension().string());
 }
 
-// The same file by whatever names: links, "./", other spellings of a folder.
+// Whether two names are the same file: by links, "./", or other spellings of a folder.
 bool same_file(const std::string& a, const std::string& b) {
   std::error_code error;
   if (fs::equivalent(a, b, error)) return true;
@@ -35,8 +35,8 @@ std::string either(const std::vector<std::string_view>& endings) {
   return text;
 }
 
-// Makes a file there as saving would, and drops it again. A folder that is replaced is written
-// beside the old one, so the file is too: a kill leaves nothing in the folder.
+// Creates a file as saving would, and removes it. A folder is replaced by one written next to it,
+// so the test file is there too: a kill leaves nothing in the folder.
 Status try_to_write(const std::string& path) {
   std::error_code ignored;
   const bool folder = ending_of(path).empty() && fs::is_directory(path, ignored);
@@ -132,7 +132,7 @@ void Keeper::save(const std::string& path, const Save& save) {
     kept = !other.name.empty() && save(other.name).ok();
   }
   Error why = saved.error();
-  why.code = Code::io_error;  // whatever it was: the line and the inputs are right
+  why.code = Code::io_error;  // in any case: the line and the inputs are right
   if (!kept) {
     other.name.clear();
     why.message += "; it could not be saved elsewhere either";

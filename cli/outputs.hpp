@@ -1,5 +1,5 @@
-// The files that a command writes: checked before its work begins, and, where writing fails at its
-// end, saved under another name, so that no work is lost.
+// The output files of a command. They are checked before its work starts. If writing fails at the
+// end, they are saved under another name, so that no work is lost.
 #pragma once
 
 #include <functional>
@@ -13,19 +13,19 @@ namespace loom::cli {
 
 bool file_exists(const std::string& path);
 
-// Collects what a command will write. Paths that are empty were not asked for.
+// Collects a command's output paths. Empty paths are ignored.
 class Outputs {
  public:
-  // `endings`: those that the path may have; one of them may be "", a path without an ending.
-  // `writes`: what the option writes, for the message: "the loss curve as SVG".
+  // `endings`: the allowed endings; one may be "", a path without an ending. `writes`: what the
+  // option writes, for the message: "the loss curve as SVG".
   Outputs& file(std::string_view option, const std::string& path,
                 std::vector<std::string_view> endings, std::string_view writes);
-  // A file that is read, so that no output takes its name. `of`: its option or argument.
+  // An input file, which no output may overwrite. `of`: its option or argument.
   Outputs& input(std::string_view of, const std::string& path);
 
-  // Can all be written, as far as can be known? Leaves nothing behind.
-  // Errors: invalid_argument (an ending that does not fit, a folder, no such folder, two outputs or
-  // an output and an input in one file), io_error (the system refuses).
+  // Checks as far as possible that all can be written. Leaves no file. Errors: invalid_argument (a
+  // wrong ending, a folder, no such folder, two outputs or an output and an input in one file),
+  // io_error (the system refuses).
   Status check() const;
 
  private:
@@ -42,23 +42,23 @@ class Outputs {
   std::vector<Named> inputs_;
 };
 
-// Saves work that took long. Where its path fails, a name that is free is taken: beside it, in the
-// current folder, in that for temporary files.
+// Saves the results of long work. If its path fails, a free name is used: next to it, in the
+// current folder, or in the folder for temporary files.
 class Keeper {
  public:
   using Save = std::function<Status(const std::string& path)>;
 
-  // Saves under `path`, or else elsewhere. The work goes on in either case, and a note on stderr
-  // says what happened. A path that failed is tried again the next time.
+  // Saves under `path`, or else elsewhere. The work continues in either case, and a note on stderr
+  // reports it. A failed path is tried again the next time.
   void save(const std::string& path, const Save& save);
-  // From now on failures are kept for finish() instead of noted.
+  // From now on finish() returns failures; they are not noted.
   void begin_end() { ending_ = true; }
-  // The first save that failed: why, and where its file is now. Others are noted.
+  // The first failed save: the reason, and the location of its file. Others are noted.
   Status finish() const;
 
  private:
   struct Rescued {
-    std::string path, name;  // name: "" while there is none
+    std::string path, name;  // name: empty while there is none
   };
   struct Failure {
     Error why;

@@ -1,4 +1,4 @@
-// loom predict: what a network says about samples of a file, as CSV, JSON or NPZ.
+// loom predict: a network's predictions for samples of a file, as CSV, JSON or NPZ.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -24,14 +24,14 @@ struct PredictFlags {
   bool proba = false, json = false, quiet = false, columns_by_order = false;
 };
 
-// Outputs of all samples, and what they say where they are scores of classes.
+// Outputs of all samples, and their classes if they are class scores.
 struct Predicted {
   Tensor outputs, probabilities;
   NetworkInfo network;
   int64_t samples = 0, width = 1;
-  std::vector<int64_t> heads;      // of a row; one, of the whole width, where there are no several
-  bool classes = false;            // outputs are scores of classes
-  std::vector<std::string> files;  // of the samples, where each is one
+  std::vector<int64_t> heads;      // of a row; a single one of the whole width without heads
+  bool classes = false;            // outputs are class scores
+  std::vector<std::string> files;  // of the samples, if each is a file
 
   int64_t rows() const { return outputs.size() / width; }
   int64_t rows_per_sample() const { return rows() / std::max<int64_t>(samples, 1); }
@@ -42,7 +42,7 @@ std::span<const float> row_of(const Tensor& t, int64_t row, int64_t width) {
   return values->subspan(static_cast<size_t>(row * width), static_cast<size_t>(width));
 }
 
-// Classes of a row of scores, best first; equal ones by their number.
+// Classes of a row of scores, best first; equal ones by number.
 std::vector<int64_t> ranked(std::span<const float> scores, int64_t most) {
   std::vector<int64_t> order(scores.size());
   std::iota(order.begin(), order.end(), 0);
@@ -81,7 +81,7 @@ Result<Tensor> first_output(Session& session, const std::vector<Tensor>& inputs)
   return outputs[0];
 }
 
-// In pieces, so that progress is seen and Ctrl-C heard.
+// In pieces, for progress and Ctrl-C.
 Result<Tensor> run_all(const PredictFlags& f, const Network& net, const Dataset& data) {
   const int64_t samples = data.samples(), batch = std::min(f.batch, samples);
   LOOM_ASSIGN(Session session, net.session({.max_batch = batch, .lengths = !f.lengths.empty()}));
@@ -160,7 +160,7 @@ std::string csv_text(const std::string& text) {
 }
 
 std::string number_text(float value) {
-  return fmt::format("{}", value);  // the shortest text that reads back as this very number
+  return fmt::format("{}", value);  // the shortest text that reads back as the same number
 }
 
 std::string csv_header(const Predicted& p, const PredictFlags& f) {
@@ -328,7 +328,7 @@ int run(const PredictFlags& f) {
 
 Verb add_predict(Command app) {
   auto f = std::make_shared<PredictFlags>();
-  const Command verb = app.command("predict", "Ask a trained network about samples from a file.");
+  const Command verb = app.command("predict", "Apply a trained network to samples from a file.");
   verb.examples(
       "  loom predict net.entity new.csv\n"
       "  loom predict net.entity new.csv --top 3 -o answers.csv\n"
@@ -340,8 +340,8 @@ Verb add_predict(Command app) {
       .required();
   verb.option(
           "DATA", f->data,
-          "CSV, NPY, NPZ, IDX (also .gz) or safetensors, whose targets, if any, are left out; a "
-          "picture or a sound, or a folder of them")
+          "CSV, NPY, NPZ, IDX (also .gz) or safetensors, whose targets, if any, are left out; an "
+          "image or a sound, or a folder of them")
       .required();
   verb.option("-o,--output", f->output,
               "Where predictions go, by ending: .csv, .json, .npz (default: CSV on stdout)");

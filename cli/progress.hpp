@@ -1,5 +1,5 @@
-// Progress on stderr: a bar with rate and time left on a terminal, at most 10 times a second; a
-// line every 5 seconds elsewhere; nothing when quiet. Never on stdout.
+// Progress on stderr: on a terminal a bar with rate and remaining time, at most 10 times a second;
+// elsewhere a line every 5 seconds; nothing if quiet. Never on stdout.
 #pragma once
 
 #include <chrono>
@@ -10,16 +10,16 @@ namespace loom::cli {
 
 class Progress {
  public:
-  // `unit` follows the rate: "tokens". `minimum_seconds`: nothing is drawn before that.
+  // `unit`: of the rate: "tokens". `minimum_seconds`: draws nothing before.
   Progress(std::string label, std::string unit, bool quiet, double minimum_seconds = 0.5);
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
   void set_label(std::string label) { label_ = std::move(label); }
-  // fresh: of `done`, what came since the beginning, for the rate; -1: all of it.
+  // fresh: the part of `done` since the start, for the rate; -1 means all of it.
   void update(int64_t done, int64_t total, int64_t fresh = -1);
-  // Wipes the bar, so that what follows starts on a clean line.
+  // Erases the bar, so that later output starts on a clean line.
   void finish();
 
  private:

@@ -103,7 +103,7 @@ int run_pull(const PullFlags& f) {
 
 Verb add_pull(Command app) {
   auto f = std::make_shared<PullFlags>();
-  const Command verb = app.command("pull", "Load a model from a hub, to be run by its name.");
+  const Command verb = app.command("pull", "Download a model from a hub.");
   verb.examples(
       "  loom pull hf:HuggingFaceTB/SmolLM2-135M-Instruct\n"
       "  loom pull hf:bartowski/SmolLM2-135M-Instruct-GGUF:Q4_K_M\n"

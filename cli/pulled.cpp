@@ -1,4 +1,4 @@
-// loom list, show and rm: the models that were pulled, by this program or by huggingface_hub.
+// loom list, show and rm: the models pulled by this program or by huggingface_hub.
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
@@ -89,7 +89,7 @@ void show_line(std::string_view name, const std::string& value) {
   write_line(fmt::format("{:<13} {}", name, value));
 }
 
-// What the weights are, where the library can read them.
+// The type of the weights, if the library can read them.
 void show_decoder(const std::string& path) {
   EngineFlags flags;
   flags.threads = 1;
@@ -136,7 +136,7 @@ int run_show(const PulledFlags& f) {
   return kDone;
 }
 
-// What a person answers on the terminal.
+// Asks for confirmation on the terminal.
 bool agreed(const std::string& question) {
   fmt::print(stderr, "{} [y/N] ", question);
   std::fflush(stderr);
@@ -145,7 +145,7 @@ bool agreed(const std::string& question) {
   return answer == 'y' || answer == 'Y';
 }
 
-// The revisions that have the file, which then is the path of one; or what to say.
+// The revisions with the file, or an error.
 Result<std::string> file_to_remove(std::vector<PulledModel>& models, const HubName& name) {
   if (name.file.empty()) return std::string();
   std::string path;
@@ -200,7 +200,7 @@ int run_rm(const PulledFlags& f) {
 
 Verb add_list(Command app) {
   auto f = std::make_shared<PulledFlags>();
-  const Command verb = app.command("list", "Show the models that were pulled.");
+  const Command verb = app.command("list", "List downloaded models.");
   verb.examples("  loom list\n  loom list --json");
   verb.flag("--json", f->json, "A JSON array instead of a table");
   return {verb, [f] { return run_list(*f); }};
@@ -208,7 +208,8 @@ Verb add_list(Command app) {
 
 Verb add_show(Command app) {
   auto f = std::make_shared<PulledFlags>();
-  const Command verb = app.command("show", "Show one model that was pulled: files, size, place.");
+  const Command verb =
+      app.command("show", "Show the files, size and location of a downloaded model.");
   verb.examples("  loom show SmolLM2-135M-Instruct\n  loom show hf:ORG/NAME@main --json");
   verb.option("NAME", f->name, "NAME, ORG/NAME or hf:ORG/NAME, with @REVISION").required();
   verb.flag("--json", f->json, "A JSON array of its revisions");
@@ -217,7 +218,7 @@ Verb add_show(Command app) {
 
 Verb add_rm(Command app) {
   auto f = std::make_shared<PulledFlags>();
-  const Command verb = app.command("rm", "Remove a model that was pulled.");
+  const Command verb = app.command("rm", "Remove a downloaded model.");
   verb.examples(
       "  loom rm SmolLM2-135M-Instruct\n"
       "  loom rm hf:ORG/NAME:Q4_K_M --yes\n"

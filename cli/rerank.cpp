@@ -86,7 +86,7 @@ int run(const RerankFlags& f) {
 
 Verb add_rerank(Command app) {
   auto f = std::make_shared<RerankFlags>();
-  const Command verb = app.command("rerank", "Order documents by how well they answer a query.");
+  const Command verb = app.command("rerank", "Sort documents by how well they answer a query.");
   verb.examples(
       "  loom rerank ms-marco-MiniLM-L6-v2 \"who painted it?\" \"Monet did.\" \"It rained.\"\n"
       "  loom rerank ms-marco-MiniLM-L6-v2 \"who painted it?\" --file lines.txt --top 3 --json");

@@ -38,7 +38,7 @@ struct RunFlags {
   MemoryReport memory;
 };
 
-// Whether a value of the command line is meant as JSON: anything else is text.
+// Whether a command-line value is JSON; anything else is text.
 bool is_json(const std::string& value) {
   if (value == "true" || value == "false" || value == "null") return true;
   if (value.empty() || value.find_first_of("[{\"") == 0) return !value.empty();
@@ -48,7 +48,7 @@ bool is_json(const std::string& value) {
   return read.ec == std::errc() && read.ptr == end && std::isfinite(number);
 }
 
-// NAME=VALUE as a member of a JSON object: a value that is JSON is that, any other is text.
+// NAME=VALUE as a member of a JSON object: a JSON value is used as such, any other is text.
 Result<std::string> template_variables(const RunFlags& f) {
   std::string out = f.no_thinking ? "{\"enable_thinking\": false" : "{";
   for (const std::string& argument : f.template_args) {
@@ -80,7 +80,7 @@ class Runner {
          const Model* draft)
       : f_(flags), generate_(std::move(generate)), engine_(engine), model_(model), draft_(draft) {}
 
-  // A text and its continuation.
+  // Prints a text and its continuation.
   int complete(const std::string& prompt) {
     Result<std::vector<TokenId>> ids = model_.tokenize(prompt);
     if (!ids.ok()) return fail(ids.error());
@@ -98,7 +98,7 @@ class Runner {
     return kDone;
   }
 
-  // One question, or as many as a person asks.
+  // Answers one question, or all that a person asks.
   int chat(const std::string* question) {
     ChatFlags flags;
     const int64_t length = question != nullptr ? static_cast<int64_t>(question->size()) + 64 : 4096;
@@ -147,7 +147,7 @@ class Runner {
                        {f_.texts, f_.json, f_.quiet, f_.no_echo});
   }
 
-  // What the model says of sampling and the command line does not; said once.
+  // Adopts the model's sampling options that the command line does not set; notes it once.
   Status suggest(SamplerOptions& sampler) const {
     LOOM_ASSIGN(const std::optional<SamplerOptions> suggested, model_.suggested_sampling());
     if (!suggested) return {};
@@ -168,7 +168,7 @@ class Runner {
     return {};
   }
 
-  // Room for the prompt and what may follow, and no more than the model was made for.
+  // A session with room for the prompt and the reply, within the model's context.
   Result<ModelSession> make_session(int64_t prompt_tokens) {
     LOOM_ASSIGN(const ModelSessionOptions options, session_options(prompt_tokens));
     if (draft_ != nullptr) {
@@ -198,8 +198,8 @@ class Runner {
     return options;
   }
 
-  // Does the prompt fit what the session still has room for? A text that grew too long is no wrong
-  // command line, so it has its own message and exit code.
+  // Checks that the prompt fits into the session. A text that grew too long is not a usage error,
+  // so it has its own message and exit code.
   static int check_room(const ModelSession& session, const std::vector<TokenId>& prompt) {
     const auto wanted = session.position() + static_cast<int64_t>(prompt.size());
     if (wanted <= session.context()) return kDone;
@@ -217,7 +217,7 @@ class Runner {
     if (draft_session_.has_value()) options.draft = &*draft_session_;
     Progress bar("reading the prompt", "tokens", f_.quiet || f_.json);
     options.prefill_progress = [&](int64_t done, int64_t total) {
-      if (!echo_.empty()) write_out(std::exchange(echo_, {}));  // the options were good
+      if (!echo_.empty()) write_out(std::exchange(echo_, {}));  // the options were valid
       bar.update(done, total);
       if (done == total) {
         bar.finish();
@@ -288,12 +288,12 @@ class Runner {
   const GenerateOptions generate_;
   const Engine& engine_;
   const Model& model_;
-  const Model* draft_;  // null: none
+  const Model* draft_;  // may be null
   std::optional<ModelSession> draft_session_;
   std::string echo_;  // the prompt, until it is printed
 };
 
-// What --file or stdin says.
+// The text of --file or stdin.
 Result<std::string> read_prompt(const RunFlags& f) {
   LOOM_ASSIGN(const uint64_t limit, f.model.memory.text_limit());
   return f.file.empty() ? read_stdin(limit) : read_text(f.file, limit);
@@ -365,7 +365,7 @@ int run(RunFlags& f) {
 
 Verb add_run(Command app) {
   auto f = std::make_shared<RunFlags>();
-  const Command verb = app.command("run", "Write a continuation of a prompt, or talk.");
+  const Command verb = app.command("run", "Continue a prompt, or chat with a model.");
   verb.examples(
       "  loom run models/stories.entity -p \"Once upon a time\" --temperature 0.8 --seed 7\n"
       "  loom run models/stories.entity -p \"The name is\" --json-schema schema.json\n"
@@ -382,7 +382,7 @@ Verb add_run(Command app) {
       "--chat", f->chat,
       "Use the model's chat template; without -p, talk line by line (on a terminal, that is "
       "what happens without a prompt)");
-  verb.option("--system", f->system, "What the model is told before a chat");
+  verb.option("--system", f->system, "System text of a chat");
   verb.option("--on-full", f->on_full,
               "Where a chat fills the context: drop-oldest: the oldest turns go; stop: an error")
       .show_default();
@@ -420,7 +420,7 @@ Verb add_run(Command app) {
           .range(0, 64)
           .show_default();
   verb.option("--length-penalty", f->length_penalty,
-              "Of a text of n tokens: the sum of log-probabilities is divided by n^this")
+              "The sum of log-probabilities of n tokens is divided by n^this")
       .show_default()
       .needs(beams);
   verb.option("--cache-type", f->cache_type,

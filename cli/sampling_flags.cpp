@@ -38,7 +38,7 @@ void SamplingFlags::add_draws(Command verb) {
   verb.option("--temperature", s.temperature, "0: always the most likely token")
       .range(0.0, 1e6)
       .show_default();
-  verb.option("--seed", s.seed, "Of the draws; the same seed gives the same text")
+  verb.option("--seed", s.seed, "Sampling seed; the same seed gives the same text")
       .range(0, INT64_MAX)
       .show_default();
   verb.option("--top-k", s.top_k, "Draw among the K most likely tokens; 0: all")
@@ -67,7 +67,7 @@ void SamplingFlags::add_draws(Command verb) {
               "Temperature moves by this, down and up, with the entropy; 0: it stays")
       .range(0.0, 1e6)
       .show_default();
-  verb.option("--dynamic-exponent", s.dynamic_exponent, "Of the entropy").show_default();
+  verb.option("--dynamic-exponent", s.dynamic_exponent, "Exponent of the entropy").show_default();
   verb.option("--mirostat", s.mirostat, "1, 2: keep the surprise of each token near --mirostat-tau")
       .range(0, 2)
       .show_default();
@@ -84,7 +84,7 @@ void SamplingFlags::add_penalties(Command verb) {
   verb.option("--frequency-penalty", s.frequency_penalty,
               "Off the logit of a token for each time it is in the window")
       .show_default();
-  verb.option("--presence-penalty", s.presence_penalty, "And once where it is there at all")
+  verb.option("--presence-penalty", s.presence_penalty, "Flat penalty for any token already used")
       .show_default();
   verb.option("--no-repeat-ngram", s.no_repeat_ngram, "No run of N tokens comes twice; 0: off")
       .range(0, 1 << 20)

@@ -13,7 +13,7 @@ struct SamplingFlags {
   int64_t lookup = 0;
 
   void add(Command verb);
-  // generate, with what files and lists say. Errors are those of the command line.
+  // For generate(), with the contents of files and lists. Errors are usage errors.
   Result<GenerateOptions> options(uint64_t text_limit) const;
 
  private:

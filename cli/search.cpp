@@ -1,6 +1,6 @@
-// loom search: trains one network with many settings, each in a process of its own, and says which
-// gave the best validation. Every trial that is done is a line of the log, from which a search that
-// was stopped goes on.
+// loom search: trains one network with many settings, each in a separate process, and reports the
+// best by validation. Every finished trial is a line of the log, from which a stopped search
+// resumes.
 #include <fmt/core.h>
 #include <unistd.h>
 
@@ -24,7 +24,7 @@ namespace {
 
 constexpr int64_t kMostTrials = 100000;
 constexpr double kNoLimit = 1e9;   // seconds
-constexpr int64_t kReduction = 3;  // halving: a third goes on, with three times the epochs
+constexpr int64_t kReduction = 3;  // halving: a third continues, with three times the epochs
 
 struct SearchFlags {
   std::string network, data, method = "random", by = "validation", log, output;
@@ -35,12 +35,12 @@ struct SearchFlags {
   bool json = false, quiet = false;
 };
 
-// A training that was asked for, and how it ended.
+// A requested training, and its result.
 struct Trial {
   int64_t number = 0, epochs = 0;  // from 1
   TrialValues values;
-  double score = 0;    // NaN: it failed
-  std::string error;   // why
+  double score = 0;    // NaN if it failed
+  std::string error;   // the reason
   bool known = false;  // from the log
 };
 
@@ -61,7 +61,7 @@ bool larger_is_better(const std::string& by) {
   return by == "accuracy" || by == "macro_f1" || by == "auc" || by == "r2" || by.starts_with("top");
 }
 
-// What `loom train` gets; the same words are the name of a trial in the log.
+// The arguments of `loom train`; they also identify a trial in the log.
 std::string train_words(const SearchFlags& f, const Trial& trial) {
   std::string words = "train " + shell_word(f.network) + " " + shell_word(f.data);
   words += f.folds > 0 ? fmt::format(" --folds {}", f.folds) : fmt::format(" --split {}", f.split);
@@ -84,7 +84,7 @@ std::string own_program() {
   return failed ? "loom" : path.string();
 }
 
-// The last value of a list, or the number itself; NaN where there is none.
+// The last value of a list, or the number itself; NaN if there is none.
 double last_number(const JsonValue* value) {
   if (value == nullptr) return NAN;
   if (value->is_array())
@@ -92,7 +92,7 @@ double last_number(const JsonValue* value) {
   return value->number().value_or(NAN);
 }
 
-// The score in what `loom train --json` printed.
+// The score in the output of `loom train --json`.
 double score_of(const std::string& printed, const std::string& by) {
   const Result<JsonValue> json = JsonValue::parse(printed, "loom train");
   if (!json.ok()) return NAN;
@@ -103,7 +103,7 @@ double score_of(const std::string& printed, const std::string& by) {
   return metrics == nullptr ? NAN : last_number(metrics->find(by));
 }
 
-// Whole on the disk before the next training begins.
+// Flushed to disk before the next training starts.
 Status append_line(const std::string& path, const std::string& line) {
   std::FILE* const file = std::fopen(path.c_str(), "ab");
   std::error_code ignored;
@@ -111,7 +111,7 @@ Status append_line(const std::string& path, const std::string& line) {
   bool good = file != nullptr && std::fwrite(line.data(), 1, line.size(), file) == line.size();
   good = good && std::fflush(file) == 0 && fsync(fileno(file)) == 0;
   if (file != nullptr) good = std::fclose(file) == 0 && good;
-  // A part of a line would spoil the line that a later search adds.
+  // A partial line would corrupt the line that a later search adds.
   if (!good && !ignored) std::filesystem::resize_file(path, before, ignored);
   return good ? Status{} : Error{Code::io_error, "cannot write the log", path, -1};
 }
@@ -170,8 +170,7 @@ Status Search::read_log() {
     at = end + 1;
     if (line.empty()) continue;
     const Result<JsonValue> json = JsonValue::parse(line, f_.log);
-    // The last line of a search that was killed may be a piece of one: the next line takes its
-    // place.
+    // The last line of a killed search may be partial: the next line replaces it.
     if (!json.ok() && end == text.size()) {
       std::error_code error;
       std::filesystem::resize_file(f_.log, start, error);
@@ -179,7 +178,8 @@ Status Search::read_log() {
       break;
     }
     if (!json.ok() || json->member_text("run").empty())
-      return Error{Code::bad_file, "is no log of loom search; give --log another name", f_.log, -1};
+      return Error{Code::bad_file, "is not a log of loom search; give --log another name", f_.log,
+                   -1};
     known_[json->member_text("run")] = last_number(json->find("score"));
   }
   return {};
@@ -221,7 +221,8 @@ void Search::train(Trial& trial) {
   }
 }
 
-// `jobs` at a time. What is wrong with the first is wrong with the line, and ends the search.
+// `jobs` at a time. An error of the first trial is an error of the command line, and ends the
+// search.
 Status Search::train_all(std::vector<Trial>& trials) {
   size_t next = 0;
   Status failed;
@@ -254,8 +255,8 @@ Status Search::train_all(std::vector<Trial>& trials) {
   return failed;
 }
 
-// Successive halving (Jamieson and Talwalkar, 2016): all with few epochs, then the best third of
-// them anew with three times as many, until the last have all epochs.
+// Successive halving (Jamieson and Talwalkar, 2016): trains all with few epochs, then the best
+// third again with three times as many, until the last have all epochs.
 Status Search::halve(std::vector<Trial> trials) {
   std::vector<int64_t> rungs = {f_.epochs};
   while (rungs.back() / kReduction >= f_.least_epochs && rungs.back() > 1 &&
@@ -335,7 +336,7 @@ void Search::print() const {
   write_line("best: loom " + train_words(f_, all[0]));
 }
 
-// The best settings once more, for the file that was asked for.
+// Trains the best settings again, for the requested file.
 Status Search::train_best() {
   if (f_.output.empty()) return {};
   const std::string command =
@@ -359,7 +360,8 @@ int search(const SearchFlags& f) {
 
 Verb add_search(Command app) {
   auto f = std::make_shared<SearchFlags>();
-  const Command verb = app.command("search", "Find settings of loom train that validate best.");
+  const Command verb =
+      app.command("search", "Search training options for the best validation result.");
   verb.examples(
       "  loom search net.json table.csv --try rate=0.0001..0.1:log --try optimizer=adam,lion\n"
       "  loom search net.json table.csv --try batch=8..64 --trials 30 --jobs 4 --log search.jsonl\n"
@@ -383,7 +385,7 @@ Verb add_search(Command app) {
   verb.option("--trials", f->trials, "random, halving: how many")
       .range(1, kMostTrials)
       .show_default();
-  verb.option("--epochs", f->epochs, "Of each training").range(1, 1 << 30).show_default();
+  verb.option("--epochs", f->epochs, "Epochs of each training").range(1, 1 << 30).show_default();
   verb.option("--least-epochs", f->least_epochs, "halving: those that all begin with")
       .range(1, 1 << 30)
       .show_default();
@@ -401,7 +403,7 @@ Verb add_search(Command app) {
       .show_default();
   verb.option("--timeout", f->timeout, "Seconds that a training may take (default: any)")
       .range(0.001, 1e9);
-  verb.option("--seed", f->seed, "Of the settings, and of every training")
+  verb.option("--seed", f->seed, "Seed of the settings, and of every training")
       .range(0, INT64_MAX)
       .show_default();
   verb.option(

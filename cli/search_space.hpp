@@ -1,5 +1,5 @@
-// What `loom search` tries: options of `loom train` with the values or ranges they may have, and
-// which of them a trial gets. A trial is a function of the seed and its number.
+// The search space of `loom search`: options of `loom train` with their values or ranges, and the
+// choice for each trial. A trial is a function of the seed and its number.
 #pragma once
 
 #include <string>
@@ -18,7 +18,7 @@ struct TriedOption {
   bool logarithmic = false, whole = false;
 };
 
-// The options of a trial and what they are set to, in the order of the space.
+// The options of a trial and their values, in the order of the space.
 using TrialValues = std::vector<std::pair<std::string, std::string>>;
 
 class SearchSpace {

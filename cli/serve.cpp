@@ -1,5 +1,4 @@
-// loom serve: a model at an address, for programs that speak to OpenAI, Anthropic, Ollama or
-// llama.cpp.
+// loom serve: serves a model to clients of OpenAI, Anthropic, Ollama or llama.cpp.
 #include "serve/log_file.hpp"
 #include "serve/server.hpp"
 
@@ -47,7 +46,7 @@ std::string last_part(std::string path) {
   return pulled.empty() ? path.substr(path.find_last_of('/') + 1) : pulled;
 }
 
-// Keys never stand on the command line, where every user of the machine can read them.
+// Keys are never given on the command line, where every user of the machine can read them.
 Result<std::vector<std::string>> read_keys(const ServeFlags& f) {
   std::vector<std::string> keys;
   if (const char* key = std::getenv("LOOM_API_KEY"); key != nullptr && *key != '\0')
@@ -66,7 +65,7 @@ Result<std::vector<std::string>> read_keys(const ServeFlags& f) {
   return keys;
 }
 
-// NAME=VALUE as a JSON object; values that are JSON are what they say, others are texts.
+// NAME=VALUE as a JSON object; JSON values are used as such, others are texts.
 Result<std::string> served_variables(const ServeFlags& f) {
   core::JsonValue out = core::JsonValue::object();
   if (f.no_thinking) out.add("enable_thinking", core::JsonValue::boolean(false));
@@ -82,7 +81,7 @@ Result<std::string> served_variables(const ServeFlags& f) {
   return out.members().empty() ? std::string() : core::dump_json(out);
 }
 
-// "a,b" in parts, without empty ones and without those that were there before.
+// The parts of "a,b", without empty and repeated ones.
 std::vector<std::string> words_of(const std::string& text) {
   std::vector<std::string> out;
   for (size_t at = 0; at < text.size();) {
@@ -160,7 +159,7 @@ int64_t size_of(const std::string& path) {
   return sum;
 }
 
-// Models below a folder, in the order of their names: files, and folders with config.json.
+// Models below a folder, by name: files, and folders with config.json.
 Result<std::vector<std::string>> models_below(const std::string& folder) {
   std::error_code bad;
   std::vector<std::string> out;
@@ -179,7 +178,7 @@ Result<std::string> template_of(const ServeFlags& f) {
   return read_filled(f.template_file);
 }
 
-// What is loaded has to answer with text, unless it is an encoder.
+// A loaded model must be able to generate text, unless it is an encoder.
 Result<Model> load_served(const ServeFlags& f, const Engine& engine, const std::string& path,
                           const std::string& chat_template) {
   Progress bar("loading", "tensors", f.quiet);
@@ -204,7 +203,7 @@ Result<Model> load_served(const ServeFlags& f, const Engine& engine, const std::
   return model;
 }
 
-// The model that guesses for the others, which has their tokens.
+// The draft model of the others, with the same tokens.
 Result<std::optional<Model>> load_draft(const ServeFlags& f, const Engine& engine) {
   if (f.draft.empty()) return std::optional<Model>();
   LOOM_ASSIGN(Model draft, Model::load(engine, f.draft));
@@ -251,7 +250,7 @@ Result<std::vector<core::ModelEntry>> entries_of(const ServeFlags& f, const Engi
   return out;
 }
 
-// Until a signal; then texts under way may end.
+// Waits for a signal; then running texts may end.
 int wait_and_stop(core::LlmServer& server, const ServeFlags& f) {
   while (!interrupted()) {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
@@ -312,7 +311,7 @@ int run(const ServeFlags& f) {
   return wait_and_stop(**server, f);
 }
 
-// Speculative decoding, as `loom run` names it.
+// Speculative decoding, with the names of `loom run`.
 void add_guess_options(const Command& verb, ServeFlags& f) {
   const Option draft = verb.option(
       "--draft", f.draft,
@@ -328,7 +327,7 @@ void add_guess_options(const Command& verb, ServeFlags& f) {
       .range(0, 64);
 }
 
-// What is kept of texts, and what is forgotten.
+// Options of caches and their limits.
 void add_kept_options(const Command& verb, ServeFlags& f) {
   verb.flag(
       "--context-shift", f.context_shift,
@@ -346,7 +345,7 @@ void add_kept_options(const Command& verb, ServeFlags& f) {
       .show_default();
 }
 
-// Who may ask, and how.
+// Options of access control.
 void add_access_options(const Command& verb, ServeFlags& f) {
   verb.option("--api-key-file", f.key_file,
               "Keys, one on a line, one of which requests must carry; also LOOM_API_KEY");
@@ -362,8 +361,8 @@ void add_access_options(const Command& verb, ServeFlags& f) {
 
 Verb add_serve(Command app) {
   auto f = std::make_shared<ServeFlags>();
-  const Command verb =
-      app.command("serve", "Answer programs that speak to OpenAI, Anthropic, Ollama or llama.cpp.");
+  const Command verb = app.command(
+      "serve", "Serve models over HTTP with the APIs of OpenAI, Anthropic, Ollama and llama.cpp.");
   verb.examples(
       "  loom serve models/stories.entity\n"
       "  curl http://127.0.0.1:8080/v1/chat/completions -H 'Content-Type: application/json' \\\n"
@@ -379,7 +378,7 @@ Verb add_serve(Command app) {
   verb.option("--dtype", f->dtype, "Number type of the weights (default: as stored)");
   verb.option("--models-folder", f->folder, "Serve the models in this folder as well");
   verb.option("--models-max", f->models_most,
-              "Of several models, in memory at a time; the one not used for longest goes (0: all)")
+              "Models in memory at a time; the least recently used one is unloaded (0: all)")
       .range(0, 1000)
       .show_default();
   verb.option("--models-memory", f->models_memory,
@@ -392,7 +391,7 @@ Verb add_serve(Command app) {
       .range(-1, int64_t{1} << 40)
       .show_default();
   verb.option("--keep-alive", f->keep_alive,
-              "Seconds that one of several models stays after its last request (-1: for ever)")
+              "Seconds that one of several models stays after its last request (-1: forever)")
       .range(-1, int64_t{1} << 30)
       .show_default();
   verb.option("--chat-template", f->template_text, "A chat template in the place of the model's");
@@ -421,7 +420,7 @@ Verb add_serve(Command app) {
   verb.option("--parallel", f->parallel, "Texts written at the same time, each with a KV cache")
       .range(1, 256)
       .show_default();
-  verb.option("--queue", f->queue, "Texts that may wait; more are told to come again (429)")
+  verb.option("--queue", f->queue, "Texts that may wait; more get status 429")
       .range(0, 100000)
       .show_default();
   verb.option("--cache-type", f->cache_type,

@@ -12,13 +12,13 @@ struct SpreadRow {
   std::string name;
   std::vector<double> values;
 };
-// A whole SVG document. `what` is under the axis.
+// A whole SVG document. `what` is the label of the axis.
 std::string spread_rows_svg(const std::vector<SpreadRow>& rows, const std::string& title,
                             const std::string& what);
 // A line for each: name, dots on a common scale, "|" at the mean; the scale below.
 std::string spread_rows_text(const std::vector<SpreadRow>& rows, const std::string& what);
 
-// One method over time: the mean of its runs, and between what they lie.
+// One method over time: the mean of its runs, and their range.
 struct SpreadCurve {
   std::string name;
   std::vector<double> mean, low, high;

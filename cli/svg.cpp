@@ -41,7 +41,7 @@ namespace {
 
 constexpr size_t kMostTerminal = 48;
 
-// White at 0, dark blue at 1, dark red at -1; grey where there is nothing to compare.
+// White at 0, dark blue at 1, dark red at -1; grey if there is nothing to compare.
 std::string heat_color(double value) {
   if (!std::isfinite(value)) return "#eeeeee";
   const double depth = std::min(std::fabs(value), 1.0);
@@ -65,7 +65,7 @@ std::string heat_legend(double x, double y) {
   return svg + svg_text(x + kSteps * kStep + 6, y + 9, "start", "1");
 }
 
-// Where the values are so many that several share a square: the one farthest from 0.
+// If several values share a square: the one farthest from 0.
 double strongest(const HeatMap& map, size_t row, size_t col, size_t step) {
   double best = std::nan("");
   const size_t width = map.columns.size();

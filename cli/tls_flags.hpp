@@ -1,4 +1,4 @@
-// Options of what listens: certificates, and who may open a Unix socket.
+// Options of servers: certificates, and access to a Unix socket.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@ struct TlsFlags {
 
   void add(const Command& verb);
   bool wanted() const { return !cert.empty() || !key.empty() || !client_ca.empty(); }
-  // The context of a server; null if none is wanted. Notes what is wrong with files that work, and
-  // lets SIGHUP ask for reload(). Errors: of the files; invalid_argument (Unix sockets alone).
+  // The context of a server; null if none is requested. Notes problems of usable files, and makes
+  // SIGHUP trigger reload(). Errors: those of the files; invalid_argument (only Unix sockets).
   Result<core::TlsContext> server(const std::vector<std::string>& hosts) const;
   // After a SIGHUP: reads the files again for new connections. Files that fail are noted, and
   // change nothing.
@@ -27,7 +27,7 @@ struct TlsFlags {
 // "https://127.0.0.1:8080", "unix:/run/loom.sock".
 std::string shown_address(const std::string& host, int port, const std::string& scheme);
 bool is_unix_host(const std::string& host);
-// Can what goes there be read on its way, without TLS?
+// Whether the traffic to the host can be read on the network without TLS.
 bool is_far_host(const std::string& host);
 
 }  // namespace loom::cli

@@ -24,7 +24,7 @@ Result<Tokenizer> open(const TokenizeFlags& f) {
   return Tokenizer::load(f.model, on);
 }
 
-// Ids between white space and commas.
+// Ids separated by white space and commas.
 Result<std::vector<TokenId>> parse_ids(std::string_view text) {
   std::vector<TokenId> ids;
   constexpr std::string_view kBetween = " \t\r\n,[]";
@@ -36,7 +36,7 @@ Result<std::vector<TokenId>> parse_ids(std::string_view text) {
     if (error != std::errc() || stop != text.data() + end) {
       return Error{
           Code::invalid_argument,
-          fmt::format("'{}' is no token id; give numbers with blanks or commas between them",
+          fmt::format("'{}' is not a token id; give numbers with blanks or commas between them",
                       text.substr(at, std::min(end - at, size_t{40}))),
           {},
           -1};

@@ -85,7 +85,7 @@ void EngineFlags::add_gpu(Command verb) {
 
 namespace {
 
-// "": there is no place for it.
+// Empty if there is no suitable folder.
 std::string cache_file() {
   const char* caches = std::getenv("XDG_CACHE_HOME");
   if (caches != nullptr && caches[0] == '/') return std::string(caches) + "/loom/gpu.json";

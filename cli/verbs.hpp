@@ -1,4 +1,4 @@
-// The verbs of `loom`, one file each. add_*() declares a verb's options and returns what runs it.
+// The verbs of `loom`, one file each. add_*() declares a verb's options and returns its function.
 #pragma once
 
 #include <functional>
@@ -11,7 +11,7 @@
 
 namespace loom::cli {
 
-// A verb that was declared: its command, and the function that returns the exit code.
+// A declared verb: its command, and the function that returns the exit code.
 struct Verb {
   Command command;
   std::function<int()> run;
@@ -46,24 +46,24 @@ Verb add_rm(Command app);
 Verb add_absorb(Command app);
 Verb add_verify_proof(Command app);  // after core::cli::add_verify
 Verb add_compare(Command app);
-Verb add_serve(Command app);   // where LOOM_SERVE is on
-Verb add_donate(Command app);  // where LOOM_DONATE is on
+Verb add_serve(Command app);   // if LOOM_SERVE is on
+Verb add_donate(Command app);  // if LOOM_DONATE is on
 
 // Options that many verbs share.
 
-// How much memory reading files may take.
+// Memory limit for reading files.
 struct MemoryFlags {
   std::string size;
 
   void add(Command verb);
-  // Bytes for EngineOptions::memory_limit: what --memory says without the program itself; 0: what
-  // the machine has.
+  // Bytes for EngineOptions::memory_limit: the value of --memory minus the program itself; 0 means
+  // the machine's memory.
   Result<uint64_t> limit() const;
   // The longest text that is read as a whole, with its tokens.
   Result<uint64_t> text_limit() const;
 };
 
-// How the weights of networks are read: answers about a state dict without a configuration, and
+// How the weights of networks are read: settings for a state dict without a configuration, and
 // --allow-nonfinite.
 struct WeightFlags {
   StateDictOptions answers;
@@ -99,7 +99,7 @@ struct ModelFlags {
 
   // MODEL and --dtype; `required`: MODEL must be given. Returns the option --dtype.
   Option add(Command verb, bool required = true);
-  // What --dtype says; unset: as stored.
+  // The type of --dtype; unset means as stored.
   Result<std::optional<DType>> number_type() const;
   // With a progress bar on stderr; Ctrl-C stops it.
   Result<Model> load(const Engine& engine, bool quiet) const;

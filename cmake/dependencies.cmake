@@ -1,5 +1,6 @@
-# Third-party libraries, each behind one room: JSON, hashes and zlib in io, regular
-# expressions in text, HTTP in serve, sockets and TLS in net, OpenSSL in donate. The names begin with LOOM_, so that a project around Loom can look for its own.
+# Third-party libraries, each used by one room: JSON, hashes and zlib in io, regular expressions in
+# text, HTTP in serve, sockets and TLS in net, OpenSSL in donate. The names begin with LOOM_, so
+# that a surrounding project can find its own.
 find_path(LOOM_NLOHMANN_JSON_INCLUDE nlohmann/json.hpp REQUIRED)
 find_path(LOOM_XXHASH_INCLUDE xxhash.h REQUIRED)
 if(NOT LOOM_MINIMAL)
@@ -40,7 +41,7 @@ if(TARGET loom_net)
   target_compile_definitions(loom_net PUBLIC BOOST_ERROR_CODE_HEADER_ONLY BOOST_ASIO_DISABLE_BOOST_COROUTINE)
   if(LOOM_TLS_HERE)
     target_link_libraries(loom_net PUBLIC OpenSSL::SSL)
-    # What includes net/stream.hpp.
+    # Targets that include net/stream.hpp.
     foreach(room net serve donate)
       if(TARGET loom_${room})
         target_compile_definitions(loom_${room} PRIVATE LOOM_TLS=1)

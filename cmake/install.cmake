@@ -1,9 +1,9 @@
-# cmake --install: the headers, one library (static and shared), the program, and how others find them:
-# find_package(Loom) and pkg-config. Included where LOOM_INSTALL is on.
+# cmake --install: the headers, one library (static and shared), the program, and the files for
+# find_package(Loom) and pkg-config. Included if LOOM_INSTALL is on.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-# The rooms of the library, without those that measure and prove it, serve it or lend it.
+# The rooms of the library, without the rooms for measurements, servers and remote workers.
 get_property(rooms GLOBAL PROPERTY LOOM_ROOMS)
 list(REMOVE_ITEM rooms lab net serve donate)
 set(objects)
@@ -31,8 +31,8 @@ endforeach()
 set_target_properties(loom_shared PROPERTIES VERSION ${PROJECT_VERSION}
   SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
 target_link_libraries(loom_shared PRIVATE ${libraries})
-# Nothing of the standard library's templates, nor of others', is shown with ours. A project around this
-# one (bindings/python) may show less.
+# Symbols of the standard library's templates, and of other libraries, are hidden. A surrounding
+# project (bindings/python) may hide more.
 if(NOT DEFINED LOOM_EXPORTS)
   set(LOOM_EXPORTS ${PROJECT_SOURCE_DIR}/cmake/exports.map)
 endif()

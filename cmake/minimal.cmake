@@ -1,5 +1,6 @@
-# LOOM_MINIMAL: one static library of what is left, and the program that shows what it takes. Its size
-# is printed when it is linked; tests/consumer/minimal.py holds it to a budget (docs/decisions/0031).
+# LOOM_MINIMAL: one static library of the remaining parts, and a program that shows their size. The
+# size is printed when it is linked; tests/consumer/minimal.py checks a budget
+# (docs/decisions/0031).
 get_property(rooms GLOBAL PROPERTY LOOM_ROOMS)
 set(objects)
 foreach(room ${rooms})

@@ -1,4 +1,4 @@
-# What a build of Loom may switch. A consumer (add_subdirectory) gets the library alone.
+# The options of a Loom build. A consumer (add_subdirectory) gets the library alone.
 option(LOOM_MINIMAL "Inference alone: networks and language models from .entity files" OFF)
 set(whole ON)
 if(LOOM_MINIMAL)
@@ -43,7 +43,7 @@ option(LOOM_EMULATE_FMA "Build as for a processor without fused multiply-add: sl
 set(LOOM_SANITIZE "" CACHE STRING "Sanitizers for every target: address, undefined, thread, or a comma list")
 set(LOOM_COVERAGE OFF CACHE BOOL "Instrument for gcovr")
 
-# The tests are of the whole, and so is the program.
+# The tests and the program need the whole library.
 foreach(asked LOOM_BUILD_TESTS LOOM_BUILD_CLI LOOM_INSTALL)
   if(LOOM_MINIMAL AND ${asked})
     message(FATAL_ERROR "${asked} needs all of Loom; leave it or LOOM_MINIMAL out")
@@ -63,8 +63,8 @@ set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
-# A project that chose no build type would run the kernels unoptimized. This sets it for the folders of
-# Loom alone; the cache, and with it the project around Loom, stays as it is.
+# A project without a build type would run the kernels unoptimized. This sets it for the folders of
+# Loom alone. The cache, and with it the surrounding project, stays unchanged.
 if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
   set(CMAKE_BUILD_TYPE Release)
 endif()
@@ -73,16 +73,16 @@ if(LOOM_THREADS)
   find_package(Threads REQUIRED)
 endif()
 
-# Flags that the numerics contract needs (docs/numerics.md), whatever the project around Loom asks for,
+# Flags that the numerics contract needs (docs/numerics.md), whatever the surrounding project uses,
 # and the warnings we keep clean. Rooms, tests and the program get them; users of loom::loom do not.
 add_library(loom_flags INTERFACE)
 target_compile_options(loom_flags INTERFACE -fno-fast-math -ffp-contract=off -fno-math-errno -Wall -Wextra -Wshadow
   -Wno-psabi -Wno-ignored-attributes -Wno-missing-field-initializers)
-# Clang warns of a deprecated function inside std::stable_sort of the library of GCC 12.
+# Clang warns of a deprecated function inside std::stable_sort of GCC 12's library.
 if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   target_compile_options(loom_flags INTERFACE -Wno-deprecated-declarations)
 endif()
-# GCC 13 takes an element of a span for a part of the temporary span; GCC 14 does not.
+# GCC 13 wrongly takes an element of a span for a part of the temporary span; GCC 14 does not.
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 13 AND
     CMAKE_CXX_COMPILER_VERSION VERSION_LESS 14)
   target_compile_options(loom_flags INTERFACE -Wno-dangling-reference)

@@ -1,4 +1,5 @@
-# The chat page of `loom serve` as C++: what lies in src/serve/page is written into one file of string literals.
+# The chat page of `loom serve` as C++: writes the files of src/serve/page into one file of string
+# literals.
 set(page ${PROJECT_SOURCE_DIR}/src/serve/page)
 set(text "// Written by cmake/page.cmake from src/serve/page.\n#include \"serve/page.hpp\"\n\nnamespace loom::core {\n")
 foreach(part html css js)

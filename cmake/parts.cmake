@@ -1,12 +1,13 @@
-# What a build leaves out: whole rooms, or files of rooms. loom_room() (rooms.cmake) asks here. Code that calls
-# a part which may be absent is guarded by a definition of that name, which only the rooms that ask get.
-#   LOOM_LEFT_OUT    regular expressions of paths below src
-#   LOOM_ONLY_room   of that room these files alone, without their ending
-#   LOOM_WITHOUT     the definitions
+# The parts that a build leaves out: whole rooms, or files of rooms. loom_room() (rooms.cmake) reads
+# these lists. Code that calls an optional part is guarded by a definition of that name. Only the
+# rooms that test it get the definition.
+#   LOOM_LEFT_OUT    regular expressions of ROOM/FILE, without the folders of a room;
+#   LOOM_ONLY_room   the only files of that room, without their ending;
+#   LOOM_WITHOUT     the definitions.
 set(LOOM_LEFT_OUT)
 set(LOOM_WITHOUT)
 if(NOT LOOM_ONNX)
-  list(APPEND LOOM_LEFT_OUT "^formats/onnx/" "^evaluate/")
+  list(APPEND LOOM_LEFT_OUT "^formats/onnx/" "^onnx/" "^evaluate/")
 endif()
 if(NOT LOOM_ORIGINAL)
   list(APPEND LOOM_LEFT_OUT "^formats/original/")
@@ -29,7 +30,7 @@ include(cmake/pictures.cmake)
 if(NOT LOOM_PICTURES_HERE)
   list(APPEND LOOM_LEFT_OUT "^media/(png|jpeg|exif)")
 endif()
-# What is opened at run time.
+# Libraries that are opened at run time.
 set(LOOM_SOUND_HERE ${LOOM_SOUND})
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^wasm")
   set(LOOM_SOUND_HERE OFF)
@@ -43,7 +44,7 @@ if(NOT LOOM_WEBGPU)
     list(APPEND LOOM_LEFT_OUT "^backend/webgpu/")
   endif()
 endif()
-# A device of a library, or of a page.
+# The device comes from a library, or from a page.
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^wasm")
   list(APPEND LOOM_LEFT_OUT "^backend/webgpu/runtime/library\\.cpp$")
 else()
@@ -52,7 +53,8 @@ endif()
 if(NOT LOOM_SCALAR)
   list(APPEND LOOM_LEFT_OUT "^backend/cpu/isa_scalar")
 endif()
-if(LOOM_MINIMAL OR LOOM_SMALL)  # constants of ONNX files are folded by the importer alone
+if(LOOM_MINIMAL OR LOOM_SMALL)  # no interpreter: importers fold constants by onnx/operators
+  list(APPEND LOOM_LEFT_OUT "^evaluate/")
   list(APPEND LOOM_WITHOUT LOOM_WITHOUT_EVALUATE)
 endif()
 foreach(part ONNX ORIGINAL GGUF HF ARRAYS WEBGPU)
@@ -66,14 +68,14 @@ if(LOOM_MINIMAL)
   if(LOOM_ARRAYS)
     message(FATAL_ERROR "LOOM_ARRAYS reads what training left, which LOOM_MINIMAL has no code for; leave one out")
   endif()
-  # The C interface is how a page reaches a module; other small builds are C++.
+  # A page reaches a module through the C interface; other small builds are C++.
   if(CMAKE_SYSTEM_PROCESSOR MATCHES "^wasm")
     set(LOOM_ONLY_capi arrays generation handles library model network session support tokenizer)
   else()
     list(APPEND LOOM_LEFT_OUT "^capi/")
   endif()
-  # Of media what a file says of itself is read and written.
-  list(APPEND LOOM_LEFT_OUT "^media/(exif|jpeg|picture|png|sound|wave)" "^mesh/" "^evaluate/" "^evolve/" "^insight/" "^lab/"
+  # Only the parts of media that read and write the description of a file remain.
+  list(APPEND LOOM_LEFT_OUT "^media/(exif|jpeg|picture|png|sound|wave)" "^mesh/" "^evolve/" "^insight/" "^lab/"
     "^io/(append_file|line_file|array|csv|deflate|folder|idx|np[yz]|byte_source|zip_directory)")
   set(LOOM_ONLY_learn spec)
   set(LOOM_ONLY_train_io file_memory media_reading trained_model)
@@ -84,13 +86,14 @@ if(LOOM_MINIMAL)
     think_splitter tokenizer)
 endif()
 
-# loom_kept(ROOM SOURCES): takes from the list of that name what this build leaves out.
+# loom_kept(ROOM SOURCES): removes the files that this build leaves out from the list of that name.
 function(loom_kept path list)
   set(kept)
   string(REPLACE "/" "_" name ${path})
   foreach(source ${${list}})
-    file(RELATIVE_PATH below ${PROJECT_SOURCE_DIR}/src ${source})
+    get_filename_component(file ${source} NAME)
     get_filename_component(stem ${source} NAME_WE)
+    set(below ${path}/${file})  # without the folder of the room
     set(keep ON)
     foreach(pattern ${LOOM_LEFT_OUT})
       if(below MATCHES "${pattern}")

@@ -1,5 +1,5 @@
-# Pictures: libpng and libjpeg, each behind one file of src/media; a build without them leaves both out, and says so
-# to who gives it a picture.
+# Images: libpng and libjpeg, each used by one file of src/media. A build without them leaves both
+# out, and the error for an image says so.
 set(LOOM_PICTURES_HERE OFF)
 if(LOOM_PICTURES)
   find_path(LOOM_PNG_INCLUDE png.h)

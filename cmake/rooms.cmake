@@ -2,17 +2,17 @@
 # library stays as direct as in a program. WebAssembly here has no shared libraries.
 get_property(LOOM_POSITION_INDEPENDENT GLOBAL PROPERTY TARGET_SUPPORTS_SHARED_LIBS)
 
-# Where the time goes; LOOM_SMALL leaves these rooms as they are.
+# Rooms that take most of the run time; LOOM_SMALL does not change them.
 set(LOOM_ARITHMETIC "^(base|dtype|tensor|ops|text|backend/.*)$")
 
-# What runs once for a file, a conversation or a call. For speed it would take a third more room in every
-# program and wheel (docs/decisions/0055), for no time that anyone measures.
-# Whoever chooses the level (build types None and Debug) gets it everywhere.
-set(LOOM_COLD "^(layers|evolve|formats/.*|convert|bridge|api|capi|insight|chat|jinja|net|serve|donate|lab|puzzle|train_io)$")
+# Code that runs once per file, conversation or call. Optimization for speed would add a third to
+# every program and wheel (docs/decisions/0055), with no measurable gain. If you choose the level
+# yourself (build types None and Debug), it applies everywhere.
+set(LOOM_COLD "^(layers|evolve|formats/.*|convert|bridge|api|capi|insight|chat|jinja|net|serve|donate|lab|onnx/file|puzzle|train_io)$")
 
-# loom_room_options(TARGET PATH): how the files of a room are compiled.
+# loom_room_options(TARGET PATH): compile options of the files of a room.
 function(loom_room_options target path)
-  # The names of a batch of files must not meet in a unity build; batches of this size are tested.
+  # Names in a batch of files must not collide in a unity build; batches of this size are tested.
   set_target_properties(${target} PROPERTIES UNITY_BUILD_BATCH_SIZE 12)
   if(LOOM_POSITION_INDEPENDENT)
     set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
@@ -20,8 +20,8 @@ function(loom_room_options target path)
       target_compile_options(${target} PRIVATE -fno-semantic-interposition)
     endif()
   endif()
-  # What a shared library of Loom shows is marked in its headers (loom/export.hpp). Functions that a
-  # program does not use can be left out of it.
+  # The headers mark the symbols that a shared library of Loom exports (loom/export.hpp). The linker
+  # may drop functions that a program does not use.
   set_target_properties(${target} PROPERTIES CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
   target_compile_options(${target} PRIVATE -ffunction-sections -fdata-sections)
   if(LOOM_SMALL AND NOT path MATCHES "${LOOM_ARITHMETIC}")
@@ -33,15 +33,28 @@ function(loom_room_options target path)
   target_link_libraries(${target} PUBLIC loom_flags)
 endfunction()
 
-# loom_room(PATH DEPENDS room...): one static library per folder of src/. Only the rooms it names are on
-# its link line; the layering check compares the #includes with the same list. A room shows its headers
-# and flags to those that link it by name (rooms, tests, the program); loom::loom hides them. A room of
-# which a build leaves out everything (parts.cmake) only hands on what it names. If the starter has some files
-# of a room (starter.cmake), a second library holds their objects alone.
+# loom_sources(ROOM LIST): the files of a room and of its folders. Rooms below a room are not its folders.
+# Files are in the order of their names, so moving a file does not change the batches of unity builds.
+function(loom_sources path list)
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${path}/*.cpp)
+  if(NOT path STREQUAL "backend/webgpu")
+    file(GLOB below CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${path}/*/*.cpp)
+    list(APPEND sources ${below})
+  endif()
+  list(SORT sources COMPARE FILE_BASENAME)
+  set(${list} ${sources} PARENT_SCOPE)
+endfunction()
+
+# loom_room(PATH DEPENDS room...): one static library per folder of src/. Its link line has only the
+# rooms that it names; the layering check compares the #includes with the same list. A room passes
+# its headers and flags to targets that link it by name (rooms, tests, the program); loom::loom
+# hides them. If a build leaves out a whole room (parts.cmake), the room only passes on the rooms
+# that it names. If the starter has some files of a room (starter.cmake), a second library holds
+# their objects alone.
 function(loom_room path)
   cmake_parse_arguments(ARG "" "" "DEPENDS" ${ARGN})
   string(REPLACE "/" "_" name ${path})
-  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${path}/*.cpp)
+  loom_sources(${path} sources)
   loom_kept(${path} sources)
   loom_starter_split(${name} sources starter)
   loom_starter_needs(starter_needs ${ARG_DEPENDS})

@@ -1,9 +1,9 @@
-# The starter program: it runs language models, chats with them and tells about model files, on this
+# The starter program: it runs language models, chats with them and describes model files, on this
 # processor. It compiles a third of Loom (scripts/quickstart.sh). Its objects are those of the whole
 # build, which compiles none of them again; cli/CMakeLists.txt links it.
-#   LOOM_STARTER_HERE     a program can be linked from parts of rooms
-#   LOOM_STARTER_ABSENT   rooms that it leaves out
-#   LOOM_STARTER_room     its files of a room, without their ending; a room without such a list is in it as a whole
+#   LOOM_STARTER_HERE     a program can be linked from parts of rooms;
+#   LOOM_STARTER_ABSENT   rooms that it leaves out;
+#   LOOM_STARTER_room     its files of a room, without their ending; by default the whole room.
 # Only main() and the definitions of absent parts are its own (loom_starter_rows()).
 set(LOOM_STARTER_HERE ON)
 if(LOOM_MINIMAL OR LOOM_CORE_ONLY OR CMAKE_SYSTEM_PROCESSOR MATCHES "^wasm")
@@ -11,8 +11,8 @@ if(LOOM_MINIMAL OR LOOM_CORE_ONLY OR CMAKE_SYSTEM_PROCESSOR MATCHES "^wasm")
 endif()
 set(LOOM_STARTER_ABSENT backend/webgpu backend/webgpu/fusion backend/webgpu/kernels backend/webgpu/runtime
   backend/webgpu/tuning backend/webgpu/wgsl evaluate evolve formats/onnx formats/original formats/tflite
-  formats/universal learn media mesh)
-# One instruction set, which this processor has. Each has the bits of all others.
+  formats/universal learn media mesh onnx/file onnx/operators)
+# One instruction set of this processor. Each set has the bits of all others.
 set(LOOM_STARTER_ISA scalar)
 set(LOOM_STARTER_ISAS LOOM_WITHOUT_VECTORS)  # see cpu.cpp
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64|ARM64")
@@ -47,8 +47,8 @@ function(loom_starter_split name rest starter)
   set(${rest} ${${rest}} PARENT_SCOPE)
 endfunction()
 
-# loom_starter_needs(OUT room...): what the starter links in place of these rooms. A room that is absent hands on
-# what it names.
+# loom_starter_needs(OUT room...): the libraries that the starter links in place of these rooms. An
+# absent room passes on the rooms that it names.
 function(loom_starter_needs out)
   set(needs)
   foreach(room ${ARGN})
@@ -66,7 +66,7 @@ function(loom_starter_needs out)
   set(${out} ${needs} PARENT_SCOPE)
 endfunction()
 
-# loom_starter_rows(): what says that a part is not in the program, in place of that part.
+# loom_starter_rows(): the messages for absent parts of the program, in place of these parts.
 function(loom_starter_rows)
   set(src ${PROJECT_SOURCE_DIR}/src)
   add_library(loom_starter_rows STATIC EXCLUDE_FROM_ALL ${src}/backend/cpu/cpu.cpp ${src}/api/gpu.cpp

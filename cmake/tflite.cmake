@@ -1,5 +1,6 @@
-# TFLite files: what is read is handed on as ONNX, and the flatbuffer is walked with the headers of flatbuffers. A
-# build without one of the two leaves them out, and says so to who gives it such a file.
+# TFLite files: the reader converts them to ONNX, and walks the flatbuffer with the headers of
+# flatbuffers. A build without one of the two leaves them out, and the error for such a file says
+# so.
 set(LOOM_TFLITE_HERE OFF)
 if(LOOM_TFLITE AND LOOM_ONNX AND NOT LOOM_SMALL)
   find_path(LOOM_FLATBUFFERS_INCLUDE flatbuffers/verifier.h)

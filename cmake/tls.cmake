@@ -1,4 +1,5 @@
-# TLS of `loom serve` and `loom donate`, by OpenSSL behind Boost.Asio. A build without it says so to whoever asks for it.
+# TLS of `loom serve` and `loom donate`, by OpenSSL under Boost.Asio. The error of a build without
+# it says so.
 set(LOOM_TLS_HERE OFF)
 if(LOOM_TLS)
   find_package(OpenSSL 3.0 COMPONENTS SSL Crypto)

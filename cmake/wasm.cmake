@@ -6,7 +6,8 @@ set(CMAKE_C_COMPILER clang-19)
 set(CMAKE_CXX_COMPILER clang++-19)
 set(CMAKE_C_COMPILER_TARGET wasm32-wasi)
 set(CMAKE_CXX_COMPILER_TARGET wasm32-wasi)
-# Nothing throws (docs/decisions/0001); what the C interface would catch from a callback of C++ cannot come here.
+# No code throws (docs/decisions/0001); exceptions from C++ callbacks, which the C interface would
+# catch, cannot occur here.
 set(CMAKE_CXX_FLAGS_INIT
   "-msimd128 -matomics -mbulk-memory -fignore-exceptions -fno-rtti -isystem ${CMAKE_CURRENT_LIST_DIR}/wasm")
 set(CMAKE_EXE_LINKER_FLAGS_INIT "-fuse-ld=lld")

@@ -1,5 +1,6 @@
-# Toolchain for another system: clang with its C and C++ libraries, as the PyPI package ziglang has them
-# (scripts/targets.sh). LOOM_ZIG is its program, LOOM_ZIG_TARGET what it compiles for, such as riscv64-linux-musl.
+# Toolchain for another system: clang with its C and C++ libraries, from the PyPI package ziglang
+# (scripts/targets.sh). LOOM_ZIG is its program. LOOM_ZIG_TARGET is the target, such as
+# riscv64-linux-musl.
 list(APPEND CMAKE_TRY_COMPILE_PLATFORM_VARIABLES LOOM_ZIG LOOM_ZIG_TARGET)
 string(REPLACE "-" ";" parts ${LOOM_ZIG_TARGET})
 list(GET parts 0 CMAKE_SYSTEM_PROCESSOR)
@@ -13,8 +14,8 @@ else()
 endif()
 set(CMAKE_CXX_COMPILER ${LOOM_ZIG} c++)
 set(CMAKE_CXX_COMPILER_TARGET ${LOOM_ZIG_TARGET})
-# The archiver of this machine may know no other system's objects. Two words of the script, because CMake's rules for
-# Windows want programs here.
+# The archiver of this machine may not support objects of other systems. These are two words of the
+# script, because CMake's rules for Windows need programs here.
 set(CMAKE_AR ${CMAKE_CURRENT_LIST_DIR}/../build/targets/bin/ar)
 set(CMAKE_RANLIB ${CMAKE_CURRENT_LIST_DIR}/../build/targets/bin/ranlib)
 # Found once by the script, not searched for on this machine.

@@ -9,7 +9,7 @@ int main(int argc, char** argv) {
   const Model model = Model::load(engine, argc > 1 ? argv[1] : "models/stories.entity").or_exit();
   const char* text = argc > 2 ? argv[2] : "Once upon a time";
   const std::vector<ChatTurn> turns = {{"user", text}};
-  const bool chats = model.info().has_chat_template;  // a model without one goes on with the text
+  const bool chats = model.info().has_chat_template;  // a model without one continues the text
   const std::vector<TokenId> prompt =
       (chats ? model.tokenize_chat(turns) : model.tokenize(text)).or_exit();
   ModelSession session = model.session().or_exit();

@@ -1,6 +1,6 @@
 // Runs a model from a file, as a small device does: minimal FILE [PROMPT]
-// With a prompt the file is a language model, which goes on with it. Else it is a network, which is
-// asked about a sample of zeros. It uses nothing that a build with -DLOOM_MINIMAL=ON leaves out.
+// With a prompt the file is a language model, which continues it. Otherwise it is a network, which
+// runs on a sample of zeros. The program uses only parts of a build with -DLOOM_MINIMAL=ON.
 #include <cstdio>
 #include <loom/language_model.hpp>
 #include <loom/network.hpp>

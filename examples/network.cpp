@@ -6,7 +6,7 @@
 
 int main() {
   using namespace loom;
-  // XOR of the signs of two numbers, which no straight line tells apart.
+  // XOR of the signs of two numbers, which no straight line separates.
   std::vector<float> x;
   std::vector<int32_t> y;
   for (int i = 0; i < 400; ++i) {

@@ -1,6 +1,7 @@
-// Any bytes as the stream of an absorbed model. The first byte says what the rest is: the stream as
-// it stands; manifest and payload, which are sealed here, as no mutation finds their SHA-256; or a
-// graph alone, in a stream whose manifest is right. Refused in one line with a code, or a network.
+// Any bytes as the stream of an absorbed model. The first byte selects the form of the rest. It is
+// the stream unchanged; or manifest and payload, which are sealed here, because no mutation finds
+// their SHA-256; or a graph alone, in a stream with a valid manifest. The stream is refused in one
+// line with a code, or becomes a network.
 #include <cstring>
 #include <string>
 
@@ -37,8 +38,8 @@ std::string stored(const std::string& bytes, size_t offset, size_t length) {
          sha256_of(bytes_of(piece)) + "\"";
 }
 
-// The hashes that a manifest names are those of its pieces: "#n" stands for that of the n-th 64
-// bytes of the payload.
+// Replaces the hashes that a manifest names by those of its parts: "#n" becomes the hash of the
+// n-th 64 bytes of the payload.
 std::string with_hashes(std::string manifest, const std::string& payload) {
   for (size_t at = 0;
        (at = manifest.find('#', at)) != std::string::npos && at + 1 < manifest.size(); at += 64) {

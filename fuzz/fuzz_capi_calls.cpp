@@ -10,9 +10,9 @@
 namespace {
 
 constexpr size_t kHandles = 12;
-alignas(64) std::array<double, 512> memory;  // what all tensors lie in
+alignas(64) std::array<double, 512> memory;  // the memory of all tensors
 
-// Bytes of the input, zeros behind its end.
+// Bytes of the input, then zeros.
 struct Bytes {
   const uint8_t* at;
   const uint8_t* end;
@@ -49,7 +49,7 @@ void read_tensor(Bytes& from, Shaped& to) {
 
 struct Table {
   std::array<void*, kHandles> handles{};
-  std::array<int, kHandles> kinds{};  // which function frees it; 0: nothing to free
+  std::array<int, kHandles> kinds{};  // selects the function that frees it; 0 means none
 
   template <class T>
   T* get(Bytes& from) {

@@ -1,6 +1,6 @@
-// Any bytes as a file in memory, through the C interface: the first byte says what for and how, the
-// rest is the file. Refused in one line with a code, or an object that can be asked, run and
-// written again.
+// Any bytes as a file in memory, through the C interface. The first byte selects the kind and the
+// call, the rest is the file. It is refused in one line with a code, or becomes an object that can
+// be inspected, run and written again.
 #include <cstring>
 #include <string>
 #include <vector>
@@ -23,8 +23,8 @@ loom_engine* engine() {
   return kEngine;
 }
 
-// Whether it worked; where not, the error is one line and the output null. A reference, because the
-// output is written by the argument before it, in whatever order the two are evaluated.
+// Checks the result: on failure the error is one line and the output null. The output is a
+// reference, because an earlier argument writes it, and the order of evaluation is not fixed.
 template <class T>
 bool worked(loom_status status, T* const& out) {
   CHECK((status == LOOM_OK) == (out != nullptr));

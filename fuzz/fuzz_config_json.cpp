@@ -33,7 +33,7 @@ void check_config(const loom::core::DecoderConfig& config) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const std::string where = "config.json";
-  // The bytes as they lie: a read past their end is seen.
+  // The bytes in place: a read past their end is detected.
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const auto value = loom::core::parse_json(text, where);
   if (!value.ok()) {

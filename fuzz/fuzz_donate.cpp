@@ -27,13 +27,13 @@ namespace {
 
 constexpr std::chrono::milliseconds kNow(0);
 constexpr const char* kSecret = "a secret of the fuzzer";
-constexpr std::string_view kProofMark = "@PROOF@";  // which the target replaces
+constexpr std::string_view kProofMark = "@PROOF@";  // the target replaces it
 constexpr uint64_t kMaxModel = 64 << 10;
 
-// What the first byte of an input says.
+// The meaning of the first byte of an input.
 struct Mode {
   uint8_t bits;
-  int side() const { return bits % 3; }  // 0: to the server, 1: to the client, 2: both talk
+  int side() const { return bits % 3; }  // 0 means to the server, 1 to the client, 2 both
   bool secret() const { return (bits & 0x10) != 0; }
   bool pushes() const { return (bits & 0x20) != 0; }
   bool lines() const {
@@ -94,7 +94,7 @@ std::string framed(std::string_view text, bool lines) {
   return out;
 }
 
-// Whole frames of a stream, as anyone would read them.
+// Whole frames of a stream, by an independent reader.
 std::vector<std::string_view> frames_of(std::string_view bytes) {
   std::vector<std::string_view> out;
   while (bytes.size() >= 4) {
@@ -132,7 +132,7 @@ class Talk {
     pump();
   }
 
-  // Until nothing is left to do, and all that was sent is read.
+  // Until no work is left, and all sent bytes are read.
   void pump() {
     do {
       while (server_->run_one(kNow)) continue;
@@ -167,7 +167,7 @@ class Talk {
     return challenge == nullptr ? std::string() : challenge->text();
   }
 
-  // Every frame is a message; a frame that came has one answer at most.
+  // Every frame is a message; each received frame has one answer at most.
   void check(bool proven) const {
     const auto frames = frames_of(heard_);
     size_t bytes = 0;
@@ -180,9 +180,9 @@ class Talk {
       computed += frame.find(R"("ok":true)") != frame.npos && type.ends_with("_result") ? 1 : 0;
     }
     CHECK(bytes == heard_.size());
-    // Who sends what is no frame is told so, and may lose what was still computed.
+    // The sender of an invalid frame gets a message, and may lose results that were still computed.
     CHECK(computed <= calls_ && (computed == calls_ || whole_frames() < said_.size()));
-    // A hello, an answer to each frame, and one to what is no frame.
+    // A hello, an answer to each frame, and one to an invalid frame.
     CHECK(frames.size() <= 2 + frames_of(said_).size());
   }
 

@@ -1,10 +1,10 @@
-// Any bytes as an .entity file: refused in one line, or a file whose blobs, values, sections and
-// network can all be used, with one forward pass of the reference backend where the network is
-// small. Hashes would stop blind mutation at once, so inputs come in two forms, and the target
-// makes the hashes right:
-//   a file (it begins with ENTITY)   parsed as it is, and once more with hashes that fit
-//   HEADER \0 PAYLOAD                framed as a file; the hash of every blob that lies inside is
-//                                    written into the header
+// Any bytes as an .entity file. It is refused in one line, or its blobs, values, sections and
+// network can all be used. A small network also runs one forward pass of the reference backend.
+// Hashes would stop blind mutation at once, so inputs come in two forms, and the target corrects
+// the hashes:
+//   a file (it begins with ENTITY)   parsed unchanged, and once more with correct hashes;
+//   HEADER \0 PAYLOAD                framed as a file; the hash of every blob inside is written
+//                                    into the header.
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -46,7 +46,7 @@ void seal(std::string& file) {
   put(file, 56, loom::core::hash64(bytes_of(std::string_view(file).substr(0, 56))), 8);
 }
 
-// The hash of one blob, where its item says what lies in the payload.
+// The hash of one blob, if its item describes bytes of the payload.
 void hash_blob(std::string& file, size_t payload, const JsonValue& item) {
   const JsonValue *offset = item.find("offset"), *length = item.find("length"),
                   *hash = item.find("hash");

@@ -1,6 +1,6 @@
-// Any bytes as a GGUF file: refused in one line, or a file consistent in itself whose values can
-// all be read, and whose tokenizer and configuration are refused or read without harm. The mutator
-// repairs the counts of the header half of the time, and puts a whole file behind the magic.
+// Any bytes as a GGUF file. It is refused in one line, or it is consistent and all its values can
+// be read. Its tokenizer and configuration are then refused or read without harm. The mutator
+// repairs the counts of the header half of the time, and puts a whole file after the magic.
 #include <algorithm>
 #include <cstring>
 #include <string>

@@ -1,5 +1,5 @@
-// Any text as a grammar: JSON as a schema, anything else as GBNF. Refused in one line, or compiled;
-// then what its masks allow follows, and nothing else does.
+// Any text as a grammar: JSON as a schema, anything else as GBNF. It is refused in one line, or
+// compiled. Then exactly the tokens of its masks may follow.
 #include "check.hpp"
 #include "grammar/gbnf.hpp"
 #include "grammar/json_schema.hpp"
@@ -47,7 +47,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     }
     if (may.empty()) break;
     const int32_t id = may[(step * 7919u + static_cast<uint32_t>(size)) % may.size()];
-    if (!matcher.accept(id)) break;  // only where it became too ambiguous
+    if (!matcher.accept(id)) break;  // only if it became too ambiguous
   }
   return 0;
 }

@@ -1,7 +1,7 @@
-// Any bytes from a client to the server of `loom serve`, in pieces as they may arrive. A second,
-// naive reader says where each request ends: the server has to take the same requests with the same
-// bodies, and none after one that is ambiguous. Every reply is well-formed. A half of the inputs go
-// on to the routes, whose JSON is read as far as it is without computing anything.
+// Any bytes from a client to the server of `loom serve`, in parts as they may arrive. A second,
+// naive reader finds the end of each request. The server must take the same requests with the same
+// bodies, and none after an ambiguous one. Every reply is well-formed. Half of the inputs go on to
+// the routes, whose JSON is read as far as possible without a computation.
 #include <atomic>
 #include <cstdlib>
 #include <memory>
@@ -31,7 +31,7 @@ constexpr uint64_t kMaxBody = 16 << 10, kMaxMemory = 64 << 10;
 
 std::atomic<int> blocked{0};
 
-// Keeps a thread busy for ever.
+// Keeps a thread busy forever.
 void block() {
   static std::atomic<bool> never{false};
   ++blocked;
@@ -43,8 +43,8 @@ void wait_for_blocked(int count) {
   for (int n = blocked; n < count; n = blocked) blocked.wait(n);
 }
 
-// A server whose model never has time: what a request asks for is read and checked, and then there
-// is no place for it (429). It is never destroyed, because of the threads that are busy.
+// A server whose model is always busy. It reads and checks a request and then has no room for it
+// (429). It is never destroyed, because of the busy threads.
 LlmServer* make_routes() {
   const char* path = std::getenv("LOOM_FUZZ_MODEL");
   const auto engine = loom::Engine::create({.threads = 1});
@@ -78,7 +78,7 @@ LlmServer& routes() {
   return *server;
 }
 
-// A reply that is counted until it is let go of.
+// Counts a reply until it is released.
 class Counted final : public ForwardingReply {
  public:
   Counted(std::shared_ptr<HttpReply> reply, std::atomic<int>& open)
@@ -97,11 +97,11 @@ class Counted final : public ForwardingReply {
 
 // ---- a connection -------------------------------------------------------------------------------
 
-// What the first byte of an input says.
+// The meaning of the first byte of an input.
 struct Mode {
   uint8_t bits;
   bool to_routes() const { return (bits & 1) != 0; }
-  int answer() const { return bits >> 1 & 3; }  // 0: whole, 1: in pieces, 2: cut, 3: none
+  int answer() const { return bits >> 1 & 3; }  // 0 means whole, 1 in parts, 2 cut, 3 none
 };
 
 // The server and its connection of this execution; a server is made once.
@@ -135,7 +135,7 @@ struct World {
     if (mode.answer() == 1) reply->end();
   }
 
-  // Until nothing is left to do, and all that was sent is read.
+  // Until no work is left, and all sent bytes are read.
   void pump() {
     do {
       while (server->run_one(kNow)) continue;
@@ -171,7 +171,7 @@ struct World {
   std::unique_ptr<HttpSockets> server;
 };
 
-// ---- what has to hold ---------------------------------------------------------------------------
+// ---- properties ---------------------------------------------------------------------------------
 
 int hex(char c) {
   const size_t at = loom_fuzz::kHex.find(c);
@@ -189,7 +189,7 @@ std::string decoded(std::string_view text) {
   return out;
 }
 
-// How the bytes of a client part into requests, up to one after which nothing is.
+// Splits the bytes of a client into requests, up to one that ends the connection.
 std::vector<Framed> expected(std::string_view text, Next& next) {
   std::vector<Framed> out;
   for (size_t at = 0;;) {

@@ -1,6 +1,6 @@
-// Any bytes as a picture or a sound: refused in one line, or pixels and samples of which an input
-// can be made. What is looked for in libpng, libjpeg and libsndfile is what our use of them
-// allows.
+// Any bytes as an image or a sound. They are refused in one line, or become pixels and samples that
+// fit an input. The target also covers libpng, libjpeg and libsndfile, as far as our use of them
+// reaches.
 #include <string>
 
 #include "check.hpp"

@@ -1,5 +1,6 @@
-// Any bytes as an ONNX file: refused in one line, or a model that is written and read back to the
-// same bytes. As a network: refused in one line, or parameters of the sizes the grid asks for.
+// Any bytes as an ONNX file. It is refused in one line, or is a model that is written and read back
+// to the same bytes. As a network, it is refused in one line, or has parameters of the sizes of the
+// grid.
 #include <algorithm>
 #include <string>
 

@@ -1,7 +1,7 @@
 // Any replies of a hub to `loom pull`: its list of files, redirects, ranges, retries and a second
-// run that goes on. Whatever they say, nothing is written outside of the cache, a blob has the hash
-// that is its name, and the token goes to the hub alone. Most inputs take replies from memory; some
-// go through libcurl, over socket pairs.
+// run that resumes. Three properties always hold. No file is written outside the cache, the name of
+// a blob is its hash, and the token goes to the hub alone. Most inputs take replies from memory;
+// some go through libcurl, over socket pairs.
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
@@ -39,7 +39,7 @@ std::vector<std::string_view> replies_in(std::string_view text) {
   }
 }
 
-// The replies of an input, each of which is given once.
+// The replies of an input, each returned once.
 struct Replies {
   std::vector<std::string_view> all;
   size_t next = 0;
@@ -140,7 +140,7 @@ class Hub {
     peers_.back()->end_writing();
     return peers_.back()->theirs();
   }
-  // A request names its host in its first line, as proxies get it.
+  // A request names its host in its first line, as for proxies.
   void check() {
     for (const auto& peer : peers_) {
       std::string asked;
@@ -162,9 +162,9 @@ class Hub {
   std::vector<std::unique_ptr<loom_fuzz::Peer>> peers_;
 };
 
-// ---- what is on the disk ------------------------------------------------------------------------
+// ---- files on the disk --------------------------------------------------------------------------
 
-// A folder of this process, in memory if the system has such a place.
+// A folder of this process, in memory if the system supports it.
 struct Folder {
   Folder() {
     std::error_code none;
@@ -173,7 +173,7 @@ struct Folder {
     path = (base / ("loom_fuzz_pull_" + std::to_string(::getpid()))).string();
     fs::remove_all(path, none);
     fs::create_directories(path, none);
-    // No name of a hub is looked up, whatever a redirect says.
+    // No host name of a hub is looked up, for any redirect.
     ::setenv("http_proxy", "http://127.0.0.1:1", 1);
     ::setenv("https_proxy", "http://127.0.0.1:1", 1);
   }
@@ -257,7 +257,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         HttpOptions{options.token, options.stall, [&] { return hub.connect(); }});
   };
   run(cache, name, options);
-  // What an earlier run left is gone on from.
+  // A second run resumes from the files of the first.
   if ((mode & 0x40) != 0) run(cache, name, options);
   hub.check();
   std::error_code none;

@@ -1,5 +1,5 @@
-// Any bytes as a TFLite file: refused in one line, or a graph of ONNX. As a network, for use and
-// for training: refused in one line, or parameters of the sizes the grid asks for.
+// Any bytes as a TFLite file. It is refused in one line, or is a graph of ONNX. As a network, for
+// use and for training, it is refused in one line, or has parameters of the sizes of the grid.
 #include <algorithm>
 #include <cstring>
 #include <string>

@@ -1,6 +1,6 @@
-// Where requests and replies of HTTP/1.1 end, read a second time: naive, from RFC 9112 alone, and
-// without any code of the server. Requests are read leniently, so that whatever the server takes as
-// a request has to be one here as well, with the same body.
+// A second, naive reader of the ends of HTTP/1.1 requests and replies. It follows RFC 9112 alone
+// and shares no code with the server. It reads requests leniently, so every request of the server
+// must be one here as well, with the same body.
 #pragma once
 
 #include <algorithm>
@@ -45,7 +45,7 @@ constexpr std::string_view kUpper = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 constexpr std::string_view kPlain =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-";
 
-// The lines of a head, those that go on in the next line joined.
+// The lines of a head, with folded lines joined.
 inline std::vector<std::string> head_lines(std::string_view head, bool& folded) {
   std::vector<std::string> out;
   while (!head.empty()) {
@@ -149,7 +149,7 @@ inline Next take_body(std::string_view all, size_t& at, const Fields& fields, bo
   return Next::request;
 }
 
-// The request at `at`, which moves behind it.
+// The request at `at`, which moves to its end.
 inline Next take_request(std::string_view all, size_t& at, Framed& out) {
   const size_t begin = at;
   while (all.substr(at, 2) == "\r\n") at += 2;

@@ -1,5 +1,5 @@
 // The other side of a connection to a server in this process: a socket pair, and bytes that arrive
-// in pieces.
+// in parts.
 #pragma once
 
 #include <sys/socket.h>
@@ -15,14 +15,14 @@
 
 namespace loom_fuzz {
 
-// `text` as it may arrive: whole if `seed` is 0, else in up to 8 pieces that the seed decides.
+// `text` as it may arrive: whole if `seed` is 0, else in up to 8 parts that the seed decides.
 inline std::vector<std::string_view> pieces(std::string_view text, uint8_t seed) {
   constexpr size_t kMax = 8;
   std::vector<std::string_view> out;
   uint32_t state = seed;
   while (seed != 0 && out.size() + 1 < kMax && text.size() > 1) {
     state = state * 1664525u + 1013904223u;
-    // Short pieces are as likely as long ones.
+    // Short parts are as likely as long ones.
     const size_t longest = (state >> 24) % 2 == 0 ? 8 : text.size();
     const size_t size = 1 + (state >> 8) % std::min(longest, text.size() - 1);
     out.push_back(text.substr(0, size));
@@ -56,7 +56,7 @@ class Peer {
     return true;
   }
   void end_writing() const { ::shutdown(mine_, SHUT_WR); }
-  // Appends what has come. False: nothing had.
+  // Appends the bytes that came. Returns false if none came.
   bool read(std::string& to) {
     static char bytes[64 << 10];
     const ssize_t got = ::recv(mine_, bytes, sizeof bytes, MSG_DONTWAIT);
@@ -64,7 +64,7 @@ class Peer {
     ended_ = ended_ || got == 0;
     return got > 0;
   }
-  // The server has closed, and all it sent was read.
+  // The server has closed, and all its bytes are read.
   bool ended() const { return ended_; }
 
  private:

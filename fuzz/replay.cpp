@@ -9,7 +9,7 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
 
-// Mutators call it, and nothing here calls them.
+// Mutators call it; no code here calls them.
 extern "C" size_t LLVMFuzzerMutate(uint8_t*, size_t size, size_t) {
   return size;
 }
@@ -20,7 +20,7 @@ int main(int count, char** folders) {
     for (const auto& entry : std::filesystem::directory_iterator(folders[i])) {
       std::ifstream in(entry.path(), std::ios::binary);
       const std::vector<char> bytes{std::istreambuf_iterator<char>(in), {}};
-      // Told before it runs, so that the last line names the file that ends the program.
+      // Printed before it runs, so that the last line names the file that ends the program.
       std::printf("%s\n", entry.path().c_str());
       std::fflush(stdout);
       LLVMFuzzerTestOneInput(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size());

@@ -30,9 +30,10 @@ case $target in
   *) echo "unknown target: $target" >&2; exit 2 ;;
 esac
 
-# Targets of the C interface and of streams stand on everything. Where a shared library is built already they are run
-# against it, which spares an hour of building; sanitizers then see the target's own code and what the
-# library gives to the C library. LOOM_FUZZ_WHOLE=1 builds all of it for the fuzzer.
+# Targets of the C interface and of streams depend on everything. If a shared library is built
+# already, they run against it, which saves an hour of building. Sanitizers then see the code of the
+# target, and what the library passes to the C library. LOOM_FUZZ_WHOLE=1 builds all of it for the
+# fuzzer.
 made=${LOOM_FUZZ_LIBRARY:-$root/build/dev/libloom.so}
 mkdir -p "$build/fuzz"
 case $target in

@@ -1,5 +1,5 @@
-// The mutator of the targets that read safetensors files: it repairs the length of the header half
-// of the time; blind mutation would seldom come behind it. Included once per program.
+// The mutator of the targets that read safetensors files. It repairs the length of the header half
+// of the time, because blind mutation would seldom pass it. Included once per program.
 #pragma once
 
 #include <cstddef>

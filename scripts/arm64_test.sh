@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Tests the build for ARM64 without such a processor: Debian's cross compiler, and qemu in the part of a
-# processor with plain NEON, one with int8 dot products, and one with those of mixed signs. Brings the
-# libraries (install_arm64.sh); skips what cannot be had.
-#   scripts/arm64_test.sh            a sample of the golden hashes of logits and training, for a change that they depend on
-#   scripts/arm64_test.sh build      builds what that needs
-#   scripts/arm64_test.sh --whole    all of the golden hashes, and unit tests of number types
-#   scripts/arm64_test.sh --all      also the kernels and ops that take minutes at most (a step of bench/nightly.sh)
+# Tests the ARM64 build without such a processor, with Debian's cross compiler and qemu. qemu emulates processors
+# with plain NEON, with int8 dot products, and with those of mixed signs. Installs the libraries
+# (install_arm64.sh). Skips parts whose needs are unavailable.
+#   scripts/arm64_test.sh            a sample of the golden hashes of logits and training, if the change affects them.
+#   scripts/arm64_test.sh build      builds the programs for that.
+#   scripts/arm64_test.sh --whole    all of the golden hashes, and unit tests of number types.
+#   scripts/arm64_test.sh --all      also the kernels and ops that take minutes at most (a step of bench/nightly.sh).
 # The change: $LOOM_CHANGED_FILES names a file with its paths. The sample: $LOOM_SAMPLE_SEED, else the hash of the tree.
 set -euo pipefail
 # shellcheck source=scripts/common.sh
@@ -26,7 +26,7 @@ case "${1:-}" in
 esac
 only_help "$@"
 
-# Nothing runs for a change that leaves the hashes as they are.
+# A change that does not affect the hashes runs no test.
 mapfile -t sources < <(python3 tests/golden/sources.py)
 (( ${#sources[@]} > 0 )) || die "tests/golden/sources.py printed nothing"
 if [[ "$whole" == no ]] && changed="$(changes_to "${sources[@]}")" && [[ -z "$changed" ]]; then
@@ -50,7 +50,7 @@ logs=build/arm64/logs
 rm -rf "$logs"
 mkdir -p "$logs"
 
-# program RUN CPU NAME FILTER: one test program; $logs/RUN.xml says how it went.
+# program RUN CPU NAME FILTER: one test program; $logs/RUN.xml has its results.
 program() {
   local start=$SECONDS
   on_arm64 "$2" "build/arm64/tests/$3" --gtest_filter="$4" \
@@ -59,14 +59,14 @@ program() {
 }
 
 runs=()
-# in_turn ARGUMENTS: program ARGUMENTS, as many at a time as there are cores.
+# in_turn ARGUMENTS: program ARGUMENTS, one per core at a time.
 in_turn() {
   runs+=("$1")
   while (( $(jobs -rp | wc -l) >= $(jobs_to_run) )); do wait -n; done
   program "$@" &
 }
 
-# What is left out of the kernels took 15 of 18 minutes when all ran (2026-11-23: 213 and 149 passed).
+# The omitted kernels took 15 of 18 minutes when all ran (2026-11-23: 213 and 149 passed).
 if [[ "$all" == yes ]]; then
   in_turn kernels max,sve=off test_conformance \
     '-Conformance.matmul_dx:Conformance.convert:Conformance.gemm:Conformance.topk'

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds a target of a configured preset and says how far it is. On a terminal one line is written over;
-# elsewhere a line comes every 10 seconds. If the build fails, what the compiler said is shown.
+# Builds a target of a configured preset and shows the progress. A terminal gets one line that is overwritten;
+# otherwise a line comes every 10 seconds. If the build fails, the output of the compiler is shown.
 #   scripts/build_progress.sh PRESET TARGET
 set -euo pipefail
 # shellcheck source=scripts/common.sh
@@ -15,7 +15,8 @@ time_text() {
   if (( $1 < 60 )); then printf '%d s' "$1"; else printf '%d min %02d s' "$(( $1 / 60 ))" "$(( $1 % 60 ))"; fi
 }
 
-# progress_text DONE ALL SECONDS: the time left is told once a tenth is done; before, it would be a guess.
+# progress_text DONE ALL SECONDS: shows the remaining time once a tenth is done; before, it would be
+# a guess.
 progress_text() {
   local text
   text="$1 of $2 steps, $(time_text "$3")"
@@ -62,7 +63,7 @@ trap 'rm -f "$log"' EXIT
 SECONDS=0
 shown=-10
 NINJA_STATUS='@%f/%t@ ' build "$1" --target "$2" 2>&1 | follow || {
-  # Lines of steps that went well say nothing.
+  # Lines of successful steps are not shown.
   grep -v '^@' "$log" | head -n 60 >&2 || true
   die "building $2 failed; the lines above say why"
 }

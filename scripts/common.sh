@@ -1,11 +1,11 @@
-# Sourced by the other scripts of this folder: where the tree is, how to speak, how much to run at once.
+# Sourced by the other scripts of this folder: the root of the repository, messages, the number of
+# parallel jobs.
 # shellcheck shell=bash
 
 LOOM_ROOT="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 
-# Clones of the tree in other folders share what ccache holds: paths below the root count as relative
-# ones, and the folder of a build does not count. What compiled without a warning where warnings are errors
-# serves the builds where they are none.
+# Clones of the repository in other folders share the ccache: paths below the root count as relative, and the folder
+# of a build does not count. Objects compiled without a warning under -Werror also serve builds without it.
 export CCACHE_BASEDIR="${CCACHE_BASEDIR:-$LOOM_ROOT}" CCACHE_NOHASHDIR=1 CCACHE_IGNOREOPTIONS=-Werror
 
 # say TEXT: one plain line for a person, on stderr.
@@ -17,6 +17,11 @@ say() {
 die() {
   printf 'error: %s\n' "$*" >&2
   exit 1
+}
+
+# usage_of SCRIPT: the comment at the head of a script.
+usage_of() {
+  sed -n '2,${/^#/!q;s/^# \{0,1\}//p}' "$1"
 }
 
 have() {
@@ -52,9 +57,9 @@ jobs_to_run() {
   if (( by_memory < cores )); then echo "$by_memory"; else echo "$cores"; fi
 }
 
-# configure PRESET [more cmake arguments]: with ccache where there is one. A new folder is built a dozen files
-# at a time, which takes a third of the time; the fuzz targets are built file by file, so that one that
-# includes too little is found. A build folder stays as it is.
+# configure PRESET [more cmake arguments]: with ccache if it exists. A new folder is built a dozen
+# files at a time, which takes a third of the time. The fuzz targets are built file by file, to find
+# missing includes. A build folder keeps its settings.
 configure() {
   local preset="$1" how=()
   shift
@@ -72,8 +77,8 @@ build() {
   (cd "$LOOM_ROOT" && cmake --build --preset "$preset" -j "$(jobs_to_run)" "$@")
 }
 
-# no_arm64: why this machine cannot build for ARM64 and run that; nothing where it can. Brings the
-# libraries.
+# no_arm64: prints why this machine cannot build and run for ARM64; prints nothing if it can.
+# Installs the libraries.
 no_arm64() {
   if [[ "$(uname -m)" == aarch64 ]]; then
     printf 'this processor is ARM64, so all tests run on it'
@@ -96,14 +101,14 @@ build_arm64() {
   return "$status"
 }
 
-# on_arm64 CPU PROGRAM ARGUMENT...: runs it as that processor would, by the names of qemu.
+# on_arm64 CPU PROGRAM ARGUMENT...: runs it on an emulated processor, by the names of qemu.
 on_arm64() {
   qemu-aarch64-static -L /usr/aarch64-linux-gnu -cpu "$@"
 }
 
-# python_with VENV PACKAGE[:MODULE]...: prints a Python that can import them, made in VENV from PyPI
-# where it is not there yet; MODULE where it is not called like its package. Fails where it cannot be had, and
-# prints why.
+# python_with VENV PACKAGE[:MODULE]...: prints a Python that can import them. If needed it makes
+# VENV from PyPI. MODULE is for a module with another name than its package. Fails if it is
+# unavailable, and prints why.
 python_with() {
   local venv="$1" package packages=() imports=()
   shift
@@ -121,8 +126,9 @@ python_with() {
   printf '%s' "$python"
 }
 
-# checks_python [PACKAGE[:MODULE]...]: prints the Python of tests/requirements.txt, made in build/python/checks where
-# it is not there yet. Where not all of them can be had, those that are named are tried alone. One caller at a time.
+# checks_python [PACKAGE[:MODULE]...]: prints the Python of tests/requirements.txt, made in
+# build/python/checks if needed. If not all of them are available, the named ones are tried alone.
+# One caller at a time.
 checks_python() {
   local venv="$LOOM_ROOT/build/python/checks" list="$LOOM_ROOT/tests/requirements.txt"
   mkdir -p "$LOOM_ROOT/build/python"
@@ -156,10 +162,9 @@ ending() {
   printf 'status %d%s' "$status" "$signal"
 }
 
-# add_runs FOLDER RUN...: adds what FOLDER/RUN.xml counts to $passed, $failed and $skipped, and tells it with
-# the time in FOLDER/RUN.time. A run that left no counts has failed: its ending and last lines are shown. Of
-# failed tests FOLDER/RUN.log is shown without the tests that passed. A log ends with "ended with STATUS" unless
-# that is 0.
+# add_runs FOLDER RUN...: adds the counts of FOLDER/RUN.xml to $passed, $failed and $skipped, and prints them with the
+# time in FOLDER/RUN.time. A run without counts has failed: its ending and last lines are shown. If tests failed,
+# FOLDER/RUN.log is shown without the tests that passed. A log ends with "ended with STATUS" unless that is 0.
 add_runs() {
   local folder="$1" run counts status
   shift
@@ -170,7 +175,7 @@ add_runs() {
       passed=$((passed + BASH_REMATCH[1]))
       failed=$((failed + BASH_REMATCH[2]))
       skipped=$((skipped + BASH_REMATCH[3]))
-      # A program that fails after its last test: a sanitizer, or what ends with the process.
+      # A program that fails after its last test: a sanitizer, or code at the end of the process.
       if [[ -n "$status" && "${BASH_REMATCH[2]}" == 0 ]]; then
         failed=$((failed + 1))
         counts="$counts, but ended with $(ending "$status")"
@@ -188,7 +193,7 @@ add_runs() {
   done
 }
 
-# slowest_tests FOLDER: the ten tests of its XML files that took longest.
+# slowest_tests FOLDER: the ten slowest tests of its XML files.
 slowest_tests() {
   python3 - "$1" <<'END'
 import sys, pathlib, xml.etree.ElementTree as xml
@@ -197,14 +202,15 @@ for file in pathlib.Path(sys.argv[1]).glob("*.xml"):
     try:
         found = list(xml.parse(file).getroot().iter("testcase"))
     except xml.ParseError:
-        continue  # of a program that was ended; add_runs says so
+        continue  # of a program that was ended; add_runs reports it
     cases += [(float(c.get("time", 0)), f"{file.stem}: {c.get('classname')}.{c.get('name')}") for c in found]
 for seconds, name in sorted(cases, reverse=True)[:10]:
     print(f"{seconds:8.1f} s  {name}")
 END
 }
 
-# no_wasm: why this machine cannot build for WebAssembly; nothing where it can. Brings what that needs.
+# no_wasm: prints why this machine cannot build for WebAssembly; prints nothing if it can. Installs
+# the needs.
 no_wasm() {
   if ! with_lock wasm-libraries "$LOOM_ROOT/scripts/install_wasm.sh" || ! have clang++-19 ||
     [[ ! -f "$LOOM_ROOT/build/wasm-libraries/packages" ]]; then
@@ -219,7 +225,8 @@ build_wasm() {
 build_wasm_inference() {
   build_quietly wasm-inference "$@"
 }
-# no_wasm64: why this machine cannot build for memory64; nothing where it can. Brings what that needs.
+# no_wasm64: prints why this machine cannot build for memory64; prints nothing if it can. Installs
+# the needs.
 no_wasm64() {
   if ! with_lock wasm64-libraries "$LOOM_ROOT/scripts/install_wasm64.sh" || [[ ! -f "$LOOM_ROOT/build/wasm64-libraries/packages" ]]; then
     printf 'what scripts/install_wasm64.sh brings is not there'
@@ -228,8 +235,8 @@ no_wasm64() {
 build_wasm64() {
   build_quietly wasm64 "$@"
 }
-# Two checks may want one preset at the same time; the second waits. The build itself sees every change but one of the
-# presets.
+# Two checks may need one preset at the same time; the second waits. The build itself detects every
+# change but one of the presets.
 build_quietly() {
   with_lock "$1" build_quietly_alone "$@"
 }
@@ -245,7 +252,8 @@ build_quietly_alone() {
   return "$status"
 }
 
-# with_lock NAME COMMAND...: while no other process holds the lock of that name in build/.
+# with_lock NAME COMMAND...: runs COMMAND while no other process holds the lock of that name in
+# build/.
 with_lock() {
   local file="$LOOM_ROOT/build/$1.lock"
   shift
@@ -261,7 +269,7 @@ hash_of() {
   find "$@" -type f -not -path "*/__pycache__/*" -print0 | LC_ALL=C sort -z | xargs -0 cksum | cksum | cut -d ' ' -f 1
 }
 
-# once STAMP KEY COMMAND...: runs COMMAND unless it has run for this KEY, which STAMP keeps.
+# once STAMP KEY COMMAND...: runs COMMAND unless it has run for this KEY, which is saved in STAMP.
 once() {
   local stamp="$1" key="$2"
   shift 2
@@ -271,8 +279,8 @@ once() {
   printf '%s' "$key" >"$stamp"
 }
 
-# npm_packages FOLDER PACKAGE@VERSION...: brings them into FOLDER/node_modules, unless just these are there. Fails where
-# they cannot be had, and prints why.
+# npm_packages FOLDER PACKAGE@VERSION...: installs them into FOLDER/node_modules, unless exactly
+# these are present. Fails if they are unavailable, and prints why.
 npm_packages() {
   local folder="$1"
   shift
@@ -284,8 +292,8 @@ npm_packages() {
   }
 }
 
-# node_with_relaxed: prints a Node.js that knows relaxed SIMD: the one here, or the one of npm, which goes into
-# build/web. Nothing where there is none.
+# node_with_relaxed: prints a Node.js with relaxed SIMD: the one here, or the one of npm, which goes
+# into build/web. Prints nothing if there is none.
 node_with_relaxed() {
   local folder="$LOOM_ROOT/build/web/node26" program
   program="$(command -v node || true)"

@@ -1,5 +1,6 @@
-# Sourced by install_wasm.sh and install_wasm64.sh: brings source packages of Debian, with lists of their own, from where
-# this machine has its packages, and compiles PCRE2 and zlib of them. It needs no rights, and changes nothing outside WORK.
+# Sourced by install_wasm.sh and install_wasm64.sh. Downloads source packages of Debian from the
+# package sources of this machine, with separate lists, and compiles PCRE2 and zlib from them. It
+# needs no rights, and changes nothing outside WORK.
 # shellcheck shell=bash
 set -euo pipefail
 
@@ -15,7 +16,8 @@ source_lists() {
   done
 }
 
-# debian_sources WORK PACKAGE...: their archives, into WORK/sources. Fails where one cannot be had; WORK/log says why.
+# debian_sources WORK PACKAGE...: their archives, into WORK/sources. Fails if one is unavailable;
+# WORK/log has the reason.
 debian_sources() {
   local work="$1" release
   shift
@@ -26,13 +28,14 @@ debian_sources() {
       -o Dir::Cache="$work/cache" -o Dir::Etc::sourcelist=/dev/null -o Dir::Etc::sourceparts="$work/lists" "$@" \
       >>"$work/log" 2>&1
   }
-  # A mirror may lack the newest of a package; then the one that the release came with.
+  # A mirror may lack the newest version of a package; then the version of the release is used.
   release="$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)"
   (cd "$work/sources" && fetch update &&
     { fetch source --download-only "$@" || fetch source --download-only "${@/%//$release}"; })
 }
 
-# pcre2_and_zlib WORK COMPILER...: their archives and headers, into WORK/tree, from the unpacked sources.
+# pcre2_and_zlib WORK COMPILER...: builds their archives and headers, into WORK/tree, from the
+# unpacked sources.
 pcre2_and_zlib() {
   local work="$1" pcre2 zlib parts
   shift
@@ -53,8 +56,8 @@ pcre2_and_zlib() {
   cp -r /usr/include/nlohmann "$work/tree/include/"
 }
 
-# compile_archive FOLDER ARCHIVE COMPILER... -- FILE...: without threads of its own, and fit to be linked with code that
-# has them.
+# compile_archive FOLDER ARCHIVE COMPILER... -- FILE...: without its own threads, but linkable with
+# code that has threads.
 compile_archive() {
   local folder="$1" archive="$2" compiler=()
   shift 2

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Every fuzz target once over its corpus with AddressSanitizer and UndefinedBehaviorSanitizer, without fuzzing;
-# fuzz/run.sh builds what it needs. Every change runs the same without sanitizers (the tests corpus_TARGET).
+# Runs every fuzz target once over its corpus with AddressSanitizer and UndefinedBehaviorSanitizer, without fuzzing;
+# fuzz/run.sh builds the targets. Every change runs the same without sanitizers (the tests corpus_TARGET).
 #   scripts/fuzz_corpora.sh
 set -euo pipefail
 # shellcheck source=scripts/common.sh

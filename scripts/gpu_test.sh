@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # Tests --device gpu without a GPU: two WebGPU libraries over two Vulkan drivers that compute on the
-# CPU, side by side. Brings what is missing (install_gpu.sh); skips what cannot be had.
-#   scripts/gpu_test.sh                 with what build/dev holds: what a change touches, and a sample of the rest
-#   scripts/gpu_test.sh --whole         all of the tests over both
-#   scripts/gpu_test.sh --preset asan   with another build folder
-#   scripts/gpu_test.sh --every-case    only the conformance tests, every case of every op, over lavapipe
-#   LOOM_GPU_CASES=all scripts/gpu_test.sh   every case: minutes over lavapipe, hours over SwiftShader
-# The change: $LOOM_CHANGED_FILES names a file with its paths, and everything is touched without it. The sample:
-# $LOOM_SAMPLE_SEED, the hash of the tree without it. tests/webgpu/touched.py says what touches what.
+# CPU, in parallel. Installs missing packages (install_gpu.sh). Skips parts whose needs are unavailable.
+#   scripts/gpu_test.sh                 with the programs of build/dev: tests of the change, and a sample of the rest.
+#   scripts/gpu_test.sh --whole         all of the tests over both.
+#   scripts/gpu_test.sh --preset asan   with another build folder.
+#   scripts/gpu_test.sh --every-case    only the conformance tests, every case of every op, over lavapipe.
+#   LOOM_GPU_CASES=all scripts/gpu_test.sh   every case: minutes over lavapipe, hours over SwiftShader.
+# The change: $LOOM_CHANGED_FILES names a file with its paths; without it the change is everything. The sample:
+# $LOOM_SAMPLE_SEED, by default the hash of the repository. tests/webgpu/touched.py maps files to tests.
 set -euo pipefail
 # shellcheck source=scripts/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
@@ -16,7 +16,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/sample.sh"
 cd "$LOOM_ROOT"
 
 usage() {
-  sed -n '2,10s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+  usage_of "${BASH_SOURCE[0]}"
 }
 
 preset=dev
@@ -42,13 +42,13 @@ rm -rf "$logs"
 mkdir -p "$logs"
 scripts/install_gpu.sh --tests >/dev/null
 
-# icd_of PACKAGE NAME: the file of a Debian package that tells the Vulkan loader of a driver.
+# icd_of PACKAGE NAME: the file of a Debian package that registers a driver with the Vulkan loader.
 icd_of() {
   have dpkg-query && dpkg-query -L "$1" 2>/dev/null | grep "/$2[^/]*json\$" || true
 }
 
-# program NAME LIBRARY DRIVER RUN [VARIABLE=VALUE...]: one test program; $logs/RUN.xml says how it went. The limit
-# ends a program that hangs; no test waits that long.
+# program NAME LIBRARY DRIVER RUN [VARIABLE=VALUE...]: one test program; $logs/RUN.xml has its
+# results. The limit ends a program that hangs; no test waits that long.
 program() {
   local start=$SECONDS
   env LOOM_WEBGPU_LIB="$PWD/$2" VK_ICD_FILENAMES="$3" XDG_RUNTIME_DIR="$PWD/$logs" LOOM_GPU_TOUCHED="$touched" \
@@ -71,21 +71,22 @@ in_turn() {
   program "$@" &
 }
 
-# missing WHAT: a driver or a library that cannot be had.
+# missing WHAT: a driver or a library that is unavailable.
 missing() {
   say "skipped: $1 is not there"
   skipped=$((skipped + 1))
 }
 
-# chosen PROGRAM FILTER PATTERN...: of the tests of FILTER those that run for a change: what it touches, those that a
+# chosen PROGRAM FILTER PATTERN...: the tests of FILTER for a change: those it affects, those that a
 # PATTERN names, and a tenth of the others.
 chosen() {
   "build/$preset/tests/$1" --gtest_list_tests --gtest_filter="$2" |
     python3 tests/webgpu/touched.py --choose "$seed" "$LOOM_CHANGED_FILES" "${@:3}"
 }
 
-# What is always run: a decoder from end to end, errors, faults, submissions, and steps of training. Every op has a case
-# over lavapipe: the tests of many cases run there with a part of them (tests/webgpu/sample.hpp).
+# The tests that always run: a decoder from end to end, errors, faults, submissions, and steps of
+# training. Every op has a case over lavapipe: the tests with many cases run a part of them there
+# (tests/webgpu/sample.hpp).
 sample_over_lavapipe() {
   in_turn test_gpu "$wgpu" "$lavapipe" wgpu_whole GTEST_FILTER="$(chosen test_gpu '-GpuFaults.*' \
     'GpuDecoder.*' 'GpuErrors.*' '*GpuSteps.*' 'Kinds/GpuLayers.TrainAsOnTheCpu/Dense')"
@@ -99,8 +100,8 @@ sample_over_swiftshader() {
     GTEST_FILTER="$(chosen test_webgpu "$some_kernels:GpuConformance.EveryOpHasAKernel")"
 }
 
-# Every op once, a decoder, and what libraries do in ways of their own: submissions, copies, subgroups, errors. Faults
-# are made for Dawn alone.
+# Every op once, a decoder, and the areas where libraries differ: submissions, copies, subgroups,
+# errors. Faults are made for Dawn alone.
 some='GpuDecoder*:GpuErrors.*:GpuFaults.*:GpuGates.*:GpuVariants.*:GpuPairs.*'
 some_kernels='-GpuProducts.*:GpuSpans.*:GpuFused.*:GpuFusedAttention.*:GpuFusedMany.*:GpuFusedRecurrence.*:GpuProfile.*:GpuLayerBench.*'
 some_over_swiftshader() {
@@ -109,7 +110,7 @@ some_over_swiftshader() {
 }
 
 over_swiftshader() {
-  # Without what takes longest there, which the other driver runs; with it where all is asked for.
+  # Without the slowest tests there, which the other driver runs; with them if all are requested.
   local whole='-GpuShakespeare.*:GpuSampling.*:*GpuShowdown*:GpuTraining.*:*InOtherNumberTypes*:GpuMesh.*Learn*:*GpuRules*:GpuKfac*'
   local kernels='-GpuProducts.*'
   whole+=':GpuStories.TheSamePerplexity:GpuStories.CloseLogits*:GpuBatch.ASequence*:GpuBatch.AState*'
@@ -132,12 +133,12 @@ over_lavapipe() {
     GTEST_FILTER='GpuConformance.*'
 }
 
-# In one process, for its sum: of all cases one in a thousand may be beyond the bound.
+# In one process, for its sum: one in a thousand of all cases may be beyond the bound.
 every_case_over_lavapipe() {
   in_turn test_webgpu "$wgpu" "$lavapipe" every_case LOOM_GPU_CASES=all GTEST_FILTER='GpuConformance*'
 }
 
-# What the change touches; everything where all is asked for, or where it is not known what changed.
+# The tests of the change; everything if all is requested, or if the change is unknown.
 seed="$(sample_seed)"
 touched=everything
 if [[ "$whole$every_case" == nono && -z "${LOOM_GPU_CASES:-}" && -e "${LOOM_CHANGED_FILES:-}" ]]; then

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Brings the libraries that the preset arm64 links, into build/arm64-libraries: Debian's packages for
-# ARM64, unpacked there. Nothing is installed, and this machine stays without a second architecture.
-# The compiler and qemu come with install_deps.sh --tests. Does nothing when all of it is there.
+# Downloads the libraries that the preset arm64 links, into build/arm64-libraries: Debian's packages for
+# ARM64, unpacked there. Nothing is installed, and this machine gets no second architecture.
+# install_deps.sh --tests installs the compiler and qemu. If all of it exists, it does nothing.
 #   scripts/install_arm64.sh
 set -euo pipefail
 # shellcheck source=scripts/common.sh
@@ -29,8 +29,8 @@ trap 'rm -rf "$work"' EXIT
 mkdir -p "$work"/{state/lists/partial,cache/archives/partial,packages,tree}
 cd "$work/packages"
 
-# fetch ARGUMENTS: apt-get for ARM64 with lists of its own, from where this machine has its packages.
-# It needs no rights, so it keeps those of who runs it.
+# fetch ARGUMENTS: apt-get for ARM64 with separate lists, from the package sources of this machine.
+# It needs no rights, so it keeps those of the caller.
 fetch() {
   apt-get -q -o APT::Architecture=arm64 -o APT::Architectures=arm64 -o APT::Sandbox::User="$(id -un)" \
     -o Dir::State="$work/state" -o Dir::State::status=/dev/null -o Dir::Cache="$work/cache" "$@" \
@@ -42,7 +42,7 @@ if ! (fetch update && fetch download "${packages[@]}"); then
 fi
 cd "$LOOM_ROOT"
 for package in "$work"/packages/*.deb; do dpkg-deb -x "$package" "$work/tree"; done
-# Programs link the archives, so that they need no library that only this folder holds.
+# Programs link the archives, so that they need no library from this folder at run time.
 find "$work/tree" -name '*.so' -delete
 printf '%s\n' "${packages[*]}" >"$work/tree/packages"
 rm -rf "$to"

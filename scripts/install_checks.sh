@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Installs what checks need beyond the unit tests, while the build runs: packages of the system, WebGPU libraries,
-# libraries for ARM64 and WebAssembly, and one Python environment. What cannot be had is said once here; the checks
-# that need it skip.
+# Installs the needs of checks beyond the unit tests, while the build runs: packages of the system, WebGPU libraries,
+# libraries for ARM64 and WebAssembly, and one Python environment. It reports unavailable ones once; the checks that
+# need them skip.
 #   scripts/install_checks.sh
 set -euo pipefail
 # shellcheck source=scripts/common.sh

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Installs what Loom needs, with apt. Does nothing, and needs no network, when all of it is there.
-#   scripts/install_deps.sh           to build the library and the program
-#   scripts/install_deps.sh --tests   to run every test as well
-#   scripts/install_deps.sh --tests needed   of that, what the unit tests need; --tests more: the rest
+# Installs the dependencies of Loom, with apt. If all of them are installed, it does nothing and needs no network.
+#   scripts/install_deps.sh           to build the library and the program.
+#   scripts/install_deps.sh --tests   to run every test as well.
+#   scripts/install_deps.sh --tests needed   the part that the unit tests need; --tests more: the rest.
 set -euo pipefail
 # shellcheck source=scripts/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
@@ -11,9 +11,9 @@ to_build=(g++ cmake ninja-build ccache nlohmann-json3-dev libxxhash-dev libpcre2
   zlib1g-dev libcli11-dev libfmt-dev libboost1.81-dev libcurl4-openssl-dev libssl-dev
   libedit-dev libpng-dev libjpeg62-turbo-dev libflatbuffers-dev)
 to_test=(libgtest-dev libgmock-dev python3 curl openssl libsndfile1)
-# Second compilers, sanitizer runtimes, the formatter, what brings packages of Python, and ARM64: the
-# compiler and what runs its programs; a browser; C#; what compares binary interfaces. Tests that need
-# an absent one are skipped.
+# Second compilers, sanitizer runtimes, the formatter, installers of Python packages, and ARM64: the
+# compiler and an emulator; a browser; C#; comparison of binary interfaces. Tests that need an
+# absent one are skipped.
 to_test_more=(clang-19 libclang-rt-19-dev clang-14 libclang-rt-14-dev clang-format-14 patch python3-pip
   python3-venv pkg-config g++-aarch64-linux-gnu qemu-user-static chromium mono-mcs
   libmono-system-core4.0-cil abigail-tools)

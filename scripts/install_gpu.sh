@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Brings what `--device gpu` needs, into build/gpu: two WebGPU libraries, and the Vulkan loader.
-# Goes on without what cannot be had, and says so. Does nothing when all of it is there.
-#   scripts/install_gpu.sh           the libraries; a GPU has its own Vulkan driver
-#   scripts/install_gpu.sh --tests   also two drivers that compute on the CPU, as the tests do
+# Installs the needs of `--device gpu` into build/gpu: two WebGPU libraries, and the Vulkan loader.
+# Continues without unavailable ones, with a message. If all of them exist, it does nothing.
+#   scripts/install_gpu.sh           the libraries; a GPU has its own Vulkan driver.
+#   scripts/install_gpu.sh --tests   also two drivers that compute on the CPU, for the tests.
 set -euo pipefail
 # shellcheck source=scripts/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
-# What is fetched, and what it must be: the packages are unpacked only if their hashes are these.
+# The packages, with their hashes: a package is unpacked only if its hash is right.
 dawn_package=bun-webgpu-linux-x64@0.1.7
 dawn_integrity=sha512-UEP7UZdEhx9otvkZczjsszL8ZVlrODANQvgl+C88/bNVmxDoFi7w1fWzGi1sZyakiETjmtFDq2/xCLhbSZxjqw==
 wgpu_package=wgpu==0.32.0
@@ -21,7 +21,7 @@ usage() {
   sed -n '2,5s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
 }
 
-# The drivers and the loader, where apt is.
+# The drivers and the loader, if apt exists.
 install_packages() {
   local missing=()
   have apt-get && have dpkg-query || {
@@ -41,7 +41,7 @@ note_missing() {
   say "note: not fetched: $1: ${2:-$(grep -v '^\s*$' "$log" | tail -n 1)}"
 }
 
-# Dawn, as a package of npm carries it.
+# Dawn, from an npm package.
 fetch_dawn() {
   local archive
   [[ ! -f "$dawn" ]] || return 0
@@ -59,7 +59,7 @@ fetch_dawn() {
   mv "$work"/package/{LICENSE,libwebgpu_wrapper.so} "$to/dawn/"
 }
 
-# wgpu-native, as a wheel carries it. pip compares the hash.
+# wgpu-native, from a wheel. pip compares the hash.
 fetch_wgpu() {
   [[ ! -f "$wgpu" ]] || return 0
   printf '%s --hash=sha256:%s\n' "$wgpu_package" "$wgpu_sha256" >"$work/wheel.txt"

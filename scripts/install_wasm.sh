@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Brings what the preset wasm needs: Debian's clang-19 with its C and C++ libraries for WebAssembly, and into
-# build/wasm-libraries PCRE2 and zlib, compiled from Debian's source packages, and the headers of the libraries
-# that are headers alone. Does nothing when all of it is there.
+# Installs the needs of the preset wasm: Debian's clang-19 with its C and C++ libraries for WebAssembly. Puts PCRE2
+# and zlib, compiled from Debian's source packages, and header-only libraries into build/wasm-libraries. If all of
+# them are installed, it does nothing.
 #   scripts/install_wasm.sh
 set -euo pipefail
 # shellcheck source=scripts/common.sh

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Brings what the preset wasm64 needs beside install_wasm.sh: C and C++ libraries for WebAssembly with addresses of 64 bits,
-# which Debian has as sources alone. Compiles wasi-libc, libc++, the helpers of clang, PCRE2 and zlib into
-# build/wasm64-libraries (docs/decisions/0068-beyond-4-gib.md). Does nothing when all of it is there.
+# Installs the needs of the preset wasm64 besides install_wasm.sh: C and C++ libraries for WebAssembly with 64-bit
+# addresses. Debian has them as sources alone. Compiles wasi-libc, libc++, the helpers of clang, PCRE2 and zlib into
+# build/wasm64-libraries (docs/decisions/0068-beyond-4-gib.md). If all of them exist, it does nothing.
 #   scripts/install_wasm64.sh
 set -euo pipefail
 # shellcheck source=scripts/common.sh
@@ -45,8 +45,8 @@ llvm="$(echo "$work"/sources/llvm-*/)" libc="$(echo "$work"/sources/wasi-libc-*/
 include="$work/tree/include/wasm64-wasi" lib="$work/tree/lib/wasm64-wasi"
 mkdir -p "$include" "$lib"
 
-# The headers are those for 32 bits but for the largest numbers of five types, and for api.h, whose structs with
-# addresses have other sizes.
+# The headers equal those for 32 bits, except for the largest numbers of five types, and for api.h,
+# whose structs with addresses have other sizes.
 cp -r /usr/include/wasm32-wasi/. "$include/"
 sed -i '/_Static_assert/d; /#error .*only supports wasm32/d' "$include/wasi/api.h"
 sed -i -E 's/^(#define (INTPTR|UINTPTR|PTRDIFF|SIZE)_(MIN|MAX) +U?INT)32/\164/' "$include/bits/stdint.h"
@@ -70,7 +70,7 @@ archive() {
 }
 musl="$libc/libc-top-half/musl" bottom="$libc/libc-bottom-half"
 c=(clang-19 "${common[@]}" -isystem "$include")
-# Of musl what knows no system: threads, signals, pipes and names of temporary files are not there.
+# The parts of musl without a system: no threads, signals, pipes and names of temporary files.
 find "$musl"/src/{errno,exit,string,stdlib,ctype,internal,locale,multibyte,stdio,math} -maxdepth 1 -name '*.c' |
   grep -vE '/(__errno_location|_Exit|abort|abort_lock|strsignal|qsort|procfdname|syscall|syscall_ret|vdso|version|.*textdomain.*|dcngettext|__lockfile|f(un|try)?lockfile|p(open|close)|remove|rename|te?mp(nam|file)|fma|lgamma.*|__signbit.?|__fpclassify.?|(ceil|floor|trunc|rint|nearbyint|sqrt|fabs|copysign|fmin|fmax)f?)\.c$' |
   compile_each top "${c[@]}" -I"$musl/src/include" -I"$musl/src/internal" -I"$musl/arch/wasm32" -I"$musl/arch/generic" \

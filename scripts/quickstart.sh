@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # From a fresh clone to a running language model: installs what is missing, builds a first program, and lets
 # the small model models/stories.entity write.
-#   scripts/quickstart.sh                          a story that begins "Once upon a time"
-#   scripts/quickstart.sh The little fox           a story that begins with your words
-# The first program runs models, chats and tells about files. Afterwards cmake --build --preset release builds
-# the rest. A release archive in dist/, or named by LOOM_ARCHIVE, is taken instead of a build.
+#   scripts/quickstart.sh                          a story that begins "Once upon a time".
+#   scripts/quickstart.sh The little fox           a story that begins with your words.
+# The first program runs models, chats and describes files. Afterwards cmake --build --preset release builds
+# the rest. If dist/ has a release archive, or LOOM_ARCHIVE names one, it is used instead of a build.
 set -euo pipefail
 # shellcheck source=scripts/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
@@ -13,7 +13,7 @@ usage() {
   sed -n '2,7s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
 }
 
-# quiet NAME CMD...: runs CMD, shows what it printed only if it fails.
+# quiet NAME CMD...: runs CMD, and shows its output only if it fails.
 quiet() {
   local name="$1"
   shift
@@ -46,8 +46,8 @@ unpack() {
   program="build/archive/${found#./}"
 }
 
-# build_first: if the whole program is in build/release, it is brought up to date. Otherwise the starter is built, and
-# has the place of the whole program until that is linked.
+# build_first: updates the whole program if build/release has it. Otherwise it builds the starter,
+# which replaces the whole program until that is linked.
 build_first() {
   local starter="$LOOM_ROOT/build/release/starter/loom" target=loom_cli
   quiet "configuring" configure release

@@ -1,8 +1,9 @@
-# Sourced by checks that run a part of their cases for a change: what changed, and which part is drawn.
-# A sample is a function of the tree alone, so a landing runs the cases that its check ran.
+# Sourced by checks that run a part of their cases for a change: finds the changed files, and draws
+# the part. A sample is a function of the repository alone, so a landing runs the cases that its
+# check ran.
 # shellcheck shell=bash
 
-# sample_seed: the number that chooses samples: $LOOM_SAMPLE_SEED, else of the hash of the tree, else 0.
+# sample_seed: the seed of samples: $LOOM_SAMPLE_SEED, else from the hash of the repository, else 0.
 sample_seed() {
   local tree
   if [[ -n "${LOOM_SAMPLE_SEED:-}" ]]; then
@@ -21,7 +22,8 @@ drawn() {
   printf '%d' "$((${sum%% *} / 7 % $3))"
 }
 
-# changes_to PREFIX...: the changed paths that begin with one of them. Fails if it is not known what changed.
+# changes_to PREFIX...: the changed paths that begin with one of them. Fails if the change is
+# unknown.
 changes_to() {
   local path prefix
   [[ -f "${LOOM_CHANGED_FILES:-}" ]] || return 1

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The unit tests of rooms that read what others wrote, by clang, with AddressSanitizer and
-# UndefinedBehaviorSanitizer at once: the build of the fuzz targets has them. Whole builds with one of them:
-# scripts/test.sh --preset asan, --preset ubsan.
+# The unit tests of rooms that read untrusted input, by clang, with AddressSanitizer and UndefinedBehaviorSanitizer
+# at once. The build of the fuzz targets has both. Whole builds with one of them are
+# scripts/test.sh --preset asan and --preset ubsan.
 #   scripts/sanitized_test.sh
 set -euo pipefail
 # shellcheck source=scripts/common.sh

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# The golden hashes on systems that this machine is not: cross-compiled by the clang of the PyPI package ziglang,
-# run under qemu-user or Wine. Says of each what ran, or what was missing. ARM64 with glibc: arm64_test.sh.
-#   scripts/targets.sh                       every target that is compiled for other systems
-#   scripts/targets.sh riscv64 windows       these: riscv64, x86_64-musl, arm64-musl, windows, macos
-#   scripts/targets.sh native                this system with its own compiler (CXX): for systems without Debian's packages
-#   scripts/targets.sh --every ...           every number type on every set of instructions, in pieces and with threads
-# The first build of a target takes minutes: its C++ library is compiled as well. Nothing can run what is built for macOS.
+# The golden hashes on other systems: cross-compiled by the clang of the PyPI package ziglang, run under qemu-user or
+# Wine. Reports for each what ran, or what was missing. ARM64 with glibc: arm64_test.sh.
+#   scripts/targets.sh                       every target that is compiled for other systems.
+#   scripts/targets.sh riscv64 windows       these: riscv64, x86_64-musl, arm64-musl, windows, macos.
+#   scripts/targets.sh native                this system with its own compiler (CXX), without Debian's packages.
+#   scripts/targets.sh --every ...           every number type on every instruction set, in chunks and with threads.
+# The first build of a target takes minutes: its C++ library is compiled as well. There is no runner for macOS.
 set -euo pipefail
 # shellcheck source=scripts/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
@@ -35,7 +35,7 @@ work="$PWD/build/targets"
 mkdir -p "$work/headers/include"
 export ZIG_GLOBAL_CACHE_DIR="$work/cache" WINEPREFIX="$work/wine" WINEDEBUG=-all
 
-# triple_of TARGET: what the compiler calls it.
+# triple_of TARGET: its name for the compiler.
 triple_of() {
   case "$1" in
     riscv64) printf 'riscv64-linux-musl' ;;
@@ -47,7 +47,7 @@ triple_of() {
   esac
 }
 
-# runner_of TARGET: the words before its program, one a line; fails with what is missing.
+# runner_of TARGET: the words before its program, one a line; fails with the missing part.
 runner_of() {
   case "$1" in
     riscv64) need qemu-riscv64-static qemu-user-static ;;
@@ -63,11 +63,11 @@ need() {
   printf '%s\n' "$1"
 }
 
-# build_target TARGET: the program of the hashes alone. Libraries that it does not link have no place here, and the
-# headers of the others have no system.
+# build_target TARGET: the program of the hashes alone. Libraries that it does not link are left
+# out, and the headers of the others depend on no system.
 build_target() {
   local how=() name
-  # This compiler writes what debuggers read unless it is told not to.
+  # This compiler writes debug information by default.
   case "$1" in *musl|riscv64) how+=(-DCMAKE_EXE_LINKER_FLAGS=-s) ;; esac
   if [[ "$1" != native ]]; then
     how+=("-DCMAKE_TOOLCHAIN_FILE=$PWD/cmake/zig.cmake" "-DLOOM_ZIG=$zig" "-DLOOM_ZIG_TARGET=$(triple_of "$1")")
@@ -80,7 +80,7 @@ build_target() {
     -DCMAKE_UNITY_BUILD_BATCH_SIZE=12 && nice cmake --build "$work/$(triple_of "$1")" -j "$(jobs_to_run)" --target loom_hash
 }
 
-# run ARGUMENT...: the program of the target at hand, without the carriage returns of Windows.
+# run ARGUMENT...: the program of the current target, without the carriage returns of Windows.
 run() {
   "${runner[@]}" "$program" "$@" 2>&1 | tr -d '\r'
 }
@@ -89,7 +89,7 @@ expect_logits() {  # TARGET DTYPE ISA THREADS CHUNK
   got="$(run verify hash --shape shakespeare --dtype "$2" --prompt-tokens 113 --isa "$3" --threads "$4" --chunk "$5" || true)"
   judge "$1: $2 $3 threads $4 chunk $5" "$got" "$(awk -v d="$2" '$1 == d {print $2}' "$golden")"
 }
-# Of the kinds of layers those that training.txt names: all but those that no release has.
+# The kinds of layers that training.txt names: all but those without a release.
 expect_training() {  # TARGET ISA THREADS
   local got
   got="$(run verify training --isa "$2" --threads "$3" |
@@ -119,13 +119,13 @@ hashes_of() {  # TARGET
   told="${isas[*]}"
 }
 
-# bring_compiler: prints its program, or why it cannot be had.
+# bring_compiler: prints its program, or why it is unavailable.
 bring_compiler() {
   local python
   python="$(python_with "$work/venv" ziglang)" || { printf '%s' "$python"; return 1; }
   "$python" -c 'import os, ziglang; print(os.path.join(os.path.dirname(ziglang.__file__), "zig"))'
 }
-# skip WHY: nothing can be built.
+# skip WHY: ends the script if no target can be built.
 skip() {
   say "skipped: $1"
   printf '0 passed, 0 failed, %d skipped\n' "${#asked[@]}"
@@ -166,7 +166,7 @@ for target in "${asked[@]}"; do
   fi
   runner=()
   if [[ -n "$words" ]]; then mapfile -t runner <<<"$words"; fi
-  # Wine makes its folder at the first run, and says so.
+  # Wine makes its folder at the first run, and prints messages.
   [[ "$target" != windows ]] || run isas >/dev/null || true
   runs=0 differ=0 told=""
   start=$SECONDS

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# clang-tidy with the checks of .clang-tidy, three minutes at most; what did not fit is counted as skipped.
+# clang-tidy with the checks of .clang-tidy, three minutes at most; files beyond that are counted as skipped.
 #   scripts/tidy.sh            files that changed since this branch left main; on main, since the commit before
 #   scripts/tidy.sh FILE...    these files
 # Reads build/dev, which has to be configured.
@@ -12,7 +12,7 @@ usage() {
   sed -n '2,5s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
 }
 
-# base_commit: what changed since then is what this branch is about; nothing where git knows no history.
+# base_commit: the base of this branch; prints nothing if git knows no history.
 base_commit() {
   local main base=
   for main in origin/main main; do
@@ -24,7 +24,7 @@ base_commit() {
   printf '%s' "$base"
 }
 
-# changed: sources of the library and the program that differ, also where they are not committed yet.
+# changed: sources of the library and the program that differ, including uncommitted ones.
 changed() {
   local base
   base="$(base_commit)"
@@ -35,7 +35,7 @@ changed() {
   } | sort -u
 }
 
-# look FILE: writes one word, and what was found, into $results/FILE.
+# look FILE: writes one word, and the findings, into $results/FILE.
 look() {
   local left=$((deadline - $(date +%s))) status=0 out="$results/${1//\//_}"
   if (( left <= 0 )); then printf 'skipped\n' >"$out"; return; fi
@@ -67,7 +67,7 @@ trap 'rm -rf "$results"' EXIT
 deadline=$(( $(date +%s) + ${LOOM_TIDY_SECONDS:-180} ))
 passed=0 failed=0 skipped=0
 for file in ${files[@]+"${files[@]}"}; do
-  # Kernels of other processors are in no list of commands.
+  # Kernels of other processors are not in the list of commands.
   if ! grep -qF "/$file\"" build/dev/compile_commands.json; then continue; fi
   while (( $(jobs -rp | wc -l) >= $(jobs_to_run) )); do wait -n; done
   look "$file" &

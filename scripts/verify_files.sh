@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Every layer kind in every number type, saved, opened by a fresh process, saved again. Shows what is not the same,
+# Every layer kind in every number type is saved, opened by a fresh process, and saved again. Shows differences,
 # and the last line.
 #   scripts/verify_files.sh build/dev/cli/loom
 set -euo pipefail

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Builds the TypeScript package of bindings/typescript: the modules of WebAssembly (install_wasm.sh brings what
-# they need), JavaScript and types by the compiler of TypeScript from npm, and a tarball in build/web. Prints its path.
-# Does not compile and pack again what is up to date.
+# Builds the TypeScript package of bindings/typescript: the modules of WebAssembly (install_wasm.sh installs their
+# needs), JavaScript and types by the compiler of TypeScript from npm, and a tarball in build/web. Prints its path.
+# Compiles and packs only what changed.
 #   scripts/wasm_package.sh
 #   scripts/wasm_package.sh --without-memory64    faster, for tests: models to 4 GiB
 set -euo pipefail
@@ -19,7 +19,7 @@ only_help "$@"
 why="$(no_wasm)"
 [[ -z "$why" ]] || die "$why"
 
-# Modules by their names in the package, and the targets that they come from.
+# Modules by their names in the package, and their targets.
 whole=(loom=loom_simd loom-relaxed=loom_relaxed_simd loom-threads=loom_threads loom-relaxed-threads=loom_relaxed_threads
   loom-gpu=loom_gpu loom-core=loom_core loom-core-relaxed=loom_relaxed_core)
 inference=(loom-inference=loom_inference loom-inference-relaxed=loom_relaxed_inference)

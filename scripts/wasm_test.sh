@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# Tests Loom as WebAssembly, in parts. Builds what is missing; skips what cannot be had.
-#   hashes    golden hashes in Node.js and Wasmtime, with the arithmetic of every host and with relaxed SIMD, and on a host
-#             that does not fuse
-#   package   the TypeScript package, packed and installed into an empty folder, in Node.js beside the native library; sizes
-#   gpu       the module for GPUs over SwiftShader, in Node.js with Dawn and in Chromium
-#   browser   the package and the site of web/ in Chromium
-#   scripts/wasm_test.sh [PART]            these parts, or one, as a change needs it: what the change touches runs whole, and a
-#                                          tenth of the rest, chosen by LOOM_SAMPLE_SEED
-#   scripts/wasm_test.sh [PART] --whole    everything: also addresses of 64 bits, kernels and a Vite app
-#   scripts/wasm_test.sh build             builds what the parts need
-#   LOOM_GPU_CASES=all scripts/wasm_test.sh gpu --whole    with every case of every op, which takes hours
+# Tests Loom as WebAssembly, in parts. Builds missing modules. Skips parts whose needs are unavailable.
+#   hashes    golden hashes in Node.js and Wasmtime, with the arithmetic of every host and with relaxed SIMD; also on a
+#             host that does not fuse.
+#   package   the TypeScript package, packed and installed into an empty folder, in Node.js next to the native library.
+#             Also sizes.
+#   gpu       the module for GPUs over SwiftShader, in Node.js with Dawn and in Chromium.
+#   browser   the package and the site of web/ in Chromium.
+#   scripts/wasm_test.sh [PART]            these parts, or one. Parts that the change affects run whole. A tenth of the
+#                                          rest runs, chosen by LOOM_SAMPLE_SEED.
+#   scripts/wasm_test.sh [PART] --whole    everything: also 64-bit addresses, kernels and a Vite app.
+#   scripts/wasm_test.sh build             builds the modules of the parts.
 set -euo pipefail
 # shellcheck source=scripts/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
@@ -18,7 +18,7 @@ source "$LOOM_ROOT/tests/web/common.sh"
 cd "$LOOM_ROOT"
 
 usage() {
-  sed -n '2,13s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+  usage_of "${BASH_SOURCE[0]}"
 }
 
 parts=(hashes package gpu browser)
@@ -56,12 +56,12 @@ sample() {
 is() {
   if "$@"; then printf yes; else printf no; fi
 }
-# touched PATTERN: whether everything that the pattern stands for must run.
+# touched PATTERN: true if everything that the pattern represents must run.
 touched() {
   [[ "$whole" == yes ]] || touches "$1"
 }
 
-# Addresses of 64 bits, where the libraries and a Node.js are there that has them.
+# 64-bit addresses, if the libraries and a Node.js with support exist.
 golden_hashes_64() {
   local why
   why="$(no_wasm64)"
@@ -107,8 +107,8 @@ part_hashes() {
   fi
 }
 
-# need_package PART: the package as others get it: packed, and installed into a folder of the part with nothing else. Its
-# tests are beside it, in $folder; it is $package.
+# need_package PART: the package as users get it: packed, and installed into an empty folder of the
+# part. Its tests are next to it, in $folder; it is $package.
 need_package() {
   folder="$PWD/build/web/installed/$1" package="$PWD/build/web/installed/$1/node_modules/@loom-engine/loom"
   have npm || { skip "npm is not installed"; return 1; }

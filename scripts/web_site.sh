@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Builds the site of web/ over the TypeScript package as a tarball (wasm_package.sh): static files in build/web/site,
-# with a model, the digits and what the native engine computed. Prints the folder. Does not build again what is up to date.
-#   scripts/web_site.sh              build
-#   scripts/web_site.sh --test       build, and drive every page in Chromium (skips what cannot be had)
-#   scripts/web_site.sh --test --without-memory64    the same with the package as wasm_package.sh makes it so
+# with a model, the digits and results of the native engine. Prints the folder. Builds only what changed.
+#   scripts/web_site.sh              build.
+#   scripts/web_site.sh --test       build, and drive every page in Chromium (skips if it is unavailable).
+#   scripts/web_site.sh --test --without-memory64    the same without the memory64 module of the package.
 set -euo pipefail
 # shellcheck source=scripts/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
@@ -21,7 +21,7 @@ if [[ "${1:-}" == --test ]]; then testing=yes; shift; fi
 if [[ "${1:-}" == --without-memory64 ]]; then how=("$1"); shift; fi
 only_help "$@"
 
-# absent WHY: a test that cannot run here says so; a build that cannot is an error.
+# absent WHY: a test that cannot run here reports it; a build that cannot is an error.
 absent() {
   [[ "$testing" == yes ]] || die "$1"
   skip "$1"
@@ -33,7 +33,7 @@ why="$(no_wasm)"
 [[ -z "$why" ]] || absent "$why"
 tarball="$(scripts/wasm_package.sh ${how[@]+"${how[@]}"})" || die "the package cannot be built; see above"
 
-# The folder web/ stays as it is: npm installs into a copy.
+# The folder web/ stays unchanged: npm installs into a copy.
 work=build/web/site_work
 mkdir -p "$work"
 data=(examples/data/{digits,digits-test,digit-labels,digit-labels-test}.gz)

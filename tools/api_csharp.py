@@ -1,7 +1,7 @@
 """Writes bindings/csharp/Sys.cs: structs, callbacks and DllImports of the C interface, and enums.
 
 Handles are SafeHandles, so that the runtime keeps them while a call uses them, and closed ones are
-refused. Texts and lists are addresses: Marshal's texts are not UTF-8 everywhere.
+refused. Texts and lists are addresses, because Marshal's texts are not UTF-8 everywhere.
 """
 
 from api_types import comment, function_doc, in_section_order, listed, parse, type_name, value_name

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""What releases of the C interface promised: api/frozen/RELEASE.toml, never edited.
+"""Promises of releases of the C interface: api/frozen/RELEASE.toml, never edited.
 
-  tools/api_frozen.py --check          say what was moved, changed or taken away since; exit 1
-  tools/api_frozen.py --freeze 0.2     write api/frozen/0.2.toml and 0.2.abi from api/; once, when
-                                       0.2 is released; needs gcc and abidw
+  tools/api_frozen.py --check          reports what was moved, changed or removed since; exit 1.
+  tools/api_frozen.py --freeze 0.2     writes api/frozen/0.2.toml and 0.2.abi from api/; once, at
+                                       the release of 0.2; needs gcc and abidw.
 
-Functions are added, and so are values of enums and fields at the end of structs. Everything else
-of a release stays what it is as long as `abi` of api/loom_api.toml is the same. tests/capi/frozen.c
-asserts it in C; the order of the table that loom_get_api() gives follows from these files.
+Functions may be added, and so may values of enums and fields at the end of structs. Everything else
+of a release stays unchanged while `abi` of api/loom_api.toml is the same. tests/capi/frozen.c
+asserts it in C. The order of the table of loom_get_api() follows from these files.
 """
 
 import argparse
@@ -31,7 +31,7 @@ def signature(call: dict) -> str:
 
 
 def snapshot(api) -> dict:
-    """What a release promises, as plain data."""
+    """The promises of a release, as plain data."""
     structs = {}
     for name, struct in api.structs.items():
         offsets, size = api.layout(name)
@@ -63,7 +63,7 @@ def as_toml(release: str, held: dict) -> str:
 
 
 def releases(root: Path = ROOT) -> dict[str, dict]:
-    """Release -> what it promised, oldest first."""
+    """Release -> its promises, oldest first."""
     files = sorted((root / "api/frozen").glob("*.toml"),
                    key=lambda f: [int(part) for part in f.stem.split(".")])  # fmt: skip
     return {file.stem: tomllib.loads(file.read_text()) for file in files}
@@ -85,7 +85,7 @@ def _struct_problems(name: str, then: dict, now: dict) -> list[str]:
 
 
 def problems(then: dict, now: dict) -> list[str]:
-    """What breaks programs made for `then`; nothing where `abi` says it is another interface."""
+    """Changes that break programs made for `then`; none if `abi` declares another interface."""
     if then["abi"] != now["abi"]:
         return [] if now["abi"] > then["abi"] else ["abi went back"]
     out = [f"{name} is gone" for name in then["handles"] if name not in now["handles"]]
@@ -110,7 +110,7 @@ def problems(then: dict, now: dict) -> list[str]:
     return out
 
 
-# ---- what is written from them -------------------------------------------------------------------
+# ---- generated files -----------------------------------------------------------------------------
 
 
 def table_order(api, frozen: dict[str, dict]) -> list[str]:
@@ -185,7 +185,7 @@ def write_table(api, frozen: dict[str, dict], mark: str) -> str:
 
 
 def stub(api) -> str:
-    """A C file with every function and no work, for tools that compare compiled interfaces."""
+    """A C file with every function and empty bodies, for tools that compare compiled interfaces."""
     out = ['#include "loom.h"', ""]
     for name, call in api.functions.items():
         arguments = ", ".join(a.declared() for a in call["arguments"]) or "void"
@@ -198,7 +198,7 @@ def stub(api) -> str:
 
 
 def write_baseline(api, to: Path) -> None:
-    """What libabigail says of the interface, for abidiff (tests/tools/test_api_frozen.py)."""
+    """The libabigail description of the interface (tests/tools/test_api_frozen.py)."""
     with tempfile.TemporaryDirectory() as folder:
         source, library = Path(folder) / "stub.c", Path(folder) / "libloom.so"
         source.write_text(stub(api))

@@ -1,7 +1,7 @@
 """Writes bindings/java: Sys.java, the C interface for JNA, and Types.java, its enums.
 
-Handles are Pointers. Lists of numbers that are read are Pointers too; a number that is written is
-a Reference of JNA. Texts are Strings where they are arguments, and Pointers inside of structs.
+Handles are Pointers. Lists of numbers that are read are Pointers too; a number that is written is a
+Reference of JNA. Texts are Strings as arguments, and Pointers inside structs.
 """
 
 from api_types import comment, function_doc, in_section_order, listed, parse, type_name

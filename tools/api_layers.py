@@ -103,7 +103,7 @@ class Layers:
     rows: list[Kind] = field(default_factory=list)  # a family is one
 
     def kinds(self) -> list[Kind]:
-        """Each kind of a family by itself."""
+        """Each kind of a family separately."""
         return [kind for row in self.rows for kind in _members_of(row)]
 
     def public(self) -> list[Kind]:
@@ -153,7 +153,7 @@ def _limits(row: dict, where: str) -> tuple[float, float]:
 
 
 def _first(row: dict, low: float) -> Any:
-    """What a field begins with that has to be given."""
+    """The start value of a required field."""
     if "start" in row:
         return row["start"]
     return {"ints": [], "text": "", "bool": False}.get(row["type"], low)
@@ -319,7 +319,7 @@ def field_tables(layers: Layers, mark: str) -> str:
 
 
 def range_text(item: Field) -> str:
-    """ "1 to 4096": nothing where it is not limited."""
+    """ "1 to 4096"; empty if there is no limit."""
     if item.core not in ("integer", "real", "list") or item.off_on:
         return ""
     low, high = abs(item.low) < NO_LIMIT, abs(item.high) < NO_LIMIT
@@ -329,7 +329,7 @@ def range_text(item: Field) -> str:
 
 
 def sentence(item: Field) -> str:
-    """The help with its range. A symbol or a value that it begins with stays as it is."""
+    """The help with its range. A leading symbol or value stays unchanged."""
     tail = range_text(item)
     plain = re.match(r"[a-z]+(?![a-z0-9]*:)[ ,;]|[a-z]+$", item.help)
     first = item.help[0].upper() if plain else item.help[0]
@@ -547,7 +547,7 @@ def _python_text(text: str) -> str:
 
 
 def listed(opening: str, items: list[str], closing: str, indent: str = "") -> list[str]:
-    """opening item, item closing: on one line where it fits."""
+    """opening item, item closing: on one line if it fits."""
     line = f"{indent}{opening}{', '.join(items)}{closing}"
     if len(line) <= WIDTH:
         return [line]

@@ -30,12 +30,12 @@ _RANGE = re.compile(r"^([\[(])(\S+), (\S+)([\])])$")
 
 
 class Wrong(Exception):
-    """What a description says wrong: file, place, why."""
+    """An error in a description: file, position, reason."""
 
 
 @dataclass(frozen=True)
 class Word:
-    """A value of an enum; `text` is what files and flags say."""
+    """A value of an enum; `text` is its name in files and flags."""
 
     name: str
     help: str
@@ -74,7 +74,7 @@ class Option:
     since: str = "0.1"
     by_hand: bool = False  # a member that has no row: an engine, a callback
     flat: str = ""  # where structs are flattened: "schedule_floor"
-    c: str = ""  # in the frozen struct of C, where it is not `flat`; "!keep_order": the opposite
+    c: str = ""  # in the frozen struct of C, if it is not `flat`; "!keep_order": the opposite
 
     @property
     def enum(self) -> str:
@@ -89,7 +89,7 @@ class Option:
         return f"std::optional<{plain}>" if self.optional else plain
 
     def limits(self) -> tuple[str, str, bool, bool]:
-        """Low, high, and whether each is left out."""
+        """Low, high, and whether each is excluded."""
         found = _RANGE.match(self.range)
         if found is None:
             return "-inf", "inf", False, False
@@ -110,7 +110,7 @@ class Struct:
     groups: tuple[Group, ...] = ()
     c: str = ""
     kind: str = ""  # of loom_options_new(); "": it is inside of another struct
-    flat: str = ""  # what the flat names of its options begin with
+    flat: str = ""  # the prefix of the flat names of its options
 
 
 @dataclass
@@ -272,7 +272,7 @@ def range_text(option: Option) -> str:
 
 
 def sentence(option: Option) -> str:
-    """The help with what it is for, unit and range: the one text of every surface."""
+    """The help with its purpose, unit and range: the one text of every surface."""
     text = option.help
     if option.applies:
         text = f"{applies_text(option)}: {text[0].lower()}{text[1:]}"
@@ -421,7 +421,7 @@ def words(enum: Enum, shared: bool = False) -> list[str]:
 
 
 def flat(struct: Struct, v: Vocabulary, prefix: str = "", path: str = "") -> list[tuple]:
-    """Each option that has a value of its own: dotted name, path in C++, option."""
+    """Each option with its own value: dotted name, path in C++, option."""
     rows = []
     for option in struct.options:
         if option.by_hand:
@@ -435,7 +435,7 @@ def flat(struct: Struct, v: Vocabulary, prefix: str = "", path: str = "") -> lis
 
 
 def flat_name(dotted: str, option: Option, struct: Struct, v: Vocabulary) -> str:
-    """Where structs are flattened: "schedule_floor", "schedule" for its kind, "beta1"."""
+    """Names of flattened structs: "schedule_floor", "schedule" for its kind, "beta1"."""
     outer, _, inner = dotted.partition(".")
     if not inner or option.flat:
         return option.flat or outer

@@ -1,5 +1,5 @@
 """Options in Python: classes of structs, literals of enums, and the parameters and docstrings of
-functions that take options. These stand between marks in files that are written by hand.
+functions that take options. They are between marks in files that are written by hand.
 """
 
 import re

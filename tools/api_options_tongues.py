@@ -24,7 +24,7 @@ class Field:
     kind: str  # "bool", "int", "float", "double", "seed", one of LISTS, or an enum of C
     doc: str
     opposite: bool  # true sets the option to false
-    may_be_absent: bool  # a number whose 0 is a value of its own
+    may_be_absent: bool  # a number whose 0 is a separate value
     words: tuple[str, ...] = ()  # of an enum, by its number in C
 
     @property

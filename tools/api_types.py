@@ -1,4 +1,4 @@
-"""What the writers of the other languages share: C types taken apart, names, wrapped comments.
+"""Shared parts of the writers of other languages: parsed C types, names, wrapped comments.
 
 It knows the description (generate_api.Api) by its tables alone, and no language.
 """
@@ -18,7 +18,7 @@ class CType:
 
     base: str  # "int32_t", "char", "void", "loom_tensor"
     kind: str  # "scalar", "char", "void", "enum", "handle", "struct" or "callback"
-    pointees: tuple[bool, ...] = ()  # per star, from the left: what it points to is const
+    pointees: tuple[bool, ...] = ()  # per star, from the left: the pointee is const
     extent: int = 0  # of an array inside of a struct
 
     @property
@@ -57,7 +57,7 @@ def type_name(name: str) -> str:
 
 
 def value_name(name: str) -> str:
-    """COSINE_RESTARTS -> CosineRestarts; Q4_0 stays as it is read."""
+    """COSINE_RESTARTS -> CosineRestarts; Q4_0 stays unchanged."""
     out = ""
     for word in name.split("_"):
         out += ("_" if out[-1:].isdigit() and word[0].isdigit() else "") + word.capitalize()
@@ -76,7 +76,7 @@ def comment(doc: str, prefix: str = "// ", indent: str = "") -> list[str]:
 
 
 def listed(opening: str, items: list[str], closing: str, indent: str = "") -> list[str]:
-    """opening item, item closing: on one line where it fits, else wrapped."""
+    """opening item, item closing: on one line if it fits, else wrapped."""
     line = f"{indent}{opening}{', '.join(items)}{closing}"
     if len(line) <= WIDTH:
         return [line]

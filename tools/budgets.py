@@ -94,7 +94,7 @@ def _parameter_list(head: str) -> re.Match | None:
 def classify(head: str, spaced: bool) -> tuple[str, str]:
     """What the brace after `head` opens outside functions: scope, function or data; and its name.
 
-    `spaced`: a space stands before the brace. clang-format writes none before a braced initializer.
+    `spaced`: a space precedes the brace. clang-format writes none before a braced initializer.
     """
     head = _strip_template(head.strip())
     if _SCOPE.match(head):
@@ -123,10 +123,10 @@ def _matching(code: str, opening: int) -> int:
 
 def cpp_functions(text: str, path: str) -> list[Function]:
     """The functions of a file, class members and lambdas of tables included. A local lambda belongs
-    to the function it stands in."""
+    to its enclosing function."""
     code = without_preprocessor(without_comments(text))
     found: list[Function] = []
-    start = 0  # where the current declaration begins
+    start = 0  # start of the current declaration
     at = 0
     stop = re.compile(r"[{};]")
     while match := stop.search(code, at):

@@ -1,10 +1,10 @@
-"""What a change reaches: its files, the rooms of src/ that stand on them, and the checks of
-tests/checks.toml and suites of tests/CMakeLists.txt that can feel it.
+"""Effects of a change: its files, the rooms of src/ that depend on them, and the checks of
+tests/checks.toml and suites of tests/CMakeLists.txt that may be affected.
 
   tools/changed.py [BASE]      prints the files, the rooms, the checks and the suites with reasons
 
-BASE is a commit. Without it the last commit that is recorded as checked counts (build/checked
-of this clone, else .ci/checked), if HEAD descends from it. Files that are not committed count too.
+BASE is a commit. The default is the last commit that is recorded as checked (build/checked of this
+clone, else .ci/checked), if HEAD descends from it. Uncommitted files count too.
 """
 
 import argparse
@@ -23,13 +23,13 @@ from layering import ARROWS, reachable, room_of
 ROOT = Path(__file__).resolve().parent.parent
 RECORDS = ("build/checked", ".ci/checked")
 
-# Files that every check stands on, and those that every suite does.
+# Files that every check depends on, and those that every suite does.
 EVERYTHING = ("CMakeLists.txt", "CMakePresets.json", "cmake/")
 EVERY_SUITE = (*EVERYTHING, "tests/CMakeLists.txt", "tests/support/")
 
 
 def git(*words: str, root: Path = ROOT) -> str | None:
-    """What git prints, or None where it fails."""
+    """The output of git, or None if it fails."""
     ran = subprocess.run(
         ["git", *words], cwd=root, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     )
@@ -47,7 +47,7 @@ def recorded_base(root: Path = ROOT) -> str | None:
 
 
 def matches(path: str, pattern: str) -> bool:
-    """Whether a pattern names the path: a folder ends in "/", others are patterns of a shell."""
+    """True if a pattern names the path: a folder ends in "/", others are patterns of a shell."""
     return path.startswith(pattern) if pattern.endswith("/") else fnmatch.fnmatch(path, pattern)
 
 
@@ -57,7 +57,7 @@ def any_matches(path: str, patterns) -> str | None:
 
 
 def same_code(before: str, after: str) -> bool:
-    """Whether two texts of a C++ file differ in comments and space alone."""
+    """True if two texts of a C++ file differ in comments and space alone."""
     before, after = (
         re.sub(r"\s+", " ", without_comments(t, keep_strings=True)) for t in (before, after)
     )
@@ -74,7 +74,7 @@ class Change:
     comments: list[str] = field(default_factory=list)  # C++ files whose code is as it was
 
     def rooms(self) -> dict[str, str]:
-        """Room of src/ -> one of the files for which it is reached."""
+        """Room of src/ -> one of the files that affect it."""
         direct: dict[str, str] = {}
         for path in self.files:
             room = room_of(path[4:], ARROWS) if path.startswith("src/") else None
@@ -111,7 +111,7 @@ def rooms_of_header(path: str, root: Path = ROOT) -> tuple[str, ...]:
 
 
 def read_change(base: str | None, root: Path = ROOT) -> Change:
-    """The change since `base`, what is not committed included."""
+    """The change since `base`, with uncommitted files."""
     if base is None:
         return Change(known=False)
     listed = git("diff", "--name-only", "--no-renames", base, root=root)
@@ -146,7 +146,7 @@ class Suite:
     sources: tuple[str, ...] = ()  # further files and folders, from the root
 
     def has(self, file: str) -> bool:
-        """Whether a file *_test.cpp of the folder is one of its files."""
+        """True if a file *_test.cpp of the folder is one of its files."""
         return not (self.files and not re.match(self.files, file)) and not (
             self.unless and re.match(self.unless, file)
         )
@@ -155,7 +155,7 @@ class Suite:
 # Networks of every layer kind, which suites link with KINDS.
 KINDS = ("src/lab/kind_networks.cpp", "src/lab/training_hash.cpp", "src/lab/training_hash.hpp")
 
-# Suites that run the program `loom`, which stands on every room, and what else they run.
+# Suites that run the program `loom`, which depends on every room, and the other files they run.
 RUN_THE_PROGRAM = {
     "e2e": ("cli/", "src/", "include/", "tests/hub/", "tests/chat/", "tests/anomaly/*.py",
             "tools/entity_page.py"),
@@ -195,7 +195,7 @@ SUITE_WORDS = ("ROOMS", "SOURCES", "FOLDER", "FILES", "EXCEPT", "ALONE", "KINDS"
 
 @functools.cache
 def suites(root: Path = ROOT) -> dict[str, Suite]:
-    """Suite -> what tests/CMakeLists.txt and fuzz/CMakeLists.txt say of it."""
+    """Suite -> its description in tests/CMakeLists.txt and fuzz/CMakeLists.txt."""
     text = (root / "tests" / "CMakeLists.txt").read_text()
     found = {}
     for match in re.finditer(r"^[ \t]*loom_tests\(([^)]*)\)", text, re.MULTILINE):
@@ -212,7 +212,7 @@ def suites(root: Path = ROOT) -> dict[str, Suite]:
 
 
 def program_of(suite: str) -> str:
-    """The target of a suite. Corpora of fuzz targets are suites of their own."""
+    """The target of a suite. Corpora of fuzz targets are separate suites."""
     return suite if suite.startswith("fuzz_") else f"test_{suite}"
 
 
@@ -250,7 +250,7 @@ def data_of(suite: Suite, root: Path = ROOT) -> frozenset[str]:
 
 
 def suite_reason(name: str, suite: Suite, change: Change, rooms: dict[str, str]) -> str | None:
-    """Why a suite has to run, or None."""
+    """The reason to run a suite, or None."""
     if not change.known:
         return "no base is known"
     program = RUN_THE_PROGRAM.get(name, ())
@@ -261,7 +261,7 @@ def suite_reason(name: str, suite: Suite, change: Change, rooms: dict[str, str])
 
 
 def is_read_by(suite: Suite, path: str) -> bool:
-    """Whether a file is compiled into a suite or read by it."""
+    """True if a file is compiled into a suite or read by it."""
     if path in members(suite) or any(path.startswith(source) for source in suite.sources):
         return True
     if any(path == data or path.startswith(f"{data}/") for data in data_of(suite)):
@@ -274,7 +274,7 @@ def is_read_by(suite: Suite, path: str) -> bool:
 
 
 def check_reason(check: dict, change: Change, rooms: dict[str, str]) -> str | None:
-    """Why a check of tests/checks.toml has to run, or None. Checks that name nothing always run."""
+    """The reason to run a check of tests/checks.toml, or None. Checks without names always run."""
     if not change.known:
         return "no base is known"
     paths, above = check.get("paths"), check.get("rooms", [])

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Runs the checks of tests/checks.toml: what a change must pass. scripts/test.sh calls it.
+"""Runs the checks of tests/checks.toml, which a change must pass. scripts/test.sh calls it.
 
-  tools/check.py                    everything that a change must pass
-  tools/check.py --changed [BASE]   of that what the change since BASE can break (changed.py)
-  tools/check.py --whole            also what the night runs of each check
-  tools/check.py --only NAME...     these checks and what they need
-  tools/check.py --list             the checks; --plan: what would run, and why
+  tools/check.py                    everything that a change must pass.
+  tools/check.py --changed [BASE]   the part that the change since BASE can break (changed.py).
+  tools/check.py --whole            also the nightly part of each check.
+  tools/check.py --only NAME...     these checks and their dependencies.
+  tools/check.py --list             the checks; --plan: the checks that would run, and why.
 
 As many checks run at once as there are cores. The output of each is in build/checks/NAME.log and
 ends with "N passed, N failed, N skipped"; the last line sums up. If CI=true, a skip that .ci/skips
@@ -37,7 +37,7 @@ TOLD = re.compile(
 
 @dataclass
 class Outcome:
-    """How a check went: seconds of the clock, and of the processor by all its processes."""
+    """The result of a check: seconds of the clock, and of the processor by all its processes."""
 
     status: int
     seconds: float
@@ -75,7 +75,7 @@ def read_skips() -> dict[str, int]:
 
 
 def choose(checks: dict[str, dict], change: Change, whole: bool) -> dict[str, str]:
-    """Check -> why it runs. Checks that others need come with them."""
+    """Check -> the reason to run it. Dependencies of checks are included."""
     rooms = change.rooms() if change.known else {}
     reasons = {}
     for name, row in checks.items():
@@ -91,7 +91,7 @@ def choose(checks: dict[str, dict], change: Change, whole: bool) -> dict[str, st
 
 
 def needs_of(checks: dict[str, dict], name: str) -> list[str]:
-    """What a check stands on, and what that stands on."""
+    """The dependencies of a check, also indirect ones."""
     found: list[str] = []
     for needed in checks[name].get("needs", []):
         found += [needed, *needs_of(checks, needed)]
@@ -99,7 +99,7 @@ def needs_of(checks: dict[str, dict], name: str) -> list[str]:
 
 
 def chosen_suites(change: Change) -> dict[str, str]:
-    """Test program -> why it runs."""
+    """Test program -> the reason to run it."""
     rooms = change.rooms() if change.known else {}
     reasons = {
         n: changed.suite_reason(n, row, change, rooms) for n, row in changed.suites().items()
@@ -108,7 +108,7 @@ def chosen_suites(change: Change) -> dict[str, str]:
 
 
 def unchanged_lazy(checks: dict[str, dict], change: Change) -> set[str]:
-    """Lazy checks that nothing of the change reaches, and that no other check needs."""
+    """Lazy checks that the change does not affect, and that no other check needs."""
     if not change.known:
         return set()
     rooms = change.rooms()
@@ -123,7 +123,7 @@ def unchanged_lazy(checks: dict[str, dict], change: Change) -> set[str]:
 
 
 def plan_lines(change: Change, reasons: dict[str, str]) -> list[str]:
-    """What runs and why, for a person."""
+    """The plan with reasons, for a person."""
     if not change.known:
         return ["no base is known, so everything runs"]
     lines = [f"{len(change.files)} files changed since {change.base[:10]}"]
@@ -142,7 +142,7 @@ def plan_lines(change: Change, reasons: dict[str, str]) -> list[str]:
 
 
 def environment(change: Change) -> dict[str, str]:
-    """What checks are told: which files changed, and the number that samples are drawn by."""
+    """Environment of checks: the changed files, and the seed of samples."""
     told = dict(os.environ)
     told.pop("LOOM_CHANGED_FILES", None)
     if change.known:
@@ -155,7 +155,7 @@ def environment(change: Change) -> dict[str, str]:
 
 
 def run_check(name: str, command: str, told: dict[str, str], quietly: bool) -> Outcome:
-    """Runs one check to its end; what it prints is in its log."""
+    """Runs one check to its end; its output is in its log."""
     log = LOGS / f"{name}.log"
     start = time.monotonic()
     with log.open("wb") as to:
@@ -206,7 +206,7 @@ def how_it_ended(status: int) -> str:
 
 
 def report(name: str, outcome: Outcome) -> str:
-    """The lines of a failed check that tell why: those that name a failure, then the last ones."""
+    """The lines of a failed check with the cause: those that name a failure, then the last ones."""
     lines = (LOGS / f"{name}.log").read_text(errors="replace").splitlines()
     telling = [line for line in lines if TOLD.search(line)][-20:]
     shown = [line[:300] for line in telling + ["..."] + lines[-40:]]
@@ -229,7 +229,7 @@ def stop_all(*_) -> None:
 
 
 class Board:
-    """The checks of one run: starts each once what it needs is done and cores are free."""
+    """The checks of one run: starts each once its dependencies are done and cores are free."""
 
     def __init__(
         self, checks: dict[str, dict], commands: dict[str, str], told: dict[str, str], cores: int
@@ -256,7 +256,7 @@ class Board:
         return min(self.checks[name].get("cores", 1), self.cores)
 
     def next(self) -> str | None:
-        """The first check that can start. One whose need failed is not run, and has failed."""
+        """The first check that can start. If its dependency failed, it has failed without a run."""
         free = self.cores - sum(self.busy.values())
         for name in self.waiting:
             needs = [n for n in self.checks[name].get("needs", []) if n in self.commands]
@@ -272,7 +272,7 @@ class Board:
                 and all(n in self.done for n in needs)
                 and self.share(name) > 1
             ):
-                return None  # it waits for all cores; nothing may overtake it for ever
+                return None  # it waits for all cores; nothing may overtake it forever
         return None
 
     def one(self, name: str) -> None:
@@ -319,7 +319,7 @@ def check_skips(done: dict[str, Outcome]) -> None:
 
 
 def summary(done: dict[str, Outcome], left_out: set[str], started: float) -> int:
-    """The table of times, the slowest tests, what failed once more, and the sum."""
+    """The table of times, the slowest tests, the failures again, and the sum."""
     budget = read_budget()
     say("\ncheck, seconds, processor seconds, of its budget")
     for name, outcome in sorted(done.items(), key=lambda item: -item[1].processor):

@@ -31,7 +31,7 @@ def cpp_files(root: Path, folder: str) -> list[Path]:
     return sorted(p for p in found if "build" not in p.relative_to(root).parts)
 
 
-# What a generator writes into a file that is else written by hand (tools/api_options_python.py).
+# A generated section in a file that is otherwise written by hand (tools/api_options_python.py).
 _SECTION = re.compile(r" *# options: generated from .*?# end of options\n"
                       r'|Options, from api/options[^:\n]*:\n.*?"""', re.S)  # fmt: skip
 
@@ -69,8 +69,8 @@ def without_comments(text: str, keep_strings: bool = False) -> str:
 
 
 def without_preprocessor(text: str) -> str:
-    """Preprocessor lines become spaces. Where the branches of one #if do not each balance their
-    braces, only the first branch is kept, so that braces match in what remains."""
+    """Preprocessor lines become spaces. If the branches of one #if do not each balance their
+    braces, only the first branch is kept, so that braces match in the rest."""
     lines = text.split("\n")
     out: list[str] = []
     index = 0

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """The example of docs/entity.md, made by its commands:
 
-    entity_page.py LOOM           writes the three blocks of the page anew
-    entity_page.py LOOM --check   only compares them; exit status 1 when they differ
+    entity_page.py LOOM           rewrites the three blocks of the page
+    entity_page.py LOOM --check   only compares them; exit status 1 if they differ
 """
 
 import re

@@ -127,7 +127,7 @@ def comment(text: str, indent: str = "") -> list[str]:
 
 
 def commented(code: str, doc: str) -> list[str]:
-    """A line with its comment behind it, or before it where that is too long."""
+    """A line with its comment after it, or before it if that is too long."""
     if not doc:
         return [code]
     line = f"{code} /* {doc} */"
@@ -167,7 +167,7 @@ def c_struct(api: Api, struct: dict) -> list[str]:
 
 
 def c_call(before: str, call: dict, name: str) -> list[str]:
-    """A declaration, broken between arguments where it is long."""
+    """A declaration, broken between arguments if it is long."""
     returns = call.get("returns", "int32_t")
     line = f"{before}{' ' if before else ''}{returns}{'' if returns.endswith('*') else ' '}{name}("
     args = [a.declared() for a in call["arguments"]] or ["void"]
@@ -412,7 +412,7 @@ def described(root: Path = ROOT) -> Api:
 
 
 def option_files(table: dict, root: Path) -> dict[str, str]:
-    """What derives from api/options for each language."""
+    """The output from api/options for each language."""
     known = vocabularies(root)
     unset = {enum["of"]: enum.get("unset", "") for enum in table["enum"] if "of" in enum}
     return {

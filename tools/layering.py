@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Checks who may include whom, and what never appears in the library.
+"""Checks the includes between rooms, and code that never appears in the library.
 
   tools/layering.py            check; exit 1 with one line per finding
   tools/layering.py --list     print the arrows and the rules
   tools/layering.py --root DIR check another tree
 
-The arrows stand in two places that must agree: the loom_room() lines of CMakeLists.txt, which the
+The arrows are in two lists that must agree: the loom_room() lines of CMakeLists.txt, which the
 linker obeys, and ARROWS below, which a reviewer sees change. A room may include what it can reach.
 """
 
@@ -43,7 +43,9 @@ ARROWS: dict[str, list[str]] = {
     "chat": ["io"],
     "grammar": ["text"],
     "llm": ["bridge", "jinja", "grammar"],
-    "formats/onnx": ["bridge"],
+    "onnx/file": ["io"],
+    "onnx/operators": ["onnx/file", "ops"],
+    "formats/onnx": ["bridge", "onnx/operators", "backend/reference"],
     "evaluate": ["formats/onnx"],
     "formats/tflite": ["formats/onnx"],
     "formats/original": ["bridge"],
@@ -75,7 +77,7 @@ ARROWS: dict[str, list[str]] = {
 }
 
 
-# Rooms that are no part of the library, each with the files of the program that start it.
+# Rooms outside the library, each with the files of the program that start it.
 FRONTS: dict[str, str] = {
     "cli/serve.cpp": "src/serve/",
     "cli/absorb_host.cpp": "src/serve/",
@@ -153,7 +155,7 @@ class Ban:
     advice: str
     except_in: tuple[str, ...] = ()  # path prefixes
     cli_too: bool = False
-    aliases_of: str = ""  # the pattern's {name} stands for this type and for its aliases in a file
+    aliases_of: str = ""  # the pattern's {name} matches this type and its aliases in a file
 
     def in_code(self, code: str) -> re.Pattern:
         if not self.aliases_of:
@@ -163,8 +165,8 @@ class Ban:
         return re.compile(self.pattern.pattern.replace("{name}", rf"(?:{names})"))
 
 
-# Types that activations, sums and ids have: asking for them is asking what a kernel computes in, or
-# whether rows are ids. Every other type is a matter of the table.
+# Types of activations, sums and ids. Code may ask for them, because that asks for the type of a
+# computation, or whether rows are ids. Every other type belongs to the table.
 _COMPUTE_TYPES = r"(?:f32|f64|i32|float32|float64|int32)\b"
 
 
@@ -175,7 +177,7 @@ def compared(enumerators: str) -> re.Pattern:
     )
 
 
-# Where a comparison is no question that a table should answer, and why.
+# Comparisons that a table cannot replace, and why.
 COMPARES_DTYPES = {
     "src/dtype/": "its own room",
     "src/backend/cpu/": "picks the kernel that was compiled for the bits of f16 or bf16",
@@ -234,7 +236,7 @@ BANS = [
         re.compile(_FREE_CALL + r"(?:abort|exit|_exit|_Exit|quick_exit|terminate)\s*\("),
         "a call that ends the program",
         "return an Error",
-        ("src/base/result.cpp",),  # what reading a failed Result comes to
+        ("src/base/result.cpp",),  # the end of a program that reads a failed Result
     ),
     Ban(
         re.compile(_FREE_CALL + r"(?:secure_)?getenv\s*\("),
@@ -341,7 +343,7 @@ def resolve(root: Path, file: Path, name: str) -> Path | None:
 
 
 def check_arrow(root: Path, file: Path, name: str, reach: dict[str, set[str]]) -> str | None:
-    """What is wrong with #include "name" in `file`, or None."""
+    """The fault of #include "name" in `file`, or None."""
     path = file.relative_to(root).as_posix()
     target = resolve(root, file, name)
     if target is None:
@@ -368,7 +370,7 @@ def check_arrow(root: Path, file: Path, name: str, reach: dict[str, set[str]]) -
 
 
 def check_header(path: str, name: str) -> str | None:
-    """What is wrong with #include <name> (or a third-party "name") in `path`, or None."""
+    """The fault of #include <name> (or a third-party "name") in `path`, or None."""
     for rule in HEADER_RULES:
         if re.match(rule.header, name):
             if path.startswith(rule.places):

@@ -5,8 +5,8 @@
   tools/suites.py PRESET test_io ...    these
 
 A program runs once for all its tests; long ones run in shares (GTEST_TOTAL_SHARDS). GPU tests skip,
-even where there is a GPU: the check "gpu" runs them. Prints what fails, and
-"N passed, N failed, N skipped".
+even on a machine with a GPU: the check "gpu" runs them. Prints failures, and "N passed, N failed, N
+skipped".
 """
 
 import json
@@ -39,7 +39,7 @@ class Run:
     gtest: bool
     shards: int = 1
     shard: int = 0
-    seconds: float = 0.0  # what it took last time
+    seconds: float = 0.0  # duration of the last run
 
     @property
     def label(self) -> str:
@@ -65,7 +65,7 @@ def last_times(preset: str) -> dict[str, float]:
     return json.loads(file.read_text()) if file.is_file() else json.loads(FIRST_TIMES)
 
 
-# Where nothing is known yet: what they took on two cores of 2026.
+# Durations without a record: those on two cores of 2026.
 FIRST_TIMES = '{"test_learn_kinds": 60, "test_learn": 40, "test_e2e": 60, "test_conformance": 40}'
 
 
@@ -110,7 +110,7 @@ def run_one(run: Run) -> Result:
 
 
 def read_result(run: Run, status: int | None, seconds: float, report: Path, log: Path) -> Result:
-    """What a process did. One that left no report has failed in the test that it began last."""
+    """The result of a process. Without a report it has failed in the test that it began last."""
     result = Result(seconds=seconds)
     text = log.read_text(errors="replace")
     if report.is_file() and status is not None:
@@ -146,7 +146,7 @@ def ending(status: int | None) -> str:
 
 
 def failure_of(text: str, name: str) -> str:
-    """What a program printed of one test."""
+    """The output of a program for one test."""
     start = text.find(f"[ RUN      ] {name}\n")
     end = text.find(f"] {name}", start + len(name) + 14) if start >= 0 else -1
     body = text[start:end] if start >= 0 and end > start else ""

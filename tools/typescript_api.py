@@ -1,6 +1,6 @@
-"""What WebAssembly and TypeScript need of api/: tools/generate_api.py writes it with the rest.
+"""Output of api/ for WebAssembly and TypeScript: tools/generate_api.py writes it with the rest.
 
-The module imports each kind of callback from its host; TypeScript knows numbers of enums, places of
+The module imports each kind of callback from its host. TypeScript gets numbers of enums, offsets of
 fields in memory of 32 and of 64 bits, the types of functions, and the layers.
 """
 
@@ -24,7 +24,7 @@ WASM_KINDS = {
 
 
 def write_callbacks(api: Api) -> str:
-    """A C++ file that imports each kind of callback from the host, and tells their addresses."""
+    """A C++ file that imports each kind of callback from the host, and returns their addresses."""
     out = [f"// {MARK}", "// clang-format off",
            "// Callbacks of the C interface that the host of the module has: imports, whose",
            "// addresses it asks for.",
@@ -45,7 +45,7 @@ def write_callbacks(api: Api) -> str:
 
 
 def wasm_kind(api: Api, member: Variable) -> str:
-    """How a value is read and written (bindings/typescript/src/memory.ts)."""
+    """Code that reads and writes a value (bindings/typescript/src/memory.ts)."""
     type_ = member.type
     array = _ARRAY.match(type_)
     if array:
@@ -71,7 +71,7 @@ def type_script_name(name: str) -> str:
 
 
 def boundary_type(api: Api, type_: str) -> str:
-    """Of a value that crosses the boundary of the module."""
+    """The type of a value that crosses the boundary of the module."""
     return "bigint" if type_ in ("int64_t", "uint64_t") else "number"
 
 
@@ -85,7 +85,7 @@ def typescript_enum(enum: dict) -> list[str]:
 
 
 def typescript_type(kind: str) -> str | None:
-    """Of a field as users of the package see it; None: not for them."""
+    """The type of a field as users of the package see it. None: hidden from them."""
     base, _, rest = kind.partition(":")
     if base == "enum":
         return rest
@@ -96,7 +96,7 @@ def typescript_type(kind: str) -> str | None:
 
 
 def is_counted(struct: dict, member: Variable) -> bool:
-    """Whether a field only says how long another is, or that it counts."""
+    """True if a field is only the length of another, or a count."""
     names = {m.name for m in struct["members"]}
     for end in ("_count", "_rank", "_size"):
         base = member.name[: -len(end)]
@@ -175,7 +175,7 @@ def is_address(api: Api, type_: str) -> bool:
 
 
 def write_wide(api: Api, table: dict) -> str:
-    """What is an address, which crosses the boundary as a bigint, and where fields are."""
+    """The addresses, which cross the boundary as bigints, and the offsets of fields."""
     out = []
     for item in table["order"]:
         if item["kind_of"] == "struct":
@@ -243,7 +243,7 @@ def write_layers_typescript(layers: api_layers.Layers) -> str:
 
 def generated(api: Api, table: dict, layers: api_layers.Layers) -> dict[str, str]:
     """Path -> text."""
-    # Options that are set by name have no struct here.
+    # Options that are set by name do not have a struct here.
     named = {s.c for v in vocabularies() for s in v.own_structs()}
     table = {**table, "order": [item for item in table["order"] if item.get("name") not in named]}
     return {

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Counts what is written by hand several times, and fails when a count rises.
 
-  tools/written_once.py            table; exit 1 with a line per count that is not as recorded
-  tools/written_once.py --write    records counts that fell in tools/written_once.toml
-  tools/written_once.py --of NAME  the files that name an option, optimizer, layer kind or operator
-  tools/written_once.py --root DIR another tree
+  tools/written_once.py            table; exit 1 with a line per count that is not as recorded.
+  tools/written_once.py --write    records counts that fell in tools/written_once.toml.
+  tools/written_once.py --of NAME  the files that name an option, optimizer, layer kind or operator.
+  tools/written_once.py --operators  where ONNX operators have a meaning; those in one place last.
+  tools/written_once.py --root DIR another tree.
 
 A place is a file, written by hand, that names the thing. Generated files, tests, prose of docs and
 the room that computes with the thing do not count. Counts of several names are the mean and the
@@ -27,9 +28,23 @@ SURFACES = ("src", "include", "cli", "bindings", "api", "web", "tools")
 TEXT = {".cpp", ".hpp", ".h", ".inl", ".def", ".py", ".ts", ".js", ".mjs", ".rs", ".go", ".java",
         ".cs", ".dart", ".toml"}  # fmt: skip
 CODE = {".cpp", ".hpp", ".h", ".inl", ".def", ".py", ".ts", ".rs", ".go", ".java", ".cs", ".dart"}
-# The counter itself, frozen layouts, generators of test data and what packages bring.
-LEFT_OUT = ("tools/written_once", "tools/goldens/", "tools/stories/", "api/frozen/",
-            "node_modules/")  # fmt: skip
+ONNX_ROOMS = ("src/formats/onnx/", "src/evaluate/", "src/onnx/")
+# The counter itself, frozen layouts, generators of test data and files of packages.
+LEFT_OUT = ("tools/written_once", "tools/sweeps/", "tools/goldens/", "tools/stories/",
+            "api/frozen/", "node_modules/")  # fmt: skip
+
+
+# What a file of an ONNX room says of an operator. All but signature and export are meanings.
+ONNX_ROLES = (
+    ("row", r"src/(evaluate|onnx/operators)/"),
+    ("signature", r"src/formats/onnx/schema"),
+    ("fold", r"src/formats/onnx/fold"),
+    ("function", r"src/formats/onnx/expr"),
+    ("pattern", r"src/formats/onnx/lower"),
+    ("node", r"src/formats/onnx/general"),
+    ("export", r"src/formats/onnx/export"),
+)
+NO_MEANING = {"signature", "export"}
 
 
 @dataclass(frozen=True)
@@ -71,7 +86,7 @@ class Tree:
         return re.findall(r"\b[a-z]\w*", without_comments(body[1])) if body else []
 
     def options(self) -> list[str]:
-        """Members of TrainerOptions that are no other word: those with an underscore."""
+        """Members of TrainerOptions that are not ordinary words: those with an underscore."""
         members = self.members("include/loom/training_options.hpp", "TrainerOptions")
         return [name for name in members if "_" in name]
 
@@ -90,7 +105,8 @@ class Tree:
 
     def operators(self) -> list[str]:
         """Rows of the interpreter's tables."""
-        texts = [text for path, text in self.files.items() if path.startswith("src/evaluate/")]
+        texts = [text for path, text in self.files.items()
+                 if path.startswith(("src/evaluate/", "src/onnx/"))]  # fmt: skip
         rows = r'{(?:""|k\w+), "([A-Z]\w+)",'
         return sorted({name for text in texts for name in re.findall(rows, text)})
 
@@ -98,7 +114,7 @@ class Tree:
 
     @cached_property
     def words(self) -> dict[str, set[str]]:
-        """Words of each file: names, and in quotes or as a flag with what they stand in."""
+        """Words of each file: plain names, and names in quotes or as a flag with these marks."""
         name, whole = re.compile(r"[A-Za-z_]\w*"), re.compile(r'--[a-z][a-z-]*|"[A-Za-z][\w-]*"')
         return {path: {*name.findall(text), *whole.findall(text)}
                 for path, text in self.files.items()}  # fmt: skip
@@ -120,7 +136,22 @@ class Tree:
         return self.places(name, re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower())
 
     def operator_places(self, name: str) -> list[str]:
-        return self.places(f'"{name}"', only=("src/formats/onnx/", "src/evaluate/"))
+        return self.places(f'"{name}"', only=ONNX_ROOMS)
+
+    def operator_roles(self, name: str) -> list[str]:
+        """What the ONNX rooms say of an operator: names of ONNX_ROLES."""
+        places = self.operator_places(name)
+        return [role for role, files in ONNX_ROLES
+                if any(re.match(files, path) for path in places)]  # fmt: skip
+
+    def operator_meanings(self, name: str) -> int:
+        return len(set(self.operator_roles(name)) - NO_MEANING)
+
+    def operator_table(self) -> str:
+        """A line per operator, those with the most meanings first."""
+        names = sorted(self.operators(), key=lambda name: (-self.operator_meanings(name), name))
+        return "\n".join(f"{self.operator_meanings(name)} {name:32} "
+                         f"{' '.join(self.operator_roles(name))}" for name in names)  # fmt: skip
 
     # ---- what is counted as a number -------------------------------------------------------------
 
@@ -167,6 +198,9 @@ class Tree:
             mean = round(sum(each.values()) / len(each), 1)
             rows.append(Count(f"{kind}_mean", mean, f"places of one of {len(each)} names"))
             rows.append(Count(f"{kind}_most", each[most], f"places of {most}"))
+        meanings = [self.operator_meanings(name) for name in self.operators()]
+        rows.append(Count("operator_meanings", sum(meanings),
+                          f"meanings of {len(meanings)} operators"))  # fmt: skip
         room, files = self.flat_room()
         doubled = self.doubled_types()
         rows.append(Count("magic_counts", self.magic_counts(), "numbers in place of names"))
@@ -199,6 +233,7 @@ def main() -> int:
     parser.add_argument("--root", type=Path, default=Path(__file__).resolve().parents[1])
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--of")
+    parser.add_argument("--operators", action="store_true")
     args = parser.parse_args()
     tree = Tree(args.root)
     if args.of:
@@ -209,6 +244,9 @@ def main() -> int:
             print(f"'{args.of}' is no option, optimizer, layer kind or operator", file=sys.stderr)
             return 2
         print("\n".join(chosen[0](args.of)))
+        return 0
+    if args.operators:
+        print(tree.operator_table())
         return 0
     counts = tree.counts()
     path = args.root / RECORD

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs a command that counts in words of its own, and closes with "N passed, N failed, N skipped".
+# Runs a command with its own form of counts, and closes with "N passed, N failed, N skipped".
 #   bench/nightly/counted.sh COMMAND...
 # A program of GoogleTest counts its tests; any other command is one test.
 set -euo pipefail

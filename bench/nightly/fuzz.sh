@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Fuzz targets for $LOOM_FUZZ_SECONDS each (600), as many at once as there are cores; a part of bench/nightly.sh.
 #   bench/nightly/fuzz.sh TARGET...
-# docs/fuzz-log.md keeps the lines that this prints of runs worth keeping.
+# docs/fuzz-log.md keeps the lines of notable runs.
 set -euo pipefail
 # shellcheck source=scripts/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../../scripts/common.sh"

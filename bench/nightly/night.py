@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs parts of the night and keeps their last lines in docs/nightly.md; bench/nightly.sh calls it.
+"""Runs nightly parts and keeps their last lines in docs/nightly.md; bench/nightly.sh calls it.
 
 A part ends after 25 minutes; its row then says "unfinished", and its next run continues the builds.
 The output of each part is in build/nightly/PART.log.

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Suites of a build with sanitizers, for the parts of bench/nightly.sh. A build takes an hour on two cores and
 # continues where it stopped.
-#   bench/nightly/sanitized.sh address,undefined --build       all suites are built
-#   bench/nightly/sanitized.sh thread learn capi               these suites are built and run
-#   bench/nightly/sanitized.sh thread --but learn capi         all but these
+#   bench/nightly/sanitized.sh address,undefined --build       builds all suites.
+#   bench/nightly/sanitized.sh thread learn capi               builds and runs these suites.
+#   bench/nightly/sanitized.sh thread --but learn capi         all but these.
 # The builds are build/sanitized and build/tsan. The suites of the GPU are left out: they need a device.
 set -euo pipefail
 # shellcheck source=scripts/common.sh

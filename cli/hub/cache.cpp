@@ -213,7 +213,7 @@ Result<int64_t> HubCache::remove(const std::vector<PulledModel>& models,
       LOOM_TRY(removed(model.folder + "/" + file));
       continue;
     }
-    // The name goes first: what is left of it then is no model.
+    // The name goes first: the remaining files are then not a model.
     for (const std::string& ref : model.refs)
       LOOM_TRY(removed(repo_path(model.repo) + "/refs/" + ref));
     LOOM_TRY(removed(model.folder));

@@ -1,5 +1,5 @@
-// Hashes that a hub names its files by, a piece at a time. A cover of OpenSSL, which digest.cpp
-// alone includes.
+// Hashes by which a hub names its files, computed in pieces. It wraps OpenSSL, which only
+// digest.cpp includes in this room.
 #pragma once
 
 #include <cstdint>
@@ -15,13 +15,13 @@ namespace loom::cli {
 
 class Digest {
  public:
-  // What `etag` asks for: SHA-256 of the bytes for 64 digits; for 40 the hash that git gives a blob
-  // of `size` bytes: SHA-1 of "blob SIZE", a zero byte and the bytes. Errors: invalid_argument
-  // (another name), internal.
+  // The hash for `etag`. 64 digits: SHA-256 of the bytes. 40 digits: git's hash of a blob of `size`
+  // bytes, SHA-1 of "blob SIZE", a zero byte and the bytes. Errors: invalid_argument (another
+  // name), internal.
   static Result<Digest> for_etag(std::string_view etag, int64_t size);
 
   void add(std::string_view bytes);
-  // In hexadecimal; nothing can be added afterwards. "": the library failed.
+  // In hexadecimal; nothing can be added afterwards. Empty if the library failed.
   std::string finish();
 
  private:

@@ -12,8 +12,8 @@ Result<std::string> checked_endpoint(const std::string& text) {
   const std::string small = lower(endpoint);
   const size_t host = small.starts_with("https://") ? 8 : small.starts_with("http://") ? 7 : 0;
   if (host == 0 || small.size() == host || small.find_first_of(" \t\r\n?#") != small.npos)
-    return Error{Code::invalid_argument, "is no address of a hub; write it as https://HOST", text,
-                 -1};
+    return Error{Code::invalid_argument, "is not an address of a hub; write it as https://HOST",
+                 text, -1};
   return endpoint;
 }
 

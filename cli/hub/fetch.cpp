@@ -38,7 +38,7 @@ std::unique_ptr<HttpClient> client_of(const FetchOptions& options) {
   return std::make_unique<Http>(HttpOptions{options.token, options.stall});
 }
 
-// The body of a reply that should be a success.
+// The body of a reply that must be successful.
 Result<std::string> get_text(HttpClient& http, const std::string& url, const HubName& name,
                              const FetchOptions& options) {
   Patience patience(options.retries);
@@ -82,7 +82,7 @@ Result<Listing> list_files(HttpClient& http, const HubName& name, const FetchOpt
   LOOM_ASSIGN(const JsonValue json, JsonValue::parse(text, url));
   Listing listing;
   listing.commit = json.member_text("sha");
-  if (!is_sha1_hex(listing.commit)) return nonsense(name, "its commit is no hash");
+  if (!is_sha1_hex(listing.commit)) return nonsense(name, "its commit is not a hash");
   const JsonValue* siblings = json.find("siblings");
   if (siblings == nullptr || !siblings->is_array()) return nonsense(name, "no list of files");
   for (const JsonValue& entry : siblings->elements()) {
@@ -92,7 +92,7 @@ Result<Listing> list_files(HttpClient& http, const HubName& name, const FetchOpt
   return listing;
 }
 
-// Hubs of other makers may list names alone: size and hash stand in the headers of each file.
+// Other hubs may list only names: size and hash are then in the headers of each file.
 Status complete_file(HttpClient& http, const HubName& name, const FetchOptions& options,
                      const std::string& commit, HubFile& file) {
   Patience patience(options.retries);
@@ -140,7 +140,7 @@ int64_t bytes_of(const std::vector<HubFile>& files) {
   return sum;
 }
 
-// Is there room for what is missing?
+// Checks the disk space for missing files.
 Status check_room(const HubCache& cache, const HubName& name, const std::vector<HubFile>& files) {
   int64_t missing = 0;
   for (const HubFile& file : files) {
@@ -161,7 +161,7 @@ Status check_room(const HubCache& cache, const HubName& name, const std::vector<
       cache.root(), -1};
 }
 
-// Files one after another on several threads, the largest first.
+// Loads files on several threads, the largest first.
 class Loader {
  public:
   Loader(TransferContext& all, std::vector<HubFile> files) : all_(all), files_(std::move(files)) {
@@ -217,7 +217,7 @@ class Loader {
   std::optional<Error> first_error_;
 };
 
-// A link that appears at once in place of what was there.
+// Replaces an existing link atomically.
 Status link_file(const std::string& folder, const HubFile& file) {
   const fs::path link = fs::path(folder) / file.path;
   std::error_code error;
@@ -268,7 +268,7 @@ Result<FetchReport> fetch_model(const HubCache& cache, const HubName& name,
   fs::create_directories(cache.repo_path(name.repo) + "/blobs", error);
   if (error) return cache_error("cannot be made", error, cache.repo_path(name.repo));
   LOOM_TRY(check_room(cache, name, files));
-  // `loom rm` keeps its hands off meanwhile.
+  // Keeps `loom rm` out meanwhile.
   LOOM_ASSIGN(const FileLock in_use, FileLock::take(cache.lock_path(name.repo, "loom"), true,
                                                     [](bool) { return !interrupted(); }));
   fs::create_directories(cache.repo_path(name.repo) + "/blobs", error);

@@ -1,5 +1,5 @@
-// A model from a hub into the cache: the list of its files, then those that are missing, then its
-// name. Whatever ends it in between, what is there stays good, and the same call goes on.
+// Loads a model from a hub into the cache: the list of its files, then missing files, then its
+// name. After an interruption the loaded parts stay valid, and the same call resumes.
 #pragma once
 
 #include <cstdint>
@@ -15,14 +15,14 @@ struct FetchReport {
   std::string path;    // the snapshot, or the file in it
   int64_t files = 0;   // that the model has here
   int64_t bytes = 0;   // of them
-  int64_t loaded = 0;  // bytes that came over the network
+  int64_t loaded = 0;  // bytes loaded over the network
 };
 
-// false: a build without libcurl, in which fetch_model() gives Code::unsupported.
+// false in a build without libcurl, where fetch_model() returns Code::unsupported.
 bool can_fetch();
 
-// Errors: those of select_files(), refusal() and Transfer; bad_file (a hub that answers nonsense),
-// io_error (no room on the disk).
+// Errors: those of select_files(), refusal() and Transfer; bad_file (invalid replies of the hub),
+// io_error (no space on the disk).
 Result<FetchReport> fetch_model(const HubCache& cache, const HubName& name,
                                 const FetchOptions& options);
 

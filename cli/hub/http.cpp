@@ -15,7 +15,7 @@ struct Http::Impl {
   HttpOptions options;
   CURL* curl = nullptr;
   std::array<char, CURL_ERROR_SIZE> error{};
-  // Of the request under way.
+  // The current request.
   const HttpRequest* request = nullptr;
   HttpReply* reply = nullptr;
   bool begun = false, stopped = false;
@@ -88,7 +88,7 @@ int already_connected(void*, curl_socket_t, curlsocktype) {
 
 void set_up(CURL* curl, Http::Impl* impl, const HttpRequest& request) {
   const bool secure = lower(request.url).starts_with("https:");
-  curl_easy_reset(curl);  // the connection stays
+  curl_easy_reset(curl);  // keeps the connection
   curl_easy_setopt(curl, CURLOPT_URL, request.url.c_str());
   curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
   curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, impl->error.data());

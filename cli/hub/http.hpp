@@ -1,5 +1,5 @@
-// GET and HEAD over HTTP(S). A cover of libcurl, which http.cpp alone includes. Redirects are
-// followed; the token goes to the host that was asked and to no other.
+// GET and HEAD over HTTP(S). It wraps libcurl, which only http.cpp includes. Redirects are
+// followed; the token is sent only to the original host.
 #pragma once
 
 #include <cstdint>
@@ -15,37 +15,38 @@
 namespace loom::cli {
 
 struct HttpOptions {
-  std::string token;   // "": none
-  int64_t stall = 30;  // seconds without a byte, or without a connection, that end a request
-  // Gives a connected socket for each new connection, or -1. Unset: TCP to the host of the URL.
+  std::string token;   // may be empty
+  int64_t stall = 30;  // seconds without data, or without a connection, that end a request
+  // Returns a connected socket for each new connection, or -1. If it is unset, TCP to the host of
+  // the URL.
   std::function<int()> socket = {};
 };
 
 struct HttpReply {
   int64_t status = 0;                          // of the last reply, after redirects
-  std::string failure;                         // no whole reply came: why
-  std::map<std::string, std::string> headers;  // of the last reply; names in small letters
-  // X-Linked-*, X-Repo-Commit and the like may stand in a redirect: of all replies.
+  std::string failure;                         // why there is no complete reply
+  std::map<std::string, std::string> headers;  // of the last reply; names in lower case
+  // Headers of all replies: X-Linked-*, X-Repo-Commit and others may be in a redirect.
   std::map<std::string, std::string> all_headers;
   int64_t retry_after = 0;  // seconds
 
   bool ok() const { return failure.empty() && status >= 200 && status < 300; }
-  // May the same request be answered another time?
+  // Whether a retry may succeed.
   bool worth_another_try() const;
-  std::string header(const std::string& name) const;  // of the last reply; "": none
+  std::string header(const std::string& name) const;  // of the last reply; may be empty
 };
 
 struct HttpRequest {
   std::string url;
   bool head = false;
-  int64_t from = 0;      // bytes to leave out at the beginning
-  std::string if_range;  // an ETag: with another one the whole file comes
-  // Before the first byte of the body; false ends the request without a failure.
+  int64_t from = 0;      // bytes to skip at the beginning
+  std::string if_range;  // an ETag: if it differs, the whole file is sent
+  // Called before the first byte of the body; false ends the request without a failure.
   std::function<bool(const HttpReply&)> begin;
-  std::function<bool(std::string_view)> write;  // the body; false likewise
+  std::function<bool(std::string_view)> write;  // receives the body; false likewise
 };
 
-// What sends a request and reads its reply; for one thread.
+// Sends requests and reads replies; for one thread.
 class HttpClient {
  public:
   virtual ~HttpClient() = default;

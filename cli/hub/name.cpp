@@ -8,7 +8,7 @@ namespace loom::cli {
 namespace {
 
 constexpr std::string_view kModels = "models--";
-constexpr size_t kLongestPart = 240;  // of a path; file systems take 255 bytes
+constexpr size_t kLongestPart = 240;  // of a path; file systems allow 255 bytes
 constexpr size_t kLongestPath = 2048;
 
 bool is_name_letter(char c) {
@@ -16,7 +16,7 @@ bool is_name_letter(char c) {
          c == '_' || c == '-';
 }
 
-// One part of ORG/NAME. The hub has no name with "--", which parts the folders of its cache.
+// One part of ORG/NAME. Hub names have no "--", which is the separator in cache folders.
 bool is_repo_part(std::string_view part) {
   return !part.empty() && part.size() <= 96 &&
          std::all_of(part.begin(), part.end(), is_name_letter) && part.find("--") == part.npos &&
@@ -46,7 +46,7 @@ Result<HubName> parse_hub_name(std::string_view text, bool prefix) {
   if (rest.starts_with(kHubPrefix))
     rest.remove_prefix(kHubPrefix.size());
   else if (prefix)
-    return no_hub_name(text, "is no name of a hub");
+    return no_hub_name(text, "is not a hub name");
   HubName name;
   if (const size_t at = rest.rfind('@'); at != rest.npos) {
     name.revision = rest.substr(at + 1);
@@ -63,7 +63,7 @@ Result<HubName> parse_hub_name(std::string_view text, bool prefix) {
   const bool good = slash == rest.npos ? is_repo_part(rest)
                                        : is_repo_part(rest.substr(0, slash)) &&
                                              is_repo_part(rest.substr(slash + 1));
-  if (!good) return no_hub_name(text, "is no model of a hub");
+  if (!good) return no_hub_name(text, "is not a hub model");
   return name;
 }
 

@@ -1,5 +1,5 @@
-// Names of models: hf:ORG/NAME[:FILE][@REVISION], where the program keeps those that were pulled,
-// and what may stand in a path of them. Nothing here opens a file or an address.
+// Names of models: hf:ORG/NAME[:FILE][@REVISION], their cache folders, and valid paths in them.
+// Nothing here opens a file or an address.
 #pragma once
 
 #include <optional>
@@ -11,9 +11,9 @@
 namespace loom::cli {
 
 struct HubName {
-  std::string repo;      // "ORG/NAME"; of old models "NAME"
-  std::string file;      // a file, or the quantisation of a GGUF file ("Q4_K_M"); "": the model
-  std::string revision;  // a branch, a tag or a commit; "": main
+  std::string repo;      // "ORG/NAME"; "NAME" for old models
+  std::string file;      // a file, or the quantization of a GGUF file ("Q4_K_M"); empty: the model
+  std::string revision;  // a branch, a tag or a commit; empty: main
 
   // "ORG/NAME:FILE@REVISION"
   std::string str() const;
@@ -22,13 +22,13 @@ struct HubName {
 
 constexpr std::string_view kHubPrefix = "hf:";
 
-// "hf:ORG/NAME", or without "hf:" where `prefix` is false. Errors: invalid_argument.
+// Parses "hf:ORG/NAME", or without "hf:" if `prefix` is false. Errors: invalid_argument.
 Result<HubName> parse_hub_name(std::string_view text, bool prefix = true);
 
-// A path below a folder: no "..", no empty or absolute part, no backslash or control character, and
-// no more bytes than a file system takes.
+// Whether it is a path below a folder: no "..", no empty or absolute part, no backslash or control
+// character, and no part that is too long for a file system.
 bool safe_relative_path(std::string_view path);
-// 40 hexadecimal digits in small letters: a commit, or the hash of a small file.
+// 40 hexadecimal digits in lower case: a commit, or the hash of a small file.
 bool is_sha1_hex(std::string_view text);
 bool is_sha256_hex(std::string_view text);
 
@@ -36,7 +36,7 @@ bool is_sha256_hex(std::string_view text);
 std::string repo_folder(std::string_view repo);
 std::optional<std::string> repo_of_folder(std::string_view folder);
 
-// "NAME" of a path into the cache: .../models--ORG--NAME/snapshots/...; "": it is none.
+// "NAME" for a path into the cache: .../models--ORG--NAME/snapshots/...; otherwise empty.
 std::string pulled_model_name(std::string_view path);
 
 }  // namespace loom::cli

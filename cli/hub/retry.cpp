@@ -10,7 +10,7 @@
 namespace loom::cli {
 namespace {
 
-constexpr int64_t kLongestWait = 300;  // seconds that a hub may ask for
+constexpr int64_t kLongestWait = 300;  // longest wait in seconds that a hub may request
 constexpr int64_t kFirstWait = 500;    // milliseconds
 
 std::string reply_text(const HttpReply& reply) {

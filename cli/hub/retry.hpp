@@ -1,5 +1,4 @@
-// Requests to a hub that are asked again where that may help, and what a refusal means for a
-// person.
+// Retries of requests to a hub, and error messages for refusals.
 #pragma once
 
 #include <chrono>
@@ -15,27 +14,27 @@ namespace loom::cli {
 
 struct FetchOptions {
   std::string endpoint;  // checked_endpoint()
-  std::string token;     // "": none
+  std::string token;     // may be empty
   int64_t parallel = 4;  // files at a time
-  int64_t retries = 5;   // in a row without a byte
+  int64_t retries = 5;   // consecutive, without progress
   int64_t stall = 30;    // HttpOptions::stall
-  // Bytes that are here, in all, and that came over the network; called 10 times a second.
+  // Bytes present, total, and loaded over the network; called 10 times a second.
   std::function<void(int64_t done, int64_t total, int64_t loaded)> progress;
-  // What a person should know while it goes on.
+  // Receives remarks for people.
   std::function<void(const std::string&)> note;
-  // Makes what talks to the hub, for each thread. Unset: Http.
+  // Creates the client of each thread. If it is unset, Http.
   std::function<std::unique_ptr<HttpClient>()> client = {};
-  // Sleeps between attempts. Unset: this thread does.
+  // Sleeps between attempts. If it is unset, this thread does.
   std::function<void(std::chrono::milliseconds)> sleep = {};
 };
 
-// How long to wait before the next attempt: twice as long each time, or what the hub asks for.
+// The delay before the next attempt: doubled each time, or as the hub requests.
 class Patience {
  public:
   explicit Patience(int64_t retries) : retries_(retries) {}
-  void forget() { failed_ = 0; }  // something came
-  // Sleeps; an Error of `reply` where there is no further attempt, or of an interrupt.
-  // `stop`: asked meanwhile, ends the sleep.
+  void forget() { failed_ = 0; }  // after progress
+  // Sleeps. Returns the Error of `reply` after the last attempt, or of an interrupt. `stop` is
+  // polled meanwhile and ends the sleep.
   Status wait(const HttpReply& reply, const HubName& name, const FetchOptions& options,
               const std::string& what, const std::function<bool()>& stop);
 
@@ -43,7 +42,7 @@ class Patience {
   int64_t retries_, failed_ = 0;
 };
 
-// What a reply that is no success means. `what`: the file, or "the list of files".
+// The error for an unsuccessful reply. `what`: the file, or "the list of files".
 Error refusal(const HttpReply& reply, const HubName& name, const FetchOptions& options,
               const std::string& what);
 

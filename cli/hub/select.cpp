@@ -21,7 +21,7 @@ bool all_digits(std::string_view text) {
   return !text.empty() && text.find_first_not_of("0123456789") == text.npos;
 }
 
-// "-00001-of-00003" at the end of a name without its ending; npos: none.
+// "-00001-of-00003" at the end of a name without its ending; npos if absent.
 size_t part_number_at(std::string_view stem) {
   const size_t of = stem.rfind("-of-");
   if (of == stem.npos || !all_digits(stem.substr(of + 4))) return stem.npos;
@@ -35,8 +35,7 @@ std::string_view without_ending(std::string_view path) {
   return path.substr(0, path.rfind('.'));
 }
 
-// model.safetensors, or a shard of it. Others beside them hold the same weights once more, in
-// another layout or type.
+// model.safetensors, or a shard of it. Other files have the same weights in another layout or type.
 bool is_main_weights(std::string_view path) {
   if (!at_top(path) || !path.ends_with(".safetensors")) return false;
   const std::string_view stem = without_ending(path);
@@ -69,8 +68,8 @@ Error selection_error(Code code, const HubName& name, const std::string& what) {
   return Error{code, what, name.repo, -1};
 }
 
-// GGUF files by what they are called without the number of a part; those with pictures or sound for
-// another model are no model of their own.
+// GGUF files by name without the part number. Files for images or sound of another model are not
+// models by themselves.
 std::map<std::string, std::vector<HubFile>> gguf_groups(const std::vector<HubFile>& all) {
   std::map<std::string, std::vector<HubFile>> groups;
   for (const HubFile& file : all)
@@ -145,7 +144,7 @@ std::string gguf_group(std::string_view path) {
 std::string quantisation_of(std::string_view path) {
   const std::string group = gguf_group(path);
   std::string_view rest = without_ending(group);
-  // From the end: words are parted by '-', '.' or '/'. Q4_K_M, IQ2_XXS, TQ1_0, BF16, F32, MXFP4.
+  // From the end: words are separated by '-', '.' or '/'. Q4_K_M, IQ2_XXS, TQ1_0, BF16, F32, MXFP4.
   while (!rest.empty()) {
     const size_t cut = rest.find_last_of("-./");
     std::string word(rest.substr(cut == rest.npos ? 0 : cut + 1));

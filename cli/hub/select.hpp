@@ -1,4 +1,4 @@
-// Which files of a repository a model needs. Plain data in, plain data out.
+// The files of a repository that a model needs. Plain data in, plain data out.
 #pragma once
 
 #include <cstdint>
@@ -11,24 +11,23 @@
 namespace loom::cli {
 
 struct HubFile {
-  std::string path;   // below the repository
-  int64_t size = -1;  // bytes; -1: not known yet
-  // Name of its blob: SHA-256 of files in LFS, else the hash that git gives a blob (SHA-1 over a
-  // header and the bytes). "": not known yet.
+  std::string path;   // in the repository
+  int64_t size = -1;  // bytes; -1 means unknown
+  // Name of its blob: SHA-256 for files in LFS, else git's hash of a blob (SHA-1 over a header and
+  // the bytes). Empty means unknown.
   std::string etag;
 };
 
-// Without a file in the name: the safetensors weights with the JSON and the tokenizer beside them;
-// where there are none, the GGUF file if there is one alone. With one: that file, or the GGUF file
-// of that quantisation, in all its parts. Errors: not_found and invalid_argument, with what there
-// is.
+// Without a file in the name: the safetensors weights with the JSON and tokenizer files; if there
+// are none, the only GGUF file. With one: that file, or all parts of the GGUF file of that
+// quantization. Errors: not_found and invalid_argument, which list the files.
 Result<std::vector<HubFile>> select_files(const std::vector<HubFile>& all, const HubName& name);
 
-// "Q4_K_M" of "model-Q4_K_M.gguf" or of "q4_k_m/model-00001-of-00002.gguf"; "": none is in the
-// name.
+// "Q4_K_M" for "model-Q4_K_M.gguf" or "q4_k_m/model-00001-of-00002.gguf"; empty if the name has
+// none.
 std::string quantisation_of(std::string_view path);
 
-// What a GGUF file is called, without the number of its part.
+// The name of a GGUF file without the number of its part.
 std::string gguf_group(std::string_view path);
 
 bool is_gguf(std::string_view path);

@@ -18,7 +18,7 @@
 namespace loom::cli {
 namespace {
 
-// -1: no such file.
+// Returns -1 if there is no such file.
 int64_t size_on_disk(const std::string& path) {
   struct stat status = {};
   if (stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return -1;
@@ -31,12 +31,12 @@ int64_t number_in(std::string_view text) {
   return value;
 }
 
-// "bytes 100-199/200" -> 100; -1: not that.
+// "bytes 100-199/200" -> 100; -1 for anything else.
 int64_t range_start(const std::string& header) {
   return header.starts_with("bytes ") ? number_in(std::string_view(header).substr(6)) : -1;
 }
 
-// "bytes 100-199/200" -> 200; -1: it does not say.
+// "bytes 100-199/200" -> 200; -1 if it is absent.
 int64_t range_total(const std::string& header) {
   const size_t slash = header.find('/');
   return slash == header.npos ? -1 : number_in(std::string_view(header).substr(slash + 1));
@@ -94,7 +94,7 @@ Status Transfer::run() {
   };
   LOOM_ASSIGN(const FileLock lock,
               FileLock::take(all_.cache->lock_path(all_.name->repo, file_.etag), false, go_on));
-  if (size_on_disk(blob_) == file_.size) {  // the other program was done
+  if (size_on_disk(blob_) == file_.size) {  // the other program finished it
     all_.here += file_.size;
     return {};
   }
@@ -103,7 +103,7 @@ Status Transfer::run() {
 }
 
 Status Transfer::open_partial() {
-  // No link is followed: a stranger's file would be written.
+  // Links are not followed: they could point to another user's file.
   descriptor_ = open(partial_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
   if (descriptor_ < 0) return disk_error("cannot be made");
   have_ = size_on_disk(partial_);
@@ -114,7 +114,7 @@ Status Transfer::open_partial() {
   return read_partial();
 }
 
-// What an earlier run left becomes part of the hash.
+// Adds the bytes of an earlier run to the hash.
 Status Transfer::read_partial() {
   std::vector<char> block(size_t{1} << 20);
   for (int64_t at = 0; at < have_;) {
@@ -146,7 +146,7 @@ Status Transfer::load() {
     const bool was_resumed = resumed_;
     Status status = finish();
     if (status.ok() || status.error().code != Code::bad_file || !was_resumed) return status;
-    // The beginning may be of another program that was ended in between: once more, from zero.
+    // The start may be from another program that was interrupted: retries from zero.
     LOOM_TRY(start_anew());
   }
 }
@@ -165,8 +165,8 @@ Status Transfer::attempt(Patience& patience) {
   if (failed_) return *failed_;
   if (interrupted() || all_.stop) return interrupted_error();
   if (have_ == file_.size) return {};
-  // Only more than any attempt before is progress: a host that cuts, and then cannot go on, would
-  // be asked for ever.
+  // Only a new maximum is progress; a host that always disconnects at the same place would
+  // otherwise be retried forever.
   if (have_ > most_) patience.forget();
   most_ = std::max(most_, have_);
   if (reply.status == 416 && before > 0) {
@@ -183,7 +183,7 @@ Status Transfer::attempt(Patience& patience) {
                        [this] { return all_.stop.load(); });
 }
 
-// A part of the file that begins at another byte than was asked for: asked again, from zero.
+// The reply starts at another byte than requested: retries from zero.
 bool Transfer::begin_at(int64_t start) {
   if (start == have_) return true;
   restart_ = fmt::format("the hub was asked from byte {} on and sends from {}", have_,
@@ -192,7 +192,7 @@ bool Transfer::begin_at(int64_t start) {
   return false;
 }
 
-// Decides what the body is good for.
+// Decides how to use the body.
 bool Transfer::begin(const HttpReply& reply) {
   if (reply.status == 206) {
     const std::string range = reply.header("content-range");
@@ -203,7 +203,7 @@ bool Transfer::begin(const HttpReply& reply) {
     return begin_at(range_start(range));
   }
   if (reply.status != 200) return false;
-  if (have_ > 0) {  // the host has another file by now, or no ranges
+  if (have_ > 0) {  // the host has another file now, or no ranges
     if (Status status = start_anew(); !status.ok()) failed_ = status.error();
   }
   const std::string length = reply.header("content-length");
@@ -211,7 +211,7 @@ bool Transfer::begin(const HttpReply& reply) {
     refuse(fmt::format("{} has {} bytes, but the hub lists {}", file_.path, length, file_.size));
   if (failed_) return false;
   const std::string tag = reply.header("etag");
-  if (!tag.empty() && tag.front() == '"' && tag.size() < 1024) {  // a weak one is no promise
+  if (!tag.empty() && tag.front() == '"' && tag.size() < 1024) {  // a weak one is not reliable
     tag_ = tag;
     static_cast<void>(write_file(tag_path_, tag));
   }

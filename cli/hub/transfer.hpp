@@ -1,5 +1,5 @@
-// One file of a hub on its way into the cache: resumed where an earlier attempt ended, compared
-// with its hash, and under its name only when it is whole.
+// The transfer of one file from a hub into the cache. It resumes an earlier attempt, checks the
+// hash, and gives the file its name only when it is complete.
 #pragma once
 
 #include <atomic>
@@ -12,14 +12,14 @@
 
 namespace loom::cli {
 
-// What all transfers of one pull share.
+// State shared by all transfers of one pull.
 struct TransferContext {
   const HubCache* cache;
   const HubName* name;
   const FetchOptions* options;
   std::string commit;
-  std::atomic<int64_t> here{0};    // bytes of all files that are on the disk
-  std::atomic<int64_t> loaded{0};  // of them, those that came over the network
+  std::atomic<int64_t> here{0};    // bytes of all files on disk
+  std::atomic<int64_t> loaded{0};  // those that came over the network
   std::atomic<bool> stop{false};   // another transfer failed
 };
 
@@ -30,8 +30,8 @@ class Transfer {
   Transfer(const Transfer&) = delete;
   Transfer& operator=(const Transfer&) = delete;
 
-  // Errors: those of refusal(); bad_file (another size or hash than the hub says; nothing is kept),
-  // io_error (the disk), cancelled (what is there stays, and is gone on from).
+  // Errors: those of refusal(); bad_file (another size or hash than the hub lists; nothing is
+  // kept), io_error (the disk), cancelled (existing bytes stay for a resume).
   Status run();
 
  private:
@@ -44,7 +44,7 @@ class Transfer {
   bool write(std::string_view bytes);
   Status start_anew();
   Status finish();
-  // Bytes of another size than the hub lists: nothing of them is kept.
+  // The size differs from the hub's list: drops all bytes.
   void refuse(const std::string& what);
   Error disk_error(const std::string& what) const;
   void count(int64_t bytes);
@@ -56,13 +56,13 @@ class Transfer {
   std::string blob_, partial_, tag_path_;
   int descriptor_ = -1;
   int64_t have_ = 0;      // bytes in the partial file, all in digest_
-  int64_t counted_ = 0;   // of them, those in all_.here
-  int64_t most_ = 0;      // the most bytes that any attempt came to
-  bool resumed_ = false;  // some of them are of an earlier run
+  int64_t counted_ = 0;   // those counted in all_.here
+  int64_t most_ = 0;      // the maximum that any attempt reached
+  bool resumed_ = false;  // some are from an earlier run
   std::optional<Digest> digest_;
-  std::string restart_;          // why this attempt has to begin anew; "": it has not
+  std::string restart_;          // why this attempt must restart; empty if it need not
   std::string tag_;              // ETag of the host that sent the bytes, for If-Range
-  std::optional<Error> failed_;  // what ended an attempt for good
+  std::optional<Error> failed_;  // a permanent error of an attempt
 };
 
 // The ETag without W/ and quotes.

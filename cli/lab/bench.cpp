@@ -1,5 +1,5 @@
-// loom bench llm: tokens per second of a shape with random weights. The first repetition warms up
-// and does not count.
+// loom bench llm: tokens per second of a shape with random weights. The first repetition is a
+// warm-up and does not count.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@
 namespace loom::core::cli {
 namespace {
 
-constexpr double kMachineSeconds = 1;  // that --machine measures
+constexpr double kMachineSeconds = 1;  // for --machine
 
 struct BenchFlags {
   EngineFlags engine;
@@ -51,12 +51,12 @@ struct Bench {
   OpProfile prefill_profile, decode_profile;                        // of ops, on a CPU
   std::vector<webgpu::KernelTime> prefill_kernels, decode_kernels;  // on a GPU
   webgpu::Counts before_decode;
-  int64_t recordings = 0;  // passes of decoding whose commands were recorded, of all repetitions
+  int64_t recordings = 0;  // recorded decoding passes, over all repetitions
   int64_t dispatches = 0;  // of one token on a GPU
-  double submits = 0;      // which tokens share
+  double submits = 0;      // shared by tokens
   int64_t peak_memory = 0;
-  double read_peak = 0;  // GB/s, of memory; 0: not measured
-  // GB/s: the weights that a token reads, as often as tokens come.
+  double read_peak = 0;  // GB/s, of memory; 0 means not measured
+  // GB/s: the weights read per token, times the token rate.
   double read_rate(int64_t token_bytes) const {
     return static_cast<double>(token_bytes) * decode.median() * 1e-9;
   }
@@ -67,8 +67,8 @@ double now() {
   return std::chrono::duration<double>(Clock::now().time_since_epoch()).count();
 }
 
-// On a device tokens are drawn there, and read some at a time, where it can draw so; else on the
-// host. A CPU is asked for drawn tokens only with --top-k.
+// A device draws tokens itself, and the host reads several at a time, if the sampling allows it;
+// otherwise the host draws. A CPU draws tokens only with --top-k.
 Status decode(LlmSession& session, const BenchFlags& f, int64_t vocab) {
   SamplerOptions options;
   options.top_k = f.top_k;
@@ -117,7 +117,7 @@ Status repeat(LlmSession& session, const BenchFlags& f, int64_t vocab, Bench* be
   return {};
 }
 
-// Of the table of a model whose head has weights of its own, a token reads one row.
+// A token reads one row of the embedding table if the head has separate weights.
 int64_t token_bytes(const LanguageModel& model) {
   const Network& network = model.network();
   const int64_t table = model.config().tie_word_embeddings ? 0 : network.params()[0].bytes();

@@ -1,4 +1,4 @@
-// loom bench adapt: how learning rules take to a task that changes while they run.
+// loom bench adapt: how fast learning rules adapt to a task that changes at run time.
 #include <fmt/core.h>
 
 #include <cmath>
@@ -43,7 +43,7 @@ struct AdaptRow {
   }
 };
 
-// Rules by name; "none" learns nothing.
+// Rules by name; "none" does not learn.
 Result<std::vector<std::optional<Rule>>> adapt_rules(const AdaptFlags& f) {
   std::vector<std::string> names = f.rules;
   if (names.empty()) {
@@ -87,7 +87,7 @@ Result<AdaptRow> adapt_row(const AdaptFlags& f, std::optional<Rule> rule, const 
   return row;
 }
 
-// Seconds until it recovered, in the mean of the runs that did, and how many did.
+// The mean time to recovery over runs that recovered, and their number.
 std::string recovery_text(const AdaptRow& row, size_t change) {
   std::vector<double> seconds;
   for (const PursuitRun& r : row.runs) {
@@ -227,7 +227,9 @@ Verb add_bench_adapt(Command app) {
       .show_default();
   verb.option("--rules", f->rules, "Learning rules, none among them (default: all)").split_at(',');
   verb.option("--seeds", f->seeds, "Runs of each").range(1, 10000).show_default();
-  verb.option("--first-seed", f->first_seed, "Of the first run").range(0, 1 << 30).show_default();
+  verb.option("--first-seed", f->first_seed, "Seed of the first run")
+      .range(0, 1 << 30)
+      .show_default();
   verb.option("--rate", f->rate, "Learning rate of all (default: what did best for each)")
       .range(0.0, 100.0);
   verb.option("--duration", f->duration, "Seconds, in 15 windows").range(0.15, 1e5).show_default();

@@ -1,5 +1,5 @@
-// loom bench arc: puzzles of coloured grids, ours or those of the public corpus, by trying all
-// short programs, by evolution and by training at test time.
+// loom bench arc: puzzles of coloured grids, generated or from the public corpus. It tries all
+// short programs, evolution, and training at test time.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -32,7 +32,7 @@ struct ArcFlags {
 struct ArcOutcome {
   std::string name, family;
   bool baseline = false, evolved = false, trained = false;  // the tests are right
-  bool baseline_fits = false, evolved_fits = false;         // the pairs shown are
+  bool baseline_fits = false, evolved_fits = false;         // the shown pairs are right
   int64_t baseline_evaluations = 0, evolved_evaluations = 0;
   std::string program;
 };
@@ -73,7 +73,7 @@ Result<ArcOutcome> try_puzzle(const ArcFlags& f, const Puzzle& puzzle, const std
 
 struct ArcSums {
   int64_t puzzles = 0, baseline = 0, evolved = 0, trained = 0, any = 0;
-  int64_t fits_baseline = 0, fits_both = 0;  // pairs shown: by the baseline; of these by evolution
+  int64_t fits_baseline = 0, fits_both = 0;  // by their pairs
   void add(const ArcOutcome& o) {
     ++puzzles;
     baseline += o.baseline ? 1 : 0;
@@ -121,8 +121,8 @@ void print_arc_table(const std::vector<std::string>& order, std::map<std::string
   if (order.size() > 1) line("all", sums["all"]);
   const ArcSums& all = sums["all"];
   write_out(fmt::format(
-      "solved: every test is right. The baseline tries all programs of one and two steps. Of the "
-      "{} puzzles whose pairs it can explain, evolution explains {}.\n",
+      "solved: every test is right. The baseline tries all programs of one and two steps. It "
+      "explains the pairs of {} puzzles, of which evolution explains {}.\n",
       all.fits_baseline, all.fits_both));
 }
 
@@ -184,7 +184,7 @@ int run_arc(const ArcFlags& f) {
     const Status written = write_puzzles(f, *puzzles);
     if (!written.ok()) return fail(written.error());
   }
-  // A puzzle is tried by one lane from begin to end, so threads change nothing but the time.
+  // One lane runs a whole puzzle, so threads affect only the time.
   std::vector<std::optional<Result<ArcOutcome>>> tried(puzzles->size());
   ThreadPool pool(f.threads);
   Progress bar("puzzles", "puzzles", f.quiet || f.json);
@@ -223,7 +223,7 @@ Verb add_bench_arc(Command app) {
   verb.option("--each", f->each, "Puzzles of our own of each family")
       .range(1, 10000)
       .show_default();
-  verb.option("--seed", f->seed, "Of the puzzles and of all that is drawn").show_default();
+  verb.option("--seed", f->seed, "Seed of the puzzles and of all random numbers").show_default();
   verb.option("--population", f->population, "Programs of a generation")
       .range(10, 1 << 16)
       .show_default();

@@ -1,5 +1,5 @@
-// loom bench gpu: what the GPU reaches in the kernels that speed stands on. A list of equal
-// commands is submitted at once and waited for, so a time holds no copies to and from the host.
+// loom bench gpu: the performance of a GPU in the most important kernels. A list of equal commands
+// is submitted at once, so a time includes no copies to or from the host.
 #include <fmt/core.h>
 
 #include <charconv>
@@ -29,7 +29,7 @@ struct Row {
   std::string variant;
 };
 
-// What the rates of rows are shares of.
+// The peaks of which rows report a share.
 struct Peaks {
   double copy = 0;  // bytes per second, read and written
   double fma = 0;   // FLOP per second
@@ -42,7 +42,7 @@ Result<std::vector<int64_t>> sizes_of(const std::string& list, const char* optio
     const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), n);
     if (error != std::errc() || end != word.data() + word.size() || n < 16 || n > 32768) {
       return invalid(
-          cat(option, ": '", printable(word), "' is no size; give numbers from 16 to 32768"));
+          cat(option, ": '", printable(word), "' is not a size; give numbers from 16 to 32768"));
     }
     sizes.push_back(n);
   }
@@ -77,8 +77,8 @@ Result<Row> gemm_row(Lab& lab, int64_t n) {
              lab.gpu().last_variant()};
 }
 
-// Small matrices would come from the caches after the first time: there are several, up to 256 MB
-// of them, which take turns.
+// Small matrices would come from caches after the first run, so there are several, up to 256 MB in
+// total, in turn.
 Result<Row> gemv_row(Lab& lab, int64_t n, DType dtype) {
   constexpr int64_t kBytes = 256 << 20, kMost = 64, kDistinct = 64;
   const R16 geometry = r16_geometry(dtype, n, n);
@@ -132,7 +132,7 @@ Json row_json(const Row& row, const Peaks& peaks) {
       .value();
 }
 
-// Measures row after row, and prints each when it is there.
+// Measures row after row, and prints each when it is done.
 class GpuBench {
  public:
   GpuBench(const GpuFlags& flags, const Engine& engine)
@@ -229,7 +229,7 @@ Verb add_bench_gpu(Command app) {
       .show_default();
   verb.option("--dtypes", f->dtypes, "Number types of those matrices, a comma list").show_default();
   verb.option("--activations", f->engine.activations,
-              "Of that vector: f32, or q8: in int8 for integer types (default: f32)");
+              "Type of that vector: f32, or q8: in int8 for integer types (default: f32)");
   verb.option("--seconds", f->seconds, "How long each kernel is measured")
       .range(0.001, 3600.0)
       .show_default();

@@ -1,5 +1,5 @@
 // loom bench layers: time of one forward pass or training step of layers and small networks, per
-// way of running them and per dtype.
+// mode and dtype.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -27,14 +27,14 @@ struct LayersFlags {
   std::string gpu_library;
 };
 
-// A way of running: which kernels, on how many lanes.
+// A mode: which kernels, on how many lanes.
 struct Mode {
   std::string name;
   const Ops* ops;
   int threads;
   webgpu::Backend* gpu = nullptr;
   Isa isa = Isa::scalar;
-  double peak = 0;  // GFLOP/s of fma in f32; 0: not measured
+  double peak = 0;  // GFLOP/s of fma in f32; 0 means not measured
 };
 
 double now() {
@@ -79,7 +79,7 @@ Result<std::vector<Mode>> modes_of(const LayersFlags& f, int cores, std::optiona
   return modes;
 }
 
-// The peak of every mode on the CPU; the same set on as many lanes is measured once.
+// The peak of every mode on the CPU; equal sets with equal lanes are measured once.
 Status measure_machine(std::vector<Mode>& modes) {
   constexpr double kSeconds = 1.5;
   std::map<std::pair<Isa, int>, double> peaks;
@@ -118,7 +118,7 @@ struct Timing {
   std::vector<ProfileRow> profile;      // likewise
 };
 
-// What the kernels of a run take, by timestamps.
+// The kernel times of a run, by timestamps.
 Result<std::vector<ProfileRow>> profile_of(LayerRun& run, webgpu::Backend& gpu) {
   constexpr int kRuns = 32;
   LOOM_TRY(gpu.set_profile(true));
@@ -144,8 +144,8 @@ Result<Timing> measure(LayerRun& run, bool train, const LayersFlags& f, const Mo
     timing.dispatches = mode.gpu->counts().dispatches - before_run.dispatches;
     timing.submits = mode.gpu->counts().submits - before_run.submits;
   }
-  // A GPU is given steps one behind the other, as in training: in each time, as many as run in a
-  // twentieth of a second.
+  // A GPU gets steps in sequence, as in training: each time as many as run in a twentieth of a
+  // second.
   int count = 1;
   if (mode.gpu != nullptr && train) {
     for (const int n : {8, 64}) {
@@ -183,7 +183,7 @@ struct Row {
 double gigaflops(const Row& row) {
   return row.c->flop / row.timing.median / 1e3;
 }
-// 0 where the work or the machine was not counted.
+// 0 if the work or the machine was not measured.
 double percent_of_peak(const Row& row) {
   return row.mode->peak > 0 ? 100 * gigaflops(row) / row.mode->peak : 0;
 }

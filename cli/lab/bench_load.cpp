@@ -1,6 +1,6 @@
-// loom bench load: whether the threads hold up on a machine that has other work. The same work is
-// done on one lane, on all lanes always, and on as many as the engine chooses, while other
-// processes use some cores. The share is the engine's speed over the better of the other two.
+// loom bench load: the efficiency of threads on a machine with other load. The same work runs on
+// one lane, always on all lanes, and on as many as the engine chooses, while other processes use
+// some cores. The share is the engine's speed over the better of the other two.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -24,7 +24,7 @@ struct LoadFlags {
   bool json = false;
 };
 
-// Three ways to have threads, and how often they take turns in a round.
+// Three ways to use threads, and how often they alternate in a round.
 enum Way { kOne, kAll, kChosen, kWays };
 constexpr int kTurns = 5;
 
@@ -47,7 +47,7 @@ double now() {
   return std::chrono::duration<double>(Clock::now().time_since_epoch()).count();
 }
 
-// One token of a language model with random weights, at most `context` positions in.
+// One token of a language model with random weights, within `context` positions.
 Case decode_case(const std::string& shape) {
   const auto make = [shape](ThreadPool&, Engine& engine) -> Result<Work> {
     constexpr int64_t kContext = 64;
@@ -85,7 +85,7 @@ std::vector<Case> cases() {
   return all;
 }
 
-// What one way did in a round.
+// The work of one way in a round.
 struct Done {
   int64_t runs = 0;
   double seconds = 0;
@@ -120,7 +120,7 @@ Result<Outcome> measure(const Case& c, const LoadFlags& f) {
   }
   Outcome outcome;
   for (int round = 0; round < f.rounds; ++round) {
-    // In turns, so that what else the machine does meets all of them.
+    // Alternates, so that other load affects all ways.
     Done done[kWays];
     for (int turn = 0; turn < kTurns; ++turn) {
       for (size_t way = 0; way < kWays; ++way)

@@ -1,5 +1,5 @@
-// loom bench machine: what this machine reaches at its best, in products and in reading. Other
-// benches tell their speed as a share of it with --machine.
+// loom bench machine: the peak rates of this machine, in products and in reading. With --machine,
+// other benches report their speed as a share of it.
 #include <fmt/core.h>
 
 #include <cstdio>
@@ -22,8 +22,8 @@ struct MachineFlags {
   bool no_file = false, json = false;
 };
 
-// A file in the folder for temporary files that has no name any more once it is mapped, so that
-// nothing is left whatever ends the program.
+// A file in the folder for temporary files. It loses its name once it is mapped, so that no file is
+// left if the program is killed.
 Result<MappedFile> temporary_map(int64_t bytes) {
   std::error_code none;
   const std::filesystem::path folder = std::filesystem::temp_directory_path(none);

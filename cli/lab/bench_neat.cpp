@@ -1,5 +1,5 @@
 // loom bench neat: how many networks NEAT tries until it has solved XOR, one pole on a cart, and
-// double pole balancing without velocities, beside the figures of the paper.
+// double pole balancing without velocities, next to the figures of the paper.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -31,14 +31,14 @@ struct NeatFlags {
 
 using Networks = std::vector<GenomeNetwork>;
 
-// Finds who solved the task in each generation, if anyone did.
+// Finds the member that solved the task in each generation, if any.
 using Solver = std::function<std::optional<size_t>(
     const NeatPopulation& population, Networks& networks, const std::vector<double>& fitness)>;
 
 struct Task {
   const char* option;
   const char* name;
-  double paper;  // evaluations on average: Stanley and Miikkulainen, 2002; 0: they have no figure
+  double paper;  // mean evaluations: Stanley and Miikkulainen, 2002; 0 if it has no figure
   NeatSpec spec;
   int64_t generations;
   double (*fitness)(GenomeNetwork&);
@@ -55,7 +55,7 @@ double output(GenomeNetwork& network, std::span<const float> x) {
 
 struct XorAnswers {
   double distance = 0;  // sum over the table
-  bool right = true;    // all on the right side of 0.5
+  bool right = true;    // all are on the right side of 0.5
 };
 
 XorAnswers answer_xor(GenomeNetwork& network) {
@@ -122,8 +122,8 @@ bool balances(GenomeNetwork& network) {
   return pole_generality([&network] { return controller(network); }) >= kStarts;
 }
 
-// Which network of a generation is tried for long, as in the program of the paper's authors: the
-// best of the best species that was not tried since it last rose, or else the best of all.
+// Which network of a generation gets the long trial, as in the program of the paper's authors. It
+// is the best of the best species not tried since its last improvement, or else the best of all.
 class PolesSolver {
   struct Tried {
     double best = -std::numeric_limits<double>::infinity();
@@ -170,8 +170,8 @@ std::vector<Task> tasks() {
   gate.shape = {.inputs = 2, .outputs = 1};
   NeatSpec poles;
   poles.shape = {.inputs = 3, .outputs = 1, .recurrent = true};
-  // The paper has 1000 members, and adds a connection with 0.3. One network of a generation is
-  // tried for long, so the same number of networks in smaller generations has more of these trials.
+  // The paper has 1000 members, and adds a connection with 0.3. One network per generation gets a
+  // long trial, so the same number of networks in smaller generations has more of these trials.
   poles.selection.population = 200;
   poles.rates.add_connection = 0.05;
   poles.rates.weight_step = 1.8;
@@ -293,7 +293,9 @@ Verb add_bench_neat(Command app) {
   verb.examples("  loom bench neat --seeds 20\n  loom bench neat --task poles --seeds 5 --json");
   verb.option("--task", f->task, "all, xor, cart-pole, poles").show_default();
   verb.option("--seeds", f->seeds, "Runs of each task").range(1, 10000).show_default();
-  verb.option("--first-seed", f->first_seed, "Of the first run").range(0, 1 << 30).show_default();
+  verb.option("--first-seed", f->first_seed, "Seed of the first run")
+      .range(0, 1 << 30)
+      .show_default();
   verb.option("--threads", f->threads, "Lanes; 0: all cores").range(0, 1024);
   verb.flag("--json", f->json, "One JSON object a task instead of the table");
   verb.flag("--quiet", f->quiet, "No progress");

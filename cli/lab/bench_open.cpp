@@ -1,4 +1,4 @@
-// loom bench open: how long until a model file computes, and what of it is in memory then.
+// loom bench open: the time until a model file can compute, and its memory use at that time.
 #include <fmt/core.h>
 
 #include <algorithm>

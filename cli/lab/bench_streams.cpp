@@ -1,5 +1,5 @@
-// Every repetition measures each number of streams in turn, so that a machine that is slower for a
-// while is so for all of them, and the ratios stay what they are.
+// Every repetition measures each number of streams in turn, so that a temporary slowdown affects
+// all of them, and the ratios are stable.
 #include "bench_streams.hpp"
 
 #include <fmt/core.h>
@@ -19,7 +19,7 @@ struct StreamRates {
   std::vector<double> tokens_per_s;  // of all streams together, per repetition
   std::vector<double> ratios;        // to the first number of streams, likewise
   OpProfile profile;
-  std::vector<webgpu::KernelTime> kernels;  // of a GPU, in the place of ops
+  std::vector<webgpu::KernelTime> kernels;  // of a GPU, instead of ops
   double dispatches = 0;                    // of a GPU, per pass
 };
 
@@ -28,7 +28,7 @@ double seconds_now() {
   return std::chrono::duration<double>(Clock::now().time_since_epoch()).count();
 }
 
-// Reads a prompt of its own in every sequence but those behind `count`.
+// Reads a separate prompt in each of the first `count` sequences.
 Status read_prompts(LlmBatch& batch, const StreamsBench& b, int64_t count, int64_t vocab) {
   for (int64_t s = 0; s < count; ++s) {
     std::vector<TokenId> prompt;
@@ -39,8 +39,8 @@ Status read_prompts(LlmBatch& batch, const StreamsBench& b, int64_t count, int64
   return {};
 }
 
-// Tokens per second of `count` streams, a token each in every pass. On a GPU the host waits for
-// the logits of each pass.
+// Tokens per second of `count` streams, one token each per pass. On a GPU the host waits for the
+// logits of each pass.
 Result<double> measure(LlmBatch& batch, const StreamsBench& b, int64_t count, int64_t vocab,
                        OpProfile* profile, webgpu::Backend* gpu, StreamRates& rates) {
   LOOM_TRY(read_prompts(batch, b, count, vocab));

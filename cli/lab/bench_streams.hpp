@@ -1,4 +1,4 @@
-// loom bench llm --streams: how fast several texts are written together, beside one.
+// loom bench llm --streams: the speed of several texts together, compared with one.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ struct StreamsBench {
   DType cache = DType::f32;  // of keys and values
 };
 
-// Prints the rates, and returns what the program ends with.
+// Prints the rates, and returns the exit code.
 int bench_streams(const Engine& engine, const Model& model, const StreamsBench& bench);
 
 }  // namespace loom::core::cli

@@ -12,7 +12,7 @@
 namespace loom::core::cli {
 namespace {
 
-// Matrices of n x n and what is to be compared.
+// Matrices of n x n, and the variants to compare.
 struct Square {
   DeviceBuffer left, right, out;
   Tensor w;  // right, packed

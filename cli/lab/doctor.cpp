@@ -1,4 +1,4 @@
-// loom doctor: what is built in, what this processor has, and a proof that it computes right.
+// loom doctor: build options, processor features, and a proof that it computes correctly.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -67,7 +67,7 @@ Json caches_json(const MachineInfo& machine) {
   return out;
 }
 
-// What the system does not say is left out.
+// Unknown values are left out.
 Json audit_json(const HardwareAudit& a) {
   Json thermal = Json::array(), power = Json::array();
   for (const ThermalZone& z : a.thermal)
@@ -95,7 +95,7 @@ Json audit_json(const HardwareAudit& a) {
   return out.set("thermal", thermal).set("power", power).value();
 }
 
-// Of caches that the system does not tell the usual sizes are taken.
+// If the system does not report caches, the usual sizes are assumed.
 struct PlannedCaches {
   int64_t l1 = 32768, l2 = 262144, last_share = 2097152;
   bool known = false;
@@ -111,7 +111,7 @@ PlannedCaches planned_caches(const MachineInfo& machine) {
   return out;
 }
 
-// Pieces of work for a few shapes that models have, with the reasons.
+// Work sizes for a few common shapes, with the reasons.
 std::vector<std::pair<std::string, Tile>> planned_tiles(const MachineInfo& machine,
                                                         const GpuLimits& gpu) {
   const PlannedCaches c = planned_caches(machine);
@@ -202,7 +202,7 @@ void print_text(const EngineInfo& info, const std::vector<SelfCheck>& checks) {
   }
 }
 
-// What the GPU is and what it lacks; without one, why.
+// The GPU and its missing features; or the reason why there is none.
 struct GpuReport {
   std::shared_ptr<Engine> engine;
   std::string why;
@@ -249,7 +249,7 @@ std::string features_of(const webgpu::AdapterReport& a) {
   return text.empty() ? "none" : text.substr(0, text.size() - 1);
 }
 
-// The file that variants are kept in, and how many of this adapter it holds.
+// The cache file of variants, and how many it has for this adapter.
 std::string cache_of(const Engine::Impl& impl) {
   if (impl.gpu_cache.empty()) return "none";
   if (!impl.gpu_cache_note.empty()) {
@@ -338,7 +338,7 @@ int run(bool json, const EngineFlags& flags) {
 
 Verb add_doctor(Command app) {
   auto json = std::make_shared<bool>(false);
-  const Command verb = app.command("doctor", "Show what is built in and check that it works.");
+  const Command verb = app.command("doctor", "Show what is built in, and test it.");
   verb.examples(
       "  loom doctor\n"
       "  loom doctor --json");

@@ -1,4 +1,4 @@
-// What `loom bench gpu` measures with: memory of the device, and a clock around lists of commands.
+// Tools of `loom bench gpu`: device memory, and a clock around lists of commands.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@ inline double now() {
   return std::chrono::duration<double>(Clock::now().time_since_epoch()).count();
 }
 
-// Memory that is on the device as long as this lives.
+// Device memory for the lifetime of this object.
 struct DeviceBuffer {
   static Result<DeviceBuffer> create(const Ops& ops, int64_t bytes) {
     DeviceBuffer b;
@@ -35,7 +35,7 @@ struct DeviceBuffer {
   Attached attached;
 };
 
-// Numbers of -1 .. 1, the same for the same seed.
+// Numbers of -1 .. 1, equal for equal seeds.
 inline void fill_random(float* values, int64_t count, uint32_t seed) {
   for (int64_t i = 0; i < count; ++i) {
     seed = seed * 1664525u + 1013904223u;
@@ -43,8 +43,8 @@ inline void fill_random(float* values, int64_t count, uint32_t seed) {
   }
 }
 
-// A matrix of them, packed. Packing takes the host longer than any product: only so many groups of
-// rows are packed, and the others are those again, in turn.
+// A matrix of them, packed. Packing takes the host longer than any product, so only `distinct`
+// groups of rows are packed, and the others repeat them.
 inline void fill_weights(std::byte* to, const R16& geometry, int64_t distinct = INT64_MAX) {
   std::vector<float> rows(static_cast<size_t>(kR16Rows * geometry.cols));
   for (int64_t first = 0; first < geometry.rows; first += kR16Rows) {
@@ -78,14 +78,14 @@ class Lab {
   webgpu::Backend& gpu() const { return gpu_; }
   const Ops& ops() const { return ops_; }
 
-  // Seconds of one command: the median over seven lists of them.
+  // Seconds of one command: the median over seven lists.
   template <class Args>
   Result<double> time(const Args& args) {
     return time(std::span<const Args>(&args, 1));
   }
-  // The same of commands that take turns: those that read other memory each time do not find it in
-  // the caches. The lists are one that comes again, as in a program that decodes or trains: what
-  // the host takes to describe it is no part of a time.
+  // The same for alternating commands: if each reads other memory, they miss the caches. The lists
+  // repeat, as in a program that decodes or trains, so the host's time to encode them is not
+  // included.
   template <class Args>
   Result<double> time(std::span<const Args> turns) {
     constexpr int kTimes = 7;
@@ -107,7 +107,7 @@ class Lab {
     return median(std::move(times));
   }
 
-  // Seconds of one command among so many.
+  // Seconds of one command in a list of that many.
   template <class Args>
   Result<double> run(const Args& args, int64_t count) {
     return run(std::span<const Args>(&args, 1), count);
@@ -130,7 +130,7 @@ class Lab {
   }
 
  private:
-  // Commands that are described together: every list is the same.
+  // Commands that are encoded together: all lists are equal.
   template <class Args>
   static int64_t list_of(std::span<const Args> turns) {
     const auto size = static_cast<int64_t>(turns.size());

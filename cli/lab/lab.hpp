@@ -1,5 +1,5 @@
-// The verbs that measure and prove the engine: bench, verify, doctor. They look into its rooms; the
-// other verbs do what any program can do with the public interface.
+// The verbs that measure and prove the engine: bench, verify, doctor. They use internal headers;
+// the other verbs use only the public interface.
 #pragma once
 
 #include "../verbs.hpp"
@@ -10,7 +10,7 @@ class Backend;
 
 namespace loom::core::cli {
 
-// The rooms have commands and options of their own.
+// The rooms have their own commands and options.
 using loom::cli::Command;
 using loom::cli::Option;
 using namespace loom::cli;
@@ -29,15 +29,14 @@ Verb add_verify_training(Command app);  // after add_verify
 Verb add_verify_files(Command app);     // after add_verify
 Verb add_doctor(Command app);
 
-// The mean of the two in the middle where their number is even. At least one value.
+// The mean of the two middle values if their number is even. Needs at least one value.
 double median(std::vector<double> values);
 
-// How long to work before a measurement: the clocks of a GPU that had nothing to do are a fifth of
-// what they are under load, and rise within a second. 0 without a GPU, and for drivers that compute
-// on the CPU.
+// Warm-up time before a measurement: an idle GPU has a fifth of its loaded clock rate, and reaches
+// it within a second. 0 without a GPU, and for drivers that compute on the CPU.
 double warm_up_seconds(const webgpu::Backend* gpu);
 
-// For --kind with a word that is no layer kind; lists those there are.
+// For --kind with an unknown layer kind; lists the kinds.
 Error unknown_kind(const std::string& word);
 
 }  // namespace loom::core::cli

@@ -1,5 +1,5 @@
-// loom verify hash: the hash of the logits of every position of a prompt, and nothing else. Equal
-// hashes mean equal bits, whatever the threads, the instruction set and the pieces.
+// loom verify hash: prints the hash of the logits of every position of a prompt. Equal hashes mean
+// equal bits, for any threads, instruction set and chunk size.
 #include <memory>
 
 #include "../progress.hpp"
@@ -48,7 +48,7 @@ int run(const HashFlags& f) {
 }  // namespace
 
 Verb add_verify(Command app) {
-  const Command verify = app.command("verify", "Prove that results have the same bits.");
+  const Command verify = app.command("verify", "Check that results have the same bits.");
   verify.examples(
       "  loom verify hash models/stories.entity --threads 3 --isa scalar\n"
       "  loom verify hash --shape tiny --dtype ternary --chunk 7");
@@ -65,7 +65,7 @@ Verb add_verify(Command app) {
       .range(1, 1 << 24)
       .show_default();
   verb.option("--chunk", f->chunk, "Prompt tokens per pass").range(1, 1 << 20).show_default();
-  verb.option("--seed", f->seed, "Of the random weights of --shape").show_default();
+  verb.option("--seed", f->seed, "Seed of the random weights of --shape").show_default();
   f->engine.add(verb);
   return {verb, [f] { return run(*f); }};
 }

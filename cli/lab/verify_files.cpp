@@ -57,7 +57,7 @@ Result<FileProof> read_proof(const std::string& text) {
   return p;
 }
 
-// Runs this program again with `arguments`, and returns what it writes on stdout.
+// Runs this program again with `arguments`, and returns its stdout.
 Result<std::string> run_fresh(const std::vector<std::string>& arguments) {
   const auto failed = [](const char* what) {
     return Error{Code::io_error, fmt::format("cannot start a fresh process: {}", what), {}, -1};

@@ -1,5 +1,5 @@
-// loom verify training: hashes of what training leaves. Equal hashes mean equal bits, whatever the
-// threads, the instruction set and the compiler.
+// loom verify training: hashes of the state after training. Equal hashes mean equal bits, for any
+// threads, instruction set and compiler.
 #include <memory>
 
 #include "api/impl.hpp"
@@ -86,7 +86,7 @@ Verb add_verify_training(Command app) {
   verb.option("--batch", f->batch, "Samples in a batch of NETWORK")
       .range(1, 1 << 20)
       .show_default();
-  verb.option("--seed", f->seed, "Of the weights").show_default();
+  verb.option("--seed", f->seed, "Seed of the weights").show_default();
   f->engine.add_lanes(verb);
   f->memory.add(verb);
   return {verb, [f] { return run(*f); }};

@@ -154,7 +154,7 @@ Result<TrainingRun> Comparing::train(const Method& method, uint64_t seed) {
     return true;
   };
   if (flags.epochs > 0) {
-    const Result<History> history = trainer.fit(parts.first, parts.second, fit);
+    const Result<loom::History> history = trainer.fit(parts.first, parts.second, fit);
     // A loss that is no number any more is a result of the method, not of the comparison.
     if (!history.ok() && history.error().code != Code::internal) return history.error();
     if (!history.ok()) {
@@ -354,8 +354,8 @@ void add_compare_options(const Command& verb, CompareFlags& f) {
 Verb add_compare(Command app) {
   auto f = std::make_shared<CompareFlags>();
   f->base.split = 0.8;
-  const Command verb = app.command(
-      "compare", "Train networks side by side over several seeds, and say how sure the result is.");
+  const Command verb =
+      app.command("compare", "Train networks over several seeds and compare their results.");
   verb.examples(
       "  loom compare table.csv small.json large.json --seeds 10 --svg runs.svg\n"
       "  loom compare table.csv net.json --rules back-propagation,dfa,drtp --epochs 20\n"

@@ -1,4 +1,5 @@
-// <errno.h> of wasi-libc, whose library has one number for all threads while its header says one for each.
+// <errno.h> of wasi-libc. The library has one number for all threads, but its header declares one
+// for each.
 #pragma once
 
 #ifdef __cplusplus

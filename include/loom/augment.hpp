@@ -1,5 +1,4 @@
-// Augment in text: random changes of training samples, drawn anew in every epoch
-// (docs/training.md).
+// Augment as text: random changes of training samples, new in every epoch (docs/training.md).
 #pragma once
 
 #include <string>
@@ -15,7 +14,7 @@ namespace loom {
 // "flip,crop:2,rotate:10,mixup:0.2"; a name without a number has its usual one. Errors:
 // invalid_argument.
 LOOM_API Result<Augment> parse_augment(std::string_view text);
-// The same the other way, "" where nothing happens.
+// The reverse; empty if there are no changes.
 LOOM_API std::string augment_text(const Augment& augment);
 
 }  // namespace loom

@@ -1,7 +1,7 @@
 // DType: the number types of tensors and of weights.
 //
-// Plain types are what arrays are made of. Weights can also be kept in types with scales, which
-// take less memory: those below 16 bits, and integers, hold a scale per row or per block of values.
+// Plain types are the types of arrays. Weights may also have types with scales, which take less
+// memory. Those below 16 bits, and integers, have a scale per row or per block of values.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
-// Engine: what every model of a program shares: the threads, the instruction set, the modes. Make
-// one at the start. A handle: copies mean the same engine, and models keep it alive.
-// The threads serve one computation at a time: sessions of one engine must not compute at the same
-// time on several threads of the caller. Such a program makes one engine per thread.
+// Engine: shared settings and threads of all models of a program: the thread pool, the instruction
+// set, the modes. Create one at the start. A handle: copies share the engine, and models keep it
+// alive. The threads serve one computation at a time. Sessions of one engine must not compute at
+// the same time on several threads of the caller. Such a program creates one engine per thread.
 #pragma once
 
 #include <cstdint>
@@ -19,18 +19,18 @@ namespace loom {
 
 inline constexpr std::string_view kVersion = "0.1.0";
 
-// What computes. gpu: through WebGPU.
+// The processor that computes. gpu uses WebGPU.
 enum class Device : uint8_t { cpu, gpu };
 
-// How inputs meet weights of integer types. q8: rounded to int8; f32: as floats. automatic: q8 on
-// the CPU, f32 on the GPU, which reads weights no faster for it.
+// How inputs enter products with weights of integer types. q8: rounded to int8; f32: as floats.
+// automatic: q8 on the CPU; f32 on the GPU, where q8 does not read weights any faster.
 enum class Activations : uint8_t { automatic, q8, f32 };
 
-// Large products of a GPU are made with the fastest of several kernels of the same bits, which a
-// short search on the device finds. force: on software adapters too.
+// Large products of a GPU use the fastest of several kernels with equal bits. A short search on the
+// device finds it. force: on software adapters too.
 enum class GpuTuning : uint8_t { on, off, force };
 
-// Names as the program and Python take them: "cpu", "q8", "force". Errors list what there is.
+// Names as the command line and Python accept them: "cpu", "q8", "force". Errors list the names.
 LOOM_API std::string_view device_name(Device device);
 LOOM_API Result<Device> parse_device(std::string_view name);
 LOOM_API std::string_view activations_name(Activations activations);
@@ -38,69 +38,68 @@ LOOM_API Result<Activations> parse_activations(std::string_view name);
 LOOM_API std::string_view gpu_tuning_name(GpuTuning tuning);
 LOOM_API Result<GpuTuning> parse_gpu_tuning(std::string_view name);
 
-// What is told of: work as it goes (debug), what was done (info), what went another way than was
-// asked for, and on (warning).
+// Log levels: progress (debug), completed work (info), fallbacks (warning).
 enum class LogLevel : uint8_t { debug, info, warning };
 LOOM_API std::string_view log_level_name(LogLevel level);  // "warning"
-// One line without an end. Called from the thread that called the library, in the middle of its
-// work: it must not call the same object.
+// Gets one line, without a line end. Called on the thread that called the library, during its work:
+// it must not call the same object.
 using LogSink = std::function<void(LogLevel level, std::string_view line)>;
 
 struct EngineOptions {
-  int threads = 0;    // lanes of work, the caller's thread included; 0: all cores
-  std::string isa{};  // "scalar", "avx2", "avx512vnni", ...; "": the best one here
+  int threads = 0;    // worker threads, the caller's thread included; 0 means all cores
+  std::string isa{};  // "scalar", "avx2", "avx512vnni", ...; empty means the best one here
   Activations activations = Activations::automatic;
-  // Always that many lanes, also beyond the cores and where other programs use them. Without it a
-  // computation has at most `threads`: fewer where it is small, or where a core is taken.
+  // Always uses exactly that many threads, even beyond the cores and if other programs use them.
+  // Otherwise `threads` is a maximum: a small computation, or a busy core, uses fewer.
   bool exact_threads = false;
-  // Bytes that reading networks and data sets may take, all together; 0: what the machine has free.
+  // Maximum bytes for reading networks and data sets, in total; 0 means the free memory.
   uint64_t memory_limit = 0;
   Device device = Device::cpu;
-  std::string gpu_library{};  // of webgpu.h; "": one that the system finds by name
-  bool gpu_strict = false;    // an op that the GPU has no kernel for is an error
+  std::string gpu_library{};  // of webgpu.h; empty means one that the system finds by name
+  bool gpu_strict = false;    // an op without a GPU kernel is an error
   GpuTuning gpu_tuning = GpuTuning::on;
-  // The file that keeps what was found, for the next process; "": none. One that cannot be read or
-  // written is passed over.
+  // The file that caches tuning results for the next process; empty means none. If it cannot be
+  // read or written, it is ignored.
   std::string gpu_cache{};
-  // Where lines about the work on this engine go; unset: nowhere. The library itself prints nothing
-  // (but for or_exit() and the default hook of set_bad_access_hook()).
+  // Receives log lines about the work on this engine; unset means no log. The library itself prints
+  // nothing (except or_exit() and the default hook of set_bad_access_hook()).
   LogSink log{};
 };
 
 struct EngineInfo {
   std::string version;            // of the library, "0.1.0"
-  int threads = 1;                // as they run, after the limit of cores
+  int threads = 1;                // actual number, limited by the cores
   int cores = 1;                  // that this process may use
   bool threads_built_in = true;   // false: a single-threaded build
   std::string isa;                // in use
-  std::vector<std::string> isas;  // that this build holds and this processor runs, slowest first
+  std::vector<std::string> isas;  // supported by this build and processor, slowest first
   Activations activations = Activations::q8;  // default of new sessions; never automatic
-  std::string device = "cpu";                 // that computes: "cpu" or the name of the GPU
+  std::string device = "cpu";                 // "cpu" or the name of the GPU
 };
 
-// Bytes of memory that the objects of an engine hold now. Counted are the large, lasting parts:
-// weights as they are packed, and what sessions and trainers take for their whole life. Not
-// counted: data sets (Dataset::bytes()), tokenizers and descriptions, tensors that were handed out,
-// and what a call takes until it returns.
+// Bytes of memory that the objects of an engine hold now. The large, lasting parts are counted:
+// packed weights, and memory that sessions and trainers hold for their whole life. Data sets
+// (Dataset::bytes()), tokenizers, descriptions, returned tensors and temporary memory of a call are
+// not counted.
 struct MemoryUse {
-  int64_t weights = 0;   // of networks and models; a network that a session still uses counts
-  int64_t sessions = 0;  // activations, states, caches of keys and values, tables of positions
-  int64_t training = 0;  // of trainers: their weights, masters, gradients, moments, activations
+  int64_t weights = 0;   // of networks and models, also of a network that only a session still uses
+  int64_t sessions = 0;  // activations, states, KV caches, position tables
+  int64_t training = 0;  // of trainers: weights, masters, gradients, moments, activations
   int64_t total = 0;     // of these three
-  int64_t peak = 0;      // the largest total since the engine was made
-  // Weights that lie in mapped files or borrowed bytes. Not in the total: the system reads pages of
-  // files when they are needed, and takes them back.
+  int64_t peak = 0;      // the largest total since the engine was created
+  // Weights in mapped files or borrowed bytes. They are not in the total: the system loads pages of
+  // files on demand and may evict them.
   int64_t mapped = 0;
   int64_t device = 0;  // all buffers on a GPU; not in the total
 };
 
 class LOOM_API Engine {
  public:
-  // Errors: invalid_argument (negative threads), unsupported (an instruction set that this build or
-  // processor lacks, an adapter that is too small), not_found (no GPU or no WebGPU library).
+  // Errors: invalid_argument (negative threads); unsupported (an instruction set that this build or
+  // processor lacks, an adapter that is too small); not_found (no GPU or no WebGPU library).
   static Result<Engine> create(const EngineOptions& options = {});
-  // The engine of everything that is not given one: all cores, the CPU. Made when it is first asked
-  // for, and kept until the process ends.
+  // The engine of every call without an engine: all cores, the CPU. Created on first use and kept
+  // until the process ends.
   static Result<Engine> shared();
 
   const EngineInfo& info() const;

@@ -1,5 +1,5 @@
-// Evaluation beyond one loss: how far answers are off, several ways to train side by side over
-// several seeds, and how fast a network that learns while it runs takes to a new task.
+// Evaluation beyond one loss: deviation of answers, comparison of training methods over several
+// seeds, and adaptation speed of a network that learns while it runs.
 //
 //   DeviationMetrics off;
 //   off.add(prediction, truth);
@@ -27,7 +27,8 @@
 #ifndef LOOM_MINIMAL  // a build for inference alone leaves this out
 namespace loom {
 
-// Of the finite values of a list. deviation: of a sample, squares divided by n - 1; 0 of one value.
+// Statistics of the finite values of a list. deviation: sample standard deviation (n - 1); 0 for
+// one value.
 struct Spread {
   int64_t count = 0, not_finite = 0;
   double mean = 0, deviation = 0, min = 0, max = 0, median = 0;
@@ -36,43 +37,43 @@ LOOM_API Spread spread_of(std::span<const double> values);
 
 // ---- how far answers are off --------------------------------------------------------------------
 
-// Samples whose deviation is above `above` and at most `upto` percent; the first holds 0 as well.
+// Samples with a deviation above `above` and at most `upto` percent; the first bucket includes 0.
 struct DeviationBucket {
   std::string name;  // "0-10%", ..., "100%+"
   double above = 0, upto = 0;
-  std::vector<int64_t> samples;  // by the order in which they were added, from 0
+  std::vector<int64_t> samples;  // by order of add(), from 0
 };
 
 struct DeviationSummary {
   int64_t samples = 0;
-  int64_t invalid = 0;   // answers that are no finite number; they are in the last bucket
-  int64_t failures = 0;  // deviations above 100 %, the invalid ones included
-  // In percent. score: mean of max(0, 100 - deviation), invalid answers as 0. average: mean
-  // deviation of the others. accuracy: share that is exactly right.
+  int64_t invalid = 0;   // answers that are not finite; they are in the last bucket
+  int64_t failures = 0;  // deviations above 100 %, including the invalid ones
+  // In percent. score: mean of max(0, 100 - deviation), with 0 for invalid answers. average: mean
+  // deviation of the valid ones. accuracy: share of exact answers.
   double score = 0, average = 0, accuracy = 0;
 };
 
-// Deviation in percent of an answer a from a truth e: 100 |a - e| / |e|, and 100 |a - e| where
-// |e| < 1e-10. Of classes: 0 where they are equal, else 100.
+// Deviation in percent of an answer a from a truth e: 100 |a - e| / |e|, or 100 |a - e| if |e| <
+// 1e-10. For classes: 0 if they are equal, else 100.
 class LOOM_API DeviationMetrics {
  public:
   struct Sample {
     int64_t index = 0;
-    double answer = 0, truth = 0, deviation = 0;  // deviation: infinity of an invalid answer
+    double answer = 0, truth = 0, deviation = 0;  // deviation: infinity for an invalid answer
   };
 
   void add(double answer, double truth);
   void add_class(int64_t called, int64_t is);
 
-  DeviationSummary summary() const;  // may be asked at any time
+  DeviationSummary summary() const;  // may be called at any time
   std::vector<DeviationBucket> buckets() const;
-  // Those that are off most, the earlier of equals first.
+  // The samples with the largest deviation, the earlier of equal ones first.
   std::vector<Sample> worst(int64_t count) const;
   // Errors: not_found, naming the buckets.
   Result<std::vector<Sample>> in_bucket(std::string_view name) const;
   const std::vector<Sample>& samples() const { return samples_; }
 
-  // Infinities are written as +-1e9 and NaN as 0, with "valid": false beside. load() gives the same
+  // Infinities are written as +-1e9 and NaN as 0, with "valid": false. load() gives the same
   // summary. Errors: those of files, bad_file.
   std::string json() const;
   static Result<DeviationMetrics> from_json(std::string_view text, std::string_view where = "");
@@ -83,35 +84,35 @@ class LOOM_API DeviationMetrics {
   std::vector<Sample> samples_;
 };
 
-// ---- ways to train, side by side ----------------------------------------------------------------
+// ---- comparison of training methods -------------------------------------------------------------
 
 struct TrainingRun {
   uint64_t seed = 0;
   int64_t parameters = 0, steps = 0;
-  double loss = 0;  // of the samples that are held out
+  double loss = 0;  // on the held-out samples
   std::optional<double> accuracy{};
-  double seconds = 0;                 // of training alone
+  double seconds = 0;                 // of training only
   std::optional<double> to_target{};  // seconds until the target was first reached
-  std::vector<double> curve{};        // what is compared, after each epoch
-  int64_t peak_bytes = 0;             // 0: not known
+  std::vector<double> curve{};        // the compared value after each epoch
+  int64_t peak_bytes = 0;             // 0 means unknown
 };
 
 struct MethodReport {
   std::string name;
   std::vector<TrainingRun> runs;
   Spread loss, accuracy, seconds, to_target;  // accuracy: of the runs that have one
-  // Runs with the seeds of the first method: mean and deviation of the difference, run by run, in
-  // accuracy where there is one, else in loss.
+  // Difference to the first method over runs with the same seeds: mean and deviation of the
+  // accuracy, or of the loss without accuracies.
   Spread against_first;
 };
 
-// Methods keep the order in which they were first added.
+// Methods keep the order in which they were added.
 class LOOM_API TrainingComparison {
  public:
   void add(std::string_view method, TrainingRun run);
   std::vector<MethodReport> methods() const;
-  // Most accuracy in the mean, and among those within 0.01 of it the least loss; the earlier of
-  // equals. Without accuracies the least loss. Unset: no method has a finite loss.
+  // The highest mean accuracy; among methods within 0.01 of it, the least loss, then the earlier
+  // one. Without accuracies, the least loss. Unset if no method has a finite loss.
   std::optional<size_t> best() const;
 
  private:
@@ -126,52 +127,52 @@ class LOOM_API TrainingComparison {
 
 struct AdaptationOptions {
   double duration = 15, window = 1;  // seconds
-  // A window after a change has recovered when its accuracy is at least `threshold` percent, or
-  // with `relative` that share of the accuracy before the change.
+  // A window after a change has recovered if its accuracy is at least `threshold` percent. With
+  // `relative` the threshold is a share of the accuracy before the change.
   double threshold = 50;
   bool relative = false;
-  std::function<double()> clock{};  // seconds, never falling; unset: a steady clock of the system
+  std::function<double()> clock{};  // seconds, monotonic; unset means a steady system clock
 };
 
 struct AdaptationWindow {
   int64_t outputs = 0, right = 0;
   double accuracy = 0;  // percent; 0 without outputs
   double outputs_per_second = 0;
-  int64_t task = 0;  // in force when the window began
+  int64_t task = 0;  // active when the window began
 };
 
 struct TaskChange {
-  double at = 0;  // seconds, as it was scheduled
+  double at = 0;  // seconds, as scheduled
   int64_t from = 0, to = 0;
   int64_t window_before = 0, window_after = 0;
   double before = 0, after = 0;   // accuracies of these windows, in percent
   int64_t recovery_windows = -1;  // windows from window_after to the first that has recovered
-  double recovery_seconds = -1;   // -1: not before the next change or the end
+  double recovery_seconds = -1;   // -1 means not before the next change or the end
 };
 
 struct AdaptationReport {
   std::vector<AdaptationWindow> windows;
-  std::vector<TaskChange> changes;  // those that came about
-  int64_t outputs = 0;              // inside of the windows
-  // Over windows with outputs: mean and variance of the accuracy; the least of it.
+  std::vector<TaskChange> changes;  // those that took place
+  int64_t outputs = 0;              // inside the windows
+  // Over windows with outputs: mean, variance and minimum of the accuracy.
   double average = 0, variance = 0, least = 0;
 };
 
 // Accuracy by windows of time while tasks change. One thread at a time.
 class LOOM_API AdaptationTracker {
  public:
-  // Errors: invalid_argument (durations that are not above 0, more than 1e6 windows).
+  // Errors: invalid_argument (durations must be above 0, at most 1e6 windows).
   static Result<AdaptationTracker> create(const AdaptationOptions& options = {});
 
-  // From `at` seconds on another task is in force. Errors: invalid_argument (after start(), not
-  // above 0 and later than the one before, or not within the duration).
+  // From `at` seconds on, another task is active. Errors: invalid_argument (called after start(),
+  // `at` not above 0, not after the previous one, or not within the duration).
   Status schedule(double at, int64_t task);
   void start(int64_t task);
-  // The task in force now, by the last entry of the schedule that has come.
+  // The active task, by the latest entry of the schedule.
   int64_t task() const;
   bool over() const;  // the duration has passed
-  // Counts an output in the window of now; one behind the last window is counted nowhere. Returns
-  // the task in force for it.
+  // Counts an output in the current window; after the last window it is not counted. Returns the
+  // active task.
   int64_t record(bool right);
   AdaptationReport report() const;
 
@@ -187,7 +188,7 @@ class LOOM_API AdaptationTracker {
   TaskChange change(size_t entry) const;
 
   AdaptationOptions options_;
-  std::vector<Entry> schedule_;  // the first is what start() was given
+  std::vector<Entry> schedule_;  // the first is that of start()
   std::vector<AdaptationWindow> windows_;
   double begin_ = 0;
   bool started_ = false;

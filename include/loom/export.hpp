@@ -1,4 +1,4 @@
-// What a shared library of Loom shows: names marked LOOM_API, and nothing else.
+// Symbol visibility: a shared library of Loom exports only names marked LOOM_API.
 #pragma once
 
 #if defined(__GNUC__) && !defined(_WIN32)

@@ -1,5 +1,5 @@
-// A layer of any kind by name. Files and other languages know this form; layers.hpp, graph.hpp and
-// blocks.hpp have a struct per kind, each of which becomes a Layer.
+// A layer of any kind by name. Files and other languages use this form. layers.hpp, graph.hpp and
+// blocks.hpp have a struct per kind, each of which converts to a Layer.
 #pragma once
 
 #include <cstdint>

@@ -1,13 +1,13 @@
-// Mesh: a network that ticks. In a tick every cell fires once, on what was committed the tick
-// before, so a chain of L layers shows a sample after L ticks, and from then on one result per
-// tick. Links carry a value in any direction, delayed by as many ticks as one likes.
+// Mesh: a network that runs in ticks. In a tick every cell fires once, on the values committed in
+// the previous tick. So a chain of L layers outputs a sample after L ticks, and then one result per
+// tick. Links carry a value in any direction, with any delay in ticks.
 //
 //   Mesh mesh = Mesh::create(net, {.links = {{.to = {0, 0, 0, 0}, .from = Coord{2, 0, 0, 0}}}})
 //                   .or_exit();
 //   for (const Tensor& sample : samples) show(mesh.push(sample).or_exit());
 //
-// Equal networks, inputs and ticks give equal bits, with any number of threads and however many
-// ticks are asked for at a time. docs/mesh.md has the rules.
+// Equal networks, inputs and ticks give equal bits, with any number of threads and any number of
+// ticks per call. docs/mesh.md has the rules.
 #pragma once
 
 #include <functional>
@@ -25,37 +25,37 @@
 #ifndef LOOM_MINIMAL  // a build for inference alone leaves this out
 namespace loom {
 
-// An input besides the first, which is called "input" and takes what the network takes. Further
-// inputs of the network (its Input layers) are ports by their names without being listed here.
+// An input besides the first, which is called "input" and has the network's input shape. Further
+// inputs of the network (its Input layers) are ports by name without an entry here.
 struct MeshPort {
   std::string name;
   Shape shape;  // of one sample
 };
 
-// What a cell reads instead of the cell before it: another cell (itself as well), a port, or
-// nothing. With neither `from` nor `port` nor `nothing` the source stays, and the delay is new.
+// Replaces what a cell reads, by default the previous cell: another cell (itself as well), a port,
+// or nothing. Without `from`, `port` and `nothing` the source stays, and only the delay changes.
 struct MeshLink {
   Coord to;
   std::optional<Coord> from{};
   std::string port{};
   bool nothing = false;
-  int64_t delay = 1;    // ticks, at least 1; of a port 1 is the sample of this very tick
-  bool second = false;  // the second input, of a Residual without children
+  int64_t delay = 1;    // in ticks, at least 1; of a port, 1 is the sample of the same tick
+  bool second = false;  // the second input of a Residual without children
 };
 
 struct MeshOptions {
   std::vector<MeshPort> ports{};
-  std::vector<MeshLink> links{};  // besides those of the network itself
-  // Cells whose source has nothing yet hold: they do not fire. true: they fire on zeros.
+  std::vector<MeshLink> links{};  // added to those of the network itself
+  // false: a cell does not fire while its source has no value yet. true: it fires on zeros.
   bool zero_fill = false;
-  bool carry = false;     // recurrent layers go on from the tick before; false: every tick is alone
-  int64_t batch = 1;      // streams side by side
-  bool activity = false;  // run() keeps how active cells were; it costs some time per cell and tick
+  bool carry = false;     // recurrent layers keep their state between ticks; false: reset
+  int64_t batch = 1;      // parallel streams
+  bool activity = false;  // run() records the activity of cells; costs some time per cell and tick
   bool quantize_activations = true;  // SessionOptions::quantize_activations
-  std::optional<Engine> engine{};    // unset: that of the network
+  std::optional<Engine> engine{};    // unset means the network's
 };
 
-// A sample per tick for a port besides the first: [n, sample]; of several streams [n, batch,
+// One sample per tick for a port besides the first: [n, sample]; with several streams [n, batch,
 // sample].
 struct MeshSamples {
   std::string port;
@@ -64,41 +64,40 @@ struct MeshSamples {
 
 struct MeshCell {
   Coord at;
-  std::string layer;       // its type; "" for a disabled cell
+  std::string layer;       // its type; empty for a disabled cell
   Shape output;            // of one sample
-  int64_t first_tick = 0;  // in which it fires, when all ports are set from the start; -1: never
+  int64_t first_tick = 0;  // first firing if all ports are set from the start; -1 means never
 };
 
 class LOOM_API Mesh {
  public:
-  // The mesh keeps the weights that the network has now. Errors: invalid_argument, naming the link
-  // or the two cells that do not meet; out_of_memory.
+  // The mesh copies the current weights of the network. Errors: invalid_argument, naming the link
+  // or the two cells that do not fit; out_of_memory.
   static Result<Mesh> create(const Network& network, const MeshOptions& options = {});
 
   std::vector<MeshCell> cells() const;
-  // What a port offers until it is replaced: [batch, sample]. Errors: invalid_argument.
+  // Sets the value of a port until it is replaced: [batch, sample]. Errors: invalid_argument.
   Status set_input(const Tensor& x, std::string_view port = "input");
   Status tick(int64_t count = 1);
-  // A sample for one tick, and what the last cell committed in it: zeros before latency().
+  // Sets a sample, runs one tick, and returns the last cell's value: zeros before latency().
   Result<Tensor> push(const Tensor& x);
-  // One tick for each sample: [n, sample] to [n, output]; of several streams [n, batch, sample]. On
-  // a GPU all samples go there and all results come back together, up to 1,024 ticks at a time.
+  // One tick for each sample: [n, sample] to [n, output]; with several streams [n, batch, sample].
+  // On a GPU, samples and results are copied for up to 1,024 ticks at a time.
   Result<Tensor> run(const Tensor& samples);
-  // The same with a sample per tick for other ports as well; ports that are not named keep what
-  // they hold. Ticks run one by one. Errors: invalid_argument.
+  // The same with a sample per tick for other ports as well. Ports that are not listed keep their
+  // value. Ticks run one by one. Errors: invalid_argument.
   Result<Tensor> run(const Tensor& samples, const std::vector<MeshSamples>& ports);
-  // Of the last run(): means of the absolute values that cells committed, float32 [n, cells] in the
-  // order of cells(); NaN in ticks in which a cell held nothing. Empty without
-  // MeshOptions::activity.
+  // For the last run(): mean absolute values that cells committed, float32 [n, cells] in the order
+  // of cells(). NaN marks ticks in which a cell had no value. Empty without MeshOptions::activity.
   const Tensor& activity() const;
-  // What a cell committed last, float32 [batch, output]; unset: the last cell.
+  // The last committed value of a cell, float32 [batch, output]; unset means the last cell.
   Result<Tensor> output(std::optional<Coord> cell = {}) const;
-  bool holds(const Coord& cell) const;  // whether it ever fired
+  bool holds(const Coord& cell) const;  // whether it has ever fired
   int64_t ticks() const;                // since reset()
   int64_t stale() const;                // cells that did not fire in the last tick
-  int64_t latency() const;              // ticks from a sample to its result; -1: it never comes
-  Status reset();                       // nothing is held, tick 0
-  int64_t bytes() const;                // memory that it took
+  int64_t latency() const;              // ticks from a sample to its result; -1 means never
+  Status reset();                       // clears all values; tick 0
+  int64_t bytes() const;                // memory in use
 
   struct LOOM_LOCAL Impl;
   explicit Mesh(std::unique_ptr<Impl> impl);
@@ -119,23 +118,23 @@ struct MeshEpoch {
 
 struct MeshFitOptions {
   int64_t epochs = 10;
-  // Windows done and in all; false stops.
+  // Windows done and total; false stops.
   std::function<bool(int64_t done, int64_t total)> on_window{};
   std::function<void(const MeshEpoch&)> on_epoch{};
 };
 
-// Trains a network as a mesh: a dataset is a stream, one sample per tick in its order, and what the
-// last cell gives latency() ticks after a sample is compared with that sample's target. With
-// MeshOptions::batch the dataset is cut into as many streams of equal length. Every epoch begins a
-// new stream. Every port besides the first takes the further input of its name
+// Trains a network as a mesh. A dataset is a stream with one sample per tick, in order. The last
+// cell's output latency() ticks after a sample is compared with that sample's target.
+// MeshOptions::batch splits the dataset into that many streams of equal length. Every epoch starts
+// new streams. Every port besides the first reads the additional input of its name
 // (Dataset::with_input).
 class LOOM_API MeshTrainer {
  public:
-  // Errors: those of Mesh; out_of_memory where options.memory is too little, before any is taken.
+  // Errors: those of Mesh; out_of_memory if options.memory is too small; nothing is allocated then.
   static Result<MeshTrainer> create(const Network& network, const MeshOptions& mesh,
                                     const MeshTrainerOptions& options);
-  // The network has the new weights when it returns, after an error those of the last update.
-  // Errors: invalid_argument (a loss that is not finite as well), cancelled.
+  // The network has the new weights on return; after an error, those of the last update. Errors:
+  // invalid_argument (also a loss that is not finite), cancelled.
   Result<std::vector<MeshEpoch>> fit(const Dataset& stream, const MeshFitOptions& options = {});
 
   struct LOOM_LOCAL Impl;

@@ -1,5 +1,5 @@
-// ToolCall, ParsedReply, ReplyParser: what a model writes in a conversation, told apart into text,
-// reasoning and calls of tools while it appears.
+// ToolCall, ParsedReply, ReplyParser: splits a model's reply into text, reasoning and tool calls
+// while it is generated.
 //
 //   auto parser = model->reply_parser(prompt, tools);
 //   session->generate(ids, options, [&](std::string_view text) {
@@ -22,11 +22,11 @@
 namespace loom {
 
 struct ToolCall {
-  std::string id;         // "" where nobody gave it one
+  std::string id;         // empty if none was assigned
   std::string name;       // of the function
   std::string arguments;  // the text of a JSON object
-  // Of a call that a model wrote: what is wrong with it (no such tool, a field that the tool's
-  // schema forbids), with the path of the field; "": nothing.
+  // For calls that a model wrote: the fault (no such tool, a field that the tool's schema forbids),
+  // with the path of the field. Empty if there is none.
   std::string problem{};
 };
 
@@ -34,35 +34,36 @@ struct ReplyPiece {
   enum class Kind : uint8_t {
     text,
     reasoning,
-    call,      // a call begins; text: the name of the function
-    arguments  // more of the JSON text of its arguments
+    call,      // a call begins; text is the name of the function
+    arguments  // more JSON text of its arguments
   };
   Kind kind = Kind::text;
   std::string text;
-  int32_t call = -1;  // which one, from 0
+  int32_t call = -1;  // index of the call, from 0
 };
 
-// All pieces of a kind, put together. What begins like a call and is none stays text.
+// All pieces of a kind, concatenated. Text that only begins like a call stays text.
 struct ParsedReply {
   std::string text, reasoning;
   std::vector<ToolCall> calls;
 };
 
-// What replies are held to while they are written (Model::call_grammar()).
+// Constraints on replies during generation (Model::call_grammar()).
 struct CallRules {
-  bool required = false;               // the reply is a call, after reasoning if there is any
-  std::vector<std::string> allowed{};  // names of those that may be called; empty: all
-  bool parallel = true;                // several calls in one reply
-  std::string otherwise{};  // the JSON schema of a reply that calls nothing; "": any text
+  bool required = false;               // the reply is a call, after optional reasoning
+  std::vector<std::string> allowed{};  // names of callable functions; empty means all
+  bool parallel = true;                // allow several calls in one reply
+  std::string otherwise{};             // JSON schema of a reply without calls; empty means any text
 };
 
-// The result does not depend on where the text is cut into pieces. Not thread-safe.
+// The result does not depend on how the text is split into pieces. Not thread-safe.
 class LOOM_API ReplyParser {
  public:
   std::vector<ReplyPiece> feed(std::string_view text);
-  // No more text comes: what was held back, and calls that can be read though their end is missing.
+  // Ends the text. Returns buffered pieces, and calls that are readable although their end is
+  // missing.
   std::vector<ReplyPiece> finish();
-  // Of the pieces so far; after finish() it is whole.
+  // The reply so far; complete after finish().
   const ParsedReply& reply() const;
 
   struct LOOM_LOCAL Impl;

@@ -1,14 +1,14 @@
-// Error, Result<T>, Status: how every fallible function of Loom answers. A Result holds a value or
-// an Error, never neither. An Error prints as one line: what went wrong, where (file, offset, key),
-// what to do.
+// Error, Result<T>, Status: the return types of every function that can fail. A Result holds a
+// value or an Error. An Error prints as one line: what went wrong, where (file, offset, key), what
+// to do.
 //
 //   Result<Network> net = Network::load("digits.entity");
 //   if (!net) return complain(net.error().str());
 //   use(*net);                                    // or net.value(), net->info()
 //   const double best = net.and_then(score).value_or(0.0);
 //
-// Nothing here throws. Reading the value of a failed Result, or the error of one that did not fail,
-// is a mistake in the program: it calls the hook of set_bad_access_hook() and ends the program.
+// Nothing here throws. Reading the value of a failed Result, or the error of a successful one, is a
+// bug in the program. It calls the hook of set_bad_access_hook() and ends the program.
 #pragma once
 
 #include <cstdint>
@@ -28,19 +28,19 @@ enum class Code : int32_t {
   invalid_argument = 1,  // the caller passed something that can never work
   not_found = 2,         // a file, tensor or name that does not exist
   io_error = 3,          // the operating system refused to read or write
-  bad_file = 4,          // bytes that are not what their format says
+  bad_file = 4,          // bytes that violate their format
   unsupported = 5,       // well-formed, but this build or machine cannot do it
   out_of_memory = 6,
   out_of_range = 7,  // an index, id or position beyond its limit
   cancelled = 8,
-  internal = 9,  // a bug of ours; please report
+  internal = 9,  // a bug in Loom; please report it
 };
 
 LOOM_API std::string_view code_name(Code code);
 
 struct LOOM_API Error {
   Code code = Code::internal;
-  std::string message;  // what, and what to do
+  std::string message;  // what went wrong, and what to do
   std::string where;    // file, tensor or field; may be empty
   int64_t offset = -1;  // byte offset in `where`, or -1
 
@@ -48,10 +48,10 @@ struct LOOM_API Error {
   std::string str() const;
 };
 
-// Called with the Error of a failed Result whose value was read (or with one that says that there
-// was none), from the thread that read it. It may log, or end the process in its own way; when it
-// returns, the process aborts. The default prints one line on stderr. For the whole process; null:
-// the default. Returns the hook before.
+// Called with the Error of a failed Result whose value was read, on the thread that read it. (If
+// the Result had not failed, the Error says so.) The hook may log, or end the process; when it
+// returns, the process aborts. The default prints one line on stderr. It applies to the whole
+// process; null restores the default. Returns the previous hook.
 using BadAccessHook = void (*)(const Error& error);
 LOOM_API BadAccessHook set_bad_access_hook(BadAccessHook hook);
 
@@ -89,7 +89,7 @@ class [[nodiscard]] Result {
     return *error;
   }
 
-  // The value, or `other` where there is none.
+  // The value, or `other` if there is none.
   template <class U>
   T value_or(U&& other) const& {
     return ok() ? *held() : static_cast<T>(std::forward<U>(other));
@@ -98,7 +98,7 @@ class [[nodiscard]] Result {
   T value_or(U&& other) && {
     return ok() ? std::move(*held()) : static_cast<T>(std::forward<U>(other));
   }
-  // f(value), a Result of its own, or this Error.
+  // f(value), which is a Result, or this Error.
   template <class F>
   auto and_then(F&& f) && -> std::invoke_result_t<F, T&&> {
     if (!ok()) return error();
@@ -115,8 +115,8 @@ class [[nodiscard]] Result {
     if (!ok()) return error();
     return std::forward<F>(f)(std::move(*held()));
   }
-  // The value; where there is none, the Error goes to stderr and the program exits with 1. For
-  // examples and one-file tools.
+  // The value. If there is none, prints the Error on stderr and exits with status 1. For examples
+  // and one-file tools.
   T or_exit() && {
     if (!ok()) detail::exit_with(error());
     return std::move(*held());
@@ -149,7 +149,7 @@ class [[nodiscard]] Result<void> {
       detail::bad_access(nullptr);
     return *error_;
   }
-  // f(), a Result of its own, or this Error.
+  // f(), which is a Result, or this Error.
   template <class F>
   auto and_then(F&& f) const -> std::invoke_result_t<F> {
     if (error_) return *error_;
@@ -170,7 +170,7 @@ using Status = Result<void>;
 #define LOOM_CONCAT_INNER(a, b) a##b
 #define LOOM_CONCAT(a, b) LOOM_CONCAT_INNER(a, b)
 
-// Returns the error of `expr` from the calling function, if there is one.
+// Returns the error of `expr`, if any, from the calling function.
 #define LOOM_TRY(expr)                                         \
   do {                                                         \
     auto loom_try_status = (expr);                             \

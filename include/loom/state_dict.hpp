@@ -1,6 +1,6 @@
-// What a state dict without a configuration does not say: bare .safetensors files have the names
-// and values of tensors, and neither activations nor strides. Loom guesses nothing that changes
-// numbers: it opens such a file only with these answers.
+// Settings that a state dict does not contain: bare .safetensors files have the names and values of
+// tensors, but no activations or strides. Loom does not guess anything that changes numbers: it
+// opens such a file only with these settings.
 //
 //   LoadOptions load;
 //   load.state_dict.activation = "tanh";
@@ -15,15 +15,15 @@
 
 namespace loom {
 
-// Other files ignore these options. Errors of a missing answer: unsupported, naming the option of
-// the program; of an unknown activation: invalid_argument.
+// Other files ignore these options. Errors: unsupported (a missing setting, naming the command-line
+// option), invalid_argument (an unknown activation).
 struct StateDictOptions {
-  std::string activation{};  // between layers: "relu", "tanh"; "linear" for none; "": not known
-  Shape input{};             // of one sample, {1, 28, 28}; empty: as the first layer takes it
-  int64_t heads = 0;         // query heads of attention; 0: not known
-  // Of convolutions: one value for all, or one for each. Empty: not known.
+  std::string activation{};  // between layers: "relu"; "linear" for none; empty: unknown
+  Shape input{};             // of one sample, {1, 28, 28}; empty means the first layer's
+  int64_t heads = 0;         // query heads of attention; 0 means unknown
+  // For convolutions: one value for all, or one for each. Empty means unknown.
   std::vector<int64_t> stride{}, padding{};
-  bool assume = false;  // take the usual choice for everything that is not known; notes list it
+  bool assume = false;  // use the usual choice for all unknown settings; notes list them
 };
 
 }  // namespace loom

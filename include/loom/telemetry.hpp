@@ -1,6 +1,6 @@
-// Telemetry: what a run tells while it goes on, as lines of JSON, as files of TensorBoard, as a
-// text for Prometheus, or through a function. It never holds the run up: a thread of its own
-// writes, and what comes faster than it can write is dropped and counted.
+// Telemetry: reports of a running program as lines of JSON, TensorBoard files, Prometheus text, or
+// calls of a function. It never blocks the run: a separate thread writes. Records that arrive
+// faster than it can write are dropped and counted.
 //
 //   Telemetry told = Telemetry::open({.tensorboard = "runs/first"}).or_exit();
 //   fit.on_epoch = [&](const Epoch& e) { return told.epoch(e), true; };
@@ -22,26 +22,26 @@
 namespace loom {
 
 struct TelemetryOptions {
-  // A file to which lines of JSON are appended (docs/telemetry.md). "": none.
+  // A file to which lines of JSON are appended (docs/telemetry.md). Empty means none.
   std::string json_lines{};
-  // A folder for TensorBoard, made if it is not there; every open() begins a file in it. "": none.
+  // A folder for TensorBoard, created if needed; every open() starts a new file. Empty means none.
   std::string tensorboard{};
-  // A file with the last value of each number, in the text format of Prometheus. "": none.
+  // A file with the last value of each number, in Prometheus text format. Empty means none.
   std::string prometheus{};
-  // "http://host:port/path": lines of JSON are posted to it, several at a time. Three posts in a
-  // row that fail end it. "": none.
+  // "http://host:port/path": posts lines of JSON, several at a time. Three failed posts in a row
+  // end it. Empty means none.
   std::string http{};
-  // "host:port": a datagram for each line, of at most 1400 bytes; what is longer says "cut". "":
-  // none.
+  // "host:port": sends a datagram of at most 1400 bytes for each line; a longer line says "cut".
+  // Empty means none.
   std::string udp{};
-  // "host:port" (17481 where no port is given): a datagram for each layer that a batch goes
-  // through, as viewers of the TANHI protocol read them (docs/telemetry.md), of at most 1400 bytes.
-  // Give picture() first, and pass() as FitOptions::on_pass. "": none.
+  // "host:port" (default port 17481): sends a datagram of at most 1400 bytes for each layer that a
+  // batch passes through, in the TANHI protocol (docs/telemetry.md). Call picture() first, and use
+  // pass() as FitOptions::on_pass. Empty means none.
   std::string tanhi{};
-  // Gets the lines of JSON too, on a thread of its own. An Error ends it, and close() gives it.
+  // Receives the lines of JSON too, on a separate thread. An Error ends it; close() returns it.
   std::function<Status(std::string_view line)> on_line{};
-  int64_t queue = 4096;  // records that may wait (layers' passes: 1024); more are dropped
-  std::function<double()> clock{};  // seconds since 1970; unset: that of the system
+  int64_t queue = 4096;             // maximum queued records (layer passes: 1024); more are dropped
+  std::function<double()> clock{};  // seconds since 1970; unset means the system clock
 };
 
 // Functions may be called from several threads at once.
@@ -54,25 +54,25 @@ class LOOM_API Telemetry {
   ~Telemetry();  // close()
 
   void scalar(std::string_view tag, int64_t step, double value);
-  // How the values of a tensor of any plain type are spread, over 30 ranges of equal width.
+  // The distribution of a tensor's values, of any plain type, over 30 ranges of equal width.
   // Errors: invalid_argument (packed values).
   Status histogram(std::string_view tag, int64_t step, const Tensor& values);
-  // The cells of a network and who reads whom.
+  // The cells of a network and their connections.
   void picture(const Network& network);
-  // A layer that a batch went through: of use to `tanhi` alone, which also gets the begin of a run.
+  // A layer that a batch passed through; only `tanhi` uses it, and the start of a run.
   void pass(const LayerPass& pass);
   void begin_run(std::string_view label);
-  // An epoch's losses, metrics, rate, gradient norm, dropped updates and speed, by its number.
+  // Losses, metrics, rate, gradient norm, dropped updates and speed of an epoch, by its number.
   void epoch(const Epoch& epoch);
-  // A histogram of every parameter, "weights/" before its name.
+  // A histogram of every parameter, under "weights/" and its name.
   Status weights(int64_t step, const Network& network);
 
-  int64_t dropped() const;  // records that found the queue full
-  // Layers' passes that found theirs full, of 1024: viewers see them as gaps in `seq`.
+  int64_t dropped() const;  // records dropped because the queue was full
+  // Layer passes dropped because their queue of 1024 was full: viewers see them as gaps in `seq`.
   int64_t passes_dropped() const;
-  // Writes what waits, for at most `most`; nothing is taken afterwards. Errors: of a sink that
-  // failed, which got nothing after it, or that lost records or reached nobody; io_error if a sink
-  // did not end in time.
+  // Writes queued records, for at most `most`; later records are ignored. Errors: those of a sink
+  // that failed and stopped, that lost records or that no receiver accepted; io_error if a sink did
+  // not end in time.
   Status close(std::chrono::milliseconds most = std::chrono::milliseconds(5000));
 
   struct LOOM_LOCAL Impl;

@@ -1,13 +1,13 @@
-// Tensor: an array of numbers with a shape: what networks take and give.
+// Tensor: an array of numbers with a shape; the inputs and outputs of networks.
 //
-//   std::vector<float> pixels = ...;                                // 32 pictures of 28 x 28
+//   std::vector<float> pixels = ...;                                // 32 images of 28 x 28
 //   Tensor x = Tensor::view(pixels.data(), {32, 1, 28, 28});        // borrows: no copy
 //   Tensor y = net.predict(x).or_exit();                            // owns its memory
 //   for (float score : y.values<float>().or_exit()) use(score);
 //
 // A tensor is a handle: copies share their memory. It owns that memory or borrows it; borrowed
-// memory must outlive every copy. Rows lie one after the other unless strides say otherwise. Types:
-// the plain ones (float64, float32, float16, bfloat16 and the integers of 8 to 64 bits).
+// memory must outlive every copy. Rows are contiguous unless it has strides. Types: float64,
+// float32, float16, bfloat16 and integers of 8 to 64 bits.
 #pragma once
 
 #include <cstddef>
@@ -28,7 +28,7 @@ using Shape = std::vector<int64_t>;
 
 // "[32, 10]"
 LOOM_API std::string shape_text(const Shape& shape);
-// The product of all extents; 1 of none. Negative or too large extents: -1.
+// The product of all extents; 1 for an empty shape, -1 for negative or too large extents.
 LOOM_API int64_t element_count(const Shape& shape);
 
 namespace detail {
@@ -54,16 +54,16 @@ class LOOM_API Tensor {
  public:
   Tensor() = default;  // empty: rank 0, no memory
 
-  // Borrows `values`, which are as many as the shape says.
+  // Borrows `values`; their number must match the shape.
   template <class T>
   static Tensor view(const T* values, Shape shape) {
     return borrow(values, detail::dtype_of<T>(), std::move(shape));
   }
-  // The same of any plain type, with strides in elements (empty: without gaps). `owner`, if given,
-  // lives as long as the tensor does.
+  // The same for any plain type, with strides in elements (empty means contiguous). An `owner`
+  // lives as long as the tensor.
   static Tensor borrow(const void* values, DType dtype, Shape shape, Shape strides = {},
                        std::shared_ptr<const void> owner = {});
-  // Owns a copy. Errors: invalid_argument (another number of values than the shape says),
+  // Owns a copy. Errors: invalid_argument (the number of values does not match the shape),
   // out_of_memory.
   template <class T>
   static Result<Tensor> copy(std::span<const T> values, Shape shape) {
@@ -74,8 +74,7 @@ class LOOM_API Tensor {
   static Result<Tensor> copy(const std::vector<T>& values, Shape shape) {
     return copy(std::span<const T>(values), std::move(shape));
   }
-  // Owns zeros. Errors: invalid_argument (a type with scales, an extent that is negative),
-  // out_of_memory.
+  // Owns zeros. Errors: invalid_argument (a type with scales, a negative extent), out_of_memory.
   static Result<Tensor> zeros(Shape shape, DType dtype = DType::float32);
 
   DType dtype() const { return dtype_; }
@@ -89,14 +88,14 @@ class LOOM_API Tensor {
   bool contiguous() const;  // without gaps
 
   const std::byte* data() const { return data_; }
-  // All elements, row by row. Errors: invalid_argument (of another type, or with gaps: ask to() or
+  // All elements, row by row. Errors: invalid_argument (another type, or gaps: call to() or
   // copied() first).
   template <class T>
   Result<std::span<const T>> values() const {
     if (Status fits = check_values(detail::dtype_of<T>()); !fits) return fits.error();
     return std::span<const T>(reinterpret_cast<const T*>(data_), static_cast<size_t>(size()));
   }
-  // The same to be written, of a tensor that owns its memory. All its copies change.
+  // Writable elements of a tensor that owns its memory. All its copies change.
   template <class T>
   Result<std::span<T>> mutable_values() {
     if (Status fits = check_values(detail::dtype_of<T>(), true); !fits) return fits.error();
@@ -104,15 +103,15 @@ class LOOM_API Tensor {
                         static_cast<size_t>(size()));
   }
 
-  // The same elements with other extents; without a copy. Errors: invalid_argument (another number
+  // The same elements with other extents, without a copy. Errors: invalid_argument (another number
   // of elements, gaps).
   Result<Tensor> reshape(Shape shape) const;
-  // Elements [first, first + count) along the first axis; without a copy. Errors: out_of_range.
+  // Elements [first, first + count) along the first axis, without a copy. Errors: out_of_range.
   Result<Tensor> slice(int64_t first, int64_t count) const;
-  // An own copy without gaps.
+  // A contiguous copy that owns its memory.
   Result<Tensor> copied() const;
-  // The values as another plain type: this tensor where it is of that type and without gaps, else a
-  // copy. Floats become integers by rounding to the nearest, ties to even, and stay in range.
+  // The values as another plain type: this tensor if it has that type and no gaps, else a copy.
+  // Floats become integers by rounding to the nearest, ties to even, and are clamped to the range.
   Result<Tensor> to(DType dtype) const;
 
  private:
@@ -129,11 +128,11 @@ class LOOM_API Tensor {
 struct NamedTensor {
   std::string name;
   Tensor tensor;
-  bool boolean = false;  // values 0 and 1 of uint8 that are written as booleans
+  bool boolean = false;  // uint8 values 0 and 1 that are written as booleans
 };
 #ifndef LOOM_MINIMAL
-// An array of .npy, .idx, or, by its name, of .npz and .safetensors, in the type that it has there
-// (truths: uint8). Errors: those of reading, not_found.
+// Loads an array of .npy, .idx, or, by name, of .npz and .safetensors, in its stored type (booleans
+// as uint8). Errors: those of reading, not_found.
 LOOM_API Result<Tensor> load_array(const std::string& path, const std::string& name = {});
 // Writes arrays as .npz, which NumPy reads. Errors: invalid_argument (another ending, bfloat16),
 // io_error.

@@ -1,4 +1,4 @@
-// Small text helpers that a program around the library wants as well.
+// Small text helpers for programs that use the library.
 #pragma once
 
 #include <cstddef>
@@ -12,15 +12,16 @@
 
 namespace loom {
 
-// A byte string made safe for one line of a terminal, which may come from a file: control
-// characters as \xNN, cut at `most` bytes with "...".
+// Makes a byte string, which may come from a file, safe for one line of a terminal. Control
+// characters become \xNN, and the text is cut at `most` bytes with "...".
 LOOM_API std::string printable(std::string_view text, size_t most = 60);
 
-// The word of `known` that a mistyped one is closest to: at most one edit in three letters,
-// whatever their case. "": none is that close.
+// The word of `known` that is closest to a mistyped one: at most one edit per three letters,
+// ignoring case. Empty if none is that close.
 LOOM_API std::string closest(std::string_view word, const std::vector<std::string>& known);
 
-// "512M", "2G", "65536": bytes; K, M, G, T count in steps of 1024. Errors: anything else, zero.
+// Parses "512M", "2G", "65536" as bytes; K, M, G, T are powers of 1024. Errors: anything else,
+// zero.
 LOOM_API Result<uint64_t> parse_size(std::string_view text);
 // "512 MB", "4.8 GB", in steps of 1024.
 LOOM_API std::string size_text(uint64_t bytes);

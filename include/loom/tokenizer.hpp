@@ -1,4 +1,4 @@
-// Tokenizer: text to token ids and back, without the weights of a model.
+// Tokenizer: converts text to token ids and back, without the weights of a model.
 //
 //   Tokenizer tokenizer = Tokenizer::load("models/stories.entity").or_exit();
 //   std::vector<TokenId> ids = tokenizer.encode("Once upon a time").or_exit();
@@ -20,31 +20,31 @@
 
 namespace loom {
 
-// What encoding takes in memory at most, per byte of the text: its pieces and its ids. Texts beyond
-// the engine's limit are refused by it.
+// Upper bound of memory for encoding, in bytes per byte of text: its pieces and its ids. Texts
+// beyond the engine's limit are refused by it.
 constexpr uint64_t kMemoryPerTextByte = 16;
 
-// A handle: copies mean the same tokenizer, which never changes. Thread-safe.
+// A handle: copies share the tokenizer, which never changes. Thread-safe.
 class LOOM_API Tokenizer {
  public:
-  // Of a model (.entity, .gguf, a Hugging Face folder) or a tokenizer.json itself. `engine`: whose
-  // memory limit holds; unset: Engine::shared(). Errors: not_found, bad_file, unsupported (a step
-  // that this engine does not know, by name), out_of_memory.
+  // Loads the tokenizer of a model (.entity, .gguf, a Hugging Face folder), or a tokenizer.json.
+  // The memory limit is that of `engine`; unset means Engine::shared(). Errors: not_found,
+  // bad_file, unsupported (an unknown step, by name), out_of_memory.
   static Result<Tokenizer> load(const std::string& path, const std::optional<Engine>& engine = {});
 
-  // A tokenizer.json, an .entity or a GGUF file in memory.
+  // Loads a tokenizer.json, an .entity or a GGUF file in memory.
   static Result<Tokenizer> load(const FileBytes& file, const std::optional<Engine>& engine = {});
 
-  // With the tokens that stand around a text (BOS and the like) unless `add_special_tokens` is
-  // false. Text that spells a special token becomes that token.
+  // Adds the tokens around a text (such as BOS) unless `add_special_tokens` is false. Text that
+  // spells a special token becomes that token.
   Result<std::vector<TokenId>> encode(std::string_view text, bool add_special_tokens = true) const;
   // Broken UTF-8 becomes U+FFFD. Errors: out_of_range (an id without a token).
   Result<std::string> decode(std::span<const TokenId> ids, bool skip_special_tokens = true) const;
-  int64_t vocab_size() const;  // the highest id and one more
-  // Tokens that are no text, ascending: the beginning of a text, turns of a chat. decode() with
+  int64_t vocab_size() const;  // the highest id + 1
+  // Special tokens, ascending: the beginning of a text, turns of a chat. decode() with
   // skip_special_tokens false gives their names.
   std::vector<TokenId> special_tokens() const;
-  // Of a token as the vocabulary writes it ("<|im_end|>"). Errors: not_found.
+  // The id of a token as the vocabulary writes it ("<|im_end|>"). Errors: not_found.
   Result<TokenId> token_id(std::string_view token) const;
 
   struct LOOM_LOCAL Impl;

@@ -1,5 +1,5 @@
-// Streams of absorbed models (bridge_stream.hpp has the container): a graph, an example, and what
-// the framework computed for it. The network is made, and has to compute that.
+// Streams of absorbed models (bridge_stream.hpp has the container): a graph, an example, and the
+// framework's output for it. The network is created and must reproduce the output.
 #include "loom/absorb.hpp"
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// Evolution of whole networks: trains and scores what evolve/architectures.hpp breeds.
+// Evolution of whole networks: trains and scores the members of evolve/architectures.hpp.
 #include "loom/architectures.hpp"
 
 #include <algorithm>
@@ -35,7 +35,7 @@ TrainerOptions trainer_options(const ArchitectureSpec& spec, const Dataset& trai
   return o;
 }
 
-// Weights at birth become masters; what a change brought without values starts anew.
+// Inherited weights become masters; parts that a mutation added without values are initialized.
 Status begin_with(const GridGenome& genome, Trainer& trainer) {
   const Network& network = trainer.network();
   for (const StateTensor& state : trainer.step().state()) {
@@ -226,7 +226,7 @@ Result<ArchitectureReport> ArchitectureSearch::step(
   int64_t done = 0;
   std::optional<Error> error;
   core::ThreadPool pool(threads);
-  // Which lane trains which network depends on time; what comes out does not.
+  // Which lane trains which network depends on time; the results do not.
   pool.run([&](int, int) {
     for (size_t i = next++; i < children.size(); i = next++) {
       const Status scored =

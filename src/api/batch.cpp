@@ -1,4 +1,4 @@
-// Batch: texts that share passes where the model can, and else take turns.
+// Batch: texts share passes if the model supports it; else they alternate.
 #include "loom/batch.hpp"
 
 #include <algorithm>
@@ -12,36 +12,36 @@
 namespace loom {
 
 struct Batch::Impl {
-  // A text on its way, or what ended it.
+  // A text in progress, or the error that ended it.
   struct Text {
     core::Generator generator;
-    int64_t most;                // positions that it may have
-    std::vector<TokenId> known;  // what its sequence had read before; read again if it had to go
+    int64_t most;                // maximum positions
+    std::vector<TokenId> known;  // earlier tokens of its sequence; read again after an eviction
     bool admitted = false;       // has memory for them
     bool ended = false;
     Status failed{};
   };
-  // Tokens that a text reads in a pass.
+  // Tokens of a text in one pass.
   struct Share {
     int64_t sequence;
     size_t rows;
-    bool again;  // of what it had read before
+    bool again;  // reads earlier tokens again
   };
 
   explicit Impl(const Model& of) : model(of) {}
   const Model model;
   std::optional<core::LlmBatch> shared;
-  std::vector<core::LlmSession> alone;  // a session for each sequence, where nothing is shared
-  // What guesses for each sequence; none without a draft.
+  std::vector<core::LlmSession> alone;  // one session per sequence, without shared passes
+  // The draft model's batch; unset without a draft.
   std::optional<Model> draft;
   std::optional<core::LlmBatch> draft_batch;
   std::vector<core::LlmSession> draft_sessions;
   std::vector<std::unique_ptr<core::TokenReader>> draft_readers;
   int64_t guesses = 0;
   std::vector<uint64_t> salts;
-  std::vector<std::unique_ptr<core::TokenReader>> readers;  // of `shared`
+  std::vector<std::unique_ptr<core::TokenReader>> readers;  // for `shared`
   std::vector<std::optional<Text>> texts;
-  std::vector<int64_t> order;  // sequences with a text that runs, as they came
+  std::vector<int64_t> order;  // sequences with a running text, in order of arrival
   std::vector<core::LlmBatch::Piece> pieces;
   std::vector<Share> shares;
   int64_t bytes = 0;
@@ -67,7 +67,7 @@ struct Batch::Impl {
   }
   Text& text(int64_t sequence) { return *texts[static_cast<size_t>(sequence)]; }
 
-  // What a step of a text said.
+  // Takes the result of a step of a text.
   void settle(int64_t sequence, const Result<bool>& more) {
     if (more.ok() && *more) return;
     end(sequence);
@@ -78,8 +78,8 @@ struct Batch::Impl {
     if (shared) shared->book(sequence, 0);
   }
 
-  // Until there is memory enough, sequences give theirs up that write no text, and then those whose
-  // text has no place yet, who came last first. False: it is never enough.
+  // Frees memory until there is enough: first that of sequences without a text, then that of texts
+  // that have not started, the latest first. Returns false if it never suffices.
   template <typename Enough>
   bool free_until(int64_t but, const Enough& enough) {
     if (enough()) return true;
@@ -97,7 +97,7 @@ struct Batch::Impl {
     return false;
   }
 
-  // Books memory for a text, which finds what is left of what its sequence had read.
+  // Reserves memory for a text, and reuses what is left of its sequence's cache.
   bool admit(int64_t sequence) {
     Text& one = text(sequence);
     if (one.admitted) return true;
@@ -105,7 +105,7 @@ struct Batch::Impl {
     if (one.admitted && !rest_of(sequence).empty()) shared->reuse(sequence, one.known);
     return one.admitted;
   }
-  // What a text has to read again.
+  // The tokens that a text must read again.
   std::span<const TokenId> rest_of(int64_t sequence) {
     const std::span<const TokenId> known = text(sequence).known;
     return known.subspan(std::min(known.size(), static_cast<size_t>(shared->position(sequence))));
@@ -114,14 +114,14 @@ struct Batch::Impl {
     std::erase_if(order, [&](int64_t s) { return text(s).ended; });
   }
 
-  // Every text gets a row at least, and prompts what is left, the first that came first.
+  // Every text gets at least one row; prompts get the rest, in order of arrival.
   void gather() {
     pieces.clear();
     shares.clear();
     auto room = static_cast<size_t>(shared->rows());
-    // States that were loaded and prefixes that were found took memory which others were promised.
+    // Restored states and found prefixes took memory that was reserved for others.
     free_until(-1, [&] { return !shared->pool().overbooked(); });
-    // A text that has to wait for memory lets none pass that came later.
+    // If a text waits for memory, no later one may start.
     const auto waits = std::ranges::find_if(order, [&](int64_t s) { return !admit(s); });
     const std::span<const int64_t> admitted(order.begin(), waits);
     size_t after = admitted.size();
@@ -134,7 +134,7 @@ struct Batch::Impl {
         shares.push_back({s, again.size(), true});
         continue;
       }
-      text(s).known.clear();  // from here on a shift of the context may go back to before its end
+      text(s).known.clear();  // from here on a context shift may go back before its end
       core::Generator& generator = text(s).generator;
       const Result<std::span<const TokenId>> next =
           generator.wants(room - after, static_cast<size_t>(guesses));
@@ -171,7 +171,7 @@ Batch::Batch(Batch&&) noexcept = default;
 Batch& Batch::operator=(Batch&&) noexcept = default;
 Batch::~Batch() = default;
 
-// A sequence of the smaller model for each of the texts, all in passes of their own.
+// Creates a sequence of the draft model for each text, all in separate passes.
 Status Batch::Impl::make_draft(const Model& smaller, core::LlmBatchOptions many) {
   const core::LanguageModel& large = model.impl().model;
   const core::LanguageModel& small = smaller.impl().model;
@@ -255,7 +255,7 @@ Status Batch::start(int64_t sequence, std::span<const TokenId> prompt,
   LOOM_TRY(b.check_idle(sequence));
   if (prompt.empty())
     return core::invalid("the prompt holds no token; a text needs at least one to begin with");
-  // Here, so that a wrong token is no Error of a pass, which others share.
+  // Checked here, so that a wrong token is not an Error of a pass that others share.
   LOOM_TRY(core::check_tokens(b.model.impl().model, prompt));
   const size_t piece = b.shared ? 0 : static_cast<size_t>(b.alone[0].chunk());
   GenerateOptions own = options;
@@ -371,7 +371,7 @@ Status Batch::load_state(int64_t sequence, const std::string& path) {
   Status loaded;
   impl_->free_until(sequence, [&] {
     loaded = impl_->shared->load_state(sequence, path);
-    return loaded.ok() || loaded.error().code != Code::out_of_range;  // that of too little memory
+    return loaded.ok() || loaded.error().code != Code::out_of_range;  // no memory
   });
   return loaded;
 }

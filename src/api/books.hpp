@@ -1,5 +1,5 @@
-// What the objects of an engine hold in memory: each has an entry while it lives. Private to the
-// room; any thread may use it.
+// Memory use of an engine's objects: each has an entry while it lives. Private to the room;
+// thread-safe.
 #pragma once
 
 #include <algorithm>
@@ -41,7 +41,7 @@ class MemoryBooks {
   std::atomic<int64_t> total_{0}, peak_{0};
 };
 
-// An entry of the books; gone with the object that has it.
+// An entry of the memory use; removed with its owner.
 class Holding {
  public:
   Holding() = default;

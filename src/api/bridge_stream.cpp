@@ -97,7 +97,7 @@ Result<Tensor> BridgeReader::tensor(const JsonValue& described, std::string_view
   if (!fits)
     return bad(cat(what, " is ", name, " ", shape_text(shape), " in ", bytes.size(), " bytes"));
   LOOM_TRY(Tensor::zeros({0}, dtype));  // no type with scales
-  // In memory of its own, which is aligned as the payload may not be.
+  // In separate memory, which is aligned; the payload may not be.
   LOOM_ASSIGN(core::Buffer buffer, core::Buffer::allocate(std::max<int64_t>(1, std::ssize(bytes))));
   const auto memory = std::make_shared<const core::Buffer>(std::move(buffer));
   if (!bytes.empty()) std::memcpy(memory->data(), bytes.data(), bytes.size());

@@ -1,7 +1,7 @@
-// The container that absorbed models, and what they are asked, come in: u64 length of the manifest
-// | manifest, JSON | zeros to a multiple of 64 | payload | SHA-256 of everything before it, 32
-// bytes. Offsets of the manifest count from the first byte of the payload. Untrusted: every place
-// is checked against the bytes that are there before anything is read or made.
+// The container of absorbed models and of requests to them: u64 length of the manifest | manifest,
+// JSON | zeros to a multiple of 64 | payload | SHA-256 of everything before it, 32 bytes. Offsets
+// in the manifest count from the first byte of the payload. It is untrusted: every range is checked
+// against the size before anything is read or allocated.
 #pragma once
 
 #include <span>
@@ -15,11 +15,11 @@
 
 namespace loom {
 
-// Over bytes that stay as long as it is read.
+// Reads bytes that must outlive it.
 class BridgeReader {
  public:
-  // Compares the hash of the whole before anything of it is believed. `where` is what errors call
-  // it. Errors: bad_file, unsupported (another schema).
+  // Checks the hash of the whole first. `where` names the stream in errors. Errors: bad_file,
+  // unsupported (another schema).
   static Result<BridgeReader> open(std::span<const std::byte> stream, std::string_view schema,
                                    std::string where);
 
@@ -27,7 +27,7 @@ class BridgeReader {
   Error bad(std::string message) const;
   Result<const core::JsonValue*> member(const core::JsonValue& of, std::string_view key) const;
   Result<std::string> text(const core::JsonValue& of, std::string_view key) const;
-  // The bytes of a piece of the payload, after their hash was compared.
+  // The bytes of a piece of the payload, after a check of their hash.
   Result<std::span<const std::byte>> stored(const core::JsonValue& of, std::string_view what) const;
   // The list `key`, of at least one array.
   Result<std::vector<Tensor>> tensors(const core::JsonValue& of, std::string_view key) const;
@@ -45,9 +45,9 @@ class BridgeWriter {
  public:
   // Adds a piece to the payload; `described` gets its "store" and "sha256".
   void add(std::string_view piece, core::JsonValue& described);
-  // What a manifest says of an array, without gaps, that is added.
+  // Adds a contiguous array; returns its description for the manifest.
   core::JsonValue add(const Tensor& tensor);
-  // The whole.
+  // The complete container.
   std::string sealed(const core::JsonValue& manifest) const;
 
  private:

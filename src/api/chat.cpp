@@ -23,12 +23,11 @@ namespace {
 
 constexpr int64_t kMostReserve = 512;
 
-// Of the room for turns that are kept when some have to go: what is left afterwards. Each time
-// turns go, all that stay are read anew, so that more go than would have to.
+// The share of the room for turns that stays filled after old turns are dropped. Each drop makes
+// all remaining turns be read again, so more are dropped than necessary.
 constexpr int64_t kKeptQuarters = 3;
 
-// A reply on its way to the caller, with the thinking parted from the answer; and from calls, where
-// there are tools (`parser`).
+// A reply in progress, split into thinking and answer, and with tools into calls (`parser`).
 class ReplyStream {
  public:
   ReplyStream(Reply& reply, const ReplySink& sink, bool open, std::optional<ReplyParser> parser)
@@ -97,7 +96,7 @@ Result<std::string> Chat::Impl::render() const {
     seen.back().role = "system";
     seen.back().content = system;
   }
-  // What was thought before calls belongs to the reply that goes on behind their results.
+  // Thinking before calls belongs to the reply that continues after their results.
   size_t asked = turns.size();
   while (asked > first && turns[asked - 1].role != "user") --asked;
   for (size_t i = first; i < turns.size(); ++i) {
@@ -176,20 +175,20 @@ Result<Reply> Chat::Impl::answer(const GenerateOptions& options, const ReplySink
   if (!templating.tools.empty()) {
     LOOM_ASSIGN(const std::string text, render());
     LOOM_ASSIGN(parser, model.reply_parser(text, templating.tools));
-    asked.special_text = true;  // some families begin a call with a token of its own
+    asked.special_text = true;  // some families start a call with a special token
   }
   ReplyStream stream(reply, sink, start.thinking, std::move(parser));
   const TextSink text = [&](std::string_view more) { return stream.push(more); };
   LOOM_ASSIGN(reply.generation, generate(std::move(start.ids), asked, text, reply.reused_tokens));
   Generation& whole = reply.generation;
   while (whole.stop == StopReason::context && on_full == WhenFull::drop_oldest && drop_one()) {
-    // What was said so far is read again behind fewer turns, and the reply goes on.
+    // The reply so far is read again after fewer turns, and continues.
     const auto said = static_cast<int64_t>(whole.token_ids.size());
     GenerateOptions rest = asked;
     rest.max_tokens = options.max_tokens - said;
     if (rest.max_tokens <= 0) break;
     Result<Prompt> shorter = fitting_prompt(said);
-    if (!shorter.ok()) break;  // the question and the reply alone fill the context
+    if (!shorter.ok()) break;  // the question and the reply fill the context
     std::vector<TokenId> ids = std::move(shorter->ids);
     ids.insert(ids.end(), whole.token_ids.begin(), whole.token_ids.end());
     int64_t reused = 0;
@@ -221,7 +220,7 @@ Result<Reply> Chat::Impl::reply_to_last(const GenerateOptions& options, const Re
   return reply;
 }
 
-// Nine letters and digits, as some families of models want ids to be.
+// Nine letters and digits, the id format of some model families.
 void Chat::Impl::name_calls(std::vector<ToolCall>& calls) const {
   size_t count = 0;
   for (const ConversationTurn& turn : turns) count += turn.tool_calls.size();
@@ -342,7 +341,7 @@ Result<int64_t> Chat::replay() {
   const std::vector<ConversationTurn> wanted = impl_->turns;
   clear();
   for (size_t i = 0; i < wanted.size(); ++i) {
-    // The question, or what calls gave, up to the reply.
+    // The question, or the results of calls, up to the reply.
     const size_t from = i;
     while (i < wanted.size() && wanted[i].role != "assistant") ++i;
     if (i == wanted.size()) break;
@@ -355,7 +354,7 @@ Result<int64_t> Chat::replay() {
     ConversationTurn& got = impl_->turns.back();
     if (reply.stop == StopReason::cancelled && got.content.starts_with(reply.content) &&
         got.thinking.starts_with(reply.thinking))
-      got = reply;  // what was held back when it was stopped is no part of it
+      got = reply;  // text buffered at the stop is not part of it
     const auto same = [](const ToolCall& a, const ToolCall& b) {
       return a.name == b.name && a.arguments == b.arguments;
     };

@@ -1,4 +1,4 @@
-// A conversation as JSON, and back.
+// Writes a conversation as JSON and reads it.
 #include <algorithm>
 
 #include "api/chat_impl.hpp"
@@ -12,7 +12,7 @@ using core::JsonValue;
 
 constexpr const char* kChatFormat = "loom-chat";
 constexpr int64_t kChatVersion = 1;
-constexpr int64_t kChatWithTools = 2;  // has turns of tools, which version 1 has not
+constexpr int64_t kChatWithTools = 2;  // has turns of tools, unlike version 1
 constexpr StopReason kStops[] = {StopReason::eos, StopReason::stop_string, StopReason::length,
                                  StopReason::context, StopReason::cancelled};
 
@@ -26,7 +26,7 @@ JsonValue settings_json(const GenerateOptions& options) {
   out.add("min_p", JsonValue::real(static_cast<double>(s.min_p)));
   out.add("repetition_penalty", JsonValue::real(static_cast<double>(s.repetition_penalty)));
   out.add("repetition_window", JsonValue::integer(s.repetition_window));
-  // 64 bits as text: readers of JSON keep 53 of a number.
+  // 64 bits as text: JSON readers keep 53 bits of a number.
   out.add("seed", JsonValue::string(core::cat(s.seed)));
   out.add("ignore_eos", JsonValue::boolean(options.ignore_eos));
   JsonValue stops = JsonValue::array();
@@ -64,7 +64,7 @@ JsonValue turn_json(const ConversationTurn& turn) {
   return out;
 }
 
-// Members by name, with errors that say which.
+// Members by name, with errors that name them.
 class ChatFields {
  public:
   ChatFields(const JsonValue& object, std::string where)
@@ -117,7 +117,7 @@ Result<GenerateOptions> read_settings(const JsonValue& json, const std::string& 
   for (const char c : seed) {
     const auto digit = static_cast<uint64_t>(c - '0');
     if (c < '0' || c > '9' || s.seed > (UINT64_MAX - digit) / 10)
-      return fields.wrong("seed", "is no number below 2^64");
+      return fields.wrong("seed", "is not a number below 2^64");
     s.seed = s.seed * 10 + digit;
   }
   LOOM_ASSIGN(options.ignore_eos, fields.truth("ignore_eos"));
@@ -144,7 +144,8 @@ Result<std::vector<ToolCall>> read_calls(const JsonValue* list, const std::strin
   return calls;
 }
 
-// Questions and replies in turn; behind a reply with calls, a result of each and another reply.
+// Checks the order of turns: questions and replies alternate; a reply with calls is followed by one
+// result for each and another reply.
 class TurnOrder {
  public:
   Status take(const ConversationTurn& turn, const ChatFields& fields) {
@@ -175,7 +176,7 @@ class TurnOrder {
 
  private:
   std::vector<ToolCall> calls_;  // of the last reply
-  size_t given_ = 0;             // results of them
+  size_t given_ = 0;             // results so far
   bool replied_ = true;          // the last turn is a reply, or there is none
 };
 
@@ -199,14 +200,14 @@ Result<ConversationTurn> read_turn(const JsonValue& json, const std::string& whe
     turn.stop = reason;
     known = true;
   }
-  if (!known) return fields.wrong("stop_reason", "is no reason");
+  if (!known) return fields.wrong("stop_reason", "is not a stop reason");
   const JsonValue* settings = json.find("settings");
   if (settings == nullptr) return fields.missing("settings");
   LOOM_ASSIGN(turn.options, read_settings(*settings, where + ": settings"));
   return turn;
 }
 
-// What else the template sees, each as JSON in a text.
+// Other template inputs, each as JSON in a text.
 constexpr std::pair<const char*, std::string ChatOptions::*> kTemplating[] = {
     {"tools", &ChatOptions::tools},
     {"documents", &ChatOptions::documents},
@@ -243,7 +244,7 @@ Status Chat::restore(std::string_view json, const std::string& where) {
   LOOM_ASSIGN(const std::string format, fields.text("format"));
   LOOM_ASSIGN(const int64_t version, fields.integer("version"));
   if (format != kChatFormat || (version != kChatVersion && version != kChatWithTools))
-    return core::make_error(Code::bad_file, "is no conversation that this version reads", where);
+    return core::make_error(Code::bad_file, "is not a conversation that this version reads", where);
   LOOM_ASSIGN(std::string system, fields.text("system"));
   ChatOptions templating = impl_->templating;
   LOOM_ASSIGN(templating.date, fields.text("date"));
@@ -273,7 +274,7 @@ Status Chat::restore(std::string_view json, const std::string& where) {
   const auto count = static_cast<int64_t>(turns.size());
   if (first < 0 || first > count ||
       (first < count && turns[static_cast<size_t>(first)].role != "user"))
-    return fields.wrong("first_turn", "is no question of the turns");
+    return fields.wrong("first_turn", "is not a question of the turns");
   impl_->system = std::move(system);
   impl_->templating = std::move(templating);
   impl_->on_full = on_full;

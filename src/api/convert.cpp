@@ -48,7 +48,7 @@ Result<OpenedModel> open_input(const std::string& input, const loom::ConvertOpti
   return model;
 }
 
-// Observes what the text makes reach every matrix; `how.adjust` then narrows their rows.
+// Observes the activations of the text at every matrix; `how.adjust` then narrows their rows.
 Status calibrate(const loom::ConvertOptions& options, const OpenedModel& model,
                  Engine::Impl& engine, std::optional<TextCalibration>& calibration,
                  ConvertOptions& how) {
@@ -103,7 +103,7 @@ ConvertOptions how_to(const loom::ConvertOptions& options, Converted& out) {
   return how;
 }
 
-// Of a file; of the weights of a folder.
+// The size of a file, or of a folder's weights.
 int64_t bytes_of(const std::string& path) {
   if (is_directory(path)) return bytes_of(path + "/model.safetensors");
   const Result<MappedFile> file = MappedFile::open(path);

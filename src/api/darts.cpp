@@ -1,4 +1,5 @@
-// Architecture search by gradients: hands evolve/darts.hpp its samples, and keeps it in a file.
+// Architecture search by gradients: passes samples to evolve/darts.hpp, and saves its state in a
+// file.
 #include "loom/darts.hpp"
 
 #include <cmath>
@@ -15,7 +16,7 @@
 
 namespace loom::core {
 
-// What a search keeps of itself in its file.
+// The state of a search in its file.
 struct DartsFields {
   DartsSpec spec;
   double validation = 0.5;
@@ -26,7 +27,7 @@ namespace {
 
 constexpr std::string_view kDartsForm = "darts 1";
 
-// One visit names all numbers of a search, for the writer and the reader alike.
+// One visitor lists all numbers of a search, for the writer and the reader.
 template <class Fields, class F>
 Status visit_darts(Fields& s, F&& f) {
   LOOM_TRY(f("order", s.spec.order));
@@ -97,7 +98,7 @@ JsonValue epoch_json(const DartsEpoch& e) {
   return out;
 }
 
-// A loss that is no number was written as null.
+// A loss that is not a number is stored as null.
 Result<double> loss_of(const JsonValue& of, const char* key, const std::string& where) {
   const JsonValue* value = of.find(key);
   if (value == nullptr) return bad_file(cat("an epoch needs \"", key, "\""), where, of.offset());
@@ -201,7 +202,7 @@ Result<DartsSearch> read_search(const std::string& path, const Dataset& data,
   LOOM_ASSIGN(const core::WeightsFile file, core::open_weights(path));
   LOOM_ASSIGN(const std::string form, file.text("loom"));
   if (form != core::kDartsForm)
-    return core::bad_file("this is no architecture search of loom darts", path);
+    return core::bad_file("this is not an architecture search of loom darts", path);
   LOOM_TRY(core::check_digest(file));
   auto impl = std::make_shared<DartsSearch::Impl>();
   LOOM_ASSIGN(const std::string network, file.text("network"));

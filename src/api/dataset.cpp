@@ -44,7 +44,7 @@ Status set_targets(const Tensor& y, core::Dataset& data) {
   return {};
 }
 
-// `whole` in two, its samples moved or copied as they came; `share` is what the first part keeps.
+// Splits `whole` in two and moves or copies its samples; `share` is the size of the first part.
 Result<Dataset::Parts> split_in_two(const Dataset::Impl& from, core::Dataset whole,
                                     core::MemoryShare share, const core::SplitRecord& record) {
   const double out = 1 - record.spec.share;
@@ -107,7 +107,7 @@ Result<Dataset> Dataset::from_arrays(const Tensor& x, const Tensor& y,
 
 namespace {
 
-// What the options leave open is as the network was trained.
+// Options that are unset take the network's training values.
 Result<core::MediaReading> reading_of(const DatasetOptions& options,
                                       const core::TrainedModel& model) {
   core::MediaWishes wishes;
@@ -148,7 +148,7 @@ Result<Dataset> load_samples(const core::FileRef& path, const Network& network,
   how.sequences = options.sequences || model.loss.sequence();
   if (how.sequences) how.classes = true;
   if (how.sequences && !how.ignored) how.ignored = -1;
-  // Names of classes mean nothing to embeddings: samples of other ones are compared as well.
+  // Embeddings ignore class names: samples of unknown classes are compared as well.
   how.embeddings = options.embeddings || model.loss.pairs();
   if (how.embeddings) how.classes = true;
   if (how.embeddings && options.names.empty()) how.names.clear();
@@ -162,7 +162,7 @@ Result<Dataset> load_samples(const core::FileRef& path, const Network& network,
   how.pool = &network.impl().engine.impl().pool;
   how.memory = network.impl().engine.impl().budget();
   LOOM_ASSIGN(core::LoadedDataset loaded, core::load_dataset(path, model.network, how));
-  // Pictures have no bands.
+  // Images have no bands.
   const auto sounds = [](const core::MediaReading& reading) { return reading.mel.bands > 0; };
   if (loaded.media && model.media && sounds(*loaded.media) != sounds(*model.media))
     return core::bad_file(

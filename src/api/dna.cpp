@@ -56,7 +56,7 @@ JsonValue matrix_json(const DnaComparison& dna) {
   return rows;
 }
 
-// The values of a vector, whatever its type.
+// The values of a vector of any type.
 Result<std::vector<double>> plain_values(const loom::Tensor& tensor) {
   if (tensor.dtype() != loom::DType::float32 && tensor.dtype() != loom::DType::float64)
     return invalid(

@@ -13,7 +13,7 @@ namespace {
 
 using Encoding = Tokenizer::Encoding;
 
-// How embed() makes vectors, once options and model have had their say.
+// The resolved settings of embed(), from options and model.
 struct Vectors {
   Pooling pooling = Pooling::mean;
   bool normalize = true;
@@ -38,7 +38,7 @@ Result<std::string> prompt_of(const LanguageModel& model, const EmbedOptions& op
                     model.source());
 }
 
-// Tokens of a text at most: what the model takes, what its files say, what is asked for.
+// Maximum tokens of a text: the limits of the model, of its files and of the caller.
 int64_t most_tokens(const LanguageModel& model, int64_t wanted) {
   int64_t most = model.config().max_positions;
   if (wanted > 0) return std::min(most, wanted);

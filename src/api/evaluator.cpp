@@ -1,4 +1,4 @@
-// Evaluator: the room of that name with tensors of the public interface.
+// Evaluator: core::evaluate with public tensors.
 #include "loom/evaluator.hpp"
 
 #include <cstring>
@@ -22,7 +22,7 @@ namespace loom {
 
 struct Evaluator::Impl {
   Engine engine;
-  core::MappedFile file;  // whose bytes constants may view; empty where the graph holds it itself
+  core::MappedFile file;  // constants may view its bytes; empty if the graph owns them
   core::evaluate::Evaluator graph;
   std::vector<ValueInfo> inputs, outputs;
 };
@@ -31,7 +31,7 @@ namespace {
 
 using core::OnnxType;
 
-// The types that both sides have; a truth is a byte.
+// The types that both sides have; a boolean is a byte.
 struct SharedType {
   OnnxType onnx;
   DType dtype;
@@ -68,8 +68,8 @@ Result<core::evaluate::Slot> slot_of(core::evaluate::Memory& memory, const Tenso
                                      const core::OnnxValue& want) {
   const SharedType* type = shared_type(want.type);
   if (want.kind != core::OnnxKind::tensor || type == nullptr)
-    return core::unsupported(core::cat("input '", core::printable(want.name),
-                                       "' is no tensor of a type that can be given"));
+    return core::unsupported(
+        core::cat("input '", core::printable(want.name), "' is not a tensor of a supported type"));
   if (type->dtype != tensor.dtype())
     return core::invalid(core::cat("input '", core::printable(want.name), "' is ",
                                    core::onnx_type_name(want.type), " in the file, ",
@@ -84,8 +84,8 @@ Result<core::evaluate::Slot> slot_of(core::evaluate::Memory& memory, const Tenso
 Result<Tensor> tensor_of_slot(const core::evaluate::Slot& slot, const std::string& name) {
   const SharedType* type = shared_type(slot.tensor.type);
   if (slot.kind != core::evaluate::Slot::Kind::tensor || type == nullptr)
-    return core::unsupported(core::cat("output '", core::printable(name),
-                                       "' is no tensor of a type that can be taken out"));
+    return core::unsupported(
+        core::cat("output '", core::printable(name), "' is not a tensor of a supported type"));
   auto held = std::make_shared<core::evaluate::Value>(slot.tensor);
   const core::evaluate::Value& v = *held;
   return Tensor::borrow(v.data<std::byte>(), type->dtype, v.dims, {}, std::move(held));
@@ -97,7 +97,7 @@ Result<Engine> given_or_shared(const Engine* engine) {
 
 }  // namespace
 
-// The graph of a file, whose bytes stay in `held` where it needs them.
+// The graph of a file; `held` keeps its bytes if the graph needs them.
 static Result<core::evaluate::Evaluator> graph_of(const core::FileRef& file, Engine::Impl& on,
                                                   core::MappedFile& held) {
 #ifndef LOOM_WITHOUT_TFLITE
@@ -117,7 +117,7 @@ static Result<core::evaluate::Evaluator> graph_of(const core::FileRef& file, Eng
   return core::evaluate::Evaluator::load(file, core::cpu_ops(on.isa), on.pool);
 }
 
-// Both ways to load.
+// Common part of both load() functions.
 static Result<std::shared_ptr<Evaluator::Impl>> load_graph(const core::FileRef& file,
                                                            const Engine& engine) {
   Engine::Impl& on = engine.impl();

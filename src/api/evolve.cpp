@@ -85,7 +85,7 @@ Result<loom::Genome> genome_handle(const Genome& genome, const NeatSpec& spec) {
   return loom::Genome(std::move(impl));
 }
 
-// Neighbours in the order of values that stand in one Dense: of one level and activation.
+// Consecutive values in one Dense: of the same level and activation.
 struct DenseRun {
   size_t first = 0, count = 0;  // nodes
   size_t reads = 0;             // values before its level
@@ -104,7 +104,7 @@ std::vector<DenseRun> dense_runs(const GenomeNetwork& net) {
   return runs;
 }
 
-// Values as they grow level by level.
+// The values, level by level.
 class LayeredGraph {
  public:
   explicit LayeredGraph(size_t inputs) : values_(graph_.input()), width_(inputs) {}
@@ -145,7 +145,7 @@ class LayeredGraph {
 
   loom::Graph graph_;
   GraphValue values_;
-  std::vector<GraphValue> parts_;  // of the level that is being added
+  std::vector<GraphValue> parts_;  // of the level being added
   size_t width_, waiting_ = 0;
 };
 
@@ -171,8 +171,8 @@ std::string_view role_name(NodeRole role) {
   return kNames[static_cast<size_t>(role)];
 }
 
-// Fitness of all members, by lanes that take the next one when they are done. After an error no
-// more are begun, and the error of the first member that has one is told.
+// Fitness of all members, computed by threads that take the next free one. After an error no more
+// are started. The error of the first failed member is returned.
 Status evaluate(const loom::Population& population, const Fitness& fitness, ThreadPool& pool,
                 std::vector<double>& out) {
   std::vector<std::optional<Error>> errors(out.size());
@@ -233,7 +233,7 @@ void Genome::reset() {
 Result<Network> Genome::network(const std::optional<Engine>& engine) const {
   if (impl_->recurrent) {
     return Error{Code::unsupported,
-                 "a recurrent genome is no network of layers; run it by Genome::step()",
+                 "a recurrent genome is not a network of layers; run it by Genome::step()",
                  {},
                  -1};
   }
@@ -344,7 +344,7 @@ std::vector<GenerationReport> Population::history() const {
 
 Result<Genome> Population::best() const {
   if (impl_->neat.history().empty())
-    return core::invalid("no generation was told its fitness yet, so none is the best");
+    return core::invalid("there is no best genome before the first call of tell()");
   return core::genome_handle(impl_->neat.best(), impl_->neat.spec());
 }
 

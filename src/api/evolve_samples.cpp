@@ -11,9 +11,9 @@
 namespace loom {
 
 struct SampleFitness::Impl {
-  Dataset samples;            // as they are
-  core::MemoryShare memory;   // of what follows
-  std::vector<float> scaled;  // inputs as genomes take them; empty: as they are
+  Dataset samples;            // unscaled
+  core::MemoryShare memory;   // of the members below
+  std::vector<float> scaled;  // inputs for genomes; empty if unscaled
   core::Normalization normalization;
   std::vector<std::string> names;  // of classes
   int64_t inputs = 0, outputs = 0;
@@ -30,7 +30,7 @@ struct SampleFitness::Impl {
 
 namespace {
 
-// -log of the share that softmax gives `label`.
+// -log of the softmax probability of `label`.
 double cross_entropy(std::span<const float> logits, size_t label) {
   const double top = static_cast<double>(*std::ranges::max_element(logits));
   double sum = 0;

@@ -6,8 +6,8 @@
 
 namespace loom::core {
 
-// Sets `gpu`, `ops` and the device that the engine reports. impl.ops must be set: it runs on the
-// CPU what the GPU cannot. Errors: those of Backend::open(); unsupported if there is no backend.
+// Sets `gpu`, `ops` and the reported device. impl.ops must be set: it computes on the CPU what the
+// GPU cannot. Errors: those of Backend::open(); unsupported if there is no backend.
 Status open_gpu(const EngineOptions& options, Engine::Impl& impl);
 
 // Bytes of the buffers on the GPU. 0 if the CPU computes.

@@ -11,7 +11,7 @@ namespace {
 constexpr uint64_t kMostBytes = 1 << 20;
 constexpr size_t kMostAdapters = 16, kMostChoices = 1024;
 
-// What makes an adapter the same: kernels and compilers are behind all of it.
+// The identity of an adapter: everything that kernels and compilers depend on.
 JsonValue key_of(const webgpu::AdapterReport& adapter) {
   JsonValue key;
   key.add("name", JsonValue::string(adapter.name));
@@ -36,13 +36,13 @@ Result<std::vector<JsonValue>> read_adapters(const std::string& path) {
   LOOM_ASSIGN(const JsonValue root, parse_json(text, path, {kMostBytes, 8}));
   const JsonValue* version = root.find("version");
   if (version == nullptr || !version->is_int()) {
-    return bad_file("it is no file of variants", path);
+    return bad_file("it is not a file of variants", path);
   }
   LOOM_ASSIGN(const int64_t number, version->as_int("version"));
   if (number != webgpu::variants_version()) return bad_file("it is of another version", path);
   const JsonValue* adapters = root.find("adapters");
   if (adapters == nullptr || !adapters->is_array()) {
-    return bad_file("it is no file of variants", path);
+    return bad_file("it is not a file of variants", path);
   }
   return adapters->elements();
 }
@@ -64,7 +64,7 @@ std::string folder_of(const std::string& path) {
   return slash == std::string::npos || slash == 0 ? std::string() : path.substr(0, slash);
 }
 
-// The new ones in place of those of the same products.
+// Replaces entries for the same products by the new ones.
 JsonValue entry_of(JsonValue key, std::vector<webgpu::Choice> old,
                    const std::vector<webgpu::Choice>& fresh) {
   for (const webgpu::Choice& choice : fresh) {

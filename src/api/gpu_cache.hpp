@@ -1,6 +1,6 @@
-// Which variants of GPU kernels searches found fastest (docs/webgpu.md), in a file: per adapter,
-// for one version of the table of variants. What cannot be read is passed over, and what cannot be
-// written is not: the next process searches again.
+// The fastest variants of GPU kernels that searches found (docs/webgpu.md), in a file: per adapter,
+// for one version of the table of variants. Files that cannot be read or written are ignored: the
+// next process searches again.
 #pragma once
 
 #include <string>
@@ -12,18 +12,18 @@ namespace loom::core {
 
 struct GpuChoices {
   std::vector<webgpu::Choice> choices;
-  std::string note;  // why there are none
+  std::string note;  // the reason if there are none
 };
 
-// Of this adapter.
+// Reads the choices for this adapter.
 GpuChoices read_gpu_choices(const std::string& path, const webgpu::AdapterReport& adapter);
 
-// Adds `choices` to those of this adapter, and keeps those of others. Makes the file's folder, and
-// the one that is in.
+// Adds `choices` to those of this adapter, and keeps those of others. Creates the file's folder and
+// its parent.
 Status write_gpu_choices(const std::string& path, const webgpu::AdapterReport& adapter,
                          const std::vector<webgpu::Choice>& choices);
 
-// Gives `gpu` what the file holds, and the file what `gpu` finds from now on. Returns the note.
+// Loads the file into `gpu`, and saves later choices of `gpu` to the file. Returns the note.
 std::string keep_gpu_choices(webgpu::Backend& gpu, const std::string& path);
 
 }  // namespace loom::core

@@ -1,4 +1,4 @@
-// The builder of graph.hpp: it writes the fields that layers/graph.cpp reads.
+// The builder of graph.hpp: writes the fields that layers/graph.cpp reads.
 #include "loom/graph.hpp"
 
 #include <utility>
@@ -8,13 +8,13 @@ namespace loom {
 GraphValue Graph::add(Layer node, const std::vector<GraphValue>& inputs, std::string name) {
   wires_.push_back(static_cast<int64_t>(inputs.size()));
   for (const GraphValue& v : inputs) wires_.insert(wires_.end(), {v.node, v.output});
-  names_ += "\n" + std::move(name);  // behind that of the input
+  names_ += "\n" + std::move(name);  // after the name of the input
   nodes_.push_back(std::move(node));
   return {static_cast<int64_t>(nodes_.size()) - 1, 0};
 }
 GraphValue Graph::again(const GraphValue& node, const std::vector<GraphValue>& inputs,
                         std::string name) {
-  // The input is no node: that it cannot share is said when the network is made.
+  // The input is not a node; creating the network reports that it cannot share weights.
   const bool there = node.node >= 0 && node.node < static_cast<int64_t>(nodes_.size());
   const auto at = static_cast<size_t>(node.node);
   const GraphValue made =

@@ -1,4 +1,4 @@
-// What the public handles hold. For this room, the program and the tests; not installed.
+// The state of the public handles. For this room, the program and the tests; not installed.
 #pragma once
 
 #include <mutex>
@@ -29,12 +29,12 @@ struct Engine::Impl {
   core::ThreadPool pool;
   std::mutex turn;  // held by the session or trainer that computes
   core::Isa isa = core::Isa::scalar;
-  // Null if the CPU computes. Shared, so that destroying an engine does not need the backend. In
-  // every build: rooms with and without LOOM_WITHOUT_WEBGPU share this class.
+  // Null if the CPU computes. Shared, so that destroying an engine does not need the backend. It
+  // exists in every build, because rooms with and without LOOM_WITHOUT_WEBGPU share this class.
   std::shared_ptr<core::webgpu::Backend> gpu;
-  std::string gpu_cache, gpu_cache_note;  // EngineOptions::gpu_cache, and why it is not used
+  std::string gpu_cache, gpu_cache_note;  // EngineOptions::gpu_cache, and why it is unused
   core::MemoryBudget memory;              // EngineOptions::memory_limit, or a default
-  // What reading files may take, all together.
+  // Memory for reading files, in total.
   const core::MemoryBudget& budget() const { return memory; }
   const core::Ops* ops = nullptr;
   core::ActivationMode activations = core::ActivationMode::q8;
@@ -67,29 +67,29 @@ struct Generator::Impl {
 
 namespace loom::core {
 
-// The engine that a caller gave, or Engine::shared().
+// The caller's engine, or Engine::shared().
 Result<Engine> engine_or_shared(const std::optional<loom::Engine>& engine);
 
-// automatic: `otherwise`.
+// automatic means `otherwise`.
 ActivationMode activation_mode(Activations wanted, ActivationMode otherwise);
 
-// Parameters in memory of their own, and in files or borrowed bytes.
+// Bytes of parameters in their own memory, and in files or borrowed bytes.
 int64_t owned_bytes(const Network& network);
 int64_t mapped_bytes(const Network& network);
 
-// A file in memory as readers take it. lasting: what is made of it may go on reading, so that the
-// bytes are copied unless they are borrowed, and the copy is booked in `memory`. Errors:
-// invalid_argument (borrowed bytes that begin elsewhere than at a multiple of 64), out_of_memory.
+// A file in memory for readers. lasting: the result keeps reading it, so the bytes are copied
+// unless they are borrowed, and `memory` is charged for the copy. Errors: invalid_argument
+// (borrowed bytes that are not aligned to 64), out_of_memory.
 Result<FileRef> file_ref(const FileBytes& file, bool lasting, const MemoryBudget& memory);
 
-// Model::tokenize() with options that the public interface does not have.
+// Model::tokenize() with internal options.
 Result<std::vector<TokenId>> tokenize(const Model& model, std::string_view text,
                                       const Tokenizer::EncodeOptions& options);
 
-// What the core makes a session with. Errors: invalid_argument.
+// Options of the core session. Errors: invalid_argument.
 Result<LlmSessionOptions> session_options(const Model& model, const ModelSessionOptions& options);
 
-// A session with options that the public interface does not have.
+// A session with internal options.
 Result<LlmSession> make_session(const Model& model, const LlmSessionOptions& options);
 
 }  // namespace loom::core

@@ -61,7 +61,7 @@ bool share_a_name(const TensorFile& a, const TensorFile& b) {
   return false;
 }
 
-// A listing computes nothing: what a state dict leaves open is listed among its notes.
+// A listing computes nothing: unknown settings of a state dict are listed as notes.
 const InferOptions kListedGuesses = {.assume = true};
 
 LayerInfo layer_info(const LayerReport& r) {
@@ -83,7 +83,7 @@ Result<std::vector<TensorDifference>> compare_models(const std::string& a, const
     if (mine.ok() && others.ok() && share_a_name(**mine, **others)) {
       LOOM_ASSIGN(std::vector<TensorDifference> all,
                   compare_tensors(**mine, **others, options.progress));
-      // Files of tensors alone have no description; they are compared as they are.
+      // Files with only tensors have no description; they are compared as stored.
       if (first.ok() && second.ok() && !first->guessed && !second->guessed) {
         LOOM_ASSIGN(const auto described, compare_descriptions(*first, *second));
         all.insert(all.end(), described.begin(), described.end());

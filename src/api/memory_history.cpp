@@ -66,7 +66,7 @@ struct MemoryHistory::Impl {
     if (samples.size() >= kMostSamples) thin();
   }
 
-  // Every other sample of the clock goes; marks stay.
+  // Drops every other timed sample; marks stay.
   void thin() {
     bool drop = false;
     std::erase_if(samples, [&](const MemorySample& s) {

@@ -27,7 +27,7 @@ int64_t written_bytes(const std::string& path) {
   return file.ok() ? static_cast<int64_t>(file->bytes().size()) : 0;
 }
 
-// Writes a model that was made, and says what its file has no place for.
+// Writes a computed model, and notes what its file cannot hold.
 Result<int64_t> write_made(const OpenedModel& model, const std::string& output,
                            const std::optional<loom::DType>& dtype,
                            const std::function<void(const std::string&)>& note,

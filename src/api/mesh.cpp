@@ -1,5 +1,4 @@
-// Mesh: a core mesh over a copy of the network's weights, made for as many streams as are asked
-// for.
+// Mesh: a core mesh over a copy of the network's weights, for the requested number of streams.
 #include "loom/mesh.hpp"
 
 #include <algorithm>
@@ -69,7 +68,7 @@ Coord mesh_place(const loom::Coord& c) {
   return {c.z, c.y, c.x, c.l};
 }
 
-// The values of a contiguous public tensor, where they lie.
+// A view of a contiguous public tensor.
 Tensor mesh_view(const loom::Tensor& t) {
   Tensor view;
   view.dtype = static_cast<DType>(t.dtype());
@@ -96,10 +95,10 @@ struct Mesh::Impl {
   std::optional<core::Mesh> mesh;
   Tensor activity;
 
-  // What port `port` takes, of the values of `x`.
+  // Converts `x` to the values of port `port`.
   Result<Tensor> prepared(const Tensor& x, int port) const;
   Result<Tensor> of_cells(const Tensor& slots) const;
-  // Which port `name` is. Errors: invalid_argument, naming those that there are.
+  // The index of port `name`. Errors: invalid_argument, naming the ports.
   Result<int> port(std::string_view name) const;
   const core::MeshSlot& slot(int index) const {
     return mesh->topology().slots()[static_cast<size_t>(index)];
@@ -237,7 +236,7 @@ Result<Tensor> Mesh::run(const Tensor& samples) {
 
 namespace {
 
-// Row `row` of `all`, which the first row makes, becomes `one`.
+// Sets row `row` of `all` to `one`; the first row creates `all`.
 Status add_row(const Tensor& one, int64_t row, int64_t rows, Tensor& all) {
   if (row == 0) {
     Shape shape = one.shape();

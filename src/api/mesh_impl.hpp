@@ -1,4 +1,4 @@
-// What the handles of meshes and their trainers share. Private to the room.
+// Common parts of meshes and their trainers. Private to the room.
 #pragma once
 
 #include "api/network_impl.hpp"
@@ -7,14 +7,13 @@
 
 namespace loom::core {
 
-// The same network for `batch` samples, with a copy of the weights as they are packed.
+// The same network for `batch` samples, with a copy of the packed weights.
 Result<Network> mesh_network(const TrainedModel& model, const Network& weights, int64_t batch);
 Result<MeshOptions> mesh_options(const loom::MeshOptions& from);
 // Values for port `port`, which is not the first: contiguous, and of the port's type. Errors:
-// invalid_argument (numbers where the port takes ids), out_of_range (an id that the mesh does not
-// know).
+// invalid_argument (numbers for a port of ids), out_of_range (an id outside the mesh's table).
 Result<loom::Tensor> port_values(const MeshTopology& topology, int port, const loom::Tensor& x);
-// Of Trainer: constants that are not set are the usual ones.
+// Converts Trainer's optimizer; unset constants take the usual values.
 Result<OptimizerSpec> optimizer_of(const loom::Optimizer& optimizer);
 
 }  // namespace loom::core

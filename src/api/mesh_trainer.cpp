@@ -1,4 +1,4 @@
-// MeshTrainer: windows of a core mesh trainer, filled from a dataset that is read as a stream.
+// MeshTrainer: fills windows of a core mesh trainer from a dataset, which it reads as a stream.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -24,10 +24,10 @@ struct MeshTrainer::Impl {
   std::unique_ptr<core::Network> copy;
   std::optional<core::MeshTrainer> trainer;
 
-  // Where the stream of one epoch stands.
+  // The position in the stream of an epoch.
   struct Stream {
     Tensor x, y;
-    std::vector<Tensor> ports;  // those behind the first, [samples, port]
+    std::vector<Tensor> ports;  // ports after the first, [samples, port]
     bool labels = false;
     int64_t length = 0;   // ticks with a sample, per stream
     int64_t outputs = 1;  // values of a target, or labels
@@ -47,7 +47,7 @@ struct MeshTrainer::Impl {
 
 namespace {
 
-// Row `sample` of values that lie one sample after the other becomes row `row` of `to`.
+// Copies row `sample` of contiguous values to row `row` of `to`.
 void copy_sample(const Tensor& from, int64_t sample, int64_t row, int64_t each,
                  const core::Tensor& to) {
   if (from.dtype() == DType::int32) {
@@ -90,7 +90,7 @@ Result<MeshTrainer> MeshTrainer::create(const Network& network, const MeshOption
   LOOM_ASSIGN(const std::shared_ptr<const core::Network> weights, network.impl().weights());
   LOOM_ASSIGN(core::Network copy, core::mesh_network(network.impl().model, *weights, mesh.batch));
   impl->copy = std::make_unique<core::Network>(std::move(copy));
-  // What can be refused without samples is refused now.
+  // Invalid options that need no samples are refused here.
   LOOM_ASSIGN(
       const core::MeshTopology topology,
       core::MeshTopology::create(*impl->copy, network.impl().model.network.grid, impl->mesh));
@@ -99,7 +99,7 @@ Result<MeshTrainer> MeshTrainer::create(const Network& network, const MeshOption
   return MeshTrainer(std::move(impl));
 }
 
-// What the first samples decide: the loss.
+// Decides the loss from the first samples.
 Status MeshTrainer::Impl::prepare(const Dataset& data) {
   if (trainer) return {};
   if (!data.lengths().empty())
@@ -122,7 +122,7 @@ Status MeshTrainer::Impl::prepare(const Dataset& data) {
   return {};
 }
 
-// Row by row of the prediction of a tick.
+// Checked row by row against the prediction of a tick.
 Status MeshTrainer::Impl::check_targets(const Tensor& y, int64_t samples) const {
   LOOM_ASSIGN(const std::span<const float> values, y.values<float>());
   const auto width = static_cast<size_t>(trainer->target().cols());
@@ -161,7 +161,7 @@ Result<MeshTrainer::Impl::Stream> MeshTrainer::Impl::stream_of(const Dataset& da
   return s;
 }
 
-// Every port but the first takes the further input of its name.
+// Every port except the first takes the additional input of its name.
 Status MeshTrainer::Impl::add_ports(const Dataset& data, Stream& s) const {
   const core::MeshTopology& topology = trainer->topology();
   const std::vector<core::InputSpec>& further = copy->more_inputs();
@@ -193,7 +193,7 @@ int64_t MeshTrainer::Impl::windows(const Stream& s) const {
   return 1 + (more + trainer->stride() - 1) / trainer->stride();
 }
 
-// The window at the trainer's position; the number of rows that count.
+// Fills the window at the trainer's position; returns the number of rows that count.
 int64_t MeshTrainer::Impl::fill_window(const Stream& s) {
   const int64_t first = trainer->position(), window = trainer->window(), lag = trainer->lag();
   const core::Tensor &target = trainer->target(), &weight = trainer->weight();
@@ -201,7 +201,7 @@ int64_t MeshTrainer::Impl::fill_window(const Stream& s) {
   int64_t counted = 0;
   for (int64_t i = 0; i < window * batch; ++i) {
     const int64_t tick = first + i / batch, stream = i % batch;
-    // Behind the end of a stream its last sample is offered on.
+    // After the end of a stream its last sample is repeated.
     const int64_t sample = stream * s.length + std::min(tick, s.length - 1);
     for (size_t p = 0; p <= s.ports.size(); ++p) {
       const core::Tensor& x = trainer->x(static_cast<int>(p));
@@ -210,7 +210,7 @@ int64_t MeshTrainer::Impl::fill_window(const Stream& s) {
     const int64_t due = tick - lag;
     const int64_t place = stream * s.length + std::clamp<int64_t>(due, 0, s.length - 1);
     copy_sample(s.y, place, i, s.outputs, target);
-    // What a window before has counted counts no more.
+    // Rows that an earlier window counted do not count again.
     const bool fresh = first == 0 || i / batch >= window - trainer->stride();
     const bool counts = fresh && due >= 0 && due < s.length;
     std::fill_n(weight.f32() + i * rows, rows, counts ? 1.0f : 0.0f);
@@ -254,7 +254,7 @@ Status MeshTrainer::Impl::run_epoch(Stream& s, const MeshFitOptions& o, MeshEpoc
   return {};
 }
 
-// The network gets a copy of the weights as they are packed now.
+// Gives the network a copy of the current packed weights.
 Status MeshTrainer::Impl::keep_weights() {
   LOOM_TRY(trainer->step().fetch());
   LOOM_ASSIGN(core::Network made, core::mesh_network(network.impl().model, *copy, 1));

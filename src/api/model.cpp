@@ -96,7 +96,7 @@ Result<core::LanguageModel> load_model(const Engine& engine, const core::FileRef
   LOOM_TRY(core::check_model_folder(path));
   LOOM_TRY(core::check_opening(path, engine.impl().budget()));
   Result<core::LanguageModel> model = core::load_language_model(path, load, engine.impl().pool);
-  // The template may be the caller's; the rest is of the file.
+  // The template may be the caller's; the rest is from the file.
   if (model.ok() || !options.chat_template.empty()) return model;
   return core::file_error(model.error(), path);
 }
@@ -157,8 +157,8 @@ Result<std::string> Model::detokenize(std::span<const TokenId> ids,
 
 namespace {
 
-// A model without a template cannot chat, nor can one whose template asks for more than is read. A
-// template that is no template is damage.
+// A model without a template cannot chat, nor can one whose template needs unsupported features. An
+// invalid template is a damaged file.
 Error no_template(const core::LanguageModel& model) {
   const Error& problem = model.chat_problem();
   return core::make_error(

@@ -1,5 +1,5 @@
-// The words for the values of public enums, both ways: the program, the C interface and Python take
-// them from here. Enums that rooms below have as well take the words of those rooms.
+// Texts of public enum values, in both directions. The program, the C interface and Python use
+// them. Enums that lower rooms also have take the texts of those rooms.
 #include "base/names.hpp"
 
 #include <iterator>
@@ -20,7 +20,7 @@ constexpr std::string_view kLevels[] = {"debug", "info", "warning"};
 constexpr std::string_view kFormats[] = {"entity", "json", "onnx", "npz", "safetensors"};
 constexpr std::string_view kCells[] = {"rnn", "lstm", "gru"};
 
-// A value that is none of its enum has no name.
+// A value outside its enum has no name.
 template <class E>
 std::string_view word_of(Words words, E value) {
   const auto index = static_cast<size_t>(value);

@@ -40,7 +40,7 @@ Result<LayerConfig> layer_of(const Layer& layer) {
   std::vector<Field> fields;
   for (const LayerField& field : layer.fields) fields.push_back(field_of(field));
   LOOM_ASSIGN(LayerConfig config, make_layer(*def, fields, std::move(children)));
-  if (def->wired) {  // what a builder wired is checked as what a description says
+  if (def->wired) {  // a builder's wiring gets the same checks as a description's
     LOOM_ASSIGN(config, make_graph(graph_wiring(config), std::move(config.children)));
   }
   config.disabled = layer.disabled;
@@ -81,7 +81,7 @@ Result<NetworkSpec> spec_of(const loom::Grid& grid, const loom::Shape& input) {
   return NetworkSpec{std::move(spec), sample};
 }
 
-// Weights of a file, each in the type it is stored in, or in `dtype`.
+// Weights of a file, each in its stored type, or in `dtype`.
 Status load_all(Network& network, const WeightSource& source, const LoadOptions& options,
                 ThreadPool& pool) {
   const std::optional<DType> dtype = dtype_of(options.dtype);
@@ -110,8 +110,8 @@ Result<std::shared_ptr<loom::Network::Impl>> started(const Engine& engine, Train
   return impl;
 }
 
-// `weights`: where they are not in `opened`. What the network was trained for is what they say,
-// else what `opened` says.
+// `weights`: the weights if they are not in `opened`. Their training record takes precedence over
+// that of `opened`.
 Result<std::shared_ptr<loom::Network::Impl>> loaded(
     OpenedModel opened, const LoadOptions& options,
     std::shared_ptr<const NetworkSource> weights = nullptr) {
@@ -134,7 +134,7 @@ Result<std::shared_ptr<loom::Network::Impl>> loaded(
   const NetworkSpec& spec = impl->model.network;
   LOOM_ASSIGN(Network network, Network::finalize(spec.grid, spec.input.after(1)));
   LOOM_TRY(load_all(network, source, options, engine.impl().pool));
-  // A file says what its network was trained in; it may hold the weights packed in another type.
+  // A file records the training type of its network; its weights may be packed in another type.
   impl->model.dtype = matrix_dtype(network, impl->model.dtype);
   engine.impl().tell(LogLevel::info,
                      cat(source.path.empty() ? "the description" : source.path, ": a network of ",
@@ -162,7 +162,7 @@ int64_t cells_in_use(const Network& network) {
   return static_cast<int64_t>(network.cells().size());
 }
 
-// Marks those of the layers below `node`; shared ones are one.
+// Marks the parameters of layers below `node`; shared ones are one.
 void mark_params(const Node& node, std::vector<bool>& found) {
   for (const int index : node.params) found[static_cast<size_t>(index)] = true;
   for (const Node& child : node.children) mark_params(child, found);

@@ -34,7 +34,7 @@ void Network::Impl::set_weights(core::Network network) {
 }
 
 Result<std::shared_ptr<const core::ProofRecord>> Network::Impl::proof() {
-  LOOM_TRY(weights());  // a trainer may have others, which no proof is of
+  LOOM_TRY(weights());  // a trainer may have newer weights without a proof
   const std::lock_guard lock(mutex_);
   return proof_;
 }
@@ -116,7 +116,7 @@ Result<loom::Tensor> ids_below(int64_t limit, const loom::Tensor& inputs, std::s
 
 namespace {
 
-// The names of a Graph, where the cell is one.
+// The names of a Graph, if the cell is one.
 std::vector<std::string> names_of(const GridNode& cell, bool outputs) {
   const LayerConfig& config = cell.node.config;
   if (!config.def->wired || config.disabled) return {outputs ? "output" : "input"};
@@ -131,7 +131,7 @@ PortInfo port_of(std::string name, const Shape& shape, bool batched, int64_t ids
 }  // namespace
 
 bool takes_batches(const Network& network) {
-  // Two numbers, so that an extent of a layer is not taken for that of the batch.
+  // Two numbers, so that an extent of a layer is not mistaken for the batch.
   for (const int64_t samples : {2, 3}) {
     Shape several = network.input();
     several[0] = samples;
@@ -154,7 +154,7 @@ std::vector<PortInfo> output_ports(const Network& network) {
   const std::vector<std::string> names = names_of(network.cells().back(), true);
   std::vector<PortInfo> out;
   out.push_back(port_of(names.front(), network.output(), true, 0));
-  // An output is that of each sample if it grows with their number.
+  // An output is per sample if it grows with the number of samples.
   Shape other = network.input();
   ++other[0];
   const Result<std::vector<CellShapes>> grown = network.shapes(other);
@@ -229,7 +229,7 @@ LoadedSource::LoadedSource(const TrainedModel& model, bool trained,
   if (trained) {
     add_model(model_, sections, blobs);
   } else {
-    // Of a file that no training of ours made, an ONNX file for one.
+    // A file from elsewhere, such as an ONNX file.
     keep_normalization(model_.normalization, *this);
   }
 }

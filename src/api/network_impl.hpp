@@ -1,5 +1,5 @@
-// What the handles of networks, data sets and their users hold, and how public values become those
-// of the rooms below. Private to the room.
+// The state of networks, data sets and their users, and conversions between public values and lower
+// rooms. Private to the room.
 #pragma once
 
 #include <functional>
@@ -20,19 +20,19 @@ struct Network::Impl {
   Engine engine;
   core::TrainedModel model;
   uint64_t seed = 1;
-  bool trained = false;  // model.loss says what for
-  // The weights are still those of `seed`: who trains starts from them as they were before packing.
+  bool trained = false;  // model.loss has the loss
+  // The weights are still those of `seed`: training starts from their values before packing.
   bool fresh = true;
-  // The file that the weights are from, as long as nothing changed them: it may hold more than what
-  // was packed from it (masters, the ranges of scales), which training goes on from.
+  // The file of the weights, while they are unchanged. It may hold more than the packed weights
+  // (masters, the ranges of scales), from which training continues.
   std::shared_ptr<const core::NetworkSource> origin;
-  // A trainer has newer weights; this fetches them. Set and cleared by it.
+  // A trainer has newer weights; this fetches them. The trainer sets and clears it.
   std::function<Status()> refresh;
 
-  // The weights, up to date. What it points to never changes: others take its place.
+  // The current weights. The object never changes: new weights replace it.
   Result<std::shared_ptr<const core::Network>> weights();
   void set_weights(core::Network network);
-  // The proof of the weights of now; null: there is none. New weights have none.
+  // The proof of the current weights; may be null. New weights have none.
   Result<std::shared_ptr<const core::ProofRecord>> proof();
   void set_proof(std::shared_ptr<const core::ProofRecord> proof);
 
@@ -46,13 +46,13 @@ struct Network::Impl {
 struct Dataset::Impl {
   core::Dataset data;
   std::vector<std::string> classes, notes;
-  std::optional<core::SplitRecord> split;  // where it is a part of a larger one
+  std::optional<core::SplitRecord> split;  // if it is a part of a larger one
   core::MemoryShare memory;
-  core::MemoryBudget budget{};                // that copies of the samples are booked in
+  core::MemoryBudget budget{};                // charged for copies of the samples
   std::string path{};                         // of the file, for messages
-  std::vector<std::string> files{};           // of the samples, where each is a file of its own
+  std::vector<std::string> files{};           // of the samples, if each is a separate file
   std::optional<core::MediaReading> media{};  // how they were read
-  core::TableColumns columns{};               // of the table that they are from
+  core::TableColumns columns{};               // of their source table
 };
 #endif
 
@@ -62,37 +62,37 @@ namespace loom::core {
 
 // Errors: invalid_argument (too many axes, an extent below 1). `what` for the message.
 Result<Shape> core_shape(const loom::Shape& shape, std::string_view what);
-// Answers about a state dict. Errors: invalid_argument (an extent below 1).
+// Settings of a state dict. Errors: invalid_argument (an extent below 1).
 Result<InferOptions> infer_options(const StateDictOptions& options);
 loom::Shape public_shape(const Shape& shape);
 loom::Shape without_batch(const Shape& shape);
 
-// Whether several samples can be computed at once. Files of others may hold extents that only fit
+// Whether several samples can be computed at once. Imported files may have extents that fit only
 // one.
 bool takes_batches(const Network& network);
-// Inputs and outputs as callers know them.
+// Inputs and outputs for callers.
 std::vector<PortInfo> input_ports(const Network& network);
 std::vector<PortInfo> output_ports(const Network& network);
 
-// With the batch axis in front; the steps of sequences may be fewer than the network was made for.
+// With a leading batch axis; sequences may have fewer steps than the network was made for.
 Result<Shape> batch_shape(const Network& network, const loom::Tensor& inputs);
-// Inputs as the network takes them, contiguous: float32 that are normalized, or int32 ids.
+// Inputs in the network's form, contiguous: normalized float32, or int32 ids.
 Result<loom::Tensor> prepared_inputs(const Network& network, const Normalization& normalization,
                                      const loom::Tensor& inputs);
-// Whole numbers of any type as int32, each below `limit`. who: what the message calls them.
+// Integers of any type as int32, each below `limit`. who: their name in the message.
 Result<loom::Tensor> ids_below(int64_t limit, const loom::Tensor& inputs, std::string_view who);
-// The same of an input besides the first, for so many samples.
+// The same for an input besides the first, for that many samples.
 Result<loom::Tensor> prepared_more(const InputSpec& spec, const loom::Tensor& input,
                                    int64_t samples);
 
-// The number type that most values of the matrices have, those of cells with a type of their own
-// left out as long as there are others; `otherwise` where there is no matrix.
+// The most frequent number type of matrix values; cells with their own type count only if there are
+// no others. `otherwise` if there is no matrix.
 DType matrix_dtype(const Network& network, DType otherwise);
 
-// A copy with memory of its own.
+// A copy with its own memory.
 Result<Network> clone_network(const NetworkSpec& spec, const Network& network);
 
-// The weights of a network in memory, for whatever is done with them next.
+// The weights of a network in memory, as a source.
 class LoadedSource : public NetworkSource {
  public:
   LoadedSource(const TrainedModel& model, bool trained, std::shared_ptr<const Network> network);
@@ -100,7 +100,7 @@ class LoadedSource : public NetworkSource {
   Result<SourceWeight> weight(const Param& param) const override;
 
  private:
-  TrainedModel model_;  // its normalization is what the blobs hold
+  TrainedModel model_;  // its normalization is what the blobs store
   std::shared_ptr<const Network> network_;
 };
 

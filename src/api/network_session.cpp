@@ -1,4 +1,4 @@
-// Session: a core session for max_batch samples, and one for single samples where there is a rest.
+// Session: a core session for max_batch samples, and one for single samples of a remainder.
 #include <algorithm>
 #include <cstring>
 
@@ -11,7 +11,7 @@
 
 namespace loom {
 
-// Where values of a result go.
+// The target of a result's values.
 struct Output {
   std::span<float> values;
   bool batched = true;
@@ -22,10 +22,10 @@ struct Session::Impl {
   std::shared_ptr<const core::Network> network;
   core::Normalization normalization;
   SessionOptions options;
-  std::optional<core::Session> batch, single;  // `single`: made when a rest is met
+  std::optional<core::Session> batch, single;  // `single`: created at the first remainder
   core::Holding held;
   std::vector<PortInfo> outputs = {};
-  std::vector<int64_t> lengths = {};  // of the samples of the next call
+  std::vector<int64_t> lengths = {};  // for the samples of the next call
   bool singly = false;                // the network takes one sample at a time
   bool shared = false;                // all samples of a batch share an input or an output
   int64_t bytes() const;
@@ -45,7 +45,7 @@ namespace {
 using core::cat;
 using core::invalid;
 
-// Samples [first, first + count) of contiguous inputs, as the rooms below see them.
+// Samples [first, first + count) of contiguous inputs, as core tensors.
 core::Tensor piece_of(const Tensor& inputs, int64_t first, int64_t count) {
   core::Tensor x;
   x.dtype = static_cast<core::DType>(inputs.dtype());
@@ -110,8 +110,8 @@ Status Session::Impl::run_piece(std::span<const Tensor> inputs, int64_t first, i
     const int64_t each = y.shape.count() / count;
     const int64_t begin = to[i].batched ? first * each : 0;
     if (y.shape.count() > std::ssize(to[i].values) - begin)
-      return invalid(cat(count, " samples give ", y.shape.str(), ", which is no part of what all ",
-                         "give; run one sample at a time"));
+      return invalid(cat(count, " samples give ", y.shape.str(),
+                         ", which is not a part of what all ", "give; run one sample at a time"));
     float* place = to[i].values.data() + begin;
     for (int64_t r = 0; r < y.rows(); ++r)
       std::copy_n(y.f32_row(r), y.cols(), place + r * y.cols());
@@ -162,7 +162,7 @@ Result<std::vector<Tensor>> Session::Impl::prepared(std::span<const Tensor> inpu
   return out;
 }
 
-// The first `wanted` outputs of the network, each into what place(index, shape) gives for it.
+// Copies the first `wanted` outputs of the network, each to place(index, shape).
 template <class Place>
 Status Session::Impl::compute(std::span<const Tensor> inputs, size_t wanted, const Place& place) {
   LOOM_ASSIGN(const core::Shape shape, core::batch_shape(*network, inputs[0]));
@@ -249,7 +249,7 @@ Result<std::vector<CellOutput>> Session::run_cells(const Tensor& inputs) {
                        shape_text(core::without_batch(network.input()))));
   }
   LOOM_ASSIGN(const Tensor x, core::prepared_inputs(network, s.normalization, inputs));
-  // The network was finalized for one sample: its recording runs once for each.
+  // The network was finalized for one sample: its recording runs once per sample.
   const core::Ops& ops = *s.engine.impl().ops;
   core::Trace trace(ops.compute);
   LOOM_ASSIGN(core::TracedNetwork traced, core::trace_network(network, trace, {.noted = true}));

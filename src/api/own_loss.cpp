@@ -8,8 +8,8 @@
 
 namespace loom::core {
 
-// The outputs of the samples that there are as a tensor of the caller, and what it makes of them
-// back into those of the step.
+// Passes the outputs of the valid samples to the caller's loss, and copies its gradients back into
+// the step.
 Result<double> ask_own_loss(const loom::Trainer::OwnLoss& loss, const loom::Shape& shape,
                             const Tensor& y, const Tensor& dy) {
   const int64_t count = element_count(shape), cols = y.cols();
@@ -29,7 +29,7 @@ Result<double> ask_own_loss(const loom::Trainer::OwnLoss& loss, const loom::Shap
   return value;
 }
 
-// Targets that a trainer is made with where the caller's loss needs none.
+// Adds placeholder targets for a trainer whose caller's loss needs none.
 Status add_placeholders(const Network& network, bool labels, Dataset& samples) {
   const Shape output = predictions_of(network);
   const int64_t rows = output.rows() / output[0] * samples.samples;
@@ -44,7 +44,7 @@ Status add_placeholders(const Network& network, bool labels, Dataset& samples) {
   return samples.check();
 }
 
-// The same of ctc: one label that is not the blank.
+// The same for ctc: one label that is not the blank.
 Status add_sequences(const LossSpec& loss, Dataset& samples) {
   samples.labels.assign(static_cast<size_t>(samples.samples), loss.blank == 0 ? 1 : 0);
   samples.classes = 2;

@@ -14,7 +14,7 @@
 namespace loom::core {
 namespace {
 
-// Where the source is smaller, a relative difference says nothing.
+// Below this source value a relative difference is meaningless.
 constexpr double kRelativeFloor = 1e-6;
 
 Result<ProofArray> proof_array(const loom::Tensor& tensor, bool ids, std::string_view what) {
@@ -29,7 +29,7 @@ loom::Tensor proof_tensor(const ProofArray& array) {
                               public_shape(array.shape));
 }
 
-// Numbers of float32 in their order, so that neighbours differ by one.
+// Maps float32 to integers in order, so that neighbours differ by one.
 int64_t ordered_bits(float value) {
   const auto bits = std::bit_cast<int32_t>(value);
   return bits < 0 ? -static_cast<int64_t>(bits & INT32_MAX) : bits;
@@ -49,7 +49,7 @@ ProofOutput compared(const ProofArray& wanted, const ProofArray& got, double abs
     const float w = proof_value(wanted, i), g = proof_value(got, i);
     const double a = static_cast<double>(w), b = static_cast<double>(g);
     const double far = std::fabs(a - b), size = std::fabs(a);
-    // A NaN on either side is beyond every tolerance.
+    // A NaN on either side exceeds every tolerance.
     if (!(far <= abs_tol + rel_tol * size) && out.first_beyond < 0) out.first_beyond = i;
     out.max_abs = std::max(out.max_abs, far);
     if (size > kRelativeFloor) out.max_rel = std::max(out.max_rel, far / size);
@@ -61,7 +61,7 @@ ProofOutput compared(const ProofArray& wanted, const ProofArray& got, double abs
   return out;
 }
 
-// What the network computes for the inputs of a proof.
+// The network's outputs for the inputs of a proof.
 Result<std::vector<ProofArray>> proof_outputs(const loom::Network& network,
                                               const std::vector<ProofArray>& inputs) {
   loom::SessionOptions options;
@@ -77,7 +77,7 @@ Result<std::vector<ProofArray>> proof_outputs(const loom::Network& network,
   return out;
 }
 
-// What does not fit before any number is compared; "": nothing.
+// The first mismatch of counts and shapes; empty if there is none.
 std::string differing_shapes(const ProofRecord& record, const std::vector<ProofArray>& got) {
   if (got.size() != record.expected.size()) {
     return cat("the proof has ", record.expected.size(), " outputs, the network ", got.size());
@@ -116,8 +116,8 @@ std::string short_hash(const std::string& hex) {
   return hex.substr(0, 16);
 }
 
-// Compares what was computed now with what the proof says. Other bits are what is wrong, even where
-// they are within the tolerance, or far beyond it.
+// Compares current outputs with the proof. Different bits are a problem, whether within the
+// tolerance or not.
 void hold_against(const ProofRecord& record, ProofReport& report) {
   const auto differs = [&](const std::string& now, const std::string& then, std::string_view what) {
     if (now == then) return false;

@@ -14,7 +14,7 @@ namespace loom {
 namespace core {
 namespace {
 
-// A JSON text of the options; null where there is none.
+// A JSON text of the options; may be null.
 Result<JsonValue> option_json(const std::string& text, std::string_view name, bool array) {
   if (text.empty()) return JsonValue();
   LOOM_ASSIGN(JsonValue json, parse_json(text, name));
@@ -23,7 +23,7 @@ Result<JsonValue> option_json(const std::string& text, std::string_view name, bo
                  std::string(name));
 }
 
-// Templates look into arguments, so they are values where they are JSON.
+// Templates read arguments as values if they are valid JSON.
 JsonValue call_json(const ToolCall& call) {
   JsonValue function, made;
   function.add("name", JsonValue::string(call.name));
@@ -46,7 +46,7 @@ ChatMessage message_of(const ChatTurn& turn) {
     if (!text.empty()) message.more.add(key, JsonValue::string(text));
   };
   if (turn.null_content) message.more.add("content", JsonValue());
-  add_text("thinking", turn.reasoning);  // as gpt-oss calls it; transformers gives both
+  add_text("thinking", turn.reasoning);  // gpt-oss's name; transformers gives both
   add_text("reasoning_content", turn.reasoning);
   add_text("tool_call_id", turn.tool_call_id);
   add_text("name", turn.name);
@@ -58,7 +58,7 @@ ChatMessage message_of(const ChatTurn& turn) {
   return message;
 }
 
-// Tools as templates expect them, whichever way they were given.
+// Tools in the form that templates expect, from either input form.
 JsonValue wrapped_tools(const JsonValue& tools) {
   if (!tools.is_array()) return tools;
   JsonValue all = JsonValue::array();

@@ -1,5 +1,5 @@
-// What searches over networks share: samples that train and samples that score, and networks made
-// of genomes. Private to the room.
+// Common parts of searches over networks: training and scoring samples, and networks from genomes.
+// Private to the room.
 #pragma once
 
 #include "api/network_impl.hpp"
@@ -7,7 +7,7 @@
 
 namespace loom::core {
 
-// Samples that train and samples that score, normalized, and how.
+// Samples for training and for scoring, with their normalization.
 struct ScoredData {
   Dataset train, held;
   Normalization normalization;
@@ -17,12 +17,12 @@ struct ScoredData {
   LossKind loss() const { return train.has_labels() ? LossKind::softmax_ce : LossKind::mse; }
 };
 
-// held: the share that scores; kind: a Normalize, found by the samples that train. Errors:
-// invalid_argument (inputs alone), those of splitting.
+// held: the scoring share; kind: a Normalize, computed from the training samples. Errors:
+// invalid_argument (inputs without targets), those of splitting.
 Result<ScoredData> split_scored(const loom::Dataset& data, double held, uint64_t seed,
                                 int64_t kind);
 
-// A genome with its values, which normalizes its inputs and knows its classes.
+// A genome with its values as a network, with normalization and class names.
 Result<loom::Network> network_of(const GridGenome& genome, const ScoredData& data, uint64_t seed,
                                  const std::optional<loom::Engine>& engine);
 

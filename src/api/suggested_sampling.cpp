@@ -1,5 +1,5 @@
-// Model::suggested_sampling(): what generation_config.json says about sampling, with the defaults
-// of GenerationConfig of `transformers`.
+// Model::suggested_sampling(): the sampling options in generation_config.json, with the defaults of
+// GenerationConfig of `transformers`.
 #include "api/impl.hpp"
 #include "base/text.hpp"
 #include "io/json.hpp"

@@ -57,7 +57,7 @@ PictureCell picture_cell(const Network& network, const GridNode& cell) {
   return out;
 }
 
-// The cells in the order of computation. A cell reads the one before it, or what its link names.
+// The cells in the order of computation. A cell reads the previous one, or the cell of its link.
 std::vector<PictureNode> picture_of(const Network& network) {
   std::vector<PictureNode> nodes{{"input", "Placeholder", {}, {}}};
   for (size_t i = 0; i < network.cells().size(); ++i) {
@@ -128,9 +128,9 @@ struct Telemetry::Impl {
 
   std::function<double()> clock;
   core::RecordQueue queue;
-  // Passes of layers come by the thousand: in a queue of their own they crowd nothing out.
+  // Passes of layers come in thousands: a separate queue keeps them from displacing other records.
   std::optional<core::RecordQueue> grid;
-  std::atomic<int64_t> passes = 0;  // and begins of runs
+  std::atomic<int64_t> passes = 0;  // and starts of runs
 };
 
 Telemetry::Telemetry(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -170,7 +170,8 @@ Status Telemetry::histogram(std::string_view tag, int64_t step, const Tensor& va
 
 void Telemetry::picture(const Network& network) {
   const auto weights = network.impl().weights();
-  if (!weights.ok()) return;  // a trainer that failed; whoever asks it for weights is told
+  // A failed trainer returns its error when its weights are requested.
+  if (!weights.ok()) return;
   core::Record r = impl_->record(core::Record::Kind::picture, "network", 0);
   r.nodes = core::picture_of(**weights);
   if (impl_->grid) impl_->grid->push(r);

@@ -17,7 +17,7 @@ namespace {
 using core::cat;
 using core::invalid;
 
-// Numbers of 16 bits that the language has no type for.
+// 16-bit numbers, for which C++ has no type.
 struct Half {
   uint16_t bits;
 };
@@ -25,7 +25,7 @@ struct BFloat {
   uint16_t bits;
 };
 
-// f.operator()<T>() with the type that holds an element; false for types with scales.
+// Calls f.operator()<T>() with the type of an element; returns false for types with scales.
 template <class F>
 bool with_element(DType dtype, F&& f) {
   switch (static_cast<int>(dtype)) {
@@ -62,7 +62,7 @@ double as_double(T value) {
   if constexpr (std::is_arithmetic_v<T>) return static_cast<double>(value);
 }
 
-// To the nearest, ties to even, and into the range of T; NaN becomes 0.
+// Rounds to the nearest, ties to even, and clamps to the range of T; NaN becomes 0.
 template <class T>
 T as_integer(double value) {
   constexpr auto kMin = std::numeric_limits<T>::min(), kMax = std::numeric_limits<T>::max();
@@ -97,8 +97,8 @@ int64_t element_bytes(DType dtype) {
   return dtype_bits(dtype) / 8;
 }
 
-// Of an empty tensor no element is ever reached, so its steps are 0: the product of its other
-// extents may be more than an integer holds.
+// The steps of an empty tensor are 0, because no element is ever reached and the product of its
+// other extents may overflow.
 Shape dense_strides(const Shape& shape) {
   Shape strides(shape.size());
   if (element_count(shape) <= 0) return strides;

@@ -1,6 +1,6 @@
-// ThinkSplitter: parts what a model thinks from what it answers while the text arrives. Thinking is
-// what stands between <think> at the beginning of a reply and the first </think>; a template may
-// have opened it already. Tags anywhere else are text.
+// ThinkSplitter: separates thinking from the answer while the text arrives. Thinking is the text
+// between <think> at the beginning of a reply and the first </think>; a template may have opened it
+// already. Tags anywhere else are text.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ class ThinkSplitter {
   // open: the prompt ends with <think>.
   explicit ThinkSplitter(bool open) : state_(open ? State::thinking : State::begin) {}
 
-  // What is certain after more text; the views are good until the next call.
+  // The text that is certain so far; the views are valid until the next call.
   struct Parts {
     std::string thinking, answer;
   };
@@ -30,7 +30,7 @@ class ThinkSplitter {
   std::string held_;  // not certain yet
 };
 
-// Does a prompt end with <think> and blanks?
+// Whether a prompt ends with <think> and blanks.
 bool opens_thinking(std::string_view prompt);
 
 }  // namespace loom::core

@@ -1,5 +1,5 @@
-// Trainer: a core trainer that is made when the first samples come, since they say what the loss is
-// and how inputs are normalized.
+// Trainer: a core trainer that is created with the first samples, because they determine the loss
+// and the normalization.
 #include "loom/trainer.hpp"
 
 #include <algorithm>
@@ -38,7 +38,7 @@ namespace loom {
 using core::cat;
 using core::invalid;
 
-// Of the parameters while they are trained: masters, gradients, two moments.
+// Copies of the parameters during training: masters, gradients, two moments.
 constexpr uint64_t kCopies = 4;
 
 struct Trainer::Impl {
@@ -50,8 +50,8 @@ struct Trainer::Impl {
   core::TrainingRun run;
   bool ahead = false;      // the network lacks the newest weights
   bool last_step = false;  // of an epoch
-  int64_t passed_ns = 0;   // when the layer before ended, or the batch began
-  bool computes = false;   // has the engine's turn
+  int64_t passed_ns = 0;   // when the previous layer ended, or the batch began
+  bool computes = false;   // holds the engine's mutex
   core::Holding held;
 
   Impl(const Network& what, Engine on, TrainerOptions wanted, core::TrainerOptions how)
@@ -71,7 +71,7 @@ struct Trainer::Impl {
   Status load_weights();
   Status average(bool shown);
   Status sync();
-  // `data` as the network sees it; `copy` holds it where inputs are normalized.
+  // `data` in the network's form; `copy` holds it if inputs are normalized.
   Result<const core::Dataset*> seen(const Dataset& data, core::Dataset& copy);
   Result<History> fit(const Dataset& train, const Dataset* validation, const FitOptions& options);
   Status begin(const core::Dataset& samples, const core::Dataset& held_out,
@@ -99,14 +99,15 @@ Trainer::Impl::~Impl() {
   network.impl().refresh = nullptr;
 }
 
-// Packs the averages, or what they stand for, with the engine's turn, which callbacks have already.
+// Packs the averages, or the weights themselves, under the engine's mutex, which callbacks already
+// hold.
 Status Trainer::Impl::average(bool shown) {
   if (computes) return trainer->step().show_average(shown);
   const Turn turn(*this);
   return trainer->step().show_average(shown);
 }
 
-// The network gets a copy of the weights as they are packed now.
+// Gives the network a copy of the current packed weights.
 Status Trainer::Impl::sync() {
   if (!ahead) return {};
   LOOM_TRY(average(true));
@@ -118,7 +119,7 @@ Status Trainer::Impl::sync() {
   return {};
 }
 
-// What the first samples decide: the loss, the names of classes, how inputs are normalized.
+// Decides the loss, class names and normalization from the first samples.
 Status Trainer::Impl::prepare(const Dataset& data) {
   if (trainer) return {};
   const core::Dataset& samples = data.impl().data;
@@ -173,7 +174,7 @@ Status Trainer::Impl::create(const core::Dataset& data) {
   LOOM_TRY(core::check_parameters(net.model.network, kCopies, impl.budget(), where));
   plan.augment.shift = net.model.normalization.shift;
   plan.augment.factor = net.model.normalization.scale;
-  if (net.fresh) plan.start_seed = net.seed;  // the values that the network was packed from
+  if (net.fresh) plan.start_seed = net.seed;  // the values from which the network was packed
   LOOM_ASSIGN(trainer,
               core::Trainer::create(net.model.network.grid, data, plan, *impl.ops, impl.pool));
   if (!net.fresh) LOOM_TRY(load_weights());
@@ -249,7 +250,7 @@ Status Trainer::Impl::resume(const FitOptions& o) {
   return {};
 }
 
-// Nanoseconds since 1970, by a clock that never steps back.
+// Nanoseconds since 1970, monotonic.
 int64_t steady_ns() {
   using std::chrono::duration_cast, std::chrono::nanoseconds;
   const auto of = [](auto time) {
@@ -267,10 +268,10 @@ void Trainer::Impl::tell_pass(const core::LayerEvent& e,
   pass.end_ns = steady_ns();
   for (int i = 0; i < e.values.shape.rank(); ++i) pass.shape.push_back(e.values.shape[i]);
   told(pass);
-  passed_ns = steady_ns();  // without what the listener took
+  passed_ns = steady_ns();  // excludes the listener's time
 }
 
-// Hands every layer's pass to `on_pass`, and what it gives in the last step of each epoch to
+// Reports every layer's pass to `on_pass`, and statistics of the last step of each epoch to
 // `on_layer`.
 void Trainer::Impl::watch_layers(const FitOptions& o) {
   trainer->step().observe(
@@ -344,7 +345,7 @@ Result<Epoch> Trainer::Impl::epoch(const core::Dataset& train, const core::Datas
   return core::epoch_of(*report, seconds, train.samples);
 }
 
-// What is left in files after an epoch.
+// Writes files after an epoch.
 Status Trainer::Impl::save(const Epoch& done, const FitOptions& o) {
   if (done.best) {
     LOOM_TRY(average(true));

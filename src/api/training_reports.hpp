@@ -1,4 +1,4 @@
-// What training and evaluation found, in the words of the interface. Private to the room.
+// Converts results of training and evaluation to public types. Private to the room.
 #pragma once
 
 #include <string>
@@ -10,11 +10,11 @@
 
 namespace loom::core {
 
-// Scores of single outputs into `out`; names: of the classes, as many as there are.
+// Adds scores of single outputs to `out`; names: of the classes, if there are any.
 void report(const OutputScores& scores, const std::vector<std::string>& names,
             loom::Evaluation& out);
 std::vector<Metric> metrics_of(const std::vector<MetricValue>& values);
-// seconds: what the epoch took; samples: how many it trained with.
+// seconds: duration of the epoch; samples: number of training samples.
 loom::Epoch epoch_of(const EpochReport& r, double seconds, int64_t samples);
 
 }  // namespace loom::core

@@ -1,5 +1,5 @@
 // ArenaPlan: places buffers with known lifetimes in one block of memory. Greedy by size: the
-// largest first, each at the lowest offset where no buffer alive at the same time lies. Offsets are
+// largest first, each at the lowest offset that no concurrently live buffer uses. Offsets are
 // multiples of 64.
 #pragma once
 
@@ -11,9 +11,9 @@ namespace loom::core {
 
 class ArenaPlan {
  public:
-  // A buffer of `bytes` alive from step `first` on; returns its slot.
+  // Adds a buffer of `bytes` that is live from step `first` on; returns its slot.
   int add(int64_t bytes, int64_t first);
-  // The slot is still needed at `step`.
+  // Marks the slot as needed at `step`.
   void use(int slot, int64_t step);
   // Chooses all offsets. Call once, after the last add and use.
   void solve();

@@ -1,5 +1,4 @@
-// Bit casts between floats and integers, spelled with a builtin: std::bit_cast is absent in one of
-// our compilers.
+// Bit casts between floats and integers, by a builtin: one supported compiler lacks std::bit_cast.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Arithmetic on sizes that come from outside: every product and sum says whether it overflowed.
+// Checked arithmetic on sizes from external input: every product and sum reports overflow.
 #pragma once
 
 #include <cstddef>
@@ -9,12 +9,12 @@
 
 namespace loom::core {
 
-// out = a * b; false when the product does not fit.
+// out = a * b; false if the product does not fit.
 [[nodiscard]] inline bool checked_mul(uint64_t a, uint64_t b, uint64_t& out) {
   return !__builtin_mul_overflow(a, b, &out);
 }
 
-// out = a + b; false when the sum does not fit.
+// out = a + b; false if the sum does not fit.
 [[nodiscard]] inline bool checked_add(uint64_t a, uint64_t b, uint64_t& out) {
   return !__builtin_add_overflow(a, b, &out);
 }

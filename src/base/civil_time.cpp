@@ -59,7 +59,7 @@ std::optional<Number> number_of(const CivilTime& t, char code) {
   }
 }
 
-// What a code stands for that is short for others; "": it is none of those.
+// The format that a short code abbreviates; "" if it is not one of those.
 std::string_view expansion(char code) {
   switch (code) {
     case 'D':
@@ -97,7 +97,7 @@ std::optional<std::string> write_code(const CivilTime& t, char code, bool bare) 
   }
 }
 
-// The number that `text` is, all of digits; -1: it is none.
+// The number `text` if it has only digits, else -1.
 int digits_of(std::string_view text) {
   int value = 0;
   for (const char c : text) {
@@ -131,7 +131,7 @@ Result<CivilTime> parse_date(std::string_view text) {
     time.day = digits_of(text.substr(8, 2));
   }
   if (!shaped || time.year < 1 || time.month < 1 || time.day < 1 || !day_of(time).ok())
-    return invalid(cat("'", printable(text), "' is no date; write it as 2024-07-26"));
+    return invalid(cat("'", printable(text), "' is not a date; write it as 2024-07-26"));
   return time;
 }
 

@@ -1,5 +1,5 @@
-// CivilTime: a day of the calendar and a time of day, for texts that name the date. utc_now() is
-// the one place of the library that asks what day it is; everything else is given a CivilTime.
+// CivilTime: a calendar day and a time of day, for texts that contain a date. Only utc_now() reads
+// the clock; all other code gets a CivilTime as an argument.
 #pragma once
 
 #include <optional>
@@ -21,8 +21,8 @@ CivilTime utc_now();
 // The beginning of a day written "2024-07-26". Errors: invalid_argument.
 Result<CivilTime> parse_date(std::string_view text);
 
-// strftime() in the C locale, for the codes of the C standard that need no time zone and no week of
-// the year, and with "-" for no leading zeros ("%-d"). None: `format` has another code.
+// strftime() in the C locale, for the codes of the C standard without time zones and weeks of the
+// year. "-" suppresses leading zeros ("%-d"). Nothing if `format` has another code.
 std::optional<std::string> format_time(const CivilTime& time, std::string_view format);
 
 }  // namespace loom::core

@@ -1,6 +1,6 @@
-// See control_groups.hpp. /proc/self/cgroup has a line ID:CONTROLLERS:PATH per tree of groups;
-// version 2 names no controllers. /proc/self/mountinfo says where a tree is, and from which group
-// on it is visible: a container sees the part below its own group.
+// See control_groups.hpp. /proc/self/cgroup has a line ID:CONTROLLERS:PATH per hierarchy; version 2
+// names no controllers. /proc/self/mountinfo gives the mount point of a hierarchy and its topmost
+// visible group: a container sees only the part below its own group.
 #ifndef __wasi__  // no process, no groups
 
 #include "base/control_groups.hpp"

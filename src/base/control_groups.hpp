@@ -1,6 +1,6 @@
 // The control groups of this process (Linux), as containers and systemd set them. A limit applies
-// to a group and all groups below it, so the smallest limit of a group and its ancestors counts.
-// Versions 1 and 2 and hosts that mount both are read. Files that cannot be read set no limit.
+// to a group and all groups below it, so the smallest limit of a group and its ancestors is used.
+// Supports versions 1 and 2, and hosts that mount both. Unreadable files set no limit.
 #pragma once
 
 #include <string>
@@ -23,7 +23,7 @@ std::vector<ControlGroup> control_groups(std::string_view controller, const std:
 // The text of a small file of a group, or "" if it cannot be read.
 std::string control_group_text(const ControlGroup& group, std::string_view file);
 
-// The CPU quota in cores, rounded up: the smallest of all groups. 0: there is no quota.
+// The CPU quota in cores, rounded up: the smallest of all groups. 0 means that there is no quota.
 int control_group_cores(const std::string& root = {});
 
 }  // namespace loom::core

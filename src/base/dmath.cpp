@@ -107,7 +107,7 @@ double sin_quarter(double x, int64_t quarter) {
 
 double exp(double x) {
   if (x != x) return x;
-  // Beyond these the result is infinite or 0 anyway, and n fits an exponent.
+  // Beyond these limits the result is infinite or 0 anyway, and n fits an exponent.
   x = x > 710.0 ? 710.0 : x;
   x = x < -750.0 ? -750.0 : x;
   const double n = round_even(x * 1.44269504088896338700);
@@ -173,8 +173,8 @@ double erf(double x) {
   return sign_bit(x) ? -y : y;
 }
 
-// The square is taken in two parts, because an error in the last digit of x^2 would be one in the
-// x^2-th of the result.
+// The square is computed in two parts: an error in the last digit of x^2 would become x^2 times as
+// large in the result.
 double exp_half_square(double x) {
   if (x != x) return x;
   const double a = x < 0 ? -x : x;

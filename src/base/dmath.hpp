@@ -1,7 +1,7 @@
-// The elementary functions in double precision: own series over IEEE operations only, so that
-// tables made once and the f64 oracle of gradients have the same bits on every machine. Accurate to
-// about 1e-15; not fast. All but sin and cos take every double and answer NaN and infinities as
-// libm does.
+// The elementary functions in double precision: own series of IEEE operations only. So precomputed
+// tables and the f64 oracle of gradients have the same bits on every machine. Accurate to about
+// 1e-15; not fast. All but sin and cos accept every double; NaN and infinities give the same
+// results as in libm.
 #pragma once
 
 namespace loom::core::dmath {

@@ -16,7 +16,7 @@ struct Parts {
 
 constexpr int kFraction = 52;   // bits of a double below its leading one
 constexpr int kLowest = -1074;  // exponent of the smallest subnormal number
-constexpr int kTop = 125;       // where sums keep their leading bit: two below the top of a Wide
+constexpr int kTop = 125;       // position of the leading bit of sums: two below the top of a Wide
 
 bool finite(double x) {
   return x - x == 0.0;
@@ -43,7 +43,7 @@ void normalize(Parts& x) {
   x.exponent -= shift;
 }
 
-// x / 2^shift, where the last bit says whether bits fell off.
+// x / 2^shift; the last bit is set if bits were lost.
 Wide shift_right(Wide x, int shift) {
   if (shift == 0) return x;
   if (shift > 127) return x != 0 ? 1 : 0;
@@ -51,7 +51,7 @@ Wide shift_right(Wide x, int shift) {
   return x >> shift | (lost != 0 ? 1 : 0);
 }
 
-// The sum of two numbers with their leading bits at kTop. Where it is 0, the significand is.
+// The sum of two numbers with their leading bits at kTop. If it is 0, the significand is 0.
 Parts add(Parts a, Parts b) {
   if (a.exponent < b.exponent) return add(b, a);
   b.significand = shift_right(b.significand, a.exponent - b.exponent);
@@ -84,7 +84,7 @@ double rounded(const Parts& x) {
     kept <<= -drop;
   }
   const uint64_t sign = x.negative ? uint64_t{1} << 63 : 0;
-  // A carry into the next power of two, and from subnormal to normal, is right in this sum.
+  // A carry into the next power of two, and from subnormal to normal, gives the right sum.
   if (last - kLowest >= 0x7fe) return std::bit_cast<double>(sign | uint64_t{0x7ff} << kFraction);
   const uint64_t field = static_cast<uint64_t>(last - kLowest) << kFraction;
   return std::bit_cast<double>(sign | (field + static_cast<uint64_t>(kept)));

@@ -1,6 +1,6 @@
 // Fused multiply-add, a * b + c with one rounding (IEEE 754 fusedMultiplyAdd): the step of every
-// chain of products (docs/numerics.md, rule 2). fused() is the processor's instruction where there
-// is one, and else fused_exact(), which has the same bits on any IEEE machine and is slower.
+// chain of products (docs/numerics.md, rule 2). fused() is the processor's instruction if there is
+// one. Otherwise it is fused_exact(), which gives the same bits on any IEEE machine and is slower.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace loom::core {
 
-// Every bit set where a comparison holds, of a number or of each of a vector.
+// Every bit set if a comparison holds, for a number or for each element of a vector.
 template <class I, class Condition>
 LOOM_INLINE I all_bits(Condition holds) {
   if constexpr (std::is_same_v<Condition, bool>) {
@@ -22,10 +22,10 @@ LOOM_INLINE I all_bits(Condition holds) {
   }
 }
 
-// The sum of p and c rounded to odd: where it is not exact, the neighbour whose last bit is 1. Such
-// a sum of 53 bits may be rounded once more, to 51 bits or fewer, as if it had been exact (S. Boldo
-// and G. Melquiond, "Emulation of FMA and correctly rounded sums", 2008). D is double or a vector
-// of doubles, I the integers of the same width.
+// The sum of p and c rounded to odd: if it is inexact, the neighbour whose last bit is 1. Such a
+// sum of 53 bits may be rounded once more, to 51 bits or fewer, as if it were exact (S. Boldo and
+// G. Melquiond, "Emulation of FMA and correctly rounded sums", 2008). D is double or a vector of
+// doubles, I the integers of the same width.
 template <class D, class I>
 LOOM_INLINE D add_to_odd(D p, D c) {
   const D sum = p + c;
@@ -44,8 +44,8 @@ LOOM_INLINE D add_to_odd(D p, D c) {
   return odd;
 }
 
-// Through f64: the product of two f32 is exact there, and its sum with c, rounded to odd, has more
-// bits than the rounding to f32 needs, subnormal results included.
+// Through f64: the product of two f32 is exact there. Its sum with c, rounded to odd, has more bits
+// than the rounding to f32 needs, even for subnormal results.
 LOOM_INLINE float fused_exact(float a, float b, float c) {
   const double product = static_cast<double>(a) * static_cast<double>(b);
   return static_cast<float>(add_to_odd<double, int64_t>(product, static_cast<double>(c)));
@@ -54,7 +54,8 @@ LOOM_INLINE float fused_exact(float a, float b, float c) {
 // In integers of 128 bits; much slower than the instruction.
 double fused_exact(double a, double b, double c);
 
-// LOOM_EMULATE_FMA builds as if the processor had no instruction; a build of the hash matrix does.
+// LOOM_EMULATE_FMA builds for a processor without the instruction; a build of the hash matrix uses
+// it.
 #if !defined(LOOM_EMULATE_FMA) && (defined(__FMA__) || defined(__aarch64__))
 LOOM_INLINE float fused(float a, float b, float c) {
   return __builtin_fmaf(a, b, c);
@@ -63,7 +64,7 @@ LOOM_INLINE double fused(double a, double b, double c) {
   return __builtin_fma(a, b, c);
 }
 #elif !defined(LOOM_EMULATE_FMA) && defined(__x86_64__)
-// Code for any x86-64 processor asks which one it runs on: a load and a branch.
+// Code for any x86-64 processor tests the feature at run time: a load and a branch.
 LOOM_INLINE float fused(float a, float b, float c) {
   if (!x86_runs_fma) return fused_exact(a, b, c);
   __asm__("vfmadd231ss %2, %1, %0" : "+x"(c) : "x"(a), "x"(b));

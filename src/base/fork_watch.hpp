@@ -1,10 +1,10 @@
 // ForkWatch: whether this process is a child (fork) of the one that made the object. A child has
-// only the thread that forked, so an object with threads of its own has lost them there.
+// only the thread that forked, so an object with threads of its own has lost them.
 #pragma once
 
 namespace loom::core {
 
-// How many forks are between the first process that asked and this one. 0: none.
+// The number of forks between the first process that called this and the current one; 0 means none.
 int fork_count();
 
 class ForkWatch {

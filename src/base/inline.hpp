@@ -1,6 +1,6 @@
-// LOOM_INLINE: always inlined. Code that is compiled once per instruction set must never leave a
-// shared out-of-line copy behind: the linker could keep the AVX-512 one for everybody
-// (tools/isa_symbols.sh checks the object files).
+// LOOM_INLINE: always inlined. Code that is compiled once per instruction set must not leave a
+// shared out-of-line copy: the linker could keep the AVX-512 copy for all (tools/isa_symbols.sh
+// checks the object files).
 #pragma once
 
 #define LOOM_INLINE inline __attribute__((always_inline))

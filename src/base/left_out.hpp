@@ -1,4 +1,4 @@
-// What a build says of a part that it was made without (cmake/options.cmake).
+// The error of a build for a part that it does not contain (cmake/options.cmake).
 #pragma once
 
 #include <string>
@@ -6,9 +6,8 @@
 #include "base/result.hpp"
 #include "base/text.hpp"
 
-// How to get a part that is left out. `option` is of CMake, as it is in a build with that part;
-// only the starter program (cmake/starter.cmake) leaves out parts that the same build folder can
-// have.
+// How to get a missing part. `option` is a CMake option of a build with that part. Only the starter
+// program (cmake/starter.cmake) omits parts that the same build folder can provide.
 #ifdef LOOM_STARTER
 #define LOOM_BUILD_WITH(option) "build the rest: cmake --build --preset release"
 #else

@@ -47,7 +47,7 @@ Result<uint64_t> parse_size(std::string_view text) {
            checked_mul(value, uint64_t{1} << (10 * (at + 1)), value);
   }
   if (fits) return value;
-  return invalid(cat("'", printable(text), "' is no size; write for example 512M or 2G"));
+  return invalid(cat("'", printable(text), "' is not a size; write for example 512M or 2G"));
 }
 
 std::string size_text(uint64_t bytes) {

@@ -1,7 +1,7 @@
-// MemoryBudget: how much memory the readers of one command may take together. A reader asks before
-// it allocates, so that a file which claims or unpacks to more than there is becomes an Error of
-// one line instead of a machine without memory. Copies share one account; any thread may use it.
-// Not an allocator: it counts what readers say they need.
+// MemoryBudget: the memory limit that the readers of one command share. A reader asks before it
+// allocates. So a file that claims or unpacks to more than the limit gives a one-line Error and
+// does not exhaust the machine. Copies share one account; any thread may use it. It is not an
+// allocator: it counts what readers request.
 #pragma once
 
 #include <cstdint>
@@ -23,21 +23,22 @@ class MemoryShare;
 class MemoryBudget {
  public:
   MemoryBudget() = default;  // no limit
-  // chosen: a person named the number of bytes; if not, it is a guess from what the machine has,
+  // chosen: the user set the number of bytes. If not, it is an estimate from the machine's memory,
   // and archives that unpack to a suspicious multiple of their size are refused (most_unpacked).
-  // reserved: what is never given out, for the program itself.
+  // reserved: bytes that are never granted, for the program itself.
   explicit MemoryBudget(uint64_t bytes, bool chosen = true, uint64_t reserved = 0);
 
-  uint64_t left() const;  // UINT64_MAX: no limit
-  // Books `bytes` until the share is destroyed. The Error names the file, what the bytes are for
-  // ("the values"), how many they are, and what is left of the budget.
+  uint64_t left() const;  // UINT64_MAX means no limit
+  // Reserves `bytes` until the share is destroyed. The Error names the file, the purpose of the
+  // bytes ("the values"), their number, and the rest of the budget.
   Result<MemoryShare> take(uint64_t bytes, std::string_view what, const std::string& where) const;
-  // Would take() succeed?
+  // Whether take() would succeed.
   Status check(uint64_t bytes, std::string_view what, const std::string& where) const;
-  // The same Error for a need of which only a lower bound is known.
+  // The same Error if only a lower bound of the need is known.
   Error error(uint64_t at_least, std::string_view what, const std::string& where) const;
-  // How many bytes an archive of `packed` bytes may unpack to: all that is left where a person
-  // chose the budget or there is none, else 256 MB or fifty times its size, whichever is more.
+  // The limit of the unpacked bytes of an archive of `packed` bytes. If the user chose the budget
+  // or there is none, it is all that is left. Otherwise it is 256 MB or fifty times its size,
+  // whichever is more.
   uint64_t most_unpacked(uint64_t packed) const;
 
  private:
@@ -47,7 +48,7 @@ class MemoryBudget {
   std::shared_ptr<Account> account_;
 };
 
-// What one reader booked; given back by the destructor.
+// The reservation of one reader; the destructor releases it.
 class MemoryShare {
  public:
   MemoryShare() = default;

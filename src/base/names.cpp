@@ -26,7 +26,7 @@ size_t edits_between(std::string_view a, std::string_view b) {
 }  // namespace
 
 std::string closest(std::string_view word, const std::vector<std::string>& known) {
-  constexpr size_t kLongest = 64;  // what is longer is no slip of a finger
+  constexpr size_t kLongest = 64;  // longer words are not typing errors
   if (word.size() > kLongest) return {};
   const std::string wanted = to_lower_ascii(word);
   std::string best;

@@ -1,4 +1,4 @@
-// Words for the values of an enum: the value of a word, and what to say of a word that has none.
+// Words for the values of an enum: the value of a word, and the error for an unknown word.
 #pragma once
 
 #include <span>
@@ -10,15 +10,15 @@
 
 namespace loom::core {
 
-// The closest of `known`: at most one edit in three letters (a letter more, less, another, or two
-// swapped; optimal string alignment), whatever their case. "": none is that close.
+// The closest of `known`, ignoring case: at most one edit in three letters (an added, removed or
+// changed letter, or two swapped; optimal string alignment). "" if none is that close.
 std::string closest(std::string_view word, const std::vector<std::string>& known);
 
 // "unknown device 'gpuu'; choose from cpu, gpu; did you mean 'gpu'?"
 Error unknown_word(std::string_view what, std::string_view word,
                    const std::vector<std::string>& known);
 
-// The position of `word` among `names`, whatever its case. Errors: unknown_word().
+// The position of `word` in `names`, ignoring case. Errors: unknown_word().
 Result<size_t> position_of(std::string_view what, std::span<const std::string_view> names,
                            std::string_view word);
 

@@ -1,5 +1,5 @@
-// How many workers of all thread pools of this process sleep until there is work. It changes at any
-// time. For tests: they wait for it instead of sleeping for as long as workers stay awake.
+// The number of workers of all thread pools of this process that sleep until there is work. It may
+// change at any time. For tests: they poll it instead of sleeping for a fixed time.
 #pragma once
 
 namespace loom::core {

@@ -2,7 +2,7 @@
 
 namespace loom::core {
 
-// Where the rest does not match, the last * takes one character more.
+// On a mismatch, the last * takes one character more.
 bool matches_pattern(std::string_view pattern, std::string_view text) {
   size_t p = 0, t = 0, star = std::string_view::npos, taken = 0;
   while (t < text.size()) {

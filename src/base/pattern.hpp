@@ -1,11 +1,11 @@
-// Patterns over names, as a user writes them.
+// Name patterns in user input.
 #pragma once
 
 #include <string_view>
 
 namespace loom::core {
 
-// Whether the whole text matches: * stands for any characters, also none, and ? for one.
+// Whether the whole text matches: * matches any number of characters, including none, and ? one.
 bool matches_pattern(std::string_view pattern, std::string_view text);
 
 }  // namespace loom::core

@@ -1,4 +1,4 @@
-// Result<T> and Status for the rooms of the library, and short ways to make an Error.
+// Result<T> and Status for the rooms of the library, and helpers to make an Error.
 #pragma once
 
 #include "loom/result.hpp"

@@ -44,7 +44,7 @@ std::string printable(std::string_view text, size_t max) {
   size_t end = text.size() < max ? text.size() : max;
   while (end > 0 && end < text.size() && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80)
     --end;
-  // U+0080 to U+009F, C2 80 to C2 9F in UTF-8, are control characters as well.
+  // U+0080 to U+009F, C2 80 to C2 9F in UTF-8, are control characters too.
   bool second = false;
   for (size_t i = 0; i < end; ++i) {
     const auto byte = static_cast<unsigned char>(text[i]);

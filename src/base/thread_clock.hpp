@@ -1,5 +1,5 @@
-// How long threads have really run, as opposed to how much time has passed: what tells a lane that
-// has much to do from one that the system does not let run.
+// The processor time of threads, as opposed to elapsed time. It distinguishes a busy lane from a
+// lane that the system does not run.
 #pragma once
 
 #include <chrono>
@@ -44,7 +44,7 @@ class ThreadClock {
 #endif
   }
 
-  // Nanoseconds that the thread has run, or -1 where the system does not tell.
+  // Nanoseconds that the thread has run, or -1 if the system does not report them.
   int64_t ran_ns() const {
 #if defined(__linux__)
     timespec t{};

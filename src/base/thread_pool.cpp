@@ -35,18 +35,18 @@ inline void cpu_relax() {
 #endif
 }
 
-// Nanoseconds that a lane spins, and that it waits in all, before it sleeps. A `pause` takes 20 to
-// 140 cycles, depending on the processor, so they are not counted.
+// Nanoseconds that a lane spins, and its total wait before it sleeps. They are times, not counts of
+// `pause`, which takes 20 to 140 cycles depending on the processor.
 constexpr int64_t kSpin = 20'000, kAwake = 1'000'000;
 // A lane that others wait for has lost its core if it did not run for this part of the region.
 constexpr int64_t kLostPart = 8;
-// A worker that waits for work writes down the time at least this often while it runs.
+// A worker that waits for work records the time at least this often while it runs.
 constexpr int64_t kFresh = 10'000;
 
 std::atomic<int> parked{0};
 
-// Spins, then yields, until ready() or the patience is spent; tells tick() the time now and then.
-// True when ready.
+// Spins, then yields, until ready() or the time limit; passes the time to tick() now and then. True
+// if ready.
 template <class Ready, class Tick>
 bool wait_awake(Ready ready, Tick tick) {
   constexpr int kEager = 32, kUnclocked = 32, kBetweenClocks = 8;
@@ -57,7 +57,7 @@ bool wait_awake(Ready ready, Tick tick) {
     }
     return false;
   };
-  // What comes at once is seen at once: a `pause` may take longer than the wait.
+  // Polls eagerly first: a `pause` may take longer than the wait.
   for (int i = 0; i < kEager; ++i) {
     if (ready()) return true;
   }
@@ -75,8 +75,9 @@ bool wait_awake(Ready ready, Tick tick) {
   return ready();
 }
 
-// What lane 0 tells a worker, as one word: the lane it is in the next region (0: none, just be
-// awake), of how many, and a count that makes each order differ from the one before.
+// The order of lane 0 to a worker, in one word. It has the worker's lane in the next region (0
+// means only to stay awake) and the number of lanes. A count makes each order differ from the
+// previous one.
 constexpr int kLaneBits = 10, kMostLanes = 1 << kLaneBits;
 
 uint32_t make_order(uint32_t count, int lane, int lanes) {
@@ -93,17 +94,18 @@ int lanes_of(uint32_t order) {
 }  // namespace
 
 struct ThreadPool::Impl {
-  // One thread: worker i is at i, the caller at 0.
+  // One thread: worker i is at index i, the caller at 0.
   struct Worker {
     alignas(128) std::atomic<uint32_t> order{0};  // written by lane 0
     uint32_t orders = 0;                          // how many, known to lane 0
     LaneRest rest;
-    // In this region: since when others wait for it, and its processor time then; -1: nobody did.
+    // In this region: when others began to wait for it, and its processor time then; -1 if none
+    // did.
     int64_t watched_at = -1, ran = 0;
     alignas(128) std::atomic<int64_t> awake_at{0};  // written by the worker while it waits
     std::atomic<bool> asleep{false};
     std::atomic<uint32_t> arrivals{0};  // in this region: barriers reached, and its end
-    std::atomic<int64_t> slept{0};      // in this region, at barriers, of its own will
+    std::atomic<int64_t> slept{0};      // in this region, at barriers, voluntarily
     // In this region: barriers that the lane and all lanes below it in the tree have reached.
     alignas(128) std::atomic<uint32_t> joined{0};
     int64_t waited = 0;  // in this region, for lanes that it watches
@@ -114,7 +116,8 @@ struct ThreadPool::Impl {
 
   Function function = nullptr;
   void* context = nullptr;
-  // Of run(): threads wait for each other. Recursive, for a region of one lane may start another.
+  // The mutex of run(), which serializes threads. Recursive, because a region of one lane may start
+  // another.
   std::recursive_mutex mutex;
   int lanes = 1;  // of this region
   bool exact = false;
@@ -140,9 +143,9 @@ struct ThreadPool::Impl {
 
 namespace {
 
-// Notes whom a lane has to wait for, when it has waited as long as it spins: lane 0 notes workers
-// and lane 1 notes lane 0, so every lane has one that writes its `watched_at` and `ran`. Whether it
-// was late because it did not run is judged when the region is over.
+// Records which lane another lane waits for after its spin time. Lane 0 records workers and lane 1
+// records lane 0, so only one lane writes each `watched_at` and `ran`. After the region it is
+// decided whether the lane was late because it did not run.
 template <class Impl>
 class Watch {
  public:
@@ -185,12 +188,12 @@ class Watch {
 
 }  // namespace
 
-// All pools of this process. A fork waits until none is being made or ended.
+// All pools of this process. A fork waits while a pool is being made or destroyed.
 struct ThreadPool::Forks {
   std::mutex mutex;
   std::vector<ThreadPool*> pools;
 
-  // Never destroyed: pools of static life end after it otherwise.
+  // Never destroyed: otherwise it would end before pools of static lifetime.
   static Forks& all() {
     static Forks* const forks = make();
     return *forks;
@@ -201,8 +204,8 @@ struct ThreadPool::Forks {
 #endif
     return new Forks;
   }
-  // The state of a region that was going on, and the handles of threads that are not here, are
-  // left behind: nothing can be done with them.
+  // Leaks the state of an unfinished region, and the handles of threads that do not exist here:
+  // nothing can be done with them.
   static void in_child() {
     parked = 0;
     for (ThreadPool* pool : all().pools) {
@@ -241,9 +244,9 @@ int ThreadPool::available_cores() {
 }
 
 ThreadPool::ThreadPool(int wanted, bool exact) {
-  const int cores = available_cores();
-  lanes_ = wanted <= 0 ? cores : wanted;
-  if (!exact && lanes_ > cores) lanes_ = cores;
+  lanes_ = wanted;
+  const int cores = lanes_ == 1 ? 1 : available_cores();  // one lane does not ask the system
+  if (lanes_ <= 0 || (!exact && lanes_ > cores)) lanes_ = cores;
   lanes_ = std::min(lanes_, kMostLanes);
   impl_ = std::make_unique<Impl>(lanes_);
   impl_->exact = exact;
@@ -289,15 +292,16 @@ void ThreadPool::Impl::work(Worker& me) {
   }
 }
 
-// A worker first says that it sleeps and then waits for the order to differ from the one it saw;
-// lane 0 first gives the order and then looks whether it sleeps. All of it is sequentially
-// consistent, so either the worker sees the order or lane 0 sees the sleeper.
+// A worker first sets its sleep flag and then waits for the order to change. Lane 0 first writes
+// the order and then reads the flag. All of it is sequentially consistent, so either the worker
+// sees the order or lane 0 sees the sleeper.
 void ThreadPool::Impl::give(Worker& worker, int lane, int lane_count) {
   worker.order.store(make_order(++worker.orders, lane, lane_count));
   if (worker.asleep.load()) worker.order.notify_one();
 }
 
-// Sleeps until `word` differs from `old`. Whoever changes it wakes the sleepers, if there are any.
+// Sleeps until `word` differs from `old`. The thread that changes it wakes the sleepers, if there
+// are any.
 template <class Word>
 void ThreadPool::Impl::sleep_on(const std::atomic<Word>& word, Word old, Worker& me) {
   const int64_t start = now_ns();
@@ -307,8 +311,8 @@ void ThreadPool::Impl::sleep_on(const std::atomic<Word>& word, Word old, Worker&
   me.slept.fetch_add(now_ns() - start, std::memory_order_relaxed);
 }
 
-// Whether this worker should have a part of a region that starts now. One that is asleep is woken
-// for the regions that follow, where regions do follow each other.
+// Whether this worker should take part in a region that starts now. A sleeping worker is woken for
+// the following regions, if regions do follow each other.
 bool ThreadPool::Impl::takes_part(Worker& worker, const Region& region) {
   if (exact) return true;
   if (worker.rest.resting(began)) return false;
@@ -328,7 +332,7 @@ void ThreadPool::Impl::choose(const Region& region) {
   }
 }
 
-// Whether the lane wanted to run in this region and for a good part of it did not.
+// Whether the lane was ready to run in this region and did not run for a large part of it.
 bool ThreadPool::Impl::lost_its_core(const Worker& worker) const {
   if (worker.watched_at < 0 || worker.ran < 0) return false;
   const int64_t ran = worker.clock.ran_ns() - worker.ran;
@@ -336,8 +340,8 @@ bool ThreadPool::Impl::lost_its_core(const Worker& worker) const {
   return (ended - worker.watched_at - ran - slept) * kLostPart > ended - began;
 }
 
-// After a region: who did not run while others waited for it rests. The caller cannot; where it
-// lost its core, one thread less leaves it one.
+// After a region: workers that did not run while others waited for them rest. The caller cannot
+// rest. If it lost its core, one thread fewer frees a core for it.
 void ThreadPool::Impl::settle() {
   ended = now_ns();
   if (exact) return;
@@ -393,9 +397,8 @@ void ThreadPool::run(Function fn, void* context, const Region& region) {
   s.settle();
 }
 
-// Lanes arrive along a tree, in which lane i waits for lanes 4i + 1 to 4i + 4: nobody adds to a
-// number that others add to, which takes them a tenth of a microsecond each. The root lets all go
-// on.
+// Lanes arrive along a tree: lane i waits for lanes 4i + 1 to 4i + 4. So no two lanes add to one
+// counter, which would cost a tenth of a microsecond each. The root releases all lanes.
 void ThreadPool::barrier(int lane) {
   constexpr int kBelow = 4;
   Impl& s = *impl_;

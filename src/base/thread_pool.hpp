@@ -1,19 +1,19 @@
-// ThreadPool: persistent workers for microsecond work. The caller is lane 0 and takes part; a
-// parallel region runs one function once per lane; lanes meet at barriers inside the region. No
-// queue, no stealing: who does what is fixed by the lane's number and by how many there are, and no
+// ThreadPool: persistent workers for microsecond work. The caller is lane 0 and takes part. A
+// parallel region runs one function once per lane; lanes meet at barriers inside the region. There
+// is no queue and no stealing: lane number and lane count determine the share of a lane, and no
 // result may depend on either.
 //
-// How many lanes a region has is decided when it starts: no more than its work is worth. A worker
-// that does not run at that moment (asleep, or another program has its core) is left out unless the
-// work is worth the wait; one that held the others up because it was not running is left out for a
-// while (base/lane_rest.hpp).
+// The number of lanes of a region is chosen when it starts, up to what its work is worth. A worker
+// may not run at that moment: it sleeps, or another program has its core. It is then skipped,
+// unless the work is worth the wait. A worker that delayed the others because it was not running is
+// skipped for a while (base/lane_rest.hpp).
 //
-// Waiting is spin, then yield, then sleep, each for a stretch of time: a lane that waits long gives
-// its core away, so a busy machine slows down but does not collapse. With LOOM_THREADS=0 there is
-// one lane and no thread.
+// Waiting is spin, then yield, then sleep, each for a limited time. A lane that waits long yields
+// its core, so a busy machine slows down but does not collapse. With LOOM_THREADS=0 there is one
+// lane and no thread.
 //
-// A child process (fork) has none of the workers: its pools start new ones at their next region.
-// The region that another thread of the parent was in is not continued there.
+// A child process (fork) has none of the workers: its pools start new ones at their next region. It
+// does not continue a region that another thread of the parent was running.
 #pragma once
 
 #include <atomic>
@@ -25,7 +25,7 @@
 
 namespace loom::core {
 
-// What the caller knows of a region's work.
+// Properties of a region's work that the caller knows.
 struct Region {
   int most_lanes = 1 << 30;  // more would not make it faster
   bool worth_waking = true;  // it takes longer than waking a thread
@@ -34,19 +34,19 @@ struct Region {
 class ThreadPool {
  public:
   // Lanes = min(wanted, available_cores()); wanted <= 0 means all available cores. `exact`: every
-  // region has exactly `wanted` lanes, also beyond the cores and on a busy machine (for tests and
-  // measurements).
+  // region has exactly `wanted` lanes, even if they exceed the cores or the machine is busy (for
+  // tests and measurements).
   explicit ThreadPool(int wanted, bool exact = false);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
 
-  // The most lanes that a region can have.
+  // The maximum number of lanes of a region.
   int lanes() const { return lanes_; }
 
-  // Runs fn(context, lane, lanes) once for each lane in [0, lanes), where lanes is at most
-  // this->lanes(), and returns when all are done. Not reentrant. Several threads may call it at the
-  // same time; their regions follow one another.
+  // Runs fn(context, lane, lanes) once for each lane in [0, lanes), with lanes at most
+  // this->lanes(). Returns when all are done. Not reentrant. Several threads may call it
+  // concurrently; their regions run one after the other.
   using Function = void (*)(void* context, int lane, int lanes);
   void run(Function fn, void* context, const Region& region);
   template <class F>
@@ -56,8 +56,8 @@ class ThreadPool {
         &body, region);
   }
 
-  // Inside run(): waits until every lane of the region has arrived. Every lane must call it equally
-  // often.
+  // Inside run(): waits until every lane of the region has arrived. Every lane must call it the
+  // same number of times.
   void barrier(int lane);
 
   // Cores this process may use: affinity mask and cgroup quota, at least 1.
@@ -71,7 +71,7 @@ class ThreadPool {
   std::unique_ptr<Impl> impl_;
 };
 
-// Lane `lane` of `lanes` gets [begin, end) of `count` items, in multiples of `grain`.
+// The share of lane `lane` of `lanes`: [begin, end) of `count` items, in multiples of `grain`.
 struct LaneRange {
   int64_t begin, end;
 };

@@ -1,7 +1,7 @@
-// ThreadPool in WebAssembly, where a module cannot start threads: its host does, before it asks for
-// work, as instances of the module over one shared memory that call loom_host_worker() and stay in
-// it. Where there are none, every region has one lane. Waiting is spin, then sleep: a lane cannot
-// yield here, and nothing in a module knows whether it lost its core.
+// ThreadPool in WebAssembly, where a module cannot start threads. Its host starts them before it
+// requests work: instances of the module over one shared memory that call loom_host_worker() and
+// stay in it. Without them, every region has one lane. Waiting is spin, then sleep: a lane cannot
+// yield here, and a module cannot detect that it lost its core.
 #ifdef __wasi__
 
 #include <algorithm>
@@ -33,7 +33,7 @@ int load(const int& word) {
   return __atomic_load_n(&word, __ATOMIC_ACQUIRE);
 }
 
-// Until `word` is not `old` any more; returns what it is.
+// Waits until `word` differs from `old`; returns the new value.
 int wait_while(int& word, int old) {
   for (;;) {
     for (int i = 0; i < kSpins; ++i) {
@@ -51,7 +51,7 @@ void change(int& word, int to) {
 
 }  // namespace
 
-// A worker's whole life. Called by the host, once per instance that shares the memory.
+// The main loop of a worker. The host calls it once per instance that shares the memory.
 extern "C" __attribute__((export_name("loom_host_worker"))) void loom_host_worker() {
   int seen = load(workers.order);
   const int lane = __atomic_add_fetch(&workers.ready, 1, __ATOMIC_ACQ_REL);
@@ -65,7 +65,7 @@ extern "C" __attribute__((export_name("loom_host_worker"))) void loom_host_worke
   }
 }
 
-// Lanes that a region can have by now: one more than there are workers that wait for orders.
+// The current limit of lanes of a region: one more than the workers that wait for orders.
 extern "C" __attribute__((export_name("loom_host_lanes"))) int loom_host_lanes() {
   return ThreadPool::available_cores();
 }

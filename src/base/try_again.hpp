@@ -1,5 +1,6 @@
-// What a server does if an allocation fails: it frees what the failed step held and tries a small
-// step again. A process that lacks memory for a large request has memory for a short reply.
+// The reaction of a server to a failed allocation: it frees the memory of the failed step and
+// retries a small step. A process that lacks memory for a large request has memory for a short
+// reply.
 #pragma once
 
 #include <chrono>
@@ -9,8 +10,8 @@
 
 namespace loom::core {
 
-// Calls `step` until it needs no memory that is missing, ten times at most. A step that throws must
-// be as if it had not begun. Returns false if memory is missing each time.
+// Calls `step` until it does not run out of memory, at most ten times. A step that throws must
+// leave no effects. Returns false if memory is missing each time.
 template <class F>
 bool try_again(F&& step) {
   for (int attempt = 0; attempt < 10; ++attempt) {

@@ -4,7 +4,7 @@
 namespace loom::core {
 namespace {
 
-// What CPUID says of a leaf, or of a part of one; zeros where the processor has none.
+// The CPUID result of a leaf or subleaf; zeros if the processor does not have it.
 struct Leaf {
   unsigned a = 0, b = 0, c = 0, d = 0;
 
@@ -29,7 +29,7 @@ bool bit(unsigned word, int at) {
   return (word >> at & 1) != 0;
 }
 
-// The register XCR0: of which registers the operating system keeps the contents.
+// The register XCR0: the register sets that the operating system saves.
 unsigned kept_registers(const Leaf& leaf) {
   constexpr int kOsxsave = 27;  // in `c`: without it there is no XGETBV
   if (!bit(leaf.c, kOsxsave)) return 0;

@@ -1,6 +1,6 @@
-// What this x86-64 processor and its operating system run (Intel's manual of instructions, CPUID
-// and XGETBV). The processor itself is asked: __builtin_cpu_supports reads a table of the
-// compiler's library, which that of Zig leaves empty, as if nothing but the scalar kernels could
+// The features that this x86-64 processor and its operating system support (Intel's instruction
+// manual, CPUID and XGETBV). It queries the processor directly. __builtin_cpu_supports reads a
+// table of the compiler's library; Zig leaves that table empty, so only the scalar kernels would
 // run.
 #pragma once
 
@@ -14,8 +14,8 @@ struct X86Features {
 };
 const X86Features& x86_features();
 
-// x86_features().fma, for code that asks at every step. It is false until the objects of the
-// program exist, which takes the slower way to the same bits.
+// x86_features().fma, for code that tests it at every step. It is false until static
+// initialization, which selects the slower path with the same bits.
 extern const bool x86_runs_fma;
 
 }  // namespace loom::core

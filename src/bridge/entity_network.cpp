@@ -25,7 +25,7 @@ void add_network(const NetworkSpec& spec, const Network& network, JsonValue& hea
   for (size_t i = 0; i < network.params().size(); ++i) {
     const Param& p = network.params()[i];
     blobs.push_back(tensor_output(p.path, p.tensor));
-    // Damage in a mapped parameter must not get a hash that fits it.
+    // A damaged mapped parameter must not get a new hash that matches the damage.
     blobs.back().data = [&network, i,
                          bytes =
                              std::move(blobs.back().data)]() -> Result<std::span<const std::byte>> {
@@ -73,7 +73,7 @@ Result<NetworkSpec> entity_spec(const Entity& file) {
   Result<NetworkSpec> spec = read_network(*json, file.where());
   if (spec.ok() || spec.error().offset < 0) return spec;
   Error error = spec.error();
-  error.offset += static_cast<int64_t>(kEntityFixed);  // places count from the header
+  error.offset += static_cast<int64_t>(kEntityFixed);  // positions count from the header
   return error;
 }
 

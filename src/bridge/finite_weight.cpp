@@ -31,7 +31,7 @@ uint32_t largest_bits(const float* values, int64_t count) {
   return largest;
 }
 
-// -1: all are well.
+// The index of the first bad value, or -1 if there is none.
 int64_t first_bad(const float* values, int64_t count, bool infinities) {
   const uint32_t largest = largest_bits(values, count);
   if (largest < kInfinity || (infinities && largest == kInfinity)) return -1;
@@ -41,7 +41,7 @@ int64_t first_bad(const float* values, int64_t count, bool infinities) {
   return -1;
 }
 
-// columns 0: of a vector.
+// columns: 0 for a vector.
 std::string element(int64_t columns, int64_t at) {
   if (columns == 0) return cat("[", at, "]");
   return cat("[", at / columns, ", ", at % columns, "]");
@@ -58,7 +58,7 @@ int64_t columns_of(const Tensor& tensor) {
   return tensor.layout == Layout::r16 ? tensor.shape[1] : 0;
 }
 
-// The first value that is not finite; -1: none. Scales are tried at one value of each block.
+// The index of the first value that is not finite, or -1. Scales are tested at one value per block.
 int64_t first_bad(const Tensor& tensor, bool buffer, float& value) {
   if (tensor.layout != Layout::r16) {
     if (tensor.dtype != DType::f32) return -1;  // decoded from rows that were checked
@@ -82,17 +82,17 @@ int64_t first_bad(const Tensor& tensor, bool buffer, float& value) {
   return -1;
 }
 
-// Blocks whose scales are of 16 bits and less hold values up to here at least.
+// Blocks with scales of 16 bits or less can hold values at least up to this limit.
 constexpr float kSmall = 60000;
 
-// A parameter between its source and where it is packed.
+// A parameter on its way from the source to packing.
 struct Watch {
   Network::RowSource rows;
   std::string name, where;
-  int64_t columns = 0;  // 0: a vector
+  int64_t columns = 0;  // 0 means a vector
   bool in_memory = false, buffer = false;
-  float largest = 0;       // magnitude that rows() gave
-  bool read_rows = false;  // packing took rows(), not place()
+  float largest = 0;       // magnitude of values from rows()
+  bool read_rows = false;  // packing used rows(), not place()
 
   int64_t cols() const { return std::max<int64_t>(columns, 1); }
   Status check_rows(int64_t first, int64_t count, float* out);
@@ -120,7 +120,7 @@ Status Watch::check_packed(const Tensor& tensor) const {
   return not_finite(name, columns, at, value, where);
 }
 
-// Each large value beside what packing made of it: infinite, or the largest that its type has.
+// Compares each large value with its packed form: infinite, or the largest of its type.
 Status Watch::check_large(const Tensor& tensor) const {
   const R16 g = r16_geometry(tensor.dtype, tensor.shape[0], columns);
   const bool blocks = dtype_info(tensor.dtype).block > 0;  // their scales have few bits

@@ -43,9 +43,9 @@ class CheckpointSource : public NetworkSource {
   std::unordered_map<std::string, Packed> params_;
 };
 
-// One entry of "params". Everything about it is checked here, before anything is made of it: the
-// keys, the extents, that their product fits into what bytes_of() computes with, the number of
-// bytes, their hash, and that the codes are ones which kernels may read.
+// One entry of "params". It is checked completely before use: the keys; the extents, and that their
+// product fits the arithmetic of bytes_of(); the number of bytes and their hash; and that kernels
+// may read the codes.
 Result<Packed> CheckpointSource::read_one(const JsonValue& item, const std::string& place) {
   if (!item.is_object())
     return bad(item, place, cat("expected an object, found ", item.describe()));
@@ -83,7 +83,7 @@ Result<Packed> CheckpointSource::read_one(const JsonValue& item, const std::stri
   Result<std::string> bytes = decode_base64(data);
   if (!bytes.ok()) return bad(*item.find("data"), place, cat("data: ", bytes.error().message));
   packed.bytes = std::move(*bytes);
-  // Two extents of 2^24 cannot overflow what they are multiplied with; more need the check first.
+  // Two extents of 2^24 cannot overflow in products; more extents need a check first.
   int64_t values = 1;
   for (int axis = 0; axis < packed.shape.rank(); ++axis) {
     values *= std::max<int64_t>(packed.shape[axis], 1);
@@ -98,7 +98,7 @@ Result<Packed> CheckpointSource::read_one(const JsonValue& item, const std::stri
     return bad(*item.find("hash"), place, "the data does not match its hash");
   if (packed.matrix &&
       !r16_valid(r16_geometry(packed.dtype, packed.shape[0], packed.shape[1]), raw.data()))
-    return bad(item, place, "has a zero point that is no code of its type");
+    return bad(item, place, "has a zero point that is not a code of its type");
   return packed;
 }
 
@@ -130,7 +130,7 @@ Status CheckpointSource::read(const JsonValue& params, const std::string& where)
   return {};
 }
 
-// What the network was trained for, and how its inputs were normalized.
+// The training task of the network, and the normalization of its inputs.
 Status CheckpointSource::read_training(const JsonValue& json) {
   if (const JsonValue* model = json.find(kModel)) {
     if (!model->is_object()) return bad(*model, std::string(kModel), "expected an object");

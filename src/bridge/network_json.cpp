@@ -1,6 +1,6 @@
 // The reader of network descriptions: see network_json.hpp. Strict: an unknown key, a wrong type or
-// a value out of range is an Error with its place. What is asked of a layer's fields stands in
-// the layer's table alone.
+// a value out of range is an Error with its path. Only the layer's table defines the rules for its
+// fields.
 #include "bridge/network_json.hpp"
 
 #include <algorithm>
@@ -19,12 +19,12 @@ constexpr uint64_t kMaxCells = uint64_t{1} << 18;
 constexpr uint64_t kMaxSample = uint64_t{1} << 31;  // values
 constexpr int64_t kMaxExtent = int64_t{1} << 24;
 
-// Where a layer stands: it has keys of that place, too.
+// The context of a layer; each context has keys of its own.
 enum class Place { cell, node, child };
 
 class Reader {
  public:
-  // owns: the values that are read are the reader's to free.
+  // owns: the reader may free the values that it has read.
   explicit Reader(std::string where, bool owns = false) : where_(std::move(where)), owns_(owns) {}
   Result<NetworkSpec> network(const JsonValue& root);
 
@@ -41,7 +41,7 @@ class Reader {
                                        size_t least, size_t most, int64_t min, int64_t max) const;
   Result<Coord> coord(const JsonValue& value, const std::string& path) const;
   Result<GridSpec> grid(const JsonValue& value) const;
-  // The network with the names of a state_dict, where the description has them.
+  // The network with the names of a state_dict, if the description has them.
   Result<NetworkSpec> named(const JsonValue& root, NetworkSpec spec) const;
   Status cells(const JsonValue& value, GridSpec& into) const;
   Status cell(const JsonValue& value, const std::string& path, GridSpec& into) const;
@@ -53,8 +53,8 @@ class Reader {
   Result<std::vector<std::string>> names(const JsonValue& value, const std::string& path) const;
   Result<Field> field(const FieldDesc& desc, const JsonValue& value, const std::string& path) const;
 
-  // Frees a layer that was read, so that the values and the network made of them never lie in
-  // memory as a whole together.
+  // Frees a layer after reading, so that the JSON values and the network are never complete in
+  // memory at the same time.
   void done(const JsonValue& layer) const {
     if (owns_) const_cast<JsonValue&>(layer) = JsonValue();
   }
@@ -64,7 +64,7 @@ class Reader {
 };
 
 std::string number_text(double value) {
-  constexpr double kExact = 9007199254740992.0;  // 2^53: whole numbers up to it are exact
+  constexpr double kExact = 9007199254740992.0;  // 2^53: integers up to it are exact
   const bool whole = value >= -kExact && value <= kExact &&
                      static_cast<double>(static_cast<int64_t>(value)) == value;
   if (whole) return std::to_string(static_cast<int64_t>(value));
@@ -82,12 +82,12 @@ Result<const JsonValue*> Reader::member(const JsonValue& object, std::string_vie
   return value;
 }
 
-// A list of `least` to `most` whole numbers from min to max.
+// A list of `least` to `most` integers from min to max.
 Result<std::vector<int64_t>> Reader::extents(const JsonValue& value, const std::string& path,
                                              size_t least, size_t most, int64_t min,
                                              int64_t max) const {
   const std::string count = least == most ? std::to_string(least) : cat(least, " to ", most);
-  const std::string what = cat("a list of ", count, " whole numbers");
+  const std::string what = cat("a list of ", count, " integers");
   if (!value.is_array()) return expected(value, path, what);
   if (value.elements().size() < least || value.elements().size() > most) {
     return bad(value, path, cat("expected ", what, ", found ", value.elements().size()));
@@ -97,7 +97,7 @@ Result<std::vector<int64_t>> Reader::extents(const JsonValue& value, const std::
     const JsonValue& item = value.elements()[i];
     const Result<int64_t> number = item.as_int("");
     if (!number.ok() || *number < min || *number > max) {
-      return expected(item, item_path(path, i), cat("a whole number from ", min, " to ", max));
+      return expected(item, item_path(path, i), cat("an integer from ", min, " to ", max));
     }
     list.push_back(*number);
   }
@@ -133,7 +133,7 @@ Result<Field> Reader::field(const FieldDesc& desc, const JsonValue& value,
     case FieldType::integer: {
       const Result<int64_t> number = value.as_int("");
       if (!number.ok() || !in_range(static_cast<double>(*number)))
-        return expected(value, path, "a whole number" + range);
+        return expected(value, path, "an integer" + range);
       return Field(desc.name, *number);
     }
     case FieldType::real: {
@@ -147,10 +147,10 @@ Result<Field> Reader::field(const FieldDesc& desc, const JsonValue& value,
   if (value.is_int()) {
     const Result<int64_t> number = value.as_int("");
     if (!number.ok() || *number < min || *number > max)
-      return expected(value, path, "a whole number" + range);
+      return expected(value, path, "an integer" + range);
     return Field(desc.name, std::vector<int64_t>{*number});
   }
-  if (!value.is_array()) return expected(value, path, "a whole number or a list of them");
+  if (!value.is_array()) return expected(value, path, "an integer or a list of them");
   LOOM_ASSIGN(std::vector<int64_t> list, extents(value, path, 0, 1 << 20, min, max));
   return Field(desc.name, std::move(list));
 }
@@ -165,7 +165,7 @@ Result<const LayerDef*> Reader::layer_type(const JsonValue& value, const std::st
       cat("unknown layer '", printable(type->text()), "'; known are ", join(layer_names(), ", ")));
 }
 
-// Keys of a cell, or of a node of a Graph, besides those of its layer.
+// Whether this is a key of a cell, or of a node of a Graph, besides those of its layer.
 bool is_place_key(std::string_view key, Place place) {
   switch (place) {
     case Place::cell:
@@ -177,7 +177,7 @@ bool is_place_key(std::string_view key, Place place) {
   return false;
 }
 
-// Keys that earlier versions wrote and nothing reads any more, with the value that changed nothing.
+// Obsolete keys of earlier versions, with the value that had no effect.
 struct RetiredKey {
   std::string_view layer, key;
   bool value;
@@ -204,7 +204,7 @@ Result<std::vector<std::string>> Reader::names(const JsonValue& value,
   return list;
 }
 
-// The name of a node and what it reads; its layer is read apart.
+// The name and inputs of a node; its layer is read separately.
 Result<GraphNames::Node> Reader::graph_node(const JsonValue& value, const std::string& path) const {
   GraphNames::Node node;
   if (!value.is_object()) return expected(value, path, "an object");

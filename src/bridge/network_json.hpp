@@ -2,12 +2,12 @@
 //   {"loom": 1, "grid": [depth, rows, cols, layers], "input": [shape of one sample],
 //    "cells": [{"at": [z, y, x, l], "type": "Dense", "disabled": false, "in": 784, ...,
 //               "children": [...], "dtype": "int8", "shared_with": [z, y, x, l],
-//               "link": {"from": [z, y, x, l], "feedback": false}}]}
-// "state_dict": {"fc.weight": "(0, 0, 0, 0)/weight"} stands beside "cells" where it is known.
-// "shared_with": all parameters of the cell are those of an earlier one.
-// "layers": [{"type": ...}, ...] in the place of "grid" and "cells" is a row of layers. Fields are
-// those of the layer's table (or their older names); those left out have their defaults. The writer
-// writes every field, in one order, so that equal networks are equal bytes.
+//               "link": {"from": [z, y, x, l], "feedback": false}}]}.
+// "state_dict": {"fc.weight": "(0, 0, 0, 0)/weight"} may accompany "cells". "shared_with": all
+// parameters of the cell are those of an earlier one. "layers": [{"type": ...}, ...] in place of
+// "grid" and "cells" is a row of layers. Fields are those of the layer's table (or their older
+// names); omitted fields have their defaults. The writer writes every field, in one order, so that
+// equal networks are equal bytes.
 #pragma once
 
 #include <string>
@@ -18,15 +18,15 @@
 
 namespace loom::core {
 
-// Parsed, and checked as a whole by Network::finalize. An Error names `where`, the byte, and the
-// place: "cells[2].in: ...".
+// Parses a description and checks it as a whole with Network::finalize. Errors name `where`, the
+// byte, and the path: "cells[2].in: ...".
 Result<NetworkSpec> parse_network(std::string_view text, const std::string& where);
 Result<NetworkSpec> load_network(const std::string& path);
 std::string write_network(const NetworkSpec& network);
 
 // The same as a value, for descriptions inside other files.
 Result<NetworkSpec> read_network(const JsonValue& json, const std::string& where);
-// Frees the value before a second form of the network is made to check it.
+// Frees the JSON value before building a second form of the network for the check.
 Result<NetworkSpec> read_network(JsonValue&& json, const std::string& where);
 JsonValue network_json(const NetworkSpec& network);
 

@@ -36,7 +36,7 @@ JsonValue strings(const std::vector<std::string>& list) {
   return out;
 }
 
-// A Graph with its names: its wiring as numbers is for passes.
+// A Graph with its names; its numeric wiring is only for passes.
 void add_graph(const LayerConfig& graph, JsonValue& out) {
   const GraphNames names = graph_names(graph);
   out.add("inputs", strings(names.inputs));

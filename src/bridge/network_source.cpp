@@ -51,7 +51,7 @@ EntityNetworkSource::EntityNetworkSource(NetworkSpec s, std::shared_ptr<const En
   if (!matrices.empty()) dtype = dtype_name(matrices.most());
 }
 
-// The section "model" of a network whose matrices are written as `params`: it names their type.
+// The section "model" of a network with matrices `params`; it names their type.
 JsonValue with_dtype_of(const std::vector<EntityOutput>& params, const JsonValue& section) {
   DTypeTally matrices;
   for (const EntityOutput& param : params) {
@@ -66,7 +66,7 @@ JsonValue with_dtype_of(const std::vector<EntityOutput>& params, const JsonValue
   return out;
 }
 
-// Are the parameters written as they are? A proof is of the very bits.
+// Whether the parameters are written unchanged: a proof covers their exact bits.
 Result<bool> written_as_stored(const Network& network, const NetworkSource& source,
                                const PackPolicy& policy) {
   if (policy.adjust) return false;

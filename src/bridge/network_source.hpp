@@ -1,5 +1,5 @@
-// NetworkSource: a network in a file, described and with its parameters, for whatever is done with
-// it next. Readers of formats fill one; converters, trainers and evaluators take one.
+// NetworkSource: the description and parameters of a network in a file, for further processing.
+// Readers of formats produce it; converters, trainers and evaluators consume it.
 #pragma once
 
 #include <string>
@@ -22,15 +22,16 @@ class NetworkSource : public WeightSource {
   std::string path;
   NetworkSpec spec;
   std::string dtype = "float32";  // of most matrices
-  bool fresh = false;             // the weights are those that training starts from
-  // Sections and blobs of an .entity file that go along ("model", input/): see entity_network.hpp.
+  bool fresh = false;             // the weights are initial values for training
+  // Sections and blobs of an .entity file that are copied ("model", input/): see
+  // entity_network.hpp.
   JsonValue sections = JsonValue::object();
   std::vector<EntityOutput> blobs;
 };
 
-// What its blobs input/shift and input/scale hold; empty where there are none. Errors: bad_file.
+// The content of its blobs input/shift and input/scale; empty if there are none. Errors: bad_file.
 Result<Normalization> normalization_of(const NetworkSource& source);
-// Adds those blobs, unless it is empty.
+// Adds those blobs, unless the normalization is empty.
 void keep_normalization(Normalization normalization, NetworkSource& source);
 
 // Parameters as f32 in memory, by path.
@@ -42,7 +43,7 @@ class MemorySource : public NetworkSource {
   std::unordered_map<std::string, std::vector<float>> values;
 };
 
-// The network of an .entity file, with the sections and blobs that it does not name itself.
+// The network of an .entity file, with the sections and blobs that it does not interpret.
 Result<std::unique_ptr<NetworkSource>> open_network_entity(std::shared_ptr<const Entity> file);
 
 struct SaveNetworkOptions {

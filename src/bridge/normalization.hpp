@@ -1,6 +1,6 @@
-// How inputs are shifted and scaled before a network sees them, per value of a sample:
-// x' = (x - shift) * scale. Learned from the samples that train; empty: not at all. Weights mean
-// nothing without it, so every file that holds them holds it, too, or says that it does not.
+// The shift and scale of inputs before a network, per value of a sample: x' = (x - shift) * scale.
+// They are computed from the training samples; empty means none. Weights are useless without them,
+// so every file with weights holds them too, or states that it does not.
 #pragma once
 
 #include <vector>

@@ -10,7 +10,7 @@ namespace {
 
 constexpr const char* kProofSchema = "loom.proof/1";
 
-// A member of the section, or the Error that it is absent or of another type.
+// Returns a member of the section. Errors: it is absent or of another type.
 struct ProofReader {
   const JsonValue& json;
   std::string where;

@@ -1,5 +1,5 @@
-// How large one sample of an input may be that a file describes: so that no later count overflows.
-// Room-private.
+// The limit of the size of one input sample in a file; it keeps all later counts from overflowing.
+// Private to the room.
 #pragma once
 
 #include "base/checked.hpp"

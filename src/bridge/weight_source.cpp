@@ -10,7 +10,7 @@ namespace {
 
 constexpr int64_t kMeasureValues = int64_t{1} << 16;
 
-// Whole rows, as many as fit; what is measured is decoded beside the source.
+// Processes whole rows, as many as fit; measured rows are decoded next to the source.
 Status measure(const Param& param, const SourceWeight& weight, PackReport& report) {
   const int64_t cols = param.spec.matrix() ? param.spec.shape[1] : 1;
   const int64_t rows = param.spec.matrix() ? param.spec.shape[0] : param.spec.shape.count();
@@ -60,8 +60,8 @@ SourceWeight adjusted(const SourceWeight& weight, const Param& param, DType dtyp
   return out;
 }
 
-// place() writes rows that are there. Those that fill up the last group of 16 must be what packing
-// makes of them, so that equal matrices are equal bytes.
+// place() writes only existing rows. The rows that fill the last group of 16 must equal those of
+// packing, so that equal matrices are equal bytes.
 void pack_absent_rows(const R16& matrix, std::byte* data) {
   const int64_t count = matrix.rows % kR16Rows;
   if (count == 0) return;

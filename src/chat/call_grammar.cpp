@@ -19,7 +19,7 @@ std::string quoted(std::string_view text) {
   }
   return out + "\" ";
 }
-// Nothing where there is no mark.
+// Nothing if there is no mark.
 std::string mark(std::string_view text) {
   return text.empty() ? std::string() : quoted(text);
 }
@@ -46,8 +46,8 @@ class CallGrammar {
               const CallRules& rules)
       : format_(format), tools_(tools), rules_(rules) {}
 
-  // Rules `calls` (all of a reply), `call-rest` (one call, or the list, after the mark that opens
-  // it) and `section-rest` (what follows the mark that opens a section).
+  // Writes three rules: `calls` (all of a reply), `call-rest` (one call, or the list, after its
+  // opening mark), and `section-rest` (after the mark that opens a section).
   Result<std::string> write() {
     line("nl", "\"\\n\"?");
     line("sp", "\" \"?");
@@ -148,7 +148,7 @@ class CallGrammar {
     return body;
   }
 
-  // A value and the mark that ends it. Strings are written as they are.
+  // A value and the mark that ends it. Strings are written without quotes.
   Result<std::string> value_of(const JsonValue& root, const JsonValue& schema,
                                const std::string& where) const {
     const std::string close = mark(format_.value_close);
@@ -165,7 +165,7 @@ class CallGrammar {
     return cat("nl %json ", dump_json(own), " nl ", close);
   }
 
-  // "": any string.
+  // "" means any string.
   Result<std::string> raw_string(const JsonValue& schema, const std::string& where) const {
     int64_t least = 0, most = -1;
     std::vector<std::string> words;
@@ -192,8 +192,8 @@ class CallGrammar {
   std::string text_;
 };
 
-// Where calls may come, but need not. Of a family without marks, a reply that begins like a call is
-// one; others begin otherwise.
+// Calls are optional. In a family without marks, a reply that begins like a call is one; other
+// replies must begin otherwise.
 std::string open_root(const ToolFormat& format, const CallRules& rules, Thinking thinking) {
   if (format.syntax != Syntax::bare) {
     std::string triggers;
@@ -210,7 +210,7 @@ std::string open_root(const ToolFormat& format, const CallRules& rules, Thinking
              "other ::= [^{< \\t\\r\\n] .* | \"<\" [^|t{] .*\n");
 }
 
-// `reply`: the rule of what follows the reasoning.
+// `reply`: the rule of the text after the reasoning.
 std::string required_root(const ToolFormat& format, Thinking thinking, std::string_view reply) {
   const std::string thought = cat("%until ", quoted(format.think_close), "[ \\n]{0,4} ");
   switch (thinking) {

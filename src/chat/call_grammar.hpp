@@ -1,6 +1,6 @@
-// What a reply is held to where tools have to be called, or are strict: the text of a grammar, in
-// the notation of src/grammar/gbnf.hpp. It says how a family writes calls, and leaves what the
-// arguments may be to the schema of each tool.
+// The grammar of a reply if tools must be called or are strict, in the notation of
+// src/grammar/gbnf.hpp. It defines how a family writes calls; the schema of each tool defines the
+// arguments.
 #pragma once
 
 #include <string>
@@ -15,18 +15,18 @@ namespace loom::core {
 enum class Thinking {
   never,   // with a call at once
   may,     // with reasoning between its marks, and then a call
-  already  // inside of reasoning, which the prompt has opened
+  already  // inside of reasoning that the prompt has opened
 };
 
-// "": nothing has to be held to anything. Every text of the grammar is read by ReplyReader as calls
-// of tools that may be called, with arguments that obey their schemas (those of tools that are not
-// strict: with `required` alone). Errors: unsupported (no way to call; keywords of schemas that a
-// way of writing without JSON cannot hold to), invalid_argument (no tools, no such tool).
+// The grammar; "" if there is no constraint. ReplyReader reads every text of the grammar as calls
+// of allowed tools, with arguments that match their schemas. (Schemas of tools that are not strict
+// apply only with `required`.) Errors: unsupported (the family cannot write calls; schema keywords
+// that a format without JSON cannot enforce), invalid_argument (no tools, no such tool).
 Result<std::string> call_grammar(const ToolFormat& format, const Tools& tools,
                                  const CallRules& rules, Thinking thinking);
 
-// The schema that the arguments of a tool are held to: its own, without members beyond those that
-// it names, unless it says what they are.
+// The schema that constrains the arguments of a tool: its own, without additional members unless it
+// describes them.
 JsonValue held_schema(const Tool& tool);
 
 }  // namespace loom::core

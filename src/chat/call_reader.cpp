@@ -1,5 +1,5 @@
-// JSON is followed by depth and strings alone; whether it is JSON is asked when it is whole.
-// Arguments are handed on as they appear.
+// JSON is tracked by depth and strings only; a complete value is then validated. Arguments are
+// passed on as they appear.
 #include "chat/call_reader.hpp"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ bool is_blank(char c) {
   return c == ' ' || c == '\n' || c == '\t' || c == '\r';
 }
 
-// Where the text of one JSON value ends. Numbers and words end before the byte that follows.
+// Finds the end of one JSON value. Numbers and words end before the next byte.
 class JsonSpan {
  public:
   enum class State { more, done, past, bad };
@@ -54,7 +54,7 @@ class JsonSpan {
   bool string_ = false, escaped_ = false, word_ = false, begun_ = false;
 };
 
-// {"name": "f", "arguments": {...}} in any order, or the same called otherwise.
+// {"name": "f", "arguments": {...}} in any order, or with other key names.
 class ObjectReader : public CallReader {
  public:
   ObjectReader(const ToolFormat& format, const Tools* known, Events events)
@@ -134,7 +134,7 @@ class ObjectReader : public CallReader {
     return key == format_.arguments_key || key == "arguments" || key == "parameters";
   }
 
-  // A value that is whole: the name, or arguments that could not be handed on before.
+  // A complete value: the name, or arguments that could not be passed on before.
   bool take_value() {
     if (key_ == format_.name_key || (key_ == "name" && !named_)) {
       const Result<JsonValue> name = parse_json(text_, "name");
@@ -169,7 +169,7 @@ class ObjectReader : public CallReader {
   }
 
   const ToolFormat& format_;
-  const Tools* known_;  // where only these can be called; null: any name
+  const Tools* known_;  // only these can be called; null means any name
   Events events_;
   Part part_ = Part::start;
   JsonSpan span_;
@@ -265,7 +265,7 @@ class NamedReader : public CallReader {
   bool named_ = false, ended_ = false;
 };
 
-// Keys and values between marks. A value is JSON where the tool's schema says that it is no string.
+// Keys and values between marks. A value is JSON if the tool's schema says that it is not a string.
 class ParametersReader : public CallReader {
  public:
   ParametersReader(const ToolFormat& format, const Tools& tools, Events events)
@@ -304,7 +304,7 @@ class ParametersReader : public CallReader {
  private:
   enum class Part { name, between, key, value_open, value };
 
-  // Whether the text ends with a mark, which is then taken away.
+  // Whether the text ends with a mark; removes it.
   bool cut(std::string_view mark) {
     if (!text_.ends_with(mark)) return false;
     text_.resize(text_.size() - mark.size());
@@ -313,7 +313,7 @@ class ParametersReader : public CallReader {
 
   State name() {
     if (text_.size() > kMaxName + 32) return State::bad;
-    // Without a separator of its own the name ends at the first key, or where the call ends.
+    // Without a separator, the name ends at the first key, or at the end of the call.
     bool ends = false, closes = false;
     if (!format_.separator.empty()) {
       ends = cut(format_.separator);

@@ -1,4 +1,4 @@
-// Reads one call, or one list of calls, as a row of ToolFormat describes it, a byte at a time.
+// Reads one call, or one list of calls, in the format of a ToolFormat row, a byte at a time.
 #pragma once
 
 #include <functional>
@@ -13,7 +13,7 @@ namespace loom::core {
 class CallReader {
  public:
   enum class State { more, done, bad };
-  // A call begins, with its name; more of the text of its arguments; the call is whole.
+  // A call begins, with its name; more text of its arguments; the call is complete.
   struct Events {
     std::function<void(std::string name)> name;
     std::function<void(std::string_view text)> arguments;
@@ -21,11 +21,11 @@ class CallReader {
   };
   virtual ~CallReader() = default;
   virtual State step(char c) = 0;
-  // No more text comes: gives what can be given of a call that has begun.
+  // Call it at the end of the text: passes on what is possible of an unfinished call.
   virtual void finish() {}
 };
 
-// Null for a row without calls.
+// May be null: a row without calls.
 std::unique_ptr<CallReader> make_call_reader(const ToolFormat& format, const Tools& tools,
                                              CallReader::Events events);
 

@@ -1,4 +1,4 @@
-// The keywords that schemas of tools are written with. What is not among them is not checked.
+// The common keywords of tool schemas. Other keywords are not checked.
 #include "chat/json_schema.hpp"
 
 #include <algorithm>
@@ -33,7 +33,7 @@ class Checker {
  public:
   explicit Checker(const JsonValue& root) : root_(root) {}
 
-  // What is wrong, or "".
+  // The first violation, or "".
   std::string check(const JsonValue& value, const JsonValue& schema, const std::string& path,
                     int depth) const {
     if (depth > kMaxSchemaDepth || !schema.is_object()) {
@@ -53,7 +53,7 @@ class Checker {
   }
 
  private:
-  // "#/$defs/place": inside of the same schema alone.
+  // "#/$defs/place": only inside of the same schema.
   const JsonValue* resolve(const std::string& ref) const {
     if (ref.substr(0, 1) != "#") return nullptr;
     const JsonValue* at = &root_;

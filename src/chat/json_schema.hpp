@@ -1,6 +1,6 @@
 // JSON Schema for arguments of tools: type, enum, const, anyOf, oneOf, allOf, $ref inside of the
 // schema, properties, required, additionalProperties, items, and bounds of numbers, lengths and
-// counts. Not a full validator: other keywords are passed over, and oneOf is read as anyOf.
+// counts. Not a full validator: other keywords are ignored, and oneOf is treated as anyOf.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace loom::core {
 
-// One line that names the first thing that `schema` forbids, with its path below `name`; "": none.
+// One line with the first violation of `schema` and its path below `name`; "" if there is none.
 std::string schema_problem(const JsonValue& value, const JsonValue& schema,
                            const std::string& name);
 

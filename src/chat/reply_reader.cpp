@@ -5,7 +5,7 @@
 namespace loom::core {
 namespace {
 
-// Of what begins like a call and has no name yet; longer, it is text.
+// The limit of an unnamed beginning of a call; longer text is not a call.
 constexpr size_t kMaxUnsure = size_t{1} << 16;
 
 bool is_blank_byte(char c) {
@@ -47,8 +47,8 @@ void ReplyReader::step(char c) {
   }
 }
 
-// Closing marks and the like are dropped after calls, and text where there were none; but marks of
-// the whole reply, such as <|START_RESPONSE|>, are never text.
+// Closing marks are dropped after calls, and are text if there were none. Marks of the whole reply,
+// such as <|START_RESPONSE|>, are never text.
 bool ReplyReader::applies(Mark mark) const {
   if (mode_ == Mode::reasoning) return mark == Mark::think_close;
   if (mark == Mark::think_close) return false;
@@ -94,7 +94,7 @@ void ReplyReader::act(Mark mark) {
   skip_space_ = true;
 }
 
-// After the mark of a section a call has to come.
+// After the mark of a section a call must come.
 void ReplyReader::in_section(char c) {
   raw_ += c;
   if (held_.empty() && is_blank_byte(c)) return;
@@ -147,7 +147,7 @@ void ReplyReader::end_call() {
   said_ = true;
 }
 
-// It was no call.
+// It was not a call.
 void ReplyReader::back_to_text() {
   mode_ = Mode::text;
   say_all(std::exchange(raw_, {}));

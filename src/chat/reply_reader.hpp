@@ -1,6 +1,6 @@
-// Tells a model's reply apart into text, reasoning and calls, byte by byte: what comes out does not
-// depend on how the reply was cut. It never fails: what cannot be a call is text, and a call whose
-// arguments are wrong says so.
+// Splits a model's reply into text, reasoning and calls, byte by byte. The result does not depend
+// on how the reply was cut. It never fails: text that cannot be a call is text, and a call with
+// wrong arguments reports that.
 #pragma once
 
 #include <functional>
@@ -21,7 +21,7 @@ struct ReadCall {
 class ReplyReader {
  public:
   enum class Kind { text, reasoning, call, arguments };
-  // `call`: which one; of text and reasoning -1.
+  // `call`: the index of the call; -1 for text and reasoning.
   using Sink = std::function<void(Kind kind, std::string_view text, int call)>;
 
   // `thinking`: the prompt ended inside of reasoning, so the reply begins there.
@@ -56,9 +56,9 @@ class ReplyReader {
   Tools tools_;
   Mode mode_ = Mode::text;
   std::vector<std::pair<std::string_view, Mark>> marks_;
-  std::string held_;   // what may become a mark
-  std::string space_;  // white space that is dropped where a mark follows
-  std::string raw_;    // of a call that is not sure to be one yet
+  std::string held_;   // the possible beginning of a mark
+  std::string space_;  // white space that is dropped before a mark
+  std::string raw_;    // of a call that is not certain yet
   bool skip_space_ = false, said_ = false;
   bool sure_ = false;  // the call has a name
   std::unique_ptr<CallReader> reader_;

@@ -9,7 +9,7 @@ namespace {
 
 using Syntax = ToolFormat::Syntax;
 
-// More particular marks come first.
+// More specific marks come first.
 constexpr ToolFormat kFormats[] = {
     {.name = "seed-oss",
      .syntax = Syntax::parameters,

@@ -1,6 +1,5 @@
-// How families of models write reasoning and calls of tools: one row per way of writing, found by
-// the marks that the chat template holds. Everything that reads or constrains calls goes by the
-// row.
+// The formats in which model families write reasoning and calls of tools: one row per format,
+// selected by the marks in the chat template. All readers and constraints of calls use the row.
 #pragma once
 
 #include <span>
@@ -23,7 +22,7 @@ struct ToolFormat {
   };
   std::string_view name;
   Syntax syntax = Syntax::none;
-  std::string_view shows[3];  // in the template, all of them; the first row that fits is taken
+  std::string_view shows[3];  // all of them are in the template; the first matching row wins
   std::string_view section_open, section_close;  // around all calls; both may be absent
   std::string_view open, close;                  // around one call, or around the list
   std::string_view separator;
@@ -34,17 +33,17 @@ struct ToolFormat {
   std::string_view name_key = "name", arguments_key = "arguments";
   std::string_view key_open, key_close, value_open, value_close;
   std::string_view think_open = "<think>", think_close = "</think>";
-  std::string_view passed_over[4];  // marks around the text that are no part of it
+  std::string_view passed_over[4];  // marks around the text, not part of it
 };
 
-// The row of a chat template; one with Syntax::none when it shows no way to call. `source` is the
+// The row of a chat template; one with Syntax::none if it has no format for calls. `source` is the
 // text of the template.
 const ToolFormat& tool_format(std::string_view source);
-// With tools, where a template shows no way: that of most models, which the prompt then has to tell
+// With tools, if a template has no format: that of most models, which the prompt must then describe
 // (serve/chat_tools.cpp).
 const ToolFormat& told_format(std::string_view source, bool tools);
 std::span<const ToolFormat> tool_formats();
-// By its name; null: there is none.
+// By its name; may be null: there is none.
 const ToolFormat* find_tool_format(std::string_view name);
 
 }  // namespace loom::core

@@ -1,6 +1,6 @@
-// Calibrating a language model on a text before it is quantized: what reaches every matrix is
-// observed in windows of the text, and rows are narrowed to the range that costs their products
-// least (learn/calibrate.hpp).
+// Calibrates a language model on a text before quantization. It observes the inputs of every matrix
+// in windows of the text. It narrows rows to the range with the least error of their products
+// (learn/calibrate.hpp).
 #pragma once
 
 #include <functional>
@@ -15,22 +15,22 @@
 namespace loom::core {
 
 struct CalibrationOptions {
-  int64_t window = 128;  // tokens that see each other
-  int64_t windows = 16;  // of the text, from its beginning
+  int64_t window = 128;  // tokens with shared context
+  int64_t windows = 16;  // from the start of the text
   std::function<bool(int64_t done, int64_t total)> progress;
 };
 
 class TextCalibration {
  public:
-  // Runs the model as it is stored. Errors: unsupported (no tokenizer), invalid_argument (a text
-  // shorter than a window). `ops` and `pool` must outlive it.
+  // Runs the model as stored. `ops` and `pool` must outlive it. Errors: unsupported (no tokenizer),
+  // invalid_argument (a text shorter than a window).
   static Result<TextCalibration> observe(const ModelSource& source, const std::string& text,
                                          const CalibrationOptions& options, const Ops& ops,
                                          ThreadPool& pool);
   // PackPolicy::adjust: narrows rows of `param` for `dtype`. Types of 16 bits and more, and
-  // matrices that nothing was observed of, stay as they are.
+  // matrices without observations, stay unchanged.
   Status adjust(const Param& param, DType dtype, int64_t rows, float* values);
-  // Of every matrix that was narrowed, chunk by chunk.
+  // One report per narrowed matrix and chunk.
   const std::vector<ClipReport>& reports() const { return reports_; }
 
  private:

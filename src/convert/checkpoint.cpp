@@ -10,7 +10,7 @@
 namespace loom::core {
 namespace {
 
-// What is wrong with a file that is no model: by how it begins, then by its name.
+// The error for a file that is not a model: by its first bytes, then by its name.
 Error not_a_model(const FileRef& path) {
   const Result<MappedFile> file = MappedFile::open(path);
   if (!file.ok()) return file.error();
@@ -25,10 +25,10 @@ Error not_a_model(const FileRef& path) {
   if (!path.in_memory() && file_exists(parent + "/config.json"))
     return bad_file(cat("is one file of a model; give the folder that holds it: ", parent), path);
   return bad_file(
-      "is no language model; give an .entity or .gguf file, or a folder with config.json", path);
+      "is not a language model; give an .entity or .gguf file, or a folder with config.json", path);
 }
 
-// The source of the chat template, and where it stands; empty: none.
+// The source of the chat template and its location; may be empty.
 Result<std::string> chat_template_text(const std::string& folder, std::string& where) {
   where = folder + "/chat_template.jinja";
   if (file_exists(where)) return read_file(where);

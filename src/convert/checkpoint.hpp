@@ -1,5 +1,5 @@
-// What a checkpoint folder holds, read without its weights: configuration, tensors, tokenizer and
-// chat template. For `loom info`, `loom tokenize`, and for messages that help.
+// A checkpoint folder without its weights: configuration, tensors, tokenizer and chat template. For
+// `loom info`, `loom tokenize`, and for helpful messages.
 #pragma once
 
 #include <optional>
@@ -14,12 +14,12 @@
 
 namespace loom::core {
 
-// Is this a folder that could hold a model, or a GGUF file? The Error of another file, or of a
-// folder that lacks a piece, says what to give instead.
+// Checks for a folder that could hold a model, or a GGUF file. The Error for another file, or for
+// an incomplete folder, says what to give instead.
 Status check_model_folder(const FileRef& folder);
 
 struct Checkpoint {
-  DecoderConfig config;  // of an encoder: the sizes that both kinds have
+  DecoderConfig config;  // for an encoder: the sizes that both kinds have
   SafeTensors tensors;
   std::optional<Tokenizer> tokenizer;
   bool has_chat_template = false;
@@ -28,7 +28,7 @@ struct Checkpoint {
   static Result<Checkpoint> open(const std::string& folder);
 };
 
-// The tokenizer of a folder or a GGUF file, or a tokenizer.json itself.
+// The tokenizer of a folder or a GGUF file, or of a tokenizer.json.
 Result<Tokenizer> load_tokenizer(const FileRef& path);
 
 }  // namespace loom::core

@@ -1,5 +1,6 @@
-// Converting models between files: any that can be opened, to any that can be written. What a file
-// holds is told by how it begins, what to write by the name of the output.
+// Converts model files: reads every format that can be opened, writes every format that can be
+// written. The input format is detected from its first bytes; the output format follows from its
+// name.
 #pragma once
 
 #include <functional>
@@ -21,60 +22,59 @@ namespace loom::core {
 // A model in a file: a language model, or a network.
 struct OpenedModel {
   std::string format;                    // "Hugging Face folder", "entity", "trained weights", ...
-  std::unique_ptr<ModelSource> decoder;  // one of
-  std::unique_ptr<NetworkSource> network;  // the two
+  std::unique_ptr<ModelSource> decoder;  // exactly one of
+  std::unique_ptr<NetworkSource> network;  // these two
   std::vector<std::string> notes;          // what was inferred, or could not be kept
-  bool fresh = false;                      // the file holds no weights: these are starting values
-  bool guessed = false;                    // the file holds no description: layers are inferred
+  bool fresh = false;                      // the file has no weights: these are initial values
+  bool guessed = false;                    // the file has no description: layers are inferred
 };
 struct OpenOptions {
-  int64_t open_extent = 0;  // of axes that an ONNX file leaves open, besides the batch; 0: an Error
-  // This and the next: OnnxImportOptions. Unset: true of ONNX files; false of TFLite files, whose
-  // values are then rounded to the steps of their scales.
+  int64_t open_extent = 0;  // of open ONNX axes besides the batch; 0 means an Error
+  // This and the next: OnnxImportOptions. Unset means true for ONNX files, and false for TFLite
+  // files, whose values are then rounded to the steps of their scales.
   std::optional<bool> for_training = {};
   std::vector<std::string> trainable, frozen;
-  bool allow_nonfinite = false;  // weights that are NaN or infinite are no error
-  InferOptions infer;            // answers about a state dict without a configuration
-  MemoryBudget memory =
-      default_budget();  // of what reading takes, also of weights that are unpacked
+  bool allow_nonfinite = false;            // accept weights that are NaN or infinite
+  InferOptions infer;                      // settings for a state dict without a configuration
+  MemoryBudget memory = default_budget();  // for reading, also of unpacked weights
 };
-// Errors: out_of_memory, before anything is parsed, where the budget has no room for the file.
+// Errors: out_of_memory, before anything is parsed, if the budget has no room for the file.
 Result<OpenedModel> open_model(const FileRef& path, const OpenOptions& options = {});
-// A network from any file that open_model() takes. Errors: unsupported (a language model).
+// A network from any file that open_model() accepts. Errors: unsupported (a language model).
 Result<OpenedModel> open_network(const FileRef& path, const OpenOptions& options = {});
-// Weights for the network `spec`: any file that describes a network itself, or arrays called by the
-// paths of its parameters (.npz, .safetensors). Errors: bad_file (a description without weights).
+// Weights for the network `spec`: any file that describes a network itself, or arrays named by
+// parameter path (.npz, .safetensors). Errors: bad_file (a description without weights).
 Result<std::unique_ptr<NetworkSource>> open_network_weights(const FileRef& path,
                                                             const NetworkSpec& spec,
                                                             const OpenOptions& options = {});
 
 struct ConvertRule {
-  std::string pattern;  // of parameter paths: * stands for any text
+  std::string pattern;  // for parameter paths: * matches any text
   DType dtype = DType::f32;
 };
 
 struct ConvertOptions {
-  std::optional<DType> dtype;      // of matrices; unset: as stored
-  std::vector<ConvertRule> rules;  // the first that fits decides, before dtype
-  bool with_weights = false;       // .json: the parameters too, not only the description
+  std::optional<DType> dtype;      // of matrices; unset means as stored
+  std::vector<ConvertRule> rules;  // the first match decides, before dtype
+  bool with_weights = false;       // .json: with the parameters, not only the description
   bool per_tensor = false;         // one scale per matrix instead of one per row
   std::function<Status(const Param& param, DType dtype, int64_t rows, float* values)> adjust;
   std::function<void(const PackReport&)> report;
   std::function<bool(uint64_t done, uint64_t total)> progress;  // bytes; false: cancelled
 };
 
-// What of `model` the file `path` has no place for, and what other programs that read it may do
-// otherwise: lines for a person.
+// Parts of `model` that the file `path` cannot hold, and possible differences in other programs
+// that read it: lines for people.
 std::vector<std::string> left_out(const std::string& path, const OpenedModel& model,
                                   const ConvertOptions& options);
 
-// Key of the metadata of an ONNX file that keeps the loss and the names of classes, as JSON.
+// Metadata key in an ONNX file for the loss and the class names, as JSON.
 constexpr std::string_view kOnnxTrainedFor = "loom.model";
-// Likewise of NetworkSpec::state_dict.
+// The same for NetworkSpec::state_dict.
 constexpr std::string_view kOnnxStateDict = "loom.state_dict";
 
 // Writes `model` to `path`: .entity; .safetensors, .npz (values as float32); .onnx, .gguf; .json
-// (the description alone, or with the weights); a name without an extension is a Hugging Face
+// (only the description, or with the weights). A name without an extension is a Hugging Face
 // folder. Errors: unsupported, naming what the format cannot hold.
 Status write_model(const FileRef& path, const OpenedModel& model, const ConvertOptions& options,
                    ThreadPool& pool);

@@ -11,12 +11,12 @@ namespace {
 struct DescribedLayer {
   std::string at;  // "(0, 0, 1, 0)/0"
   const Node* node = nullptr;
-  std::string wiring;  // of a cell: what it is linked to, and whose weights it has
+  std::string wiring;  // of a cell: its link, and the owner of its weights
 };
 
 struct Described {
   std::vector<DescribedLayer> layers;
-  bool whole = true;  // the file keeps every setting, not only what its operators say
+  bool whole = true;  // the file keeps every setting, not only those of its operators
 };
 
 void add_layers(const Node& node, const std::string& at, std::string wiring, Described& out) {
@@ -126,7 +126,7 @@ Result<std::vector<TensorDifference>> compare_descriptions(const OpenedModel& a,
   if (a.network == nullptr || b.network == nullptr) return out;
   const std::vector<std::string> mine = class_names(*a.network), other = class_names(*b.network);
   const auto differ = [](const std::vector<std::string>& x, const std::vector<std::string>& y) {
-    return !x.empty() && !y.empty() && x != y;  // formats that have no place for names say nothing
+    return !x.empty() && !y.empty() && x != y;  // formats without names do not count
   };
   if (differ(mine, other))
     out.push_back(text_difference("classes", join(mine, ", "), join(other, ", ")));

@@ -1,5 +1,5 @@
-// What two models differ in beside the values of their parameters: kinds and settings of layers,
-// names of classes. For `loom diff`; two networks of equal weights may compute other things.
+// Differences of two models besides parameter values: kinds and settings of layers, class names.
+// For `loom diff`; two networks with equal weights may compute different results.
 #pragma once
 
 #include <vector>
@@ -8,10 +8,10 @@
 
 namespace loom::core {
 
-// One text difference per cell or layer that differs, and one for the names of classes; empty if
-// none does. Reals are compared as float32, which is what computes. Formats that do not keep a
-// description (ONNX, TFLite, bare tensors) are compared only in layers that own parameters and have
-// one place and kind in both. Errors: bad_file (what a file says of its training).
+// One text difference per cell or layer that differs, and one for the class names; may be empty.
+// Reals are compared as float32, which is used for computation. Formats without a description
+// (ONNX, TFLite, bare tensors) are compared only in layers that own parameters and have one
+// location and kind in both. Errors: bad_file (an invalid training record).
 Result<std::vector<TensorDifference>> compare_descriptions(const OpenedModel& a,
                                                            const OpenedModel& b);
 

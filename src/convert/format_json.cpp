@@ -31,7 +31,7 @@ Result<OpenedModel> open_description(const Found& file) {
     LOOM_ASSIGN(model.network, parse_network_checkpoint(text, path));
     return model;
   }
-  std::string().swap(text);  // before the network is made of what it says
+  std::string().swap(text);  // frees the text before the network is created
   model.format = "description";
   LOOM_ASSIGN(NetworkSpec spec, read_network(std::move(json), path));
   auto source = std::make_unique<FreshSource>(std::move(spec));

@@ -32,7 +32,7 @@ NpyOutput text_array(std::string name, const std::string& text) {
 }
 
 // The parameters by path. loom/network and loom/model (text as bytes), input/shift and input/scale
-// say what they belong to, so that the file can be opened again.
+// describe the network, so that the file can be opened again.
 Status write_network_npz(const Writing& out) {
   const NetworkSource& source = *out.model.network;
   LOOM_ASSIGN(Unpacker unpacker, Unpacker::create(source, out.options));

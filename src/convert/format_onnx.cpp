@@ -1,4 +1,4 @@
-// ONNX: networks, and what our own files say of them as metadata.
+// ONNX: networks, with metadata in Loom's own files.
 #include "base/text.hpp"
 #include "convert/formats.hpp"
 

@@ -1,4 +1,4 @@
-// safetensors: weights and checkpoints of ours, and bare tensors that a network is inferred from.
+// safetensors: Loom's weights and checkpoints, and bare tensors from which a network is inferred.
 #include <deque>
 #include <unordered_map>
 
@@ -25,7 +25,7 @@ bool is_any(const Found&) {
   return true;
 }
 
-// A file of tensors without a configuration: what they became is noted, one by one.
+// A file of tensors without a configuration: notes list what each became.
 class InferredSource : public NetworkSource {
  public:
   InferredSource(InferredNetwork inferred, std::unique_ptr<TensorFile> file)
@@ -77,7 +77,7 @@ Result<OpenedModel> open_tensors(const FileRef& path, const InferOptions& how) {
   return model;
 }
 
-// The row that every file comes to which no other took.
+// The last row, which gets all files without another format.
 Result<OpenedModel> open_safetensors(const Found& file) {
   const FileRef& path = file.path;
   const Result<WeightsFile> weights = open_weights(path);
@@ -85,7 +85,7 @@ Result<OpenedModel> open_safetensors(const Found& file) {
     if (weights.error().code != Code::bad_file) return weights.error();
     if (path.name().ends_with(".safetensors")) return weights.error();
     return bad_file(
-        "is no model that can be opened: neither .entity, GGUF, ONNX (by its name), a "
+        "is not a model that can be opened: neither .entity, GGUF, ONNX (by its name), a "
         "description nor safetensors",
         path);
   }
@@ -96,7 +96,7 @@ Result<OpenedModel> open_safetensors(const Found& file) {
   return model;
 }
 
-// Blobs of `folder` as tensors without it; their bytes are kept in `memory`.
+// Blobs of `folder` as tensors without the folder name; `memory` keeps their bytes.
 Status add_blobs(const NetworkSource& source, std::string_view folder, bool strip,
                  std::deque<std::string>& memory, std::vector<SafeOutput>& tensors) {
   for (const EntityOutput& blob : source.blobs) {
@@ -113,8 +113,8 @@ Status add_blobs(const NetworkSource& source, std::string_view folder, bool stri
   return {};
 }
 
-// Weights that `loom eval` takes, or with the section "training" a checkpoint that `loom train
-// --resume` takes: see training_files.hpp.
+// Weights for `loom eval`, or with the section "training" a checkpoint for `loom train --resume`:
+// see training_files.hpp.
 Status write_network_safetensors(const Writing& out) {
   const FileRef& path = out.path;
   const NetworkSource& source = *out.model.network;

@@ -1,4 +1,4 @@
-// TFLite: networks that are read, never written.
+// TFLite: read only.
 #include "base/text.hpp"
 #include "convert/formats.hpp"
 
@@ -10,7 +10,7 @@
 namespace loom::core {
 namespace {
 
-// By what stands in it; by its name where that is all there is, so that the answer is about TFLite.
+// Detects by content, or by name if there is no content, so that the error is about TFLite.
 bool is_tflite_file(const Found& file) {
   return (file.bytes.size() >= 8 && file.text().substr(4, 4) == "TFL3") ||
          to_lower_ascii(file.path.name()).ends_with(".tflite");
@@ -19,7 +19,7 @@ bool is_tflite_file(const Found& file) {
 #ifndef LOOM_WITHOUT_TFLITE
 Result<OpenedModel> open_tflite(const Found& file) {
   const FileRef& path = file.path;
-  // Unset, values of a quantized file are rounded to its steps, which training cannot have.
+  // By default, values of a quantized file are rounded to its steps, which training cannot use.
   LOOM_ASSIGN(ImportedNetwork imported, load_tflite(path, import_options(file.options, false)));
   return opened_network("TFLite", path, std::move(imported));
 }

@@ -4,8 +4,8 @@
 
 namespace loom::core {
 
-// The original's magic is ours with another version, and its JSON is JSON: they come first. ONNX
-// files have no magic, so their name decides, after all that have one.
+// The original's magic is Loom's with another version, and its JSON is JSON: they come first. ONNX
+// files have no magic, so their name decides, after all formats with one.
 std::span<const Format* const> all_formats() {
   static constexpr std::array kFormats = {
       &kFolderFormat, &kOriginalEntityFormat, &kEntityFormat, &kOriginalJsonFormat,

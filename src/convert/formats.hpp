@@ -1,7 +1,7 @@
-// The formats of models: one row each, in format_NAME.cpp, with everything that opening and writing
-// ask about it. A build may leave formats out (cmake/options.cmake): the row stays and knows its
-// files, but has no functions, so that such a file gets the answer which option brings its reader.
-// Private to the room.
+// The model formats: one row each, in format_NAME.cpp, with everything needed for opening and
+// writing. A build may leave formats out (cmake/options.cmake). Then the row still detects its
+// files, but has no functions, so the error names the build option of its reader. Private to the
+// room.
 #pragma once
 
 #include <span>
@@ -12,10 +12,10 @@
 
 namespace loom::core {
 
-// What a path holds.
+// An input path and its contents.
 struct Found {
   const FileRef& path;
-  std::span<const std::byte> bytes;  // of a file, mapped while it is opened; none of a folder
+  std::span<const std::byte> bytes;  // of a file, mapped while it is opened; empty for a folder
   bool folder = false;
   const OpenOptions& options;
 
@@ -33,34 +33,33 @@ struct Writing {
 
 struct Format {
   std::string_view files;  // "ONNX files"
-  // How to build a program that has it: LOOM_BUILD_WITH("LOOM_ONNX=ON"). Only for rows that are
-  // left out.
+  // Build option that adds it: LOOM_BUILD_WITH("LOOM_ONNX=ON"). Only for rows that are left out.
   std::string_view how = {};
-  bool left_out = false;  // of this build: the functions below but is() are null
-  // The first row that says yes opens the file. null: a row that only writes.
+  bool left_out = false;  // in this build: the functions below except is() are null
+  // The first row whose is() returns true opens the file. May be null: a row that only writes.
   bool (*is)(const Found&) = nullptr;
   Result<OpenedModel> (*open)(const Found&) = nullptr;
-  // A language model alone: of rows with `decoders`.
+  // Opens only the language model: in rows with `decoders`.
   Result<std::unique_ptr<ModelSource>> (*open_decoder)(const FileRef&) = nullptr;
 
-  // Of what is written, by the name of the output. "": a folder, or a format that is not written.
+  // The file ending when writing; empty for a folder, or for a read-only format.
   std::string_view extension = {};
-  std::string_view holds = {};  // what of a network it has a place for, letters of kParts
+  std::string_view holds = {};  // the parts of a network that it can hold, letters of kParts
   Status (*write_network)(const Writing&) = nullptr;
   Status (*write_decoder)(const Writing&) = nullptr;
-  // What programs that read such a file may do otherwise than the model: lines for a person.
+  // Possible differences in other programs that read such a file: lines for people.
   std::vector<std::string> (*decoder_notes)(const ModelSource&) = nullptr;
-  // Which models it is for, also where a build left the functions out.
+  // The supported models, also if a build left the functions out.
   bool networks = false, decoders = false;
-  bool initializers = false;  // it has OpenOptions::trainable and frozen
+  bool initializers = false;  // supports OpenOptions::trainable and frozen
 };
 
 extern const Format kFolderFormat, kOriginalEntityFormat, kOriginalJsonFormat, kEntityFormat,
     kJsonFormat, kGgufFormat, kNpzFormat, kTfliteFormat, kOnnxFormat, kSafetensorsFormat;
 
-// All rows, in the order in which files are asked. The last takes every file that no other took.
+// All rows, in the order of detection. The last accepts every other file.
 std::span<const Format* const> all_formats();
-// The first row that says a path is its; null: none.
+// The first row that accepts a path; may be null.
 const Format* format_of(const Found& found);
 
 }  // namespace loom::core

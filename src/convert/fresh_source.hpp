@@ -16,7 +16,8 @@ class FreshSource : public NetworkSource {
   Result<SourceWeight> weight(const Param& param) const override;
 
  private:
-  // Only where weights are asked for: as large as the description, and of no use to others.
+  // Called only if weights are needed: they are as large as the description implies, and otherwise
+  // useless.
   Status make() const;
 
   mutable std::unique_ptr<Network> network_;

@@ -12,7 +12,7 @@ namespace loom::core {
 // for_training: what unset means of the format. Constants that the importer does not fold itself
 // are folded by the evaluator, in builds that have it.
 OnnxImportOptions import_options(const OpenOptions& options, bool for_training);
-// Its normalization is kept as that of the file. Metadata is left to the caller.
+// Its normalization is stored as that of the file. Metadata is left to the caller.
 OpenedModel opened_network(std::string format, const FileRef& path, ImportedNetwork imported);
 
 }  // namespace loom::core

@@ -1,4 +1,4 @@
-// Language models from files, whatever format they have: the rows of formats.hpp choose the reader.
+// Language models from files of any format: the rows of formats.hpp select the reader.
 #pragma once
 
 #include <cstdint>
@@ -9,14 +9,14 @@
 
 namespace loom::core {
 
-// What a path holds, as far as language models go.
+// The kind of a path for language models.
 enum class ModelFile : uint8_t { none, folder, gguf, entity, other };
 ModelFile model_file_kind(const FileRef& path);
 
 // Errors: not_found, unsupported (a file of another kind), and those of the reader.
 Result<std::unique_ptr<ModelSource>> open_model_source(const FileRef& path);
 
-// Opens and loads. An .entity file in the asked dtype is mapped, not read.
+// Opens and loads. An .entity file in the requested dtype is mapped, not read.
 Result<LanguageModel> load_language_model(const FileRef& path, const LoadModelOptions& options,
                                           ThreadPool& pool);
 

@@ -123,7 +123,7 @@ Result<std::unique_ptr<TensorFile>> open_tensor_file(const FileRef& path) {
   if (!bytes.empty() && bytes[0] == std::byte{'{'})
     return unsupported("a description has no tensors", path);
   Result<std::unique_ptr<TensorFile>> tensors = SafeTensorsFile::open(path);
-  // Of a file that is something else altogether, the reader of one format has nothing to say.
+  // For a file of another kind, the reader's error would be misleading.
   if (!tensors.ok() && tensors.error().code == Code::bad_file &&
       !path.name().ends_with(".safetensors"))
     return bad_file("holds no tensors that are read: neither .entity, GGUF nor safetensors", path);
@@ -177,7 +177,7 @@ Status ModelParameters::open(std::shared_ptr<const OpenedModel> model) {
   return model_->network != nullptr ? add_normalization() : Status{};
 }
 
-// Equal weights with another normalization of the inputs are another model.
+// Equal weights with another input normalization are another model.
 Status ModelParameters::add_normalization() {
   LOOM_ASSIGN(normalization_, normalization_of(*model_->network));
   for (const auto& [name, values] : {std::pair("input/shift", &normalization_.shift),
@@ -198,7 +198,7 @@ Status ModelParameters::add_normalization() {
   return {};
 }
 
-// Sources give whole rows.
+// Sources return whole rows.
 Status ModelParameters::to_f32(size_t index, int64_t first, int64_t count, float* out) const {
   const std::vector<int64_t>& shape = entries_[index].shape;
   const int64_t cols = shape.size() == 2 ? std::max<int64_t>(shape[1], 1) : 1;
@@ -246,7 +246,7 @@ void report_layers(const ModelReport& report, const EachLayer& each) {
 
 namespace {
 
-// f32 bits as whole numbers in the order of the values.
+// f32 bits as integers in the order of the values.
 int64_t ordered(float value) {
   const auto bits = static_cast<int64_t>(bit_cast<uint32_t>(value));
   return bits < 0x80000000 ? bits : int64_t{0x80000000} - bits;
@@ -308,7 +308,7 @@ Result<std::vector<TensorDifference>> compare_tensors(
       d.dtype_b = eb.dtype;
       d.shape_b = shape_text(eb);
       const auto ba = a.bytes(i), bb = b.bytes(j);
-      // A tensor without stored bytes has values alone to compare.
+      // A tensor without stored bytes is compared by its values only.
       d.same_bytes = ea.dtype == eb.dtype && !ba.empty() && ba.size() == bb.size() &&
                      std::equal(ba.begin(), ba.end(), bb.begin());
       const bool text = ea.dtype == "text" || eb.dtype == "text";

@@ -14,7 +14,7 @@
 namespace loom::core {
 namespace {
 
-// Classes in the order in which they are tried: the plainest first.
+// Classes in the order of attempts: the simplest first.
 constexpr std::pair<const char*, const char*> kClasses[] = {
     {"LlamaForCausalLM", "llama"},       {"Qwen2ForCausalLM", "qwen2"},
     {"Qwen3ForCausalLM", "qwen3"},       {"MistralForCausalLM", "mistral"},
@@ -24,7 +24,7 @@ constexpr std::pair<const char*, const char*> kClasses[] = {
 
 Error no_decoder(std::string_view what) {
   return make_error(Code::unsupported,
-                    cat("its network is no decoder of a language model: ", what));
+                    cat("its network is not a decoder of a language model: ", what));
 }
 
 double number(const LayerConfig& layer, std::string_view name) {
@@ -92,7 +92,7 @@ void take_mlp(const LayerConfig& m, DecoderConfig& c) {
   if (c.hidden_act == "gelu_tanh") c.hidden_act = "gelu_pytorch_tanh";
 }
 
-// What the cells say; whether a decoder of that is this grid is asked afterwards.
+// Reads the settings from the cells; the caller checks that their decoder equals this grid.
 Result<DecoderConfig> read_cells(const GridSpec& grid, int64_t positions) {
   DecoderConfig c;
   c.max_positions = positions;
@@ -128,7 +128,7 @@ void set_default(LayerConfig& layer, std::string_view name) {
   layer.values[field] = FieldValue(layer.def->fields[field].default_number);
 }
 
-// Numbers of what a layer does not have say nothing.
+// Clears fields of absent features.
 void drop_idle_fields(LayerConfig& layer) {
   const bool attention = layer.def->kind == LayerKind::multi_head_attention;
   if (attention || layer.def->kind == LayerKind::swiglu) {
@@ -142,7 +142,7 @@ void drop_idle_fields(LayerConfig& layer) {
   for (LayerConfig& child : layer.children) drop_idle_fields(child);
 }
 
-// A grid with what changes a result: not the number types of its cells.
+// The grid without cell number types, which do not change the function.
 Result<GridSpec> plain_grid(const GridSpec& grid) {
   GridSpec plain(grid.depth(), grid.rows(), grid.cols(), grid.layers());
   for (int64_t i = 0; i < grid.size(); ++i) {
@@ -162,7 +162,7 @@ bool same_field(const LayerConfig& a, const LayerConfig& b, size_t field) {
   return type == FieldType::list ? a.list(i) == b.list(i) : a.real(i) == b.real(i);
 }
 
-// What differs, as "soft_cap of MultiHeadAttention", children included.
+// Lists differences, as "soft_cap of MultiHeadAttention", children included.
 void add_differences(const LayerConfig& a, const LayerConfig& b, std::vector<std::string>& all) {
   if (a.def != b.def || a.disabled != b.disabled || a.children.size() != b.children.size()) {
     all.push_back(cat("the layers of ", a.def->name));
@@ -193,14 +193,14 @@ std::vector<std::string> differences(const GridSpec& a, const GridSpec& b) {
   return all;
 }
 
-// The id of a special token, by its text; -1: none.
+// The id of a special token, by its text; -1 if there is none.
 int64_t special_id(const TokenizerSpec& tokenizer, const std::string& text) {
   for (const text::AddedTokenSpec& token : tokenizer.added)
     if (!text.empty() && token.content == text) return token.id;
   return -1;
 }
 
-// What ends a reply: the generation settings of the folder say it, or the tokenizer does.
+// The end tokens of a reply: from the folder's generation settings, or from the tokenizer.
 Status take_tokens(const std::string& folder, ModelSource& source) {
   if (!folder.empty()) {
     LOOM_ASSIGN(source.generation_json, read_if_there(folder + "/generation_config.json"));
@@ -216,7 +216,7 @@ Status take_tokens(const std::string& folder, ModelSource& source) {
   return {};
 }
 
-// Which biases of a decoder have a value that is not zero.
+// Which biases of a decoder have a non-zero value.
 struct Biases {
   bool qkv = false, out = false, mlp = false;
 };
@@ -248,8 +248,8 @@ void clear_flag(LayerConfig& layer, std::string_view name) {
   if (field >= 0) layer.values[static_cast<size_t>(field)] = FieldValue(0);
 }
 
-// Files of the original have biases of zeros where the model that they were made of had none, and
-// most classes cannot say that they have any.
+// Files of the original project have zero biases if their source model had none, and most classes
+// cannot express biases.
 Status drop_zero_biases(NetworkSource& source) {
   LOOM_ASSIGN(const Biases kept, biases_of(source));
   GridSpec grid = source.spec.grid;
@@ -269,7 +269,7 @@ Status drop_zero_biases(NetworkSource& source) {
   return {};
 }
 
-// A network read as a decoder: its parameters have the paths of one.
+// A network read as a decoder, with the parameter paths of a decoder.
 class NetworkDecoder : public ModelSource {
  public:
   explicit NetworkDecoder(std::unique_ptr<NetworkSource> network) : network_(std::move(network)) {
@@ -287,7 +287,7 @@ Result<DecoderConfig> decoder_config_of(const GridSpec& grid, int64_t positions)
   LOOM_ASSIGN(DecoderConfig c, read_cells(grid, positions));
   LOOM_ASSIGN(const GridSpec want, plain_grid(grid));
   std::vector<std::string> fewest;
-  std::string nearest, why;  // why: what the first class says
+  std::string nearest, why;  // why: the first class's error
   for (const auto& [name, type] : kClasses) {
     c.architecture = name;
     c.model_type = type;
@@ -312,7 +312,7 @@ Result<DecoderConfig> decoder_config_of(const GridSpec& grid, int64_t positions)
 Result<std::unique_ptr<ModelSource>> decoder_of_network(std::unique_ptr<NetworkSource> network,
                                                         const std::string& text,
                                                         int64_t positions) {
-  // First for its shape alone: roles mean nothing in another network.
+  // Checks the shape first: roles mean nothing in another network.
   const Result<DecoderConfig> cells = read_cells(network->spec.grid, positions);
   if (cells.ok()) LOOM_TRY(drop_zero_biases(*network));
   Result<DecoderConfig> config = decoder_config_of(network->spec.grid, positions);

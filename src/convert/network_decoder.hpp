@@ -1,5 +1,5 @@
-// Networks that have the cells of a decoder (decoder.hpp) as language models: what a file of the
-// original holds, or what was trained here as a plain network.
+// Networks with the cells of a decoder (decoder.hpp) as language models: files of the original
+// project, or plain networks trained with Loom.
 #pragma once
 
 #include <memory>
@@ -10,13 +10,13 @@
 
 namespace loom::core {
 
-// The configuration whose decoder_grid() is `grid`; number types of cells are passed over. Its
-// class is the first that can say all of it. positions: what the model was made for. Errors:
-// unsupported, naming the cell that no decoder has there.
+// The configuration whose decoder_grid() is `grid`; number types of cells are ignored. Its class is
+// the first that can express it completely. positions: the model's maximum. Errors: unsupported,
+// naming the cell that no decoder has there.
 Result<DecoderConfig> decoder_config_of(const GridSpec& grid, int64_t positions);
 
-// `text`: a folder with tokenizer.json, and tokenizer_config.json where it has a chat template, or
-// a tokenizer.json alone. Errors: those of decoder_config_of(); not_found.
+// `text`: a folder with tokenizer.json, and with tokenizer_config.json if it has a chat template,
+// or only a tokenizer.json. Errors: those of decoder_config_of(); not_found.
 Result<std::unique_ptr<ModelSource>> decoder_of_network(std::unique_ptr<NetworkSource> network,
                                                         const std::string& text, int64_t positions);
 

@@ -1,4 +1,4 @@
-// Which reader a file belongs to: see convert.hpp.
+// Selects the reader of a file: see convert.hpp.
 #include "base/text.hpp"
 #include "convert/formats.hpp"
 #include "io/file.hpp"
@@ -10,7 +10,7 @@ namespace {
 
 Result<OpenedModel> open_found(const Found& found) {
   const Format* format = format_of(found);
-  if (format == nullptr) return bad_file("is no model that this build opens", found.path);
+  if (format == nullptr) return bad_file("is not a model that this build opens", found.path);
   const bool named = !found.options.trainable.empty() || !found.options.frozen.empty();
   if (named && !format->initializers) {
     return invalid(

@@ -27,7 +27,7 @@ Result<std::unique_ptr<NetworkSource>> open_network_weights(const FileRef& path,
     return arrays;
   }
 #else
-  (void)spec;  // paths of parameters matter to arrays alone
+  (void)spec;  // only arrays use parameter paths
 #endif
   LOOM_ASSIGN(OpenedModel model, open_network(path, options));
   if (model.fresh) return bad_file("this is a description and holds no weights", path);

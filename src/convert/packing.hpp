@@ -1,4 +1,4 @@
-// How parameters are packed into a format that keeps their number types. Private to the room.
+// Selects the number types of parameters in formats that keep them. Private to the room.
 #pragma once
 
 #include <optional>
@@ -8,11 +8,11 @@
 
 namespace loom::core {
 
-// The type that the rules give a matrix; unset: they say nothing.
+// The type that the rules give a matrix; unset if none matches.
 std::optional<DType> ruled(const Param& param, const ConvertOptions& options);
-// All but the type. `options` must outlive the policy.
+// Everything except the type. `options` must outlive the policy.
 PackPolicy policy_of(const ConvertOptions& options);
-// Of a network: the first rule that fits, else options.dtype, else as stored.
+// For a network: the first matching rule, else options.dtype, else as stored.
 PackPolicy network_policy(const ConvertOptions& options);
 
 }  // namespace loom::core

@@ -1,4 +1,4 @@
-// Writing a model in another format: see convert.hpp.
+// Writes a model in another format: see convert.hpp.
 #include <algorithm>
 
 #include "base/text.hpp"
@@ -14,7 +14,7 @@ std::string extension_of(const std::string& path) {
   return to_lower_ascii(path.substr(dot));
 }
 
-// What a network may have, a letter each, and how to say it.
+// Optional parts of a network, a letter each, with their names in messages.
 struct Part {
   char letter;
   std::string_view name;
@@ -40,7 +40,7 @@ std::string parts_of(const NetworkSource& source) {
   return letters;
 }
 
-// The row that writes such a model to such a name; null: none.
+// The row that writes such a model to such a name; may be null.
 const Format* format_for(std::string_view extension, bool decoder) {
   for (const Format* format : all_formats()) {
     if (format->extension == extension && (decoder ? format->decoders : format->networks))

@@ -20,7 +20,7 @@ namespace {
 constexpr size_t kPushPiece = 1 << 20;
 constexpr size_t kMostName = 4096;
 
-// Models and texts are not for those on the way.
+// Models and texts must not be readable on the network.
 Status check_secrecy(const DonateClientOptions& options, const std::string& host) {
   if (options.tls != nullptr || options.allow_plaintext) return {};
   if (host == "localhost" || is_loopback(host)) return {};
@@ -30,7 +30,7 @@ Status check_secrecy(const DonateClientOptions& options, const std::string& host
       host);
 }
 
-// JSON would carry another text.
+// JSON would change the text.
 Status check_utf8(std::string_view bytes, std::string_view what) {
   if (text::is_valid_utf8(bytes)) return {};
   return invalid(cat(what, " is not UTF-8; convert it first"));
@@ -90,8 +90,8 @@ Status DonateClient::greet() {
 
 // ---- frames -------------------------------------------------------------------------------------
 
-// A server that refuses says why before it closes, so that what it said is read where sending
-// fails.
+// A server that refuses sends the reason before it closes, so if sending fails its last message is
+// read.
 Status DonateClient::send(const JsonValue& message) {
   constexpr double kLastWords = 2.0;
   const std::string json = dump_json(message);
@@ -143,7 +143,7 @@ Error DonateClient::refused(const JsonValue& error) const {
   return make_error(Code::io_error, why.empty() ? "refused" : why, to_);
 }
 
-// Answers to jobs that come in between are kept for whoever awaits them.
+// Answers to jobs that arrive in between are stored.
 Result<JsonValue> DonateClient::hear_type(std::string_view type, double seconds) {
   for (;;) {
     LOOM_ASSIGN(JsonValue message, hear(seconds));
@@ -190,7 +190,7 @@ Status DonateClient::push(std::string_view file, std::string_view config,
   return make_error(Code::io_error, why.ok() && !why->empty() ? *why : std::string("refused"), to_);
 }
 
-// An upload that went wrong is not sent to its end.
+// Stops an upload after an error.
 Status DonateClient::send_piece(int64_t index, std::string_view piece, bool last) {
   JsonValue chunk = donate_message("weights_chunk");
   chunk.add("index", JsonValue::integer(index));

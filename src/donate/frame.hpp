@@ -1,6 +1,6 @@
 // Frames of "donate compute": a length (4 bytes, little-endian), then that many bytes of one JSON
-// object in UTF-8. A length of 0 or above the most is an error after which nothing that follows
-// can be told apart, so the connection ends.
+// object in UTF-8. After a length of 0 or above the maximum, later bytes cannot be interpreted, so
+// the connection ends.
 #pragma once
 
 #include <array>
@@ -21,8 +21,8 @@ DonateHead donate_head(uint32_t length);
 Result<uint32_t> donate_length(const DonateHead& head, uint32_t most = kDonateFrameMost);
 // Head and body in one piece. `json` has to be of a length that the other side takes.
 std::string donate_frame(std::string_view json);
-// To how many bytes the body of a frame may grow when it holds `have` of `length`: memory follows
-// what arrived, not what was announced.
+// The buffer size for a frame with `have` of `length` bytes: memory follows the received bytes, not
+// the announced length.
 size_t donate_room(size_t have, size_t length);
 
 }  // namespace loom::core

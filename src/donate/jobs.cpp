@@ -77,7 +77,7 @@ bool DonateJobs::run_one(size_t worker) {
     ++running_;
   }
   const std::function<void()> tell = job.run(worker);
-  job = {};  // what it holds goes before it counts as done
+  job = {};  // releases its data before it counts as done
   {
     const std::lock_guard lock(mutex_);
     --running_;

@@ -1,5 +1,5 @@
-// Jobs of all connections in one line: first come, first served, by a fixed number of workers. The
-// line is bounded; who comes when it is full is told so at once.
+// A queue of jobs of all connections: first come, first served, by a fixed number of workers. The
+// queue is bounded; a job that arrives when it is full is refused at once.
 #pragma once
 
 #include <chrono>
@@ -16,10 +16,10 @@
 namespace loom::core {
 
 struct DonateJob {
-  // Returns what tells of the outcome (or nothing): called when the job no longer counts, so that
-  // who has an answer and asks how much is under way does not find that job there.
+  // Returns a function that reports the outcome (may be empty). It is called when the job no longer
+  // counts, so a client that has an answer does not see its job in progress.
   std::function<std::function<void()>(size_t worker)> run;
-  std::function<void()> drop;  // in its place, where the line ends before its turn
+  std::function<void()> drop;  // called instead if the queue ends before the job starts
 };
 
 class DonateJobs {
@@ -28,18 +28,18 @@ class DonateJobs {
   DonateJobs(size_t capacity, size_t workers);
   ~DonateJobs();
 
-  // Errors: out_of_range "queue full", cancelled (it stops).
+  // Errors: out_of_range "queue full", cancelled (it is stopping).
   Status add(DonateJob job);
-  // Runs the job that has waited longest, on this thread. False: none waits.
+  // Runs the oldest job on this thread. Returns false if none waits.
   bool run_one(size_t worker);
-  int64_t depth() const;        // jobs that wait
-  int64_t in_progress() const;  // jobs that run
+  int64_t depth() const;        // waiting jobs
+  int64_t in_progress() const;  // running jobs
   int64_t capacity() const { return static_cast<int64_t>(capacity_); }
 
-  // Jobs that run should end: asked by what runs them.
+  // Whether running jobs should end; they poll it.
   bool hurry() const;
-  // Takes no more, drops what waits, and gives what runs so long to end before hurry(). Returns
-  // when nothing runs. True: nothing had to hurry.
+  // Refuses new jobs, drops waiting ones, and gives running ones this time before hurry(). Returns
+  // when nothing runs; true if nothing had to hurry.
   bool stop(std::chrono::milliseconds grace);
 
  private:

@@ -22,13 +22,13 @@ namespace {
 
 class Listener;
 
-// For the last message to be taken.
+// Time to send the last message.
 constexpr std::chrono::seconds kFarewell{2};
 
 class Connection final : public DonateConnection, public std::enable_shared_from_this<Connection> {
  public:
   Connection(Listener& listener, NetSocket socket);
-  // `tls`: null for a connection that is not encrypted.
+  // `tls`: null for an unencrypted connection.
   void start(const TlsContext& tls);
   void shut();
 
@@ -63,18 +63,18 @@ class Connection final : public DonateConnection, public std::enable_shared_from
   std::shared_ptr<DonateHandler> handler_;
   DonateHead head_{};
   std::string body_;
-  size_t have_ = 0, length_ = 0;   // of the frame that is read; a length of 0: none is
-  uint64_t booked_ = 0;            // of DonateLimits::frames
+  size_t have_ = 0, length_ = 0;   // of the frame being read; length 0 means none
+  uint64_t booked_ = 0;            // its share of DonateLimits::frames
   std::deque<std::string> queue_;  // frames to write
   uint64_t waiting_ = 0;           // bytes in it
-  int64_t awaited_ = 0;            // answers
+  int64_t awaited_ = 0;            // pending answers
   std::atomic<uint32_t> most_;
   std::atomic<bool> lost_{false};
   bool wants_next_ = false, silent_ = false, writing_ = false;
-  bool reading_ended_ = false;  // nothing more is read
-  bool finishing_ = false;      // what is in queue_ is the last
+  bool reading_ended_ = false;  // no more reading
+  bool finishing_ = false;      // no frames after those in queue_
   bool ended_ = false;
-  bool greeted_ = false;                         // a whole frame has come
+  bool greeted_ = false;                         // a complete frame was received
   std::chrono::steady_clock::time_point since_;  // see PeerSilence
   std::array<char, 4096> discarded_{};
 };
@@ -117,7 +117,7 @@ class Listener final : public DonateListener {
 
   const DonateLimits limits;
   const Make make;
-  uint64_t frames = 0;  // bytes, of all connections
+  uint64_t frames = 0;  // bytes over all connections
   asio::io_context io;
 
  private:
@@ -130,9 +130,9 @@ class Listener final : public DonateListener {
   }
 
   mutable std::mutex tls_mutex_;
-  TlsContext tls_;  // null: TCP is not encrypted
-  // Those that are not shut. Others may hold a connection for longer, but what it shares with the
-  // listener is touched on one thread alone.
+  TlsContext tls_;  // null means TCP is not encrypted
+  // Connections that are not shut. Others may hold a connection longer, but only one thread touches
+  // what it shares with the listener.
   std::vector<std::shared_ptr<Connection>> open_;
   std::atomic<int64_t> count_{0};
   NetAcceptor acceptor_;
@@ -188,7 +188,7 @@ void Connection::shut_after(NetTimer& timer, std::chrono::milliseconds time) {
   });
 }
 
-// Nothing waits for a handshake but its own connection, which gives way as one that says nothing.
+// Only its own connection waits for a handshake; it counts as a silent one when a slot is needed.
 void Connection::start(const TlsContext& tls) {
   since_ = std::chrono::steady_clock::now();
   if (tls == nullptr) return open();
@@ -206,10 +206,10 @@ void Connection::open() {
   handler_->on_open(shared_from_this());
 }
 
-// On the thread of run(), or where it has ended.
+// On the thread of run(), or after it has ended.
 void Connection::shut() {
   if (lost_.exchange(true)) return;
-  listener_.frames -= std::exchange(booked_, 0);  // nothing more is booked
+  listener_.frames -= std::exchange(booked_, 0);  // releases its share
   NetError ignored;
   stream_.socket().close(ignored);
   reading_timer_.cancel();
@@ -247,8 +247,8 @@ void Connection::await(int64_t more) {
   });
 }
 
-// A client that waits for an answer has nothing to say; one that does not has to say something, or
-// its place goes to another.
+// A client that waits for an answer may be silent. Otherwise it must send something, or it loses
+// its slot.
 void Connection::watch_silence() {
   reading_timer_.cancel();
   since_ = std::chrono::steady_clock::now();
@@ -256,18 +256,18 @@ void Connection::watch_silence() {
   shut_after(reading_timer_, listener_.limits.idle_time.value_or(listener_.limits.time));
 }
 
-// Nothing is read from a client that does not take its answers.
+// Stops reading from a client that does not read its answers.
 void Connection::read_head() {
   if (!wants_next_ || lost_ || reading_ended_ || waiting_ > listener_.limits.waiting_bytes) return;
   wants_next_ = false;
   silent_ = true;
   watch_silence();
-  // The first byte alone: with it the time of the frame begins.
+  // The first byte alone: it starts the frame's time limit.
   asio::async_read(
       stream_, asio::buffer(head_.data(), 1),
       [me = shared_from_this()](const NetError& failed, size_t) {
         me->silent_ = false;
-        me->length_ = 1;  // a frame has begun
+        me->length_ = 1;  // a frame has started
         if (me->reading_ended_) return;
         if (failed) return me->shut();
         me->reading_timer_.expires_after(me->listener_.limits.time);
@@ -302,7 +302,7 @@ bool Connection::book(size_t room) {
   return true;
 }
 
-// Where nothing is read into the body.
+// Called when no read into the body is pending.
 void Connection::release() {
   listener_.frames -= std::exchange(booked_, 0);
   body_ = {};
@@ -336,7 +336,7 @@ void Connection::got_frame() {
   if (handler_ != nullptr) handler_->on_frame(shared_from_this(), std::move(frame));
 }
 
-// What comes after such a frame cannot be told apart.
+// The bytes after such a frame cannot be interpreted.
 void Connection::refuse(const Error& why) {
   reading_ended_ = true;
   reading_timer_.cancel();
@@ -384,21 +384,21 @@ void Connection::finish() {
   });
 }
 
-// What was being read is of no more interest. TLS says that the end is no cut.
+// Cancels reading. TLS marks the end, so that it differs from a truncation.
 void Connection::end() {
   if (std::exchange(ended_, true)) return;
   NetError ignored;
   stream_.socket().cancel(ignored);
   handler_.reset();
-  // After the end of what was cancelled.
+  // Runs after the cancelled operations.
   asio::post(listener_.io, [me = shared_from_this()] { me->release(); });
   if (!stream_.secure()) return leave();
   shut_after(reading_timer_, kFarewell);
   stream_.end_tls([me = shared_from_this()](const NetError&) { me->leave(); });
 }
 
-// A socket that is closed while bytes of the client wait in it resets the connection, and the last
-// message may be lost on the way. So what still comes is read for a moment, and forgotten.
+// Closing a socket with unread bytes resets the connection, and the last message may be lost. So
+// incoming bytes are read and dropped for a moment.
 void Connection::leave() {
   if (lost_) return;
   ended_ = reading_ended_ = true;

@@ -66,8 +66,8 @@ Result<int64_t> donate_count(const JsonValue& message, std::string_view field, i
   if (value == nullptr) return otherwise;
   const Result<int64_t> number = value->as_int(field);
   if (!number.ok() || *number < low || *number > high) {
-    return wrong_field(
-        field, low == high ? cat(low) : cat("a whole number from ", low, " to ", high), value);
+    return wrong_field(field, low == high ? cat(low) : cat("an integer from ", low, " to ", high),
+                       value);
   }
   return *number;
 }
@@ -80,7 +80,7 @@ Result<bool> donate_flag(const JsonValue& message, std::string_view field) {
 }
 
 Result<std::vector<int32_t>> donate_ids(const JsonValue& message, std::string_view field) {
-  constexpr std::string_view kWanted = "a list of token ids, whole numbers from 0 to 2147483647";
+  constexpr std::string_view kWanted = "a list of token ids, integers from 0 to 2147483647";
   const JsonValue* value = donate_field(message, field);
   if (value == nullptr || !value->is_array()) return wrong_field(field, kWanted, value);
   std::vector<int32_t> ids;

@@ -1,5 +1,5 @@
-// Messages of "donate compute": JSON objects with "v": 1 and a "type". Reading says which field is
-// wrong and what it may be; fields that are not known are ignored.
+// Messages of "donate compute": JSON objects with "v": 1 and a "type". Errors name the field and
+// its valid values; unknown fields are ignored.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ std::string_view donate_type(const JsonValue& message);
 
 // Fields by name. null is as good as absent. Errors: invalid_argument, naming the field.
 Result<std::string> donate_text(const JsonValue& message, std::string_view field, size_t most);
-// `otherwise` where it is absent.
+// Returns `otherwise` if it is absent.
 Result<int64_t> donate_count(const JsonValue& message, std::string_view field, int64_t low,
                              int64_t high, int64_t otherwise);
 Result<bool> donate_flag(const JsonValue& message, std::string_view field);

@@ -51,7 +51,7 @@ class DonatedLanguageModel final : public DonateModel {
     return text;
   }
 
-  const std::shared_ptr<const DonatedModel> keep_;  // before the models, which may borrow from it
+  const std::shared_ptr<const DonatedModel> keep_;  // outlives the models
   std::vector<Worker> workers_;
 };
 
@@ -62,8 +62,8 @@ Result<std::shared_ptr<DonateModel>> donate_model(std::vector<Model> models, int
   std::vector<DonatedLanguageModel::Worker> workers;
   for (Model& model : models) {
     LOOM_ASSIGN(ModelSession session, model.session({.context = context}));
-    // Weights are compared with their hashes when they are first used: now, so that a damaged model
-    // takes nobody's place.
+    // The first use of weights checks their hashes. Do it now, so that a damaged model replaces no
+    // other.
     constexpr TokenId kAny[] = {0};
     LOOM_TRY(session.feed(kAny));
     workers.push_back({std::move(model), std::move(session)});

@@ -14,13 +14,13 @@ constexpr size_t kMostJobId = 128;
 constexpr size_t kMostConfig = 1 << 20;
 constexpr int64_t kMostTokens = 1 << 20;
 
-// A job whose answer is `type`{job_id, ok, ..., queue_depth}. `compute` adds what was asked for.
+// A job with the answer `type`{job_id, ok, ..., queue_depth}. `compute` adds the result.
 using Compute = std::function<Result<JsonValue>(size_t worker)>;
 
 struct Answer {
   std::shared_ptr<DonateConnection> connection;
   std::string type, job_id;
-  const char* field;  // that the value goes to
+  const char* field;  // receives the value
 
   void send(const Result<JsonValue>& value, int64_t depth) const {
     JsonValue out = donate_message(type);
@@ -37,7 +37,7 @@ struct Answer {
   }
 };
 
-// An error names its job where there is one, so that a client with several knows which.
+// An error names its job if there is one, so that a client with several can match it.
 JsonValue error_of(const Error& why, const JsonValue* message) {
   JsonValue out = donate_error(why.str());
   if (message == nullptr) return out;
@@ -116,7 +116,8 @@ DonatePeer::Then DonatePeer::handle(const Connection& connection, const std::str
   return Then::next;
 }
 
-// A challenge is good for one proof: whoever guesses gets a new one with a new connection.
+// A challenge is valid for one proof: a wrong guess needs a new connection and gets a new
+// challenge.
 Status DonatePeer::greet(const JsonValue& message) {
   if (donate_type(message) != "hello")
     return invalid("a secret is asked for: say hello with a proof first");
@@ -184,8 +185,8 @@ Status DonatePeer::chunk(const JsonValue& message) {
   return upload_.chunk(index, last, data->text());
 }
 
-// Mounting takes its turn among the jobs, and the connection is silent until it is done: what was
-// asked before is answered by the model before, what is asked behind it by the new one.
+// Mounting is queued among the jobs, and the connection is silent until it is done. Earlier
+// requests are answered by the previous model, later ones by the new one.
 Result<DonatePeer::Then> DonatePeer::commit(const Connection& connection) {
   LOOM_TRY(pushing());
   const auto status = [](const Connection& to, bool ok, const std::string& what) {

@@ -1,4 +1,4 @@
-// DonatePeer: the server's side of one connection: who it is, what it pushes, what it asks.
+// DonatePeer: the server's side of one connection: authentication, uploads, requests.
 #pragma once
 
 #include <memory>
@@ -18,7 +18,7 @@ class DonatePeer final : public DonateHandler, public std::enable_shared_from_th
 
  private:
   using Connection = std::shared_ptr<DonateConnection>;
-  // What is to be done after a message was handled.
+  // The next step after a message.
   enum class Then : uint8_t { next, wait, finish };
 
   Then handle(const Connection& connection, const std::string& frame);

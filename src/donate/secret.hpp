@@ -1,6 +1,6 @@
-// What "donate compute" needs of cryptography: SHA-256, and a challenge that only who knows the
-// secret can answer. A cover of OpenSSL, which secret.cpp alone includes. Nothing here hides what
-// is sent: the secret says who may ask, not who can read along.
+// Cryptography of "donate compute": SHA-256, and a challenge that only a client with the secret can
+// answer. It wraps OpenSSL, which only secret.cpp includes in this room. It does not hide the
+// traffic: the secret controls access, not confidentiality.
 #pragma once
 
 #include <memory>
@@ -13,14 +13,14 @@ struct evp_md_ctx_st;
 
 namespace loom::core {
 
-constexpr size_t kDonateSecretLeast = 16;  // bytes: a proof can be tried offline by who saw it
+constexpr size_t kDonateSecretLeast = 16;  // bytes: an observer can try proofs offline
 
-// SHA-256 of bytes that come piece by piece.
+// SHA-256 of bytes in pieces.
 class DonateDigest {
  public:
   DonateDigest();
   void add(std::string_view bytes);
-  // In hexadecimal, of what was added; nothing can be added afterwards. Errors: internal.
+  // The digest in hexadecimal; nothing can be added afterwards. Errors: internal.
   Result<std::string> finish();
 
  private:
@@ -35,7 +35,7 @@ class DonateDigest {
 Result<std::string> donate_challenge();
 // HMAC-SHA-256 (RFC 2104) under `secret` of "loom donate 1\n" and the challenge, in hexadecimal.
 Result<std::string> donate_proof(std::string_view secret, std::string_view challenge);
-// Takes as long wherever two texts of one length differ.
+// Constant-time comparison of two texts of equal length.
 bool same_donate_proof(std::string_view a, std::string_view b);
 
 }  // namespace loom::core

@@ -10,7 +10,7 @@
 namespace loom::core {
 namespace {
 
-// What a stranger may make this machine hold before the secret was proven.
+// Maximum frame size before a client has proven the secret.
 constexpr uint32_t kFirstFrame = 4096;
 
 Status check_options(const DonateOptions& o) {
@@ -75,8 +75,8 @@ DonateServer::~DonateServer() {
   stop(std::chrono::milliseconds(0));
 }
 
-// In this order: no new clients; jobs end and are answered; nothing is read any more; what was
-// answered goes out, if its clients take it.
+// In this order: refuse new clients; end and answer jobs; stop reading; send the answers, if
+// clients take them.
 bool DonateServer::stop(std::chrono::milliseconds grace) {
   constexpr std::chrono::milliseconds kFarewell{1000};
   if (listener_ != nullptr) listener_->refuse_more();
@@ -127,7 +127,7 @@ bool DonateServer::read_message() {
   return true;
 }
 
-// Connections first, so that messages and jobs wait in line as they do with threads.
+// Connections first, so that messages and jobs queue as they do with threads.
 bool DonateServer::run_one(std::chrono::milliseconds most) {
   const std::chrono::milliseconds now(0);
   return listener_->run_one(now) || read_message() || jobs_.run_one(0) || listener_->run_one(most);
@@ -140,7 +140,7 @@ std::shared_ptr<DonateModel> DonateServer::model() const {
 
 void DonateServer::mounted(std::shared_ptr<DonateModel> model) {
   const std::lock_guard lock(mutex_);
-  model_.swap(model);  // the one before ends with the argument, after the lock
+  model_.swap(model);  // the argument destroys the previous model, after the lock
 }
 
 }  // namespace loom::core

@@ -1,5 +1,5 @@
-// A model on its way: its chunks in order, checked as they come. Memory grows with what arrived,
-// and begins at a multiple of 64, so that weights can be used where they lie.
+// An upload of a model: its chunks in order, checked on arrival. Memory grows with the received
+// bytes and is aligned to 64, so that weights can be used in place.
 #pragma once
 
 #include <atomic>
@@ -18,7 +18,7 @@ namespace loom::core {
 
 class DonateBytes {
  public:
-  // Errors: out_of_memory; then nothing was added. `end`: what the bytes will not exceed.
+  // Errors: out_of_memory; then nothing was added. `end`: an upper bound of the size.
   Status add(std::string_view bytes, uint64_t end);
   std::span<const std::byte> view() const { return {data_.get(), size_}; }
   uint64_t size() const { return size_; }
@@ -32,11 +32,11 @@ class DonateBytes {
 };
 
 struct DonatedModel {
-  std::string config;  // the JSON that came with it
+  std::string config;  // the uploaded JSON
   DonateBytes bytes;
 };
 
-// How many bytes all uploads of a server hold together.
+// Bytes of all uploads of a server.
 class DonateAccount {
  public:
   explicit DonateAccount(uint64_t most) : most_(most) {}
@@ -49,15 +49,15 @@ class DonateAccount {
   std::atomic<uint64_t> held_{0};
 };
 
-// One thread at a time. After an Error of chunk() or commit() the upload is forgotten, and begins
-// again with begin().
+// One thread at a time. An Error of chunk() or commit() discards the upload; restart it with
+// begin().
 class DonateUpload {
  public:
   explicit DonateUpload(std::shared_ptr<DonateAccount> account) : account_(std::move(account)) {}
   ~DonateUpload() { forget(); }
 
-  // Errors: invalid_argument "bad weights_len" (below 1, or above the account), an empty config, a
-  // hash that is none. `sha256`: "" or 64 hexadecimal digits.
+  // Errors: invalid_argument "bad weights_len" (below 1, or above the account), an empty config, an
+  // invalid hash. `sha256`: "" or 64 hexadecimal digits.
   Status begin(std::string config, int64_t length, std::string sha256);
   // Chunks are numbered from 0. Errors: invalid_argument (no begin(), a number that is not the
   // next, bad base64, more than was announced, one after the last), out_of_memory.
@@ -70,7 +70,7 @@ class DonateUpload {
   void forget();
 
   std::shared_ptr<DonateAccount> account_;
-  std::shared_ptr<DonatedModel> model_;  // null: none is on its way
+  std::shared_ptr<DonatedModel> model_;  // null if there is no upload
   std::optional<DonateDigest> digest_;
   std::string sha256_;
   int64_t length_ = 0, next_ = 0;

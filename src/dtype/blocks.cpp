@@ -1,7 +1,7 @@
-// GGUF blocks of 32 values, byte for byte what ggml's reference quantizers write: q4_0 pairs value
-// j with j + 16 in one byte, q8_0 holds signed bytes, both after an f16 scale. Products and sums
-// are rounded separately, as ggml's C reads; a ggml built with FMA contraction may differ by one
-// code where a value sits on a rounding boundary.
+// GGUF blocks of 32 values, byte for byte as ggml's reference quantizers write them. q4_0 pairs
+// value j with j + 16 in one byte, q8_0 holds signed bytes, both after an f16 scale. Products and
+// sums are rounded separately, as in ggml's C code. A ggml built with FMA contraction may differ by
+// one code if a value is on a rounding boundary.
 #include <cstring>
 
 #include "base/bits.hpp"

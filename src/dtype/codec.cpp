@@ -23,7 +23,7 @@ uint64_t ieee16_code(double v) {
   return sign | (field > kInfinity ? kInfinity : field);
 }
 
-// NaN is narrowed by hand: a machine may choose its payload.
+// NaN is narrowed explicitly, because its payload depends on the machine.
 uint64_t f32_code(double v) {
   if (!is_nan(v)) return f32_bits(static_cast<float>(v));
   const uint64_t u = bit_cast<uint64_t>(v);

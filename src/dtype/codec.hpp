@@ -1,6 +1,6 @@
-// Codecs: what one stored code of a type means, and which code a value gets. Element codecs know no
-// scale; the scale rules and simulate() join the two. Source of every formula: OCP OFP8 and MX
-// specifications, IEEE 754, GGUF.
+// Codecs: the value of a stored code of a type, and the code of a value. Element codecs do not use
+// scales; the scale rules and simulate() combine the two. The formulas come from the OCP OFP8 and
+// MX specifications, IEEE 754 and GGUF.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +10,10 @@
 namespace loom::core {
 
 // A code is the stored code of R16: level + code_bias for narrow signed types, two's complement
-// from int16 up. Nearest code of v, ties to even, saturating (IEEE types: overflow is infinity, as
-// in IEEE 754; 64-bit integers hold 53 bits, so that a code is exact in f64; q4_0, q5_0 and q8_0
-// round as GGUF does). NaN: the type's NaN, or the code of 0 where there is none.
+// from int16 up. It is the nearest code of v, ties to even, saturating. Exceptions: IEEE types
+// overflow to infinity, as in IEEE 754; 64-bit integers hold 53 bits, so that a code is exact in
+// f64; q4_0, q5_0 and q8_0 round as GGUF does. NaN gives the type's NaN, or the code of 0 if there
+// is none.
 uint64_t encode_value(DType dtype, double v);
 // The value of a code (its low `bits` bits), unscaled. For uint types the code itself.
 double decode_value(DType dtype, uint64_t code);
@@ -21,18 +22,18 @@ double decode_value(DType dtype, uint64_t code);
 struct Scale {
   double step = 1.0;
   double zero = 0.0;
-  // The blocks of 32 of GGUF encode (x - origin) * inv, both taken before d and m were rounded to
-  // f16; 0: (x - offset) / step.
+  // GGUF blocks of 32 encode (x - origin) * inv, both computed before d and m are rounded to f16. 0
+  // means (x - offset) / step.
   double inv = 0.0;
   double offset = 0.0, origin = 0.0;
 };
-// The scale of spec/core.md 4.2 for n values `stride` apart (block formats: the values of one
-// block, the only one in its super-block; nvfp4: of the whole tensor). Types without scale: {1, 0}.
-// All zeros: step 0. Infinities and NaN do not count.
+// The scale of spec/core.md 4.2 for n values `stride` apart. Block formats: the values of one
+// block, the only one in its super-block; nvfp4: the whole tensor. Types without scale: {1, 0}. All
+// zeros: step 0. Infinities and NaN are ignored.
 Scale choose_scale(DType dtype, const float* values, int64_t n, int64_t stride = 1);
 
-// decode(encode(v)) under a scale: what the type would make of v. Equal, bit for bit, to packing
-// and unpacking.
+// decode(encode(v)) under a scale: the value of v in this type. Equals packing and unpacking bit
+// for bit.
 double simulate(DType dtype, double v, const Scale& scale);
 
 uint16_t f16_from_f32(float x);

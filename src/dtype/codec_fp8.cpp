@@ -7,7 +7,7 @@
 namespace loom::core {
 namespace {
 
-// Field of |q|; above `max_field` either saturates there or becomes `overflow`.
+// The field of |q|. Above `max_field` it either saturates or becomes `overflow`.
 template <int kMant, int kMinExp>
 uint32_t fp8_field(double a, uint32_t max_field, uint32_t overflow, bool saturate) {
   const double max = magnitude_of<kMant, kMinExp>(max_field);

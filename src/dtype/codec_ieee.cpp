@@ -1,6 +1,6 @@
 // binary16 and bfloat16: IEEE 754 conversions, nearest even, subnormals kept, overflow to infinity,
-// quiet NaN with the top payload bits. Integer work on bit patterns; the one float add (f16
-// subnormals) is exact but for the rounding that is wanted.
+// quiet NaN with the top payload bits. Integer arithmetic on bit patterns. The one float addition
+// (f16 subnormals) is exact except for the intended rounding.
 #include "base/bits.hpp"
 #include "dtype/codec.hpp"
 

@@ -1,6 +1,6 @@
-// The table of dtypes.def as constants, and the look-up of names. Knows no arithmetic.
-// Invariant: row i has id i. Columns that follow from others (code_bias, level_unit) are derived
-// here, so that dtypes.def cannot contradict itself.
+// The table of dtypes.def as constants, and the look-up of names, without arithmetic. Invariant:
+// row i has id i. Dependent columns (code_bias, level_unit) are derived here, so dtypes.def cannot
+// contradict itself.
 #include "dtype/dtype.hpp"
 
 #include <iterator>
@@ -13,7 +13,7 @@
 namespace loom::core {
 namespace {
 
-// What follows from the other columns. The bias makes the smallest level code 0.
+// Columns derived from the others. The bias makes the smallest level code 0.
 constexpr int code_bias_of(NumberKind kind, Levels levels, int bits) {
   if (levels != Levels::direct) return 0;
   if (kind == NumberKind::sint) return 1 << (bits - 1);
@@ -68,7 +68,7 @@ constexpr bool columns_agree() {
     if (small != (info.super_block > 0)) return false;
     if (info.zero == ZeroRule::small && !small) return false;
     if (info.affine() != (info.scale == ScaleRule::affine)) return false;
-    // What kernels count on: a super-block is whole blocks of 32 k, and no panel cuts one.
+    // Kernels require that a super-block is whole blocks of 32 k, and that no panel cuts one.
     if (small && (info.super_block != 256 || (info.block != 16 && info.block != 32))) return false;
   }
   return true;

@@ -1,6 +1,5 @@
-// The number types as data: one DTypeInfo per row of dtypes.def.
-// Only this room may switch on a dtype; everything else asks the table.
-// Ids 0-20 are written in files and never change meaning.
+// The number types as data: one DTypeInfo per row of dtypes.def. Only this room may switch on a
+// dtype; other code reads the table. Ids 0-20 are written in files and never change meaning.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +16,8 @@ enum class DType : uint8_t {
 #undef LOOM_DTYPE
 };
 
-// Rows from here on are being made: no release has them, so lists of what is released (hashes,
-// frozen names) do not name them.
+// Rows from here on are in development. No release has them, so lists of released types (hashes,
+// frozen names) omit them.
 constexpr int kReleasedDTypes = 37;
 constexpr bool released(DType dtype) {
   return static_cast<int>(dtype) < kReleasedDTypes;
@@ -41,7 +40,7 @@ enum class ScaleRule : uint8_t {
   i6,
   i8
 };
-// What a level of 0 is worth: see dtypes.def.
+// The value of a level of 0: see dtypes.def.
 enum class ZeroRule : uint8_t { none, row, code, f16, small };
 // How a stored code u of an integer-valued type maps to its integer level (the q8 path of matmul):
 // direct: u - bias; twice: 2u - 1; e2m1, e3m0: a 16-entry table. The level times
@@ -57,13 +56,13 @@ struct DTypeInfo {
   ScaleRule scale;
   ZeroRule zero;
   Levels levels;
-  int block;                     // values per block scale; 0 = per row
-  int super_block;               // values per super-block; 0 = there are none
+  int block;                     // values per block scale; 0 means per row
+  int super_block;               // values per super-block; 0 means none
   std::string_view safetensors;  // name in safetensors files, or ""
   std::string_view aliases;      // comma list
   int code_bias;     // stored code = level + bias (direct levels of signed types), else 0
   float level_unit;  // value of one level before scaling: 1, or 0.5 (e2m1), 0.25 (e3m0)
-  int low_bits;      // of a code, those in the low plane of R16: all, or 2 of 3, 4 of 5 and 6
+  int low_bits;      // bits of a code in the low plane of R16: all, or 2 of 3, 4 of 5 and 6
 
   constexpr bool integer_path() const { return levels != Levels::none; }
   constexpr bool affine() const { return zero == ZeroRule::row; }

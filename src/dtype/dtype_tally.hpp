@@ -1,4 +1,4 @@
-// Which number type most values of a model have: what a model of mixed types is called.
+// The number type of most values of a model, which names a model of mixed types.
 #pragma once
 
 #include <array>

@@ -35,8 +35,7 @@ inline constexpr float kLevelsNF4[16] = {
     1.0f,
 };
 
-// Integers a type may hold. 64-bit types hold 53 bits: a code is exact in f64, which is what
-// computes with it.
+// The integer range of a type. 64-bit types hold 53 bits: a code is exact in f64, the compute type.
 struct IntRange {
   double lo = 0, hi = 0;
 };
@@ -48,14 +47,14 @@ inline IntRange int_range(const DTypeInfo& info) {
   return {info.bits < 54 ? -half : 1 - half, half - 1};
 }
 
-// Division by a step of 0 (a row of zeros) would make NaN of 0/0; every code then decodes to 0
+// Dividing by a step of 0 (a row of zeros) would make NaN of 0/0. Every code then decodes to 0
 // anyway.
 inline double divisor(double step) {
   return step == 0 ? 1.0 : step;
 }
 
-// Rounded q + zero, clamped. Rounds before adding, so that 0 stays exactly on the zero point (as
-// ONNX does).
+// Rounded q + zero, clamped. It rounds before adding, so 0 maps exactly to the zero point (as in
+// ONNX).
 inline double integer_code(double q, double zero, IntRange range) {
   const double lo = range.lo - zero, hi = range.hi - zero;
   q = is_nan(q) ? 0 : q;
@@ -83,7 +82,7 @@ inline uint8_t gguf_code(float q) {
   t = t > kTop ? kTop : t;
   return static_cast<uint8_t>(static_cast<int32_t>(t));
 }
-// q4_1 and q5_1 count from the smallest value. A NaN is taken for 0.
+// q4_1 and q5_1 count from the smallest value. A NaN counts as 0.
 inline uint8_t gguf_code_above(float x, float origin, float inv, float top) {
   x = x == x ? x : 0.0f;
   float t = (x - origin) * inv + 0.5f;
@@ -101,7 +100,7 @@ inline uint8_t gguf_code_q8(float q) {
   return static_cast<uint8_t>(whole + (rest >= 0.5f) - (rest <= -0.5f) + 128);
 }
 
-// Codes of blocks whose scale has an offset or is a small integer. A NaN is taken for 0.
+// Codes of blocks whose scale has an offset or is a small integer. A NaN counts as 0.
 inline uint8_t block_code(const DTypeInfo& info, double x, const Scale& s) {
   x = is_nan(x) ? 0 : x;
   const double level = small_integer_code((x - s.offset) / divisor(s.step), 0.0, int_range(info));
@@ -155,7 +154,7 @@ inline uint8_t nf4_code(double q) {
 uint8_t e4m3_code(double q, bool saturate);
 uint8_t e5m2_code(double q, bool saturate);
 
-// Level of a stored code of an integer-path type, zero point not taken off.
+// The level of a stored code of an integer-path type, before subtracting the zero point.
 inline int32_t level_of(const DTypeInfo& info, uint32_t code) {
   switch (info.levels) {
     case Levels::twice: return static_cast<int32_t>(2 * code) - 1;

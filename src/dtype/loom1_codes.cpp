@@ -23,8 +23,8 @@ double power(int e) {
   return p;
 }
 
-// Exponent 15 of E4M3 is a number like others. Subnormals are (1 + m/8) 2^-10 and (1 + m/4) 2^-15,
-// which no standard has, but the original's encoder never writes them.
+// Exponent 15 of E4M3 is an ordinary exponent. Subnormals are (1 + m/8) 2^-10 and (1 + m/4) 2^-15,
+// unlike any standard, but the original's encoder never writes them.
 double small_float(uint64_t code, int mantissa, int bias) {
   const int field = static_cast<int>(code & 0x7f), ones = 1 << mantissa;
   const int exponent = field >> mantissa, m = field & (ones - 1);

@@ -1,7 +1,7 @@
-// The codes that files of the original project hold, as that project reads them: its own tables for
-// the small floats (docs of the standards differ), no zero points, one scale for a whole tensor.
-// "Layout 1": fields of less than a byte begin at the high end of it; larger ones are
-// little-endian. For readers of old files only; nothing is written in these codes.
+// The codes in files of the original project, decoded as that project does: own tables for the
+// small floats (unlike the standards), no zero points, one scale per tensor. "Layout 1": fields
+// smaller than a byte begin at its high end; larger ones are little-endian. For readers of old
+// files only; nothing is written in these codes.
 #pragma once
 
 #include <cstdint>
@@ -11,13 +11,13 @@
 
 namespace loom::core {
 
-// Is this one of the 21 types the original has?
+// Whether this is one of the 21 types of the original.
 bool loom1_has(DType dtype);
-// Is a value its code times the scale? Not so for the IEEE types.
+// Whether a value is its code times the scale. False for the IEEE types.
 bool loom1_scaled(DType dtype);
 // Bytes of `count` codes in layout 1; count is below 2^56.
 uint64_t loom1_bytes(DType dtype, uint64_t count);
-// The value of a code, unscaled. NaN: a code that is never written (fp4 6 and 7, ternary -2).
+// The value of a code, unscaled. NaN for codes that are never written (fp4 6 and 7, ternary -2).
 double loom1_value(DType dtype, uint64_t code);
 // out[count] from layout 1; `bytes` has loom1_bytes(dtype, count) of them.
 void loom1_unpack(DType dtype, std::span<const std::byte> bytes, double scale,

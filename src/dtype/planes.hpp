@@ -1,6 +1,6 @@
-// The 32 codes of one row in a block of R16, as bytes and back, private to the room: one plane, or
-// two for codes whose bits do not divide 8 (head of r16.hpp). `at` is the block's first byte of the
-// lane; four codes of a quad are four bytes of a word.
+// Packs and unpacks the 32 codes of one row in a block of R16; private to the room. There is one
+// plane, or two for codes whose bits do not divide 8 (see r16.hpp). `at` is the block's first byte
+// of the lane; the four codes of a quad are the four bytes of a word.
 #pragma once
 
 #include <cstring>

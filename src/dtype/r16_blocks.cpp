@@ -1,7 +1,7 @@
-// GGUF has the fields of a block one after the other; R16 has those of sixteen rows side by side
-// and the codes in four-value runs. A table says where each field lies in GGUF. Both number levels
-// alike, but for q8_0, which is signed in GGUF and has a bias of 128 here.
-// Source: the structs of ggml-common.h of ggml.
+// GGUF stores the fields of a block consecutively; R16 stores those of sixteen rows together, and
+// the codes in runs of four values. A table gives the location of each field in GGUF. Both number
+// levels alike, except q8_0, which is signed in GGUF and has a bias of 128 here. Source: the
+// structs of ggml-common.h of ggml.
 #include "dtype/r16_blocks.hpp"
 
 #include <cstring>
@@ -25,7 +25,7 @@ struct Form {
   DType dtype;
   int bytes;
   int scale_at, scale_bytes;
-  int least_at;  // -1: there is none
+  int least_at;  // -1 if there is none
   Plane low, high;
   Smalls smalls = Smalls::none;
   int smalls_at = 0;
@@ -154,7 +154,7 @@ void write_plane(const Plane& p, int from, int values, const uint8_t* codes, std
   });
 }
 
-// Signed bytes and those with a bias of 128.
+// Converts between signed bytes and bytes with a bias of 128.
 void flip_bytes(const Form& form, int values, uint8_t* codes) {
   for (int i = 0; form.low.bits == 8 && i < values; ++i) codes[i] ^= 0x80;
 }
@@ -207,7 +207,7 @@ bool r16_put_blocks(const R16& g, const std::byte* blocks, int64_t row, std::byt
     put_fields(g, fields, row % kR16Rows, b, group);
   }
   if (row + 1 < g.rows) return true;
-  // Rows that are not there: what packing makes of them.
+  // Absent rows get the same bytes as in packing.
   for (int64_t absent = row + 1; absent % kR16Rows != 0; ++absent)
     r16_pack_row(g, nullptr, absent, nullptr, matrix);
   return true;

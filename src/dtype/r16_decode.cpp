@@ -1,6 +1,6 @@
-// Reading the R16 layout: what each weight is worth. The slow, obvious half of the format; kernels
-// that read it faster must agree bit for bit. A value is (code's level) * step in one rounding to
-// f32, or exact in f64; where blocks have offsets the product is exact and the sum is rounded once.
+// Decodes the R16 layout. This is the slow, obvious half of the format; faster kernels must agree
+// bit for bit. A value is (code's level) * step in one rounding to f32, or exact in f64. If blocks
+// have offsets, the product is exact and the sum is rounded once.
 #include <array>
 #include <cstring>
 
@@ -37,7 +37,7 @@ double row_scale(const Row& r) {
   return static_cast<double>(load<float>(at, r.lane));
 }
 
-// Of scale block `block`; of types with one scale per row, of the row.
+// The zero point of scale block `block`; for types with one scale per row, that of the row.
 double zero_point(const Row& r, int64_t block) {
   const std::byte* at = r.group + r.g.zeros;
   if (r.info.zero == ZeroRule::code) {
@@ -61,7 +61,7 @@ R16Small small_of(const Row& r, int64_t block) {
   return get_small(r.info, at + r.lane);
 }
 
-// What is added to the values of scale block `block` of a shifted type.
+// The offset that is added to the values of scale block `block` of a shifted type.
 float block_offset(const Row& r, int64_t block) {
   if (r.info.zero == ZeroRule::small) {
     const R16Super super = super_of(r, block * r.info.block / r.info.super_block);
@@ -71,7 +71,7 @@ float block_offset(const Row& r, int64_t block) {
   return f32_from_f16(load<uint16_t>(at + r.g.block_zeros, r.lane));
 }
 
-// What multiplies a level (integer path) or an nf4 value of scale block `block`.
+// The multiplier of a level (integer path) or an nf4 value of scale block `block`.
 float block_step(const Row& r, int64_t block) {
   const std::byte* at = r.group + r.g.block_scales + block * r.g.scale_block_bytes;
   switch (r.info.scale) {
@@ -151,7 +151,7 @@ void decode_codes(const Row& r, const uint8_t* codes, int64_t n, T step, T zero,
   }
 }
 
-// Types whose values are level * step + offset: the product is exact, so one rounding is left.
+// Types whose values are level * step + offset: the product is exact, so there is one rounding.
 template <class T>
 void decode_shifted(const Row& r, const uint8_t* codes, int64_t n, T step, T offset, T* out) {
   const T bias = static_cast<T>(r.info.code_bias);
@@ -160,7 +160,7 @@ void decode_shifted(const Row& r, const uint8_t* codes, int64_t n, T step, T off
 
 template <class T>
 void decode_k_groups(const Row& r, int64_t k0, int64_t n, T* out) {
-  const int span = r.info.block == 16 ? 16 : 32;  // values that surely share a step
+  const int span = r.info.block == 16 ? 16 : 32;  // these values share a step for certain
   const int64_t scale_block = r.info.block > 0 ? r.info.block : r.g.blocks * kR16Block;
   uint8_t codes[kR16Block];
   int64_t held = -1;
@@ -213,7 +213,7 @@ CodeValues code_values(const DTypeInfo& info) {
 }  // namespace
 
 const float* r16_code_values(DType dtype) {
-  // Not a vector: it is made at the first use, which may be the first token.
+  // Not a vector, because it is made at the first use, which may be the first token.
   static const std::array<CodeValues, kDTypes> tables = [] {
     std::array<CodeValues, kDTypes> all;
     for (const DTypeInfo& info : dtype_table())

@@ -1,5 +1,5 @@
 // Sizes and offsets of the R16 layout. All arithmetic on shapes is here; packing and decoding only
-// read it. Callers check that rows * cols * 8 fits int64 before they ask (files: the reader does).
+// read it. Callers must ensure that rows * cols * 8 fits int64 (for files, the reader does).
 // Sections that a type does not have are empty.
 #include "dtype/r16.hpp"
 
@@ -29,7 +29,7 @@ int64_t block_zero_bytes(const DTypeInfo& info) {
   switch (info.zero) {
     case ZeroRule::f16: return kR16Rows * 2;
     case ZeroRule::code: return kR16Rows;
-    case ZeroRule::small: return info.scale == ScaleRule::u4 ? 0 : kR16Rows;  // 0: half of a byte
+    case ZeroRule::small: return info.scale == ScaleRule::u4 ? 0 : kR16Rows;  // half a byte
     default: return 0;
   }
 }

@@ -1,6 +1,6 @@
 // r16_pack: row-major f32 or f64 to the R16 layout, one group of sixteen rows at a time. Missing
-// rows are packed as rows of zeros with step 0 and missing k as zeros, so every byte of a group is
-// written and equal inputs give equal bytes.
+// rows are packed as rows of zeros with step 0, and missing k as zeros. So every byte of a group is
+// written, and equal inputs give equal bytes.
 #include <cstring>
 
 #include "base/bits.hpp"
@@ -14,14 +14,14 @@
 namespace loom::core {
 namespace {
 
-constexpr int64_t kSpan = 64;  // values of a row that are worked on at a time
+constexpr int64_t kSpan = 64;  // values of a row that are processed at a time
 
 // Lanes [begin, end) of a group are packed: all sixteen, or one.
 struct Group {
   const R16& g;
   const DTypeInfo& info;
   const float* src;     // row `begin` of the group,
-  const double* src64;  // or this when the source is f64
+  const double* src64;  // or this if the source is f64
   int lanes;            // rows that exist
   std::byte* dst;
   Scale scale[kR16Rows];
@@ -32,12 +32,11 @@ struct Group {
   int begin = 0, end = kR16Rows;
 
   int present() const { return lanes < end ? lanes : end; }
-  // Of the lane's first value in the source.
+  // The offset of the lane's first value in the source.
   int64_t offset(int lane) const { return (lane - begin) * g.cols; }
 };
 
-// Distance of neighbouring values of the type around q (in steps): what rounding moves q by at
-// most.
+// Distance of adjacent values of the type around q (in steps): the maximum change by rounding.
 double spacing(const DTypeInfo& info, double q) {
   int mantissa = 0, lowest = 0;
   switch (info.dtype) {
@@ -115,7 +114,7 @@ void store_row_scales(const Group& group) {
 
 // ---- wide types: element (k, lane) ----
 
-// Encodes values of f64 sources as they are when codes are f64, and else rounded to f32.
+// Encodes values of f64 sources directly if codes are f64; otherwise rounds them to f32 first.
 template <class Code, class Source, class Encode>
 void pack_wide_from(const Group& group, const Source* src, Encode encode) {
   using Value = std::conditional_t<std::is_same_v<Code, double>, Source, float>;
@@ -237,14 +236,14 @@ void store_block_scale(const Group& group, int64_t scale_block, int lane, const 
     store(at + g.block_zeros, lane, static_cast<uint8_t>(b.zero));
 }
 
-// Values that are packed together: whole scale blocks and super-blocks.
+// Values that are packed together: complete scale blocks and super-blocks.
 constexpr int64_t kMostChunk = kMostBlockValues;
 int64_t chunk_values(const DTypeInfo& info) {
   const int64_t values = block_values(info);
   return values > 64 ? values : 64;
 }
 
-// Values [k0, k0 + chunk) of one row, zero beyond the matrix.
+// Values [k0, k0 + chunk) of one row, zero past the end of the matrix.
 const float* chunk_of(const Group& group, int lane, int64_t k0, float (&padded)[kMostChunk]) {
   const R16& g = group.g;
   const int64_t chunk = chunk_values(group.info);
@@ -272,14 +271,14 @@ void pack_block(const Group& group, int lane, int64_t b, const uint8_t (&codes)[
   const int64_t used = g.cols - b * kR16Block;
   const bool zeroless = group.info.kind == NumberKind::binary || group.info.shifted();
   if (zeroless && used < kR16Block) {
-    uint8_t kept[kR16Block] = {};  // no code stands for zero: padding is code 0 by decree
+    uint8_t kept[kR16Block] = {};  // no code has value zero: padding is code 0 by definition
     std::memcpy(kept, codes, static_cast<size_t>(used));
     return put_codes(g, kept, at);
   }
   put_codes(g, codes, at);
 }
 
-// Values of a lane from k that there are, of `count`.
+// The number of existing values of a lane from k on, at most `count`.
 int existing(const Group& group, int lane, int64_t k, int64_t count) {
   const int64_t left = lane < group.lanes ? group.g.cols - k : 0;
   return static_cast<int>(left < 0 ? 0 : left < count ? left : count);
@@ -288,7 +287,7 @@ int existing(const Group& group, int lane, int64_t k, int64_t count) {
 void pack_chunk(const Group& group, int lane, int64_t k0, const float* x, EncodeSpan encode) {
   const R16& g = group.g;
   const int block = group.info.block;
-  const int span = block == 16 ? 16 : 32;  // that surely share a scale
+  const int span = block == 16 ? 16 : 32;  // these share a scale for certain
   Scale scale = group.scale[lane];
   const int64_t end = (k0 + chunk_values(group.info)) / kR16Block;
   for (int64_t b = k0 / kR16Block; b < g.blocks && b < end; ++b) {
@@ -329,8 +328,8 @@ void pack_k_groups(const Group& group) {
   }
 }
 
-// Bytes that packing does not reach: gaps between sections, and the codes of absent rows and of the
-// tail.
+// Clears bytes that packing does not reach: gaps between sections, and the codes of absent rows and
+// of the tail.
 void clear_unwritten(const Group& group) {
   const R16& g = group.g;
   const bool full = group.lanes == kR16Rows;

@@ -1,5 +1,5 @@
-// One row of a packed matrix as bytes: what of a group belongs to a lane. And what a packed matrix
-// that comes from outside must hold before kernels may read it.
+// One row of a packed matrix as bytes: the parts of a group that belong to a lane. Also the
+// requirements on an external packed matrix before kernels may read it.
 #include <cstring>
 
 #include "dtype/r16.hpp"

@@ -1,6 +1,6 @@
-// Rounding, private to the room: nearest integer and nearest small float, ties to even, by IEEE
-// adds alone. No libm, no table. Valid under the default rounding mode, which the library never
-// changes. Source: IEEE 754-2019 4.3.1; for one-digit formats (E3M0) its rule for ties is "larger
+// Rounding, private to the room: nearest integer and nearest small float, ties to even, using only
+// IEEE additions. No libm, no table. Valid under the default rounding mode, which the library never
+// changes. Source: IEEE 754-2019 4.3.1; for one-digit formats (E3M0) its tie rule is "larger
 // magnitude".
 #pragma once
 
@@ -17,7 +17,7 @@ inline double round_small(double x) {
 
 // Nearest integer of any x; infinities and NaN pass through.
 inline double round_half_even(double x) {
-  if (!(x > -0x1p52 && x < 0x1p52)) return x;  // no fraction bits up there
+  if (!(x > -0x1p52 && x < 0x1p52)) return x;  // no fraction bits at this size
   return x < 0 ? (x - 0x1p52) + 0x1p52 : (x + 0x1p52) - 0x1p52;
 }
 

@@ -1,6 +1,6 @@
-// Scale rules of spec/core.md 4.2. Infinities and NaN never widen a range: they are clamped, or
-// become 0, when encoded. Steps are rounded here to the width in which they are stored, so that
-// simulate() sees what a kernel sees.
+// Scale rules of spec/core.md 4.2. Infinities and NaN never widen a range: encoding clamps them or
+// turns them into 0. Steps are rounded here to their stored width, so that simulate() gets the same
+// step as a kernel.
 #include "dtype/scale.hpp"
 
 #include "dtype/super_block.hpp"
@@ -24,7 +24,7 @@ float amax_of(const float* x, int n) {
   return amax;
 }
 
-// The largest value whose code a row-scaled type has.
+// The largest value with a code in a row-scaled type.
 double max_value(const DTypeInfo& info) {
   switch (info.dtype) {
     case DType::f8e4m3: return 448;
@@ -42,7 +42,7 @@ double stored_step(const DTypeInfo& info, double step) {
   return static_cast<double>(static_cast<float>(step * unit)) / unit;
 }
 
-// Weights that are -g, 0 and g stay what they are when their scale is g.
+// Weights that are -g, 0 and g are exact if their scale is g.
 double mean_of(const DTypeInfo& info, const TensorRange& range) {
   const bool on_grid = info.scale == ScaleRule::absmean && range.grid != 0;
   return on_grid ? static_cast<double>(range.grid) : range.mean_abs;
@@ -58,7 +58,7 @@ Scale affine_scale(const DTypeInfo& info, const TensorRange& range) {
   return s;
 }
 
-// Beyond f16 we saturate where GGUF would store an infinity.
+// Past the range of f16 we saturate; GGUF would store an infinity.
 uint16_t gguf_f16(float x) {
   const uint16_t h = f16_from_f32(x);
   return (h & 0x7fffu) == 0x7c00u ? static_cast<uint16_t>(h - 1) : h;
@@ -87,7 +87,7 @@ BlockScale q4_0_scale(const DTypeInfo& info, const float* x, int n) {
   return gguf_scale(extreme / -static_cast<float>(info.code_bias));
 }
 
-// The ends of the finite values; of none: zeros.
+// The ends of the finite values; zeros if there are none.
 struct Ends {
   float min = 0, max = 0;
 };
@@ -113,7 +113,7 @@ BlockScale q4_1_scale(const DTypeInfo& info, const float* x, int n) {
   return b;
 }
 
-// A zero point that is a code: 0 stays exactly what it is.
+// A zero point that is a code: 0 stays exact.
 BlockScale zero_point_scale(const DTypeInfo& info, const float* x, int n) {
   const Ends e = ends_of(x, n);
   const double min = e.min < 0 ? e.min : 0, max = e.max > 0 ? e.max : 0;
@@ -131,7 +131,7 @@ BlockScale f16_scale(const DTypeInfo& info, const float* x, int n) {
   return info.bits < 8 ? q4_0_scale(info, x, n) : gguf_scale(amax_of(x, n) / 127.0f);
 }
 
-// OCP MX: exponent of the largest element less the exponent of 6. No element: a scale of one.
+// OCP MX: exponent of the largest element minus the exponent of 6. No element gives a scale of one.
 BlockScale mxfp4_scale(double amax) {
   BlockScale b;
   const int e = amax == 0 ? 0 : exponent_of(amax) - 2;

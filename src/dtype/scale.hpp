@@ -1,6 +1,6 @@
-// Scale rules, private to the room: the scale of a row or tensor from its range, the scale of a
-// block from its values, and the form in which each is stored. Only finite values count, and a
-// range of zeros gives a step of 0.
+// Scale rules, private to the room: the scale of a row or tensor from its range, and of a block
+// from its values. Includes the stored form of each. Only finite values count, and a range of zeros
+// gives a step of 0.
 #pragma once
 
 #include "dtype/codec.hpp"
@@ -23,15 +23,15 @@ inline double amax_of(const TensorRange& range) {
 // Rules row, affine, absmean, meanabs; {1, 0} for the others. A range of zeros gives step 0.
 Scale range_scale(const DTypeInfo& info, const TensorRange& range);
 
-// The range that a scale is taken from when `held` has room for r16_frozen_values() numbers (see
-// FrozenRanges): what is held, or `range`, which is then held.
+// The range from which a scale is computed if `held` has room for r16_frozen_values() numbers (see
+// FrozenRanges): the held range, or `range`, which then becomes the held one.
 TensorRange frozen_range(const DTypeInfo& info, const TensorRange& range, float* held, float band);
 
 // Scale in the row-scale section of nvfp4: level_unit * amax / (448 * 6).
 float nvfp4_tensor_scale(double amax);
 
 // Rules f16, e8m0, e4m3, absmax64, with the zeros of the block. `stored` is the f16, the byte or
-// the f32 as bits, `zero` the code or the f16. No values: what zeros give.
+// the bits of the f32; `zero` is the code or the f16. No values give the same as zeros.
 struct BlockScale {
   Scale scale;
   uint32_t stored = 0, zero = 0;

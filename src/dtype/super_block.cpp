@@ -1,6 +1,6 @@
-// Scales of super-blocks by least squares: a few candidate steps for each block, its codes under
-// each, and the step (and least value) that fits them best; then what the small integers make of
-// those. Everything in f64, candidates in one order, the first of equals wins.
+// Scales of super-blocks by least squares. Each block has a few candidate steps, its codes under
+// each, and the step (and least value) with the best fit. Then the small integers are chosen from
+// those. Everything is in f64, candidates have a fixed order, and the first of equals wins.
 #include "dtype/super_block.hpp"
 
 #include "dtype/elements.hpp"
@@ -32,8 +32,8 @@ double clamped(double q, const IntRange& range) {
   return small_integer_code(q, 0.0, range);
 }
 
-// Levels on both sides of 0. Large values count more (weight x^2). Candidates put the largest
-// magnitude, or something near it, on the lowest level, which has no counterpart above.
+// Levels on both sides of 0. Large values have more weight (x^2). Candidates put the largest
+// magnitude, or a value near it, on the lowest level, which has no positive counterpart.
 Fit fit_signed(const Values& x, const IntRange& levels) {
   double extreme = 0;
   for (int i = 0; i < x.n; ++i)
@@ -62,7 +62,7 @@ struct Sums {
   double w = 0, x = 0, l = 0, xx = 0, xl = 0, ll = 0;
 };
 
-// The step and the least value that fit best; a least value cannot be negative.
+// The step and the least value with the best fit. A least value cannot be negative.
 Fit solve(const Sums& s) {
   const double det = s.w * s.ll - s.l * s.l;
   Fit fit;
@@ -80,7 +80,7 @@ double error_of(const Sums& s, const Fit& f) {
   return f.step * f.step * s.ll + f.least * f.least * s.w + s.xx - 2 * cross;
 }
 
-// Levels from 0 up. Weights as ggml's: the root of the mean square, and the magnitude itself.
+// Levels from 0 up. Weights as in ggml: the root of the mean square plus the magnitude itself.
 Fit fit_shifted(const Values& x, double top) {
   double low = 0, high = x.n > 0 ? x.at[0] : 0, squares = 0;
   for (int i = 0; i < x.n; ++i) {
@@ -199,7 +199,7 @@ uint32_t get_number(const std::byte* at, int64_t lane, int64_t bytes) {
   return value;
 }
 
-// Blocks of 32 k that (super-)block `index` covers inside the matrix, and its first.
+// The blocks of 32 k inside the matrix that (super-)block `index` covers, and the first.
 struct Covered {
   int64_t first, count;
 };

@@ -4,7 +4,7 @@
 // bitsandbytes.
 #include <algorithm>
 
-#include "evaluate/elementwise.hpp"
+#include "evaluate/families.hpp"
 #include "evaluate/parts.hpp"
 #include "evaluate/products.hpp"
 #include "ops/recorder.hpp"

@@ -4,23 +4,11 @@
 
 #include <deque>
 
-#include "evaluate/call.hpp"
+#include "onnx/operators/operator.hpp"
 
 namespace loom::core::evaluate {
 
-// A row of the table of operators.
-struct Operator {
-  std::string_view domain;  // "": that of ONNX
-  std::string_view name;
-  Status (*run)(const Call&);
-  int least = 1, most = 1;      // inputs; most < 0: any number
-  std::string_view attributes;  // those that it knows, apart by spaces
-  enum : uint8_t { none = 0, lists = 1, random = 2, graphs = 4 };
-  uint8_t flags = none;  // lists: inputs may be sequences or absent; random: never a constant
-  // What it can make of constant inputs when the graph is opened; null: nothing.
-  Result<std::shared_ptr<const Prepared>> (*prepare)(const Call&) = nullptr;
-};
-// Null: there is none.
+// Of any build that has this room; null: there is none.
 const Operator* find_operator(std::string_view domain, std::string_view name);
 // All of them, for tables.
 std::span<const std::span<const Operator>> operator_families();

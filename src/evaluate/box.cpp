@@ -3,7 +3,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "evaluate/elementwise.hpp"
+#include "evaluate/families.hpp"
 
 namespace loom::core::evaluate {
 namespace {

@@ -1,7 +1,7 @@
 // Graphs inside of nodes: If, Loop, Scan, SequenceMap. See body.hpp.
 #include <algorithm>
 
-#include "evaluate/elementwise.hpp"
+#include "evaluate/families.hpp"
 
 namespace loom::core::evaluate {
 namespace {

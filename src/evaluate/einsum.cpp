@@ -117,7 +117,6 @@ Result<Value> by_places(const Call& c, const Equation& e, const std::vector<Valu
   fill_zero(y);
   const Dims to = steps_along(all, e.out, y.dims);
   with_type(y.type, [&]<class T>(T) {
-    const SideBySide<1> walk(dims, {steps_of(dims)});
     Dims at(dims.size(), 0);
     std::vector<Dims> steps;
     for (size_t k = 0; k < in.size(); ++k) steps.push_back(steps_along(all, e.in[k], in[k].dims));

@@ -5,8 +5,8 @@
 #include <chrono>
 
 #include "evaluate/body.hpp"
-#include "formats/onnx/external.hpp"
 #include "io/foreign_file.hpp"
+#include "onnx/file/external.hpp"
 #include "ops/recorder.hpp"
 
 namespace loom::core::evaluate {

@@ -9,8 +9,8 @@
 #include <memory>
 #include <string>
 
-#include "evaluate/value.hpp"
 #include "io/file.hpp"
+#include "onnx/operators/value.hpp"
 #include "ops/fwd.hpp"
 
 namespace loom::core::evaluate {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "evaluate/elementwise.hpp"
+#include "evaluate/families.hpp"
 #include "evaluate/parts.hpp"
 
 namespace loom::core::evaluate {

@@ -5,7 +5,7 @@
 #include <array>
 #include <limits>
 
-#include "evaluate/elementwise.hpp"
+#include "evaluate/families.hpp"
 #include "evaluate/parts.hpp"
 
 namespace loom::core::evaluate {

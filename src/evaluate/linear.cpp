@@ -3,7 +3,7 @@
 // quantization; products are exact sums of integers (quantized.cpp). See parts.hpp.
 #include <algorithm>
 
-#include "evaluate/elementwise.hpp"
+#include "evaluate/families.hpp"
 #include "evaluate/parts.hpp"
 
 namespace loom::core::evaluate {

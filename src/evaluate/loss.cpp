@@ -4,8 +4,9 @@
 #include <cmath>
 
 #include "base/dmath.hpp"
-#include "evaluate/functions.hpp"
-#include "evaluate/rows.hpp"
+#include "evaluate/families.hpp"
+#include "onnx/operators/functions.hpp"
+#include "onnx/operators/rows.hpp"
 
 namespace loom::core::evaluate {
 namespace {

@@ -4,7 +4,7 @@
 // maps come out as the tensor of their values, a column for each key.
 #pragma once
 
-#include "evaluate/elementwise.hpp"
+#include "evaluate/families.hpp"
 
 namespace loom::core::evaluate {
 

@@ -2,8 +2,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "evaluate/functions.hpp"
-#include "evaluate/rows.hpp"
+#include "evaluate/families.hpp"
+#include "onnx/operators/functions.hpp"
+#include "onnx/operators/rows.hpp"
 
 namespace loom::core::evaluate {
 namespace {

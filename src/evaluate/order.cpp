@@ -2,7 +2,8 @@
 #include <algorithm>
 #include <numeric>
 
-#include "evaluate/rows.hpp"
+#include "evaluate/families.hpp"
+#include "onnx/operators/rows.hpp"
 
 namespace loom::core::evaluate {
 namespace {

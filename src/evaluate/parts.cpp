@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "evaluate/elementwise.hpp"
+#include "evaluate/families.hpp"
 
 namespace loom::core::evaluate {
 
@@ -75,12 +75,6 @@ Result<Value> real_row(const Call& c, std::initializer_list<double> values) {
   const auto n = static_cast<int64_t>(values.size());
   LOOM_ASSIGN(Value v, c.make(OnnxType::f32, n == 1 ? Dims{} : Dims{n}));
   std::ranges::transform(values, v.data<float>(), [](double x) { return static_cast<float>(x); });
-  return v;
-}
-
-Result<Value> zero_of(const Call& c, OnnxType type) {
-  LOOM_ASSIGN(Value v, c.make(type, {}));
-  fill_zero(v);
   return v;
 }
 

@@ -56,8 +56,6 @@ class Part {
 Result<Value> part_of(const Call& c, const Value& v, int axis, int64_t first, int64_t count);
 // One number, or a row of them, in f32.
 Result<Value> real_row(const Call& c, std::initializer_list<double> values);
-// A constant of the type of a zero point.
-Result<Value> zero_of(const Call& c, OnnxType type);
 
 std::span<const Operator> fused_operators();
 std::span<const Operator> fused_product_operators();

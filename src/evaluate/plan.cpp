@@ -25,16 +25,6 @@ std::string_view plain_domain(std::string_view domain) {
   return domain == "ai.onnx" ? std::string_view{} : domain;
 }
 
-// Whether `name` is one of the words of `list`.
-bool in_words(std::string_view list, std::string_view name) {
-  while (!list.empty()) {
-    const size_t end = std::min(list.find(' '), list.size());
-    if (list.substr(0, end) == name) return true;
-    list.remove_prefix(std::min(end + 1, list.size()));
-  }
-  return false;
-}
-
 class Planner {
  public:
   Planner(const OnnxModel& model, Runtime& rt, std::deque<OnnxNode>& kept)
@@ -168,7 +158,7 @@ Status Planner::node(const OnnxNode& n, Scope& s) {
     step.op = find_operator(plain_domain(n.domain), n.op);
     if (step.op == nullptr) return unknown(n);
     for (const OnnxAttribute& a : n.attributes) {
-      if (!in_words(step.op->attributes, a.name))
+      if (!step.op->knows_attribute(a.name))
         return at(n, cat("its attribute '", printable(a.name), "' is not known"));
       for (const OnnxGraph& g : a.graphs) {
         LOOM_ASSIGN(auto body, graph(g, &s, *s.opsets));

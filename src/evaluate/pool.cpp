@@ -6,9 +6,10 @@
 #include <limits>
 #include <vector>
 
-#include "evaluate/functions.hpp"
-#include "evaluate/rows.hpp"
+#include "evaluate/families.hpp"
 #include "evaluate/windows.hpp"
+#include "onnx/operators/functions.hpp"
+#include "onnx/operators/rows.hpp"
 #include "ops/recorder.hpp"
 
 namespace loom::core::evaluate {

@@ -76,7 +76,7 @@ Result<Value> matmul(const Call& c, const Value& a, const Value& b) {
     m.p.m *= product(a_batch);
     m.batch.clear();
   }
-  const SideBySide<3> walk(
+  const SideBySide walk(
       m.batch, {broadcast_steps(m.batch.empty() ? Dims{} : a_batch, m.batch),
                 broadcast_steps(m.batch.empty() ? Dims{} : b_batch, m.batch), steps_of(m.batch)});
   Status status;
@@ -168,9 +168,13 @@ Status scale_and_add(const Call& c, Value& y, const Value* bias) {
   if (bias == nullptr) return {};
   LOOM_ASSIGN(const Dims dims, shape_of_both(c, y.dims, bias->dims));
   if (dims != y.dims) return c.bad("a C that does not fit");
-  LOOM_ASSIGN(Value sum, c.make(y.type, y.dims));
-  map_pairs<T, T>(c, y, *bias, sum, [=](T p, T q) { return beta == 1 ? p + q : p + beta * q; });
-  y = sum;
+  Value added = *bias;
+  if (beta != 1) {
+    LOOM_ASSIGN(added, c.make(bias->type, bias->dims));
+    for (int64_t i = 0, n = added.count(); i < n; ++i)
+      added.data<T>()[i] = beta * bias->data<T>()[i];
+  }
+  LOOM_ASSIGN(y, combine(c, Pair::add, y, added));
   return {};
 }
 

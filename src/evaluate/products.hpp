@@ -1,7 +1,7 @@
 // Products of matrices as other families use them. See products.cpp.
 #pragma once
 
-#include "evaluate/elementwise.hpp"
+#include "evaluate/families.hpp"
 
 namespace loom::core::evaluate {
 

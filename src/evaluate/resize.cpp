@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "evaluate/elementwise.hpp"
+#include "evaluate/families.hpp"
 
 namespace loom::core::evaluate {
 namespace {

@@ -1,7 +1,7 @@
 // Lists of tensors, and values that may be absent. See value.hpp.
 #include <algorithm>
 
-#include "evaluate/elementwise.hpp"
+#include "evaluate/families.hpp"
 
 namespace loom::core::evaluate {
 namespace {

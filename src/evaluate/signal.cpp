@@ -5,7 +5,8 @@
 #include <numbers>
 
 #include "base/dmath.hpp"
-#include "evaluate/rows.hpp"
+#include "evaluate/families.hpp"
+#include "onnx/operators/rows.hpp"
 
 namespace loom::core::evaluate {
 namespace {

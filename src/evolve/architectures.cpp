@@ -64,7 +64,7 @@ std::vector<size_t> Architectures::front() const {
   return out;
 }
 
-// Parents are the better of two drawn ones, by rank and then by crowding; the members stand in that
+// A parent is the better of two random members, by rank and then by crowding; members are in that
 // order already.
 ArchitectureMember Architectures::child(Draws& draws, int64_t& rejected) const {
   const auto parent = [&] {

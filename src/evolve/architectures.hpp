@@ -1,6 +1,6 @@
-// A population of whole networks under several aims. It knows no data: whoever trains and scores
-// tells it what came out. A generation depends on the seed, its number and what was told, never on
-// threads; the whole state is a text.
+// A population of whole networks under several objectives. It has no data: the caller trains and
+// scores networks and reports their scores. A generation depends on the seed, its number and those
+// scores, never on threads. The whole state can be saved as text.
 #pragma once
 
 #include <functional>
@@ -15,18 +15,18 @@ Result<ArchitectureAim> parse_aim(std::string_view name);
 const char* aim_name(ArchitectureAim aim);
 
 struct ArchitectureScore {
-  double accuracy = 0, loss = 0;                  // of the samples that are held out
-  double parameters = 0, bytes = 0, seconds = 0;  // seconds: to answer one sample
-  double of(ArchitectureAim aim) const;           // the lower, the better
+  double accuracy = 0, loss = 0;                  // on the held-out samples
+  double parameters = 0, bytes = 0, seconds = 0;  // seconds to answer one sample
+  double of(ArchitectureAim aim) const;           // lower is better
 };
 
-// How whoever scores trains them; kept with the population, so that it goes on as it began.
+// How the caller trains networks; saved with the population, so that a resumed search trains alike.
 struct ArchitectureTraining {
   int64_t epochs = 3, batch = 32;
   double rate = 2e-3;
-  double validation = 0.25;  // share of the samples that is held out and scored
+  double validation = 0.25;  // share of the samples that is held out for scoring
   int64_t normalize = 1;     // Normalize
-  bool fresh = false;        // from new weights instead of those at birth
+  bool fresh = false;        // from new weights, not from inherited ones
 };
 
 struct ArchitectureSpec {
@@ -34,7 +34,7 @@ struct ArchitectureSpec {
   uint64_t seed = 1;
   std::vector<ArchitectureAim> aims = {ArchitectureAim::accuracy, ArchitectureAim::parameters};
   GridRates rates;
-  double cross = 0.3;  // of children: of two parents
+  double cross = 0.3;  // share of children with two parents
   ArchitectureTraining training;
 };
 
@@ -48,17 +48,18 @@ struct ArchitectureMember {
 struct ArchitectureGeneration {
   int64_t generation = 0, evaluated = 0, rejected = 0;
   double best_accuracy = 0, best_loss = 0, least_parameters = 0;
-  int64_t front = 0;  // members that nobody dominates
+  int64_t front = 0;  // members that no other dominates
 };
 
 class Architectures {
  public:
-  // `seed` holds the weights that all begin with.
+  // All members start from the weights of `seed`.
   static Result<Architectures> create(GridGenome seed, const ArchitectureSpec& spec);
 
-  // The children to score next. The first generation: the seed itself, and changes of it.
+  // The children to score next. In the first generation: the seed itself, and mutations of it.
   std::vector<ArchitectureMember> breed() const;
-  // They were scored: the best of them and of their parents go on. Errors: invalid_argument.
+  // Takes scored children and keeps the best of them and of their parents. Errors:
+  // invalid_argument.
   Status tell(std::vector<ArchitectureMember> children);
 
   const ArchitectureSpec& spec() const { return spec_; }
@@ -66,8 +67,8 @@ class Architectures {
   const std::vector<ArchitectureGeneration>& history() const { return history_; }
   const GridGenome& seed() const { return seed_; }
   const ArchitectureScore& seed_score() const { return seed_score_; }
-  std::string data_hash;  // of the samples that score: hash_dataset(); "": not known
-  // Those that nobody dominates, by the first aim, best first.
+  std::string data_hash;  // hash_dataset() of the scoring samples; empty if unknown
+  // Members that no other dominates, by the first objective, best first.
   std::vector<size_t> front() const;
 
   // Errors: bad_file.

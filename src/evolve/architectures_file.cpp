@@ -1,5 +1,5 @@
-// A population of whole networks as JSON text: descriptions as files of networks have them, weights
-// in base64 as little-endian float32.
+// A population of whole networks as JSON text: descriptions as in network files, weights as
+// little-endian float32 in base64.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -94,7 +94,7 @@ class ArchitecturesReader {
     return ArchitectureScore{all[0], all[1], all[2], all[3], all[4]};
   }
 
-  // Values are compared with the shapes of their parameters before anything is decoded.
+  // Checks sizes against the shapes of parameters before decoding.
   Result<GridGenome> genome(const JsonValue& of) const {
     LOOM_ASSIGN(const JsonValue* described, need(of, "network"));
     LOOM_ASSIGN(const NetworkSpec spec, read_network(*described, where_));
@@ -117,8 +117,7 @@ class ArchitecturesReader {
       std::vector<float> list(count);
       std::memcpy(list.data(), bytes.data(), bytes.size());
       if (!std::ranges::all_of(list, [](float v) { return std::isfinite(v); }))
-        return bad_file(cat(param.path, " has a value that is no finite number"), where_,
-                        text->offset());
+        return bad_file(cat(param.path, " has a value that is not finite"), where_, text->offset());
       out.cells[place.cell].values[place.name] = std::move(list);
     }
     return out;
@@ -145,7 +144,7 @@ class ArchitecturesReader {
     LOOM_ASSIGN(const int64_t seed, whole(of, "seed", 0, INT64_MAX));
     s.seed = static_cast<uint64_t>(seed);
     LOOM_ASSIGN(s.cross, real(of, "cross"));
-    if (!(s.cross >= 0 && s.cross <= 1)) return bad_file("\"cross\" is no share", where_);
+    if (!(s.cross >= 0 && s.cross <= 1)) return bad_file("\"cross\" must be from 0 to 1", where_);
     LOOM_ASSIGN(s.rates.most_parameters, whole(of, "most_parameters", 0, INT64_MAX));
     LOOM_ASSIGN(s.rates.most_cells, whole(of, "most_cells", 1, 1 << 16));
     LOOM_ASSIGN(s.rates.most_width, whole(of, "most_width", 1, 1 << 24));

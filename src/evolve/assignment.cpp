@@ -8,7 +8,7 @@
 namespace loom::core {
 namespace {
 
-// Columns and rows count from 1; column 0 stands for the row that is being placed.
+// Columns and rows count from 1; column 0 is the row that is being placed.
 class Placement {
  public:
   Placement(std::span<const double> gains, int64_t n)
@@ -27,7 +27,7 @@ class Placement {
     do {
       column = nearest_from(column);
     } while (row_of_[column] != 0);
-    // Every row on the path moves to the next column of it.
+    // Every row on the path moves to its next column.
     while (column != 0) {
       row_of_[column] = row_of_[before_[column]];
       column = before_[column];
@@ -79,7 +79,7 @@ std::vector<int64_t> best_assignment(std::span<const double> gains, int64_t n) {
 }
 
 std::vector<int64_t> greedy_assignment(std::span<const double> gains, int64_t n) {
-  // What each row likes best of the columns that are free; looked up again when it was taken.
+  // The best free column of each row; searched again if it was taken.
   using Wish = std::tuple<double, int64_t, int64_t>;  // gain, -row, -column: largest first
   const auto width = static_cast<size_t>(n);
   std::vector<bool> taken(width, false);

@@ -48,8 +48,8 @@ std::string quoted(const std::vector<std::string>& names) {
   return join(shown, ", ");
 }
 
-// Fields that say which part of a weight means what. Others, as a stride, change what is computed
-// and not what a weight is.
+// Fields that define the meaning of parts of a weight. Others, such as a stride, change the
+// computation only.
 constexpr std::string_view kDividing[] = {"heads",  "kv_heads", "head_dim", "groups",
                                           "kernel", "channels", "filters"};
 

@@ -48,8 +48,8 @@ TrainerOptions weight_options(const DartsSpec& spec, const Dataset& train) {
   return o;
 }
 
-// The samples of batch `step` of an endless row of them: pass after pass in new orders, whole
-// batches alone.
+// The samples of batch `step` in an endless sequence: pass after pass in new orders, only complete
+// batches.
 std::vector<int64_t> batch_rows(int64_t samples, int64_t batch, int64_t step, uint64_t seed,
                                 uint64_t stream) {
   const int64_t each = samples / batch;
@@ -75,8 +75,8 @@ Status check_darts(const DartsSpec& s) {
 }
 
 struct Darts::Impl {
-  // A tensor of weights: where the search keeps it, where the probe has it, and its gradient there.
-  // Vectors are the same memory in both.
+  // A weight tensor: its memory in the search and in the probe, and the probe's gradient. Vectors
+  // share memory in both.
   struct Weight {
     Tensor own, probe, gradient;
     std::vector<float> kept, direction;
@@ -192,7 +192,7 @@ void Darts::Impl::clear_gradients() {
   for (const Alpha& a : alphas) std::fill_n(a.gradient.f32(), a.gradient.shape.count(), 0.0f);
 }
 
-// Gradients of the mean loss of a whole batch, at the weights that the network has now.
+// Gradients of the mean loss of a whole batch, at the current weights of the network.
 Status Darts::Impl::run(const Dataset& batch) {
   clear_gradients();
   const Tensor& x = probe->x();
@@ -213,14 +213,14 @@ Status Darts::Impl::run(const Dataset& batch) {
   return done.ok() ? Status{} : Status(done.error());
 }
 
-// Buffers, and with the second order weights, as they are.
+// Saves buffers, and for the second order weights.
 void Darts::Impl::keep() {
   for (size_t i = 0; i < buffers.size(); ++i)
     kept_buffers[i].assign(buffers[i].f32(), buffers[i].f32() + buffers[i].shape.count());
   for (Weight& w : weights) w.kept.assign(w.own.f32(), w.own.f32() + w.count());
 }
 
-// The network has the kept weights + by x direction.
+// Sets the network to the saved weights + by x direction.
 Status Darts::Impl::place(float by) {
   for (const Weight& w : weights) {
     float* to = w.probe.f32();

@@ -48,7 +48,7 @@ std::string branch_name(const LayerConfig& c) {
   return all;
 }
 
-// Candidates for one cell; those that do not fit its shapes are left out by add().
+// Candidates for one cell; add() skips those that do not fit its shapes.
 class Branches {
  public:
   Branches(const GridGenome& seed, const Network& network, size_t cell)
@@ -68,7 +68,7 @@ class Branches {
  private:
   using Maybe = Result<LayerConfig>;
 
-  // Takes a branch that gives what the cell gives.
+  // Adds a branch whose output has the shape of the cell's.
   void add(const Maybe& branch) {
     if (!branch.ok()) return;
     const Result<Shape> shape = infer_after(*branch, in_, in_);
@@ -110,7 +110,7 @@ class Branches {
     if (!last_) add_nothing();
   }
 
-  // A picture of C x H x W: [H, W] has one channel.
+  // Branches for an image C x H x W; [H, W] has one channel.
   void add_for_picture(int64_t in, int64_t out, const std::string& activation) {
     constexpr int64_t kLeast = 8;
     const bool grey = in_.rank() == 3, colored = in_.rank() == 4;
@@ -199,7 +199,7 @@ std::vector<int64_t> parameters_of_cells(const Network& network, size_t cells) {
   return out;
 }
 
-// How many parameters each branch of a mixed cell has.
+// The number of parameters of each branch of a mixed cell.
 std::vector<int64_t> parameters_of_branches(const Network& network, size_t cell, size_t count) {
   std::vector<int64_t> out(count, 0);
   for (const Param& p : network.params()) {
@@ -209,7 +209,7 @@ std::vector<int64_t> parameters_of_branches(const Network& network, size_t cell,
   return out;
 }
 
-// Keeps what no other choice beats in parameters and score at once.
+// Keeps choices that no other beats in both parameters and score.
 void keep_best(std::vector<BranchChoice>& all) {
   std::ranges::stable_sort(all, [](const BranchChoice& a, const BranchChoice& b) {
     return a.parameters != b.parameters ? a.parameters < b.parameters : a.score > b.score;
@@ -276,7 +276,7 @@ Result<BranchChoice> choose_branches(const GridGenome& mixed,
       for (size_t k = 0; k < count; ++k) {
         BranchChoice& one = next.emplace_back(begun);
         one.branches.push_back(k);
-        // What is disabled has its parameters inside of a mixture, and none where it stands alone.
+        // A disabled child has parameters inside a mixture, but none on its own.
         const bool nothing = mixed.cells[cells[i].cell].layer.children[k].disabled;
         one.parameters += nothing ? 0 : sizes[k];
         one.score += std::log(std::max(weights[i][k], 1e-300));

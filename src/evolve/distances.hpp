@@ -1,4 +1,4 @@
-// Points as rows of doubles, and how far they are from each other.
+// Points as rows of doubles, and the distances between them.
 #pragma once
 
 #include <cstdint>
@@ -23,11 +23,11 @@ struct Points {
 // Errors: invalid_argument (n or d below 1, another number of values, one that is not finite).
 Result<Points> make_points(int64_t n, int64_t d, std::vector<double> values);
 
-// Of vectors of one length; elements ascending.
+// Distances of two vectors of equal length; sums over ascending elements.
 double squared_distance(std::span<const double> a, std::span<const double> b);
 double distance_of(Distance kind, std::span<const double> a, std::span<const double> b);
 
-// Of all pairs i < j, row by row: place of (i, j) is i n - i (i + 1) / 2 + j - i - 1.
+// Distances of all pairs i < j, row by row: the index of (i, j) is i n - i (i + 1) / 2 + j - i - 1.
 std::vector<double> pair_distances(const Points& points, Distance kind, ThreadPool& pool);
 inline size_t pair_place(int64_t n, int64_t i, int64_t j) {
   return static_cast<size_t>(i * n - i * (i + 1) / 2 + j - i - 1);

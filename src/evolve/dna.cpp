@@ -11,15 +11,15 @@ namespace loom::core {
 namespace {
 
 constexpr uint64_t kMostPairs = uint64_t{1} << 24;
-constexpr int64_t kLeastShifted = 4;  // weights; shorter vectors meet by chance
+constexpr int64_t kLeastShifted = 4;  // weights; shorter vectors match by chance
 
-// Cells that can be compared with each other.
+// Cells that are comparable with each other.
 struct Bucket {
   std::vector<size_t> a, b;
 };
 
-// Kind, lengths leaf by leaf and, where it counts, the number type. Shapes that have equal lengths
-// are not aligned: weight i of one is at another row and column of the other.
+// The key has the kind, the length of each leaf and, if it counts, the number type. Different
+// shapes of equal length are not aligned: weight i is at another row and column.
 std::string bucket_key(const CellSignature& cell, DnaMode mode) {
   std::string key = cell.type;
   for (const SignatureLeaf& leaf : cell.leaves)
@@ -119,7 +119,7 @@ Status Comparer::fill_matrix() {
   return {};
 }
 
-// Cells that can not be alike are 0, not left out: they are a difference.
+// Cells that are not comparable count 0 instead of being skipped: they are a difference.
 Result<double> Comparer::own_overlap(size_t i, size_t j) {
   const CellSignature &x = a_.cells[i], &y = b_.cells[j];
   if (bucket_key(x, options_.mode) == bucket_key(y, options_.mode)) {
@@ -156,7 +156,7 @@ void Comparer::fill_scores() {
   }
   const auto matched = static_cast<double>(out_.layers.size());
   if (matched > 0) out_.overall_overlap = sum / matched;
-  // Of layers without any weights all count the same.
+  // Without any weights all layers count the same.
   out_.weighted_overlap = weights > 0 ? weighted / weights : out_.overall_overlap;
   const size_t most = std::max(a_.cells.size(), b_.cells.size());
   if (most > 0) out_.coverage = matched / static_cast<double>(most);
@@ -177,7 +177,7 @@ void Comparer::fill_shifts() {
   for (size_t i = 0; i < a_.cells.size(); ++i) {
     if (a_.cells[i].count < kLeastShifted) continue;
     for (size_t j = 0; j < b_.cells.size(); ++j) {
-      const double s = at(i, j);  // NaN is above nothing
+      const double s = at(i, j);  // comparisons with NaN are false
       if (j != mate[i] && s > options_.shift_threshold && s > own[i] + options_.shift_margin)
         moves.push_back({s, i, j});
     }

@@ -1,5 +1,5 @@
-// DNA of two loaded networks: every cell's similarity with every other of its kind, what has moved,
-// and the scores. What the words mean: loom/dna.hpp.
+// DNA of two loaded networks: every cell's similarity to every other of its kind, moved cells, and
+// the scores. loom/dna.hpp defines the terms.
 #pragma once
 
 #include "evolve/similarity.hpp"
@@ -7,7 +7,7 @@
 
 namespace loom::core {
 
-// options.engine is not asked.
+// options.engine is ignored.
 Result<DnaComparison> compare_networks(const Network& a, const Network& b,
                                        const DnaOptions& options, ThreadPool& pool);
 

@@ -1,5 +1,5 @@
-// Random numbers one after the other, from a stream of the counter-based generator: what is drawn
-// depends on seed, stream and the draws before, never on threads or the machine.
+// A sequence of random numbers from a stream of the counter-based generator. It depends on seed,
+// stream and the draws before, never on threads or the machine.
 #pragma once
 
 #include <cstddef>

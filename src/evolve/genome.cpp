@@ -17,7 +17,7 @@ Status check_connection(const Genome& genome, const ConnectionGene& c) {
   if (to->role == NodeRole::input || to->role == NodeRole::bias)
     return invalid(cat("connection ", c.innovation, " leads to an input"));
   if (!std::isfinite(c.weight))
-    return invalid(cat("connection ", c.innovation, " has a weight that is no number"));
+    return invalid(cat("connection ", c.innovation, " has a weight that is not finite"));
   return {};
 }
 
@@ -49,7 +49,7 @@ Status check_genome(const Genome& genome, bool recurrent) {
       return invalid(cat("connection ", c.innovation, " is out of order"));
     LOOM_TRY(check_connection(genome, c));
   }
-  // Disabled connections count: they may come back.
+  // Disabled connections count: they may be enabled again.
   if (!recurrent && topological_order(genome).size() != genome.nodes.size())
     return invalid("the connections of a genome close a cycle, but it is not recurrent");
   return {};

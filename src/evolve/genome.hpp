@@ -1,7 +1,7 @@
 // Genomes of NEAT (Stanley and Miikkulainen, "Evolving neural networks through augmenting
-// topologies", 2002): a network as genes of nodes and of connections. A connection carries the
-// number of the innovation that first made it, so genes of two genomes are matched by number
-// whatever their topologies.
+// topologies", 2002): a network as genes of nodes and of connections. A connection has the number
+// of the innovation that first made it. So genes of two genomes are matched by number, whatever
+// their topologies.
 #pragma once
 
 #include <string>
@@ -17,7 +17,7 @@ namespace loom::core {
 
 enum class NodeRole : uint8_t { input, bias, output, hidden };
 
-// Ids: inputs 0 .. n - 1, the bias n, outputs behind it, then hidden nodes.
+// Ids: inputs 0 .. n - 1, the bias n, then outputs, then hidden nodes.
 struct NodeGene {
   int64_t id = 0;
   NodeRole role = NodeRole::hidden;
@@ -42,36 +42,36 @@ struct Genome {
   bool operator==(const Genome&) const = default;
 };
 
-// What a genome must hold to be run: ids and innovations ascend, connections join nodes that are
-// there, none leads to an input, weights are finite, and without `recurrent` there is no cycle.
-// Errors: invalid_argument.
+// Checks that a genome can run. Ids and innovations ascend; connections join existing nodes, none
+// leads to an input; weights are finite; without `recurrent` there is no cycle. Errors:
+// invalid_argument.
 Status check_genome(const Genome& genome, bool recurrent);
 
 // The ids of nodes that each node leads to over connections, enabled or not.
 std::unordered_map<int64_t, std::vector<int64_t>> targets_of(const Genome& genome);
-// Ids so that every connection leads to a later one. Nodes on a cycle, and those behind it, are not
-// among them.
+// Ids in an order in which every connection leads to a later one. Nodes on a cycle, and those after
+// it, are missing.
 std::vector<int64_t> topological_order(const Genome& genome);
 
-// Whether a way leads from one node to another over connections, enabled or not.
+// Whether there is a path from one node to another over connections, enabled or not.
 bool leads_to(const Genome& genome, int64_t from, int64_t to);
 
-// The numbers of innovations: the same one for the same connection and for the same split, in
-// whatever genome it arises, and in whatever generation.
+// The numbers of innovations. The same connection and the same split get the same number, in every
+// genome and generation.
 class Innovations {
  public:
   struct Split {
     int64_t connection = 0;  // innovation that was split
-    int64_t node = 0;        // what stands in its middle
+    int64_t node = 0;        // the new node in its middle
   };
 
   explicit Innovations(int64_t first_node = 0) : next_node_(first_node) {}
 
   int64_t connection(int64_t from, int64_t to);
-  // The node of a split, or a new one where `genome` has that node already.
+  // The node of a split, or a new one if `genome` has that node already.
   int64_t node(const ConnectionGene& split, const Genome& genome);
 
-  // As they are kept in files.
+  // For files.
   int64_t next_node() const { return next_node_; }
   const std::vector<std::pair<int64_t, int64_t>>& connections() const { return connections_; }
   const std::vector<Split>& splits() const { return splits_; }

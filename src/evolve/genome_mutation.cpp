@@ -21,7 +21,7 @@ bool connected(const Genome& genome, int64_t from, int64_t to) {
                              [&](const ConnectionGene& c) { return c.from == from && c.to == to; });
 }
 
-// Splits an enabled connection: the way in has weight 1 and the way out the old weight.
+// Splits an enabled connection: the incoming part has weight 1, the outgoing one the old weight.
 bool add_node(Genome& genome, const NeatShape& shape, Innovations& innovations, Draws& draws) {
   std::vector<size_t> open;
   for (size_t i = 0; i < genome.connections.size(); ++i) {
@@ -41,7 +41,7 @@ bool add_node(Genome& genome, const NeatShape& shape, Innovations& innovations, 
   return true;
 }
 
-// Joins two nodes that no connection joins yet; gives up after some pairs that cannot be.
+// Joins two nodes without a connection; gives up after some impossible pairs.
 bool add_connection(Genome& genome, const NeatShape& shape, const NeatRates& rates,
                     Innovations& innovations, Draws& draws) {
   constexpr int kTries = 20;

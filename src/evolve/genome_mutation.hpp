@@ -1,5 +1,6 @@
-// How genomes of NEAT begin, change, cross and differ: sections 3.1 to 3.3 of Stanley and
-// Miikkulainen, 2002. Every draw comes from `draws`, in an order that depends on the genome alone.
+// Initialization, mutation, crossover and distance of NEAT genomes: sections 3.1 to 3.3 of Stanley
+// and Miikkulainen, 2002. Every draw comes from `draws`, in an order that depends on the genome
+// only.
 #pragma once
 
 #include "evolve/genome.hpp"

@@ -12,8 +12,8 @@ bool fires(const NodeGene& n) {
   return n.role == NodeRole::hidden || n.role == NodeRole::output;
 }
 
-// The level of every node, by id: 0 of inputs, else 1 + the highest of what feeds it over enabled
-// connections. A node without inputs stands at level 1 with those that read inputs alone.
+// The level of every node, by id: 0 for inputs, else 1 + the highest of its sources over enabled
+// connections. A node without inputs has level 1, like those that read only inputs.
 std::unordered_map<int64_t, int64_t> levels_of(const Genome& genome) {
   std::unordered_map<int64_t, int64_t> levels;
   for (const NodeGene& n : genome.nodes) levels[n.id] = fires(n) ? 1 : 0;

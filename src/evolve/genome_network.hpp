@@ -1,6 +1,6 @@
-// The network of a genome, run directly: a node is activation(slope x (sum of w x)). Values are
-// float32, sums are chains of fused multiply-adds in the order of the nodes, so the same network
-// built of Dense layers has the same bits (docs/evolution.md).
+// Runs the network of a genome directly: a node is activation(slope x (sum of w x)). Values are
+// float32, and sums are chains of fused multiply-adds in the order of the nodes. So the same
+// network of Dense layers has the same bits (docs/evolution.md).
 #pragma once
 
 #include <span>
@@ -9,19 +9,19 @@
 
 namespace loom::core {
 
-// What feeds a node: places among the values of a network.
+// The inputs of a node: indices of values of a network.
 struct GenomeNode {
   size_t at = 0;
-  int64_t level = 0;  // without cycles: longest way from an input
+  int64_t level = 0;  // without cycles: longest path from an input
   Activation activation = Activation::sigmoid;
   float bias = 0;
-  std::vector<std::pair<size_t, float>> inputs;  // ascending place, weight x slope
+  std::vector<std::pair<size_t, float>> inputs;  // ascending index, weight x slope
 };
 
 class GenomeNetwork {
  public:
-  // Values stand in the order: inputs, then nodes by level and id. recurrent: nodes by id, and all
-  // fire at once on what was there the step before. Errors: invalid_argument (check_genome).
+  // Values are in the order: inputs, then nodes by level and id. recurrent: nodes by id, and all
+  // fire at once on the values of the previous step. Errors: invalid_argument (check_genome).
   static Result<GenomeNetwork> create(const Genome& genome, bool recurrent, float slope);
 
   size_t inputs() const { return inputs_; }
@@ -29,7 +29,8 @@ class GenomeNetwork {
   const std::vector<GenomeNode>& nodes() const { return nodes_; }
   const std::vector<size_t>& output_places() const { return outputs_; }
 
-  // One step; recurrent networks go on from the last one. x: inputs(), y: outputs() numbers.
+  // Runs one step; recurrent networks continue from the last one. x: inputs(), y: outputs()
+  // numbers.
   void step(std::span<const float> x, std::span<float> y);
   void reset();  // all values 0
 

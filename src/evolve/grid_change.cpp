@@ -1,4 +1,4 @@
-// Changes of whole networks: grid_genome.hpp.
+// Mutations of whole networks: grid_genome.hpp.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -33,13 +33,13 @@ void set_field(LayerConfig& c, std::string_view name, int64_t value) {
   c.values[static_cast<size_t>(field_at(c, name))].number = static_cast<double>(value);
 }
 
-// Dense ways side by side whose results are added: what connect makes of a Dense.
+// Parallel Dense branches with a sum: the result of `connect` on a Dense.
 bool is_added(const LayerConfig& c) {
   return c.def->kind == LayerKind::parallel && c.text(field_at(c, "combine")) == "add" &&
          !c.children.empty() && std::ranges::all_of(c.children, is_dense);
 }
 
-// The Dense layers of a cell, with where their parameters are; none where it is anything else.
+// The Dense layers of a cell, with the location of their parameters; empty for other cells.
 struct DensePart {
   LayerConfig* layer;
   std::string prefix;
@@ -54,7 +54,7 @@ std::vector<DensePart> dense_parts(GeneCell& cell) {
   return out;
 }
 
-// A cell whose units can be changed, because Dense layers alone read them.
+// Whether the units of a cell can change, because only Dense layers read them.
 bool has_free_width(GridGenome& g, size_t k) {
   if (k + 1 >= g.cells.size()) return false;
   const std::vector<DensePart> makes = dense_parts(g.cells[k]);
@@ -65,7 +65,7 @@ bool has_free_width(GridGenome& g, size_t k) {
       reads, [&](const DensePart& p) { return whole_field(*p.layer, "in") == width; });
 }
 
-// Rows of [old, width] by their numbers.
+// Rows of [old, width] by their indices.
 std::vector<float> rows_taken(const std::vector<float>& from, size_t width,
                               const std::vector<size_t>& rows) {
   std::vector<float> out;
@@ -81,7 +81,7 @@ class GridChanger {
   GridChanger(GridGenome& genome, const GridRates& rates, Draws& draws)
       : g_(genome), rates_(rates), draws_(draws) {}
 
-  // What was done; "" where it does not apply to the cell that was drawn.
+  // Applies a change and describes it; empty if it does not apply to the chosen cell.
   std::string make(GridChange change) {
     const size_t k = draws_.below(g_.cells.size());
     switch (change) {
@@ -100,8 +100,8 @@ class GridChanger {
   }
 
  private:
-  // The units of cell k become those with these numbers, and what the next cell reads of each is
-  // multiplied by its factor.
+  // Replaces the units of cell k by those with these indices, and scales the next cell's weights
+  // for each by its factor.
   void take_units(size_t k, const std::vector<size_t>& units, const std::vector<float>& factors) {
     for (const DensePart& p : dense_parts(g_.cells[k])) {
       auto& values = g_.cells[k].values;
@@ -130,8 +130,8 @@ class GridChanger {
     });
   }
 
-  // A unit and its copy share what the next layer read of the one, in parts that differ: else both
-  // would have the same gradient for ever.
+  // A unit and its copy share the weights of the next layer in unequal parts; otherwise both would
+  // always have the same gradient.
   std::string widen(size_t k) {
     if (!has_free_width(g_, k) || !has_values(k) || !has_values(k + 1)) return {};
     const auto width = static_cast<size_t>(whole_field(*dense_parts(g_.cells[k])[0].layer, "out"));
@@ -175,7 +175,7 @@ class GridChanger {
     return cat("narrow cell ", k, ": ", width, " to ", units.size(), " units");
   }
 
-  // What is inserted stands behind cell k, whose output is [batch, width].
+  // The new layer is inserted after cell k, whose output is [batch, width].
   std::optional<int64_t> width_behind(size_t k) {
     if (static_cast<int64_t>(g_.cells.size()) >= rates_.most_cells) return std::nullopt;
     const Result<Network> network = g_.finalized(1);
@@ -231,7 +231,7 @@ class GridChanger {
     return cat("block behind cell ", k, ": ", n, "-", m, " ", kind, "-", n);
   }
 
-  // Takes and gives the same shape, so that the row closes without it.
+  // Whether input and output shapes are equal, so that the chain is valid without it.
   bool passes(size_t k) {
     const Result<Network> network = g_.finalized(1);
     if (!network.ok() || network->cells().size() != g_.cells.size()) return false;

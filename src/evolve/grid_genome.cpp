@@ -130,7 +130,7 @@ bool same_layer(const LayerConfig& a, const LayerConfig& b) {
   return true;
 }
 
-// Where the head of one and the tail of the other meet: cells taken from a, cells left out of b.
+// The points at which the head of one fits the tail of the other: cells from a, skipped cells of b.
 std::vector<std::pair<size_t, size_t>> seams(const Network& a, const Network& b) {
   std::vector<std::pair<size_t, size_t>> out;
   for (size_t i = 1; i < a.cells().size(); ++i) {

@@ -29,7 +29,7 @@ class CentreDraws {
   uint64_t next_ = 0;
 };
 
-// The place where the running sum first exceeds `at`; the last with a share, by rounding.
+// The index at which the running sum first exceeds `at`; after rounding, the last one with a share.
 int64_t place_in(const std::vector<double>& shares, double at) {
   double sum = 0;
   int64_t last = 0;
@@ -131,7 +131,7 @@ class Lloyd {
     });
     return std::find(changed.begin(), changed.end(), 1) != changed.end();
   }
-  // Centres to the means of their points; returns the sum of the squares of what they moved.
+  // Moves centres to the means of their points; returns the summed squared movement.
   double move() {
     std::vector<double> sums(out_.centers.size(), 0.0);
     std::vector<int64_t> counts(static_cast<size_t>(k_), 0);

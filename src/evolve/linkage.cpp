@@ -23,8 +23,8 @@ double joined_distance(LinkageMethod method, double to_a, double to_b, int64_t s
   return (a * to_a + b * to_b) / (a + b);
 }
 
-// Nearest-neighbour chains (Benzecri, 1982; Murtagh, 1983): O(n^2) for these three methods, which
-// never make two groups nearer than the ones they were made of.
+// Nearest-neighbour chains (Benzecri, 1982; Murtagh, 1983): O(n^2) for these three methods, whose
+// merges never make groups nearer.
 class Chains {
  public:
   Chains(std::vector<double> distances, int64_t n, LinkageMethod method)
@@ -61,7 +61,7 @@ class Chains {
   int64_t first_alive() const {
     return std::ranges::find_if(sizes_, [](int64_t size) { return size > 0; }) - sizes_.begin();
   }
-  // The one before it in the chain where that is as near as any: so chains end.
+  // Prefers the previous one in the chain if it is as near as any: so chains end.
   int64_t nearest(int64_t from, int64_t before) {
     int64_t best = before;
     double least = before >= 0 ? distance(from, before) : INFINITY;
@@ -71,7 +71,7 @@ class Chains {
     }
     return best;
   }
-  // b becomes the group of both.
+  // b becomes the merged group.
   void join(int64_t a, int64_t b) {
     int64_t &size_a = sizes_[static_cast<size_t>(a)], &size_b = sizes_[static_cast<size_t>(b)];
     for (int64_t j = 0; j < n_; ++j) {
@@ -85,10 +85,10 @@ class Chains {
   std::vector<double> distances_;
   int64_t n_;
   LinkageMethod method_;
-  std::vector<int64_t> sizes_;  // 0: joined to another
+  std::vector<int64_t> sizes_;  // 0 means merged into another
 };
 
-// Which group a point is in, while merges are counted through.
+// The group of each point, while merges are replayed.
 class Forest {
  public:
   explicit Forest(int64_t n) : above_(static_cast<size_t>(n)) {

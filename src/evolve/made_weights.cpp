@@ -9,7 +9,7 @@ namespace {
 // The values of one parameter at a time: readers take a parameter's rows in pieces, maybe twice.
 struct LatestValues {
   MakeValues make;
-  std::string path;  // of the parameter whose values these are; "": none
+  std::string path;  // of the parameter with these values; empty if none
   std::vector<float> values;
 
   Status fill(const Param& param) {
@@ -21,7 +21,7 @@ struct LatestValues {
   }
 };
 
-// A parameter outlives the network that a reader looked it up in: what is kept of it here.
+// A parameter outlives the network in which a reader found it, so its data is copied here.
 struct OwnParam {
   explicit OwnParam(const Param& p)
       : spec(p.spec), param{p.path, spec, {}, p.dtype, {}, p.cell, p.child} {}
@@ -69,7 +69,7 @@ class MadeNetwork : public NetworkSource {
     const NetworkSource& from = *like_->network;
     path = from.path;
     dtype = from.dtype;
-    // The state of a training is that of the old weights, and so is a proof.
+    // A training state belongs to the old weights, and so does a proof.
     for (const auto& [name, section] : from.sections.members()) {
       if (name != "training" && name != kProofSection) sections.add(name, section);
     }

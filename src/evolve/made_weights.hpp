@@ -1,5 +1,5 @@
-// Models whose parameters are made of those of others: a description like that of one model, and a
-// function that makes values. Writers and loaders take them as any model in a file.
+// Models whose parameters are computed from those of others: a description like that of one model,
+// and a function that computes values. Writers and loaders handle them like models in files.
 #pragma once
 
 #include <functional>
@@ -10,13 +10,12 @@
 
 namespace loom::core {
 
-// Fills all values of `param` of the model that is described. Called again for a parameter when
-// another one came between.
+// Fills all values of `param` of the described model. It is called again for a parameter after
+// another one was requested.
 using MakeValues = std::function<Status(const Param& param, std::vector<float>& out)>;
 
-// `like`: what the new model is but for its values; it may name blobs and texts of its file, so it
-// is kept. Parameters have the number types that they have there. What belongs to the training of
-// `like` alone is left out.
+// `like`: the source of everything except values. It is kept alive, because it may refer to blobs
+// and texts of its file. Parameters keep their number types there. Its training data is left out.
 Result<OpenedModel> made_model(std::shared_ptr<const OpenedModel> like, MakeValues make);
 
 }  // namespace loom::core

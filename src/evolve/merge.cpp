@@ -11,7 +11,7 @@
 namespace loom::core {
 namespace {
 
-// All parameters of `like` are in `other` with their shapes and divisions, and no more.
+// Checks that `other` has exactly the parameters of `like`, with equal shapes and divisions.
 Status same_parameters(const NamedModel& like, const Network& a, const NamedModel& other) {
   if ((like.model->decoder == nullptr) != (other.model->decoder == nullptr))
     return invalid(cat("a language model and a network are not merged; the first is ", like.path),
@@ -45,7 +45,7 @@ Status same_parameters(const NamedModel& like, const Network& a, const NamedMode
   return {};
 }
 
-// What two models of the same parameters may still differ in; the first's is kept.
+// Notes other differences of two models with equal parameters; those of the first model are kept.
 Status note_differences(const NamedModel& like, const NamedModel& other,
                         std::vector<std::string>& notes) {
   const auto differs = [&](std::string_view what) {
@@ -67,13 +67,13 @@ Status note_differences(const NamedModel& like, const NamedModel& other,
   return {};
 }
 
-// Makes the values of one parameter after the other.
+// Computes the values of one parameter after the other.
 class Merger {
  public:
   Merger(std::vector<NamedModel> models, NamedModel base, MergeRecipe recipe)
       : models_(std::move(models)), base_(std::move(base)), recipe_(std::move(recipe)) {}
 
-  std::unordered_map<std::string, int64_t> places;  // of parameters, by path
+  std::unordered_map<std::string, int64_t> places;  // parameter indices, by path
   std::vector<RowOrders> orders;                    // of the models
   std::function<bool(uint64_t done, uint64_t total)> progress;
   uint64_t total = 0;

@@ -13,9 +13,9 @@ struct NamedModel {
   std::shared_ptr<const OpenedModel> model;
 };
 
-// `base`: its model is null where the method takes none. The result is described like the base,
-// else like the first model. notes: what differs beyond weights. progress: weights merged, of all.
-// Errors: invalid_argument (models that are not the same network).
+// `base`: its model is null if the method takes none. The result has the description of the base,
+// or else of the first model. notes: differences besides weights. progress: weights merged, and
+// total. Errors: invalid_argument (models that are not the same network).
 Result<OpenedModel> merged_model(const std::vector<NamedModel>& models, const NamedModel& base,
                                  const MergeRecipe& recipe,
                                  std::function<bool(uint64_t done, uint64_t total)> progress,

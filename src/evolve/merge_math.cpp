@@ -12,8 +12,8 @@
 namespace loom::core {
 namespace {
 
-constexpr double kLeastDivisor = 1e-8;   // below it nothing is divided
-constexpr double kNearlyEqual = 0.9995;  // cosine from which an arc is taken for a line
+constexpr double kLeastDivisor = 1e-8;   // no division below it
+constexpr double kNearlyEqual = 0.9995;  // cosine from which an arc counts as a line
 constexpr double kPi = 3.14159265358979323846;
 
 bool elects_signs(MergeMethod method) {
@@ -36,8 +36,8 @@ void average_models(const MergeRecipe& recipe, const std::vector<std::span<const
   }
 }
 
-// Shoemake, 1985, with the directions of the whole parameters: shares sin((1 - t) angle) and
-// sin(t angle), by sin(angle). A line where the arc is none to speak of, or a model is all zeros.
+// Shoemake, 1985, with the directions of the whole parameters: shares sin((1 - t) angle) and sin(t
+// angle), by sin(angle). A line if the arc is very small, or if a model is all zeros.
 void along_arc(double t, std::span<const float> a, std::span<const float> b, std::span<float> out) {
   const auto n = static_cast<int64_t>(a.size());
   LaneSum ab, aa, bb;
@@ -58,8 +58,8 @@ void along_arc(double t, std::span<const float> a, std::span<const float> b, std
         static_cast<float>(first * static_cast<double>(a[i]) + second * static_cast<double>(b[i]));
 }
 
-// The weighted sum of task vectors at one place; with an election, of those alone whose weighted
-// value has the sign of the sum. deltas[m][i].
+// The weighted sum of task vectors at one index. With an election, only those whose weighted value
+// has the sign of the sum. deltas[m][i].
 double combine_tasks(const MergeRecipe& recipe, const std::vector<std::vector<double>>& deltas,
                      size_t i) {
   double sum = 0;
@@ -157,7 +157,7 @@ void trim_smallest(std::span<double> values, double density) {
   const auto last = sizes.begin() + static_cast<std::ptrdiff_t>(keep - 1);
   std::nth_element(sizes.begin(), last, sizes.end(), std::greater<>());
   const double least = *last;
-  size_t ties = keep;  // places that are left for values of that very size
+  size_t ties = keep;  // slots left for values of exactly that size
   for (const double v : values) ties -= std::fabs(v) > least ? 1 : 0;
   for (double& v : values) {
     const double size = std::fabs(v);

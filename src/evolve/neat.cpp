@@ -17,7 +17,7 @@ Status check_share(std::string_view name, double value) {
 }
 
 Status check_size(std::string_view name, double value) {
-  constexpr double kMost = 1e6;  // what weights are made of stays a float32
+  constexpr double kMost = 1e6;  // keeps weights within float32
   if (value >= 0 && value <= kMost) return {};
   return invalid(cat(name, " is ", value, ", must be between 0 and ", kMost));
 }

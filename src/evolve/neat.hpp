@@ -1,5 +1,5 @@
-// A population of NEAT: genomes, their species and the generations. Nothing in it runs a network:
-// whoever does tells it the fitness of each genome.
+// A population of NEAT: genomes, their species and the generations. It does not run networks: the
+// caller reports the fitness of each genome.
 #pragma once
 
 #include "evolve/genome_mutation.hpp"
@@ -19,10 +19,10 @@ struct NeatSpec {
 // Errors: invalid_argument, naming the option.
 Status check_neat(const NeatSpec& spec);
 
-// What a generation was.
+// Statistics of a generation.
 struct NeatGeneration {
   int64_t generation = 0;                            // the first is 0
-  int64_t evaluations = 0;                           // with this one
+  int64_t evaluations = 0;                           // including this one
   double best = 0, mean = 0, worst = 0;              // of members with a fitness
   int64_t failed = 0;                                // members without one
   int64_t hidden = 0, connections = 0;               // of its best
@@ -38,17 +38,17 @@ class NeatPopulation {
   const std::vector<Genome>& genomes() const { return genomes_; }
   const std::vector<Species>& species() const { return species_; }
   const std::vector<NeatGeneration>& history() const { return history_; }
-  // The best of all generations, once one was told; the earlier of equals.
+  // The best of all generations after the first tell(); the earlier of equal ones.
   const Genome& best() const { return best_; }
   double best_fitness() const { return best_fitness_; }
 
-  std::optional<FitnessRecord> fitness_record;  // kept by text()
+  std::optional<FitnessRecord> fitness_record;  // saved by text()
 
-  // The fitness of each genome, higher is better; the genomes of the next generation replace them.
-  // What is no finite number is below all. Errors: invalid_argument (not one number per genome).
+  // Takes the fitness of each genome, higher is better, and replaces them by the next generation.
+  // Non-finite fitness ranks last. Errors: invalid_argument (not one number per genome).
   Status tell(std::span<const double> fitness);
 
-  // The whole state as JSON text, and back: a population goes on from it with the same bits.
+  // The whole state as JSON text, and back: a population continues from it with the same bits.
   // Errors: bad_file, in which `where` names the text.
   std::string text() const;
   static Result<NeatPopulation> from_text(std::string_view text, std::string_view where);
@@ -65,7 +65,7 @@ class NeatPopulation {
   std::vector<Species> species_;
   Innovations innovations_;
   int64_t next_species_ = 0;
-  int64_t stagnant_ = 0;  // generations since the best of all rose
+  int64_t stagnant_ = 0;  // generations since the overall best improved
   Genome best_;
   double best_fitness_ = -std::numeric_limits<double>::infinity();
   std::vector<NeatGeneration> history_;

@@ -1,6 +1,5 @@
-// A population as JSON text. What can be derived is not written: a genome's connections have the
-// ends that the table of innovations gives their numbers, and inputs, bias and outputs follow from
-// the shape.
+// A population as JSON text, without derivable data: a genome's connections have the ends that the
+// table of innovations lists for their numbers; inputs, bias and outputs follow from the shape.
 #include <algorithm>
 #include <cmath>
 

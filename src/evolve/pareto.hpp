@@ -1,6 +1,6 @@
-// Several aims at a time: who is better in one and worse in none dominates. Ranks and crowding of
-// NSGA-II (Deb, Pratap, Agarwal and Meyarivan, 2002). Values are better the lower they are; one
-// that is no number is the worst.
+// Several objectives at a time: one that is better in one and worse in none dominates. Ranks and
+// crowding of NSGA-II (Deb, Pratap, Agarwal and Meyarivan, 2002). Lower values are better; NaN is
+// the worst.
 #pragma once
 
 #include <cstddef>
@@ -8,13 +8,13 @@
 
 namespace loom::core {
 
-using Aims = std::vector<double>;  // of one individual; all have equally many
+using Aims = std::vector<double>;  // of one individual; all have the same length
 
 bool dominates(const Aims& a, const Aims& b);
-// 0: of the front, which nobody dominates; k: of the front that is left without those below k.
+// Rank 0 is the front, which none dominates; k is the front without all ranks below k.
 std::vector<int> front_ranks(const std::vector<Aims>& all);
-// How far the neighbours of each are apart within its own rank, summed over the aims as shares of
-// their ranges; infinite at the ends.
+// The distance between the neighbours of each within its rank, summed over the objectives as shares
+// of their ranges; infinite at the ends.
 std::vector<double> crowding(const std::vector<Aims>& all, const std::vector<int>& ranks);
 // The best `count` by rank, then by crowding, then by number.
 std::vector<size_t> select_best(const std::vector<Aims>& all, size_t count);

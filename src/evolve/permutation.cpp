@@ -18,12 +18,12 @@ bool is_dense(const GridNode& cell) {
          !cell.cell->shared_with && !cell.node.params.empty();
 }
 
-// Does cell i feed cell i + 1, both Dense, and nobody else?
+// Whether cell i feeds cell i + 1 and no other, and both are Dense.
 bool feeds_next_alone(const Network& network, size_t i) {
   const std::vector<GridNode>& cells = network.cells();
   if (i + 1 >= cells.size() || !is_dense(cells[i]) || !is_dense(cells[i + 1])) return false;
   if (cells[i + 1].link >= 0) return false;
-  // A layer after the next may add what that one took.
+  // A layer after the next may add that one's input.
   if (i + 2 < cells.size() && wants_skip(cells[i + 2].node.config)) return false;
   return std::none_of(cells.begin(), cells.end(), [&](const GridNode& cell) {
     return cell.link == static_cast<int>(i) ||
@@ -32,7 +32,7 @@ bool feeds_next_alone(const Network& network, size_t i) {
   });
 }
 
-// Weight and bias of a Dense cell, a row of each unit: [out][in + 1], without bias [out][in].
+// Weight and bias of a Dense cell, one row per unit: [out][in + 1], without bias [out][in].
 struct Units {
   int64_t rows = 0, inputs = 0, cols = 0;
   std::vector<float> values;
@@ -55,7 +55,7 @@ Units units_of(const Network& network, const GridNode& cell) {
   return units;
 }
 
-// Input i is what was input order[i].
+// Input i becomes the old input order[i].
 void reorder_inputs(Units& units, const std::vector<int64_t>& order) {
   std::vector<float> row(static_cast<size_t>(units.inputs));
   for (int64_t r = 0; r < units.rows; ++r) {
@@ -72,7 +72,7 @@ double dot_product(const float* a, const float* b, int64_t count) {
   return sum.total();
 }
 
-// The unit of b that stands for each unit of a.
+// The unit of b that matches each unit of a.
 std::vector<int64_t> pair_units(const Units& a, const Units& b, ThreadPool& pool) {
   const int64_t n = a.rows;
   std::vector<double> aa(static_cast<size_t>(n)), bb(static_cast<size_t>(n));
@@ -122,7 +122,7 @@ std::map<size_t, double> permuted_similarities(const SignedNetwork& a, const Sig
                                                ThreadPool& pool) {
   std::map<size_t, double> out;
   const Network &na = *a.network, &nb = *b.network;
-  std::vector<int64_t> order;  // of the inputs of the cell at hand; empty: as they are
+  std::vector<int64_t> order;  // of the inputs of the current cell; empty means unchanged
   for (size_t i = 0; i < na.cells().size(); ++i) {
     const std::optional<size_t> j = cell_at(nb, na.cells()[i].at);
     const bool pair = j && is_dense(na.cells()[i]) && is_dense(nb.cells()[*j]) &&
@@ -139,7 +139,7 @@ std::map<size_t, double> permuted_similarities(const SignedNetwork& a, const Sig
     }
     const bool reordered = !order.empty();
     if (reordered) reorder_inputs(second, order);
-    // The next cell must be the same in both, or reordering would tear this one from it.
+    // The next cell must be the same in both, or reordering would separate this one from it.
     const bool hidden = feeds_next_alone(na, i) && feeds_next_alone(nb, *j) &&
                         na.cells()[i + 1].at == nb.cells()[*j + 1].at &&
                         a.cells[i + 1].same_lengths(b.cells[*j + 1]) && first.rows <= kMostUnits;

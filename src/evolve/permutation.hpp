@@ -7,9 +7,8 @@
 
 namespace loom::core {
 
-// Similarities of Dense cells that follow each other, at their own coordinates, once the hidden
-// units of b stand as a has them: index of the cell in a -> similarity. Cells that nothing is to be
-// reordered for are left out.
+// Similarities of consecutive Dense cells at their own coordinates, with the hidden units of b in
+// a's order: index of the cell in a -> similarity. Cells without reordering are left out.
 std::map<size_t, double> permuted_similarities(const SignedNetwork& a, const SignedNetwork& b,
                                                ThreadPool& pool);
 

@@ -1,4 +1,4 @@
-// Points from a file, without a network that says what they are.
+// Reads points from a file, without a network that describes it.
 #pragma once
 
 #include <string>

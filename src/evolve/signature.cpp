@@ -35,7 +35,7 @@ void add_leaves(const Network& network, const Node& node, const std::string& at,
   leaves.push_back(std::move(leaf));
 }
 
-// The type that most weights of a cell are packed in; of vectors alone float32.
+// The type of most weights of a cell; float32 for vectors only.
 std::string most_common_type(const Network& network, const std::vector<SignatureLeaf>& leaves) {
   std::map<DType, int64_t> counts;
   for (const SignatureLeaf& leaf : leaves) {
@@ -66,11 +66,11 @@ double squares_of(const Network& network, const SignatureLeaf& leaf) {
   return sum.total();
 }
 
-// Gives `share` of the squared length to the leaves below `node`, from leaf `next` on: equal parts
-// to each child (and to the layer's own weights) that is not all zeros.
+// Distributes `share` of the squared length to the leaves below `node`, from leaf `next` on: equal
+// parts to each child (and to the layer's own weights) that is not all zeros.
 void share_out(const Node& node, double share, std::vector<SignatureLeaf>& leaves, size_t& next);
 
-// How many leaves the subtree has, and whether any of them is not zero.
+// The number of leaves of the subtree, and whether any of them is not zero.
 size_t leaves_below(const Node& node) {
   size_t count = node.params.empty() ? 0 : 1;
   for (const Node& child : node.children) count += leaves_below(child);

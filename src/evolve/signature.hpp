@@ -1,7 +1,7 @@
-// Signatures: what of a cell is compared. A signature is a tree of layers flattened to its leaves,
-// those that own weights; each leaf's vector has length 1, and so has every container over the
-// leaves in it, so that children weigh the same whatever their sizes. Vectors are never made: a
-// similarity is the weighted sum of the leaves' cosines.
+// Signatures: the compared data of a cell. A signature is a tree of layers flattened to its leaves,
+// the layers with weights. Each leaf's vector has length 1, and so has every container over its
+// leaves, so children have equal weight whatever their sizes. Vectors are never built: a similarity
+// is the weighted sum of the leaves' cosines.
 #pragma once
 
 #include <string>

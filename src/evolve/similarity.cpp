@@ -139,7 +139,7 @@ void add_block(const Network& a, int pa, const Network& b, int pb, CommonBlock& 
   for (int64_t r = 0; r < rows; ++r) {
     packed_values(a, pa, r * cols_a, cols, x.data());
     packed_values(b, pb, r * cols_b, cols, y.data());
-    // The tail of a row stays in lanes of its own row: the order is fixed by the shapes alone.
+    // The tail of a row stays in lanes of that row: the order depends on the shapes only.
     block.ab.add_products(x.data(), y.data(), cols);
     block.aa.add_products(x.data(), x.data(), cols);
     block.bb.add_products(y.data(), y.data(), cols);

@@ -1,5 +1,5 @@
-// Similarities of many cells at once. Cells of one kind and the same lengths are read in blocks,
-// each block once, and all their pairs are summed side by side: no vector is ever in memory whole.
+// Similarities of many cells at once. Cells of one kind and equal lengths are read in blocks, each
+// block once, and all their pairs are summed in parallel: no vector is ever completely in memory.
 #pragma once
 
 #include <functional>
@@ -23,7 +23,7 @@ Result<std::vector<double>> similarities(const SignedNetwork& a, const std::vect
                                          const SignedNetwork& b, const std::vector<size_t>& columns,
                                          ThreadPool& pool, const Compared& compared);
 
-// Two cells of one type (children included), whatever their widths: see DnaMode::aligned.
+// Two cells of one type (children included), of any widths: see DnaMode::aligned.
 double aligned_similarity(const SignedNetwork& a, size_t cell_a, const SignedNetwork& b,
                           size_t cell_b);
 

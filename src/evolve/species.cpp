@@ -7,7 +7,7 @@
 namespace loom::core {
 namespace {
 
-// Children of each species in proportion to its share; what is left by rounding goes to the largest
+// Children of each species in proportion to its share; the rest after rounding goes to the largest
 // remainders, the first of equals.
 std::vector<int64_t> divide(int64_t total, const std::vector<double>& shares) {
   const double sum = std::accumulate(shares.begin(), shares.end(), 0.0);
@@ -66,8 +66,8 @@ class Planner {
     return best;
   }
 
-  // Mean fitness, above the lowest where that is negative. Members that failed count as the lowest
-  // of those that did not.
+  // Mean fitness, relative to the lowest if that is negative. Failed members count as the lowest of
+  // the others.
   std::vector<double> shares(int64_t stagnant) {
     double lowest = std::numeric_limits<double>::infinity();
     double highest = -lowest;
@@ -77,7 +77,7 @@ class Planner {
       highest = std::max(highest, f);
     }
     if (lowest > highest) lowest = highest = 0;  // all failed: all are equal
-    // Sums of the largest numbers stay numbers.
+    // Avoids overflow of sums of the largest numbers.
     const double most = std::max(std::fabs(lowest), std::fabs(highest));
     const double unit = most > 0 ? most : 1.0;
     // Members as good as the lowest have a chance as well.

@@ -1,5 +1,5 @@
-// Species, and who has children: the part of a population that knows fitness and groups but not
-// what its members are made of.
+// Species and selection: the part of a population that uses fitness and groups, but not the
+// contents of its members.
 #pragma once
 
 #include <cstdint>
@@ -15,20 +15,20 @@ namespace loom::core {
 struct Species {
   int64_t id = 0;
   int64_t age = 0;       // generations
-  int64_t stagnant = 0;  // generations since its best rose
+  int64_t stagnant = 0;  // generations since its best improved
   double best = -std::numeric_limits<double>::infinity();
   std::vector<size_t> members;
 };
 
 struct Selection {
   int64_t population = 150;
-  double survivors = 0.2;  // share of a species that has children; at least one
-  int64_t patience = 15;   // a species that rose for so long no more has none
-  int64_t crisis = 20;     // every so many generations without a rise: the two best species alone
-  int64_t champion_from = 5;  // species of more members keep their best as it is
+  double survivors = 0.2;  // share of a species that reproduces; at least one
+  int64_t patience = 15;   // a species without improvement for that long has none
+  int64_t crisis = 20;     // generations without improvement; then only the two best species stay
+  int64_t champion_from = 5;  // larger species keep their best unchanged
   double alone = 0.25;        // children of one parent
-  double between = 0.001;     // of those of two: the second is of another species
-  double crossed_only = 0.2;  // of those of two: are not changed besides
+  double between = 0.001;     // of those of two: parents from two species
+  double crossed_only = 0.2;  // of those of two: without mutation
 };
 
 // A member of the next generation.
@@ -38,19 +38,18 @@ struct Birth {
   bool mutated = true;  // false without `other`: a copy
 };
 
-// Fitness with what is no finite number below all others.
+// Fitness, with non-finite values below all others.
 double ranked(double fitness);
 
-// Takes the fitness of all members into the species: best, age, stagnation. Returns the member with
-// the highest, the first of equals.
+// Updates the species by the fitness of all members: best, age, stagnation. Returns the member with
+// the highest, the first of equal ones.
 size_t rank_species(std::vector<Species>& species, std::span<const double> fitness);
 
-// The next generation, `population` of them: each species has children by the mean fitness of its
-// members (fitness sharing), counted from the lowest of all where that is negative. The best member
-// of all is always kept.
-// stagnant: generations since the best of all rose; in a crisis the stagnation of the two species
-// that go on begins anew, or the next generation would end the second. size: of a member; of equal
-// fitness the smaller is better.
+// The next generation of `population` members. Each species has children by the mean fitness of its
+// members (fitness sharing), relative to the lowest of all if that is negative. The best member of
+// all is always kept. stagnant: generations since the overall best improved. In a crisis the
+// stagnation of the two remaining species restarts; otherwise the next generation would end the
+// second. size: of a member; of equal fitness the smaller is better.
 std::vector<Birth> plan_births(std::vector<Species>& species, std::span<const double> fitness,
                                std::span<const int64_t> sizes, const Selection& selection,
                                int64_t stagnant, Draws& draws);

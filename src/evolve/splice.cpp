@@ -19,7 +19,7 @@ struct Crossing {
   double share = 0;  // of b: of blend
   int64_t head = 0;  // point: this many weights of the layer are a's
   uint64_t stream = 0;
-  int64_t first = 0;  // where this parameter begins in the layer
+  int64_t first = 0;  // offset of this parameter in the layer
 };
 
 class Crosser {
@@ -123,7 +123,7 @@ class Splicing {
   }
 
  private:
-  // The layer of the classes stays a's, since b's are others.
+  // The layer of the classes stays a's, because b's classes differ.
   void keep_classes(const Network& network, const std::string& why);
   Status cross_layers(const Network& na, const Network& nb, const BlendRule& rule);
   Status cross_layer(const Network& network, const SignatureLeaf& leaf, uint64_t stream,
@@ -198,7 +198,7 @@ Status Splicing::measure(const Network& network, const SignatureLeaf& leaf,
 
 Status Splicing::cross_layer(const Network& network, const SignatureLeaf& leaf, uint64_t stream,
                              const BlendRule& rule, SplicedLayer& layer) {
-  // A layer that shares its weights has those of their owner, which are crossed once.
+  // A layer with shared weights has those of their owner, which are crossed once.
   const bool shared = std::ranges::all_of(leaf.params, [&](int index) {
     return crosser_->crossings.count(network.params()[static_cast<size_t>(index)].path) > 0;
   });
@@ -240,7 +240,7 @@ double BlendRule::share(double similarity) const {
   }
   if (!rated) return options.alpha;
   if (fitness_share == 0.5) return 0.5;
-  // What is alike is mixed by fitness; what is not would be spoiled by mixing.
+  // Similar layers are blended by fitness; blending would damage others.
   const double fitter = fitness_share > 0.5 ? 1 : 0;
   return fitter + std::max(similarity, 0.0) * (fitness_share - fitter);
 }

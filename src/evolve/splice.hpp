@@ -7,8 +7,8 @@
 
 namespace loom::core {
 
-// The share of b in a blended layer of similarity s. Errors: invalid_argument (one fitness alone,
-// numbers that are not finite, alpha outside of 0 to 1).
+// The share of b in a blended layer of similarity s. Errors: invalid_argument (only one fitness,
+// numbers that are not finite, alpha not in 0 to 1).
 struct BlendRule {
   SpliceOptions options;
   double fitness_share = 0.5;  // w of BlendLaw::fitter
@@ -16,7 +16,8 @@ struct BlendRule {
 };
 Result<BlendRule> blend_rule(const SpliceOptions& options);
 
-// The child, described as a, and what was crossed. Values are made when the child is read.
+// The child, with a's description, and the crossed layers. Values are computed when the child is
+// read.
 struct Spliced {
   OpenedModel child;
   SpliceReport report;

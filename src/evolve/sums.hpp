@@ -1,4 +1,4 @@
-// Sums of this room, in double: element i goes to virtual lane i mod 8, each lane adds its elements
+// Sums in double for this room: element i goes to virtual lane i mod 8. Each lane adds its elements
 // ascending, and the lanes fold 8 -> 4 -> 2 -> 1. So sums have the same bits with any number of
 // threads and any vector width.
 #pragma once
@@ -12,8 +12,8 @@ class LaneSum {
  public:
   static constexpr int kLanes = 8;
 
-  // Adds the products a[i] b[i], a[0] b[0] to lane 0: vectors that come in pieces come in multiples
-  // of kLanes, but for their last.
+  // Adds the products a[i] b[i], a[0] b[0] to lane 0. Vectors in pieces must have lengths that are
+  // multiples of kLanes, except the last.
   template <class A, class B>
   void add_products(const A* a, const B* b, int64_t count) {
     const int64_t whole = count / kLanes * kLanes;
@@ -38,8 +38,8 @@ class LaneSum {
   std::array<double, kLanes> lanes_{};
 };
 
-// The cosine of two vectors by their dot product and squares: two vectors of zeros are equal, one
-// is like nothing. sqrt(aa * bb) is exactly aa where both are the same vector.
+// The cosine of two vectors by their dot product and squares. Two zero vectors are equal; a single
+// one has similarity 0. sqrt(aa * bb) is exactly aa if both are the same vector.
 inline double cosine_of(double ab, double aa, double bb) {
   if (aa == 0 || bb == 0) return aa == bb ? 1.0 : 0.0;
   const double cosine = ab / __builtin_sqrt(aa * bb);

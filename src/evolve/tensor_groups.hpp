@@ -1,4 +1,4 @@
-// The tensors of a checkpoint grouped by the layers that they are: loom/cluster.hpp.
+// The tensors of a checkpoint grouped by layers: loom/cluster.hpp.
 #pragma once
 
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace loom::core {
 
-// Tensors that are no known layer are grouped by their names up to the last '.' or '/'.
+// Tensors of unknown layers are grouped by their names up to the last '.' or '/'.
 Result<std::vector<TensorGroup>> group_by_names(const TensorFile& file);
 
 }  // namespace loom::core

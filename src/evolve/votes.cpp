@@ -20,7 +20,7 @@ Status check_masks(const std::vector<Mask>& masks) {
   return {};
 }
 
-// 1 each where none are given.
+// 1 each if none are given.
 Result<std::vector<double>> vote_weights(const std::vector<double>& given, size_t models) {
   if (models == 0) return invalid("there are no models to ask");
   if (given.empty()) return std::vector<double>(models, 1.0);
@@ -31,7 +31,7 @@ Result<std::vector<double>> vote_weights(const std::vector<double>& given, size_
       return invalid(cat("weight ", w, ": must be 0 or more, and finite"));
     sum += w;
   }
-  if (sum <= 0) return invalid("all weights are 0: nobody votes");
+  if (sum <= 0) return invalid("all weights are 0");
   return given;
 }
 

@@ -1,4 +1,4 @@
-// What several models say together: loom/ensemble.hpp.
+// Voting of several models: loom/ensemble.hpp.
 #pragma once
 
 #include <span>

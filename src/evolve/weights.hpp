@@ -1,5 +1,5 @@
-// A model in memory as it computes: its network, with every parameter packed in the number type
-// that it is stored in. What is compared are the values after packing.
+// A model in memory as it computes: its network, with every parameter packed in its stored number
+// type. Comparisons use the values after packing.
 #pragma once
 
 #include <functional>
@@ -28,7 +28,7 @@ Result<std::shared_ptr<const Network>> load_network(const std::string& path,
 Status load_weights(Network& network, const WeightSource& source, std::optional<DType> dtype,
                     ThreadPool& pool);
 
-// Values [first, first + count) of parameter `index`, row-major, as they are computed with.
+// The effective values [first, first + count) of parameter `index`, row-major.
 void packed_values(const Network& network, int index, int64_t first, int64_t count, float* out);
 
 // All values of a parameter, as its file has them.

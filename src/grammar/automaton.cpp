@@ -75,7 +75,7 @@ void Automaton::visit(int32_t at, int32_t stack) {
   open_.push_back({at, stack});
 }
 
-// Before another time of a loop: in again, and out where it has been often enough.
+// Before another iteration of a loop: enters it again, and leaves it if the minimum is reached.
 void Automaton::enter(int32_t loop, int32_t parent, uint32_t need, uint32_t left) {
   const Instr& instr = program_->code()[static_cast<size_t>(loop)];
   if (left > 0) {
@@ -85,7 +85,7 @@ void Automaton::enter(int32_t loop, int32_t parent, uint32_t need, uint32_t left
   if (need == 0) visit(instr.b, parent);
 }
 
-// Follows everything that reads nothing from what is in open_.
+// Follows all instructions that read no byte, from the configurations in open_.
 void Automaton::close(ConfigSet& out) {
   while (!open_.empty() && !overflowed_) {
     const Config c = open_.back();

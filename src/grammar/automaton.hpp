@@ -1,11 +1,11 @@
-// Automaton: runs a Program over bytes. A configuration is a place in the program and a stack; a
-// state is a set of them, all of which wait for a byte. Stacks are linked frames, each kept once,
-// so that equal stacks are equal numbers.
+// Automaton: runs a Program over bytes. A configuration is a position in the program and a stack. A
+// state is a set of configurations that all wait for a byte. Stacks are linked frames, each stored
+// once, so equal stacks have equal numbers.
 //
-// Two kinds of states: exact ones follow a text, and abstract ones answer what may follow within so
-// many bytes. In an abstract state a counter that cannot run out within them is endless, so that
-// the two thousand places inside of a string of at most 2000 characters are one state. Abstract
-// states are kept, with where each byte leads.
+// There are two kinds of states. Exact ones follow a text. Abstract ones answer what may follow
+// within a limited number of bytes: a counter that cannot run out within them is endless. So the
+// two thousand positions inside of a string of at most 2000 characters are one state. Abstract
+// states are cached, with their successor for each byte.
 #pragma once
 
 #include <cstdint>
@@ -19,11 +19,11 @@ namespace loom::core::grammar {
 
 struct Config {
   int32_t at = 0;      // an instruction that reads a byte
-  int32_t stack = -1;  // a frame; -1: none
+  int32_t stack = -1;  // a frame; -1 means none
   auto operator<=>(const Config&) const = default;
 };
 
-// Ascending, each once. `ends`: the text may end here.
+// Ascending, without repeats. `ends`: the text may end here.
 struct ConfigSet {
   std::vector<Config> configs;
   bool ends = false;
@@ -32,35 +32,35 @@ struct ConfigSet {
 class Automaton {
  public:
   static constexpr int32_t kDead = -1;
-  // horizon: bytes that an abstract state answers for.
+  // horizon: the number of bytes that an abstract state covers.
   Automaton(std::shared_ptr<const Program> program, uint32_t horizon);
 
   ConfigSet start();
-  // What one byte leads to. Nothing where it cannot follow.
+  // The successor for one byte; empty if the byte cannot follow.
   ConfigSet step(const ConfigSet& from, uint8_t byte);
 
-  // The abstract state of an exact one, where a byte leads from an abstract state (or kDead), and
-  // whether a text may end in it.
+  // The abstract state of an exact one, and the successor of an abstract state for a byte (or
+  // kDead).
   int32_t abstract(const ConfigSet& exact);
   int32_t next(int32_t state, uint8_t byte) {
     const int32_t known = states_[static_cast<size_t>(state)].to[byte];
     return known != kUnknown ? known : find_next(state, byte);
   }
   size_t states() const { return states_.size(); }
-  // Forgets abstract states, and frames that `live` does not need.
+  // Drops abstract states, and frames that `live` does not need.
   void forget(ConfigSet& live);
-  // More at once than the limits allow: what it answers is not to be used.
+  // The limits were exceeded: results must not be used.
   bool overflowed() const { return overflowed_; }
   bool crowded() const;  // time to forget()
-  // Work from here on, until the next call; with more it has overflowed.
+  // Limits the work until the next call of this; beyond it, overflowed() is true.
   void limit_visits(size_t max) { visits_left_ = max; }
 
  private:
   static constexpr int32_t kUnknown = -2;
   struct Frame {
     int32_t parent = -1;
-    int32_t at = 0;               // a loop, or where a call returns to
-    uint32_t need = 0, left = 0;  // times that a loop must and may go on; kEndless
+    int32_t at = 0;               // a loop, or the return address of a call
+    uint32_t need = 0, left = 0;  // minimum and maximum of remaining iterations; kEndless
     int32_t depth = 0;
     bool operator==(const Frame&) const = default;
   };
@@ -75,7 +75,7 @@ class Automaton {
     std::vector<int32_t> to;
   };
 
-  int32_t frame(Frame f);  // its number; -1: too deep
+  int32_t frame(Frame f);  // its number; -1 if too deep
   int32_t abstract_frame(int32_t id);
   void visit(int32_t at, int32_t stack);
   void enter(int32_t loop, int32_t parent, uint32_t need, uint32_t left);

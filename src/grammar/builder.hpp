@@ -1,7 +1,7 @@
-// Builder: a grammar as expressions and rules, whatever text it came from. Expressions are made
-// bottom up and may be used several times; rules may refer to each other, also in circles. Readers
-// (gbnf.hpp, json_schema.hpp) add to a builder, so that one grammar can be made of several: the
-// union of schemas, or free text until a trigger and then a schema.
+// Builder: a grammar as expressions and rules, independent of its source text. Expressions are made
+// bottom up and may be used several times; rules may refer to each other, also in cycles. Readers
+// (gbnf.hpp, json_schema.hpp) add to a builder. So one grammar can combine several: the union of
+// schemas, or free text until a trigger and then a schema.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ using RuleId = int32_t;
 
 enum class ExprKind : uint8_t { literal, chars, sequence, choice, repeat, rule, free_text };
 
-// A text after which something else begins.
+// A text that starts another expression.
 struct Trigger {
   std::string text;
   ExprId then = 0;
@@ -34,13 +34,13 @@ struct Expr {
   uint32_t least = 0, most = 0;  // repeat
   RuleId rule = 0;
   std::vector<Trigger> triggers;  // free_text
-  bool again = false;             // free_text: it goes on after what a trigger began
-  bool must = false;              // free_text: it does not end before a trigger
+  bool again = false;             // free_text: it continues after a trigger's expression
+  bool must = false;              // free_text: it may not end before a trigger
 };
 
 struct Rule {
   std::string name;
-  ExprId body = -1;  // -1: not defined
+  ExprId body = -1;  // -1 means not defined
 };
 
 class Builder {
@@ -53,8 +53,8 @@ class Builder {
   ExprId chars(char32_t first, char32_t last) {
     return chars(text::CharSet(std::vector<text::CodeRange>{{first, last}}));
   }
-  ExprId sequence(std::vector<ExprId> parts);  // of none: the empty text
-  ExprId choice(std::vector<ExprId> parts);    // of none: nothing at all
+  ExprId sequence(std::vector<ExprId> parts);  // of no parts: the empty text
+  ExprId choice(std::vector<ExprId> parts);    // of no parts: matches nothing
   ExprId repeat(ExprId part, uint32_t least, uint32_t most);
   ExprId optional(ExprId part) { return repeat(part, 0, 1); }
   ExprId empty() { return sequence({}); }
@@ -62,20 +62,20 @@ class Builder {
   RuleId new_rule(std::string name);
   void define(RuleId rule, ExprId body) { rules_[static_cast<size_t>(rule)].body = body; }
   ExprId ref(RuleId rule);
-  // What `body` is, compiled once however often it is used.
+  // An expression for `body` that is compiled once, however often it is used.
   ExprId named(std::string name, ExprId body);
 
-  // Any bytes, in which no trigger appears but where its `then` follows. A text may end anywhere
-  // before a trigger; after `then` it ends, or with `again` goes on as before.
+  // Any bytes in which each trigger is followed by its `then`. A text may end anywhere before a
+  // trigger. After `then` it ends or, with `again`, continues as before.
   ExprId free_text(std::vector<Trigger> triggers, bool again);
-  // Any bytes up to and with the first appearance of `text`.
+  // Any bytes up to and including the first occurrence of `text`.
   ExprId until(std::string text);
-  // Any bytes in which none of the texts appears.
+  // Any bytes in which none of the texts occurs.
   ExprId text_without(const std::vector<std::string>& texts);
 
   const std::vector<Expr>& exprs() const { return exprs_; }
   const std::vector<Rule>& rules() const { return rules_; }
-  // More than kMostExprs were asked for: those beyond are missing.
+  // More than kMostExprs were requested; the excess ones are missing.
   bool overflowed() const { return overflowed_; }
 
  private:

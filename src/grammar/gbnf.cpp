@@ -183,7 +183,7 @@ class GbnfReader {
     return bytes;
   }
 
-  // JSON up to where its brackets are closed, or a word.
+  // JSON up to its closing bracket, or a word.
   Result<ExprId> read_schema() {
     const size_t from = at_;
     size_t open = 0;

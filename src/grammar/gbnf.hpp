@@ -1,12 +1,12 @@
 // Grammars in GBNF, the notation of llama.cpp: rules `name ::= ...` of "literals", [classes], .,
 // names, groups, alternatives and repetitions ? * + {m} {m,} {m,n}; comments from # to the end of
-// the line. A rule ends with its line, but inside of ( ) and after | and ::= lines go on.
+// the line. A rule ends with its line, but lines continue inside of ( ) and after | and ::=.
 //
-// And three that GBNF does not have:
-//   %json SCHEMA           a JSON text of the schema, which stands there as JSON
-//   %until "text"          any bytes up to and with the first "text"
-//   %text ("a" x | "b" y)  any bytes, in which after "a" x follows, and then nothing; with %text*
-//                          anything goes on after x
+// Three extensions are not in GBNF:
+//   %json SCHEMA           a JSON text that matches the schema, which is inline JSON.
+//   %until "text"          any bytes up to and including the first "text".
+//   %text ("a" x | "b" y)  any bytes, in which "a" is followed by x and then by the end; with
+//                          %text* any bytes may follow x.
 #pragma once
 
 #include <string_view>
@@ -16,8 +16,8 @@
 
 namespace loom::core::grammar {
 
-// The rule `root` of `text`, added to `builder`. Errors: invalid_argument with line and column;
-// those of a schema, as add_json_schema() has them.
+// Adds the rule `root` of `text` to `builder`. Errors: invalid_argument with line and column; those
+// of add_json_schema() for a schema.
 Result<ExprId> add_gbnf(Builder& builder, std::string_view text);
 
 }  // namespace loom::core::grammar

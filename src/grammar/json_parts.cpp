@@ -1,4 +1,4 @@
-// What texts in JSON are made of, whatever the schema.
+// The parts of JSON texts, independent of the schema.
 #include <algorithm>
 
 #include "grammar/numbers.hpp"
@@ -107,9 +107,9 @@ ExprId JsonParts::name(const std::string& text) {
   return b.literal("\"" + json_escaped(text) + "\"");
 }
 
-// What may follow where the names that are still possible go on with `rests`: an end where none
-// ends, a character with which none goes on, or one with which some do. Names with escapes are
-// left out: they could spell one of the names in another way.
+// The expression after a prefix that several names share; `rests` are the remaining parts. It is an
+// end if no name ends there, a character that continues no name, or one that continues some. Names
+// with escapes are excluded: they could spell one of the names differently.
 ExprId JsonParts::name_end(const std::vector<std::string>& rests) {
   std::map<char32_t, std::vector<std::string>> by_first;
   bool ends = false;

@@ -142,7 +142,7 @@ Result<uint32_t> SchemaReader::count(const JsonValue& schema, const char* key, u
   const bool fits = value->is_number() && number.ok() && *number >= 0 && *number <= 1e9 &&
                     static_cast<double>(static_cast<uint32_t>(*number)) == *number;
   if (!fits) {
-    return invalid(cat("must be a whole number from 0 to 1000000000; got ", value->describe()),
+    return invalid(cat("must be an integer from 0 to 1000000000; got ", value->describe()),
                    pointer_to(where, key));
   }
   return static_cast<uint32_t>(*number);

@@ -1,7 +1,7 @@
-// JSON schemas, draft 2020-12 as far as it can be held to while a text is written from left to
-// right. What cannot is an error that names the place; nothing is left out in silence. Every text
-// that the grammar allows is valid; not every valid text is allowed: members come in the order of
-// `properties`, white space is bounded, numbers have bounded digits (docs/sampling.md).
+// JSON schemas, draft 2020-12, as far as they can be enforced while a text is written from left to
+// right. An unsupported keyword is an error with its path; nothing is silently ignored. Every text
+// that the grammar allows is valid, but not every valid text is allowed. Members come in the order
+// of `properties`, white space is bounded, and numbers have bounded digits (docs/sampling.md).
 #pragma once
 
 #include "base/result.hpp"
@@ -11,15 +11,15 @@
 namespace loom::core::grammar {
 
 struct SchemaOptions {
-  // A space after colons; after commas and inside of brackets a space, or a line end and an
-  // indentation. False: no white space.
+  // A space after colons. After commas and inside of brackets there is a space, or a line end and
+  // an indentation. False: no white space.
   bool spaces = true;
-  bool closed = false;  // additionalProperties and unevaluatedProperties are false where not given
+  bool closed = false;  // additionalProperties and unevaluatedProperties default to false
 };
 
 // The schema as an expression; several may be added to one builder. Errors: unsupported (a keyword,
-// format or pattern beyond the subset, branches of oneOf that are not told apart),
-// invalid_argument (no schema); `where` is the JSON pointer of the place, from `#` on.
+// format or pattern beyond the subset, branches of oneOf that cannot be distinguished),
+// invalid_argument (not a schema). `where` is the JSON pointer of the location, from `#` on.
 Result<ExprId> add_json_schema(Builder& builder, const JsonValue& schema,
                                const SchemaOptions& options = {});
 // Any JSON value, or any object.

@@ -4,7 +4,8 @@ namespace loom::core::grammar {
 namespace {
 
 constexpr size_t kMostMaskBytes = size_t{64} << 20;
-// For the tokens that may follow in one place, about half a second. Other texts wait meanwhile.
+// The work limit for the allowed tokens of one position: about half a second. Other requests wait
+// meanwhile.
 constexpr size_t kMaxVisits = size_t{8} << 20;
 
 Error too_ambiguous() {
@@ -21,7 +22,7 @@ Matcher::Matcher(std::shared_ptr<const Program> program,
       now_(automaton_.start()),
       path_(size_t{vocabulary_->longest()} + 1) {}
 
-// Walks the tree of tokens along the states; what is below a byte that cannot follow is skipped.
+// Walks the token tree along the states; skips the subtree of a byte that cannot follow.
 void Matcher::fill(int32_t state, std::vector<uint64_t>& bits) {
   const std::vector<Vocabulary::Node>& nodes = vocabulary_->nodes();
   const std::vector<int32_t>& ids = vocabulary_->ids();

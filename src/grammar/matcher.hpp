@@ -1,5 +1,5 @@
-// Matcher: holds one text to a grammar while it is written, token by token. Which tokens may come
-// is a bit per token; the bits of a state are kept, so that most tokens cost a look-up.
+// Matcher: constrains one text to a grammar during generation, token by token. Allowed tokens are a
+// bit set. The bit set of a state is cached, so most tokens cost a look-up.
 #pragma once
 
 #include <memory>
@@ -18,17 +18,17 @@ class Matcher {
  public:
   Matcher(std::shared_ptr<const Program> program, std::shared_ptr<const Vocabulary> vocabulary);
 
-  // Tokens that may follow: bit id % 64 of word id / 64. Good until the next call. Errors:
+  // Tokens that may follow: bit id % 64 of word id / 64. Valid until the next call. Errors:
   // out_of_range (the grammar is too ambiguous to follow).
   Result<std::span<const uint64_t>> allowed();
-  // False: this cannot follow, and nothing changed.
+  // False: the token cannot follow, and nothing changed.
   bool accept(int32_t token) { return accept_bytes(vocabulary_->bytes(token)); }
   bool accept_bytes(std::string_view bytes);
   bool may_end() const { return now_.ends; }
-  // It may end, and nothing may follow.
+  // The text is complete: it may end, and nothing may follow.
   bool must_end() const { return now_.ends && now_.configs.empty(); }
 
-  // Where the text is; restore() goes back to it. A position is good for this matcher alone, until
+  // The current position; restore() returns to it. A position is valid only for this matcher, until
   // the next call of allowed().
   const ConfigSet& position() const { return now_; }
   void restore(ConfigSet position) { now_ = std::move(position); }

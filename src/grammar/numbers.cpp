@@ -23,7 +23,7 @@ std::string plus_one(std::string digits) {
   ++digits[i - 1];
   return digits;
 }
-// digits > 0.
+// Requires digits > 0.
 std::string minus_one(std::string digits) {
   size_t i = digits.size();
   while (i > 0 && digits[i - 1] == '0') digits[--i] = '9';
@@ -35,7 +35,7 @@ bool less_whole(const std::string& a, const std::string& b) {
   return a.size() != b.size() ? a.size() < b.size() : a < b;
 }
 
-// Sizes of numbers (without sign) from `low` to `high`; without `high`, any.
+// Magnitudes of numbers from `low` to `high`; without `high`, unbounded.
 struct Sizes {
   Bound low;
   std::optional<Bound> high;
@@ -124,7 +124,7 @@ class NumberWriter {
     return b_.choice(std::move(choices));
   }
 
-  // The point and what follows, or nothing, so that the part lies between those of the bounds.
+  // The point and the following digits, or nothing, with the part between those of the bounds.
   ExprId with_point(const Bound& low, const Bound* high) {
     const std::string* most = high != nullptr ? &high->part : nullptr;
     const bool open = high != nullptr && high->open;
@@ -138,7 +138,7 @@ class NumberWriter {
     if (!low.empty() || low_open) return false;
     return high == nullptr || !high->empty() || !high_open;
   }
-  // Digits after what was written, none if that is enough.
+  // The digits after the written ones; none if these are enough.
   ExprId rest(const std::string& low, bool low_open, const std::string* high, bool high_open) {
     if (low.empty() && !low_open && high == nullptr) return digits(0, kMostPart - 1);
     const ExprId more = part(low, low_open, high, high_open);
@@ -176,7 +176,7 @@ class NumberWriter {
   Builder& b_;
 };
 
-// The sizes of the numbers of a range that are 0 or more, or below 0.
+// The magnitudes of the numbers of a range that are 0 or more, or below 0.
 std::optional<Sizes> not_negative(const NumberRange& r) {
   if (r.high.has_value() && r.high->negative && !r.high->is_zero()) return std::nullopt;
   Sizes s;

@@ -77,7 +77,7 @@ class PatternReader {
     return b_.repeat(json_chars(b_, CharSet().complement()), 0, Builder::kEndless);
   }
 
-  // Of the whole pattern, each alternative has anchors of its own.
+  // For the whole pattern: each alternative has anchors of its own.
   Result<ExprId> read_choice(int depth) {
     if (depth > kMostPatternNesting) return wrong("groups are nested too deep");
     std::vector<ExprId> choices;

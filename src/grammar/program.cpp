@@ -14,12 +14,12 @@ namespace {
 constexpr size_t kMostInstrs = size_t{1} << 20;
 constexpr size_t kMostTargets = size_t{4} << 20;
 constexpr int kMostNesting = 512;
-// A body that may be empty is tried this often without reading anything.
+// An empty body is tried this often without reading a byte.
 constexpr uint32_t kMostEmptyTimes = 64;
 
 }  // namespace
 
-// Writes each expression from its end: what comes after it is known when it is written.
+// Compiles each expression from its end, so that its continuation is known.
 class Compiler {
  public:
   Compiler(const Builder& builder, const RuleFacts& facts) : b_(builder), facts_(facts) {}
@@ -29,7 +29,7 @@ class Compiler {
     rules_.assign(b_.rules().size(), -1);
     const int32_t end = ret();
     program_->start_ = emit(root, end, 0);
-    // Rules that were met are written here, not where they were met: no recursion over rules.
+    // Rules are compiled here, not at their first use: no recursion over rules.
     while (!open_.empty() && error_.empty()) {
       const RuleId rule = open_.back();
       open_.pop_back();
@@ -176,12 +176,12 @@ class Compiler {
     return add({Op::call, entry, last ? -1 : next, 0, 0});
   }
 
-  // The automaton of Aho and Corasick over the triggers: a state is the longest end of the text
-  // that begins a trigger.
+  // The Aho-Corasick automaton over the triggers: a state is the longest suffix of the text that is
+  // a prefix of a trigger.
   struct TextState {
     std::array<int32_t, 256> to{};
     int32_t fail = 0, trigger = -1;
-    std::vector<uint8_t> bytes;  // that go on with a trigger
+    std::vector<uint8_t> bytes;  // that continue a trigger
   };
   static std::vector<TextState> trigger_states(const std::vector<Trigger>& triggers) {
     std::vector<TextState> states(1);
@@ -228,7 +228,7 @@ class Compiler {
     for (size_t s = 0; s < states.size(); ++s) {
       if (states[s].trigger < 0) entry[s] = add({Op::split, 0, 0, 0, 0});
     }
-    // What a trigger begins, at its end: not in the middle of the next one.
+    // The expression of a trigger at its end, not in the middle of another trigger.
     std::vector<int32_t> then(e.triggers.size(), dead_);
     for (size_t t = 0; t < then.size(); ++t)
       then[t] = emit(e.triggers[t].then, e.again ? entry[0] : next, depth + 1);
@@ -253,7 +253,7 @@ class Compiler {
   const RuleFacts& facts_;
   std::shared_ptr<Program> program_ = std::make_shared<Program>();
   std::unordered_map<ByteSet, int32_t> set_ids_;
-  std::vector<int32_t> rules_;  // where each begins
+  std::vector<int32_t> rules_;  // start of each rule
   std::vector<RuleId> open_;
   int32_t dead_ = 0;
   std::string error_;

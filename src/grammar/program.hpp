@@ -1,9 +1,9 @@
-// Program: a grammar compiled for reading one byte at a time: a pushdown automaton whose frames are
-// places to return to and counters of repetitions. A repetition has one body, however often it may
-// come. Immutable; any number of texts may be held to it at the same time.
+// Program: a grammar compiled for reading one byte at a time. It is a pushdown automaton whose
+// frames are return addresses and counters of repetitions. A repetition has one body, for any
+// count. Immutable; any number of texts may use it at the same time.
 //
-// Compiling refuses what could not be bounded while writing: rules that begin with themselves, that
-// never end, and long repetitions of what may be empty.
+// Compiling rejects rules that cannot be bounded: rules that begin with themselves, rules that
+// never end, and long repetitions of a possibly empty body.
 #pragma once
 
 #include <array>
@@ -18,10 +18,10 @@
 namespace loom::core::grammar {
 
 enum class Op : uint8_t {
-  byte,   // reads a byte of sets[a], goes on at b
-  split,  // goes on at all of targets[a .. b)
-  call,   // the rule at a; returns to b, or with b < 0 to whoever called
-  ret,    // back to the frame on top, or the end of the text
+  byte,   // reads a byte of sets[a], continues at b
+  split,  // continues at all of targets[a .. b)
+  call,   // calls the rule at a; returns to b, or to the caller if b < 0
+  ret,    // returns to the top frame, or ends the text
   loop,   // enters a repetition: body a, exit b, least to most times
   again   // the end of a body: the frame on top counts
 };

@@ -10,8 +10,8 @@ namespace {
 
 constexpr size_t kMostRules = 16384;
 
-// Facts only ever turn true, so repeating until nothing changes ends. Parts are made before what
-// holds them; rules are what needs more than one round.
+// Facts only ever turn true, so repeating until nothing changes terminates. Parts precede their
+// containers; only rules need more than one round.
 class FactFinder {
  public:
   explicit FactFinder(const Builder& builder) : b_(builder) {
@@ -26,7 +26,7 @@ class FactFinder {
     }
     if (b_.rules().size() > kMostRules)
       return invalid(cat("the grammar has ", b_.rules().size(), " rules, more than ", kMostRules));
-    // There and back, so that a chain of rules is one round in whichever order it is written.
+    // In both directions, so that a chain of rules takes one round in any order.
     const size_t n = b_.exprs().size();
     for (bool changed = true; changed;) {
       changed = false;
@@ -42,7 +42,7 @@ class FactFinder {
   bool is_text(ExprId id) const { return facts_.has_text[static_cast<size_t>(id)]; }
   ExprId body(const Expr& e) const { return b_.rules()[static_cast<size_t>(e.rule)].body; }
 
-  // True if something new is known of expression i.
+  // True if a new fact of expression i was found.
   bool look(size_t i) {
     const Expr& e = b_.exprs()[i];
     bool changed = false;
@@ -81,7 +81,7 @@ class FactFinder {
     return false;
   }
 
-  // Rules that stand in `id` where nothing was read before.
+  // Rules that occur in `id` before any byte is read.
   void first_rules(ExprId id, std::vector<RuleId>& out) {
     std::vector<ExprId> open = {id};
     ++walk_;
@@ -98,10 +98,10 @@ class FactFinder {
     }
   }
 
-  // A walk over the rules in depth; a rule that is met while it is open begins with itself.
+  // A depth-first walk over the rules; a rule that is reached while it is open begins with itself.
   Status find_left_recursion() {
     const size_t n = b_.rules().size();
-    std::vector<uint8_t> state(n);  // 0: not met, 1: open, 2: done
+    std::vector<uint8_t> state(n);  // 0 not visited, 1 open, 2 done
     std::vector<std::vector<RuleId>> firsts(n);
     for (size_t i = 0; i < n; ++i) first_rules(b_.rules()[i].body, firsts[i]);
     for (size_t root = 0; root < n; ++root) {
@@ -127,7 +127,7 @@ class FactFinder {
 
   const Builder& b_;
   RuleFacts facts_;
-  std::vector<uint32_t> seen_;  // per expression: the walk that met it last
+  std::vector<uint32_t> seen_;  // per expression: the last walk that visited it
   uint32_t walk_ = 0;
 };
 

@@ -1,5 +1,5 @@
-// What is true of the expressions of a grammar as a whole: which may be empty, which have any text
-// at all, and whether a rule begins with itself.
+// Facts of the expressions of a grammar: which may be empty, which match any text at all, and
+// whether a rule begins with itself.
 #pragma once
 
 #include <vector>
@@ -12,8 +12,8 @@ struct RuleFacts {
   std::vector<bool> may_be_empty, has_text;  // of each expression
 };
 
-// Errors: invalid_argument (a rule that is not defined, that begins with itself, that is nested too
-// deep), naming the rule.
+// Errors: invalid_argument (a rule that is undefined, begins with itself, or is nested too deep),
+// naming the rule.
 Result<RuleFacts> rule_facts(const Builder& builder);
 
 }  // namespace loom::core::grammar

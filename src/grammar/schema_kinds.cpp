@@ -15,8 +15,8 @@ struct FormatPattern {
   std::string_view name, pattern;
 };
 
-// RFC 3339, RFC 4122, RFC 2673, RFC 4291, RFC 1123, RFC 5321, RFC 3986: parts of them. Years are
-// 1000 to 2999 and leap days those of the Gregorian calendar; no leap seconds.
+// Parts of RFC 3339, RFC 4122, RFC 2673, RFC 4291, RFC 1123, RFC 5321, RFC 3986. Years are 1000 to
+// 2999 and leap days those of the Gregorian calendar; there are no leap seconds.
 #define LOOM_DATE                                                                      \
   "([12][0-9]{3}-((0[13578]|1[02])-(0[1-9]|[12][0-9]|3[01])|(0[469]|11)-(0[1-9]|[12][" \
   "0-9]|30)|02-(0[1-9]|1[0-9]|2[0-8]))|([12][0-9](0[48]|[2468][048]|[13579][26])|(1"   \
@@ -150,7 +150,8 @@ Result<ExprId> SchemaReader::read_array(const JsonValue& schema, const std::stri
     item = b_.named(where + "/items", one);
   }
   if (most < least) return b_.choice({});
-  // From the last of the first ones back: each may be the last of all where that is enough.
+  // Backward from the last of the first items: each may be the last of all if the minimum is
+  // reached.
   const auto fixed = static_cast<uint32_t>(std::min<size_t>(first.size(), most));
   ExprId rest = b_.empty();
   if (most > fixed) {
@@ -241,7 +242,7 @@ Result<SchemaReader::More> SchemaReader::read_more(const JsonValue& schema,
   return out;
 }
 
-// minProperties and maxProperties: of objects without named members, or where they follow anyhow.
+// minProperties and maxProperties: for objects without named members, or if they hold anyway.
 Status SchemaReader::count_members(const JsonValue& schema, const std::vector<Member>& members,
                                    More& more, const std::string& where) {
   LOOM_ASSIGN(const uint32_t least, count(schema, "minProperties", 0, where));
@@ -255,7 +256,7 @@ Status SchemaReader::count_members(const JsonValue& schema, const std::vector<Me
   }
   const bool enough = required >= least;
   const bool few = most == kUnlimited || (!more.allowed && named <= most);
-  // All named ones are required: the others make up the count.
+  // All named members are required, so the others make up the count.
   if (required == named && more.allowed && most >= std::max(named, least)) {
     more.least = least > named ? least - named : 0;
     more.most = most == kUnlimited ? kUnlimited : most - named;
@@ -266,8 +267,8 @@ Status SchemaReader::count_members(const JsonValue& schema, const std::vector<Me
                     enough ? "maxProperties" : "minProperties");
 }
 
-// Two chains over the members in their order: one where none was written yet, one where a comma
-// comes first.
+// Two chains over the members in order: one before the first written member, one after it, which
+// starts with a comma.
 ExprId SchemaReader::member_list(const std::vector<Member>& members, const More& more) {
   ExprId first = b_.empty(), next = b_.empty();
   if (more.allowed && more.most > 0) {

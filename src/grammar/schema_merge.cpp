@@ -78,7 +78,7 @@ JsonValue common_values(const JsonValue& a, const JsonValue& b) {
   return out;
 }
 
-// What a keyword says in both.
+// The combination of a keyword of both schemas.
 Result<JsonValue> merge_keyword(const std::string& key, const JsonValue& a, const JsonValue& b,
                                 std::string_view where) {
   if (same_json(a, b) || is_annotation(key)) return a;
@@ -108,7 +108,7 @@ Result<JsonValue> merge_keyword(const std::string& key, const JsonValue& a, cons
                      std::string(where));
 }
 
-// `additionalProperties` of one is about the members that its own `properties` do not name.
+// `additionalProperties` of one schema covers the members that its own `properties` do not name.
 Status check_additional(const JsonValue& a, const JsonValue& b, std::string_view where) {
   if (a.find("items") != nullptr && b.find("prefixItems") != nullptr) {
     return unsupported("\"items\" and \"prefixItems\" of another part cannot be held to together",
@@ -138,7 +138,7 @@ const JsonValue* followed(const JsonValue* schema, const FindSchema& find) {
   return nullptr;
 }
 
-// Values of which a schema allows no other; false: it does not say.
+// The only values that a schema allows; false if it does not list them.
 bool values_of(const JsonValue& schema, std::vector<const JsonValue*>& out) {
   if (const JsonValue* one = schema.find("const")) {
     out.push_back(one);
@@ -168,7 +168,7 @@ bool requires_name(const JsonValue& schema, const std::string& name) {
                              [&](const JsonValue& v) { return v.text() == name; });
 }
 
-// An object of the one has a member that an object of the other cannot have.
+// Whether an object of one schema has a member that the other forbids.
 bool members_exclude(const JsonValue& a, const JsonValue& b, const FindSchema& find, int depth) {
   const JsonValue* pa = a.find("properties");
   const JsonValue* pb = b.find("properties");

@@ -1,4 +1,4 @@
-// Schemas as plain JSON: what two of them say together, and whether they exclude each other.
+// Schemas as plain JSON: the conjunction of two, and whether they exclude each other.
 #pragma once
 
 #include <functional>
@@ -23,16 +23,16 @@ enum Kind : unsigned {
 };
 
 unsigned kind_of_value(const JsonValue& value);
-// What `type` says: a name or a list of names; 0: none of them.
+// The kinds in `type`, a name or a list of names; 0 means none.
 unsigned kinds_of_type(const JsonValue& type);
 bool same_json(const JsonValue& a, const JsonValue& b);
 
-// A schema that says what both say. Errors: unsupported (keywords whose meets are not known).
+// A schema that requires both. Errors: unsupported (keywords without a known conjunction).
 Result<JsonValue> merge_schemas(const JsonValue& a, const JsonValue& b, std::string_view where);
 
-// What a reference leads to; null: nowhere.
+// The target of a reference; may be null: there is none.
 using FindSchema = std::function<const JsonValue*(std::string_view reference)>;
-// True if it is certain that no value fits both.
+// True if no value can match both for certain.
 bool exclude_each_other(const JsonValue& a, const JsonValue& b, const FindSchema& find,
                         int depth = 0);
 

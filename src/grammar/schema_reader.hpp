@@ -1,4 +1,4 @@
-// SchemaReader: makes an expression of a JSON schema. For json_schema.cpp and its neighbours.
+// SchemaReader: converts a JSON schema to an expression. For json_schema.cpp and its neighbours.
 #pragma once
 
 #include <map>
@@ -11,7 +11,7 @@
 
 namespace loom::core::grammar {
 
-// The parts that texts in JSON are made of, each compiled once.
+// The parts of JSON texts, each compiled once.
 class JsonParts {
  public:
   JsonParts(Builder& builder, const SchemaOptions& how) : b(builder), options(how) {}
@@ -25,7 +25,7 @@ class JsonParts {
   ExprId object();                                           // any
   ExprId array();                                            // any
   ExprId name(const std::string& text);                      // "text"
-  ExprId other_name(const std::vector<std::string>& names);  // a string that is none of them
+  ExprId other_name(const std::vector<std::string>& names);  // a string not in names
   // first (comma first){..}: `least` to `most` times.
   ExprId list(ExprId one, uint32_t least, uint32_t most);
   ExprId wrapped(const char* open, ExprId inside, const char* close);
@@ -68,7 +68,7 @@ class SchemaReader {
     ExprId expr = 0;
     bool required = false;
   };
-  struct More {  // members beyond `properties`
+  struct More {  // members outside of `properties`
     bool allowed = true;
     ExprId expr = 0;
     uint32_t least = 0, most = Builder::kEndless;
@@ -83,7 +83,7 @@ class SchemaReader {
   ExprId member_list(const std::vector<Member>& members, const More& more);
 
   const JsonValue* find(std::string_view reference) const;
-  // A count that a keyword gives; `otherwise` where it is absent.
+  // The count of a keyword; `otherwise` if it is absent.
   Result<uint32_t> count(const JsonValue& schema, const char* key, uint32_t otherwise,
                          const std::string& where) const;
 
@@ -94,8 +94,8 @@ class SchemaReader {
   int depth_ = 0, reads_ = 0;
 };
 
-// A keyword that says nothing of what a text may be: an annotation of JSON Schema, or one that
-// pydantic, zod and OpenAPI write.
+// A keyword without constraints on a text: an annotation of JSON Schema, or one that pydantic, zod
+// and OpenAPI write.
 bool is_annotation(std::string_view key);
 
 }  // namespace loom::core::grammar

@@ -21,7 +21,7 @@ size_t encode_bytes(char32_t c, std::array<uint8_t, 4>& out) {
   return length;
 }
 
-// Splits until the bytes after the first that differs take all of 80..BF.
+// Splits a range until all bytes after the first different one cover 80..BF.
 void add_range(char32_t first, char32_t last, std::vector<Utf8Range>& out) {
   if (first > last) return;
   for (const char32_t limit : kLengthLimits) {

@@ -1,4 +1,4 @@
-// Ranges of code points as sequences of ranges of bytes: what UTF-8 makes of them.
+// Ranges of code points as sequences of ranges of their UTF-8 bytes.
 #pragma once
 
 #include <array>
@@ -19,7 +19,7 @@ struct Utf8Range {
   size_t length = 0;
 };
 
-// Sequences that together are the members of `set`, each once; surrogates are no characters.
+// Sequences that together cover `set`, each member once. Surrogates are not characters.
 std::vector<Utf8Range> utf8_ranges(const text::CharSet& set);
 
 }  // namespace loom::core::grammar

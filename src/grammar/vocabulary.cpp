@@ -5,7 +5,7 @@
 namespace loom::core::grammar {
 namespace {
 
-// Longer tokens are as good as none: no vocabulary has them, and depths stay small.
+// Longer tokens are ignored: no vocabulary has them, and depths stay small.
 constexpr size_t kMostBytes = 4096;
 
 }  // namespace
@@ -19,7 +19,7 @@ Vocabulary::Vocabulary(std::vector<std::string> tokens) : tokens_(std::move(toke
     const int order = bytes(a).compare(bytes(b));
     return order < 0 || (order == 0 && a < b);
   });
-  std::vector<size_t> path;  // nodes from the root to where the last token ended
+  std::vector<size_t> path;  // nodes from the root to the end of the last token
   const auto leave = [&](size_t depth) {
     while (path.size() > depth) {
       nodes_[path.back()].end = static_cast<uint32_t>(nodes_.size());

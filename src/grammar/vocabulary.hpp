@@ -1,5 +1,5 @@
-// Vocabulary: the bytes of every token of a model as a tree, so that tokens with the same beginning
-// are looked at together. Immutable.
+// Vocabulary: the bytes of every token of a model as a tree, so that tokens with a common prefix
+// are checked together. Immutable.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace loom::core::grammar {
 
 class Vocabulary {
  public:
-  // tokens[id]: its bytes; empty: no text (special tokens), which no grammar allows.
+  // tokens[id]: its bytes. An empty one has no text (special tokens); no grammar allows it.
   explicit Vocabulary(std::vector<std::string> tokens);
 
   // A node of the tree, parents before children. Those below it are [own + 1, end).

@@ -1,5 +1,5 @@
-// See builders.hpp. Ranges of single fields are checked by make_layer, shapes by finalize(); here
-// only what neither would say plainly.
+// See builders.hpp. make_layer checks ranges of single fields, finalize() checks shapes. The checks
+// here cover the cases that neither would report clearly.
 #include "grid/builders.hpp"
 
 #include "base/checked.hpp"
@@ -29,7 +29,7 @@ Status add_dense(std::vector<LayerConfig>& to, int64_t in, const std::vector<int
   return add(to, LayerKind::dense, {{"in", in}, {"out", out}});
 }
 
-// Extents that a description may have; the product of all is checked by the caller's shapes.
+// Limits of the extents of a description. The caller's shapes check their product.
 Status positive(std::string_view what, int64_t value, int64_t max = int64_t{1} << 24) {
   if (value >= 1 && value <= max) return {};
   return invalid(cat(what, " is ", value, ", must be from 1 to ", max));
@@ -54,10 +54,10 @@ Result<NetworkSpec> build_mlp(const MlpOptions& o) {
 
 Result<NetworkSpec> build_cnn(const CnnOptions& o) {
   if (o.input.rank() != 3) {
-    return invalid(cat("a picture is [channels, height, width], not ", o.input.str()));
+    return invalid(cat("an image is [channels, height, width], not ", o.input.str()));
   }
   if (o.kernels.empty()) return invalid("give at least one kernel size");
-  for (int i = 0; i < 3; ++i) LOOM_TRY(positive("an extent of the picture", o.input[i], 1 << 16));
+  for (int i = 0; i < 3; ++i) LOOM_TRY(positive("an extent of the image", o.input[i], 1 << 16));
   std::vector<LayerConfig> layers;
   Shape shape = o.input.after(1);
   for (size_t i = 0; i < o.filters.size(); ++i) {
@@ -133,7 +133,8 @@ Result<NetworkSpec> build_recurrent(const RecurrentOptions& o) {
 
 namespace {
 
-// A layer that keeps its width, drawn by `number`; `nested`: whether it may have children.
+// A random layer that keeps its width, from random number `number`. `nested`: whether it may have
+// children.
 Result<LayerConfig> random_layer(const Rng& rng, uint64_t& drawn, int64_t width, bool nested) {
   static constexpr std::string_view kActivations[] = {"relu", "tanh", "sigmoid", "silu", "linear"};
   const auto pick = [&](uint32_t n) { return rng.bits(drawn++) % n; };

@@ -1,5 +1,5 @@
-// Grafting: whole networks as parts of another one. Descriptions only; weights are copied by name
-// by whoever owns them.
+// Grafting: whole networks as parts of another one. It builds descriptions only; the owner of the
+// weights copies them by name.
 #include "base/text.hpp"
 #include "grid/builders.hpp"
 #include "grid/network.hpp"

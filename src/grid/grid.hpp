@@ -1,10 +1,10 @@
-// GridSpec: the volumetric network as a description. Any layer at any cell (z, y, x, l) of a 3D
-// grid; traversal is z, then y, then x, then l ascending and is part of the meaning. Empty cells
-// are skipped. finalize() in network.hpp turns a description into a Network and checks everything
-// it can.
+// GridSpec: the volumetric network as a description. Any layer may be at any cell (z, y, x, l) of a
+// 3D grid. Traversal is z, then y, then x, then l ascending, and is part of the semantics. Empty
+// cells are skipped. finalize() in network.hpp turns a description into a Network and checks it as
+// far as possible.
 //
-// Users of this interface: JSON descriptions and builders (they fill cells), grafting, evolution
-// (it edits cells and finalizes again).
+// Used by JSON descriptions and builders (they fill cells), grafting, and evolution (it edits cells
+// and finalizes again).
 #pragma once
 
 #include <memory>
@@ -22,27 +22,28 @@ struct Coord {
   std::string str() const;  // "(z, y, x, l)"
 };
 
-// A remote link: where a cell takes its input from, instead of the cell before it. For a layer that
-// adds a second input (a bare Residual) it says where that one comes from.
+// A remote link: the cell that provides the input of this cell, in place of the cell before it. For
+// a layer that adds a second input (a bare Residual) it provides that one.
 struct Link {
   Coord from;
   // false: the output of an earlier cell in the same pass (a skip connection). true: the output of
-  // any cell in the previous pass, zeros in the first; no gradient flows through it. Which pass is
-  // the first: docs/state.md.
+  // any cell in the previous pass, zeros in the first; no gradient flows through it. docs/state.md
+  // defines the first pass.
   bool feedback = false;
 };
 
 struct Cell {
   LayerConfig layer;
-  // Every parameter of this layer, those of its children included, is that of the same name and
-  // shape at the same place of an earlier cell; it owns none of its own. Gradients are summed over
-  // all users. finalize() refuses a cell that could share only some of them.
+  // Shares the parameters of an earlier cell: every parameter of this layer and its children is the
+  // one with the same name, shape and location there. This cell owns none. Gradients are summed
+  // over all users. finalize() refuses a cell that could share only some of them.
   std::optional<Coord> shared_with = {};
   std::optional<Link> link = {};
-  // What this cell's matrices are packed in (mixed precision); empty: what the whole network is.
+  // The packed type of this cell's matrices (mixed precision); empty means that of the whole
+  // network.
   std::optional<DType> dtype = {};
-  // Its parameters that training leaves as they are: names below the cell, "weight" or "2/bias",
-  // with * and ? as in matches_pattern(). finalize() refuses a pattern without a match.
+  // Parameters that training does not change: names below the cell, "weight" or "2/bias", with *
+  // and ? as in matches_pattern(). finalize() refuses a pattern without a match.
   std::vector<std::string> frozen = {};
 };
 
@@ -50,19 +51,18 @@ class GridSpec {
  public:
   GridSpec(int64_t depth, int64_t rows, int64_t cols, int64_t layers_per_cell);
 
-  // Puts a layer at a cell; each coordinate is checked on its own axis.
+  // Puts a layer at a cell. Each coordinate is checked against its own axis.
   Status put(const Coord& at, Cell cell);
-  const Cell* find(const Coord& at) const;  // null: empty or outside
+  const Cell* find(const Coord& at) const;  // may be null: empty or outside
 
   int64_t size() const { return static_cast<int64_t>(cells_.size()); }
   const Cell* cell(int64_t index) const { return cells_[static_cast<size_t>(index)].get(); }
-  // The same, to keep: cells never change, so copies of a grid and networks made of it share them.
+  // The same, shared: cells never change, so copies of a grid and its networks share them.
   std::shared_ptr<const Cell> shared_cell(int64_t index) const {
     return cells_[static_cast<size_t>(index)];
   }
   Coord coord(int64_t index) const;
-  // Flat index ((z * rows + y) * cols + x) * layers + l, or an Error naming the axis that is out of
-  // range.
+  // Flat index ((z * rows + y) * cols + x) * layers + l. Errors: an axis that is out of range.
   Result<int64_t> index(const Coord& at) const;
   std::string extents() const;  // "4 x 1 x 1 x 2"
   int64_t depth() const { return depth_; }
@@ -72,7 +72,7 @@ class GridSpec {
 
  private:
   int64_t depth_, rows_, cols_, layers_;
-  std::vector<std::shared_ptr<const Cell>> cells_;  // null: empty
+  std::vector<std::shared_ptr<const Cell>> cells_;  // null means empty
 };
 
 }  // namespace loom::core

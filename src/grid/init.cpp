@@ -8,7 +8,7 @@
 namespace loom::core {
 namespace {
 
-constexpr uint64_t kStream = uint64_t{1} << 32;  // parameters' streams, apart from layers' noise
+constexpr uint64_t kStream = uint64_t{1} << 32;  // separates parameter streams from layers' noise
 
 // Standard normal by Box and Muller (1958), in double, rounded once.
 double normal(const Rng& rng, int64_t i) {
@@ -18,8 +18,8 @@ double normal(const Rng& rng, int64_t i) {
   return __builtin_sqrt(-2.0 * dmath::log(u)) * dmath::cos(kTwoPi * v);
 }
 
-// What a place of a table holds: `at` counts its values from the last axis, which has `cols`; the
-// axis before has `rows`, the one before that `heads`.
+// The location of a value in a table. `at` counts values; the last axis has `cols`, the axis before
+// it `rows`, the one before that `heads`.
 struct Place {
   int64_t row = 0, col = 0, head = 0, cols = 1, heads = 1;
 };
@@ -43,8 +43,8 @@ double sinusoid(const Place& p) {
   return p.col % 2 == 0 ? dmath::sin(angle) : dmath::cos(angle);
 }
 
-// Slopes of a power of two of heads are 2^(-8 h / H), h from 1 on; other counts take those of the
-// next smaller power, and then every second one of twice that.
+// If the number of heads is a power of two, slopes are 2^(-8 h / H), h from 1 on. Otherwise they
+// are those of the next smaller power, followed by every second one of twice that power.
 double slope(const Place& p) {
   int64_t power = 1;
   while (power * 2 <= p.heads) power *= 2;

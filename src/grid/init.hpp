@@ -1,5 +1,5 @@
-// Starting values of parameters: a pure function of the seed, the parameter's place in the network
-// and its rule (layers/layer.hpp, Init), the same on every machine.
+// Initial values of parameters: a pure function of the seed, the location of the parameter in the
+// network, and its rule (layers/layer.hpp, Init). They are the same on every machine.
 #pragma once
 
 #include "grid/network.hpp"

@@ -23,13 +23,13 @@ TensorRange join(const TensorRange& a, int64_t n, const TensorRange& b, int64_t 
       total > 0
           ? (a.mean_abs * static_cast<double>(n) + b.mean_abs * static_cast<double>(m)) / total
           : 0;
-  // Zeros lie on every grid.
+  // Zeros are on every grid.
   if (a.mean_abs == 0) r.grid = b.grid;
   if (b.mean_abs == 0 || a.grid == b.grid) r.grid = a.grid;
   return r;
 }
 
-// Of a layer and those below it. `specs`: memory to use again.
+// Parameters of a layer and its descendants. `specs`: memory to reuse.
 size_t count_params(const LayerConfig& layer, std::vector<ParamSpec>& specs) {
   specs.clear();
   if (layer.def->params != nullptr) layer.def->params(layer, specs);
@@ -57,7 +57,7 @@ bool Network::SpecOrder::operator()(const ParamSpec& a, const ParamSpec& b) cons
   return smaller(a.table, b.table);
 }
 
-// A layer that shares owns nothing: each of its parameters is found at the owner, or it is refused.
+// A layer that shares owns nothing: each of its parameters must exist at the owner.
 Result<int> Network::param_for(const ParamSpec& spec, const std::string& path, const Owner* owner) {
   if (owner == nullptr) {
     const ParamSpec& kept = *specs_.insert(spec).first;
@@ -76,7 +76,7 @@ Result<int> Network::param_for(const ParamSpec& spec, const std::string& path, c
                      ", whose weights it shares; make the two layers alike, or share nothing"));
 }
 
-// Layers of one name bring one input.
+// Layers with one name use one input.
 Result<int> Network::input_for(const InputSpec& spec, const std::string& path) {
   for (size_t i = 0; i < more_inputs_.size(); ++i) {
     if (more_inputs_[i].name != spec.name) continue;
@@ -88,8 +88,8 @@ Result<int> Network::input_for(const InputSpec& spec, const std::string& path) {
   return static_cast<int>(more_inputs_.size()) - 1;
 }
 
-// Child number `i` of `parent` shares where its parent does, or where the graph says so. Children
-// before it are there.
+// The owner of child number `i` of `parent`: derived from its parent's owner, or from the graph.
+// Earlier children exist already.
 std::optional<Network::Owner> Network::owner_of_child(const Node& parent, size_t i,
                                                       const std::string& path, const Owner* owner) {
   if (owner != nullptr) {
@@ -140,7 +140,7 @@ Result<Node> Network::add_node(const LayerConfig& config, const std::string& pat
   return node;
 }
 
-// Finds the cell a link names and checks that the pass order allows it.
+// Finds the cell that a link names and checks that the pass order allows it.
 Result<Network::Incoming> Network::resolve_link(const GridSpec& spec, const Cell& cell,
                                                 const Coord& at) {
   const Link& link = *cell.link;
@@ -170,17 +170,18 @@ Result<Network::Incoming> Network::resolve_link(const GridSpec& spec, const Cell
   return in;
 }
 
-// The parameters below `node`, from `first` on, are held by child number `child` of their cell.
+// Marks the parameters below `node`, from `first` on, as held by child number `child` of their
+// cell.
 void Network::mark_child(const Node& node, int child, size_t first) {
   for (const int index : node.params) {
     Param& p = params_[static_cast<size_t>(index)];
-    // Of those that share it, the first.
+    // For shared parameters, the first child counts.
     if (static_cast<size_t>(index) >= first && p.child < 0) p.child = child;
   }
   for (const Node& below : node.children) mark_child(below, child, first);
 }
 
-// The cell whose parameters `cell` shares. A number type is the owner's to choose.
+// The cell whose parameters `cell` shares. The owner alone chooses the number type.
 Result<Network::Owner> Network::owner_of(const GridSpec& spec, const Cell& cell,
                                          const Coord& at) const {
   const Coord& from = *cell.shared_with;
@@ -190,7 +191,7 @@ Result<Network::Owner> Network::owner_of(const GridSpec& spec, const Cell& cell,
   }
   if (owner.node == nullptr) {
     return invalid(cat("cell ", at.str(), " shares weights with ", from.str(),
-                       ", which is no layer before it"));
+                       ", which is not a layer before it"));
   }
   if (cell.dtype.has_value() && cell.dtype != spec.find(from)->dtype) {
     return invalid(cat("cell ", at.str(), " shares weights with ", from.str(),
@@ -225,7 +226,7 @@ Status Network::add_cell(const GridSpec& spec, int64_t index) {
   return {};
 }
 
-// Parameters from number `first` on are those of the cell.
+// Parameters from number `first` on belong to the cell.
 Status Network::mark_frozen(const Cell& cell, const Coord& at, size_t first) {
   const size_t prefix = at.str().size() + 1;
   for (const std::string& pattern : cell.frozen) {
@@ -249,7 +250,7 @@ std::vector<bool> Network::fed_back() const {
   return read;
 }
 
-// So that large networks are not moved, and half as large again, while they grow.
+// Avoids moves and overallocation as large networks grow.
 void Network::reserve(const GridSpec& spec) {
   size_t cells = 0, params = 0;
   std::vector<ParamSpec> specs;
@@ -289,7 +290,7 @@ int Network::find_param(std::string_view path) const {
   return -1;
 }
 
-// Several tables may read the same ids: an id has a row in each.
+// Several tables may read the same ids; an id needs a row in each.
 int64_t Network::vocab() const {
   const LayerConfig& first = cells_[0].node.config;
   return takes_ids(first) ? id_rows(first) : 0;
@@ -364,7 +365,7 @@ Status Network::load_param(int index, DType dtype, const RowSource& source, Thre
   return {};
 }
 
-// Sessions of several threads may come to the same parameter at once: then it is checked twice.
+// Sessions of several threads may check the same parameter concurrently; then it is checked twice.
 struct Network::Adopted {
   std::shared_ptr<const void> owner;
   std::function<Status(int index)> check;

@@ -1,6 +1,6 @@
-// Network: a finalized grid. Topology is fixed; parameters are owned here, packed in their own
-// dtype, and shared by all sessions. finalize() checks shapes cell by cell and names both
-// coordinates where two do not fit.
+// Network: a finalized grid. Its topology is fixed. It owns the parameters, packed in their own
+// dtype, and all sessions share them. finalize() checks shapes cell by cell; its errors name both
+// coordinates of a mismatch.
 #pragma once
 
 #include <functional>
@@ -17,21 +17,21 @@ namespace loom::core {
 
 struct Param {
   std::string path;                 // "(1, 0, 0, 0)/0/q": cell, child indices, name
-  const ParamSpec& spec;            // of Network::specs_; equal ones are one
+  const ParamSpec& spec;            // of Network::specs_; equal ones are shared
   Tensor tensor;                    // empty until loaded
-  std::optional<DType> dtype = {};  // asked for by the cell
+  std::optional<DType> dtype = {};  // requested by the cell
   Buffer memory;
   Coord cell = {};        // that owns it
-  int child = -1;         // of that cell's children, which one holds it; -1: the cell's own layer
+  int child = -1;         // of that cell, the child that holds it; -1 means the cell's own layer
   bool frozen = false;    // by Cell::frozen
-  int64_t bytes() const;  // that its tensor takes, wherever it lies
+  int64_t bytes() const;  // size of its tensor, in any memory
 };
 
-// Values of parameters by what training does with them.
+// Counts of parameter values by their role in training.
 struct ParamCounts {
   int64_t trained = 0;
   int64_t frozen = 0;    // by Cell::frozen
-  int64_t constant = 0;  // buffers and constants: no training changes them by a gradient
+  int64_t constant = 0;  // buffers and constants: no gradient changes them
 };
 
 // One layer of the tree; children of containers below it.
@@ -47,15 +47,15 @@ struct Node {
   bool disabled() const { return config.disabled; }
 };
 
-// What a cell takes and gives.
+// The shapes of a cell's input and output.
 struct CellShapes {
   Shape in, out;
-  std::vector<Shape> more = {};  // of the last cell: its outputs behind the first
+  std::vector<Shape> more = {};  // of the last cell: its outputs after the first
 };
 
 struct GridNode {
   Coord at;
-  std::shared_ptr<const Cell> cell;  // as the description has it
+  std::shared_ptr<const Cell> cell;  // as in the description
   Shape in, out;                     // for the input shape given to finalize()
   Node node;
   int link = -1;  // index into Network::cells() of the cell it is linked to
@@ -65,7 +65,7 @@ struct GridNode {
 
 class Network {
  public:
-  // `input`: shape of the largest input, [batch, ...]. Ids for an Embedding count as [batch, time].
+  // `input`: shape of the largest input, [batch, ...]. Ids for an Embedding have [batch, time].
   static Result<Network> finalize(const GridSpec& spec, const Shape& input);
 
   const std::vector<GridNode>& cells() const { return cells_; }
@@ -76,49 +76,50 @@ class Network {
   const Shape& output() const { return cells_.back().out; }
   // Inputs besides the first, in the order of the layers that bring them (layers/input.cpp).
   const std::vector<InputSpec>& more_inputs() const { return more_inputs_; }
-  // Outputs of the last cell behind the first, for the input of finalize().
+  // Outputs of the last cell after the first, for the input of finalize().
   const std::vector<Shape>& more_outputs() const { return more_outputs_; }
   int nodes() const { return nodes_; }
   bool has_links() const { return has_links_; }
   // Per cell: whether a feedback link reads its output.
   std::vector<bool> fed_back() const;
-  // What every cell takes and gives for an input of another shape than that of finalize(). A
-  // feedback link brings the shape of its source, whatever the cell before its reader gives
+  // The shapes of every cell's input and output for another input shape than that of finalize(). A
+  // feedback link brings the shape of its source, whatever the cell before its reader outputs
   // (docs/decisions/0075). Errors: invalid, naming the two cells that do not fit.
   Result<std::vector<CellShapes>> shapes(const Shape& input) const;
-  int find_param(std::string_view path) const;  // -1: none
-  // Ids of the input are below this, the rows of its smallest table; 0: the input are numbers.
+  int find_param(std::string_view path) const;  // -1 if there is none
+  // The limit of ids of the input: the rows of its smallest table. 0 means that the input is
+  // numbers.
   int64_t vocab() const;
   int64_t param_count() const;
   ParamCounts param_counts() const;
   int64_t param_bytes() const;  // packed, shared ones once
 
   // Fills rows [first, first + count) of a parameter as f32, row-major. Called in ascending order,
-  // maybe twice.
+  // possibly twice.
   using RowSource = std::function<Status(int64_t first, int64_t count, float* out)>;
-  // Stores parameter `index` in `dtype` (vectors always f32), a few rows at a time, so that no
-  // unpacked copy of the whole tensor ever exists. Rows are packed by all lanes of `pool`.
-  // held: ranges that scales are taken from, of all rows.
+  // Stores parameter `index` in `dtype` (vectors always f32). It packs a few rows at a time, so an
+  // unpacked copy of the whole tensor never exists. All lanes of `pool` pack rows. held: ranges
+  // that determine scales, for all rows.
   Status load_param(int index, DType dtype, const RowSource& source, ThreadPool& pool,
                     ScaleScope scope = ScaleScope::per_row, const FrozenRanges& held = {});
-  // All parameters loaded? The Error names the first that is not.
+  // Whether all parameters are loaded. Errors: the first that is not.
   Status check_loaded() const;
   Param& param(int index) { return params_[static_cast<size_t>(index)]; }
-  // Parameter `index` is `tensor`, in memory that adopt() keeps alive and nobody writes: a mapped
-  // file. Errors: another shape, or a layout that parameters do not have.
+  // Sets parameter `index` to `tensor`, in memory that adopt() keeps alive and that never changes:
+  // a mapped file. Errors: another shape, or a layout that parameters do not support.
   Status map_param(int index, const Tensor& tensor);
-  // `owner` lives as long as the network. `check` is called once for every parameter before the
-  // first pass of a session that uses it (a file's checksum); its Error ends that pass.
+  // Keeps `owner` alive for the life of the network. `check` is called once for every parameter
+  // before the first pass of a session that uses it (a file's checksum). Its Error ends that pass.
   void adopt(std::shared_ptr<const void> owner, std::function<Status(int index)> check);
-  // Calls `check` of adopt() for a parameter, or for those of a node, unless that was done.
+  // Calls `check` of adopt() for a parameter, or for those of a node, unless it was called before.
   Status check_param(int index) const;
   Status check_node(const Node& node) const;
   // Zero-filled memory of a parameter: matrices packed in `dtype`, vectors in `vectors`.
   Status allocate_param(int index, DType dtype, DType vectors = DType::f32);
 
  private:
-  // Where a layer that shares finds its parameters: the layer at the same place in `who`, a cell or
-  // a node of a Graph; null where that has none there.
+  // The source of shared parameters: the layer at the same location in `who`, a cell or a node of a
+  // Graph. null if `who` has no such layer.
   struct Owner {
     std::string who;
     const Node* node = nullptr;
@@ -128,7 +129,7 @@ class Network {
 
   void reserve(const GridSpec& spec);
   Status add_cell(const GridSpec& spec, int64_t index);
-  // Where a linked cell takes its input from: see GridNode.
+  // The input of a linked cell: see GridNode.
   struct Incoming {
     int link = -1;
     bool feedback = false, skip = false;

@@ -10,7 +10,7 @@
 namespace loom::core {
 namespace {
 
-// The output of a layer that has one; infer_shape() has refused others.
+// The output of a layer with one output; infer_shape() rejects others.
 Result<Tensor> forward_one(ForwardCall& call) {
   const LayerDef& def = *call.config().def;
   if (def.forward != nullptr) return def.forward(call);
@@ -81,7 +81,7 @@ class Walker : public ForwardCall {
   }
   bool looks() const override { return static_cast<bool>(pass_.settle) && !pass_.training; }
   Result<bool> settle() override { return pass_.settle(); }
-  // The commands go to a trace that nobody runs.
+  // The commands go to a trace that is never run.
   Status pass_over(size_t i, const Tensor& input) override {
     Trace unread(pass_.recorder->ops().compute);
     Recorder deaf(unread);

@@ -1,6 +1,6 @@
-// Pass: one walk over the cells of a network, recording what they do. What differs between users is
-// where memory comes from (a trace, or the planned arena of a session), so that is a function here.
-// Sessions and traced networks are the interfaces; the mesh (room mesh) takes cells one by one.
+// Pass: one walk over the cells of a network that records their commands. Its users differ only in
+// the source of memory (a trace, or the planned arena of a session), so that is a function here.
+// Sessions and traced networks are the interfaces; the mesh (room mesh) runs single cells.
 #pragma once
 
 #include <functional>
@@ -17,7 +17,7 @@ struct AddedLoss {
   float weight = 1.0f;
 };
 
-// buffer += rate * (value - buffer), times `gate` where there is one.
+// buffer += rate * (value - buffer), times `gate` if present.
 struct KeptValue {
   Tensor buffer, value;
   float rate = 1.0f;
@@ -34,38 +34,38 @@ struct Pass {
   Tensor mask;
   SequenceEnds ends;  // with a mask
   Tensor places;      // of a ragged pass (layers/layer.hpp)
-  // With caches and states, one per state, passes build on each other.
+  // With caches and states, one per state, passes continue each other.
   bool stateful = false;
   const std::vector<KvCache>* caches = nullptr;
   const std::vector<Tensor>* states = nullptr;
-  // What feedback links read, per cell; empty where none does. The pass does not write it.
+  // The inputs of feedback links, per cell; empty if a cell has none. The pass does not write them.
   const std::vector<Tensor>* feedback = nullptr;
-  // By Network::more_inputs(); null: this pass has none.
+  // In the order of Network::more_inputs(); may be null: this pass has none.
   const std::vector<Tensor>* given = nullptr;
-  // Where layers may look at values in between: ForwardCall::settle(). Empty: they may not.
+  // Lets layers read values during the pass: ForwardCall::settle(). Empty means that they may not.
   std::function<Result<bool>()> settle;
   bool training = false;
   uint64_t seed = 0;
   Tensor step;
   std::vector<AddedLoss> losses;
   std::vector<KeptValue> kept;  // in the order of use
-  // Whether samples may be absent; `present` is made when a layer asks for it, and `least` is how
-  // many of them the layers need.
+  // Whether samples may be absent. `present` is created on a layer's request; `least` is the number
+  // of samples that the layers need.
   bool partial = false;
   Tensor present;
   int64_t least = 0;
-  // Where outputs of all cells go, when somebody asks (feedback links are fed from it).
+  // Receives the outputs of all cells on request; feedback links are updated from it.
   std::vector<Tensor>* outputs = nullptr;
-  // Where all outputs of the network go once its last cell has run, when somebody asks.
+  // Receives all outputs of the network on request, after its last cell has run.
   std::vector<Tensor>* results = nullptr;
-  // Called before each cell with its number: a session finds its place in the plan.
+  // Called before each cell with its number: a session seeks to its position in the plan.
   std::function<void(size_t)> on_cell;
   // Called after each cell with its output.
   std::function<void(size_t, const Tensor&)> on_output;
 
-  // Cells [begin, end) on x; returns the output of the last.
+  // Runs cells [begin, end) on x; returns the output of the last.
   Result<Tensor> run(size_t begin, size_t end, const Tensor& x);
-  // Cell i alone, on what its caller says it reads: no link is looked at.
+  // Runs cell i alone on the given inputs; links are ignored.
   Result<Tensor> cell(size_t i, const Tensor& in, const Tensor& skip);
   // The same with all outputs of the cell.
   Result<std::vector<Tensor>> cell_all(size_t i, const Tensor& in, const Tensor& skip);

@@ -16,7 +16,8 @@ float frequency(const RopeSpec& spec, int64_t j) {
   const double plain = dmath::exp(-exponent * dmath::log(spec.theta));
   if (spec.scaling == "linear") return static_cast<float>(plain / spec.factor);
   if (spec.scaling != "llama3") return static_cast<float>(plain);
-  // Llama 3.1: long waves are stretched by the factor, short ones kept, those between blended.
+  // Llama 3.1: long waves are stretched by the factor, short ones are kept, those between are
+  // blended.
   const double original = static_cast<double>(spec.original_positions);
   const double wavelength = 2 * kPi / plain;
   if (wavelength < original / spec.high_freq) return static_cast<float>(plain);

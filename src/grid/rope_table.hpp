@@ -1,8 +1,8 @@
 // Cosine and sine tables of the rotary embedding (Su et al., 2021), half-split form: angle(p, j) =
 // p * theta^(-2j/width), with the frequency changes of "linear" and "llama3" scaling. Frequencies
-// and angles are rounded to f32 as the reference implementation of the models does, so trained
-// models see the angles they were trained with. For RopeSpec::numbers the table holds the numbers
-// of the positions in their place: ids for a table of learned positions.
+// and angles are rounded to f32 like the reference implementation of the models, so trained models
+// get the angles of their training. For RopeSpec::numbers the table holds position numbers instead:
+// ids for a table of learned positions.
 #pragma once
 
 #include "layers/layer.hpp"
@@ -16,7 +16,7 @@ class RopeTable {
   const RopeSpec& spec() const { return spec_; }
   const Tensor& cos() const { return cos_; }  // [positions, width/2]
   const Tensor& sin() const { return sin_; }
-  const Tensor& numbers() const { return numbers_; }  // [positions], no more than the spec has
+  const Tensor& numbers() const { return numbers_; }  // [positions], limited by the spec
   const Buffer& memory() const { return memory_; }
   int64_t bytes() const { return memory_.size(); }
 

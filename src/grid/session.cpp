@@ -1,5 +1,5 @@
-// The forward driver. Memory is planned once, from a trace of the largest input; a pass then asks
-// for its tensors in the same order and gets the places the plan found for them.
+// The forward driver. Memory is planned once, from a trace of the largest input. A pass then
+// requests its tensors in the same order and gets the planned offsets.
 #include "grid/session.hpp"
 
 #include <algorithm>
@@ -15,11 +15,11 @@ namespace loom::core {
 
 namespace {
 
-// The most commands that run as one: a norm, three products, and what follows.
+// The maximum number of fused commands: a norm, three products, and an epilogue.
 constexpr int64_t kFusedCommands = 5;
 
-// Places are handed out in the order of the plan, so a layer that asks for more or fewer tensors
-// for a shorter input would be given those of another use (layers/layer.hpp).
+// Offsets are assigned in the order of the plan. A layer that requested more or fewer tensors for a
+// shorter input would get memory of another use (layers/layer.hpp).
 Error broken_plan() {
   return make_error(Code::internal,
                     "the memory planned for this network does not fit an input of this length; "
@@ -44,7 +44,7 @@ Pass Session::Impl::pass() {
   p.states = &states;
   p.feedback = &feedback.tensors();
   p.given = &received_inputs;
-  // Commands that are kept, and those of a device, run once they are all there.
+  // Recorded lists that are kept, and device lists, run only when they are complete.
   if (!options.ragged && recorder->ops().device == nullptr)
     p.settle = [this]() -> Result<bool> {
       LOOM_TRY(recorder->flush());
@@ -94,7 +94,7 @@ Status Session::Impl::plan_memory() {
   p.tensor = [&](const Shape& shape) -> Result<Tensor> { return trace.fresh(shape); };
   p.on_cell = [&](size_t) { first_slot.push_back(static_cast<int>(trace.tensors())); };
   p.on_output = {};
-  // The first tensors are inputs, which the caller owns: their places have no bytes.
+  // The first tensors are inputs, which the caller owns: they use no bytes.
   const bool ids = takes_ids(network->cells()[0].node.config);
   Tensor value = trace.fresh(max_input, ids ? DType::i32 : trace.compute());
   std::vector<Tensor> traced;
@@ -107,7 +107,7 @@ Status Session::Impl::plan_memory() {
   const size_t cells = network->cells().size();
   const size_t narrow = options.narrow_cell > 0 ? options.narrow_cell : cells;
   LOOM_ASSIGN(value, p.run(0, narrow, value));
-  // What somebody reads after the pass.
+  // Tensors that are read after the pass.
   std::vector<int64_t> kept = {trace.find(value.data)};
   if (narrow < cells) {
     const int64_t rows = std::min(options.narrow_rows, value.rows());
@@ -123,8 +123,8 @@ Status Session::Impl::plan_memory() {
   first_slot.push_back(static_cast<int>(trace.tensors()));
   const auto end = static_cast<int64_t>(trace.commands().size());
   const std::vector<Lifetime> lives = trace.lifetimes();
-  // A device runs some commands as one where their tensors lie apart. Whether they do must not
-  // depend on how many rows a pass has, so tensors of those commands never share memory.
+  // A device fuses some commands if their tensors do not overlap. That must not depend on the
+  // number of rows in a pass, so tensors of such commands never share memory.
   const bool apart = options.ragged && recorder->ops().device != nullptr;
   for (size_t i = 0; i < lives.size(); ++i) {
     const Tensor& t = trace.tensor(static_cast<int64_t>(i));
@@ -134,7 +134,7 @@ Status Session::Impl::plan_memory() {
     const int64_t last = std::max<int64_t>(lives[i].last, 0);
     plan.use(slot, stays ? end : std::min(last + (apart ? kFusedCommands : 0), end));
   }
-  results.clear();  // those of the trace; their number is known
+  results.clear();  // those of the trace; only their number matters
   plan.solve();
   LOOM_ASSIGN(arena, allocate_for(recorder->ops(), plan.total()));
   LOOM_TRY(keep_passes(end * 2));
@@ -145,7 +145,7 @@ KvCache Session::Impl::cache_of(const StateSpec& s) const {
   KvCache cache{nullptr, nullptr, s.kv_heads, s.head_dim, capacity};
   cache.sequences = options.sequences;
   cache.dtype = options.cache;
-  if (options.pages > 0) {  // one memory, from which sequences have pages
+  if (options.pages > 0) {  // one memory, divided into pages for sequences
     cache.capacity = options.pages * 16;
     cache.sequences = 1;
   }
@@ -217,7 +217,7 @@ Status Session::Impl::make_state() {
   return {};
 }
 
-// Everything a pass names. Weights of a file are checked before they leave it.
+// Attaches everything that a pass names. Weights of a file are checked before upload.
 Status Session::Impl::attach() {
   Device* device = recorder->ops().device;
   if (device == nullptr) return {};
@@ -235,8 +235,8 @@ Status Session::Impl::attach() {
   return {};
 }
 
-// A layer at a time: what several sequences keep may be more than one buffer holds. Places have a
-// buffer of their own, which kernels only read.
+// Attaches one layer at a time, because the state of several sequences may exceed one buffer.
+// Positions have a buffer of their own, which kernels only read.
 Status Session::Impl::attach_state(Device* device) {
   std::vector<MemoryRange> state;
   const std::byte* at = state_memory.data();
@@ -256,7 +256,8 @@ Status Session::Impl::attach_state(Device* device) {
   return {};
 }
 
-// An input of the caller where commands can read it; values of the session's own arena are there.
+// An input of the caller in memory that commands can read. Values of the session's own arena are
+// already there.
 Result<Tensor> Session::Impl::received(const Tensor& x, Buffer& copy) {
   const Ops& ops = recorder->ops();
   if (ops.device == nullptr || ops.device->holds(range_of(x))) return x;
@@ -288,7 +289,7 @@ Status Session::Impl::make_inputs() {
   return {};
 }
 
-// Where nobody gave one, `given` is the session's own copy, which is zeros.
+// For an unset input, `given` is the session's own copy, which is zeros.
 Status Session::Impl::receive_inputs(int64_t samples) {
   received_inputs.clear();
   for (size_t i = 0; i < given.size(); ++i) {
@@ -307,7 +308,7 @@ Status Session::Impl::receive_inputs(int64_t samples) {
   return {};
 }
 
-// Places of the largest input; passes see the part that theirs has.
+// Mask memory for the largest input; passes use the part for their input.
 Status Session::Impl::make_mask() {
   if (!options.masked) return {};
   if (max_input.rank() < 2 || options.ragged || network->has_links())
@@ -327,7 +328,7 @@ void Session::Impl::shape_mask(const Shape& shape) {
                        Shape{shape[0] * shape[1]});
 }
 
-// What the lengths say of an input of this shape.
+// Computes the mask of the lengths for an input of this shape.
 Status Session::Impl::receive_lengths(const Shape& shape) {
   if (!options.masked) return {};
   if (shape.rank() < 2 || shape[0] > max_input[0] || shape[1] > max_input[1])
@@ -378,7 +379,8 @@ Result<Session> Session::create(const Network& network, const Ops& ops, ThreadPo
   return Session(std::move(impl));
 }
 
-// A pass begins at its first cell: what feedback links read must have the shapes of this input.
+// A pass begins at its first cell: the values that feedback links read must have the shapes of this
+// input.
 Status Session::Impl::begin_feedback(const Shape& shape) {
   if (feedback.empty() || (!forget_feedback && shape == feedback_input)) return {};
   if (!forget_feedback) {
@@ -398,7 +400,7 @@ Status Session::Impl::begin_feedback(const Shape& shape) {
   return {};
 }
 
-// Into the other side: cells of this pass that run in a later call still read what was before.
+// Writes the other buffer: cells of this pass that run in a later call still read the old values.
 Status Session::Impl::keep_feedback(const std::vector<Tensor>& outputs, size_t first) {
   for (size_t i = 0; i < outputs.size() && !next_feedback.empty(); ++i) {
     const Tensor& kept = next_feedback.tensors()[first + i];
@@ -433,7 +435,7 @@ Result<Tensor> Session::forward(const Tensor& x, size_t first, size_t last, bool
   Tensor value;
   const Status recorded = s.run(x, first, last, value);
   if (!recorded.ok()) {
-    s.recorder->discard();  // commands of a pass that will not run name memory of the caller
+    s.recorder->discard();  // commands of a pass that will not run refer to the caller's memory
     return recorded.error();
   }
   LOOM_TRY(s.recorder->flush());

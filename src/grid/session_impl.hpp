@@ -1,4 +1,4 @@
-// Session::Impl: what the files of Session have in common. Nobody else includes this.
+// Session::Impl: the shared state of the files of Session. Private to them.
 #pragma once
 
 #include "base/arena.hpp"
@@ -10,8 +10,8 @@
 
 namespace loom::core {
 
-// A ragged pass that can be run again: its input, how many rows of it went on to the last cells
-// (-1: it holds none), their output, and when it ran last.
+// A recorded ragged pass: its input, its output, and the time of its last run. Stores the number of
+// rows that went on to the last cells; -1 means an unused entry.
 struct KeptPass {
   Tensor input, output;
   int64_t wanted = -1;
@@ -24,43 +24,43 @@ struct Session::Impl {
   SessionOptions options;
   Shape max_input;
   int64_t capacity = 0;
-  int64_t last_place = 0;  // positions that rows may have: capacity, or those that were learned
+  int64_t last_place = 0;  // limit of row positions: capacity, or those that were learned
   int64_t position = 0;
   ArenaPlan plan;
-  std::vector<int> first_slot;  // of each cell, and behind the last
+  std::vector<int> first_slot;  // of each cell, and after the last
   int next_slot = 0, end_slot = 0;
-  bool misplaced = false;  // a layer asked for other tensors than those that were planned
+  bool misplaced = false;  // a layer requested other tensors than planned
   Buffer arena;
   Buffer state_memory;
   std::vector<KvCache> caches;  // [state]
-  Buffer place_memory;          // of a ragged session: places of every row (ops/pages.hpp)
+  Buffer place_memory;          // of a ragged session: locations of all rows (ops/pages.hpp)
   int64_t place_width = 2;
-  Buffer page_memory;                    // of one with pages: their tables
+  Buffer page_memory;                    // of a session with pages: their tables
   std::vector<Device::Move> page_moves;  // of copy_page()
   int64_t recordings = 0;
   Tensor places;
-  // Ragged passes whose commands are kept, made with room for all of them.
+  // Recorded ragged passes, allocated with room for all of them.
   std::vector<KeptPass> kept_passes;
   int64_t passes = 0;          // of forward_ragged()
   std::vector<Tensor> states;  // [state]: [sequences, width]
   bool states_given = false;   // they are not zeros at position 0
   std::vector<Tensor> with_width() const;
-  // What feedback links read in this pass, and what they will read in the next.
+  // The values that feedback links read in this pass, and in the next.
   FeedbackMemory feedback, next_feedback;
-  Shape feedback_input;  // the input that `feedback` has the shapes for
+  Shape feedback_input;  // the input for which `feedback` has the shapes
   std::vector<RopeTable> ropes;
   std::unique_ptr<Recorder> recorder;
-  std::vector<bool> checked;  // cells whose parameters were checked (Network::check_node)
+  std::vector<bool> checked;  // cells with checked parameters (Network::check_node)
   bool forget_feedback = true;
-  // On a device: what it holds for this session, and where inputs of the caller go first.
+  // On a device: its memory for this session, and the upload buffer for inputs of the caller.
   Attached weights, state_attached, places_attached, memory;
   Buffer input;
-  // Inputs besides the first as the caller gave them, as commands read them, and zeros or copies
-  // that they may be.
+  // Inputs besides the first: as the caller set them, as commands read them, and memory for zeros
+  // or copies.
   std::vector<Tensor> given, received_inputs;
   std::vector<Buffer> copies;
   std::vector<Tensor> results;
-  // Of a masked session.
+  // For masked sessions.
   std::vector<int64_t> lengths;
   Buffer mask_memory, ends_memory;
   Tensor mask;
@@ -79,7 +79,7 @@ struct Session::Impl {
   Status check_cache() const;
   Status make_state();
   Status make_places();
-  // Rows that layers see: of an Embedding's input one for each id.
+  // Rows that layers see: one per id for an Embedding's input.
   int64_t rows_of(const Shape& shape) const {
     return takes_ids(network->cells()[0].node.config) ? shape.count() : shape.rows();
   }

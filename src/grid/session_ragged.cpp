@@ -1,5 +1,5 @@
-// Ragged sessions: rows of several sequences in a pass, each at a place of its own, in a cache of
-// their own or in pages of one (ops/pages.hpp); and passes that are recorded once.
+// Ragged sessions: a pass has rows of several sequences, each at a position of its own. Each
+// sequence has its own cache, or pages of a shared one (ops/pages.hpp). Passes are recorded once.
 #include <algorithm>
 #include <cstring>
 
@@ -10,11 +10,11 @@
 namespace loom::core {
 namespace {
 
-// Passes that are kept. Texts that guess change between one row and a few more, as many as were
-// right before; a server between as many rows as there are texts.
+// The number of recorded passes that are kept. Speculative decoding alternates between one row and
+// a few more, depending on accepted tokens. A server varies with the number of running requests.
 constexpr size_t kKeptPasses = 16;
 
-// The first layer, in the order of the tree, that cannot run rows of several sequences.
+// The first layer, in tree order, that cannot run rows of several sequences.
 const Node* not_ragged(const Node& node) {
   if (node.disabled()) return nullptr;
   if (!node.config.def->ragged) return &node;
@@ -52,8 +52,7 @@ Status Session::Impl::keep_passes(int64_t commands) {
   return {};
 }
 
-// The pass that has the commands for this input, or else the one that was not run for the longest
-// time.
+// The recorded pass for this input, or else the one with the oldest run.
 KeptPass& Session::Impl::kept_for(const Tensor& x, int64_t wanted) {
   KeptPass* oldest = kept_passes.data();
   for (KeptPass& pass : kept_passes) {
@@ -88,7 +87,7 @@ Status Session::Impl::record_ragged(const Tensor& x, int64_t wanted, KeptPass& k
   return {};
 }
 
-// What is little comes back with the submission that makes it.
+// Small results are downloaded with the submission that makes them.
 Status Session::Impl::fetch(const Tensor& t) {
   constexpr int64_t kLittle = int64_t{16} << 20;
   Device* device = recorder->ops().device;
@@ -99,7 +98,7 @@ Status Session::Impl::fetch(const Tensor& t) {
   return device->end_download(ticket);
 }
 
-// On a device ids and places are uploaded for each pass; its commands read them when they run.
+// On a device, ids and positions are uploaded for each pass; its commands read them at run time.
 Result<Tensor> Session::forward_ragged(const Tensor& given, int64_t wanted) {
   Impl& s = *impl_;
   if (s.places.rows() != s.rows_of(given.shape)) {
@@ -159,8 +158,8 @@ std::span<int32_t> Session::page_table(int64_t sequence) {
 
 namespace {
 
-// Calls f(where page 0 of it lies, bytes of a page) for all that pages are made of: of each head
-// the numbers of a page lie side by side, and behind those of all heads its steps.
+// Calls f(location of page 0, bytes of a page) for every part of the pages. Each head stores the
+// numbers of a page contiguously; the steps of the page follow those of all heads.
 template <class F>
 void each_page_part(const std::vector<KvCache>& caches, F&& f) {
   for (const KvCache& cache : caches) {

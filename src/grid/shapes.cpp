@@ -1,7 +1,8 @@
-// Network::shapes(): what every cell takes and gives. A feedback link brings what its source gives,
-// and the source may follow from the reader: then the shape is a guess. Guesses are tried in a
-// fixed order until each is what its source gives for it. Where one fails, the search goes back to
-// the last guess that the failure follows from (Prosser, 1993: conflict-directed backjumping).
+// Network::shapes(): the shapes of every cell's input and output. A feedback link brings the output
+// shape of its source, which may depend on the reader: then the shape is a guess. Guesses are tried
+// in a fixed order until each equals the shape that its source gives for it. After a failure, the
+// search returns to the last guess that the failure depends on (Prosser, 1993: conflict-directed
+// backjumping).
 #include <algorithm>
 #include <set>
 
@@ -12,14 +13,14 @@
 namespace loom::core {
 namespace {
 
-// The most cells that are looked at again: far more than networks need whose layers have widths.
+// The limit of cell evaluations: far more than networks with fixed widths need.
 constexpr int64_t kMaxSteps = 200'000;
-// And where a second answer is looked for: with more the first one stands.
+// The limit in the search for a second answer; beyond it the first answer is accepted.
 constexpr int64_t kMaxOtherSteps = 20'000;
 constexpr int64_t kMaxExtent = 1 << 20;
 constexpr int64_t kAnyWidth = 64;
 
-// Several outputs are those of a network: behind a cell that is not its last, one goes on.
+// Several outputs are those of a network: after a cell that is not its last, one continues.
 Result<std::vector<Shape>> outputs_of(const LayerConfig& layer, const Shape& in, const Shape& skip,
                                       bool last) {
   if (last) return infer_all_after(layer, in, skip);
@@ -27,10 +28,10 @@ Result<std::vector<Shape>> outputs_of(const LayerConfig& layer, const Shape& in,
   return std::vector<Shape>{out};
 }
 
-// The cells whose guesses something follows from, by index.
+// The cells on whose guesses a result depends, by index.
 using Causes = std::set<size_t>;
 
-// Extents that the fields of a layer name, those of its children included, each once.
+// Extents in the fields of a layer and its children, each once.
 void add_extents(const LayerConfig& layer, std::vector<int64_t>& extents) {
   for (size_t i = 0; i < layer.values.size(); ++i) {
     if (layer.def->fields[i].type != FieldType::integer) continue;
@@ -42,21 +43,21 @@ void add_extents(const LayerConfig& layer, std::vector<int64_t>& extents) {
   for (const LayerConfig& child : layer.children) add_extents(child, extents);
 }
 
-// Adds what is not there yet.
+// Adds a shape that is not in the list yet.
 bool add_new(const Shape& shape, std::vector<Shape>& all) {
   if (std::find(all.begin(), all.end(), shape) != all.end()) return false;
   all.push_back(shape);
   return true;
 }
 
-// Equal but for the last axis.
+// Whether the shapes are equal except for the last axis.
 bool differ_in_width(Shape a, const Shape& b) {
   if (a.rank() != b.rank()) return false;
   if (a.rank() > 0) a[a.rank() - 1] = b.last();
   return a == b;
 }
 
-// The only axis but the batch in which they differ; -1: none, or several.
+// The only axis besides the batch in which they differ; -1 if there are none or several.
 int other_axis(const Shape& a, const Shape& b) {
   int found = -1;
   for (int axis = 0; axis < a.rank() && a.rank() == b.rank(); ++axis) {
@@ -67,7 +68,7 @@ int other_axis(const Shape& a, const Shape& b) {
   return found;
 }
 
-// A guess of a feedback link, and whether others were as good: it was found by trying widths.
+// A guess of a feedback link, and whether others were equally good: it was found by trying widths.
 struct Guess {
   Shape shape;
   bool free = false;
@@ -75,7 +76,7 @@ struct Guess {
 
 class ShapeSearch {
  public:
-  // known: the input that the cells have the shapes of; rank 0: they have none yet.
+  // known: the input for which the cells have shapes; rank 0 means that they have none yet.
   ShapeSearch(const std::vector<GridNode>& cells, const Shape& input, const Shape& known)
       : cells_(cells),
         input_(input),
@@ -94,12 +95,12 @@ class ShapeSearch {
     if (!solve(0, conflict)) return *error_;
     return all_;
   }
-  // After run(): another width that the feedback to some cell fits as well. Errors: invalid, naming
-  // the cells and both shapes.
+  // Call after run(): looks for another width that fits the feedback to some cell. Errors: invalid,
+  // naming the cells and both shapes.
   Status check_only_one() const;
 
  private:
-  // How much an Error tells: the first of the highest rank is reported.
+  // The importance of an Error: the first of the highest rank is reported.
   enum Rank : int { kReaderRefuses, kCellRefuses, kOtherShape };
 
   const GridNode& cell(size_t i) const { return cells_[i]; }
@@ -128,11 +129,11 @@ class ShapeSearch {
   const Shape& input_;
   const Shape& known_;
   std::vector<CellShapes> all_;                    // of the cells so far
-  std::vector<Causes> causes_;                     // of what they give
-  std::vector<std::vector<size_t>> readers_;       // of each cell: those that guess what it gives
-  std::vector<std::pair<size_t, Shape>> brought_;  // what sources gave in the place of a guess
-  std::vector<std::optional<Shape>> chosen_;       // free guesses that hold, by cell
-  // Of a search for another answer: the guess of this cell is `not_this_` but for that axis.
+  std::vector<Causes> causes_;                     // of their outputs
+  std::vector<std::vector<size_t>> readers_;       // of each cell: those that guess its output
+  std::vector<std::pair<size_t, Shape>> brought_;  // outputs of sources in place of a guess
+  std::vector<std::optional<Shape>> chosen_;       // free guesses that are valid, by cell
+  // In a search for another answer: the guess of this cell is `not_this_` except for that axis.
   std::optional<size_t> other_;
   Shape not_this_;
   int other_axis_ = -1;
@@ -141,7 +142,7 @@ class ShapeSearch {
   Rank rank_ = kReaderRefuses;
 };
 
-// Cells from `i` on. false: `conflict` has the guesses that it follows from.
+// Solves cells from `i` on. False: `conflict` has the guesses that the failure depends on.
 bool ShapeSearch::solve(size_t i, Causes& conflict) {
   for (; i < cells_.size(); ++i) {
     if (guesses(i)) return guess(i, conflict);
@@ -167,7 +168,7 @@ bool ShapeSearch::place(size_t i, const Shape* guess, Causes& conflict) {
       from = cat(node.feedback ? "the feedback from " : "", "cell ", cell(source(i)).at.str());
   }
   if (takes_ids(node.node.config) && (i > 0 || (node.link >= 0 && !node.skip))) {
-    fail(kOtherShape, invalid(cat("cell ", node.at.str(), " takes whole numbers (ids), which only ",
+    fail(kOtherShape, invalid(cat("cell ", node.at.str(), " takes integers (ids), which only ",
                                   "the input holds; ", from, " gives others")));
     conflict.clear();
     return false;
@@ -192,12 +193,12 @@ bool ShapeSearch::place(size_t i, const Shape* guess, Causes& conflict) {
   return meets_guesses(i, conflict);
 }
 
-// Whether cell `i` gives what the readers of its feedback guessed.
+// Whether cell `i` gives the shape that the readers of its feedback guessed.
 bool ShapeSearch::meets_guesses(size_t i, Causes& conflict) {
   const Shape& out = all_[i].out;
   for (const size_t reader : readers_[i]) {
     const GridNode& node = cell(reader);
-    // What a second input brings has the shape of the first.
+    // A second input has the shape of the first.
     if (all_[reader].in == out) continue;
     fail(kOtherShape,
          invalid(cat("cell ", node.at.str(), " takes ", all_[reader].in.str(),
@@ -210,8 +211,8 @@ bool ShapeSearch::meets_guesses(size_t i, Causes& conflict) {
   return true;
 }
 
-// Whether cell `i` would give another kind of value than it does for the network's own input: a
-// pass of fewer steps is that of the same network.
+// Whether cell `i` would give another kind of value than for the network's own input. A pass of
+// fewer steps counts as the same network.
 bool ShapeSearch::unlike_known(size_t i, const Shape& out) const {
   if (known_.rank() == 0 || known_.rank() != input_.rank()) return false;
   const Shape& own = cell(i).out;
@@ -220,7 +221,7 @@ bool ShapeSearch::unlike_known(size_t i, const Shape& out) const {
   return steps && out.rank() > 0 && own.last() != out.last();
 }
 
-// The shape that cell `i` has in the network, for this input; then the one without the link.
+// The shape of cell `i` in the network, for this input; then the shape without the link.
 std::vector<Guess> ShapeSearch::first_guesses(size_t i) const {
   std::vector<Guess> all;
   if (other_ == i) return all;
@@ -235,8 +236,8 @@ std::vector<Guess> ShapeSearch::first_guesses(size_t i) const {
   return all;
 }
 
-// Cell `i` and those behind it, for one guess after the other: first the shape that it would have
-// without the link, then what the source gave for a guess, then all others.
+// Solves cell `i` and later ones for each guess in turn: first the shape without the link, then the
+// output of the source for a guess, then all others.
 bool ShapeSearch::guess(size_t i, Causes& conflict) {
   Causes others;
   std::vector<Guess> left = first_guesses(i);
@@ -274,9 +275,8 @@ bool ShapeSearch::guess(size_t i, Causes& conflict) {
   return false;
 }
 
-// Guesses of cell `i`, most likely first: what its source gives for shapes that are near, then
-// those shapes. Nearest is the shape of the cell before with another width, then with other
-// channels.
+// Guesses of cell `i`, most likely first: the output of its source for nearby shapes, then those
+// shapes. Nearest is the shape of the cell before with another width, then with other channels.
 std::vector<Shape> ShapeSearch::candidates(size_t i) const {
   const LayerConfig& giver = cell(source(i)).node.config;
   std::vector<int64_t> extents;
@@ -297,7 +297,7 @@ std::vector<Shape> ShapeSearch::candidates(size_t i) const {
     }
   }
   for (const int64_t extent : extents) add_new(Shape{input_[0], extent}, near);
-  // Widths that no field names, as of two values side by side.
+  // Widths that no field names, such as two concatenated values.
   for (int64_t extent = 1; extent <= kAnyWidth && bases[0].rank() > 1; ++extent) {
     Shape shape = bases[0];
     shape[shape.rank() - 1] = extent;
@@ -310,13 +310,13 @@ std::vector<Shape> ShapeSearch::candidates(size_t i) const {
     if (out.ok()) add_new(*out, all);
   }
   for (const Shape& shape : near) add_new(shape, all);
-  // A source may also take all values of a sample at once: such shapes come last.
+  // A source may also take all values of a sample at once; such shapes come last.
   std::stable_partition(all.begin(), all.end(),
                         [&](const Shape& shape) { return differ_in_width(shape, bases[0]); });
   return all;
 }
 
-#ifndef LOOM_MINIMAL  // a build for inference reads networks that were checked when they were made
+#ifndef LOOM_MINIMAL  // an inference-only build reads networks that were checked before
 Status ShapeSearch::check_only_one() const {
   for (size_t i = 0; i < cells_.size(); ++i) {
     if (!chosen_[i]) continue;

@@ -7,8 +7,8 @@
 namespace loom::core {
 namespace {
 
-// What feedback links read is copied first, into tensors of the trace that nothing writes again:
-// gradients and second copies of gradient checkpointing find it unchanged.
+// First copies the inputs of feedback links into tensors of the trace that nothing writes again.
+// Gradients and second copies of gradient checkpointing find them unchanged.
 Status begin_feedback(const Network& network, const std::vector<Tensor>* given, Trace& trace,
                       Recorder& recorder, TracedNetwork& t) {
   const std::vector<bool> read = network.fed_back();
@@ -29,7 +29,7 @@ Status make_inputs(const Network& network, const TraceOptions& options, Trace& t
       t.more.push_back(trace.fresh(shape, spec.dtype(trace.compute())));
       continue;
     }
-    // Zeros of the compute type, which is no narrower than ids, are the id 0 as well.
+    // Zeros of the compute type also represent id 0, because it is at least as wide as ids.
     Tensor& zeros = t.more.emplace_back(trace.fresh(shape));
     LOOM_TRY(recorder.fill({zeros, 0.0f}));
     zeros.dtype = spec.dtype(trace.compute());

@@ -1,4 +1,4 @@
-// Ways to train, side by side: loom::TrainingComparison.
+// Comparison of training methods: loom::TrainingComparison.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -26,7 +26,7 @@ MethodReport report_of(const std::string& name, const std::vector<TrainingRun>& 
   return out;
 }
 
-// Runs of equal seeds met the same samples in the same order, so what differs is the method.
+// Runs with equal seeds got the same samples in the same order, so only the method differs.
 Spread paired_difference(const std::vector<TrainingRun>& runs,
                          const std::vector<TrainingRun>& first) {
   std::vector<double> differences;
@@ -39,7 +39,7 @@ Spread paired_difference(const std::vector<TrainingRun>& runs,
   return spread_of(differences);
 }
 
-// A run whose loss is no number says that its method may fail: it is worse than all that do not.
+// A run with a non-finite loss shows that its method may fail; it ranks below all others.
 double judged_loss(const MethodReport& m) {
   return m.loss.not_finite > 0 || m.loss.count == 0 ? std::numeric_limits<double>::infinity()
                                                     : m.loss.mean;

@@ -24,7 +24,7 @@ inline uint32_t crc32c(std::span<const std::byte> bytes) {
   return ~crc;
 }
 
-// Turned and shifted, so that a checksum of bytes which hold checksums is no weaker.
+// Rotated and offset, so that checksums of bytes that contain checksums stay strong.
 inline uint32_t masked_crc32c(std::span<const std::byte> bytes) {
   const uint32_t crc = crc32c(bytes);
   return (crc >> 15 | crc << 17) + 0xa282ead8U;

@@ -1,5 +1,5 @@
-// Datagrams to one address. Listeners may come and go; the system may say that nobody listened to a
-// datagram, at a later call. That is counted, so that a run that reached nobody can say so.
+// Datagrams to one address. Listeners may come and go. At a later call the system may report that a
+// datagram had no listener. Such reports are counted, so a run without any listener can report it.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ class DatagramSender {
 
   void send(std::string_view bytes) {
     constexpr double kSeconds = 0.1;
-    // An error is about an earlier datagram, and this one was not sent: once more.
+    // An error belongs to an earlier datagram, and this one was not sent: try again.
     if (socket_.send(bytes, kSeconds).ok()) {
       ++sent_;
     } else {
@@ -31,12 +31,12 @@ class DatagramSender {
 
   // io_error if every datagram was refused.
   Status end() {
-    constexpr double kSeconds = 0.05;  // for what the system says of the last one
+    constexpr double kSeconds = 0.05;  // for the system's report on the last one
     const bool pending = refused_ + 1 == sent_ && socket_.readable(kSeconds);
     if (pending && !socket_.receive(1, kSeconds).ok()) ++refused_;
     if (refused_ == 0 || refused_ < sent_) return {};
     return make_error(Code::io_error,
-                      cat("telemetry: nobody listens there; ", sent_, " datagrams were lost"),
+                      cat("telemetry: no listener there; ", sent_, " datagrams were lost"),
                       address_);
   }
 

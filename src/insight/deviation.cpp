@@ -1,4 +1,4 @@
-// How far answers are off: loom::DeviationMetrics.
+// Deviation of answers: loom::DeviationMetrics.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -39,7 +39,7 @@ size_t bucket_of(double deviation) {
   return at;
 }
 
-// What JSON cannot say.
+// Values that JSON cannot express.
 core::JsonValue said(double value) {
   constexpr double kMost = 1e9;
   if (std::isnan(value)) return core::JsonValue::real(0);

@@ -89,7 +89,7 @@ std::string json_line(const Record& record) {
     case Record::Kind::histogram: line.add("histogram", histogram_json(record.histogram)); break;
     case Record::Kind::picture: line.add("nodes", picture_json(record.nodes)); break;
     case Record::Kind::pass:
-    case Record::Kind::sweep: break;  // no sink of lines takes them
+    case Record::Kind::sweep: break;  // no line sink takes them
   }
   return dump_json(line);
 }

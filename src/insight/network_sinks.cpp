@@ -1,4 +1,4 @@
-// Lines of JSON over the network: posts and datagrams.
+// JSON lines over the network: posts and datagrams.
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -22,7 +22,7 @@ Result<PostAddress> parse_post_address(const std::string& url) {
   const bool plain = std::ranges::all_of(url, [](char c) { return c > ' ' && c < '\x7f'; });
   if (!url.starts_with(kScheme) || !plain)
     return invalid(cat("'", printable(url),
-                       "' is no address to post to; write "
+                       "' is not an address to post to; write "
                        "http://HOST:PORT/PATH"));
   const std::string_view rest = std::string_view(url).substr(kScheme.size());
   const size_t slash = rest.find('/');
@@ -49,7 +49,7 @@ class Posts final : public Sink {
     const int64_t records = std::exchange(records_, 0);
     const bool kept = socket_.has_value();
     Status done = post(body);
-    // A server may close a connection that nothing came over for a while.
+    // A server may close a connection that was idle for a while.
     if (!done.ok() && kept) done = post(body);
     if (done.ok()) {
       failed_ = 0;
@@ -91,7 +91,7 @@ class Posts final : public Sink {
     return done;
   }
 
-  // The whole reply is read where it says how long it is; else the connection ends with it.
+  // The whole reply is read if it states its length; otherwise the connection ends with it.
   Status read_reply() {
     std::string reply;
     size_t head = std::string::npos;
@@ -100,7 +100,7 @@ class Posts final : public Sink {
       reply += more;
       head = reply.find("\r\n\r\n");
       if (more.empty() || reply.size() > kMostReply)
-        return make_error(Code::io_error, "the reply is none of HTTP");
+        return make_error(Code::io_error, "the reply is not HTTP");
     }
     const std::string start = to_lower_ascii(reply.substr(0, head));
     const bool taken = start.starts_with("http/1.") && start.size() > 9 && start[9] == '2';

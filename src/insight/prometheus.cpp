@@ -8,7 +8,8 @@
 namespace loom::core {
 namespace {
 
-// Letters and digits stay, all else becomes _. Tags that meet in one name differ in their label.
+// Letters and digits are kept; all else becomes _. Tags with the same resulting name differ in
+// their label.
 std::string metric_name(std::string_view tag) {
   std::string name = "loom_";
   for (const char c : tag) {

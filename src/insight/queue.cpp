@@ -20,7 +20,7 @@ constexpr std::chrono::milliseconds kGather{200};
 }  // namespace
 
 struct RecordQueue::State {
-  std::vector<std::unique_ptr<Sink>> sinks;  // of the thread alone, once there is one
+  std::vector<std::unique_ptr<Sink>> sinks;  // used only by the thread, if there is one
   size_t capacity = 0;
 
   const ForkWatch watch;
@@ -43,7 +43,7 @@ struct RecordQueue::State {
     }
   }
 
-  // A sink that failed gets nothing more.
+  // A failed sink gets no further records.
   template <class Use>
   void each_sink(Use&& use) {
     for (auto& sink : sinks) {
@@ -65,8 +65,8 @@ struct RecordQueue::State {
   }
 
 #if LOOM_THREADS
-  // Records are gathered for a while before they are written: a thread that woke for each of them
-  // would take the core that a lane of the run is on.
+  // Records are collected for a while before they are written: a thread that woke for each of them
+  // would take a core from a lane of the run.
   void run() {
     std::unique_lock<std::mutex> lock(mutex);
     while (!closed || !waiting.empty()) {
@@ -85,7 +85,7 @@ struct RecordQueue::State {
     }
     lock.unlock();
     end();
-    // Files are closed before anyone is told that all is written.
+    // Files are closed before the end is signalled.
     sinks.clear();
     lock.lock();
     ended = true;
@@ -99,7 +99,7 @@ RecordQueue::RecordQueue(std::vector<std::unique_ptr<Sink>> sinks, size_t capaci
   state_->sinks = std::move(sinks);
   state_->capacity = capacity;
 #if LOOM_THREADS
-  // Detached: whoever waits for its end waits for `ended`, and not longer than it wants to.
+  // Detached: callers wait for `ended`, with a time limit.
   std::thread([state = state_] { state->run(); }).detach();
 #endif
 }
@@ -108,7 +108,7 @@ RecordQueue::~RecordQueue() {
   if (state_) (void)close(kWait);
 }
 
-// The thread that writes is in the parent, and may have held the mutex when the process forked.
+// After a fork, the writer thread exists only in the parent, and may hold the mutex.
 void RecordQueue::push(Record record) {
 #if LOOM_THREADS
   if (state_->watch.forked()) return;

@@ -6,7 +6,7 @@
 namespace loom::core {
 namespace {
 
-// Least, largest and sums of the finite values.
+// Minimum, maximum and sums of the finite values.
 Histogram measured(std::span<const float> values) {
   Histogram h;
   for (const float value : values) {
@@ -30,7 +30,7 @@ Histogram make_histogram(std::span<const float> values, int bins) {
   Histogram h = measured(values);
   if (h.count == 0) return h;
   const double width = (h.max - h.min) / bins;
-  // Where the range is below what doubles tell apart at that size, there is one bin.
+  // If doubles cannot resolve the range at that size, there is one bin.
   const bool one = !(h.min + width > h.min);
   const int count = one ? 1 : bins;
   for (int i = 1; i < count; ++i) h.limits.push_back(h.min + width * i);
@@ -40,7 +40,7 @@ Histogram make_histogram(std::span<const float> values, int bins) {
   for (const float value : values) {
     if (!std::isfinite(value)) continue;
     const double v = static_cast<double>(value);
-    // Where it should be, and from there to where the limits say it is.
+    // The expected bin, corrected by the exact limits.
     auto bin = std::min(static_cast<size_t>((v - h.min) * scale), h.counts.size() - 1);
     while (v > h.limits[bin]) ++bin;
     while (bin > 0 && v <= h.limits[bin - 1]) --bin;

@@ -1,6 +1,6 @@
-// The TANHI protocol: a datagram with one object of JSON and an end of line for each layer that a
-// run goes through, for viewers that light up the grid as it works. `seq` counts what was told, so
-// a gap in it is what found the queue full.
+// The TANHI protocol: a datagram with one JSON object and a line end for each layer that a run
+// executes. Viewers use it to animate the grid. `seq` counts reported records, so a gap shows
+// records that a full queue dropped.
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -24,7 +24,7 @@ void add_place(JsonValue& object, const Place& at, std::string_view before = "")
   for (size_t i = 0; i < kNames.size(); ++i) object.add(cat(before, kNames[i]), whole(at[i]));
 }
 
-// One layer that was passed, with at most so many links and branches.
+// One executed layer, with at most the given numbers of links and branches.
 std::string pass_line(const Record& record, const PictureCell* cell, size_t index, size_t links,
                       size_t branches) {
   const LayerPassed& pass = record.pass;
@@ -106,7 +106,7 @@ class TanhiDatagrams final : public Sink {
     }
   }
 
-  // Tells viewers to clear what the run before left.
+  // Makes viewers clear the state of the previous run.
   std::string sweep(const Record& record) {
     constexpr size_t kMostLabel = 100;
     const auto now = static_cast<int64_t>(record.wall * 1e9);

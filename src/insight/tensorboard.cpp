@@ -1,6 +1,6 @@
-// TensorBoard's files: a row of records, each its length, a checksum of that, the bytes of an Event
-// and a checksum of these. Numbers are little-endian. Sources of the formats: tensorflow's
-// core/lib/io/record_writer.h (rows and masked checksums), core/util/event.proto,
+// TensorBoard's files: a sequence of records, each its length, a checksum of that, the bytes of an
+// Event and a checksum of these. Numbers are little-endian. Sources of the formats: tensorflow's
+// core/lib/io/record_writer.h (records and masked checksums), core/util/event.proto,
 // core/framework/summary.proto and graph.proto (fields by number).
 #include "base/text.hpp"
 #include "insight/crc32c.hpp"
@@ -130,7 +130,7 @@ Result<std::unique_ptr<Sink>> tensorboard_sink(const std::string& folder, int64_
   if (!is_directory(folder)) {
     LOOM_TRY(make_folder(folder));
   }
-  // Runs that begin in one second have files of their own.
+  // Runs that begin in the same second have files of their own.
   std::string path;
   for (int i = 0;; ++i) {
     path = cat(folder, "/events.out.tfevents.", second, ".loom", i == 0 ? "" : cat(".", i));

@@ -1,5 +1,5 @@
-// AppendFile: a file that grows while others read it, such as a log. What must appear as a whole or
-// not at all is written by AtomicFile (file.hpp).
+// AppendFile: a file that grows while others read it, such as a log. AtomicFile (file.hpp) writes
+// files that must appear whole or not at all.
 #pragma once
 
 #include <cstdint>
@@ -12,15 +12,15 @@ namespace loom::core {
 
 class AppendFile {
  public:
-  // Goes on at the end of the file, which is made where it is not there.
-  // Errors: invalid_argument (a folder), not_found (no such folder), io_error.
+  // Appends at the end of the file, which is created if it is missing. Errors: invalid_argument (a
+  // folder), not_found (no such folder), io_error.
   static Result<AppendFile> open(const std::string& path);
   AppendFile(AppendFile&& other) noexcept;
   AppendFile& operator=(AppendFile&&) = delete;
   ~AppendFile();
 
-  // Others see the bytes afterwards. Errors: io_error (the disk is full, ...); some of the bytes
-  // may be in the file then, which written() tells. A later write may succeed.
+  // Appends the bytes, which readers can see afterwards. Errors: io_error (the disk is full, ...).
+  // Some of the bytes may be in the file then; see written(). A later write may succeed.
   Status write(std::span<const std::byte> bytes);
   // Bytes that this object has written.
   uint64_t written() const { return written_; }

@@ -151,7 +151,7 @@ Result<std::vector<int32_t>> array_i32(const ArrayView& array) {
   for (int64_t i = 0; i < array.count(); ++i) {
     const double value = value_at(array, row, i);
     const bool fits = value >= -2147483648.0 && value <= 2147483647.0;
-    if (!fits || value != std::floor(value)) return value_error(array, i, "is no whole number");
+    if (!fits || value != std::floor(value)) return value_error(array, i, "is not an integer");
     values[static_cast<size_t>(i)] = static_cast<int32_t>(value);
   }
   return values;

@@ -1,6 +1,6 @@
-// ArrayView: numbers of an array as they lie in a file (NPY, IDX, safetensors), whatever their type
-// and byte order, and their conversion to f32 or 32-bit whole numbers. Plain data: nothing here
-// knows what the numbers mean.
+// ArrayView: numbers of an array in the form of its file (NPY, IDX, safetensors), of any type and
+// byte order. Converts them to f32 or 32-bit integers. Plain data: the code does not depend on the
+// meaning of the numbers.
 #pragma once
 
 #include <cstddef>
@@ -45,27 +45,27 @@ struct ArrayView {
   bool big_endian = false;
   std::vector<int64_t> shape;
   std::span<const std::byte> data;                    // count() elements
-  std::shared_ptr<const std::vector<std::byte>> own;  // of data that were put in order; or null
+  std::shared_ptr<const std::vector<std::byte>> own;  // reordered data; may be null
   uint64_t file_offset = 0;                           // of data[0]
 
   int64_t count() const;
   std::string shape_text() const;  // "[3, 4]"
 };
 
-// The product of `shape` times the size of an element, or nothing when that overflows.
+// The product of `shape` times the size of an element, or nothing if that overflows.
 std::optional<uint64_t> array_bytes(const std::vector<int64_t>& shape, ElementType type);
 
-// Behind a header that was read: the data, which must be all that remains. The Error says what the
-// shape takes.
+// Call after reading a header: takes the data, which must be all that remains. The Error says what
+// size the shape needs.
 Status take_data(ArrayView& array, ByteReader& reader);
-// Data in Fortran's order (the first axis runs fastest) become data in C's, in memory of their own.
+// Reorders data in Fortran order (the first axis runs fastest) to C order, in memory of their own.
 void from_fortran_order(ArrayView& array);
-// How long the whole file is by the shape in the header, at whose end `reader` stands.
+// The size of the whole file according to the header that `reader` has just read.
 Result<uint64_t> stated_size(const ArrayView& array, const ByteReader& reader);
 
-// All values, multiplied by `scale`. An Error names the first that is not finite.
+// All values, multiplied by `scale`. Errors: the first value that is not finite.
 Result<std::vector<float>> array_f32(const ArrayView& array, float scale = 1.0f);
-// All values as whole numbers of 32 bits. An Error names the first that is none.
+// All values as 32-bit integers. Errors: the first value that is not one.
 Result<std::vector<int32_t>> array_i32(const ArrayView& array);
 
 }  // namespace loom::core

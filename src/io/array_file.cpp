@@ -33,7 +33,9 @@ Result<ElementType> element_of(const SafeTensor& tensor, const std::string& wher
     case SafeDType::bf16: return ElementType::bf16;
     case SafeDType::f32: return ElementType::f32;
     case SafeDType::f64: return ElementType::f64;
-    default: return unsupported(cat("dtype ", safe_dtype_name(tensor.dtype), " is no data"), where);
+    default:
+      return unsupported(cat("dtype ", safe_dtype_name(tensor.dtype), " is not supported for data"),
+                         where);
   }
 }
 
@@ -75,8 +77,8 @@ Result<ArrayFile> ArrayFile::from(ByteSource source) {
   return out;
 }
 
-// The whole of a gzip file: as long as the header in it says, or counted first where the format has
-// no such header.
+// Unpacks a whole gzip file. Its size comes from the inner header, or from a counting pass if the
+// format has no such header.
 Status ArrayFile::unpack() {
   const std::string& path = source_.where();
   LOOM_ASSIGN(const std::string head, source_.head(kHead));

@@ -1,6 +1,6 @@
-// ArrayFile: the arrays of an NPY, NPZ, IDX or safetensors file (each also within gzip), told apart
-// by how it begins. IDX and NPY hold one array without a name. What a file unpacks to is known from
-// its header before it is unpacked, and booked in the memory budget of the source.
+// ArrayFile: the arrays of an NPY, NPZ, IDX or safetensors file, each also within gzip. The first
+// bytes determine the format. IDX and NPY hold one array without a name. The unpacked size is known
+// from the header before unpacking, and is reserved in the memory budget of the source.
 #pragma once
 
 #include <deque>
@@ -19,14 +19,14 @@ namespace loom::core {
 class ArrayFile {
  public:
   enum class Kind : uint8_t { npy, npz, idx, safetensors };
-  // Is this one of the four, by its first bytes? A CSV is not.
+  // Whether the first bytes are those of one of the four formats. A CSV is not.
   static bool known(std::span<const std::byte> bytes);
   static Result<ArrayFile> open(const FileRef& path, const MemoryBudget& memory = {});
   static Result<ArrayFile> from(ByteSource source);
 
   Kind kind() const { return kind_; }
-  // IDX and NPY: their one array, whatever the name. NPZ: the member is unpacked when it is asked
-  // for. Views are good as long as this.
+  // IDX and NPY: their only array, for any name. NPZ: unpacks the member on request. Views are
+  // valid for the life of this object.
   Result<ArrayView> find(std::string_view name);
 
  private:
@@ -37,7 +37,7 @@ class ArrayFile {
   Kind kind_ = Kind::npy;
   ByteSource source_;
   MemoryShare share_;
-  std::unique_ptr<std::string> unpacked_;  // its bytes stay when this is moved
+  std::unique_ptr<std::string> unpacked_;  // its bytes stay when this object is moved
   std::optional<Npz> npz_;
   std::deque<std::string> storage_;
   std::vector<std::pair<std::string, ArrayView>> arrays_;

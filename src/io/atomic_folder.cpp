@@ -62,7 +62,7 @@ std::string real_path(const std::string& path) {
   return real == nullptr ? path : std::string(real.get());
 }
 
-// The absolute name of the folder that is written or replaced, without links and final slashes.
+// The absolute name of the folder to write or replace, without links and trailing slashes.
 Result<std::string> target_of(const std::string& path) {
   if (path.empty() || path.find('\0') != std::string::npos) return invalid("not a path", path);
   if (is_directory(path)) {
@@ -83,7 +83,7 @@ Result<std::string> target_of(const std::string& path) {
   return name;
 }
 
-// The files of an existing folder that the new one takes over.
+// The files of an existing folder that the new one keeps.
 Result<std::vector<std::string> > kept_files(
     const std::string& path, const std::function<bool(std::string_view)>& replaced) {
   std::vector<std::string> names;
@@ -106,7 +106,7 @@ Result<std::vector<std::string> > kept_files(
 }
 
 Status copy_link(const std::string& from, const std::string& to) {
-  std::string target(4096, '\0');  // Linux has no longer ones
+  std::string target(4096, '\0');  // Linux has no longer paths
   const ssize_t size = ::readlink(from.c_str(), target.data(), target.size());
   if (size < 0 || static_cast<size_t>(size) == target.size())
     return os_error("read the link", from);
@@ -115,7 +115,7 @@ Status copy_link(const std::string& from, const std::string& to) {
   return {};
 }
 
-// A second name for the file; where the file system has no hard links, a copy.
+// A second name for the file; a copy if the file system has no hard links.
 Status link_or_copy(const std::string& from, const std::string& to) {
   struct stat info = {};
   if (::lstat(from.c_str(), &info) != 0) return os_error("read", from);
@@ -128,7 +128,7 @@ Status link_or_copy(const std::string& from, const std::string& to) {
 }  // namespace
 
 Result<AtomicFolder> AtomicFolder::create_beside(const std::string& path) {
-  constexpr int kTries = 16;  // another process may take a new folder for a stale one
+  constexpr int kTries = 16;  // another process may mistake a new folder for a stale one
   for (int i = 0; i < kTries; ++i) {
     const std::string temporary = temporary_name(path);
     if (::mkdir(temporary.c_str(), 0777) != 0) {

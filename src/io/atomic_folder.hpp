@@ -1,6 +1,6 @@
-// AtomicFolder: a folder of several files that appears under its name only when it is whole. The
-// files are written into a temporary folder beside it; commit() exchanges the two. At every moment
-// the name has the old or the new folder, whatever kills the process.
+// AtomicFolder: a folder of several files that appears under its name only when it is complete. The
+// files are written into a temporary folder next to it; commit() exchanges the two. The name always
+// refers to the old or the new folder, even if the process is killed.
 #pragma once
 
 #include <functional>
@@ -14,24 +14,24 @@ namespace loom::core {
 
 class AtomicFolder {
  public:
-  // `is_replaced`: whether a file of an existing folder, by its name, belongs to what is replaced.
-  // Other files of that folder stay: the new folder has them too. A symbolic link at `path` is
-  // followed. What a process that was killed left beside `path` is removed; if `path` is missing
-  // because of a kill in the fallback of commit(), the old folder gets its name back first.
-  // Errors: invalid_argument (the folder has folders or devices inside, is the current folder or a
-  // mount point; not a path), not_found (no such parent), io_error.
+  // `is_replaced`: whether a file of an existing folder, by its name, is to be replaced. Other
+  // files of that folder are kept: the new folder has them too. A symbolic link at `path` is
+  // followed. Leftovers of a killed process next to `path` are removed. If a kill in the fallback
+  // of commit() left `path` missing, the old folder gets its name back first. Errors:
+  // invalid_argument (the folder contains folders or devices, is the current folder or a mount
+  // point; not a path), not_found (no such parent), io_error.
   static Result<AtomicFolder> create(const std::string& path,
                                      const std::function<bool(std::string_view)>& is_replaced);
   AtomicFolder(AtomicFolder&& other) noexcept;
   AtomicFolder& operator=(AtomicFolder&&) = delete;
-  ~AtomicFolder();  // without a commit() the temporary folder is removed
+  ~AtomicFolder();  // without a commit() it removes the temporary folder
 
-  // Where to write the files.
+  // The folder to write the files to.
   const std::string& temporary() const { return temporary_; }
-  // An error of writing there, with the name that the user knows.
+  // An error of writing there, with the path that the user gave.
   Error renamed(Error error) const;
-  // On a system that cannot exchange, two renames: a kill between them leaves the old folder whole
-  // as .NAME.old-*, and no `path`; create() undoes that.
+  // If the system cannot exchange names, it uses two renames. A kill between them leaves the old
+  // folder complete as .NAME.old-*, and no `path`; create() undoes that.
   Status commit();
 
  private:

@@ -7,7 +7,7 @@ namespace {
 
 constexpr char kAlphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-// 0 to 63, or 64 for a character of no meaning.
+// 0 to 63, or 64 for an invalid character.
 uint32_t digit(char c) {
   if (c >= 'A' && c <= 'Z') return static_cast<uint32_t>(c - 'A');
   if (c >= 'a' && c <= 'z') return static_cast<uint32_t>(c - 'a') + 26;

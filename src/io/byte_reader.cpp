@@ -1,5 +1,5 @@
-// ByteReader: see byte_reader.hpp. Invariant: offset_ <= bytes_.size(); every read compares what it
-// wants with what remains (never offset + count, which could wrap) before it touches a byte.
+// ByteReader: see byte_reader.hpp. Invariant: offset_ <= bytes_.size(). Every read first compares
+// its size with the remaining bytes (never offset + count, which could wrap).
 #include "io/byte_reader.hpp"
 
 #include "base/bits.hpp"

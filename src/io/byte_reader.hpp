@@ -1,6 +1,6 @@
-// ByteReader: the one door through which untrusted binary bytes enter. Little-endian,
-// bounds-checked, with the file name and the absolute offset in every error. Counts are compared
-// with what remains before anything is allocated.
+// ByteReader: the only entry for untrusted binary bytes. Little-endian and bounds-checked; every
+// error has the file name and the absolute offset. Counts are compared with the remaining bytes
+// before any allocation.
 #pragma once
 
 #include <cstddef>
@@ -28,7 +28,7 @@ class ByteReader {
   Result<std::span<const std::byte>> take(uint64_t count, std::string_view what);
   Status skip(uint64_t count, std::string_view what);
 
-  // An Error of this file at this offset.
+  // An Error with the file name and the current offset.
   Error error(std::string message) const;
 
  private:

@@ -30,7 +30,7 @@ void ByteSource::rewind() {
   inflater_.reset();
 }
 
-// May the file unpack to so many bytes?
+// Whether the budget allows this many unpacked bytes.
 Status ByteSource::allow(uint64_t unpacked) const {
   const uint64_t most = memory_.most_unpacked(stored().size());
   if (unpacked <= most) return {};
@@ -75,7 +75,7 @@ Result<std::string> ByteSource::head(size_t most) {
 Result<std::string> ByteSource::whole(uint64_t size) {
   rewind();
   LOOM_TRY(allow(size));
-  // One byte beyond the size shows that there is more.
+  // One byte past the size reveals excess data.
   std::string out(static_cast<size_t>(size) + 1, '\0');
   LOOM_ASSIGN(const size_t got, unpack(std::as_writable_bytes(std::span(out))));
   if (got > size) return inflater_->error(cat("unpacks to more than ", size, " bytes"));

@@ -1,6 +1,6 @@
-// ByteSource: a file (or bytes in memory) from front to back, unpacked on the way when it is gzip.
-// It holds one piece at a time: pages of a mapped file are given back once they are read, and what
-// is unpacked passes through one buffer. Not a reader of any format.
+// ByteSource: a file (or bytes in memory) from front to back, unpacked on the way if it is gzip. It
+// holds one piece at a time. Pages of a mapped file are released after reading, and unpacked data
+// passes through one buffer. It does not parse any format.
 #pragma once
 
 #include <memory>
@@ -23,20 +23,20 @@ class ByteSource {
 
   const std::string& where() const { return where_; }
   const MemoryBudget& memory() const { return memory_; }
-  // The next bytes, at most kPiece; none at the end. They stay until the next call. Errors:
-  // bad_file (damaged gzip data), out_of_memory (it unpacks to more than the budget lets it).
+  // The next bytes, at most kPiece; none at the end. Valid until the next call. Errors: bad_file
+  // (damaged gzip data), out_of_memory (the unpacked size exceeds the budget).
   Result<std::span<const std::byte>> next();
   // Back to the front.
   void rewind();
 
   bool packed() const { return packed_; }
-  // The bytes as they lie in the file.
+  // The bytes as stored in the file.
   std::span<const std::byte> stored() const { return map_.bytes().empty() ? bytes_ : map_.bytes(); }
-  // The first bytes, at most `most`; and all of them, of which there must be `size`. Both begin at
-  // the front. Only for packed sources: others have stored().
+  // head(): the first bytes, at most `most`. whole(): all bytes, of which there must be `size`.
+  // Both read from the front. Only for packed sources; others have stored().
   Result<std::string> head(size_t most);
   Result<std::string> whole(uint64_t size);
-  // How many bytes there are; unpacks them all to know.
+  // The number of bytes; unpacks all of them to count.
   Result<uint64_t> count();
 
   static constexpr size_t kPiece = size_t{256} << 10;
@@ -48,9 +48,9 @@ class ByteSource {
   std::string where_;
   MemoryBudget memory_;
   MappedFile map_;
-  std::span<const std::byte> bytes_;  // where there is no map
+  std::span<const std::byte> bytes_;  // if there is no map
   bool packed_ = false;
-  uint64_t at_ = 0;  // bytes given so far
+  uint64_t at_ = 0;  // bytes returned so far
   std::unique_ptr<Inflater> inflater_;
   std::vector<std::byte> piece_;
 };

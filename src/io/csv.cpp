@@ -16,7 +16,7 @@ std::string_view trimmed(std::string_view s) {
   return s;
 }
 
-// False when the cell is no decimal number; "nan" and "inf" are numbers, but not finite ones.
+// False if the cell is not a decimal number. "nan" and "inf" are numbers, but not finite ones.
 bool parse_number(std::string_view cell, double& out) {
   std::string_view s = trimmed(cell);
   if (s.size() > 1 && s.front() == '+' && s[1] != '-') s.remove_prefix(1);
@@ -26,7 +26,7 @@ bool parse_number(std::string_view cell, double& out) {
 }
 
 bool is_number(std::string_view cell) {
-  // Whole numbers are told fast.
+  // A fast path for integers.
   if (!cell.empty() && cell.find_first_not_of("0123456789") == std::string_view::npos) return true;
   double value = 0;
   return parse_number(cell, value);
@@ -40,7 +40,7 @@ Error row_error(const std::string& where, int64_t cells, int64_t cols, bool more
 
 }  // namespace
 
-// What the first pass finds out.
+// The results of the first pass.
 struct CsvFile::Survey {
   enum class Below : uint8_t { unknown, number, text };
   struct First {
@@ -51,9 +51,9 @@ struct CsvFile::Survey {
     bool empty() const { return trimmed(text).empty(); }
   };
   std::vector<First> first;        // row
-  uint64_t first_bytes = 0;        // that `first` takes
+  uint64_t first_bytes = 0;        // bytes of `first`
   int64_t rows = 0;                // with the first
-  bool last_below_numeric = true;  // of the cells under the first row
+  bool last_below_numeric = true;  // of the cells below the first row
   bool next_to_last_numeric = true;
   bool last_empty = true;  // every cell of the last column
 
@@ -63,9 +63,9 @@ struct CsvFile::Survey {
   bool ends_in_separators(int64_t most_cols) const;
 };
 
-// Is the last column nothing but what follows a separator at the end of each row? Cells of data may
-// be empty too (the end of a sequence): the first row has a name for all other columns, or one cell
-// more than wanted.
+// Whether the last column is only what follows a separator at the end of each row. Cells of data
+// may be empty too (the end of a sequence). So the first row must have a name for all other
+// columns, or one cell more than expected.
 bool CsvFile::Survey::ends_in_separators(int64_t most_cols) const {
   if (first.size() < 2 || !first.back().empty() || !last_empty) return false;
   if (static_cast<int64_t>(first.size()) > most_cols) return true;
@@ -74,7 +74,7 @@ bool CsvFile::Survey::ends_in_separators(int64_t most_cols) const {
 }
 
 Status CsvFile::Survey::add_first(const CsvScanner::Cell& cell, const ByteSource& source) {
-  // A vector that grows holds its elements up to three times.
+  // A growing vector holds its elements up to three times.
   first_bytes += 3 * sizeof(First) + cell.text.size();
   LOOM_TRY(source.memory().check(first_bytes, "the first row", source.where()));
   first.push_back({std::string(cell.text), cell.offset, is_number(cell.text)});
@@ -112,7 +112,7 @@ Result<bool> CsvFile::Survey::has_header(const std::string& where) const {
       where, static_cast<int64_t>(odd->offset));
 }
 
-// Walks through the whole text once.
+// Scans the whole text once.
 Status CsvFile::survey(int64_t most_cols, CsvHeader header) {
   const std::string& where = source_.where();
   Survey found;
@@ -186,7 +186,8 @@ Status CsvFile::read(const Use& use) {
     out.col = cell.first ? 0 : out.col + 1;
     if (out.row < 0) continue;
     if (trailing_ && out.col == cols_ && cell.last) continue;
-    // The first pass saw rows() rows of cols() cells; a file that changes meanwhile must not pass.
+    // The first pass saw rows() rows of cols() cells. A file that changes meanwhile must be
+    // rejected.
     if (out.row >= rows_ || out.col >= cols_)
       return bad_file("the file changed while it was read", source_.where());
     out.text = cell.text;
@@ -207,7 +208,7 @@ Error CsvFile::error(const CsvCell& cell, std::string_view message) const {
 Result<float> CsvFile::number(const CsvCell& cell) const {
   double value = 0;
   if (!parse_number(cell.text, value))
-    return error(cell, cat("'", printable(cell.text), "' is no number"));
+    return error(cell, cat("'", printable(cell.text), "' is not a number"));
   const auto rounded = static_cast<float>(value);
   if (!std::isfinite(rounded)) return error(cell, "the value is not finite");
   return rounded;

@@ -1,11 +1,12 @@
-// CSV (RFC 4180, and its cousins with ; or tabs), read in a stream: a first pass learns how many
-// rows there are, whether the first is a header, and that every row has as many cells; later passes
-// hand out the cells of the data. Nothing is kept but the first row. Quoted fields may hold
-// separators, line breaks and doubled quotes; empty lines are skipped.
+// CSV (RFC 4180, and its variants with ; or tabs), read as a stream. A first pass counts the rows,
+// finds a header, and checks that all rows have the same number of cells. Later passes return the
+// cells of the data. Only the first row is stored. Quoted fields may hold separators, line breaks
+// and doubled quotes; empty lines are skipped.
 //
-// Which first row is a header: one that has no number, and a text above a number. One without
-// numbers above text alone is data. Text or nothing among numbers is text data when the column goes
-// on as text; else nobody can tell, and the Error asks for --header.
+// The first row is a header if it has no number, and a text above a number. A row without numbers
+// above only text is data. If text or an empty cell is among numbers, the column decides: it is
+// text data if the column continues as text. Otherwise the case is ambiguous, and the Error asks
+// for --header.
 #pragma once
 
 #include <cstdint>
@@ -20,9 +21,9 @@ namespace loom::core {
 
 enum class CsvHeader : uint8_t { automatic, yes, no };
 
-// One cell; its text is good until the function it was given to returns.
+// One cell; its text is valid until the callback returns.
 struct CsvCell {
-  int64_t row = 0, col = 0;  // of the data: the header is no row
+  int64_t row = 0, col = 0;  // of the data, without the header
   std::string_view text;
   uint64_t offset = 0;
 };

@@ -54,7 +54,7 @@ bool CsvScanner::at_end() {
   return text_.empty();
 }
 
-// Up to the next separator, line break or the end.
+// Reads up to the next separator, line break or the end.
 void CsvScanner::plain(Cell& cell) {
   joined_.clear();
   for (;;) {
@@ -69,7 +69,7 @@ void CsvScanner::plain(Cell& cell) {
   if (cell.text.ends_with('\r')) cell.text.remove_suffix(1);
 }
 
-// From its first quote to behind its last.
+// Reads from its first quote up to and including its last.
 bool CsvScanner::quoted(Cell& cell) {
   joined_.clear();
   ++pos_;
@@ -99,7 +99,7 @@ bool CsvScanner::skip_empty_lines() {
   return true;
 }
 
-// Behind a field: what separates it from the next one.
+// Reads what separates a field from the next one.
 bool CsvScanner::end_field(Cell& cell, bool was_quoted) {
   if (cell.text.size() > kMaxField)
     return fail(cat("a field of more than ", kMaxField, " bytes"), cell.offset);
@@ -117,7 +117,7 @@ bool CsvScanner::end_field(Cell& cell, bool was_quoted) {
   return true;
 }
 
-// Nearly every field is a run of bytes that ends, with what follows it, inside the piece.
+// Fast path: nearly every field is a run of bytes that ends, with its separator, inside the piece.
 bool CsvScanner::next(Cell& cell) {
   const char first = pos_ < text_.size() ? text_[pos_] : '"';
   if (first == '"' || (row_start_ && (first == '\n' || first == '\r'))) return next_slowly(cell);
@@ -157,8 +157,8 @@ bool CsvScanner::next_slowly(Cell& cell) {
   }
   row_start_ = cell.last;
   if (!cell.last && pos_ >= text_.size()) {
-    // Is this separator the end of the text? Asking takes the next piece, which the view must
-    // outlive.
+    // Checks whether this separator is the end of the text. The check loads the next piece, which
+    // the view must outlive.
     if (!is_quoted && joined_.empty()) {
       joined_ = cell.text;
       cell.text = joined_;

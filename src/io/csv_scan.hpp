@@ -1,5 +1,5 @@
-// The grammar of CSV over a stream: cells in order, each a view that lasts until the next. Room
-// private; csv.hpp says what rows mean.
+// The grammar of CSV over a stream: cells in order, each a view that is valid until the next.
+// Private to the room; csv.hpp interprets the rows.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace loom::core {
 
-// The one of , ; tab that the first line has most of.
+// The most frequent of , ; tab in the first line.
 char find_csv_separator(std::string_view text);
 
 class CsvScanner {
@@ -23,8 +23,8 @@ class CsvScanner {
     bool first = false;  // of its row
     bool last = false;
   };
-  // False at the end of the text, or where status() is an Error: bad_file (quotes, a field of more
-  // than kMaxField bytes, too many empty lines), and those of the source.
+  // False at the end of the text, or if status() is an Error: bad_file (quotes, a field of more
+  // than kMaxField bytes, too many empty lines), or an error of the source.
   bool next(Cell& cell);
   const Status& status() const { return failed_; }
 
@@ -33,7 +33,7 @@ class CsvScanner {
 
  private:
   bool next_slowly(Cell& cell);
-  bool at_end();  // is there no further byte? Fetches the next piece
+  bool at_end();  // whether there is no further byte; loads the next piece
   uint64_t offset() const { return base_ + pos_; }
   char here() const { return text_[pos_]; }
   void plain(Cell& cell);
@@ -47,7 +47,7 @@ class CsvScanner {
   char separator_, break_ = '\n';
   std::string_view text_;  // the piece
   size_t pos_ = 0;         // in it
-  uint64_t base_ = 0;      // where the piece begins
+  uint64_t base_ = 0;      // offset of the piece
   std::string joined_;     // a field that is not one run of bytes in one piece
   bool row_start_ = true;
   bool ends_in_separator_ = false;  // the text does, so one more cell follows

@@ -1,4 +1,4 @@
-// See deflate.hpp. zlib is given at most 1 GB at a time, because its counters are 32 bits wide.
+// See deflate.hpp. zlib gets at most 1 GB at a time, because its counters have 32 bits.
 #include "io/deflate.hpp"
 
 #include <zlib.h>
@@ -18,7 +18,7 @@ int window_bits(Inflater::Form form) {
 
 }  // namespace
 
-// Stays where it is: zlib keeps a pointer to its own stream.
+// Not movable: zlib keeps a pointer to its own stream.
 struct Inflater::State {
   Form form;
   std::span<const std::byte> bytes;
@@ -27,7 +27,7 @@ struct Inflater::State {
   uint64_t used = 0;
   z_stream stream = {};
   bool open = false;   // inflateInit2 succeeded
-  bool ended = false;  // the last byte of the last stream was given
+  bool ended = false;  // the last byte of the last stream was returned
 };
 
 bool is_gzip(std::span<const std::byte> bytes) {
@@ -73,7 +73,7 @@ Status Inflater::next_stream() {
                    s.form == Form::gzip ? "end of the data" : "compressed data"));
 }
 
-// One call of zlib.
+// One zlib call.
 Status Inflater::piece(std::span<std::byte> out, size_t& done) {
   State& s = *state_;
   const uint64_t in = std::min(kPiece, s.bytes.size() - s.used);
@@ -110,7 +110,7 @@ Result<size_t> Inflater::read(std::span<std::byte> out) {
 Result<std::string> unpack_deflate(std::span<const std::byte> bytes, uint64_t size, uint32_t crc,
                                    const std::string& where, int64_t offset) {
   Inflater inflater(Inflater::Form::raw, bytes, where, offset);
-  // One byte beyond the size shows that there is more than allowed.
+  // One byte past the size reveals excess data.
   std::string out(static_cast<size_t>(size) + 1, '\0');
   LOOM_ASSIGN(const size_t done, inflater.read(std::as_writable_bytes(std::span(out))));
   if (done > size) return inflater.error(cat("unpacks to more than ", size, " bytes"));

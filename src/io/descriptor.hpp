@@ -1,4 +1,4 @@
-// File descriptors, and errors as the system tells them. Private to the room.
+// File descriptors, and errors from errno. Private to the room.
 #pragma once
 
 #include <fcntl.h>
@@ -16,7 +16,7 @@
 
 namespace loom::core {
 
-// The last error of the system. `action`: what failed, as in "cannot open".
+// The last system error. `action`: what failed, as in "cannot open".
 inline Error os_error(std::string_view action, const std::string& path) {
   const int number = errno;
   Code code = Code::io_error;
@@ -48,8 +48,8 @@ class Descriptor {
   int fd_ = -1;
 };
 
-// Calls write(bytes) until all are written; it returns what the system call did. Some systems take
-// no more than 2 GB at once, and one that takes nothing must not keep us here.
+// Calls write(bytes) until all bytes are written; it returns the result of the system call. Some
+// systems write at most 2 GB per call. A call that writes nothing must not loop here forever.
 template <class Write>
 Status write_all(std::span<const std::byte> bytes, const std::string& path, Write&& write) {
   constexpr size_t kAtOnce = size_t{1} << 30;

@@ -33,7 +33,7 @@ std::string_view blob_layout_name(BlobLayout layout) {
   return kNames[static_cast<size_t>(layout)];
 }
 
-// Extents of 0 must not hide large ones.
+// Extents of 0 must not hide oversized ones.
 bool entity_shape_fits(const Shape& shape) {
   uint64_t product = 1;
   for (int axis = 0; axis < shape.rank(); ++axis) {
@@ -119,7 +119,7 @@ Status Entity::read_fixed(uint64_t& header_length) {
         12);
   }
   if (header_length % kEntityAlign != 0) {
-    return bad_file(cat("header length ", header_length, " is no multiple of ", kEntityAlign),
+    return bad_file(cat("header length ", header_length, " is not a multiple of ", kEntityAlign),
                     where_, 12);
   }
   if (length != bytes_.size()) {
@@ -149,7 +149,7 @@ Status Entity::read_header(std::string_view text, uint64_t file_bytes) {
     if (error.offset >= 0) error.offset += static_cast<int64_t>(kEntityFixed);
     return error;
   }
-  if (!json->is_object()) return bad(*json, "", "the header is no JSON object");
+  if (!json->is_object()) return bad(*json, "", "the header is not a JSON object");
   const JsonValue* version = json->find("entity");
   if (version == nullptr) return bad(*json, "entity", "must be 2");
   const Result<int64_t> number = version->as_int("");
@@ -195,7 +195,7 @@ Result<EntityBlob> Entity::read_blob(const JsonValue& item, const std::string& p
   if (blob.layout != BlobLayout::text) {
     const Result<DType> dtype = parse_dtype(member("dtype")->text());
     if (!dtype.ok() || dtype_name(*dtype) != member("dtype")->text())
-      return bad(*member("dtype"), place, "dtype is no number type");
+      return bad(*member("dtype"), place, "dtype is not a number type");
     blob.dtype = *dtype;
   }
   const JsonValue* shape = member("shape");
@@ -204,7 +204,7 @@ Result<EntityBlob> Entity::read_blob(const JsonValue& item, const std::string& p
   for (size_t i = shape->elements().size(); i-- > 0;) {
     const Result<int64_t> extent = shape->elements()[i].as_int("");
     if (!extent.ok() || *extent < 0)
-      return bad(shape->elements()[i], place, "an extent must be a whole number from 0 up");
+      return bad(shape->elements()[i], place, "an extent must be an integer from 0 up");
     blob.shape = blob.shape.after(*extent);
   }
   for (const auto& [key, to] :
@@ -212,7 +212,7 @@ Result<EntityBlob> Entity::read_blob(const JsonValue& item, const std::string& p
     const JsonValue* value = member(key);
     if (value == nullptr || !value->is_int() || !value->as_int("").ok() || *value->as_int("") < 0)
       return bad(value == nullptr ? item : *value, place,
-                 cat(key, " must be a whole number from 0 up"));
+                 cat(key, " must be an integer from 0 up"));
     *to = static_cast<uint64_t>(*value->as_int(""));
   }
   return blob;
@@ -294,16 +294,16 @@ Status Entity::verify(size_t index) const {
   }
   if (blob.layout == BlobLayout::r16 &&
       !r16_valid(r16_geometry(blob.dtype, blob.shape[0], blob.shape[1]), bytes(index).data())) {
-    return bad_file(
-        cat(printable(blob.path), " has a zero point that is no code of ", dtype_name(blob.dtype)),
-        where_, offset);
+    return bad_file(cat(printable(blob.path), " has a zero point that is not a code of ",
+                        dtype_name(blob.dtype)),
+                    where_, offset);
   }
   return {};
 }
 
 Tensor Entity::tensor(size_t index) const {
   const EntityBlob& blob = blobs_[index];
-  // The map is read-only; tensors over it are only ever read.
+  // The map is read-only; tensors over it are never written.
   auto* data = const_cast<std::byte*>(bytes(index).data());
   if (blob.layout == BlobLayout::r16)
     return r16_tensor(r16_geometry(blob.dtype, blob.shape[0], blob.shape[1]), data);
@@ -320,7 +320,7 @@ Result<std::string> Entity::text(std::string_view path) const {
   if (index < 0) return std::string();
   const auto i = static_cast<size_t>(index);
   if (blobs_[i].layout != BlobLayout::text)
-    return bad_file(cat(printable(path), " is no text"), where_,
+    return bad_file(cat(printable(path), " is not text"), where_,
                     static_cast<int64_t>(blobs_[i].offset));
   LOOM_TRY(verify(i));
   const auto all = bytes(i);
@@ -353,7 +353,8 @@ Status Entity::to_f32(size_t index, int64_t first, int64_t count, float* out) co
     return {};
   }
   if (blob.dtype != DType::f32)
-    return unsupported(cat("a plain blob of ", dtype_name(blob.dtype), " is no tensor"), blob.path);
+    return unsupported(cat("a plain blob of ", dtype_name(blob.dtype), " is not a tensor"),
+                       blob.path);
   std::copy_n(t.f32() + first, count, out);
   return {};
 }

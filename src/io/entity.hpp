@@ -1,10 +1,10 @@
-// .entity, version 2: one file is a whole model. A fixed part of 64 bytes, a JSON header, and blobs
-// that start at multiples of 64 bytes and hold weights as the kernels read them, so that opening a
-// model is a memory map (docs/entity.md has the layout and a worked example). Plain data: named
-// blobs and the header's sections; what sections mean is said in bridge/ and llm/.
+// .entity, version 2: one file is a whole model. It has a fixed part of 64 bytes, a JSON header,
+// and blobs that start at multiples of 64 bytes. The blobs hold weights in the layout of the
+// kernels, so opening a model is a memory map. docs/entity.md has the layout and a worked example.
+// Plain data: named blobs and the header's sections; bridge/ and llm/ define the sections.
 //
-// The fixed part and the header are verified when the file is opened, each blob by its own hash
-// when somebody asks: verify(). Between them every byte of the file is covered.
+// Opening verifies the fixed part and the header. verify() checks a blob against its own hash on
+// request. Together they cover every byte of the file.
 #pragma once
 
 #include <functional>
@@ -35,26 +35,27 @@ std::string_view blob_layout_name(BlobLayout layout);
 struct EntityBlob {
   std::string path;
   BlobLayout layout = BlobLayout::plain;
-  DType dtype = DType::u8;  // of text: u8
+  DType dtype = DType::u8;  // u8 for text
   Shape shape;
   uint64_t offset = 0;  // in the file
   uint64_t length = 0;  // without the padding that follows
   std::string hash;     // XXH3-128 of the blob and its padding
 };
 
-// Is this the beginning of an entity file, and of which version? 0: none.
+// The version of an entity file that begins with these bytes; 0 means that it is not one.
 uint16_t entity_version(std::span<const std::byte> bytes);
-// Whether sizes of such a shape can be computed in 64 bits, in every layout and number type.
+// Whether sizes of such a shape fit 64 bits, in every layout and number type.
 bool entity_shape_fits(const Shape& shape);
 
 class Entity : public TensorFile {
  public:
   // Errors: bad_file (with the byte), unsupported (another version).
   static Result<std::unique_ptr<Entity>> open(const FileRef& path);
-  // A file already in memory, which must outlive the result and begin at a multiple of 8 bytes.
+  // A file in memory, which must outlive the result and begin at a multiple of 8 bytes.
   static Result<std::unique_ptr<Entity>> parse(std::span<const std::byte> bytes,
                                                const std::string& where);
-  // What open() says about such a header in a file of `file_bytes`: writers ask before they write.
+  // The result of open() for such a header in a file of `file_bytes`; writers check before they
+  // write.
   static Status check_header(std::string_view header, uint64_t file_bytes,
                              const std::string& where);
 
@@ -65,11 +66,11 @@ class Entity : public TensorFile {
   uint64_t file_bytes() const { return bytes_.size(); }
 
   std::span<const std::byte> bytes(size_t index) const override;
-  // Compares blob `index` with its hash. Reads all of it.
+  // Compares blob `index` with its hash. Reads the whole blob.
   Status verify(size_t index) const;
-  // Blob `index` as a tensor over the map. Not of text.
+  // Blob `index` as a tensor over the map. Not for text blobs.
   Tensor tensor(size_t index) const;
-  // A text blob; empty when there is none. Verified.
+  // The content of a text blob, verified; empty if there is none.
   Result<std::string> text(std::string_view path) const;
 
   std::span<const TensorEntry> entries() const override { return entries_; }
@@ -96,8 +97,8 @@ class Entity : public TensorFile {
   std::unordered_map<std::string, size_t> index_;
 };
 
-// A blob to be written. `data` is called once, in the order of the file; the bytes need to stay
-// until the next call.
+// A blob to be written. `data` is called once, in file order. Its bytes must stay valid until the
+// next call.
 struct EntityOutput {
   std::string path;
   BlobLayout layout = BlobLayout::plain;
@@ -112,8 +113,8 @@ struct EntityProgress {
   std::function<bool(uint64_t done, uint64_t total)> report;  // bytes; false: cancelled
 };
 
-// Writes the file atomically; `keep` as AtomicFile::commit() takes it. `header`: the sections, an
-// object. Equal input gives equal bytes.
+// Writes the file atomically; `keep` as in AtomicFile::commit(). `header`: the sections, an object.
+// Equal input gives equal bytes.
 Status write_entity(const FileRef& path, const JsonValue& header,
                     const std::vector<EntityOutput>& blobs, const EntityProgress& progress = {},
                     const std::string& keep = {});

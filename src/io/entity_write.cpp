@@ -1,5 +1,5 @@
-// The writer of .entity files. The header holds the hash of every blob, so it is written twice: as
-// long as it will be, and once more when all blobs have gone by.
+// The writer of .entity files. The header holds the hash of every blob. So it is written twice: as
+// a placeholder of its final size, and again after all blobs.
 #include <array>
 #include <cstring>
 
@@ -80,7 +80,7 @@ bool is_utf8(std::string_view text) {
   return true;
 }
 
-// What sizes are computed from; the rest is asked of the reader: see check_header().
+// Checks the inputs of size computations. The reader checks the rest: see check_header().
 Status check(const std::vector<EntityOutput>& blobs) {
   for (size_t i = 0; i < blobs.size(); ++i) {
     if (blobs[i].path.empty() || blobs[i].path.size() > kMaxEntityPath)

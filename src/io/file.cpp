@@ -1,7 +1,7 @@
-// Files over POSIX: see file.hpp. Every path of the library is opened here. Interrupted calls are
-// repeated, short reads and writes continued; every descriptor is closed on every way out.
-// A file that another program changes while it is mapped is the caller's risk (mapped_watch.hpp):
-// our own writer never does that, it renames.
+// Files over POSIX: see file.hpp. All paths of the library are opened here. Interrupted calls are
+// repeated; short reads and writes are continued; every descriptor is closed on every path. If
+// another program changes a mapped file, the caller bears the risk (mapped_watch.hpp). Our own
+// writer never does that: it renames.
 #ifndef __wasi__  // file_none.cpp
 
 #include "io/file.hpp"
@@ -40,8 +40,8 @@ Result<OpenFile> open_regular(const std::string& path) {
   return OpenFile{std::move(descriptor), static_cast<uint64_t>(info.st_size)};
 }
 
-// A second name for `path`, so that it outlives its first; "" where there is no such file, or where
-// the file system has no hard links.
+// A second name for `path`, so that the file outlives its first name. "" if there is no such file,
+// or if the file system has no hard links.
 Result<std::string> link_beside(const std::string& path) {
   std::string name = temporary_name(path);
   if (::link(path.c_str(), name.c_str()) == 0) return name;
@@ -143,13 +143,13 @@ MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
 
 MappedFile::~MappedFile() {
   if (!mapped_) return;
-  owner_.reset();  // a place that is free is not guarded
+  owner_.reset();  // an unused address range is not guarded
   munmap(const_cast<std::byte*>(data_), size_);
 }
 
 void MappedFile::release(uint64_t offset, uint64_t size) const {
   if (!mapped_ || offset > size_ || size > size_ - offset) return;
-  // Whole pages only: the first and the last may hold bytes of a neighbour.
+  // Only whole pages: the first and the last may hold bytes of a neighbour.
   const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
   const uint64_t first = (offset + page - 1) / page * page;
   const uint64_t end = (offset + size) / page * page;
@@ -159,7 +159,8 @@ void MappedFile::release(uint64_t offset, uint64_t size) const {
 
 namespace {
 
-// May a new file take this name? A link may be replaced; a rename over a device would remove it.
+// Whether a new file may take this name. A link may be replaced; a rename over a device would
+// remove it.
 Status check_target(const std::string& path) {
   if (path.empty() || path.find('\0') != std::string::npos) return invalid("not a path", path);
   struct stat old = {};
@@ -172,7 +173,7 @@ Status check_target(const std::string& path) {
 }  // namespace
 
 Result<AtomicFile> AtomicFile::create_beside(const std::string& path) {
-  constexpr int kTries = 16;  // another process takes a new file for a stale one: hardly ever once
+  constexpr int kTries = 16;  // another process rarely mistakes a new file for a stale one
   for (int i = 0; i < kTries; ++i) {
     const std::string temporary = temporary_name(path);
     Descriptor out(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0666);
@@ -196,7 +197,7 @@ Result<AtomicFile> AtomicFile::create(const FileRef& to) {
   LOOM_ASSIGN(AtomicFile file, create_beside(path));
   struct stat old = {};
   if (stat(path.c_str(), &old) == 0 && S_ISREG(old.st_mode)) {
-    // A new file keeps the permissions of the one it replaces.
+    // A new file keeps the permissions of its predecessor.
     if (fchmod(file.fd_, old.st_mode & 0777) != 0) return os_error("keep the permissions", path);
   }
   return file;
@@ -252,8 +253,8 @@ Status AtomicFile::rewrite(uint64_t offset, std::span<const std::byte> bytes) {
   });
 }
 
-// At every moment both names hold whole files: `path_` the old or the new one, `keep` the one
-// before or the old one. Without hard links there is a moment without `path_`.
+// Both names always refer to complete files: `path_` to the old or the new one, `keep` to its
+// former file or the old one. Without hard links there is a moment without `path_`.
 Status AtomicFile::replace(const std::string& keep) {
   std::string old;
   if (!keep.empty()) {
@@ -276,7 +277,7 @@ Status AtomicFile::commit(const std::string& keep) {
     return {};
   }
   if (!sync_file(fd_)) return os_error("sync", path_);
-  // After an interrupted close the descriptor is gone, and the bytes are safe already.
+  // After an interrupted close the descriptor is closed, and the bytes are already safe.
   if (::close(std::exchange(fd_, -1)) != 0 && errno != EINTR) return os_error("close", path_);
   LOOM_TRY(replace(keep));
   return sync_folder(path_);

@@ -1,6 +1,6 @@
-// Files where there are none: a WebAssembly module gets bytes from its host and hands bytes back
-// (FileRef). Every path is refused by name, so that nothing else in the library needs to know. The
-// real file access is in file.cpp.
+// Files for systems without them: a WebAssembly module gets bytes from its host and returns bytes
+// (FileRef). Every path is an error that names it, so other code needs no special case. The real
+// file access is in file.cpp.
 #ifdef __wasi__
 
 #include "io/file.hpp"

@@ -1,6 +1,6 @@
-// FileRef: which file to read or to write. Nearly always a path; else bytes that a caller has in
-// memory, or a text that takes what is written, each under a name for messages (and for formats
-// that are told by the ending of a name). Wherever a path is enough, a FileRef is one.
+// FileRef: a file to read or to write. Nearly always it is a path. Otherwise it is bytes in the
+// caller's memory, or a string that receives the output. Each has a name for messages, and for
+// formats that are chosen by file extension. A path converts to a FileRef.
 #pragma once
 
 #include <concepts>
@@ -15,11 +15,11 @@ class FileRef {
  public:
   FileRef(std::string path) : name_(std::move(path)) {}  // NOLINT(google-explicit-constructor)
   FileRef(const char* path) : name_(path) {}             // NOLINT(google-explicit-constructor)
-  // `owner` keeps the bytes; null: they outlive everything that reads them. They begin at a
-  // multiple of 64 bytes, as readers of packed weights expect.
+  // `owner` keeps the bytes alive; if it is null, the caller keeps them for all readers. They begin
+  // at a multiple of 64 bytes, as readers of packed weights require.
   static FileRef of_bytes(std::string name, std::span<const std::byte> bytes,
                           std::shared_ptr<const void> owner = nullptr);
-  // `out` is set when the whole file is written, and stays as it is where that fails.
+  // `out` is set after the whole file is written; it is unchanged on failure.
   static FileRef into(std::string name, std::string& out);
 
   const std::string& name() const { return name_; }
@@ -54,8 +54,7 @@ inline FileRef FileRef::into(std::string name, std::string& out) {
   return ref;
 }
 
-// For cat(): messages call a file by its name. Of nothing that would first have to become a
-// FileRef.
+// For cat(): messages identify a file by its name. Does not convert other types to FileRef.
 template <std::same_as<FileRef> T>
 void append_piece(std::string& out, const T& file) {
   out += file.name();

@@ -1,4 +1,4 @@
-// What a folder holds, in an order that is the same on every machine.
+// The entries of a folder, in an order that is the same on every machine.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +14,9 @@ struct FolderEntry {
   bool folder = false;
 };
 
-// Files and folders, where symbolic links lead to; sorted by the bytes of their names. Names that
-// begin with a dot, and what is neither a file nor a folder, are left out. Errors: not_found,
-// io_error; bad_file where there are more than `most`.
+// Files and folders, with symbolic links resolved, sorted by the bytes of their names. Skips names
+// that begin with a dot, and special files. Errors: not_found, io_error; bad_file if there are more
+// than `most`.
 Result<std::vector<FolderEntry>> list_folder(const std::string& path, size_t most);
 
 }  // namespace loom::core

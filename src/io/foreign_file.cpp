@@ -39,9 +39,9 @@ constexpr Known kKnown[] = {
     {"%PDF-"sv, "is a PDF document", kDownload},
     {"\x89HDF\r\n\x1a\n"sv, "is an HDF5 file, as Keras writes (.h5)",
      "export the model to ONNX, or save arrays with numpy.savez"},
-    {"\x89PNG\r\n\x1a\n"sv, "is a PNG picture", "give a folder of pictures, or an array"},
-    {"\xff\xd8\xff"sv, "is a JPEG picture", "give a folder of pictures, or an array"},
-    {"GIF89a"sv, "is a GIF picture", "give a folder of pictures, or an array"},
+    {"\x89PNG\r\n\x1a\n"sv, "is a PNG image", "give a folder of images, or an array"},
+    {"\xff\xd8\xff"sv, "is a JPEG image", "give a folder of images, or an array"},
+    {"GIF89a"sv, "is a GIF image", "give a folder of images, or an array"},
     {"PAR1\x15"sv, "is a Parquet table", "save it as CSV or with numpy.savez"},
     {"ARROW1\0\0"sv, "is an Arrow table", "save it as CSV or with numpy.savez"},
     {"SQLite format 3\0"sv, "is an SQLite database", "save the table as CSV"},
@@ -71,7 +71,7 @@ bool begins_without_case(std::string_view text, std::string_view start) {
   return to_lower_ascii(text.substr(0, start.size())) == start;
 }
 
-// Pages of the web, whatever space is before them.
+// Web pages, after any leading space.
 const Known* page(std::string_view text) {
   static constexpr Known kPage = {{}, "is a web page (HTML)", kDownload};
   static constexpr Known kXml = {{}, "is an XML document", kDownload};
@@ -86,13 +86,13 @@ const Known* page(std::string_view text) {
                                                                                    : nullptr;
 }
 
-// ZIP files: those of NumPy hold arrays alone, whose names end in .npy.
+// ZIP files. Those of NumPy hold only arrays, whose names end in .npy.
 const Known* zip(std::string_view text) {
   static constexpr Known kTorchZip = {{}, "is a PyTorch file (torch.save)", kTorch};
   static constexpr Known kKeras = {{}, "is a Keras model (.keras)", "export the model to ONNX"};
   static constexpr Known kOffice = {{}, "is a spreadsheet or document", "save the table as CSV"};
   static constexpr Known kZip = {{}, "is a ZIP archive", kUnpack};
-  constexpr size_t kName = 30;  // where the name of the first member begins
+  constexpr size_t kName = 30;  // offset of the name of the first member
   if (!text.starts_with("PK\x03\x04") || text.size() < kName) return nullptr;
   const auto length = static_cast<size_t>(static_cast<unsigned char>(text[26])) |
                       static_cast<size_t>(static_cast<unsigned char>(text[27])) << 8;
@@ -104,20 +104,20 @@ const Known* zip(std::string_view text) {
   if (text.find("model.weights.h5") != text.npos) return &kKeras;
   if (first == "[Content_Types].xml" || first == "mimetype" || first.starts_with("_rels/"))
     return &kOffice;
-  // Names of arrays may be anything, and are loom/network in files of ours.
+  // Array names are arbitrary; our own files use loom/network.
   return first.find('.') == first.npos && first.find('/') == first.npos ? nullptr : &kZip;
 }
 
-// Pictures that Loom does not read, whose first bytes alone say too little.
+// Images that Loom does not read; their first bytes alone are ambiguous.
 const Known* picture(std::string_view text) {
-  static constexpr Known kWebp = {{}, "is a WebP picture", "save it as PNG"};
-  static constexpr Known kBmp = {{}, "is a BMP picture", "save it as PNG"};
+  static constexpr Known kWebp = {{}, "is a WebP image", "save it as PNG"};
+  static constexpr Known kBmp = {{}, "is a BMP image", "save it as PNG"};
   if (text.starts_with("RIFF") && text.find("WEBP"sv, 8) == 8) return &kWebp;
   if (!text.starts_with("BM") || text.find("\0\0\0"sv, 15) != 15) return nullptr;
   return "\x0c\x28\x6c\x7c"sv.find(text[14]) != std::string_view::npos ? &kBmp : nullptr;  // header
 }
 
-// Python's pickles: a protocol of 2 to 5, then an instruction. Eight bytes of length and a JSON
+// Python pickles: a protocol of 2 to 5, then an instruction. Eight bytes of length and a JSON
 // object are safetensors.
 bool is_pickle(std::string_view text) {
   if (text.size() < 3 || text[0] != '\x80' || text[1] < 2 || text[1] > 5) return false;

@@ -1,5 +1,5 @@
-// BytesHash: XXH3-128 over bytes, in the order they are added. It finds damage and tells bits
-// apart; it is no signature.
+// BytesHash: XXH3-128 over bytes, in the order they are added. It detects damage and changes of
+// bits; it is not a signature.
 #pragma once
 
 #include <cstdint>

@@ -21,7 +21,7 @@ Result<ElementType> type_of(uint8_t code, const ByteReader& reader) {
   }
 }
 
-// All but the data.
+// Reads everything but the data.
 Result<ArrayView> read_header(ByteReader& reader, const std::string& where) {
   LOOM_ASSIGN(const uint16_t zeros, reader.u16("the IDX magic number"));
   if (zeros != 0) return bad_file("not an IDX file: it must begin with two zero bytes", where, 0);

@@ -7,8 +7,8 @@
 namespace loom::core {
 
 bool is_idx(std::span<const std::byte> bytes);
-// How long the file is by its header, of which `head` holds at least the first 64 bytes (or all
-// that there are).
+// The size of the file according to its header. `head` holds at least the first 64 bytes, or the
+// whole file.
 Result<uint64_t> idx_size(std::span<const std::byte> head, const std::string& where);
 // The view points into `bytes`, which must outlive it.
 Result<ArrayView> parse_idx(std::span<const std::byte> bytes, const std::string& where);

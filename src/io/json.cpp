@@ -1,9 +1,9 @@
-// parse_json over the SAX interface of nlohmann-json, the only file that includes it. Not our
-// grammar: the library decides what is JSON; we add the limits, the duplicate keys, the offsets and
-// the words of the errors. Nothing throws: the SAX interface reports, and its asserts are off.
+// parse_json over the SAX interface of nlohmann-json; only this file includes it. The library
+// defines the grammar. We add the limits, the duplicate keys, the offsets and the error messages.
+// Nothing throws: the SAX interface reports errors, and its asserts are off.
 //
-// Invariant: finished values of open arrays lie in `values_`, those of open objects in `members_`,
-// in order, so that a container is built once, at its end, with the exact capacity.
+// Invariant: finished values of open arrays are in `values_`, those of open objects in `members_`,
+// in order. So a container is built once, at its end, with the exact capacity.
 #include "io/json.hpp"
 
 #include <cstddef>
@@ -23,7 +23,7 @@ namespace loom::core {
 
 namespace {
 
-// Walks the text and lets the handler see how far the lexer has come.
+// Walks the text and shows the handler the position of the lexer.
 class Cursor {
  public:
   using iterator_category = std::input_iterator_tag;
@@ -46,7 +46,7 @@ class Cursor {
   const char** seen_;
 };
 
-// What one heap allocation costs beyond its bytes.
+// The overhead of one heap allocation.
 constexpr size_t kBlock = 16;
 
 size_t string_cost(size_t length) {
@@ -55,7 +55,8 @@ size_t string_cost(size_t length) {
 
 }  // namespace
 
-// The SAX handler: builds the tree, keeps the limits. Its public member names are the library's.
+// The SAX handler: builds the tree and enforces the limits. The library defines its public member
+// names.
 class JsonBuilder {
  public:
   JsonBuilder(std::string_view text, std::string_view where, JsonLimits limits)
@@ -66,7 +67,7 @@ class JsonBuilder {
     const Cursor last(text_.data() + text_.size(), &seen_);
     const bool ok = nlohmann::json::sax_parse(first, last, this,
                                               nlohmann::json::input_format_t::json, true, false);
-    // The library takes a NUL byte for the end of the text.
+    // The library treats a NUL byte as the end of the text.
     if (ok && skip_json_space(text_, last_end_) != text_.size()) {
       diagnose();
     } else if (ok) {
@@ -127,7 +128,7 @@ class JsonBuilder {
 
   size_t position() const { return static_cast<size_t>(seen_ - text_.data()); }
 
-  // Between the last token and this one there are only spaces and punctuation.
+  // Only spaces and punctuation are between the last token and this one.
   size_t token_start() const {
     const size_t at = text_.find_first_not_of(" \t\n\r,:", last_end_);
     return at == std::string_view::npos ? text_.size() : at;
@@ -144,13 +145,13 @@ class JsonBuilder {
     refuse(fault.offset, std::move(fault.message));
   }
 
-  // The lexer's own copies of the longest string take the rest of the promised 64 MB + 16 x.
+  // The lexer's own copies of the longest string use the rest of the promised 64 MB + 16 x.
   bool within_memory(size_t offset) {
     if (cost_ <= (size_t{56} << 20) + 13 * text_.size()) return true;
     return refuse(offset, "so many values in so little text; refused to keep memory bounded");
   }
 
-  // The lexer stands at the end of the token; only after a number it may have read one byte more.
+  // The lexer is at the end of the token; only after a number it may have read one byte more.
   bool scalar(JsonValue value) {
     const size_t start = token_start();
     last_end_ = position();
@@ -216,7 +217,7 @@ class JsonBuilder {
   JsonLimits limits_;
   const char* seen_;     // how far the lexer has read
   size_t last_end_ = 0;  // the end of the last accepted token
-  size_t cost_ = 0;      // bytes the tree takes now
+  size_t cost_ = 0;      // bytes of the tree now
   JsonPlace place_ = JsonPlace::start;
   std::vector<Frame> frames_;
   std::deque<JsonValue> values_;
@@ -227,7 +228,7 @@ class JsonBuilder {
 };
 
 Result<JsonValue> parse_json(std::string_view text, std::string_view where, JsonLimits limits) {
-  // Offsets are kept in 32 bits.
+  // Offsets have 32 bits.
   const size_t most = std::min<size_t>(limits.max_bytes, UINT32_MAX - 1);
   if (text.size() > most) {
     return bad_file(cat(text.size(), " bytes of JSON; the limit is ", most), std::string(where));

@@ -1,9 +1,9 @@
 // JSON as plain data: a strict reader (UTF-8, no duplicate keys, bounded depth, size and memory)
-// and a writer. The only room that sees the JSON library; nothing else includes it.
+// and a writer. The only room that uses the JSON library; no other code includes it.
 //
-// A JsonValue keeps the order in which an object's members were written, and whether a number was
-// an integer. It is 16 bytes, because a hostile text can hold one value per two bytes: whatever the
-// text, parsing keeps within 64 MB + 16 x its size.
+// A JsonValue keeps the order of an object's members, and whether a number was an integer. It has
+// 16 bytes, because a hostile text can hold one value per two bytes. Parsing any text stays within
+// 64 MB + 16 x its size.
 #pragma once
 
 #include <cstdint>
@@ -57,31 +57,31 @@ class JsonValue {
   bool is_array() const { return type_ == Type::array; }
   bool is_object() const { return type_ == Type::object; }
 
-  // Checked access: an Error names `where` (for example "config.json: hidden_size"), the offset of
-  // the value, and what was expected.
+  // Checked access. An Error contains `where` (for example "config.json: hidden_size"), the offset
+  // of the value, and the expected type.
   Result<bool> as_bool(std::string_view where) const;
   Result<int64_t> as_int(std::string_view where) const;
   Result<double> as_double(std::string_view where) const;
   Result<std::string> as_string(std::string_view where) const;
 
-  // Unchecked views; empty when the type is another.
+  // Unchecked views; empty if the type is another.
   const std::string& text() const;
   const std::vector<JsonValue>& elements() const;
   const std::vector<Member>& members() const;
 
-  // The member called `key`, or null when this is no object or has none. Linear in the number of
-  // members.
+  // The member called `key`; null if there is none or this is not an object. Linear in the number
+  // of members.
   const JsonValue* find(std::string_view key) const;
 
-  // Appends a member (object) or an element (array). A value of another type becomes an empty
-  // object or array first.
+  // Appends a member (object) or an element (array). A value of another type first becomes an empty
+  // object or array.
   void add(std::string key, JsonValue value);
   void push(JsonValue value);
 
-  // Where in the source text this value started, for messages; -1 for values made in code.
+  // The offset of this value in the source text, for messages; -1 for values made in code.
   int64_t offset() const { return offset_ == kNoOffset ? -1 : static_cast<int64_t>(offset_); }
 
-  // The value for a message, short and on one line: `null`, `12`, `"abc"`, `an array`.
+  // A short form for messages, on one line: `null`, `12`, `"abc"`, `an array`.
   std::string describe() const;
 
  private:
@@ -116,9 +116,9 @@ struct JsonLimits {
 // Parses the whole of `text`; `where` names the source in messages. Errors carry the byte offset.
 Result<JsonValue> parse_json(std::string_view text, std::string_view where, JsonLimits limits = {});
 
-// Compact text (indent < 0) or pretty text, members in their own order. Doubles print shortest
-// round-trip and always look like a real ("1.0"). What JSON cannot say is replaced: a non-finite
-// number by null, a byte that is not UTF-8 by U+FFFD.
+// Compact text (indent < 0) or pretty text, members in their own order. Doubles print in the
+// shortest form that parses back, and always look like a real ("1.0"). Values that JSON cannot
+// express are replaced: a non-finite number by null, invalid UTF-8 by U+FFFD.
 std::string dump_json(const JsonValue& value, int indent = -1);
 
 }  // namespace loom::core

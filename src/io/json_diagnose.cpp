@@ -1,6 +1,6 @@
-// See json_diagnose.hpp. Every function takes the offset of the token to judge and answers with a
-// fault; where nothing can be found wrong (a disagreement with the library, never seen), the fault
-// says so at the place where the library stopped.
+// See json_diagnose.hpp. Every function takes the offset of the token to check and returns a fault.
+// If it finds no fault (a disagreement with the library, never observed), the fault says so at the
+// location where the library stopped.
 #include "io/json_diagnose.hpp"
 
 #include "base/text.hpp"

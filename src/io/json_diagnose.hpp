@@ -1,6 +1,6 @@
-// Why a JSON text was refused, in our words and with the exact byte. The JSON library says that a
-// text is wrong; this file looks again at the place and says what is wrong. Not a parser: it judges
-// one token.
+// The reason why a JSON text is invalid, in our wording and with the exact byte. The JSON library
+// only reports that a text is invalid. This file checks the location again and describes the fault.
+// It is not a parser: it checks one token.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace loom::core {
 
-// What the last accepted token was, and so what may follow.
+// The kind of the last accepted token, which determines what may follow.
 enum class JsonPlace { start, after_key, array_open, array_value, object_open, object_value, end };
 
 struct JsonFault {
@@ -22,7 +22,7 @@ size_t skip_json_space(std::string_view text, size_t at);
 // The end of the number at `at`, or 0 with `fault` set.
 size_t scan_json_number(std::string_view text, size_t at, JsonFault& fault);
 
-// The fault of `text`, which is right up to `from`, the end of the last accepted token.
+// The fault of `text`, which is valid up to `from`, the end of the last accepted token.
 JsonFault diagnose_json(std::string_view text, size_t from, JsonPlace place);
 
 }  // namespace loom::core

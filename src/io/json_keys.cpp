@@ -1,4 +1,4 @@
-// See json_keys.hpp. Small objects are searched one by one; the table is made at kSmall members.
+// See json_keys.hpp. Small objects are searched linearly; the table is made at kSmall members.
 #include "io/json_keys.hpp"
 
 #include <algorithm>
@@ -10,8 +10,8 @@ namespace {
 
 constexpr size_t kSmall = 16;
 
-// Both halves of a 128-bit product: every input bit reaches every output bit, in a way that depends
-// on the salt. A plain multiplication would let chosen top bits collide under any salt.
+// Both halves of a 128-bit product: every input bit affects every output bit, depending on the
+// salt. With a plain multiplication, chosen top bits would collide under any salt.
 uint64_t mix(uint64_t a, uint64_t b) {
   __extension__ using Wide = unsigned __int128;
   const Wide product = static_cast<Wide>(a) * b;

@@ -1,6 +1,6 @@
-// KeySet: has this object this key already? A hash set of member numbers that owns no text, so that
-// a vocabulary of 100,000 keys is checked in linear time and 8-16 bytes a key. Its hash is salted
-// with an address: a text made to collide on one run does not on the next.
+// KeySet: whether an object has a key already. It is a hash set of member numbers and owns no text.
+// So a vocabulary of 100,000 keys is checked in linear time with 8-16 bytes a key. Its hash is
+// salted with an address: a text made to collide in one run does not collide in the next.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@ namespace loom::core {
 
 class JsonKeySet {
  public:
-  // The members of one object are members[first..]; the last of them is new. False when an earlier
-  // one has its key.
+  // The members of one object are members[first..]; the last of them is new. False if an earlier
+  // one has the same key.
   bool insert_last(const std::deque<JsonValue::Member>& members, size_t first);
   size_t bytes() const { return slots_.size() * sizeof(uint32_t); }
 
@@ -23,7 +23,7 @@ class JsonKeySet {
   uint64_t hash(std::string_view key) const;
   void place(uint32_t member, uint64_t hash);
 
-  uint64_t salt_ = reinterpret_cast<uintptr_t>(this);  // kept when the set moves
+  uint64_t salt_ = reinterpret_cast<uintptr_t>(this);  // unchanged when the set moves
   std::vector<uint32_t> slots_;  // member number + 1, or 0; a power of two, at most half full
 };
 

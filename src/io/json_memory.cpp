@@ -29,8 +29,8 @@ JsonSize measure_json(std::string_view text) {
     }
   }
   longest = std::max(longest, text.data() + text.size() - begin);
-  // The lexer copies what it reads between two tokens, into a buffer that doubles. A value lies
-  // once on the stack of the parser and once in its array or object.
+  // The lexer copies the text between two tokens into a buffer that doubles. A value is once on the
+  // stack of the parser and once in its array or object.
   size.tree = text.size() + 2 * sizeof(JsonValue) * values +
               2 * sizeof(JsonValue::Member) * members + 64 * size.objects +
               3 * static_cast<uint64_t>(longest);

@@ -1,6 +1,6 @@
-// JsonValue: making, copying, looking. No parsing and no printing of documents (json.cpp,
-// json_write.cpp). Invariant: the payload's pointer is owned for strings, arrays and objects, and
-// may be null, which means empty.
+// JsonValue: construction, copies, access. Documents are parsed and printed in json.cpp and
+// json_write.cpp. Invariant: strings, arrays and objects own the payload's pointer, which may be
+// null and then means empty.
 #include "base/text.hpp"
 #include "io/json.hpp"
 

@@ -1,6 +1,6 @@
-// dump_json: a JsonValue as text. Compact or indented; the same value always gives the same text.
-// Not a formatter of foreign text. Invariant: what comes out, parse_json reads back as an equal
-// value, but for what JSON cannot say (see json.hpp).
+// dump_json: a JsonValue as text, compact or indented; the same value always gives the same text.
+// It does not format foreign text. Invariant: parse_json reads the output back as an equal value,
+// except values that JSON cannot express (see json.hpp).
 #include <charconv>
 #include <cmath>
 

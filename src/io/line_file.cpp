@@ -15,7 +15,7 @@ Status LineFile::write(std::string_view lines) {
   const uint64_t before = file_.written();
   Status done = file_.write(std::as_bytes(std::span(text)));
   const size_t size = static_cast<size_t>(file_.written() - before);
-  // The end of a torn line is no line.
+  // The rest of a torn line does not count as a line.
   const int64_t whole =
       std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(size), '\n') -
       (torn_ && size > 0 ? 1 : 0);

@@ -1,6 +1,5 @@
-// LineFile: lines that are appended to a file, such as a log. A write that fails loses its own
-// lines and no later ones: the next write begins on a line of its own, and lost() counts what is
-// missing.
+// LineFile: lines that are appended to a file, such as a log. A failed write loses only its own
+// lines. The next write starts on a new line, and lost() counts the missing lines.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +15,8 @@ class LineFile {
   // Errors: those of AppendFile::open().
   static Result<LineFile> open(const std::string& path);
 
-  // Appends whole lines, each with its end. Errors: io_error; lines that are not in the file as a
-  // whole are lost then.
+  // Appends whole lines, each with its end. Errors: io_error; lines that are not completely in the
+  // file are lost.
   Status write(std::string_view lines);
   // Lines that are not in the file.
   int64_t lost() const { return lost_; }
@@ -26,7 +25,7 @@ class LineFile {
   explicit LineFile(AppendFile file) : file_(std::move(file)) {}
   AppendFile file_;
   bool torn_ = false;      // the file ends with a part of a line
-  bool only_end_ = false;  // of that line nothing but its end is missing
+  bool only_end_ = false;  // only the end of that line is missing
   int64_t lost_ = 0;
 };
 

@@ -1,5 +1,5 @@
 // See machine_memory.hpp. A control group's own limit may be "max" while an ancestor has a number,
-// so all of them are read (base/control_groups.hpp).
+// so all ancestors are read (base/control_groups.hpp).
 #include "io/machine_memory.hpp"
 
 #ifndef __wasi__

@@ -1,5 +1,5 @@
-// How much memory this process may have, by what the system says. Linux: the machine's, the limits
-// of its control groups (as containers set them), the address space (ulimit -v).
+// The memory that this process may use, as the system reports it. Linux: the machine's memory, the
+// limits of its control groups (as containers set them), the address space (ulimit -v).
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,11 @@
 
 namespace loom::core {
 
-// Bytes; the smallest of the limits above. 0 where the system does not say. `root`: where /proc and
-// /sys are found, for tests.
+// Bytes; the smallest of these limits. 0 if the system reports none. `root`: the location of /proc
+// and /sys, for tests.
 uint64_t machine_memory(const std::string& root = {});
 
-// The budget of a command whose user named none: three quarters of machine_memory().
+// The default budget of a command: three quarters of machine_memory().
 MemoryBudget default_budget();
 
 }  // namespace loom::core

@@ -18,7 +18,8 @@
 namespace loom::core {
 namespace {
 
-// What a signal handler may look at: atomics of static life. Maps beyond these are not guarded.
+// The state that a signal handler may access: atomics of static lifetime. Further maps are not
+// guarded.
 struct Guarded {
   std::atomic<uintptr_t> begin{0}, end{0};
   std::atomic<bool> taken{false}, lost{false};
@@ -46,8 +47,8 @@ void drop_guard(Guarded* one) {
   one->taken = false;
 }
 
-// Zeros for the page that is not there. mmap is not in the list of POSIX for handlers; it is a bare
-// system call where this runs.
+// Maps zeros for the missing page. mmap is not in the POSIX list of signal-safe functions, but it
+// is a plain system call on all supported systems.
 bool replace_page(uintptr_t address) {
   for (Guarded& one : guarded) {
     if (address < one.begin || address >= one.end) continue;
@@ -63,7 +64,7 @@ void on_bus_error(int signal, siginfo_t* info, void* context) {
   if ((handler_before.sa_flags & SA_SIGINFO) != 0) {
     handler_before.sa_sigaction(signal, info, context);
   } else if (handler_before.sa_handler == SIG_DFL || handler_before.sa_handler == SIG_IGN) {
-    sigaction(SIGBUS, &handler_before, nullptr);  // the read is tried again, and ends the process
+    sigaction(SIGBUS, &handler_before, nullptr);  // the read is repeated, and ends the process
   } else {
     handler_before.sa_handler(signal);
   }
@@ -78,7 +79,7 @@ timespec changed_at(const struct stat& info) {
 }
 
 class Watched;
-// Never destroyed: maps of static life end later.
+// Never destroyed: maps of static lifetime end later.
 std::mutex& mutex() {
   static auto* const one = new std::mutex;
   return *one;

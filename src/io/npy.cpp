@@ -1,5 +1,5 @@
-// One NPY array: see npy.hpp. Its header is a Python dict literal of three known keys, which is
-// read by hand: nothing of Python is evaluated.
+// One NPY array: see npy.hpp. Its header is a Python dict literal of three known keys, parsed by
+// hand; no Python is evaluated.
 #include "io/npy.hpp"
 
 #include <charconv>
@@ -20,7 +20,7 @@ struct Header {
   std::vector<int64_t> shape;
 };
 
-// The dict literal, read from front to back.
+// The dict literal, parsed from front to back.
 class NpyHeaderReader {
  public:
   NpyHeaderReader(std::string_view text, std::string where, int64_t offset)
@@ -71,13 +71,13 @@ Status NpyHeaderReader::shape(std::vector<int64_t>& out) {
     const char* first = text_.data() + at_;
     const auto [end, code] = std::from_chars(first, text_.data() + text_.size(), extent);
     if (code != std::errc() || extent < 0)
-      return error("expected an extent, a whole number below 2^63");
+      return error("expected an extent, an integer below 2^63");
     at_ += static_cast<size_t>(end - first);
     if (out.size() == kMaxNpyAxes) return error(cat("more than ", kMaxNpyAxes, " axes"));
     out.push_back(extent);
     if (!take(",")) {
       if (!take(")")) return error("expected , or )");
-      // "(1)" is no tuple in Python.
+      // "(1)" is not a tuple in Python.
       if (out.size() == 1) return error("a shape of one axis needs a comma");
       return {};
     }
@@ -139,7 +139,7 @@ Status set_type(const Header& header, const ByteReader& reader, ArrayView& array
     return {};
   }
   return reader.error(cat("type '", printable(descr),
-                          "' cannot be read; save whole numbers or floats of 16 to 64 bits"));
+                          "' cannot be read; save integers or floats of 16 to 64 bits"));
 }
 
 // Magic, version and the header's length.
@@ -163,7 +163,7 @@ Result<uint64_t> read_start(ByteReader& reader) {
   return at_length.error(cat("an NPY header of ", length, " bytes; the limit is ", kMaxHeader));
 }
 
-// All but the data. Offsets count from the start of the array.
+// Everything but the data. Offsets count from the start of the array.
 Result<ArrayView> read_array_header(ByteReader& reader, std::span<const std::byte> bytes,
                                     const std::string& where, bool& fortran) {
   if (!is_npy(bytes)) return bad_file("not an NPY array: it must begin with \\x93NUMPY", where, 0);

@@ -1,7 +1,7 @@
 // NPY (versions 1 to 3) and NPZ: the array files of NumPy. An NPZ is a ZIP of NPY files, stored or
-// deflated; its directory is read (ZIP64 too), checksums are verified, encryption is refused.
-// Pickled objects and structured types are refused by name; arrays in Fortran order are put into C
-// order. Format:
+// deflated. Its directory is read (ZIP64 too) and checksums are verified. Encryption, pickled
+// objects and structured types are refused with a message that names them. Arrays in Fortran order
+// are converted to C order. Format:
 // https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
 #pragma once
 
@@ -16,22 +16,22 @@
 namespace loom::core {
 
 bool is_npy(std::span<const std::byte> bytes);
-// Here, so that a build without the reader still knows its files.
+// Inline, so that a build without the reader still recognizes its files.
 inline bool is_npz(std::span<const std::byte> bytes) {
   return bytes.size() >= 4 && bytes[0] == std::byte{'P'} && bytes[1] == std::byte{'K'} &&
          (bytes[2] == std::byte{3} || bytes[2] == std::byte{5});
 }
 
-// The view points into `bytes`, which must outlive it. `base`: where they stand in the file, for
+// The view points into `bytes`, which must outlive it. `base`: their offset in the file, for
 // messages.
 Result<ArrayView> parse_npy(std::span<const std::byte> bytes, const std::string& where,
                             uint64_t base = 0);
 
-// How long the array is by its header, of which `head` holds at least 1 MB (or all that there is).
+// The size of the array by its header. `head` holds at least 1 MB, or the whole file.
 Result<uint64_t> npy_size(std::span<const std::byte> head, const std::string& where);
 
-// The members of an NPZ. Opening reads the directory alone: where members lie, that none lies over
-// another, that their local headers agree.
+// The members of an NPZ. Opening reads only the directory. It checks that members do not overlap
+// and that their local headers agree.
 class Npz {
  public:
   // `bytes` must outlive it.
@@ -39,14 +39,14 @@ class Npz {
                           const MemoryBudget& memory = {});
 
   const std::vector<std::string>& names() const { return names_; }  // without ".npy"
-  // Array `index`. A stored member is a view into the file, a deflated one is unpacked into
-  // `storage`, once: not before its own header agrees with the directory about its size, and the
-  // budget has room for it.
+  // Array `index`. A stored member is a view into the file. A deflated one is unpacked into
+  // `storage`, once. Before that, its own header must agree with the directory about its size, and
+  // the budget must have room.
   Result<ArrayView> read(size_t index, std::deque<std::string>& storage);
 
  private:
   struct Member {
-    std::string name;  // as the directory has it
+    std::string name;  // as in the directory
     uint16_t method = 0;
     uint32_t crc = 0;
     uint64_t size = 0;

@@ -17,7 +17,7 @@ constexpr uint64_t kMaxZip = UINT32_MAX - 1;
 constexpr size_t kMaxMembers = UINT16_MAX - 1, kMaxName = 1024;
 constexpr uint16_t kZipVersion = 20, kUtf8Names = 0x0800, kFirstDay = 0x0021;  // 1980-01-01
 
-// In the order of ElementType; "": not a type of NumPy.
+// In the order of ElementType; "" means that NumPy has no such type.
 constexpr std::string_view kDescr[] = {"|b1", "|u1", "|i1", "<u2", "<i2", "<u4", "<i4",
                                        "<u8", "<i8", "<f2", "",    "<f4", "<f8"};
 
@@ -63,7 +63,7 @@ struct Member {
   uint64_t size = 0, at = 0;
 };
 
-// What the local header and the directory say alike, from "version needed" to the name's length.
+// Common fields of the local header and the directory, from "version needed" to the name's length.
 void put_common(std::string& to, const Member& m) {
   put(to, kZipVersion, 2);
   put(to, kUtf8Names, 2);

@@ -1,6 +1,6 @@
 // The ZIP around NPY arrays: see npy.hpp. Sizes come from the central directory
-// (zip_directory.hpp); those of the local headers may be zero or stand in extra fields. Invariant:
-// members share no byte, so what is unpacked is bounded by the size of the file.
+// (zip_directory.hpp); those of local headers may be zero or in extra fields. Invariant: members
+// share no byte, so unpacked data is bounded by the size of the file.
 #include <algorithm>
 #include <iterator>
 #include <map>
@@ -17,14 +17,14 @@ namespace {
 
 constexpr uint32_t kLocal = 0x04034B50;
 constexpr uint16_t kStored = 0, kDeflated = 8;
-// A header of an array is at most so long; so is what of a member is unpacked before its size is
-// believed.
+// The maximum size of an array's header. At most this much of a member is unpacked before its size
+// is verified.
 constexpr uint64_t kHead = (uint64_t{1} << 20) + 64;
 
-// Bytes of the file that members take: where each begins, and where it ends.
+// Byte ranges of the file that members occupy: begin and end of each.
 class Places {
  public:
-  // False where `begin` to `end` share a byte with another member.
+  // False if `begin` to `end` shares a byte with another member.
   bool take(uint64_t begin, uint64_t end) {
     const auto [at, fresh] = taken_.emplace(begin, end);
     if (!fresh) return false;
@@ -37,7 +37,7 @@ class Places {
   std::map<uint64_t, uint64_t> taken_;
 };
 
-// The bytes of a member as they lie in the file, and where they begin.
+// The stored bytes of a member, and their offset.
 Result<std::span<const std::byte>> packed_bytes(std::span<const std::byte> bytes,
                                                 const std::string& where, const ZipEntry& e,
                                                 uint64_t& at) {
@@ -54,7 +54,7 @@ Result<std::span<const std::byte>> packed_bytes(std::span<const std::byte> bytes
   LOOM_ASSIGN(const uint16_t extra, reader.u16("a local header"));
   LOOM_ASSIGN(const auto text, reader.take(name, "a local header"));
   const std::string_view own(reinterpret_cast<const char*>(text.data()), text.size());
-  // Two readers must not see two files in one.
+  // Different readers must not see different files in one.
   if (own != e.name || method != e.method)
     return at_header.error(cat("the header of ", called, " is not what the directory says"));
   LOOM_TRY(reader.skip(extra, "a local header"));
@@ -93,8 +93,7 @@ Result<Npz> Npz::open(std::span<const std::byte> bytes, const std::string& where
   return npz;
 }
 
-// Of a member that is larger than any header: does the array in it take as many bytes as the
-// directory says?
+// For a member larger than any header: whether its array needs as many bytes as the directory says.
 Status Npz::check_head(const Member& member, const std::string& place) const {
   if (member.size <= kHead) return {};
   const auto at = static_cast<int64_t>(member.at);
@@ -108,7 +107,7 @@ Status Npz::check_head(const Member& member, const std::string& place) const {
       at);
 }
 
-// Books what a member unpacks to.
+// Reserves memory for the unpacked size of a member.
 Status Npz::allow(const Member& member, const std::string& place) {
   const uint64_t most = memory_.most_unpacked(file_bytes_);
   if (member.size > most - std::min(most, unpacked_)) {

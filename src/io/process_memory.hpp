@@ -1,4 +1,4 @@
-// What this process holds in memory, by what the system says (Linux: /proc/self/status).
+// The resident memory of this process, as the system reports it (Linux: /proc/self/status).
 #pragma once
 
 #include <cstdint>
@@ -7,15 +7,15 @@
 
 namespace loom::core {
 
-// Bytes; 0: not said.
+// Bytes; 0 means not reported.
 struct ResidentMemory {
-  int64_t now = 0;   // falls when memory is given back
-  int64_t peak = 0;  // of `now` since the process began
+  int64_t now = 0;   // falls when memory is returned
+  int64_t peak = 0;  // maximum of `now` since the start of the process
 };
-// `root`: where /proc is found, for tests.
+// `root`: the location of /proc, for tests.
 ResidentMemory resident_memory(const std::string& root = {});
 
-// "MemTotal:       16315284 kB" among the lines of such a file, as bytes; 0: not among them.
+// The value in bytes of a line such as "MemTotal:       16315284 kB"; 0 if there is no such line.
 int64_t kilobytes_of(std::string_view text, std::string_view key);
 
 }  // namespace loom::core

@@ -1,5 +1,5 @@
-// See protobuf.hpp. Invariant: a nested reader ends where its field ends, which was inside of the
-// message around it; so no message reads a byte of another.
+// See protobuf.hpp. Invariant: a nested reader ends at the end of its field, which is inside the
+// enclosing message. So no message reads a byte of another.
 #include "io/protobuf.hpp"
 
 #include "base/bits.hpp"
@@ -60,8 +60,8 @@ Error ProtoReader::error(std::string_view message) const {
   return bad_file(cat(message_, ": ", message), where_, static_cast<int64_t>(begin_));
 }
 
-// A field is a varint, number << 3 | wire type, and then what the wire type says. Fields stand in
-// any order, and those that a reader has no use for are read all the same, to know where they end
+// A field is a varint, number << 3 | wire type, and then data of that wire type. Fields come in any
+// order. Unused fields are parsed too, to find their end
 // (protobuf.dev/programming-guides/encoding).
 Result<ProtoField> ProtoReader::next() {
   ProtoField field;
@@ -114,7 +114,7 @@ Result<ProtoReader> ProtoReader::enter(const ProtoField& field, std::string_view
                      depth_ + 1);
 }
 
-// Negative numbers are written as 64 bits, also those of an int32: ten bytes, and no zigzag.
+// Negative numbers are written as 64 bits, even those of an int32: ten bytes, without zigzag.
 Result<int64_t> ProtoReader::integer(const ProtoField& field, std::string_view what) const {
   LOOM_TRY(want(field, WireType::varint, what));
   return static_cast<int64_t>(field.value);
@@ -136,7 +136,7 @@ Result<std::string> ProtoReader::text(const ProtoField& field, std::string_view 
   if (field.bytes.size() > kMaxText)
     return error(field, what, cat("a string of more than ", kMaxText, " bytes"));
   const std::string text(reinterpret_cast<const char*>(field.bytes.data()), field.bytes.size());
-  // Names go into messages and into our own files; both are UTF-8.
+  // Names go into messages and into our own files, which are both UTF-8.
   for (size_t at = 0; at < text.size();) {
     const size_t length = utf8_length(std::string_view(text).substr(at));
     if (length == 0) return error(field, what, "invalid UTF-8");
@@ -145,8 +145,8 @@ Result<std::string> ProtoReader::text(const ProtoField& field, std::string_view 
   return text;
 }
 
-// Repeated numbers are packed into one field by most writers and stand one to a field with others.
-// A reader takes both, also mixed, which is why `out` is added to and `most` counts what it held.
+// Most writers pack repeated numbers into one field; others write one per field. A reader accepts
+// both, also mixed. So it appends to `out`, and `most` includes the former content.
 Status ProtoReader::integers(const ProtoField& field, std::string_view what, size_t most,
                              std::vector<int64_t>& out) const {
   const auto full = [&] { return error(field, what, cat("more than ", most, " values")); };
@@ -179,9 +179,9 @@ Status ProtoReader::fixed(const ProtoField& field, WireType wire, std::string_vi
   if (field.bytes.size() % sizeof(T) != 0)
     return error(
         field, what,
-        cat(field.bytes.size(), " bytes are no whole number of ", sizeof(T), "-byte values"));
+        cat(field.bytes.size(), " bytes are not a multiple of ", sizeof(T), "-byte values"));
   const size_t count = field.bytes.size() / sizeof(T);
-  // Before any memory is taken for them.
+  // Checked before memory is allocated for them.
   if (out.size() > most || count > most - out.size()) return full();
   out.reserve(out.size() + count);
   for (size_t i = 0; i < count; ++i)

@@ -1,8 +1,7 @@
-// The protobuf wire format, as much of it as our file formats need: a strict reader of fields and a
-// writer. There is no schema here; whoever reads a message asks for fields by number.
-// Strict: groups, unknown wire types, field 0, over-long varints and fields that end after their
-// message are Errors with the absolute byte. Nothing is copied but what a caller asks for, and
-// every list has a cap.
+// The protobuf wire format, as far as our file formats need it: a strict reader of fields and a
+// writer. There is no schema; readers request fields by number. Strict: groups, unknown wire types,
+// field 0, over-long varints and fields that exceed their message are Errors with the absolute
+// byte. Only requested data is copied, and every list has a limit.
 #pragma once
 
 #include <span>
@@ -31,7 +30,7 @@ class ProtoReader {
   static constexpr int kMaxDepth = 100;                    // as in protobuf itself
   static constexpr uint64_t kMaxText = uint64_t{1} << 20;  // bytes of one string
 
-  // The whole file as a message called `message` in Errors.
+  // The whole file as a message; Errors call it `message`.
   ProtoReader(std::span<const std::byte> file, const std::string& where, std::string_view message);
 
   bool done() const { return reader_.remaining() == 0; }
@@ -45,8 +44,8 @@ class ProtoReader {
   // UTF-8, at most kMaxText bytes.
   Result<std::string> text(const ProtoField& field, std::string_view what) const;
   Result<std::span<const std::byte>> bytes(const ProtoField& field, std::string_view what) const;
-  // Values of a repeated field, packed or one by one, appended to `out`, which holds `most` at
-  // most.
+  // Values of a repeated field, packed or one by one, appended to `out`, which then holds at most
+  // `most`.
   Status integers(const ProtoField& field, std::string_view what, size_t most,
                   std::vector<int64_t>& out) const;
   Status floats(const ProtoField& field, std::string_view what, size_t most,

@@ -1,8 +1,8 @@
 // One safetensors file: its header, checked against its bytes. Sharded checkpoints are in
 // safetensors_index.cpp, values in safetensors_values.cpp.
-// Invariant of what is accepted: the tensors, sorted by offset, tile the data exactly: no hole, no
-// overlap, nothing left; each has just the bytes its shape and dtype take. Tensors of no bytes may
-// stand anywhere on a border.
+// Invariant of accepted files: the tensors, sorted by offset, tile the data exactly, without holes,
+// overlaps or rest. Each has exactly the bytes of its shape and dtype. Empty tensors may be at any
+// boundary.
 #include "io/safetensors.hpp"
 
 #include <algorithm>
@@ -28,8 +28,8 @@ std::string shape_text(const std::vector<int64_t>& shape) {
   return cat('[', join(parts, ", "), ']');
 }
 
-// The header of one file being read. JSON offsets count from the header's first byte, ours from the
-// file's.
+// The header of a file during parsing. JSON offsets count from the header's first byte, ours from
+// the file's.
 class SafeHeaderReader {
  public:
   SafeHeaderReader(std::span<const std::byte> bytes, const std::string& where, size_t file)
@@ -48,7 +48,7 @@ class SafeHeaderReader {
     return {};
   }
 
-  // The tensors of this file, sorted by place, must tile the data.
+  // The tensors of this file, sorted by offset, must tile the data.
   Status check_tiling(std::vector<const SafeTensor*> order) const {
     std::sort(order.begin(), order.end(), [](const SafeTensor* a, const SafeTensor* b) {
       if (a->file_offset != b->file_offset) return a->file_offset < b->file_offset;
@@ -161,7 +161,7 @@ class SafeHeaderReader {
     return tensor;
   }
 
-  // data_offsets: inside the data, and as long as shape x dtype says.
+  // data_offsets: inside the data, and of the length of shape x dtype.
   Status place(const JsonValue& value, const std::string& what, SafeTensor& tensor) const {
     std::vector<int64_t> offsets;
     LOOM_TRY(read_counts(value, what + ": data_offsets", 2, offsets));
@@ -173,7 +173,8 @@ class SafeHeaderReader {
     if (end > available) {
       return fault(value, cat(what, " ends at ", end, ", the data has ", available, " bytes"));
     }
-    // In the order of the reference library: a dimension of 0 forgives what stands after it.
+    // In the order of the reference library: after a dimension of 0, later dimensions do not
+    // matter.
     uint64_t bits = 1;
     bool fits = true;
     for (const int64_t dim : tensor.shape) {
@@ -185,7 +186,7 @@ class SafeHeaderReader {
     }
     const std::string kind =
         cat("shape ", shape_text(tensor.shape), " of ", safe_dtype_name(tensor.dtype));
-    if (bits % 8 != 0) return fault(value, cat(what, ": ", kind, " is no whole number of bytes"));
+    if (bits % 8 != 0) return fault(value, cat(what, ": ", kind, " is not a multiple of a byte"));
     if (bits / 8 != end - begin) {
       return fault(value, cat(what, ": ", kind, " takes ", bits / 8, " bytes, data_offsets give ",
                               end - begin));

@@ -1,6 +1,6 @@
 // safetensors: reader for one file or a sharded checkpoint (model.safetensors.index.json). Plain
-// data: names, dtypes, shapes and spans into the memory map; it makes no layers. Refuses overlaps,
-// holes, duplicates, bad sizes, trailing bytes, a header over 100 MB, unknown fields.
+// data: names, dtypes, shapes and spans into the memory map, but no layers. Overlaps, holes,
+// duplicates, bad sizes, trailing bytes, unknown fields and a header over 100 MB are errors.
 // Format: https://huggingface.co/docs/safetensors (8-byte length, JSON header, data).
 #pragma once
 
@@ -22,7 +22,7 @@ constexpr size_t kMaxSafeName = 1024;  // bytes of a tensor name
 constexpr size_t kMaxSafeDims = 8;
 constexpr size_t kMaxSafeShards = 4096;
 
-// All dtypes of the format. Only some are dtypes of Loom; the others can be listed but not loaded.
+// All dtypes of the format. Only some are dtypes of Loom; others can be listed but not loaded.
 enum class SafeDType : uint8_t {
   boolean,
   u8,
@@ -60,7 +60,7 @@ struct SafeTensor {
 
 class SafeTensors {
  public:
-  // `path`: a .safetensors file, an index .json, or a folder holding model.safetensors or
+  // `path`: a .safetensors file, an index .json, or a folder with model.safetensors or
   // model.safetensors.index.json (the first wins). In an index, weight_map and the shards must name
   // the same tensors.
   static Result<SafeTensors> open(const FileRef& path);
@@ -77,7 +77,7 @@ class SafeTensors {
   // Values [first, first + count) of a tensor as f32 into out[count]; larger types are rounded to
   // nearest even. Errors: unsupported (F4, F6_*), out_of_range.
   static Status to_f32(const SafeTensor& tensor, int64_t first, int64_t count, float* out);
-  // Hands the pages of `tensor` back to the system once it was converted.
+  // Releases the pages of `tensor` to the system after it was converted.
   void release(const SafeTensor& tensor) const;
 
  private:

@@ -1,5 +1,5 @@
-// SafeTensorsFile: a safetensors checkpoint, one file or shards, seen as a TensorFile. Entries
-// stand in the order of the files and of the bytes in them. It owns what it shows.
+// SafeTensorsFile: a safetensors checkpoint, one file or shards, as a TensorFile. Entries are in
+// the order of the files and of the bytes in them. It owns the data that it exposes.
 #pragma once
 
 #include "io/file_ref.hpp"

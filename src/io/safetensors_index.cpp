@@ -1,8 +1,7 @@
 // SafeTensors::open: a file, a folder, or a sharded checkpoint with its index. The index is the
-// only input of the library that names other files: a name must be a plain one in the same folder.
-// Symbolic links are followed there, because the Hugging Face cache consists of them.
-// Invariant of an accepted index: weight_map and the shards name the same tensors in the same
-// files.
+// only input of the library that names other files; a name must be a plain one in the same folder.
+// Symbolic links are followed there, because the Hugging Face cache consists of them. Invariant of
+// an accepted index: weight_map and the shards name the same tensors in the same files.
 #include <algorithm>
 #include <set>
 
@@ -37,7 +36,7 @@ bool is_plain_name(std::string_view name) {
          std::none_of(name.begin(), name.end(), bad);
 }
 
-// Drops the pairs that stand earlier already: most shards repeat {"format": "pt"}.
+// Drops repeated pairs: most shards repeat {"format": "pt"}.
 void keep_first(std::vector<std::pair<std::string, std::string>>& pairs) {
   std::set<std::pair<std::string, std::string>> seen;
   const auto known = [&](const auto& pair) { return !seen.insert(pair).second; };

@@ -1,6 +1,5 @@
-// The dtypes of the safetensors format as a table, and values of a tensor as f32. Not Loom's dtypes
-// (room dtype): only their decoders are borrowed. The data may lie at any byte: values are loaded
-// from unaligned bytes.
+// The dtypes of the safetensors format as a table, and values of a tensor as f32. They are not
+// Loom's dtypes (room dtype); only decoders are shared. Data may be unaligned.
 #include <array>
 
 #include "base/bits.hpp"
@@ -36,7 +35,7 @@ struct SafeTypeRow {
   SafeDType dtype;
   std::string_view name;
   uint64_t bits;
-  Convert convert;  // null: not loadable
+  Convert convert;  // may be null: not loadable
 };
 
 // In the order of SafeDType.

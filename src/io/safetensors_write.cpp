@@ -10,7 +10,7 @@
 namespace loom::core {
 namespace {
 
-// The bytes that dtype and shape make.
+// The number of bytes of dtype and shape.
 Result<uint64_t> size_of(const SafeOutput& t) {
   uint64_t bits = safe_dtype_bits(t.dtype);
   for (const int64_t n : t.shape) {
@@ -37,7 +37,7 @@ JsonValue integers(const std::vector<int64_t>& list) {
   return out;
 }
 
-// Length and JSON, for tensors that are sorted.
+// Length and JSON, for sorted tensors.
 Result<std::string> header_of(const std::vector<SafeOutput>& tensors,
                               const SafeMetadata& metadata) {
   JsonValue header = JsonValue::object();

@@ -1,5 +1,5 @@
 // The writer of safetensors files: tensors in name order, the header padded to 8 bytes with spaces,
-// metadata first. Written atomically, so a reader never sees half a file.
+// metadata first. Written atomically, so a reader never sees a partial file.
 #pragma once
 
 #include <functional>
@@ -18,13 +18,14 @@ struct SafeOutput {
   SafeDType dtype = SafeDType::f32;
   std::vector<int64_t> shape;
   std::span<const std::byte> data;
-  // Set: gives the bytes when their turn comes, good until the next call; `data` is not read.
+  // If set, it returns the bytes when they are written, valid until the next call; `data` is not
+  // read.
   std::function<Result<std::span<const std::byte>>()> produce = {};
 };
 
 using SafeMetadata = std::vector<std::pair<std::string, std::string>>;
 
-// The bytes of the file. Errors: a name twice, data that does not fit dtype and shape.
+// The bytes of the file. Errors: a repeated name, or data that does not fit dtype and shape.
 Result<std::string> safetensors_bytes(std::vector<SafeOutput> tensors,
                                       const SafeMetadata& metadata);
 // keep: see AtomicFile::commit().

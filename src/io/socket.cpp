@@ -41,7 +41,7 @@ Result<HostPort> parse_host_port(std::string_view text, int default_port) {
   constexpr size_t kMostName = 255;
   if (host.empty() || host.size() > kMostName || out.port < 1 || out.port > 65535)
     return invalid(cat("'", printable(text),
-                       "' is no address; write HOST:PORT, a port from 1 to "
+                       "' is not an address; write HOST:PORT, a port from 1 to "
                        "65535"));
   out.host = host;
   return out;
@@ -89,7 +89,7 @@ Result<Socket> Socket::connect(SocketKind kind, const HostPort& to, double secon
       if (ready.ok() && error == 0) return out;
       errno = ready.ok() ? error : ETIMEDOUT;
     }
-    last = socket_error("nobody answers", to);
+    last = socket_error("no answer", to);
   }
   return last;
 }

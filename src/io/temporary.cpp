@@ -25,9 +25,9 @@ namespace {
 
 constexpr std::string_view kTemporary = "tmp", kSetAside = "old";
 
-// ".NAME.KIND-": what the names for `path` begin with.
+// ".NAME.KIND-": the common prefix of the names for `path`.
 std::string prefix_of(const std::string& path, std::string_view kind) {
-  constexpr size_t kNameBytes = 200;  // of the 255 that file systems give
+  constexpr size_t kNameBytes = 200;  // of the 255 that file systems allow
   const std::string_view name = std::string_view(path).substr(path.rfind('/') + 1);
   return cat(".", name.substr(0, kNameBytes), ".", kind, "-");
 }
@@ -40,7 +40,7 @@ std::string unique_name(const std::string& path, std::string_view kind) {
              count.fetch_add(1));
 }
 
-// PROCESS of "PROCESS-TIME-COUNT"; 0: it is no such text.
+// PROCESS of "PROCESS-TIME-COUNT"; 0 if the text has another form.
 pid_t process_of(std::string_view rest) {
   uint64_t numbers[3] = {};
   const char* at = rest.data();
@@ -76,7 +76,7 @@ void remove_flat_folder_at(int parent, const char* name) {
 
 enum class Kind { file, folder };
 
-// A file system without locks cannot tell, so nothing is removed there.
+// On a file system without locks this is unknown, so nothing is removed.
 void remove_if_nobody_holds(int parent, const char* name, Kind kind) {
   const int flags = kind == Kind::folder ? O_RDONLY | O_DIRECTORY : O_RDWR | O_NONBLOCK;
   const int fd = ::openat(parent, name, flags | O_NOFOLLOW | O_CLOEXEC);
@@ -93,7 +93,7 @@ void remove_if_nobody_holds(int parent, const char* name, Kind kind) {
   ::close(fd);
 }
 
-// The names in the folder of `path` that a process which is gone made for it.
+// The names in the folder of `path` that ended processes made for it.
 std::vector<std::string> stale_names(DIR* folder, const std::string& path, std::string_view kind) {
   std::vector<std::string> names;
   const std::string prefix = prefix_of(path, kind);
@@ -136,7 +136,7 @@ bool sync_file(int fd) {
   return done == 0;
 }
 
-// Some file systems refuse to sync a folder (EINVAL): they have nothing to sync.
+// Some file systems reject the sync of a folder (EINVAL): they have nothing to sync.
 Status sync_folder(const std::string& path) {
   const std::string folder = folder_of(path);
   const Descriptor descriptor(folder, O_RDONLY | O_DIRECTORY);

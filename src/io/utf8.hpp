@@ -1,6 +1,6 @@
-// One question about UTF-8, asked by the JSON reader and writer: how long is the character here?
-// Not a decoder and no Unicode tables (room text). Follows table 3-7 of the Unicode standard: no
-// overlong forms, no surrogates, nothing above U+10FFFF.
+// The length of a UTF-8 character, for the JSON reader and writer. It has no decoder and no Unicode
+// tables (room text). Follows table 3-7 of the Unicode standard: no overlong forms, no surrogates,
+// nothing above U+10FFFF.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace loom::core {
 
-// Bytes of the well-formed character `text` begins with; 0 when it begins with none.
+// Bytes of the well-formed character at the start of `text`; 0 if there is none.
 inline size_t utf8_length(std::string_view text) {
   const auto at = [&](size_t i) -> unsigned {
     return i < text.size() ? static_cast<unsigned char>(text[i]) : 0;

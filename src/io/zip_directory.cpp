@@ -12,7 +12,7 @@ constexpr uint32_t kEnd64 = 0x06064B50, kLocator64 = 0x07064B50;
 constexpr uint64_t kEndBytes = 22, kMaxComment = 65535, kLocatorBytes = 20, kEntryBytes = 46;
 constexpr uint16_t kExtra64 = 1;
 
-// The end record: the last place that has its signature and a comment that reaches the end.
+// The end record: the last location with its signature and a comment that reaches the end.
 Result<uint64_t> find_end(std::span<const std::byte> bytes, const std::string& where) {
   const uint64_t size = bytes.size();
   const uint64_t lowest = size > kEndBytes + kMaxComment ? size - kEndBytes - kMaxComment : 0;
@@ -28,7 +28,7 @@ Result<uint64_t> find_end(std::span<const std::byte> bytes, const std::string& w
                   static_cast<int64_t>(size));
 }
 
-// ZIP64: of size, packed size and place, those that are all ones in the entry stand in an extra
+// ZIP64: of size, packed size and offset, those that are all ones in the entry are in an extra
 // field, in this order.
 Status widen(ZipEntry& e, std::span<const std::byte> extra, const ByteReader& at) {
   uint64_t* const fields[] = {&e.size, &e.packed, &e.local};
@@ -81,13 +81,13 @@ Result<ZipEntry> read_entry(ByteReader& reader) {
   return e;
 }
 
-// Of the end records: how many members, and where the directory stands.
+// The result of the end records: the number of members, and the location of the directory.
 struct Place {
   uint64_t count = 0, here = 0, size = 0, begin = 0, end = 0;
   uint64_t disks = 0;
 };
 
-// Is there a ZIP64 locator before the end record at `end`?
+// Whether a ZIP64 locator precedes the end record at `end`.
 bool has_locator64(std::span<const std::byte> bytes, uint64_t end) {
   if (end < kLocatorBytes) return false;
   ByteReader reader(bytes.subspan(static_cast<size_t>(end - kLocatorBytes)), {});
@@ -95,7 +95,7 @@ bool has_locator64(std::span<const std::byte> bytes, uint64_t end) {
   return signature.ok() && *signature == kLocator64;
 }
 
-// The wide end record; its place is in the locator before the narrow one at `end`.
+// The wide end record; the locator before the narrow one at `end` has its offset.
 Result<Place> read_end64(std::span<const std::byte> bytes, const std::string& where, uint64_t end) {
   ByteReader locator(bytes, where);
   LOOM_TRY(locator.skip(end - kLocatorBytes, "the ZIP64 locator"));
@@ -156,7 +156,7 @@ Result<ZipDirectory> read_zip_directory(std::span<const std::byte> bytes, const 
                                         const MemoryBudget& memory) {
   LOOM_ASSIGN(const uint64_t end, find_end(bytes, where));
   LOOM_ASSIGN(const Place place, read_end(bytes, where, end));
-  // What an entry takes in memory, here and with its reader.
+  // The memory of an entry, here and in its reader.
   constexpr uint64_t kEntryMemory = 512;
   LOOM_TRY(memory.check(place.size / kEntryBytes * kEntryMemory, "the directory", where));
   ByteReader entries(bytes.first(static_cast<size_t>(place.end)), where);

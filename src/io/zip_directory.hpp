@@ -1,6 +1,6 @@
 // The directory of a ZIP file (PKWARE APPNOTE 6.3.9, sections 4.3.12 to 4.3.16 and 4.5.3), with the
-// 64-bit fields of ZIP64. Not an unpacker. Invariant: the directory ends where the end records
-// begin, and every entry was in it.
+// 64-bit fields of ZIP64. It does not unpack. Invariant: the directory ends where the end records
+// begin, and contains every entry.
 #pragma once
 
 #include <cstddef>
@@ -18,17 +18,17 @@ struct ZipEntry {
   uint16_t flags = 0, method = 0;
   uint32_t crc = 0;
   uint64_t packed = 0, size = 0;
-  uint64_t local = 0;  // where its local header stands
+  uint64_t local = 0;  // offset of its local header
   uint64_t end = 0;    // of the entry in the directory, for messages
 };
 
 struct ZipDirectory {
   std::vector<ZipEntry> entries;
-  uint64_t begin = 0;  // of the directory: members lie before it
+  uint64_t begin = 0;  // of the directory; members are before it
 };
 
-// Errors: bad_file, with the place of the field; out_of_memory, where the entries alone take more
-// than the budget has.
+// Errors: bad_file, with the offset of the field; out_of_memory if the entries alone exceed the
+// budget.
 Result<ZipDirectory> read_zip_directory(std::span<const std::byte> bytes, const std::string& where,
                                         const MemoryBudget& memory);
 

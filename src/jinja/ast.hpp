@@ -1,4 +1,4 @@
-// The tree of a template. Its depth is bounded by the parser, so that walking it may recurse.
+// The syntax tree of a template. The parser bounds its depth, so walking it may recurse.
 #pragma once
 
 #include <cstdint>
@@ -45,12 +45,12 @@ struct Expr {
   double real = 0;
   std::string name;
   std::vector<std::unique_ptr<Expr>> children;
-  // of call, filter and test: the names of the last children; "*" and "**" spread theirs
+  // for call, filter and test: the names of the last children; "*" and "**" unpack theirs
   std::vector<std::string> keywords;
 };
 using ExprPtr = std::unique_ptr<Expr>;
 
-// What a loop or an assignment binds: a name, an attribute of a namespace, or a tuple of such.
+// The target of a loop or an assignment: a name, an attribute of a namespace, or a tuple of these.
 struct Target {
   std::string name;
   std::string space;          // the namespace whose attribute `name` is set
@@ -78,13 +78,13 @@ struct Statement {
   Target target;
   bool recursive = false;  // of a loop
   bool takes_more = false, takes_named = false,
-       takes_caller = false;  // of a macro: its body says so
+       takes_caller = false;  // of a macro: its body uses caller()
   std::vector<std::string> parameters;
   std::vector<ExprPtr> values;
   std::vector<std::vector<Statement>> bodies;
 };
 
-// Names that are undefined until the template assigns them, whatever the conversation calls so.
+// Names that are undefined until the template assigns them, even if the conversation defines them.
 std::vector<std::string> hidden_names(const std::vector<Statement>& body);
 
 Result<std::vector<Statement>> parse_template(std::string_view source, const std::string& where);

@@ -1,5 +1,5 @@
-// ChatTemplate: the template language of this room with the variables that transformers gives to
-// a chat template. The time is given, so that a rendering depends on its inputs only.
+// ChatTemplate: the template language of this room with the variables that transformers gives to a
+// chat template. The time is an argument, so a rendering depends only on its inputs.
 #include "jinja/chat_template.hpp"
 
 #include "base/text.hpp"
@@ -36,7 +36,7 @@ Result<ChatTemplate> ChatTemplate::parse(std::string_view source, const std::str
 
 namespace {
 
-// Bytes that a rendering may read of a value, for its limits.
+// Bytes of a value that a rendering may read, for its limits.
 uint64_t size_of(const JsonValue& value) {
   uint64_t bytes = 32 + value.text().size();
   for (const JsonValue& element : value.elements()) bytes += size_of(element);
@@ -48,7 +48,7 @@ jinja::Value text_value(const std::string& text) {
   return jinja::Value::string(text::is_valid_utf8(text) ? text : text::to_valid_utf8(text));
 }
 
-// As transformers: what is null is left out, since templates print "None" for it or fail.
+// As in transformers: null members are left out, because templates print "None" for them or fail.
 jinja::Value message_value(const ChatMessage& message) {
   using jinja::Value;
   Value::Dict members = {{"role", text_value(message.role)}};
@@ -59,7 +59,7 @@ jinja::Value message_value(const ChatMessage& message) {
   return Value::dict(std::move(members));
 }
 
-// Values deeper or larger than a rendering could make itself would overrun its limits.
+// Values deeper or larger than a rendering could make by itself would exceed its limits.
 bool too_large(const jinja::Value& value) {
   return value.depth() > 64 || value.weight() > 1'000'000;
 }

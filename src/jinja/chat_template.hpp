@@ -1,6 +1,6 @@
-// Chat templates: our own Jinja, set up as transformers sets up jinja2, with limits on steps,
-// memory, depth and output. It reads no other template and reaches nothing of the host; what a
-// template needs beyond that is an Error that names it.
+// Chat templates: our own Jinja, configured like jinja2 in transformers, with limits on steps,
+// memory, depth and output. It reads no other template and cannot access the host. An unsupported
+// feature is an Error that names it.
 #pragma once
 
 #include <memory>
@@ -17,19 +17,19 @@ namespace loom::core {
 struct ChatMessage {
   std::string role;  // "system", "user", "assistant", "tool"
   std::string content;
-  // An object: what else the message has (tool_calls, tool_call_id, name, reasoning_content), and
-  // "content" where it is no text.
+  // An object with the other members of the message (tool_calls, tool_call_id, name,
+  // reasoning_content), and "content" if it is not text.
   JsonValue more;
 };
 
 struct ChatInputs {
   std::vector<ChatMessage> messages;
-  JsonValue tools;      // an array of functions as OpenAI describes them, or null
+  JsonValue tools;      // an array of functions in OpenAI's form, or null
   JsonValue documents;  // an array, or null
-  JsonValue variables;  // an object: what else the template sees, such as enable_thinking; or null
+  JsonValue variables;  // an object with further variables, such as enable_thinking; or null
   bool add_generation_prompt = true;
   std::string bos_token, eos_token;
-  CivilTime now;  // what strftime_now() of a template tells
+  CivilTime now;  // the result of strftime_now() in a template
 };
 
 class ChatTemplate {

@@ -1,13 +1,13 @@
-// Statements. Whatever a template does goes through here or through evaluate(): every statement and
-// every value costs the meter.
+// Statements. Everything that a template does runs through here or through evaluate(): the meter
+// counts every statement and every value.
 #include "jinja/eval.hpp"
 
 #include "base/text.hpp"
 
 namespace loom::core::jinja {
 namespace {
-// Of evaluate() and execute() inside of each other, which a macro that calls itself makes deep; a
-// level takes about a kilobyte of the stack. Python ends at 1000 frames.
+// The nesting limit of evaluate() and execute(), which recursive macros reach. A level takes about
+// a kilobyte of the stack. Python's limit is 1000 frames.
 constexpr int kMaxDepth = 600;
 }  // namespace
 
@@ -118,7 +118,7 @@ Result<Evaluator::Flow> Evaluator::execute(const Statement& statement) {
   return Flow::on;
 }
 
-// A block whose text goes into a variable or through filters.
+// A block whose text is assigned to a variable or passed through filters.
 Result<Evaluator::Flow> Evaluator::block(const Statement& statement) {
   Flow flow = Flow::on;
   const auto body = [&]() -> Status {
@@ -181,7 +181,7 @@ Status Evaluator::bind(const Target& target, const Value& value, int64_t offset)
   }
   const Value* space = lookup(target.space);
   if (space == nullptr || !space->is(Value::Kind::space)) {
-    return meter_.fail(cat("'", printable(target.space), "' is no namespace"), offset);
+    return meter_.fail(cat("'", printable(target.space), "' is not a namespace"), offset);
   }
   // A namespace inside itself would never be freed.
   if (value.holds_space()) {
@@ -191,8 +191,8 @@ Status Evaluator::bind(const Target& target, const Value& value, int64_t offset)
   return {};
 }
 
-// What the loop runs over: the filter "for x in list if condition" is applied before the first
-// round.
+// The items of the loop: the filter "for x in list if condition" is applied before the first
+// iteration.
 Result<Value::List> Evaluator::loop_items(const Statement& statement, const Value& iterable) {
   LOOM_ASSIGN(Value::List items, iterate(iterable, meter_, statement.offset));
   if (!statement.values[1]) return items;
@@ -259,7 +259,7 @@ Value Evaluator::macro_value(const Statement& statement) const {
   return Value::function(std::move(macro));
 }
 
-// Arguments, defaults and what is left over, in the scope of the call.
+// Binds arguments, defaults and excess arguments in the scope of the call.
 Status Evaluator::bind_arguments(const Statement& macro, const Call& call) {
   const size_t first_default = macro.kind == Statement::Kind::call_block ? 1 : 0;
   std::vector<bool> used(call.named.size());

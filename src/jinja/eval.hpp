@@ -1,5 +1,5 @@
-// Runs a template. A loop, a macro and most blocks are scopes of their own: what is assigned inside
-// ends with them, as in Jinja; only attributes of a namespace outlive it.
+// Runs a template. A loop, a macro and most blocks have scopes of their own. Assignments inside end
+// with the scope, as in Jinja; only attributes of a namespace outlive it.
 #pragma once
 
 #include <memory>
@@ -26,7 +26,7 @@ class Evaluator {
 
  private:
   enum class Flow : uint8_t { on, stop, skip };
-  class Inside;  // a scope while it lives
+  class Inside;  // a scope for its lifetime
   Status deeper(int64_t offset);
   Result<Flow> execute(const std::vector<Statement>& body);
   Result<Flow> execute(const Statement& statement);
@@ -62,7 +62,7 @@ class Evaluator {
   Status arguments(const Expr& expr, Call& call);
   Status spread(const std::string& stars, const Value& value, Call& call);
   Value macro_value(const Statement& statement) const;
-  // Runs `body` and gives what it printed.
+  // Runs `body` and returns its output.
   template <class Body>
   Result<std::string> printed(const Body& body) {
     std::string outer = std::exchange(out_, {});
@@ -80,7 +80,7 @@ class Evaluator {
   CivilTime now_;
   std::shared_ptr<Scope> scope_ = std::make_shared<Scope>();
   std::string out_;
-  int depth_ = 0;  // calls of this class inside of each other
+  int depth_ = 0;  // nested calls of this class
 };
 
 }  // namespace loom::core::jinja

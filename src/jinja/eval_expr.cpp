@@ -1,5 +1,5 @@
-// Expressions. Operators take the kinds that Python takes; everything else is an Error that says
-// what met.
+// Expressions. Operators accept the same types as in Python; any other combination is an Error that
+// names the types.
 #include <algorithm>
 
 #include "base/text.hpp"
@@ -11,7 +11,7 @@ namespace {
 
 using Kind = Value::Kind;
 
-// Python's index: negative counts from the end. False when outside.
+// Python's index: negative counts from the end. False if outside.
 bool resolve_index(int64_t index, size_t size, size_t& out) {
   const auto count = static_cast<int64_t>(size);
   if (index < 0) index += count;
@@ -20,7 +20,7 @@ bool resolve_index(int64_t index, size_t size, size_t& out) {
   return true;
 }
 
-// The indices that a Python slice takes of `size` items.
+// The indices of a Python slice of `size` items.
 std::vector<size_t> slice_indices(const Value& low, const Value& high, int64_t step, size_t size) {
   const auto count = static_cast<int64_t>(size);
   const auto clamp = [&](const Value& bound, int64_t otherwise) {
@@ -114,7 +114,7 @@ Result<Value> Evaluator::collection(const Expr& expr) {
     LOOM_ASSIGN(const Value key, evaluate(*expr.children[i]));
     LOOM_ASSIGN(Value value, evaluate(*expr.children[i + 1]));
     if (!key.is(Kind::string) && !key.is_integer())
-      return meter_.refuse("a key that is no string and no integer", expr.offset);
+      return meter_.refuse("a key that is neither a string nor an integer", expr.offset);
     const std::string name = dict_key(key);
     const auto found = std::find_if(dict.begin(), dict.end(),
                                     [&](const auto& member) { return member.first == name; });
@@ -136,7 +136,7 @@ Result<Value> Evaluator::binary(const Expr& expr) {
   return operate(expr.name, left, right, meter_, expr.offset);
 }
 
-// a < b < c: each operand is asked for once, and none after the first that fails.
+// a < b < c: each operand is evaluated once, and none after the first failed comparison.
 Result<Value> Evaluator::comparison(const Expr& expr) {
   LOOM_ASSIGN(Value left, evaluate(*expr.children[0]));
   for (size_t i = 0; i < expr.keywords.size(); ++i) {
@@ -272,7 +272,7 @@ Status Evaluator::arguments(const Expr& expr, Call& call) {
   return {};
 }
 
-// `input`: what the innermost filter of a block is given.
+// `input`: the input of the innermost filter of a block.
 Result<Value> Evaluator::filter_or_test(const Expr& expr, const Value* input) {
   Call call;
   call.offset = expr.offset;
@@ -308,7 +308,7 @@ Result<Value> Evaluator::call_value(const Value& function, Call& call) {
   if (function.is(Kind::undefined)) return meter_.undefined(function, call.offset);
   const Callable* callable = function.callable();
   if (callable == nullptr) {
-    return meter_.fail(cat(kind_name(function), " is no function"), call.offset);
+    return meter_.fail(cat(kind_name(function), " is not a function"), call.offset);
   }
   call.name = callable->name;
   switch (callable->kind) {

@@ -1,4 +1,4 @@
-// The tests behind "is".
+// The tests of the operator "is".
 #include <algorithm>
 
 #include "base/text.hpp"
@@ -9,7 +9,7 @@ namespace {
 
 using Kind = Value::Kind;
 
-// Whether a test without arguments holds; `known` is false when `name` is none of them.
+// Whether a test without arguments holds; `known` is false if `name` is not such a test.
 bool plain_test(std::string_view name, const Value& self, bool& known) {
   const bool listed = self.is(Kind::list);
   known = true;
@@ -61,7 +61,7 @@ std::string_view comparison_of(std::string_view name) {
   return {};
 }
 
-// The identity of Python for what has one: none, truth values, and small equal values.
+// Python's identity for values that have one: none, truth values, and small equal values.
 bool same_as(const Value& a, const Value& b) {
   return a.kind() == b.kind() && a.equals(b);
 }

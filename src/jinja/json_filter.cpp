@@ -1,4 +1,4 @@
-// tojson, as transformers defines it: json.dumps of Python with its arguments.
+// tojson, as transformers defines it: Python's json.dumps with its arguments.
 #include <algorithm>
 
 #include "base/text.hpp"
@@ -13,7 +13,7 @@ using Kind = Value::Kind;
 struct JsonStyle {
   bool ascii = false, sorted = false, lines = false;
   std::string indent, between = ", ", after_key = ": ";
-  uint64_t most = 0;  // bytes; writing stops beyond
+  uint64_t most = 0;  // bytes; writing stops at the limit
 };
 
 void append_escape(std::string& out, char32_t unit) {
@@ -48,7 +48,7 @@ class JsonWriter {
  public:
   JsonWriter(std::string& out, const JsonStyle& style) : out_(out), style_(style) {}
 
-  // False: something has no JSON, or there is too much of it.
+  // False: a value cannot be expressed in JSON, or the output is too large.
   bool write(const Value& value, int level) {
     if (out_.size() > style_.most) return false;
     switch (value.kind()) {

@@ -1,5 +1,5 @@
-// The lexer follows `Lexer.tokeniter` of Jinja 3, which decides what a template prints to the last
-// newline.
+// The lexer follows `Lexer.tokeniter` of Jinja 3, which determines the output of a template to the
+// last newline.
 #include "jinja/lexer.hpp"
 
 #include <algorithm>
@@ -89,7 +89,7 @@ class Lexer {
     return inside(kind == '%');
   }
 
-  // Whether the tag whose inside begins at `at` is `name` alone; `end`: behind it.
+  // Whether the tag whose inside begins at `at` is only `name`; `end` is set after it.
   bool raw_tag(size_t at, std::string_view name, size_t& end) const {
     const auto skip_space = [&] {
       while (at < source_.size() && text::is_python_space(static_cast<unsigned char>(source_[at])))
@@ -104,7 +104,7 @@ class Lexer {
     return source_.substr(at, 2) == "%}";
   }
 
-  // Text that is printed as it stands, up to {% endraw %}.
+  // Raw text, up to {% endraw %}.
   Status raw(size_t begin) {
     tokens_.pop_back();  // block_begin
     at_ = begin;
@@ -138,7 +138,7 @@ class Lexer {
     return blank ? data.substr(0, start) : data;
   }
 
-  // What follows the two characters of an end tag at at_ - 2.
+  // Handles the text after the two characters of an end tag at at_ - 2.
   void after_end(bool minus, bool plus, bool trims_newline) {
     const size_t before = at_;
     if (minus) {
@@ -307,7 +307,7 @@ class Lexer {
     const size_t digits = c == 'x' ? 2 : c == 'u' ? 4 : c == 'U' ? 8 : 0;
     if (digits == 0) {
       if (is_digit(c) || c == 'N') return unsupported_here(cat("the escape '\\", c, "'"));
-      out += '\\';  // Python keeps an escape that it does not know
+      out += '\\';  // Python keeps an unknown escape
       ++i;
       return {};
     }
@@ -322,7 +322,7 @@ class Lexer {
       value = value * 16 + static_cast<char32_t>(digit);
     }
     if (value > 0x10FFFF || (value >= 0xD800 && value <= 0xDFFF)) {
-      return unsupported_here("an escape that is no character");
+      return unsupported_here("an escape that is not a character");
     }
     text::append_utf8(out, value);
     i += 2 + digits;

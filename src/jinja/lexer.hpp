@@ -1,6 +1,5 @@
-// Tokens of a template: the text between tags and what stands inside tags. White space around tags
-// is treated as transformers sets Jinja up: trim_blocks and lstrip_blocks are on, "-" and "+" signs
-// work.
+// Tokens of a template: the text between tags, and the contents of tags. White space around tags
+// follows transformers' Jinja setup: trim_blocks and lstrip_blocks are on, "-" and "+" signs work.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// The names that templates may call. Each follows the Jinja or Python function of that name for the
-// kinds of values that exist here.
+// The functions that templates may call. Each follows the Jinja or Python function of that name for
+// the types that exist here.
 #include "jinja/library.hpp"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
-// What templates may call: filters, tests, methods of strings and mappings, and a few functions. A
-// name that is not here is an Error when it is called, not when the template is parsed: templates
-// carry branches for tools and dates that plain chats never enter.
+// The library of templates: filters, tests, methods of strings and mappings, and a few functions.
+// An unknown name is an Error when it is called, not when the template is parsed. Templates have
+// branches for tools and dates that plain chats never execute.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace loom::core::jinja {
 
-// What rendering may still cost, and where it is, for messages.
+// The remaining cost limits of a rendering, and the location for messages.
 class Meter {
  public:
   Meter(std::string where, uint64_t input_bytes)
@@ -34,7 +34,7 @@ class Meter {
   Error fail(std::string message, int64_t offset) const;
   Error refuse(std::string_view what, int64_t offset) const;
   Error undefined(const Value& value, int64_t offset) const;
-  // str(value) of Python.
+  // Python's str(value).
   Result<std::string> to_text(const Value& value, int64_t offset);
 
  private:
@@ -46,27 +46,28 @@ class Meter {
 
 struct Call {
   std::string_view name;
-  Value self;  // what stands before the filter, the test or the dot
+  Value self;  // the operand of the filter, the test or the dot
   std::vector<Value> arguments;
   std::vector<std::pair<std::string, Value>> named;
   int64_t offset = 0;
 
-  // The argument at `index`, or the one called `key`; undefined when there is neither.
+  // The argument at `index`, or the one called `key`; undefined if there is neither.
   Value argument(size_t index, std::string_view key = {}) const;
 };
 
 Result<Value> call_filter(const Call& call, Meter& meter);
 Result<Value> call_method(const Call& call, Meter& meter);
 bool is_function(std::string_view name);
-// `now`: what strftime_now() tells.
+// `now`: the result of strftime_now().
 Result<Value> call_function(const Call& call, const CivilTime& now, Meter& meter);
 Result<bool> call_test(const Call& call, Meter& meter);
 
-// What Python has under this name: transformers' sandbox hides methods that change their object.
+// Whether Python has a method of this name: transformers' sandbox hides methods that change their
+// object.
 enum class Method : uint8_t { none, known, changes };
 Method method_of(const Value& object, std::string_view name);
 
-// The families of filters; `known` is false when `call.name` is none of theirs.
+// The families of filters; `known` is false if `call.name` is not in the family.
 Result<Value> list_filter(const Call& call, bool& known, Meter& meter);
 Result<Value> ordered_filter(const Call& call, bool& known, Meter& meter);
 Result<Value> number_filter(const Call& call, bool& known, Meter& meter);
@@ -89,7 +90,7 @@ Result<Value> operate(std::string_view name, const Value& left, const Value& rig
                       int64_t offset);
 Result<bool> compare(std::string_view name, const Value& left, const Value& right, Meter& meter,
                      int64_t offset);
-// Below, equal or above, as Python orders numbers, strings and lists.
+// Below, equal or above, in Python's order of numbers, strings and lists.
 Result<int> order(const Value& left, const Value& right, Meter& meter, int64_t offset);
 Result<bool> contains(const Value& container, const Value& item, Meter& meter, int64_t offset);
 Result<Value::List> iterate(const Value& value, Meter& meter, int64_t offset);
@@ -97,7 +98,7 @@ Result<Value::List> iterate(const Value& value, Meter& meter, int64_t offset);
 // The key of a member as a value.
 Result<Value> key_value(const std::string& key, Meter& meter, int64_t offset);
 
-// Text of single values, as Python writes it.
+// Text of single values in Python's form.
 std::string python_real(double value);
 std::string python_repr(const Value& value);
 std::string escape_html(std::string_view text);

@@ -1,4 +1,4 @@
-// Filters over the items of a sequence: choosing, mapping, joining, grouping in rows.
+// Filters over the items of a sequence: selecting, mapping, joining, grouping in rows.
 #include <algorithm>
 
 #include "base/text.hpp"
@@ -9,7 +9,7 @@ namespace {
 
 using Kind = Value::Kind;
 
-// What one item has at "role" or "function.name"; with a default where it has nothing.
+// The part of an item at "role" or "function.name"; the default if it has none.
 Result<Value> part_of(const Value& item, const Value& path, const Value& otherwise, Meter& meter,
                       int64_t offset) {
   LOOM_ASSIGN(Value part, attribute_path(item, path, meter, offset));
@@ -17,8 +17,7 @@ Result<Value> part_of(const Value& item, const Value& path, const Value& otherwi
   return part;
 }
 
-// What choosing among nothing gives, and among none: filters look at the truth of their input
-// first.
+// The result of selecting from an empty or none input: filters test the truth of their input first.
 Result<Value> nothing(const Call& call, Meter& meter) {
   return meter.make(Value::List(), call.offset, Value::Sequence::generator);
 }
@@ -76,7 +75,7 @@ Result<Value> map_items(const Call& call, Meter& meter) {
       filter.arguments.assign(call.arguments.begin() + 1, call.arguments.end());
       filter.named = call.named;
       filter.offset = call.offset;
-      // A filter of a filter of a filter would recurse without a bound.
+      // Nested map filters would recurse without a bound.
       if (filter.name == "map") return meter.refuse("'map' of 'map'", call.offset);
       LOOM_ASSIGN(value, call_filter(filter, meter));
     }
@@ -115,7 +114,7 @@ Result<Value> reverse(const Call& call, Meter& meter) {
   return meter.make(std::move(out), call.offset);
 }
 
-// Rows of `count` items, the last one filled up where there is something to fill it with.
+// Rows of `count` items; the last one is filled up if a fill value is given.
 Result<Value> batch(const Call& call, Meter& meter) {
   const Value count = call.argument(0, "linecount"), fill = call.argument(1, "fill_with");
   LOOM_ASSIGN(const Value::List items, iterate(call.self, meter, call.offset));
@@ -163,7 +162,7 @@ Result<Value> items_filter(const Call& call, Meter& meter) {
 
 }  // namespace
 
-// Path parts are keys, or positions where they are digits.
+// Path parts are keys, or indices if they are digits.
 Result<Value> attribute_path(const Value& item, const Value& path, Meter& meter, int64_t offset) {
   LOOM_TRY(meter.work(path.text().size(), offset));
   Value at = item;

@@ -1,4 +1,4 @@
-// The cost account of one rendering, and the conversions that every part of the library needs.
+// The cost account of one rendering, and conversions that all parts of the library need.
 #include "base/text.hpp"
 #include "jinja/library.hpp"
 

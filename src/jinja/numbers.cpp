@@ -1,4 +1,4 @@
-// Numbers as Python reads, rounds and writes them, and the repr() of whole values.
+// Python's parsing, rounding and printing of numbers, and repr() of whole values.
 #include <charconv>
 #include <cmath>
 
@@ -25,7 +25,7 @@ std::string without_space(std::string_view text) {
   return std::string(text);
 }
 
-// Digits with single underscores between them; "": something else.
+// Digits with single underscores between them; "" if the text has another form.
 std::string plain_digits(std::string_view text) {
   std::string out;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -105,7 +105,8 @@ Result<Value> round_number(const Call& call, Meter& meter) {
   }
   if (how != "common") return meter.fail("'round' knows common, ceil and floor", call.offset);
   if (call.self.is_integer()) return Value::integer(call.self.number());
-  // The nearest decimal of so many digits, ties to even, of the exact value: as to_chars writes it.
+  // The nearest decimal with this many digits, ties to even, of the exact value, as to_chars writes
+  // it.
   char buffer[800];
   const auto written = std::to_chars(buffer, buffer + sizeof buffer, call.self.as_real(),
                                      std::chars_format::fixed, static_cast<int>(digits));
@@ -121,8 +122,8 @@ Result<Value> absolute(const Call& call, Meter& meter) {
   return Value::integer(std::abs(call.self.number()));
 }
 
-// What Python would not print as it is: controls, formats, separators, private use. Code points
-// that no version of Unicode has assigned are printed.
+// Characters that Python escapes in repr(): controls, formats, separators, private use. Code points
+// that no version of Unicode assigns are printed.
 bool is_hidden(char32_t c) {
   static constexpr struct {
     char32_t first, last;

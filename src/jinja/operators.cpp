@@ -1,5 +1,5 @@
-// Operators on values, with the kinds and the results of Python. What Python could hold in a larger
-// integer is an Error here.
+// Operators on values, with Python's types and results. Integers that exceed 64 bits are an Error
+// here.
 #include <algorithm>
 #include <cmath>
 
@@ -74,7 +74,7 @@ Result<Value> real_operation(std::string_view name, double a, double b, Meter& m
   return Value::real((a - floor_modulo(a, b)) / b);
 }
 
-// False: it does not fit.
+// False if the result does not fit.
 bool integer_power(int64_t base, int64_t exponent, int64_t& out) {
   out = 1;
   for (; exponent > 0; --exponent) {

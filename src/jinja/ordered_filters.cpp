@@ -13,7 +13,7 @@ struct Keyed {
   Value key, item;
 };
 
-// Strings compare without regard to case unless a filter is told otherwise.
+// Strings compare without case by default.
 Result<Value> key_of(const Value& item, const Value& attribute, bool cased, Meter& meter,
                      int64_t offset) {
   Value key = item;
@@ -47,7 +47,7 @@ Result<std::vector<Keyed>> keyed(const Value::List& items, const Value& attribut
   return all;
 }
 
-// A stable merge sort, whose comparisons may fail: std::stable_sort cannot stop.
+// A stable merge sort whose comparisons may fail: std::stable_sort cannot stop.
 Status sort_keyed(std::vector<Keyed>& all, bool reverse, Meter& meter, int64_t offset) {
   std::vector<Keyed> next(all.size());
   for (size_t width = 1; width < all.size(); width *= 2) {
@@ -101,7 +101,7 @@ Result<Value> unique(const Call& call, Meter& meter) {
   return Value::list(list.items(), Value::Sequence::generator);
 }
 
-// Pairs of what the items share, and those items.
+// Pairs of a shared value and its items.
 Result<Value> groupby(const Call& call, Meter& meter) {
   LOOM_ASSIGN(const Value::List items, iterate(call.self, meter, call.offset));
   const Value attribute = call.argument(0, "attribute");

@@ -1,5 +1,5 @@
 // Recursive descent, bounded twice: by a counter while parsing, and by the depth that each node
-// records, because a long chain of operators makes a deep tree without deep recursion here.
+// records. A long chain of operators makes a deep tree without deep recursion here.
 #include "jinja/parser.hpp"
 
 #include <algorithm>
@@ -231,7 +231,7 @@ Result<ExprPtr> ExpressionParser::literal_name() {
   return expr;
 }
 
-// Neighbouring literals are one, as in Python.
+// Adjacent literals are joined, as in Python.
 Result<ExprPtr> ExpressionParser::string_literal() {
   ExprPtr expr = make(Expr::Kind::string);
   while (peek().kind == Token::Kind::string) expr->name += next().text;
@@ -376,7 +376,7 @@ Result<ExprPtr> ExpressionParser::subscript(ExprPtr value) {
   return slice;
 }
 
-// Adds what stands in the parentheses to the children of `call`.
+// Adds the contents of the parentheses to the children of `call`.
 Status ExpressionParser::arguments(Expr& call) {
   const size_t before = call.children.size();
   LOOM_TRY(expect_symbol("("));
@@ -400,7 +400,7 @@ Status ExpressionParser::arguments(Expr& call) {
   return {};
 }
 
-// The name and the arguments of a filter of `value`, which is null for that of a block.
+// The name and the arguments of a filter of `value`, which is null for a block's filter.
 Result<ExprPtr> ExpressionParser::one_filter(ExprPtr value) {
   LOOM_ASSIGN(std::string name, expect_any_name());
   while (accept_symbol(".")) {

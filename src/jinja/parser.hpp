@@ -1,4 +1,4 @@
-// Tokens to expressions. Precedences are those of Jinja, from a conditional down to a literal.
+// Parses tokens to expressions, with Jinja's precedences from a conditional down to a literal.
 #pragma once
 
 #include <initializer_list>
@@ -18,15 +18,15 @@ class ExpressionParser {
 
   Result<ExprPtr> expression();  // with "a if b else c"
   Result<ExprPtr> disjunction();
-  // One expression, or several with commas between them, which are a tuple. `with_condition`: each
+  // One expression, or several with commas between them, which form a tuple. `with_condition`: each
   // may be "a if b else c".
   Result<ExprPtr> tuple(bool with_condition = true);
-  // What is assigned to: a name, "space.name" where `with_space`, or several of them.
+  // An assignment target: a name, "space.name" if `with_space`, or several of them.
   Result<Target> target(bool with_space);
   Result<Target> one_target(bool with_space);
   Result<ExprPtr> filters(ExprPtr value);
   Result<ExprPtr> one_filter(ExprPtr value);
-  Result<ExprPtr> call_expression();  // a primary with what follows it
+  Result<ExprPtr> call_expression();  // a primary with its suffixes
 
  protected:
   const Token& peek() const { return tokens_[at_]; }
@@ -47,7 +47,7 @@ class ExpressionParser {
   const std::vector<Token>& tokens_;
   const std::string& where_;
   size_t at_ = 0;
-  int depth_ = 0;  // of what is being parsed
+  int depth_ = 0;  // the current nesting
 
  private:
   using Level = Result<ExprPtr> (ExpressionParser::*)();

@@ -1,5 +1,6 @@
-// Tags to statements. "generation" marks are transparent; what would read another template (import,
-// include, extends, block) and what transformers switches off is refused by name.
+// Parses tags to statements. "generation" marks are transparent. Tags that read another template
+// (import, include, extends, block), and tags that transformers disables, are refused with a
+// message that names them.
 #include <algorithm>
 #include <utility>
 
@@ -26,7 +27,7 @@ class StatementParser : public ExpressionParser {
     return at_ + 1 < tokens_.size() ? tokens_[at_ + 1].text : std::string();
   }
 
-  // Statements up to the end of the template or a tag in `ends`, which stays unread.
+  // Statements up to the end of the template or a tag in `ends`, which is not consumed.
   Result<Body> statements(std::initializer_list<std::string_view> ends) {
     if (++nesting_ > kMaxTreeDepth) return refuse(cat("nesting deeper than ", kMaxTreeDepth));
     Body body;
@@ -164,7 +165,7 @@ class StatementParser : public ExpressionParser {
     return end_of_tag();
   }
 
-  // The end of the tag, what stands inside, and {% end %}.
+  // Parses the end of the tag, its body, and {% end %}.
   Status body_until(Statement& statement, std::string_view end) {
     LOOM_TRY(end_of_tag());
     LOOM_ASSIGN(Body body, statements({end}));
@@ -214,7 +215,7 @@ class StatementParser : public ExpressionParser {
     return macro_body(statement, "endmacro");
   }
 
-  // Whether the body asks for what it was given beyond its parameters decides what calls may give.
+  // Whether the body uses excess arguments, which determines whether calls may pass them.
   Status macro_body(Statement& statement, std::string_view end) {
     const size_t begin = at_;
     LOOM_TRY(body_until(statement, end));
@@ -262,7 +263,7 @@ class StatementParser : public ExpressionParser {
   int loops_ = 0;
 };
 
-// Line ends become "\n" and one of them at the end is dropped, as Jinja does.
+// Line ends become "\n" and one at the end is dropped, as in Jinja.
 std::string normalize_lines(std::string_view source) {
   std::string out;
   for (size_t i = 0; i < source.size(); ++i) {

@@ -1,6 +1,7 @@
-// Which variables of the conversation a template hides from its own blocks. Jinja decides before it
-// runs: a name that the outermost level assigns before it reads it is undefined until then, also in
-// loops and blocks above the assignment. A name assigned in a branch of an "if" keeps its value.
+// The variables of the conversation that a template hides from its own blocks. Jinja decides before
+// it runs: a name that the outermost level assigns before reading is undefined until then. This
+// includes loops and blocks above the assignment. A name assigned in a branch of an "if" keeps its
+// value.
 #include <set>
 
 #include "jinja/ast.hpp"
@@ -51,7 +52,7 @@ class Symbols {
       case Statement::Kind::set_block: store(s.target, in_branch); break;
       case Statement::Kind::macro: store(s.text, in_branch); break;
       case Statement::Kind::output:
-      case Statement::Kind::loop:  // what it runs over; its filter belongs to the loop
+      case Statement::Kind::loop:  // the iterable; its filter belongs to the loop
       case Statement::Kind::call_block:
       case Statement::Kind::filter_block: read(s.values[0].get()); break;
       case Statement::Kind::with:

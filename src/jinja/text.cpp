@@ -39,7 +39,7 @@ bool is_cased(std::string_view character) {
   return lower_text(character) != character || upper_text(character) != character;
 }
 
-// str.title(): a letter after anything but a letter is large.
+// str.title(): a letter after a non-letter is capitalized.
 std::string title_method(std::string_view text) {
   std::string out;
   bool inside = false;
@@ -63,7 +63,7 @@ bool is_space(std::string_view character) {
   return text::is_python_space(text::code_point_at(character, 0).value);
 }
 
-// Words; with a limit the last part is what remains, from its first word on.
+// Words; with a limit the last part is the rest, from its first word on.
 std::vector<std::string> split_at_space(std::string_view text, int64_t limit) {
   std::vector<std::string> parts;
   size_t at = 0;
@@ -168,7 +168,7 @@ Result<Value> split(const Call& call, std::string_view text, Meter& meter) {
   return list_of(split_at(text, separator.text(), limit, from_end), meter, call.offset);
 }
 
-// "a=b".partition("="): before, the separator, behind.
+// "a=b".partition("="): before, the separator, after.
 Result<Value> partition(const Call& call, const std::string& text, Meter& meter) {
   const Value separator = call.argument(0, "sep");
   if (separator.text().empty()) return meter.fail("partition() needs a separator", call.offset);

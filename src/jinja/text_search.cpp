@@ -1,4 +1,4 @@
-// Methods of strings that look for something, ask what the characters are, or pad.
+// String methods that search, classify characters, or pad.
 #include <algorithm>
 
 #include "base/text.hpp"
@@ -10,7 +10,7 @@ namespace {
 
 using Kind = Value::Kind;
 
-// Positions are those of characters; -1, or an Error for index() and rindex(): not there.
+// Positions count characters. If there is no match, -1, or an Error for index() and rindex().
 Result<Value> find(const Call& call, const std::string& text, Meter& meter) {
   const Value part = call.argument(0);
   if (!part.is(Kind::string) || call.arguments.size() > 1)
@@ -95,7 +95,7 @@ Result<Value> pad(const Call& call, const std::string& text, Meter& meter) {
   }
   size_t left = call.name == "rjust" ? missing : 0;
   if (call.name == "center") {
-    // As CPython splits an odd rest.
+    // An odd rest is split as in CPython.
     left = missing / 2 + (missing & static_cast<size_t>(width.number()) & 1);
   }
   return meter.make(repeated(left) + text + repeated(missing - left), call.offset);

@@ -1,5 +1,5 @@
-// Making, comparing and looking into values. Depth and weight are kept so that whoever walks a
-// value can know the cost before: shared parts make a value exponentially larger than its memory.
+// Construction, comparison and access of values. Depth and weight are stored, so the cost of
+// walking a value is known before. Shared parts make a value exponentially larger than its memory.
 #include "jinja/value.hpp"
 
 #include <algorithm>

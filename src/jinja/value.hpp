@@ -1,6 +1,6 @@
-// Values of the template language: what Python would hold in the variables of a chat template.
-// Immutable and shared, except the attributes of a namespace. Nothing of the host is reachable from
-// a value. Keys of mappings are strings or integers.
+// Values of the template language: the Python values in the variables of a chat template. Immutable
+// and shared, except the attributes of a namespace. No value can access the host. Keys of mappings
+// are strings or integers.
 #pragma once
 
 #include <cstdint>
@@ -30,14 +30,14 @@ class Value {
     space,
     function
   };
-  // What Python would call a list: they print, compare and measure differently.
+  // The Python type of a sequence: these print, compare and measure differently.
   enum class Sequence : uint8_t { list, tuple, generator, view };
   using List = std::vector<Value>;
   using Member = std::pair<std::string, Value>;
   using Dict = std::vector<Member>;  // in the order of insertion, as in Python
 
   Value() = default;                         // undefined
-  static Value undefined(std::string name);  // remembers what was looked for
+  static Value undefined(std::string name);  // remembers the requested name
   static Value none() { return Value(Kind::none); }
   static Value boolean(bool v) { return Value(Kind::boolean, v ? 1 : 0); }
   static Value integer(int64_t v) { return Value(Kind::integer, v); }
@@ -45,7 +45,7 @@ class Value {
   static Value string(std::string v, bool safe = false);  // safe: marked as escaped
   static Value list(List v, Sequence sequence = Sequence::list);
   static Value dict(Dict v);
-  static Value space(Dict v);  // what namespace() makes: its attributes can be set
+  static Value space(Dict v);  // the result of namespace(): its attributes can be set
   static Value function(std::shared_ptr<const Callable> v);
   static Value from_json(const JsonValue& json);  // an unsigned integer above int64 is a real
 
@@ -57,7 +57,7 @@ class Value {
   double as_real() const { return kind_ == Kind::real ? real_ : static_cast<double>(number_); }
   bool is_safe() const { return safe_; }
   Sequence sequence() const { return sequence_; }
-  // Empty when the value is of another kind.
+  // Empty if the value is of another type.
   const std::string& text() const;
   const List& items() const;
   const Dict& members() const;
@@ -69,8 +69,8 @@ class Value {
   bool truthy() const;
   bool equals(const Value& other) const;       // the == of Python
   int depth() const { return depth_; }         // levels of lists and dicts inside
-  uint64_t weight() const { return weight_; }  // values inside, shared ones as often as they appear
-  // A namespace or a function inside: neither may be stored where it could reach itself.
+  uint64_t weight() const { return weight_; }  // values inside; shared ones count each time
+  // Contains a namespace or a function: neither may be stored where it could reach itself.
   bool holds_space() const { return holds_space_; }
 
  private:
@@ -92,8 +92,8 @@ class Value {
 struct Statement;
 struct Scope;
 
-// What a value that can be called stands for. A macro knows the variables around it but does not
-// keep them alive: they hold the macro.
+// The target of a callable value. A macro refers to its surrounding variables without keeping them
+// alive: they hold the macro.
 struct Callable {
   enum class Kind : uint8_t {
     library,  // a function of the library by its name
@@ -107,18 +107,18 @@ struct Callable {
   const Statement* statement = nullptr;
   std::weak_ptr<Scope> scope;
   int64_t depth = 0;
-  // loop: what loop.changed() was last asked about, and what {{ loop.index }} finds
+  // loop: the last argument of loop.changed(), and the members such as {{ loop.index }}
   std::shared_ptr<Value::List> changed;
   Value::Dict members;
 };
 
-// The member of a Dict that has the key 7: a name that no string of a template has, because it is
-// not UTF-8.
+// The name of a Dict member with the key 7. It is not UTF-8, so no string of a template can equal
+// it.
 std::string dict_key(const Value& key);  // of a string or an integer
 bool is_integer_key(const std::string& key, int64_t& number);
 
 std::string_view kind_name(Value::Kind kind);
-// What type() of Python would be called, in messages about values.
+// The name of Python's type() for a value, in messages.
 std::string kind_name(const Value& value);
 
 }  // namespace loom::core::jinja

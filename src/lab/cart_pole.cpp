@@ -20,7 +20,7 @@ CartPole pushed(const CartPole& from, bool right) {
 
 bool fallen(const CartPole& state) {
   constexpr double kTrack = 2.4, kLean = 12 * 3.14159265358979323846 / 180;
-  // Written so that what is not a number has fallen.
+  // Written so that NaN counts as fallen.
   return !(std::fabs(state.x) <= kTrack && std::fabs(state.angle) <= kLean);
 }
 

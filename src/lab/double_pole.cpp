@@ -15,7 +15,7 @@ struct Pole {
 constexpr Pole kLong{0.1, 0.5}, kShort{0.01, 0.05};
 constexpr double kDegree = 3.14159265358979323846 / 180;
 
-// What a pole does to the cart, and the parts of its own acceleration.
+// The force of a pole on the cart, and the terms of its own acceleration.
 struct Pull {
   double cos, torque, force, mass;
   Pull(const Pole& pole, double angle, double speed, double hinge) : cos(dmath::cos(angle)) {
@@ -72,7 +72,7 @@ CartPoles advance(const CartPoles& from, double force, const CartFriction& frict
 
 bool failed(const CartPoles& state) {
   constexpr double kTrack = 2.4, kLean = 36 * kDegree;
-  // Written so that what is not a number has failed.
+  // Written so that NaN counts as failed.
   return !(std::fabs(state.x) <= kTrack && std::fabs(state.long_angle) <= kLean &&
            std::fabs(state.short_angle) <= kLean);
 }
@@ -91,7 +91,7 @@ int64_t balance(const PoleController& controller, CartPoles from, int64_t steps)
 
 double pole_fitness(const PoleController& controller) {
   constexpr int64_t kSteps = 1000, kLast = 100;
-  std::array<double, kLast> tremble{};  // of the last steps, in turn
+  std::array<double, kLast> tremble{};  // of the last steps, cyclic
   CartPoles s = pole_start();
   int64_t t = 0;
   while (t < kSteps) {

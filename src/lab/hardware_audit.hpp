@@ -1,5 +1,5 @@
-// What the system says of the machine beside its processor: memory, temperatures, clocks, power.
-// Read from files of the system, no program is started, and no address of the machine is told.
+// System information besides the processor: memory, temperatures, clocks, power. It reads files of
+// the system, starts no program, and reports no address of the machine.
 #pragma once
 
 #include <cstdint>
@@ -13,12 +13,12 @@ struct ThermalZone {
   double celsius = 0;
 };
 struct PowerSource {
-  std::string name, status;  // "BAT0", "Discharging"; of a meter of energy: ""
-  double share = -1;         // charge, from 0 to 1; -1: not said
-  double joules = -1;        // energy counted so far; -1: not said
+  std::string name, status;  // "BAT0", "Discharging"; empty for an energy meter
+  double share = -1;         // charge, from 0 to 1; -1 means unknown
+  double joules = -1;        // energy counted so far; -1 means unknown
 };
 
-// What is not said is 0 or empty.
+// Unknown values are 0 or empty.
 struct HardwareAudit {
   std::string system, release;
   double uptime_seconds = 0;
@@ -31,7 +31,7 @@ struct HardwareAudit {
   std::vector<PowerSource> power;
 };
 
-// Linux: from /proc and /sys. `root`: where these are found, for tests.
+// Linux: from /proc and /sys. `root`: their parent folder, for tests.
 HardwareAudit audit_hardware(const std::string& root = {});
 
 }  // namespace loom::core

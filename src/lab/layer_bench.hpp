@@ -1,5 +1,5 @@
-// What `loom bench layers` measures: layers and small networks at fixed shapes, forward or a whole
-// training step, on any backend. Weights and inputs are pseudo-random; times are the caller's.
+// The cases of `loom bench layers`: layers and small networks at fixed shapes, forward or a whole
+// training step, on any backend. Weights and inputs are pseudo-random; the caller measures time.
 #pragma once
 
 #include <functional>
@@ -13,9 +13,9 @@
 
 namespace loom::core {
 
-// Suites: "peer" is what the peers' scripts run; A, B, D, E are those of the original
-// (spec/accel-llm.md 4.1, 4.2, 4.4, 4.5), its forward showdown, its training showdown, its layers
-// in every dtype, its seven layers a cell. "load": what `loom bench load` runs.
+// Suites: "peer" is that of the peers' scripts. A, B, D and E are those of the original project
+// (spec/accel-llm.md 4.1, 4.2, 4.4, 4.5): forward showdown, training showdown, its layers in every
+// dtype, seven layers per cell. "load" is that of `loom bench load`.
 struct LayerCase {
   std::string suite, name;
   std::function<Result<GridSpec>()> grid;
@@ -24,21 +24,20 @@ struct LayerCase {
   const char* optimizer = "sgd";
   LossKind loss = LossKind::mse;
   int64_t vocab = 0;  // > 0: inputs are ids
-  double flop = 0;    // of one run, multiplications and additions; 0: not counted
+  double flop = 0;    // of one run, multiplications and additions; 0 means not counted
 };
 
 const std::vector<LayerCase>& layer_cases();
 
-// One case made ready: run() is one forward pass or one training step.
+// A prepared case: run() is one forward pass or one training step.
 class LayerRun {
  public:
   static Result<LayerRun> create(const LayerCase& c, DType dtype, ActivationMode mode,
                                  const Ops& ops, ThreadPool& pool);
   Status run();
-  // Several of them: training steps one behind the other, on the same batch, whose losses are read
-  // at the end.
+  // Runs several: training steps in sequence on the same batch; the losses are read at the end.
   Status run(int count);
-  // Sum of the outputs' magnitudes, to see that they are alive.
+  // Sum of the outputs' magnitudes, to check that they are not all zero.
   Result<double> output_magnitude() const;
   int64_t weight_bytes() const { return network_->param_bytes(); }
 

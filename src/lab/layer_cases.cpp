@@ -1,6 +1,6 @@
-// The table behind `loom bench layers`. Its kinds and sizes are those that the benchmarks of other
-// programs have, so that times can be laid side by side. It does not go by the table of kinds: a
-// LayerDef's example is as small as tests need it, and its time would say nothing.
+// The table of `loom bench layers`. Its kinds and sizes are those of other programs' benchmarks, so
+// that times are comparable. It does not use the table of kinds: a LayerDef's example is small for
+// tests, and its time is meaningless.
 #include "base/text.hpp"
 #include "lab/layer_bench.hpp"
 
@@ -52,7 +52,7 @@ Part mha(int64_t width, int64_t heads, int64_t dim, bool causal, bool rope) {
            {"out_bias", false}}};
 }
 
-// What the peers' scripts measure, same shapes.
+// The cases of the peers' scripts, with the same shapes.
 void add_peer(std::vector<LayerCase>& all) {
   for (int64_t n : {512, 1024, 2048, 4096}) {
     for (int64_t m : {1, 64, 512}) {
@@ -150,18 +150,18 @@ void add_d(std::vector<LayerCase>& all) {
   add("SwiGLU 16x128-256", {K::swiglu, {{"width", 128}, {"inner", 256}}}, Shape{16, 128});
 }
 
-// Of 189 of these one behind the other nothing would come out but 0, whatever their weights.
+// A chain of 189 such layers outputs only zeros, whatever the weights.
 bool fades(LayerKind kind) {
   return kind == K::swiglu || kind == K::rnn || kind == K::lstm;
 }
-// As deep networks have them: norm(x) goes in, and what comes out is added to x.
+// As in deep networks: x + layer(norm(x)).
 Result<LayerConfig> added(LayerConfig layer, int64_t width) {
   LOOM_ASSIGN(LayerConfig norm, make_layer(K::rms_norm, {{"width", width}}));
   LOOM_ASSIGN(LayerConfig both, make_layer(K::sequential, {}, {std::move(norm), std::move(layer)}));
   return make_layer(K::residual, {}, {std::move(both)});
 }
 
-// Seven layers a cell on grids of 1, 2 and 3 cells an edge; batch 4.
+// Seven layers per cell on grids of 1, 2 and 3 cells per edge; batch 4.
 void add_e(std::vector<LayerCase>& all) {
   const auto add = [&](std::string name, int64_t edge, Part part, Shape input, int64_t vocab = 0) {
     LayerCase c{"E", cat(name, " ", edge, "^3"), nullptr, input};

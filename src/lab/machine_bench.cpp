@@ -18,20 +18,20 @@ struct KindRow {
 constexpr KindRow kKinds[] = {{"f32 fma", "GFLOP/s"}, {"f64 fma", "GFLOP/s"}, {"int8 dot", "GOP/s"},
                               {"read", "GB/s"},       {"write", "GB/s"},      {"copy", "GB/s"}};
 
-// Between two looks at the clock: some microseconds of either work.
+// Work between two clock reads: some microseconds of either kind.
 constexpr int64_t kRounds = 2048, kPiece = int64_t{1} << 18;
 constexpr int64_t kPage = 4096;
 constexpr int64_t kLeastBuffer = int64_t{256} << 20;
 constexpr double kLeastTurn = 0.002;  // seconds
 
-// What a lane does until the time is over. In memory it goes on where it was in the turn before.
+// The work of a lane until the time is over. In memory it continues where the previous turn ended.
 struct alignas(128) LaneTurn {
   int64_t at = 0;
   double work = 0, seconds = 0;
-  volatile float sink = 0;  // what the loops return, kept so that no compiler leaves them out
+  volatile float sink = 0;  // results of the loops, kept so that compilers do not remove them
 };
 
-// Where a case reads, and where it may write.
+// The memory that a case reads, and may write.
 struct Place {
   const std::byte* from = nullptr;
   std::byte* to = nullptr;
@@ -45,8 +45,8 @@ int64_t compute_piece(const IsaProbe& probe, PeakKind kind, LaneTurn& turn) {
   return kRounds * loop.ops;
 }
 
-// A range that is smaller than a piece is gone over several times. Copies go from the first half of
-// the range to the second; what is read and what is written both count.
+// A range that is smaller than a piece is read several times. Copies go from the first half of the
+// range to the second; bytes read and written both count.
 int64_t memory_piece(const IsaProbe& probe, PeakKind kind, const Place& place, LaneRange range,
                      LaneTurn& turn) {
   const int64_t size = range.end - range.begin;
@@ -74,8 +74,8 @@ class Meter {
   Meter(const PeakCase& c, Place place, ThreadPool& pool)
       : c_(c), place_(place), pool_(pool), probe_(cpu_probe(c.isa)), turns_(lanes()) {}
 
-  // Giga-operations or gigabytes a second of all lanes together, each over its own time: a lane
-  // that the system did not let run counts with the time it had to wait.
+  // Giga-operations or gigabytes per second of all lanes together, each over its own time: a lane
+  // that the system delayed counts with its waiting time.
   double turn(double seconds) {
     const auto length = static_cast<int64_t>(seconds * 1e9);
     pool_.run([&](int lane, int count) {
@@ -109,7 +109,7 @@ class Meter {
   std::vector<LaneTurn> turns_;
 };
 
-// Numbers that are not zero, written by the lanes that read them.
+// Fills with non-zero numbers, written by the lanes that read them.
 void fill(std::byte* to, int64_t bytes, ThreadPool& pool) {
   const IsaProbe probe = cpu_probe(best_isa());
   pool.run([&](int lane, int lanes) {
@@ -118,7 +118,7 @@ void fill(std::byte* to, int64_t bytes, ThreadPool& pool) {
   });
 }
 
-// Everything that cases share: memory, and the threads of each number of lanes.
+// Shared state of cases: memory, and the threads for each number of lanes.
 class Bench {
  public:
   Status allocate(int64_t bytes, int threads) {
@@ -168,8 +168,8 @@ class Bench {
   std::vector<Meter> meters_;
 };
 
-// The part of a cache that is read: half, so that the rest of the process has room, and a quarter
-// of the last, which others share. 0 when the level before would hold it.
+// The part of a cache to read: half, to leave room for the rest of the process, and a quarter of
+// the last level, which is shared. 0 if the previous level would hold it.
 int64_t cache_part(const std::vector<CacheInfo>& caches, size_t i) {
   const bool shared = i > 0 && i + 1 == caches.size();
   const int64_t part = caches[i].bytes / (shared ? 4 : 2) / kPage * kPage;
@@ -187,7 +187,7 @@ void add_reads(Bench& bench, const MachineInfo& machine, const MachineBenchOptio
   }
   const auto mapped = static_cast<int64_t>(options.file.size()) / kPage * kPage;
   if (mapped == 0) return;
-  cpu_probe(isa).read(options.file.data(), mapped);  // so that its pages are there
+  cpu_probe(isa).read(options.file.data(), mapped);  // loads its pages
   for (const int threads : lanes) {
     bench.add({PeakKind::read, isa, threads, "mapped file", mapped}, options.file);
   }

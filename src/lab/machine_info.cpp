@@ -15,13 +15,13 @@ namespace {
 
 constexpr int kMostProcessors = 4096, kMostCaches = 16;
 
-// The first line of a small file; "" when it is not there.
+// The first line of a small file; empty if it does not exist.
 std::string line_of(const std::string& path) {
   const Result<std::string> text = read_file(path, 1 << 16);
   return text.ok() ? text->substr(0, text->find('\n')) : std::string();
 }
 
-// What follows "KEY<blanks>: " on the first line that begins with the key.
+// The text after "KEY<blanks>: " on the first line that begins with the key.
 std::string value_of(std::string_view text, std::string_view key) {
   while (!text.empty()) {
     std::string_view line = text.substr(0, text.find('\n'));
@@ -35,7 +35,7 @@ std::string value_of(std::string_view text, std::string_view key) {
   return {};
 }
 
-// ARM has numbers where x86 has a name.
+// ARM has numbers instead of a name.
 std::string processor_name(const std::string& root) {
   const Result<std::string> text = read_file(root + "/proc/cpuinfo");
   if (!text.ok()) return "unknown processor";
@@ -46,7 +46,7 @@ std::string processor_name(const std::string& root) {
   return "unknown processor";
 }
 
-// "32K", "16M"; 0 when it is neither.
+// "32K", "16M"; 0 for anything else.
 int64_t cache_size(std::string_view text) {
   int64_t value = 0;
   const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -55,7 +55,7 @@ int64_t cache_size(std::string_view text) {
   return unit == 'K' ? value << 10 : unit == 'M' ? value << 20 : value;
 }
 
-// A cache that several processors share is told by each of them.
+// Each processor lists a cache that several share.
 std::vector<CacheInfo> caches_of(const std::string& root) {
   std::set<std::tuple<int, int64_t, std::string>> seen;
   for (int cpu = 0; cpu < kMostProcessors; ++cpu) {

@@ -1,5 +1,5 @@
-// What the system says of the processor: its name, the cores this process may use, the caches. What
-// it reaches is measured (lab/machine_bench.hpp).
+// System information about the processor: its name, the usable cores, the caches.
+// lab/machine_bench.hpp measures its speed.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace loom::core {
 
-// All caches of one level, instruction caches left out. `bytes` are of one of them.
+// All caches of one level, except instruction caches. `bytes` are of one of them.
 struct CacheInfo {
   int level = 0;
   int64_t bytes = 0;
@@ -16,15 +16,15 @@ struct CacheInfo {
 };
 
 struct MachineInfo {
-  std::string name;  // "unknown processor" where the system does not say
+  std::string name;  // "unknown processor" if the system does not report it
   int cores = 1;
-  std::vector<CacheInfo> caches;  // nearest first; empty where the system does not say
+  std::vector<CacheInfo> caches;  // nearest first; empty if the system does not report them
 };
 
-// Linux: from /proc/cpuinfo and /sys. `root`: where these are found, for tests.
+// Linux: from /proc/cpuinfo and /sys. `root`: their parent folder, for tests.
 MachineInfo machine_info(const std::string& root = {});
 
-// The bytes of all caches of the highest level together; 0 where there are none.
+// The total bytes of all caches of the highest level; 0 if there are none.
 int64_t last_cache_bytes(const MachineInfo& machine);
 
 }  // namespace loom::core

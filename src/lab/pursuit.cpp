@@ -23,7 +23,7 @@ struct Point {
   double x = 0.5, y = 0.5;
 };
 
-// Agent and target, and numbers drawn one after the other.
+// Agent and target, and a sequence of random numbers.
 class Square {
  public:
   explicit Square(uint64_t seed) : rng_(seed, kPursuitStream) { place(); }
@@ -45,8 +45,8 @@ class Square {
     return dy > 0 ? kUp : kDown;
   }
 
-  // After so many steps both stand somewhere else: an agent that sits at its target, or in a
-  // corner, would see nothing but that for the rest of the time.
+  // After a number of steps both are placed elsewhere: an agent at its target, or in a corner,
+  // would otherwise see only that for the rest of the time.
   void move(size_t direction) {
     constexpr double kStep = 0.02, kDrift = 0.005;
     constexpr int kEpisode = 25;
@@ -84,7 +84,7 @@ Result<NetworkSpec> pursuit_network() {
   return build_row(std::move(layers), Shape{kWidths.front()});
 }
 
-// The largest answer; none where one of them is no finite number.
+// The index of the largest answer; unset if an answer is not finite.
 std::optional<size_t> chosen(const Tensor& y) {
   size_t best = 0;
   for (size_t i = 0; i < kDirections; ++i) {
@@ -94,7 +94,7 @@ std::optional<size_t> chosen(const Tensor& y) {
   return best;
 }
 
-// One step: looks, answers, learns from the answer, moves.
+// One step: observe, answer, learn from the answer, move.
 Status pursue(const PursuitSpec& spec, Square& square, AdaptationTracker& tracker, TrainStep& step,
               PursuitRun& run) {
   const int64_t task = tracker.task();

@@ -1,5 +1,5 @@
-// A quick proof that this build computes what it should on this processor: a small matmul of every
-// number type on every instruction set against the bits of the reference backend.
+// A quick proof that this build computes correctly on this processor: a small matmul of every
+// number type on every instruction set, compared with the bits of the reference backend.
 #pragma once
 
 #include <string>

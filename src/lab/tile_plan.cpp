@@ -9,7 +9,7 @@
 namespace loom::core {
 namespace {
 
-// The largest of the candidates that is not above the limit; the first where none is.
+// The largest candidate up to the limit; the first if there is none.
 int64_t largest_within(std::span<const int64_t> candidates, int64_t limit) {
   int64_t best = candidates[0];
   for (const int64_t c : candidates) {
@@ -99,7 +99,7 @@ Tile gpu_attention_tile(const GpuLimits& limits, int64_t head_dim) {
   int64_t rows = limits.workgroup_bytes > 0 ? limits.workgroup_bytes / 2 / each : kUnknown;
   if (limits.invocations > 0) rows = std::min(rows, limits.invocations);
   rows = down_to(std::clamp<int64_t>(rows, 8, 64), 8);
-  // The least size may be more than half of a small storage, but never more than all of it.
+  // The smallest size may exceed half of a small storage, but never all of it.
   while (rows > 1 && limits.workgroup_bytes > 0 && rows * each > limits.workgroup_bytes) rows /= 2;
   return {rows, cat(rows, " rows of K and V, ", each, " bytes each, take ", rows * each, " of ",
                     limits.workgroup_bytes, " bytes of a workgroup")};

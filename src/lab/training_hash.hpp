@@ -1,5 +1,5 @@
-// What `loom verify training` prints: hashes of the bits that training leaves, equal on every
-// instruction set, thread count and compiler. Data are sines, so that no file is needed.
+// The output of `loom verify training`: hashes of the bits after training, equal on every
+// instruction set, thread count and compiler. Data are sines, so no file is needed.
 #pragma once
 
 #include <string>
@@ -26,11 +26,11 @@ struct TrainingHash {
   std::string trained;   // the same after the last step, with the last prediction
 };
 struct TrainingHashOptions {
-  DType dtype = DType::f32;  // that matrices are trained in
+  DType dtype = DType::f32;  // of the trained matrices
   int steps = 50;
   uint64_t seed = 7;  // of the weights
 };
-// Adam at 0.01, squared error, gradients clipped to the norm 1.
+// Adam at 0.01, squared error, gradients clipped to norm 1.
 Result<TrainingHash> hash_training(const NetworkSpec& network, int64_t batch,
                                    const TrainingHashOptions& options, const Ops& ops,
                                    ThreadPool& pool);

@@ -11,7 +11,7 @@ namespace loom::core {
 Result<int> axis_from_front(std::string_view layer, int64_t axis, int rank) {
   const int64_t from_front = axis < 0 ? axis + rank : axis;
   if (from_front >= 0 && from_front < rank) return static_cast<int>(from_front);
-  return invalid(cat(layer, ": axis ", axis, " is none of the ", rank, " axes of its input"));
+  return invalid(cat(layer, ": axis ", axis, " is not one of the ", rank, " axes of its input"));
 }
 
 Result<std::vector<int>> axes_from_front(std::string_view layer, const std::vector<int64_t>& axes,

@@ -1,11 +1,11 @@
-// BatchNorm over the channels of x [B, C, ...] (Ioffe and Szegedy, 2015), as PyTorch's
-// BatchNorm1d to 3d. In training, over all values of a channel in the n samples that are there:
-//   mean = sum(x) / n,  var = sum((x - mean)^2) / n,  y = (x - mean) * (gamma / sqrt(var + eps)) +
-//   beta
-//   running_mean += momentum (mean - running_mean)
-//   running_var += momentum (sum((x - mean)^2) / (n - 1) - running_var)
-// Sums go over the values of a sample first, then over samples. Outside training, in f32, each
-// operation rounded:
+// BatchNorm over the channels of x [B, C, ...] (Ioffe and Szegedy, 2015), like PyTorch's
+// BatchNorm1d to 3d. Training covers all n values of a channel in the present samples:
+//   mean = sum(x) / n,  var = sum((x - mean)^2) / n;
+//   y = (x - mean) * (gamma / sqrt(var + eps)) + beta;
+//   running_mean += momentum (mean - running_mean);
+//   running_var += momentum (sum((x - mean)^2) / (n - 1) - running_var).
+// Sums run over the values of a sample first, then over samples. Outside training, in f32, each
+// operation is rounded:
 //   a = gamma / sqrt(running_var + eps),  b = beta - running_mean * a,  y = x * a + b
 #include "base/text.hpp"
 #include "layers/channels.hpp"
@@ -32,7 +32,7 @@ Result<Shape> infer(const LayerConfig& c, const Shape& in) {
   return in;
 }
 
-// gamma / sqrt(var + eps), or its reciprocal root alone.
+// gamma / sqrt(var + eps), or only the reciprocal root.
 Result<Tensor> scale_of(ForwardCall& call, const Tensor& var) {
   const LayerConfig& c = call.config();
   LOOM_ASSIGN(const Tensor eps, call.constant(static_cast<float>(c.real(kEps))));
@@ -67,7 +67,7 @@ class Batch {
   Batch(ForwardCall& call, const Channels& c, const Tensor& present)
       : call_(call), c_(c), present_(present) {}
 
-  // Values of a channel, as one number.
+  // The number of values per channel, as a tensor of one value.
   Result<Tensor> count() {
     if (present_.empty()) return call_.constant(static_cast<float>(c_.samples * c_.spots));
     LOOM_ASSIGN(const Tensor samples, call_.tensor(Shape{1}));
@@ -76,7 +76,7 @@ class Batch {
     return combined(call_, samples, each, BinaryKind::mul);
   }
 
-  // Over the samples that are there: sum of t, or of its squares, per channel.
+  // Over the present samples: the sum of t, or of its squares, per channel.
   Result<Tensor> sum(const Tensor& t, bool squares) {
     Tensor parts = t;  // [B, C]
     if (!c_.flat()) {
@@ -108,7 +108,7 @@ Result<Tensor> forward_batch(ForwardCall& call) {
   const size_t first = affine ? 2 : 0;
   const Channels c = channels_of(call.x());
   LOOM_ASSIGN(const Tensor present, call.present(c.flat() ? 2 : 1));
-  // With `present` that is a matter of each batch: evaluation alone may take samples one by one.
+  // With `present` each batch decides. Only evaluation may pass samples one by one.
   if (present.empty() && c.samples * c.spots < 2) {
     return invalid(cat("BatchNorm: training needs more than one value per channel, the input ",
                        call.x().shape.str(), " has one; take a larger batch"));

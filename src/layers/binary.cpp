@@ -1,6 +1,6 @@
-// Binary: y = a f b, value by value, of two or more inputs; three and more are taken from the left:
-// (a f b) f c. Inputs of other shapes are broadcast as NumPy does: aligned at the last axis, an
-// extent of 1 stands for any.
+// Binary: y = a f b, value by value, of two or more inputs. Three and more associate to the left:
+// (a f b) f c. Inputs of other shapes broadcast as in NumPy: axes align at the last one, and an
+// extent of 1 repeats.
 #include "base/text.hpp"
 #include "layers/broadcast.hpp"
 #include "layers/field_tables.hpp"

@@ -1,11 +1,11 @@
 // Blocks of attention over [B, T, W]:
-//   Positions        x + table, learned or of sines and cosines      (Vaswani et al., 2017)
-//   CrossAttention   queries of x, keys and values of a second input (the same)
-//   BiasedAttention  attention within sequences of `length`, to whose products a bias of each head
-//                    is added: alibi, -slope |t - s| (Press, Smith and Lewis, 2022), or relative, a
-//                    learned value for each distance t - s (Shaw, Uszkoreit and Vaswani, 2018, in
-//                    the form of Raffel et al., 2020, without their buckets)
-// Rotary positions, caches and windows are those of MultiHeadAttention, which is faster.
+//   Positions        x + table, learned or of sines and cosines (Vaswani et al., 2017).
+//   CrossAttention   queries of x, keys and values of a second input (the same).
+//   BiasedAttention  attention within sequences of `length`. A bias per head is added to the
+//                    products. alibi: -slope |t - s| (Press, Smith and Lewis, 2022).
+//                    relative: a learned value per distance t - s (Shaw, Uszkoreit and Vaswani,
+//                    2018, in the form of Raffel et al., 2020, without their buckets).
+// MultiHeadAttention has rotary positions, caches and windows, and is faster.
 #include <cmath>
 
 #include "base/text.hpp"
@@ -18,13 +18,13 @@ namespace {
 
 using List = Extents;
 
-// Of projections [B, T, heads * D] the products of queries and keys, scaled: [B, heads, T, S].
+// Scaled products of queries and keys, from projections [B, T, heads * D]: [B, heads, T, S].
 struct Heads {
   GraphMaker& g;
   int64_t width, heads;
 
   int64_t depth() const { return width / heads; }
-  // A bias of keys would change all products of a query alike, and with that no weight.
+  // A bias of keys would change all products of a query alike, so it would change no weight.
   GraphValue project(std::string_view name, int64_t in, const GraphValue& x) const {
     return g.add(name, LayerKind::dense, {{"in", in}, {"out", width}, {"bias", name != "k"}}, {x});
   }
@@ -104,9 +104,9 @@ namespace biased_attention {
 
 using namespace fields::biased_attention;
 
-// From a table of 2 T - 1 values a head, one for each distance s - t + T - 1, the matrix [T, T]:
-// rows of the table one after the other, read in rows that are a value shorter, move by one from
-// row to row.
+// Expands a table of 2 T - 1 values per head to the matrix [T, T]; value s - t + T - 1 is that of
+// distance s - t. The rows of the table are concatenated and read again in rows that are one value
+// shorter. So they shift by one from row to row.
 GraphValue relative(GraphMaker& g, int64_t heads, int64_t length) {
   const int64_t row = 2 * length - 1, first = length - 1;
   const GraphValue table = g.add("distances", LayerKind::constant,

@@ -1,7 +1,7 @@
 // Blocks over [B, C, ..]:
-//   SqueezeExcite  y = x s, s = gate(W2 act(W1 mean(x)))       (Hu, Shen and Sun, 2018)
-//   SeparableConv  a convolution of each channel, then one of kernel 1 over all (Sifre, 2014;
-//                  Chollet, 2017); the first without bias and activation
+//   SqueezeExcite  y = x s, s = gate(W2 act(W1 mean(x))) (Hu, Shen and Sun, 2018).
+//   SeparableConv  a convolution of each channel without bias and activation, then one of
+//                  kernel 1 over all channels (Sifre, 2014; Chollet, 2017).
 #include "layers/blocks.hpp"
 #include "layers/field_tables.hpp"
 #include "layers/graph_maker.hpp"

@@ -1,8 +1,9 @@
 // Dense layers and convolutions whose weights have a norm of their own:
-//   WeightNormDense, WeightNormConv      row i of W is g_i v_i / |v_i| (Salimans and Kingma, 2016)
-//   SpectralNormDense, SpectralNormConv  W / s, s its largest singular value (Miyato et al., 2018)
+//   WeightNormDense, WeightNormConv      row i of W is g_i v_i / |v_i| (Salimans, Kingma, 2016).
+//   SpectralNormDense, SpectralNormConv  W / s, s its largest singular value (Miyato et al., 2018).
 // A row of a convolution is a filter, [channels][taps]. A convolution is the sum over its taps of
-// what stands under each, times the matrix of the tap: channels last, one product for all places.
+// the values under each tap times the matrix of the tap. Channels are last, so one product covers
+// all positions.
 #include <cmath>
 
 #include "base/text.hpp"
@@ -50,7 +51,7 @@ GraphValue spectral_normed(GraphMaker& g, int64_t rows, int64_t cols, int64_t it
                {{"rows", rows}, {"cols", cols}, {"iterations", iterations}, {"eps", eps}}, {w});
 }
 
-// By name, since blocks here share some fields, at other positions.
+// By name, because blocks here share some fields at different indices.
 int64_t integer(const LayerConfig& c, std::string_view field) {
   return c.integer(field_index(c, field));
 }
@@ -106,7 +107,7 @@ Result<Windows> windows_of(const LayerConfig& c) {
   return invalid(cat(c.def->name, ": a kernel of ", w.taps, " taps; at most ", kMostTaps));
 }
 
-// What stands under tap number `tap` of every place: of padded x, channels last.
+// The values under tap `tap` of every position, from padded x, channels last.
 GraphValue under_tap(GraphMaker& g, const Windows& w, const GraphValue& x, int64_t tap) {
   std::vector<int64_t> starts, ends, axes;
   int64_t rest = tap;

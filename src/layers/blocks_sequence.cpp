@@ -1,6 +1,6 @@
 // Blocks of sequences:
-//   EmbeddingBag     the sum or mean of the rows of all ids of a sample
-//   RecurrentStack   RNN, LSTM or GRU, several upon each other, in one direction or both
+//   EmbeddingBag     the sum or mean of the rows of all ids of a sample.
+//   RecurrentStack   stacked RNN, LSTM or GRU layers, in one direction or both.
 //   Mamba            a selective state-space model (Gu and Dao, 2023):
 //                    h_t = exp(d_t A) h_(t-1) + d_t B_t u_t,  y_t = C_t h_t + D u_t
 #include "base/text.hpp"
@@ -76,8 +76,7 @@ Result<LayerConfig> direction_of(const LayerConfig& c, LayerKind kind, int64_t i
   return layer;
 }
 
-// Takes the states of the layers out of the inputs that hold them all, and puts the last ones
-// together.
+// Splits the inputs that hold the states of all layers, and concatenates their last states.
 class States {
  public:
   States(const LayerConfig& c, LayerKind kind, GraphMaker& g)
@@ -88,7 +87,7 @@ class States {
     if (kind == LayerKind::lstm) return {"input", "h", "c"};
     return {"input", "h"};
   }
-  // What direction number `i` reads besides x.
+  // The states that direction number `i` reads besides x.
   void read(int64_t i, std::vector<GraphValue>& reads) {
     for (int64_t part = 0; part < parts_ && c_.flag(kInitialState); ++part) {
       const GraphValue one =
@@ -154,7 +153,7 @@ namespace mamba {
 
 using namespace fields::mamba;
 
-// u: of the channels what the convolution of the past makes, which no later step enters.
+// u: a causal convolution of the channels; no later step enters.
 GraphValue convolved(GraphMaker& g, const GraphValue& x, int64_t channels, int64_t kernel) {
   const auto turn = [&](const char* name, const GraphValue& t) {
     return g.add(name, LayerKind::transpose, {{"axes", List{0, 2, 1}}}, {t});

@@ -10,15 +10,15 @@
 namespace loom::core {
 namespace {
 
-// The shape with as many extents of 1 in front as it takes.
+// The shape with extents of 1 in front up to `rank`.
 Shape aligned(const Shape& shape, int rank) {
   Shape out = shape;
   while (out.rank() < rank) out = out.after(1);
   return out;
 }
 
-// Whether the op takes b beside an a of the shape of the result: the same, one row, one column, one
-// value.
+// Whether the op supports b with an a of the result's shape: the same shape, one row, one column,
+// or one value.
 bool taken_as_is(const Shape& b, const Shape& out) {
   if (b.count() == 1 || b == out) return true;
   if (b.last() == out.last() && b.count() == b.last()) return true;  // a row

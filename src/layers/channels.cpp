@@ -57,7 +57,7 @@ Result<Tensor> combined(ForwardCall& call, const Tensor& a, const Tensor& b, Bin
 Status check_channels(const LayerConfig& c, const Shape& in, int64_t channels, int axes) {
   if (in.rank() >= 2 + axes && in[1] == channels && in.count() > 0) return {};
   return invalid(cat(c.def->name, ": input ", in.str(), " must be [batch, ", channels,
-                     axes > 0 ? ", ...], with an extent behind the channels" : ", ...]"));
+                     axes > 0 ? ", ...], with an extent after the channels" : ", ...]"));
 }
 
 }  // namespace loom::core

@@ -1,4 +1,4 @@
-// Concat: its inputs one after the other along an axis; all other extents are equal.
+// Concat: joins its inputs along an axis. All other extents are equal.
 #include "base/text.hpp"
 #include "layers/axes.hpp"
 #include "layers/field_tables.hpp"
@@ -26,7 +26,7 @@ Result<std::vector<Shape>> infer(const LayerConfig& c, std::span<const Shape> in
   return std::vector<Shape>{out};
 }
 
-// Values below `axis`, and those before it.
+// The number of values after `axis`, and of those before it.
 int64_t inner_count(const Shape& shape, int axis) {
   int64_t n = 1;
   for (int i = axis + 1; i < shape.rank(); ++i) n *= shape[i];
@@ -38,7 +38,7 @@ int64_t outer_count(const Shape& shape, int axis) {
   return n;
 }
 
-// Everything from the axis on is a row, so that each part is columns of the result.
+// Everything from the axis on is a row, so each part is columns of the result.
 Result<Tensor> forward(ForwardCall& call) {
   std::vector<Shape> shapes;
   for (const Tensor& part : call.inputs()) shapes.push_back(part.shape);

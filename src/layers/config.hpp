@@ -1,6 +1,6 @@
 // A layer's configuration as data: every kind lists its fields (name, type, range, default), and a
-// LayerConfig holds one value per field. JSON schema, language bindings and documentation derive
-// from the same list.
+// LayerConfig holds one value per field. JSON schema, language bindings and documentation are
+// derived from the same list.
 #pragma once
 
 #include <cstdint>
@@ -21,14 +21,14 @@ enum class LayerKind : uint8_t {
 #undef LOOM_LAYER
 };
 
-// Kinds from here on are being made: no release has them, so lists of what is released (hashes,
-// bindings) do not name them.
+// Kinds from here on are in development. No release has them, so lists of released kinds (hashes,
+// bindings) omit them.
 constexpr int kFirstUnreleasedKind = 200;
 constexpr bool released(LayerKind kind) {
   return static_cast<int>(kind) < kFirstUnreleasedKind;
 }
 
-// list: whole numbers; a single number stands for a list of one.
+// list: integers; a single number is a list of one.
 enum class FieldType : uint8_t { integer, real, boolean, text, list };
 
 struct FieldDesc {
@@ -39,11 +39,11 @@ struct FieldDesc {
   double max = 0;
   std::string_view default_text;
   std::string_view doc;
-  std::string_view old_name = {};  // what files of the original call it
+  std::string_view old_name = {};  // its name in files of the original
 };
 
-// The value of one field. Small, because a description may hold millions: texts and lists lie
-// elsewhere, and those that are a field's default nowhere. LayerConfig reads and sets them.
+// The value of one field. Small, because a description may hold millions. Texts and lists are
+// stored separately, and only if they differ from the default. LayerConfig reads and sets them.
 class FieldValue {
  public:
   FieldValue() = default;
@@ -62,13 +62,13 @@ class FieldValue {
     std::string text;
     std::vector<int64_t> list;
   };
-  std::unique_ptr<const More> more_;  // null: the default
+  std::unique_ptr<const More> more_;  // null means the default
 };
 
 struct LayerDef;
 
-// What a user builds: one layer, its field values and children. Made by make_layer(), finished by
-// finalize().
+// The layer that a user builds: its field values and children. make_layer() makes it, finalize()
+// completes it.
 struct LayerConfig {
   const LayerDef* def = nullptr;
   std::vector<FieldValue> values;  // in the order of def->fields
@@ -103,11 +103,11 @@ struct Field {
       : name(n), list(std::move(v)), type(FieldType::list) {}
 };
 
-// A layer with defaults and the given fields. Unknown names, wrong types and values out of range
-// are Errors.
+// A layer with defaults and the given fields. Errors: unknown names, wrong types, and values out of
+// range.
 Result<LayerConfig> make_layer(LayerKind kind, const std::vector<Field>& fields,
                                std::vector<LayerConfig> children = {});
-// The same of a kind or a block; of a block what it stands for.
+// The same for a kind or a block. A block is expanded.
 Result<LayerConfig> make_layer(const LayerDef& def, const std::vector<Field>& fields,
                                std::vector<LayerConfig> children = {});
 

@@ -1,6 +1,6 @@
-// Constant: values that do not depend on the input: positions, tables, factors. It reads nothing.
-// They are a parameter, stored with the weights; its shape has no batch: [1, T, D] or [D] is
-// broadcast by what reads it.
+// Constant: values that do not depend on the input: positions, tables, factors. It reads no values.
+// They are a parameter, stored with the weights. Its shape has no batch: readers broadcast [1, T,
+// D] or [D].
 #include <algorithm>
 
 #include "base/text.hpp"
@@ -17,7 +17,7 @@ using namespace fields::constant;
 struct Fill {
   std::string_view name;
   Init init;
-  int axes;  // the least rank that says where a value stands
+  int axes;  // the smallest rank that determines the index of a value
 };
 constexpr Fill kFills[] = {
     {"normal", Init::normal1, 1},        {"zeros", Init::zeros, 1}, {"ones", Init::ones, 1},
@@ -49,7 +49,7 @@ Result<std::vector<Shape>> infer(const LayerConfig& c, std::span<const Shape>) {
   return std::vector<Shape>{shape_of(extents)};
 }
 
-// One row of values, so that it stays f32 where matrices are packed.
+// One row of values, so that it stays f32 when matrices are packed.
 void params(const LayerConfig& c, std::vector<ParamSpec>& out) {
   int64_t count = 1;
   for (const int64_t extent : c.list(kShape)) count *= extent;

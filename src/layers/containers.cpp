@@ -1,6 +1,6 @@
-// Sequential: children one after the other; empty, it is the identity. Residual: y = x + F(x), F
-// being its children in sequence; without children it adds its second input, which is what the
-// layer before it was given: [f, Residual] is f(x) + x. Neither owns weights.
+// Sequential: children one after the other; without children it is the identity. Residual: y = x +
+// F(x), F being its children in sequence. Without children it adds its second input, which is the
+// input of the layer before it: [f, Residual] is f(x) + x. Neither owns weights.
 #include "base/text.hpp"
 #include "layers/forward_call.hpp"
 #include "layers/layer.hpp"

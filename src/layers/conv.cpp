@@ -1,9 +1,9 @@
 // CNN1-3 and ConvTransposed1-3: cross-correlations over one to three axes, samples [C, (D, (H,))
-// W], zero padding, per-axis kernel, stride, padding and dilation, groups (depthwise: groups = C).
-//   CNN:            W [F][C/groups][taps], out = floor((in + 2 pad - dilation (K - 1) - 1) /
-//   stride) + 1 ConvTransposed: W [C][F/groups][taps], out = (in - 1) stride - 2 pad + dilation (K
-//   - 1) + 1 +
-//                   output_padding: the gradient of a CNN with respect to its input
+// W]. Zero padding; kernel, stride, padding and dilation per axis; groups (depthwise: groups = C).
+//   CNN:            W [F][C/groups][taps],
+//                   out = floor((in + 2 pad - dilation (K - 1) - 1) / stride) + 1.
+//   ConvTransposed: W [C][F/groups][taps], the gradient of a CNN with respect to its input;
+//                   out = (in - 1) stride - 2 pad + dilation (K - 1) + 1 + output_padding.
 #include "base/text.hpp"
 #include "layers/field_tables.hpp"
 #include "layers/forward_call.hpp"
@@ -60,7 +60,8 @@ Status input_extents(const LayerConfig& c, const Shape& in, int64_t (&extents)[3
   return {};
 }
 
-// The convolution behind the layer. Of a transposed one it is the CNN whose input is our output.
+// The convolution that computes the layer. A transposed layer uses the CNN whose input is its
+// output.
 Result<ConvShape> conv_shape(const LayerConfig& c, const Shape& in) {
   const Kind kind = kind_of(c);
   ConvShape s;

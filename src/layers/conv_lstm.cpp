@@ -1,7 +1,7 @@
-// ConvLSTM: an LSTM whose products are convolutions, over pictures in time (Shi et al., 2015,
-// without peepholes): x [B, T, C, H, W] -> [B, T, F, H, W], or the last state [B, F, H, W].
-//   gates i|f|g|o = conv(x_t, Wx) + conv(h_(t-1), Wh) + b,  kernels odd, edges padded with zeros
-//   c_t = sigmoid(f) c_(t-1) + sigmoid(i) tanh(g),  h_t = sigmoid(o) tanh(c_t)
+// ConvLSTM: an LSTM whose products are convolutions, over images in time (Shi et al., 2015, without
+// peepholes). x [B, T, C, H, W] -> [B, T, F, H, W], or the last state [B, F, H, W].
+//   gates i|f|g|o = conv(x_t, Wx) + conv(h_(t-1), Wh) + b;  kernels odd, edges padded with zeros.
+//   c_t = sigmoid(f) c_(t-1) + sigmoid(i) tanh(g),  h_t = sigmoid(o) tanh(c_t).
 // Each pass begins at zero: x holds whole sequences.
 #include "base/text.hpp"
 #include "layers/field_tables.hpp"
@@ -55,8 +55,8 @@ ConvShape conv_shape(const LayerConfig& c, const Shape& in, int64_t channels) {
   return s;
 }
 
-// Tensors that hold step after step, [T * B, ..]: how many a layer asks for must not depend on the
-// length.
+// Tensors that hold all steps in order, [T * B, ..]. The number of tensors that a layer requests
+// must not depend on the length.
 struct Steps {
   int64_t batch = 0, size = 0;  // values of a state of one sample
   Tensor products, sums, acts, cells, squashed, kept, added, states;
@@ -78,7 +78,7 @@ Result<Steps> start(ForwardCall& call, int64_t steps, int64_t size) {
   return s;
 }
 
-// One step from its gates before their functions; `t` - 1 is where the cells before are.
+// One step, from its gates before their functions. Index `t` - 1 holds the cells before it.
 Status cell(ForwardCall& call, const Steps& s, const Tensor& gates, int64_t t) {
   Recorder& ops = call.ops();
   const int64_t n = s.size;

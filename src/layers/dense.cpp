@@ -1,6 +1,6 @@
-// Dense: y = act(x W^T + b), W [out, in]. Rows are all extents but the last; where the last extent
-// is not `in` but a whole sample has that many values, the sample is the row. With soft_cap c > 0
-// the result is c tanh(y / c), which leaves small values as they are and holds all below c.
+// Dense: y = act(x W^T + b), W [out, in]. Rows are all extents but the last. If the last extent is
+// not `in` but a whole sample has that many values, the sample is the row. soft_cap c > 0 gives c
+// tanh(y / c), which keeps small values and bounds all by c.
 #include "base/text.hpp"
 #include "layers/field_tables.hpp"
 #include "layers/forward_call.hpp"
@@ -13,7 +13,7 @@ namespace {
 using namespace fields::dense;
 
 void params(const LayerConfig& c, std::vector<ParamSpec>& out) {
-  // Rectifiers lose half of the variance, which He's rule makes good.
+  // Rectifiers lose half of the variance; He's rule compensates.
   const bool rectifies = c.text(kActivation).find("relu") != std::string_view::npos;
   out.push_back(
       {"weight", Shape{c.integer(kOut), c.integer(kIn)}, rectifies ? Init::he : Init::glorot});

@@ -1,13 +1,14 @@
-// Dropout: in training values are zero with probability `rate`, what stays is scaled so that its
-// mean is kept; elsewhere the layer is the identity. Drawn from the counter-based stream of the
-// layer: value i of step s is the same on every machine and in every order of work.
-//   elementwise   y = x m / (1 - rate), m = 1 where a uniform number >= rate, else 0 (Srivastava et
-//                 al., 2014)
+// Dropout: in training, values are zero with probability `rate`, and the others are scaled to
+// preserve the mean. Outside training the layer is the identity. Random numbers come from the
+// counter-based stream of the layer: value i of step s is the same on every machine and in every
+// order of work.
+//   elementwise   y = x m / (1 - rate), m = 1 if a uniform number >= rate, else 0
+//                 (Srivastava et al., 2014).
 //   channel       the same with one m for all values of a channel of a sample, x [B, C, ...]
-//                 (Tompson et al., 2015; PyTorch's Dropout1d to 3d)
-//   alpha         y = a (x m + s (1 - m)) + b, s = -1.7580993408473766 what SELU tends to, a =
-//                 1 / sqrt((1 - rate)(1 + rate s^2)), b = -a s rate: mean 0 and variance 1 stay
-//                 (Klambauer et al., 2017)
+//                 (Tompson et al., 2015; PyTorch's Dropout1d to 3d).
+//   alpha         y = a (x m + s (1 - m)) + b, s = -1.7580993408473766 (the lower limit of SELU);
+//                 a = 1 / sqrt((1 - rate)(1 + rate s^2)), b = -a s rate.
+//                 Preserves mean 0 and variance 1 (Klambauer et al., 2017).
 #include "base/text.hpp"
 #include "layers/channels.hpp"
 #include "layers/field_tables.hpp"

@@ -1,10 +1,10 @@
 // Embedding: y[..., :] = act(scale * table[id] + learned[position]). The input holds 32-bit ids;
-// ids beyond the vocabulary are refused by whoever feeds them, before anything runs. With
-// `positions` there is a second table, a row for each place in a sequence, and no sequence is
-// longer (GPT; the positions of a pass follow from where it stands, as those of attention do). The
-// row of the padding id is not trained. sparse: a training step works on the rows of its batch
-// alone, whatever the vocabulary; it may not be shared, and optimizers keep what they know of a row
-// until a batch names it again.
+// callers reject ids past the vocabulary before anything runs. With `positions` there is a second
+// table, one row per position in a sequence, which limits the length of sequences (GPT). The
+// positions of a pass follow from its state, as in attention. The row of the padding id is not
+// trained. sparse: a training step touches only the rows of its batch, whatever the vocabulary. A
+// sparse table may not be shared, and optimizers keep the state of a row until a batch names it
+// again.
 #include "base/text.hpp"
 #include "layers/field_tables.hpp"
 #include "layers/forward_call.hpp"
@@ -39,8 +39,8 @@ Result<Shape> infer(const LayerConfig& c, const Shape& in) {
   return out;
 }
 
-// The place of each row, as an id: what the pass says when it runs, or the next ones of each of its
-// sequences.
+// The position of each row, as an id: from the pass when it runs, or the next positions of each of
+// its sequences.
 Result<Tensor> places_of(ForwardCall& call, int64_t rows) {
   LOOM_ASSIGN(const Tensor ids, call.ids(Shape{rows}));
   CopyArgs c;
@@ -51,7 +51,7 @@ Result<Tensor> places_of(ForwardCall& call, int64_t rows) {
     c.extent[0] = rows;
     c.x_step[0] = places.row_stride;
     c.y_step[0] = 1;
-    c.x_first = 1;  // behind the sequence
+    c.x_first = 1;  // after the sequence
     LOOM_TRY(call.ops().copy(c));
     return ids;
   }

@@ -1,4 +1,4 @@
-// Expand: extents of 1 are repeated, as NumPy broadcasts: the result has the shape of both, the
+// Expand: repeats extents of 1, as NumPy broadcasts. The result has the broadcast shape of the
 // input and `shape`, aligned at the last axis. With a second input, a first extent of 1 becomes
 // that of the second input: a constant for every sample of a batch.
 #include "base/text.hpp"

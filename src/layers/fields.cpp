@@ -5,7 +5,7 @@
 namespace loom::core {
 namespace {
 
-// The default of a field in words: "0", "silu".
+// The default of a field as text: "0", "silu".
 std::string default_of(const FieldDesc& desc) {
   if (desc.type == FieldType::text) return cat("'", desc.default_text, "'");
   if (desc.type == FieldType::list && desc.default_number < desc.min) return "an empty list";

@@ -1,5 +1,5 @@
-// The kind Graph: see graph.hpp. Fields `wires` and `outputs` hold values as pairs (node, output);
-// wires has for each child a count and so many pairs.
+// The kind Graph: see graph.hpp. Fields `wires` and `outputs` hold values as pairs (node, output).
+// For each child, wires has a count and that many pairs.
 #include "layers/graph.hpp"
 #include "layers/field_tables.hpp"
 
@@ -14,9 +14,9 @@ namespace {
 
 using namespace fields::graph;
 static_assert(kFields[kInputs].max == kMostGraphInputs);
-// Defaults below the least value: these lists are empty unless somebody sets them.
+// The defaults are below the minimum: these lists are empty unless they are set.
 
-// Reads pairs off a list, for passes: nothing is allocated.
+// Reads pairs from a list during passes, without allocation.
 class Wires {
  public:
   explicit Wires(const std::vector<int64_t>& list) : list_(list) {}
@@ -33,7 +33,7 @@ class Wires {
   size_t at_ = 0;
 };
 
-// How a value is called in a message.
+// The name of a value in a message.
 std::string described(const GraphValue& v) {
   if (v.node == kGraphInput) return cat("input ", v.output);
   return v.output == 0 ? cat("node ", v.node) : cat("output ", v.output, " of node ", v.node);
@@ -52,8 +52,8 @@ Status check_value(const GraphWiring& w, const GraphValue& v, size_t before, std
                      ", which does not stand before it; nodes run in their order"));
 }
 
-// Of one kind; or of two whose parameters have the same names and shapes, as a table and the matrix
-// of a product without a bias.
+// Two nodes may share weights if they have one kind, or parameters of the same names and shapes. An
+// example is a table and the matrix of a product without a bias.
 bool may_share(const LayerConfig& a, const LayerConfig& b) {
   if (a.def == b.def) return true;
   const auto specs = [](const LayerConfig& c) {
@@ -101,8 +101,7 @@ class Values {
   std::vector<std::vector<T>> made_;
 };
 
-// The walk that inference of shapes and the pass share: `run(i, inputs)` gives the outputs of node
-// i.
+// The walk that shape inference and the pass share: `run(i, inputs)` returns the outputs of node i.
 template <class T, class Run>
 Result<std::vector<T>> walk(const LayerConfig& c, std::span<const T> inputs, Run&& run) {
   Values<T> values(inputs, c.children.size());
@@ -127,7 +126,7 @@ Result<std::vector<T>> walk(const LayerConfig& c, std::span<const T> inputs, Run
   return out;
 }
 
-// What a node is called in messages: its name, if it has one.
+// The label of a node in messages: its name, if it has one.
 std::string node_label(const LayerConfig& c, size_t i) {
   const std::vector<std::string> names = graph_wiring(c).names;
   const size_t at = static_cast<size_t>(c.integer(kInputs)) + i;
@@ -135,7 +134,7 @@ std::string node_label(const LayerConfig& c, size_t i) {
   return cat("node ", i);
 }
 
-// A node whose values nobody reads is a mistake of whoever wrote the graph: its weights would be
+// Rejects a node whose values are not read. It is a mistake of the author: its weights would be
 // stored and never trained.
 Status check_used(const LayerConfig& c) {
   std::vector<bool> used(c.children.size());
@@ -150,13 +149,14 @@ Status check_used(const LayerConfig& c) {
   for (Wires results(c.list(kOutputs)); !results.done();) mark(results.value());
   for (size_t i = 0; i < used.size(); ++i) {
     if (used[i]) continue;
-    return invalid(cat("Graph: ", node_label(c, i),
-                       " is read by no node and is no output; remove it or name it in outputs"));
+    return invalid(
+        cat("Graph: ", node_label(c, i),
+            " is not read by any node and is not an output; remove it or name it in outputs"));
   }
   return {};
 }
 
-// How many ids a value may hold: those of an Input; 0: it holds numbers.
+// The number of ids that a value may hold: those of an Input. 0 means that it holds numbers.
 int64_t ids_of(const LayerConfig& c, const GraphValue& v) {
   if (v.node < 0) return 0;
   const LayerConfig& source = c.children[static_cast<size_t>(v.node)];
@@ -178,8 +178,8 @@ Status check_read(const LayerConfig& c, size_t i, bool wants, const GraphValue& 
       cat("Graph: ", node_label(c, i), " has ", rows, " rows, but reads ids up to ", ids - 1));
 }
 
-// Ids and numbers have the same size in memory, so that a pass would not notice: tables read ids
-// that they have rows for, and nobody else reads ids. An Input reads no values.
+// Ids and numbers have the same size in memory, so a pass would not notice a mix-up. Only tables
+// with enough rows may read ids. An Input reads no values.
 Status check_ids(const LayerConfig& c) {
   Wires wires(c.list(kWires));
   for (size_t i = 0; i < c.children.size(); ++i) {
@@ -227,8 +227,8 @@ bool is_number(std::string_view text) {
   return !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
 }
 
-// Names are what "from" can name: no colon, no line break, and no number, which nodes without a
-// name have.
+// Names must be usable in "from": no colon, no line break, and not a number, because numbers
+// identify nodes without a name.
 Status check_name(std::string_view name) {
   if (!name.empty() && !is_number(name) && name.find_first_of(":\n") == std::string_view::npos)
     return {};
@@ -247,7 +247,7 @@ Result<GraphValue> parse_value(const NameTable& table, std::string_view text,
     const std::string_view digits = text.substr(colon + 1);
     if (!is_number(digits) || digits.size() > 4)
       return invalid(cat("Graph: ", who, " reads '", printable(text),
-                         "'; behind the colon must stand the number of an output"));
+                         "'; give the number of an output after the colon"));
     for (const char c : digits) v.output = v.output * 10 + (c - '0');
   }
   const auto found = table.find(name);
@@ -269,7 +269,7 @@ Result<GraphValue> parse_value(const NameTable& table, std::string_view text,
   return GraphValue{kGraphInput, -1 - found->second};
 }
 
-// The node whose weights `who` has; -1: its own.
+// The node whose weights `who` shares; -1 means its own.
 Result<int64_t> parse_owner(const NameTable& table, const std::string& name, std::string_view who) {
   if (name.empty()) return -1;
   const auto found = table.find(name);
@@ -314,10 +314,10 @@ Result<LayerConfig> make_graph(const GraphWiring& w, std::vector<LayerConfig> no
     names += w.names[i];
   }
   LOOM_TRY(check_owners(w, nodes));
-  // A graph without shared weights is written as it was before there were any.
+  // A graph without shared weights keeps the older file form.
   const bool shares = std::ranges::any_of(w.owners, [](int64_t owner) { return owner >= 0; });
   std::vector<int64_t> owners = shares ? w.owners : std::vector<int64_t>();
-  for (int64_t& owner : owners) {  // of a chain, its first
+  for (int64_t& owner : owners) {  // for a chain, its first
     if (owner >= 0 && owners[static_cast<size_t>(owner)] >= 0)
       owner = owners[static_cast<size_t>(owner)];
   }

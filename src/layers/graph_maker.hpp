@@ -1,4 +1,4 @@
-// Makes a Graph node by node, for code that knows what it wants: blocks.
+// Builds a Graph node by node, for code with a fixed structure: blocks.
 #pragma once
 
 #include <initializer_list>
@@ -11,11 +11,11 @@
 
 namespace loom::core {
 
-// The extents or axes of a field, written down where it is given.
+// The extents or axes of a field, as a literal.
 using Extents = std::initializer_list<int64_t>;
 
-// A field as a literal: it owns nothing, so that tables of them cost no code. Lists and texts live
-// until the call that takes it has returned.
+// A field as a literal. It owns nothing, so tables of fields cost no code. Its lists and texts must
+// live until the call that takes it returns.
 struct Arg {
   std::string_view name;
   FieldType type;
@@ -38,7 +38,7 @@ struct Arg {
 };
 using Args = std::initializer_list<Arg>;
 
-// The layer of a kind with these fields; errors are those of make_layer().
+// The layer of a kind with these fields. Errors: those of make_layer().
 Result<LayerConfig> layer_with(LayerKind kind, Args args);
 // A Sequential of two.
 Result<LayerConfig> both_of(Result<LayerConfig> first, Result<LayerConfig> second);
@@ -49,7 +49,7 @@ class GraphMaker {
 
   static GraphValue input(int64_t i = 0) { return {kGraphInput, i}; }
 
-  // A node and its first output. An Error is kept for finish(), so that chains read as one.
+  // Adds a node and returns its first output. finish() reports an Error, so chains read as one.
   GraphValue add(std::string_view name, LayerKind kind, Args args,
                  std::initializer_list<GraphValue> reads);
   GraphValue add(std::string_view name, Result<LayerConfig> layer,

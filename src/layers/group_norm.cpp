@@ -1,7 +1,7 @@
-// GroupNorm (Wu and He, 2018): the channels of x [B, C, ...] in equal groups, and each group of
-// each sample normalized to mean 0 and variance 1. InstanceNorm (Ulyanov, Vedaldi and Lempitsky,
-// 2016): a group is one channel. As PyTorch's, without running statistics:
-//   y = (x - mean) / sqrt(var + eps), then, where affine, * gamma + beta per channel
+// GroupNorm (Wu and He, 2018): splits the channels of x [B, C, ...] into equal groups, and
+// normalizes each group of each sample to mean 0 and variance 1. InstanceNorm (Ulyanov, Vedaldi and
+// Lempitsky, 2016): a group is one channel. Like PyTorch's, without running statistics:
+//   y = (x - mean) / sqrt(var + eps), then, if affine, * gamma + beta per channel
 #include "base/text.hpp"
 #include "layers/channels.hpp"
 #include "layers/field_tables.hpp"

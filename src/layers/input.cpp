@@ -1,7 +1,7 @@
-// Input: an input of the network besides its first: a second image, a state, the lengths of
-// sequences. It reads some value of the batch, for the number of samples alone, and gives what the
-// caller gave for that name. In a Graph it is a node among others; two nodes of one name are one
-// input. Where nobody gives it, as in a training step, it is zeros.
+// Input: an additional input of the network: a second image, a state, the lengths of sequences. It
+// reads a value of the batch, only for the number of samples, and returns the caller's tensor for
+// its name. In a Graph it is a node among others; two nodes of one name are one input. An unset
+// input is zeros, as in a training step.
 #include "base/text.hpp"
 #include "layers/axes.hpp"
 #include "layers/field_tables.hpp"

@@ -20,7 +20,7 @@ Result<Tensor> unary(ForwardCall& call, const Tensor& x, UnaryKind kind) {
   return y;
 }
 
-// 0, 1, 2 .. in every row; each step doubles how many columns are written.
+// 0, 1, 2 .. in every row; each step doubles the number of written columns.
 Result<Tensor> column_numbers(ForwardCall& call, int64_t rows, int64_t cols) {
   LOOM_ASSIGN(const Tensor numbers, call.tensor(Shape{rows, cols}));
   LOOM_TRY(call.ops().fill({slice_cols(numbers, 0, 1), 0.0f}));
@@ -33,7 +33,7 @@ Result<Tensor> column_numbers(ForwardCall& call, int64_t rows, int64_t cols) {
   return numbers;
 }
 
-// 1 in the column whose number stands in `place` [R, 1], 0 elsewhere.
+// 1 in the column whose number is in `place` [R, 1], 0 elsewhere.
 Result<Tensor> mark(ForwardCall& call, const Tensor& numbers, const Tensor& place) {
   LOOM_ASSIGN(const Tensor apart, binary(call, numbers, place, BinaryKind::sub));
   LOOM_ASSIGN(const Tensor distance, unary(call, apart, UnaryKind::abs));
@@ -50,7 +50,7 @@ Result<Tensor> largest(ForwardCall& call, const Tensor& x, int64_t k) {
   LOOM_ASSIGN(const Tensor values, call.tensor(Shape{rows, k}));
   LOOM_ASSIGN(const Tensor ids, call.ids(Shape{rows, k}));
   LOOM_TRY(call.ops().topk({x, values, ids}));
-  // The ids as numbers of the compute type: looked up where each column holds its own number.
+  // The ids as numbers of the compute type, by a lookup in columns that hold their own number.
   LOOM_ASSIGN(const Tensor numbers, column_numbers(call, rows, cols));
   LOOM_ASSIGN(const Tensor places, call.tensor(Shape{rows, k}));
   Tensor all = ids;

@@ -1,9 +1,9 @@
-// LayerDef: what a layer kind is. One constant object per file of this room. A layer sees tensors
-// and ops: no dtype, no device, no thread, no file. It is written once, as forward(): gradients
-// belong to ops and memory is planned from what forward() records (docs/decisions/0008). So
-// forward() asks for its tensors in an order that depends on the configuration alone (as many for
-// one step as for a thousand), and writes none of them twice. Drivers are in grid/; containers call
-// back through ForwardCall::child.
+// LayerDef: the description of a layer kind. There is one constant object per file of this room. A
+// layer sees tensors and ops, but no dtype, device, thread or file. It is written once, as
+// forward(): ops define gradients, and memory is planned from the recorded commands
+// (docs/decisions/0008). So forward() requests its tensors in an order that depends only on the
+// configuration, for any number of steps, and writes none of them twice. Drivers are in grid/;
+// containers call back through ForwardCall::child.
 #pragma once
 
 #include <array>
@@ -17,14 +17,14 @@
 
 namespace loom::core {
 
-// Starting values. Fans are those of the matrix: rows out, cols in.
+// Initial values. Fans are those of the matrix: rows out, cols in.
 //   glorot: U(+-sqrt(6 / (in + out))) (Glorot and Bengio, 2010); he: N(0, 2 / in) (He et al.,
 //   2015); fan_in: U(+-1/sqrt(in)); fan_out: U(+-1/sqrt(out)); normal002: N(0, 0.02^2); normal1:
-//   N(0, 1)
-// Tables, which the place of a value in ParamSpec::table decides; for buffers and first values:
+//   N(0, 1).
+// Tables depend on the index of a value in ParamSpec::table; they serve buffers and first values:
 //   sinusoidal [T, W]: sin(t / 10000^(2k / W)) at 2k, the cosine at 2k + 1 (Vaswani et al., 2017);
 //   alibi [H, T, S]: -slope_h |t - s| (Press, Smith and Lewis, 2022); causal [T, S]: 0 up to s = t,
-//   then -1e9; log_range [N]: log(n + 1) (Gu et al., 2022)
+//   then -1e9; log_range [N]: log(n + 1) (Gu et al., 2022).
 enum class Init : uint8_t {
   zeros,
   ones,
@@ -40,25 +40,25 @@ enum class Init : uint8_t {
   log_range
 };
 
-// One tensor of a layer that files hold. Matrices [rows, cols] are stored R16 in any dtype; vectors
-// stay plain f32.
+// A tensor of a layer that files hold. Matrices [rows, cols] are stored as R16 in any dtype;
+// vectors stay plain f32.
 struct ParamSpec {
   std::string_view name;
   Shape shape;
   Init init = Init::zeros;
-  // false: a buffer, a vector that has no gradient and that training moves by ForwardCall::keep()
-  // alone (docs/decisions/0028).
+  // false: a buffer, which is a vector without a gradient. Only ForwardCall::keep() changes it in
+  // training (docs/decisions/0028).
   bool trained = true;
-  double factor = 1.0;  // of the starting values
-  Shape table;          // the extents of a vector that is a tensor of them; empty: its own
+  double factor = 1.0;  // of the initial values
+  Shape table;          // the extents of a vector that represents a tensor; empty means its own
   bool matrix() const { return shape.rank() == 2; }
 };
 
-// What a layer wants to know of positions: the angles of a rotary embedding, or their numbers as
+// The position data that a layer needs: the angles of a rotary embedding, or position numbers as
 // ids. Equal specs share one table.
 struct RopeSpec {
   int64_t width = 0;    // rotated values per head
-  int64_t numbers = 0;  // above 0: no angles; positions 0, 1, 2, ... as ids, as many as there are
+  int64_t numbers = 0;  // above 0: no angles, but this many positions 0, 1, 2, ... as ids
   double theta = 10000.0;
   std::string scaling;  // "", "linear", "llama3"
   double factor = 1.0, low_freq = 1.0, high_freq = 4.0;
@@ -66,36 +66,35 @@ struct RopeSpec {
   bool operator==(const RopeSpec&) const = default;
 };
 
-// Memory a layer keeps between passes of a session, per sequence: a KV cache (kv_heads > 0), or a
-// vector that is zero at position 0 (width > 0).
+// Memory that a layer keeps between passes of a session, per sequence: a KV cache (kv_heads > 0),
+// or a vector that is zero at position 0 (width > 0).
 struct StateSpec {
   int64_t kv_heads = 0, head_dim = 0, width = 0;
 };
 
-// An input of the network besides its first. `shape` is that of one sample, or of the whole where
-// all samples of a batch share it.
+// An additional input of the network. `shape` is that of one sample, or of the whole tensor if all
+// samples of a batch share it.
 struct InputSpec {
   std::string name;
   Shape shape;
   bool batched = true;
-  int64_t ids = 0;  // above 0: whole numbers below it, as an Embedding takes them
+  int64_t ids = 0;  // above 0: integers below it, as an Embedding takes
   bool operator==(const InputSpec&) const = default;
   Shape batch(int64_t samples) const { return batched ? shape.after(samples) : shape; }
   DType dtype(DType numbers) const { return ids > 0 ? DType::i32 : numbers; }
 };
 
-// Where the sequences of a batch end, as rows of [sequences, length] positions that follow each
-// other; i32.
+// The ends of the sequences of a batch, as rows of [sequences, length] contiguous positions; i32.
 struct SequenceEnds {
   Tensor last;  // [sequences]: the last real position of each
-  // [sequences * length]: what stands in each place once every sequence is turned round; what
-  // follows its end stays.
+  // [sequences * length]: the source of each position after reversing every sequence; positions
+  // after its end stay.
   Tensor turned;
 };
 
 class ForwardCall;  // layers/forward_call.hpp
 
-// A layer in a few words: what make_layer() takes.
+// A compact description of a layer: the arguments of make_layer().
 struct LayerSketch {
   LayerKind kind;
   std::vector<Field> fields = {};
@@ -103,9 +102,9 @@ struct LayerSketch {
 };
 LayerSketch sketch_dense(int64_t in, int64_t out, std::string_view activation = "linear");
 
-// A small network, one layer after the other, in which a kind has what it can have: biases, groups,
-// strides, children. Its extents are odd, so that no vector is full; where the output of the kind
-// could not be trained (norms, probabilities), Dense layers stand around it.
+// A small sequential network in which a kind uses all of its features: biases, groups, strides,
+// children. Its extents are odd, so no vector is full. If the output of the kind could not be
+// trained (norms, probabilities), Dense layers surround it.
 struct LayerExample {
   Shape input;  // of one sample
   std::vector<LayerSketch> layers;
@@ -117,50 +116,50 @@ struct LayerDef {
   std::string_view name;
   std::span<const FieldDesc> fields;
   bool container = false;
-  bool wired = false;      // a container whose children say what they read: layers/graph.hpp
-  bool takes_ids = false;  // its input are 32-bit ids
-  // A row of its output follows from the same row of its input and, where it looks further, from
-  // places(): rows of several sequences can share a pass. Of containers: if the children can.
+  bool wired = false;      // a container whose children name their inputs: layers/graph.hpp
+  bool takes_ids = false;  // its input is 32-bit ids
+  // A row of its output depends only on the same row of its input and, if it looks further, on
+  // places(). So rows of several sequences can share a pass. A container has it if its children do.
   bool ragged = false;
   // The parameters of a layer with this configuration, in a fixed order.
   void (*params)(const LayerConfig&, std::vector<ParamSpec>&) = nullptr;
-  // Shape of the output for an input shape; the Error says which extent is wrong.
+  // Shape of the output for an input shape; the Error names the wrong extent.
   Result<Shape> (*infer)(const LayerConfig&, const Shape&) = nullptr;
   // Records the ops of one pass and returns the output.
   Result<Tensor> (*forward)(ForwardCall&) = nullptr;
-  // Kinds of several inputs or outputs, which stand in a Graph: how many inputs, the shapes of the
-  // outputs for theirs in the place of infer, and, where outputs are several, all of them in the
-  // place of forward.
+  // For kinds of several inputs or outputs, which are used in a Graph: the number of inputs, and
+  // infer_all, which replaces infer. A kind with several outputs has forward_all, which replaces
+  // forward.
   int fewest_inputs = 1, most_inputs = 1;
   Result<std::vector<Shape>> (*infer_all)(const LayerConfig&, std::span<const Shape>) = nullptr;
   Result<std::vector<Tensor>> (*forward_all)(ForwardCall&) = nullptr;
-  StateSpec (*state)(const LayerConfig&) = nullptr;  // null: none
-  RopeSpec (*rope)(const LayerConfig&) = nullptr;    // null: none
-  InputSpec (*input)(const LayerConfig&) = nullptr;  // null: it brings no input of the network
-  // Takes a second input, of the shape of its first: what came before the layer that made its
-  // input. Null: never.
+  StateSpec (*state)(const LayerConfig&) = nullptr;  // may be null: none
+  RopeSpec (*rope)(const LayerConfig&) = nullptr;    // may be null: none
+  InputSpec (*input)(const LayerConfig&) = nullptr;  // may be null: no network input
+  // Takes a second input of the shape of its first: the input of the layer before it. May be null:
+  // never.
   bool (*wants_skip)(const LayerConfig&) = nullptr;
-  // Blocks alone (blocks.hpp): the layer of other kinds that it stands for.
+  // Only for blocks (blocks.hpp): makes the layer of other kinds that it stands for.
   Result<LayerConfig> (*expand)(const LayerConfig&) = nullptr;
-  // What tests, proofs and benches of every kind run on. Frozen for a released kind:
+  // The network for tests, proofs and benches of every kind. Frozen for a released kind:
   // tests/golden/training.txt has hashes of it.
   LayerExample (*example)() = nullptr;
 };
 
 const LayerDef& layer_def(LayerKind kind);
 std::span<const LayerDef* const> layer_table();
-// The layers of a sketch or an example, one after the other. An Error is that of make_layer().
+// The layers of a sketch or an example, in order. Errors: those of make_layer().
 Result<std::vector<LayerConfig>> make_layers(const std::vector<LayerSketch>& sketches);
 
 // Shape of the output of a layer, children included; disabled layers pass their input on.
 Result<Shape> infer_shape(const LayerConfig& layer, const Shape& in);
-// The same for a layer after others: `skip` is the input of the layer before it. Checks layers that
-// take it.
+// The same for a layer after others: `skip` is the input of the layer before it. Validates layers
+// that take it.
 Result<Shape> infer_after(const LayerConfig& layer, const Shape& in, const Shape& skip);
-// The same for a layer of any number of inputs: the shapes of all its outputs. Two inputs of a
-// layer that takes a second one are x and skip.
+// The same for a layer of any number of inputs: the shapes of all its outputs. A layer that takes a
+// second input gets x and skip.
 Result<std::vector<Shape>> infer_all(const LayerConfig& layer, std::span<const Shape> in);
-// Every output of the layer that `call` is about.
+// Every output of the layer of `call`.
 Result<std::vector<Tensor>> forward_all(ForwardCall& call);
 // The same for the last layer of a network, whose outputs may be several.
 Result<std::vector<Shape>> infer_all_after(const LayerConfig& layer, const Shape& in,
@@ -169,7 +168,7 @@ bool wants_skip(const LayerConfig& layer);
 // Whether the layer, or the first enabled child that sees its input, takes 32-bit ids.
 bool takes_ids(const LayerConfig& layer);
 
-// The memory of t, which has no gaps, as a matrix of other extents.
+// The memory of t, which must be contiguous, as a matrix of other extents.
 Tensor as_matrix(const Tensor& t, int64_t rows, int64_t cols);
 // Columns [first, first + count) of a matrix.
 Tensor slice_cols(const Tensor& t, int64_t first, int64_t count);

@@ -1,5 +1,5 @@
-// MatMul: y = a b of two inputs over their last two axes, [.., M, K] [.., K, N] -> [.., M, N]; the
-// axes before them are broadcast as NumPy does. Of weights, Dense is the faster form.
+// MatMul: y = a b of two inputs over their last two axes, [.., M, K] [.., K, N] -> [.., M, N]. The
+// axes before them broadcast as in NumPy. Dense is the faster form for weights.
 #include <algorithm>
 
 #include "base/text.hpp"
@@ -14,7 +14,7 @@ namespace {
 
 using namespace fields::matmul;
 
-// What one product reads, and how many there are.
+// The operands of one product, and the number of products.
 struct Products {
   Shape out;
   int64_t m = 0, n = 0, k = 0;
@@ -65,7 +65,7 @@ Result<std::vector<Shape>> infer(const LayerConfig& c, std::span<const Shape> in
   return std::vector<Shape>{p.out};
 }
 
-// Matrix number `index` of those that `batch` counts, in a tensor that has `own` of them.
+// Matrix number `index` in the order of `batch`, in a tensor that has `own` matrices.
 Tensor matrix_at(const Tensor& t, int64_t index, const std::vector<int64_t>& batch,
                  const std::vector<int64_t>& own, int64_t rows, int64_t cols) {
   int64_t place = 0, below = 1;
@@ -90,7 +90,7 @@ Result<Tensor> forward(ForwardCall& call) {
   LOOM_ASSIGN(const Products p, products_of(c, a.shape, b.shape));
   const bool ta = c.flag(kTransposeA), tb = c.flag(kTransposeB);
   LOOM_ASSIGN(const Tensor y, call.tensor(p.out));
-  // One matrix for all: their rows are those of one product.
+  // One matrix for all: their rows form one product.
   if (!ta && shared(p)) {
     const int64_t rows = p.out.count() / p.n;
     const Tensor all = as_matrix(b, tb ? p.n : p.k, tb ? p.k : p.n);

@@ -1,8 +1,8 @@
-// MultiHeadAttention: causal (or full) self-attention with grouped-query heads, optional biases,
-// per-head RMS norm of q and k, rotary embedding (of all of a head or of its first values), a
-// sliding window, a cap on the scores, and an RMS norm of the heads before Wo. Wq [H*D, width], Wk
-// and Wv [G*D, width], Wo [width, H*D]; head h reads kv head h / (H/G). Keys and values live in
-// the session's cache, so a prompt may come in pieces of any size.
+// MultiHeadAttention: causal (or full) self-attention with grouped-query heads. Options: biases;
+// per-head RMS norm of q and k; rotary embedding of a whole head or of its first values; a sliding
+// window; a cap on the scores; an RMS norm of the heads before Wo. Wq [H*D, width], Wk and Wv [G*D,
+// width], Wo [width, H*D]; head h reads kv head h / (H/G). Keys and values are in the session's
+// cache, so a prompt may come in pieces of any size.
 #include "base/text.hpp"
 #include "layers/field_tables.hpp"
 #include "layers/forward_call.hpp"
@@ -103,7 +103,7 @@ struct Projections {
   Tensor q, k, v;
 };
 
-// Whole sequences, nothing kept.
+// Whole sequences, without a cache.
 Status attend(ForwardCall& call, const Projections& p, const Tensor& y) {
   const LayerConfig& c = call.config();
   AttendArgs a;
@@ -122,7 +122,7 @@ Status attend(ForwardCall& call, const Projections& p, const Tensor& y) {
   return call.ops().attend(a);
 }
 
-// Through the cache: one sequence after the other, or all rows at once where each has its place.
+// Through the cache: one sequence after the other, or all rows at once if each has its position.
 Status attend_cached(ForwardCall& call, const Projections& p, const Tensor& y) {
   const LayerConfig& c = call.config();
   AttentionArgs a;
@@ -155,7 +155,7 @@ Status attend_cached(ForwardCall& call, const Projections& p, const Tensor& y) {
   return {};
 }
 
-// The heads as the output projection takes them.
+// The heads in the form that the output projection takes.
 Result<Tensor> sub_normed(ForwardCall& call, const Tensor& mixed, size_t norm_param) {
   if (!call.config().flag(kSubNorm)) return mixed;
   NormArgs n;

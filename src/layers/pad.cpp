@@ -1,6 +1,6 @@
-// Pad: values around a sample. constant: `value`; reflect: the values behind the edge, which is not
-// repeated; edge: the value at the edge; wrap: the values of the other end. Axis after axis, each a
-// few copies.
+// Pad: values around a sample. constant: `value`; reflect: the values inside the edge, which is not
+// repeated; edge: the value at the edge; wrap: the values of the other end. It pads axis after
+// axis, with a few copies each.
 #include <algorithm>
 
 #include "base/text.hpp"
@@ -29,7 +29,7 @@ struct Ends {
   int64_t before = 0, after = 0;
 };
 
-// What is added to an axis of the input; lists name the last axes.
+// The values added to an axis of the input; lists name the last axes.
 Ends ends_of(const LayerConfig& c, int rank, int axis) {
   const auto of = [&](int field) -> int64_t {
     const std::vector<int64_t>& list = c.list(field);
@@ -64,7 +64,7 @@ Result<Shape> infer(const LayerConfig& c, const Shape& in) {
   return out;
 }
 
-// Everything at once: the input lies inside of what is filled.
+// All axes at once: the input is copied into the filled result.
 Result<Tensor> pad_constant(ForwardCall& call, const Shape& shape) {
   const LayerConfig& c = call.config();
   const Tensor& x = call.x();
@@ -78,8 +78,8 @@ Result<Tensor> pad_constant(ForwardCall& call, const Shape& shape) {
   return y;
 }
 
-// Places [to, to + count) of the middle axis of y [a, n', b] take places from, from + by, .. of x
-// [a, n, b]; by 0: one place, again and again.
+// Positions [to, to + count) of the middle axis of y [a, n', b] are copies of positions from, from
+// + by, .. of x [a, n, b]. by 0 repeats one position.
 struct Part {
   int64_t to, count, from, by;
 };

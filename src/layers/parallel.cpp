@@ -1,20 +1,17 @@
-// Parallel: every child gets the same input; n_i values per sample come back, and are combined:
-//   concat        side by side: [B, sum n_i]
-//   add, avg      sum, or mean
+// Parallel: every child gets the same input. Their results, n_i values per sample, are combined:
+//   concat        joined: [B, sum n_i].
+//   add, avg      sum, or mean.
 //   grid_scatter  [B, rows, cols, n], child i at the cell targets[2i], targets[2i+1], zeros
-//   elsewhere;
-//                 without rows and cols it is concat
-//   filter        mixture of experts: y = sum w_i y_i, w = softmax(gate(x)), the gate being the
-//   last
-//                 child. top_k > 0 keeps the k largest weights of each sample (of equal ones
-//                 those of the first branches), renormalized. Sessions of the host run an expert
-//                 for the samples that keep it alone, with the bits of running all; elsewhere every
-//                 expert runs, and what is not kept counts 0 times. balance adds the loss of
-//                 Shazeer et al. (2017) as in the Switch Transformer: N sum_i f_i P_i, f the share
-//                 of samples an expert is kept for, P its mean weight
-//   mixed         y = sum w_i y_i, w = softmax(alpha), alpha being parameters of the layer itself:
-//   a
-//                 cell that architecture search has not decided yet (Liu, Simonyan and Yang, 2019)
+//                 elsewhere. Without rows and cols it is concat.
+//   filter        mixture of experts: y = sum w_i y_i, w = softmax(gate(x)); the gate is the last
+//                 child. top_k > 0 keeps the k largest weights of each sample, renormalized;
+//                 among equal ones the first branches win. Host sessions run an expert only for
+//                 the samples that keep it, with the same bits as running all. Elsewhere every
+//                 expert runs, and dropped ones count 0 times. balance adds the loss of Shazeer
+//                 et al. (2017) as in the Switch Transformer: N sum_i f_i P_i. f is the share of
+//                 samples for which an expert is kept, P its mean weight.
+//   mixed         y = sum w_i y_i, w = softmax(alpha); alpha are parameters of the layer itself.
+//                 This is an undecided cell of architecture search (Liu, Simonyan, Yang, 2019).
 // A disabled child is the identity.
 #include <algorithm>
 
@@ -133,7 +130,7 @@ Result<std::vector<Tensor>> run_branches(ForwardCall& call) {
   return out;
 }
 
-// Each branch into its columns of y.
+// Copies each branch into its columns of y.
 Status place(ForwardCall& call, const std::vector<Tensor>& parts, const Tensor& y) {
   const LayerConfig& c = call.config();
   const Tensor flat = as_matrix(y, y.shape[0], y.shape.count() / y.shape[0]);
@@ -149,7 +146,7 @@ Status place(ForwardCall& call, const std::vector<Tensor>& parts, const Tensor& 
   return {};
 }
 
-// Cells of a grid that no child goes to.
+// Clears cells of a grid that no child writes.
 Status clear_rest(ForwardCall& call, const Tensor& y) {
   const LayerConfig& c = call.config();
   const int64_t cells = c.integer(kRows) * c.integer(kCols), width = y.shape.last();
@@ -186,7 +183,7 @@ Status balance_loss(ForwardCall& call, const Tensor& p, const Tensor& kept) {
   return call.add_loss(loss, static_cast<float>(call.config().real(kBalance) * scale));
 }
 
-// Weight of every branch for every sample.
+// The weight of every branch for every sample.
 Result<Tensor> gate_weights(ForwardCall& call, int64_t experts) {
   const LayerConfig& c = call.config();
   const int64_t samples = call.x().shape[0];
@@ -202,8 +199,8 @@ Result<Tensor> gate_weights(ForwardCall& call, int64_t experts) {
   return binary(call, some, sums, BinaryKind::div);
 }
 
-// Sum of the branches, each times its column of `weights` (empty: 1), first branch first; added to
-// `sum`, if there is one.
+// The sum of the branches, each times its column of `weights` (empty means 1), first branch first.
+// Starts from `sum`, if there is one.
 Result<Tensor> weighted_sum(ForwardCall& call, const std::vector<Tensor>& parts,
                             const Tensor& weights, Tensor sum = {}) {
   for (size_t i = 0; i < parts.size(); ++i) {
@@ -221,15 +218,15 @@ Result<Tensor> weighted_sum(ForwardCall& call, const std::vector<Tensor>& parts,
   return sum;
 }
 
-// One weight for every branch, whatever the sample.
+// One weight per branch for all samples.
 Result<Tensor> mixed_weights(ForwardCall& call, int64_t count) {
   LOOM_ASSIGN(const Tensor p, call.tensor(Shape{1, count}));
   LOOM_TRY(call.ops().softmax({as_matrix(call.param(0), 1, count), p, 1.0f}));
   return p;
 }
 
-// Whether a sample of the output follows from the same sample of the input alone, whatever others
-// are in the batch: then the layer can be given some of them.
+// Whether a sample of the output depends only on the same sample of the input, so the layer can run
+// on some of the samples.
 bool goes_by_sample(const LayerConfig& c) {
   constexpr LayerKind kOfPictures[] = {LayerKind::cnn1, LayerKind::cnn2,    LayerKind::cnn3,
                                        LayerKind::pool, LayerKind::flatten, LayerKind::batch_norm};
@@ -241,7 +238,7 @@ bool goes_by_sample(const LayerConfig& c) {
   return std::ranges::all_of(c.children, goes_by_sample);
 }
 
-// Whether experts that nobody keeps can be left out.
+// Whether experts that no sample keeps can be skipped.
 bool leaves_out(ForwardCall& call) {
   const LayerConfig& c = call.config();
   const auto experts = static_cast<int64_t>(branches(c));
@@ -250,7 +247,7 @@ bool leaves_out(ForwardCall& call) {
          std::all_of(c.children.begin(), c.children.end() - 1, goes_by_sample);
 }
 
-// The rows of column `i` of weights that are not 0, into ids; returns how many.
+// Writes the rows of column `i` of weights that are not 0 to ids; returns their number.
 int64_t keepers(const Tensor& weights, int64_t i, const Tensor& ids) {
   int64_t count = 0;
   for (int64_t r = 0; r < weights.rows(); ++r) {
@@ -259,15 +256,15 @@ int64_t keepers(const Tensor& weights, int64_t i, const Tensor& ids) {
   return count;
 }
 
-// First `count` of the samples, or the rows of them, that t has room for.
+// The first `count` samples of t, or their rows.
 Tensor first_of(const Tensor& t, int64_t count) {
   Tensor part = t;
   part.shape[0] = count;
   return part;
 }
 
-// Expert `i` on the samples that keep it: its share is added to their rows of y. The ids are
-// written here, so everything recorded before has run: their memory is nobody else's by then.
+// Runs expert `i` on the samples that keep it, and adds its share to their rows of y. The ids are
+// written here, at record time. All earlier commands have run, so nothing else uses their memory.
 Status add_expert(ForwardCall& call, int64_t i, const Tensor& weights, const Tensor& y) {
   const int64_t samples = y.rows();
   const Shape& in = call.x().shape;
@@ -318,7 +315,8 @@ Result<Tensor> forward(ForwardCall& call) {
   } else if (mixes(c)) {
     LOOM_ASSIGN(weights, mixed_weights(call, all));
   }
-  // From +0, which no sum of zeros turns negative: the bits of leaving out what counts 0 times.
+  // Starts from +0, which no sum of zeros turns negative. So the bits equal those of skipped
+  // experts.
   Tensor zeros;
   if (has_gate(c) && c.integer(kTopK) > 0 && c.integer(kTopK) < all) {
     LOOM_ASSIGN(zeros, call.tensor(Shape{parts[0].rows(), parts[0].cols()}));

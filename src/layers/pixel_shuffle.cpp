@@ -1,6 +1,6 @@
-// PixelShuffle: channels become positions (Shi et al., 2016): samples [C r^k, extents] to [C,
-// extents r] over k = 1 or 2 axes, y[c, h r + i, w r + j] = x[c r^2 + i r + j, h, w]. inverse: the
-// other way (PyTorch's PixelUnshuffle).
+// PixelShuffle: channels become positions (Shi et al., 2016). It maps samples [C r^k, extents] to
+// [C, extents r] over k = 1 or 2 axes: y[c, h r + i, w r + j] = x[c r^2 + i r + j, h, w]. inverse:
+// the other direction (PyTorch's PixelUnshuffle).
 #include "base/text.hpp"
 #include "layers/field_tables.hpp"
 #include "layers/forward_call.hpp"
@@ -41,7 +41,7 @@ Result<Tensor> forward(ForwardCall& call) {
   LOOM_ASSIGN(const Tensor y, call.tensor(shape));
   const int64_t r = c.integer(kFactor);
   const bool flat = shape.rank() == 3;
-  // The side with many channels, and the one with many positions, both in the order of the latter.
+  // The side with many channels, and the side with many positions, both in the order of the latter.
   const Shape& deep = c.flag(kInverse) ? shape : call.x().shape;
   const Shape& wide = c.flag(kInverse) ? call.x().shape : shape;
   const int64_t maps = wide[0] * wide[1], height = flat ? 1 : deep[2], r0 = flat ? 1 : r;

@@ -1,10 +1,10 @@
-// Pool: the largest value, the average or the p-norm of windows of each channel. Samples [C, L],
-// [C, H, W] or [C, D, H, W]; the channels stay apart. Along an axis
-//   out = floor((in + padding - dilation (kernel - 1) - 1) / stride) + 1
-// or, with ceil, rounded up, unless the last window would begin behind the input (as PyTorch). With
-// `output` the windows follow from the extents instead: output o sees inputs floor(o in / out) to
-// ceil((o + 1) in / out) - 1 (PyTorch's adaptive pooling); output 1 is one window over everything.
-// lp is the root of the sum of |x|^p, as in ONNX.
+// Pool: the largest value, the average or the p-norm of windows of each channel. Samples are [C,
+// L], [C, H, W] or [C, D, H, W]; channels are independent. Along an axis:
+//   out = floor((in + padding - dilation (kernel - 1) - 1) / stride) + 1.
+// With ceil it is rounded up, unless the last window would begin after the input (as in PyTorch).
+// With `output` the extents determine the windows instead: output o reads inputs floor(o in / out)
+// to ceil((o + 1) in / out) - 1 (PyTorch's adaptive pooling). output 1 is one window over
+// everything. lp is the root of the sum of |x|^p, as in ONNX.
 #include <algorithm>
 
 #include "base/text.hpp"
@@ -110,7 +110,7 @@ Result<Tensor> forward(ForwardCall& call) {
   const Shape shape = pooled_shape(args, in);
   LOOM_ASSIGN(const Tensor y, call.tensor(shape));
   const int64_t samples = in[0], channels = in[1];
-  // Every channel as a whole: a mean of rows, which has a kernel of its own everywhere.
+  // Whole channels: a mean of rows, which has a fast kernel on every device.
   const bool whole = args.windows == PoolWindows::adaptive && args.shape.out_positions() == 1;
   if (whole && args.kind == PoolKind::average) {
     const Tensor rows = as_matrix(call.x(), samples * channels, args.shape.in_positions());

@@ -1,13 +1,13 @@
-// RNN, LSTM, GRU over x [sequences, T, I]: the products with the input are one matmul over all
-// steps, those with the state one per step. The state starts at zero, or, in a session, where the
-// last pass left it (session state [sequences, H], LSTM h|c). Where samples have lengths, the last
-// state is that of the last real step, and the states behind it are zeros. In a Graph a node can
-// read the state that it begins with, and give the last one: [B, H], of an LSTM h and c, as inputs
-// behind x and outputs behind y. What a node reads takes the place of a session's.
-// With state_bias, b is the sum of two that learn apart.
-//   RNN:  h = act(Wih x + Whh h + b)                              (Elman, 1990)
-//   LSTM: gates i|f|g|o, one bias each; see LstmCellArgs          (Hochreiter and Schmidhuber,
-//   1997) GRU:  gates r|z|n, biases on both sides; see GruCellArgs      (Cho et al., 2014)
+// RNN, LSTM, GRU over x [sequences, T, I]. The products with the input are one matmul over all
+// steps; those with the state are one per step. The state starts at zero or, in a session, where
+// the last pass ended (session state [sequences, H], LSTM h|c). If samples have lengths, the last
+// state is that of the last real step, and later states are zeros. In a Graph a node can read its
+// initial state and return the last one: [B, H], for an LSTM h and c. They are inputs after x and
+// outputs after y. Such an input replaces the session state. With state_bias, b is the sum of two
+// biases that train separately.
+//   RNN:  h = act(Wih x + Whh h + b) (Elman, 1990).
+//   LSTM: gates i|f|g|o, one bias each; see LstmCellArgs (Hochreiter and Schmidhuber, 1997).
+//   GRU:  gates r|z|n, biases on both sides; see GruCellArgs (Cho et al., 2014).
 #include <algorithm>
 
 #include "base/text.hpp"
@@ -27,7 +27,7 @@ bool has_state_bias(const LayerConfig& c) {
   return c.def->kind == LayerKind::rnn && c.flag(kStateBias);
 }
 
-// Tensors of a state: h, or h and c.
+// The number of tensors of a state: h, or h and c.
 size_t parts_of(const LayerConfig& c) {
   return c.def->kind == LayerKind::lstm ? 2 : 1;
 }
@@ -90,12 +90,12 @@ void gru_params(const LayerConfig& c, std::vector<ParamSpec>& out) {
 
 enum { kWih, kWhh, kBias, kBiasHh };
 
-// What one pass over T steps works with. Step tensors are views of the whole sequence.
+// The tensors of one pass over T steps. Step tensors are views of the whole sequence.
 struct Run {
   int64_t batch = 0, steps = 0, hidden = 0;
   Tensor from_input;   // [batch * T, gates * H]: Wih x + b
   Tensor all;          // [batch * T, H]: every state
-  Tensor before;       // [batch, H]: the state before step 0; empty: zeros
+  Tensor before;       // [batch, H]: the state before step 0; empty means zeros
   bool early = false;  // sequences may end before the last step
 
   Tensor input_part(int64_t t) const { return step_rows(from_input, batch, t); }
@@ -103,7 +103,7 @@ struct Run {
   Tensor h_before(int64_t t) const { return t == 0 ? before : h(t - 1); }
 };
 
-// Whether the state goes on in the next pass of a session.
+// Whether the state continues in the next pass of a session.
 bool keeps(ForwardCall& call) {
   return call.stateful() && !call.config().flag(kInitialState);
 }
@@ -129,15 +129,15 @@ Result<Run> start(ForwardCall& call) {
   return run;
 }
 
-// A copy without gaps.
+// A contiguous copy.
 Result<Tensor> copied(ForwardCall& call, const Tensor& t, const Shape& shape) {
   LOOM_ASSIGN(const Tensor y, call.tensor(shape));
   LOOM_TRY(call.ops().unary({t, y}));
   return y;
 }
 
-// Keeps the last state for the next pass and returns what the layer gives out. cell: of an LSTM the
-// last one.
+// Saves the last state for the next pass and returns the outputs of the layer. cell: the last one
+// of an LSTM.
 Result<std::vector<Tensor>> finish(ForwardCall& call, const Run& run, const Tensor& cell = {}) {
   Tensor last = run.h(run.steps - 1);
   if (run.early) {
@@ -164,8 +164,8 @@ Result<std::vector<Tensor>> finish(ForwardCall& call, const Run& run, const Tens
   return out;
 }
 
-// Rows of step t of a tensor that holds step after step. One tensor for all steps: how many a layer
-// asks for must not depend on the length (layer.hpp).
+// Rows of step t of a tensor that holds all steps in order. One tensor for all steps: the number of
+// requested tensors must not depend on the length (layer.hpp).
 Tensor of_step(const Tensor& all, const Run& run, int64_t t) {
   return all.slice_rows(t * run.batch, run.batch);
 }
@@ -175,14 +175,14 @@ Result<std::vector<Tensor>> forward_rnn(ForwardCall& call) {
   LOOM_ASSIGN(const Activation activation, parse_activation(call.config().text(kActivation)));
   LOOM_ASSIGN(const Tensor products, call.like(run.from_input));
   LOOM_ASSIGN(const Tensor sums, call.like(run.from_input));
-  // A function without bounds would grow on padding, and zero times infinity is no zero.
+  // An unbounded function would grow on padding, and zero times infinity is not zero.
   Tensor unmasked = run.all;
   if (run.early) {
     LOOM_ASSIGN(unmasked, call.like(run.all));
   }
   for (int64_t t = 0; t < run.steps; ++t) {
     const Tensor before = run.h_before(t);
-    Tensor sum = run.input_part(t);  // alone where the state is zero
+    Tensor sum = run.input_part(t);  // alone if the state is zero
     if (!before.empty()) {
       const Tensor product = of_step(products, run, t);
       LOOM_TRY(call.ops().matmul({before, call.param(kWhh), {}, product}));
@@ -197,7 +197,7 @@ Result<std::vector<Tensor>> forward_rnn(ForwardCall& call) {
   return finish(call, run);
 }
 
-// Cells lie step after step; those of the last real steps.
+// The cells of the last real steps; `cells` holds all steps in order.
 Result<Tensor> last_cells(ForwardCall& call, const Run& run, const Tensor& cells) {
   LOOM_ASSIGN(const Tensor turned, call.like(run.all));
   CopyArgs c;

@@ -1,4 +1,4 @@
-// Reduce: one value for all positions along some axes: their sum, mean, largest, smallest, sum of
+// Reduce: one value for all positions along some axes: their sum, mean, maximum, minimum, sum of
 // squares, sum of magnitudes, or Euclidean length.
 #include <algorithm>
 
@@ -64,8 +64,8 @@ Result<Tensor> apply(ForwardCall& call, const Tensor& x, UnaryKind kind) {
   return y;
 }
 
-// The largest of each row of x [rows, width]. In training as a pool, which keeps the place of each
-// for its gradient: of equal values the first takes it.
+// The maximum of each row of x [rows, width]. Training uses a pool, which stores the index of each
+// maximum for its gradient: among equal values the first one wins.
 Status largest_of_rows(ForwardCall& call, const Tensor& x, const Tensor& y, const Shape& shape) {
   const int64_t rows = x.rows(), width = x.cols();
   if (!call.training()) return call.ops().reduce({x, y, ReduceKind::max});
@@ -79,7 +79,7 @@ Status largest_of_rows(ForwardCall& call, const Tensor& x, const Tensor& y, cons
   return call.ops().pool(args);
 }
 
-// What is reduced becomes the row.
+// The reduced axes become the row.
 Result<Tensor> forward(ForwardCall& call) {
   const LayerConfig& c = call.config();
   const Shape in = call.x().shape;

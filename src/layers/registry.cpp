@@ -27,7 +27,7 @@ Status check_range(const LayerConfig& layer, const FieldDesc& desc, double value
                      " to ", desc.max));
 }
 
-// Whether a value given as `given` can be one of type `wanted`: numbers stand for booleans and for
+// Whether a value of type `given` is valid for type `wanted`: numbers also serve as booleans and as
 // lists of one.
 bool fits(FieldType wanted, FieldType given) {
   if (wanted == given) return true;
@@ -43,7 +43,7 @@ Status set_field(LayerConfig& layer, const Field& field) {
     if (!fits(desc.type, field.type)) {
       return invalid(cat(layer.def->name, ": ", desc.name, " must be a ",
                          desc.type == FieldType::text   ? "text"
-                         : desc.type == FieldType::list ? "list of whole numbers"
+                         : desc.type == FieldType::list ? "list of integers"
                                                         : "number"));
     }
     std::vector<int64_t> list = field.list;
@@ -59,7 +59,7 @@ Status set_field(LayerConfig& layer, const Field& field) {
     if (desc.type == FieldType::integer &&
         field.number != static_cast<double>(static_cast<int64_t>(field.number))) {
       return invalid(
-          cat(layer.def->name, ": ", desc.name, " is ", field.number, ", must be a whole number"));
+          cat(layer.def->name, ": ", desc.name, " is ", field.number, ", must be an integer"));
     }
     const auto index = static_cast<int>(i);
     layer.values[i] = FieldValue(field.number);
@@ -73,8 +73,8 @@ Status set_field(LayerConfig& layer, const Field& field) {
                      join(known, ", ")));
 }
 
-// Of a field that nobody set: [default], or nothing where the default is no number it may have.
-// Made once, and kept.
+// The list of an unset field: [default], or empty if the default is not a valid number. Created
+// once and kept.
 const std::vector<int64_t>& default_list(const FieldDesc& desc) {
   static const std::vector<int64_t> kNone;
   if (desc.default_number < desc.min) return kNone;
@@ -127,7 +127,7 @@ const LayerDef& layer_def(LayerKind kind) {
   for (const LayerDef* def : kLayers) {
     if (def->kind == kind) return *def;
   }
-  return *kLayers[0];  // not reached: the enum is made from the same table
+  return *kLayers[0];  // unreachable: the enum is made from the same table
 }
 
 Result<LayerConfig> make_layer(LayerKind kind, const std::vector<Field>& fields,
@@ -144,7 +144,7 @@ Result<LayerConfig> make_layer(const LayerDef& def, const std::vector<Field>& fi
   for (const Field& field : fields) LOOM_TRY(set_field(layer, field));
   if (!children.empty() && !layer.def->container) {
     return invalid(
-        cat(layer.def->name, " is no container, but ", children.size(), " children were given"));
+        cat(layer.def->name, " is not a container, but ", children.size(), " children were given"));
   }
   layer.children = std::move(children);
   if (def.expand != nullptr) return def.expand(layer);
@@ -167,7 +167,7 @@ LayerSketch sketch_dense(int64_t in, int64_t out, std::string_view activation) {
 
 namespace {
 
-// Extents are products of fields, so a description can ask for more than any count can hold.
+// Extents are products of fields, so a description can request a count that overflows.
 Status check_size(const LayerConfig& layer, const Shape& out) {
   constexpr uint64_t kMaxValues = uint64_t{1} << 40;
   uint64_t values = 1;

@@ -19,8 +19,8 @@ Shape batch_of(int64_t batch, const std::vector<int64_t>& sample) {
   return shape.after(batch);
 }
 
-// The values of the input in their order, as memory of their own: what watches a layer, or reads
-// its gradient, tells layers apart by their outputs.
+// The values of the input in order, in memory of their own: observers and gradient readers tell
+// layers apart by their outputs.
 Result<Tensor> under(ForwardCall& call, const Shape& shape) {
   LOOM_ASSIGN(const Tensor y, call.tensor(shape));
   LOOM_TRY(call.ops().copy(reshape(call.x(), y)));
@@ -98,7 +98,7 @@ LayerExample example_reshape() {
 
 using fields::permute::kAxes;
 
-// The axes with the batch in front of them.
+// The axes with the batch first.
 Result<std::vector<int>> permuted_axes(const LayerConfig& c, const Shape& in) {
   const std::vector<int64_t>& axes = c.list(kAxes);
   std::vector<int> all = {0};

@@ -1,7 +1,7 @@
-// Scan: y_t = a_t y_(t-1) + b_t, value by value along time, y_(-1) being 0: the recurrence that
-// state-space models, linear attention and moving averages are made of. Its two inputs are a and b,
-// [B, T, ..] of one shape; the extents behind time have `width` values. In a session the state is
-// where the last pass left it.
+// Scan: y_t = a_t y_(t-1) + b_t, value by value along time, with y_(-1) = 0. State-space models,
+// linear attention and moving averages are built on this recurrence. Its two inputs are a and b,
+// [B, T, ..] of one shape; the extents after time have `width` values. In a session the state
+// starts where the last pass ended.
 #include "base/text.hpp"
 #include "layers/field_tables.hpp"
 #include "layers/forward_call.hpp"

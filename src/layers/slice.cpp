@@ -1,7 +1,7 @@
-// Slice: part of its input along some axes: from `starts`, every `steps`-th position, up to `ends`,
-// which is not part of it. As in Python, positions below 0 count from the end, and those outside
-// are brought to it. Where samples have lengths, turning the steps round (axis 1, from the last to
-// the first) turns what is real of each sample.
+// Slice: part of its input along some axes: from `starts`, every `steps`-th position, up to but not
+// including `ends`. As in Python, negative positions count from the end, and positions outside are
+// clamped. If samples have lengths, reversing the steps (axis 1, from the last to the first)
+// reverses the real steps of each sample.
 #include <algorithm>
 
 #include "base/text.hpp"
@@ -45,7 +45,7 @@ Result<Part> part_of(const LayerConfig& c, const Shape& in) {
       return std::clamp(at < 0 ? at + extent : at, least, most);
     };
     const int64_t from = within(starts[i]);
-    // An end far below 0 means "past the first" for steps that go down.
+    // An end far below 0 means "past the first" for negative steps.
     const int64_t to = ends[i] < -extent ? (by > 0 ? 0 : -1) : within(ends[i]);
     const int64_t length = by > 0 ? (to - from + by - 1) / by : (from - to - by - 1) / -by;
     if (length < 1) {
@@ -64,7 +64,7 @@ Result<Shape> infer(const LayerConfig& c, const Shape& in) {
   return part.out;
 }
 
-// Whether it turns the steps of samples round that have lengths, and does nothing else.
+// Whether the slice only reverses the steps of samples with lengths.
 bool turns_steps(ForwardCall& call, const Part& part) {
   const Shape& in = call.x().shape;
   const Tensor mask = call.mask();

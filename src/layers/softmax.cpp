@@ -1,18 +1,18 @@
 // Softmax in ten variants, each local to a row (the last axis), tau = temperature:
-// - standard, temperature: softmax(x / tau)
-// - grid: the row as [rows, cols], each of its rows on its own
-// - hierarchical: a tree of levels n1..nm; a softmax per inner node, a leaf is the product of its
-//   path
-// - gumbel: softmax((x + G) / tau), G = -log(-log u), in training, or where noise is set; hard: the
-//   largest value (of equal ones the first) is 1 and the others 0, with the gradient of the softmax
-//   (straight-through, Jang, Gu and Poole, 2017)
-// - masked: softmax over the kept positions, 0 elsewhere
-// - sparse: sparsemax (Martins and Astudillo, 2016)
-// - entmax: alpha-entmax (Peters, Niculae and Martins, 2019); alpha 1 is softmax
+// - standard, temperature: softmax(x / tau).
+// - grid: the row as [rows, cols]; each of its rows separately.
+// - hierarchical: a tree of levels n1..nm. Each inner node has a softmax; a leaf is the product of
+//   its path.
+// - gumbel: softmax((x + G) / tau), G = -log(-log u), in training, or if noise is set. hard: the
+//   maximum (the first among equals) is 1 and the others 0, with the gradient of the softmax
+//   (straight-through, Jang, Gu and Poole, 2017).
+// - masked: softmax over the kept positions, 0 elsewhere.
+// - sparse: sparsemax (Martins and Astudillo, 2016).
+// - entmax: alpha-entmax (Peters, Niculae and Martins, 2019); alpha 1 is softmax.
 // - adaptive: tau_eff = tau (1 + kappa (target - H)) in [tau/4, 4 tau], H the entropy of softmax(x)
-//   over log n; a constant in the gradient
-// - mixture: rows components of cols: y = sum_m softmax(pi)_m softmax(x_m); the last `rows` values
-//   of the input are pi, or pi is uniform when they are missing
+//   over log n. tau_eff is a constant in the gradient.
+// - mixture: rows components of cols: y = sum_m softmax(pi)_m softmax(x_m). The last `rows` values
+//   of the input are pi; without them pi is uniform.
 #include "base/dmath.hpp"
 #include "base/text.hpp"
 #include "layers/field_tables.hpp"
@@ -204,7 +204,7 @@ Result<Tensor> entmax(ForwardCall& call, float alpha) {
   return y;
 }
 
-// A column per row of x holding one number.
+// One number per row of x, as a column.
 Result<Tensor> constant(ForwardCall& call, int64_t rows, double value) {
   LOOM_ASSIGN(const Tensor t, call.tensor(Shape{rows, 1}));
   LOOM_TRY(call.ops().fill({t, static_cast<float>(value)}));
@@ -228,7 +228,7 @@ Result<Tensor> adaptive(ForwardCall& call) {
   const LayerConfig& c = call.config();
   const Tensor x = as_matrix(call.x(), call.x().rows(), call.x().cols());
   const double tau = c.real(kTemperature);
-  // Over log n, or 1 when there is nothing to choose.
+  // Divided by log n, or by 1 if there is only one choice.
   const double scale = x.cols() > 1 ? dmath::log(static_cast<double>(x.cols())) : 1.0;
   LOOM_ASSIGN(const Tensor entropy, negative_entropy(call, x));
   // tau (1 + kappa (target + sum p log p / log n))

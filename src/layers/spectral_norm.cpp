@@ -1,8 +1,8 @@
-// SpectralNorm: y = W / s of a matrix W [R, C], s being its largest singular value as power
-// iteration finds it (Miyato et al., 2018): in each step of training, `iterations` times
-//   u = W v / max(|W v|, eps),  v = W^T u / max(|W^T u|, eps),   then s = u . W v.
-// u and v are buffers, as the running statistics of BatchNorm are: outside training they stay as
-// they are, brought to length 1, and no gradient goes through them.
+// SpectralNorm: y = W / s of a matrix W [R, C], s being its largest singular value by power
+// iteration (Miyato et al., 2018). Each step of training repeats `iterations` times:
+//   u = W v / max(|W v|, eps),  v = W^T u / max(|W^T u|, eps).
+// Then s = u . W v. u and v are buffers, like the running statistics of BatchNorm. Outside training
+// they are unchanged except for scaling to length 1. They carry no gradient.
 #include "base/text.hpp"
 #include "layers/field_tables.hpp"
 #include "layers/forward_call.hpp"
@@ -57,7 +57,7 @@ struct Directions {
   Tensor u, v;
 };
 
-// What training moves them to; W stands still meanwhile.
+// The next values of the buffers; W is constant meanwhile.
 Result<Directions> iterated(ForwardCall& call, const Tensor& w) {
   LOOM_ASSIGN(const Tensor still, copied(call, w));
   Directions d{{}, as_matrix(call.param(kV), w.cols(), 1)};
@@ -99,7 +99,7 @@ Result<Tensor> forward(ForwardCall& call) {
 }
 
 LayerExample example() {
-  // y = x (W / s)^T; so many iterations that they find the largest singular value.
+  // y = x (W / s)^T, with enough iterations to find the largest singular value.
   return {Shape{5},
           {{LayerKind::graph,
             {{"wires", std::vector<int64_t>{0, 1, 0, 0, 2, -1, 0, 1, 0}},

@@ -1,6 +1,6 @@
 // SwiGLU: y = Wd (act(Wg x + bg) * (Wu x + bu)) + bd (Shazeer, "GLU variants improve transformer",
-// 2020). Wg, Wu [inner, width]; Wd [width, inner]. The gate's activation is a field, so GeGLU and
-// ReGLU are this layer too. With sub_norm what Wd takes is RMS-normed first (BitNet b1.58).
+// 2020). Wg, Wu [inner, width]; Wd [width, inner]. The gate's activation is a field, so this layer
+// covers GeGLU and ReGLU too. sub_norm applies an RMS norm to the input of Wd (BitNet b1.58).
 #include "base/text.hpp"
 #include "layers/field_tables.hpp"
 #include "layers/forward_call.hpp"

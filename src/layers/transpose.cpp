@@ -10,7 +10,7 @@ namespace {
 
 using namespace fields::transpose;
 static_assert(kFields[kAxes].max == Shape::kMaxRank - 1);
-// Empty unless somebody sets it: the default is no axis.
+// Empty unless it is set: the default is not a valid axis.
 
 Result<std::vector<int>> order_of(const LayerConfig& c, int rank) {
   std::vector<int> order;

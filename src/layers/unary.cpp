@@ -1,5 +1,4 @@
-// Unary: y = f(x), value by value: any activation by itself, and the functions that graphs compute
-// with.
+// Unary: y = f(x), value by value: any activation, and the functions that graphs compute with.
 #include "base/text.hpp"
 #include "layers/field_tables.hpp"
 #include "layers/forward_call.hpp"

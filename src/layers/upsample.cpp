@@ -1,9 +1,9 @@
-// Upsample: samples [C, one to three extents] at other extents, axis after axis.
-//   nearest  output i sees input floor(i in / out), in whole numbers
-//   linear   between the two inputs around i (in - 1) / (out - 1) with align_corners, else around
-//            (i + 1/2) in / out - 1/2, held inside of the input (bilinear, trilinear)
-// Where outputs lie repeats: with in / out = q / p in lowest terms, output i + p lies q inputs
-// behind output i. So an axis is p copies with steps, and p weights.
+// Upsample: resizes samples [C, one to three extents], axis after axis.
+//   nearest  output i reads input floor(i in / out), in integers.
+//   linear   between the two inputs around i (in - 1) / (out - 1) with align_corners;
+//            else around (i + 1/2) in / out - 1/2, clamped to the input (bilinear, trilinear).
+// The pattern of outputs repeats: with in / out = q / p in lowest terms, output i + p reads q
+// inputs after those of output i. So an axis is p strided copies and p weights.
 #include <algorithm>
 #include <numeric>
 #include <vector>
@@ -44,15 +44,15 @@ Result<Shape> infer(const LayerConfig& c, const Shape& in) {
   return out;
 }
 
-// Outputs phase, phase + period, .. take inputs first, first + step, .., and of the next ones the
-// part `weight`.
+// Outputs phase, phase + period, .. take inputs first, first + step, .., plus the next input with
+// factor `weight`.
 struct Phase {
   int64_t first = 0;
   double weight = 0;
 };
 struct Phases {
   int64_t step = 1;
-  std::vector<Phase> all;  // as many as outputs until it repeats
+  std::vector<Phase> all;  // one per output until the pattern repeats
 };
 
 Phases nearest_phases(int64_t in, int64_t out) {
@@ -62,17 +62,17 @@ Phases nearest_phases(int64_t in, int64_t out) {
   return phases;
 }
 
-// Of an input that has its first and its last value twice: input j is value j + 1 of it.
+// For an input with its first and last value doubled: its value j + 1 is input j.
 Phases linear_phases(int64_t in, int64_t out, bool align) {
   const bool corners = align && out > 1;
-  // Output i lies at (i * a + b) / c, and b is 0 or below.
+  // Output i is at (i * a + b) / c, and b >= -c.
   const int64_t a = corners ? in - 1 : align ? 0 : 2 * in;
   const int64_t c = corners ? out - 1 : align ? 1 : 2 * out;
   const int64_t b = align ? 0 : in - out;
   const int64_t common = std::gcd(a, c), period = std::min(c / common, out);
   Phases phases{a / common, {}};
   for (int64_t i = 0; i < period; ++i) {
-    const int64_t at = i * a + b + c;  // in parts of 1 / c, from the value in front
+    const int64_t at = i * a + b + c;  // in units of 1 / c, from the preceding value
     phases.all.push_back({at / c, static_cast<double>(at % c) / static_cast<double>(c)});
   }
   return phases;
@@ -97,7 +97,7 @@ Result<Tensor> take(ForwardCall& call, const Tensor& x, int64_t n, int64_t out,
 Result<Tensor> nearest_axis(ForwardCall& call, const Tensor& x, int64_t in, int64_t out,
                             int64_t inner) {
   if (out % in != 0) return take(call, x, in, out, nearest_phases(in, out), inner);
-  // Each value so many times: one copy.
+  // Repeats each value: one copy.
   const int64_t outer = x.shape.count() / (in * inner);
   LOOM_ASSIGN(const Tensor y, call.tensor(Shape{outer, out, inner}));
   const Walk from = Walk(Shape{outer * in, 1, inner}).expanded(1, out / in);
@@ -105,7 +105,7 @@ Result<Tensor> nearest_axis(ForwardCall& call, const Tensor& x, int64_t in, int6
   return y;
 }
 
-// The weights of outputs, each `inner` times.
+// The weights of outputs, each repeated `inner` times.
 Result<Tensor> weights_of(ForwardCall& call, const Phases& phases, int64_t out, int64_t inner) {
   const auto period = static_cast<int64_t>(phases.all.size());
   const int64_t rounds = (out + period - 1) / period;
@@ -120,8 +120,7 @@ Result<Tensor> weights_of(ForwardCall& call, const Phases& phases, int64_t out, 
   return row;
 }
 
-// y = x + weight * (next - x), over an input whose ends are doubled, so that every value has a
-// next.
+// y = x + weight * (next - x), over an input with doubled ends, so that every value has a next.
 Result<Tensor> linear_axis(ForwardCall& call, const Tensor& x, int64_t in, int64_t out,
                            int64_t inner) {
   const int64_t outer = x.shape.count() / (in * inner), n = in + 2;
@@ -134,7 +133,7 @@ Result<Tensor> linear_axis(ForwardCall& call, const Tensor& x, int64_t in, int64
   LOOM_ASSIGN(const Tensor low, take(call, wide, n, out, phases, inner));
   Phases above = phases;
   for (Phase& phase : above.all) ++phase.first;
-  // The last output with align_corners is the last value, and what follows it has no weight.
+  // The last output with align_corners is the last value; its next value has weight 0.
   LOOM_ASSIGN(const Tensor next, take(call, wide, n, out, above, inner));
   LOOM_ASSIGN(const Tensor weights, weights_of(call, phases, out, inner));
   const auto rows = [&](const Tensor& t) { return as_matrix(t, outer, out * inner); };
@@ -153,7 +152,7 @@ Result<Tensor> forward(ForwardCall& call) {
   LOOM_ASSIGN(const Shape shape, infer(c, in));
   const bool linear = c.text(kMode) == "linear";
   Tensor y = call.x();
-  // The last axis first: what is there is smallest.
+  // The last axis first: the data is smallest at that point.
   int64_t inner = 1;
   for (int axis = in.rank() - 1; axis >= 2; inner *= shape[axis--]) {
     if (in[axis] == shape[axis]) continue;

@@ -1,5 +1,6 @@
-// View: the values of its input in another shape, the batch included; their order in memory stays.
-// An extent of 0 is that of the input at the same place, and one may be -1: what is left.
+// View: the values of its input in another shape, the batch included; their order in memory is
+// unchanged. An extent of 0 copies that of the input at the same index. One extent may be -1: it is
+// inferred.
 #include "base/text.hpp"
 #include "layers/axes.hpp"
 #include "layers/field_tables.hpp"
@@ -10,7 +11,7 @@ namespace loom::core {
 namespace {
 
 using namespace fields::view;
-// Empty unless somebody sets it: the default is no extent.
+// Empty unless it is set: the default is not a valid extent.
 
 Result<Shape> infer(const LayerConfig& c, const Shape& in) {
   std::vector<int64_t> out = c.list(kShape);

@@ -13,7 +13,7 @@ namespace {
 
 constexpr int64_t kMostBeams = 64;
 
-// A text that goes on: `slot` is its sequence, which has read all of it.
+// A running text. `slot` is its sequence, which has read all of it.
 struct RunningBeam {
   int64_t slot;
   double sum;
@@ -73,7 +73,7 @@ class Beams {
     return sum / dmath::exp(penalty * dmath::log(static_cast<double>(length)));
   }
 
-  // So many that `beams` are left where each beam ends in every way that there is.
+  // Enough steps to keep `beams` if each beam ends in every possible way.
   std::vector<BeamStep> best_steps() {
     const size_t most = width_ * std::max<size_t>(2, 1 + search_.eos.size());
     std::vector<BeamStep> all;
@@ -94,7 +94,7 @@ class Beams {
     return all;
   }
 
-  // Of the first `beams` steps those that end a text; the best of all that have ended are kept.
+  // Takes the ended texts among the first `beams` steps and keeps the best of all ended texts.
   void end_some(const std::vector<BeamStep>& steps, int64_t length, bool last) {
     for (size_t i = 0; i < std::min(width_, steps.size()); ++i) {
       const bool ended = is_eos(steps[i].id);
@@ -115,14 +115,14 @@ class Beams {
     return out;
   }
 
-  // Whether the best that goes on cannot pass the worst that has ended, at its length of now.
+  // Whether no running beam, at its current length, can beat the worst ended text.
   bool settled(const std::vector<BeamStep>& next, int64_t length) const {
     if (found_.size() < width_) return false;
     return search_.early_stopping || score(next[0].sum, length) <= found_.back().score;
   }
 
-  // Each beam of the next round begins with the pages of the one that it comes from, in a slot that
-  // this round does not use.
+  // Each beam of the next round starts with the pages of its parent, in a slot that this round does
+  // not use.
   Status go_on(const std::vector<BeamStep>& next) {
     const int64_t free = running_[0].slot < search_.beams ? search_.beams : 0;
     std::vector<RunningBeam> beams;

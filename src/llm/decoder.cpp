@@ -103,8 +103,8 @@ Result<LayerConfig> mlp_part(const DecoderConfig& c) {
   return residual(c, std::move(layers));
 }
 
-// x + attention(norm(x)) + mlp(norm(x)). Nodes 3 and 4 are the MLP, whatever stands before them:
-// roles of parameters are told by these numbers (decoder_role.cpp).
+// x + attention(norm(x)) + mlp(norm(x)). Nodes 3 and 4 are always the MLP, because decoder_role.cpp
+// finds the roles of parameters by these numbers.
 Result<LayerConfig> parallel_block(const DecoderConfig& c, const DecoderLayer& own) {
   const bool shared = c.residual == ResidualKind::shared_norm;
   const GraphValue x;
@@ -129,7 +129,7 @@ Result<LayerConfig> parallel_block(const DecoderConfig& c, const DecoderLayer& o
   return make_graph(wiring, std::move(nodes));
 }
 
-// Forms that a configuration could name together and no network has.
+// Combinations that a configuration may name but no network has.
 Status check_forms(const DecoderConfig& c) {
   const bool serial = c.residual == ResidualKind::serial;
   if (c.post_norms && (c.layer_norms || !serial))
@@ -186,18 +186,18 @@ Status check_decoder(const Network& network, const DecoderConfig& config,
   const bool head = cells.back().at.z > cells.front().at.z;
   const bool out = network.output().last() == config.vocab_size;
   if (ids && head && out && !network.has_links()) return {};
-  return bad_file("its network is no decoder: it must take token ids and give vocab_size logits",
+  return bad_file("its network is not a decoder: it must take token ids and give vocab_size logits",
                   where);
 }
 
 namespace {
 
-// What the public configurations (config.json) of these models say.
+// Values of the public configurations (config.json) of these models.
 struct NamedShape {
   std::string_view name;
   int64_t hidden, inner, layers, heads, kv_heads, vocab, positions;
   double theta;
-  double rope_factor = 0;  // of the llama3 scaling; 0: none
+  double rope_factor = 0;  // of the llama3 scaling; 0 means none
   bool tied = true;
   bool bias = false;  // of queries, keys and values
   double eps = 1e-5;

@@ -1,4 +1,4 @@
-// Tensors of files that hold several parameters of a decoder, one below the other.
+// Checkpoint tensors that hold several parameters of a decoder, concatenated by rows.
 #pragma once
 
 #include <string>
@@ -11,21 +11,20 @@ namespace loom::core {
 // A tensor of a checkpoint, or some of its rows.
 struct TensorPart {
   std::string name;       // "model.layers.3.mlp.up_proj.weight"
-  int64_t first_row = 0;  // where the parameter begins
+  int64_t first_row = 0;  // first row of the parameter
   int64_t rows = 0;       // of the whole tensor
-  // Rows of the parameter lie in runs of `run`, each `step` rows behind the one before; 0: in one.
+  // Rows of the parameter are in runs of `run`, `step` rows apart; 0 means one run.
   int64_t run = 0, step = 0;
   bool transposed = false;  // the tensor is [cols, rows]
 
-  // Of the tensor, the one that has row `row` of the parameter.
+  // The tensor row with row `row` of the parameter.
   int64_t row(int64_t row) const {
     return first_row + (run == 0 ? row : row / run * step + row % run);
   }
 };
 
-// Rows [first, first + those of the parameter) of a tensor that holds several: q, k, v one below
-// the other, or gate and up; matrices and biases alike. No rows where the role has a tensor of its
-// own.
+// Rows [first, first + those of the parameter) of a tensor with several parameters: q, k, v in
+// order, or gate and up; matrices and biases alike. Empty if the role has its own tensor.
 struct FusedRows {
   int64_t first = 0, total = 0;
 };

@@ -5,8 +5,8 @@
 namespace loom::core {
 namespace {
 
-// Children of the residual of attention or of the MLP (decoder.hpp), and the cell of a block whose
-// parts stand side by side; there child 2 is the norm of the MLP.
+// Children of the residual of attention or of the MLP (decoder.hpp), and the cell of a parallel
+// block. There, child 2 is the norm of the MLP.
 constexpr int kBefore = 0;
 constexpr int64_t kMlpCell = 1, kParallelCell = 2;
 
@@ -42,7 +42,7 @@ DecoderRole norm_role(const Param& param, bool bias) {
   return mlp ? mlp_post_norm : attention_post_norm;
 }
 
-// Of an MLP without a gate: children 1 and 2 of its residual, or 3 and 4 of a block.
+// For an MLP without a gate: children 1 and 2 of its residual, or 3 and 4 of a block.
 DecoderRole dense_role(const Param& param, bool bias) {
   using enum DecoderRole;
   if (param.child % 2 == 1) return bias ? up_bias : up;

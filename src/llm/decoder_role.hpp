@@ -1,5 +1,5 @@
-// What each parameter of a decoder is for, whatever a file calls it. Formats have a table of names
-// by role; nothing reads a role out of a name.
+// The role of each parameter of a decoder, independent of its name in files. Formats have a table
+// of names by role; no code derives a role from a name.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ enum class DecoderRole : uint8_t {
   token_embedding,
   output_norm,
   head,
-  // Of a block, in the order of their use.
+  // Roles in a block, in order of use.
   attention_norm,  // before attention
   q,
   k,
@@ -26,7 +26,7 @@ enum class DecoderRole : uint8_t {
   q_norm,
   k_norm,
   attention_sub_norm,   // between the heads and o
-  attention_post_norm,  // after attention, where a model has four norms per block
+  attention_post_norm,  // after attention, if a model has four norms per block
   mlp_norm,
   gate,
   up,
@@ -36,7 +36,7 @@ enum class DecoderRole : uint8_t {
   down_bias,
   mlp_sub_norm,  // between the gated unit and down
   mlp_post_norm,
-  // Of models with learned positions, or with norms and heads that have biases.
+  // Roles of models with learned positions, or with biases of norms and heads.
   positions,
   output_norm_bias,
   head_bias,
@@ -47,18 +47,19 @@ inline constexpr int kDecoderRoles = static_cast<int>(DecoderRole::mlp_norm_bias
 
 struct DecoderPiece {
   DecoderRole role = DecoderRole::head;
-  int64_t block = -1;  // -1: outside of the blocks
+  int64_t block = -1;  // -1 means outside the blocks
 };
 
-// Of a parameter of decoder_grid(), by its cell, its place there and its name in the layer.
+// The role of a parameter of decoder_grid(), by its cell, its index there and its name in the
+// layer.
 DecoderPiece decoder_piece(const Param& param);
 
-// Calls `each` with every parameter of a decoder_grid(), in the order that Network has them,
-// without memory: for readers that ask what a model is made of before there is a network.
+// Calls `each` with every parameter of a decoder_grid(), in the order of Network, without memory
+// for weights. Readers use it to list a model's parameters before the network exists.
 void each_decoder_param(const GridSpec& grid, const std::function<void(const Param&)>& each);
 
-// The token embedding, the positions or the head: they keep at least 8 bits when the rest has
-// fewer.
+// Whether it is the token embedding, the positions or the head. These keep at least 8 bits when the
+// rest has fewer.
 bool is_vocabulary_matrix(const Param& param, int64_t vocab);
 
 }  // namespace loom::core

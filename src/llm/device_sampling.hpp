@@ -1,5 +1,5 @@
-// DeviceSampling: how tokens are chosen where the logits are, one after the other, without the host
-// looking at any. Not a sampler: it knows no history.
+// DeviceSampling: samples consecutive tokens on the device, without copying logits to the host.
+// Unlike a Sampler it has no history.
 #pragma once
 
 #include <cstdint>
@@ -8,10 +8,10 @@
 
 namespace loom::core {
 
-// As SamplerOptions have it. The n-th token takes number index + n of Philox(seed, stream 0).
+// Options as in SamplerOptions. The n-th token takes number index + n of Philox(seed, stream 0).
 struct DeviceSampling {
   static constexpr int64_t kMostTopK = SampleArgs::kMost;
-  float temperature = 0.0f;  // 0: the first largest logit, and nothing below matters
+  float temperature = 0.0f;  // 0 takes the first largest logit and ignores the rest
   int64_t top_k = 1;         // 1 .. kMostTopK
   float top_p = 1.0f, min_p = 0.0f;
   uint64_t seed = 0, index = 0;

@@ -1,12 +1,13 @@
-// An encoder as a volumetric network: one cell plane z per block; every token is a sample of its
-// own, so that ids, positions and types are [T, 1].
-//   (0, 0, 0, 0)     Embedding, or a Graph that adds those of positions and types
-//   (0, 0, 0, 1)     LayerNorm
+// An encoder as a volumetric network: one cell plane z per block. Every token is a separate
+// sample, so that ids, positions and types are [T, 1].
+//   (0, 0, 0, 0)     Embedding, or a Graph that adds those of positions and types.
+//   (0, 0, 0, 1)     LayerNorm.
 //   (1 + b, 0, 0, l) norms after: Residual of MultiHeadAttention, LayerNorm, Residual of two Dense,
-//                    LayerNorm. Norms before: Residual of [LayerNorm, MultiHeadAttention], Residual
-//                    of [LayerNorm, SwiGLU]
-//   (1 + n, 0, 0, 0) LayerNorm, where norms stand before
-//   (2 + n, 0, 0, l) a head: Dense, LayerNorm where it has one, Dense to the labels
+//                    LayerNorm.
+//                    norms before: Residual of [LayerNorm, MultiHeadAttention], Residual of
+//                    [LayerNorm, SwiGLU].
+//   (1 + n, 0, 0, 0) LayerNorm, if norms come before.
+//   (2 + n, 0, 0, l) a head: Dense, LayerNorm if it has one, Dense to the labels.
 #pragma once
 
 #include <string>
@@ -20,11 +21,11 @@ namespace loom::core {
 Result<GridSpec> encoder_grid(const EncoderConfig& config);
 // Cells before the head.
 size_t encoder_body_cells(const Network& network, const EncoderConfig& config);
-// Is `network`, which a file describes, that of `config`?
+// Checks that `network`, read from a file, is the network of `config`.
 Status check_encoder(const Network& network, const EncoderConfig& config, const std::string& where);
 
-// What each parameter is for, whatever a file calls it. weight and bias of one thing are two roles
-// that follow each other.
+// The role of each parameter, independent of its name in files. The weight and the bias of a part
+// are two consecutive roles.
 enum class EncoderRole : uint8_t {
   tokens,
   positions,
@@ -61,11 +62,12 @@ enum class EncoderRole : uint8_t {
 };
 struct EncoderPiece {
   EncoderRole role = EncoderRole::tokens;
-  int64_t block = -1;  // -1: outside of the blocks
+  int64_t block = -1;  // -1 means outside the blocks
 };
-// Of a parameter of encoder_grid(config), by its cell, its place there and its name in the layer.
+// The role of a parameter of encoder_grid(config), by its cell, its index there and its name in the
+// layer.
 EncoderPiece encoder_piece(const Param& param, const EncoderConfig& config);
-// Is it one of the tables of an encoder? They keep at least 8 bits when the rest has fewer.
+// Whether it is a table of an encoder. Tables keep at least 8 bits when the rest has fewer.
 bool is_encoder_table(const Param& param);
 
 }  // namespace loom::core

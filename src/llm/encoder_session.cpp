@@ -13,7 +13,7 @@ double pooling_weight(Pooling how, int64_t row) {
   return how == Pooling::weighted_mean ? static_cast<double>(row + 1) : 1.0;
 }
 
-// The sum of the weighted rows over what makes of it the mean that is asked for.
+// Divides the sum of the weighted rows to get the requested mean.
 void average_rows(const Tensor& rows, Pooling how, std::vector<float>& out) {
   std::vector<double> sums(static_cast<size_t>(rows.cols()), 0.0);
   double total = 0.0;
@@ -68,7 +68,7 @@ Result<EncoderSession> EncoderSession::create(const LanguageModel& model, const 
                                               ThreadPool& pool, int64_t longest,
                                               ActivationMode activations) {
   if (model.encoder() == nullptr) {
-    return unsupported(cat(model.config().architecture, " is no encoder"), model.source());
+    return unsupported(cat(model.config().architecture, " is not an encoder"), model.source());
   }
   const EncoderConfig& config = *model.encoder();
   if (longest < 1 || longest > config.max_positions) {

@@ -35,8 +35,8 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-// The way of a token to the reader: bytes, whole characters, nothing after a stop string. A model
-// may have more ids than its tokenizer has tokens; such an id is no text, and is counted.
+// The output path of a token: bytes, whole characters, nothing after a stop string. A model may
+// have more ids than its tokenizer has tokens. Such an id has no text, and is counted.
 class TextStream {
  public:
   TextStream(const Tokenizer* tokenizer, StopMatcher stops, TextSink sink, bool special_text,
@@ -47,7 +47,7 @@ class TextStream {
   Status continue_after(std::span<const TokenId> before) {
     return decoder_ ? decoder_->continue_after(before) : Status();
   }
-  // True while generation may go on.
+  // True while generation may continue.
   Result<bool> push(TokenId id) {
     if (!decoder_) return true;
     if (!tokenizer_->has_token(id)) {
@@ -83,7 +83,7 @@ class TextStream {
 
 }  // namespace
 
-// What draws tokens, holds the text to its rules, and guesses.
+// Sampling, constraints and drafting of one text.
 struct Generator::Parts {
   Sampler sampler;
   TextRules rules;
@@ -115,25 +115,25 @@ struct Generator::State {
   TokenReader& session;
   const GenerateOptions options;
   std::vector<TokenId> eos;
-  std::vector<TokenId> history;  // what the session had read, the prompt, what was drawn
+  std::vector<TokenId> history;  // read before by the session, prompt, sampled
   size_t earlier;                // tokens that the session had read
-  size_t prompt, read = 0;       // tokens of it, and those that were fed
-  size_t piece;                  // of it in a step
-  size_t asked = 0;              // of it, by wants()
-  std::vector<TokenId> found;    // drawn last; the last one is not fed
-  // What is read again after a part was forgotten, and how much of it was; empty: nothing.
+  size_t prompt, read = 0;       // tokens of the prompt, and how many of them were fed
+  size_t piece;                  // prompt tokens per step
+  size_t asked = 0;              // prompt tokens that wants() returned
+  std::vector<TokenId> found;    // last sampled tokens; the last one is not fed
+  // Tokens to read again after a context shift, and how many of them were read; empty if none.
   std::vector<TokenId> again;
   size_t reread = 0;
   Generation result;
   Sampler sampler;
   TextRules rules;
   Guesser guesser;
-  // What is read to check guesses: the token drawn last, and those guessed after it; empty: no
-  // guesses. Why the text ended among them, if it did.
+  // Tokens of a verification pass: the last sampled token and the draft tokens after it; empty if
+  // none. Then the reason why the text ended among them, if it did.
   std::vector<TokenId> guesses;
   std::optional<StopReason> ending;
   TextStream stream;       // writes to result
-  TokenChances chances{};  // of the token that was drawn last
+  TokenChances chances{};  // of the last sampled token
   bool ended = false;
 
   bool wants_chances() const { return options.logprobs || options.top_logprobs > 0; }
@@ -160,7 +160,7 @@ struct Generator::State {
     return !options.ignore_eos && std::find(eos.begin(), eos.end(), id) != eos.end();
   }
 
-  // Takes a token that was drawn; a reason: the text ends with it, or before it for eos.
+  // Takes a sampled token. A reason means that the text ends with it, or before it for eos.
   Result<std::optional<StopReason>> take(TokenId id) {
     if (is_eos(id)) return std::optional(StopReason::eos);
     history.push_back(id);
@@ -181,7 +181,7 @@ struct Generator::State {
     return std::optional<StopReason>();
   }
 
-  // Takes what was found, the last one not fed yet. Tokens after the end are forgotten.
+  // Takes the found tokens; the last one is not fed yet. Tokens after the end are dropped.
   Result<std::optional<StopReason>> take_found() {
     for (size_t i = 0; i < found.size(); ++i) {
       LOOM_ASSIGN(const std::optional<StopReason> end, take(found[i]));
@@ -194,8 +194,8 @@ struct Generator::State {
     return std::optional<StopReason>();
   }
 
-  // What follows `last`: tokens that a device draws where the logits are, some at a time, or one
-  // that the sampler draws here.
+  // Samples the tokens after `last`: several on a device, where the logits are, or one with the
+  // sampler here.
   Status follow(TokenId last) {
     found.clear();
     const std::optional<DeviceSampling> how = sampler.on_device();
@@ -215,8 +215,8 @@ struct Generator::State {
     return {};
   }
 
-  // Draws after `guesses[at]`, which was read. True: the next one was guessed right, and what to
-  // draw after it can be looked at too.
+  // Samples after `guesses[at]`, which was read. True: the next draft token was right, so the token
+  // after it can be sampled too.
   Result<bool> check_guess(size_t at, std::span<const float> logits) {
     LOOM_ASSIGN(const TokenId id, draw(logits));
     LOOM_ASSIGN(ending, take(id));
@@ -224,8 +224,8 @@ struct Generator::State {
     return !ending.has_value() && at + 1 < guesses.size() && id == guesses[at + 1];
   }
 
-  // `drawn` tokens were drawn in the pass that read the guesses from position `before` on. Then the
-  // session has read what it would have read without guesses.
+  // `drawn` tokens were sampled in the pass that read the draft tokens from position `before` on.
+  // Restores the state that the session would have without them.
   void guesses_checked(int64_t before, size_t drawn) {
     const size_t count = guesses.size() - 1;
     result.guessed += static_cast<int64_t>(count);
@@ -236,8 +236,8 @@ struct Generator::State {
     session.rewind(before + static_cast<int64_t>(drawn));
   }
 
-  // The token drawn last and those guessed after it in one pass; what is drawn after each is taken,
-  // up to the first that was not guessed.
+  // Reads the last sampled token and its draft tokens in one pass. Takes the token sampled after
+  // each, up to the first that differs from the draft.
   Result<std::optional<StopReason>> check_guesses() {
     const int64_t before = session.position();
     size_t drawn = 0;
@@ -255,7 +255,7 @@ struct Generator::State {
     if (!fed.ok() && !enough) return fed.error();
     guesses_checked(before, drawn);
     if (ending.has_value() && drawn < guesses.size()) {
-      // The logits that the session holds are those of its last token again.
+      // The session's logits are those of its last token again.
       const TokenId end = session.fed().back();
       session.rewind(session.position() - 1);
       LOOM_TRY(session.feed({&end, 1}));
@@ -263,7 +263,7 @@ struct Generator::State {
     return ending;
   }
 
-  // The same where somebody else fed them, who knows the logits of each.
+  // The same if a batch fed them and has the logits of each.
   Result<std::optional<StopReason>> guesses_fed() {
     const int64_t before = session.position() - static_cast<int64_t>(guesses.size());
     size_t drawn = 0;
@@ -276,7 +276,8 @@ struct Generator::State {
     return ending;
   }
 
-  // Guesses that there is room for, at most `most`; none: the next token is drawn alone.
+  // Makes at most `most` draft tokens, if there is room; without any, the next token is sampled
+  // alone.
   Status guess(size_t most) {
     guesses.clear();
     if (!guesser.guesses() || most == 0) return {};
@@ -296,7 +297,7 @@ struct Generator::State {
     return whole.subspan(read, std::min({piece, most, prompt - read}));
   }
 
-  // Tokens of the prompt were fed; a reason: the caller stopped it.
+  // `count` tokens of the prompt were fed. A reason means that the caller stopped it.
   std::optional<StopReason> piece_read(size_t count) {
     read += count;
     const auto done = static_cast<int64_t>(read), total = static_cast<int64_t>(prompt);
@@ -311,8 +312,8 @@ struct Generator::State {
     return piece_read(next.size());
   }
 
-  // The context is full: a part behind what is kept goes, and the rest has to be read again, with
-  // the token that was drawn last.
+  // Context shift: drops a part after the kept tokens. The rest is read again, with the last
+  // sampled token.
   void forget() {
     const std::span<const TokenId> fed = session.fed();
     const size_t most = fed.size() - std::min<size_t>(fed.size(), 4);
@@ -327,7 +328,7 @@ struct Generator::State {
     result.forgotten_tokens += static_cast<int64_t>(gone);
   }
 
-  // The token after one that was fed.
+  // Takes the token after one that was fed.
   Result<std::optional<StopReason>> after_step() {
     again.clear();
     ++result.decode_steps;
@@ -337,7 +338,7 @@ struct Generator::State {
     return take_found();
   }
 
-  // Draws the first token of the text.
+  // Samples the first token of the text.
   Result<std::optional<StopReason>> draw_first() {
     if (options.max_tokens == 0) return std::optional(StopReason::length);
     if (rules.must_end()) return std::optional(StopReason::eos);
@@ -346,7 +347,7 @@ struct Generator::State {
     return take_found();
   }
 
-  // Draws, and feeds what was drawn before.
+  // Feeds the last sampled token, and samples the next.
   Result<std::optional<StopReason>> decode() {
     if (found.empty()) return draw_first();
     if (session.position() == session.context()) {
@@ -366,7 +367,7 @@ struct Generator::State {
     result.decode_steps += session.position() - before;
     const int64_t drawn = session.position();
     LOOM_ASSIGN(const std::optional<StopReason> end, take_found());
-    result.decode_steps += session.position() - drawn;  // less what was for nothing
+    result.decode_steps += session.position() - drawn;  // excludes passes without use
     return end;
   }
 
@@ -379,7 +380,7 @@ struct Generator::State {
     if (stream.cancelled()) result.stop = StopReason::cancelled;
   }
 
-  // Counts the time of a step, and ends the text where the step says so.
+  // Counts the time of a step, and ends the text if the step says so.
   Result<bool> stepped(const Result<std::optional<StopReason>>& why, bool reading, double seconds) {
     (reading ? result.prefill_seconds : result.decode_seconds) += seconds;
     if (!why.ok()) {
@@ -427,7 +428,7 @@ struct Generator::State {
                            : std::span<const TokenId>(guesses);
   }
 
-  // What follows from tokens that were fed; the last piece of a prompt gives the first token.
+  // Handles fed tokens; after the last piece of a prompt it samples the first token.
   Result<std::optional<StopReason>> follow_fed() {
     if (read < prompt) {
       const std::optional<StopReason> stop = piece_read(asked);

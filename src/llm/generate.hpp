@@ -1,5 +1,5 @@
-// generate(): prompt in, text out, token by token. It feeds no token whose logits nobody will read:
-// the last token drawn is not fed, so a session that goes on must feed it first.
+// generate(): prompt in, text out, token by token. It feeds no token whose logits are not needed.
+// So the last sampled token is not fed; a caller that continues must feed it first.
 #pragma once
 
 #include <memory>
@@ -11,17 +11,16 @@
 
 namespace loom::core {
 
-// A text on its way, a step at a time: one thread can take turns among conversations.
+// A running generation, one step at a time: one thread can alternate between conversations.
 class Generator {
  public:
-  // Feeds `prompt` to the session and draws tokens until a StopReason. An empty prompt goes on from
-  // the logits that the session holds. The repetition window covers what the session had read, this
-  // prompt and what was drawn, so a text does not depend on how much of it was read before.
-  // A model without tokenizer gives tokens and no text. The session stays with the generator until
-  // the text has ended. Errors: bad options, an empty prompt at the start of a session, a prompt
-  // longer than the context.
-  // piece: tokens of the prompt in a step; 0: all at once. draft: a smaller model that guesses; it
-  // stays with the generator as well.
+  // Feeds `prompt` to the session and samples tokens until a StopReason. An empty prompt continues
+  // from the session's logits. The repetition window covers all that the session has read, this
+  // prompt and the sampled tokens. So a text does not depend on how much of it was read before. A
+  // model without a tokenizer gives tokens and no text. Until the text has ended, the generator
+  // uses the session, and the draft model if there is one. piece: prompt tokens per step; 0 means
+  // all at once. draft: a smaller model for draft tokens. Errors: bad options, an empty prompt at
+  // the start of a session, a prompt longer than the context.
   static Result<Generator> begin(TokenReader& session, const LanguageModel& model,
                                  std::span<const TokenId> prompt, GenerateOptions options,
                                  TextSink sink, size_t piece, TokenReader* draft = nullptr);
@@ -29,24 +28,24 @@ class Generator {
   Generator& operator=(Generator&&) noexcept;
   ~Generator();
 
-  // Reads a piece of the prompt, or draws the next token (on a device the next few); false when the
-  // text has ended. After an Error it has ended too.
+  // Reads a piece of the prompt, or samples the next token (on a device the next few). Returns
+  // false when the text has ended. It has also ended after an Error.
   Result<bool> step();
 
-  // The halves of a step, between which somebody else feeds the tokens: those of several texts in
-  // one pass (LlmBatch). wants(): what comes next, at most `most` tokens and at least one, the last
-  // of them at most `guesses` that were guessed; nothing when the text has ended, which may happen
-  // here. They are good until took().
+  // The halves of a step. Between them LlmBatch feeds the tokens of several texts in one pass.
+  // wants() returns the next tokens: at least one and at most `most`; at most `guesses` of them,
+  // the last ones, are draft tokens. It returns nothing when the text has ended, which may happen
+  // here. The span is valid until took().
   Result<std::span<const TokenId>> wants(size_t most, size_t guesses = 0);
-  // After how many of the last tokens that wants() gave the logits are needed.
+  // For how many of the last tokens of wants() logits are needed.
   int64_t wants_logits() const;
-  // It was fed, and this text's part of the pass took so many seconds. Draws the next token where
-  // all of the prompt is read; false when the text has ended.
+  // Call it after the tokens were fed; `seconds` is this text's share of the pass. Samples the next
+  // token once the whole prompt is read. Returns false when the text has ended.
   Result<bool> took(double seconds);
 
   // Ends the text with StopReason::cancelled.
   void cancel();
-  // The text so far; whole when step() gave false.
+  // The text so far; complete after step() returned false.
   const Generation& result() const;
   Generation take();
 
@@ -57,7 +56,7 @@ class Generator {
   std::unique_ptr<State> state_;
 };
 
-// All steps of a Generator.
+// Runs all steps of a Generator.
 Result<Generation> generate(TokenReader& session, const LanguageModel& model,
                             std::span<const TokenId> prompt, const GenerateOptions& options,
                             const TextSink& sink = {}, TokenReader* draft = nullptr);

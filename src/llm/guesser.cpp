@@ -10,13 +10,13 @@ namespace loom::core {
 namespace {
 
 constexpr int64_t kMostGuesses = 64;
-// Tokens at the end of the text that are looked for in it.
+// The longest suffix of the text that is looked up in it.
 constexpr size_t kLongestKey = 4;
 constexpr size_t kLongestPause = 15;
-// Tokens that are less likely than the best one by more than exp of this do not count.
+// Tokens with a probability of less than exp(-this) times the best one's do not count.
 constexpr float kFarBelow = 8.0f;
 
-// The probability of a token at temperature 1, near enough to decide about guesses.
+// The approximate probability of a token at temperature 1; good enough to accept drafts.
 double chance_of(std::span<const float> logits, TokenId id) {
   float best = logits[0];
   for (const float v : logits) best = v > best ? v : best;
@@ -70,7 +70,7 @@ Status Guesser::guess(std::vector<TokenId>& history, size_t most, const Sampler&
 }
 
 void Guesser::heard(size_t guessed, size_t right) {
-  // A draft that knows when it is unsure has said already how many are worth it.
+  // A draft with a confidence limit has already bounded its length.
   if (draft_ != nullptr && chance_ > 0 && (right > 0 || length_ > 1)) {
     pause_ = 0;
     length_ = right == guessed ? most_ : std::max(length_ / 2, right + 1);
@@ -86,7 +86,7 @@ void Guesser::heard(size_t guessed, size_t right) {
   }
 }
 
-// One token after the other, as long as the text is sure of them.
+// Takes one token after the other while the lookup text is confident.
 void Guesser::ask_text(std::vector<TokenId>& history, size_t most,
                        std::vector<TokenId>& out) const {
   const size_t known = history.size();
@@ -99,8 +99,8 @@ void Guesser::ask_text(std::vector<TokenId>& history, size_t most,
   history.resize(known);
 }
 
-// What followed the last place where the end of the text stood before: of its last four tokens, or
-// three, two, one (Saxena, "Prompt lookup decoding", 2023).
+// Copies what followed the last occurrence of the text's last four tokens, or three, two, one
+// (Saxena, "Prompt lookup decoding", 2023).
 void Guesser::look_up(std::span<const TokenId> history, size_t most, std::vector<TokenId>& out) {
   for (size_t key = std::min(kLongestKey, history.size()); key > 0; --key) {
     const std::span<const TokenId> end = history.last(key);

@@ -1,5 +1,5 @@
-// Guesser: tokens that may come next, for speculative decoding. Whatever it guesses, the text is
-// the same: every token is drawn from the logits of the model itself.
+// Guesser: proposes draft tokens for speculative decoding. They do not change the text: every token
+// is sampled from the logits of the model itself.
 #pragma once
 
 #include <span>
@@ -18,14 +18,14 @@ class Guesser {
   static Result<Guesser> create(const GenerateOptions& options, TokenReader* draft, int64_t vocab);
 
   bool guesses() const { return draft_ != nullptr || lookup_ || text_ != nullptr; }
-  // At most `most` tokens after `history`, best guess first; maybe none. `drawing`: who will draw
-  // them, so that a draft draws with the same random numbers.
+  // Proposes at most `most` tokens after `history`, maybe none. `drawing`: the sampler that will
+  // sample them, so that a draft uses the same random numbers.
   Status guess(std::vector<TokenId>& history, size_t most, const Sampler& drawing,
                std::vector<TokenId>& out);
-  // How many of the guesses of a pass were right, counted up to the first that was not. Every
-  // guess makes the pass longer, so the next ones are about as many as were right, none for a
-  // while where none are, and twice as many, up to GenerateOptions::guesses, where all were. Those
-  // of a draft end where it is unsure (guess_chance), so that their number falls by half at most.
+  // Reports how many draft tokens of a pass were right before the first wrong one. Every draft
+  // token makes the pass longer, so the next length follows that number. It doubles up to
+  // GenerateOptions::guesses if all were right, and pauses for a while if none were. A draft model
+  // ends its drafts when it is unsure (guess_chance), so its length falls by half at most.
   void heard(size_t guessed, size_t right);
 
  private:
@@ -38,9 +38,9 @@ class Guesser {
   bool lookup_ = false;
   const LookupText* text_ = nullptr;
   size_t most_ = 0;
-  double chance_ = 0;             // that all guesses of a draft are right
-  size_t length_ = 0;             // guesses of the next pass
-  size_t pause_ = 0, waits_ = 0;  // passes without guesses after the last miss, and still to come
+  double chance_ = 0;             // joint probability of a draft
+  size_t length_ = 0;             // draft tokens of the next pass
+  size_t pause_ = 0, waits_ = 0;  // passes without drafts after the last miss, and those left
   int64_t vocab_ = 0;
   Sampler sampler_;
 };

@@ -12,7 +12,7 @@ namespace {
 class BatchReader final : public TokenReader {
  public:
   BatchReader(LlmBatch& batch, int64_t sequence) : batch_(batch), sequence_(sequence) {}
-  // In passes of its own.
+  // Reads tokens in separate passes.
   Status feed(std::span<const TokenId> ids) override {
     const auto most = static_cast<size_t>(batch_.rows());
     do {
@@ -130,8 +130,8 @@ Status LlmBatch::check(std::span<const Piece> pieces) {
   return invalid(cat("a pass of ", rows, " tokens; this batch was made for ", rows_));
 }
 
-// The rows whose logits are wanted come first, so that the head finds them side by side: the order
-// of rows means nothing, as each has its place. Returns how many they are.
+// Rows whose logits are needed come first, so that the head finds them contiguous. The order of
+// rows has no meaning, because each has its position. Returns the number of such rows.
 int64_t LlmBatch::lay_out(std::span<const Piece> pieces) {
   ids_.clear();
   places_.clear();
@@ -153,7 +153,7 @@ int64_t LlmBatch::lay_out(std::span<const Piece> pieces) {
   return wanted;
 }
 
-// Logits of the first `wanted` rows, or nothing where there are none.
+// Logits of the first `wanted` rows, or an empty tensor if there are none.
 Result<Tensor> LlmBatch::pass(int64_t wanted) {
   const auto count = static_cast<int64_t>(ids_.size());
   Tensor ids;
@@ -165,11 +165,11 @@ Result<Tensor> LlmBatch::pass(int64_t wanted) {
   LOOM_ASSIGN(const Tensor logits, session_.forward_ragged(ids, wanted));
   if (wanted == 0) return logits;
   if (logits.rows() == wanted && logits.cols() == model_->config().vocab_size) return logits;
-  return bad_file(cat("its network is no decoder: the head gives ", logits.shape.str()),
+  return bad_file(cat("its network is not a decoder: the head gives ", logits.shape.str()),
                   model_->source());
 }
 
-// Pages for the next tokens of a sequence.
+// Allocates pages for the next tokens of a sequence.
 Status LlmBatch::make_room(int64_t sequence, int64_t count) {
   const int64_t from = position(sequence);
   copies_.clear();
@@ -186,7 +186,7 @@ bool LlmBatch::may_move_to_host() const {
   return options_.device_failed && session_.recorder().ops().device != nullptr;
 }
 
-// Weights are the host's as well; keys and values were the device's alone.
+// The host has the weights too; keys and values were on the device only.
 Status LlmBatch::move_to_host() {
   const Ops& host = host_ops(session_.recorder().ops());
   LOOM_ASSIGN(Session session, make_session(*model_, host, *threads_, options_));
@@ -197,7 +197,8 @@ Status LlmBatch::move_to_host() {
   return {};
 }
 
-// Into the pages that the sequence has; those that another has too get the same once more.
+// Writes into the pages of the sequence; pages shared with other sequences get the same values
+// again.
 Status LlmBatch::read_again(int64_t sequence) {
   const std::span<const TokenId> fed = this->fed(sequence);
   for (size_t at = 0; at < fed.size(); at += static_cast<size_t>(rows_)) {

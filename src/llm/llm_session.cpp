@@ -10,11 +10,11 @@
 namespace loom::core {
 namespace {
 
-// Tokens that a device draws before the host looks at them: at first, at most, and for how long.
-// Never one: drawing is not moved to the host by a clock.
+// Tokens that a device samples before the host reads them: the first number and the maximum. It is
+// never one, so that timing never moves sampling to the host.
 constexpr int64_t kFirstBatch = 8, kBatch = 64;
 constexpr double kBatchSeconds = 0.05;
-// In drawn_: the token that is fed and what was found, then values and ids of candidates.
+// Layout of drawn_: the fed token and the found ones, then values and ids of candidates.
 constexpr int64_t kValuesAt = (kBatch + 1) * 4;
 constexpr int64_t kIdsAt = kValuesAt + DeviceSampling::kMostTopK * 4;
 constexpr int64_t kDrawnBytes = kIdsAt + DeviceSampling::kMostTopK * 4;
@@ -37,7 +37,7 @@ Result<LlmSession> LlmSession::create(const LanguageModel& model, const Ops& ops
                                       const LlmSessionOptions& wanted) {
   LlmSessionOptions options = wanted;
   LOOM_ASSIGN(options.context, checked_context(model, options.context));
-  // A device is not full of 256 rows, and waits for each pass.
+  // 256 rows do not fill a device, which waits for each pass.
   if (options.chunk <= 0) options.chunk = ops.device != nullptr ? 2048 : 256;
   options.chunk = std::clamp<int64_t>(options.chunk, 1, options.context);
   if (options.head_rows <= 0) options.head_rows = ops.device != nullptr ? 1 : 16;
@@ -61,8 +61,8 @@ Result<Session> LlmSession::make_session(const LanguageModel& model, const Ops& 
   s.narrow_rows = options.head_rows;
   const Shape most{1, options.chunk};
   if (ops.device != nullptr) return Session::create(model.network(), ops, pool, most, s);
-  // Rows with places are those of one sequence too, and a pass of them is recorded once. Recurrent
-  // layers have no places.
+  // Rows with places are of one sequence too, and their pass is recorded once. Recurrent layers do
+  // not support places.
   SessionOptions placed = s;
   placed.ragged = true;
   Result<Session> made = Session::create(model.network(), ops, pool, most, placed);
@@ -93,7 +93,7 @@ Tensor LlmSession::ids_of(std::span<const TokenId> piece) {
   return ids_at(reinterpret_cast<std::byte*>(ids_.data()), static_cast<int64_t>(piece.size()));
 }
 
-// Where the rows of the next pass stand: from position() on, or the last of them before the others.
+// Sets the positions of the next pass's rows: from position() on, with the last one first if asked.
 Status LlmSession::place(int64_t count, bool last_first) {
   const auto first = static_cast<int32_t>(position());
   const auto shift = static_cast<int32_t>(last_first ? count - 1 : 0);
@@ -108,7 +108,7 @@ Result<Tensor> LlmSession::body(const Tensor& ids) {
   LOOM_ASSIGN(const Tensor hidden, session_.forward(ids, 0, model_->body_cells()));
   // A network from a file may be of any shape; rows below are read by their numbers.
   if (hidden.rows() == count) return hidden;
-  return bad_file(cat("its network is no decoder: ", count, " tokens give ", hidden.shape.str()),
+  return bad_file(cat("its network is not a decoder: ", count, " tokens give ", hidden.shape.str()),
                   model_->source());
 }
 
@@ -122,7 +122,7 @@ Result<Tensor> LlmSession::head(const Tensor& hidden, int64_t row, int64_t rows,
 
 Status LlmSession::check_logits(const Tensor& logits, int64_t rows) const {
   if (logits.rows() == rows && logits.cols() == model_->config().vocab_size) return {};
-  return bad_file(cat("its network is no decoder: the head gives ", logits.shape.str()),
+  return bad_file(cat("its network is not a decoder: the head gives ", logits.shape.str()),
                   model_->source());
 }
 
@@ -130,7 +130,7 @@ bool LlmSession::may_move_to_host() const {
   return options_.device_failed && session_.recorder().ops().device != nullptr;
 }
 
-// Weights are the host's as well; keys and values were the device's alone.
+// The host has the weights too; keys and values were on the device only.
 Status LlmSession::move_to_host() {
   logits_ = {};
   const Ops& host = host_ops(session_.recorder().ops());
@@ -158,8 +158,8 @@ void LlmSession::rewind(int64_t position) {
   fed_.resize(std::min(fed_.size(), static_cast<size_t>(position)));
 }
 
-// A piece in one pass with places, whose commands are those of the pass before if that had as many
-// rows. The head sees the first rows, so the last token comes first.
+// Reads a piece in one pass with places, which reuses the commands of the previous pass if that had
+// equally many rows. The head sees the first rows, so the last token comes first.
 Status LlmSession::feed_placed(std::span<const TokenId> piece, bool last) {
   const Tensor ids = ids_of(piece);
   if (last) std::rotate(ids.i32(), ids.i32() + piece.size() - 1, ids.i32() + piece.size());
@@ -171,7 +171,7 @@ Status LlmSession::feed_placed(std::span<const TokenId> piece, bool last) {
   return {};
 }
 
-// Likewise, with the logits after every token.
+// The same, with the logits after every token.
 Result<Tensor> LlmSession::feed_whole(std::span<const TokenId> piece) {
   const Tensor ids = ids_of(piece);
   LOOM_TRY(place(ids.cols(), false));
@@ -231,7 +231,7 @@ Status LlmSession::feed_sampled(TokenId id, int64_t count, const DeviceSampling&
   return {};
 }
 
-// `id`, then what was found.
+// `id`, then the found tokens.
 Tensor LlmSession::drawn(int64_t index, int64_t count) const {
   return ids_at(drawn_.data() + index * 4, count);
 }

@@ -14,13 +14,13 @@
 namespace loom::core {
 
 struct LlmSessionOptions {
-  int64_t context = 0;    // positions the cache holds; 0: the model's maximum, at most 2048
-  int64_t chunk = 0;      // tokens per forward pass of a prompt; 0: 256, on a device 2048
-  int64_t head_rows = 0;  // positions whose logits are computed at a time; 0: 16, on a device 1
+  int64_t context = 0;    // positions in the cache; 0 means the model's maximum, at most 2048
+  int64_t chunk = 0;      // tokens per forward pass of a prompt; 0 means 256, or 2048 on a device
+  int64_t head_rows = 0;  // logits computed at a time; 0 means 16, or 1 on a device
   ActivationMode activations = ActivationMode::q8;
   DType cache = DType::f32;  // of keys and values (SessionOptions::cache)
-  // On a device: when it fails, feed() and feed_sampled() begin anew on the host with the tokens so
-  // far, and call this with what happened. Unset: they return the error.
+  // Called if a device fails: feed() and feed_sampled() then start again on the host with the
+  // tokens so far. If it is unset, they return the error.
   std::function<void(const Error&)> device_failed;
 };
 
@@ -36,18 +36,18 @@ class LlmSession : public TokenReader {
   Status feed_all(std::span<const TokenId> ids,
                   const std::function<Status(int64_t, std::span<const float>)>& sink) override;
 
-  // States [T, width] of a whole text of T tokens behind the last norm, valid until the next call.
-  // Whatever was fed before is forgotten. Errors: as feed(); unsupported (a network without such a
+  // States [T, width] of a whole text of T tokens after the last norm, valid until the next call.
+  // Drops everything that was fed before. Errors: as feed(); unsupported (a network without such a
   // norm).
   Result<Tensor> hidden(std::span<const TokenId> ids);
 
-  // Feeds `id` and count - 1 tokens, each chosen as `how` says from the logits after the one
-  // before, and appends all `count` that were found to `found`; the last one is not fed. On a
-  // device the host waits once.
+  // Feeds `id` and count - 1 tokens, each sampled by `how` from the logits after the previous one.
+  // Appends all `count` sampled tokens to `found`; the last one is not fed. On a device the host
+  // waits once.
   Status feed_sampled(TokenId id, int64_t count, const DeviceSampling& how,
                       std::vector<TokenId>& found) override;
-  // How many tokens feed_sampled() should find at a time: on a device as many as it draws in a
-  // twentieth of a second, 2 to 64. 1: there is no gain in more.
+  // How many tokens feed_sampled() should find at a time. On a device as many as it samples in a
+  // twentieth of a second, 2 to 64. 1 means that more has no benefit.
   int64_t sample_batch() const override;
 
   // Logits after the last feed(): [vocab].
@@ -61,18 +61,17 @@ class LlmSession : public TokenReader {
   const LanguageModel& model() const { return *model_; }
   void rewind(int64_t position) override;
 
-  // What the session has read, with its keys and values and the logits after it, as a file
-  // (session_state.cpp), and back: it goes on with the bits that it would have had. load_state() is
-  // for a session of the same weights, types and numerics, with room for the tokens; after an Error
-  // the session is as it was. Errors: unsupported (on a GPU, recurrent layers), bad_file,
-  // out_of_range (a context that is too small), those of files.
+  // Saves what the session has read, with keys, values and logits, to a file (session_state.cpp),
+  // and restores it with the same bits. load_state() needs the same weights, types and numerics,
+  // and room for the tokens; after an Error the session is unchanged. Errors: unsupported (on a
+  // GPU, recurrent layers), bad_file, out_of_range (a context that is too small), those of files.
   Status save_state(const FileRef& path) const;
   Status load_state(const FileRef& path);
 
   int64_t arena_bytes() const { return session_.arena_bytes(); }
   int64_t state_bytes() const { return session_.state_bytes(); }
-  // Passes that were recorded; the others ran the commands of one before (Session::recordings).
-  // Sessions on a device, and of networks with recurrent layers, record each, and tell 0.
+  // Number of recorded passes; other passes reused recorded commands (Session::recordings). It is 0
+  // for sessions on a device and for recurrent layers, which record each pass.
   int64_t recordings() const { return session_.recordings(); }
   void set_profile(OpProfile* profile);
 
@@ -85,7 +84,7 @@ class LlmSession : public TokenReader {
   StateTarget target() const;
   bool may_move_to_host() const;
   Status move_to_host();
-  // try_it(), and again on the host where the device fails.
+  // Runs try_it(), and again on the host if the device fails.
   template <class F>
   Status on_either(const F& try_it);
   Status feed_piece(std::span<const TokenId> piece, bool last);
@@ -99,7 +98,7 @@ class LlmSession : public TokenReader {
   Tensor ids_of(std::span<const TokenId> piece);
   Status check_logits(const Tensor& logits, int64_t rows) const;
   Result<Tensor> body(const Tensor& ids);  // hidden states [1, T, width]
-  // Logits [rows, vocab]; `fetch`: where the host reads them.
+  // Logits [rows, vocab]; `fetch`: whether the host reads them.
   Result<Tensor> head(const Tensor& hidden, int64_t row, int64_t rows, bool fetch = true);
 
   const LanguageModel* model_;
@@ -107,10 +106,10 @@ class LlmSession : public TokenReader {
   ThreadPool* pool_;
   LlmSessionOptions options_;
   std::vector<TokenId> ids_;
-  std::vector<RowPlace> places_;  // of the rows of a pass, where the session is ragged
+  std::vector<RowPlace> places_;  // of the rows of a pass, if the session is ragged
   std::vector<TokenId> fed_;      // up to position()
   int64_t batch_;                 // sample_batch() of a device
-  Buffer drawn_;  // what feed_sampled() found, where the next step reads it; candidates
+  Buffer drawn_;  // found tokens of feed_sampled(), read by the next step; candidates
   Attached drawn_attached_;
   std::span<const float> logits_;
   std::vector<float> hidden_;  // of hidden()

@@ -1,5 +1,5 @@
-// LookupText: for each number of tokens a sorted list of the runs of so many, by hash, with what
-// followed most often. Two runs of one hash would give a wrong guess, which costs time and no more.
+// LookupText: for each run length, a sorted list of the runs by hash, with the most frequent next
+// token. A hash collision only gives a wrong draft token, which costs time.
 #include "loom/lookup.hpp"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// LanguageModel: a decoder (or an encoder) with its weights, tokenizer and chat template. Immutable
-// once made; any number of LlmSessions may run it.
+// LanguageModel: a decoder (or an encoder) with its weights, tokenizer and chat template.
+// Immutable; any number of LlmSessions may run it.
 #pragma once
 
 #include <functional>
@@ -21,20 +21,19 @@
 namespace loom::core {
 
 struct LoadModelOptions {
-  // Weights of the blocks; unset: as stored in the checkpoint. Types below 8 bits leave the
-  // vocabulary matrices at q8_0.
+  // Type of the weights of the blocks; unset means as in the checkpoint. Types below 8 bits leave
+  // the vocabulary matrices at q8_0.
   std::optional<DType> dtype;
-  // Called after each tensor with what is done and what there is in all; returning false stops with
-  // `cancelled`.
+  // Called after each tensor with tensors done and total; false stops with `cancelled`.
   std::function<bool(int64_t done, int64_t total)> progress;
-  bool allow_nonfinite = false;  // weights that are NaN or infinite are no error
-  std::string chat_template{};   // in the place of that of the source; "": that one
+  bool allow_nonfinite = false;  // accept weights that are NaN or infinite
+  std::string chat_template{};   // replaces the template of the source; empty keeps it
 };
 
 class LanguageModel {
  public:
-  // From a source that is open, which is not needed any more afterwards. One that is packed in the
-  // asked dtype is mapped, not read. For files: load_language_model() in convert.
+  // Loads from an open source, which is not needed afterwards. A source that is packed in the
+  // requested dtype is mapped, not read. For files: load_language_model() in convert.
   static Result<LanguageModel> load(const ModelSource& source, const LoadModelOptions& options,
                                     ThreadPool& pool);
   // Random weights of a shape, the same for the same seed on every machine. No tokenizer.
@@ -42,23 +41,23 @@ class LanguageModel {
                                       ThreadPool& pool);
 
   const DecoderConfig& config() const { return config_; }
-  const EncoderConfig* encoder() const { return encoder_ ? &*encoder_ : nullptr; }  // null: none
-  // How vectors are made of texts, where the model says it.
+  const EncoderConfig* encoder() const { return encoder_ ? &*encoder_ : nullptr; }  // may be null
+  // How texts become vectors, if the model defines it.
   const EmbeddingSettings* embedding() const { return embedding_ ? &*embedding_ : nullptr; }
   const Network& network() const { return *network_; }
   const Tokenizer* tokenizer() const { return tokenizer_ ? &*tokenizer_ : nullptr; }
   const ChatTemplate* chat_template() const { return chat_ ? &*chat_ : nullptr; }
   const std::string& chat_source() const { return chat_source_; }  // the text of chat_template()
-  // The bytes of every token, for grammars; made when it is first asked for. Needs a tokenizer.
-  // `marks`: special tokens are their own text, but for those that end a text.
+  // The bytes of every token, for grammars; computed on first use. Needs a tokenizer. `marks`:
+  // special tokens spell their own text, except those that end a text.
   std::shared_ptr<const grammar::Vocabulary> vocabulary(bool marks = false) const;
   // Why chat_template() is null.
   const Error& chat_problem() const { return chat_problem_; }
-  // What of the files was not used: ModelSource::notes.
+  // Parts of the files that were not used: ModelSource::notes.
   const std::vector<std::string>& notes() const { return notes_; }
   const std::string& bos_token() const { return bos_; }
   const std::string& eos_token() const { return eos_; }
-  // The text of its generation_config.json; "": none.
+  // The text of its generation_config.json; may be empty.
   const std::string& generation_json() const { return generation_json_; }
   DType dtype() const { return dtype_; }  // of the blocks
   // Cells before the head, which is the last plane of the grid: sessions run it for few positions.
@@ -88,10 +87,10 @@ class LanguageModel {
   DType dtype_ = DType::f32;
 };
 
-// Positions that a session for `wanted` has; 0: the model's, at most 2048. Errors: out_of_range.
+// Positions of a session that asks for `wanted`; 0 means the model's, at most 2048. Errors:
+// out_of_range.
 Result<int64_t> checked_context(const LanguageModel& model, int64_t wanted);
-// Errors: out_of_range for an id outside the vocabulary, and for more tokens than a context has
-// room for.
+// Errors: out_of_range for an id outside the vocabulary, or for more tokens than the context holds.
 Status check_tokens(const LanguageModel& model, std::span<const TokenId> ids);
 Status check_room(int64_t position, int64_t count, int64_t context);
 

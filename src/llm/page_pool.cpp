@@ -38,7 +38,7 @@ void PagePool::own(int32_t p) {
   if (page(p).owners++ == 0) unlink(p);
 }
 
-// What can be found waits at the end of the line, what nobody will look for at its front.
+// Reusable pages go to the end of the line, useless ones to its front.
 void PagePool::disown(int32_t p) {
   if (--page(p).owners == 0) link(p, !page(p).known);
 }
@@ -80,7 +80,7 @@ void PagePool::index(int32_t p, const State& s, std::span<const TokenId> tokens)
   std::ranges::copy(tokens, one.tokens.begin());
 }
 
-// Those that follow it cannot be found any more: what they hold depends on all tokens before.
+// Pages after it become unreachable too: their contents depend on all tokens before.
 void PagePool::forget(int32_t p) {
   Page& one = page(p);
   for (int32_t c = one.child; c >= 0; c = page(c).sibling) page(c).parent = kOrphan;
@@ -104,8 +104,8 @@ int32_t PagePool::find(const State& s, std::span<const TokenId> tokens) {
   return -1;
 }
 
-// Of the pages that follow the full pages of a sequence, the one that begins with most of these
-// tokens, and how many they are.
+// The page after the full pages of a sequence that starts with most of these tokens,
+// and how many they are.
 int32_t PagePool::find_part(const State& s, std::span<const TokenId> tokens, int64_t& count) {
   int32_t best = -1;
   count = 0;
@@ -127,7 +127,7 @@ bool PagePool::write(int64_t sequence, int64_t from, int64_t to, std::vector<Cop
     const bool has = i < s.used;
     if (has && page(mine).owners == 1 && !page(mine).known) continue;
     const int32_t before = mine;
-    // Given back first: where there is no other page, it is taken again, with what it holds.
+    // Returned first: if there is no other page, it is taken again with its contents.
     if (has) disown(before);
     const int32_t fresh = take();
     if (fresh < 0) {

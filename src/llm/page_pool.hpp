@@ -1,10 +1,9 @@
-// PagePool: which pages of keys and values the sequences of a batch have. A page is 16 positions of
-// all layers. Sequences that begin with the same tokens have their pages in common: a page that is
-// full is found again by the page before it and its tokens, for as long as nobody needs its memory;
-// of those that no sequence has, the one longest out of use goes first. It moves no numbers: the
-// caller copies what copies() of a call say.
+// PagePool: assigns pages of keys and values to the sequences of a batch. A page is 16 positions of
+// all layers. Sequences with a common prefix share its pages. A full page is found by the page
+// before it and its tokens, while its memory is not needed. The least recently used page without an
+// owner is evicted first. The pool moves no data: the caller copies what copies() of a call say.
 //
-// Invariant: a page that can be found, or that two sequences have, is not written to.
+// Invariant: a page that can be found, or that two sequences share, is never written.
 #pragma once
 
 #include <array>
@@ -22,42 +21,43 @@ class PagePool {
     int32_t from, to;
   };
 
-  // tables: of each sequence, as long as it may have pages; kept up to date.
+  // tables: the page table of each sequence, sized for its maximum; kept up to date.
   PagePool(int64_t pages, std::vector<std::span<int32_t>> tables);
 
-  // Before positions [from, to) of a sequence are written: it gets pages of its own for them.
-  // copies: pages whose positions before `from` are to be copied, in this order. False: there are
-  // not so many, and the sequence has what it had up to `from`.
+  // Call it before positions [from, to) of a sequence are written: gives it exclusive pages for
+  // them. copies: pages whose positions before `from` must be copied, in this order. false: there
+  // are not enough pages, and the sequence keeps its pages up to `from`.
   bool write(int64_t sequence, int64_t from, int64_t to, std::vector<Copy>& copies);
-  // What a sequence has read so far, after it was written: full pages can be found from here on.
+  // Records the tokens that a sequence has read, after they were written: its full pages can now be
+  // found.
   void read(int64_t sequence, std::span<const TokenId> tokens);
-  // Gives back what lies behind `position`.
+  // Releases the positions from `position` on.
   void rewind(int64_t sequence, int64_t position);
-  // Likewise, and the page that is not full as well. If it goes on, it goes on in a copy.
+  // Like read(), and also for the last partial page. A sequence that continues writes to a copy.
   void publish(int64_t sequence, std::span<const TokenId> tokens);
-  // Gives back everything; `tokens`, which it had read, can be found while the memory lasts.
+  // Releases everything; `tokens`, which it had read, can be found while memory lasts.
   void release(int64_t sequence, std::span<const TokenId> tokens);
-  // Gives back everything, and what no other sequence has cannot be found any more.
+  // Releases everything; pages without another owner can no longer be found.
   void erase(int64_t sequence);
-  // What a sequence without pages reads from now on is found by sequences with the same salt alone.
-  // 0 until then.
+  // Sets the salt of a sequence without pages: only sequences with the same salt find what it
+  // reads. The default is 0.
   void set_salt(int64_t sequence, uint64_t salt) { state(sequence).salt = salt; }
   uint64_t salt(int64_t sequence) const { return states_[static_cast<size_t>(sequence)].salt; }
-  // A sequence without pages begins with those that hold the longest prefix of `tokens`. Returns
-  // how many tokens that is; positions behind are written to copies.
+  // Gives a sequence without pages those with the longest prefix of `tokens`. Returns the number of
+  // tokens; later positions are written to copies.
   int64_t adopt(int64_t sequence, std::span<const TokenId> tokens);
 
-  // A sequence without pages begins with all of those of another.
+  // Gives a sequence without pages all pages of another.
   void share(int64_t from, int64_t to);
 
-  // The same tables in other memory. What no sequence has cannot be found any more: the memory of
-  // the pages is another, and only what sequences have read is written to it again.
+  // Moves the tables to other memory. Pages without an owner can no longer be found: the memory of
+  // pages is new, and only what sequences have read is written to it again.
   void move_to(std::vector<std::span<int32_t>> tables);
 
-  // Books `positions` for a sequence, of which it may have none yet; write() up to there cannot
-  // fail then. False: with what the others have or booked there are not so many. 0: no more booked.
+  // Reserves `positions` for a sequence, which may have none of them yet; write() up to there then
+  // succeeds. Returns false if the others have or reserved too much. 0 cancels the reservation.
   bool book(int64_t sequence, int64_t positions);
-  // Sequences have pages that others booked, so that a write() may fail.
+  // Whether sequences use pages that others reserved, so that a write() may fail.
   bool overbooked() const;
 
   int64_t pages() const { return static_cast<int64_t>(pages_.size()); }
@@ -65,17 +65,17 @@ class PagePool {
     return states_[static_cast<size_t>(sequence)].table;
   }
   int64_t used(int64_t sequence) const { return states_[static_cast<size_t>(sequence)].used; }
-  int64_t found() const { return found_; }      // positions that adopt() found, of all calls
-  int64_t evicted() const { return evicted_; }  // pages that could be found and were taken
+  int64_t found() const { return found_; }      // positions that adopt() found, over all calls
+  int64_t evicted() const { return evicted_; }  // reusable pages that were evicted
 
  private:
   using Tokens = std::array<TokenId, kPage>;
   static constexpr int32_t kRoot = -1, kOrphan = -2;
   struct Page {
-    int32_t owners = 0;              // sequences that have it
-    int32_t before = -1, next = -1;  // in the order of use, where owners is 0
-    // Where it can be found: its place in the list of those that follow a page (kRoot: none), and
-    // the first of those that follow it. kOrphan: the page before is gone, and nobody finds it.
+    int32_t owners = 0;              // sequences that use it
+    int32_t before = -1, next = -1;  // links in order of use, if owners is 0
+    // Index for lookup: its links in the list of pages after `parent` (kRoot: none), and the first
+    // page after it. kOrphan: its parent is gone, and it cannot be found.
     bool known = false;
     int32_t parent = kOrphan, child = -1, sibling = -1, older = -1;
     uint64_t key = 0;   // of the tokens
@@ -87,7 +87,7 @@ class PagePool {
     std::span<int32_t> table;
     int64_t used = 0;
     int64_t booked = 0;
-    int64_t full = 0;  // pages that it begins with, and that can be found as a prefix
+    int64_t full = 0;  // leading pages that can be found as a prefix
     uint64_t salt = 0;
   };
   Page& page(int32_t p) { return pages_[static_cast<size_t>(p)]; }

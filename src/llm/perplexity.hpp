@@ -1,6 +1,6 @@
 // Perplexity of a text: exp of the mean negative log-likelihood of its tokens, in windows of equal
-// length, each without earlier context. Window i reads ids [i w, i w + w) and predicts
-// [i w + 1, i w + w]; a remainder shorter than a window is left out.
+// length, each without earlier context. Window i reads ids [i w, i w + w) and predicts [i w + 1, i
+// w + w]; a remainder shorter than a window is ignored.
 #pragma once
 
 #include <functional>
@@ -12,8 +12,8 @@ namespace loom::core {
 
 struct PerplexityOptions {
   int64_t window = 512;
-  int64_t limit = 0;  // predictions at most, in whole windows; 0: all
-  // Called with predictions done and in all; false stops with Code::cancelled.
+  int64_t limit = 0;  // maximum predictions, in whole windows; 0 means all
+  // Called with predictions done and total; false stops with Code::cancelled.
   std::function<bool(int64_t done, int64_t total)> progress;
 };
 

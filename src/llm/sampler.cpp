@@ -15,7 +15,7 @@ namespace {
 
 constexpr float kLowest = -std::numeric_limits<float>::infinity();
 constexpr size_t kFirstSorted = 64;
-// What DRY takes off at most: a logit stays a number.
+// The maximum penalty of DRY, so that a logit stays a number.
 constexpr double kMostPenalty = 1e30;
 
 }  // namespace
@@ -99,8 +99,8 @@ void Sampler::penalize(std::span<const TokenId> history) {
   }
 }
 
-// repeat_[i]: how many tokens before and at i are the last tokens of the text (the Z function of
-// the text read backwards), at most as far as the last breaker.
+// repeat_[i]: how many tokens up to i equal the last tokens of the text (the Z function of the
+// reversed text), up to the last breaker.
 void Sampler::penalize_repetition(std::span<const TokenId> history) {
   const DryOptions& dry = options_.dry;
   if (dry.multiplier <= 0.0f) return;
@@ -146,7 +146,7 @@ void Sampler::ban(TokenId id) {
   any_banned_ = true;
 }
 
-// The last n - 1 tokens, wherever they stood before: what followed is banned.
+// Bans the tokens that followed earlier occurrences of the last n - 1 tokens.
 void Sampler::ban_ngrams(std::span<const TokenId> history) {
   const auto n = static_cast<size_t>(options_.no_repeat_ngram);
   if (n == 0 || history.size() < n) return;
@@ -190,8 +190,8 @@ TokenId Sampler::greedy() const {
 
 namespace {
 
-// The first largest logit: the largest of each of eight lanes, then the first that is it, which a
-// compiler makes faster than a search for both at once. NaN is larger than nothing.
+// The first largest logit: the largest of each of eight lanes, then the first that equals it, which
+// compilers make faster than a search for both at once. NaN is never larger.
 TokenId first_largest(std::span<const float> logits) {
   constexpr size_t kLanes = 8;
   float lanes[kLanes];
@@ -210,8 +210,8 @@ TokenId first_largest(std::span<const float> logits) {
 
 }  // namespace
 
-// Brings the first `count` candidates into their final order. Sorting all of a large vocabulary
-// would cost more than a small model; a draw rarely looks far.
+// Sorts the first `count` candidates. Sorting all of a large vocabulary would cost more than a
+// small model; a draw rarely looks far.
 void Sampler::sort_until(size_t count) {
   count = std::min(count, candidates_.size());
   if (count <= sorted_) return;
@@ -249,7 +249,7 @@ TokenId Sampler::walk(size_t count, double target) {
   for (size_t i = 0; i < count; ++i) {
     if (i >= sorted_) sort_until(std::max(kFirstSorted, sorted_ * 4));
     const double w = weight(i);
-    if (i > 0 && w == 0.0) break;  // rounding must not choose what has no probability
+    if (i > 0 && w == 0.0) break;  // rounding must not choose a token without probability
     last = candidates_[i].id;
     sum += w;
     if (sum > target) break;
@@ -303,7 +303,7 @@ float Sampler::chances(TokenId drawn, int64_t most, std::vector<TokenChoice>& to
   return 0.0f;
 }
 
-// Whether a logit may be another by the time of the draw.
+// Whether a logit may change before the draw.
 bool Sampler::adjusts() const {
   const SamplerOptions& o = options_;
   return o.repetition_penalty != 1.0f || o.frequency_penalty != 0.0f ||

@@ -1,8 +1,8 @@
 // Sampler: chooses the next token from logits [vocab]. The same options, logits and history give
-// the same token on every machine: exp is that of ops/fmath.hpp, candidates are ordered by (logit
-// descending, id ascending), sums are in double in a fixed order, and the draw is Philox(seed,
-// stream 0, index = tokens drawn so far; XTC: stream 1). A NaN counts as the smallest logit. Only
-// mirostat keeps anything between two draws, its target. docs/sampling.md has the formulas.
+// the same token on every machine. For that, exp is that of ops/fmath.hpp, candidates are ordered
+// by (logit descending, id ascending), and sums are in double in a fixed order. The draw is
+// Philox(seed, stream 0, index = tokens drawn so far; XTC: stream 1). A NaN counts as the smallest
+// logit. Only mirostat has state between draws, its target. docs/sampling.md has the formulas.
 #pragma once
 
 #include <optional>
@@ -20,32 +20,33 @@ Status check_sampler_options(const SamplerOptions& options);
 
 class Sampler {
  public:
-  // Takes all memory it will need; next() allocates nothing, but for DRY, whose table has a number
-  // for each token of the history. The tokenizer says which tokens hold a breaker of DRY; null:
-  // none does.
+  // Takes all memory it needs. next() does not allocate, except for DRY, whose table has a number
+  // for each token of the history. The tokenizer finds the tokens with a breaker of DRY; if null,
+  // there are none.
   static Result<Sampler> create(const SamplerOptions& options, int64_t vocab,
                                 const Tokenizer* tokenizer = nullptr);
 
-  // How a device draws what next() would; none where it needs the history, or more candidates than
-  // the op sample takes. That counts weights in parts of 2^22 of the best one's: where the draw, or
-  // top_p or min_p, falls within some parts of the edge between two tokens, it may take the other.
+  // Settings for sampling on a device; unset if it needs the history, or more candidates than the
+  // op sample takes. That op counts weights in units of 2^-22 of the best one's. If the draw, top_p
+  // or min_p is within some units of the edge between two tokens, it may take the other one.
   std::optional<DeviceSampling> on_device() const;
-  // So many tokens were drawn elsewhere; negative: of those drawn, the last ones were for nothing.
+  // `tokens` were sampled elsewhere; negative: the last ones are taken back.
   void advance(int64_t tokens) { draws_ += static_cast<uint32_t>(tokens); }
 
-  // Draws from now on as `other` would: its number of draws, its target.
+  // Continues in the state of `other`: its number of draws, its target.
   void follow(const Sampler& other) {
     draws_ = other.draws_;
     target_ = other.target_;
   }
 
   // `history`: the tokens so far, prompt included, oldest first; ids outside the vocabulary are
-  // ignored. allowed: a bit per token, in words of 64; empty: all. kNoToken: none is left.
+  // ignored. allowed: a bit per token, in words of 64; empty means all. Returns kNoToken if none is
+  // left.
   static constexpr TokenId kNoToken = -1;
   TokenId next(std::span<const float> logits, std::span<const TokenId> history,
                std::span<const uint64_t> allowed = {});
-  // How next() came to the token that it gave: natural logarithms of the probabilities that the
-  // draw was made by, of that token and, in `top`, of the likeliest `most` of those that were left.
+  // Natural logarithms of the probabilities of the last draw: of its token and, in `top`, of the
+  // `most` likeliest remaining ones.
   float chances(TokenId drawn, int64_t most, std::vector<TokenChoice>& top);
 
  private:
@@ -60,7 +61,7 @@ class Sampler {
   Sampler(const SamplerOptions& options, int64_t vocab);
   void find_breakers(const Tokenizer& tokenizer);
 
-  // What is done to single tokens, while candidates_ is in the order of the ids (sampler.cpp).
+  // Changes of single logits, while candidates_ is in the order of the ids (sampler.cpp).
   void adjust(std::span<const float> logits, std::span<const TokenId> history,
               std::span<const uint64_t> allowed);
   void load(std::span<const float> logits);
@@ -79,7 +80,7 @@ class Sampler {
   double total_weight(size_t count) const;
   TokenId walk(size_t count, double target);
 
-  // What looks at all of the distribution (sampler_cuts.cpp).
+  // Cuts that need the whole distribution (sampler_cuts.cpp).
   bool needs_cuts() const;
   TokenId draw_cut(uint64_t index);
   TokenId draw_mirostat(double uniform);
@@ -98,17 +99,17 @@ class Sampler {
   size_t sorted_ = 0;                  // candidates in their final order
   float best_ = 0.0f;                  // the largest logit
   float temperature_ = 0.0f;           // of this draw
-  // Of the draw: the first candidates, among which it was, and the sum of their weights. 0: it was
-  // none, the best one was taken. listed_: the weights are in weights_.
+  // State of the draw: the number of candidates in it, and the sum of their weights. left_ is 0 if
+  // the best one was taken without a draw. listed_: the weights are in weights_.
   size_t left_ = 0;
   double mass_ = 0.0;
   bool listed_ = false;
-  std::vector<uint32_t> counts_;  // per token: how often it is in the window; all 0 between
+  std::vector<uint32_t> counts_;  // per token: occurrences in the window; all 0 between calls
   std::vector<uint8_t> banned_;   // per token, in this draw
   bool any_banned_ = false;
   std::vector<bool> breaker_;     // per token
   std::vector<uint32_t> repeat_;  // DRY: per token of the history
-  std::vector<int64_t> longest_;  // DRY: per token, the longest repetition that it goes on with
+  std::vector<int64_t> longest_;  // DRY: per token, the longest repetition that it continues
   std::vector<double> weights_;   // of the candidates kept
   std::vector<uint32_t> order_;
   std::vector<uint8_t> kept_;

@@ -1,6 +1,6 @@
-// The rules that look at the whole distribution: top-n-sigma, dynamic temperature, typical, XTC,
-// mirostat. Weights are those of Sampler::weight(), sums are in double in the final order of the
-// candidates (those by id: top-n-sigma, dynamic temperature).
+// The rules that need the whole distribution: top-n-sigma, dynamic temperature, typical, XTC,
+// mirostat. Weights are those of Sampler::weight(); sums are in double in the final order of the
+// candidates (top-n-sigma and dynamic temperature: in the order of ids).
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -70,7 +70,7 @@ float Sampler::dynamic_temperature() const {
   return static_cast<float>(static_cast<double>(low) + static_cast<double>(high - low) * share);
 }
 
-// Moves the candidates that kept_ names to the front, in their order.
+// Moves the candidates marked in kept_ to the front, in their order.
 void Sampler::keep(size_t& count) {
   size_t to = 0;
   for (size_t i = 0; i < count; ++i) {
@@ -111,7 +111,7 @@ size_t Sampler::cut_typical(size_t count) {
   return count;
 }
 
-// Top-p and min-p: how many of the first ones stay.
+// Top-p and min-p: the number of first candidates to keep.
 size_t Sampler::cut_mass(size_t count) const {
   double total = 0.0, mass = 0.0;
   for (size_t i = 0; i < count; ++i) total += weights_[i];
@@ -125,8 +125,8 @@ size_t Sampler::cut_mass(size_t count) const {
   return std::max<size_t>(kept, 1);
 }
 
-// XTC (p-e-w, 2024, text-generation-webui #6335): of the tokens at or above the threshold, which
-// are the first ones, only the last is kept.
+// XTC (p-e-w, 2024, text-generation-webui #6335): the tokens at or above the threshold are the
+// first ones; only the last of them is kept.
 void Sampler::cut_likely(size_t& count, uint64_t index) {
   if (options_.xtc_probability <= 0.0f) return;
   const double uniform = uniform53(options_.seed, 1, index);

@@ -1,4 +1,4 @@
-// What options of a sampler may hold.
+// Validation of sampler options.
 #include <limits>
 
 #include "base/text.hpp"
@@ -12,7 +12,7 @@ constexpr float kMaxFloat = std::numeric_limits<float>::max();
 struct RealLimit {
   const char* name;
   float value, low, high;
-  bool above;  // low itself is refused
+  bool above;  // low itself is invalid
   const char* what;
 };
 

@@ -1,17 +1,17 @@
-// The state of a session in a file: the tokens that it has read, keys and values of them, and the
+// File format of a session's state: the tokens that it has read, their keys and values, and the
 // logits after the last one. All numbers are little-endian.
 //
 //   8 bytes  "LOOMKV", 0, version 1
 //   32       fingerprint, 32 hex digits: weights, network, number types, numerics contract
 //   8        P, tokens read;  8: V, logits (0 or the vocabulary)
 //   4 P      tokens;  4 V: logits, f32
-//   ...      per layer with a cache: keys, then values; of each the heads, of each the P positions,
-//            D numbers as the cache has them (of 4 bits two in a byte), and behind those their
-//            steps (KvCache)
+//   ...      per layer with a cache: keys, then values. Each has, for all heads and then for all P
+//            positions, D numbers as in the cache (4-bit numbers two in a byte), then their steps
+//            (KvCache)
 //   32       XXH3-128 of everything before, hex digits
 //
-// The size follows from P, V and the network, and is compared before anything is read. Positions
-// that were read and forgotten leave nothing in it.
+// The size follows from P, V and the network, and is checked before anything is read. Positions
+// that were read and dropped are not in the file.
 #include <bit>
 #include <cstring>
 
@@ -33,7 +33,7 @@ constexpr std::string_view kStateNumerics = "loom numerics 2";
 constexpr int64_t kStateHeader = 8 + 32 + 8 + 8, kStateHash = 32;
 constexpr size_t kStateBuffer = size_t{1} << 20;
 
-// What keys and values depend on.
+// A fingerprint of everything that keys and values depend on.
 Result<std::string> state_fingerprint(const StateTarget& of) {
   LOOM_ASSIGN(GridSpec grid, decoder_grid(of.model->config()));
   BytesHash hash;
@@ -57,13 +57,12 @@ int64_t position_bytes(const KvCache& cache) {
          (block > 0 ? cache.head_dim / block * 2 : 0);
 }
 
-// Calls f(where in the memory, bytes) for the numbers and steps of the first positions, in the
-// order of the file.
+// Calls f(address, bytes) for the numbers and steps of the first positions, in file order.
 template <class F>
 void each_stretch(const KvCache& cache, const int32_t* pages, bool keys, int64_t positions, F&& f) {
   std::byte* side = keys ? cache.keys : cache.values;
   const DTypeInfo& info = dtype_info(cache.dtype);
-  // Numbers of 4 bits go by bytes of two.
+  // Numbers of 4 bits are copied as bytes of two.
   const int64_t unit = info.bits < 8 ? 1 : info.bits / 8;
   const int64_t d = cache.head_dim * info.bits / 8 / unit;
   const int64_t steps = info.block > 0 ? cache.head_dim / info.block : 0;
@@ -94,7 +93,7 @@ int64_t cache_bytes(const std::vector<KvCache>& caches, int64_t positions) {
   return bytes;
 }
 
-// Collects small pieces; what goes to the file is hashed.
+// Buffers small pieces and hashes what it writes.
 class StateWriter {
  public:
   explicit StateWriter(AtomicFile& file) : file_(file) { buffer_.reserve(kStateBuffer); }
@@ -140,12 +139,12 @@ struct StateCounts {
   int64_t tokens, logits;
 };
 
-// Counts are checked against the session and the size of the file before anything is taken over.
+// Counts are checked against the session and the file size before any state changes.
 Result<StateCounts> read_header(ByteReader& in, uint64_t size, const StateTarget& to) {
   const DecoderConfig& config = to.model->config();
   LOOM_ASSIGN(const auto magic, in.take(sizeof(kStateMagic), "the name of the format"));
   if (std::memcmp(magic.data(), kStateMagic, sizeof(kStateMagic)) != 0)
-    return in.error("this is no state of a session, or one of another version");
+    return in.error("this is not a session state, or it is one of another version");
   LOOM_ASSIGN(const std::string wanted, state_fingerprint(to));
   LOOM_ASSIGN(const auto found, in.take(wanted.size(), "the fingerprint"));
   if (std::memcmp(found.data(), wanted.data(), wanted.size()) != 0) {

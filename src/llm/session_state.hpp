@@ -10,7 +10,7 @@
 
 namespace loom::core {
 
-// Where a state comes from and goes to: a sequence of a model, and what its bits depend on.
+// The source or target of a state: a sequence of a model, and everything that its bits depend on.
 struct StateTarget {
   const LanguageModel* model;
   DType cache;

@@ -1,4 +1,4 @@
-// Apart from the sources themselves, so that what has no text needs no tokenizer (tests/golden).
+// Separate from the sources, so that code without text needs no tokenizer (tests/golden).
 #include "llm/model_source.hpp"
 
 namespace loom::core {

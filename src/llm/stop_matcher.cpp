@@ -8,7 +8,7 @@
 namespace loom::core {
 namespace {
 
-// Length of the longest end of `text` that begins `stop` without being all of it.
+// Length of the longest suffix of `text` that is a proper prefix of `stop`.
 size_t overlap(std::string_view text, std::string_view stop) {
   for (size_t n = std::min(text.size(), stop.size() - 1); n > 0; --n) {
     if (text.substr(text.size() - n) == stop.substr(0, n)) return n;

@@ -1,6 +1,6 @@
 // StopMatcher: finds the first of several stop strings in a stream of text. Text that may be the
-// beginning of a stop string is held back until the next piece decides.
-// Pieces and stop strings are whole UTF-8, so what is let through is whole characters too.
+// beginning of a stop string is buffered until the next piece decides. Pieces and stop strings are
+// complete UTF-8, so the output has whole characters too.
 #pragma once
 
 #include <string>
@@ -16,10 +16,10 @@ class StopMatcher {
   // An empty stop string, or one that is not UTF-8, is an Error.
   static Result<StopMatcher> create(std::vector<std::string> stops);
 
-  // Takes new text and returns what is now certain to come before any stop string; valid until the
+  // Takes new text and returns the text that certainly precedes any stop string; valid until the
   // next call.
   std::string_view push(std::string_view text);
-  // The end of the text: what was held back, unless a stop string was found.
+  // Ends the text and returns the buffered part, unless a stop string was found.
   std::string_view finish();
   bool found() const { return found_; }
 

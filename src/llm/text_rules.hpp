@@ -1,5 +1,5 @@
-// TextRules: what the text may be, beside how tokens are drawn: the grammar of a request, and
-// strings that must not appear. Gives the tokens that may come next, and follows those that came.
+// TextRules: constraints on a text besides sampling: the grammar of a request, and banned strings.
+// It returns the tokens that may come next, and follows the tokens that came.
 #pragma once
 
 #include <memory>
@@ -13,19 +13,19 @@
 
 namespace loom {
 
-// What the options of a text hold it to, compiled. Immutable.
+// Compiled constraints of a text's options. Immutable.
 struct CompiledRules {
   std::shared_ptr<const core::grammar::Vocabulary> vocabulary;
-  std::shared_ptr<const core::grammar::Program> grammar, bans;  // null: none
-  std::vector<uint64_t> no_text;  // a bit per token without bytes, which spells nothing banned
+  std::shared_ptr<const core::grammar::Program> grammar, bans;  // may be null
+  std::vector<uint64_t> no_text;  // a bit per token without bytes, which can spell no banned string
 };
 
 }  // namespace loom
 
 namespace loom::core {
 
-// Null: the options hold a text to nothing. Errors: invalid_argument, unsupported (what the grammar
-// or schema says, by place; no tokenizer).
+// Returns null if the options have no constraint. Errors: invalid_argument, unsupported (faults of
+// the grammar or schema, with locations; no tokenizer).
 Result<std::shared_ptr<const CompiledRules>> compile_rules(const LanguageModel& model,
                                                            const GenerateOptions& options);
 
@@ -36,15 +36,15 @@ class TextRules {
   static Result<TextRules> create(const LanguageModel& model, const GenerateOptions& options);
 
   bool none() const { return !grammar_.has_value() && !bans_.has_value(); }
-  // A bit per token, empty: all. `ends`: tokens that end the text, where it may end.
+  // A bit per token; empty means all. `ends`: tokens that end the text, allowed if it may end here.
   Result<std::span<const uint64_t>> allowed(std::span<const TokenId> ends);
-  // A token that allowed() allowed, and that does not end the text.
+  // Takes a token that allowed() permits and that does not end the text.
   void accept(TokenId id);
-  // Nothing may follow.
+  // Whether nothing may follow.
   bool must_end() const { return grammar_.has_value() && grammar_->must_end(); }
 
  private:
-  std::shared_ptr<const CompiledRules> rules_;  // null: none
+  std::shared_ptr<const CompiledRules> rules_;  // may be null
   std::optional<grammar::Matcher> grammar_, bans_;
   std::vector<uint64_t> bits_;
 };

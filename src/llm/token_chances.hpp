@@ -1,4 +1,4 @@
-// Probabilities of tokens after a position: of the one that is there, and of the likeliest.
+// Probabilities of tokens at a position: of the actual token, and of the likeliest.
 #pragma once
 
 #include <span>
@@ -8,12 +8,12 @@
 
 namespace loom::core {
 
-// Natural logarithms of softmax(logits). NaN counts as no probability. The sum is in double, in the
-// order of the ids.
+// Natural logarithms of softmax(logits). NaN has no probability. The sum is in double, in the order
+// of the ids.
 class TokenChances {
  public:
-  // Of the token `drawn`, and of the `most` likeliest tokens, best first; of equal ones the lower
-  // id first.
+  // Computes them for the token `drawn` and for the `most` likeliest tokens, best first; of equal
+  // ones the lower id first.
   void look(std::span<const float> logits, TokenId drawn, int64_t most);
   float logprob = 0;
   std::vector<TokenChoice> top;

@@ -1,4 +1,4 @@
-// What decode_picture() and decode_sound() are made of, one file per library. Private to the room.
+// The parts of decode_picture() and decode_sound(), one file per library. Private to the room.
 #pragma once
 
 #include "media/picture.hpp"
@@ -13,18 +13,18 @@ Result<Picture> decode_png(std::span<const std::byte> bytes, const std::string& 
 Result<Picture> decode_jpeg(std::span<const std::byte> bytes, const std::string& where,
                             const MemoryBudget& memory);
 
-// By libsndfile, whatever it reads.
+// Decodes any format that libsndfile reads.
 Result<Wave> decode_by_library(std::span<const std::byte> bytes, const std::string& where,
                                const MemoryBudget& memory);
 
-// Books `each` bytes for every pixel, and makes room for the pixels, of 16 bits where `deep`.
+// Reserves `each` bytes per pixel, and allocates the pixels, with 16 bits if `deep`.
 Result<MemoryShare> book_pixels(Picture& picture, int64_t each, const std::string& where,
                                 const MemoryBudget& memory, bool deep = false);
 
-// The orientation that an EXIF segment (the data of APP1, "Exif" first) gives a picture, from 1 to
-// 8; 1 where it says nothing or cannot be read (CIPA DC-008, tag 0x0112).
+// The image orientation in an EXIF segment (the data of APP1, "Exif" first), from 1 to 8; 1 if it
+// is absent or unreadable (CIPA DC-008, tag 0x0112).
 int exif_orientation(std::span<const std::byte> segment);
-// The picture as that orientation means it to be seen.
+// The image after applying that orientation.
 Picture oriented(Picture picture, int orientation);
 
 }  // namespace loom::core

@@ -1,5 +1,6 @@
-// The one number of EXIF that pictures need. An EXIF segment is "Exif", two zeros, and a TIFF file:
-// byte order, 42, where the first directory stands; a directory is a count and entries of 12 bytes.
+// The only EXIF number that images need. An EXIF segment is "Exif", two zeros, and a TIFF file:
+// byte order, 42, the offset of the first directory. A directory is a count and entries of 12
+// bytes.
 #include <cstring>
 #include <optional>
 

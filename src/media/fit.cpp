@@ -11,20 +11,20 @@ namespace {
 
 constexpr std::array<std::string_view, 3> kFits = {"crop", "stretch", "pad"};
 
-// What of one axis goes where: [from, to) of the picture, whose places need not be whole, becomes
-// `count` values at `first` of the input.
+// The mapping of one axis: [from, to) of the image, which may be fractional, becomes `count` values
+// at `first` of the input.
 struct Stretch {
   double from = 0, to = 1;
   int64_t first = 0, count = 1;
 };
 
-// Pixels [first, first + weights.size()) make one value.
+// Pixels [first, first + weights.size()) contribute to one value.
 struct Tap {
   int64_t first = 0;
   std::vector<double> weights;
 };
 
-// The triangle of the width of one value of the result, at least of one pixel, about its middle.
+// A triangle as wide as one value of the result, at least one pixel, around its middle.
 std::vector<Tap> taps_of(const Stretch& s, int64_t pixels) {
   std::vector<Tap> taps(static_cast<size_t>(s.count));
   const double scale = (s.to - s.from) / static_cast<double>(s.count);
@@ -45,7 +45,7 @@ std::vector<Tap> taps_of(const Stretch& s, int64_t pixels) {
   return taps;
 }
 
-// Both axes of a picture and an input.
+// Both axes of the mapping from image to input.
 struct Placement {
   Stretch x, y;
 };
@@ -72,7 +72,7 @@ Placement placement_of(const Picture& p, PictureFit fit, const PictureShape& sha
   return out;
 }
 
-// Rows of a picture as numbers with the channels that are wanted, channel by channel.
+// A row of the image as numbers with the requested channels, channel by channel.
 template <class T>
 void row_as(const Picture& p, const T* pixels, int64_t y, int64_t channels, double* to) {
   const T* from = pixels + y * p.width * p.channels;
@@ -85,7 +85,7 @@ void row_as(const Picture& p, const T* pixels, int64_t y, int64_t channels, doub
   }
 }
 
-// `values`: what the first pixel of the tap has.
+// `values` points at the first pixel of the tap.
 double gathered(const Tap& tap, const auto* values, int64_t stride) {
   double sum = 0;
   for (const double weight : tap.weights) {
@@ -104,7 +104,7 @@ std::string_view picture_fit_name(PictureFit fit) {
 Result<PictureFit> parse_picture_fit(std::string_view name) {
   const auto at = std::find(kFits.begin(), kFits.end(), name);
   if (at != kFits.end()) return static_cast<PictureFit>(at - kFits.begin());
-  return invalid(cat("pictures are fitted by crop, stretch or pad, not by ", printable(name, 40)));
+  return invalid(cat("images are fitted by crop, stretch or pad, not by ", printable(name, 40)));
 }
 
 void fit_picture(const Picture& picture, PictureFit fit, const PictureShape& shape,
@@ -114,7 +114,7 @@ void fit_picture(const Picture& picture, PictureFit fit, const PictureShape& sha
   const std::vector<Tap> down = taps_of(place.y, picture.height);
   const int64_t top = down.front().first;
   const int64_t end = down.back().first + static_cast<int64_t>(down.back().weights.size());
-  // Rows that are needed, at the width of the input: [channels][row - top][place.x.count].
+  // The needed rows, at the width of the input: [channels][row - top][place.x.count].
   const int64_t rows = end - top, width = place.x.count;
   std::vector<float> narrow(static_cast<size_t>(shape.channels * rows * width));
   std::vector<double> row(static_cast<size_t>(shape.channels * picture.width));

@@ -1,9 +1,10 @@
-// A picture as the values of a network's input: brought to its size, with its number of channels,
-// from 0 to 1.
+// Converts an image to the values of a network's input: its size, its number of channels, and
+// values from 0 to 1.
 //
-// Resizing is the separable triangle filter of Pillow's Image.resize(BILINEAR, box=...), widened by
-// the factor by which a side shrinks (so that no pixel is left out), in double precision, first
-// along rows and then along columns. Grey is Pillow's, (19595 R + 38470 G + 7471 B + 2^15) / 2^16.
+// Resizing is the separable triangle filter of Pillow's Image.resize(BILINEAR, box=...). The filter
+// is widened by the factor by which a side shrinks, so that every pixel contributes. It runs in
+// double precision, first along rows and then along columns. Grey is Pillow's, (19595 R + 38470 G +
+// 7471 B + 2^15) / 2^16.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +15,9 @@
 
 namespace loom::core {
 
-// How a picture of another shape than the input's meets it: `crop` fills the input and cuts off
-// what is over, equally on both sides (ImageOps.fit); `stretch` changes its proportions; `pad`
-// shows all of it, between black bars.
+// How an image of another aspect ratio is fitted: `crop` fills the input and cuts off the rest,
+// equally on both sides (ImageOps.fit); `stretch` changes the proportions; `pad` shows all of it,
+// between black bars.
 enum class PictureFit : uint8_t { crop, stretch, pad };
 std::string_view picture_fit_name(PictureFit fit);
 Result<PictureFit> parse_picture_fit(std::string_view name);

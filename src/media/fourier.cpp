@@ -25,7 +25,7 @@ void Fourier::transform(std::span<const double> in, std::span<Complex> out) cons
   part(in.data(), 1, length_, out.data());
 }
 
-// Decimation in time: `p` transforms of every p-th value, which one of length p joins.
+// Decimation in time: `p` transforms of every p-th value, joined by one of length p.
 void Fourier::part(const double* in, int64_t stride, int64_t length, Complex* out) const {
   if (length == 1) {
     out[0] = {*in, 0};

@@ -1,6 +1,6 @@
-// The discrete Fourier transform of any length: by its prime factors, so that 400 takes little more
-// than 512 does. Tables are made once, with sines of our own, so that the bits are the same
-// everywhere.
+// The discrete Fourier transform of any length, by its prime factors: length 400 takes little more
+// time than 512. Tables are computed once, with our own sine, so the bits are the same on every
+// machine.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,8 @@ class Fourier {
  public:
   explicit Fourier(int64_t length);
   int64_t length() const { return length_; }
-  // out[k] = sum over i of in[i] e^(-2 pi j i k / length); both of that length, and not the same.
+  // out[k] = sum over i of in[i] e^(-2 pi j i k / length). Both have that length and must not
+  // alias.
   void transform(std::span<const double> in, std::span<Complex> out) const;
 
  private:

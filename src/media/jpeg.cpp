@@ -1,5 +1,5 @@
-// JPEG by libjpeg. Its errors leave by longjmp, as in png.cpp. A picture that ends too early is a
-// warning of the library, which goes on in grey; here it is an Error.
+// JPEG by libjpeg. Its errors return by longjmp, as in png.cpp. For a truncated image the library
+// only warns and fills with grey; here it is an Error.
 #include <cstddef>
 #include <cstdio>
 // These need the two above.
@@ -15,7 +15,7 @@
 namespace loom::core {
 namespace {
 
-// Scans of a progressive file are paid for each time; real files have about ten.
+// Each scan of a progressive file costs time; real files have about ten.
 constexpr int kMostScans = 200;
 
 struct JpegState {
@@ -32,7 +32,7 @@ struct JpegState {
   JpegState& operator=(const JpegState&) = delete;
   ~JpegState() { jpeg_destroy_decompress(&info); }
 
-  // false: libjpeg raised an error, and `message` says which.
+  // False: libjpeg raised an error; `message` has it.
   bool tried(void (*step)(JpegState&)) {
     if (setjmp(jump) != 0) return false;
     step(*this);
@@ -50,7 +50,7 @@ void leave(j_common_ptr info) {
   std::longjmp(state.jump, 1);
 }
 
-// Data that are lost end the picture; bytes between segments and the like are common, and harmless.
+// Lost data is an error; stray bytes between segments and the like are common and harmless.
 void note_trouble(j_common_ptr info, int level) {
   const int what = info->err->msg_code;
   if (level < 0 && (what == JWRN_JPEG_EOF || what == JWRN_HIT_MARKER)) leave(info);
@@ -88,8 +88,8 @@ void jpeg_pixels(JpegState& s) {
   jpeg_finish_decompress(&s.info);
 }
 
-// Cyan, magenta, yellow and black to red, green and blue, each (255 - ink)(255 - black) / 255;
-// Adobe's files hold 255 - ink.
+// Converts cyan, magenta, yellow and black to red, green and blue, each (255 - ink)(255 - black) /
+// 255. Adobe's files hold 255 - ink.
 void inks_to_rgb(Picture& picture, bool inverted) {
   const auto of = [&](size_t i) { return inverted ? picture.pixels[i] : 255 - picture.pixels[i]; };
   const size_t pixels = picture.pixels.size() / 4;
@@ -130,7 +130,7 @@ Result<Picture> decode_jpeg(std::span<const std::byte> bytes, const std::string&
   picture.width = int64_t{state->info.image_width};
   picture.height = int64_t{state->info.image_height};
   picture.channels = state->info.num_components == 1 ? 1 : state->info.num_components == 4 ? 4 : 3;
-  // A file of several scans is held as coefficients of 16 bits; turning it needs a second picture.
+  // A file of several scans needs 16-bit coefficients in memory; rotation needs a second image.
   const bool scans = jpeg_has_multiple_scans(&state->info) != 0;
   const int orientation = orientation_of(*state);
   const int64_t each = picture.channels * (1 + (scans ? 2 : 0) + (orientation > 1 ? 1 : 0));

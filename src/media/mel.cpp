@@ -13,7 +13,7 @@ namespace {
 constexpr std::array<std::string_view, 2> kRecipes = {"librosa", "torchaudio"};
 constexpr double kLn10 = 2.30258509299404568402;
 
-// Slaney's scale (Auditory Toolbox): even up to 1000 Hz, 27 steps for each factor of 6.4 above.
+// Slaney's scale (Auditory Toolbox): linear up to 1000 Hz, 27 steps for each factor of 6.4 above.
 constexpr double kEven = 200.0 / 3, kKnee = 1000, kFactor = 6.4, kSteps = 27;
 
 double to_mel(MelRecipe recipe, double hz) {
@@ -32,7 +32,7 @@ double highest(const MelSpec& spec) {
   return spec.high > 0 ? spec.high : static_cast<double>(spec.rate) / 2;
 }
 
-// What stands at a place of the sound or beyond it.
+// The samples of a sound, extended beyond its ends.
 class Sound {
  public:
   Sound(std::span<const float> samples, int64_t length, bool mirrored)

@@ -38,7 +38,7 @@ bool ends_in(std::string_view name, std::initializer_list<std::string_view> endi
 }
 
 #ifndef LOOM_WITHOUT_PICTURES
-// What a picture that is not read is by its first bytes; empty: unknown.
+// The format of an unsupported image by its first bytes; empty if unknown.
 std::string_view unread_picture(std::span<const std::byte> head) {
   const std::string_view text(reinterpret_cast<const char*>(head.data()),
                               std::min<size_t>(head.size(), 16));
@@ -68,7 +68,7 @@ Result<MemoryShare> book_pixels(Picture& picture, int64_t each, const std::strin
   LOOM_ASSIGN(
       MemoryShare share,
       memory.take(static_cast<uint64_t>(pixels * each),
-                  cat("a picture of ", picture.width, " x ", picture.height, " pixels"), where));
+                  cat("an image of ", picture.width, " x ", picture.height, " pixels"), where));
   const auto values = static_cast<size_t>(pixels * picture.channels);
   if (deep)
     picture.deep.resize(values);
@@ -77,7 +77,7 @@ Result<MemoryShare> book_pixels(Picture& picture, int64_t each, const std::strin
   return share;
 }
 
-// Orientations 2 to 4 mirror and turn in place; 5 to 8 exchange the sides first.
+// Orientations 2 to 4 mirror and rotate in place; 5 to 8 exchange the sides first.
 Picture oriented(Picture picture, int orientation) {
   if (orientation < 2 || orientation > 8) return picture;
   const bool sides = orientation >= 5;
@@ -106,10 +106,10 @@ Result<Picture> decode_picture(std::span<const std::byte> bytes, const std::stri
 #ifndef LOOM_WITHOUT_PICTURES
   const std::string_view form = unread_picture(bytes);
   if (!form.empty())
-    return unsupported(
-        cat("this is a ", form, " picture, which Loom does not read; save it as PNG"), where);
+    return unsupported(cat("this is a ", form, " image, which Loom does not read; save it as PNG"),
+                       where);
 #endif
-  if (!is_picture(bytes)) return bad_file("this is neither a PNG nor a JPEG picture", where, 0);
+  if (!is_picture(bytes)) return bad_file("this is neither a PNG nor a JPEG image", where, 0);
 #ifdef LOOM_WITHOUT_PICTURES
   (void)memory;
   return left_out_of_build("reader of PNG and JPEG", LOOM_BUILD_WITH("LOOM_PICTURES=ON"), where);

@@ -1,7 +1,7 @@
-// Pictures from PNG and JPEG files, as pixels of 8 or 16 bits: the only door to libpng and libjpeg.
-// Sizes are checked against the memory budget before a pixel is unpacked; what a library says of
-// damage becomes an Error of one line. Not a writer, and no colour management: profiles and gamma
-// are left out, as Pillow and torchvision leave them.
+// Images from PNG and JPEG files, as pixels of 8 or 16 bits: the only access to libpng and libjpeg.
+// Sizes are checked against the memory budget before unpacking. Library errors about damage become
+// one-line Errors. It does not write images or manage colours: profiles and gamma are ignored, as
+// in Pillow and torchvision.
 #pragma once
 
 #include <cstddef>
@@ -17,23 +17,23 @@ namespace loom::core {
 
 struct Picture {
   int64_t width = 0, height = 0;
-  int64_t channels = 3;         // 1: grey, 3: red, green, blue
+  int64_t channels = 3;         // 1 means grey, 3 red, green and blue
   std::vector<uint8_t> pixels;  // [height][width][channels]
-  std::vector<uint16_t> deep;   // the same, in place of `pixels`, of files with 16 bits
+  std::vector<uint16_t> deep;   // the same for 16-bit files, in place of `pixels`
 };
 
 constexpr int64_t kMostPictureSide = 65535;
 
 // By the first bytes: PNG or JPEG.
 bool is_picture(std::span<const std::byte> head);
-// By the ending of a name: .png, .jpg, .jpeg, in small or capital letters.
+// By file extension: .png, .jpg, .jpeg, ignoring case.
 bool is_picture_name(std::string_view name);
-// The same of pictures that are not read: WebP, BMP, GIF, TIFF, AVIF, HEIC.
+// The same for unsupported images: WebP, BMP, GIF, TIFF, AVIF, HEIC.
 bool is_unread_picture_name(std::string_view name);
 
-// Alpha is dropped, palettes are looked up, 16 bits stay, CMYK becomes RGB; a
-// JPEG is turned as its EXIF orientation says. Errors: bad_file (cut, damaged, neither PNG nor
-// JPEG, a side above kMostPictureSide), out_of_memory, unsupported (a build without the libraries).
+// Alpha is dropped, palettes are looked up, 16 bits are kept, CMYK becomes RGB. A JPEG is rotated
+// by its EXIF orientation. Errors: bad_file (truncated, damaged, neither PNG nor JPEG, a side above
+// kMostPictureSide), out_of_memory, unsupported (a build without the libraries).
 Result<Picture> decode_picture(std::span<const std::byte> bytes, const std::string& where,
                                const MemoryBudget& memory);
 

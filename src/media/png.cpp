@@ -1,4 +1,4 @@
-// PNG by libpng. Its errors leave by longjmp, so everything that may raise one runs inside
+// PNG by libpng. Its errors return by longjmp. So everything that may raise one runs inside
 // PngState::tried(), in functions whose locals need no destructor.
 #include <png.h>
 
@@ -27,7 +27,7 @@ struct PngState {
   PngState& operator=(const PngState&) = delete;
   ~PngState() { png_destroy_read_struct(&png, &info, nullptr); }
 
-  // false: libpng raised an error, and `message` says which.
+  // False: libpng raised an error; `message` has it.
   bool tried(void (*step)(PngState&)) {
     if (setjmp(png_jmpbuf(png)) != 0) return false;
     step(*this);
@@ -45,7 +45,7 @@ void ignore_warning(png_structp /*png*/, png_const_charp /*text*/) {}
 
 void give_bytes(png_structp png, png_bytep to, size_t count) {
   auto& state = *static_cast<PngState*>(png_get_io_ptr(png));
-  if (count > state.bytes.size() - state.at) png_error(png, "the file ends within the picture");
+  if (count > state.bytes.size() - state.at) png_error(png, "the file ends within the image");
   std::memcpy(to, state.bytes.data() + state.at, count);
   state.at += count;
 }
@@ -62,7 +62,7 @@ void png_header(PngState& s) {
 
 void png_pixels(PngState& s) {
   png_set_expand(s.png);
-  if (s.depth == 16) png_set_swap(s.png);  // numbers of the machine, which is little-endian
+  if (s.depth == 16) png_set_swap(s.png);  // little-endian, as the machine
   png_set_strip_alpha(s.png);
   const int passes = png_set_interlace_handling(s.png);
   png_read_update_info(s.png, s.info);

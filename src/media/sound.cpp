@@ -13,7 +13,7 @@ namespace {
 
 using namespace std::string_view_literals;
 
-// The first bytes of a form, and where more of them are.
+// The signature of a format, and the location of further signature bytes.
 struct Form {
   std::string_view begins;
   size_t at = 0;
@@ -34,7 +34,7 @@ constexpr std::array kEndings = {".wav"sv, ".flac"sv, ".ogg"sv,  ".oga"sv,  ".op
                                  ".mp3"sv, ".aif"sv,  ".aiff"sv, ".aifc"sv, ".au"sv,
                                  ".snd"sv, ".caf"sv,  ".w64"sv,  ".rf64"sv};
 
-// MPEG audio begins with 11 bits of 1; layer 0, rate 3 and bit rate 15 are of no frame.
+// MPEG audio begins with 11 one bits; layer 0, rate 3 and bit rate 15 are invalid.
 bool is_mpeg(std::string_view text) {
   if (text.size() < 4) return false;
   const auto at = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
@@ -61,7 +61,7 @@ bool is_sound_name(std::string_view name) {
 
 Result<Wave> decode_sound(std::span<const std::byte> bytes, const std::string& where,
                           const MemoryBudget& memory) {
-  if (!is_sound(bytes)) return bad_file("this is no sound that Loom knows", where, 0);
+  if (!is_sound(bytes)) return bad_file("this is not a sound format that Loom reads", where, 0);
   Result<Wave> own = Wave{};
   if (is_wave(bytes)) {
     own = decode_wave(bytes, where, memory);

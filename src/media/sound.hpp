@@ -1,7 +1,7 @@
-// Sound from files, in any form that programs leave it in: WAV of PCM and floats by our own reader
-// (wave.hpp), which every build has; other forms of WAV (A-law, mu-law, ADPCM), RF64, W64, AIFF,
-// AU, CAF, FLAC, Ogg Vorbis, Opus and MP3 by libsndfile, which is opened when the first such file
-// is read. Channels become one by their mean.
+// Sound from files in common formats. Our own reader (wave.hpp) reads WAV with PCM and floats in
+// every build. libsndfile reads other forms of WAV (A-law, mu-law, ADPCM), RF64, W64, AIFF, AU,
+// CAF, FLAC, Ogg Vorbis, Opus and MP3. It is opened when the first such file is read. Channels are
+// averaged to one.
 #pragma once
 
 #include "media/wave.hpp"
@@ -10,11 +10,11 @@ namespace loom::core {
 
 // By the first bytes.
 bool is_sound(std::span<const std::byte> head);
-// By the ending of a name, in small or capital letters.
+// By file extension, ignoring case.
 bool is_sound_name(std::string_view name);
 
-// Errors: those of decode_wave(); unsupported, with what to install, where libsndfile is needed and
-// not there.
+// Errors: those of decode_wave(); unsupported, with what to install, if libsndfile is needed and
+// missing.
 Result<Wave> decode_sound(std::span<const std::byte> bytes, const std::string& where,
                           const MemoryBudget& memory);
 

@@ -1,8 +1,8 @@
-// Sound by libsndfile, the only door to it. The library is opened at run time: nothing links to it,
-// so wheels carry none of it, and a system without it is told what to install. Its interface is
-// that of libsndfile.so.1, which has not changed since version 1.0 (2002); what of it is used is
-// declared here. Lengths that a file claims are not believed: frames are read in pieces, and memory
-// is asked for as they come.
+// Sound by libsndfile; this is the only access to it. The library is opened at run time and not
+// linked. So wheels do not contain it, and a system without it gets an error that says what to
+// install. The interface is that of libsndfile.so.1, unchanged since version 1.0 (2002); the used
+// part is declared here. Claimed lengths are not trusted: frames are read in pieces, and memory is
+// requested as they come.
 #include <algorithm>
 #include <cctype>
 #include <cmath>
@@ -102,7 +102,7 @@ class Opened {
   std::string message() const { return api_.message(file_); }
   bool failed() const { return api_.error(file_) != 0; }
   int64_t read(double* to, int64_t frames) { return api_.read(file_, to, frames); }
-  // What the library noted while it read the headers.
+  // The library's log of the headers.
   std::string log() const {
     std::string text(2048, '\0');
     api_.command(file_, kGetLog, text.data(), static_cast<int>(text.size()));
@@ -144,7 +144,7 @@ Result<Wave> read_frames(Opened& file, const std::string& where, const MemoryBud
     const int64_t count = file.read(piece.data(), kPiece);
     if (count <= 0 || count > kPiece) break;
     const size_t before = wave.samples.size(), after = before + static_cast<size_t>(count);
-    if (after > wave.samples.capacity()) {  // twice as many, which is asked for first
+    if (after > wave.samples.capacity()) {  // doubled; the budget is asked first
       LOOM_ASSIGN(MemoryShare share, memory.take(after * 2 * sizeof(float), "the samples", where));
       shares.push_back(std::move(share));
       wave.samples.reserve(after * 2);

@@ -16,7 +16,7 @@ namespace {
 
 constexpr uint16_t kPcm = 1, kFloat = 3, kExtensible = 0xfffe;
 
-// What the chunk "fmt " says.
+// The content of the chunk "fmt ".
 struct WaveForm {
   uint16_t kind = 0, channels = 0, bits = 0, frame_bytes = 0;
   uint32_t rate = 0;
@@ -49,7 +49,7 @@ Result<WaveForm> read_form(std::span<const std::byte> chunk, const std::string& 
   return form;
 }
 
-// A sample of whole numbers, little-endian; those of 8 bits have no sign and their zero at 128.
+// An integer sample, little-endian; 8-bit samples are unsigned with zero at 128.
 double whole_sample(const std::byte* from, int bits) {
   if (bits == 8) return (static_cast<int>(*from) - 128) / 128.0;
   uint32_t value = 0;
@@ -88,8 +88,8 @@ Result<Wave> read_samples(const WaveForm& form, std::span<const std::byte> data,
   return wave;
 }
 
-// Programs that write to a pipe claim about 2 or 4 GiB and mean the rest of the file; what is left
-// of a frame at its end is not theirs.
+// Programs that write to a pipe claim about 2 or 4 GiB and mean the rest of the file. An incomplete
+// frame at its end is dropped.
 uint64_t chunk_size(uint32_t claimed, const WaveForm& form, uint64_t rest) {
   constexpr uint32_t kOpenEnd = 0x7ffff000;
   if (claimed < kOpenEnd || claimed <= rest || form.frame_bytes == 0) return claimed;
@@ -105,7 +105,7 @@ bool is_wave(std::span<const std::byte> head) {
 
 Result<Wave> decode_wave(std::span<const std::byte> bytes, const std::string& where,
                          const MemoryBudget& memory) {
-  if (!is_wave(bytes)) return bad_file("this is no WAV file", where, 0);
+  if (!is_wave(bytes)) return bad_file("this is not a WAV file", where, 0);
   ByteReader reader(bytes, where);
   LOOM_TRY(reader.skip(12, "header"));
   WaveForm form;
@@ -127,13 +127,13 @@ Result<Wave> decode_wave(std::span<const std::byte> bytes, const std::string& wh
 
 namespace {
 
-// What the samples from `first` on, counted from the last one at a whole period, count for a value.
+// The weights of samples for a value; `first` is relative to the last sample at a whole period.
 struct Phase {
   int64_t first = 0;
   std::vector<double> weights;
 };
 
-// Values stand at p / to of a period of `from` samples.
+// Values are at p / to of a period of `from` samples.
 Phase phase_of(int64_t p, int64_t from, int64_t to) {
   constexpr double kZeros = 6, kRolloff = 0.99;
   const auto period = static_cast<double>(from);
@@ -156,7 +156,7 @@ Phase phase_of(int64_t p, int64_t from, int64_t to) {
 
 Wave resampled(const Wave& wave, int64_t rate) {
   if (rate == wave.rate) return wave;
-  constexpr int64_t kMostKept = 4096;  // phases; of rates that share no factor there are millions
+  constexpr int64_t kMostKept = 4096;  // phases; unrelated rates have millions
   const int64_t common = std::gcd(wave.rate, rate);
   const int64_t from = wave.rate / common, to = rate / common;
   std::vector<Phase> phases;

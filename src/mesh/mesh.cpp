@@ -20,7 +20,7 @@ bool Mesh::Impl::steady() const {
   return true;
 }
 
-// The commands of the slots that fire, neighbours together.
+// Runs the commands of the slots that fire; adjacent slots form one run.
 Status Mesh::Impl::run_parts(Tick& t, const std::vector<bool>& fires) {
   for (size_t k = 0; k < fires.size();) {
     size_t end = k;
@@ -31,7 +31,7 @@ Status Mesh::Impl::run_parts(Tick& t, const std::vector<bool>& fires) {
   return {};
 }
 
-// Values that ports were given since the last tick.
+// Uploads port values that were set since the last tick.
 Status Mesh::Impl::send_ports() {
   for (size_t p = 0; p < ports.size(); ++p) {
     if (port_changed[p]) LOOM_TRY(to_device(*ops, ports[p]));
@@ -51,7 +51,7 @@ Status Mesh::Impl::tick_once() {
   return {};
 }
 
-// One tick in which these slots fired is over.
+// Updates the state after one tick in which these slots fired.
 void Mesh::Impl::fired(const std::vector<bool>& fires) {
   ++ticks;
   stale = 0;
@@ -62,7 +62,7 @@ void Mesh::Impl::fired(const std::vector<bool>& fires) {
   }
 }
 
-// x: what port 0 offers in each tick; empty: what it holds.
+// x: the values of port 0 for each tick; empty means its current value.
 Status Mesh::Impl::fill_block(const Tensor& x) {
   for (size_t p = 0; p < ports.size(); ++p) {
     for (int64_t i = 0; i < block_ticks; ++i) {
@@ -84,7 +84,7 @@ Status Mesh::Impl::run_block(const Tensor& x) {
   return {};
 }
 
-// So many ticks of a mesh in which every slot holds something are over.
+// Updates the state after `count` ticks of a mesh in which every slot holds a value.
 void Mesh::Impl::passed(int64_t count) {
   ticks += count;
   stale = 0;

@@ -1,5 +1,5 @@
-// What a Mesh is made of. mesh_plan.cpp records, mesh.cpp ticks, mesh_stream.cpp runs streams.
-// Private to the room.
+// The state of a Mesh. mesh_plan.cpp records, mesh.cpp ticks, mesh_stream.cpp runs streams. Private
+// to the room.
 #pragma once
 
 #include <optional>
@@ -19,20 +19,20 @@ struct Mesh::Impl {
   std::vector<bool> carrying;
   std::vector<RopeTable> ropes;
 
-  Buffer memory;  // of all that follows
+  Buffer memory;  // of all following tensors
   std::vector<Tensor> ports, states;
   std::vector<Tensor> sides[2];  // per slot
   Tensor zeros;                  // as large as the largest input of a cell
   Attached attached;
 
-  // A recording of one tick, which writes sides[i]; commands of slot k begin at starts[k].
+  // A recording of one tick, which writes sides[i]. Commands of slot k begin at starts[k].
   struct Tick {
     std::optional<Program> program;
     Tensor step, activity;  // [1], [slots]
     std::vector<int64_t> starts;
   };
   Tick single[2];
-  // Of `block` ticks, the first of which writes sides[1].
+  // A recording of `block` ticks; the first writes sides[1].
   struct Block {
     std::optional<Program> program;
     std::vector<Tensor> x;      // per port: [block, port]
@@ -40,8 +40,8 @@ struct Mesh::Impl {
   } block;
   int64_t block_ticks = 0;
 
-  // On a device: what `ticks` ticks of a stream read and give, so that inputs go there in one piece
-  // and results come back in one.
+  // On a device: inputs and outputs of `ticks` ticks of a stream, so that inputs are uploaded in
+  // one piece and results are downloaded in one.
   struct Tape {
     int64_t ticks = 0;
     Buffer memory;
@@ -52,11 +52,12 @@ struct Mesh::Impl {
 
   int64_t ticks = 0, stale = 0;
   std::vector<bool> port_set, held;
-  std::vector<int64_t> first_tick;  // per slot: the tick in which it fired first; 0: none so far
-  // On a device: ports whose value is not there yet, and ports that the block has other values of.
+  std::vector<int64_t> first_tick;  // per slot: the tick of its first firing; 0 means none
+  // On a device: ports whose value is not uploaded yet, and ports for which the block has other
+  // values.
   std::vector<bool> port_changed, block_changed;
 
-  // What one recorded tick works on.
+  // The tensors of one recorded tick.
   struct Places {
     std::vector<Tensor> ports;
     const std::vector<Tensor>* read = nullptr;
@@ -101,7 +102,7 @@ struct Mesh::Impl {
   void mark_empty(const Tensor& activity, int64_t first, int64_t count) const;
 };
 
-// MeshRunOptions::gather as long as this lives.
+// Calls MeshRunOptions::gather for the life of this object.
 class Gathering {
  public:
   explicit Gathering(const std::function<void(bool)>& gather) : gather_(gather) {
@@ -117,7 +118,7 @@ class Gathering {
   const std::function<void(bool)>& gather_;
 };
 
-// The values of a contiguous tensor to another of as many.
+// Copies the values of a contiguous tensor to another of equal count.
 void mesh_copy(const Tensor& from, const Tensor& to);
 
 }  // namespace loom::core

@@ -1,5 +1,5 @@
-// What a mesh takes and records when it is made: slots on two sides, one tick for each side, a
-// block of ticks, and the tape of a device.
+// The allocations and recordings of create(): slots on two sides, one tick per side, a block of
+// ticks, and the tape of a device.
 #include <algorithm>
 
 #include "base/checked.hpp"
@@ -10,11 +10,12 @@ namespace {
 
 constexpr int64_t kAlign = 64;
 constexpr int64_t kDeviceBlock = 32, kHostBlock = 8;
-// Of a tape: enough to hide the way there and back, and no more than one download takes.
+// Limits of a tape: enough to hide the transfer latency, and at most one download.
 constexpr int64_t kTapeTicks = 1024, kTapeBytes = int64_t{4} << 20;
 
-// Commands from `begins.front()` on, by their place inside of a slot: those of different slots are
-// independent, so fewer have to wait for each other. begins: of each slot, and behind the last.
+// Reorders commands from `begins.front()` on by their index within a slot. Those of different slots
+// are independent, so fewer have to wait for each other. begins: the start of each slot, and the
+// end.
 void mesh_interleave(Trace& trace, const std::vector<size_t>& begins) {
   std::vector<Command>& all = trace.commands();
   size_t longest = 0;
@@ -31,7 +32,7 @@ void mesh_interleave(Trace& trace, const std::vector<size_t>& begins) {
   std::copy(ordered.begin(), ordered.end(), all.begin() + static_cast<ptrdiff_t>(begins.front()));
 }
 
-// A tensor that is to have a place in a piece of memory.
+// A tensor that needs an offset in a piece of memory.
 struct MeshWish {
   Tensor* to;
   DType dtype;
@@ -106,7 +107,7 @@ Status Mesh::Impl::record_slot(Trace& trace, const Places& p, size_t k) const {
   call.step = p.step;
   const Tensor second = slot.two ? place(slot.second, p, slot.in) : in;
   LOOM_ASSIGN(const Tensor y, record_cell(trace, call, slot, in, second));
-  // A whole tensor of this cell's own is written to the slot itself.
+  // A whole tensor that this cell made is redirected to write the slot itself.
   const int64_t own = trace.find(y.data);
   const bool whole = own >= made && trace.tensor(own).data == y.data && y.dtype == to.dtype &&
                      trace.tensor(own).shape.count() == to.shape.count() &&
@@ -116,7 +117,7 @@ Status Mesh::Impl::record_slot(Trace& trace, const Places& p, size_t k) const {
   return {};
 }
 
-// The mean of the absolute values that slot k commits.
+// Records the mean of the absolute values that slot k commits.
 Status Mesh::Impl::record_activity(Trace& trace, const Places& p, size_t k) const {
   if (p.activity.empty() || topology.slots()[k].delay) return {};
   const Tensor& slot = (*p.write)[k];
@@ -152,7 +153,7 @@ Status Mesh::Impl::make_single(int side) {
   const Places p{ports, &sides[1 - side], &sides[side], t.step, t.activity};
   std::vector<size_t> begins;
   LOOM_TRY(record_tick(trace, p, begins));
-  // Real memory: a note only says where the commands of a slot come to stand.
+  // Real memory: a note only marks the final index of the commands of a slot.
   for (size_t k = 0; k < begins.size(); ++k) {
     trace.note_before(static_cast<int64_t>(begins[k]), zeros, static_cast<int64_t>(k));
   }

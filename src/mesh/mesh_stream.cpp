@@ -1,5 +1,5 @@
-// Streams: a sample for every tick. On a device all inputs of a piece of a stream go there at once,
-// its ticks run without the host waiting for any, and all results come back at once.
+// Streams: a sample for every tick. On a device all inputs of a piece of a stream are uploaded at
+// once. Its ticks run without host waits, and all results are downloaded at once.
 #include <algorithm>
 #include <limits>
 
@@ -9,7 +9,7 @@
 namespace loom::core {
 namespace {
 
-// The number of a tick as ops see it, exact in f32.
+// The tick number in the form that ops use, exact in f32.
 float mesh_step(int64_t tick) {
   return static_cast<float>(tick % (1 << 24));
 }
@@ -21,7 +21,7 @@ MemoryRange rows_of(const Tensor& t, int64_t first, int64_t count) {
 
 }  // namespace
 
-// Where a slot held nothing yet, its activity is no number.
+// Sets the activity of slots without a value to NaN.
 void Mesh::Impl::mark_empty(const Tensor& activity, int64_t first, int64_t count) const {
   const auto n = static_cast<size_t>(slots());
   for (int64_t i = 0; i < count; ++i) {
@@ -67,7 +67,7 @@ Status Mesh::Impl::stream_here(const Tensor& x, int64_t count, const Tensor& y,
   return {};
 }
 
-// Steps and samples lie in one piece, so that they go in one.
+// Steps and samples are contiguous, so one upload suffices.
 Status Mesh::Impl::send_tape(const Tensor& x, int64_t count) {
   for (int64_t i = 0; i < count; ++i) tape.steps.f32()[i] = mesh_step(ticks + i);
   const Tensor rows = tensor_at(tape.x.data, x.dtype, Shape{count, ports[0].shape.count()});

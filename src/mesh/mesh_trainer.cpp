@@ -17,7 +17,7 @@ void add_params(const Node& node, std::vector<int>& params) {
   for (const Node& child : node.children) add_params(child, params);
 }
 
-// What rules know of the slots.
+// The properties of the slots that rules use.
 TickPass tick_pass(const Network& network, const MeshTopology& topology, size_t output) {
   TickPass pass;
   pass.output = static_cast<int>(output);
@@ -56,10 +56,10 @@ struct MeshTrainer::Impl {
   MeshTopology topology;
   MeshTrainOptions options;
   size_t output = 0;  // slot
-  MeshMemory memory;  // what the window begins with
+  MeshMemory memory;  // state at the start of the window
   Attached attached;
-  TickPass pass;    // what it made of the slots
-  Unrolled window;  // as it was recorded last; its tensors are names alone by then
+  TickPass pass;    // its slots, as rules see them
+  Unrolled window;  // the last recording; its tensors are then only names
   std::optional<TrainStep> step;
   std::vector<bool> held;
   int64_t position = 0;
@@ -138,7 +138,7 @@ Result<TracedNetwork> MeshTrainer::Impl::record(Trace& trace, const TraceOptions
   return t;
 }
 
-// What the next window begins with.
+// Saves the state for the start of the next window.
 Status MeshTrainer::Impl::keep(Recorder& recorder) const {
   const auto at = static_cast<size_t>(options.stride);
   const auto copy = [&](const std::vector<Tensor>& from, const std::vector<Tensor>& first,

@@ -124,7 +124,7 @@ Result<MeshTopology::Wanted> MeshTopology::linked(const MeshLink& link,
   return wanted;
 }
 
-// What the grid says, then what the options change.
+// Applies the grid's links, then the changes of the options.
 Status MeshTopology::resolve(const GridSpec& grid) {
   const size_t cells = slots_.size();
   first_.resize(cells);
@@ -166,8 +166,8 @@ Status MeshTopology::resolve(const GridSpec& grid) {
   return {};
 }
 
-// A second input that no link brings is what the layer before was given, as in a pass: of the same
-// sample, so as many ticks later as that layer's own result.
+// Without a link, a second input is the input of the preceding layer, as in a pass. It must be of
+// the same sample, so it is delayed by as many ticks as that layer's own result.
 void MeshTopology::align_second_inputs() {
   for (size_t k = 0; k < first_.size(); ++k) {
     if (!slots_[k].two || second_given_[k]) continue;
@@ -183,7 +183,7 @@ void MeshTopology::align_second_inputs() {
   }
 }
 
-// The identity slot behind `wanted.delay` - 1 others, made where it is not there yet.
+// The identity slot after `wanted.delay` - 1 others, created if it does not exist.
 Result<MeshInput> MeshTopology::delayed(const Wanted& wanted) {
   MeshInput from = wanted.from;
   if (from.kind == MeshInput::Kind::none) return from;
@@ -225,7 +225,7 @@ std::string MeshTopology::name_of(const MeshInput& input) const {
                                              : slots_[i].str();
 }
 
-// What slot k gives for what its sources give now.
+// Infers the output of slot k from the current outputs of its sources.
 Status MeshTopology::check_cell(const Network& network, size_t k, bool& changed) {
   MeshSlot& slot = slots_[k];
   const Shape* in = shape_of(slot.first);
@@ -253,8 +253,8 @@ Status MeshTopology::check_cell(const Network& network, size_t k, bool& changed)
   return {};
 }
 
-// Cells begin with the shapes of a pass; sources may come from anywhere, so the shapes are passed
-// on until none changes.
+// Cells begin with the shapes of a pass. Sources may be anywhere, so shapes are propagated until
+// none changes.
 Status MeshTopology::infer(const Network& network) {
   bool changed = true;
   for (size_t round = 0; changed; ++round) {
@@ -262,7 +262,7 @@ Status MeshTopology::infer(const Network& network) {
     if (round > slots_.size() + 2) {
       return invalid("the shapes of the mesh do not settle: a loop of links makes them grow");
     }
-    // Identities first: a cell is only asked about shapes that are known.
+    // Identities first: a cell is only checked with known shapes.
     for (const bool cells : {false, true}) {
       for (size_t k = 0; k < slots_.size(); ++k) {
         if ((slots_[k].cell >= 0) == cells) LOOM_TRY(check_cell(network, k, changed));
@@ -282,7 +282,7 @@ Status MeshTopology::check_ids(const Network& network) {
     if (!loom::core::takes_ids(network.cells()[static_cast<size_t>(slot.cell)].node.config))
       continue;
     if (slot.first.kind != MeshInput::Kind::port) {
-      return invalid(cat(slot.str(), " takes whole numbers (ids), which only a port holds; ",
+      return invalid(cat(slot.str(), " takes integers (ids), which only a port holds; ",
                          name_of(slot.first), " gives others"));
     }
     int64_t& below = ids_below_[static_cast<size_t>(slot.first.index)];

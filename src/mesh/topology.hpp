@@ -1,15 +1,15 @@
-// MeshTopology: who reads whom in a step mesh, and with which shapes. A mesh is a grid whose cells
-// all fire once a tick, on what was committed at the end of the tick before. Here nothing runs:
-// sources are resolved, delays become slots, shapes are checked, and the first tick in which a slot
-// can hold a value is worked out.
+// MeshTopology: the readers and shapes of a step mesh. A mesh is a grid whose cells all fire once a
+// tick, on values committed at the end of the previous tick. Nothing runs here. Sources are
+// resolved, delays become slots, and shapes are checked. The first tick in which a slot can hold a
+// value is computed.
 //
-// A slot is one output that is committed per tick. Every cell of the grid has one, disabled cells
-// as well (the identity of their own source, one tick later), and a link that is delayed by d ticks
-// goes through d - 1 identity slots, which links from the same source share. So ticks, holding and
-// gradients know delays only as slots (docs/decisions/0025-mesh.md).
+// A slot is one output that is committed per tick. Every cell of the grid has one. A disabled
+// cell's slot is the identity of its source, one tick later. A link with a delay of d ticks goes
+// through d - 1 identity slots, which links from the same source share. So ticks, holding and
+// gradients treat delays only as slots (docs/decisions/0025-mesh.md).
 //
-// With U_t[k] what slot k reads in tick t, S_t[k] what it commits, X_t[p] what port p holds:
-//   S_t[k] = f_k(U_t[k]);  U_t[k] = S_{t-1}[source(k)], or X_t[p] where k reads a port.
+// U_t[k] is what slot k reads in tick t, S_t[k] what it commits, X_t[p] what port p holds:
+//   S_t[k] = f_k(U_t[k]);  U_t[k] = S_{t-1}[source(k)], or X_t[p] if k reads a port.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@
 
 namespace loom::core {
 
-// What a slot reads. `index` counts ports or slots.
+// The source of a slot. `index` counts ports or slots.
 struct MeshInput {
   enum class Kind : uint8_t { none, port, slot };
   Kind kind = Kind::none;
@@ -28,20 +28,20 @@ struct MeshInput {
   bool operator==(const MeshInput&) const = default;
 };
 
-// A change to what a cell reads: of its first input, or of the second input of a bare Residual.
+// A change of a cell's source: of its first input, or of the second input of a bare Residual.
 struct MeshLink {
   enum class From : uint8_t { as_is, cell, port, none };
   Coord to;
-  From from = From::as_is;  // as_is: what the grid says; only the delay is new
+  From from = From::as_is;  // as_is: the grid's source; only the delay changes
   Coord cell = {};          // From::cell; any cell of the grid, the reading one as well
   std::string port;         // From::port: the name of one of MeshOptions::ports
-  // In ticks, at least 1: the value of the tick before. Of a port 1 is the value offered now.
+  // Ticks, at least 1: the value of the previous tick. For a port, 1 is the current value.
   int64_t delay = 1;
   bool second = false;
 };
 
-// An input of the mesh besides the first, which is called "input" and has the shape of the
-// network's. Further inputs of the network are ports by their names; ports of MeshOptions follow.
+// An input of the mesh. The first is called "input" and has the shape of the network's input. Then
+// come further inputs of the network, by name, and then the ports of MeshOptions.
 struct MeshPort {
   std::string name;
   Shape shape;  // of one sample
@@ -50,41 +50,41 @@ struct MeshPort {
 struct MeshOptions {
   std::vector<MeshPort> ports;
   std::vector<MeshLink> links;
-  // What a cell does whose source has nothing yet. false: it holds, which is to say that it does
-  // not fire. true: it fires on zeros.
+  // A cell whose source has no value yet: false means that it holds, so it does not fire; true
+  // means that it fires on zeros.
   bool zero_fill = false;
-  // Recurrent layers go on from the state of the tick before. false: each tick is a whole sequence.
-  // Attention sees the steps of its own input either way.
+  // Recurrent layers continue from the state of the previous tick. false: each tick is a whole
+  // sequence. Attention covers the steps of its own input in both cases.
   bool carry = false;
 };
 
 struct MeshSlot {
-  Coord at;            // of a slot for a delay: of the cell that it delays
-  int cell = -1;       // index into Network::cells(); -1: the identity
-  bool delay = false;  // it is there for a delay, and is no cell of the grid
+  Coord at;            // for a delay slot: the cell that it delays
+  int cell = -1;       // index into Network::cells(); -1 means the identity
+  bool delay = false;  // it exists for a delay and is not a cell of the grid
   MeshInput first, second;
   bool two = false;  // the layer takes a second input
   Shape in, out;     // with the batch axis
-  // The first tick in which it fires when every port is set from tick 1 on; -1: never.
+  // The first tick in which it fires if every port is set from tick 1 on; -1 means never.
   int64_t fill = -1;
   std::string str() const;  // "cell (0, 0, 1, 0)"
 };
 
 class MeshTopology {
  public:
-  // Errors: invalid, naming the link, or the two cells that do not meet.
+  // Errors: invalid, naming the link, or the two cells that do not match.
   static Result<MeshTopology> create(const Network& network, const GridSpec& grid,
                                      const MeshOptions& options);
 
   const std::vector<MeshSlot>& slots() const { return slots_; }
-  const std::vector<MeshPort>& ports() const { return ports_; }  // 0: "input"; with the batch axis
+  const std::vector<MeshPort>& ports() const { return ports_; }  // first "input"; with the batch
   const MeshOptions& options() const { return options_; }
   // The slot of the cell at `at`. Errors: not_found.
   Result<int> find(const Coord& at) const;
-  int port(const std::string& name) const;  // -1: none
+  int port(const std::string& name) const;  // -1 if there is none
   int output() const;                       // the slot of the last cell
   bool takes_ids(int port) const { return ids_below(port) > 0; }
-  // Whole numbers below it; 0: the port takes numbers.
+  // The limit of the port's ids; 0 means that the port takes numbers.
   int64_t ids_below(int port) const { return ids_below_[static_cast<size_t>(port)]; }
   // A bool per slot: whether it fires in a tick when these ports and slots hold a value.
   std::vector<bool> firing(const std::vector<bool>& ports, const std::vector<bool>& slots) const;
@@ -115,7 +115,7 @@ class MeshTopology {
   std::vector<MeshPort> ports_;
   std::vector<int64_t> ids_below_;
   MeshOptions options_;
-  // Per cell of the grid, while the topology is made. own_port_: of an Input layer; -1: another.
+  // Per cell of the grid, during construction. own_port_: the port of an Input layer, else -1.
   std::vector<int> own_port_;
   std::vector<Wanted> first_, second_;
   std::vector<bool> second_given_;

@@ -80,7 +80,7 @@ Result<Tensor> Unroller::input(const MeshInput& in, int64_t t, const Shape& shap
   return zeros;
 }
 
-// Empty: slot k fires in every tick of any window.
+// Empty means that slot k fires in every tick of any window.
 Tensor Unroller::gate_of(size_t k, int64_t t) const {
   if (u_.gates.empty() || topology_.slots()[k].fill <= 1) return {};
   const int64_t at = (t - 1) * static_cast<int64_t>(topology_.slots().size());
@@ -94,8 +94,8 @@ Result<Tensor> Unroller::gated(const Tensor& y, const Tensor& gate) {
   return out;
 }
 
-// What the layers of a cell wrote into their states becomes the states of this tick. A slot that
-// never fired has states of zeros, and keeps them.
+// Makes the states that a cell's layers wrote the states of this tick. A slot that never fired has
+// zero states, and keeps them.
 Status Unroller::move_states(const Node& node, int64_t t, size_t begin, const Tensor& gate) {
   const auto now = static_cast<size_t>(t);
   if (node.state >= 0 && !u_.states[now - 1][static_cast<size_t>(node.state)].empty()) {
@@ -128,7 +128,7 @@ Status Unroller::cell(size_t k, int64_t t, Tensor& out) {
   call.states = carrying_[k] ? &u_.states[static_cast<size_t>(t) - 1] : nullptr;
   call.given = &given_;
   call.training = options_.training;
-  // Random numbers of their own for every tick of a window.
+  // Separate random numbers for every tick of a window.
   call.seed = options_.seed + static_cast<uint64_t>(t - 1) * 0x9E3779B97F4A7C15u;
   call.step = u_.step;
   const size_t begin = trace_.commands().size();
@@ -146,7 +146,7 @@ Status Unroller::cell(size_t k, int64_t t, Tensor& out) {
 
 Status Unroller::tick(int64_t t) {
   u_.starts.push_back(static_cast<int64_t>(trace_.commands().size()));
-  // What nobody writes in this tick stays.
+  // Values that this tick does not write are unchanged.
   u_.slots.push_back(u_.slots.back());
   u_.states.push_back(u_.states.back());
   const auto now = static_cast<size_t>(t);
@@ -164,7 +164,7 @@ Status Unroller::tick(int64_t t) {
 
 }  // namespace
 
-// Of the slots, then of the states; rank 0 for states that are not carried.
+// The shapes of the slots, then of the states; rank 0 for states that are not carried.
 std::vector<Shape> MeshMemory::shapes(const MeshTopology& topology, const Network& network) {
   std::vector<Shape> all;
   for (const MeshSlot& slot : topology.slots()) all.push_back(slot.out);

@@ -61,7 +61,7 @@ Status NetAcceptor::open_tcp(const std::string& address, uint16_t port) {
   return {};
 }
 
-// Nobody can connect between bind() and listen(), so the permissions are there before anybody can.
+// Clients cannot connect between bind() and listen(), so the permissions are set before any can.
 Status NetAcceptor::open_unix(const std::string& address, uint32_t mode) {
   LOOM_ASSIGN(const std::string path, unix_path(address));
   LOOM_TRY(remove_stale_socket(path));
@@ -82,7 +82,7 @@ Status NetAcceptor::open_unix(const std::string& address, uint32_t mode) {
   return make_error(Code::io_error, cat("cannot listen there: ", failed.message()), path);
 }
 
-// By now the socket of another process may be there.
+// By now the path may be the socket of another process.
 void NetAcceptor::remove_socket() {
   const std::string path = std::exchange(path_, {});
   std::error_code bad;
@@ -113,7 +113,7 @@ void NetAcceptor::accept_next() {
     const bool again = !failed || failed == asio::error::connection_aborted ||
                        (failed == asio::error::no_descriptors && make_room_());
     if (again && try_again([this] { accept_next(); })) return;
-    // The system is short of descriptors or memory. Accepting again at once would spin.
+    // The system lacks descriptors or memory. Accepting again at once would spin.
     try_again([this] { accept_later(); });
   });
 }

@@ -1,6 +1,6 @@
-// What servers share: the types of Boost.Asio without its type-erased executors, and an acceptor
-// for TCP and Unix sockets that survives a lack of descriptors. Included by what listens alone: it
-// brings Asio.
+// The shared base of servers: the types of Boost.Asio without its type-erased executors, and an
+// acceptor for TCP and Unix sockets that survives a lack of descriptors. Only servers include it,
+// because it includes Asio.
 #pragma once
 
 #include <boost/asio/generic/stream_protocol.hpp>
@@ -27,10 +27,10 @@ using NetTimer =
                                asio::wait_traits<std::chrono::steady_clock>, NetExecutor>;
 using NetError = boost::system::error_code;
 
-// A connected stream socket of this process, which the result owns. Errors: io_error (not a
-// socket); the descriptor stays the caller's.
+// A connected stream socket of this process, which the result then owns. Errors: io_error (not a
+// socket); the caller then keeps the descriptor.
 Result<NetSocket> adopt_socket(asio::io_context& io, int descriptor);
-// Runs one handler, and waits up to `most` for it. False: none was ready.
+// Runs one handler, and waits up to `most` for it. False if none was ready.
 bool run_one_handler(asio::io_context& io, std::chrono::milliseconds most);
 
 class NetAcceptor {
@@ -40,13 +40,13 @@ class NetAcceptor {
   NetAcceptor(const NetAcceptor&) = delete;
   NetAcceptor& operator=(const NetAcceptor&) = delete;
 
-  // Listens at `port` of an IPv4 or IPv6 number (0: one that is free), or at "unix:PATH". A Unix
-  // socket has the permissions `mode`. One that is left over at PATH is replaced if nobody answers
-  // there; the file is removed by close(). Errors: invalid_argument (no such address, a path that
-  // is too long), io_error (in use, not allowed), naming it.
+  // Listens at `port` of an IPv4 or IPv6 number (0 means a free port), or at "unix:PATH". A Unix
+  // socket has the permissions `mode`. A leftover socket at PATH is replaced if no process listens
+  // there; close() removes the file. Errors: invalid_argument (not an address, a path that is too
+  // long), io_error (in use, not allowed), naming it.
   Status open(const std::string& address, uint16_t port, uint32_t mode = 0600);
   // Passes each new connection to `take`, until close(), on the thread that runs the context. If
-  // `full`, or without free descriptors, `make_room` closes another one first; if it returns false,
+  // `full`, or without free descriptors, `make_room` first closes another one. If it returns false,
   // the newest is closed.
   void accept(std::function<bool()> full, std::function<bool()> make_room,
               std::function<void(NetSocket)> take);
@@ -68,7 +68,7 @@ class NetAcceptor {
   std::function<void(NetSocket)> take_;
   uint16_t port_ = 0;
   std::string path_;                           // of a Unix socket
-  std::filesystem::file_time_type path_time_;  // by which the file is known to be ours
+  std::filesystem::file_time_type path_time_;  // identifies the file as ours
 };
 
 }  // namespace loom::core

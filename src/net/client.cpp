@@ -51,11 +51,10 @@ class Client final : public NetClient {
       stream_.socket().close(ignored);
       done_.reset();
       stream_.socket().async_connect(at, [this](const NetError& failed) { done_ = failed; });
-      LOOM_TRY(wait(done_, seconds, "nobody answers"));
+      LOOM_TRY(wait(done_, seconds, "no answer"));
       if (!*done_) break;
     }
-    if (!done_ || *done_)
-      return fault(cat("nobody answers: ", done_ ? done_->message() : "no address"));
+    if (!done_ || *done_) return fault(cat("no answer: ", done_ ? done_->message() : "no address"));
     stream_.socket().set_option(asio::ip::tcp::no_delay(true), *done_);
     return {};
   }
@@ -73,14 +72,14 @@ class Client final : public NetClient {
                      "; --tls-ca names whom to trust"));
   }
 
-  // Reading goes on meanwhile: a server that takes no more may say why.
+  // Reading continues meanwhile: a server that stops reading may say why.
   Status send(std::string_view bytes, double seconds) override {
     done_.reset();
     asio::async_write(stream_, asio::buffer(bytes.data(), bytes.size()),
                       [this](const NetError& failed, size_t) { done_ = failed; });
     const Status in_time = wait(done_, seconds, "the other side took too long");
     if (!in_time.ok()) {
-      // The bytes are the caller's: nothing may look at them any more.
+      // The caller owns the bytes: nothing may read them any more.
       NetError ignored;
       stream_.socket().close(ignored);
       io_.restart();
@@ -110,7 +109,7 @@ class Client final : public NetClient {
     return make_error(Code::io_error, std::move(what), where_);
   }
 
-  // Messages have a length of their own, so that a cut is found without TLS.
+  // Messages state their length, so a truncation is detected without TLS.
   static bool is_end(const NetError& failed) {
 #if LOOM_TLS
     if (failed == asio::ssl::error::stream_truncated) return true;
@@ -118,7 +117,7 @@ class Client final : public NetClient {
     return failed == asio::error::eof;
   }
 
-  // A server that wants a certificate says so after the handshake of TLS 1.3.
+  // A server that requires a certificate says so after the handshake of TLS 1.3.
   std::string said(const NetError& failed) const {
     const std::string why = failed.message();
     const bool asks = why.find("certificate required") != std::string::npos ||

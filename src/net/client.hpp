@@ -1,5 +1,5 @@
-// NetClient: a connection to a server over TCP, TLS or a Unix socket, with a limit on how long each
-// call may take. One thread at a time.
+// NetClient: a connection to a server over TCP, TLS or a Unix socket, with a time limit for each
+// call. One thread at a time.
 #pragma once
 
 #include <cstddef>
@@ -14,17 +14,17 @@ namespace loom::core {
 
 class NetClient {
  public:
-  // To a port of a host (a name or a number), encrypted if `tls` is set, or to the Unix socket
-  // "unix:PATH". Errors: not_found (no such host), invalid_argument (a path that is too long),
-  // io_error (nobody answers in time; the certificate is not trusted; no TLS there).
+  // Connects to a port of a host (a name or a number), encrypted if `tls` is set, or to the Unix
+  // socket "unix:PATH". Errors: not_found (no such host), invalid_argument (a path that is too
+  // long), io_error (no answer in time; an untrusted certificate; no TLS there).
   static Result<std::unique_ptr<NetClient>> connect(const std::string& host, uint16_t port,
                                                     const TlsContext& tls, double seconds);
   virtual ~NetClient() = default;
-  // All bytes. Errors: io_error (closed, or not done in time).
+  // Sends all bytes. Errors: io_error (closed, or out of time).
   virtual Status send(std::string_view bytes, double seconds) = 0;
-  // Would receive() return at once, within so many seconds? Bytes wait, or the end, or an error.
+  // Whether receive() would return at once, within `seconds`: bytes, the end, or an error.
   virtual bool readable(double seconds) = 0;
-  // Some bytes; none: the other side closed. Errors: io_error.
+  // Some bytes; none if the other side closed. Errors: io_error.
   virtual Result<std::string> receive(double seconds) = 0;
 };
 

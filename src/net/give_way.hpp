@@ -1,4 +1,4 @@
-// Which connection a full server closes to make room for a new one.
+// Selects the connection that a full server closes to make room for a new one.
 #pragma once
 
 #include <chrono>
@@ -9,22 +9,22 @@
 
 namespace loom::core {
 
-// How useful a connection is to its peer. A lower value gives way first.
+// The usefulness of a connection to its peer. A lower value is closed first.
 enum class PeerState : uint8_t {
-  unheard,  // no whole head of a request, or no whole frame, has come yet
-  idle,     // between requests; no answer is awaited
+  unheard,  // no complete request head or frame yet
+  idle,     // between requests; no answer pending
   sending,  // a request is being read
-  served,   // an answer is awaited; never closed to make room
+  served,   // an answer is pending; never closed to make room
 };
 
 struct PeerSilence {
   PeerState state = PeerState::served;
-  // The beginning of the silence: the last byte of a body, the end of the last answer, or the start
-  // of the connection. Bytes of an unfinished head do not count.
+  // The start of the silence: the last byte of a body, the end of the last answer, or the start of
+  // the connection. Bytes of an unfinished head do not count.
   std::chrono::steady_clock::time_point since;
 };
 
-// How long a peer may pause inside a request before it gives way, if the server is full.
+// How long a peer may pause inside a request before a full server closes it.
 constexpr std::chrono::milliseconds kPause{1000};
 
 // The index of the connection to close: the lowest state, then the longest silence. None if all are

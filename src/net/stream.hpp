@@ -1,5 +1,5 @@
 // NetStream: a connection over TCP or a Unix socket, encrypted from start_tls() on. It reads and
-// writes as Boost.Asio's streams do. Included by what listens or connects alone: it brings Asio.
+// writes like Boost.Asio's streams. Only servers and clients include it, because it includes Asio.
 #pragma once
 
 #include <boost/asio/buffer.hpp>
@@ -23,14 +23,14 @@ class NetStream {
   NetStream& operator=(const NetStream&) = delete;
 
   executor_type get_executor() { return socket_.get_executor(); }
-  // Below TLS: to close it, to cancel, to look at what comes.
+  // The socket below TLS: to close it, to cancel, to peek.
   NetSocket& socket() { return socket_; }
 
 #if LOOM_TLS
   bool secure() const {
     return tls_ != nullptr;
   }
-  // Before handshake(). False: no memory.
+  // Call it before handshake(). False: out of memory.
   bool start_tls(const TlsContext& context) {
     SSL_CTX_up_ref(context.get());
     asio::ssl::context shared(context.get());  // one of two owners
@@ -43,12 +43,13 @@ class NetStream {
   ssl_st* session() {
     return tls_->native_handle();
   }
-  // Of a `server` or a client, before anything is read or written. Calls `handler`(error).
+  // The handshake of a `server` or a client, before any data. Calls `handler`(error).
   template <class Handler>
   void handshake(bool server, Handler&& handler) {
     tls_->async_handshake(server ? Tls::server : Tls::client, std::forward<Handler>(handler));
   }
-  // The end of what is written, which the other side can tell from a cut. Calls `handler`(error).
+  // Ends the stream in a way that the other side can distinguish from a truncation. Calls
+  // `handler`(error).
   template <class Handler>
   void end_tls(Handler&& handler) {
     tls_->async_shutdown(std::forward<Handler>(handler));

@@ -23,7 +23,7 @@ struct FreeBio {
   void operator()(BIO* bio) const { BIO_free(bio); }
 };
 
-// The first thing that OpenSSL complained of.
+// The first error of OpenSSL.
 std::string take_reason() {
   const unsigned long first = ERR_get_error();
   ERR_clear_error();
@@ -50,7 +50,7 @@ Status use_own(SSL_CTX* context, const TlsFiles& files) {
   if (SSL_CTX_use_certificate_chain_file(context, files.cert.c_str()) != 1)
     return bad_file(cat("no certificate can be read: ", take_reason(), "; give a PEM file"),
                     files.cert);
-  // The certificate is known by now, so a key of another one fails here too.
+  // The certificate is loaded by now, so a key that does not match it fails here too.
   if (SSL_CTX_use_PrivateKey_file(context, files.key.c_str(), SSL_FILETYPE_PEM) != 1 ||
       SSL_CTX_check_private_key(context) != 1) {
     return bad_file(cat("no key of ", printable(files.cert), " can be read: ", take_reason(),
@@ -74,7 +74,7 @@ Result<TlsContext> make_context(const SSL_METHOD* method) {
   SSL_CTX_set_default_passwd_cb(context.get(), &no_password);
   SSL_CTX_set_options(context.get(), SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION |
                                          SSL_OP_CIPHER_SERVER_PREFERENCE);
-  // Connections that wait hold no buffers.
+  // Idle connections hold no buffers.
   SSL_CTX_set_mode(context.get(), SSL_MODE_RELEASE_BUFFERS);
   return context;
 }
@@ -84,7 +84,7 @@ Result<TlsContext> make_context(const SSL_METHOD* method) {
 Result<TlsContext> tls_server(const TlsFiles& files) {
   LOOM_ASSIGN(TlsContext context, make_context(TLS_server_method()));
   LOOM_TRY(use_own(context.get(), files));
-  // Sessions are not taken up again: each connection proves itself, by the files of its time.
+  // Sessions are not resumed: each connection is authenticated with the current files.
   SSL_CTX_set_session_cache_mode(context.get(), SSL_SESS_CACHE_OFF);
   SSL_CTX_set_options(context.get(), SSL_OP_NO_TICKET);
   SSL_CTX_set_num_tickets(context.get(), 0);

@@ -11,7 +11,7 @@
 namespace loom::core {
 namespace {
 
-// The system says it of a socket that no process listens at.
+// The system reports this for a socket without a listening process.
 bool is_deserted(const std::string& path, NetError& failed) {
   asio::io_context io;
   asio::basic_stream_socket<asio::local::stream_protocol, NetExecutor> socket(io);
@@ -46,7 +46,7 @@ Status remove_stale_socket(const std::string& path) {
     if (std::filesystem::remove(path, bad)) return {};
     return make_error(Code::io_error, cat("cannot remove the old socket: ", bad.message()), path);
   }
-  // A full queue of connections: somebody listens.
+  // A full queue of connections means that a process listens.
   if (!failed || failed == asio::error::would_block || failed == asio::error::try_again)
     return make_error(Code::io_error, "another process listens there; choose another path", path);
   return make_error(

@@ -7,8 +7,8 @@
 
 namespace loom::core {
 
-// Removes a socket at `path` at which nobody answers. Errors: io_error (somebody answers; what is
-// there is not a socket; it cannot be asked).
+// Removes a socket at `path` without a listening process. Errors: io_error (a process listens; the
+// file is not a socket; it cannot be checked).
 Status remove_stale_socket(const std::string& path);
 
 }  // namespace loom::core

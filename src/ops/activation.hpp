@@ -1,5 +1,5 @@
-// Activations as templates over a lane type: the definition both the reference and the SIMD
-// backends use. Derivatives: activation_dx.hpp.
+// Activations as templates over a lane type: the shared definition for the reference and SIMD
+// backends. Derivatives: activation_dx.hpp.
 #pragma once
 
 #include "ops/args.hpp"

@@ -1,14 +1,15 @@
 // Derivatives of activations and of the other unary kinds, as templates over a lane type. The
-// argument is what went into the function, or what came out of it where that says enough and may be
-// all that was kept: of tanh and sigmoid, whose slopes near 1 are then as precise as the distance
-// of the output from 1. At kinks: 0 for relu, relu2 and abs, 0.01 for leaky_relu.
+// argument is the input of the function. For some functions it may be the output, if that is
+// sufficient and all that was kept. These include tanh and sigmoid: their slopes near 1 are then as
+// precise as the distance of the output from 1. At kinks: 0 for relu, relu2 and abs, 0.01 for
+// leaky_relu.
 #pragma once
 
 #include "ops/activation.hpp"
 
 namespace loom::core {
 
-// Whether the derivative can be had from the output alone.
+// Whether the output alone determines the derivative.
 constexpr bool has_dx_from_output(UnaryKind kind) {
   using enum UnaryKind;
   return kind == linear || kind == relu || kind == leaky_relu || kind == tanh || kind == sigmoid ||
@@ -29,8 +30,8 @@ LOOM_INLINE F silu_dx(F x) {
   return s * (1.0f + x * (1.0f - s));
 }
 
-// x s(v) with v = 2 sqrt(2/pi) (x + 0.044715 x^3), s the sigmoid: s (1 + x v' (1 - s)). Constant, 0
-// or 1, beyond 40, where x^2 would overflow in the end.
+// x s(v) with v = 2 sqrt(2/pi) (x + 0.044715 x^3), s the sigmoid: s (1 + x v' (1 - s)). Past 40,
+// where x^2 would finally overflow, it is a constant, 0 or 1.
 template <class F>
 LOOM_INLINE F gelu_tanh_dx(F wide) {
   const F x = clip<F>(wide, 40.0f);
@@ -40,7 +41,7 @@ LOOM_INLINE F gelu_tanh_dx(F wide) {
   return s * (1.0f + (x * dv) * (1.0f - s));
 }
 
-// The normal distribution and x times its density, which is 0 in either precision beyond 40.
+// The normal distribution and x times its density, which is 0 in either precision past 40.
 template <class F>
 LOOM_INLINE F gelu_erf_dx(F wide) {
   const F x = clip<F>(wide, 40.0f);

@@ -1,5 +1,5 @@
-// Checks and gradient rules of rotation, caches and attention. How a check is laid out:
-// products.cpp.
+// Checks and gradient rules of rotation, caches and attention. products.cpp describes the layout of
+// a check.
 #include <tuple>
 
 #include "ops/check_rules.hpp"
@@ -43,7 +43,7 @@ Status heads_divide(std::string_view op, std::string_view name, const Tensor& t,
                 " heads: the last extent must divide");
 }
 
-// What attend and attend_dx have in common.
+// The common checks of attend and attend_dx.
 template <class Args>
 Status sequences(std::string_view op, const Args& args) {
   const auto& [q, k, v, mask] = std::tie(args.q, args.k, args.v, args.mask);
@@ -69,7 +69,8 @@ Status sequences(std::string_view op, const Args& args) {
   return matrix_or_absent(op, "mask", mask, args.sequences, q.rows() / args.sequences, q.dtype);
 }
 
-// Places of rows: what they hold is known when the op runs; whoever fills them answers for it.
+// Positions of rows. Their contents are known only when the op runs; the caller must ensure that
+// they are valid.
 Status placed(std::string_view op, const Tensor& places, int64_t rows, int64_t first) {
   if (places.empty()) return {};
   LOOM_TRY(plain(op, "places", places, DType::i32));
@@ -81,7 +82,7 @@ Status placed(std::string_view op, const Tensor& places, int64_t rows, int64_t f
   return broken(op, "rows have places of their own and begin at ", first, ": one or the other");
 }
 
-// Rows without places are those of the only sequence.
+// Rows without `places` belong to the only sequence.
 Status one_sequence(std::string_view op, const Tensor& places, const KvCache& cache) {
   if (!places.empty() || cache.sequences == 1) return {};
   return broken(op, "the cache has ", cache.sequences,

@@ -1,4 +1,4 @@
-// Checks and gradient rules of recurrent cells. How a check is laid out: products.cpp.
+// Checks and gradient rules of recurrent cells. products.cpp describes the layout of a check.
 #include "ops/check_rules.hpp"
 #include "ops/checks.hpp"
 #include "ops/gradient_rules.hpp"

@@ -1,5 +1,5 @@
-// The shared rules; see check_rules.hpp. Everything here is arithmetic on shapes and addresses: no
-// element is read.
+// The shared rules; see check_rules.hpp. They compute with shapes and addresses only: no element is
+// read.
 #include "ops/check_rules.hpp"
 
 namespace loom::core::rules {
@@ -19,9 +19,8 @@ int64_t stride_bytes(const Tensor& t) {
   return t.row_stride * dtype_info(t.dtype).bits / 8;
 }
 
-// Whether two tensors have a byte in common. Column slices of one matrix interleave without
-// touching: exact while the strides agree or one side is a single row, and on the safe side
-// otherwise.
+// Whether two tensors share a byte. Column slices of one matrix interleave without touching. The
+// result is exact if the strides agree or one side is a single row, and conservative otherwise.
 bool overlap(const Tensor& a, const Tensor& b) {
   if (a.empty() || b.empty()) return false;
   if (a.shape.count() == 0 || b.shape.count() == 0) return false;

@@ -1,7 +1,6 @@
-// The rules that several ops share: what a tensor must be, and how two of them must lie in memory.
-// Each answers with a one-line Error that names the op and the shapes. Not part of the room's
-// interface: only the files of ops include it. Nothing is allocated unless a rule is broken, since
-// every recorded command passes here.
+// Shared rules of op checks: the properties of a tensor, and how two tensors may share memory. Each
+// returns a one-line Error that names the op and the shapes. Private to the files of ops. Allocates
+// only if a rule is broken, because every recorded command runs through it.
 #pragma once
 
 #include <initializer_list>
@@ -20,10 +19,10 @@ Error broken(std::string_view op, const Pieces&... pieces) {
 Error disagree(std::string_view op, std::string_view a_name, const Tensor& a,
                std::string_view b_name, const Tensor& b, std::string_view must);
 
-// Plain rows of `dtype` that exist and do not run into each other.
+// Plain rows of `dtype` that exist and do not overlap.
 Status plain(std::string_view op, std::string_view name, const Tensor& t, DType dtype);
-// The same of a compute type, f32 or f64. An op asks this of one activation, and of the others that
-// they are of its dtype.
+// The same for a compute type, f32 or f64. An op checks one activation with it, and the other
+// activations against its dtype.
 Status plain(std::string_view op, std::string_view name, const Tensor& t);
 // Plain rows of `dtype` with exactly these extents.
 Status matrix(std::string_view op, std::string_view name, const Tensor& t, int64_t rows,
@@ -35,12 +34,12 @@ Status matrix_or_absent(std::string_view op, std::string_view name, const Tensor
 Status packed(std::string_view op, std::string_view name, const Tensor& t);
 // A packed matrix, or plain rows of `dtype`.
 Status packed_or_plain(std::string_view op, std::string_view name, const Tensor& t, DType dtype);
-// `count` values of `dtype` without gaps.
+// `count` contiguous values of `dtype`.
 Status vector(std::string_view op, std::string_view name, const Tensor& t, int64_t count,
               DType dtype);
-// A list of rows: any count of i32 without gaps, apart from y; may be absent.
+// A list of rows: any number of contiguous i32, not overlapping y; may be absent.
 Status rows(std::string_view op, const Tensor& rows, std::string_view y_name, const Tensor& y);
-// As many rows and as many values in each row.
+// Equal numbers of rows, and of values in each row.
 Status same_shape(std::string_view op, std::string_view a_name, const Tensor& a,
                   std::string_view b_name, const Tensor& b);
 // The written tensor y shares no byte with x.
@@ -50,25 +49,25 @@ struct Named {
   std::string_view name;
   const Tensor& t;
 };
-// y shares no byte with any of the others; absent ones share nothing.
+// y shares no byte with any of the others. Absent tensors share nothing.
 Status apart_from(std::string_view op, std::string_view y_name, const Tensor& y,
                   std::initializer_list<Named> others);
 // y is exactly x (in place), or apart from it.
 Status in_place_or_apart(std::string_view op, std::string_view y_name, const Tensor& y,
                          std::string_view x_name, const Tensor& x);
-// y is in place or apart, and plain rows of the dtype and the shape of x.
+// y is in place or disjoint, with plain rows of the dtype and the shape of x.
 Status like(std::string_view op, std::string_view y_name, const Tensor& y, std::string_view x_name,
             const Tensor& x);
 // x is plain rows of a compute type, and y is like it.
 Status rows_in_rows_out(std::string_view op, const Tensor& x, const Tensor& y);
-// Rows that can be cut into `segments` equal parts, and eps not negative.
+// Rows that can be split into `segments` equal parts, and eps not negative.
 Status segments(std::string_view op, const Tensor& x, int64_t segments, float eps);
 // gamma and beta: absent, one value per position of a segment, or one per position of a row.
 Status norm_parameter(std::string_view op, std::string_view name, const Tensor& t, const Tensor& x,
                       int64_t segments);
 // Zero (none) or positive, and finite.
 Status soft_cap(std::string_view op, float cap);
-// A cache with memory and whole groups of 16 positions.
+// A cache with memory and complete groups of 16 positions.
 Status cache(std::string_view op, const KvCache& kv);
 
 }  // namespace loom::core::rules

@@ -1,6 +1,6 @@
 // Shape and dtype rules of every op, checked once when a command is recorded. An Error names the op
-// and both shapes. Activations may be f32 or f64, all of an op alike; that they are of the compute
-// type of a backend is for the recorder to see.
+// and both shapes. Activations may be f32 or f64, with one type per op. The recorder checks that it
+// is the compute type of the backend.
 #pragma once
 
 #include "ops/args.hpp"

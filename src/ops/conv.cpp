@@ -1,4 +1,4 @@
-// Checks and gradient rules of convolutions. How a check is laid out: products.cpp.
+// Checks and gradient rules of convolutions. products.cpp describes the layout of a check.
 #include <initializer_list>
 
 #include "ops/check_rules.hpp"
@@ -18,7 +18,7 @@ using rules::disagree;
 using rules::packed;
 using rules::plain;
 
-// A number an axis of a convolution may have: what is computed from them stays below 2^63.
+// A valid number for an axis of a convolution: computations with such numbers stay below 2^63.
 bool in_range(int64_t value, int64_t least) {
   return value >= least && value < int64_t{1} << 31;
 }
@@ -65,7 +65,7 @@ Status filters(std::string_view op, std::string_view name, const Tensor& w, cons
                 s.kernel[2], "]");
 }
 
-// Samples in, samples out: as many rows of each.
+// Samples in, samples out: equal numbers of rows.
 Status convolved(std::string_view op, std::string_view in_name, const Tensor& in,
                  std::string_view out_name, const Tensor& out, const ConvShape& s) {
   LOOM_TRY(conv_shape(op, s));

@@ -1,9 +1,9 @@
-// Device: what a backend that is not the CPU offers besides kernels. Tensors keep their host
-// addresses; a range of addresses that was attached has a buffer in the device's memory, and that
-// buffer is what commands read and write. Host memory and device buffer meet only in upload() and
-// download(), so host memory that nobody touches costs nothing.
+// Device: the services of a backend other than the CPU, besides kernels. Tensors keep their host
+// addresses. An attached address range has a buffer in the device's memory, and commands read and
+// write that buffer. Only upload() and download() copy between host memory and device buffer, so
+// untouched host memory costs nothing.
 //
-// Used by sessions and training steps, which attach their memory once; layers never see it.
+// Sessions and training steps use it and attach their memory once; layers never see it.
 #pragma once
 
 #include <cstddef>
@@ -28,22 +28,23 @@ class Device {
  public:
   virtual ~Device() = default;
 
-  // Gives the ranges device buffers, filled with zeros or, with `contents`, with what the host
-  // holds. A range that has one already is shared and keeps its contents. Returns what detach()
-  // takes. Errors: out_of_memory; unsupported for a range larger than the device can bind.
+  // Gives the ranges device buffers, filled with zeros or, with `contents`, with the host's data. A
+  // range that already has a buffer is shared and keeps its contents. Returns a handle for
+  // detach(). Errors: out_of_memory; unsupported for a range larger than the device can bind.
   virtual Result<int64_t> attach(std::span<const MemoryRange> ranges, MemoryUse use,
                                  bool contents) = 0;
   virtual void detach(int64_t id) = 0;
   // Whether all of these addresses have a device buffer.
   virtual bool holds(const MemoryRange& range) const = 0;
 
-  // Part of an attached range, or all of it: host to device, device to host. download() waits for
-  // the commands before it.
+  // Copies an attached range, or a part of it: host to device, device to host. download() waits for
+  // the preceding commands.
   virtual Status upload(const std::byte* begin, int64_t bytes) = 0;
   virtual Status download(std::span<const MemoryRange> ranges) = 0;
-  // The same in two moves, for little (16 MiB): begin_download() may return before the commands
-  // before it have run, end_download() waits for what was submitted with those; downloaded(): it
-  // need not. Commands in between go on. Each is ended once, in any order.
+  // The same in two steps, for small data (16 MiB). begin_download() may return before the
+  // preceding commands have run. end_download() waits for what was submitted with those; if
+  // downloaded(), it does not wait. Commands in between continue. Each download is ended once, in
+  // any order.
   virtual Result<int64_t> begin_download(std::span<const MemoryRange> ranges) {
     LOOM_TRY(download(ranges));
     return 0;
@@ -57,12 +58,12 @@ class Device {
     return {};
   }
 
-  // Attached memory to other attached memory, both in whole words and not of one attach(), behind
-  // the commands before it.
+  // Copies attached memory to other attached memory, in whole words, after the preceding commands.
+  // The two must not be of one attach().
   virtual Status copy(const MemoryRange& from, const std::byte* to) = 0;
 
-  // Many of them, of whole words, behind the commands before them; nothing is both moved and
-  // written over. Within one attach() as well.
+  // Several moves of whole words, after the preceding commands. No range is both moved and
+  // overwritten. Also works within one attach().
   struct Move {
     const std::byte* from;
     std::byte* to;
@@ -73,19 +74,19 @@ class Device {
     return {};
   }
 
-  // Everything so far has run.
+  // Waits until everything submitted has run.
   virtual Status wait() = 0;
 
-  // Runs a whole list, in order. May return before it ran, or before the device has it: lists are
-  // submitted together when something waits for them. Errors of the device then show in a later
-  // call.
+  // Runs a whole list, in order. It may return before the list has run, or before it is submitted:
+  // lists are submitted together when something waits for them. A later call then reports device
+  // errors.
   virtual Status execute(std::span<const Command> commands) = 0;
-  // The same for a list of rows that stand for themselves (sessions of several sequences): each has
-  // the bits that it has in a list of any other number of rows.
+  // The same for a list of independent rows (sessions of several sequences): each row has the bits
+  // that it has in a list of any other number of rows.
   virtual Status execute_rows_alone(std::span<const Command> commands) { return execute(commands); }
 };
 
-// Ranges attached as long as this lives. Does nothing without a device.
+// Ranges that are attached for the life of this object. Does nothing without a device.
 class Attached {
  public:
   static Result<Attached> attach(Device* device, std::span<const MemoryRange> ranges, MemoryUse use,

@@ -1,4 +1,4 @@
-// Checks and gradient rules of ops value by value. How a check is laid out: products.cpp.
+// Checks and gradient rules of value-wise ops. products.cpp describes the layout of a check.
 #include "ops/activation_dx.hpp"
 #include "ops/check_rules.hpp"
 #include "ops/checks.hpp"
@@ -21,7 +21,7 @@ using rules::plain;
 using rules::rows_in_rows_out;
 using rules::same_shape;
 
-// Adds `full`, a gradient of the shape of a, to the gradient of b, which may have been broadcast.
+// Adds `full`, a gradient of the shape of a, to the gradient of b, which may be broadcast.
 Status give_broadcast(Differentiator& d, const Tensor& b, const Tensor& full) {
   if (b.rows() == full.rows() && b.cols() == full.cols()) {
     LOOM_ASSIGN(const Target p, d.place(b));
@@ -53,7 +53,7 @@ Result<Tensor> negated(Differentiator& d, const Tensor& x) {
   return out;
 }
 
-// 1 where a is the one that max (or min) took, else 0: step(a - b), or step(b - a).
+// 1 if max (or min) selected a, else 0: step(a - b), or step(b - a).
 Result<Tensor> taken(Differentiator& d, const BinaryArgs& op) {
   LOOM_ASSIGN(Tensor difference, product(d, op.a, op.b, BinaryKind::sub));
   if (op.kind == BinaryKind::min) {

@@ -1,10 +1,9 @@
-// The elementary functions of the canonical mode: own polynomials with a fixed order, unfused, no
-// libm. Each is a template over a lane type, float or a vector of floats (GCC vector extension), so
-// scalar and SIMD code share every operation and therefore every bit. Coefficients: the
-// single-precision minimax sets of the Cephes library (S. Moshier). For double, the type of the
-// gradient oracle, exp, log, tanh and the normal
-// distribution are those of base/dmath, and what is built from them has
-// constants of that precision.
+// The elementary functions of the canonical mode: own polynomials in a fixed order, unfused,
+// without libm. Each is a template over a lane type, float or a vector of floats (GCC vector
+// extension). So scalar and SIMD code share every operation and therefore every bit. The
+// coefficients are the single-precision minimax sets of the Cephes library (S. Moshier). For
+// double, the type of the gradient oracle, exp, log, tanh and the normal distribution come from
+// base/dmath. Functions built on them have constants of that precision.
 #pragma once
 
 #include <cstdint>
@@ -57,7 +56,7 @@ LOOM_INLINE constexpr Number<F> number(double v) {
   return static_cast<Number<F>>(v);
 }
 
-// min and max in the form x86 and WASM share: the second operand when either is NaN.
+// min and max in the form that x86 and WASM share: the second operand if either is NaN.
 template <class F>
 LOOM_INLINE F min(F a, F b) {
   return a < b ? a : b;
@@ -75,7 +74,7 @@ LOOM_INLINE double abs(double x) {
   return __builtin_fabs(x);
 }
 
-// Correctly rounded, as IEEE 754 has it.
+// Correctly rounded, as in IEEE 754.
 template <class F>
 LOOM_INLINE F sqrt(F x) {
   if constexpr (std::is_same_v<F, float>) {
@@ -106,8 +105,8 @@ LOOM_INLINE F exp2_int(Int<F> n) {
   return from_bits<F>((n + 127) << 23);
 }
 
-// e * 2^n for e in [0.5, 2] and n in [-152, 128], rounded once; nf is n as a float. A backend whose
-// processor has an instruction with this very result may specialise it for its lane type.
+// e * 2^n for e in [0.5, 2] and n in [-152, 128], rounded once; nf is n as a float. A backend may
+// specialize it for its lane type if the processor has an instruction with the same result.
 template <class F>
 struct ScaleExp {
   LOOM_INLINE static F run(F e, Int<F> n, F) {
@@ -117,7 +116,7 @@ struct ScaleExp {
   }
 };
 
-// e^r - 1 for |r| <= log(2) / 2, and somewhat beyond: 0.36.
+// e^r - 1 for |r| <= log(2) / 2, and slightly more: 0.36.
 template <class F>
 LOOM_INLINE F expm1_reduced(F r) {
   F p = splat<F>(1.9875691500e-4f);
@@ -129,7 +128,7 @@ LOOM_INLINE F expm1_reduced(F r) {
   return p * (r * r) + r;
 }
 
-// What is left of x after nf times log(2).
+// The rest of x after nf times log(2).
 template <class F>
 LOOM_INLINE F less_logs_of_2(F x, F nf) {
   return (x - nf * 0.693359375f) - nf * -2.12194440e-4f;
@@ -149,8 +148,8 @@ LOOM_INLINE double exp(double x) {
   return dmath::exp(x);
 }
 
-// e^x - 1 for x <= 0, precise near 0, where e^x is 1 and its digits beyond are lost: 2^n (e^r - 1)
-// + (2^n - 1). -1 to the last bit below -32.
+// e^x - 1 for x <= 0, precise near 0, where e^x loses the digits: 2^n (e^r - 1) + (2^n - 1). -1 to
+// the last bit below -32.
 template <class F>
 LOOM_INLINE F expm1_negative(F x) {
   const F y = x < -32.0f ? splat<F>(-32.0f) : x;
@@ -163,11 +162,11 @@ LOOM_INLINE double expm1_negative(double x) {
   return dmath::expm1(x);
 }
 
-// e^(-x^2 / 2). The square is taken in two parts, h^2 and what x is more than h, because an error
-// in the last digit of x^2 would be one in the x^2-th of the result.
+// e^(-x^2 / 2). The square is computed in two parts: h^2, and the excess of x over h. An error in
+// the last digit of x^2 would become x^2 times as large in the result.
 template <class F>
 LOOM_INLINE F exp_half_square(F wide) {
-  const F a = min<F>(abs(wide), splat<F>(14.5f));  // where it is 0 already
+  const F a = min<F>(abs(wide), splat<F>(14.5f));  // beyond it the result is 0
   const F h = from_bits<F>(bits(a) & ~0xfff);      // 12 digits, so h * h is exact
   const F high = (h * h) * -0.5f, low = ((a - h) * (a + h)) * -0.5f;
   const F nf = round_even<F>((high + low) * 1.44269504088896341f);
@@ -231,8 +230,8 @@ LOOM_INLINE double log(double x) {
   return dmath::log(x);
 }
 
-// log(1 + t) for t in [0, 1], precise near 0, where 1 + t has lost the digits of t. From sqrt(2) -
-// 1 on it is log 2 + log(1 + (t - 1) / 2).
+// log(1 + t) for t in [0, 1], precise near 0, where 1 + t loses the digits of t. From sqrt(2) - 1
+// on it is log 2 + log(1 + (t - 1) / 2).
 template <class F>
 LOOM_INLINE F log1p_unit(F t) {
   const auto large = t > 0.414213562373095049f;
@@ -244,7 +243,7 @@ LOOM_INLINE double log1p_unit(double t) {
   return dmath::log1p(t);
 }
 
-// 0 below -88.73, where e^-x overflows; the largest value that is lost so is 3e-39.
+// 0 below -88.73, where e^-x overflows. The largest value that is lost is 3e-39.
 template <class F>
 LOOM_INLINE F sigmoid(F x) {
   return 1.0f / (1.0f + exp<F>(-x));
@@ -333,8 +332,8 @@ LOOM_INLINE F softplus(F x) {
   return max<F>(x, splat<F>(0.0f)) + log1p_unit<F>(exp<F>(-abs(x)));
 }
 
-// x (1 + tanh(u)) / 2 = x / (1 + e^-2u): the right hand side keeps its digits where tanh nears -1.
-// What u is off by, some units in its last place, moves the result 2 |u| times as far.
+// x (1 + tanh(u)) / 2 = x / (1 + e^-2u): the right side keeps its digits as tanh nears -1. An error
+// of u in its last place moves the result 2 |u| times as far.
 template <class F>
 LOOM_INLINE F gelu_tanh(F x) {
   const F u2 = number<F>(1.59576912160573071) * (x + number<F>(0.044715) * ((x * x) * x));

@@ -1,5 +1,5 @@
-// Names of this room, for headers that only pass them on. Most of the tree includes such headers;
-// without this file every change of ops.hpp would compile it anew.
+// Forward declarations of this room, for headers that only pass its types on. Most files include
+// such headers; without this file, every change of ops.hpp would recompile them.
 #pragma once
 
 #include <cstdint>

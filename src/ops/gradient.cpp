@@ -18,7 +18,7 @@ Error one_reader(const Tensor& table) {
 }  // namespace
 
 // Slot i belongs to tensor i of the trace at the time of construction. Gradients are tensors of the
-// trace as well, but have no slot: nobody differentiates them.
+// trace too, but have no slot, because they are not differentiated.
 Differentiator::Differentiator(Trace& trace)
     : trace_(trace), recorder_(trace), trace_slots_(trace.tensors()) {
   slots_.resize(static_cast<size_t>(trace_slots_));
@@ -118,7 +118,7 @@ int64_t Differentiator::offset(const Slot& slot, const Tensor& t) const {
 Differentiator::Part Differentiator::part_of(const Slot& slot, const Tensor& t) const {
   if (t.layout == Layout::r16) return {0, 1, t.shape.count(), t.shape.count()};
   Part part{offset(slot, t), t.rows(), t.cols(), t.row_stride};
-  // Without gaps it is one run, whatever its shape.
+  // Contiguous memory is one run, whatever its shape.
   if (part.stride == part.cols)
     part = {part.offset, 1, part.rows * part.cols, part.rows * part.cols};
   return part;
@@ -171,8 +171,8 @@ Status Differentiator::accumulate(const Target& p) {
   return recorder_.binary({p.target, p.out, p.target, BinaryKind::add});
 }
 
-// A tensor is needed when a command makes it from needed ones. One pass suffices: commands stand in
-// the order of their data. Notes, too, who reads a wanted tensor first.
+// A tensor is needed if a command makes it from needed ones. One pass suffices, because commands
+// are in the order of their data. Also records the first reader of a wanted tensor.
 void Differentiator::mark_needed() {
   for (size_t i = 0; i < trace_.commands().size(); ++i) {
     const Command& command = trace_.commands()[i];
@@ -192,7 +192,7 @@ void Differentiator::mark_needed() {
   }
 }
 
-// Reports the wanted tensors that no command before `command` reads.
+// Reports the wanted tensors that commands before `command` do not read.
 Status Differentiator::finish(int64_t command) {
   if (!done_) return {};
   for (int64_t& index : wanted_) {

@@ -1,10 +1,10 @@
-// Differentiator: appends to a trace the ops that compute the gradient of a loss. One rule per op
-// (gradient_rules.hpp), applied last op first; where a tensor had several readers their
-// contributions are added in that order. Tensors are told apart by address, and a view (rows or
-// columns of a tensor) has the same view of its gradient.
+// Differentiator: appends to a trace the ops that compute the gradient of a loss. There is one rule
+// per op (gradient_rules.hpp), applied last op first. Contributions of several readers of a tensor
+// are added in that order. Tensors are identified by address, and a view (rows or columns of a
+// tensor) has the same view of its gradient.
 //
-// Users: TrainStep (learn/), gradient checks, and later target propagation. Call want() and seed(),
-// then run(), then read gradient().
+// Used by TrainStep (learn/) and gradient checks. Call want() and seed(), then run(), then read
+// gradient().
 #pragma once
 
 #include <functional>
@@ -19,69 +19,69 @@ class Differentiator {
  public:
   explicit Differentiator(Trace& trace);
 
-  // The gradient of `t` is asked for. t: a tensor of the trace (an input), or real memory that ops
-  // read (a parameter, plain or packed). `into` may be given, contiguous and as large as t; the
-  // gradient is then stored there, or added to what it holds.
+  // Requests the gradient of `t`. t: a tensor of the trace (an input), or real memory that ops read
+  // (a parameter, plain or packed). `into`, if set, is contiguous and as large as t; the gradient
+  // is stored there, or added to its contents.
   void want(const Tensor& t, const Tensor& into = {}, bool accumulate = false);
-  // dL/dt, given; t is a whole tensor of the trace. Where t has readers in the trace their parts
-  // are added to `gradient` in place, so it must be written anew in each run.
+  // Sets dL/dt; t is a whole tensor of the trace. If t has readers in the trace, their parts are
+  // added to `gradient` in place, so it must be written again before each run.
   void seed(const Tensor& t, const Tensor& gradient);
-  // The gradient of `t`, a whole tensor of the trace without gaps, in place of that which its
-  // readers would add up to: nothing is computed for it from them. For learning rules that are not
-  // back-propagation; after want() of the same tensor.
+  // Sets the gradient of `t`, a whole contiguous tensor of the trace, in place of the sum of its
+  // readers' contributions. These are not computed. For learning rules other than back-propagation;
+  // call it after want() of the same tensor.
   void replace(const Tensor& t, const Tensor& gradient);
-  // Nothing is computed for the gradient of `t` from its readers, and what makes it gets none.
+  // Does not compute the gradient of `t` from its readers; the commands that make it get none.
   void block(const Tensor& t);
-  // Gradients are asked for as if that of `t` were wanted, but it is not computed: for those who
-  // look at what comes on the way (on_product).
+  // Requests gradients as if that of `t` were wanted, without computing it: for observers of
+  // intermediate results (on_product).
   void follow(const Tensor& t);
-  // Activations hand gradients on as they are, as if their slope were 1: for learning rules that
-  // send differences of values down, not gradients.
+  // Activations pass gradients unchanged, as if their slope were 1: for learning rules that
+  // propagate differences of values instead of gradients.
   void through_activations() { slopes_ = false; }
   // Gradient checkpointing (Chen et al., 2016). ends: ascending; commands [ends[i - 1], ends[i])
-  // are a segment. Before the gradients of a segment its commands are recorded once more, into
-  // tensors of their own, so that the first ones are dead when the segment is left; only what other
-  // segments read is kept. Commands behind the last end are not repeated. The gradients have the
+  // form a segment. Before the gradients of a segment, its commands are recorded again into tensors
+  // of their own. So the first tensors are dead at the end of the segment; only values that other
+  // segments read are kept. Commands after the last end are not repeated. The gradients have the
   // same bits.
   void checkpoint(std::vector<int64_t> ends) { segment_ends_ = std::move(ends); }
   // Appends the gradient ops of all commands recorded so far.
   Status run();
-  // Called with each wanted tensor, in the order of want(), as soon as no command is left that
-  // could add to its gradient. Empty gradient: the loss does not depend on it.
+  // Called with each wanted tensor, in the order of want(), once no remaining command can add to
+  // its gradient. Empty gradient: the loss does not depend on it.
   using Done = std::function<Status(const Tensor& t, const Tensor& gradient)>;
   void on_done(Done done) { done_ = std::move(done); }
   // A product x w^T of the trace whose result has a gradient: dz is that before the activation.
-  // shape: of a convolution, else null.
+  // shape: that of a convolution; null otherwise.
   struct Product {
     Tensor w, bias, x, dz;
     const ConvShape* shape = nullptr;
   };
   // Called with every product by a packed weight and every convolution, in the order of the
-  // backward pass: optimizers that estimate curvature read both sides of it.
+  // backward pass. Optimizers that estimate curvature read both sides of it.
   using OnProduct = std::function<Status(const Product& product)>;
   void on_product(OnProduct on_product) { on_product_ = std::move(on_product); }
-  // The gradient of a wanted tensor; empty when the loss does not depend on it.
+  // The gradient of a wanted tensor; empty if the loss does not depend on it.
   Tensor gradient(const Tensor& t) const;
-  // Not empty: the gradient is sparse. Row r of it belongs to row rows[r] of the tensor, where that
-  // is not negative, and is zero elsewhere; rows that are not listed have no gradient.
+  // Not empty if the gradient is sparse. Row r of the gradient then belongs to row rows[r] of the
+  // tensor, unless rows[r] is negative. Other rows have no gradient.
   Tensor rows(const Tensor& t) const;
 
   // ---- For the rules ----
 
-  // Where a contribution to the gradient of `t` goes: `out` is written by the rule, or added to
-  // when `accumulate` is set. Empty: nobody wants it.
+  // The target of a contribution to the gradient of `t`. The rule writes `out`, or adds to it if
+  // `accumulate` is set. Empty means that the gradient is not needed.
   struct Target {
     Tensor out;
     bool accumulate = false;
     Tensor target;  // not empty: out is a temporary that accumulate() adds to target
   };
-  // `adds`: the op the rule will record can add to its output.
+  // `adds`: the op that the rule will record can add to its output.
   Result<Target> place(const Tensor& t, bool adds = false);
   Status accumulate(const Target& place);
-  // The place of a sparse gradient with these rows: a matrix to be written. Empty: nobody wants it.
-  // An Error where another contribution is there, or where the gradient is to be stored.
+  // The target of a sparse gradient with these rows: a matrix to be written. Empty means that the
+  // gradient is not needed. Errors: another contribution exists, or the gradient is to be stored.
   Result<Tensor> place_rows(const Tensor& t, const Tensor& rows);
-  // The gradient of an output of the command at hand; empty: the loss does not depend on it.
+  // The gradient of an output of the current command; empty if the loss does not depend on it.
   Tensor of(const Tensor& y) const;
   bool wants(const Tensor& t) const {
     return find(t) >= 0 && slots_[static_cast<size_t>(find(t))].asked();
@@ -102,20 +102,20 @@ class Differentiator {
   };
   struct Slot {
     Tensor base;                // the tensor whose gradient this is
-    Tensor gradient;            // empty: no contribution yet
+    Tensor gradient;            // empty means no contribution yet
     Tensor rows;                // of a sparse gradient
     std::vector<Part> written;  // parts that hold a contribution; others hold 0
-    bool needed = false;        // it depends on something wanted
+    bool needed = false;        // it depends on a wanted tensor
     bool replaced = false;      // replace(): readers add nothing
-    bool silent = false;        // follow(): asked for, and never computed
+    bool silent = false;        // follow(): requested, and never computed
     bool asked() const { return needed && !replaced; }
     bool computed() const { return asked() && !silent; }
     int64_t first_read = -1;  // command
   };
 
-  // Slot of the tensor that `t` is, is a part of, or is a second copy of; -1: none.
+  // Slot of the tensor that `t` is, is a part of, or is a second copy of; -1 if there is none.
   int64_t find(const Tensor& t) const;
-  // Elements between the start of the tensor that `t` is a part of and `t`.
+  // Elements between the start of the tensor that contains `t`, and `t`.
   int64_t offset(const Slot& slot, const Tensor& t) const;
   Status differentiate(const Command& command, int64_t index);
   void repeat(int64_t begin, int64_t end);
@@ -128,14 +128,14 @@ class Differentiator {
   Trace& trace_;
   Recorder recorder_;
   std::vector<Slot> slots_;             // trace tensors first, then real memory
-  std::vector<const std::byte*> real_;  // addresses of slots beyond the trace's
+  std::vector<const std::byte*> real_;  // addresses of slots after the trace's
   std::vector<int64_t> wanted_;         // slots in the order of want()
   int64_t trace_slots_ = 0;
   bool slopes_ = true;
   std::vector<int64_t> segment_ends_;
   std::vector<Command> forward_;  // as gradients see them: reading second copies
-  std::vector<int64_t> copies_;   // per slot of the trace: the tensor that is its copy; -1: none
-  std::vector<int64_t> copied_;   // per tensor of the trace behind the slots: the slot it copies
+  std::vector<int64_t> copies_;   // per slot of the trace: its copy; -1 if there is none
+  std::vector<int64_t> copied_;   // per trace tensor after the slots: the slot it copies
   Done done_;
   OnProduct on_product_;
 };

@@ -7,8 +7,8 @@
 namespace loom::core {
 namespace {
 
-// Which tensors of the trace are made and read by commands [begin, end) alone. What only they know
-// is made again; what others read stays.
+// The tensors of the trace that only commands [begin, end) make and read. They are made again;
+// tensors with other readers are kept.
 class Segment {
  public:
   Segment(const Trace& trace, const std::vector<Command>& commands, int64_t tensors, int64_t begin,
@@ -28,7 +28,7 @@ class Segment {
   }
 
   bool again(int64_t tensor) const { return again_[static_cast<size_t>(tensor)]; }
-  // Commands that make nothing anew need not run twice.
+  // Commands without new results need not run twice.
   bool repeats(const Command& command) const {
     bool writes = false;
     each(command, [&](size_t t, Access access) {
@@ -46,8 +46,8 @@ class Segment {
     });
   }
 
-  // A command that runs again writes all of its results again, and then so must every other writer
-  // of them. True when something was added.
+  // A command that runs again writes all of its results again. Then all other writers of these must
+  // run again too. Returns true if something was added.
   bool spread(const std::vector<Command>& commands, int64_t begin, int64_t end) {
     bool grew = false;
     for (int64_t i = begin; i < end; ++i) {

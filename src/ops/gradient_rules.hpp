@@ -1,7 +1,7 @@
-// What gradients make of an op, by what its arguments say (Gradient in ops/operands.hpp). A rule
-// asks for the gradient of the op's outputs, records the ops that turn it into contributions, and
-// puts those where the differentiator says. It is defined for the ops whose kGradient is `rule`,
-// and for no others: a rule that is missing does not link, one too many is never called.
+// The gradient rule of an op, selected by its arguments (Gradient in ops/operands.hpp). A rule gets
+// the gradient of the op's outputs and records the ops that turn it into contributions. It puts
+// those where the differentiator says. It is defined exactly for the ops whose kGradient is `rule`.
+// A missing rule does not link; an excess rule is never called.
 #pragma once
 
 #include "base/text.hpp"
@@ -14,7 +14,7 @@ namespace loom::core {
 #include "ops/ops.def"
 #undef LOOM_OP
 
-// An Error where the loss depends on what an op without a rule makes of something wanted.
+// An Error if the loss depends on a wanted tensor through an op without a rule.
 template <class Args>
 Status refuse_gradient(Differentiator& d, const Args& args) {
   bool asked = false;

@@ -1,12 +1,12 @@
-// What gradient rules share. Private to the room.
+// Helpers of gradient rules. Private to the room.
 #pragma once
 
 #include "ops/gradient.hpp"
 
 namespace loom::core {
 
-// Whether the derivative of an activation follows from its result, so that its input need not be
-// kept (UnaryDxArgs::from_output).
+// Whether the result determines the derivative of an activation, so that its input need not be kept
+// (UnaryDxArgs::from_output).
 constexpr bool result_tells(UnaryKind kind) {
   switch (kind) {
     case UnaryKind::linear:
@@ -21,7 +21,7 @@ constexpr bool result_tells(UnaryKind kind) {
   }
 }
 
-// The gradient before a fused activation, given that after it.
+// The gradient before a fused activation, from the gradient after it.
 inline Result<Tensor> before_activation(Differentiator& d, Activation kind, const Tensor& y,
                                         const Tensor& dy) {
   if (kind == Activation::linear || !d.has_slopes()) return dy;
@@ -38,7 +38,7 @@ inline Result<Tensor> product(Differentiator& d, const Tensor& x, const Tensor& 
   return out;
 }
 
-// The same memory as a matrix of other extents; t has no gaps.
+// The same memory as a matrix of other extents; t is contiguous.
 inline Tensor matrix_over(Tensor t, int64_t rows, int64_t cols) {
   t.shape = Shape{rows, cols};
   t.row_stride = cols;

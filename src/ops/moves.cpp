@@ -19,7 +19,7 @@ void take_axis(CopyArgs& to, int k, const CopyArgs& from, int axis) {
   to.y_step[k] = from.y_step[axis];
 }
 
-// Axis k with its steps of y upward: what came last comes first.
+// Reverses axis k so that its step of y is positive.
 void turn_axis(CopyArgs& args, int k) {
   if (args.y_step[k] >= 0) return;
   args.x_first += (args.extent[k] - 1) * args.x_step[k];
@@ -145,7 +145,7 @@ CopyArgs merged(const CopyArgs& args) {
     take_axis(out, out.rank, args, k);
     turn_axis(out, out.rank++);
   }
-  // Few axes: each goes down to where its step belongs.
+  // Insertion sort by step; there are few axes.
   for (int k = 1; k < out.rank; ++k) {
     const CopyArgs before = out;
     int to = k;

@@ -1,4 +1,4 @@
-// Check and gradient rule of the strided copy. How a check is laid out: products.cpp.
+// Check and gradient rule of the strided copy. products.cpp describes the layout of a check.
 #include <algorithm>
 #include <cstdlib>
 #include <span>
@@ -18,7 +18,7 @@ namespace {
 using rules::apart;
 using rules::broken;
 
-// Steps and extents whose sums and products stay below 2^63.
+// The limit of steps and extents; it keeps their sums and products below 2^63.
 constexpr int64_t kMostStep = int64_t{1} << 40;
 
 Status copied_axes(const CopyArgs& args) {
@@ -39,13 +39,13 @@ Status copied_axes(const CopyArgs& args) {
   return {};
 }
 
-// The smallest and the largest element that a side touches lie in its tensor.
+// The smallest and the largest element that a side touches are in its tensor.
 Status inside(std::string_view name, const Tensor& t, const CopyArgs& args, int64_t first,
               const int64_t (&step)[Shape::kMaxRank]) {
   int64_t low = first, high = first;
   for (int k = 0; k < args.rank; ++k) {
     int64_t reach = 0;
-    // A product that does not fit lies outside of any tensor.
+    // A product that overflows is outside of any tensor.
     if (__builtin_mul_overflow(args.extent[k] - 1, step[k], &reach)) low = -1;
     if (__builtin_add_overflow(reach < 0 ? low : high, reach, reach < 0 ? &low : &high)) low = -1;
   }
@@ -54,8 +54,8 @@ Status inside(std::string_view name, const Tensor& t, const CopyArgs& args, int6
                 " are named: it has ", t.shape.count());
 }
 
-// With the axes in the order of their steps, no step is within what the smaller ones reach. Axes
-// whose step is 0 are left out where `zeros` says so.
+// With the axes ordered by step, every step exceeds the reach of the smaller ones. `zeros`: ignores
+// axes with step 0.
 bool distinct(const CopyArgs& args, const int64_t (&step)[Shape::kMaxRank], bool zeros) {
   int64_t reach = 0;
   bool left[Shape::kMaxRank] = {};
@@ -72,7 +72,7 @@ bool distinct(const CopyArgs& args, const int64_t (&step)[Shape::kMaxRank], bool
   }
 }
 
-// What came from an element of x goes back to it. `dy` stands for y; with no step of x that is 0.
+// Copies the gradient of y back to the elements of x. `dy` takes the role of y; no step of x is 0.
 Status give_back(Differentiator& d, const CopyArgs& a, const Tensor& dy, const Tensor& dx) {
   CopyArgs back;
   back.x = dy;
@@ -88,8 +88,8 @@ Status give_back(Differentiator& d, const CopyArgs& a, const Tensor& dy, const T
   return d.ops().copy(merged(back));
 }
 
-// The axes along which x is repeated are summed up: dy with those axes last is a matrix, and the
-// sums of its rows go back as a copy without them does.
+// Sums over the axes along which x is repeated: dy with those axes last is a matrix. The sums of
+// its rows go back like a copy without these axes.
 Status sum_back(Differentiator& d, const CopyArgs& a, const Tensor& dy, const Tensor& dx) {
   CopyArgs kept;
   kept.x_first = a.x_first;

@@ -1,19 +1,19 @@
-// What the arguments of an op say about themselves, beside the one row of ops.def. Hazards,
-// lifetimes, relocation, scratch memory and gradients are read off this; no list of ops says it a
-// second time. A struct of arguments has
+// The properties that the arguments of an op declare, besides the row of ops.def. Hazards,
+// lifetimes, relocation, scratch memory and gradients are derived from them; no second list of ops
+// exists. A struct of arguments has:
 //   static void operands(auto& self, auto&& f)
 //     f(tensor, Access) for each of its tensors, absent (empty) ones too: reads(), writes(),
-//     updates()
-// and may have
-//   static constexpr Gradient kGradient: how gradients see it. Without: Gradient::missing.
-//   int64_t work() const: values touched once, two multiplications as one; an estimate. Without:
-//     its first operand, once over.
+//     updates().
+// It may have:
+//   static constexpr Gradient kGradient: its gradient. Default: Gradient::missing.
+//   int64_t work() const: an estimate of values touched once; two multiplications count as one.
+//     Default: its first operand, once.
 //   static void memory(const auto& self, auto&& f)
-//     f(Q8Rows or KvCache, Access) for memory that is no tensor. Without: none.
-//   int64_t scratch() const: bytes that each lane needs. Without: kMatmulScratch.
+//     f(Q8Rows or KvCache, Access) for memory that is not a tensor. Default: none.
+//   int64_t scratch() const: bytes that each lane needs. Default: kMatmulScratch.
 //   static constexpr bool kF32Only = true: it has no form for f64.
-//   static constexpr bool kOwnTypes = true: what it writes need not be of the compute type.
-// Invariant: what operands() says decides the memory a command touches, so it names every tensor.
+//   static constexpr bool kOwnTypes = true: its outputs need not be of the compute type.
+// Invariant: operands() defines the memory that a command touches, so it names every tensor.
 #pragma once
 
 #include <cstdint>
@@ -42,9 +42,9 @@ void updates(F&& f, Tensors&... tensors) {
   (f(tensors, Access::update), ...);
 }
 
-// rule: gradient_rule(Differentiator&, const Args&) records it. none: the result is no smooth
-// function of anything (ids, codes, caches, fills), or the op is a gradient itself; nothing flows
-// through. missing: training through the op fails with its name.
+// rule: gradient_rule(Differentiator&, const Args&) records the gradient. none: no gradient passes,
+// because the result is not a smooth function (ids, codes, caches, fills), or the op is itself a
+// gradient. missing: training through the op fails with its name.
 enum class Gradient : uint8_t { missing, none, rule };
 
 template <class Args>
@@ -66,11 +66,11 @@ constexpr bool own_types() {
   return false;
 }
 
-// A row of a large table comes from memory far away: about 60 ns, in work().
+// The cost in work() of a row of a large table, which comes from far memory: about 60 ns.
 inline constexpr int64_t kFarRow = 1024;
 
-// Scratch bytes a lane needs to run any op that does not say otherwise, attention over `positions`,
-// and attend and attend_dx over sequences of `positions` in either compute type.
+// Scratch bytes that a lane needs: for any op without its own scratch(); for attention over
+// `positions`; for attend and attend_dx over sequences of `positions` in either compute type.
 constexpr int64_t kMatmulScratch = 256 << 10;
 int64_t attention_scratch(int64_t positions);
 int64_t attend_scratch(int64_t positions);
@@ -104,10 +104,10 @@ struct Q8Rows {
 };
 
 // The KV cache of one layer, for one sequence or several, in a number type of its own. K is stored
-// in groups of 16 positions so that scores of 16 positions are one vector: keys
+// in groups of 16 positions, so that scores of 16 positions are one vector: keys
 // [S][G][ceil(P/16)][D][16], values [S][G][P][D]. Types with a scale per block of 32 have blocks
-// along D; behind the codes lie f16 scales, keys [G][ceil(P/16)][D/32][16], values [G][P][D/32]. Of
-// 4 bits numbers d and d + 16 of a block share a byte: keys [S][G][P/16][D/2][16], values [.][D/2].
+// along D. f16 scales follow the codes: keys [G][ceil(P/16)][D/32][16], values [G][P][D/32]. With 4
+// bits, numbers d and d + 16 of a block share a byte: keys [S][G][P/16][D/2][16], values [.][D/2].
 struct KvCache {
   std::byte* keys = nullptr;
   std::byte* values = nullptr;
@@ -115,15 +115,15 @@ struct KvCache {
   int64_t sequences = 1;
   DType dtype = DType::f32;
 
-  // Whether there is a form of it for this type: f32, f16, bf16, q8_0, q4_0.
+  // Whether this type is supported: f32, f16, bf16, q8_0, q4_0.
   static bool can_hold(DType dtype);
-  // Of keys, and of values.
+  // The size of keys, and of values.
   int64_t sequence_numbers() const { return kv_heads * head_dim * capacity; }
   int64_t sequence_bytes() const;
   int64_t bytes() const { return sequences * sequence_bytes(); }
   float* f32_keys() const { return reinterpret_cast<float*>(keys); }
   float* f32_values() const { return reinterpret_cast<float*>(values); }
-  // That of sequence s alone.
+  // The cache of sequence s alone.
   KvCache sequence(int64_t s) const {
     const int64_t at = s * sequence_bytes();
     return {keys + at, values + at, kv_heads, head_dim, capacity, 1, dtype};
@@ -139,12 +139,12 @@ inline KvCache f32_cache(float* keys, float* values, int64_t kv_heads, int64_t h
           sequences};
 }
 
-// Where a row of a ragged pass belongs: its sequence, and its position in it.
+// The location of a row of a ragged pass: its sequence, and its position in it.
 struct RowPlace {
   int32_t sequence = 0, position = 0;
 };
-// The place of row r: what places (i32, [R, 2], or [R, 2 + N] with pages) hold, or position first +
-// r of the only sequence where there are none.
+// The location of row r, from places (i32, [R, 2], or [R, 2 + N] with pages). If places is empty,
+// it is position first + r of the only sequence.
 inline RowPlace place_of(const Tensor& places, int64_t r, int64_t first) {
   if (places.empty()) return {0, static_cast<int32_t>(first + r)};
   const int32_t* row = places.i32() + r * places.row_stride;

@@ -47,8 +47,8 @@ int64_t attend_scratch(int64_t positions) {
 }
 
 int64_t attend_dx_scratch(int64_t positions, bool capped) {
-  // Kernels that take a head at a time keep two matrices of weights beside what a product needs,
-  // and one of the slopes of a cap.
+  // Kernels that process whole heads keep two matrices of weights besides the needs of a product. A
+  // cap adds one of slopes.
   constexpr int64_t kWholeHead = 2048;
   if (positions > kWholeHead) return attend_scratch(positions);
   return kMatmulScratch +

@@ -1,7 +1,7 @@
-// Ops: what a backend is. One kernel pointer per row of ops.def, each run by every lane of a
-// parallel region on its own share of the outputs. A CPU backend starts as a copy of the reference
-// table and gets faster row by row; a device backend sets `device` and translates whole command
-// lists instead.
+// Ops: the interface of a backend. It has one kernel pointer per row of ops.def; every lane of a
+// parallel region runs the kernel on its own share of the outputs. A CPU backend starts as a copy
+// of the reference table and gets faster row by row. A device backend sets `device` and translates
+// whole command lists instead.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@
 
 namespace loom::core {
 
-// The row that arguments of this type belong to.
+// The row of ops.def for arguments of this type.
 template <class Args>
 constexpr OpId op_of();
 #define LOOM_OP(name, Args)      \
@@ -28,7 +28,7 @@ constexpr OpId op_of();
 #include "ops/ops.def"
 #undef LOOM_OP
 
-// Who is asking: lane `index` of `count`, with private scratch memory.
+// The caller of a kernel: lane `index` of `count`, with private scratch memory.
 struct Lane {
   int index = 0;
   int count = 1;
@@ -44,26 +44,26 @@ struct Command;
 
 struct Ops {
   std::string_view name;
-  // The type of activations and of plain parameters: f32, or f64 in the oracle of gradients. A row
-  // that is null has no form for this type; the recorder refuses it.
+  // The type of activations and of plain parameters: f32, or f64 in the oracle of gradients. A null
+  // row has no form for this type; the recorder refuses it.
   DType compute = DType::f32;
 #define LOOM_OP(name, Args) void (*name)(const Args&, const Lane&) = nullptr;
 #include "ops/ops.def"
 #undef LOOM_OP
-  // Has this lstm_cell, with f32 activations, a form with products (LstmCellArgs::w)? Asked for
-  // widths that are multiples of 16.
+  // Whether lstm_cell supports products (LstmCellArgs::w) with f32 activations. Used for widths
+  // that are multiples of 16.
   bool lstm_products = false;
-  // Device backends only: where the memory is, and what runs a whole list in one submission. The
-  // rows above then only say that the op exists.
+  // Only for device backends: the memory, and the submission of whole lists. The rows above then
+  // only say that the op exists.
   Device* device = nullptr;
-  // Device backends only: the table for what the host does itself, before a run and after.
+  // Only for device backends: the table for host work before and after a run.
   const Ops* host = nullptr;
 };
 
 inline const Ops& host_ops(const Ops& ops) {
   return ops.device == nullptr ? ops : *ops.host;
 }
-// The values of tensors to where `ops` computes, and back. Nothing where that is the host.
+// Copy the values of tensors to the memory of `ops`, and back. Nothing to do if that is the host.
 Status to_device(const Ops& ops, const Tensor& t);
 Status to_host(const Ops& ops, std::span<const Tensor> tensors);
 inline Status to_host(const Ops& ops, std::initializer_list<Tensor> tensors) {
@@ -71,14 +71,14 @@ inline Status to_host(const Ops& ops, std::initializer_list<Tensor> tensors) {
 }
 MemoryRange range_of(const Tensor& t);
 MemoryRange range_of(const Buffer& buffer);
-// Memory for tensors of `ops`: zero-filled; that of a device takes no room on the host until it is
-// touched there.
+// Zero-filled memory for tensors of `ops`. Device memory uses no host memory until the host touches
+// it.
 Result<Buffer> allocate_for(const Ops& ops, int64_t bytes);
 
-// One recorded op: its arguments by value, and how it meets its neighbours.
+// One recorded op: its arguments by value, and its relation to its neighbours.
 struct Command {
   static constexpr size_t kMaxArgs = 768;
-  // Not defaulted: value-initialization would clear the arguments each time.
+  // A defaulted constructor would let value-initialization clear the arguments each time.
   Command() {}  // NOLINT(modernize-use-equals-default)
   OpId op = OpId::fill;
   bool serial = false;   // too small to share: lane 0 runs it alone

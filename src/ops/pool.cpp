@@ -1,4 +1,4 @@
-// Checks and gradient rule of pooling. How a check is laid out: products.cpp.
+// Checks and gradient rule of pooling. products.cpp describes the layout of a check.
 #include <initializer_list>
 
 #include "ops/check_rules.hpp"
@@ -17,7 +17,7 @@ using rules::apart_from;
 using rules::broken;
 using rules::plain;
 
-// A number an axis may have: what is computed from them stays below 2^63.
+// A valid number for an axis: computations with such numbers stay below 2^63.
 bool pool_number(int64_t value, int64_t least) {
   return value >= least && value < int64_t{1} << 31;
 }
@@ -84,7 +84,7 @@ Status check(const PoolArgs& args) {
   return apart_from("pool", "y", y, {{"x", x}});
 }
 
-// Without ids the forward pass is made once more, with them.
+// Without ids, the forward pass is repeated with them.
 Status gradient_rule(Differentiator& d, const PoolArgs& a) {
   const Tensor dy = d.of(a.y);
   if (dy.empty()) return {};

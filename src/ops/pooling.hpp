@@ -1,4 +1,4 @@
-// Where windows of pooling lie: what check, gradient and the bodies of the op read it by.
+// The geometry of pooling windows, for the check, the gradient and the bodies of the op.
 #pragma once
 
 #include "base/inline.hpp"
@@ -6,8 +6,8 @@
 
 namespace loom::core {
 
-// The taps of one window along an axis that lie inside of the input: positions first + i * step for
-// i < count; tap `skipped` of the whole window is the first of them.
+// The taps of one window along an axis that are inside of the input: positions first + i * step for
+// i < count. The first of them is tap `skipped` of the whole window.
 struct PoolSpan {
   int64_t first = 0, count = 0, step = 1, skipped = 0;
   int64_t counted = 0;  // taps that an average with include_pad divides by
@@ -36,7 +36,7 @@ LOOM_INLINE PoolSpan pool_span(const Args& args, int axis, int64_t out) {
           below(in + args.pad_end[axis])};
 }
 
-// What an average over the window is divided by.
+// The divisor of an average over the window.
 template <class Args>
 LOOM_INLINE int64_t pool_divisor(const Args& args, const PoolSpan (&spans)[3]) {
   int64_t n = 1;

@@ -1,7 +1,7 @@
 // Checks and gradient rules of products, of the packing of weights and of conversions. As in every
-// file of ops: each tensor alone, then how they fit together, then who shares memory. A check
-// passes exactly when the reference body of the op is well-defined on those arguments; ids and the
-// values of tensors are not looked at.
+// file of ops, a check first tests each tensor alone, then their relations, then shared memory. A
+// check passes exactly if the reference body of the op is well-defined for the arguments. It does
+// not read ids and other values of tensors.
 #include "base/checked.hpp"
 #include "ops/check_rules.hpp"
 #include "ops/checks.hpp"

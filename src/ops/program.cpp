@@ -14,8 +14,8 @@ int64_t bytes_of(const Tensor& t) {
   return plain_bytes(t.dtype, t.shape);
 }
 
-// On a device small tensors keep their memory for some commands after their last use: commands that
-// share no memory can run at the same time.
+// On a device small tensors keep their memory for some commands after their last use, because
+// commands that share no memory can run concurrently.
 constexpr int64_t kGrace = 16, kSmall = int64_t{1} << 20;
 
 // Arena slots of all virtual tensors. Pinned ones live through every step.
@@ -55,8 +55,8 @@ Status reserve_for(const Trace& trace, int64_t positions, Recorder& recorder) {
   return recorder.reserve(std::ssize(trace.commands()) * 2, rows, cols, positions);
 }
 
-// Real memory that is not on the device yet, as ranges that do not overlap. What nobody writes is
-// constant.
+// Real memory that is not on the device yet, as ranges that do not overlap. Memory that no command
+// writes is constant.
 Status Program::attach(std::vector<Command>& commands) {
   Device* device = recorder_->ops().device;
   if (device == nullptr) return {};

@@ -16,14 +16,13 @@ namespace {
 
 // Work below this is not worth a barrier (work_of in ops/visit.hpp).
 constexpr int64_t kSerialWork = 8192;
-// A list with less work than this is done in less time than a sleeping thread takes to wake on a
-// busy machine.
+// A list with less work than this ends before a sleeping thread wakes on a busy machine.
 constexpr int64_t kWakingWork = int64_t{1} << 20;
-// What a region of several lanes, each of its barriers, and each lane at a barrier cost, in work
-// that one lane does meanwhile: about 2, 0.8 and 0.1 us.
+// The costs of a region of several lanes, of each of its barriers, and of each lane at a barrier.
+// The unit is the work of one lane in the same time; they are about 2, 0.8 and 0.1 us.
 constexpr double kRegionCost = 32e3, kBarrierCost = 12.8e3, kArrivalCost = 1.6e3;
-// Accesses remembered since the last barrier; where more would be, a barrier costs less than the
-// search.
+// The limit of accesses that are tracked since the last barrier. Beyond it, a barrier costs less
+// than the search.
 constexpr size_t kMaxTouches = 256;
 
 bool overlap(const std::byte* a, const std::byte* a_end, const std::byte* b,
@@ -172,8 +171,7 @@ Status Recorder::prepare(MatmulArgs& args) {
   return {};
 }
 
-// Traces that gradients are taken of see the ops that have rules. Elsewhere `acts` has room for the
-// products.
+// Traces for gradients use the ops that have rules. Otherwise `acts` has room for the products.
 Result<bool> Recorder::taken_apart(const LstmCellArgs& args) {
   if (args.w.empty()) return false;
   LstmCellArgs cell = args;
@@ -197,8 +195,8 @@ Result<bool> Recorder::taken_apart(const LstmCellArgs& args) {
   return true;
 }
 
-// What an op writes is of the type the backend computes in; ids, and ops with kOwnTypes, say their
-// own.
+// Outputs of an op have the backend's compute type. Ids, and ops with kOwnTypes, declare their own
+// types.
 template <class Args>
 Status Recorder::check_compute(const Args& args) const {
   if constexpr (own_types<Args>()) return {};
@@ -292,7 +290,7 @@ void Recorder::run_lane(int lane, int lanes, std::span<const Command> commands) 
   }
 }
 
-// As many lanes as make the list fastest, by its work and its barriers.
+// Chooses the number of lanes that makes the list fastest, from its work and its barriers.
 Region Recorder::region_of(std::span<const Command> commands) const {
   double serial = 0, shared = 0, barriers = 0;
   for (const Command& command : commands) {

@@ -1,11 +1,10 @@
-// Recorder: what layers see. Its typed methods check shapes and append commands; flush() runs the
-// list in one parallel region on the CPU, or hands it to the device. Barriers stand only where a
-// command touches memory that an earlier one wrote (or writes what an earlier one read); small
-// commands run on lane 0 without any.
+// Recorder: the interface that layers record ops with. Its typed methods check shapes and append
+// commands. flush() runs the list in one parallel region on the CPU, or sends it to the device. A
+// barrier is inserted only if a command touches memory that an earlier one wrote (or writes what an
+// earlier one read). Small commands run on lane 0 without barriers.
 //
-// Quantized activations (rule 3 of docs/numerics.md) are the recorder's business: the first matmul
-// over integer-path weights that reads x adds one quantize_rows, later matmuls over the same x
-// share it.
+// The recorder manages quantized activations (rule 3 of docs/numerics.md). The first matmul over
+// integer-path weights that reads x adds one quantize_rows; later matmuls over the same x share it.
 //
 // A recorder over a Trace only collects commands (ops/trace.hpp): nothing runs.
 #pragma once
@@ -18,7 +17,7 @@
 
 namespace loom::core {
 
-// Nanoseconds and calls per op, filled while flush() runs when asked for.
+// Nanoseconds and calls per op, measured by flush() on request.
 struct OpProfile {
   int64_t nanoseconds[kOpCount] = {};
   int64_t calls[kOpCount] = {};
@@ -29,8 +28,8 @@ class Recorder {
   Recorder(const Ops& ops, ThreadPool& pool, ActivationMode mode = ActivationMode::q8);
   explicit Recorder(Trace& trace) : trace_(&trace), mode_(ActivationMode::f32) {}
 
-  // Room for `commands`, for q8 copies of activations of up to rows x cols, and for attention over
-  // `positions`, so that nothing is allocated later.
+  // Reserves memory for `commands`, for q8 copies of activations of up to rows x cols, and for
+  // attention over `positions`. Nothing is allocated later.
   Status reserve(int64_t commands, int64_t rows, int64_t cols, int64_t positions);
 
   // Checks and appends one op.
@@ -43,25 +42,25 @@ class Recorder {
 #include "ops/ops.def"
 #undef LOOM_OP
 
-  // Runs what was recorded, and keeps it for the next run.
+  // Runs the recorded commands and keeps them for the next run.
   Status run();
-  // Runs commands [begin, end) of it.
+  // Runs commands [begin, end) of them.
   Status run(int64_t begin, int64_t end);
   int64_t commands() const {
     return static_cast<int64_t>(commands_.size());
   }
-  // Runs what was recorded and forgets it.
+  // Runs the recorded commands and drops them.
   Status flush();
-  // Forgets it without running it.
+  // Drops the recorded commands without running them.
   void discard();
-  // Takes what was recorded out of the recorder into `list`, whose own commands are forgotten. The
-  // list may be run as long as the tensors live that it names, whatever is recorded or run
-  // meanwhile, as the places of q8 copies do not change within what reserve() was asked for.
+  // Moves the recorded commands into `list`, replacing its own. The list may run while its tensors
+  // live, whatever is recorded or run meanwhile. The q8 copies keep their addresses within the
+  // limits of reserve().
   void take(std::vector<Command>& list);
   Status run(std::span<const Command> list);
 
-  // On a device each row of what is run has the bits that it has among any other number of rows, as
-  // on the CPU anyway (Device::execute_rows_alone()).
+  // On a device, makes each row have the same bits among any number of rows, as on the CPU
+  // (Device::execute_rows_alone()).
   void keep_rows_alone() {
     rows_alone_ = true;
   }
@@ -77,7 +76,7 @@ class Recorder {
   int lanes() const {
     return pool_->lanes();
   }
-  // Bytes this recorder holds for q8 copies, scratch and commands.
+  // Bytes of this recorder for q8 copies, scratch and commands.
   int64_t workspace_bytes() const;
 
  private:
@@ -105,14 +104,14 @@ class Recorder {
   void touch(const std::byte* begin, const std::byte* end, bool write);
   template <class Args>
   Status check_compute(const Args& args) const;
-  // What an op needs that the recorder makes: q8 copies.
+  // Makes what an op needs from the recorder: q8 copies.
   template <class Args>
   Status prepare(Args&) {
     return {};
   }
   Status prepare(MatmulArgs& args);
-  // Records an op as simpler ones, where it has a form that only some backends take. True when that
-  // was done.
+  // Records an op as simpler ones, if it has a form that only some backends support. True if it
+  // did.
   template <class Args>
   Result<bool> taken_apart(const Args&) {
     return false;

@@ -1,4 +1,4 @@
-// What a recorder needs for the ops of a trace, known before they run.
+// The memory that a recorder needs for the ops of a trace, known before they run.
 #pragma once
 
 #include "ops/recorder.hpp"
@@ -6,8 +6,8 @@
 
 namespace loom::core {
 
-// Room for those commands, for the q8 copies of the largest input of a matmul, as recorded commands
-// hold their addresses, and for attention over `positions`.
+// Reserves memory for those commands, for attention over `positions`, and for the q8 copies of the
+// largest input of a matmul. Recorded commands hold the addresses of these copies.
 Status reserve_for(const Trace& trace, int64_t positions, Recorder& recorder);
 
 }  // namespace loom::core

@@ -1,4 +1,4 @@
-// Checks and gradient rules of ops row by row. How a check is laid out: products.cpp.
+// Checks and gradient rules of row-wise ops. products.cpp describes the layout of a check.
 #include <limits>
 
 #include "ops/check_rules.hpp"
@@ -24,7 +24,7 @@ using rules::plain;
 using rules::rows_in_rows_out;
 using rules::same_shape;
 
-// Rows of a gradient are those of dy, added up where their id stands first.
+// Rows of the gradient are those of dy, added up at the first occurrence of their id.
 Status gather_sparse(Differentiator& d, const GatherRowsArgs& a, const Tensor& dy) {
   const Shape places{a.ids.shape.count()};
   const Tensor rows = d.fresh(places, DType::i32), first = d.fresh(places, DType::i32);
@@ -36,8 +36,8 @@ Status gather_sparse(Differentiator& d, const GatherRowsArgs& a, const Tensor& d
   return d.ops().scatter_add_rows({dy, first, sums, -1});
 }
 
-// Column sums of t, cut into segments when the parameter is as wide as one, into the gradient of
-// the parameter.
+// Adds column sums of t to the gradient of the parameter; cut into segments if the parameter is as
+// wide as one.
 Status give_columns(Differentiator& d, const Tensor& parameter, const Tensor& t) {
   LOOM_ASSIGN(const Target p, d.place(parameter, true));
   if (p.out.empty()) return {};
@@ -197,7 +197,7 @@ Status check(const ReduceArgs& args) {
   return apart("reduce", "y", args.y, "x", args.x);
 }
 
-// Each value of a row gets the row's gradient, times what the kind says.
+// Each value of a row gets the row's gradient, times a factor of the kind.
 Status gradient_rule(Differentiator& d, const ReduceArgs& a) {
   Tensor dy = d.of(a.y);
   if (dy.empty()) return {};

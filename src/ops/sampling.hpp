@@ -1,5 +1,5 @@
-// Numbers of sample (SampleArgs in ops/args.hpp) that backends share, so that all compare with the
-// same integers.
+// Integers of the sample op (SampleArgs in ops/args.hpp), shared by all backends so that they
+// compare the same numbers.
 #pragma once
 
 #include <cmath>

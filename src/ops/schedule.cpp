@@ -8,10 +8,10 @@
 namespace loom::core {
 namespace {
 
-// As far as a command is moved: what is further away has other neighbours by then.
+// The maximum distance that a command moves. Commands further away have other neighbours by then.
 constexpr size_t kWindow = 64;
 constexpr int64_t kFewValues = 256, kFewTerms = 2048;
-// Large commands that small ones let pass: the two or three that a layer's gradients begin with.
+// Large commands that small ones let pass: the two or three at the start of a layer's gradients.
 constexpr int64_t kPassing = 3;
 
 bool small(const Command& command) {
@@ -30,7 +30,7 @@ bool small(const Command& command) {
   return few;
 }
 
-// What `command` takes the derivative of an activation of; null: it is no such command.
+// The input of the activation whose derivative `command` takes; may be null: another command.
 const std::byte* slope_of(const Command& command) {
   const std::byte* dy = nullptr;
   with_args(command, [&](const auto& args) {
@@ -52,7 +52,7 @@ const std::byte* result_of_product(const Command& command) {
 
 using AllUses = std::vector<std::vector<Use>>;
 
-// Command `from` to the place of `to`, those between one nearer to the front or the end.
+// Moves command `from` to index `to`; the commands between shift by one.
 void move(std::vector<Command>& commands, AllUses& uses, size_t from, size_t to) {
   const auto in = [&](auto& list) {
     const auto at = [&](size_t n) { return list.begin() + static_cast<ptrdiff_t>(n); };
@@ -63,7 +63,7 @@ void move(std::vector<Command>& commands, AllUses& uses, size_t from, size_t to)
   in(uses);
 }
 
-// Towards the front, to what they belong to.
+// Moves commands toward the front, to their group.
 void gather(std::vector<Command>& commands, AllUses& uses) {
   for (size_t j = 1; j < commands.size(); ++j) {
     const std::byte* slope = slope_of(commands[j]);
@@ -79,8 +79,9 @@ void gather(std::vector<Command>& commands, AllUses& uses) {
   }
 }
 
-// Small commands that nobody waits for, behind the next large ones: those need not wait for them,
-// and they run beside. What stands behind the large one that it takes its values from stays.
+// Moves small commands without waiting readers after the next large ones. The large ones then need
+// not wait for them, and they run concurrently. A command stays if the large one that it reads from
+// precedes it.
 void let_pass(std::vector<Command>& commands, AllUses& uses) {
   for (size_t i = commands.size(); i-- > 0;) {
     if (!small(commands[i])) continue;

@@ -1,4 +1,5 @@
-// The order of commands on a device, where each costs a launch: what can share one stands together.
+// The order of commands on a device, where each costs a launch: commands that can share one are
+// adjacent.
 #pragma once
 
 #include <vector>
@@ -7,9 +8,10 @@
 
 namespace loom::core {
 
-// Moves commands of a few values behind others of that kind, and derivatives of activations behind
-// the product whose result they take, where no command between touches what they touch; then small
-// ones that the next large ones do not need, behind those. Results have the same bits.
+// Reorders commands without changing the bits of results. Commands of a few values move after
+// others of that kind. Derivatives of activations move after the product whose result they take, if
+// no command between touches the same memory. Then small commands move after the next large ones
+// that do not need them.
 void schedule(std::vector<Command>& commands);
 
 }  // namespace loom::core

@@ -10,7 +10,7 @@
 namespace loom::core {
 namespace {
 
-// Virtual addresses start at half the address space, where no allocation of a process lies.
+// Virtual addresses start at half the address space, where a process has no allocations.
 std::byte* virtual_address(int64_t offset) {
   constexpr uintptr_t kBase = uintptr_t{1} << (sizeof(uintptr_t) * 8 - 1);
   return reinterpret_cast<std::byte*>(kBase + static_cast<uintptr_t>(offset));
@@ -28,7 +28,7 @@ Tensor Trace::fresh(const Shape& shape, DType dtype) {
   t.shape = shape;
   t.row_stride = shape.last();
   t.data = virtual_address(next_);
-  // A gap between neighbours: an empty tensor still has an address of its own.
+  // A gap between neighbours, so that an empty tensor has an address of its own too.
   const int64_t bytes = round_up(plain_bytes(dtype, shape), 64) + 64;
   exhausted_ = exhausted_ || bytes > most_names_ - next_;
   if (!exhausted_) next_ += bytes;

@@ -1,4 +1,5 @@
-// Checks of losses and updates, which have no gradients. How a check is laid out: products.cpp.
+// Checks of losses and updates, which have no gradients. products.cpp describes the layout of a
+// check.
 #include "ops/check_rules.hpp"
 #include "ops/checks.hpp"
 
@@ -14,7 +15,7 @@ using rules::matrix;
 using rules::plain;
 using rules::same_shape;
 
-// A moment of the optimizer: it must be there when the kind has it.
+// A moment of the optimizer: it must exist if the kind uses it.
 Status moment(std::string_view name, const Tensor& t, bool used, const OptimizeArgs& args) {
   if (t.empty()) {
     if (!used || args.p.shape.count() == 0) return {};

@@ -1,4 +1,5 @@
-// Which memory commands touch: what may change places, and what may run at the same time.
+// The memory that commands touch. It determines which may be reordered, and which may run
+// concurrently.
 #pragma once
 
 #include <span>
@@ -16,7 +17,7 @@ struct Use {
 
 // Adds the memory of a command: its tensors, q8 copies and caches.
 void add_uses(const Command& command, std::vector<Use>& uses);
-// Nothing that one list writes overlaps what the other touches.
+// Whether neither list writes memory that the other touches.
 bool apart(std::span<const Use> a, std::span<const Use> b);
 
 }  // namespace loom::core

@@ -1,7 +1,7 @@
-// What a command touches and how much it does, read off what its arguments say (ops/operands.hpp).
-// visit(args, f) calls f(tensor, Access) for every tensor, absent (empty) ones too;
-// visit_memory(args, f) calls f(begin, bytes, Access) for memory that is no tensor (q8 copies, KV
-// caches). Hazards, lifetimes and relocation all read this.
+// The memory and the work of a command, derived from its arguments (ops/operands.hpp). visit(args,
+// f) calls f(tensor, Access) for every tensor, absent (empty) ones too. visit_memory(args, f) calls
+// f(begin, bytes, Access) for memory that is not a tensor (q8 copies, KV caches). Hazards,
+// lifetimes and relocation use this.
 #pragma once
 
 #include <cstring>
@@ -11,7 +11,7 @@
 
 namespace loom::core {
 
-// Of constant arguments f sees constant tensors.
+// With constant arguments, f gets constant tensors.
 template <class Args, class F>
 void visit(Args& args, F&& f) {
   Args::operands(args, f);
@@ -43,9 +43,8 @@ void visit_memory(const Args& args, F&& f) {
   visit_parts(args, [&](const auto& part, Access access) { visit_pieces(part, access, f); });
 }
 
-// How much an op has to do, in values touched once (two multiplications count as one): what decides
-// whether a command is worth sharing between lanes. An estimate; nothing about a result depends on
-// it.
+// The work of an op, in values touched once (two multiplications count as one). It decides whether
+// sharing a command between lanes pays. An estimate; no result depends on it.
 template <class Args>
 int64_t work_of(const Args& args) {
   if constexpr (requires { args.work(); }) {
@@ -59,7 +58,7 @@ int64_t work_of(const Args& args) {
   }
 }
 
-// The arguments of a command, typed: f(args) with a reference to a copy that is written back.
+// Calls f(args) with the typed arguments of a command: a reference to a copy that is written back.
 template <class F>
 void with_args(Command& command, F&& f) {
   switch (command.op) {
@@ -75,7 +74,7 @@ void with_args(Command& command, F&& f) {
 #undef LOOM_OP
   }
 }
-// The same of a command that stays as it is: f(const args).
+// The same for a constant command: f(const args).
 template <class F>
 void with_args(const Command& command, F&& f) {
   switch (command.op) {

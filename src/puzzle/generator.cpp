@@ -28,7 +28,7 @@ class PuzzleMaker {
       std::swap(palette_[i - 1], palette_[draws_.below(i)]);
   }
 
-  // A rule that leaves nearly every grid as it is gives no puzzle; then another one is drawn.
+  // A rule that leaves nearly every grid unchanged is rejected; then another one is drawn.
   Puzzle make() {
     Puzzle puzzle;
     while (!fill(puzzle)) puzzle = {};
@@ -97,7 +97,7 @@ class PuzzleMaker {
     }
   }
 
-  // Background next to so many coloured cells takes a colour; or coloured cells do.
+  // Background with that many coloured neighbours takes a colour; or coloured cells do.
   PuzzleRule neighbour_rule() {
     const auto wanted = static_cast<int>(1 + draws_.below(3));
     const bool corners = draws_.chance(0.5), exactly = draws_.chance(0.5);
@@ -123,7 +123,7 @@ class PuzzleMaker {
     };
   }
 
-  // A row of as many cells as the grid has things, in the colour of the puzzle.
+  // A row with one cell per object, in the colour of the puzzle.
   PuzzleRule counting_rule() {
     const uint8_t colour = palette_[5];
     const bool upright = draws_.chance(0.5);

@@ -88,7 +88,7 @@ PuzzleGrid cropped(const PuzzleGrid& g) {
 
 constexpr std::array<Spot, 4> kNear = {Spot(0, 1), Spot(1, 0), Spot(0, -1), Spot(-1, 0)};
 
-// Numbers of the areas that cells belong to, from 1; 0 where `belongs` says no.
+// Area numbers of cells, from 1; 0 if `belongs` returns false.
 std::vector<int> areas(const PuzzleGrid& g, const std::function<bool(int, int)>& belongs,
                        std::vector<int>& sizes) {
   std::vector<int> label(g.cells.size(), 0);
@@ -119,7 +119,7 @@ std::vector<int> areas(const PuzzleGrid& g, const std::function<bool(int, int)>&
   return label;
 }
 
-// The largest thing alone, or all but it; the first of equals.
+// Keeps only the largest object, or all but it; the first of equals.
 PuzzleGrid largest(const PuzzleGrid& g, bool kept) {
   std::vector<int> sizes;
   const std::vector<int> label = areas(
@@ -200,7 +200,7 @@ PuzzleGrid completed(const PuzzleGrid& g, GridOp op) {
   return out;
 }
 
-// The first coloured cell of a row gives its background that colour.
+// The first coloured cell of a row gives its colour to the background of the row.
 PuzzleGrid lined(const PuzzleGrid& g) {
   PuzzleGrid out = g;
   for (int r = 0; r < g.rows; ++r) {

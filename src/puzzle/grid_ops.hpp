@@ -1,5 +1,5 @@
-// What can be done to a coloured grid in one step: the words that programs for puzzles are made of
-// (puzzle/program.hpp). A step is a pure function; what it cannot do leaves the grid empty.
+// One-step operations on a coloured grid, of which programs for puzzles consist
+// (puzzle/program.hpp). A step is a pure function; if it cannot be applied, the result is empty.
 #pragma once
 
 #include <string>
@@ -16,7 +16,7 @@ enum class GridOp : uint8_t {
   turn_right,
   turn_around,
   turn_left,
-  shift_left,  // by one cell; what leaves comes in at the other side
+  shift_left,  // by one cell, cyclic
   shift_right,
   shift_up,
   shift_down,
@@ -24,11 +24,11 @@ enum class GridOp : uint8_t {
   fall_up,
   fall_left,
   fall_right,
-  crop,          // to what is not background
-  keep_largest,  // the largest connected thing; all else is background
+  crop,          // to the cells that are not background
+  keep_largest,  // the largest connected object; all else becomes background
   drop_largest,
   crop_largest,
-  outline,  // of every coloured area, cells all of whose neighbours are coloured become background
+  outline,  // in every coloured area, cells with only coloured neighbours become background
   double_size,
   triple_size,
   tile_twice,     // 2 x 2 copies
@@ -40,14 +40,14 @@ enum class GridOp : uint8_t {
   bottom_half,
   complete_sides,  // background takes the colour of the cell across the upright axis
   complete_ends,
-  complete_turn,  // of the cell half a turn away
+  complete_turn,  // of the cell at a half rotation
   lines_across,   // every coloured cell colours its row's background
   lines_down,
   recolour,     // colour a becomes b
   swap,         // a and b change places
-  fill_inside,  // background that no border reaches becomes a
-  keep,         // what is not a becomes background
-  paint,        // all that is no background becomes a
+  fill_inside,  // background without a path to the border becomes a
+  keep,         // everything except a becomes background
+  paint,        // everything except background becomes a
   kCount
 };
 constexpr int kGridOps = static_cast<int>(GridOp::kCount);
@@ -62,7 +62,7 @@ struct GridStep {
 };
 std::string step_text(const GridStep& step);  // "recolour 2 5"
 
-// Empty where sides would be above 30, or nothing is left.
+// Empty if a side would exceed 30, or nothing is left.
 PuzzleGrid apply(const GridStep& step, const PuzzleGrid& grid);
 
 }  // namespace loom::core

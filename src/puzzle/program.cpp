@@ -109,7 +109,7 @@ class Breeder {
   void breed() {
     std::ranges::stable_sort(members_, std::greater<>(),
                              [](const Member& m) { return m.score.mean; });
-    // The best of different ends go on as they are.
+    // The best of different results continue unchanged.
     std::vector<Member> next;
     std::set<std::vector<double>> ends;
     for (const Member& m : members_) {

@@ -1,6 +1,6 @@
-// Programs for puzzles: a few steps one after the other, found by trying all short ones or by
-// evolution. A program solves a puzzle when it gives every output that is shown; whether it is what
-// was meant, the tests of the puzzle say.
+// Programs for puzzles: a sequence of a few steps, found by trying all short ones or by evolution.
+// A program explains a puzzle if it gives every shown output; the tests of the puzzle decide
+// whether it generalizes.
 #pragma once
 
 #include <optional>
@@ -18,7 +18,7 @@ std::string program_text(const GridProgram& program);  // "crop, flip_ends"
 std::vector<GridStep> steps_for(const Puzzle& puzzle);
 
 struct ProgramSearch {
-  std::optional<GridProgram> program;  // that gives every output shown
+  std::optional<GridProgram> program;  // gives every shown output
   int64_t evaluations = 0;             // programs that were run
   double fitness = 0;                  // of the best: mean likeness(), 1 is all
 };
@@ -31,8 +31,8 @@ struct ProgramEvolution {
   size_t longest = 4;  // steps of a program
   uint64_t seed = 1;
 };
-// Programs that change and cross; parents are those that do best on the pairs in a random order
-// (lexicase selection: Spector, 2012), so that who does one pair right is kept.
+// Evolves programs by mutation and crossover. Parents are those that do best on the pairs in a
+// random order (lexicase selection: Spector, 2012), so that a program with one right pair survives.
 ProgramSearch evolve_program(const Puzzle& puzzle, const ProgramEvolution& how);
 
 }  // namespace loom::core

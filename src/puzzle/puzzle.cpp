@@ -124,8 +124,8 @@ std::string puzzle_json(const Puzzle& puzzle) {
 double likeness(const PuzzleGrid& a, const PuzzleGrid& b) {
   if (a.empty() || b.empty()) return 0;
   if (a.rows != b.rows || a.cols != b.cols) {
-    // A size that is near is worth a little, and less than any grid of the right size whose
-    // background alone is right.
+    // A similar size is worth a little, and less than any grid of the right size whose background
+    // alone is right.
     const auto side = [](int x, int y) {
       return static_cast<double>(std::min(x, y)) / std::max(x, y);
     };

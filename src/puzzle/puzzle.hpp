@@ -1,7 +1,6 @@
-// Puzzles of coloured grids as the Abstraction and Reasoning Corpus has them (Chollet, "On the
-// measure of intelligence", 2019): a few pairs show what is to be done, and it is to be done to
-// more inputs. The file format is the public one: {"train": [{"input": [[0, 1]], "output": [[1,
-// 0]]}], "test": [...]}.
+// Puzzles of coloured grids as in the Abstraction and Reasoning Corpus (Chollet, "On the measure of
+// intelligence", 2019): a few pairs show a rule, which is then applied to more inputs. The file
+// format is the public one: {"train": [{"input": [[0, 1]], "output": [[1, 0]]}], "test": [...]}.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +14,7 @@ namespace loom::core {
 
 constexpr int kMostPuzzleSide = 30, kPuzzleColours = 10;
 
-// Colours 0 to 9, row by row; 0 is the background. Empty: there is none.
+// Colours 0 to 9, row by row; 0 is the background. May be empty.
 struct PuzzleGrid {
   int rows = 0, cols = 0;
   std::vector<uint8_t> cells;
@@ -31,7 +30,7 @@ struct PuzzleGrid {
 };
 
 struct PuzzlePair {
-  PuzzleGrid in, out;  // out: empty where a test keeps its answer to itself
+  PuzzleGrid in, out;  // out: empty if the answer of a test is hidden
   bool operator==(const PuzzlePair&) const = default;
 };
 
@@ -40,13 +39,13 @@ struct Puzzle {
   std::vector<PuzzlePair> train, test;  // at least one of each, at most 64
 };
 
-// Grids have 1 to 30 rows and columns, colours 0 to 9, and a text at most 4 MB; other members are
-// passed over. Errors: bad_file, naming the pair and the row.
+// Grids have 1 to 30 rows and columns, colours 0 to 9; a text has at most 4 MB. Other members are
+// ignored. Errors: bad_file, naming the pair and the row.
 Result<Puzzle> parse_puzzle(std::string_view text, std::string_view where);
 Result<Puzzle> load_puzzle(const std::string& path);
 std::string puzzle_json(const Puzzle& puzzle);
 
-// Share of cells that are right, from 0 to 1; grids of different sizes have less than 0.2 of it.
+// Share of right cells, 0 to 1; grids of different sizes get less than 0.2.
 double likeness(const PuzzleGrid& a, const PuzzleGrid& b);
 
 }  // namespace loom::core

@@ -14,9 +14,9 @@ namespace loom::core {
 namespace {
 
 constexpr uint64_t kTestTimeStream = uint64_t{1} << 57;
-// What a cell sees: colours of the window around it (a further one for outside), and of the three
-// cells that mirrors put in its place; and of each whether it is coloured at all, which many rules
-// ask and few pairs show for every colour.
+// Inputs of a cell: the colours of the window around it (and a further one for outside), and of the
+// three mirrored cells. For each it also has whether it is coloured at all: many rules depend on
+// that, and few pairs show it for every colour.
 constexpr int kWindow = 2, kSide = 2 * kWindow + 1, kKinds = kPuzzleColours + 2, kMirrored = 3;
 constexpr int64_t kFeatures = (kSide * kSide + kMirrored) * kKinds;
 
@@ -52,14 +52,14 @@ std::vector<SeenCell> cells_of(const std::vector<PuzzlePair>& pairs) {
   return out;
 }
 
-// How the pairs shown become more: which of it goes with the rule of a puzzle is found out by
-// answering a pair that was held back.
+// Augmentation of the shown pairs. The right kind for a puzzle is found by answering a held-out
+// pair.
 struct Augmentation {
   bool turns = false, colours = false;
 };
 constexpr Augmentation kAugmentations[] = {{}, {true, false}, {false, true}, {true, true}};
 
-// Mirror images and turns of both sides.
+// Adds mirror images and rotations of both sides.
 void add_turns(std::vector<PuzzlePair>& pairs) {
   const std::vector<PuzzlePair> all = pairs;
   for (auto op = GridOp::flip_sides; op <= GridOp::turn_left;
@@ -68,7 +68,7 @@ void add_turns(std::vector<PuzzlePair>& pairs) {
   }
 }
 
-// Colours that inputs have change places; background, and what outputs alone have, stay.
+// Permutes colours of inputs; the background and colours that only outputs have stay.
 void add_colours(std::vector<PuzzlePair>& pairs, Draws& draws) {
   constexpr int kCopies = 4;
   std::vector<uint8_t> seen;
@@ -77,7 +77,7 @@ void add_colours(std::vector<PuzzlePair>& pairs, Draws& draws) {
       if (v != 0 && std::ranges::find(seen, v) == seen.end()) seen.push_back(v);
     }
   }
-  // Those that never appear may take part, but for the ones that outputs bring.
+  // Unused colours may take part, except those that outputs add.
   for (uint8_t v = 1; v < kPuzzleColours; ++v) {
     const bool brought = std::ranges::any_of(pairs, [&](const PuzzlePair& p) {
       return std::ranges::find(p.out.cells, v) != p.out.cells.end();
@@ -143,7 +143,7 @@ class CellTrainer {
     return {};
   }
 
-  // At a rate of 0 a step is a forward pass: nothing moves.
+  // At a rate of 0 a step is a forward pass without updates.
   Result<PuzzleGrid> answer(const PuzzlePair& pair) {
     PuzzleGrid out = pair.in;
     const std::vector<SeenCell> cells = cells_of({pair});
@@ -177,7 +177,7 @@ class CellTrainer {
   }
 
   TestTimeOptions how_;
-  std::unique_ptr<Network> network_;  // stays where the step knows it
+  std::unique_ptr<Network> network_;  // must not move, because the step refers to it
   std::unique_ptr<TrainStep> step_;
 };
 
@@ -190,7 +190,7 @@ Result<CellTrainer> trained_on(const std::vector<PuzzlePair>& pairs, const Augme
   return trainer;
 }
 
-// Share of the cells that it has right.
+// The share of right cells.
 Result<double> share_right(CellTrainer& trainer, const std::vector<PuzzlePair>& pairs) {
   size_t right = 0, all = 0;
   for (const PuzzlePair& p : pairs) {
@@ -201,7 +201,8 @@ Result<double> share_right(CellTrainer& trainer, const std::vector<PuzzlePair>& 
   return static_cast<double>(right) / static_cast<double>(all);
 }
 
-// The pairs without their last answer that; the first of equals, which assumes least.
+// Chooses by answering the last pair after training on the others; of equal results the first,
+// which assumes least.
 Result<Augmentation> choose_augmentation(const Puzzle& puzzle, const TestTimeOptions& how,
                                          const Ops& ops, ThreadPool& pool) {
   Augmentation best;

@@ -1,6 +1,6 @@
-// Test-time training: for every puzzle a small network of its own is trained on the pairs that are
-// shown, mirrored, turned and recoloured, and then answers the tests. It gives each cell its colour
-// from what is around that cell, so it is for puzzles whose grids keep their size.
+// Test-time training: for every puzzle a small network is trained on the shown pairs, mirrored,
+// rotated and recoloured, and then answers the tests. It computes each cell's colour from its
+// surroundings, so it applies to puzzles whose grids keep their size.
 #pragma once
 
 #include "learn/train_step.hpp"
@@ -17,7 +17,7 @@ struct TestTimeOptions {
 
 struct TestTimeAnswer {
   bool applies = false;             // all pairs keep their size
-  double shown = 0;                 // share of the cells of the pairs shown that it has right
+  double shown = 0;                 // share of right cells in the shown pairs
   std::vector<PuzzleGrid> answers;  // to the tests
 };
 // Errors: those of a training step.

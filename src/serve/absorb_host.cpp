@@ -27,9 +27,9 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kStreamType = "application/vnd.loom.bridge+binary";
 constexpr std::string_view kRunSchema = "bridge.run/2";
-constexpr int64_t kMostSamples = 4096;  // that a session is made for
+constexpr int64_t kMostSamples = 4096;  // maximum samples per session
 
-// ---- what is sent -------------------------------------------------------------------------------
+// ---- replies ------------------------------------------------------------------------------------
 
 struct Problem {
   int status;
@@ -71,12 +71,12 @@ Problem problem_of(const Error& error) {
 
 // ---- requests -----------------------------------------------------------------------------------
 
-// A request on the thread that computes, with what its handlers need.
+// A request on the compute thread, with what its handlers need.
 struct AbsorbCall {
   const Engine& engine;
   const AbsorbHostOptions& options;
   HttpRequest request;
-  std::vector<std::string> words;  // of the path, without its first: "streams", "NAME", "plan"
+  std::vector<std::string> words;  // path segments without the first: "streams", "NAME", "plan"
   std::shared_ptr<HttpReply> reply;
 };
 
@@ -87,7 +87,7 @@ Status check_id(std::string_view id) {
                      "before it"));
 }
 
-// Where an entity lies. One that is there has to be a file of the folder itself, and no link.
+// The path of an entity. An existing one must be a regular file in the folder, not a link.
 Result<std::string> place_of(const AbsorbHostOptions& options, const std::string& id, bool there) {
   LOOM_TRY(check_id(id));
   const fs::path path = fs::path(options.folder) / (id + ".entity");
@@ -96,7 +96,7 @@ Result<std::string> place_of(const AbsorbHostOptions& options, const std::string
   if (!fs::exists(status) && there)
     return Error{Code::not_found, cat("there is no entity ", id), {}, -1};
   if (fs::exists(status) && !fs::is_regular_file(status))
-    return Error{Code::not_found, cat("entity ", id, " is no file"), {}, -1};
+    return Error{Code::not_found, cat("entity ", id, " is not a file"), {}, -1};
   return path.string();
 }
 
@@ -112,7 +112,7 @@ std::string id_in(std::string_view query) {
   return std::string(query.starts_with(kId) ? query.substr(kId.size()) : std::string_view());
 }
 
-// The report of a proof as it is in files, as an object.
+// The stored report of a proof, as an object.
 Result<JsonValue> report_of(const ProofReport& proof) {
   return parse_json(proof.json(), "the proof");
 }
@@ -182,7 +182,7 @@ Status send_comparison(const AbsorbCall& call) {
   return {};
 }
 
-// A body of JSON names an entity, whose proof is run again.
+// Runs the proof of an entity again; a JSON body names it.
 Status run_fixture(const AbsorbCall& call) {
   LOOM_ASSIGN(const JsonValue body, parse_json(call.request.body, "the body"));
   const JsonValue* id = body.find("entity_id");
@@ -196,7 +196,7 @@ Status run_fixture(const AbsorbCall& call) {
   return {};
 }
 
-// Inputs as the container has them, outputs likewise.
+// Inputs and outputs are in the container format.
 Status run_inputs(const AbsorbCall& call) {
   LOOM_ASSIGN(
       const BridgeReader asked,
@@ -213,7 +213,7 @@ Status run_inputs(const AbsorbCall& call) {
       std::clamp<int64_t>(inputs[0].rank() > 0 ? inputs[0].shape()[0] : 1, 1, kMostSamples);
   LOOM_ASSIGN(Session session, network.session(options));
   LOOM_ASSIGN(const std::vector<Tensor> outputs, session.run(inputs));
-  LOOM_TRY(check_model_files());  // while its map is there
+  LOOM_TRY(check_model_files());  // while its map exists
   BridgeWriter writer;
   JsonValue described = JsonValue::array();
   for (const Tensor& output : outputs) described.push(writer.add(output));
@@ -228,8 +228,8 @@ Status run_entity(const AbsorbCall& call) {
   return json ? run_fixture(call) : run_inputs(call);
 }
 
-// "*" stands for one word of the path. A body of another type than these is refused: a page of the
-// web could send it without asking first.
+// "*" matches one segment of the path. A body of another type than these is refused, because a web
+// page could send it without a preflight request.
 struct AbsorbRoute {
   std::string_view method;
   std::vector<std::string_view> words;
@@ -254,7 +254,7 @@ bool has_words(const AbsorbRoute& route, const std::vector<std::string>& words) 
   });
 }
 
-// "/v2/streams/a/plan" as streams, a, plan; nothing where it is not below /v2.
+// "/v2/streams/a/plan" as streams, a, plan; empty if it is not below /v2.
 std::vector<std::string> words_of_path(std::string_view path) {
   constexpr std::string_view kBegin = "/v2/";
   std::vector<std::string> out;
@@ -318,14 +318,14 @@ AbsorbHost::~AbsorbHost() {
   if (http_ != nullptr) http_->refuse_more();
   work_.stop();
   if (reader_.joinable()) {
-    // What was written last goes out, if its clients take it.
+    // Sends the last replies, if clients take them.
     http_->finish(std::chrono::seconds(1));
     reader_.join();
   }
   http_.reset();
 }
 
-// Names that a page of the web could have pointed here are not ours (DNS rebinding).
+// Refuses host names that a web page could have pointed here (DNS rebinding).
 bool AbsorbHost::may_ask(const HttpRequest& request, HttpReply& reply) const {
   const std::string host = host_name(request.header("Host"));
   const std::string_view origin = request.header("Origin");

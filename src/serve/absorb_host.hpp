@@ -1,6 +1,6 @@
-// Absorbing over HTTP, for processes of this machine: streams of models in, networks with their
-// proofs out and asked. It listens at loopback addresses alone, and nothing is told without the
-// token. What it keeps are files NAME.entity in one folder.
+// Absorbing over HTTP, for processes of this machine: accepts streams of models, and serves
+// networks with their proofs. It listens on loopback addresses only, and every request needs the
+// token. It stores files NAME.entity in one folder.
 //
 //   GET  /v2/health                      POST /v2/streams[?id=NAME]   the stream of docs/absorb.md
 //   GET  /v2/streams/NAME/plan           POST /v2/runs                inputs, or the proof again
@@ -24,20 +24,21 @@ namespace loom::core {
 inline constexpr int64_t kAbsorbPort = 9876;
 
 struct AbsorbHostOptions {
-  std::string folder;                 // that files are kept in; has to be there
+  std::string folder;                 // for stored files; must exist
   std::string address = "127.0.0.1";  // loopback only
-  int64_t port = kAbsorbPort;         // 0: one that is free
+  int64_t port = kAbsorbPort;         // 0 means any free port
   HttpLimits http;                    // body_bytes: of a stream
-  size_t queue = 16;                  // requests that wait for their turn
-  std::string token;                  // empty: a new one of 64 digits
+  size_t queue = 16;                  // requests that wait
+  std::string token;                  // empty means a new one of 64 digits
 };
 
 class AbsorbHost {
  public:
-  // Errors: invalid_argument (an address that others reach), not_found (no such folder), io_error.
+  // Errors: invalid_argument (an address that is not loopback), not_found (no such folder),
+  // io_error.
   static Result<std::unique_ptr<AbsorbHost>> start(const Engine& engine,
                                                    const AbsorbHostOptions& options);
-  // What is computed ends first.
+  // Waits for the running computation.
   ~AbsorbHost();
   uint16_t port() const { return http_->port(); }
   const std::string& token() const { return options_.token; }
@@ -55,7 +56,7 @@ class AbsorbHost {
   std::thread reader_;
 };
 
-// Whether a name may stand for a file: [A-Za-z0-9._-]{1,128}, and no dot before it.
+// Whether a name is valid for a file: [A-Za-z0-9._-]{1,128}, without a leading dot.
 bool is_entity_id(std::string_view id);
 
 }  // namespace loom::core

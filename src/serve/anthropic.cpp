@@ -1,4 +1,4 @@
-// Anthropic's messages, streamed or whole, and the counting of their tokens.
+// Anthropic's messages, streamed or whole, and token counting.
 #include "base/text.hpp"
 #include "serve/chat_tools.hpp"
 #include "serve/dialects.hpp"
@@ -13,8 +13,8 @@ struct Request {
   const JsonValue* messages = nullptr;
   const JsonValue* system = nullptr;
   const JsonValue *tools = nullptr, *choice = nullptr;
-  std::string effort;          // "": unsaid
-  std::optional<bool> thinks;  // unsaid: as the model's template has it
+  std::string effort;          // empty means unset
+  std::optional<bool> thinks;  // unset means the default of the model's template
   ChatPrompt prompt;
 };
 
@@ -23,8 +23,8 @@ Status take_system(const JsonValue& value, std::string_view /*name*/, Request& t
   return {};
 }
 
-// Templates see it as the variable enable_thinking. The budget is a wish, as it is of Anthropic's
-// models: what bounds a reply is max_tokens.
+// Templates see it as the variable enable_thinking. The budget is only a hint, as for Anthropic's
+// models: max_tokens limits a reply.
 Status take_thinking(const JsonValue& value, std::string_view name, Request& to) {
   if (value.is_null()) return {};
   const JsonValue* type = value.find("type");
@@ -41,8 +41,8 @@ Status take_thinking(const JsonValue& value, std::string_view name, Request& to)
   return {};
 }
 
-// {"format": {"type": "json_schema", "schema"}, "effort"}. The effort is a wish, like a budget:
-// kept where the template knows one.
+// {"format": {"type": "json_schema", "schema"}, "effort"}. The effort is only a hint, like a
+// budget: it is used if the template supports one.
 Status take_output_config(const JsonValue& value, std::string_view name, Request& to) {
   for (const auto& [key, one] : value.members()) {
     const std::string called = cat(name, ".", key);
@@ -96,7 +96,7 @@ JsonValue anthropic_error(int status, std::string_view type, const Error& error)
 
 class Messages final : public Dialect {
  public:
-  // `replies`: one, or none where the reply is text alone.
+  // `replies`: one, or none if the reply is text only.
   Messages(const Service& service, const Request& request, std::vector<ChatReply> replies)
       : service_(service),
         stops_(request.text.options.stop),
@@ -108,7 +108,7 @@ class Messages final : public Dialect {
     message.add("usage", usage(prompt_, 0, 0));
     std::string out =
         sse(object("type", "message_start", "message", std::move(message)), "message_start");
-    // A reply without calls is one block of text, which is open from the beginning.
+    // A reply without calls is one block of text, open from the start.
     if (replies_.empty()) out += open(ReplyPiece{});
     return out;
   }
@@ -174,7 +174,7 @@ class Messages final : public Dialect {
     return sse(object("type", "content_block_delta", "index", block_, "delta", std::move(what)),
                "content_block_delta");
   }
-  // The block that a piece belongs to begins; `open_` says which one is open.
+  // Opens the block of a piece; `open_` is the open block.
   std::string open(const ReplyPiece& piece) {
     JsonValue block = object("type", "text", "text", "");
     if (piece.kind == ReplyPiece::Kind::reasoning)
@@ -218,7 +218,7 @@ class Messages final : public Dialect {
                   std::string_view(service_.name()), "content", std::move(content), "stop_reason",
                   std::move(why), "stop_sequence", std::move(stop));
   }
-  // input_tokens are those that had to be read.
+  // input_tokens excludes cached tokens.
   static JsonValue usage(int64_t prompt, int64_t cached, int64_t written) {
     return object("input_tokens", prompt - cached, "cache_creation_input_tokens", 0,
                   "cache_read_input_tokens", cached, "output_tokens", written);
@@ -244,7 +244,7 @@ const Dialect& errors() {
   return dialect;
 }
 
-// {"name", "description", "input_schema"} as OpenAI writes it.
+// Converts {"name", "description", "input_schema"} to OpenAI's form.
 Result<JsonValue> tools_of(const JsonValue& tools) {
   JsonValue out = JsonValue::array();
   for (const JsonValue& tool : tools.elements()) {
@@ -273,8 +273,8 @@ Result<JsonValue> choice_of(const JsonValue* choice, bool& parallel) {
   return *choice;
 }
 
-// The turns of one message: its blocks are texts, calls (tool_use), what calls gave (tool_result),
-// which is a turn of its own, and thinking.
+// The turns of one message. Its blocks are texts, calls (tool_use), results of calls (tool_result,
+// each a separate turn), and thinking.
 Status add_blocks(const Service& service, const JsonValue& message, const std::string& where,
                   std::vector<ChatTurn>& out) {
   ChatTurn turn;
@@ -385,7 +385,7 @@ std::string stop_of(const Model& model, const Generation& text,
                     const std::vector<std::string>& stops) {
   const Result<std::string> whole = model.detokenize(text.token_ids);
   if (!whole.ok()) return {};
-  // The text ends where the earliest one begins.
+  // The text ends at the earliest stop string.
   std::string found;
   size_t at = std::string::npos;
   for (const std::string& stop : stops) {

@@ -11,7 +11,7 @@
 namespace loom::core {
 namespace {
 
-// What a request says about calls: whether tools are offered at all, and what replies are held to.
+// A request's settings for calls: whether tools are offered, and the constraints on replies.
 struct ToolChoice {
   bool offers = true;
   CallRules rules;
@@ -25,7 +25,7 @@ Result<std::string> name_in(const JsonValue& choice) {
   return name->text();
 }
 
-// {"mode", "tools"}, by themselves or inside of "allowed_tools".
+// {"mode", "tools"}, either direct or inside "allowed_tools".
 Status take_allowed(const JsonValue& choice, ToolChoice& to) {
   const JsonValue* inner = choice.find("allowed_tools");
   const JsonValue& all = inner != nullptr ? *inner : choice;
@@ -60,7 +60,7 @@ Result<ToolChoice> choice_of(const ToolFields& fields) {
   }
   LOOM_ASSIGN(std::string name, name_in(choice));
   out.rules.required = true;
-  out.rules.parallel = false;  // a function that is named is called once
+  out.rules.parallel = false;  // a named function is called once
   out.rules.allowed.push_back(std::move(name));
   return out;
 }
@@ -82,8 +82,8 @@ Result<ToolCall> call_of(const JsonValue& json, const std::string& where) {
   return call;
 }
 
-// A reply that has begun follows where replies begin. One that nobody asked to go on with is not
-// put where the template lets a model think first.
+// A started reply is placed where replies begin. A continuation that the request did not ask for is
+// not placed where the template lets a model think first.
 Status render(const Service& service, const std::vector<ChatTurn>& turns, const ToolFields& fields,
               ChatOptions& options, std::string& text) {
   const bool asked = fields.continues.value_or(false);
@@ -108,8 +108,8 @@ Status render(const Service& service, const std::vector<ChatTurn>& turns, const 
   return {};
 }
 
-// What a model is told about tools where its template does not tell it: in the way in which most
-// models were taught to call.
+// Instructions about tools for a model whose template has none, in the call format that most models
+// were trained with.
 std::string told_tools(const JsonValue& tools) {
   std::string out =
       "You may call functions to answer. These are known, one JSON object on each line:\n<tools>\n";
@@ -119,8 +119,8 @@ std::string told_tools(const JsonValue& tools) {
          "else:\n<tool_call>\n{\"name\": NAME, \"arguments\": {...}}\n</tool_call>";
 }
 
-// A conversation for such a template: the first turn tells of the tools, and calls and results,
-// which it does not know either, are text of the assistant and of the user.
+// A conversation for such a template. The first turn lists the tools; calls and results become text
+// of the assistant and of the user.
 std::vector<ChatTurn> told_turns(std::vector<ChatTurn> turns, const JsonValue& tools) {
   for (ChatTurn& turn : turns) {
     for (const ToolCall& call : turn.tool_calls) {
@@ -148,7 +148,7 @@ void add_unsaid(JsonValue& to, std::string_view key, const JsonValue& value) {
   if (to.find(key) == nullptr) to.add(std::string(key), value);
 }
 
-// Templates know how hard to think by a word, or by a switch.
+// Templates take the effort as a word, or as a switch.
 Status add_effort(const Service& service, const ToolFields& fields, JsonValue& to) {
   if (fields.effort.empty()) return {};
   const std::string& source = service.model().impl().model.chat_source();
@@ -168,8 +168,8 @@ Status add_effort(const Service& service, const ToolFields& fields, JsonValue& t
                          " knows none; leave reasoning_effort out"));
 }
 
-// What the template sees: as the request says, and what it leaves open as the server says. JSON, or
-// "" for nothing.
+// The template's variables: those of the request, then those of the server. JSON, or "" if there
+// are none.
 Result<std::string> variables_of(const Service& service, const ToolFields& fields) {
   JsonValue all = JsonValue::object();
   if (fields.variables != nullptr && !fields.variables->is_null()) {
@@ -201,7 +201,7 @@ Status take_effort(const JsonValue& value, std::string_view name, std::string& t
 
 Result<ChatPrompt> chat_prompt(const Service& service, const std::vector<ChatTurn>& given,
                                const ToolFields& fields, const HttpReply& reply) {
-  // A template copies texts many times, so those that cannot fit are refused before.
+  // A template copies texts many times, so texts that cannot fit are refused first.
   for (const ChatTurn& turn : given) LOOM_TRY(service.check_text(turn.content));
   ChatPrompt prompt;
   ChatOptions options;
@@ -224,7 +224,7 @@ Result<ChatPrompt> chat_prompt(const Service& service, const std::vector<ChatTur
     if (!read.ok()) return invalid(cat(read.error().where, ": ", read.error().message));
     prompt.tools = dump_json(*fields.tools);
   }
-  // A conversation may have calls though its tools are no longer offered.
+  // A conversation may have calls although its tools are no longer offered.
   const bool called = std::ranges::any_of(
       given, [](const ChatTurn& turn) { return turn.role == "tool" || !turn.tool_calls.empty(); });
   const bool told = format.syntax == ToolFormat::Syntax::none && (called || !prompt.tools.empty());
@@ -249,14 +249,14 @@ Status ChatPrompt::apply(GenerateOptions& options) const {
   if (grammar.empty()) return {};
   if (!options.grammar.empty())
     return invalid("tools that replies are held to and a grammar; ask for one of them");
-  options.json_schema.clear();  // a part of `grammar`
+  options.json_schema.clear();  // is part of `grammar`
   options.grammar = grammar;
   return {};
 }
 
 namespace {
 
-// What a template makes of a message of two parts; "": it refuses that.
+// The template's rendering of a message with two parts; empty if it refuses them.
 std::string rendered_parts(const ChatTemplate& chat_template, const char* first,
                            const char* second) {
   const auto part = [](const char* text) {
@@ -276,7 +276,7 @@ std::string rendered_parts(const ChatTemplate& chat_template, const char* first,
 
 std::string_view part_separator(const ChatTemplate& chat_template) {
   const std::string text = rendered_parts(chat_template, "first-part", "second-part");
-  // What a template puts between them that reads lists of parts; others print the list, or nothing.
+  // The separator of a template that reads lists of parts; others print the list, or nothing.
   for (const std::string_view separator : {"", " ", "\n\n"}) {
     if (text.find(cat("first-part", separator, "second-part")) != std::string::npos)
       return separator;

@@ -1,4 +1,4 @@
-// The time by which a server forgets what nobody asks for. Tests set a clock of theirs forward.
+// The clock for expiry of unused data in a server. Tests set their own clock.
 #pragma once
 
 #include <chrono>
@@ -6,7 +6,7 @@
 
 namespace loom::core {
 
-// Called by several threads at a time; never goes back.
+// Called by several threads at the same time; monotonic.
 using ServeClock = std::function<std::chrono::steady_clock::time_point()>;
 
 }  // namespace loom::core

@@ -1,7 +1,7 @@
-// Vectors and ranks over HTTP: /v1/embeddings of OpenAI, /api/embed and /api/embeddings of Ollama,
-// /embedding and /rerank of llama.cpp, the latter in the form of Jina and Cohere, or with `texts`
-// of TEI. Any model gives vectors; one with a head of one label ranks. The thread that reads
-// requests checks them; another one computes, one request after another, while the next are read.
+// Embeddings and reranking over HTTP: /v1/embeddings of OpenAI, /api/embed and /api/embeddings of
+// Ollama, /embedding and /rerank of llama.cpp. /rerank has the form of Jina and Cohere, or with
+// `texts` that of TEI. Any model computes embeddings; one with a head of one label ranks. The
+// reading thread validates requests. Another thread computes them one by one.
 #include <algorithm>
 #include <chrono>
 #include <cstring>
@@ -17,7 +17,7 @@
 namespace loom::core {
 namespace {
 
-constexpr size_t kMostTexts = 2048;  // of a request, as OpenAI has it
+constexpr size_t kMostTexts = 2048;  // per request, as in OpenAI's API
 
 struct VectorRequest {
   const JsonValue* input = nullptr;
@@ -54,7 +54,7 @@ struct Inputs {
   size_t size() const { return texts.size() + ids.size(); }
 };
 
-// Where texts stand beside tokens, or in objects, all become tokens.
+// If texts are mixed with tokens, or are in objects, all become tokens.
 Status read_input(const Service& service, const JsonValue& one, const HttpReply& reply,
                   Inputs& to) {
   if (one.is_string() && to.ids.empty()) {
@@ -92,7 +92,7 @@ Result<Inputs> read_inputs(const Service& service, const JsonValue* value, const
 using Vectors = std::vector<TextEmbedding>;
 using Tell = std::function<JsonValue(const Vectors& found, double seconds)>;
 
-// Nothing that was computed of a changed file is sent.
+// Refuses results if a model file has changed.
 void send_result(HttpReply& reply, const Dialect& errors, const Result<JsonValue>& result) {
   const Status files = check_model_files();
   if (!files.ok()) return send_error(reply, errors, files.error());
@@ -104,13 +104,13 @@ Error full() {
   return busy("the server is busy: as many requests wait as may; try again in a moment");
 }
 
-// Has the vectors of a request computed, and told by `tell`.
+// Computes the embeddings of a request; `tell` formats the result.
 Status compute(Service& service, VectorRequest request, const std::shared_ptr<HttpReply>& reply,
                const Dialect& errors, Tell tell) {
   LOOM_ASSIGN(Inputs inputs, read_inputs(service, request.input, *reply));
   for (const std::string& text : inputs.texts)
     LOOM_TRY(service.check_text(text, kMaxDocumentBytes));
-  request.input = nullptr;  // the body goes
+  request.input = nullptr;  // frees the body
   EmbedOptions options = std::move(request.options);
   options.progress = [&service, reply](int64_t, int64_t) {
     return !reply->gone() && !service.stopping();
@@ -191,7 +191,7 @@ Status openai_embeddings(Service& service, const JsonValue& body,
   return compute(service, std::move(request), reply, openai_errors(), tell);
 }
 
-// Taken while the fields are read.
+// Handled while the fields are read.
 const VectorField kKeepAlive = {"keep_alive",
                                 [](const JsonValue& v, std::string_view name, VectorRequest& r) {
                                   const Result<int64_t> seconds = read_keep_alive(v, name);
@@ -199,7 +199,7 @@ const VectorField kKeepAlive = {"keep_alive",
                                   return seconds.ok() ? Status() : Status(seconds.error());
                                 }};
 
-// Times in nanoseconds, as Ollama tells them.
+// Times in nanoseconds, as in Ollama.
 const std::vector<VectorField>& ollama_embed_fields() {
   static const std::vector<VectorField> fields = {
       input_field("input"), kTruncate,
@@ -243,7 +243,7 @@ Status ollama_embeddings(Service& service, const JsonValue& body,
                  });
 }
 
-// llama.cpp gives a list of vectors for each text: one, or one per token.
+// llama.cpp's format: a list of vectors for each text, one or one per token.
 const std::vector<VectorField>& native_embedding_fields() {
   static const std::vector<VectorField> fields = {
       input_field("content"),
@@ -275,12 +275,12 @@ Status native_embedding(Service& service, const JsonValue& body,
 struct RankRequest {
   std::string query;
   const JsonValue* documents = nullptr;
-  const JsonValue* texts = nullptr;  // documents, and the answer is a list alone
+  const JsonValue* texts = nullptr;  // documents; the reply is then only a list
   int64_t top = 0;
   bool with_documents = false;
 };
 
-// A document is a text, or an object with one.
+// A document is a text, or an object with a text.
 Result<std::vector<std::string>> read_documents(const JsonValue* value) {
   if (value == nullptr || value->elements().empty() || value->elements().size() > kMostTexts)
     return invalid(cat("documents must be a list of 1 to ", kMostTexts, " texts"));

@@ -28,13 +28,13 @@ Status take_int(const JsonValue& value, std::string_view name, int64_t low, int6
     const Result<int64_t> number = value.as_int(name);
     fits = number.ok();
     if (fits) found = *number;
-  } else if (value.is_number()) {  // 12.0, as some clients write it
+  } else if (value.is_number()) {  // 12.0, as some clients send it
     const Result<double> number = value.as_double(name);
     fits = number.ok() && std::floor(*number) == *number && std::fabs(*number) < 9e15;
     if (fits) found = static_cast<int64_t>(*number);
   }
   if (!fits || found < low || found > high)
-    return expected(name, cat("a whole number from ", low, " to ", high), value);
+    return expected(name, cat("an integer from ", low, " to ", high), value);
   to = found;
   return {};
 }
@@ -67,7 +67,7 @@ Status take_texts(const JsonValue& value, std::string_view name, size_t most,
     }
   }
   if (to.size() > most) return invalid(cat(name, " may hold ", most, " strings; got ", to.size()));
-  // An empty string would end every text before it begins: clients send it for "none".
+  // An empty string would end every text at once; clients send it to mean "none".
   std::erase(to, std::string());
   return {};
 }

@@ -1,5 +1,5 @@
-// Fields of a request: one table per dialect says which there are, what they may hold and where it
-// goes. Messages name the field and the value. null is as good as absent, as clients expect.
+// Fields of a request: one table per dialect lists the fields, their values and their targets.
+// Messages name the field and the value. null counts as absent, as clients expect.
 #pragma once
 
 #include <algorithm>
@@ -30,7 +30,7 @@ Status take_texts(const JsonValue& value, std::string_view name, size_t most,
 // Content of a message: a text, or a list of parts that are texts, joined by `separator`.
 Result<std::string> content_text(const JsonValue& content, std::string_view where,
                                  std::string_view separator = {});
-// What cannot be done here must be off: null, false, 0, 1 for a factor, "", [] or {}.
+// For unsupported features, which must be off: null, false, 0, 1 for a factor, "", [] or {}.
 Status must_be_off(const JsonValue& value, std::string_view name, double off = 0);
 
 template <class T>
@@ -39,8 +39,8 @@ struct BodyField {
   std::function<Status(const JsonValue& value, std::string_view name, T& to)> take;
 };
 
-// Takes every member of `body` that the table has. Others are ignored, for clients send dozens;
-// `strict` refuses them.
+// Takes every member of `body` that the table has. Others are ignored, because clients send dozens;
+// with `strict` they are errors.
 template <class T>
 Status take_fields(const JsonValue& body, std::span<const BodyField<T>> table, bool strict, T& to) {
   for (const JsonValue::Member& member : body.members()) {
@@ -55,7 +55,7 @@ Status take_fields(const JsonValue& body, std::span<const BodyField<T>> table, b
   return {};
 }
 
-// Values of every kind of JSON, to find out which of them a field takes.
+// Sample values of every JSON kind, to find out which of them a field accepts.
 const std::vector<std::pair<const char*, std::vector<JsonValue>>>& json_samples();
 
 // ---- writing ------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-// What a server measures of the texts that it writes, and how Prometheus reads it.
+// Metrics of a server's generated texts, in Prometheus format.
 // https://prometheus.io/docs/instrumenting/exposition_formats/
 #pragma once
 
@@ -10,13 +10,13 @@
 
 namespace loom::core {
 
-// Counts of durations in seconds that are at most so long. Any thread may add and read.
+// Counts of durations in seconds up to each bound. Thread-safe.
 class Histogram {
  public:
   static constexpr std::array<double, 14> kBounds = {0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1,
                                                      0.25,  0.5,    1,     2.5,  5,     10,   60};
   void add(double seconds);
-  // The lines of a histogram, its HELP and TYPE among them.
+  // The lines of a histogram, with HELP and TYPE.
   std::string text(std::string_view name, std::string_view help) const;
 
  private:
@@ -25,7 +25,7 @@ class Histogram {
   double sum_ = 0;
 };
 
-// Of all texts since the server began.
+// Metrics of all texts since the server started.
 struct Figures {
   Histogram first_token;  // from the request to its first piece of text
   Histogram token;        // between two pieces

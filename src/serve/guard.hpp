@@ -1,4 +1,4 @@
-// Who may ask a server of this machine: names it goes by, pages of other origins, secrets.
+// Access checks of a local server: host names, web origins, secrets.
 #pragma once
 
 #include <string>
@@ -6,16 +6,16 @@
 
 namespace loom::core {
 
-// As long for a wrong key as for the right one, wherever they differ.
+// Takes the same time for wrong keys as for the right one (constant-time comparison).
 bool same_secret(std::string_view a, std::string_view b);
-// What follows "Bearer" in an Authorization header; empty: something else.
+// The token after "Bearer" in an Authorization header; empty for anything else.
 std::string_view bearer_token(std::string_view authorization);
 // "localhost:8080" and "[::1]:8080" without the port.
 std::string host_name(std::string_view host);
-// Made of what numbers are made of: a web page cannot give a number another meaning, as it can a
-// name.
+// Whether a host is an IP number. A web page can give another meaning to a name, but not to a
+// number.
 bool is_number(std::string_view host);
-// A page of this machine, at any port: "http://localhost:3000".
+// Whether the origin is a page of this machine, at any port: "http://localhost:3000".
 bool is_local_page(std::string_view origin);
 
 }  // namespace loom::core

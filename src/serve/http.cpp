@@ -28,7 +28,7 @@ namespace http = boost::beast::http;
 
 namespace {
 
-// Which answer a request gets that Beast cannot parse.
+// The error reply to a request that Beast cannot parse.
 HttpFault fault_of(const NetError& why, const HttpLimits& limits) {
   if (why == http::error::body_limit)
     return {413, cat("a body may have ", limits.body_bytes, " bytes; send less")};
@@ -42,34 +42,34 @@ bool is_of_http(const NetError& why) {
   return why.category() == http::make_error_code(http::error::bad_method).category();
 }
 
-// Bytes that do not wait after all if they cannot be posted.
+// Bytes counted as waiting, released again if they cannot be posted.
 struct WaitingBytes {
   std::atomic<uint64_t>& waiting;
   uint64_t count;
   ~WaitingBytes() { waiting -= count; }
 };
 
-// What OpenSSL and Asio hold for a connection.
+// Memory of OpenSSL and Asio per connection.
 constexpr uint64_t kTlsBytes = 100 << 10;
 
-// How long a refused client may take to see its reply.
+// Time for a refused client to read its reply.
 constexpr std::chrono::seconds kFarewell{2};
 
 class Server;
 
-// A connection: reads a request, waits for its reply to be written, and begins again. While a
-// reply is under way it reads on, so that a client that goes away is seen.
+// A connection: reads a request, waits until its reply is written, and repeats. It keeps reading
+// during a reply, to detect a client that disconnects.
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
   Connection(Server& server, NetSocket socket);
   ~Connection();
-  // `tls`: what a client has to begin with; null for a connection that is not encrypted.
+  // `tls`: required from the client; null for an unencrypted connection.
   void start(const TlsContext& tls);
   void shut();
 
-  // Of Reply; any thread.
+  // Called by Reply from any thread.
   void answer(uint64_t number, std::string bytes, bool last);
-  // Nothing more comes of a reply that was begun: its client sees that it is not whole.
+  // Aborts a started reply, so that its client sees that it is incomplete.
   void abandon(uint64_t number);
   bool lost() const { return lost_.load(); }
   bool written() const { return queue_.empty(); }
@@ -77,7 +77,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool keeps_alive() const { return keep_alive_; }
   bool chunked() const { return chunked_; }
   bool without_body() const { return head_only_; }
-  // Closed, and no reply holds what it asked for.
+  // Closed, and no reply uses the request.
   bool over() const { return lost_ && !replying_; }
   PeerSilence silence() const { return {lost_ ? PeerState::served : state_, since_}; }
 
@@ -87,8 +87,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void read_body();
   void got_request();
   void refuse(const HttpFault& fault);
-  // Runs a step of this connection. If memory runs out, a request that has no reply yet gets 503,
-  // and a connection that has one is closed.
+  // Runs a step of this connection. If memory runs out, a request without a reply gets 503, and a
+  // connection with one is closed.
   template <class F>
   void guard(F&& step) {
     try {
@@ -114,22 +114,22 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Server& server_;
   NetStream stream_;
   NetTimer timer_;
-  char first_ = 0;          // byte of a connection that should speak TLS
+  char first_ = 0;          // first byte of a connection that should use TLS
   MemoryShare tls_memory_;  // of HttpLimits::memory
   boost::beast::flat_buffer buffer_;
   std::optional<http::request_parser<http::string_body>> parser_;
-  HttpRequest request_;  // its head, while the body is read
+  HttpRequest request_;  // header, while the body is read
   PeerState state_ = PeerState::unheard;
   std::chrono::steady_clock::time_point since_;  // see PeerSilence
   std::deque<std::string> queue_;                // bytes to write
   const uint64_t limit_;
-  std::atomic<uint64_t> waiting_{0};  // in queue_, and posted
+  std::atomic<uint64_t> waiting_{0};  // bytes in queue_ or posted
   std::atomic<bool> lost_{false};
-  uint64_t number_ = 0;  // of the request that is answered
-  uint64_t body_ = 0;    // what it may take of HttpLimits::all_bodies
-  MemoryShare memory_;   // of HttpLimits::memory, likewise
+  uint64_t number_ = 0;  // of the current request
+  uint64_t body_ = 0;    // its share of HttpLimits::all_bodies
+  MemoryShare memory_;   // its share of HttpLimits::memory
   bool replying_ = false, writing_ = false, last_ = false, watching_ = false, refused_ = false;
-  bool cut_ = false, closing_ = false;  // the reply is not whole; nothing more is read
+  bool cut_ = false, closing_ = false;  // the reply is incomplete; no more reading
   // Set before the handler is called, and read by the thread that answers.
   bool keep_alive_ = true, chunked_ = true, head_only_ = false;
 };
@@ -185,7 +185,7 @@ class Server final : public HttpServer, public HttpSockets {
         io.run();
         return;
       } catch (const std::bad_alloc&) {
-        // Of a step that no connection guards. The others go on.
+        // From a step that no connection guards. The others continue.
       }
     }
   }
@@ -211,7 +211,7 @@ class Server final : public HttpServer, public HttpSockets {
   bool accepting() const { return accepting_; }
   void connect(NetSocket socket, bool tcp);
 
-  uint64_t bodies = 0;  // bytes, of all connections
+  uint64_t bodies = 0;  // bytes over all connections
 
   const HttpLimits limits;
   const HttpHandler handler;
@@ -220,18 +220,18 @@ class Server final : public HttpServer, public HttpSockets {
  private:
   void try_finish(std::chrono::steady_clock::time_point end);
   uint16_t port_ = 0;
-  std::atomic<TlsContext> tls_;  // null: TCP is not encrypted
-  // Connections leave this list when the context ends with what waits in it, so it lives longer.
+  std::atomic<TlsContext> tls_;  // null means TCP is not encrypted
+  // Connections leave this list when the context ends with their handlers, so it lives longer.
   std::vector<Connection*> open_;
   std::atomic<int64_t> count_{0};
-  std::atomic<bool> ended_{false};  // nobody runs the context any more
+  std::atomic<bool> ended_{false};  // the context no longer runs
   bool accepting_ = true;
 
  public:
   asio::io_context io;
 
  private:
-  std::deque<NetAcceptor> acceptors_;  // which stay where they are
+  std::deque<NetAcceptor> acceptors_;  // not movable
   NetTimer finish_timer_{io};
 };
 
@@ -242,15 +242,15 @@ void Server::try_finish(std::chrono::steady_clock::time_point end) {
   finish_timer_.async_wait([this, end](const NetError&) { try_finish(end); });
 }
 
-// The thread that answers may be the last to need a connection; lists, sockets and timers are of
-// the server's thread, which takes it down therefore.
+// The replying thread may be the last owner of a connection. Lists, sockets and timers belong to
+// the server's thread, so that thread destroys it.
 void Server::connect(NetSocket socket, bool tcp) {
   const auto take_down = [this](Connection* connection) {
     std::unique_ptr<Connection> last(connection);
     if (ended_) return;
     const bool posted = try_again([&] { asio::dispatch(io, [raw = last.get()] { delete raw; }); });
     (void)last.release();
-    if (!posted) return;  // it leaks, which is better than a list that two threads change
+    if (!posted) return;  // a leak is better than a list that two threads change
   };
   std::shared_ptr<Connection>(new Connection(*this, std::move(socket)), take_down)
       ->start(tcp ? tls_.load() : nullptr);
@@ -270,7 +270,7 @@ Connection::~Connection() {
   server_.remove(this);
 }
 
-// Of a body in chunks nobody knows how long it will be.
+// The length of a chunked body is unknown.
 bool Connection::reserve_body() {
   const auto announced = parser_->content_length();
   body_ = announced ? *announced : parser_->chunked() ? server_.limits.body_bytes : 0;
@@ -306,7 +306,7 @@ void Connection::heard(PeerState state) {
   since_ = std::chrono::steady_clock::now();
 }
 
-// Nothing waits for a handshake but its own connection, which gives way as one that says nothing.
+// Only its own connection waits for a handshake; it counts as a silent one when a slot is needed.
 void Connection::start(const TlsContext& tls) {
   if (tls == nullptr) return read_request();
   heard(PeerState::unheard);
@@ -330,7 +330,7 @@ void Connection::handshake(const TlsContext& tls, const NetError& failed) {
   });
 }
 
-// A client that is refused learns why from an alert, which a closed socket might lose.
+// A refused client learns the reason from an alert, which closing the socket might lose.
 void Connection::greeted(const NetError& failed) {
   if (!failed) return read_request();
   refused_ = cut_ = true;
@@ -344,7 +344,7 @@ void Connection::read_request() {
   parser_->header_limit(server_.limits.header_bytes);
   parser_->body_limit(server_.limits.body_bytes);
   deadline(number_ == 0 ? server_.limits.request_time : server_.limits.idle_time);
-  // The header first: a body that is too large is refused before it is sent.
+  // The header first, so that a body that is too large is refused before it is sent.
   http::async_read_header(
       stream_, buffer_, *parser_, [me = shared_from_this()](const NetError& failed, size_t) {
         if (failed == http::error::end_of_stream || (failed && !is_of_http(failed)))
@@ -356,7 +356,7 @@ void Connection::read_request() {
       });
 }
 
-// The headers are taken here. Those that come after a body in chunks are dropped: RFC 9110, 6.5.1.
+// Takes the headers. Trailers after a chunked body are dropped: RFC 9110, 6.5.1.
 void Connection::got_head() {
   const http::request<http::string_body>& message = parser_->get();
   request_ = {};
@@ -374,7 +374,7 @@ void Connection::got_head() {
   parser_->eager(true);
   if (!version_11 || to_lower_ascii(request_.header("Expect")) != "100-continue")
     return read_body();
-  // A client that asks whether it may go on (curl, above 1 KiB) is told so.
+  // Replies to a client that waits for permission to continue (curl, above 1 KiB).
   static const std::string go_on = "HTTP/1.1 100 Continue\r\n\r\n";
   asio::async_write(stream_, asio::buffer(go_on),
                     [me = shared_from_this()](const NetError& failed, size_t) {
@@ -403,8 +403,8 @@ void Connection::out_of_memory() {
   if (replying_ || !try_again([&] { refuse(fault); })) shut();
 }
 
-// What cannot be read as HTTP gets one line, and the connection ends: where the next request would
-// begin is not known.
+// Replies with one line to anything that is not HTTP, and closes the connection: the start of the
+// next request is unknown.
 void Connection::refuse(const HttpFault& fault) {
   std::string path = request_.path;
   if (path.empty() && parser_) path = std::string(parser_->get().target());
@@ -443,8 +443,8 @@ void Connection::got_request() {
   server_.handler(std::exchange(request_, {}), std::move(reply));
 }
 
-// Reads while the reply is made: the end of the stream means that nobody waits for it. What comes
-// instead is the next request, and is kept, up to the size of a header.
+// Reads during a reply. The end of the stream means that the client is gone. Other data is the next
+// request and is buffered, up to the size of a header.
 void Connection::watch() {
   if (watching_ || buffer_.size() >= server_.limits.header_bytes) return;
   stream_.async_read_some(
@@ -523,14 +523,14 @@ void Connection::finish_reply() {
     if (!try_again([this] { read_request(); })) shut();
     return;
   }
-  // The watch begins the next request with what it finds; where a part of it is here already, now.
+  // watch() starts the next request with what it reads; if a part is buffered already, starts now.
   deadline(server_.limits.idle_time);
   NetError ignored;
   if (buffer_.size() > 0) stream_.socket().cancel(ignored);
 }
 
-// The end of TLS is said, so that a client can tell it from a cut. A reply that is not whole is
-// cut.
+// Ends TLS properly, so that a client can tell the end from a truncation. An incomplete reply is
+// truncated.
 void Connection::say_farewell() {
   closing_ = true;
   heard(PeerState::unheard);
@@ -543,8 +543,7 @@ void Connection::say_farewell() {
   stream_.secure() && !cut_ ? stream_.end_tls(close) : close({});
 }
 
-// A socket that is closed with unread bytes resets the connection, and the client may lose the
-// reply.
+// Closing a socket with unread bytes resets the connection, and the client may lose the reply.
 void Connection::discard() {
   buffer_.clear();
   stream_.socket().async_read_some(buffer_.prepare(4096),

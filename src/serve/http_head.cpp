@@ -12,7 +12,7 @@ bool same_name(std::string_view a, std::string_view b) {
   return to_lower_ascii(a) == to_lower_ascii(b);
 }
 
-// A value of ours that holds a line break would end the header.
+// A line break in one of our header values would end the header.
 std::string one_line(std::string_view value) {
   std::string out(value);
   std::replace_if(
@@ -102,7 +102,7 @@ void split_target(std::string_view text, HttpRequest& request) {
   if (mark != std::string_view::npos) request.query = text.substr(mark + 1);
 }
 
-// A target with a scheme, as proxies get it: its authority counts, whatever Host says.
+// A target with a scheme, as proxies get it: its authority replaces Host.
 std::optional<HttpFault> absolute_target(std::string_view text, HttpRequest& request) {
   const size_t end_of_scheme = text.find("://");
   const std::string scheme = to_lower_ascii(text.substr(0, end_of_scheme));

@@ -1,5 +1,6 @@
-// The head of a request, by RFC 9110 and 9112. Boost.Beast checks its grammar; this checks what two
-// programs on the way could read in two ways: where the body ends, and whom the request is for.
+// The head of a request, by RFC 9110 and 9112. Boost.Beast checks its grammar. This checks
+// ambiguities that two programs on the way could resolve differently: the end of the body, and the
+// host of the request.
 #pragma once
 
 #include <optional>
@@ -23,10 +24,10 @@ struct HttpTarget {
   bool version_11 = true;
 };
 
-// Checks request.headers and fills request.path and request.query. The body must have one length:
-// a Content-Length of digits, or "Transfer-Encoding: chunked" (400; 501 for a coding before
-// chunked). HTTP/1.1 needs one Host. A target with an authority replaces the value of Host. Headers
-// that decide who asks, or what is sent, are given once.
+// Checks request.headers and fills request.path and request.query. The body must have one length: a
+// Content-Length of digits, or "Transfer-Encoding: chunked" (400; 501 for a coding before chunked).
+// HTTP/1.1 needs one Host. A target with an authority replaces the value of Host. Headers that
+// affect access or the body must be unique.
 std::optional<HttpFault> check_head(HttpRequest& request, HttpTarget target);
 
 // The first line and the headers of a reply, each with its line end; without the empty line.
@@ -34,7 +35,7 @@ std::string http_reply_head(int status, const HttpHeaders& headers, bool keep_al
 // A piece of a body in chunks.
 std::string http_chunk(std::string_view piece);
 
-// Text of a URL without its escapes: %41 becomes A. Other uses of % stay. `plus`: + is a space, as
+// Decodes the escapes of a URL: %41 becomes A; other uses of % stay. `plus`: + becomes a space, as
 // in a query.
 std::string percent_decoded(std::string_view text, bool plus = false);
 

@@ -1,5 +1,5 @@
-// A reply as bytes of HTTP/1.1, written by a connection: whole, or in chunks if the client knows
-// them; and the base of replies that forward to another. No sockets here.
+// A reply as bytes of HTTP/1.1, written by a connection: whole, or in chunks if the client supports
+// them. Also the base of replies that forward to another. No sockets here.
 #pragma once
 
 #include <memory>

@@ -14,11 +14,12 @@ class HttpSockets {
   static std::unique_ptr<HttpSockets> create(const HttpLimits& limits, HttpHandler handler,
                                              HttpRefusal refusal = {});
   virtual ~HttpSockets() = default;
-  // Serves a connected stream socket without TLS, and owns it from here on. Errors: io_error (not a
+  // Takes ownership of a connected stream socket without TLS and serves it. Errors: io_error (not a
   // socket); the descriptor stays the caller's.
   virtual Status take(int descriptor) = 0;
   virtual int64_t connections() const = 0;
-  // Does one thing that is ready, and waits up to `most` for it. False: nothing was. One thread.
+  // Handles one ready event, and waits up to `most` for it. Returns false if there was none. One
+  // thread.
   virtual bool run_one(std::chrono::milliseconds most) = 0;
 };
 

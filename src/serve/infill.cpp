@@ -9,14 +9,14 @@
 namespace loom::core {
 namespace {
 
-// Names of tokens; "": the family has none. A model belongs to the first family of which it has
-// prefix, suffix and middle.
+// Names of tokens; empty if the family lacks one. A model belongs to the first family whose prefix,
+// suffix and middle it has.
 struct HoleTokens {
   std::string_view prefix, suffix, middle, project, file, pad, end;
   bool suffix_first = false;
 };
 constexpr HoleTokens kFamilies[] = {
-    // Qwen 2.5 Coder (arXiv:2409.12186) and what followed it, CodeGemma.
+    // Qwen 2.5 Coder (arXiv:2409.12186) and later, CodeGemma.
     {"<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>", "<|repo_name|>", "<|file_sep|>",
      "<|fim_pad|>", ""},
     {"<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>", "", "<|file_separator|>", "", ""},
@@ -30,7 +30,7 @@ constexpr HoleTokens kFamilies[] = {
     {"<PRE>", "<SUF>", "<MID>", "", "", "<PAD>", "<EOT>"},
     // GLM 4.
     {"<|code_prefix|>", "<|code_suffix|>", "<|code_middle|>", "", "", "", ""},
-    // Codestral, which goes on behind the prefix and has no middle.
+    // Codestral, which continues after the prefix and has no middle.
     {"[PREFIX]", "[SUFFIX]", "", "", "", "", "", true},
 };
 
@@ -40,7 +40,7 @@ TokenId id_of(const Tokenizer& tokenizer, std::string_view name) {
 
 const HoleTokens* family_of(const Tokenizer& tokenizer) {
   const auto has = [&](std::string_view name) { return id_of(tokenizer, name) >= 0; };
-  // Of families that differ in the tokens of projects alone, the one whose are all there.
+  // If families differ only in the tokens of projects, the one with all tokens wins.
   const auto all = [&](const HoleTokens& f) {
     return has(f.prefix) && has(f.suffix) && (f.middle.empty() || has(f.middle)) &&
            (f.file.empty() || has(f.file));
@@ -53,7 +53,7 @@ const HoleTokens* family_of(const Tokenizer& tokenizer) {
   return found == std::end(kFamilies) ? nullptr : found;
 }
 
-// Tokens of texts that spell no special ones, for the client of a reply.
+// Tokenizes texts without special tokens, for the client of a reply.
 struct Plain {
   const Service& service;
   const HttpReply& reply;
@@ -71,14 +71,14 @@ void append(std::vector<TokenId>& to, TokenId id) {
   if (id >= 0) to.push_back(id);
 }
 
-// Each file as tokens, with what stands before it.
+// Each file as tokens, after its header.
 Result<std::vector<std::vector<TokenId>>> files_of(const Plain& plain, TokenId mark,
                                                    const std::vector<InfillFile>& files) {
   std::vector<std::vector<TokenId>> out;
   for (const InfillFile& file : files) {
     std::vector<TokenId> ids;
     append(ids, mark);
-    // Where there is no token for it, a line of dashes parts files.
+    // Without such a token, a line of dashes separates files.
     const std::string head = cat(mark >= 0 ? "" : "\n\n--- ", file.name, mark >= 0 ? "\n" : "\n\n");
     LOOM_ASSIGN(const std::vector<TokenId> text, plain(head + file.text));
     append(ids, text);

@@ -1,5 +1,5 @@
-// Prompts with a hole (fill in the middle; Bavarian et al., 2022, arXiv:2207.14255): what stands
-// before and after it becomes one prompt, with the tokens that a family of models was trained with.
+// Fill-in-the-middle prompts (Bavarian et al., 2022, arXiv:2207.14255). The text before and after a
+// hole becomes one prompt, with the special tokens of the model family.
 #pragma once
 
 #include <string>
@@ -15,22 +15,22 @@ struct InfillFile {
 
 struct InfillParts {
   std::string prefix, suffix;     // of the hole
-  std::string begin;              // of what fills it
+  std::string begin;              // start of the filled text
   std::vector<InfillFile> files;  // other files of the same project, the nearest one last
-  int64_t max_tokens = -1;        // that are to be written; -1: unsaid
+  int64_t max_tokens = -1;        // to generate; -1 means unset
 };
 
 struct InfillPrompt {
   std::vector<TokenId> ids;
-  std::vector<TokenId> ends;  // tokens that end the text, those of the model among them
+  std::vector<TokenId> ends;  // tokens that end the text, with those of the model
 };
 
-// What does not fit beside max_tokens (at most half of the context; unsaid: a quarter) is cut where
-// it is farthest from the hole: the beginning of the prefix, which gets three quarters of the room
-// or what the suffix leaves, and the end of the suffix. Files are taken from the last one on, as
-// long as they fit whole. Text that spells a special token stays text.
-// `reply`: as Service::tokenize() has it. Errors: unsupported (the tokenizer has no such tokens),
-// out_of_range (no room at all), those of tokenizing.
+// Text that does not fit beside max_tokens (at most half of the context; a quarter if unset) is cut
+// at the far ends from the hole. The start of the prefix is cut; the prefix gets three quarters of
+// the room, or what the suffix leaves. The end of the suffix is cut. Files are taken from the last
+// one on, while they fit whole. Text that spells a special token stays text. `reply`: as in
+// Service::tokenize(). Errors: unsupported (the tokenizer has no such tokens), out_of_range (no
+// room at all), those of tokenizing.
 Result<InfillPrompt> infill_prompt(const Service& service, const InfillParts& parts,
                                    const HttpReply& reply);
 

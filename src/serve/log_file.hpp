@@ -1,5 +1,5 @@
-// The file of a request log. A full disk loses lines, never requests: it is written again as soon
-// as that is possible, and a line {"lost_lines": N} says what is missing.
+// The file of a request log. A full disk loses lines, never requests. Writing resumes as soon as
+// possible, and a line {"lost_lines": N} reports the loss.
 #pragma once
 
 #include <functional>

@@ -5,7 +5,7 @@
 
 namespace loom::core {
 
-// Ask before what a model computed is sent: its weights may be other bytes by now. Costs a system
+// Call it before sending results of a model: its weights may have changed on disk. Costs a system
 // call per mapped file. Any thread. Errors: io_error, which names the file.
 Status check_model_files();
 

@@ -81,7 +81,7 @@ Status Models::keep_first(std::optional<Model> model) {
   return {};
 }
 
-// The name, without ":latest", or without the ending of its file.
+// Finds a model by its name, without ":latest" or the file ending.
 Result<Models::Slot*> Models::find(const std::string& name) {
   if (name.empty() || single()) return slots_.front().get();
   std::string_view wanted = name;
@@ -101,14 +101,14 @@ Result<Models::Slot*> Models::find(const std::string& name) {
                     cat("no model ", printable(name), "; there are: ", join(names, ", ")));
 }
 
-// With the lock held.
+// Call it with the lock held.
 Models::Use Models::use(Slot& slot, bool touch) {
   ++slot.users;
   return Use(slot.service.get(), [this, &slot, touch](Service*) { release(slot, touch); });
 }
 
-// Whoever leaves last decides: what was said last of how long it stays holds for all that used it
-// together. While there are users it stays in any case.
+// The last user decides: the keep-alive time set last applies to all users. While there are users
+// the model stays.
 void Models::release(Slot& slot, bool touch) {
   const std::lock_guard lock(mutex_);
   slot.touched = slot.touched || touch;
@@ -217,7 +217,7 @@ void Models::begin_stop() {
   if (loader_.joinable()) loader_.join();
 }
 
-// Services end their texts while their slots are still there for who lets go of them.
+// Services end their texts while their slots still exist for users that release them.
 void Models::stop() {
   begin_stop();
   for (const auto& slot : slots_) {
@@ -250,7 +250,7 @@ void Models::run_once(Lock& lock) {
   std::erase_if(queue_, [](const Wanted& one) { return one.unwanted && one.unwanted(); });
   if (!queue_.empty() && queue_.front().slot->service == nullptr) {
     load_next(lock);
-  } else if (queue_.empty() && !stopping_) {  // unload_expired() let go of the lock
+  } else if (queue_.empty() && !stopping_) {  // unload_expired() released the lock
     const Clock::time_point next = next_expiry();
     if (next == Clock::time_point::max()) {
       changed_.wait(lock);
@@ -260,7 +260,7 @@ void Models::run_once(Lock& lock) {
   }
 }
 
-// Each leaves the queue after it was posted, so that none is lost if memory runs out.
+// Each entry leaves the queue after it was posted, so that none is lost if memory runs out.
 void Models::serve_loaded() {
   for (auto one = queue_.begin(); one != queue_.end();) {
     if (one->slot->service == nullptr) {
@@ -306,7 +306,7 @@ int64_t Models::bytes_in_use() const {
   return sum;
 }
 
-// False: those that are loaded are all in use.
+// Returns false if all loaded models are in use.
 bool Models::make_room(const Slot& wanted, Lock& lock) {
   for (;;) {
     const auto loaded =
@@ -325,7 +325,7 @@ bool Models::make_room(const Slot& wanted, Lock& lock) {
   }
 }
 
-// The model that was asked for first. What it needs beyond the guess is known when it is there.
+// Loads the first queued model. Memory beyond the estimate is known after loading.
 void Models::load_next(Lock& lock) {
   Slot& slot = *queue_.front().slot;
   const auto too_large = [&] {
@@ -337,7 +337,7 @@ void Models::load_next(Lock& lock) {
   Result<std::unique_ptr<Service>> made = too_large();
   if (options_.memory == 0 || slot.bytes <= options_.memory) {
     if (!make_room(slot, lock)) {
-      // Somebody may go away while it waits; that is looked at from time to time.
+      // A client may disconnect while it waits; this is polled.
       changed_.wait_for(lock, std::chrono::milliseconds(50));
       return;
     }

@@ -1,9 +1,9 @@
-// The models of a server: which there are, which of them are in memory, and who uses them. A model
-// is loaded when a request asks for it and unloaded when nobody has for a while, or when another
-// needs its place: the one that was not used for longest goes first. A model in use stays.
+// The models of a server: the list, which of them are in memory, and their users. A model is loaded
+// on the first request for it. It is unloaded after a time without requests, or when another needs
+// its memory: the least recently used one first. A model in use stays.
 //
-// One thread loads and unloads. No Service is destroyed by a thread of its own, whoever lets go of
-// it last.
+// One thread loads and unloads. A Service is never destroyed on its own threads, whichever thread
+// releases it last.
 #pragma once
 
 #include <chrono>
@@ -22,61 +22,61 @@ namespace loom::core {
 
 struct ModelEntry {
   std::string name;                     // for clients
-  std::function<Result<Model>()> load;  // called by the thread that loads
-  int64_t bytes = 0;                    // that it will take, as far as can be told: of its file
-  std::vector<std::string> aliases{};   // more names by which clients may ask for it
-  std::vector<std::string> tags{};      // words about it, which are told and mean nothing here
+  std::function<Result<Model>()> load;  // called on the loading thread
+  int64_t bytes = 0;                    // estimated memory, from its file
+  std::vector<std::string> aliases{};   // additional names
+  std::vector<std::string> tags{};      // labels for clients, without meaning here
 };
 
 struct ModelsOptions {
-  ServiceOptions service;      // of each; its name is that of the entry
-  int64_t most = 3;            // in memory at a time; 0: any number
-  int64_t memory = 0;          // bytes of weights and sessions together; 0: any
-  int64_t keep_seconds = 300;  // after the last request for it; -1: for ever
-  // The same for the only model of a server, which can be loaded again; -1: it stays.
+  ServiceOptions service;      // for each; its name is that of the entry
+  int64_t most = 3;            // in memory at the same time; 0 means no limit
+  int64_t memory = 0;          // bytes of weights and sessions together; 0 means no limit
+  int64_t keep_seconds = 300;  // after the last request; -1 means forever
+  // The same for the only model of a server, which can be loaded again; -1 means forever.
   int64_t sleep_seconds = -1;
-  MemoryBudget budget{};  // that requests are charged to
+  MemoryBudget budget{};  // charged by requests
 };
 
 class Models {
  public:
   enum class State { unloaded, loading, loaded };
-  // Who holds it uses the model, which stays in memory.
+  // While a Use exists, its model stays in memory.
   using Use = std::shared_ptr<Service>;
   struct Row {
     std::string name;
     State state = State::unloaded;
     int64_t bytes = 0;
-    int64_t expires = -1;  // seconds since 1970; -1: never, or it is in use
-    Use service;           // null: not loaded
+    int64_t expires = -1;  // seconds since 1970; -1 means never, or in use
+    Use service;           // null if not loaded
     std::vector<std::string> aliases{}, tags{};
   };
-  // Where what waited for a model goes on: a thread that computes no texts.
+  // Posts the continuation after loading to a thread that computes no texts.
   using Post = std::function<void(std::function<void()>)>;
 
   static std::unique_ptr<Models> create(std::vector<ModelEntry> entries,
                                         const ModelsOptions& options, Post post);
   ~Models();
 
-  // The first entry, which is in memory already or is loaded now, and stays. For a server of one
-  // model. Errors: those of Service::create() and of loading.
+  // Loads the first entry, if it is not in memory already, and keeps it. For a server of one model.
+  // Errors: those of Service::create() and of loading.
   Status keep_first(std::optional<Model> model);
 
-  // Calls `then` with the model of this name: at once where it is in memory, and else from `post`.
-  // "": the first. A server of one model gives that for any name. Errors go to `then`: not_found,
-  // out_of_memory (it alone needs more than the bound), those of loading. `unwanted`: asked while
-  // it waits.
+  // Calls `then` with the model of this name: at once if it is in memory, else through `post`. An
+  // empty name means the first. A server of one model returns it for any name. `unwanted` is polled
+  // during the wait. Errors go to `then`: not_found; out_of_memory (it alone exceeds the limit);
+  // those of loading.
   void with(const std::string& name, std::function<void(Result<Use>)> then,
             std::function<bool()> unwanted);
-  // It goes as soon as nobody uses it. Errors: not_found; unsupported (the only one, which stays).
+  // Unloads it after its last use. Errors: not_found; unsupported (the only one, which stays).
   Status unload(const std::string& name);
 
-  // All of them, in the order of the entries; looking does not keep them.
+  // All of them, in the order of the entries; does not extend their life.
   std::vector<Row> list();
-  // The first that is in memory; null: none.
+  // The first that is in memory; may be null.
   Use first_loaded();
   const Service* kept() const { return slots_.front()->service.get(); }
-  // What /props told last of the only model, where that is not in memory now; null: it is.
+  // The last /props reply of the only model if it is not in memory now; otherwise null.
   JsonValue props_asleep();
   bool single() const { return slots_.size() == 1; }
   const ModelsOptions& options() const { return options_; }
@@ -84,12 +84,12 @@ class Models {
   const Figures& figures() const { return figures_; }
   const MemoryBudget& memory() const { return options_.budget; }
   Streams& streams() { return *options_.service.streams; }
-  // Of all texts since the server began, of models that went too.
+  // Counts of all texts since the server started, also of unloaded models.
   SchedulerCounts counts();
 
-  // Waits until no text runs or waits; false after so many milliseconds.
+  // Waits until no text runs or waits; false after this many milliseconds.
   bool drain(int64_t milliseconds);
-  // Nothing is loaded any more, and what waits for it is told so; then texts end.
+  // Loads nothing more and sends errors to waiting requests; then texts end.
   void begin_stop();
   void stop();
 
@@ -101,7 +101,7 @@ class Models {
     std::unique_ptr<Service> service;
     int64_t users = 0, bytes = 0;
     JsonValue props;       // of the model that was in memory last
-    bool touched = false;  // one of the users asked for a text, and did not only look
+    bool touched = false;  // a user requested a text, not only information
     Clock::time_point used{}, expires = Clock::time_point::max();
   };
   struct Wanted {
@@ -117,7 +117,7 @@ class Models {
   using Lock = std::unique_lock<std::recursive_mutex>;
   void run();
   void run_once(Lock& lock);
-  // Those below are called with the lock held, and give it back while they load or unload.
+  // The functions below are called with the lock held; they release it while they load or unload.
   void serve_loaded();
   void unload_expired(Lock& lock);
   void unload(Slot& slot, Lock& lock);
@@ -132,8 +132,8 @@ class Models {
   const Post post_;
   const int64_t started_ = unix_seconds();
   Figures figures_;
-  std::vector<std::unique_ptr<Slot>> slots_;  // whose members the mutex guards
-  // Recursive: if an allocation fails, uses are released by who holds it.
+  std::vector<std::unique_ptr<Slot>> slots_;  // guarded by the mutex
+  // Recursive: if an allocation fails, their owner releases uses.
   std::recursive_mutex mutex_;
   std::condition_variable_any changed_;
   std::deque<Wanted> queue_;
@@ -142,8 +142,8 @@ class Models {
   std::thread loader_;
 };
 
-// "5m", "1.5h", "300ms", "30", or a number of seconds, as Ollama has keep_alive; negative: for
-// ever (-1). Errors: invalid_argument, naming the field.
+// Ollama's keep_alive: "5m", "1.5h", "300ms", "30", or a number of seconds; negative means forever
+// (-1). Errors: invalid_argument, naming the field.
 Result<int64_t> read_keep_alive(const JsonValue& value, std::string_view name);
 
 }  // namespace loom::core

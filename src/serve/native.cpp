@@ -1,4 +1,4 @@
-// llama.cpp's own routes that its clients use, health, and figures for Prometheus.
+// llama.cpp's own routes that its clients use, health, and metrics for Prometheus.
 #include <cmath>
 
 #include "api/impl.hpp"
@@ -16,7 +16,7 @@ struct Request {
   TextRequest text;
   const JsonValue* prompt = nullptr;
   bool return_tokens = false;
-  std::vector<std::string> response_fields;  // "a/b": of the object a the member b
+  std::vector<std::string> response_fields;  // "a/b" is the member b of the object a
   InfillParts infill;                        // of /infill
 };
 using RequestField = BodyField<Request>;
@@ -61,13 +61,13 @@ const std::vector<RequestField>& fields() {
        [](const JsonValue& v, std::string_view name, Request& r) {
          return take_bool(v, name, r.text.options.logprobs_of_draw);
        }},
-      // Whatever is said of it, the same request gets the same text.
+      // The same request gets the same text for any value.
       ignored_field<Request>("cache_prompt"),
   });
   return table;
 }
 
-// Of /infill: those of /completion, and what stands around the hole.
+// Fields of /infill: those of /completion, and the text around the hole.
 const std::vector<RequestField>& infill_fields() {
   static const std::vector<RequestField> table = [] {
     std::vector<RequestField> all = fields();
@@ -89,7 +89,7 @@ const std::vector<RequestField>& infill_fields() {
   return table;
 }
 
-// With the defaults of llama.cpp.
+// A default request, with the defaults of llama.cpp.
 Request request_of_nobody() {
   Request request;
   SamplerOptions& s = request.text.options.sampler;
@@ -100,7 +100,7 @@ Request request_of_nobody() {
   return request;
 }
 
-// What cannot come has a bias of null, which stands for minus infinity.
+// The bias of a banned token is null, which means minus infinity.
 JsonValue biases_of(const Model& model, const GenerateOptions& options) {
   JsonValue out = JsonValue::array();
   for (const TokenBias& one : options.sampler.logit_bias)
@@ -123,7 +123,7 @@ JsonValue settings_of(const Model& model, const GenerateOptions& options, int64_
                 "ignore_eos", options.ignore_eos);
 }
 
-// The members that a client asked for, each under the path it asked by.
+// The members that a client requested, each under its requested path.
 JsonValue selected(const JsonValue& all, const std::vector<std::string>& paths) {
   JsonValue out = JsonValue::object();
   for (const std::string& path : paths) {
@@ -242,7 +242,7 @@ class Native final : public Dialect {
   const bool stream_, return_tokens_, many_;
   const std::vector<std::vector<TokenId>> prompts_;
   const std::vector<std::string> response_fields_;
-  std::vector<int64_t> slots_;  // sequences that write the texts
+  std::vector<int64_t> slots_;  // sequences that generate the texts
   std::vector<JsonValue> chances_;
 };
 
@@ -328,7 +328,7 @@ void health(const Call& call) {
   send_json(*call.reply, 200, object("status", "ok"));
 }
 
-// The only model of a server is told of while it sleeps as well, and does not wake.
+// The only model of a server has props while it sleeps too, and does not wake.
 void props(const Call& call) {
   const JsonValue asleep = call.models.props_asleep();
   if (!asleep.is_null()) return send_json(*call.reply, 200, asleep);
@@ -348,7 +348,7 @@ void slots(Service& service, const std::shared_ptr<HttpReply>& reply) {
   send_json(*reply, 200, std::move(out));
 }
 
-// llama.cpp's way to load a model before it is asked, or to let it go.
+// llama.cpp's request to load or unload a model.
 void load_model(const Call& call, const std::string& name) {
   call.models.with(
       name,
@@ -371,7 +371,7 @@ void named_model(const Call& call) {
   send_error(*call.reply, openai_errors(), invalid("model is missing: the name of a model"));
 }
 
-// The figures of our own, and under the names of llama.cpp those that its dashboards read.
+// Loom's own metrics, and under llama.cpp's names those that its dashboards read.
 void metrics(const Call& call) {
   const SchedulerCounts c = call.models.counts();
   const auto number = [](auto value) { return static_cast<double>(value); };
@@ -389,7 +389,7 @@ void metrics(const Call& call) {
       {"loom_texts_running", "gauge", "Texts that are written now.", number(c.running)},
       {"loom_texts_waiting", "gauge", "Texts that wait for a session.", number(c.waiting)},
       {"loom_prompt_tokens_total", "counter", "Tokens of prompts.", number(c.prompt_tokens)},
-      {"loom_prompt_tokens_cached_total", "counter", "Of those, read before by a session.",
+      {"loom_prompt_tokens_cached_total", "counter", "Prompt tokens found in the KV cache.",
        number(c.cached_tokens)},
       {"loom_written_tokens_total", "counter", "Tokens written.", written},
       {"loom_prompt_seconds_total", "counter", "Time spent reading prompts.", c.prompt_seconds},

@@ -1,4 +1,4 @@
-// Ollama's generate and chat, streamed as lines of JSON, and what its clients ask about models.
+// Ollama's generate and chat, streamed as lines of JSON, and its requests about models.
 #include <algorithm>
 #include <chrono>
 #include <ctime>
@@ -21,7 +21,7 @@ struct Request {
   const JsonValue* messages = nullptr;
   ToolFields tools;
   JsonValue variables;
-  std::optional<int64_t> keep_alive;  // seconds; -1: for ever
+  std::optional<int64_t> keep_alive;  // seconds; -1 means forever
   bool raw = false;
 };
 using RequestField = BodyField<Request>;
@@ -31,7 +31,7 @@ const std::vector<RequestField>& option_fields() {
       {"num_predict",
        [](const JsonValue& v, std::string_view name, Request& r) -> Status {
          LOOM_TRY(take_int(v, name, -2, INT32_MAX, r.text.max_tokens));
-         r.text.max_tokens = std::max<int64_t>(r.text.max_tokens, -1);  // -2: fill the context
+         r.text.max_tokens = std::max<int64_t>(r.text.max_tokens, -1);  // -2 fills the context
          return {};
        }},
       text_field<Request>("seed", take_seed),
@@ -116,7 +116,7 @@ int64_t nanoseconds(double seconds) {
 
 class Lines final : public Dialect {
  public:
-  // `replies`: one, or none where the reply is text alone.
+  // `replies`: one, or none if the reply is text only.
   Lines(const Service& service, bool chat, std::vector<ChatReply> replies)
       : service_(service), chat_(chat), replies_(std::move(replies)) {}
 
@@ -131,7 +131,7 @@ class Lines final : public Dialect {
     JsonValue ended = line("", true);
     if (!replies_.empty()) {
       const ParsedReply reply =
-          replies_[0].reply();  // calls are told when their arguments are whole
+          replies_[0].reply();  // calls are sent when their arguments are complete
       if (!reply.calls.empty())
         out += dump_json(message_line(ParsedReply{"", "", reply.calls}, false)) + "\n";
     }
@@ -170,7 +170,7 @@ class Lines final : public Dialect {
     out.add("done", json(done));
     return out;
   }
-  // A message with what a reply holds; arguments are objects where they are JSON.
+  // A message with the contents of a reply; arguments are objects if they are valid JSON.
   JsonValue message_line(const ParsedReply& reply, bool done) const {
     JsonValue out = object("model", std::string_view(service_.name()), "created_at",
                            std::string_view(time_now()));
@@ -229,7 +229,7 @@ Result<Request> read(Service& service, const JsonValue& body) {
   return request;
 }
 
-// Without a question a model is loaded, or with keep_alive 0 unloaded.
+// Without a prompt a model is loaded, or with keep_alive 0 unloaded.
 Status only_load(const Service& service, const Request& request, bool chat, HttpReply& reply) {
   const bool unloads = request.keep_alive.value_or(-1) == 0;
   JsonValue out =
@@ -250,7 +250,7 @@ Status write(Service& service, Request request, std::vector<TokenId> prompt,
   return service.write(std::move(request.text), std::move(lines), reply);
 }
 
-// A prompt is the question of a chat where the model has a template, and else a text to go on with.
+// A prompt is a chat question if the model has a template, else a text to continue.
 Status generate(Service& service, const JsonValue& body, const std::shared_ptr<HttpReply>& reply) {
   LOOM_ASSIGN(Request request, read(service, body));
   const Model& model = service.model();
@@ -294,7 +294,7 @@ JsonValue details(const Service& service) {
                 loom::dtype_name(info.dtype));
 }
 
-// Of a model that is not loaded only the size of its file is known.
+// For a model that is not loaded, only the size of its file is known.
 JsonValue row_json(const Models& models, const Models::Row& row) {
   const std::string_view name = row.name;
   JsonValue out = object("name", name, "model", name, "modified_at",
@@ -329,8 +329,8 @@ void running(const Call& call) {
   send_json(*call.reply, 200, object("models", std::move(rows)));
 }
 
-// Clients compare it with the version of Ollama that has what they use, so it names the interface
-// that this file follows.
+// Clients compare it with the Ollama version that has the features they use. So it names the
+// interface version that this file follows.
 constexpr std::string_view kInterface = "0.12.6";
 
 void version(const Call& call) {
@@ -339,7 +339,7 @@ void version(const Call& call) {
                    std::string_view(call.models.options().service.version)));
 }
 
-// Clients offer tools and thinking to models that have them in this list.
+// Clients offer tools and thinking for models that have them in this list.
 JsonValue capabilities(const Service& service) {
   const Model& model = service.model();
   if (model.info().encoder) return list("embedding");
@@ -357,7 +357,7 @@ Status show(Service& service, const JsonValue&, const std::shared_ptr<HttpReply>
   JsonValue about =
       object("general.architecture", std::string_view(kind), "general.basename",
              std::string_view(service.name()), "general.parameter_count", info.parameters);
-  // Under the name of the architecture, as Ollama has them, and under one that is always the same.
+  // Under the name of the architecture, as in Ollama, and under a constant one.
   for (const std::string& prefix : {kind, std::string("llm")}) {
     about.add(prefix + ".context_length", json(info.context));
     about.add(prefix + ".embedding_length", json(info.width));

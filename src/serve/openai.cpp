@@ -42,7 +42,7 @@ Status take_variables(const JsonValue& value, std::string_view, OpenAiRequest& r
   return {};
 }
 
-// Of functions as they were before tools: none is chosen, whether the model might or not.
+// For the old `functions` field: choosing one is not supported.
 Status take_choice(const JsonValue& value, std::string_view name, OpenAiRequest&) {
   return value.text() == "auto" ? Status() : must_be_off(value, name);
 }
@@ -152,7 +152,7 @@ JsonValue usage_of(const std::vector<TextEnd>& texts, size_t choices) {
   int64_t prompt = 0, written = 0, cached = 0;
   for (size_t i = 0; i < texts.size(); ++i) {
     written += static_cast<int64_t>(texts[i].text.token_ids.size());
-    if (i % choices > 0) continue;  // a prompt counts once, however many texts it has
+    if (i % choices > 0) continue;  // a prompt counts once for all its texts
     prompt += texts[i].cached + texts[i].text.prompt_tokens;
     cached += texts[i].cached;
   }
@@ -161,7 +161,7 @@ JsonValue usage_of(const std::vector<TextEnd>& texts, size_t choices) {
                 "completion_tokens_details", object("reasoning_tokens", 0));
 }
 
-// What chat and plain completions have in common.
+// Common parts of chat and plain completions.
 class OpenAiDialect : public Dialect {
  public:
   OpenAiDialect(const Service& service, const OpenAiRequest& request, const char* prefix,
@@ -225,7 +225,7 @@ class OpenAiDialect : public Dialect {
     add_timings(out);
     return sse(out);
   }
-  // What the id stands for by itself: a piece of a character may be no text.
+  // The text of a single id, which may be incomplete UTF-8.
   std::string text_of(TokenId id) const {
     const TokenId one[] = {id};
     const Result<std::string> text = service_.model().detokenize(one, false);
@@ -239,12 +239,12 @@ class OpenAiDialect : public Dialect {
   const std::string id_;
   const int64_t created_ = unix_seconds();
   const char* kind_;
-  std::vector<JsonValue> chances_;  // of the tokens of each text
+  std::vector<JsonValue> chances_;  // probabilities for the tokens of each text
 };
 
 class ChatDialect final : public OpenAiDialect {
  public:
-  // `replies`: of each text, or none where replies are text alone.
+  // `replies`: one per text, or none if replies are text only.
   ChatDialect(const Service& service, const OpenAiRequest& request, std::string prompt,
               std::vector<ChatReply> replies)
       : OpenAiDialect(service, request, "chatcmpl-", "chat.completion"),
@@ -296,7 +296,8 @@ class ChatDialect final : public OpenAiDialect {
     return event(object("index", i, "delta", std::move(what), "logprobs", std::move(chances),
                         "finish_reason", JsonValue()));
   }
-  // The first event carries the chances of the token; where the token gave none, they have one.
+  // The first event has the probabilities of the token; if the token has no event, a separate one
+  // does.
   std::string pieces(size_t i, const std::vector<ReplyPiece>& all, JsonValue chances) {
     std::string out;
     for (const ReplyPiece& piece : all) {
@@ -344,7 +345,7 @@ class ChatDialect final : public OpenAiDialect {
                              "type", "function", "function",
                              object("name", std::string_view(call.name), "arguments",
                                     std::string_view(call.arguments)));
-      // Not OpenAI's: what the tool's schema forbids.
+      // Not in OpenAI's API: violations of the tool's schema.
       if (!call.problem.empty()) one.add("problem", json(call.problem));
       calls.push(std::move(one));
     }
@@ -371,16 +372,16 @@ class ChatDialect final : public OpenAiDialect {
   std::vector<ChatReply> replies_;
 };
 
-// A prompt that its text begins with.
+// A prompt that its text starts with.
 struct Echo {
   std::string text;
   std::vector<TokenId> ids;
-  std::vector<PromptToken> chances;  // of `ids`, or none
+  std::vector<PromptToken> chances;  // of `ids`, or empty
 };
 
 class CompletionDialect final : public OpenAiDialect {
  public:
-  // `echoes`: what begins the texts of each prompt; none: nothing does.
+  // `echoes`: the start of each prompt's texts; may be empty.
   CompletionDialect(const Service& service, const OpenAiRequest& request, std::vector<Echo> echoes)
       : OpenAiDialect(service, request, "cmpl-", "text_completion"),
         top_(request.text.options.top_logprobs),
@@ -463,8 +464,8 @@ class CompletionDialect final : public OpenAiDialect {
     }
     return best;
   }
-  // As OpenAI and vLLM have it: the first token of a prompt has no probability, and the token that
-  // is there is among the likeliest ones, however unlikely it is.
+  // As in OpenAI and vLLM: the first token of a prompt has no probability, and the actual token is
+  // always in the list of likeliest ones.
   void add_echo(size_t i, Lists& to) const {
     const Echo& begin = echo(i);
     int64_t offset = 0;
@@ -485,7 +486,7 @@ class CompletionDialect final : public OpenAiDialect {
   }
 
   const int64_t top_;
-  const std::vector<Echo> echoes_;  // of each prompt
+  const std::vector<Echo> echoes_;  // one per prompt
   std::vector<Lists> lists_;
   std::vector<int64_t> offsets_;
 };
@@ -517,7 +518,7 @@ Status chat(Service& service, const JsonValue& body, const std::shared_ptr<HttpR
   return service.write(std::move(request.text), std::move(dialect), reply);
 }
 
-// How many tokens a chat is, as llama.cpp and OpenAI's responses count them.
+// The number of tokens of a chat, in the format of llama.cpp and OpenAI's responses.
 Status count_input(Service& service, const JsonValue& body,
                    const std::shared_ptr<HttpReply>& reply) {
   LOOM_ASSIGN(OpenAiRequest request, read(service, body, chat_fields()));
@@ -530,10 +531,10 @@ Status count_input(Service& service, const JsonValue& body,
   return {};
 }
 
-// Prompts are scored by the thread of vectors, so that texts do not wait for them.
+// Prompts are scored on the embedding thread, so that texts do not wait for them.
 Status score_and_write(Service& service, OpenAiRequest request, std::vector<Echo> echoes,
                        const std::shared_ptr<HttpReply>& reply) {
-  request.prompt = nullptr;  // the body goes
+  request.prompt = nullptr;  // frees the body
   auto work = [&service, request = std::move(request), echoes = std::move(echoes),
                reply]() mutable {
     const auto go_on = [&] { return !reply->gone() && !service.stopping(); };

@@ -11,7 +11,7 @@ JsonValue answer(std::string_view words, bool json_body) {
   return out;
 }
 
-// What any route may answer, besides what it is for.
+// Replies that any route may have, besides its own.
 JsonValue answers(const Route& route) {
   const bool reads = route.method == "POST";
   JsonValue out = object("200", answer("What was asked for.", true));
@@ -20,7 +20,7 @@ JsonValue answers(const Route& route) {
     for (const auto& [status, words] :
          {std::pair("400", "A field is missing, or holds what it cannot."),
           std::pair("413", "The body is too large."),
-          std::pair("415", "The body is no application/json."),
+          std::pair("415", "The body is not application/json."),
           std::pair("429", "As many requests wait as may.")})
       out.add(status, answer(words, true));
   }

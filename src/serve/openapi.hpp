@@ -1,5 +1,5 @@
-// What the server understands, as an OpenAPI 3.1 document: of each route its method and path, and
-// of those that read JSON the fields of their tables. https://spec.openapis.org/oas/v3.1.0
+// The server's API as an OpenAPI 3.1 document: the method and path of each route, and the fields of
+// JSON bodies. https://spec.openapis.org/oas/v3.1.0
 #pragma once
 
 #include <algorithm>
@@ -15,8 +15,8 @@ namespace loom::core {
 
 JsonValue openapi_of(const std::vector<Route>& routes, std::string_view version);
 
-// Of a table of fields, a schema of the body. What a field may hold is asked of the field itself:
-// the kinds of JSON whose samples it takes. null is as good as absent everywhere.
+// The schema of a body, from its table of fields. The kinds of JSON that a field accepts are found
+// by trying samples. null counts as absent everywhere.
 template <class T>
 JsonValue schema_of(std::span<const BodyField<T>> table) {
   JsonValue properties = JsonValue::object();
@@ -29,7 +29,7 @@ JsonValue schema_of(std::span<const BodyField<T>> table) {
       });
       if (taken) kinds.push(json(kind));
     }
-    const bool any = kinds.elements().size() == 1;  // no sample is like what it takes
+    const bool any = kinds.elements().size() == 1;  // no sample fits
     properties.add(std::string(field.name),
                    any ? JsonValue::object() : object("type", std::move(kinds)));
   }

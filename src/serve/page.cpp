@@ -29,7 +29,7 @@ void css(const Call& call) {
 void script(const Call& call) {
   show(call, "text/javascript; charset=utf-8", kPageJs);
 }
-// Browsers ask for one.
+// Browsers request one.
 void no_icon(const Call& call) {
   call.reply->send(204, {}, {});
 }

@@ -1,4 +1,4 @@
-// The chat page, as files that a browser asks for (src/serve/page).
+// The chat page, as files for a browser (src/serve/page).
 #pragma once
 
 #include <string_view>

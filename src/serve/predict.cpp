@@ -1,7 +1,7 @@
-// Chats in the envelope that Google's prediction platforms send: POST /predict with
-// {"instances": [{"@requestFormat": "chatCompletions", ...}, ...]}, answered by {"predictions":
-// [...]}, a whole chat completion for each instance. Instances are written at the same time; where
-// one fails, its error is the answer.
+// Chats in the envelope of Google's prediction platforms: POST /predict with {"instances":
+// [{"@requestFormat": "chatCompletions", ...}, ...]}. The reply is {"predictions": [...]}, a whole
+// chat completion for each instance. Instances run at the same time; if one fails, its error is the
+// reply.
 #include <algorithm>
 #include <mutex>
 
@@ -33,7 +33,7 @@ class Predictions {
       return;
     }
     whole_[instance] = std::move(*json);
-    // Counted anew, because a reply that lacks memory is sent again.
+    // Counted again, because a reply without memory is sent again.
     if (std::ranges::any_of(whole_, [](const JsonValue& one) { return one.is_null(); })) return;
     JsonValue all = JsonValue::array();
     for (const JsonValue& one : whole_) all.push(one);

@@ -1,4 +1,4 @@
-// Probabilities of the tokens of prompts: what `echo` with `logprobs` of /v1/completions tells.
+// Probabilities of prompt tokens, for `echo` with `logprobs` of /v1/completions.
 #pragma once
 
 #include <functional>
@@ -9,15 +9,15 @@
 
 namespace loom::core {
 
-// A token of a prompt after those before it. The first token of a prompt has no probability.
+// A token of a prompt, given those before it. The first token of a prompt has no probability.
 struct PromptToken {
   std::optional<float> logprob;
   std::vector<TokenChoice> top;  // the likeliest tokens at its position, best first
 };
 
-// Of the tokens of each prompt, `most` likeliest ones beside each. One session reads the prompts,
-// one after the other. `go_on` is asked between tokens; false ends it with Code::cancelled. Errors:
-// those of Model::session() and ModelSession::feed_all().
+// The probabilities of the tokens of each prompt, with the `most` likeliest ones for each. One
+// session reads the prompts one by one. `go_on` is called between tokens; false ends it with
+// Code::cancelled. Errors: those of Model::session() and ModelSession::feed_all().
 Result<std::vector<std::vector<PromptToken>>> prompt_chances(
     const Model& model, const std::vector<std::vector<TokenId>>& prompts, int64_t most,
     const ModelSessionOptions& session, const std::function<bool()>& go_on);

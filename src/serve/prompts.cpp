@@ -1,4 +1,4 @@
-// Prompts as JSON has them: texts, tokens, and both in turn.
+// Prompts in JSON: texts, tokens, and both mixed.
 #include <algorithm>
 
 #include "base/text.hpp"
@@ -19,8 +19,8 @@ Result<std::vector<TokenId>> read_ids(const Service& service, const JsonValue& v
   return out;
 }
 
-// A text, tokens, both in turn, or {"prompt_string": a text}. The tokenizer's own tokens stand
-// around a text that begins the prompt.
+// A text, tokens, both mixed, or {"prompt_string": a text}. A text at the start of the prompt gets
+// the tokenizer's own tokens.
 Result<std::vector<TokenId>> read_prompt(const Service& service, const JsonValue& prompt,
                                          const HttpReply& reply) {
   if (prompt.is_string()) return service.tokenize(prompt.text(), reply);

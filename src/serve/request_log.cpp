@@ -26,7 +26,7 @@ class LoggedReply final : public HttpReply {
 
   void send(int status, HttpHeaders headers, std::string body) override {
     const auto bytes = static_cast<int64_t>(body.size());
-    // Asked before: who has the whole reply may go.
+    // Read first: a client that has the whole reply may disconnect.
     const bool gone = reply_->gone();
     reply_->send(status, std::move(headers), std::move(body));
     tell("bytes", bytes);

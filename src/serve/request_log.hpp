@@ -1,5 +1,5 @@
-// A line of JSON for each request that was answered: when, what was asked of which path, the
-// status, how long it took, tokens. Never the text of a prompt or an answer, and never a key.
+// A line of JSON for each finished request: time, method and path, status, duration, tokens. Never
+// the text of a prompt or an answer, and never a key.
 #pragma once
 
 #include <chrono>
@@ -14,8 +14,8 @@ namespace loom::core {
 // Called once for each request, by the thread that ended its reply.
 using LogLine = std::function<void(const std::string& line)>;
 
-// A reply that is logged when it ends; one that is dropped before is logged with the status 499, as
-// by servers that know no better one for a client that went away.
+// A reply that is logged when it ends. One that is dropped earlier is logged with status 499, the
+// common code for a client that disconnected.
 std::shared_ptr<HttpReply> logged(std::shared_ptr<HttpReply> reply, const HttpRequest& request,
                                   LogLine log);
 

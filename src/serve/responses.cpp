@@ -1,5 +1,5 @@
 // OpenAI's responses: one answer to a text or a conversation, whole or as numbered events. An
-// answer is a list of items: messages, reasoning, calls of functions.
+// answer is a list of items: messages, reasoning, function calls.
 #include "base/text.hpp"
 #include "serve/chat_tools.hpp"
 #include "serve/dialects.hpp"
@@ -17,7 +17,7 @@ struct Request {
   ChatPrompt prompt;
 };
 
-// {"effort", "summary"}. Reasoning is told as it is, so there is nothing that a summary of it says.
+// {"effort", "summary"}. Reasoning is sent in full, so it has no summary.
 Status take_reasoning(const JsonValue& value, std::string_view name, Request& r) {
   for (const auto& [key, one] : value.members()) {
     const std::string called = cat(name, ".", key);
@@ -36,7 +36,7 @@ Status take_text_format(const JsonValue& value, std::string_view name, Request& 
   return take_format(*format, cat(name, ".format"), r.text);
 }
 
-// {"type": "function", "name", "parameters", ..}, as chat completions write it.
+// Converts {"type": "function", "name", "parameters", ..} to the form of chat completions.
 Result<JsonValue> tools_of(const JsonValue& tools) {
   JsonValue out = JsonValue::array();
   for (const JsonValue& tool : tools.elements()) {
@@ -98,7 +98,7 @@ const std::vector<BodyField<Request>>& fields() {
   return table;
 }
 
-// A part of an answer, as it grows.
+// A part of an answer in progress.
 struct Item {
   ReplyPiece::Kind kind;  // text, reasoning or call
   std::string id, call_id, name, text;
@@ -106,7 +106,7 @@ struct Item {
 
 class Responses final : public Dialect {
  public:
-  // `replies`: one, or none where the reply is text alone.
+  // `replies`: one, or none if the reply is text only.
   Responses(const Service& service, const Request& request, std::vector<ChatReply> replies)
       : service_(service),
         instructions_(request.instructions),
@@ -122,7 +122,7 @@ class Responses final : public Dialect {
   std::string first() override {
     std::string out = event("response.created", "response", response("in_progress", nullptr));
     out += event("response.in_progress", "response", response("in_progress", nullptr));
-    // A reply without calls is one message, which is open from the beginning.
+    // A reply without calls is one message, open from the start.
     if (replies_.empty()) out += open(ReplyPiece{});
     return out;
   }
@@ -159,7 +159,7 @@ class Responses final : public Dialect {
     const bool cut = end.text.stop == StopReason::length || end.text.stop == StopReason::context;
     return cut ? "incomplete" : "completed";
   }
-  // Events are numbered as they are made: one statement each.
+  // Events are numbered as they are created: one statement each.
   template <class... Members>
   std::string event(std::string_view name, Members... members) {
     JsonValue out = object("type", name, "sequence_number", sequence_++);
@@ -167,7 +167,7 @@ class Responses final : public Dialect {
     add_timings(out);
     return sse(out, name);
   }
-  // An event of the item that is open.
+  // An event of the open item.
   template <class... Members>
   std::string about(std::string_view name, Members... members) {
     return event(name, "item_id", std::string_view(items_.back().id), "output_index",
@@ -237,7 +237,7 @@ class Responses final : public Dialect {
     }
     return out + item_event("response.output_item.done", "completed");
   }
-  // An answer has an item, if an empty one.
+  // An answer has at least one item, which may be empty.
   std::string close_all() {
     std::string out;
     if (!replies_.empty()) out = pieces(replies_[0].finish());
@@ -270,7 +270,7 @@ class Responses final : public Dialect {
     JsonValue why;
     if (status == "incomplete") why = object("reason", "max_output_tokens");
     JsonValue output = JsonValue::array();
-    // What the end of the tokens cut is the last item.
+    // The last item is incomplete if the token limit cut it.
     for (size_t i = 0; end != nullptr && i < items_.size(); ++i) {
       const bool cut = status == "incomplete" && i + 1 == items_.size();
       output.push(json_of(items_[i], cut ? "incomplete" : "completed"));
@@ -306,14 +306,14 @@ class Responses final : public Dialect {
   JsonValue tools_ = JsonValue::array(), choice_ = json("auto");
   std::vector<ChatReply> replies_;
   std::vector<Item> items_;
-  bool open_ = false;  // the last of them
+  bool open_ = false;  // the last item
   const std::string id_ = new_id("resp_");
   const int64_t created_ = unix_seconds();
   int64_t sequence_ = 0;
 };
 
-// The turns of items: messages, calls (with what was said before them a turn of the assistant),
-// what they gave, and reasoning.
+// The turns of items: messages, calls (a turn of the assistant together with the text before them),
+// results of calls, and reasoning.
 class InputReader {
  public:
   explicit InputReader(const Service& service) : service_(service) {}
@@ -361,7 +361,7 @@ class InputReader {
     turns_.push_back(std::move(turn));
     return {};
   }
-  // It belongs to what the assistant said next.
+  // It belongs to the assistant's next item.
   Status add_reasoning(const JsonValue& item, const std::string& where) {
     const JsonValue* content = item.find("content");
     if (content == nullptr || content->is_null()) return {};

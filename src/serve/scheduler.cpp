@@ -14,7 +14,7 @@ Error no_memory_left() {
   return make_error(Code::out_of_memory, "out of memory; try again in a moment");
 }
 
-// Takes jobs out again if memory runs out before all of a request are in.
+// Removes jobs again if memory runs out before all of a request are added.
 struct Shrink {
   std::deque<std::unique_ptr<Job>>& jobs;
   size_t size;
@@ -58,7 +58,7 @@ bool Scheduler::add(std::unique_ptr<Job> job) {
   return add(std::move(one));
 }
 
-// Jobs that a free sequence will take at once do not wait, so they are not counted as such.
+// Jobs that a free sequence takes at once do not count as waiting.
 bool Scheduler::add(std::vector<std::unique_ptr<Job>> jobs) {
   {
     const std::lock_guard lock(mutex_);
@@ -107,7 +107,7 @@ bool Scheduler::busy() const {
   return std::ranges::any_of(slots_, [](const Slot& slot) { return slot.job != nullptr; });
 }
 
-// Rounds: sequences that are free take who waits first, then a pass for all that have a text.
+// Rounds: free sequences take the first waiting jobs, then one pass runs for all texts.
 void Scheduler::run() {
   for (;;) {
     {
@@ -149,8 +149,7 @@ void Scheduler::end_all() {
   }
 }
 
-// Before texts begin, so that what waits for a sequence is not kept from it by one text after the
-// other.
+// Runs before texts start, so that a waiting call is not delayed by one text after another.
 void Scheduler::call_idle() {
   std::vector<Idle> ready;
   {
@@ -165,7 +164,7 @@ void Scheduler::call_idle() {
   if (!ready.empty()) changed_.notify_all();
 }
 
-// The sequence that could write a text now, or null.
+// The sequence that can start this text now, or null.
 Scheduler::Slot* Scheduler::free_slot(const Job& job) {
   const auto fits = [&](const Slot& slot) {
     return slot.job == nullptr && (job.sequence < 0 || job.sequence == slot.sequence);
@@ -174,7 +173,7 @@ Scheduler::Slot* Scheduler::free_slot(const Job& job) {
   return found == slots_.end() ? nullptr : &*found;
 }
 
-// Who waits first, if a sequence is free that it may have; counted as running from here on.
+// The first waiting job, if a suitable sequence is free; from here on it counts as running.
 std::unique_ptr<Job> Scheduler::take_waiting() {
   const std::lock_guard lock(mutex_);
   if (stopping_) return nullptr;
@@ -219,14 +218,14 @@ Status Scheduler::start(Slot& slot) {
   return batch_->start(slot.sequence, prompt.subspan(static_cast<size_t>(slot.cached)), options);
 }
 
-// Asked once a pass, before any of its tokens is passed on.
+// Called once per pass, before any of its tokens is delivered.
 bool Scheduler::pass_is_good() {
   if (!files_) files_ = check_model_files();
   return files_->ok();
 }
 
-// After a pass of which nobody knows what it computed: an allocation failed in it, or weights
-// changed. All texts end with the error, and what their sequences have read is forgotten.
+// Called after a pass with an unknown result: an allocation failed in it, or weights changed. All
+// texts end with the error, and their sequences are cleared.
 void Scheduler::end_texts(const Error& why) {
   for (Slot& slot : slots_) {
     if (slot.job == nullptr) continue;
@@ -239,7 +238,7 @@ void Scheduler::end_texts(const Error& why) {
   }
 }
 
-// An Error of the pass is that of every text it ends.
+// An Error of the pass applies to every text that it ends.
 void Scheduler::step() {
   for (const Slot& slot : slots_) {
     if (slot.job != nullptr && slot.job->unwanted && slot.job->unwanted())
@@ -269,7 +268,7 @@ void Scheduler::step() {
   }
 }
 
-// Of prompts that are read in several passes.
+// Reports progress of prompts that take several passes.
 void Scheduler::tell_progress(Slot& slot) {
   if (slot.job == nullptr || !slot.job->progress) return;
   const int64_t total = static_cast<int64_t>(slot.job->prompt.size());

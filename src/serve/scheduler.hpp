@@ -1,13 +1,13 @@
-// Who computes next: texts wait in a bounded queue for one of a few sequences of a model, and those
-// that have one are written together, a token each in every pass (loom/batch.hpp). One thread
-// computes; everything else may be called from any thread.
+// Schedules texts: they wait in a bounded queue for one of a few sequences of a model. Running
+// texts are generated together, one token each per pass (loom/batch.hpp). One thread computes; all
+// other functions may be called from any thread.
 //
-// What sequences have read is kept while there is memory, and a text that begins with the same
-// tokens goes on from there, whichever sequence has it. The tokens of a text do not depend on any
-// of this: not on the sequence, not on what it held before, not on the other texts.
+// The KV cache of sequences is kept while there is memory, and a text with the same first tokens
+// reuses it from any sequence. The tokens of a text do not depend on this: not on the sequence, not
+// on its earlier contents, not on other texts.
 //
-// A text ends with an Error if a model file changes in place: nothing that was computed of other
-// bytes is passed on.
+// A text ends with an Error if a model file changes in place: results from other bytes are never
+// delivered.
 #pragma once
 
 #include <atomic>
@@ -24,41 +24,41 @@
 
 namespace loom::core {
 
-// A text to be written. Its callbacks are called by the thread that computes and must not wait.
+// A text to generate. Its callbacks run on the compute thread and must not wait.
 struct Job {
   std::vector<TokenId> prompt;
-  GenerateOptions options;         // on_token may be set; prefill_progress is taken
-  int64_t sequence = -1;           // that writes it; -1: any
+  GenerateOptions options;         // on_token may be set; prefill_progress is used internally
+  int64_t sequence = -1;           // sequence to use; -1 means any
   uint64_t salt = 0;               // Batch::set_salt()
-  std::function<bool()> unwanted;  // asked between tokens; true ends it with `cancelled`
-  // First, if it comes to that: the sequence that writes it.
+  std::function<bool()> unwanted;  // polled between tokens; true ends it with `cancelled`
+  // Called first, when the text starts: the sequence that generates it.
   std::function<void(int64_t sequence)> began;
-  // While the prompt is read, the first time before any of it: tokens that are read, those among
-  // them that a sequence had read already, and how many there are.
+  // Called while the prompt is read, the first time before any of it: tokens read, tokens that were
+  // cached, and the total.
   std::function<void(int64_t read, int64_t cached, int64_t total)> progress;
-  // Last, and once. cached: tokens of the prompt that a sequence had read already.
+  // Called last, and once. cached: tokens of the prompt that were in the KV cache.
   std::function<void(Result<Generation> result, int64_t cached)> done;
 };
 
 struct SchedulerOptions {
-  int64_t sessions = 4;          // texts that are written at the same time
-  int64_t waiting = 64;          // and those that wait for one of them to end
-  int64_t positions = 0;         // kept for all of them (BatchOptions::positions)
-  int64_t guesses = 0;           // of a text in a pass, at most; 0: none
-  std::optional<Model> draft{};  // that guesses them
-  bool lookup = false;           // what followed in the text before is guessed as well
+  int64_t sessions = 4;          // texts at the same time
+  int64_t waiting = 64;          // texts in the queue
+  int64_t positions = 0;         // cache for all of them (BatchOptions::positions)
+  int64_t guesses = 0;           // maximum per text and pass; 0 disables them
+  std::optional<Model> draft{};  // draft model
+  bool lookup = false;           // also draft from earlier text
   ModelSessionOptions session;
 };
 
-// What a scheduler has done so far.
+// Counters of a scheduler.
 struct SchedulerCounts {
   int64_t running = 0, waiting = 0;
   int64_t texts = 0, cancelled = 0, failed = 0;
   int64_t prompt_tokens = 0, cached_tokens = 0, written_tokens = 0;
   double prompt_seconds = 0, written_seconds = 0;
-  int64_t passes = 0, pass_texts = 0;  // and texts in all of them
+  int64_t passes = 0, pass_texts = 0;  // total texts over all passes
   int64_t longest = 0;                 // tokens of prompt and text
-  int64_t guessed = 0, accepted = 0;   // tokens, and passes that checked some
+  int64_t guessed = 0, accepted = 0;   // draft tokens; `guesses` are passes with drafts
   int64_t guesses = 0;
 };
 
@@ -68,32 +68,33 @@ class Scheduler {
   static Result<std::unique_ptr<Scheduler>> create(const Model& model,
                                                    const SchedulerOptions& options);
   ~Scheduler() { stop(); }
-  // Ends what runs or waits with `cancelled`; nothing is taken any more.
+  // Ends all running and waiting texts with `cancelled`; later jobs are refused.
   void stop();
 
-  // False: as many wait as may, and the job was not taken.
+  // false: the queue is full, and the job was not taken.
   bool add(std::unique_ptr<Job> job);
   // All of them or none, for several texts of one request.
   bool add(std::vector<std::unique_ptr<Job>> jobs);
-  // Calls `what` from the thread that computes, as soon as the sequence writes no text; with an
-  // Error where the scheduler stops before. False: as many such calls wait as may.
+  // Calls `what` on the compute thread once the sequence has no text, or with an Error if the
+  // scheduler stops first. Returns false if too many such calls wait.
   using Idle = std::function<void(Result<Batch*> batch)>;
   bool when_idle(int64_t sequence, Idle what);
-  // Waits until nothing runs or waits, for a sequence neither; false after so many milliseconds.
+  // Waits until nothing runs or waits, including calls of when_idle(); false after this many
+  // milliseconds.
   bool drain(int64_t milliseconds);
   SchedulerCounts counts() const;
-  // Of each sequence, whether it writes a text.
+  // For each sequence, whether it has a running text.
   std::vector<bool> busy_sequences() const;
-  // Positions of a sequence, and bytes of all; 0 where there are no sessions.
+  // Positions of a sequence, and bytes of all; 0 without sessions.
   int64_t context() const { return batch_ ? batch_->context() : 0; }
   int64_t bytes() const { return batch_ ? batch_->bytes() : 0; }
 
  private:
-  // A sequence of the batch with the text that it writes, or none.
+  // A sequence of the batch with its text, if any.
   struct Slot {
     int64_t sequence = 0;
     std::unique_ptr<Job> job;
-    int64_t cached = 0, told = 0;  // of the prompt; and what progress() was last told
+    int64_t cached = 0, told = 0;  // cached prompt tokens; last value reported to progress()
   };
 
   Scheduler(const SchedulerOptions& options, std::optional<Batch> batch)
@@ -114,11 +115,11 @@ class Scheduler {
   bool busy() const;
 
   const SchedulerOptions options_;
-  std::optional<Batch> batch_;   // of the thread that computes; none: no sessions
+  std::optional<Batch> batch_;   // used by the compute thread; unset without sessions
   std::vector<Slot> slots_;      // likewise
-  std::optional<Status> files_;  // likewise; check_model_files() in this pass, if it was asked
+  std::optional<Status> files_;  // likewise; check_model_files() of this pass, if called
 
-  mutable std::mutex mutex_;  // of what follows
+  mutable std::mutex mutex_;  // guards the members below
   std::condition_variable changed_;
   std::deque<std::unique_ptr<Job>> waiting_;
   std::deque<std::pair<int64_t, Idle>> idle_;

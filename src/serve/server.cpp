@@ -22,7 +22,7 @@ bool matches(const Route& route, std::string_view path) {
   return path.size() >= pattern.size() && path.starts_with(pattern.substr(0, pattern.size() - 1));
 }
 
-// Holds the model until the reply is let go of.
+// Keeps the model in use until the reply is released.
 class HoldingReply final : public ForwardingReply {
  public:
   HoldingReply(std::shared_ptr<HttpReply> reply, Models::Use use)
@@ -32,7 +32,7 @@ class HoldingReply final : public ForwardingReply {
   Models::Use use_;
 };
 
-// Knows who asked.
+// Adds the caller's key.
 class ForCaller final : public ForwardingReply {
  public:
   ForCaller(std::shared_ptr<HttpReply> reply, std::string key)
@@ -43,7 +43,7 @@ class ForCaller final : public ForwardingReply {
   const std::string key_;
 };
 
-// Lets a page of another origin read what it asked for.
+// Adds CORS headers, so that a page of another origin can read the reply.
 class ForOrigin final : public ForwardingReply {
  public:
   ForOrigin(std::shared_ptr<HttpReply> reply, std::string_view origin)
@@ -84,7 +84,7 @@ void add_routes(std::vector<Route>& routes) {
   for (Route& route : routes) route.any_type = route.path.starts_with("/api/");
 }
 
-// Names of headers between commas.
+// Header names, separated by commas.
 bool is_header_list(std::string_view text) {
   constexpr size_t kMax = 2048;
   return !text.empty() && text.size() <= kMax && std::ranges::all_of(text, [](char c) {
@@ -101,14 +101,14 @@ std::string verbs_of(const std::vector<Route>& routes, std::string_view path) {
   return join(verbs, ", ");
 }
 
-// A body, and what its values take of the budget.
+// A body, and the memory of its values, charged to the budget.
 struct ReadBody {
   MemoryShare memory;
   JsonValue json;
 };
 
-// What parsing takes at most: a string is read twice, a value is 16 bytes and a member 48, in lists
-// that double. parse_json() has the bound for hostile texts.
+// An upper bound of memory for parsing: a string is read twice, a value is 16 bytes and a member
+// 48, in lists that double. parse_json() has the limit for hostile texts.
 uint64_t parsing_bytes(std::string_view body) {
   const auto values = static_cast<uint64_t>(std::ranges::count_if(
       body, [](char c) { return c == ',' || c == ':' || c == '[' || c == '{'; }));
@@ -233,7 +233,7 @@ Result<std::unique_ptr<LlmServer>> LlmServer::start(std::vector<ModelEntry> entr
   server->add_openapi();
   for (const std::string& part : options.without) LOOM_TRY(server->leave_out(part));
   guard_mapped_files();
-  // The port first: that it is taken should be known before the model takes its memory.
+  // Opens the port first: an error should appear before the model takes its memory.
   LOOM_ASSIGN(server->http_, HttpServer::listen(
                                  options.address, static_cast<uint16_t>(options.port), options.http,
                                  [server](HttpRequest request, std::shared_ptr<HttpReply> reply) {
@@ -253,7 +253,7 @@ Result<std::unique_ptr<LlmServer>> LlmServer::start(std::vector<ModelEntry> entr
   return made;
 }
 
-// In this order: texts end and are told so, nothing is read any more, then connections close.
+// In this order: texts end with an error, reading stops, then connections close.
 LlmServer::~LlmServer() {
   if (models_ != nullptr) models_->begin_stop();
   small_.stop();
@@ -286,7 +286,7 @@ bool LlmServer::drain(int64_t milliseconds) {
   return models_->drain(milliseconds);
 }
 
-// The page is as if it had never been; of the others clients learn that they are switched off.
+// A disabled page does not exist; for other parts the reply says that they are disabled.
 Status LlmServer::leave_out(std::string_view part) {
   if (std::ranges::none_of(routes_, [&](const Route& r) { return r.part == part; }))
     return invalid(
@@ -302,7 +302,7 @@ Status LlmServer::leave_out(std::string_view part) {
   return {};
 }
 
-// Of the route that a request asked for; as OpenAI has them where there is none.
+// The error format of the route of a request; OpenAI's if there is none.
 const Dialect& LlmServer::errors_at(std::string_view path) const {
   for (const Route& route : routes_) {
     if (route.errors != nullptr && matches(route, path)) return *route.errors;
@@ -316,15 +316,15 @@ std::string LlmServer::refusal(std::string_view path, int status, std::string_vi
                                          make_error(Code::invalid_argument, std::string(message))));
 }
 
-// Names that a page of the web could have pointed here are not ours (DNS rebinding).
+// Refuses host names that a web page could have pointed here (DNS rebinding).
 bool LlmServer::good_host(const HttpRequest& request) const {
   const std::string host = host_name(request.header("Host"));
   return is_number(host) || host == "localhost" ||
          std::ranges::find(options_.hosts, host) != options_.hosts.end();
 }
 
-// Our own page may ask; `Host` is known to be good. A page that TLS was ended for by a proxy is at
-// https:// of the same host.
+// Accepts Loom's own page; `Host` is already validated. Behind a proxy that ends TLS, the page is
+// at https:// of the same host.
 bool LlmServer::good_origin(const HttpRequest& request) const {
   const std::string_view origin = request.header("Origin");
   const std::string host = to_lower_ascii(request.header("Host"));
@@ -342,12 +342,12 @@ const std::string* LlmServer::key_of(const HttpRequest& request) const {
   return found;
 }
 
-// A browser asks first whether a page of another origin may ask.
+// Answers the CORS preflight request of a browser for a page of another origin.
 bool LlmServer::preflight(const HttpRequest& request, HttpReply& reply) const {
   const std::string_view origin = request.header("Origin");
   if (request.method != "OPTIONS" || origin.empty() || !good_origin(request)) return false;
-  // Clients send headers of their own (x-stainless-*, anthropic-version), and none of them decides
-  // what may pass.
+  // Clients send their own headers (x-stainless-*, anthropic-version), none of which affects
+  // access.
   std::string headers = "authorization, content-type, last-event-id, x-api-key";
   if (const std::string_view asked = request.header("Access-Control-Request-Headers");
       is_header_list(asked))
@@ -370,8 +370,8 @@ bool LlmServer::may_pass(const HttpRequest& request, const Route& route, HttpRep
            {{"WWW-Authenticate", "Bearer"}});
     return false;
   }
-  // Pages of the web can send other types without asking first; good_origin() refuses those that
-  // may not. Ollama's clients name no type, or curl's own.
+  // Web pages can send other types without a preflight; good_origin() refuses those that are not
+  // allowed. Ollama's clients send no type, or curl's default.
   if (request.method == "POST" && !route.any_type &&
       media_type(request.header("Content-Type")) != "application/json") {
     refuse(reply, errors, 415, "invalid_request_error",
@@ -383,7 +383,7 @@ bool LlmServer::may_pass(const HttpRequest& request, const Route& route, HttpRep
 
 namespace {
 
-// A model whose bytes are not those that were opened computes nonsense. Models can be unloaded.
+// A model whose file bytes have changed computes nonsense. Unloading stays allowed.
 bool refuse_changed_files(HttpReply& reply, const Dialect& errors) {
   const Status files = check_model_files();
   if (!files.ok()) send_error(reply, errors, files.error());

@@ -32,7 +32,7 @@ std::string fingerprint_of(const Model& model, loom::DType cache) {
   return "b" + hash.hex().substr(0, 16);
 }
 
-// The longest text that a token stands for.
+// Bytes of the longest text of a token.
 uint64_t longest_token(const Model& model) {
   const Tokenizer* tokenizer = model.impl().model.tokenizer();
   if (tokenizer == nullptr) return 1;
@@ -49,7 +49,7 @@ uint64_t longest_token(const Model& model) {
 
 // Normalizers shorten characters: a ligature of 4 bytes becomes a letter of 1.
 constexpr uint64_t kMaxShrinking = 4;
-// What tokenizing takes per byte of a text without spaces: symbols and a queue of pairs, each in a
+// Memory for tokenizing, per byte of a text without spaces: symbols and a queue of pairs, each in a
 // list that doubles.
 constexpr uint64_t kTokenizingBytes = 96;
 
@@ -57,8 +57,8 @@ constexpr uint64_t kTokenizingBytes = 96;
 // second, and a byte of nested properties takes this much.
 constexpr uint64_t kMaxRules = 128 << 10, kRuleBytes = 700;
 
-// The texts of a request while they are written. Everything here is called by the thread that
-// computes, but the constructor.
+// The texts of a request in progress. All functions except the constructor run on the compute
+// thread.
 class TextRun : public std::enable_shared_from_this<TextRun> {
  public:
   TextRun(const TextRequest& request, size_t texts, MemoryShare rules,
@@ -77,7 +77,7 @@ class TextRun : public std::enable_shared_from_this<TextRun> {
 
   bool unwanted() const { return failed_ || reply_->gone(); }
   void began(size_t i, int64_t sequence) { dialect_->began(i, sequence); }
-  // Ends the reply: a stream that lacks a piece must not go on.
+  // Ends the reply: a stream must not continue after a lost piece.
   void out_of_memory() {
     if (failed_) return;
     try_again([this] { fail(no_memory()); });
@@ -91,7 +91,7 @@ class TextRun : public std::enable_shared_from_this<TextRun> {
     clock.end.text.prompt_tokens = read - cached;
     if (read > cached) clock.end.text.prefill_seconds = seconds_since(clock.begin);
     if (!progress_ || unwanted()) return;
-    open_stream();  // whose first message has no timings
+    open_stream();  // its first message has no timings
     if (timings_) dialect_->set_timings(timings_of(clock.end));
     const double passed = clock.end.text.prefill_seconds * 1e3;
     reply_->write(dialect_->progress(
@@ -141,7 +141,7 @@ class TextRun : public std::enable_shared_from_this<TextRun> {
   static double seconds_since(Clock::time_point then) {
     return std::chrono::duration<double>(Clock::now() - then).count();
   }
-  // What timings_of() tells of a text that is not whole.
+  // The values of timings_of() for a text in progress.
   struct TextClock {
     Clock::time_point begin{}, first{};
     TextEnd end;
@@ -157,7 +157,7 @@ class TextRun : public std::enable_shared_from_this<TextRun> {
     }
     clock.end.text.token_ids.push_back(token.id);
   }
-  // The time to the first token of all, and then between tokens, of whichever text.
+  // Measures the time to the first token, and then between tokens, over all texts.
   void measure() {
     (first_ ? figures_.first_token : figures_.token).add(seconds_since(before_));
     first_ = false;
@@ -174,7 +174,7 @@ class TextRun : public std::enable_shared_from_this<TextRun> {
     reply_->tell("cached_tokens", cached);
     reply_->tell("written_tokens", written);
   }
-  // Before the first message is made: a dialect may number them.
+  // Call it before the first message is created: a dialect may number messages.
   void open_stream() {
     if (begun_) return;
     reply_->begin(200, {{"Content-Type", std::string(dialect_->stream_type())},
@@ -198,7 +198,7 @@ class TextRun : public std::enable_shared_from_this<TextRun> {
   bool first_ = true;
   size_t open_;
   std::vector<TextEnd> ends_;
-  std::vector<size_t> sent_;  // bytes of each text
+  std::vector<size_t> sent_;  // bytes sent, per text
   std::vector<TextClock> clocks_;
   std::shared_ptr<Dialect> dialect_;
   std::shared_ptr<HttpReply> reply_;
@@ -230,7 +230,7 @@ Result<std::unique_ptr<Service>> Service::create(Model model, const ServiceOptio
     made->trims_parts_ = trims_parts(*chat_template);
   }
   made->started_ = unix_seconds();
-  // An encoder writes no texts, so it needs no sessions for them.
+  // An encoder generates no texts, so it needs no sessions.
   if (made->model_.info().encoder) made->options_.scheduler.sessions = 0;
   LOOM_ASSIGN(made->scheduler_, Scheduler::create(made->model_, made->options_.scheduler));
   return made;
@@ -303,7 +303,7 @@ Status Service::write(TextRequest request, std::shared_ptr<Dialect> dialect,
     job->options.max_tokens = request.max_tokens < 0 ? scheduler_->context() : request.max_tokens;
     job->options.sampler.seed =
         choice_seed(request.options.sampler.seed, static_cast<int64_t>(i % choices));
-    // They are called by the thread that computes all texts, so none of them may throw.
+    // They run on the compute thread of all texts, so none of them may throw.
     const auto guarded = [run](auto&& step) {
       try {
         step();
@@ -395,7 +395,7 @@ Result<std::vector<TokenId>> Service::encode(std::string_view text, const HttpRe
   options.should_stop = [this, &reply] { return stopping_ || reply.gone(); };
   Result<std::vector<TokenId>> ids = core::tokenize(model_, text, options);
   if (ids.ok() || ids.error().code != Code::cancelled) return ids;
-  return make_error(Code::cancelled, "the server stops");  // a client that is gone reads nothing
+  return make_error(Code::cancelled, "the server stops");  // a disconnected client reads nothing
 }
 
 Status Service::take_bias_texts(TextRequest& request, const HttpReply& reply) const {
@@ -478,7 +478,7 @@ int64_t unix_seconds() {
 
 namespace {
 
-// What `where` says of errors that have a status of their own.
+// Values of Error::where for errors with their own HTTP status.
 constexpr std::string_view kQueue = "queue", kBytes = "bytes";
 
 }  // namespace

@@ -1,6 +1,6 @@
-// What sequences have read, saved in files, read back and forgotten: POST /slots/ID?action=..., as
-// llama.cpp has it. Names of files are plain words inside of one folder that the server was given;
-// no request reads or writes anything else.
+// Saves, restores and erases the state of sequences: POST /slots/ID?action=..., as in llama.cpp.
+// File names are plain words within one folder that the server was given. No request reads or
+// writes any other file.
 #include <charconv>
 #include <chrono>
 #include <filesystem>
@@ -29,8 +29,8 @@ const std::vector<BodyField<SlotRequest>>& slot_fields() {
   return table;
 }
 
-// Letters, digits, '.', '-' and '_', no '.' first: it names a file of the folder and nothing else,
-// on any system.
+// Letters, digits, '.', '-' and '_', no leading '.'. So the name is always a file of the folder, on
+// any system.
 Status check_name(std::string_view name) {
   constexpr size_t kMost = 128;
   constexpr std::string_view kAllowed =
@@ -43,7 +43,7 @@ Status check_name(std::string_view name) {
                      printable(name.substr(0, kMost))));
 }
 
-// Links are not followed: they may lead out of the folder.
+// Links are not followed, because they may lead out of the folder.
 Result<std::string> path_of(const SlotFiles& files, const std::string& name, bool save) {
   LOOM_TRY(check_name(name));
   const fs::path path = fs::path(files.folder) / name;
@@ -51,7 +51,7 @@ Result<std::string> path_of(const SlotFiles& files, const std::string& name, boo
   const fs::file_type type = fs::symlink_status(path, bad).type();
   const bool there = type != fs::file_type::not_found && type != fs::file_type::none;
   if (there && type != fs::file_type::regular)
-    return invalid(cat(name, " is no file of a saved sequence"));
+    return invalid(cat(name, " is not a file of a saved sequence"));
   if (!save && !there) return make_error(Code::not_found, cat("no sequence was saved as ", name));
   if (!save || there) return path.string();
   int64_t count = 0;
@@ -65,7 +65,7 @@ Result<std::string> path_of(const SlotFiles& files, const std::string& name, boo
   return path.string();
 }
 
-// Of a request for a sequence that has no text now. Tells what was done, in the words of llama.cpp.
+// An action on a sequence without a running text. The reply is in llama.cpp's format.
 class SlotAction {
  public:
   SlotAction(std::string action, int64_t sequence, uint64_t salt, std::string name,
@@ -82,14 +82,14 @@ class SlotAction {
     const Result<JsonValue> told = batch.ok() ? act(**batch) : Result<JsonValue>(batch.error());
     if (told.ok()) return send_json(*reply_, 200, *told);
     Error error = told.error();
-    error.where = name_;  // of the folder clients need not know
+    error.where = name_;  // clients need not know the folder
     send_error(*reply_, openai_errors(), error);
   }
 
  private:
   Result<JsonValue> act(Batch& batch) const {
     JsonValue out = object("id_slot", sequence_);
-    // What another key has read is not there for this one.
+    // The contents of another key are not accessible with this one.
     batch.set_salt(sequence_, salt_);
     if (action_ == "erase") {
       out.add("n_erased", json(batch.position(sequence_)));

@@ -17,16 +17,16 @@ struct Streams::Kept {
   const std::string id;
   const StreamLimits limits;
   const ServeClock clock;
-  std::mutex mutex;  // of what follows
+  std::mutex mutex;  // guards the members below
   std::shared_ptr<HttpReply> reader;
   HttpHeaders headers;
   std::deque<std::string> events;
-  int64_t first = 0;  // number of the oldest event that is kept
+  int64_t first = 0;  // number of the oldest stored event
   size_t bytes = 0;
   bool begun = false, ended = false, stopped = false, full = false;
   Clock::time_point alone{};  // since when there is no reader
 
-  // Those below with the lock held.
+  // Call the functions below with the lock held.
   bool attended() {
     if (reader != nullptr && reader->gone()) leave();
     return reader != nullptr;
@@ -39,14 +39,14 @@ struct Streams::Kept {
     if (attended()) return false;
     return stopped || (ended && !begun) || clock() - alone > std::chrono::seconds(limits.seconds);
   }
-  // An event gets its number before its first line.
+  // Puts the number of an event before its first line.
   void add(std::string_view event, std::string& sent) {
     const int64_t number = first + static_cast<int64_t>(events.size());
     events.push_back(cat("id: ", id, ":", number, "\n", event));
     bytes += events.back().size();
     sent += events.back();
     while (bytes > limits.bytes) {
-      // A reader has these already, or is about to; without one they would be missed.
+      // A reader has these already, or gets them soon; without a reader they would be lost.
       if (!attended()) {
         full = true;
         return;
@@ -58,15 +58,15 @@ struct Streams::Kept {
   }
   void end() {
     if (ended) return;
-    // Without a beginning it gets an answer of its own.
+    // A reply that has not started gets a separate answer.
     if (attended() && begun) reader->end();
     ended = true;
     leave();
   }
 };
 
-// What the text is written to. It alone holds the reply of the request, and with it the model, no
-// longer than the text needs it.
+// The sink of the text. Only it holds the request's reply, and so the model, no longer than the
+// text needs it.
 class Streams::Writer final : public HttpReply {
  public:
   Writer(std::shared_ptr<Kept> kept, std::shared_ptr<HttpReply> reply)
@@ -75,7 +75,7 @@ class Streams::Writer final : public HttpReply {
     const std::lock_guard lock(kept_->mutex);
     try_again([this] { kept_->end(); });
   }
-  // An error before anything was streamed.
+  // An error before streaming started.
   void send(int status, HttpHeaders headers, std::string body) override {
     const std::lock_guard lock(kept_->mutex);
     kept_->ended = true;
@@ -160,7 +160,7 @@ Status Streams::resume(const std::string& id, int64_t after, std::shared_ptr<Htt
     return make_error(Code::not_found,
                       cat("nothing of the stream ", printable(id), " was written"));
   if (after < -1 || after > last)
-    return invalid(cat("the stream has the events 0 to ", last, "; there is none behind ", after));
+    return invalid(cat("the stream has the events 0 to ", last, "; there is none after ", after));
   if (after + 1 < kept->first) {
     return make_error(
         Code::not_found,
@@ -196,7 +196,7 @@ Status Streams::stop(const std::string& id) {
 
 namespace {
 
-// A number of a query or of "ID:NUMBER"; "": -1.
+// A number of a query or of "ID:NUMBER"; empty means -1.
 Result<int64_t> event_number(std::string_view text, std::string_view where) {
   text = text.substr(text.rfind(':') + 1);
   int64_t number = -1;
@@ -222,7 +222,7 @@ void resume_stream(const Call& call) {
   if (!done.ok()) send_error(*call.reply, openai_errors(), done.error());
 }
 
-// As OpenAI's clients ask for the rest of a response.
+// OpenAI's request for the rest of a response.
 void resume_response(const Call& call) {
   Status done = unsupported("responses are kept as streams alone: ask with ?stream=true");
   if (query_value(call.request.query, "stream") == "true")

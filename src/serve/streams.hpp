@@ -1,6 +1,6 @@
-// Streams that a client can take up again when its connection was lost. A request asks for it
-// (`resumable`); its events then have numbers, the last ones are kept, and its text goes on for a
-// while without a reader. What is kept is bounded in number, bytes and time.
+// Streams that a client can resume after a lost connection. A request asks for it (`resumable`).
+// Its events are then numbered, the last ones are stored, and its text continues for a while
+// without a reader. Storage is bounded in number, bytes and time.
 #pragma once
 
 #include <chrono>
@@ -17,9 +17,9 @@
 namespace loom::core {
 
 struct StreamLimits {
-  int64_t seconds = 60;            // without a reader, and after the end; 0: nothing is kept
-  size_t streams = 64;             // at a time
-  size_t bytes = size_t{1} << 20;  // of events, of each of them
+  int64_t seconds = 60;            // without a reader, and after the end; 0 disables storage
+  size_t streams = 64;             // at the same time
+  size_t bytes = size_t{1} << 20;  // of events, per stream
 };
 
 // Thread-safe.
@@ -30,23 +30,23 @@ class Streams {
       : limits_(limits), clock_(std::move(clock)) {}
   const StreamLimits& limits() const { return limits_; }
 
-  // A reply for one stream of events that goes to `reply` as well. Without a reader it is gone()
-  // when the time is over or there is no room for more. Null: as many streams are on their way as
-  // may; of those that have ended the oldest goes first.
+  // A reply for one event stream that also goes to `reply`. Without a reader it is gone() when the
+  // time is over or the storage is full. Returns null if too many streams are in progress. The
+  // oldest of the ended streams is removed first.
   std::shared_ptr<HttpReply> keep(const std::string& id, std::shared_ptr<HttpReply> reply);
 
-  // The events behind number `after` (-1: all of them), then those to come; whoever read the stream
-  // before reads no more. Errors: not_found (no such stream, or the events are no longer kept),
-  // invalid_argument (an event that never was).
+  // Sends the events after number `after` (-1 means all), then those to come; the previous reader
+  // is detached. Errors: not_found (no such stream, or the events are no longer stored),
+  // invalid_argument (an event that does not exist).
   Status resume(const std::string& id, int64_t after, std::shared_ptr<HttpReply> reply);
-  // Its text ends, and it is forgotten. Errors: not_found.
+  // Ends its text and removes the stream. Errors: not_found.
   Status stop(const std::string& id);
 
  private:
   struct Kept;
   class Writer;
   Result<std::shared_ptr<Kept>> find(const std::string& id);
-  void forget_expired();  // with the lock held
+  void forget_expired();  // call it with the lock held
 
   const StreamLimits limits_;
   const ServeClock clock_;

@@ -93,7 +93,7 @@ Status take_cache_salt(const JsonValue& value, std::string_view name, TextReques
   return invalid(cat(name, " must be a text of 1 to ", kMax, " bytes; leave it out for none"));
 }
 
-// Replies are texts.
+// Only text replies are supported.
 Status take_modalities(const JsonValue& value, std::string_view name, TextRequest&) {
   std::vector<std::string> all;
   LOOM_TRY(take_texts(value, name, 8, all));
@@ -212,7 +212,7 @@ Status add_bias(const JsonValue& id, const JsonValue& bias, std::string_view nam
   }
   TokenBias one{static_cast<TokenId>(token), 0.0f};
   LOOM_TRY(take_real(bias, cat(name, " of token ", token), -1000, 1000, one.bias));
-  // What clients send for "never".
+  // The value that clients send for "never".
   if (one.bias <= -100.0f) {
     s.banned_tokens.push_back(one.id);
   } else {
@@ -254,7 +254,7 @@ Status take_schema(const JsonValue& value, std::string_view name, TextRequest& t
 
 namespace {
 
-// A text between quotes, in GBNF.
+// Quotes a text for GBNF.
 std::string grammar_literal(std::string_view text) {
   constexpr char kDigits[] = "0123456789abcdef";
   std::string out = "\"";

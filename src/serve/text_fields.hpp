@@ -1,4 +1,4 @@
-// Fields that dialects share under names of their own.
+// Fields that several dialects share under different names.
 #pragma once
 
 #include "serve/fields.hpp"
@@ -8,22 +8,27 @@ namespace loom::core {
 
 using TakeText = Status (*)(const JsonValue& value, std::string_view name, TextRequest& to);
 
-Status take_max_tokens(const JsonValue& value, std::string_view name, TextRequest& to);  // -1: many
+// -1 means no limit.
+Status take_max_tokens(const JsonValue& value, std::string_view name, TextRequest& to);
 Status take_temperature(const JsonValue& value, std::string_view name, TextRequest& to);
-Status take_top_p(const JsonValue& value, std::string_view name, TextRequest& to);  // 0: the best
-Status take_top_k(const JsonValue& value, std::string_view name, TextRequest& to);  // -1, 0: all
+// 0 means greedy.
+Status take_top_p(const JsonValue& value, std::string_view name, TextRequest& to);
+// -1 or 0 means all.
+Status take_top_k(const JsonValue& value, std::string_view name, TextRequest& to);
 Status take_min_p(const JsonValue& value, std::string_view name, TextRequest& to);
 Status take_repetition(const JsonValue& value, std::string_view name, TextRequest& to);
-// As llama.cpp and Ollama have it: 0 is no penalty, -1 all tokens.
+// As in llama.cpp and Ollama: 0 disables the penalty, -1 means all tokens.
 Status take_window(const JsonValue& value, std::string_view name, TextRequest& to);
-Status take_seed(const JsonValue& value, std::string_view name, TextRequest& to);  // -1: any
+// -1 means random.
+Status take_seed(const JsonValue& value, std::string_view name, TextRequest& to);
 Status take_stop(const JsonValue& value, std::string_view name, TextRequest& to);
 Status take_stream(const JsonValue& value, std::string_view name, TextRequest& to);
 Status take_ignore_eos(const JsonValue& value, std::string_view name, TextRequest& to);
 Status take_frequency(const JsonValue& value, std::string_view name, TextRequest& to);
 Status take_presence(const JsonValue& value, std::string_view name, TextRequest& to);
 Status take_typical(const JsonValue& value, std::string_view name, TextRequest& to);
-Status take_sigma(const JsonValue& value, std::string_view name, TextRequest& to);  // -1: off
+// -1 disables it.
+Status take_sigma(const JsonValue& value, std::string_view name, TextRequest& to);
 Status take_xtc_probability(const JsonValue& value, std::string_view name, TextRequest& to);
 Status take_xtc_threshold(const JsonValue& value, std::string_view name, TextRequest& to);
 Status take_dynamic_range(const JsonValue& value, std::string_view name, TextRequest& to);
@@ -34,30 +39,31 @@ Status take_mirostat_eta(const JsonValue& value, std::string_view name, TextRequ
 Status take_dry_multiplier(const JsonValue& value, std::string_view name, TextRequest& to);
 Status take_dry_base(const JsonValue& value, std::string_view name, TextRequest& to);
 Status take_dry_length(const JsonValue& value, std::string_view name, TextRequest& to);
-Status take_dry_window(const JsonValue& value, std::string_view name, TextRequest& to);  // -1: all
+// -1 means all.
+Status take_dry_window(const JsonValue& value, std::string_view name, TextRequest& to);
 Status take_dry_breakers(const JsonValue& value, std::string_view name, TextRequest& to);
 Status take_progress(const JsonValue& value, std::string_view name, TextRequest& to);
 Status take_context_shift(const JsonValue& value, std::string_view name, TextRequest& to);
-// Tokens that a context shift keeps (-1: the prompt) and forgets (0: half).
+// Tokens that a context shift keeps (-1: the prompt) and drops (0: half).
 Status take_keep(const JsonValue& value, std::string_view name, TextRequest& to);
 Status take_discard(const JsonValue& value, std::string_view name, TextRequest& to);
-// Guesses in a pass at most (0: none), and how likely all of them have to be (GenerateOptions).
+// Maximum draft tokens per pass (0: none), and their minimum joint probability (GenerateOptions).
 Status take_guesses(const JsonValue& value, std::string_view name, TextRequest& to);
 Status take_guess_chance(const JsonValue& value, std::string_view name, TextRequest& to);
 Status take_resumable(const JsonValue& value, std::string_view name, TextRequest& to);
 Status take_timings(const JsonValue& value, std::string_view name, TextRequest& to);
-// ["text"], which replies are.
+// Accepts ["text"], the only reply type.
 Status take_modalities(const JsonValue& value, std::string_view name, TextRequest& to);
-// "medium", which is the length that a model writes: templates know no other.
+// Accepts "medium", the model's own length: templates support no other.
 Status take_verbosity(const JsonValue& value, std::string_view name, TextRequest& to);
-// As vLLM has it: a text that is not empty.
+// As in vLLM: a non-empty text.
 Status take_cache_salt(const JsonValue& value, std::string_view name, TextRequest& to);
-// {"ID": bias}, or [[ID, bias], ..] as llama.cpp has it, where false bans the token; a
-// text in the place of an ID stands for its tokens.
+// {"ID": bias}, or [[ID, bias], ..] as in llama.cpp, where false bans the token. A text in place of
+// an ID means its tokens.
 Status take_logit_bias(const JsonValue& value, std::string_view name, TextRequest& to);
 Status take_grammar(const JsonValue& value, std::string_view name, TextRequest& to);  // GBNF
 Status take_schema(const JsonValue& value, std::string_view name, TextRequest& to);
-// vLLM's: a list of texts, one of which is the reply; and {"json", "grammar", "choice",
+// vLLM's fields: a list of texts, one of which is the reply; and {"json", "grammar", "choice",
 // "json_object"}, of which one is set.
 Status take_choices(const JsonValue& value, std::string_view name, TextRequest& to);
 Status take_structured(const JsonValue& value, std::string_view name, TextRequest& to);
@@ -65,7 +71,7 @@ Status take_structured(const JsonValue& value, std::string_view name, TextReques
 // .schema.
 Status take_format(const JsonValue& value, std::string_view name, TextRequest& to);
 
-// The samplers under the names that llama.cpp gave them, which many clients use.
+// Sampler fields under llama.cpp's names, which many clients use.
 struct NamedField {
   const char* name;
   TakeText take;
@@ -97,14 +103,14 @@ inline constexpr NamedField kLlamaFields[] = {
     {"cache_salt", take_cache_salt},
 };
 
-// Of a request R, which has its TextRequest as `text`.
+// A field of a request R with a TextRequest member `text`.
 template <class R>
 BodyField<R> text_field(std::string_view name, TakeText take) {
   return {name, [take](const JsonValue& value, std::string_view called, R& to) {
             return take(value, called, to.text);
           }};
 }
-// A field that vLLM has and this server has not: other values than its default are refused by name.
+// A vLLM field that this server does not support: only its default value is accepted.
 template <class R>
 BodyField<R> only_default(std::string_view name, bool value) {
   return {name, [value](const JsonValue& got, std::string_view called, R&) -> Status {
@@ -118,7 +124,7 @@ BodyField<R> off_field(std::string_view name, double off = 0) {
             return must_be_off(value, called, off);
           }};
 }
-// What vLLM adds to OpenAI's fields.
+// Fields that vLLM adds to OpenAI's.
 template <class R>
 void add_vllm_fields(std::vector<BodyField<R>>& own) {
   own.push_back(text_field<R>("guided_json", take_schema));
@@ -135,7 +141,7 @@ void add_vllm_fields(std::vector<BodyField<R>>& own) {
   for (const char* name : {"skip_special_tokens", "spaces_between_special_tokens"})
     own.push_back(only_default<R>(name, true));
 }
-// Kept as it is, to be read when the other fields are known.
+// Stored unparsed, to be read after the other fields.
 template <class R>
 BodyField<R> kept_field(std::string_view name, const JsonValue* R::*where) {
   return {name, [where](const JsonValue& value, std::string_view, R& to) {
@@ -155,7 +161,7 @@ BodyField<R> string_field(std::string_view name, std::string R::*where) {
             return take_text(value, called, to.*where);
           }};
 }
-// What every dialect has in some form, under the names of llama.cpp.
+// Fields of all dialects, under llama.cpp's names.
 template <class R>
 std::vector<BodyField<R>> text_defaults() {
   return {
@@ -171,7 +177,7 @@ std::vector<BodyField<R>> text_defaults() {
       text_field<R>("ignore_eos", take_ignore_eos),
   };
 }
-// Known, and without a meaning here.
+// Accepted and ignored.
 template <class R>
 BodyField<R> ignored_field(std::string_view name) {
   return {name, {}};

@@ -1,5 +1,5 @@
-// A bounded queue of work with threads of its own, so that a thread that reads connections never
-// computes. Work is begun in the order in which it was added. What is left at stop() is dropped.
+// A bounded queue of work with separate threads, so that a thread that reads connections never
+// computes. Work starts in the order of add(). Remaining work is dropped at stop().
 #pragma once
 
 #include <atomic>
@@ -59,7 +59,7 @@ class WorkQueue {
         ++running_;
         next();
       } catch (const std::bad_alloc&) {
-        // A reply that is dropped tells its client so.
+        // A dropped reply informs its client.
       }
       --running_;
     }

@@ -81,7 +81,7 @@ Result<Buffer> Buffer::allocate(int64_t bytes) {
   return buffer;
 }
 
-// Windows has no aligned_alloc of the standard, and what it has in place must be freed its own way.
+// Windows lacks the standard aligned_alloc; its replacement needs its own free function.
 static void* take_aligned(size_t align, size_t size) {
 #if defined(_WIN32)
   return _aligned_malloc(size, align);
@@ -97,10 +97,10 @@ static void free_aligned(void* memory) {
 #endif
 }
 
-// Bytes that are not zeroed, and so not touched, yet.
+// Bytes that are not zeroed and not touched yet.
 Result<Buffer> Buffer::aligned(int64_t bytes, int64_t align) {
   const int64_t size = round_up(bytes > 0 ? bytes : 1, align);
-  // More than an object may have, where addresses have 32 bits, is not there either.
+  // With 32-bit addresses, a size above the maximum of an object is unavailable too.
   void* memory = size > PTRDIFF_MAX
                      ? nullptr
                      : take_aligned(static_cast<size_t>(align), static_cast<size_t>(size));
@@ -118,7 +118,7 @@ Result<Buffer> Buffer::aligned(int64_t bytes, int64_t align) {
   return buffer;
 }
 
-// Large blocks of calloc are fresh pages of the system: zeros that are not there yet.
+// Large calloc blocks are fresh pages of the system: zeros without physical memory yet.
 Result<Buffer> Buffer::reserve(int64_t bytes) {
   if (bytes < 0) return invalid("a buffer of negative size was asked for");
   constexpr int64_t kAlign = 64;

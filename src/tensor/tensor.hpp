@@ -1,5 +1,5 @@
-// Tensor: a view of numbers somewhere (dtype, layout, shape, address). It owns nothing; Buffer owns
-// bytes. Plain tensors are row-major with one free stride, that of the last-but-one axis, so a
+// Tensor: a view of numbers in memory (dtype, layout, shape, address). It owns nothing; Buffer owns
+// bytes. Plain tensors are row-major with one free stride, that of the second-to-last axis, so a
 // slice of rows or columns is again a tensor. R16 tensors are packed weight matrices
 // (dtype/r16.hpp).
 #pragma once
@@ -36,7 +36,7 @@ class Shape {
     for (int i = 0; i + 1 < rank_; ++i) n *= dims_[static_cast<size_t>(i)];
     return n;
   }
-  // This shape with another axis in front; rank() must be below kMaxRank.
+  // This shape with a new first axis; rank() must be below kMaxRank.
   Shape after(int64_t first) const;
   bool operator==(const Shape& other) const;
   std::string str() const;  // "[2, 3]"
@@ -58,7 +58,7 @@ struct Tensor {
   LOOM_INLINE bool empty() const { return data == nullptr; }
   LOOM_INLINE int64_t rows() const { return shape.rows(); }
   LOOM_INLINE int64_t cols() const { return shape.last(); }
-  // Typed access; T must be what dtype says.
+  // Typed access; T must match dtype.
   template <class T>
   LOOM_INLINE T* values() const {
     return reinterpret_cast<T*>(data);
@@ -88,7 +88,7 @@ int64_t plain_bytes(DType dtype, const Shape& shape);
 class Buffer {
  public:
   static Result<Buffer> allocate(int64_t bytes);
-  // The same, but memory is taken page by page when it is first touched.
+  // The same, but pages are allocated when they are first touched.
   static Result<Buffer> reserve(int64_t bytes);
   Buffer() = default;
   std::byte* data() const { return bytes_.get(); }
@@ -102,16 +102,16 @@ class Buffer {
     explicit Free(std::byte* b) : block(b) {}
     explicit Free(std::shared_ptr<const Buffer> s) : block(nullptr), shared(std::move(s)) {}
     void operator()(std::byte* p) const;
-    std::byte* block;                      // what was allocated, where that is not what is used
-    std::shared_ptr<const Buffer> shared;  // what it is a part of
+    std::byte* block;                      // the allocation, if it differs from the used part
+    std::shared_ptr<const Buffer> shared;  // the buffer that it is a part of
   };
   std::unique_ptr<std::byte, Free> bytes_;
   int64_t size_ = 0;
 };
 
-// Buffers that are read one after the other, as the weights of a network are: once they are some
-// megabytes together, those that are too small for huge pages of their own share blocks of them. A
-// block is freed with the last of its buffers.
+// Buffers that are read one after the other, such as the weights of a network. Once they total some
+// megabytes, buffers that are too small for huge pages of their own share blocks of them. A block
+// is freed with the last of its buffers.
 class BufferBlocks {
  public:
   Result<Buffer> allocate(int64_t bytes);

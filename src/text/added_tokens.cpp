@@ -30,7 +30,7 @@ size_t strip_after(std::string_view text, size_t at) {
   return at;
 }
 
-// Whether no word goes on on either side of what was found.
+// Whether no word continues on either side of the hit.
 bool stands_alone(std::string_view text, const TokenTrie::Hit& hit) {
   return (hit.begin == 0 || !is_word(code_point_before(text, hit.begin).value)) &&
          (hit.end == text.size() || !is_word(code_point_at(text, hit.end).value));

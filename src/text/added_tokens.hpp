@@ -1,6 +1,6 @@
-// The added tokens of tokenizer.json: strings that become one id each, found in the text before the
-// model sees it. Of those that start at one place the longest wins; tokens with `normalized` are
-// searched in the normalized text, the others in the text as it is.
+// The added tokens of tokenizer.json: strings that become one id each, matched in the text before
+// the model runs. At one position the longest one wins. Tokens with `normalized` are
+// searched in the normalized text, the others in the original text.
 #pragma once
 
 #include <array>
@@ -17,18 +17,18 @@
 namespace loom::core::text {
 
 struct AddedToken : AddedTokenSpec {
-  std::string spelling;  // what decoding sees: the content, normalized when `normalized` is set
+  std::string spelling;  // for decoding: the content, normalized if `normalized` is set
 };
 
 // A set of strings to find in a text, leftmost first, longest first.
 class TokenTrie {
  public:
-  // False when `text` is in the set already.
+  // Returns false if `text` is in the set already.
   bool insert(std::string_view text, size_t token);
   struct Hit {
     size_t begin = 0, end = 0, token = 0;
   };
-  // The leftmost hit at or after `from`, and of those that start there the longest.
+  // The leftmost hit at or after `from`; of several there, the longest.
   std::optional<Hit> find(std::string_view text, size_t from) const;
   bool empty() const { return nodes_.empty(); }
 
@@ -43,7 +43,7 @@ class TokenTrie {
   std::vector<Node> nodes_;
 };
 
-// A part of a text: an added token, or (token == nullptr) what lies between.
+// A part of a text: an added token, or the text between two (token == nullptr).
 struct TextPart {
   size_t begin = 0, end = 0;
   const AddedToken* token = nullptr;
@@ -55,8 +55,8 @@ class AddedTokens {
   static Result<AddedTokens> make(const std::vector<AddedTokenSpec>& list, const WordModel& model,
                                   const Normalizer& normalizer, const std::string& where);
 
-  // Cuts `text` at the tokens with this `normalized`; with `skip_special` special tokens stay text.
-  // Errors: cancelled (Budget::stopped()).
+  // Splits `text` at the tokens with this `normalized`; with `skip_special`, special tokens stay
+  // text. Errors: cancelled (Budget::stopped()).
   Status split(std::string_view text, bool normalized, bool skip_special, Budget& budget,
                std::vector<TextPart>& out) const;
 

@@ -1,4 +1,4 @@
-// The vocab.txt of BERT as a TokenizerSpec: what a folder has that is older than tokenizer.json.
+// Reads BERT's vocab.txt, of folders older than tokenizer.json, as a TokenizerSpec.
 #include <algorithm>
 
 #include "base/text.hpp"
@@ -12,7 +12,7 @@ namespace {
 // One token per line; the last line may have no end. Windows ends of lines are ends too.
 Result<std::vector<std::pair<std::string, int32_t>>> read_lines(std::string_view file,
                                                                 const std::string& where) {
-  if (!is_valid_utf8(file)) return bad_file("is no vocabulary: it is not UTF-8", where);
+  if (!is_valid_utf8(file)) return bad_file("is not a vocabulary: it is not UTF-8", where);
   std::vector<std::pair<std::string, int32_t>> tokens;
   while (!file.empty()) {
     const size_t end = std::min(file.find('\n'), file.size());
@@ -22,7 +22,7 @@ Result<std::vector<std::pair<std::string, int32_t>>> read_lines(std::string_view
     tokens.emplace_back(line, static_cast<int32_t>(tokens.size()));
     file.remove_prefix(std::min(end + 1, file.size()));
   }
-  if (tokens.empty()) return bad_file("is no vocabulary: it is empty", where);
+  if (tokens.empty()) return bad_file("is not a vocabulary: it is empty", where);
   return tokens;
 }
 

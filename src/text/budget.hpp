@@ -1,6 +1,6 @@
-// What one call may cost. A tokenizer file is untrusted: its patterns may backtrack without end and
-// its replacements may double the text again and again, so that work and memory are counted, not
-// trusted. It also asks whether the caller still wants the result.
+// The cost limit of one call. A tokenizer file is untrusted: its patterns may backtrack endlessly,
+// and its replacements may double the text repeatedly. So work and memory are counted. The budget
+// also asks whether the caller still needs the result.
 #pragma once
 
 #include <cstddef>
@@ -13,10 +13,10 @@ namespace loom::core::text {
 
 struct Budget {
   uint64_t steps = 0;  // of regular expressions
-  uint64_t bytes = 0;  // that steps which rewrite the text may write
-  // Asked after every few thousand units of work; true ends the call. May be null; not owned.
+  uint64_t bytes = 0;  // that rewriting steps may write
+  // Called after every few thousand units of work; true ends the call. May be null; not owned.
   const std::function<bool()>* should_stop = nullptr;
-  uint64_t unasked = 0;  // work since it was asked last
+  uint64_t unasked = 0;  // work since its last call
 
   static Budget for_text(size_t text_bytes) {
     Budget budget;
@@ -29,7 +29,7 @@ struct Budget {
     steps += uint64_t{1024} * text_bytes;
     bytes += uint64_t{256} * text_bytes;
   }
-  // Counts work: bytes, symbols or steps. True: the caller does not want the result; end with
+  // Counts work: bytes, symbols or steps. Returns true if the caller cancelled; end with
   // stop_error().
   [[nodiscard]] bool stopped(uint64_t work) {
     if (should_stop == nullptr) return false;
@@ -40,7 +40,7 @@ struct Budget {
     return (*should_stop)();
   }
   static Error stop_error() { return make_error(Code::cancelled, "tokenizing was stopped"); }
-  // False when so many bytes are more than is left.
+  // Returns false if fewer bytes are left.
   [[nodiscard]] bool spend_bytes(uint64_t count) {
     if (count > bytes) return false;
     bytes -= count;

@@ -1,6 +1,5 @@
-// The byte alphabet of GPT-2: each byte stands as one printable character, so that a byte-level
-// vocabulary is text. Printable bytes stand for themselves; the other 68 follow U+0100 in ascending
-// order.
+// The byte alphabet of GPT-2: each byte is one printable character, so that a byte-level vocabulary
+// is text. Printable bytes map to themselves; the other 68 follow U+0100 in ascending order.
 #pragma once
 
 #include <array>
@@ -17,7 +16,7 @@ class ByteAlphabet {
   std::string_view character(unsigned char byte) const { return characters_[byte]; }
   // The byte of a character, or -1.
   int byte_of(char32_t c) const { return c < bytes_.size() ? bytes_[c] : -1; }
-  // Appends the bytes that `token` spells; a token with any foreign character spells itself.
+  // Appends the bytes of `token`; a token with any other character is appended unchanged.
   void append_bytes(std::string_view token, std::string& out) const;
 
  private:

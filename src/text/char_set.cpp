@@ -1,4 +1,4 @@
-// Sets are built from tables, once per pattern; what has to be fast is done by SymbolMap.
+// Sets are built from tables once per pattern; SymbolMap does the fast work.
 #include "text/char_set.hpp"
 
 #include <algorithm>

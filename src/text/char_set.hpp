@@ -1,5 +1,5 @@
-// CharSet: a set of code points, as the classes of a regular expression name them. Everything that
-// it knows of Unicode comes from unicode_tables.hpp.
+// CharSet: a set of code points, as named by the classes of a regular expression. Its Unicode data
+// comes from unicode_tables.hpp.
 #pragma once
 
 #include <optional>
@@ -18,17 +18,17 @@ class CharSet {
   // Ranges in any order; they may overlap.
   explicit CharSet(std::vector<CodeRange> ranges);
 
-  // What \p{name} means, in any spelling of the standard ("Lu", "Letter", "Han", "white space");
-  // none: a name that is not known.
+  // The set of \p{name}, in any spelling of the standard ("Lu", "Letter", "Han", "white space");
+  // unset if the name is unknown.
   static std::optional<CharSet> property(std::string_view name);
-  // \w of Oniguruma and of Rust, but for the few characters in which each differs.
+  // \w of Oniguruma and of Rust, except the few characters in which they differ.
   static CharSet word();
 
   CharSet complement() const;
-  // With everything that differs from a member in case alone (simple case folding).
+  // Adds all characters that differ from a member in case only (simple case folding).
   CharSet with_other_cases() const;
   bool contains(char32_t c) const;
-  // Ascending, with a gap between any two.
+  // Ascending and separated.
   std::span<const CodeRange> ranges() const { return ranges_; }
   bool operator==(const CharSet& other) const;
 

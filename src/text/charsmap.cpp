@@ -9,7 +9,7 @@
 namespace loom::core::text {
 namespace {
 
-// As tools/text/make_unicode_tables.py numbers them.
+// Numbered as in tools/text/make_unicode_tables.py.
 enum Break : uint8_t {
   kOther,
   kCr,
@@ -41,14 +41,14 @@ Breaks breaks_of(char32_t c) {
   return {static_cast<uint8_t>(value & 15), static_cast<uint8_t>(value >> 4)};
 }
 
-// What the rules ask about the characters of a cluster so far.
+// State of the current cluster for the rules.
 struct Cluster {
   Breaks last;
   int regionals = 0;        // at its end
   bool pictograph = false;  // it ends with a pictographic character and any Extend
-  bool joined = false;      // and a ZWJ behind that
-  bool consonant = false;   // it ends with a consonant, and Linker and Extend behind it
-  bool linked = false;      // of which one is a Linker
+  bool joined = false;      // followed by a ZWJ
+  bool consonant = false;   // it ends with a consonant, then Linker and Extend
+  bool linked = false;      // with at least one Linker
 
   void add(const Breaks& next) {
     regionals = next.kind == kRegional ? regionals + 1 : 0;
@@ -65,7 +65,7 @@ bool ends_line(uint8_t kind) {
   return kind == kCr || kind == kLf || kind == kControl;
 }
 
-// Rules GB3 to GB13: does `next` belong to the cluster?
+// Rules GB3 to GB13: whether `next` belongs to the cluster.
 bool continues(const Cluster& cluster, const Breaks& next) {
   const uint8_t last = cluster.last.kind, kind = next.kind;
   if (last == kCr && kind == kLf) return true;
@@ -108,7 +108,7 @@ size_t grapheme_end(std::string_view text, size_t at) {
 }
 
 Result<Charsmap> Charsmap::parse(std::string_view bytes, const std::string& where) {
-  const auto damaged = [&] { return bad_file("is no character map of SentencePiece", where); };
+  const auto damaged = [&] { return bad_file("is not a character map of SentencePiece", where); };
   if (bytes.size() < 4) return damaged();
   const size_t trie = unit_at(bytes, 0);
   if (trie % 4 != 0 || trie > bytes.size() - 4) return damaged();

@@ -1,6 +1,6 @@
-// The character map of SentencePiece ("precompiled_charsmap"): a trie of texts and what becomes of
-// each, in the layout of Darts double arrays. And the grapheme clusters to which HF `tokenizers`
-// applies it (Unicode Standard Annex 29, extended clusters).
+// The character map of SentencePiece ("precompiled_charsmap"): a trie of texts and their
+// replacements, in the layout of Darts double arrays. HF `tokenizers` applies it to grapheme
+// clusters (Unicode Standard Annex 29, extended clusters), which grapheme_end() finds.
 #pragma once
 
 #include <cstdint>
@@ -13,14 +13,14 @@
 
 namespace loom::core::text {
 
-// The end of the cluster that begins at `at`. `text`: valid UTF-8.
+// The end of the cluster that starts at `at`. `text`: valid UTF-8.
 size_t grapheme_end(std::string_view text, size_t at);
 
 class Charsmap {
  public:
-  // Of the bytes of a map: the size of the trie, its units, the texts, each ended by a zero.
+  // Reads the bytes of a map: the size of the trie, its units, the zero-terminated texts.
   static Result<Charsmap> parse(std::string_view bytes, const std::string& where);
-  // What becomes of the shortest text of the map that `text` begins with; none: nothing does.
+  // The replacement of the shortest text of the map that is a prefix of `text`; may be unset.
   std::optional<std::string_view> find(std::string_view text) const;
   bool empty() const { return units_.empty(); }
 

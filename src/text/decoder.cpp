@@ -1,5 +1,5 @@
-// The chain at work. Steps before a fusing one see single tokens; steps behind it see one long
-// token, of which most can say nothing before its end and therefore collect it.
+// Runs the chain. Steps before a fusing one see single tokens. Steps after it see one long token;
+// most of them need its end, so they collect it.
 #include "text/decoder.hpp"
 
 #include <algorithm>
@@ -19,8 +19,8 @@ int hex_value(char c) {
   return -1;
 }
 
-// The byte that "<0xHH>" names, or -1. HF parses the digits with Rust's from_str_radix, which takes
-// a sign.
+// The byte of "<0xHH>", or -1. HF parses the digits with Rust's from_str_radix, which accepts a
+// sign.
 int named_byte(std::string_view token) {
   if (token.size() != 6 || token.substr(0, 3) != "<0x" || token[5] != '>') return -1;
   const int low = hex_value(token[4]);
@@ -172,7 +172,7 @@ Status DecodeRun::feed(size_t index, std::string_view token, std::string& out) {
   return feed(index + 1, text, out);
 }
 
-// `token` is a part of the one token that everything has become.
+// `token` is a part of the one fused token.
 Status DecodeRun::feed_fused(size_t index, std::string_view token, std::string& out) {
   const Decoder::Step& step = decoder_->steps_[index];
   State& state = states_[index];
@@ -191,8 +191,8 @@ Status DecodeRun::feed_fused(size_t index, std::string_view token, std::string& 
   return feed(index + 1, token, out);
 }
 
-// A run of byte tokens is text only as a whole: one broken byte makes U+FFFD of each, so the run is
-// held.
+// A run of byte tokens is decoded as a whole: one invalid byte makes U+FFFD of each, so the run is
+// buffered.
 Status DecodeRun::feed_bytes(size_t index, std::string_view token, std::string& out) {
   const int byte = named_byte(token);
   if (byte >= 0) {

@@ -1,8 +1,8 @@
-// The decoder of tokenizer.json: from the spellings of tokens back to text, as a chain of steps.
+// The decoder of tokenizer.json: converts the spellings of tokens back to text, as a chain of
+// steps.
 //
-// DecodeRun pushes one token at a time through the chain; decoding a list of ids and decoding a
-// stream are the same run, so that both give the same bytes. A step that must see more holds text
-// back.
+// DecodeRun pushes one token at a time through the chain. Lists of ids and streams use the same
+// run, so both give the same bytes. A step that needs more input buffers text.
 #pragma once
 
 #include <cstdint>
@@ -17,16 +17,16 @@ namespace loom::core::text {
 class Decoder {
  public:
   static Result<Decoder> make(std::vector<DecoderStep> steps);
-  // The bytes that `token` stands for in the middle of a text.
+  // The bytes of `token` in the middle of a text.
   std::string token_bytes(std::string_view token) const;
 
  private:
   friend class DecodeRun;
   struct Step : DecoderStep {
     Pattern pattern;     // find, compiled
-    bool fused = false;  // an earlier step has made one token of all
+    bool fused = false;  // an earlier step has fused all tokens
   };
-  // One token on its own; `first` and `last` say where it stands in the list.
+  // Converts one token; `first` and `last` are its position in the list.
   static Result<std::string> convert(const Step& step, std::string_view token, bool first,
                                      bool last, Budget& budget);
   std::vector<Step> steps_;
@@ -36,9 +36,9 @@ class DecodeRun {
  public:
   explicit DecodeRun(const Decoder& decoder)
       : decoder_(&decoder), states_(decoder.steps_.size()), budget_(Budget::for_text(0)) {}
-  // Appends to `out` the text that is certain after `token`.
+  // Appends the text that is final after `token`.
   Status push(std::string_view token, std::string& out);
-  // Appends what was held back; the run is over.
+  // Appends buffered text; ends the run.
   Status finish(std::string& out);
 
  private:
@@ -46,7 +46,7 @@ class DecodeRun {
     std::string held;
     bool first = true;  // no token has come yet
     bool holding = false;
-    size_t stripped = 0;  // strip of a fused text: characters cut so far
+    size_t stripped = 0;  // strip of a fused text: characters removed so far
     bool stripping = true;
   };
   Status feed(size_t index, std::string_view token, std::string& out);

@@ -1,4 +1,4 @@
-// Reads the member "decoder". What is not listed in read_part is refused by name.
+// Reads the member "decoder". Parts that are not listed in read_part are refused by name.
 #include "text/tokenizer_json.hpp"
 
 namespace loom::core::text {

@@ -1,5 +1,5 @@
-// Reads the member "model". Whether merges name tokens that there are is asked by Bpe::make(); see
-// also word_piece.hpp.
+// Reads the member "model". Bpe::make() checks that merges name existing tokens; see also
+// word_piece.hpp.
 #include "base/text.hpp"
 #include "text/tokenizer_json.hpp"
 
@@ -40,7 +40,7 @@ Status read_vocabulary(const Node& node, Vocabulary& vocabulary) {
   return {};
 }
 
-// "merge_ranks", which no file of Hugging Face has: see BpeSpec.
+// "merge_ranks", which is not in files of Hugging Face: see BpeSpec.
 Status read_ranks(const Node& model, size_t merges, BpeSpec& spec) {
   if (!model.has("merge_ranks")) return {};
   LOOM_ASSIGN(const Node node, model.child("merge_ranks"));
@@ -82,7 +82,7 @@ Status read_merges(const Node& model, const Node& node, BpeSpec& spec) {
       spec.merges.emplace_back(pair[0].text(), pair[1].text());
     }
   }
-  if (!spec.ranks.empty()) spec.ranks.resize(spec.merges.size());  // a line "#version" is no merge
+  if (!spec.ranks.empty()) spec.ranks.resize(spec.merges.size());  // skips a "#version" line
   return {};
 }
 

@@ -1,5 +1,5 @@
-// A JSON value together with the path that leads to it, for reading tokenizer.json strictly: a key
-// of the wrong type and a key nobody knows are Errors that name the path.
+// A JSON value with its path, for strict reading of tokenizer.json. A key of the wrong type and an
+// unknown key are Errors that name the path.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ class Node {
   Error error_at(std::string_view key, std::string message) const;
   Error not_supported(std::string_view key, std::string_view what) const;
 
-  // Refuses a value that is no object, and keys that are not in the list.
+  // Refuses a value that is not an object, and keys that are not in the list.
   Status expect_keys(std::initializer_list<std::string_view> keys) const;
 
   bool has(std::string_view key) const { return value_->find(key) != nullptr; }
@@ -53,7 +53,7 @@ class Node {
 };
 
 // The members of a "Sequence" component, flattened: {"type": "Sequence", list_key: [...]} may nest.
-// A component that is no Sequence answers itself.
+// Another component is returned itself.
 Status flatten_sequence(const Node& node, std::string_view list_key, std::vector<Node>& out);
 
 }  // namespace loom::core::text

@@ -1,5 +1,5 @@
-// The four normalization forms (Unicode Standard Annex 15). Canonical order is made with one stable
-// sort per run of marks, so that a hostile run of many marks costs no more than sorting it.
+// The four normalization forms (Unicode Standard Annex 15). Canonical ordering uses one stable sort
+// per run of marks, so that a hostile run of many marks costs no more than a sort.
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -96,7 +96,7 @@ std::vector<Pair> make_pairs() {
   return pairs;
 }
 
-// The character that two neighbours make, or 0.
+// The composition of two neighbours, or 0.
 char32_t composed(char32_t first, char32_t second) {
   if (first >= kLeads && first < kLeads + kLeadCount) {
     if (second < kVowels || second >= kVowels + kVowelCount) return 0;
@@ -116,7 +116,7 @@ char32_t composed(char32_t first, char32_t second) {
 void compose(Buffer& buffer) {
   size_t size = 0, starter = 0;
   bool has_starter = false;
-  uint8_t last_class = 0;  // of the character before, if it is a mark of the starter
+  uint8_t last_class = 0;  // of the previous character, if it is a mark of the starter
   for (const char32_t c : Buffer(buffer)) {
     const uint8_t own = combining_class(c);
     if (has_starter && (size == starter + 1 || last_class < own)) {

@@ -1,4 +1,4 @@
-// Steps of the normalizer, each as HF `tokenizers` does it on its NormalizedString.
+// Steps of the normalizer, as HF `tokenizers` runs them on its NormalizedString.
 #include "text/normalizer.hpp"
 
 #include <algorithm>
@@ -43,7 +43,7 @@ bool is_ideograph(char32_t c) {
          (c >= 0x2F800 && c <= 0x2FA1F);
 }
 
-// One pass over the characters: `each` appends what becomes of one.
+// One pass over the characters: `each` appends the replacement of one.
 template <class Each>
 void rewrite_characters(NormalText& piece, const Each& each) {
   std::string out;
@@ -91,8 +91,8 @@ void as_bert(NormalText& piece, const NormalizerStep& step) {
   if (step.lowercases) lowercase(piece);
 }
 
-// Short clusters as a whole where the map has them, and else character by character; of a cluster
-// that the map has, what it does not name is lost, as it is in HF.
+// Maps short clusters as a whole if the map has them, else character by character. Unmapped parts
+// of a mapped cluster are lost, as in HF.
 Status map_characters(NormalText& piece, const Charsmap& map, Budget& budget) {
   constexpr size_t kShort = 6;
   std::string out;
@@ -155,7 +155,7 @@ Result<Normalizer> Normalizer::make(std::vector<NormalizerStep> steps) {
     }
     if (step.kind == NormalizerKind::charsmap) {
       const Result<std::string> bytes = decode_base64(step.content);
-      if (!bytes.ok()) return bad_file("precompiled_charsmap is no base64", step.where);
+      if (!bytes.ok()) return bad_file("precompiled_charsmap is not base64", step.where);
       LOOM_ASSIGN(step.map, Charsmap::parse(*bytes, step.where));
     }
     normalizer.steps_.push_back(std::move(step));

@@ -1,8 +1,8 @@
 // The normalizer of tokenizer.json: a list of steps that rewrite a piece of the text before it is
 // split.
 //
-// Beside the text it tracks how many leading bytes stem from offset 0 of the original: Metaspace
-// with prepend_scheme "first" asks for that, and HF answers it from its alignments.
+// It also tracks how many leading bytes come from offset 0 of the original text. Metaspace with
+// prepend_scheme "first" needs that; HF computes it from its alignments.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Reads the member "normalizer". What is not listed in read_normal_step is refused by name.
+// Reads the member "normalizer". Steps that are not listed in read_normal_step are refused by name.
 #include "text/tokenizer_json.hpp"
 
 namespace loom::core::text {

@@ -1,5 +1,5 @@
-// Literal search and the choice between a literal and a regular expression. An empty literal
-// matches between all characters, as the empty regular expression that HF makes of it does.
+// Literal search, and the choice between a literal and a regular expression. An empty literal
+// matches between all characters, like the empty regular expression that HF makes of it.
 #include "text/pattern.hpp"
 
 #include "base/text.hpp"

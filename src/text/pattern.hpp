@@ -1,5 +1,5 @@
-// What Split and Replace search for: a literal string or a regular expression. The spans it answers
-// cover the whole text in order, as HF `tokenizers` defines its patterns.
+// The pattern of Split and Replace: a literal string or a regular expression. Its spans cover the
+// whole text in order, as HF `tokenizers` defines patterns.
 #pragma once
 
 #include <optional>
@@ -20,7 +20,7 @@ class Pattern {
   static Result<Pattern> regex(std::string_view text, const std::string& where);
   static Result<Pattern> make(const PatternSpec& spec);
 
-  // Spans of matches and of what lies between them; {0, 0, false} for an empty text.
+  // Spans of matches and of the text between them; {0, 0, false} for an empty text.
   Status find_all(std::string_view text, Budget& budget, std::vector<Span>& out) const;
 
   // `text` with every match replaced.

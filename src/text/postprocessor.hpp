@@ -1,6 +1,6 @@
-// The post-processor of tokenizer.json: which ids surround a text, or two (beginning of sequence
-// and the like), and of which type each id is. Offsets, which other processors adjust, do not exist
-// here.
+// The post-processor of tokenizer.json: adds ids around a text, or two (such as beginning of
+// sequence), and sets the type of each id. Offsets, which other processors adjust, are not
+// supported.
 #pragma once
 
 #include <cstdint>
@@ -14,24 +14,24 @@ namespace loom::core::text {
 
 class PostProcessor {
  public:
-  // A spec without a template: texts are their ids. `is_token` says whether an id exists.
+  // A spec without a template adds nothing. `is_token` says whether an id exists.
   static Result<PostProcessor> make(const TokenizerSpec& spec,
                                     const std::function<bool(int32_t)>& is_token);
-  // The ids of the text inside their template; without special tokens only the text remains.
+  // The ids of the text in their template; without special tokens only those of the text.
   std::vector<int32_t> apply(std::vector<int32_t> text, bool add_special_tokens) const;
 
   struct Typed {
     std::vector<int32_t> ids, types;
   };
-  // The same with types; of two texts where `second` is not null.
+  // The same with types; for two texts if `second` is not null.
   Typed apply(const std::vector<int32_t>& first, const std::vector<int32_t>* second,
               bool add_special_tokens) const;
-  // Ids that stand beside one text, or two.
+  // The number of ids that are added to one text, or to two.
   size_t special_tokens(bool pair) const;
 
  private:
   struct Part {
-    int text = -1;  // which of the texts; -1: ids
+    int text = -1;  // index of the text; -1 means ids
     int32_t type = 0;
     std::vector<int32_t> ids;
   };

@@ -1,5 +1,5 @@
-// Reads the member "post_processor". At most one template may stand in a Sequence: HF feeds the
-// parts of the first to the second one by one, which no real file means.
+// Reads the member "post_processor". A Sequence may have at most one template: HF feeds the parts
+// of the first to the second one by one, which no real file intends.
 #include "base/text.hpp"
 #include "text/tokenizer_json.hpp"
 

@@ -1,6 +1,5 @@
-// The steps as they run. Splitting only cuts slices finer; the text is rebuilt by the two steps
-// that rewrite it. Spans and behaviours follow `NormalizedString::split` of HF `tokenizers` step by
-// step.
+// The steps at run time. Splits only make slices finer; only the two rewriting steps rebuild the
+// text. Spans and behaviours follow `NormalizedString::split` of HF `tokenizers` step by step.
 #include "text/pretokenizer.hpp"
 
 #include <algorithm>
@@ -15,10 +14,10 @@ namespace {
 constexpr std::string_view kGpt2Pattern =
     "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+";
 
-// \w+|[^\w\s]+ of Rust's regex crate, where \w holds the joiners too.
+// \w+|[^\w\s]+ of Rust's regex crate, where \w includes the joiners.
 constexpr std::string_view kWordsOrSymbols = "[\\w\\u200C\\u200D]+|[^\\w\\u200C\\u200D\\s]+";
 
-// Spans of single characters that satisfy `is_match`, and of what lies between.
+// Spans of single characters that satisfy `is_match`, and of the text between.
 template <class Predicate>
 void find_characters(std::string_view text, const Predicate& is_match, std::vector<Span>& spans) {
   size_t covered = 0;
@@ -34,7 +33,7 @@ void find_characters(std::string_view text, const Predicate& is_match, std::vect
   if (covered < text.size()) spans.push_back({covered, text.size(), false});
 }
 
-// White space is matched, to be removed; words and single marks are what lies between.
+// Matches white space for removal; words and single marks are between matches.
 void find_bert_words(std::string_view text, std::vector<Span>& spans) {
   size_t begin = 0;
   for (size_t at = 0; at < text.size();) {
@@ -50,7 +49,7 @@ void find_bert_words(std::string_view text, std::vector<Span>& spans) {
   if (begin < text.size()) spans.push_back({begin, text.size(), false});
 }
 
-// Each match joins the span before it, unless that is a match too.
+// Each match joins the previous span, unless that is a match too.
 void merge_into_previous(std::vector<Span>& spans) {
   size_t kept = 0;
   bool previous = false;
@@ -106,7 +105,7 @@ Piece slice(const Piece& piece, size_t begin, size_t end) {
   return part;
 }
 
-// What the kinds that name no pattern split at.
+// Sets the pattern of kinds that do not name one.
 Status PreTokenizer::make_pattern(Step& step) {
   switch (step.kind) {
     case PreTokenizerKind::split: {
@@ -158,7 +157,7 @@ Status PreTokenizer::find_spans(const Step& step, std::string_view text, Budget&
   return {};
 }
 
-// Leaves marked as matched only what is to be removed.
+// Leaves only text to remove marked as matched.
 void PreTokenizer::merge_spans(SplitBehavior behavior, std::vector<Span>& spans) {
   switch (behavior) {
     case SplitBehavior::removed: break;

@@ -38,7 +38,7 @@ class PreTokenizer {
 
  private:
   struct Step : PreTokenizerStep {
-    Pattern pattern;  // what it splits at, where that is a pattern
+    Pattern pattern;  // the separator, if it is a pattern
   };
   static Status make_pattern(Step& step);
 

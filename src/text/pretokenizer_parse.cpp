@@ -1,4 +1,5 @@
-// Reads the member "pre_tokenizer". What is not listed in read_split_step is refused by name.
+// Reads the member "pre_tokenizer". Steps that are not listed in read_split_step are refused by
+// name.
 #include "base/text.hpp"
 #include "text/tokenizer_json.hpp"
 #include "text/unicode.hpp"

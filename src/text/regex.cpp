@@ -1,7 +1,6 @@
-// PCRE2 behind Regex. Every attempt is anchored and the walk over the text is ours, so that the
-// work can be counted: an attempt starts with a small match limit, which grows only while a global
-// budget lasts. PCRE2's own limit restarts at every position and would bound nothing over a whole
-// text.
+// Regex over PCRE2. Every attempt is anchored and this code walks over the text, so that work can
+// be counted. An attempt starts with a small match limit, which grows while the budget of the call
+// lasts. PCRE2's own limit restarts at every position and does not bound the whole text.
 #include "text/regex.hpp"
 
 #define PCRE2_CODE_UNIT_WIDTH 8
@@ -16,7 +15,7 @@ namespace {
 constexpr size_t kMaxPatternBytes = 16384;
 constexpr uint32_t kFirstMatchLimit = 2048;
 constexpr uint32_t kHeapLimitKiB = 256 * 1024;
-// Budget::stopped(), beside the codes of PCRE2.
+// Budget::stopped(), among the codes of PCRE2.
 constexpr int kStopped = PCRE2_ERROR_CALLOUT;
 
 struct CodeDeleter {
@@ -37,7 +36,7 @@ struct CompileContextDeleter {
 struct Regex::Impl {
   std::unique_ptr<pcre2_code, CodeDeleter> code;
   SymbolMap symbols;
-  std::string pattern;  // as the file wrote it
+  std::string pattern;  // as in the file
   std::string where;
 };
 
@@ -49,7 +48,7 @@ struct Match {
   bool found = false;
 };
 
-// One walk over one text in symbols.
+// One pass over one text in symbols.
 class Walk {
  public:
   Walk(const pcre2_code* code, std::string_view text, Budget& budget)
@@ -61,7 +60,7 @@ class Walk {
     if (context_) pcre2_set_heap_limit(context_.get(), kHeapLimitKiB);
   }
 
-  // The first match at or after `from`. Answers a PCRE2 error code, or 0.
+  // Finds the first match at or after `from`. Returns a PCRE2 error code, or 0.
   int next(size_t from, Match& match) {
     if (!data_ || !context_) return PCRE2_ERROR_NOMEMORY;
     match.found = false;
@@ -138,7 +137,7 @@ Result<Regex> Regex::compile(std::string_view pattern, const std::string& where)
 
 namespace {
 
-// Byte offsets of symbols, asked for in ascending order.
+// Byte offsets of symbols, in ascending order of calls.
 class Offsets {
  public:
   explicit Offsets(std::string_view text) : text_(text) {}
@@ -159,7 +158,7 @@ Status Regex::find_all(std::string_view text, Budget& budget, std::vector<Span>&
   Walk walk(impl_->code.get(), symbols, budget);
   Offsets offsets(text);
   size_t covered = 0;  // end of the last match, in bytes
-  size_t from = 0;     // where the next attempt starts
+  size_t from = 0;     // start of the next attempt
   size_t last_match = symbols.size() + 1;
   while (from <= symbols.size()) {
     Match match;
@@ -172,7 +171,7 @@ Status Regex::find_all(std::string_view text, Budget& budget, std::vector<Span>&
     }
     if (!match.found) break;
     if (match.begin == match.end && match.end == last_match) {
-      // An empty match right behind a match does not count; look one character further.
+      // An empty match directly after a match does not count; continues one character later.
       ++from;
       continue;
     }

@@ -1,7 +1,7 @@
-// Regular expressions of tokenizer.json: Oniguruma's dialect as HF `tokenizers` reads it, run by
-// PCRE2 over symbols, so that PCRE2 needs to know nothing of Unicode. A pattern outside the
-// supported part of that dialect is an Error, never a near miss. Matching spends the steps of a
-// Budget; a pattern and a text that together need more answer with an Error.
+// Regular expressions of tokenizer.json: Oniguruma's dialect as HF `tokenizers` reads it. PCRE2
+// runs them over symbols, so that it needs no Unicode data. A pattern outside the supported part of
+// that dialect is an Error, never an approximation. Matching spends steps of a Budget; if a pattern
+// and a text need more, the result is an Error.
 #pragma once
 
 #include <cstddef>
@@ -16,8 +16,7 @@
 
 namespace loom::core::text {
 
-// A pattern rewritten for PCRE2 with the options that Regex sets, and the symbols that it speaks
-// of.
+// A pattern for PCRE2 with the options that Regex sets, and its symbols.
 struct RegexProgram {
   std::string native;
   SymbolMap symbols;
@@ -34,8 +33,8 @@ class Regex {
  public:
   static Result<Regex> compile(std::string_view pattern, const std::string& where);
 
-  // Appends spans that cover `text` (valid UTF-8, not empty) in order: the matches and what lies
-  // between.
+  // Appends spans that cover `text` (valid UTF-8, not empty) in order: matches and the text between
+  // them.
   Status find_all(std::string_view text, Budget& budget, std::vector<Span>& out) const;
 
  private:

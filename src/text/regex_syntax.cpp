@@ -1,9 +1,9 @@
-// From Oniguruma's dialect (what HF `tokenizers` compiles) to a pattern over symbols
-// (symbol_map.hpp), which PCRE2 runs byte by byte. Every character and class of the pattern becomes
-// a set of symbols, so what they mean comes from our own tables and from the small print of
-// Oniguruma: \w holds other characters inside a class than outside, \h is a hex digit, X{1,3}+
-// repeats instead of being possessive, (?m:...) lets the dot match newlines. What is rewritten is
-// an allow-list: a construct that is not known to mean the same on both sides is refused by name.
+// Translates Oniguruma's dialect (as HF `tokenizers` compiles it) to a pattern over symbols
+// (symbol_map.hpp), which PCRE2 runs byte by byte. Every character and class becomes a set of
+// symbols. Their meaning comes from Loom's own tables and from Oniguruma's rules: \w has other
+// characters inside a class than outside; \h is a hex digit; X{1,3}+ repeats instead of being
+// possessive; (?m:...) lets the dot match newlines. The supported constructs are an allow-list:
+// others are refused by name.
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -31,8 +31,8 @@ bool is_letter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-// Letters, and pairs of them, that Oniguruma folds to several or from several; ours are folded one
-// to one.
+// Letters, and pairs of them, that Oniguruma folds to several or from several; Loom folds one to
+// one.
 bool folds_to_several(char32_t c) {
   return c == 0xDF || c == 0x149 || c == 0x1F0 || c == 0x390 || c == 0x3B0 || c == 0x587 ||
          (c >= 0x1E96 && c <= 0x1E9E) || (c >= 0x1F50 && c <= 0x1FFC) ||
@@ -40,8 +40,8 @@ bool folds_to_several(char32_t c) {
 }
 constexpr std::array<std::string_view, 5> kFoldedPairs = {"ss", "ff", "fi", "fl", "st"};
 
-// Outside a class, Oniguruma reads Latin-1 by a table of its own, where fractions and superscripts
-// are words.
+// Outside a class, Oniguruma reads Latin-1 by a special table, in which fractions and superscripts
+// are word characters.
 CharSet word_set(bool in_class) {
   const CharSet word = CharSet::word();
   if (in_class) return word;
@@ -55,7 +55,7 @@ CharSet hex_set() {
   return CharSet({{'0', '9'}, {'A', 'F'}, {'a', 'f'}});
 }
 
-// The set of an escape such as \s, or none. `letter`: in lower case; the upper case is its
+// The set of an escape such as \s, or unset. `letter`: in lower case; the upper case is its
 // complement.
 std::optional<CharSet> escape_set(char letter, bool in_class) {
   if (letter == 's') return CharSet::property("white_space");
@@ -73,7 +73,7 @@ std::optional<char32_t> escaped_control(char c) {
   return static_cast<char32_t>(kControls[at]);
 }
 
-// A pattern whose sets are not written yet: text in the dialect of PCRE2, and sets by number.
+// A pattern in PCRE2's dialect with numbered sets that are not written yet.
 class Draft {
  public:
   size_t size() const { return parts_.size(); }
@@ -156,7 +156,7 @@ class Translator {
         where_);
   }
   void start_atom() { atom_ = out_.size(); }
-  // Text of PCRE2's dialect for `bytes` bytes of the pattern.
+  // Emits PCRE2 text for `bytes` bytes of the pattern.
   Status put(std::string_view text, size_t bytes) {
     out_.add(std::string(text));
     at_ += bytes;
@@ -181,7 +181,7 @@ class Translator {
     }
   }
 
-  // The character at hand, in either case where the pattern says so.
+  // The current character, in either case if the pattern is caseless.
   Status literal() {
     const std::string pair = to_lower_ascii(pattern_.substr(at_, 2));
     const bool folds =
@@ -203,7 +203,7 @@ class Translator {
 
   struct Group {
     size_t atom = 0;
-    bool caseless = false;  // what holds again behind the group
+    bool caseless = false;  // restored after the group
   };
 
   void close_group() {
@@ -228,7 +228,7 @@ class Translator {
     return flag_group();
   }
 
-  // (?i:...), (?m-i:...): i is done here, m of Oniguruma is s of PCRE2.
+  // (?i:...), (?m-i:...): i is handled here; m of Oniguruma is s of PCRE2.
   Status flag_group() {
     std::string flags = "(?";
     bool on = true;
@@ -317,7 +317,7 @@ class Translator {
     out_.add(")");
   }
 
-  // \s, \W, \p{...} and the like; none: the escape is one of a single character.
+  // \s, \W, \p{...} and similar; unset: the escape is a single character.
   Result<std::optional<CharSet>> set_escape(bool in_class) {
     if (at_ + 1 >= pattern_.size()) return refuse("a lone backslash");
     const char c = peek(1);
@@ -428,7 +428,7 @@ class Translator {
   const std::string& where_;
   Draft out_;
   size_t at_ = 0;
-  size_t atom_ = 0;        // where in out_ the last repeatable item starts
+  size_t atom_ = 0;        // start of the last repeatable item in out_
   bool caseless_ = false;  // here
   std::vector<Group> groups_;
 };

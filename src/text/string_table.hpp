@@ -1,5 +1,5 @@
 // Two flat hash tables for vocabularies of a few hundred thousand entries: text -> id and (id, id)
-// -> value. Filled once, then only read, so that any number of threads may look things up.
+// -> value. They are filled once, then only read, so any number of threads may look up.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,11 @@
 
 namespace loom::core::text {
 
-// Keys live in one block of memory; entries keep the order in which they were added.
+// Keys are in one block of memory; entries keep their insertion order.
 class StringTable {
  public:
   void reserve(size_t entries);
-  // False when the key is there already.
+  // Returns false if the key exists already.
   bool insert(std::string_view key, int32_t value);
   // The value of `key`, or -1.
   int32_t find(std::string_view key) const;
@@ -43,7 +43,7 @@ class PairTable {
     int32_t id = 0;  // of the merged token
   };
   void reserve(size_t entries);
-  // A pair that is there already gets the new value.
+  // Overwrites the value of an existing pair.
   void set(int32_t left, int32_t right, Merge merge);
   const Merge* find(int32_t left, int32_t right) const;
 

@@ -1,4 +1,4 @@
-// Each set refines the runs: a symbol whose code points lie on both sides is cut into two.
+// Each set refines the runs: a symbol with code points on both sides is split in two.
 #include "text/symbol_map.hpp"
 
 #include <algorithm>
@@ -10,7 +10,7 @@ namespace {
 
 constexpr uint8_t kNewline = '\n';
 
-// Symbol number n: in order, but the newline's is left out.
+// Symbol number n: in order, skipping the newline's.
 uint8_t numbered(size_t n) {
   return static_cast<uint8_t>(n < kNewline ? n : n + 1);
 }
@@ -21,11 +21,11 @@ SymbolMap::SymbolMap()
     : runs_{{0, numbered(0)}, {kNewline, kNewline}, {kNewline + 1, numbered(0)}}, used_(1) {}
 
 bool SymbolMap::add(const CharSet& set) {
-  // Cut the runs where the set begins and ends.
+  // Split the runs at the ends of the set.
   std::vector<Run> cut;
   std::vector<bool> inside;
   const auto ranges = set.ranges();
-  size_t next = 0;  // boundary 2i: the start of range i; 2i + 1: behind its end
+  size_t next = 0;  // boundary 2i: the start of range i; 2i + 1: after its end
   const auto boundary = [&](size_t i) {
     return i % 2 == 0 ? ranges[i / 2].first : ranges[i / 2].last + 1;
   };
@@ -42,7 +42,7 @@ bool SymbolMap::add(const CharSet& set) {
   }
   std::array<bool, 256> has_in{}, has_out{};
   for (size_t i = 0; i < cut.size(); ++i) (inside[i] ? has_in : has_out)[cut[i].symbol] = true;
-  std::array<uint8_t, 256> renamed{};  // of the part inside
+  std::array<uint8_t, 256> renamed{};  // new number of the part inside
   for (size_t s = 0; s < 256; ++s) {
     renamed[s] = static_cast<uint8_t>(s);
     if (!has_in[s] || !has_out[s]) continue;

@@ -1,6 +1,6 @@
-// SymbolMap: from code points to symbols of one byte, so that every set of a pattern is a set of
-// symbols: two code points that no set tells apart have the same one. A pattern and a text in
-// symbols need nothing of Unicode any more, and a class is a table of 256 bits.
+// SymbolMap: maps code points to symbols of one byte. Every set of a pattern becomes a set of
+// symbols: code points that no set distinguishes share a symbol. A pattern and a text in symbols
+// need no Unicode data, and a class is a table of 256 bits.
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@ namespace loom::core::text {
 
 class SymbolMap {
  public:
-  // The symbol of the newline is the newline, whatever else there is.
+  // The symbol of the newline is always the newline.
   SymbolMap();
 
   // Makes `set` a set of symbols. False: more than 256 symbols would be needed.

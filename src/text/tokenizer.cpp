@@ -1,6 +1,6 @@
-// Tokenizer: the parts of a TokenizerSpec put together. Encoding runs added tokens (as written),
-// normalizer, added tokens (normalized), pre-tokenizer, model, post-processor, in the order of HF
-// `tokenizers`.
+// Tokenizer: combines the parts of a TokenizerSpec. Encoding runs added tokens (original text),
+// normalizer, added tokens (normalized text), pre-tokenizer, model, post-processor, in the order of
+// HF `tokenizers`.
 #include "text/tokenizer.hpp"
 
 #include <optional>
@@ -34,8 +34,7 @@ struct Tokenizer::Impl {
 
   Status make(const TokenizerSpec& spec);
   std::optional<std::string_view> spelling(TokenId id) const;
-  // The spelling that is_special() of HF asks about: special tokens are known by content, not by
-  // id.
+  // The spelling for HF's is_special(): special tokens are identified by content, not by id.
   bool skipped(std::string_view spelling) const;
   Status encode_part(std::string_view part, bool at_zero, bool skip_special, Budget& budget,
                      std::vector<TokenId>& ids) const;
@@ -44,7 +43,7 @@ struct Tokenizer::Impl {
 
 namespace {
 
-// Words that were encoded already in this text, and where their ids are in the output.
+// Words that were already encoded in this text, and the location of their ids in the output.
 class WordCache {
  public:
   struct Entry {
@@ -122,7 +121,7 @@ Status Tokenizer::Impl::encode_pieces(const PieceList& list, Budget& budget,
   return {};
 }
 
-// `part` holds no token that is searched in the text as written.
+// `part` has no token that is matched in the original text.
 Status Tokenizer::Impl::encode_part(std::string_view part, bool at_zero, bool skip_special,
                                     Budget& budget, std::vector<TokenId>& ids) const {
   text::NormalText normal{std::string(part), 0, at_zero};
@@ -195,8 +194,8 @@ Result<std::vector<TokenId>> Tokenizer::encode(std::string_view input,
 
 namespace {
 
-// How many ids of each of two texts are kept where they may have `most` together: as HF's
-// "longest_first", the longer one gives way until both are as long.
+// How many ids of each of two texts to keep if both together may have `most`. As in HF's
+// "longest_first", the longer one is cut until both have equal length.
 std::pair<size_t, size_t> kept_of_two(size_t first, size_t second, size_t most) {
   if (first + second <= most) return {first, second};
   size_t shorter = std::min(first, second);
@@ -261,7 +260,7 @@ bool Tokenizer::has_token(TokenId id) const {
 
 namespace {
 
-// Bytes at the front of `text` that `known` begins with as well, in whole characters.
+// Bytes of the common prefix of `text` and `known`, in whole characters.
 size_t common_front(std::string_view text, std::string_view known) {
   size_t at = 0;
   while (at < text.size() && at < known.size()) {
@@ -288,7 +287,7 @@ struct StreamDecoder::State {
     return run.push(*spelling, out);
   }
 
-  // Cuts off what the reader has already.
+  // Removes what the reader has already.
   std::string fresh(std::string text) {
     if (told.empty()) return text;
     const size_t same = common_front(text, told);
@@ -299,7 +298,7 @@ struct StreamDecoder::State {
   const Tokenizer::Impl* tokenizer;
   bool skip_special;
   text::DecodeRun run;
-  std::string told;  // the end of the text before that `run` still holds back
+  std::string told;  // the end of the previous text that `run` still buffers
 };
 
 Result<std::string> Tokenizer::decode(std::span<const TokenId> ids,

@@ -1,11 +1,11 @@
-// tokenizer.json as a TokenizerSpec: its root; the members are in the files *_parse.cpp.
-// Of the members "truncation" and "padding" nothing is used: they belong to the caller of a batch.
+// Reads the root of tokenizer.json into a TokenizerSpec; the members are in the files *_parse.cpp.
+// The members "truncation" and "padding" are ignored: they concern callers with batches.
 #include "text/tokenizer_json.hpp"
 
 namespace loom::core {
 namespace text {
 
-// A member of the root, or null when the file leaves it out.
+// A member of the root, or null if the file omits it.
 static Node member_or_null(const Node& root, std::string_view key) {
   static const JsonValue null{};
   const Result<Node> child = root.child(key);

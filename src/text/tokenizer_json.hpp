@@ -1,4 +1,4 @@
-// The members of tokenizer.json as the parts of a TokenizerSpec. Private to the room.
+// Readers of the members of tokenizer.json as parts of a TokenizerSpec. Private to the room.
 #pragma once
 
 #include "text/node.hpp"
@@ -6,7 +6,7 @@
 
 namespace loom::core::text {
 
-// Of whichever kind it is.
+// Reads a model of any kind.
 Status read_model(const Node& model, TokenizerSpec& spec);
 Result<AddedTokenSpec> read_added_token(const Node& node);
 // `node` is the member, which may be null.

@@ -1,5 +1,5 @@
-// TokenizerSpec as tokenizer.json. What the format asks for and a spec has no place for (offsets)
-// is written as it is where nobody uses it.
+// Writes a TokenizerSpec as tokenizer.json. Fields that the format requires and a spec lacks
+// (offsets) get their unused default.
 #include "io/json.hpp"
 #include "text/tokenizer_spec.hpp"
 
@@ -112,7 +112,7 @@ JsonValue step_json(const PreTokenizerStep& step) {
 JsonValue step_json(const DecoderStep& step) {
   JsonValue out;
   switch (step.kind) {
-    case DecoderKind::join_spaces: break;  // alone, and then the member is null
+    case DecoderKind::join_spaces: break;  // if it is the only step, the member is null
     case DecoderKind::byte_level: return byte_level_json(true, true);
     case DecoderKind::byte_fallback: return typed("ByteFallback");
     case DecoderKind::fuse: return typed("Fuse");
@@ -139,7 +139,7 @@ JsonValue step_json(const DecoderStep& step) {
   return out;
 }
 
-// null, the one step, or all in a Sequence.
+// null, a single step, or all in a Sequence.
 template <class Step>
 JsonValue steps_json(const std::vector<Step>& steps, const char* list) {
   if (steps.empty()) return {};
@@ -250,7 +250,7 @@ std::string tokenizer_json(const TokenizerSpec& spec) {
   root.add("pre_tokenizer", text::steps_json(spec.pre_tokenizer, "pretokenizers"));
   const bool joins =
       spec.decoder.size() == 1 && spec.decoder[0].kind == text::DecoderKind::join_spaces;
-  // No step at all is a list of none: null would join tokens with spaces.
+  // No steps are an empty list: null would join tokens with spaces.
   JsonValue decoder = text::steps_json(spec.decoder, "decoders");
   if (spec.decoder.empty()) {
     decoder = text::typed("Sequence");

@@ -1,8 +1,8 @@
-// TokenizerSpec: everything that makes a tokenizer, as plain data. Readers of files fill it
+// TokenizerSpec: everything that defines a tokenizer, as plain data. Readers of files fill it
 // (tokenizer.json, vocab.txt: below; GGUF: formats/gguf), Tokenizer::make() runs it, writers write
 // it. The steps are those of HF `tokenizers` (https://huggingface.co/docs/tokenizers/components).
-// Nothing in it is checked: ids may be absent or taken twice, patterns may not compile; make() says
-// so. Invariant: every text is valid UTF-8.
+// It is unchecked: ids may be absent or duplicate, patterns may not compile; make() reports that.
+// Invariant: every text is valid UTF-8.
 #pragma once
 
 #include <cstdint>
@@ -20,16 +20,16 @@ namespace text {
 
 inline constexpr int32_t kMaxTokenId = (1 << 24) - 1;
 
-// `where`, here and below, names the piece in messages: "tokenizer.json: normalizer.pattern.Regex".
+// `where`, here and below, names the part in messages: "tokenizer.json: normalizer.pattern.Regex".
 struct PatternSpec {
   std::string text;
-  bool regex = false;  // else a literal
+  bool regex = false;  // false: a literal
   std::string where;
   bool operator==(const PatternSpec&) const = default;
 };
 
-// bert: what BERT does to a text: controls removed and white space made spaces, spaces around
-// ideographs, accents removed, small letters. charsmap: see charsmap.hpp.
+// bert: BERT's normalization: removes controls, makes white space spaces, adds spaces around
+// ideographs, removes accents, lowercases. charsmap: see charsmap.hpp.
 enum class NormalizerKind : uint8_t { form, lowercase, replace, prepend, strip, bert, charsmap };
 struct NormalizerStep {
   NormalizerKind kind = NormalizerKind::form;
@@ -39,13 +39,13 @@ struct NormalizerStep {
   bool left = false, right = false;  // strip
   // bert
   bool clean_text = false, spaces_ideographs = false, lowercases = false;
-  std::optional<bool> strips_accents;  // none: where it lowercases
+  std::optional<bool> strips_accents;  // unset: if it lowercases
   std::string where;
   bool operator==(const NormalizerStep&) const = default;
 };
 
-// split: at matches of `find`; words: what is neither a word nor a run of symbols is removed; bert:
-// white space is removed and each punctuation mark is a word.
+// split: at matches of `find`; words: removes everything except words and runs of symbols; bert:
+// removes white space and makes each punctuation mark a word.
 enum class PreTokenizerKind : uint8_t {
   split,
   byte_level,
@@ -72,7 +72,7 @@ struct PreTokenizerStep {
   bool prefix_space = false;                         // byte_level
   bool splits = true;                                // byte_level: use_regex; metaspace: split
   PrependScheme prepend = PrependScheme::always;     // metaspace
-  std::string replacement;                           // metaspace: what stands for a space
+  std::string replacement;                           // metaspace: replacement of a space
   std::string where;
   bool operator==(const PreTokenizerStep&) const = default;
 };
@@ -93,15 +93,15 @@ struct DecoderStep {
   PatternSpec find;            // replace
   std::string content;         // replace: the new text; word_piece: prefix; word_suffix: suffix
   char32_t character = 0;      // metaspace, strip
-  size_t start = 0, stop = 0;  // strip: how many of it, at the ends
+  size_t start = 0, stop = 0;  // strip: how many to remove, at the ends
   bool keeps_first = false;    // metaspace with prepend_scheme "never"
   bool cleanup = false;        // word_piece
   std::string where;
   bool operator==(const DecoderStep&) const = default;
 };
 
-// Byte-pair encoding. Merges are ranked by their place, or by `ranks`, one for each, where several
-// share one (merges that were made of the scores of SentencePiece).
+// Byte-pair encoding. The rank of a merge is its index, or its entry in `ranks`, where several may
+// be equal (merges derived from the scores of SentencePiece).
 struct BpeSpec {
   std::vector<std::pair<std::string, int32_t>> vocabulary;
   std::vector<std::pair<std::string, std::string>> merges;
@@ -121,7 +121,7 @@ struct WordPieceSpec {
   bool operator==(const WordPieceSpec&) const = default;
 };
 
-// Unigram: see unigram.hpp. Ids are places in the list.
+// Unigram: see unigram.hpp. Ids are indices in the list.
 struct UnigramSpec {
   std::vector<std::pair<std::string, double>> vocabulary;  // and scores
   std::optional<int32_t> unk_id;
@@ -129,7 +129,7 @@ struct UnigramSpec {
   bool operator==(const UnigramSpec&) const = default;
 };
 
-// A string that becomes one id wherever it stands in a text.
+// A string that becomes one id anywhere in a text.
 struct AddedTokenSpec {
   int32_t id = 0;
   std::string content;
@@ -137,7 +137,7 @@ struct AddedTokenSpec {
   bool operator==(const AddedTokenSpec&) const = default;
 };
 
-// A piece of what is made of a text, or of a pair of texts: one of them, or ids beside it.
+// A part of a template for a text, or for a pair of texts: one of them, or ids around it.
 struct TemplateId {
   int32_t id = 0;
   std::string token, where;
@@ -154,36 +154,35 @@ struct TemplatePart {
 }  // namespace text
 
 struct TokenizerSpec {
-  text::BpeSpec model;  // unless there is one of another kind:
+  text::BpeSpec model;  // unless another kind is set:
   std::optional<text::WordPieceSpec> word_piece;
   std::optional<text::UnigramSpec> unigram;
   std::vector<text::AddedTokenSpec> added;
   std::vector<text::NormalizerStep> normalizer;
   std::vector<text::PreTokenizerStep> pre_tokenizer;
   std::vector<text::DecoderStep> decoder;
-  std::optional<std::vector<text::TemplatePart>> post_processor;  // none: the text alone
+  std::optional<std::vector<text::TemplatePart>> post_processor;  // unset: the text alone
   std::vector<text::TemplatePart> pair_processor;                 // the same for two texts
   std::string where;                                              // the file, for messages
   bool operator==(const TokenizerSpec&) const = default;
 };
 
-// Of the text of a tokenizer.json, strictly: a key that nobody knows is an Error that names its
-// path. Errors: bad_file, unsupported (a kind of step or of model that does not run here).
+// Parses the text of a tokenizer.json strictly: an unknown key is an Error that names its path.
+// Errors: bad_file, unsupported (an unsupported kind of step or model).
 Result<TokenizerSpec> parse_tokenizer_json(std::string_view json, const std::string& where);
 
 // BERT's tokenizer: WordPiece over the tokens of a vocab.txt, one per line.
 struct BertTextOptions {
   bool lowercases = true;
   bool spaces_ideographs = true;
-  std::optional<bool> strips_accents;  // none: where it lowercases
+  std::optional<bool> strips_accents;  // unset: if it lowercases
   std::string unk = "[UNK]", cls = "[CLS]", sep = "[SEP]", pad = "[PAD]", mask = "[MASK]";
 };
-// Errors: bad_file (no such file can be: empty, not UTF-8, a token that stands twice, no cls, sep
-// or unk).
+// Errors: bad_file (an invalid file: empty, not UTF-8, a duplicate token, no cls, sep or unk).
 Result<TokenizerSpec> bert_tokenizer_spec(std::string_view vocabulary,
                                           const BertTextOptions& options, const std::string& where);
 
-// A tokenizer.json that reads back as `spec`, but for every `where`.
+// A tokenizer.json that reads back as `spec`, except every `where`.
 std::string tokenizer_json(const TokenizerSpec& spec);
 
 }  // namespace loom::core

@@ -10,7 +10,7 @@ namespace {
 
 struct Sequence {
   size_t length = 1;       // bytes of the character, or of the maximal broken part
-  bool valid = true;       // a whole character
+  bool valid = true;       // a complete character
   bool truncated = false;  // broken only because the text ends
 };
 

@@ -1,6 +1,6 @@
-// UTF-8 and the few Unicode properties that tokenizers ask for: lossy decoding, white space,
-// numbers, punctuation, cases, normalization forms. They are those of HF `tokenizers`, whose parts
-// know different versions of Unicode (unicode_tables.hpp). Every function but to_valid_utf8,
+// UTF-8 and the Unicode properties that tokenizers need: lossy decoding, white space, numbers,
+// punctuation, cases, normalization forms. They are those of HF `tokenizers`, whose parts use
+// different versions of Unicode (unicode_tables.hpp). Every function except to_valid_utf8,
 // drain_utf8 and is_valid_utf8 expects valid UTF-8.
 #pragma once
 
@@ -37,8 +37,8 @@ bool is_valid_utf8(std::string_view bytes);
 // standard, section 3.9, and of Rust's from_utf8_lossy).
 std::string to_valid_utf8(std::string_view bytes);
 
-// Moves the whole characters at the front of `bytes` to `out`, broken ones as U+FFFD, and leaves a
-// tail that later bytes may complete; with `at_end` nothing is left.
+// Moves the complete characters at the front of `bytes` to `out`, with U+FFFD for invalid ones, and
+// leaves a tail that later bytes may complete; with `at_end` the tail is moved too.
 void drain_utf8(std::string& bytes, bool at_end, std::string& out);
 
 bool is_white_space(char32_t c);      // property White_Space

@@ -1,5 +1,5 @@
-// Ids are those of HF `tokenizers`: scores in double precision, of equal paths the one found first,
-// where shorter tokens are found before longer ones.
+// Ids are those of HF `tokenizers`: scores in double precision; of equal paths the one found first,
+// where shorter tokens come before longer ones.
 #include "text/unigram.hpp"
 
 #include <algorithm>
@@ -45,7 +45,7 @@ Result<std::unique_ptr<WordModel>> Unigram::make(const UnigramSpec& spec,
   return std::unique_ptr<WordModel>(std::move(model));
 }
 
-// Offers every token that begins at `at` as the end of a path to the place behind it.
+// Offers every token that starts at `at` as the end of a path to the position after it.
 void Unigram::extend(std::string_view word, size_t at, Scratch& scratch) const {
   const double before = scratch.places[at].score;
   const auto offer = [&](size_t end, int32_t id, double score) {
@@ -68,7 +68,7 @@ void Unigram::extend(std::string_view word, size_t at, Scratch& scratch) const {
   if (!single) offer(at + first, unknown_, unknown_score_);
 }
 
-// The ids of a piece that is a token, or none.
+// Appends the id of a piece that is a token, or the ids of an unknown one.
 Status Unigram::append(std::string_view piece, std::vector<int32_t>& ids) const {
   const int32_t id = vocabulary_.find(piece);
   if (id >= 0) {

@@ -1,6 +1,6 @@
-// The Unigram model (Kudo, 2018; as in SentencePiece): of all ways to cut a word into tokens the
-// one with the largest sum of scores. A character that no token begins with costs more than any
-// token; runs of those are one unknown token, or the tokens of their bytes.
+// The Unigram model (Kudo, 2018; as in SentencePiece): of all splits of a word into tokens, the one
+// with the largest sum of scores. A character without a token costs more than any token; runs of
+// those are one unknown token, or the tokens of their bytes.
 #pragma once
 
 #include <array>

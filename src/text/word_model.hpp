@@ -1,5 +1,5 @@
-// WordModel: what turns one word into ids: byte-pair encoding (bpe.hpp), WordPiece
-// (word_piece.hpp) or Unigram (unigram.hpp). It owns the vocabulary. Immutable once made.
+// WordModel: turns one word into ids by byte-pair encoding (bpe.hpp), WordPiece (word_piece.hpp) or
+// Unigram (unigram.hpp). It owns the vocabulary. Immutable.
 #pragma once
 
 #include <cstdint>
@@ -30,8 +30,8 @@ class WordModel {
     struct Candidate {
       int32_t rank = 0, position = 0, id = 0;
     };
-    // Of Unigram: the best path to a place in the word: its score, where its last token begins and
-    // which that is.
+    // Only for Unigram: the best path to a position in the word: its score, and the start and id of
+    // its last token.
     struct Place {
       double score = 0;
       int32_t from = -1, id = -1;
@@ -43,7 +43,7 @@ class WordModel {
     std::vector<std::pair<size_t, size_t>> pieces;
   };
 
-  // Appends the ids of `word` (valid UTF-8). Errors: bad_file (an unknown token is needed, and
+  // Appends the ids of `word` (valid UTF-8). Errors: bad_file (an unknown token is needed, but
   // there is none), cancelled (Budget::stopped()).
   virtual Status encode(std::string_view word, Budget& budget, Scratch& scratch,
                         std::vector<int32_t>& ids) const = 0;
@@ -53,8 +53,8 @@ class WordModel {
   std::optional<std::string_view> token(int32_t id) const;
 
  protected:
-  // Errors: bad_file (an id out of range or taken twice, a token that stands twice); `where` names
-  // the model in messages.
+  // Errors: bad_file (an id out of range or duplicate, a duplicate token); `where` names the model
+  // in messages.
   Status add_vocabulary(const std::vector<std::pair<std::string, int32_t>>& tokens,
                         const std::string& where);
 

@@ -1,6 +1,6 @@
-// The WordPiece model (Schuster and Nakajima, 2012; as in BERT): from the left the longest token
-// that the vocabulary has, pieces behind the first with a prefix ("##"). A word that cannot be put
-// together, or that is too long, is one unknown token.
+// The WordPiece model (Schuster and Nakajima, 2012; as in BERT): takes the longest token of the
+// vocabulary from the left; pieces after the first have a prefix ("##"). A word that is too long or
+// has no such split is one unknown token.
 #pragma once
 
 #include <memory>
@@ -19,7 +19,7 @@ class WordPiece : public WordModel {
                 std::vector<int32_t>& ids) const override;
 
  private:
-  // The longest token at the front of `rest`, and how many bytes of it that takes; -1: none.
+  // The longest token at the front of `rest`, and its length in bytes; -1 if there is none.
   int32_t longest(std::string_view rest, bool first, Scratch& scratch, size_t& taken) const;
 
   std::string unk_token_, prefix_, where_;

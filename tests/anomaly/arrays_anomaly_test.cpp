@@ -1,6 +1,6 @@
 // Damage to NPY and NPZ files: cut at every byte, every single bit flipped. A cut file is refused.
-// A flipped bit in an NPY's data changes that value alone (the format has no checksum); one in the
-// packed data of an NPZ is always refused. Nothing crashes, nothing reads outside.
+// A flipped bit in an NPY's data changes only that value (the format has no checksum); one in the
+// packed data of an NPZ is always refused. Nothing crashes, and no read is out of bounds.
 #include <algorithm>
 
 #include "anomaly/damage.hpp"
@@ -71,7 +71,7 @@ TEST(NpyAnomaly, EveryTruncationIsRefused) {
   const Sample whole = npy_sample();
   ASSERT_TRUE(parse_npy(bytes_of(whole.bytes), "f").ok());
   for (size_t size = 0; size < whole.bytes.size(); ++size) {
-    // A copy of its own: a sanitizer sees a read past its end.
+    // A separate copy: a sanitizer sees a read past its end.
     const std::string cut(whole.bytes.data(), size);
     const auto array = parse_npy(bytes_of(cut), "f");
     ASSERT_FALSE(array.ok()) << size;
@@ -100,8 +100,8 @@ TEST(NpyAnomaly, EveryFlippedBitIsRefusedOrLeavesAConsistentArray) {
     EXPECT_EQ(array->shape, good->shape);
     EXPECT_FALSE(same(*array, *good)) << i;
   }
-  // Of the header only byte order, signedness, the form of its spaces and a swap of two equal
-  // products can change unseen.
+  // In the header, only byte order, signedness, the form of its spaces and a swap of two equal
+  // products can change undetected.
   EXPECT_GT(refused, whole.data_start * 8 * 9 / 10);
 }
 

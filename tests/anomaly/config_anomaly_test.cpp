@@ -30,7 +30,7 @@ std::string sample() {
        {"note", R"("caf\u00e9 é")"}});
 }
 
-// What only some architectures have.
+// Fields of some architectures only.
 std::string gemma_sample() {
   return config_text(
       {{"architectures", R"(["Gemma3ForCausalLM"])"},
@@ -86,7 +86,7 @@ TEST(ConfigAnomaly, EveryTruncationIsRefused) {
     const std::string cut(text.data(), size);
     EXPECT_FALSE(parse_hf_config(cut, kGeneration, "config.json").ok()) << size;
   }
-  // An empty text says that there is no generation_config.json.
+  // An empty text means that there is no generation_config.json.
   for (size_t size = 1; size < kGeneration.size(); ++size) {
     const std::string cut(kGeneration.data(), size);
     EXPECT_FALSE(parse_hf_config(text, cut, "config.json").ok()) << size;

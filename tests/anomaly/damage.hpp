@@ -1,5 +1,5 @@
-// What the tests of damaged files share: a flipped bit, and what every refusal looks like. Files
-// are called "f" there.
+// Helpers of the tests of damaged files: a flipped bit, and checks of every refusal. Files are
+// called "f" there.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -19,12 +19,12 @@ inline void expect_one_line(const Error& error) {
   EXPECT_FALSE(error.message.empty());
   EXPECT_EQ(error.str().find('\n'), std::string::npos) << error.str();
 }
-// About the file.
+// An error about the file.
 inline void expect_plain_error(const Error& error) {
   EXPECT_EQ(error.where, "f");
   expect_one_line(error);
 }
-// About the file or a part of it.
+// An error about the file or a part of it.
 inline void expect_error_inside(const Error& error) {
   EXPECT_TRUE(error.where.starts_with("f")) << error.str();
   expect_one_line(error);

@@ -61,8 +61,8 @@ std::string golden(const std::string& name) {
   return loom_test::source_path("tests/anomaly/golden/") + name + ".entity";
 }
 
-// What a release writes, all later ones read. Descriptions of layers and models may gain fields;
-// weights that change are a new form.
+// Later releases read what a release writes. Descriptions of layers and models may gain fields;
+// changed weights are a new format.
 TEST(GoldenEntities, HoldTheWeightsThatAreWrittenToday) {
   const test::TemporaryFolder folder;
   ASSERT_TRUE(write_network_file(folder.path("network")).ok());
@@ -99,7 +99,7 @@ class GoldenEntity : public ::testing::TestWithParam<const char*> {
 INSTANTIATE_TEST_SUITE_P(Of, GoldenEntity, ::testing::Values("network", "language_model"),
                          [](const auto& row) { return std::string(row.param); });
 
-// The first Error that opening and looking at all of the file gives.
+// The first Error from opening the file and reading all of it.
 Status examine(std::span<const std::byte> bytes) {
   LOOM_ASSIGN(std::unique_ptr<Entity> file, Entity::parse(bytes, "f"));
   const std::shared_ptr<const Entity> shared = std::move(file);
@@ -122,7 +122,7 @@ TEST_P(GoldenEntity, IsWhole) {
 TEST_P(GoldenEntity, EveryTruncationIsRefusedWhenItIsOpened) {
   const std::string file = whole();
   for (size_t size = 0; size < file.size(); ++size) {
-    // A copy of its own: a sanitizer sees a read past its end.
+    // A separate copy: a sanitizer sees a read past its end.
     const AlignedBytes cut(std::string_view(file).substr(0, size));
     const auto read = Entity::parse(cut.bytes(), "f");
     ASSERT_FALSE(read.ok()) << size;
@@ -148,7 +148,7 @@ TEST_P(GoldenEntity, EveryFlippedBitIsFound) {
   EXPECT_EQ(missed, 0u) << "of " << file.size() * 8;
 }
 
-// Behind the hashes: a header with hashes that fit it again is refused or describes what is there.
+// Valid hashes: a changed header with updated hashes is refused or consistent.
 TEST_P(GoldenEntity, EveryByteOfTheHeaderThatChangesIsRefusedOrConsistent) {
   const std::string file = whole();
   const size_t payload = 64 + test::get<uint64_t>(file, 12);

@@ -1,6 +1,6 @@
-// The system calls of saving, as the C library would make them but for the plan: see
-// faulty_calls.hpp. Only calls of this program itself come here; those inside the C library (stdio)
-// do not.
+// The system calls of saving, as in the C library except for the planned faults: see
+// faulty_calls.hpp. Only calls of this program itself are replaced; those inside the C library
+// (stdio) are not.
 #include "anomaly/faulty_calls.hpp"
 
 #include <fcntl.h>
@@ -21,7 +21,7 @@ bool active = false;
 std::atomic<int> count = 0;
 int failing[11] = {};  // by Call
 
-// What happens to this call: 0 nothing, an errno, or one of the two below.
+// The fate of a call: 0 for none, an errno, or one of the two below.
 constexpr int kShort = -1, kDeath = -2;
 
 int fate(Call call) {

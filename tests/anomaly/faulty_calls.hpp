@@ -1,13 +1,13 @@
-// Faults in the system calls that saving makes: the n-th one fails, is interrupted, writes less
-// than it was asked to, or is where the process dies. faulty_calls.cpp puts itself before the C
-// library in this test program alone; the program and the library have no hooks.
+// Faults in the system calls of saving: the n-th one fails, is interrupted, writes less than
+// requested, or kills the process. faulty_calls.cpp replaces calls of the C library in this test
+// program only; the program and the library have no hooks.
 #pragma once
 
 #include <string>
 
 namespace loom::core::test {
 
-// `remove` (unlinkat) only counts where the fault is death: clean-up ignores errors.
+// `remove` (unlinkat) only counts if the fault is death: clean-up ignores errors.
 enum class Call {
   open,
   write,
@@ -31,7 +31,7 @@ enum class Fault {
 
 struct FaultPlan {
   Fault fault = Fault::error;
-  int at = 0;  // which call, from 1; 0: none, calls are only counted
+  int at = 0;  // which call, from 1; 0 only counts calls
   int error_number = 0;
 };
 
@@ -46,7 +46,7 @@ class Faults {
   bool happened() const;  // was the n-th call made?
 };
 
-// Every call named `call` fails with `error_number` from now on; 0: not any more.
+// Every call named `call` fails with `error_number` from now on; 0 ends this.
 void fail_every(Call call, int error_number);
 
 }  // namespace loom::core::test

@@ -1,6 +1,6 @@
 // A process that dies or fails while it replaces a folder of several files: killed at every system
-// call, in the middle of every write, and with every call failing. Afterwards the name has the old
-// or the new folder, whole. Where the system cannot exchange, it may be missing between two
+// call, in the middle of every write, and with every call failing. Afterwards the name has the
+// complete old or new folder. If the system cannot exchange folders, it may be missing between two
 // renames.
 #include <signal.h>
 #include <sys/stat.h>
@@ -71,7 +71,7 @@ class FolderKill : public ::testing::TestWithParam<bool> {
     return files;
   }
   bool is_generation(int g) const { return contents_of(path_) == with_mine(g); }
-  // Names beside the folder. All are of ours.
+  // Names next to the folder. All are Loom's.
   int left_beside() const {
     int count = 0;
     for (const auto& entry : fs::directory_iterator(folder_.path())) {
@@ -83,7 +83,7 @@ class FolderKill : public ::testing::TestWithParam<bool> {
     return count;
   }
 
-  // A process of its own that dies at call `at`; true if it came to its end.
+  // A separate process that dies at call `at`; true if it finished.
   bool save_and_die(int at) const {
     const pid_t pid = fork();
     if (pid == 0) {
@@ -117,7 +117,7 @@ TEST_P(FolderKill, AtEveryCallLeavesTheOldOrTheNewFolder) {
       EXPECT_TRUE(is_generation(1) || is_generation(2));
     }
     EXPECT_LE(left_beside(), 2);
-    // The next save finds the user's files again, and removes what lies there.
+    // The next save finds the user's files again, and removes leftovers.
     const Status next = save(path_, 3);
     ASSERT_TRUE(next.ok()) << next.error().str();
     EXPECT_TRUE(is_generation(3));
@@ -129,7 +129,7 @@ TEST_P(FolderKill, AtEveryCallLeavesTheOldOrTheNewFolder) {
   ADD_FAILURE() << "saving never comes to an end";
 }
 
-// A folder that did not exist appears whole, or not at all.
+// A folder that did not exist appears complete, or not at all.
 TEST_P(FolderKill, AtEveryCallLeavesNothingOrTheFirstFolder) {
   for (int at = 1; at < 1000; ++at) {
     SCOPED_TRACE(at);

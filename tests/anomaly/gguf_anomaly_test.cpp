@@ -1,6 +1,6 @@
 // Damage to GGUF files: cut at every byte, every single bit flipped. The format has no checksum, so
-// a flip in a value or in the data goes unseen; what is accepted must be consistent in itself, and
-// a flip in the data changes no structure. Nothing crashes, nothing reads outside.
+// a flip in a value or in the data is undetected. Accepted files must be consistent, and a flip in
+// the data changes no structure. Nothing crashes, and no read is out of bounds.
 #include <algorithm>
 
 #include "anomaly/damage.hpp"
@@ -49,7 +49,7 @@ bool same_structure(const Gguf& a, const Gguf& b) {
                     });
 }
 
-// Sizes match types, tensors lie inside the file one behind the other, and every value can be read.
+// Sizes match types, tensors are consecutive inside the file, and every value can be read.
 void expect_consistent(const Gguf& file, std::span<const std::byte> bytes) {
   uint64_t end = 0;
   for (size_t i = 0; i < file.entries().size(); ++i) {
@@ -77,10 +77,10 @@ TEST(GgufAnomaly, EveryTruncationIsRefused) {
   const Sample whole = sample();
   ASSERT_TRUE(Gguf::parse(bytes_of(whole.bytes), "f").ok());
   for (size_t size = 0; size < whole.bytes.size(); ++size) {
-    // A copy of its own: a sanitizer sees a read past its end.
+    // A separate copy: a sanitizer sees a read past its end.
     const std::string cut(whole.bytes.data(), size);
     const auto file = Gguf::parse(bytes_of(cut), "f");
-    if (size == whole.data_start + 96 + 210) continue;  // without the last padding it is whole
+    if (size == whole.data_start + 96 + 210) continue;  // it is complete without the last padding
     ASSERT_FALSE(file.ok()) << size;
     expect_plain_error(file.error());
   }

@@ -3,7 +3,7 @@
 
   hostile_files.py LOOM [--random N] [--seed S] [--only NAME]
 
-Every file claims, unpacks to or describes far more than it holds. Each command on it must end
+Every file claims, unpacks to or describes far more than it contains. Each command on it must end
 by itself with an exit code of its own and one line that names the file, within the memory it was
 given and five seconds of processor time. Then N random files: whole ones whose size fields were
 overwritten.
@@ -27,7 +27,7 @@ from hostile_makers import CONVERT, INFO, MB, TRAIN, gguf, gguf_string, npy, tab
 BUDGET = 256  # MB, given with --memory
 DEFAULT_MOST = 512  # MB, where no budget is given
 SECONDS = 5.0
-# What a memory map or an allocator takes beyond what is counted.
+# Memory of a map or an allocator beyond what is counted.
 SLACK = 8 * MB
 
 # ---- measuring ----------------------------------------------------------------------------------
@@ -194,7 +194,7 @@ class Suite:
             data = bytearray(file.read())
         for _ in range(dice.randint(1, 3)):
             size = dice.choice((1, 2, 4, 8))
-            # Sizes stand near the front, or, in ZIP files, near the end.
+            # Sizes are near the front, or, in ZIP files, near the end.
             near = min(len(data) - size, 300)
             at = (
                 dice.randint(0, near)

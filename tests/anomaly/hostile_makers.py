@@ -163,7 +163,7 @@ def tokenizer(merges: int) -> bytes:
 
 
 # Name of the file, its bytes, commands ({} is the file, NET a description of 2 -> 1 values), and
-# what the line must say. "": the file may also be read.
+# text of the line; empty if the file may also be read.
 TRAIN = "train NET {} --epochs 1 --quiet"
 INFO = "info {}"
 CONVERT = "convert {} OUT.entity --force --quiet"

@@ -6,7 +6,7 @@
 converts: `loom convert --force` over an existing model, killed at a random moment; the file must be
 the old model or the new one, byte for byte; then likewise over a folder of several files.
 trainings: `loom train --checkpoint --resume`, killed at random moments until a run comes to its
-end; it must resume every time, and end with the weights of a run that nobody killed. Prints one
+end; it must resume every time, and end with the weights of an uninterrupted run. Prints one
 line for each; exit status 1 when anything was lost.
 """
 

@@ -1,6 +1,6 @@
 // Damage to a network description: cut at every byte, every single bit flipped, every byte
-// replaced. What is accepted is a whole network: it writes a text that reads back as the same text.
-// Nothing crashes.
+// replaced. An accepted text is a complete network: it writes a text that reads back as the same
+// text. Nothing crashes.
 #include "anomaly/damage.hpp"
 #include "bridge/network_json.hpp"
 #include "io/io_testing.hpp"
@@ -20,8 +20,8 @@ const std::string kText =
     R"({"at":[0,0,3,0],"type":"Softmax","temperature":0.5,"link":{"from":[0,0,0,0],)"
     R"("feedback":true},"disabled":false}]})";
 
-// An Error is one line that names the file.
-// Whether the text is accepted; what is, is a network in every respect.
+// Whether the text is accepted; then it is a valid network. An Error must be one line that names
+// the file.
 bool accepted(const std::string& text) {
   const Result<NetworkSpec> read = parse_network(text, "f");
   if (!read.ok()) {

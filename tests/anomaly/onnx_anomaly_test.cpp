@@ -1,6 +1,6 @@
-// Damage to ONNX files that PyTorch wrote: cut at every byte, every single bit flipped. Each is
-// refused in one line, or gives a model that is written and read back alike, and a network or one
-// more refusal. Nothing crashes, nothing reads outside.
+// Damage to ONNX files from PyTorch: cut at every byte, every single bit flipped. Each is refused
+// in one line, or gives a model that reads back equal after writing, and then a network or another
+// refusal. Nothing crashes, and no read is out of bounds.
 #include "anomaly/damage.hpp"
 #include "formats/onnx/import.hpp"
 #include "io/file.hpp"
@@ -52,7 +52,7 @@ TEST_P(OnnxAnomaly, EveryTruncationIsRefused) {
   const std::string whole = golden(GetParam());
   ASSERT_TRUE(survives(whole));
   for (size_t size = 0; size < whole.size(); ++size) {
-    // A copy of its own: a sanitizer sees a read past its end.
+    // A separate copy: a sanitizer sees a read past its end.
     const std::string cut(whole.data(), size);
     EXPECT_FALSE(survives(cut)) << size;
   }

@@ -1,6 +1,6 @@
 // Damage to safetensors files: cut at every byte, every single bit flipped. A cut file is refused.
 // A flipped bit in the data changes no structure (the format has no checksum); one in the header is
-// refused or gives a file that is consistent in itself. Nothing crashes, nothing reads outside.
+// refused or gives a consistent file. Nothing crashes, and no read is out of bounds.
 #include <algorithm>
 
 #include "anomaly/damage.hpp"
@@ -68,7 +68,7 @@ TEST(SafeTensorsAnomaly, EveryTruncationIsRefused) {
   const Sample whole = sample();
   ASSERT_TRUE(SafeTensors::parse(bytes_of(whole.bytes), "f").ok());
   for (size_t size = 0; size < whole.bytes.size(); ++size) {
-    // A copy of its own: a sanitizer sees a read past its end.
+    // A separate copy: a sanitizer sees a read past its end.
     const std::string cut(whole.bytes.data(), size);
     const auto file = SafeTensors::parse(bytes_of(cut), "f");
     ASSERT_FALSE(file.ok()) << size;

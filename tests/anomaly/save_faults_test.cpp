@@ -1,6 +1,6 @@
-// Saving over a file while one system call after the other fails: afterwards the name holds the old
-// or the new file, whole, and nothing lies beside it. Calls that are interrupted or write less than
-// they were asked to change nothing.
+// Saving over a file while one system call after the other fails: afterwards the name has the
+// complete old or new file, and no other file is next to it. Calls that are interrupted or write
+// less than requested change nothing.
 #include <cerrno>
 
 #include "anomaly/faulty_calls.hpp"
@@ -16,7 +16,7 @@ using test::TemporaryFolder;
 class SaveFaults : public ::testing::TestWithParam<int> {
  protected:
   void SetUp() override {
-    // What each generation is, saved without faults.
+    // The contents of each generation, saved without faults.
     for (int g = 0; g < 3; ++g) {
       const std::string name = "whole" + std::to_string(g);
       ASSERT_TRUE(saver_.save(folder_.path(name), g).ok());
@@ -26,7 +26,7 @@ class SaveFaults : public ::testing::TestWithParam<int> {
     ASSERT_NE(whole_[1], whole_[2]);
   }
 
-  // Generation 1 at its name and, where the saver keeps it, 0 under the other.
+  // Generation 1 at its name and, if the saver keeps it, 0 under the other.
   void start() {
     std::filesystem::remove(path_);
     ASSERT_TRUE(saver_.save(path_, 0).ok());
@@ -50,7 +50,7 @@ class SaveFaults : public ::testing::TestWithParam<int> {
     EXPECT_TRUE(*now == whole_[2] || (!saved.ok() && *now == whole_[1]));
     const Status verified = saver_.verify(path_);
     EXPECT_TRUE(verified.ok()) << verified.error().str();
-    EXPECT_EQ(folder_.file_count(), saver_.keeps ? 2u : 1u) << "something was left behind";
+    EXPECT_EQ(folder_.file_count(), saver_.keeps ? 2u : 1u) << "an extra file is left";
     if (!saver_.keeps) return;
     const Result<std::string> before = read_file(previous_);
     ASSERT_TRUE(before.ok()) << before.error().str();

@@ -1,6 +1,6 @@
 // A process that dies while it saves over a file: killed at every system call, in the middle of
-// every write, and at random moments. Afterwards the name holds the old or the new file, whole.
-// Files called .NAME.tmp-* may lie beside it until the next save removes them.
+// every write, and at random moments. Afterwards the name has the complete old or new file. Files
+// called .NAME.tmp-* may exist next to it until the next save removes them.
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -33,7 +33,7 @@ class SaveKill : public ::testing::TestWithParam<int> {
       std::filesystem::remove(entry);
   }
 
-  // `child` runs in a process of its own; true when it came to its end.
+  // `child` runs in a separate process; true if it finished.
   template <class Child, class Parent>
   static bool run(Child&& child, Parent&& parent) {
     const pid_t pid = fork();
@@ -48,7 +48,7 @@ class SaveKill : public ::testing::TestWithParam<int> {
     return WIFEXITED(status);
   }
 
-  // The file and, where it is kept, the one before are one of these generations, whole.
+  // The file and, if it is kept, the previous one are complete files of these generations.
   void expect_one_of(const std::string& path, const std::vector<int>& generations) {
     const Result<std::string> now = read_file(path);
     ASSERT_TRUE(now.ok()) << now.error().str();
@@ -59,7 +59,7 @@ class SaveKill : public ::testing::TestWithParam<int> {
     EXPECT_TRUE(verified.ok() || path == previous_) << verified.error().str();
   }
 
-  // What else lies in the folder has a name of ours.
+  // Other files in the folder have a temporary name of Loom.
   int expect_only_temporaries() const {
     int count = 0;
     for (const auto& entry : std::filesystem::directory_iterator(folder_.path())) {
@@ -85,7 +85,7 @@ class SaveKill : public ::testing::TestWithParam<int> {
       expect_one_of(path_, {1, 2});
       if (saver_.keeps) expect_one_of(previous_, {0, 1});
       EXPECT_LE(expect_only_temporaries(), 2);
-      // The next save is not disturbed by what lies there, and removes it.
+      // The next save is not disturbed by leftovers, and removes them.
       ASSERT_TRUE(saver_.save(path_, 2).ok());
       expect_one_of(path_, {2});
       EXPECT_EQ(expect_only_temporaries(), 0);
@@ -106,7 +106,7 @@ TEST_P(SaveKill, AtEveryCallLeavesTheOldOrTheNewFile) {
   at_every_call(Fault::death);
 }
 
-// LOOM_KILLS: how many; bench/kill_saves.sh asks for 1,000.
+// LOOM_KILLS: their number; bench/kill_saves.sh uses 1,000.
 TEST_P(SaveKill, AtRandomMomentsLeavesTheOldOrTheNewFile) {
   const char* asked = std::getenv("LOOM_KILLS");
   const int kills = asked != nullptr ? std::atoi(asked) : 60;

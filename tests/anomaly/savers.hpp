@@ -1,5 +1,4 @@
-// What can be saved, in generations that differ: for tests that break saving and look at what is
-// left.
+// Savers with distinct generations, for tests that interrupt saving and check the result.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -22,7 +21,7 @@ struct Saver {
   bool keeps;  // PATH.previous holds the generation before
   // Generations 0, 1 and 2.
   std::function<Status(const std::string& path, int generation)> save;
-  // Opens the file and looks at all of it.
+  // Opens the file and reads all of it.
   std::function<Status(const std::string& path)> verify;
 };
 

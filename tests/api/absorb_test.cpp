@@ -1,4 +1,4 @@
-// Streams of absorbed models, made by hand here: what is read, and that nothing else is.
+// Handmade streams of absorbed models: valid ones are read, all others are refused.
 #include "loom/absorb.hpp"
 
 #include <gtest/gtest.h>
@@ -37,7 +37,7 @@ std::string hex_sha256(std::string_view bytes) {
 
 class Stream {
  public:
-  // What the manifest says of a piece that is added.
+  // The manifest's description of an added piece.
   std::string add(std::string_view piece) {
     payload_.resize((payload_.size() + 63) / 64 * 64);
     const std::string store =
@@ -64,7 +64,7 @@ std::string_view text_of(const Tensor& t) {
   return {reinterpret_cast<const char*>(t.data()), static_cast<size_t>(t.bytes())};
 }
 
-// A Dense of 2 x 3, with `off` added to what is expected of it. more: keys of the manifest.
+// A Dense of 2 x 3, with `off` added to its expected output. more: keys of the manifest.
 std::string example(float off = 0, const std::string& more = "") {
   const Network net =
       Network::sequential({Dense{.in = 2, .out = 3}}, {.input = {2}, .seed = 3}).or_exit();
@@ -140,13 +140,13 @@ TEST(AbsorbStream, PlacesBeyondThePayloadAreRefusedBeforeAnythingIsMade) {
 // ---- random streams
 // ------------------------------------------------------------------------------
 
-// LOOM_ABSORB_CASES=20000 makes more of them.
+// LOOM_ABSORB_CASES=20000 runs more of them.
 int random_cases() {
   const char* given = std::getenv("LOOM_ABSORB_CASES");
   return given != nullptr ? std::atoi(given) : 300;
 }
 
-// A random chain of Dense, what it computes for a random batch, and the parts of its stream.
+// A random chain of Dense, its output for a random batch, and the parts of its stream.
 struct RandomStream {
   explicit RandomStream(uint32_t seed) : random(seed) {
     const int64_t width = pick(1, 6);
@@ -163,7 +163,7 @@ struct RandomStream {
     for (float& v : x.mutable_values<float>().or_exit())
       v = std::uniform_real_distribution<float>(-2, 2)(random);
     y = net->predict(x).or_exit();
-    // The pieces in any order, with others between them that nobody asks for.
+    // The pieces in any order, with unused ones between them.
     std::vector<std::pair<std::string*, std::string>> pieces = {
         {&graph, net->save_bytes(NetworkFormat::onnx).or_exit()},
         {&in, std::string(text_of(x))},

@@ -1,6 +1,5 @@
-// Averages of the weights and folds as a C++ program sees them: what it measures, asks in
-// callbacks, saves and predicts with is the average, and training goes on with the weights
-// themselves.
+// Averages of the weights and folds in the C++ interface: metrics, callbacks, saved files and
+// predictions use the average, and training continues with the weights themselves.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -54,7 +53,7 @@ TEST(Averages, AreWhatANetworkPredictsWithWhereverItIsAsked) {
     Trainer trainer = Trainer::create(net, options).or_exit();
     FitOptions how{.epochs = 4, .best = folder.path() + "/best.entity"};
     int asked = 0;
-    // Callbacks ask in the middle of a run; the bits are those of a run that nobody asked.
+    // Callbacks read the network during a run; the bits are those of a run without reads.
     how.on_batch = [&](int64_t, int64_t, double) {
       return net.info().parameters > 0 && ++asked > 0;
     };
@@ -109,7 +108,7 @@ TEST(Following, IsRefusedBeforeAnythingIsTrained) {
   EXPECT_FALSE(Trainer::create(net, {.gradient_noise = -1}).ok());
 }
 
-// Outputs [rows, classes] that spell labels of any number, from arrays and by a loss of one's own.
+// Outputs [rows, classes] that spell labels of any number, from arrays and with a custom loss.
 TEST(Ctc, TrainsFromPaddedArraysAndGoesWithALossOfOnesOwn) {
   Network net = Network::from_json(R"({"loom": 1, "input": [6, 3], "layers": [
     {"type": "Dense", "in": 3, "out": 8, "activation": "tanh"},

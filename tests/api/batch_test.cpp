@@ -1,5 +1,5 @@
-// loom::Batch: the texts of ModelSession::generate(), whoever joins and leaves, in shared passes
-// and in turns.
+// loom::Batch: the texts of ModelSession::generate(), whichever texts join and leave, in shared
+// passes and alternating.
 #include <random>
 
 #include "base/text.hpp"
@@ -19,7 +19,7 @@ Batch batch_of(const Model& model, const BatchOptions& options) {
   return std::move(*made);
 }
 
-// Texts that start whenever a sequence is free, and some that are given up on the way.
+// Texts that start whenever a sequence is free, some of which are cancelled.
 void expect_texts_of_alone(const Model& model, bool share, int64_t chunk, uint32_t seed) {
   std::mt19937 random(seed);
   BatchOptions options;
@@ -84,7 +84,7 @@ TEST(Batches, WriteTheSameTextsInTurns) {
   for (const int64_t chunk : {3, 256}) expect_texts_of_alone(model, false, chunk, 50 + chunk);
 }
 
-// A prompt that is long beside texts that are short: those go on while it is read.
+// A long prompt next to short texts: those continue while it is read.
 TEST(Batches, ReadAPromptBesideTextsThatGoOn) {
   const Model model = stories();
   BatchOptions options;
@@ -159,7 +159,7 @@ TEST(Batches, RefuseWhatCannotBe) {
   EXPECT_EQ(batch.take(0).error().str(), "sequence 0 has no text that has ended");
   EXPECT_EQ(batch.take(1).error().str(), "sequence 1 has no text that has ended");
   EXPECT_EQ(batch.take(7).error().str(), "sequence 7 has no text that has ended");
-  // One that does not fit ends alone.
+  // A prompt that does not fit ends only its own text.
   const std::vector<TokenId> far(17, 5), bad = {5, 1 << 23};
   ASSERT_TRUE(batch.start(1, far).ok());
   ASSERT_TRUE(batch.step().ok());

@@ -1,5 +1,5 @@
-// Chat: turns that are read once, room that is made where the context is full, conversations that
-// are saved and come out the same. The model of the tree is the only one there; its replies are
+// Chat: turns that are read once, old turns that are dropped when the context is full, and
+// conversations that are saved and restored. It uses the model in the repository; its replies are
 // compared with those of sessions that read everything from the start.
 #include "loom/chat.hpp"
 

@@ -1,5 +1,5 @@
-// Chat with tools: calls, what they gave, and replies to that. Whatever happened before, the model
-// reads what the template makes of the turns for somebody who begins anew.
+// Chat with tools: calls, their results, and replies to those. The model always reads the
+// template's rendering of the turns, as in a new chat.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@ namespace {
 using core::test::StandIn;
 using testing::HasSubstr;
 
-// As Hermes and Qwen have it, with what was thought and with ids, so that nothing is lost unseen.
+// As in Hermes and Qwen, with thinking and ids, so that a loss would be visible.
 constexpr const char* kToolTemplate =
     "{% if tools %}[tools]{% for t in tools %}{{ t | tojson }}{% endfor %}{% endif %}"
     "{% for m in messages %}[{{ m.role }}{% if m.tool_call_id %} {{ m.tool_call_id }} {{ m.name }}"
@@ -48,7 +48,7 @@ GenerateOptions few() {
   return options;
 }
 
-// The turns that the model should see, rendered by nobody who knows a Chat.
+// The turns that the model should see, rendered without a Chat.
 std::vector<TokenId> fresh_prompt(const Model& model, const std::vector<ConversationTurn>& turns,
                                   size_t first, size_t end) {
   size_t asked = end;
@@ -134,8 +134,8 @@ TEST(ChatTools, RefuseResultsOfNoCallAndCallsWithoutResults) {
   EXPECT_EQ(chat.turns().size(), 2u);
 }
 
-// Questions, results, replies once more, conversations that go through a file, and turns that go
-// where the context is full; beside the template for somebody who begins anew.
+// Random questions, results, regenerated replies, saved conversations, and turns that are dropped
+// when the context is full; compared with the template's rendering in a new chat.
 TEST(ChatTools, ReadWhatSomebodyWouldWhoBeginsAnew) {
   const StandIn stand_in(kToolTemplate, kTwoCalls);
   const Model model = stand_in.load();
@@ -151,7 +151,7 @@ TEST(ChatTools, ReadWhatSomebodyWouldWhoBeginsAnew) {
       Result<Reply> reply = Reply();
       const auto act = random() % 8;
       if (act == 0 && !chat.turns().empty()) {
-        Chat other = model.chat({.context = context}).or_exit();  // told of no tools
+        Chat other = model.chat({.context = context}).or_exit();  // has no tools
         ASSERT_TRUE(other.restore(chat.to_json()).ok());
         EXPECT_EQ(other.to_json(), chat.to_json());
         chat = std::move(other);
@@ -167,7 +167,7 @@ TEST(ChatTools, ReadWhatSomebodyWouldWhoBeginsAnew) {
       } else {
         reply = chat.say(text(), few());
       }
-      if (!reply.ok()) {  // many results of one question: they alone fill the context
+      if (!reply.ok()) {  // many results of one question fill the context
         ASSERT_EQ(reply.error().code, Code::out_of_range) << reply.error().str();
         chat.clear();
         continue;
@@ -215,7 +215,7 @@ TEST(ChatTools, OfADamagedConversationAreRefusedByPlace) {
       {"\"role\": \"user\"", "\"role\": \"tool\"", "turn 1"},
       {"\"name\": \"look\",\n          \"arguments\"",
        "\"nam\": \"look\",\n          \"arguments\"", "turn 2"},
-      {"\"version\": 2", "\"version\": 3", "no conversation that this version reads"},
+      {"\"version\": 2", "\"version\": 3", "not a conversation that this version reads"},
       {"\"tools\": \"[", "\"tools\": \"[[", "tools"},
   };
   for (const auto& c : cases) {

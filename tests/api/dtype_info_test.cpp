@@ -1,4 +1,4 @@
-// What a network says of its number type is what its matrices are packed in, wherever it is from.
+// The number type of a network is that of its packed matrices, whatever its source.
 #include <gtest/gtest.h>
 
 #include <filesystem>

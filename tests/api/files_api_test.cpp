@@ -1,5 +1,5 @@
-// Files through the public interface alone: converting, looking into them, comparing, tokenizing,
-// templates. Nothing here includes a header of src/.
+// Files through the public interface: conversion, inspection, comparison, tokenizing, templates.
+// Nothing here includes a header of src/.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

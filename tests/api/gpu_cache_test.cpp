@@ -1,4 +1,4 @@
-// The file of choices of GPU kernels: read back, shared, and never in the way.
+// The cache file of GPU kernel variants: it is read back, shared, and its faults are harmless.
 #include "api/gpu_cache.hpp"
 
 #include <gmock/gmock.h>
@@ -69,7 +69,7 @@ TEST(GpuCache, AdaptersHaveTheirOwn) {
     *part += "!";
     const GpuChoices got = read_gpu_choices(path, with);
     EXPECT_THAT(got.choices, IsEmpty()) << *part;
-    EXPECT_EQ(got.note, "") << "a GPU that is new is no fault of the file";
+    EXPECT_EQ(got.note, "") << "a new GPU is not a fault of the file";
     *part = before;
   }
 }
@@ -101,11 +101,11 @@ TEST(GpuCache, ADamagedFileIsIgnoredAndReplaced) {
       {"truncated", whole.substr(0, whole.size() / 2), ""},
       {"binary", std::string(64, '\xff'), ""},
       {"of another version", replaced(version, "\"version\": 99"), "another version"},
-      {"without a version", replaced("version", "visions"), "no file of variants"},
+      {"without a version", replaced("version", "visions"), "not a file of variants"},
       {"with a version that is text", replaced(version, "\"version\": \"1\""),
-       "no file of variants"},
-      {"another JSON", "[1, 2]", "no file of variants"},
-      {"no list", "{" + version + ", \"adapters\": 3}", "no file of variants"},
+       "not a file of variants"},
+      {"another JSON", "[1, 2]", "not a file of variants"},
+      {"no list", "{" + version + ", \"adapters\": 3}", "not a file of variants"},
       {"too large", whole + std::string(2 << 20, ' '), ""},
   };
   for (const Row& row : rows) {
@@ -137,7 +137,7 @@ TEST(GpuCache, AFileThatCannotBeWrittenIsAnErrorThatNobodyMeets) {
   EXPECT_EQ(folder.read("file"), "");
 }
 
-// Two processes write; this one never reads anything but a whole file.
+// Two processes write; this one always reads a complete file.
 TEST(GpuCache, ProcessesThatWriteAtOnceLeaveAWholeFile) {
   const TempFolder folder;
   const std::string path = write_some(folder, adapter(), {kFirst});
@@ -162,7 +162,7 @@ TEST(GpuCache, ProcessesThatWriteAtOnceLeaveAWholeFile) {
       --left;
     }
   }
-  // Who wrote last has what it wrote.
+  // The last writer's data is in the file.
   std::vector<Choice> last = read_gpu_choices(path, adapter("GPU 0")).choices;
   const std::vector<Choice> more = read_gpu_choices(path, adapter("GPU 1")).choices;
   last.insert(last.end(), more.begin(), more.end());

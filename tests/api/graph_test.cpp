@@ -10,8 +10,8 @@
 namespace loom {
 namespace {
 
-// A picture through two convolutions side by side, joined, and a short cut around a third: what no
-// row of layers is.
+// An image through two parallel convolutions, joined, and a skip around a third: a graph that is
+// not a chain.
 Graph two_branches() {
   Graph g;
   const GraphValue left =

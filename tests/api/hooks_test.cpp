@@ -1,5 +1,5 @@
-// What an embedder is told: lines of the log, memory that objects hold, progress, and that every
-// long call stops where it is asked to.
+// Callbacks for embedders: log lines, memory of objects, progress, and cancellation of every long
+// call.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-// Every struct of a layer as a Layer: every member of every kind, set away from its default, is the
-// field of that name and no other. The oracle of defaults is the table that core has.
+// Every struct of a layer as a Layer: every member of every kind, set to a non-default value, is
+// the field of that name and no other. The core's table is the reference for defaults.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -37,7 +37,7 @@ std::map<std::string, Value> fields_of(const Layer& layer) {
   return fields;
 }
 
-// Values of a member, none of which is its default, and what a Layer says of each.
+// Non-default values of a member, and their form in a Layer.
 std::vector<std::pair<bool, Value>> others(bool usual) {
   return {{!usual, Value(!usual)}};
 }
@@ -83,7 +83,7 @@ void check_member(M S::*member, const std::string& field) {
       EXPECT_EQ(after[field], said);
     }
     after[field] = before.at(field);
-    // What is derived of others where it is 0.
+    // Derived from others if 0.
     if (layer.type == "MultiHeadAttention" && (field == "heads" || field == "width")) continue;
     EXPECT_EQ(after, before);
   }
@@ -99,7 +99,7 @@ TEST(LayerStructs, EveryMemberIsAFieldOfItsName) {
 #undef WORDS
 }
 
-// What core begins with, as a Layer has it.
+// The core's default, as in a Layer.
 Value default_of(const core::FieldDesc& desc) {
   const double number = desc.default_number;
   switch (desc.type) {
@@ -122,7 +122,7 @@ std::string check_defaults(const Layer& layer, const std::string& type) {
   for (const core::FieldDesc& desc : def->fields) {
     const auto found = fields.find(std::string(desc.name));
     EXPECT_NE(found, fields.end()) << type << "." << desc.name;
-    if (found == fields.end() || type == "View") continue;  // {0, -1}: none would be no shape
+    if (found == fields.end() || type == "View") continue;  // {0, -1}: the default is not a shape
     EXPECT_EQ(found->second, default_of(desc)) << type << "." << desc.name;
   }
   return type;

@@ -1,5 +1,5 @@
-// Files in memory: what they hold is what the same files on the disk hold, damaged ones give the
-// same errors, and what is written to memory is what is written to files.
+// Files in memory: they have the contents of the same files on disk, damaged ones give the same
+// errors, and writes to memory equal writes to files.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -11,8 +11,8 @@
 #include "api/network_impl.hpp"
 #include "e2e/temp_folder.hpp"
 #include "formats/onnx/export.hpp"
-#include "formats/onnx/model.hpp"
 #include "loom/loom.hpp"
+#include "onnx/file/model.hpp"
 #include "support/paths.hpp"
 
 namespace {
@@ -98,7 +98,7 @@ TEST(MemoryFiles, AreCopiedUnlessTheyAreBorrowed) {
   EXPECT_EQ(answers(borrowed), before);
   file.spoil();
   EXPECT_EQ(answers(copied), before);
-  // Training goes on from what the file holds beside the packed weights.
+  // Training continues from the file's data next to the packed weights.
   const std::vector<float> x(6, 0.5f);
   const std::vector<int32_t> y = {1};
   Trainer trainer = Trainer::create(copied).or_exit();
@@ -187,7 +187,7 @@ TEST(MemoryFiles, OfTokenizersAndSamplesGiveWhatTheirFilesGive) {
   EXPECT_THAT(error.str(), HasSubstr("bad.csv"));
 }
 
-// The errors of a file and of the same bytes in memory differ in its name alone.
+// The errors for a file and for the same bytes in memory differ only in the name.
 template <class Load, class LoadFile>
 void expect_same_refusal(const std::string& bytes, const std::string& path, const Load& load,
                          const LoadFile& load_file, const std::string& what) {
@@ -242,7 +242,7 @@ TEST(MemoryFiles, OfNothingAndOfRubbishAreOneLine) {
   }
 }
 
-// An ONNX file that scales its inputs and that no training of ours made.
+// An ONNX file that scales its inputs and has no Loom training record.
 std::string scaling_onnx() {
   core::OnnxExportOptions options;
   options.normalization.shift = {5, -3};

@@ -1,4 +1,4 @@
-// MemoryHistory: what it says of samples made by hand, and what it sees of a real engine.
+// MemoryHistory: its findings for handmade samples, and its samples of a real engine.
 #include "loom/memory_history.hpp"
 
 #include <gmock/gmock.h>
@@ -102,7 +102,7 @@ TEST(MemoryHistories, StayBelowTenThousandSamplesAndKeepEveryMark) {
       MemoryHistory::begin(
           engine, {.every = 1e-7, .clock = [&taken] { return static_cast<double>(taken++); }})
           .or_exit();
-  // With threads, until more samples were taken than are kept.
+  // With threads, until more samples were taken than it stores.
   const int64_t enough = engine.info().threads_built_in ? 120 : 0;
   for (int i = 0; i < 100; ++i) {
     history.mark("m");

@@ -56,7 +56,7 @@ TEST(PublicMesh, ReadsPortsByNameAndServesSeveralStreams) {
   const std::vector<float> values(8, 0.5f);
   ASSERT_TRUE(mesh.set_input(Tensor::copy<float>(values, {2, 4}).or_exit(), "eye").ok());
   ASSERT_TRUE(mesh.tick(3).ok());
-  EXPECT_EQ(mesh.stale(), 1);  // nobody set "input"
+  EXPECT_EQ(mesh.stale(), 1);  // "input" is not set
   EXPECT_FALSE(mesh.holds({0, 0, 0, 0}));
   EXPECT_TRUE(mesh.holds({0, 0, 1, 0}));
   const Tensor y = mesh.output().or_exit();
@@ -66,7 +66,7 @@ TEST(PublicMesh, ReadsPortsByNameAndServesSeveralStreams) {
   EXPECT_NE(v[0], 0.0f);
 }
 
-// y = tanh(x) + W eye: `eye` is an Input layer, of a width that no cell gives.
+// y = tanh(x) + W eye: `eye` is an Input layer with a width that no cell has.
 Network of_two_inputs() {
   Grid grid({1, 1, 4, 1});
   grid.put({0, 0, 0, 0}, Dense{.in = 3, .out = 2, .activation = Activation::tanh})
@@ -90,7 +90,7 @@ TEST(PublicMesh, HasAPortForEveryInputLayer) {
   const Tensor x = wave({12, 3}, 11), eye = wave({12, 5}, 17);
   Session session = net.session({.max_batch = 12}).or_exit();
   const Tensor pass = session.run(std::vector<Tensor>{x, eye}).or_exit()[0];
-  // The link to the first cell is one tick; the second takes as long as the way of `eye`.
+  // The link to the first cell is one tick; the second has the delay of `eye`.
   MeshOptions options;
   options.links = {{.to = {0, 0, 0, 0}, .delay = 2}};
   Mesh mesh = Mesh::create(net, options).or_exit();
@@ -192,7 +192,7 @@ TEST(PublicMesh, RefusesInOneLine) {
   EXPECT_FALSE(mesh.output(Coord{9, 9, 9, 9}).ok());
 }
 
-// Class 1 where the sample before was positive: nothing in a sample says so.
+// Class 1 if the previous sample was positive: a sample alone does not determine its class.
 TEST(PublicMesh, TrainsOnAStreamOfLabels) {
   constexpr int64_t kSamples = 600;
   std::vector<float> x;
@@ -219,7 +219,7 @@ TEST(PublicMesh, TrainsOnAStreamOfLabels) {
   ASSERT_TRUE(epochs.back().accuracy.has_value());
   EXPECT_GT(*epochs.back().accuracy, 0.99);
   EXPECT_LT(epochs.back().loss, epochs.front().loss);
-  // The network has the weights: a mesh of it, one stream, answers right.
+  // The network has the weights: a mesh of it, one stream, answers correctly.
   Mesh mesh = Mesh::create(net, {.carry = true}).or_exit();
   const Tensor y = mesh.run(data.x()).or_exit();
   const auto v = y.values<float>().or_exit();

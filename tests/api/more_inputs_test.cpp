@@ -1,5 +1,5 @@
-// Training networks of several inputs. Each random one is trained beside a network of one input
-// that gets the same numbers in one piece: weights and losses must have the same bits. Tables of
+// Training of networks with several inputs. Each random one is compared with a network with one
+// input that gets the same numbers joined: weights and losses must have the same bits. Tables of
 // ids are compared with differences of losses.
 #include <gmock/gmock.h>
 
@@ -41,7 +41,7 @@ std::vector<float> floats(const Tensor& t) {
   return {v.begin(), v.end()};
 }
 
-// Rows of a and of b behind each other.
+// Rows of a and then of b.
 Tensor joined(const Tensor& a, const Tensor& b) {
   const int64_t n = a.shape()[0], wide = a.shape()[1], more = b.shape()[1];
   Tensor t = Tensor::zeros({n, wide + more}).or_exit();
@@ -98,7 +98,7 @@ TEST(MoreInputs, TrainToTheBitsOfTheSameNumbersInOnePiece) {
       EXPECT_EQ(floats(two.parameter(from[i].name).or_exit()),
                 floats(one.parameter(to[i].name).or_exit()));
     }
-    // Steps of one's own, by the loss of the trainer and by one that is given.
+    // Custom steps, with the trainer's loss and with a custom one.
     const auto squares = [&](const Tensor& outputs, Tensor& gradients) -> Result<double> {
       const auto slopes = gradients.mutable_values<float>().or_exit();
       for (size_t i = 0; i < slopes.size(); ++i) slopes[i] = outputs.values<float>().or_exit()[i];

@@ -1,4 +1,5 @@
-// Every public enum has a name both ways, and the C interface has the same names and numbers.
+// Every public enum has names in both directions, and the C interface has the same names and
+// numbers.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,7 +11,7 @@ namespace {
 using namespace loom;
 using testing::HasSubstr;
 
-// Does loom.h give that number to the value?
+// Whether loom.h has that number for the value.
 bool is_in_c(const std::string& value, int number) {
   static const std::string all = read_file(loom_test::source_path("include/loom.h")).or_exit();
   const std::string line = "  " + value + " = " + std::to_string(number);
@@ -24,7 +25,7 @@ std::string upper(std::string_view word) {
   return out;
 }
 
-// Of values 0 to count - 1. prefix: of the values in C, which begin with c_first; "": none.
+// Checks values 0 to count - 1. prefix: of the values in C, which begin with c_first; may be empty.
 template <class E>
 void expect_names(int count, std::string_view (*name)(E), Result<E> (*parse)(std::string_view),
                   const std::string& prefix, int c_first = 0) {

@@ -1,5 +1,5 @@
-// Networks through the public interface alone: made in code, trained on arrays, saved, loaded,
-// asked. Nothing here includes a header of src/ but the table that says which kinds are released.
+// Networks through the public interface: created in code, trained on arrays, saved, loaded,
+// queried. Nothing here includes a header of src/ except the table of released kinds.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -192,7 +192,7 @@ TEST(NetworkApi, TrainsOnArraysAndKeepsItsBitsThroughAFile) {
   EXPECT_EQ(loaded.info().loss, "softmax_ce");
   EXPECT_EQ(floats(net.predict(test.x()).or_exit()), floats(loaded.predict(test.x()).or_exit()));
 
-  // The outputs say the same as the evaluation.
+  // The outputs agree with the evaluation.
   const std::vector<float> scores = floats(loaded.predict(test.x()).or_exit());
   const auto labels = test.y().values<int32_t>().or_exit();
   int64_t right = 0;
@@ -503,8 +503,8 @@ TEST(ResultApi, ReadingAFailedResultCallsTheHookAndNeverThrows) {
   EXPECT_FALSE(failed.and_then([](int v) { return Result<int>(v * 2); }).ok());
 }
 
-// Random networks: what a session gives does not depend on how inputs are cut into batches, what a
-// file held, or whether cells are watched.
+// Random networks: a session's outputs do not depend on the split of inputs into batches, on the
+// file format, or on observation of cells.
 TEST(NetworkApi, RandomNetworksAgreeWithThemselves) {
   const int64_t cases =
       std::getenv("LOOM_RANDOM_API") ? std::atoll(std::getenv("LOOM_RANDOM_API")) : 60;

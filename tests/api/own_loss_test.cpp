@@ -85,7 +85,7 @@ TEST(OwnLoss, WithTheGradientOfABuiltInOneHasItsBits) {
 }
 
 TEST(OwnLoss, AddsUpGradientsAsTheyAreGiven) {
-  // Two batches of the same samples with half of the gradient each are one batch with all of it.
+  // Two batches of the same samples with half of the gradient each equal one batch with all of it.
   const auto hash = [](int64_t accumulate) {
     Network net = Network::sequential({Dense{.in = 5, .out = 3}}, {.input = {5}}).or_exit();
     Trainer trainer =

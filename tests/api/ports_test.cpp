@@ -1,5 +1,5 @@
-// Networks of several inputs and outputs. Each random one has parts that are networks of one input
-// as well: what those compute, put together here, is what the whole must give.
+// Networks with several inputs and outputs. Each random one consists of parts that are also
+// networks with one input; the outputs of the parts, combined here, must equal those of the whole.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -53,7 +53,7 @@ Graph of_four(int64_t in, int64_t state, int64_t out, int64_t words) {
   return g;
 }
 
-// The part of `whole` at this node as a network of its own.
+// The part of `whole` at this node as a separate network.
 Network part(const Network& whole, int node, Layer layer, const Shape& input) {
   Network net = Network::sequential({std::move(layer)}, {.input = input}).or_exit();
   for (const ParameterInfo& p : net.parameters()) {
@@ -147,8 +147,8 @@ TEST(Ports, SeveralPiecesOfABatchGiveTheSameAsOneWhereSamplesShareNothing) {
   EXPECT_EQ(floats(got[1]), floats(given[1]));
 }
 
-// The batch axis of what a sample gives has several rows, or rows of all samples. Memory behind the
-// outputs was written.
+// The batch axis of a sample's output has several rows, or rows of all samples. Memory after the
+// outputs was overwritten.
 TEST(Ports, SamplesOfSeveralRowsStandOneAfterTheOther) {
   Ports r(2);
   const Network rows =
@@ -206,7 +206,7 @@ TEST(Ports, RefusesWhatDoesNotFit) {
   refused(given, "1 samples need a session with max_batch 1");
 }
 
-// The second table had no row for ids that the first one has: the pass read behind its memory.
+// The second table had no row for ids of the first one: the pass read after its memory.
 TEST(Ports, AnIdHasARowInEveryTableThatReadsIt) {
   Graph g;
   const GraphValue words = g.add(Embedding{.vocab = 100000, .width = 2}, {g.input()});

@@ -1,5 +1,5 @@
-// Proofs in files whose hashes fit and whose contents do not: each part of a proof is forged, and
-// the message says which.
+// Proofs in files with valid hashes and invalid contents: each part of a proof is forged, and the
+// message names it.
 #include "loom/proof.hpp"
 
 #include <gtest/gtest.h>
@@ -55,7 +55,7 @@ class ProofTest : public ::testing::Test {
     ASSERT_TRUE(core::write_entity(path_.string() + "2", header, blobs).ok());
     std::filesystem::rename(path_.string() + "2", path_);
   }
-  // Why the file is refused; "": it holds.
+  // The reason for the refusal; empty if the proof holds.
   std::string refused() const {
     const Result<Network> network = Network::load(path_.string());
     if (!network.ok()) return network.error().str();

@@ -1,5 +1,5 @@
-// Random networks through every way between files, and random options of templates: what comes out
-// is the same network, or one line that names what makes none. A failing case prints its seed.
+// Random networks through every file format, and random options of templates. The result is the
+// same network, or one line that names the invalid option. A failing case prints its seed.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -75,7 +75,7 @@ Result<std::string> random_template(Draw& draw, int64_t least) {
   }
 }
 
-// What the network gives for numbers, or ids, that are the same for each.
+// The network's output for fixed numbers, or ids.
 std::vector<float> answer_of(const Network& net) {
   const NetworkInfo info = net.info();
   Shape shape = info.input;

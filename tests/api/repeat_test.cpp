@@ -1,6 +1,6 @@
-// Training repeats: random configurations, each with the same bits on every instruction set and
-// with every number of threads, and left in the middle of an epoch and taken up again from the
-// file. A failing case prints its seed; LOOM_REPEAT_CASES sets how many are drawn.
+// Training is repeatable. Random configurations have the same bits on every instruction set and
+// with every number of threads, also after an interruption within an epoch and a resume from the
+// file. A failing case prints its seed; LOOM_REPEAT_CASES sets their number.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -129,7 +129,7 @@ struct Outcome {
   friend bool operator==(const Outcome&, const Outcome&) = default;
 };
 
-// stop: leave after so many batches in all; 0: never.
+// stop: leave after this many batches in total; 0 means never.
 Result<Outcome> train(const RepeatCase& c, const EngineOptions& on, FitOptions how,
                       int64_t stop = 0) {
   LOOM_ASSIGN(const Engine engine, Engine::create(on));

@@ -1,4 +1,4 @@
-// Nodes of a Graph that share weights: what Graph::again() gives, and "shared_with" in JSON.
+// Nodes of a Graph that share weights: Graph::again(), and "shared_with" in JSON.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -13,8 +13,8 @@ namespace shared_nodes {
 using namespace loom;
 using testing::HasSubstr;
 
-// A tower that random halves of the input go through, and what is made of what it says: as one
-// tower that is called again, or as a copy for each call.
+// A tower that random halves of the input pass through, and a network over its outputs: with one
+// tower that is applied again, or with a copy for each application.
 struct Case {
   explicit Case(uint64_t seed) : draw(seed) {
     width = among(1, 4) * 2;
@@ -68,8 +68,8 @@ std::vector<double> values(const Network& net, const std::string& name) {
   return {all.begin(), all.end()};
 }
 
-// Of each parameter of the network with one tower, those of the copies; by the order in which the
-// nodes with weights stand.
+// For each parameter of the network with one tower, those of the copies, in the order of the nodes
+// with weights.
 std::vector<std::vector<std::string>> copies_of(const Case& c, const Network& one,
                                                 const Network& many) {
   const std::vector<ParameterInfo> own = one.parameters(), all = many.parameters();
@@ -143,7 +143,7 @@ TEST(SharedNodes, ComeBackFromEveryFormWithOneSetOfWeights) {
     SCOPED_TRACE(seed);
     Case c(seed);
     Network net = c.network(true);
-    // In ONNX a fresh norm's ones do not tell that it is shared.
+    // In ONNX the ones of an untrained norm do not show that it is shared.
     std::normal_distribution<float> normal;
     for (const ParameterInfo& p : net.parameters()) {
       std::vector<float> drawn(values(net, p.name).size());
@@ -177,7 +177,8 @@ TEST(SharedNodes, ComeBackFromEveryFormWithOneSetOfWeights) {
   }
 }
 
-// A table that two nodes read, beside one node that is read twice: rows that no id names included.
+// A table that two nodes read, compared with one node that is read twice, including rows without an
+// id.
 TEST(SharedNodes, OfAnEmbeddingLearnAsOneThatIsReadTwice) {
   const std::vector<int32_t> x = {0, 3, 3, 1, 5, 0, 5, 5}, y = {0, 1, 1, 0};
   const Tensor ids = Tensor::view(x.data(), {4, 2}), labels = Tensor::view(y.data(), {4});

@@ -1,4 +1,4 @@
-// Telemetry as a program uses it: beside a trainer, with a clock of the test's own.
+// Telemetry as a program uses it: with a trainer, and with the test's clock.
 #include "loom/telemetry.hpp"
 
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ Dataset two_classes() {
       .or_exit();
 }
 
-// The lines that come, and a clock that goes on by a second each time.
+// The received lines, and a clock that advances by a second each time.
 struct Lines {
   std::mutex mutex;
   std::vector<std::string> all;

@@ -1,4 +1,4 @@
-// A trainer of the public interface beside the one it stands on: equal bits from equal seeds.
+// A trainer of the public interface compared with the core trainer: equal bits from equal seeds.
 #include <gtest/gtest.h>
 
 #include "api/network_impl.hpp"
@@ -9,8 +9,8 @@ namespace {
 
 class TrainerStart : public testing::TestWithParam<loom::DType> {};
 
-// Scales of packed weights are held by ranges, which begin with the starting weights: whoever packs
-// them a second time on the way begins with others.
+// Packed weights have scales in ranges, which start from the initial weights. A second packing on
+// the way would start from other ranges.
 TEST_P(TrainerStart, OfAFreshNetworkHasTheBitsOfTheTrainerBelow) {
   const Engine engine = Engine::shared().or_exit();
   const loom::Network net =

@@ -1,4 +1,4 @@
-// Dates as texts, against strftime() of the C library.
+// Dates as text, against strftime() of the C library.
 #include "base/civil_time.hpp"
 
 #include <gtest/gtest.h>
@@ -47,7 +47,8 @@ TEST(CivilTimeTest, ReadsDatesThatExist) {
     ASSERT_FALSE(date.ok()) << text;
     EXPECT_EQ(date.error().code, Code::invalid_argument);
   }
-  EXPECT_EQ(parse_date("tomorrow").error().str(), "'tomorrow' is no date; write it as 2024-07-26");
+  EXPECT_EQ(parse_date("tomorrow").error().str(),
+            "'tomorrow' is not a date; write it as 2024-07-26");
 }
 
 TEST(CivilTimeTest, NowIsTheDayOfTheClock) {

@@ -1,4 +1,4 @@
-// Which quota of processor time counts: trees of /proc and /sys as machines have them.
+// The effective quota of processor time, on trees of /proc and /sys as real machines have them.
 #include "base/control_groups.hpp"
 
 #include <gtest/gtest.h>
@@ -35,7 +35,7 @@ const struct {
   const char* mounts;
   const char* groups;
   Files files;  // below /sys/fs/cgroup
-  int cores;    // 0: no quota
+  int cores;    // 0 means no quota
 } kTrees[] = {
     {"a slice of systemd",
      kV2,
@@ -144,7 +144,7 @@ TEST(ControlGroups, FilesThatCannotBeReadSetNoLimit) {
   EXPECT_EQ(control_group_cores(folder.path()), 2);
 }
 
-// Random trees of depth 0 to 5, beside the minimum computed from the numbers themselves.
+// Random trees of depth 0 to 5, against the minimum computed from the numbers directly.
 TEST(ControlGroups, RandomNestedGroupsGiveTheSmallestQuota) {
   std::mt19937 random(20261128);
   for (int round = 0; round < 60; ++round) {
@@ -154,7 +154,7 @@ TEST(ControlGroups, RandomNestedGroupsGiveTheSmallestQuota) {
     int expected = 0;
     std::string path;
     for (int depth = static_cast<int>(random() % 6); depth >= 0; --depth) {
-      const int cores = static_cast<int>(random() % 9);  // 0: none
+      const int cores = static_cast<int>(random() % 9);  // 0 means none
       const std::string micros = std::to_string(cores * 100'000);
       if (cores > 0 && (expected == 0 || cores < expected)) expected = cores;
       if (second) {

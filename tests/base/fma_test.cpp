@@ -35,7 +35,7 @@ void expect_exact(T a, T b, T c) {
   if (!same(fused(a, b, c), want)) ADD_FAILURE() << "the instruction differs";
 }
 
-// Ends of every range, numbers whose products and sums meet halfway cases, and what is no number.
+// Ends of every range, numbers whose products and sums are halfway cases, and NaN and infinities.
 template <class T>
 std::vector<T> awkward() {
   using Limits = std::numeric_limits<T>;
@@ -109,8 +109,8 @@ TYPED_TEST(Fma, RoundsOnceOnRandomBits) {
   }
 }
 
-// Sums near the product, far below it, at its last bit, and all but cancelled: random bits are
-// rarely any of these.
+// Sums near the product, far below it, at its last bit, and nearly cancelled: random bits rarely
+// give any of these.
 TYPED_TEST(Fma, RoundsOnceWhereProductAndSumMeet) {
   using T = TypeParam;
   constexpr int kDigits = std::numeric_limits<T>::digits;

@@ -1,4 +1,4 @@
-// Child processes of a process that used pools: they compute with all lanes, or come to their end.
+// Child processes of a process that used pools: they compute with all lanes, or end.
 #include <gtest/gtest.h>
 
 #if LOOM_THREADS && defined(__unix__)
@@ -15,7 +15,7 @@
 namespace loom::core {
 namespace {
 
-// Runs `work` in a child, which is ended by the system if it hangs. True: it returned true.
+// Runs `work` in a child; the system ends a child that hangs. True if it returned true.
 template <class Work>
 bool in_child(Work&& work) {
   const pid_t pid = fork();
@@ -87,7 +87,7 @@ TEST(Fork, PoolsEndInAChildUsedOrNot) {
   }
 }
 
-// Another thread of the parent is in the middle of regions, and makes and ends pools.
+// Another thread of the parent is running regions, and makes and destroys pools.
 TEST(Fork, WhileOthersComputeTheChildComputes) {
   ThreadPool pool(3, true);
   std::atomic<bool> stop{false};

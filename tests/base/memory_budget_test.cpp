@@ -1,4 +1,4 @@
-// Sizes as people write them, and the account that readers share.
+// Sizes as users write them, and the account that readers share.
 #include "base/memory_budget.hpp"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@ namespace {
 TEST(MemoryBudget, SizesAreReadAndWrittenInStepsOf1024) {
   const struct {
     const char* text;
-    uint64_t bytes;  // 0: refused
+    uint64_t bytes;  // 0 means refused
   } rows[] = {{"1", 1},
               {"65536", 65536},
               {"64K", 65536},

@@ -1,4 +1,4 @@
-// How long work takes, for tests: in processor time, which other programs do not lengthen.
+// Durations for tests, in processor time, which other programs do not lengthen.
 #pragma once
 
 #include <ctime>

@@ -1,4 +1,4 @@
-// Philox against the known answers of Random123 (kat_vectors, philox4x32-10), and the promises of
+// Philox against the known answers of Random123 (kat_vectors, philox4x32-10), and the guarantees of
 // Rng.
 #include "base/rng.hpp"
 

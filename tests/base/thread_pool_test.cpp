@@ -1,5 +1,5 @@
-// ThreadPool: regions, barriers, parking, and how work is cut among lanes. Lanes are oversubscribed
-// on purpose: the promises hold on one core.
+// ThreadPool: regions, barriers, parking, and the division of work among lanes. Lanes are
+// oversubscribed on purpose: the guarantees hold on one core.
 #include "base/thread_pool.hpp"
 
 #include <gtest/gtest.h>
@@ -74,7 +74,7 @@ TEST_P(Pools, WakeAfterHavingParked) {
   }
 }
 
-// In a second, and in minutes where other programs have the cores: there, fewer are enough.
+// It takes a second, or minutes if other programs use the cores; then fewer are enough.
 TEST(ThreadPool, TenThousandRegionsLoseNoUpdate) {
   ThreadPool pool(3, true);
   std::vector<int64_t> counts(3);
@@ -150,7 +150,7 @@ int lanes_of_a_large_region(ThreadPool& pool) {
   return seen;
 }
 
-// Lanes of a region that asks for all that are awake.
+// The number of lanes of a region that requests all awake ones.
 int lanes_of_a_small_region(ThreadPool& pool) {
   int seen = 0;
   auto body = [&](int lane, int lanes) {
@@ -191,7 +191,7 @@ TEST(BusyHost, LargeRegionsWakeEveryLane) {
 }
 
 // Runs a large region whose lane `late` does not run for a while: it sleeps, as if another program
-// had its core. Returns how many lanes the next region has.
+// had its core. Returns the number of lanes of the next region.
 int lanes_after_a_loss(ThreadPool& pool, int late) {
   pool.run([&](int lane, int) {
     if (lane == late) std::this_thread::sleep_for(std::chrono::milliseconds(5));
@@ -216,8 +216,8 @@ TEST(BusyHost, ExactPoolsKeepTheirLanes) {
   for (const int late : {0, 2}) EXPECT_EQ(lanes_after_a_loss(pool, late), 3);
 }
 
-// More to do is no reason to rest. On a busy machine the lane may really lose its core, for a
-// while: one round is enough.
+// A lane with more work must not rest. On a busy machine the lane may really lose its core for a
+// while: one good round is enough.
 TEST(BusyHost, ALaneThatHasMoreToDoKeepsItsPlace) {
   if (ThreadPool(2).lanes() < 2) GTEST_SKIP() << "one core";
   EXPECT_TRUE(wait_until([] {

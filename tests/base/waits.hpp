@@ -1,5 +1,5 @@
-// Waiting in tests: for an event, with a deadline that only a fault passes. A test that sleeps for
-// a fixed time, or asserts how long something took, fails on a busy machine.
+// Waiting in tests: for an event, with a deadline that only a defect exceeds. A test that sleeps
+// for a fixed time, or asserts a duration, fails on a busy machine.
 #pragma once
 
 #include <chrono>
@@ -7,7 +7,7 @@
 
 namespace loom::core::test {
 
-// No machine is so busy that something takes this long. ctest ends a test after ten minutes.
+// Nothing takes this long on any busy machine. ctest ends a test after ten minutes.
 constexpr std::chrono::milliseconds kDeadline{120'000};
 constexpr int kDeadlineMs = static_cast<int>(kDeadline.count());
 

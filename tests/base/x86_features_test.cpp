@@ -6,7 +6,7 @@
 namespace loom::core {
 namespace {
 
-// The compilers of this test fill their own table; that of Zig does not, which is why Loom has one.
+// The compilers of this test fill their own table. Zig's does not, which is why Loom has one.
 TEST(X86Features, AreThoseThatTheCompilersTableNames) {
   __builtin_cpu_init();
   const X86Features& f = x86_features();

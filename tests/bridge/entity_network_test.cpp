@@ -1,6 +1,6 @@
-// Networks in .entity files: a mapped network gives the bits of the one that was saved, saving
-// again gives the same file, what does not fit is refused with its text, and damage is found when a
-// session first uses a parameter, not before.
+// Networks in .entity files. A mapped network gives the same bits as the saved one. Saving again
+// gives the same file. A mismatch is refused with its text. Damage is found when a session first
+// uses a parameter, not before.
 #include "bridge/entity_network.hpp"
 
 #include <gmock/gmock.h>
@@ -77,7 +77,7 @@ Made make(const std::string& text, DType dtype = DType::f32) {
   return {std::move(*spec), std::move(*network)};
 }
 
-// The outputs of two passes for one input; feedback links see the second.
+// The outputs of two passes for one input; feedback links affect the second.
 Result<std::vector<float>> run(const Network& network, const Shape& input) {
   ThreadPool alone(1);
   LOOM_ASSIGN(Session session,
@@ -126,7 +126,7 @@ void expect_round_trip(const std::string& text, DType dtype) {
   ASSERT_TRUE(mapped.ok()) << mapped.error().str();
   expect_same_outputs(made, mapped->network);
   const std::string bytes = *read_file(folder.path("a"));
-  // Saved as it is mapped, and packed anew one parameter at a time.
+  // Saved from the map, and packed again one parameter at a time.
   ASSERT_TRUE(save_network(folder.path("b"), mapped->spec, mapped->network).ok());
   EXPECT_TRUE(*read_file(folder.path("b")) == bytes);
   const auto source = open_network_entity(*file);
@@ -177,12 +177,12 @@ TEST(EntityNetwork, KeepsTheFileMappedAndCopiesNothing) {
     }
     return network;
   }();
-  // The file is gone, and another stands in its place: the map is what it was.
+  // The file is replaced by another: the map is unchanged.
   ASSERT_TRUE(write_file_atomic(folder.path("a"), std::as_bytes(std::span("other"))).ok());
   expect_same_outputs(made, mapped->network);
 }
 
-// The blobs of a network, to be changed before they are written.
+// The blobs of a network, to be modified before writing.
 struct Parts {
   Made made;
   JsonValue header = JsonValue::object();
@@ -195,7 +195,7 @@ Parts parts() {
   return p;
 }
 
-// `blob`: the one whose place the Error names; -1: none.
+// `blob`: the one whose offset the Error names; -1 means none.
 void expect_refused(const Parts& p, const std::string& error, int blob = -1) {
   const TemporaryFolder folder;
   const Status written = write_entity(folder.path("a"), p.header, p.blobs);
@@ -278,7 +278,7 @@ TEST(EntityNetwork, RefusesSectionsAndBlobsNobodyKnows) {
   bad.header = JsonValue::object();
   bad.header.add("network", JsonValue::integer(1));
   expect_refused(bad, "expected an object that describes a network, found 1");
-  // Its place is that in the file: {"entity":2,"network": are 22 bytes.
+  // The offset is that in the file: {"entity":2,"network": has 22 bytes.
   const TemporaryFolder folder;
   ASSERT_TRUE(write_entity(folder.path("a"), bad.header, {}).ok());
   EXPECT_EQ(entity_spec(**Entity::open(folder.path("a"))).error().offset, 64 + 22);

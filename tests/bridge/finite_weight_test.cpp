@@ -82,7 +82,7 @@ TEST(FiniteWeight, AValueTooLargeForTheTypeIsNamed) {
   EXPECT_FALSE(large(3.4e38f, DType::bf16).ok());
 }
 
-// Any element of random matrices, found where it is.
+// Any bad element of random matrices is found at its index.
 TEST(FiniteWeight, EveryPlaceOfAMatrixIsLookedAt) {
   for (size_t at = 0; at < 64 * 20; at += 37) {
     const Status loaded = load(*source_with(at, kNan), DType::q8_0);

@@ -1,4 +1,4 @@
-// Networks with weights as JSON: nothing is lost, and every damage is one line.
+// Networks with weights as JSON: nothing is lost, and any damage gives one line.
 #include "bridge/network_checkpoint.hpp"
 
 #include <gmock/gmock.h>
@@ -10,7 +10,7 @@
 namespace loom::core {
 namespace {
 
-// Starting values of a network as a source.
+// Initial values of a network as a source.
 std::unique_ptr<MemorySource> fresh(const KindNetwork& kind) {
   auto source = std::make_unique<MemorySource>(kind.network);
   const Result<Network> network = Network::finalize(kind.network.grid, kind.network.input.after(1));

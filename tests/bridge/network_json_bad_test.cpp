@@ -1,6 +1,6 @@
-// More bad network descriptions, each with the exact text of its refusal: damage below the form
-// (JSON itself), wrong kinds of values, children, links, sharing. Those of network_json_test.cpp
-// are about single fields.
+// More bad network descriptions, each with the exact text of its refusal: damage below the format
+// (JSON itself), wrong kinds of values, children, links, sharing. network_json_test.cpp covers
+// single fields.
 #include "bridge/network_json_testing.hpp"
 
 namespace loom::core {
@@ -31,22 +31,21 @@ const std::vector<BadNetwork> kJson = {
     {R"({"loom":"1"})", "at byte 8: loom: expected 1, the version of the form, found \"1\""},
     {R"({"loom":1.5})", "at byte 8: loom: expected 1, the version of the form, found 1.5"},
     {R"({"loom":null})", "at byte 8: loom: expected 1, the version of the form, found null"},
-    {R"({"loom":1,"input":3})",
-     "at byte 18: input: expected a list of 1 to 5 whole numbers, found 3"},
+    {R"({"loom":1,"input":3})", "at byte 18: input: expected a list of 1 to 5 integers, found 3"},
     {R"({"loom":1,"input":[1,1,1,1,1,1]})",
-     "at byte 18: input: expected a list of 1 to 5 whole numbers, found 6"},
+     "at byte 18: input: expected a list of 1 to 5 integers, found 6"},
     {R"({"loom":1,"input":[3.0]})",
-     "at byte 19: input[0]: expected a whole number from 1 to 16777216, found 3.0"},
+     "at byte 19: input[0]: expected an integer from 1 to 16777216, found 3.0"},
     {R"({"loom":1,"input":[3,null]})",
-     "at byte 21: input[1]: expected a whole number from 1 to 16777216, found null"},
+     "at byte 21: input[1]: expected an integer from 1 to 16777216, found null"},
     {R"({"loom":1,"input":[16777217],"layers":[]})",
-     "at byte 19: input[0]: expected a whole number from 1 to 16777216, found 16777217"},
+     "at byte 19: input[0]: expected an integer from 1 to 16777216, found 16777217"},
     {R"({"loom":1,"input":[3],"layers":null})",
      "at byte 31: layers: expected a list of layers, found null"},
     {R"({"loom":1,"input":[3],"grid":{},"cells":[]})",
-     "at byte 29: grid: expected a list of 4 whole numbers, found an object"},
+     "at byte 29: grid: expected a list of 4 integers, found an object"},
     {R"({"loom":1,"input":[3],"grid":[1,1,1,-1],"cells":[]})",
-     "at byte 36: grid[3]: expected a whole number from 1 to 16777216, found -1"},
+     "at byte 36: grid[3]: expected an integer from 1 to 16777216, found -1"},
     {R"({"loom":1,"input":[3],"grid":[1,1,1,1],"cells":{}})",
      "at byte 47: cells: expected a list of cells, found an object"},
     {R"({"loom":1,"input":[3],"grid":[1,1,1,1],"cells":[7]})",
@@ -61,11 +60,11 @@ TEST(BadNetworkJson, IsRefusedForItsJson) {
 
 const std::vector<BadNetwork> kLayers = {
     {R"({"type":"Dense","in":-3,"out":3})",
-     "at byte 53: layers[0].in: expected a whole number from 1 to 16777216, found -3"},
+     "at byte 53: layers[0].in: expected an integer from 1 to 16777216, found -3"},
     {R"({"type":"Dense","in":[3],"out":3})",
-     "at byte 53: layers[0].in: expected a whole number from 1 to 16777216, found an array"},
+     "at byte 53: layers[0].in: expected an integer from 1 to 16777216, found an array"},
     {R"({"type":"Dense","in":9223372036854775808,"out":3})",
-     "at byte 53: layers[0].in: expected a whole number from 1 to 16777216, found "
+     "at byte 53: layers[0].in: expected an integer from 1 to 16777216, found "
      "9223372036854775808"},
     {R"({"type":"Dense","in":3,"out":3,"type2":1})",
      "at byte 71: layers[0].type2: unknown key; Dense has in, out, bias, activation, soft_cap"},
@@ -85,7 +84,7 @@ const std::vector<BadNetwork> kLayers = {
     {R"({"type":"Residual","children":[{}]})",
      "at byte 63: layers[0].children[0]: \"type\" is required, but absent"},
     {R"({"type":"Residual","children":[{"type":"Dense","in":3,"out":0}]})",
-     "at byte 92: layers[0].children[0].out: expected a whole number from 1 to 16777216, found 0"},
+     "at byte 92: layers[0].children[0].out: expected an integer from 1 to 16777216, found 0"},
     {R"({"type":"Residual","children":[{"type":"Dense","in":3,"out":2}]})",
      "cell (0, 0, 0, 0) does not fit the input: Residual: its children turn [1, 3] into [1, 2]; "
      "the shape must stay the same"},
@@ -114,28 +113,28 @@ std::string cell(const std::string& at, const std::string& more = "") {
 }
 
 const std::vector<BadNetwork> kCells = {
-    {cell("{}"), "at byte 54: cells[0].at: expected a list of 4 whole numbers, found an object"},
+    {cell("{}"), "at byte 54: cells[0].at: expected a list of 4 integers, found an object"},
     {cell("[0,0,0,-1]"),
-     "at byte 61: cells[0].at[3]: expected a whole number from 0 to 16777216, found -1"},
+     "at byte 61: cells[0].at[3]: expected an integer from 0 to 16777216, found -1"},
     {cell("[0,0,0,1.5]"),
-     "at byte 61: cells[0].at[3]: expected a whole number from 0 to 16777216, found 1.5"},
+     "at byte 61: cells[0].at[3]: expected an integer from 0 to 16777216, found 1.5"},
     {cell("[0,0,16777217,0]"),
-     "at byte 59: cells[0].at[2]: expected a whole number from 0 to 16777216, found 16777217"},
+     "at byte 59: cells[0].at[2]: expected an integer from 0 to 16777216, found 16777217"},
     {cell("[1,0,0,0]"),
      "at byte 54: cells[0].at: cell (1, 0, 0, 0) is outside the grid 1 x 1 x 2 x 1: z must be from "
      "0 to 0"},
     {cell("[0,0,0,0]", R"(,"dtype":8)"),
      "at byte 102: cells[0].dtype: expected the name of a number type, found 8"},
     {cell("[0,0,0,0]", R"(,"shared_with":7)"),
-     "at byte 108: cells[0].shared_with: expected a list of 4 whole numbers, found 7"},
+     "at byte 108: cells[0].shared_with: expected a list of 4 integers, found 7"},
     {cell("[0,0,0,0]", R"(,"shared_with":[0,0,0,0])"),
-     "cell (0, 0, 0, 0) shares weights with (0, 0, 0, 0), which is no layer before it"},
+     "cell (0, 0, 0, 0) shares weights with (0, 0, 0, 0), which is not a layer before it"},
     {cell("[0,0,0,0]", R"(,"shared_with":[0,9,0,0])"),
-     "cell (0, 0, 0, 0) shares weights with (0, 9, 0, 0), which is no layer before it"},
+     "cell (0, 0, 0, 0) shares weights with (0, 9, 0, 0), which is not a layer before it"},
     {cell("[0,0,0,0]", R"(,"link":[0,0,1,0])"),
      "at byte 101: cells[0].link: expected an object, found an array"},
     {cell("[0,0,0,0]", R"(,"link":{"from":[0,0,1]})"),
-     "at byte 109: cells[0].link.from: expected a list of 4 whole numbers, found 3"},
+     "at byte 109: cells[0].link.from: expected a list of 4 integers, found 3"},
     {cell("[0,0,0,0]", R"(,"link":{"from":[0,0,1,0],"feedback":1})"),
      "at byte 130: cells[0].link.feedback: expected true or false, found 1"},
     {cell("[0,0,0,0]", R"(,"link":{"from":[0,0,0,0]})"),

@@ -103,7 +103,7 @@ TEST(NetworkJson, BuildersRefuseWhatCannotBe) {
   EXPECT_EQ(build_recurrent(r).error().str(), "unknown cell 'elman'; known are rnn, lstm, gru");
   CnnOptions c;
   c.input = Shape{28, 28};
-  EXPECT_EQ(build_cnn(c).error().str(), "a picture is [channels, height, width], not [28, 28]");
+  EXPECT_EQ(build_cnn(c).error().str(), "an image is [channels, height, width], not [28, 28]");
 }
 
 TEST(NetworkJson, ReadsLinksSharingDTypesChildrenAndOldNames) {
@@ -163,7 +163,7 @@ TEST(NetworkJson, WritesEveryFieldOfTheShortForm) {
   ;
 }
 
-// Descriptions around one layer: L is the place of the layer's members.
+// Descriptions around one layer; `members` are the layer's members.
 std::string around(const std::string& members) {
   return R"({"loom":1,"input":[3],"layers":[{)" + members + "}]}";
 }
@@ -178,9 +178,9 @@ const BadNetwork kBadDocuments[] = {
      "at byte 8: loom: expected 1, the version of the form, found 2"},
     {R"({"loom":1,"layers":[]})", R"(at byte 0: "input" is required, but absent)"},
     {R"({"loom":1,"input":[],"layers":[]})",
-     "at byte 18: input: expected a list of 1 to 5 whole numbers, found 0"},
+     "at byte 18: input: expected a list of 1 to 5 integers, found 0"},
     {R"({"loom":1,"input":[0],"layers":[]})",
-     "at byte 19: input[0]: expected a whole number from 1 to 16777216, found 0"},
+     "at byte 19: input[0]: expected an integer from 1 to 16777216, found 0"},
     {R"({"loom":1,"input":[16777216,16777216],"layers":[]})",
      "at byte 18: input: has more than 2147483648 values"},
     {R"({"loom":1,"input":[3],"layers":[]})", "at byte 31: layers: must hold at least one layer"},
@@ -192,9 +192,9 @@ const BadNetwork kBadDocuments[] = {
      "at byte 31: layers: stands in the place of grid and cells; give one or the other"},
     {R"({"loom":1,"input":[3],"cells":[]})", R"(at byte 0: "grid" is required, but absent)"},
     {R"({"loom":1,"input":[3],"grid":[1,1,1],"cells":[]})",
-     "at byte 29: grid: expected a list of 4 whole numbers, found 3"},
+     "at byte 29: grid: expected a list of 4 integers, found 3"},
     {R"({"loom":1,"input":[3],"grid":[1,0,1,1],"cells":[]})",
-     "at byte 32: grid[1]: expected a whole number from 1 to 16777216, found 0"},
+     "at byte 32: grid[1]: expected an integer from 1 to 16777216, found 0"},
     {R"({"loom":1,"input":[3],"grid":[9999,9999,9999,9999],"cells":[]})",
      "at byte 29: grid: has more than 262144 cells"},
     {R"({"loom":1,"input":[3],"grid":[1,1,1,1],"cells":[]})",
@@ -216,11 +216,11 @@ const BadNetwork kBadLayers[] = {
          "Flatten, Reshape, Permute, Pad, Upsample, PixelShuffle" +
          test::unreleased_layers()},
     {R"("type":"Dense","in":0)",
-     "at byte 53: layers[0].in: expected a whole number from 1 to 16777216, found 0"},
+     "at byte 53: layers[0].in: expected an integer from 1 to 16777216, found 0"},
     {R"("type":"Dense","in":3.5)",
-     "at byte 53: layers[0].in: expected a whole number from 1 to 16777216, found 3.5"},
+     "at byte 53: layers[0].in: expected an integer from 1 to 16777216, found 3.5"},
     {R"("type":"Dense","in":"3")",
-     R"(at byte 53: layers[0].in: expected a whole number from 1 to 16777216, found "3")"},
+     R"(at byte 53: layers[0].in: expected an integer from 1 to 16777216, found "3")"},
     {R"("type":"Dense","bias":1)", "at byte 55: layers[0].bias: expected true or false, found 1"},
     {R"("type":"Dense","activation":null)",
      "at byte 61: layers[0].activation: expected a string, found null"},
@@ -237,11 +237,11 @@ const BadNetwork kBadLayers[] = {
     {R"("type":"RMSNorm","width":3,"eps":2)",
      "at byte 66: layers[0].eps: expected a number from 0 to 1, found 2"},
     {R"("type":"CNN1","kernel":[3,"a"])",
-     R"(at byte 59: layers[0].kernel[1]: expected a whole number from 1 to 4096, found "a")"},
+     R"(at byte 59: layers[0].kernel[1]: expected an integer from 1 to 4096, found "a")"},
     {R"("type":"CNN1","kernel":0)",
-     "at byte 56: layers[0].kernel: expected a whole number from 1 to 4096, found 0"},
+     "at byte 56: layers[0].kernel: expected an integer from 1 to 4096, found 0"},
     {R"("type":"CNN1","kernel":true)",
-     "at byte 56: layers[0].kernel: expected a whole number or a list of them, found true"},
+     "at byte 56: layers[0].kernel: expected an integer or a list of them, found true"},
     {R"("type":"Residual","children":[{"type":"x"}])", ""},
     {R"("type":"Dense","in":4,"out":2)",
      "cell (0, 0, 0, 0) does not fit the input: Dense: input [1, 3] must end in 4, or have that "
@@ -256,7 +256,7 @@ TEST(NetworkJson, RefusesBadLayers) {
 const BadNetwork kBadCells[] = {
     {"{" + kDense + "}", R"(at byte 48: cells[0]: "at" is required, but absent)"},
     {R"({"at":[0,0,0],)" + kDense + "}",
-     "at byte 54: cells[0].at: expected a list of 4 whole numbers, found 3"},
+     "at byte 54: cells[0].at: expected a list of 4 integers, found 3"},
     {R"({"at":[0,0,2,0],)" + kDense + "}",
      "at byte 54: cells[0].at: cell (0, 0, 2, 0) is outside the grid 1 x 1 x 2 x 1: x must be "
      "from 0 to 1"},
@@ -274,7 +274,7 @@ const BadNetwork kBadCells[] = {
     {R"({"at":[0,0,0,0],"frozen":[3],)" + kDense + "}",
      "at byte 74: cells[0].frozen[0]: expected a name, found 3"},
     {R"({"at":[0,0,0,0],"shared_with":[0,0,1,0],)" + kDense + "}",
-     "cell (0, 0, 0, 0) shares weights with (0, 0, 1, 0), which is no layer before it"},
+     "cell (0, 0, 0, 0) shares weights with (0, 0, 1, 0), which is not a layer before it"},
 };
 
 TEST(NetworkJson, RefusesBadCells) {

@@ -1,4 +1,4 @@
-// What both tables of bad network descriptions stand on.
+// Shared parts of both tables of bad network descriptions.
 #pragma once
 
 #include <string>
@@ -10,12 +10,13 @@
 
 namespace loom::core::test {
 
-// A description and the one line of its refusal, without the file's name; "": a long list of names.
+// A description and the one line of its refusal, without the file's name; "" means a long list of
+// names.
 struct BadNetwork {
   std::string text, message;
 };
 
-// What lists of layers end with: kinds that are being made, and blocks.
+// The end of lists of layers: unreleased kinds, and blocks.
 inline std::string unreleased_layers() {
   std::string names;
   for (const LayerDef* def : layer_table()) {

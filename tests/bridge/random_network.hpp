@@ -1,5 +1,5 @@
-// A network with random parameters, a random input, and one way to run it: for the tests of ONNX
-// and for bench/onnx_peer.cpp.
+// A network with random parameters, a random input, and a way to run it, for the tests of ONNX and
+// bench/onnx_peer.cpp.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@
 
 namespace loom::core::test {
 
-// Every parameter is filled, biases too, so that none can be lost unseen.
+// Every parameter is filled, biases too, so that no loss goes unnoticed.
 inline Status fill_random(Network& network, ThreadPool& pool, uint64_t seed, DType dtype) {
   for (int i = 0; i < static_cast<int>(network.params().size()); ++i) {
     const ParamSpec& spec = network.params()[static_cast<size_t>(i)].spec;
@@ -29,7 +29,7 @@ inline Status fill_random(Network& network, ThreadPool& pool, uint64_t seed, DTy
   return {};
 }
 
-// Values from -1 to 1 as f32, or ids as i32 where the network takes ids.
+// Values from -1 to 1 as f32, or ids as i32 if the network takes ids.
 inline std::vector<std::byte> random_input(const Network& network, const Rng& rng) {
   std::vector<std::byte> out;
   for (int64_t i = 0; i < network.input().count(); ++i) {
@@ -44,7 +44,7 @@ inline std::vector<std::byte> random_input(const Network& network, const Rng& rn
   return out;
 }
 
-// What the network computes for the bytes of its input.
+// The output of the network for the bytes of its input.
 inline Result<std::vector<float>> run_bytes(const Network& network, ThreadPool& pool,
                                             std::vector<std::byte> x, ActivationMode activations) {
   SessionOptions options;

@@ -1,4 +1,4 @@
-// The texts of a checkpoint have a digest: a flipped bit in them is damage, not another run.
+// The texts of a checkpoint have a digest: a flipped bit in them is damage, not a different run.
 #include <array>
 
 #include "e2e/temp_folder.hpp"

@@ -237,7 +237,7 @@ class OnATerminal(ChatTest):
             ("/set temprature 1", "did you mean 'temperature'"),
             ("/set top_p 7", "'7' is no top_p"),
             ("/set seed 3", "seed 3"),
-            ("/system Be kind.", "the model is told"),
+            ("/system Be kind.", "the new system text"),
             ("/system", "system: Be kind."),
             ("Tell me a story.", "8 written"),
             ("/regenerate", "8 written"),

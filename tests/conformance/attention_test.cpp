@@ -1,6 +1,6 @@
-// kv_write and attention: head groupings, widths on and off the fast path, windows, causal or not,
-// positions around the groups of 16 and the chunks of 256, rows of several sequences, caches of
-// every type. Memory that no position may see holds NaN.
+// kv_write and attention: head groupings, widths on and off the fast path, windows, causal or not.
+// Positions around the groups of 16 and the chunks of 256, rows of several sequences, caches of
+// every type. Memory that no position may read holds NaN.
 #include "base/bits.hpp"
 #include "base/text.hpp"
 #include "conformance/support.hpp"
@@ -71,8 +71,8 @@ void conform_attention_of(const Heads& h, const Span& span, Values kind, uint64_
   });
 }
 
-// Rows of several sequences, each at a position of its own: what each reads, writes and gives is
-// what a cache of its sequence alone has.
+// Rows of several sequences, each at a position of its own. The reads, writes and results of each
+// equal those with a separate cache of its sequence.
 struct RaggedRow {
   int32_t sequence, position;
 };
@@ -88,8 +88,8 @@ Ids ragged_places() {
   return places;
 }
 
-// The memory of a cache in a type of its own; what no row writes are zeros. Paged: one memory, from
-// which each sequence has pages in no order.
+// The memory of a cache with its own type; unwritten rows are zeros. Paged: one memory, from which
+// each sequence has pages in arbitrary order.
 struct TypedCache {
   TypedCache(const Heads& h, int64_t capacity, int64_t sequences, DType dtype, bool paged = false) {
     const int64_t spare = paged ? 48 : 0;
@@ -122,7 +122,7 @@ Ids paged_places(int64_t capacity, int64_t sequences) {
   return places;
 }
 
-// What a type keeps of a number.
+// Numbers after rounding to a type.
 std::vector<float> kept_by(DType dtype, const std::vector<float>& x) {
   std::vector<float> out = x;
   for (size_t i = 0; dtype_info(dtype).block > 0 && i + 32 <= x.size(); i += 32) {
@@ -136,8 +136,8 @@ std::vector<float> kept_by(DType dtype, const std::vector<float>& x) {
   return out;
 }
 
-// One sequence in order, in a type of the cache's own: what is kept, to the bit, and what attention
-// gives over it, after rows from `first` on were written behind others.
+// One sequence in order, with a type of the cache's own. Checks the stored bits, and the attention
+// over them after rows from `first` on were written after others.
 void conform_typed(const Heads& h, const Span& span, DType dtype, uint64_t seed) {
   const int64_t cols = h.kv_heads * h.width, length = span.first + span.rows;
   const Rows before(span.first, cols, 0, seed, Values::smooth);
@@ -172,7 +172,7 @@ void conform_ragged(const Heads& h, int64_t window, uint64_t seed, DType dtype) 
   const Rows q(kRows, h.heads * h.width, 3, seed + 2, Values::smooth);
   const std::string what = cat("ragged, ", dtype_name(dtype), ", ", h.heads, "/", h.kv_heads,
                                " heads of ", h.width, ", window ", window);
-  std::vector<float> whole, paged;  // what attention gave, of all rows at once
+  std::vector<float> whole, paged;  // results of attention, of all rows at once
   const auto of_all = [&](const Runner& run, bool pages, std::vector<float>& found) {
     TypedCache memory(h, kCapacity, kSequences, dtype, pages);
     const Ids& places = pages ? in_pages : in_order;
@@ -191,10 +191,10 @@ void conform_ragged(const Heads& h, int64_t window, uint64_t seed, DType dtype) 
   expect_same_bits(what, [&](const Runner& run) { return of_all(run, false, whole); });
   expect_same_bits(what + ", paged", [&](const Runner& run) { return of_all(run, true, paged); });
   if (whole.size() == paged.size()) {
-    EXPECT_EQ(paged, whole) << what;  // neither is there where a case is left out
+    EXPECT_EQ(paged, whole) << what;  // both are empty if a case is skipped
   }
   if (tame_values()) return;  // bits of a device are its own
-  // Each row by itself, over a cache in f32 of what the type keeps of its numbers.
+  // Each row alone, over a cache in f32 of the rounded numbers.
   std::vector<float> kept_k = kept_by(dtype, k.memory()), kept_v = kept_by(dtype, v.memory());
   TypedCache memory(h, kCapacity, kSequences, DType::f32);
   const Rows y(kRows, h.heads * h.width, 1);
@@ -260,7 +260,7 @@ void conform_attention() {
       conform_ragged(h, 30, seed += 7, dtype);
     }
   }
-  // More rows to look than there are positions: some windows are empty.
+  // More rows than positions: some windows are empty.
   for (int64_t window : {0, 2}) {
     const Heads h{2, 1, 16};
     CacheMemory memory(h, 0);

@@ -16,7 +16,7 @@ constexpr Matrix kMatrices[] = {{0, 5, 0},  {3, 0, 0},   {1, 1, 0},   {1, 16, 0}
                                 {1, 17, 0}, {1, 33, 0},  {2, 7, 1},   {5, 31, 0},
                                 {5, 32, 3}, {13, 15, 2}, {33, 65, 0}, {2, 257, 1}};
 
-// A sweep over magnitudes of both signs, where the branches of the functions lie, and special
+// A sweep over magnitudes of both signs that covers the branches of the functions, and special
 // values.
 Rows sweep() {
   std::vector<float> values = make_values(3, 256, Values::wild);
@@ -64,7 +64,7 @@ void conform_unary_of(const Rows& x, UnaryKind kind) {
   });
 }
 
-// Which operand of a binary op the result is written over.
+// The operand of a binary op that the result overwrites.
 enum class Target { fresh, a, b };
 
 void conform_binary_of(const Rows& a, const Rows& b, BinaryKind kind, Target target) {

@@ -1,5 +1,6 @@
-// lstm_cell with its products inside has the bits of matmul, add and lstm_cell of the reference, on
-// every backend, with any lanes, whether the recorder takes it apart or not.
+// lstm_cell with included products has the same bits as matmul, add and lstm_cell of the reference.
+// This holds on every backend, for any number of lanes, and whether or not the recorder decomposes
+// it.
 #include "backend/cpu/cpu.hpp"
 #include "backend/reference/reference.hpp"
 #include "conformance/training.hpp"

@@ -31,7 +31,7 @@ std::vector<Extents> matmul_extents() {
   return all;
 }
 
-// One product; what else may vary (bias, activation, strides, values) follows from `variant`.
+// One product; `variant` determines the rest (bias, activation, strides, values).
 void conform_product(DType dtype, const Extents& e, bool use_q8, uint64_t variant) {
   const Values kind = std::array{Values::smooth, Values::mixed, Values::wild}[variant % 3];
   const int64_t gap = variant % 2 == 0 ? 0 : 5;

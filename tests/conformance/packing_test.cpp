@@ -65,7 +65,7 @@ std::string name_of(const PackArgs& args, DType dtype) {
              args.stochastic ? " stochastic" : "");
 }
 
-// The same rows, some of them larger or smaller by a little or a lot.
+// The same rows, some of them scaled by a little or a lot.
 Rows resized(const Tensor& src) {
   constexpr float kFactors[] = {0.95f, 0.5f, 1.0f, 1.25f, 0.8751f, 0.87f};
   Rows out(src.rows(), src.cols());

@@ -1,5 +1,5 @@
 // Pooling and its gradient: rows of outputs around a block of sixteen, strides with and without
-// kernels of their own, windows of more than one chunk, and random geometries.
+// special kernels, windows of more than one chunk, and random geometries.
 #include "base/text.hpp"
 #include "conformance/training.hpp"
 #include "ops/random_pool.hpp"

@@ -1,6 +1,5 @@
-// Ops that work row by row: norm, softmax, reduce, argmax, topk, rope. Lengths around the 32
-// virtual lanes, the blocks of 4096 and every vector width; strided, in place, with zero rows and
-// with zero columns.
+// Row-wise ops: norm, softmax, reduce, argmax, topk, rope. Lengths around the 32 virtual lanes, the
+// blocks of 4096 and every vector width; strided, in place, with zero rows and with zero columns.
 #include "base/text.hpp"
 #include "conformance/support.hpp"
 
@@ -25,7 +24,7 @@ std::string shape_name(const Rows& x, Values kind) {
              x.tensor().row_stride);
 }
 
-// Runs body(x, kind) over the shapes and kinds of values that row ops must stand.
+// Runs body(x, kind) over the shapes and kinds of values that row ops must support.
 template <class Body>
 void each_matrix(Body body) {
   uint64_t seed = 100;
@@ -114,7 +113,7 @@ void conform_softmax() {
     conform_rows(shape_name(x, kind), x, &Ops::softmax, args);
   });
   conform_rows("no columns", Rows(3, 0), &Ops::softmax, SoftmaxArgs{});
-  // Rows made of -inf and NaN only: which of the two the maximum is decides between zeros and NaN.
+  // Rows of only -inf and NaN: whichever the maximum is decides between zeros and NaN.
   for (int64_t cols : {1, 2, 16, 17, 33, 40, 56, 63}) {
     for (int64_t nan_at = -1; nan_at < cols; ++nan_at) {
       Rows x(1, cols);
@@ -180,8 +179,8 @@ void conform_topk() {
 
 namespace {
 
-// Runs of `length` rows (0: one run), rotated forwards or back, into fresh memory and in place;
-// `rotary_dim` values of each head (0: all).
+// Runs of `length` rows (0 means one run), rotated forwards or back, into fresh memory and in
+// place; `rotary_dim` values of each head (0 means all).
 void conform_rope_of(int64_t heads, int64_t width, int64_t rows, int64_t length, uint64_t seed,
                      int64_t rotary_dim = 0) {
   const int64_t first = static_cast<int64_t>(seed % 4) * 3;

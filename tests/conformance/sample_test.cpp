@@ -1,5 +1,5 @@
-// draw: rows of candidates in the order topk leaves them, of every length around the workgroups and
-// the most there may be; what it keeps, where its counter overflows, values that are no numbers.
+// draw: rows of candidates in the order of topk, with every length around the workgroups and the
+// maximum. Covers the kept candidates, overflow of the counter, and values that are not numbers.
 #include <algorithm>
 
 #include "base/text.hpp"

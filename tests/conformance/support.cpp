@@ -1,5 +1,5 @@
-// What the conformance drivers share (support.hpp) on every backend: inputs, images, running one op
-// on a device.
+// Shared parts of the conformance drivers (support.hpp) on every backend: inputs, images, running
+// one op on a device.
 #include "conformance/support.hpp"
 
 #include <algorithm>
@@ -13,8 +13,8 @@ namespace loom::core::test {
 namespace {
 
 float special(uint32_t pick, Values kind) {
-  // WGSL promises nothing about subnormals, infinities and NaN; a few large values would hide what
-  // is wrong with the others.
+  // WGSL makes no guarantees for subnormals, infinities and NaN. A few large values would hide
+  // errors of the others.
   static const float kTame[] = {0.0f, -0.0f, 1e-20f, -1e-12f, 1.0f, -1.0f, 2.0f, -0.5f};
   if (tame_values()) return kTame[pick / 4 % std::size(kTame)];
   static const float kMixed[] = {0.0f, -0.0f, 1e-42f, -3e-39f, 1e-20f, -1e-12f,
@@ -114,7 +114,7 @@ struct Span {
   std::byte* end;
 };
 
-// The memory a command names, overlapping pieces as one.
+// The memory that a command names; overlapping ranges are merged.
 std::vector<Span> spans_of(Command& command) {
   std::vector<Span> spans;
   const auto add = [&](const void* begin, int64_t bytes) {

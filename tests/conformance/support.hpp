@@ -1,7 +1,7 @@
-// Conformance: one op, the same inputs, every CPU backend and lane count; the bits must be those of
-// the reference on one lane. A driver builds its inputs once and describes its outputs in a lambda
-// that is run for each backend with fresh memory. Outputs are compared whole, gaps between rows
-// included, NaN equal to NaN.
+// Conformance: runs one op with the same inputs on every CPU backend and lane count. The bits must
+// equal those of the reference on one lane. A driver builds its inputs once. A lambda describes its
+// outputs and runs for each backend with fresh memory. Outputs are compared whole, including gaps
+// between rows; all NaN are equal.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -18,24 +18,24 @@
 
 namespace loom::core::test {
 
-// Numbers an input is made of. smooth: uniform in [-2, 2). mixed: also zeros of both signs,
-// subnormals, tiny and large values. wild: also infinities, NaN and the largest floats.
+// Numbers of an input. smooth: uniform in [-2, 2). mixed: also zeros of both signs, subnormals,
+// tiny and large values. wild: also infinities, NaN and the largest floats.
 enum class Values { smooth, mixed, wild };
 
-// Whether mixed and wild leave out subnormals, infinities, NaN and what is larger than 2, and
-// sweeps what is larger than 16: on devices.
+// Whether mixed and wild exclude subnormals, infinities, NaN and values above 2, and sweeps exclude
+// values above 16: true on devices.
 bool tame_values();
-// Whether pack has a kernel for the type: on devices not for all (docs/webgpu.md).
+// Whether pack has a kernel for the type; devices do not support all (docs/webgpu.md).
 bool packs(DType dtype);
 
-// A finite float no op produces by chance: gaps between rows.
+// A finite float that no op produces by chance; it fills gaps between rows.
 constexpr uint32_t kPattern = 0x7b7b7b7b;
 
 // `count` numbers, a function of the seed alone.
 std::vector<float> make_values(uint64_t seed, int64_t count, Values kind);
 
-// A plain f32 matrix in memory of exactly its size, so that a sanitizer sees a step beyond it. Gaps
-// hold a pattern.
+// A plain f32 matrix in memory of exactly its size, so that a sanitizer detects access past it.
+// Gaps hold a pattern.
 class Rows {
  public:
   Rows(int64_t rows, int64_t cols, int64_t gap = 0);
@@ -62,8 +62,8 @@ class Ids {
   Tensor tensor_;
 };
 
-// A list of rows of a table of `rows`: a few of them, each once, in no order, and places that name
-// none.
+// A list of rows of a table of `rows`: a few of them, each once, in arbitrary order, and entries
+// that name none.
 Ids some_rows(int64_t rows, int64_t places, uint64_t seed);
 
 // A matrix packed by the dtype room.
@@ -94,7 +94,7 @@ class Q8 {
   Q8Rows q_;
 };
 
-// What a run left in memory, as 32-bit words of floats (NaN unified) or as they are.
+// The memory after a run, as 32-bit words: floats with unified NaN, or raw words.
 class Image {
  public:
   void add(const std::vector<float>& values);
@@ -107,12 +107,12 @@ class Image {
   std::vector<bool> floats_;
 };
 
-// Runs one command on the device of `ops`: its memory goes there and comes back. Fails the test
-// when it cannot.
+// Runs one command on the device of `ops`: uploads its memory and downloads it again. Fails the
+// test if it cannot.
 void run_on_device(const Ops& ops, Command& command);
 
-// One backend on some lanes. Lanes run one after the other, the last first: they must not depend on
-// each other.
+// One backend with some lanes. Lanes run one after the other, the last first: they must not depend
+// on each other.
 class Runner {
  public:
   Runner(const Ops& ops, int lanes, std::string name)
@@ -158,7 +158,7 @@ class Runner {
   mutable std::array<int, kOpCount> runs_{};
 };
 
-// The reference on one lane, and everything that must equal it.
+// The reference on one lane, and all runners that must equal it.
 const Runner& reference_runner();
 const std::vector<Runner>& other_runners();
 

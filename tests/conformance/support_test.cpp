@@ -49,7 +49,7 @@ void expect_same_bits(const std::string& what, const std::function<Image(const R
 
 namespace {
 
-// The driver of `op` did call it, on every backend and not only on some.
+// Checks that the driver of `op` called it on every backend.
 void expect_called_everywhere(OpId op) {
   const int runs = reference_runner().runs(op);
   EXPECT_GT(runs, 0);

@@ -1,5 +1,5 @@
-// What the conformance drivers of the training ops share: vectors over Rows, outputs that hold
-// something already, and one image of several of them.
+// Shared parts of the conformance drivers of training ops: vectors over Rows, outputs with former
+// contents, and one image of several outputs.
 #pragma once
 
 #include <initializer_list>

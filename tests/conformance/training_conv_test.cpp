@@ -1,6 +1,6 @@
 // conv, conv_dx and conv_dw: one to three axes, strides, padding, dilation, groups, channel counts
-// around a vector, patches and positions beyond a chunk of 256, every dtype; and random ones. Some
-// windows are wholly in the padding, on any axis.
+// around a vector, patches and positions longer than a chunk of 256, every dtype; and random cases.
+// Some windows are wholly in the padding, on any axis.
 #include "base/text.hpp"
 #include "conformance/training.hpp"
 #include "ops/random_copy.hpp"
@@ -74,8 +74,8 @@ std::string name_of(const Case& c, DType dtype, uint64_t variant) {
   return cat(name, ", variant ", variant);
 }
 
-// Rows as short as those of late layers and as long as those of early ones; every second case has a
-// channel for each filter or many filters, which have kernels of their own.
+// Rows as short as those of late layers and as long as those of early ones. Every second case has
+// one channel per filter, or many filters: both have special kernels.
 Case random_case(uint64_t seed) {
   Draws draws(seed);
   const auto draw = [&](int64_t least, int64_t most) {
@@ -103,7 +103,8 @@ Case random_case(uint64_t seed) {
   return c;
 }
 
-// Few places, much padding and long strides, on one to three axes: many windows see no input.
+// Few positions, much padding and long strides, on one to three axes: many windows contain no
+// input.
 Case padded_case(uint64_t seed) {
   Draws draws(seed);
   const auto draw = [&](int64_t least, int64_t most) {

@@ -1,5 +1,5 @@
-// gemm, matmul_dx and squared_distance: tile edges in every extent, chunks of 256 in the one that
-// is summed, every dtype where weights are packed, old contents kept or added to.
+// gemm, matmul_dx and squared_distance: tile edges in every extent, chunks of 256 in the summed
+// one, every dtype of packed weights. Former contents are kept or added to.
 #include "base/text.hpp"
 #include "conformance/training.hpp"
 

@@ -1,6 +1,5 @@
-// Gradients that work value by value and row by row, entmax, and the sums over rows: lengths around
-// the 32 virtual lanes, the blocks of 4096 and every vector width; strided, in place, empty, with
-// special values.
+// Value-wise and row-wise gradients, entmax, and sums over rows: lengths around the 32 virtual
+// lanes, the blocks of 4096 and every vector width; strided, in place, empty, with special values.
 #include "base/text.hpp"
 #include "conformance/training.hpp"
 #include "ops/activation_dx.hpp"
@@ -48,7 +47,7 @@ void conform_dx(const std::string& what, void (*Ops::*op)(const Args&, const Lan
   });
 }
 
-// A sweep over magnitudes of both signs and the places where the branches of the functions lie.
+// A sweep over magnitudes of both signs that covers the branches of the functions.
 Rows sweep() {
   std::vector<float> values = make_values(3, 256, Values::wild);
   const bool tame = tame_values();
@@ -117,7 +116,7 @@ void conform_norm_dx_of(const Matrix& m, uint64_t seed, Values values, NormDxArg
 
 constexpr float kAlphas[] = {1.5f, 2.0f, 1.25f, 3.0f};
 
-// Long rows are bisected slowly by the reference; one alpha of that kind will do for them.
+// The reference bisects long rows slowly; one such alpha is enough for them.
 bool too_slow(const Matrix& m, float alpha) {
   return m.rows * m.cols > 600 && alpha != 1.5f && alpha != 2.0f && m.cols != 4097;
 }
@@ -136,7 +135,7 @@ void conform_entmax_of(const Rows& x, const std::string& what, float alpha, floa
   }
 }
 
-// Rows of equal, infinite and missing values, where the order of selection and of maxima shows.
+// Rows of equal, infinite and missing values, which test the order of selection and of maxima.
 void conform_entmax_edges(float alpha) {
   constexpr float kInf = __builtin_inff(), kNan = __builtin_nanf("");
   for (int64_t cols : {1, 2, 17, 33, 40}) {
@@ -265,7 +264,7 @@ void conform_entmax() {
 void conform_entmax_dx() {
   for (float alpha : kAlphas) {
     each_matrix([&](const Matrix& m, uint64_t seed, Values kind) {
-      // Not what entmax gives, but every branch of the formula.
+      // Not an output of entmax, but it covers every branch of the formula.
       const Rows y(m.rows, m.cols, m.gap, seed, kind), dy(m.rows, m.cols, 2, seed + 1, kind);
       conform_dx(cat(name_of(m, kind), ", alpha ", alpha), &Ops::entmax_dx,
                  EntmaxDxArgs{y.tensor(), {}, {}, seed % 2 == 0 ? 1.0f : 0.125f, alpha}, dy);

@@ -1,5 +1,5 @@
-// Recurrent cells, random numbers, losses and updates: widths around a vector, absent operands,
-// in place where that is allowed, every kind, special values.
+// Recurrent cells, random numbers, losses and updates: widths around a vector, absent operands, in
+// place if allowed, every kind, special values.
 #include "base/text.hpp"
 #include "conformance/training.hpp"
 
@@ -85,7 +85,7 @@ void conform_loss_of(const LossInputs& in, LossArgs args, bool use_ids, bool in_
 
 // ---- updates ----
 
-// `some`: as many rows of a table that has three times as many.
+// `some`: as many rows, from a table with three times as many.
 void conform_optimize_of(OptimizerKind kind, int64_t rows, int64_t cols, uint64_t seed, bool some) {
   const Values values = values_of(seed);
   const Rows g(rows, cols, 1, seed, values);

@@ -41,7 +41,7 @@ LEFT_OUT = [
      "this build has no reader for .entity files of the original; build with -DLOOM_ORIGINAL=ON"),
     ("old.json", b'{"layers_per_cell": 1}',
      "this build has no reader for JSON files of the original; build with -DLOOM_ORIGINAL=ON"),
-    ("x.txt", b"no model at all", "is no model that this build opens"),
+    ("x.txt", b"no model at all", "is not a model that this build opens"),
 ]
 
 

@@ -1,4 +1,4 @@
-// diff() of two models, whatever formats hold them: what differs is found, and nothing else.
+// diff() of two models in any formats: it finds all differences, and nothing else.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

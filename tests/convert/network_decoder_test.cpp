@@ -1,5 +1,5 @@
-// A decoder described as a plain network is found to be one again: of every class that files of
-// other formats can describe, and by the cell that is wrong where it is none.
+// A decoder described as a plain network is recognized as a decoder: of every class that other
+// formats can describe. Otherwise the message names the wrong cell.
 #include "convert/network_decoder.hpp"
 
 #include <gtest/gtest.h>
@@ -57,19 +57,21 @@ TEST(NetworkDecoderCells, NamesTheCellThatIsWrong) {
   const auto dense = decoder_config_of(other, 512);
   ASSERT_FALSE(dense.ok());
   EXPECT_EQ(dense.error().code, Code::unsupported);
-  EXPECT_EQ(dense.error().message,
-            "its network is no decoder of a language model: cell (1, 0, 0, 1) is a Dense; it must "
-            "be a Residual");
+  EXPECT_EQ(
+      dense.error().message,
+      "its network is not a decoder of a language model: cell (1, 0, 0, 1) is a Dense; it must "
+      "be a Residual");
   const auto flat = decoder_config_of(GridSpec(2, 1, 1, 1), 512);
   ASSERT_FALSE(flat.ok());
-  EXPECT_EQ(flat.error().message,
-            "its network is no decoder of a language model: its grid is 2 x 1 x 1 x 1; it must be "
-            "blocks + 2 x 1 x 1 x 2");
+  EXPECT_EQ(
+      flat.error().message,
+      "its network is not a decoder of a language model: its grid is 2 x 1 x 1 x 1; it must be "
+      "blocks + 2 x 1 x 1 x 2");
 }
 
 TEST(NetworkDecoderCells, RefusesBlocksThatNoClassCanSay) {
   GridSpec other = tiny();
-  // The second block alone has another width of its gated unit.
+  // Only the second block has another width of its gated unit.
   std::vector<LayerConfig> children = {
       *make_layer(LayerKind::rms_norm, {{"width", 64}, {"eps", 1e-5}}),
       *make_layer(LayerKind::swiglu, {{"width", 64}, {"inner", 96}})};
@@ -78,9 +80,10 @@ TEST(NetworkDecoderCells, RefusesBlocksThatNoClassCanSay) {
   const auto found = decoder_config_of(other, 512);
   ASSERT_FALSE(found.ok());
   EXPECT_EQ(found.error().code, Code::unsupported);
-  EXPECT_EQ(found.error().message,
-            "its network is no decoder of a language model: no class of decoders has this inner of "
-            "SwiGLU in cell (2, 0, 0, 1); the nearest is LlamaForCausalLM");
+  EXPECT_EQ(
+      found.error().message,
+      "its network is not a decoder of a language model: no class of decoders has this inner of "
+      "SwiGLU in cell (2, 0, 0, 1); the nearest is LlamaForCausalLM");
 }
 
 TEST(NetworkDecoderCells, NamesTheFieldThatNoClassHas) {
@@ -93,9 +96,10 @@ TEST(NetworkDecoderCells, NamesTheFieldThatNoClassHas) {
   ASSERT_TRUE(other.put({1, 0, 0, 0}, std::move(cell)).ok());
   const auto found = decoder_config_of(other, 512);
   ASSERT_FALSE(found.ok());
-  EXPECT_EQ(found.error().message,
-            "its network is no decoder of a language model: no class of decoders has this causal "
-            "of MultiHeadAttention in cell (1, 0, 0, 0); the nearest is LlamaForCausalLM");
+  EXPECT_EQ(
+      found.error().message,
+      "its network is not a decoder of a language model: no class of decoders has this causal "
+      "of MultiHeadAttention in cell (1, 0, 0, 0); the nearest is LlamaForCausalLM");
 }
 
 }  // namespace

@@ -4,8 +4,8 @@
 
 #include <cmath>
 
-#include "formats/onnx/model.hpp"
 #include "loom/loom.hpp"
+#include "onnx/file/model.hpp"
 
 namespace loom::onnx_gradients {
 namespace {
@@ -79,7 +79,7 @@ std::vector<Row> rows() {
        {node("Cast", {"m"}, "i", to(OnnxType::i32)), node("Cast", {"i"}, "y", to(OnnxType::f32))},
        std::trunc,
        none},
-      {"what is behind the point",
+      {"the fractional part",
        {node("Floor", {"m"}, "i"), node("Sub", {"m", "i"}, "y")},
        [](double v) { return v - std::floor(v); },
        [](double) { return 1.0; }}};

@@ -1,12 +1,11 @@
-// ONNX files whose further inputs are whole numbers: masks that are computed with, and ids of
-// tables. Values are worked out by hand; random ones beside ONNX Runtime:
-// tests/outside/onnx_ports.py.
+// ONNX files whose further inputs are integers: masks in arithmetic, and ids of tables. Values are
+// computed by hand; tests/outside/onnx_ports.py compares random ones with ONNX Runtime.
 #include <gmock/gmock.h>
 
 #include <algorithm>
 
-#include "formats/onnx/model.hpp"
 #include "loom/loom.hpp"
+#include "onnx/file/model.hpp"
 
 namespace loom::onnx_inputs {
 namespace {
@@ -89,7 +88,8 @@ std::vector<float> run(const Network& net, const std::vector<Tensor>& given) {
 
 const std::vector<float> kWords = {1, 10, 2, 20, 3, 30, 4, 40}, kKinds = {0, 0, 100, 200};
 
-// Words and kinds of two tables, the smaller one first; a mask of which only what is not 0 counts.
+// Words and types of two tables, the smaller one first; a mask in which only non-zero positions
+// count.
 Result<Network> encoder(bool mask_first, bool for_training = false) {
   std::vector<Input> inputs = {{"words", {3}}, {"mask", {3}}, {"kinds", {3}}};
   if (mask_first) std::swap(inputs[0], inputs[1]);

@@ -1,5 +1,5 @@
-// A language model in a file of the original, made into one that runs here: by a user's way, over
-// files, with a tokenizer from elsewhere.
+// A language model in a file of the original project, converted to one that runs here: as a user
+// would, through files, with a tokenizer from elsewhere.
 #include "e2e/temp_folder.hpp"
 #include "formats/loom1_entity_testing.hpp"
 #include "loom/convert.hpp"
@@ -15,7 +15,7 @@ constexpr std::string_view kTokenizer = R"({"version":"1.0","truncation":null,"p
 "continuing_subword_prefix":null,"end_of_word_suffix":null,"fuse_unk":false,
 "vocab":{"a":0,"b":1,"c":2,"d":3,"</s>":4},"merges":[]}})";
 
-// As files that were made of published models are: with biases, all of them zeros.
+// As in files made from published models: with biases that are all zero.
 std::vector<Blob> published_blobs() {
   std::vector<Blob> blobs = transformer_blobs(true);
   std::vector<float> attention = noise(kAttention, 21),

@@ -17,7 +17,7 @@ namespace {
 
 constexpr int64_t kLayers = 32, kWidth = 1024;  // 128 MiB as f32
 
-// Every value is its place in the parameter; nothing is kept.
+// Every value is its index in the parameter; nothing is stored.
 class CountingSource : public NetworkSource {
  public:
   using NetworkSource::NetworkSource;
@@ -45,7 +45,7 @@ int64_t peak_kib() {
   return usage.ru_maxrss;
 }
 
-// In a process of its own, whose peak is not that of the tests before: 0, or what went wrong.
+// Runs in a separate process, whose peak is not that of earlier tests. Returns 0, or the error.
 int write_apart(const std::string& path) {
   const pid_t child = fork();
   if (child == 0) {

@@ -1,6 +1,6 @@
-// GGUF q4_0 and q8_0 blocks: bytes worked out by hand from the format's definition, an independent
-// encoder over random blocks, round trips, and equality with the R16 packing of the same values.
-// The oracle is the definition with libm, in f32 without fused operations.
+// GGUF q4_0 and q8_0 blocks: bytes computed by hand from the format's definition, an independent
+// encoder over random blocks, round trips, and equality with R16 packing. The oracle is the
+// definition with libm, in f32 without fused operations.
 #include <array>
 
 #include "samples.hpp"

@@ -1,6 +1,6 @@
 // The table of number types: frozen ids, names and aliases that parse, unknown names that are
-// refused with the exact text, and the columns that follow from others. A changed id or bias here
-// is a changed file format.
+// refused with the exact text, and derived columns. A changed id or bias here is a changed file
+// format.
 #include "dtype/dtype.hpp"
 
 #include <gmock/gmock.h>
@@ -156,7 +156,7 @@ constexpr const char* kNames =
     "uint32, uint16, uint8, int4, uint4, fp4, int2, uint2, ternary, binary, nf4, e3m0, q4_0, q8_0, "
     "mxfp4, nvfp4, q2_k, q3_k, q4_k, q5_k, q6_k, q4_1, q5_0, q5_1, uint4_g64, uint4_g128";
 
-// The released names, and those of types that are being made.
+// The released names, and those of unreleased types.
 std::string all_names() {
   std::string all = kNames;
   for (const DTypeInfo& info : dtype_table()) {

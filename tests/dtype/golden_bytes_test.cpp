@@ -1,6 +1,6 @@
-// The packed bytes of every type, as hashes: the same for every compiler, flag, instruction set and
-// system, now and later, since model files hold these bytes. A changed hash is a changed file
-// format.
+// The packed bytes of every type, as hashes. They are the same for every compiler, flag,
+// instruction set, system and version, because model files hold these bytes. A changed hash is a
+// changed file format.
 #include <set>
 
 #include "samples.hpp"

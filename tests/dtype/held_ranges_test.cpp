@@ -1,6 +1,6 @@
-// Row scales that stay put (FrozenRanges): a scale is kept while the new range lies inside the held
-// one and has shrunk by at most the band, and is taken anew otherwise. Tests of EveryType hold for
-// all dtypes alike.
+// Frozen row scales (FrozenRanges): a scale is kept while the new range is inside the held one and
+// has shrunk by at most the band. Otherwise it is computed again. Tests of EveryType hold for all
+// dtypes alike.
 #include "base/text.hpp"
 #include "samples.hpp"
 
@@ -37,7 +37,7 @@ const std::vector<float> kMixed = {8.0f, 0.5f, -2.0f, -7.25f, 3.0f};
 class HeldRange : public testing::TestWithParam<DType> {
  protected:
   bool holds() const { return r16_frozen_values(GetParam()) > 0; }
-  // Memory for what is held: nothing yet.
+  // Memory for held ranges: none yet.
   FrozenRanges none() {
     values_.assign(static_cast<size_t>(3 * std::max(r16_frozen_values(GetParam()), 1)), 0.0f);
     return {values_.data(), 0.125f};
@@ -154,7 +154,7 @@ TEST(FrozenRanges, OfTypesWithAZeroPointHoldBothEnds) {
   }
 }
 
-// Whoever has shrunk for good gets the finer steps.
+// A row that has shrunk permanently gets the finer steps.
 TEST(FrozenRanges, NeverClampTheLargestWeightOfARow) {
   float value = 0;
   const R16 g = r16_geometry(DType::i4, 1, 1);

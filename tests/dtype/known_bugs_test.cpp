@@ -1,6 +1,6 @@
-// BUG-D1 to BUG-D8 of spec/core.md section 4: each defect of the original, as a test that it is not
-// ours. Floors are a little under what the spec measured for a right implementation, on 32768
-// values of N(0,1), per tensor.
+// BUG-D1 to BUG-D8 of spec/core.md section 4: for each defect of the original, a test that we do
+// not have it. Floors are slightly below the spec's measurements of a right implementation, on
+// 32768 values of N(0,1), per tensor.
 #include "samples.hpp"
 
 namespace loom::core {
@@ -29,7 +29,7 @@ TEST(BugD1, AScaleBelongsToItsTypeAndDoesNotGoStale) {
   EXPECT_NEAR(s4.step / s8.step, 127.0 / 7.0, 1e-5);
   EXPECT_GE(similarity(DType::i4), 0.98);
   const std::vector<float> ones = {127.0f, -127.0f};
-  EXPECT_EQ(choose_scale(DType::i8, ones.data(), 2).step, 1.0);  // a true 1 is no sentinel
+  EXPECT_EQ(choose_scale(DType::i8, ones.data(), 2).step, 1.0);  // a true 1 is not a sentinel
 }
 
 TEST(BugD2, WideIntegersCarryTheirWidth) {

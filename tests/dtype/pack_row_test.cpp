@@ -1,5 +1,5 @@
-// Packing one row of a matrix that is packed already: the bytes of a whole packing, and no byte of
-// another row is touched.
+// Packing one row of a packed matrix: the bytes equal those of packing the whole matrix, and no
+// byte of another row is touched.
 #include "samples.hpp"
 
 namespace loom::core {

@@ -1,5 +1,5 @@
-// One row of a packed matrix as bytes: what r16_copy_row() takes and leaves, and which matrices
-// r16_valid() lets kernels read.
+// One row of a packed matrix as bytes: the bytes that r16_copy_row() copies and leaves, and the
+// matrices that r16_valid() allows kernels to read.
 #include "samples.hpp"
 
 namespace loom::core {

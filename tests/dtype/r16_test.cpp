@@ -1,6 +1,6 @@
-// The R16 layout for every type and awkward shapes: sizes, where codes lie, level * step against
-// decode, simulate against pack and unpack, harmless padding, and bytes that depend on nothing but
-// the values.
+// The R16 layout for every type and awkward shapes: sizes, code locations, level * step against
+// decode, simulate against pack and unpack, harmless padding, and bytes that depend only on the
+// values.
 #include "samples.hpp"
 
 namespace loom::core {
@@ -13,7 +13,7 @@ struct Shape {
 };
 const Shape kShapes[] = {{1, 1}, {15, 31}, {16, 32}, {17, 33}, {33, 100}, {48, 64}, {18, 290}};
 
-// Ordinary values with a scatter of what may go wrong.
+// Ordinary values with some difficult ones.
 std::vector<float> matrix(Shape s, uint64_t seed, bool specials) {
   auto x = test::normal_samples(static_cast<size_t>(s.rows * s.cols), seed);
   const float rare[] = {0.0f,
@@ -45,7 +45,7 @@ Packed pack(DType dtype, Shape s, ScaleScope scope, bool specials = false,
   return p;
 }
 
-// Packing f64 is packing the values rounded to f32, and for f64 weights keeping them.
+// Packing f64 equals packing the values rounded to f32, and for f64 weights it is exact.
 TEST(R16, TakesDoubles) {
   for (const DTypeInfo& info : dtype_table()) {
     for (const Shape& s : kShapes) {
@@ -156,11 +156,11 @@ TEST_P(R16Test, SimulateEqualsPackAndUnpackBitForBit) {
       for (int64_t k = 0; k < cols; ++k) {
         if (block > 0 && k % block == 0) {
           scale = choose_scale(dtype(), x + k, std::min(block, cols - k));
-          if (dtype() == DType::nvfp4) {  // its blocks lean on the whole tensor
+          if (dtype() == DType::nvfp4) {  // its blocks depend on the whole tensor
             const float step = r16_step(p.g, p.data.data(), r, k / block);
             scale.step = static_cast<double>(step) / info().level_unit;
           }
-          if (info().super_block > 0) {  // and these on their super-block
+          if (info().super_block > 0) {  // and these depend on their super-block
             scale = Scale{static_cast<double>(r16_step(p.g, p.data.data(), r, k / block))};
             scale.offset = static_cast<double>(r16_offset(p.g, p.data.data(), r, k / block));
           }
@@ -286,7 +286,7 @@ TEST(R16Geometry, OfQ4_0IsTheMeasuredLayout) {
   EXPECT_FALSE(g.has_row_scale);
 }
 
-// Bytes of a row of 256, beside what GGUF has.
+// Bytes of a row of 256, compared with GGUF.
 TEST(R16Geometry, OfSuperBlocksIsWithinFivePercentOfGguf) {
   const struct {
     DType dtype;

@@ -55,7 +55,7 @@ inline double cosine(const std::vector<float>& x, const std::vector<double>& y) 
   return xy / std::sqrt(xx * yy);
 }
 
-// What `dtype` makes of the values of one tensor: packed as one row and read back.
+// The values of one tensor after a round trip through `dtype`: packed as one row and read back.
 inline std::vector<double> through(DType dtype, const std::vector<float>& x) {
   const auto n = static_cast<int64_t>(x.size());
   const R16 g = r16_geometry(dtype, 1, n);

@@ -1,6 +1,5 @@
-// The scale rules: each formula of spec/core.md 4.2 on small examples, and what zeros, infinities,
-// NaN and extreme magnitudes do to them.
-// The tests of EveryType hold for all dtypes alike.
+// The scale rules: each formula of spec/core.md 4.2 on small examples, and the effects of zeros,
+// infinities, NaN and extreme magnitudes. The tests of EveryType hold for all dtypes alike.
 #include "samples.hpp"
 
 namespace loom::core {

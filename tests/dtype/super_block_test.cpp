@@ -1,6 +1,6 @@
-// Types whose blocks have offsets, zero points or small integer scales: how much of a normal weight
-// survives, that the search beats plain rounding to the ends of a block, that values are what the
-// formats' formulas say in f64 from bytes picked out by hand, and what values at the edges do.
+// Types whose blocks have offsets, zero points or small integer scales. Tests the precision for
+// normal weights, and that the search beats plain rounding to the ends of a block. Values must
+// equal the formats' formulas in f64, from bytes decoded by hand. Also covers values at the edges.
 #include <random>
 
 #include "dtype/r16_blocks.hpp"
@@ -25,7 +25,7 @@ TEST(BlockTypes, KeepAsMuchOfNormalWeightsAsTheirBitsSay) {
     EXPECT_GE(snr_db(x, through(row.dtype, x)), row.floor) << dtype_name(row.dtype);
 }
 
-// The least step of a block that reaches both of its ends, and codes by rounding.
+// The smallest step of a block that reaches both of its ends, with rounded codes.
 std::vector<double> rounded_to_ends(const std::vector<float>& x, int block, double levels) {
   std::vector<double> out;
   for (size_t b = 0; b < x.size(); b += static_cast<size_t>(block)) {
@@ -90,7 +90,7 @@ TEST(SuperBlocks, AreWorthWhatTheirFormulasSayInFloat64RoundedOnce) {
   }
 }
 
-// As far as an f16 does; one of a tiny value would be subnormal.
+// To the precision of an f16; that of a tiny value would be subnormal.
 TEST(SuperBlocks, OfOneValueEverywhereKeepIt) {
   for (const DType dtype : {DType::q2_k, DType::q3_k, DType::q4_k, DType::q5_k, DType::q6_k}) {
     for (const float value : {0.0f, 1.0f, -1.0f, 0.5f, -300.0f}) {

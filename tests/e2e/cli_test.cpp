@@ -1,5 +1,5 @@
-// The program as a person or a script meets it: what it prints where, exit codes, errors of one
-// line, JSON that parses.
+// The program as a person or a script uses it: stdout and stderr, exit codes, one-line errors, JSON
+// that parses.
 #include <gmock/gmock.h>
 
 #include <filesystem>
@@ -171,7 +171,8 @@ TEST(Cli, TokenizeAndBack) {
   EXPECT_EQ(loom("tokenize S --decode 99999").code, 2);
 }
 
-// What a busy host costs is measured by hand (docs/decisions/0018-lanes.md); here only that it is.
+// The cost on a busy host is measured by hand (docs/decisions/0018-lanes.md); this checks only that
+// it runs.
 TEST(Cli, BenchLoadComparesTheLanesThatAreChosen) {
   const std::string quick = "bench load --rounds 2 --seconds 0.01 --filter 'run mlp'";
   const Ran text = loom(quick + " --floor 0");

@@ -1,6 +1,6 @@
-// What the program does with files that are not what they should be (issue 37, lines 11, 12, 33):
-// exit 3 and one line, never 0 with garbage and never 2. The damage is random: bytes cut, flipped,
-// zeroed, and files under another name.
+// The program with damaged files (issue 37, lines 11, 12, 33): exit 3 and one line, never 0 with
+// garbage and never 2. The damage is random: bytes cut, flipped, zeroed, and files under another
+// name.
 #include <gmock/gmock.h>
 
 #include <cmath>
@@ -57,7 +57,7 @@ TEST(DamagedFiles, AStateDictAsksForItsActivation) {
   const Ran told = run_loom("predict " + model + " " + inputs + " --activation tanh --json");
   const double hidden = std::tanh(0.25 * 10 + 0.5);
   EXPECT_THAT(told.out, HasSubstr(std::to_string(-0.25 * 16 * hidden - 0.5).substr(0, 6)));
-  // info computes nothing, and lists what is not known.
+  // info computes nothing, and lists unknown settings.
   const Ran info = run_loom("info " + model);
   EXPECT_EQ(info.code, 0) << info.err;
   EXPECT_THAT(info.out, HasSubstr("'0' is followed by relu"));
@@ -112,8 +112,8 @@ TEST(DamagedFiles, FilesUnderAnotherNameAreTold) {
   }
 }
 
-// 400 random faults of files that are good: what the program opens is whole or exit 3 (4: a file
-// that says another thing, and is understood), in one line.
+// 400 random faults in good files: the program opens the file, or exits with 3 (4: a valid file
+// with unsupported content), in one line.
 TEST(DamagedFiles, RandomDamageIsExitThreeInOneLine) {
   const TempFolder folder;
   const std::string p = folder.path() + "/";
@@ -153,8 +153,8 @@ TEST(DamagedFiles, RandomDamageIsExitThreeInOneLine) {
   EXPECT_GT(refused, 150);
 }
 
-// Grammars, schemas and templates come from files too: what is wrong in them is exit 3, not a wrong
-// command (2). An empty file holds a text to nothing, and said so to nobody.
+// Grammars, schemas and templates come from files too: a fault in them is exit 3, not a usage error
+// (2). An empty file is refused, because it would silently constrain nothing.
 TEST(DamagedFiles, GrammarsSchemasAndTemplatesAreFiles) {
   const TempFolder folder;
   const std::string model =
@@ -188,8 +188,8 @@ TEST(DamagedFiles, GrammarsSchemasAndTemplatesAreFiles) {
   }
 }
 
-// Random damage of what --resume reads, and of grammars and schemas: whole, or exit 3 in one line
-// (4: understood, and not done here).
+// Random damage to files of --resume, and to grammars and schemas: success, or exit 3 in one line
+// (4: understood, but not supported).
 TEST(DamagedFiles, RandomDamageOfTextsAndRunsIsNeverAWrongCommand) {
   const TempFolder folder;
   const std::string p = folder.path() + "/";

@@ -1,5 +1,5 @@
-// loom dna, merge, cluster and ensemble as a person or a script meets them: what they print, what
-// they write, and the one line and exit code of every mistake.
+// loom dna, merge, cluster and ensemble as a person or a script uses them: output, files, and the
+// one-line error and exit code of every mistake.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -188,7 +188,7 @@ TEST_F(EvolveVerbs, AnswersMistakesInOneLine) {
       {"merge $T/n1.entity $T/n2.entity -o $T/n3.entity", 2, "exists already; --force replaces it"},
       {"merge $T/n1.entity $T/n2.entity -o $T/n1.entity --force", 2, "n1.entity"},
       {"merge $T/n1.entity $T/n2.entity --method mean -o $T/o.entity", 2, "choose linear, slerp"},
-      {"merge $T/n1.entity $T/n2.entity --weights 1,x -o $T/o.entity", 2, "'x' is no number"},
+      {"merge $T/n1.entity $T/n2.entity --weights 1,x -o $T/o.entity", 2, "'x' is not a number"},
       {"merge $T/n1.entity $T/n2.entity --weights 1,2,3 -o $T/o.entity", 2,
        "3 numbers for 2 models"},
       {"merge $T/n1.entity $T/n2.entity --method ties -o $T/o.entity", 2, "give the base"},

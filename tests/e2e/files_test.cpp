@@ -21,7 +21,7 @@ JsonValue parse(const std::string& text) {
   return value.ok() ? std::move(*value) : JsonValue();
 }
 
-// Runs a line that must succeed, and returns what it prints.
+// Runs a command line that must succeed, and returns its output.
 std::string ok(const std::string& arguments) {
   const Ran ran = run_loom(arguments);
   EXPECT_EQ(ran.code, 0) << arguments << "\n" << ran.err;
@@ -62,7 +62,7 @@ std::string measured(const std::string& model, const std::string& data) {
   return line.substr(0, line.find(" samples,"));
 }
 
-// Inputs from 0 to 1000 without it are far from what the network learned on.
+// Without normalization, inputs from 0 to 1000 are far from the training data.
 TEST(Files, TheNormalizationOfInputsGoesWhereverTheWeightsGo) {
   const TempFolder folder;
   const std::string p = folder.path();
@@ -121,7 +121,7 @@ TEST(Files, DiffTellsTwoNetworksApartInEveryPairOfFormats) {
   }
 }
 
-// Each with what it leaves out, in a line.
+// Each with its note about lost data, in one line.
 TEST(Files, ConvertSaysWhatAFormatHasNoPlaceFor) {
   const Trained t("float32");
   const std::string p = t.folder.path();
@@ -278,7 +278,7 @@ TEST(Files, CheckpointsAreEntitiesTooAndConvertBothWays) {
     EXPECT_TRUE(t.folder.read("resumed.entity") == t.folder.read("straight.entity"));
     train("--epochs 5 --checkpoint " + p + "run.safetensors --resume -o " + p + "other.entity");
     EXPECT_TRUE(t.folder.read("other.entity") == t.folder.read("straight.entity"));
-    // A damaged checkpoint is seen by its hashes; the one before it takes its place.
+    // The hashes reveal a damaged checkpoint; the previous one replaces it.
     std::fstream(p + "run.entity", std::ios::in | std::ios::out | std::ios::binary)
         .seekp(-3, std::ios::end)
         .put('\x5a');
@@ -348,7 +348,7 @@ TEST(Files, WhatCannotBeWrittenIsSaid) {
       {"convert " + kEntity + " " + p + "/x.entity --rule int8", 2, "PATTERN=DTYPE"},
       {"convert -o " + p + "/x.entity", 2, "--shape"},
       {"quantize " + kEntity + " " + p + "/x.entity", 2, "--dtype"},
-      {"info " + folder.write("text", "hello"), 3, "is no model that can be opened"},
+      {"info " + folder.write("text", "hello"), 3, "is not a model that can be opened"},
   };
   for (const Case& c : cases) {
     const Ran ran = run_loom(c.line);

@@ -1,5 +1,5 @@
-// Training goes on from whatever file holds a network: its weights, normalization and classes; what
-// is frozen keeps its bits; data that do not fit are one line.
+// Training continues from any file with a network: its weights, normalization and classes. Frozen
+// parts keep their bits; data that do not fit are a one-line error.
 #include <gmock/gmock.h>
 
 #include "e2e/program.hpp"

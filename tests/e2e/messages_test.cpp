@@ -1,5 +1,5 @@
-// What the program says when something is wrong: for every command the common mistakes, each with
-// its exit code and its exact line on stderr. The codes are the table of README.md.
+// Error messages: for every command the common mistakes, each with its exit code and its exact line
+// on stderr. The codes are the table of README.md.
 #include <gmock/gmock.h>
 #include <signal.h>
 #include <sys/stat.h>
@@ -24,7 +24,7 @@ using testing::StartsWith;
 const std::string kStoriesFolder = loom_test::source_path("tests/data/stories");
 const std::string kStoriesFile = loom_test::source_path("models/stories.entity");
 
-// What lists of number types end with, where types are being made.
+// The end of lists of number types while new types are in development.
 std::string unreleased_dtypes() {
   std::string names;
   for (const DTypeInfo& info : dtype_table()) {
@@ -96,9 +96,9 @@ TEST_F(Messages, OfALineThatIsWrong) {
        "--resume requires --checkpoint; give both; see loom train --help"},
       {"run $S -p x --json=maybe", kUsage, "--json: takes no value; see loom run --help"},
       {"run $S -p x --max-tokens abc", kUsage,
-       "--max-tokens: must be a whole number, not 'abc'; see loom run --help"},
+       "--max-tokens: must be an integer, not 'abc'; see loom run --help"},
       {"run $S -p x --max-tokens 1.5", kUsage,
-       "--max-tokens: must be a whole number, not '1.5'; see loom run --help"},
+       "--max-tokens: must be an integer, not '1.5'; see loom run --help"},
       {"run $S -p x --max-tokens -1", kUsage,
        "--max-tokens: must be 0 or more, not -1; see loom run --help"},
       {"run $S -p x --max-tokens 99999999999999999999", kUsage,
@@ -109,7 +109,7 @@ TEST_F(Messages, OfALineThatIsWrong) {
        "--temperature: must be a number, not 'warm'; see loom run --help"},
       {"train a b --rate nan", kUsage, "--rate is nan, must be 0 or more"},
       {"new mlp --hidden 8,x", kUsage,
-       "--hidden: must be a whole number, not 'x'; see loom new mlp --help"},
+       "--hidden: must be an integer, not 'x'; see loom new mlp --help"},
       {"run $S -p x --dtype q3", kUsage,
        std::string("unknown dtype 'q3'; choose from ") +
            "float64, float32, float16, bfloat16, fp8e4m3, fp8e5m2, "
@@ -170,7 +170,7 @@ TEST_F(Messages, OfModelsThatAreNotWhatTheyShouldBe) {
        "bytes"},
       {"run $T/damaged.gguf -p x", kBadFile,
        "$T/damaged.gguf: at byte 0: is damaged: a GGUF file begins with 'GGUF'"},
-      {"run $T/notes.txt -p x", kBadFile, "$T/notes.txt: is no language model; " + give},
+      {"run $T/notes.txt -p x", kBadFile, "$T/notes.txt: is not a language model; " + give},
       {"run $S/config.json -p x", kBadFile,
        "$S/config.json: is one file of a model; give the folder that holds it: $S/"},
       {"run $T -p x", kBadFile,
@@ -206,7 +206,7 @@ TEST_F(Messages, OfWhatAChatIsGiven) {
   for (const Case& c : cases) expect(c);
 }
 
-// A model folder that is the story model but for one file.
+// A copy of the story model with one file replaced.
 std::string story_with(const TempFolder& folder, const std::string& file, const std::string& text) {
   const std::string path = folder.path() + "/model";
   std::filesystem::copy(kStoriesFolder, path);
@@ -239,8 +239,8 @@ TEST(ChatTemplates, ThatCannotBeUsedAreExplained) {
   }
 }
 
-// The turns of a chat are plain, so a template that fails is not what it should be; one that asks
-// for more than Loom does is not supported.
+// The turns of a chat are plain, so a template that fails is damaged; one that needs more than Loom
+// supports is unsupported.
 TEST(ChatTemplates, ThatAreDamagedAreBadFiles) {
   const std::pair<const char*, int> rows[] = {{"{% if x", kBadFile},
                                               {"{{ x", kBadFile},
@@ -301,9 +301,10 @@ TEST_F(Messages, OfWhatThisMachineCannotDo) {
 TEST_F(Messages, ALibraryThatPrintsByItselfDoesNotSpeakBetweenOurLines) {
   const std::string& noisy = loom_test::noisy_library_path();
   expect({"run $S -p x --device gpu --gpu-library " + noisy, kUnsupported,
-          noisy + ": no function wgpuCreateInstance; it is no webgpu.h library, or an old one (the "
-                  "library "
-                  "says: Warning: no driver here)"});
+          noisy +
+              ": no function wgpuCreateInstance; it is not a webgpu.h library, or an old one (the "
+              "library "
+              "says: Warning: no driver here)"});
 }
 
 TEST_F(Messages, AFullContextIsNoWrongLine) {
@@ -318,7 +319,7 @@ TEST_F(Messages, AFullContextIsNoWrongLine) {
                                      "have room; .*\n"));
 }
 
-// A terminal would obey what a file name says.
+// A terminal would obey control characters in a file name.
 TEST_F(Messages, ControlCharactersOfNamesAreWrittenOut) {
   const Ran ran = run_loom(named("run $T/$(printf 'a\\033[31mb\\302\\233c\\n') -p x"));
   EXPECT_THAT(ran.err, StartsWith(named("loom: $T/a\\x1b[31mb\\xc2\\x9bc: no such file")));
@@ -392,7 +393,7 @@ TEST_F(Messages, OutputsAreCheckedBeforeTheWork) {
     EXPECT_EQ(entry.path().string().find(".tmp-"), std::string::npos) << entry.path();
 }
 
-// Where the system refuses, the line is right and the files are: the program failed.
+// If the system refuses, the command line and the files are right: the program failed.
 TEST_F(Messages, OfASystemThatRefuses) {
   if (geteuid() == 0) {
     // Root may write everywhere; /proc takes no new files from anybody.

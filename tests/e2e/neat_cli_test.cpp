@@ -1,5 +1,5 @@
-// loom evolve as a person or a script meets it: what it prints, what it keeps, and the one line of
-// every mistake, those of the program that judges among them.
+// loom evolve as a person or a script uses it: its output, its files, and the one-line error of
+// every mistake, also of the fitness program.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -139,7 +139,7 @@ TEST_F(EvolveVerb, RefusesToGoOnWithAnotherJudge) {
   }
 }
 
-// Whoever runs the nodes of --genome needs what inputs are shifted and scaled by.
+// A program that runs the nodes of --genome needs the shift and scale of its inputs.
 TEST_F(EvolveVerb, AGenomeSaysHowItsInputsAreNormalized) {
   for (const std::string how : {"standard", "range", "none"}) {
     ASSERT_EQ(run_loom("evolve '" + kFruit + "' --inputs 4 --outputs 4 --population 10 " +
@@ -224,7 +224,7 @@ TEST_F(EvolveVerb, SaysThatNoNetworkHasAFitness) {
       "evolve --inputs 1 --outputs 1 --population 2 --generations 1 --quiet "
       "--fitness 'echo nan #'");
   EXPECT_EQ(ran.code, 0) << ran.err;
-  EXPECT_THAT(ran.out, HasSubstr("no network has a fitness yet"));
+  EXPECT_THAT(ran.out, HasSubstr("no network has a finite fitness yet"));
 }
 
 TEST_F(EvolveVerb, RefusesWhatItCannotDoInOneLine) {
@@ -243,7 +243,7 @@ TEST_F(EvolveVerb, RefusesWhatItCannotDoInOneLine) {
       {kFruit + " --inputs 4 --outputs 3", "'orange' would be class 3", 3},
       {kFruit + " --inputs 3 --outputs 4", "must be 3 for the network's input", 3},
       {"--fitness x --inputs 1 --outputs 1 --recurrent -o " + in_folder("a.json"),
-       "a recurrent genome is no network of layers", 2},
+       "a recurrent genome is not a network of layers", 2},
       {"--fitness x --inputs 1 --outputs 1 -o " + in_folder("a.txt"), "a.txt", 2},
       {"--fitness x --inputs 1 --outputs 1 --validation 0.2", "--validation holds out samples", 2},
       {"--fitness x --inputs 1 --outputs 1 --activation magic", "magic", 2},

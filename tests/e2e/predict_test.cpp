@@ -1,5 +1,5 @@
-// loom predict as a person or a script meets it: CSV, JSON and NPZ that say the same, for samples
-// with and without their targets, and errors of one line.
+// loom predict as a person or a script uses it: CSV, JSON and NPZ with equal contents, for samples
+// with and without targets, and one-line errors.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -111,7 +111,7 @@ TEST(Columns, AreMatchedByName) {
     EXPECT_EQ(ok("predict " + p + "/net.entity " + data), answers) << data;
   EXPECT_EQ(ok("predict " + p + "/net.entity " + table("bare.csv", {1, 0}, "b,a\n")), answers);
   EXPECT_EQ(ok("predict " + p + "/net.entity " + table("none.csv", {0, 1}, "")), answers);
-  // A validation file is read as the file that trains.
+  // A validation file is read like the training file.
   ok("train " + p + "/net.json " + plain + " --validation " + orders[0] +
      " --epochs 2 --quiet -o " + p + "/checked.entity");
   const std::string other = table("other.csv", {0, 1, 2}, "a,c,kind\n");

@@ -1,4 +1,4 @@
-// Runs `loom ARGS` in a shell and keeps what it said.
+// Runs `loom ARGS` in a shell and captures its output.
 #pragma once
 
 #include <sys/wait.h>
@@ -16,7 +16,7 @@ struct Ran {
   std::string out, err;
 };
 
-// `before`: what stands before the program's name, for example "timeout 5". `input`: its stdin.
+// `before`: text before the program's name, for example "timeout 5". `input`: its stdin.
 inline Ran run_loom(const std::string& arguments, const std::string& before = "",
                     const std::string& input = "") {
   const TempFolder folder;

@@ -65,7 +65,7 @@ TEST_F(Readers, EveryFileThatIsWrittenIsReadByEveryCommand) {
   EXPECT_GT(truth.find("accuracy")->as_double("").value(), 0.9);
   struct File {
     const char* name;
-    bool same;  // values and what they were trained for, all of it
+    bool same;  // values and their complete training record
   };
   const File files[] = {
       {"trained.entity", true},    {"trained.safetensors", true},

@@ -1,7 +1,7 @@
-// What `transformers` computed for a checkpoint: reference.json (prompts, ids, greedy
-// continuations) and reference.safetensors (logits of every position), beside the model. Where
-// there is a reference_f32 as well, that is the right one: the other was computed after the whole
-// model, rotary frequencies included, had been rounded to bfloat16.
+// The results of `transformers` for a checkpoint: reference.json (prompts, ids, greedy
+// continuations) and reference.safetensors (logits of every position), next to the model. If
+// reference_f32 exists as well, it is the right one. The other was computed after the whole model,
+// with rotary frequencies, had been rounded to bfloat16.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// loom search as a person meets it: trials by seed, a grid, halving, a log from which it goes on.
+// loom search as a person uses it: trials by seed, a grid, halving, a log from which it resumes.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -61,7 +61,7 @@ TEST_F(Searching, TheBestTrialIsTheOneThatATrainingOfItsSettingsGives) {
     rates.insert(values.find("rate")->text());
   }
   EXPECT_EQ(rates.size(), 5u);
-  // The command that it names gives that score.
+  // The printed command gives that score.
   const std::string best = all.find("best")->text();
   ASSERT_TRUE(best.starts_with("loom train "));
   const JsonValue ran = json_of(run_loom(best.substr(5) + " --json --quiet"));
@@ -80,7 +80,7 @@ TEST_F(Searching, NeitherJobsNorTheLogChangeAScore) {
   EXPECT_EQ(std::count(first.begin(), first.end(), '\n'), 4);
   EXPECT_EQ(search(space + "--log " + log).out, one.out);
   EXPECT_EQ(*read_file(log), first);
-  // A search that was killed while it wrote a line goes on behind the whole ones.
+  // A search that was killed while it wrote a line continues after the complete ones.
   folder_.write("cut.jsonl", first.substr(0, first.size() - 20));
   EXPECT_EQ(search(space + "--log " + folder_.path() + "/cut.jsonl").out, one.out);
 }

@@ -16,8 +16,7 @@ class SequencesOfFiles : public testing::Test {
   void SetUp() override {
     ASSERT_EQ(run_loom("new gru --time 4 --in 1 --hidden 8 --out 2 -o " + net_).code, 0);
   }
-  // Walks of 1 to 4 steps, and whether their sum is above 0; what stands behind the ends is
-  // `filler`.
+  // Walks of 1 to 4 steps, and whether their sum is above 0; cells after the end are `filler`.
   std::string walks(const std::string& name, const std::string& filler) const {
     std::string text = "steps,a,b,c,d,side\n";
     for (int i = 0; i < 120; ++i) {

@@ -1,5 +1,5 @@
-// loom serve as a person or a script meets it: the line with the address, what signals do, and the
-// one line of every mistake. What it answers is tested in tests/serve.
+// loom serve as a person or a script uses it: the line with the address, signals, and the one-line
+// error of every mistake. tests/serve tests its replies.
 #include <gmock/gmock.h>
 #include <signal.h>
 

@@ -1,5 +1,5 @@
-// A checkpoint written by `transformers`, outside of this tree: ids, logits, greedy continuations,
-// and perplexity on held-out text per number type. Skipped where it is absent.
+// A checkpoint written by `transformers`, outside of this repository: ids, logits, greedy
+// continuations, and perplexity on held-out text per number type. Skipped if it is absent.
 #include <cmath>
 
 #include "e2e/reference.hpp"

@@ -1,4 +1,4 @@
-// Runs `loom ARGS`, sends it a signal when it is at work, and keeps what it said.
+// Runs `loom ARGS`, sends it a signal during its work, and captures its output.
 #pragma once
 
 #include <fcntl.h>
@@ -15,8 +15,8 @@
 
 namespace loom::core::test {
 
-// Whether a program has computed for a while: far more than it needs to begin. Elsewhere than on
-// Linux it is given a second.
+// Whether a program has computed for a while: far longer than its start takes. Systems other than
+// Linux wait a second.
 inline bool has_computed(pid_t pid) {
 #if defined(__linux__)
   constexpr long kNanoseconds = 200'000'000;
@@ -37,7 +37,7 @@ inline bool has_ended(pid_t pid) {
          info.si_pid == pid;
 }
 
-// `ready`: asked until the signal is sent. `before`: variables of its environment.
+// `ready`: polled until the signal is sent. `before`: variables of its environment.
 inline Ran signalled_loom(const std::string& arguments, int signal,
                           const std::function<bool(pid_t)>& ready = has_computed,
                           const std::string& before = "") {

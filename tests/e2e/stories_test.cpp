@@ -26,7 +26,7 @@ TEST(Stories, GreedyContinuationsAreThoseOfTransformers) {
   test::expect_same_greedy(test::load(kStoryFolder, f32()), test::read_reference(kStoryFolder));
 }
 
-// bfloat16 weights are stored as they are, so the numbers are those of float32.
+// bfloat16 weights are used as stored, so the numbers are those of float32.
 TEST(Stories, WeightsAsStoredGiveTheBitsOfFloat32) {
   const Model stored = test::load(kStoryFolder, {}), wide = test::load(kStoryFolder, f32());
   EXPECT_EQ(stored.info().dtype, loom::DType::bfloat16);

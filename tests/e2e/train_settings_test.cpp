@@ -1,5 +1,4 @@
-// Settings of loom train as a person gives them: what counts in the loss, which loss, which
-// optimizer.
+// Settings of loom train: sample weights, losses, optimizers.
 #include <gmock/gmock.h>
 
 #include <cmath>
@@ -107,7 +106,7 @@ std::string other_value(const OptionInfo& o) {
   return cat(o.low.value_or(0) + (o.high.value_or(o.low.value_or(0) + 1) - o.low.value_or(0)) / 4);
 }
 
-// What the core has of them: as text, which is in the JSON of the run.
+// Options as the core receives them: as text, which is in the JSON of the run.
 TEST_F(Settings, EveryFlagOfTheDescriptionArrives) {
   const std::string data = "--sample-weights w --ignore-label -100 ";
   for (const OptionInfo& o : list_options(TrainerOptions{})) {
@@ -183,8 +182,8 @@ TEST_F(Settings, EveryLossTrainsNumbersAndIsKeptInTheFile) {
   }
 }
 
-// The whole way through files: a run that stops and goes on is one that never stopped, whatever
-// follows its weights, and what it saves is what it measured.
+// Through files: a run that is stopped and resumed equals an uninterrupted one, with any averaging
+// of its weights, and it saves the weights that it measured.
 TEST_F(Settings, AveragesAndSlowWeightsAreResumedWithTheSameBits) {
   const std::string all =
       "--sample-weights w --ignore-label -100 --split 0.8 --schedule constant --optimizer ";

@@ -135,7 +135,7 @@ TEST_F(Train, ResumesBatchNormAndDropoutWithTheSameBits) {
       EXPECT_EQ(text_of(resumed, "weights_hash"), text_of(straight, "weights_hash")) << more;
       EXPECT_EQ(dump_json(*resumed.find("losses")), dump_json(*straight.find("losses")));
     }
-    // In use a sample knows nothing of its batch.
+    // In inference a sample does not depend on its batch.
     const auto evaluated = [&](const char* batch) {
       return number_of(parse(run_loom("eval " + at("net.entity") + " " + csv_ +
                                       " --json --threads 1 --batch " + batch)),
@@ -298,7 +298,7 @@ TEST_F(Train, CalibratesRangesOfFourBits) {
               HasSubstr("--calibrate: no matrix is below 16 bits in float32; give --dtype"));
 }
 
-// Big-endian IDX files: 8 x 6 pictures, bright in the upper or the lower half.
+// Big-endian IDX files: 8 x 6 images, bright in the upper or the lower half.
 TEST_F(Train, LearnsFromIdx) {
   std::string images("\0\0\x08\x03\0\0\0\x40\0\0\0\x08\0\0\0\x06", 16);
   std::string labels("\0\0\x08\x01\0\0\0\x40", 8);
@@ -323,7 +323,7 @@ struct Bad {
 TEST_F(Train, SaysWhatIsWrongInOneLine) {
   const Bad rows[] = {
       {"1,2,red\n1,nan,red\n", "", "D: at byte 10: row 2, column 2: the value is not finite", 3},
-      {"1,2,red\n1,x,red\n", "", "D: at byte 10: row 2, column 2: 'x' is no number", 3},
+      {"1,2,red\n1,x,red\n", "", "D: at byte 10: row 2, column 2: 'x' is not a number", 3},
       {"1,2,0\n1,2,3\n", "",
        "D: at byte 10: row 2, column 3: label 3 must be a whole number from 0 to 2", 3},
       {"1,2,a\n1,2,b\n1,2,c\n1,2,d\n", "",
@@ -352,10 +352,11 @@ TEST_F(Train, SaysWhatIsWrongInOneLine) {
        "whether this row is a header",
        3},
       {"a,2,0\n1,2,0\n", "--header maybe", "unknown header 'maybe'; choose from auto, yes, no", 2},
-      {"a,2,0\n1,2,0\n", "--header no", "D: at byte 0: row 1, column 1: 'a' is no number", 3},
+      {"a,2,0\n1,2,0\n", "--header no", "D: at byte 0: row 1, column 1: 'a' is not a number", 3},
       {"1,2,0\n", "--memory 1M",
        "--memory 1M: must be at least 64 MB; the program itself takes 32 MB", 2},
-      {"1,2,0\n", "--memory much", "--memory: 'much' is no size; write for example 512M or 2G", 2},
+      {"1,2,0\n", "--memory much", "--memory: 'much' is not a size; write for example 512M or 2G",
+       2},
       {"1,2,0\n", "--labels D",
        "D: a CSV holds its targets in its last columns; leave --labels out", 2},
       {"1,2,0\n", "--rate 1000 --optimizer sgd --loss softmax_ce --normalize stand",

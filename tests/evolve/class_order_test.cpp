@@ -18,8 +18,8 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-// A network of Gaussian weights that knows these classes, in this order: layers before its last
-// Dense take `width` values.
+// A network of Gaussian weights with these classes, in this order; the layers before its last Dense
+// have `width` outputs.
 loom::Network classifier(std::vector<Layer> layers, int64_t width,
                          const std::vector<std::string>& classes, uint64_t seed,
                          const std::string& columns = "a,b,c") {
@@ -49,7 +49,7 @@ std::vector<std::string> shuffled_names(std::vector<std::string> names, uint64_t
   return names;
 }
 
-// What `net` says of class `name`, sample by sample.
+// The scores of class `name`, sample by sample.
 std::vector<float> scores_of(const loom::Network& net, const std::string& name,
                              const loom::Tensor& x) {
   const std::vector<std::string> classes = net.info().classes;

@@ -1,5 +1,5 @@
-// k-means, the silhouette, linkage and pairing against scikit-learn and SciPy, through the public
-// interface where there is one.
+// k-means, the silhouette, linkage and pairing compared with scikit-learn and SciPy, through the
+// public interface if there is one.
 #include "loom/cluster.hpp"
 
 #include <gmock/gmock.h>
@@ -189,7 +189,7 @@ TEST(Assignment, HasTheLargestSumThereIs) {
     const int64_t n = c.find("n")->as_int("n").value();
     EXPECT_EQ(best_assignment(gains, n), test::integers_of(*c.find("columns")));
   }
-  // Against every permutation, where there are few.
+  // Compared with every permutation, for small sizes.
   for (uint64_t seed = 1; seed <= 40; ++seed) {
     const Rng rng(seed, 5);
     const auto n = static_cast<int64_t>(1 + seed % 6);

@@ -1,5 +1,5 @@
-// Architecture search by gradients: the gradient of alpha against the formulas in doubles, that
-// threads, instruction sets and files change no bit, and what is chosen within a budget.
+// Architecture search by gradients: the gradient of alpha compared with the formulas in doubles;
+// threads, instruction sets and files change no bit; the choice within a budget.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -322,8 +322,7 @@ TEST(Darts, TheSecondOrderIsTheSlopeOfTheLossOneStepAhead) {
   }
 }
 
-// The weights as they are after a step of alpha are those of plain momentum: the probe left
-// nothing.
+// The weights after a step of alpha are those of plain momentum: the probe left no trace.
 TEST(Darts, ProbingLeavesTheWeightsAsTheyWere) {
   ThreadPool pool(1);
   const SearchCase c = random_case(7, 6);
@@ -435,7 +434,7 @@ TEST(Darts, ASearchThatIsResumedHasTheBitsOfOneThatNeverStopped) {
   EXPECT_THAT(DartsSearch::load(path, other).error().message, HasSubstr("other samples"));
 }
 
-// ---- what may stand where, and what is chosen --------------------------------------------------
+// ---- alternatives of cells, and the choice -----------------------------------------------------
 
 GridGenome genome_of_text(const std::string& text) {
   return GridGenome::of(parse_network(text, "test").value()).value();
@@ -465,7 +464,7 @@ TEST(DartsCells, OfEveryKindGiveNetworksThatFitAndKeepTheCellItselfFirst) {
     const GridGenome back = decided(mixed, own);
     EXPECT_EQ(write_network(back.spec().value()), write_network(seed.spec().value()));
     EXPECT_EQ(own.parameters, seed.finalized(1)->param_count());
-    for (size_t c = 0; c < cells.size(); ++c) {  // each alternative stands alone as well
+    for (size_t c = 0; c < cells.size(); ++c) {  // each alternative works on its own as well
       for (size_t k = 0; k < cells[c].branches.size(); ++k) {
         BranchChoice one = own;
         one.branches[c] = k;

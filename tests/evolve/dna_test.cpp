@@ -79,7 +79,7 @@ TEST(DnaSignature, RefusesCellsThatAreNotThere) {
 }
 
 TEST(Dna, OfAModelWithItselfIsOneWithoutShifts) {
-  // Weightless cells and cells that are equal are no moves.
+  // Weightless cells and cells that are equal are not moves.
   loom::Network net =
       loom::Network::sequential({Dense{.in = 6, .out = 6}, Softmax{}, Dense{.in = 6, .out = 6},
                                  Softmax{}, Dense{.in = 6, .out = 6}},
@@ -142,7 +142,7 @@ TEST(Dna, FindsTwoLayersThatChangedPlaces) {
   EXPECT_THAT(compare_dna(a, b, {.shift_margin = 2}).value().shifts, IsEmpty());
 }
 
-// A row of random layers, containers among them, that all take and give `width` values.
+// A chain of random layers, containers among them, with `width` inputs and outputs each.
 loom::Network random_row(int64_t width, uint64_t seed) {
   const Rng rng(seed, 77);
   std::vector<Layer> layers;
@@ -173,7 +173,7 @@ loom::Network random_row(int64_t width, uint64_t seed) {
   return net;
 }
 
-// What is summed in blocks, leaf by leaf, against the vectors themselves.
+// Sums in blocks, leaf by leaf, compared with the vectors themselves.
 TEST(Dna, IsTheCosineOfSignaturesForAllPairsOfRandomNetworks) {
   int64_t compared = 0, apart = 0;
   for (uint64_t seed = 1; seed <= 25; ++seed) {

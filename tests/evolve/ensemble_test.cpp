@@ -81,7 +81,7 @@ TEST(SoftVote, IsTheWeightedMean) {
   EXPECT_THAT(best_classes(biased).value(), ElementsAre(1, 0));
 }
 
-// Two models, each of which knows one half of the classes; a judge can tell whom to ask.
+// Two models, each of which knows one half of the classes; a judge can learn which one to trust.
 TEST(Stack, LearnsWhomToBelieve) {
   constexpr int64_t kSamples = 400, kClasses = 4;
   const Rng rng(11, 2);
@@ -92,7 +92,7 @@ TEST(Stack, LearnsWhomToBelieve) {
     labels.push_back(label);
     for (int64_t c = 0; c < kClasses; ++c) {
       const auto at = static_cast<size_t>(i * kClasses + c);
-      // Each answers its own classes rightly, and shouts another one of its own for the others.
+      // Each answers its own classes correctly, and gives another of its classes for the others.
       const bool mine = label < 2;
       a[at] = mine ? (c == label ? 0.7f : 0.1f) : (c == label - 2 ? 0.85f : 0.05f);
       b[at] = mine ? (c == label + 2 ? 0.55f : 0.15f) : (c == label ? 0.7f : 0.1f);
@@ -135,7 +135,7 @@ TEST(Ensemble, RefusesBadInputInOneLine) {
       {says(majority_vote({{0, -1}})), "a class below 0"},
       {says(majority_vote({{0}, {1}}, {1})), "1 weights for 2 models"},
       {says(majority_vote({{0}, {1}}, {1, -1})), "must be 0 or more"},
-      {says(majority_vote({{0}, {1}}, {0, 0})), "nobody votes"},
+      {says(majority_vote({{0}, {1}}, {0, 0})), "all weights are 0"},
       {says(soft_vote({square, flat})), "model 1 answers [4], the first [2, 2]"},
       {says(soft_vote({})), "no models"},
       {says(best_classes(flat)), "give [n, classes]"},

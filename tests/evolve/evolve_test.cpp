@@ -1,4 +1,4 @@
-// NEAT as a program meets it: loom/evolve.hpp on tasks, samples and files.
+// NEAT in the public interface: loom/evolve.hpp on tasks, samples and files.
 #include "loom/evolve.hpp"
 
 #include <gmock/gmock.h>
@@ -16,8 +16,8 @@
 namespace loom::test {
 namespace {
 
-// 4 - the sum of distances to the table of XOR, squared, as in the paper; above 16 once all four
-// answers are on the right side of 0.5, which is what the paper calls solved.
+// 4 - the sum of distances to the table of XOR, squared, as in the paper. It exceeds 16 once all
+// four answers are on the right side of 0.5, which the paper calls solved.
 Result<double> xor_fitness(Genome& genome) {
   double distance = 0;
   bool right = true;
@@ -184,7 +184,7 @@ std::vector<float> random_input(std::mt19937& draw, int64_t n) {
   return x;
 }
 
-// The formula of docs/evolution.md over what Genome::json() says, one step on from `values`.
+// The formula of docs/evolution.md applied to Genome::json(), one step after `values`.
 std::map<int64_t, double> stepped(const core::JsonValue& json, std::map<int64_t, double> values,
                                   const std::vector<float>& x) {
   const double slope = *json.find("slope")->as_double("slope");
@@ -196,7 +196,7 @@ std::map<int64_t, double> stepped(const core::JsonValue& json, std::map<int64_t,
       values[id] = static_cast<double>(x[static_cast<size_t>(id)]);
     if (n.find("role")->text() == "bias") values[id] = 1;
   }
-  // Without cycles as many rounds as there are nodes settle every value.
+  // Without cycles, one round per node determines every value.
   for (size_t round = 0; round < (recurrent ? 1 : nodes.size()); ++round) {
     std::map<int64_t, double> next = values;
     for (const core::JsonValue& n : nodes) {

@@ -1,5 +1,5 @@
-// Evolution of whole networks: what a change keeps, what a population is, and that threads, files
-// and resumes change no bit.
+// Evolution of whole networks: functions that mutations keep, invariants of a population, and that
+// threads, files and resumes change no bit.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -28,7 +28,7 @@ int grid_cases() {
   return wanted != nullptr ? std::atoi(wanted) : 200;
 }
 
-// A row of Dense layers with weights of its own.
+// A chain of Dense layers with new weights.
 GridGenome small_genome(uint64_t seed, std::vector<int64_t> hidden = {6, 5}) {
   const NetworkSpec spec = build_mlp({.in = 4, .out = 3, .hidden = std::move(hidden)}).value();
   GridGenome genome = GridGenome::of(spec).value();
@@ -191,7 +191,7 @@ TEST(Fronts, AgreeWithTheirDefinitionOnRandomPoints) {
     }
     const std::vector<int> ranks = front_ranks(all);
     for (size_t i = 0; i < all.size(); ++i) {
-      // A rank is one more than the largest of those who dominate.
+      // A rank is one more than the largest of the dominating members.
       int wanted = 0;
       for (size_t j = 0; j < all.size(); ++j) {
         if (dominates(all[j], all[i])) wanted = std::max(wanted, ranks[j] + 1);

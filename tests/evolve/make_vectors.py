@@ -4,8 +4,8 @@
     tests/evolve/make_vectors.py            write it (needs numpy, scipy, scikit-learn)
     tests/evolve/make_vectors.py --check    compare with what is there; exit 1 where it differs
 
-Merging is written out here in float64, rounded to float32 once; floats stand as their bits. The
-methods are those of the papers that loom/merge.hpp names, in the form of mergekit.
+Merging is computed here in float64 and rounded to float32 once; floats are written as their bits.
+The methods are those of the papers that loom/merge.hpp names, in the form of mergekit.
 """
 
 import json

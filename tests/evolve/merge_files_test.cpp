@@ -1,5 +1,5 @@
-// Merging and splicing through the public interface: files of any kind, networks in memory, the law
-// of blending, and what is refused.
+// Merging and splicing through the public interface: files of any kind, networks in memory, the
+// blend law, and refusals.
 #include "loom/merge.hpp"
 
 #include <gmock/gmock.h>
@@ -107,7 +107,7 @@ TEST_F(Merging, MergesLanguageModelsAcrossFormats) {
       diff(test::kStories, folder_ / "merged", {.by_parameters = true}).value();
   for (const TensorDifference& d : differences)
     EXPECT_EQ(d.max_abs, 0) << d.name << ": the mean of a model and itself";
-  // The merged model writes what the one it was made of writes.
+  // The merged model generates the text of its source model.
   const auto written = [](const std::string& path) {
     const Engine engine = Engine::create().value();
     const Model model = Model::load(engine, path).value();

@@ -1,4 +1,4 @@
-// NEAT: genomes against evaluators and rules of their own, populations against themselves.
+// NEAT: genomes compared with separate references and rules, populations compared with each other.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -44,8 +44,8 @@ void drift(NeatPopulation& p, int generations, uint64_t seed) {
   }
 }
 
-// A value in doubles, and how far float32 may be from it: by what its inputs are off, and by the
-// rounding of the products and sums it is made of.
+// A value in doubles, and a bound of the float32 error: from the errors of its inputs, and from the
+// rounding of its products and sums.
 struct Bounded {
   double value = 0, error = 0;
 
@@ -265,7 +265,7 @@ TEST(Populations, RefuseOptionsByName) {
   EXPECT_FALSE(p.tell(std::vector<double>(3)).ok());
 }
 
-// A fitness that depends on the genome alone: so the best of a generation never falls.
+// The fitness depends on the genome only, so the best of a generation never falls.
 TEST(Populations, TakeAnyNumbersAsFitness) {
   const double kHuge = std::numeric_limits<double>::max();
   const double kOdd[] = {NAN, INFINITY, -INFINITY, kHuge, -kHuge, 0.0, -0.0, 5e-324, 1.0};
@@ -401,7 +401,7 @@ TEST(Genomes, OfLongChainsTakeNoLongerThanTheirLength) {
   g.nodes = {{0, NodeRole::input}, {1, NodeRole::bias}, {2, NodeRole::output, Activation::linear}};
   for (int64_t i = 0; i < kLong; ++i)
     g.nodes.push_back({3 + i, NodeRole::hidden, Activation::linear});
-  // From the end to the beginning, so that a pass over connections moves one level alone.
+  // From the end to the beginning, so that a pass over connections moves only one level.
   int64_t innovation = 0, to = 2;
   for (int64_t i = kLong; i-- > 0; to = 3 + i)
     g.connections.push_back({innovation++, 3 + i, to, 1.0f, true});

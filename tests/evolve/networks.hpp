@@ -58,7 +58,7 @@ inline std::vector<float> values_of(const loom::Network& net, const std::string&
   return {values.begin(), values.end()};
 }
 
-// A folder of its own for the files of a test.
+// A separate folder for the files of a test.
 class EvolveFolder {
  public:
   std::string operator/(const std::string& name) const { return folder_.path() + "/" + name; }

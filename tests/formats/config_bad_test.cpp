@@ -1,5 +1,5 @@
-// Config files that are refused: malformed, inconsistent, or asking for what this engine does not
-// compute. Each row changes one or two fields of a good config and gives the exact message.
+// Config files that are refused: malformed, inconsistent, or with unsupported features. Each row
+// changes one or two fields of a good config and has the exact message.
 #include "base/text.hpp"
 #include "formats/config/config.hpp"
 #include "formats/config_testing.hpp"
@@ -75,7 +75,7 @@ const std::vector<Refused> kHeads = {
     {{{"num_key_value_heads", "0"}},
      "num_key_value_heads: expected an integer from 1 to 16777216, found 0"},
     {{{"hidden_size", "66"}},
-     "hidden_size: 66 is no multiple of num_attention_heads 4, and there is no head_dim"},
+     "hidden_size: 66 is not a multiple of num_attention_heads 4, and there is no head_dim"},
     {{{"hidden_size", "60"}}, "head_dim: 15 is odd; rotary positions need pairs"},
     {{{"head_dim", "7"}}, "head_dim: 7 is odd; rotary positions need pairs"},
     {{{"head_dim", "1"}}, "head_dim: expected an integer from 2 to 16777216, found 1"},
@@ -293,9 +293,10 @@ const std::vector<Refused> kOfOneArchitecture = {
      "rope_parameters.sliding_attention.rope_theta: expected a number from 1.0 to 1e+15, found "
      "\"x\""},
     {with(kPhi3, {{"partial_rotary_factor", "1.5"}}),
-     "partial_rotary_factor: 1.5 of head_dim 16 is no even number from 2 to all of it"},
+     "partial_rotary_factor: 1.5 of head_dim 16 is not an even number from 2 to all of it"},
     {with(kPhi3, {{"rope_parameters", R"({"partial_rotary_factor":0.2})"}}),
-     "rope_parameters.partial_rotary_factor: 0.2 of head_dim 16 is no even number from 2 to all of "
+     "rope_parameters.partial_rotary_factor: 0.2 of head_dim 16 is not an even number from 2 to "
+     "all of "
      "it"},
     {with(kSmolLm3, {{"no_rope_layers", "[1]"}}), "no_rope_layers: expected a list of 2 numbers"},
     {with(kSmolLm3, {{"no_rope_layers", "[1,2]"}}),

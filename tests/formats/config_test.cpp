@@ -1,4 +1,4 @@
-// parse_hf_config: what is read from good files of each architecture, and the defaults.
+// parse_hf_config: the fields of good files of each architecture, and the defaults.
 #include "formats/config/config.hpp"
 
 #include "formats/config_testing.hpp"
@@ -86,7 +86,7 @@ TEST(DecoderConfig, HeadDimNeedNotDivideTheHiddenSize) {
   EXPECT_EQ(config.head_dim, 24);
 }
 
-// Left over from training, or of other classes; no class of today computes with them.
+// Fields left over from training, or of other classes; no current class computes with them.
 TEST(DecoderConfig, WhatChangesNothingIsNotRefused) {
   const DecoderConfig config =
       parsed(config_text({{"pretraining_tp", "2"}, {"sliding_window", "4"}, {"use_cache", "1"}}));
@@ -256,7 +256,7 @@ TEST(DecoderConfig, BitNetSaysHowItsWeightsAreStored) {
   EXPECT_EQ(config.hidden_act, "relu2");
   EXPECT_EQ(config.rope_theta, 5e5);
   EXPECT_EQ(config.rms_norm_eps, 1e-5);
-  EXPECT_EQ(config.bos_token_id, -1) << "the default is no id of so small a vocabulary";
+  EXPECT_EQ(config.bos_token_id, -1) << "the default is not an id of this small vocabulary";
   EXPECT_EQ(config.ternary_weights, TernaryWeights::none);
   const std::pair<std::string, TernaryWeights> rows[] = {
       {"", TernaryWeights::divided},

@@ -1,5 +1,5 @@
-// What hf_config_json writes reads back as the same config, field by field: for every config.json
-// of the goldens, and for one shape of each architecture with what its class lets differ.
+// hf_config_json output reads back as the same config, field by field: for every config.json of the
+// goldens, and for one shape of each architecture with its optional fields.
 #include <gmock/gmock.h>
 
 #include "base/text.hpp"
@@ -14,7 +14,7 @@ namespace {
 
 using Changes = std::vector<std::pair<std::string, std::string>>;
 
-// The names of fields that differ. ternary_weights is not written: the weights beside a written
+// The names of fields that differ. ternary_weights is not written: the weights next to a written
 // config are full ones.
 std::string differing(const DecoderConfig& a, const DecoderConfig& b) {
   std::vector<std::string> names;
@@ -166,7 +166,7 @@ TEST(HfConfigWrite, RopeComesBack) {
   }
 }
 
-// What only some classes have, by the index of kFamilies.
+// Fields of some classes only, by the index of kFamilies.
 struct Own {
   size_t family;
   Changes changes;
@@ -229,7 +229,7 @@ TEST(HfConfigWrite, WhatOnlySomeClassesHaveComesBack) {
   }
 }
 
-// Each head width and each width that turns.
+// Each head width and each rotated width.
 TEST(HfConfigWrite, EveryPartOfAHeadComesBack) {
   for (int64_t dim = 2; dim <= 128; dim += 2) {
     for (int64_t width = 2; width <= dim; width += 2) {

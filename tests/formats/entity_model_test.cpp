@@ -1,5 +1,5 @@
-// Language models in .entity files: the logits of the model that was saved, in every number type;
-// texts are kept; another type is packed anew; weights lie in the map and nowhere else.
+// Language models in .entity files: the logits of the saved model, in every number type. Texts are
+// kept; another type is packed again; weights are only in the map.
 #include "convert/language_model.hpp"
 #include "formats/entity/model.hpp"
 
@@ -80,7 +80,7 @@ TEST_P(EntityModelOfType, GivesTheLogitsOfTheModelThatWasSaved) {
   ASSERT_TRUE(mapped.ok()) << mapped.error().str();
   EXPECT_EQ(mapped->dtype(), GetParam());
   expect_same_logits(*loaded, *mapped);
-  // Every parameter lies in the map.
+  // Every parameter is in the map.
   for (const Param& p : mapped->network().params()) {
     EXPECT_EQ(p.memory.size(), 0) << p.path;
     EXPECT_GT(p.bytes(), 0) << p.path;
@@ -180,7 +180,7 @@ TEST(EntityModel, RefusesWhatIsNoLanguageModel) {
     const char* error;
   } rows[] = {
       {[](JsonValue& h) { h = without(h, "language_model"); }, "",
-       "is no language model: it has no section 'language_model'"},
+       "is not a language model: it has no section 'language_model'"},
       {[](JsonValue& h) {
          h = without(h, "language_model");
          h.add("language_model", JsonValue::integer(1));
@@ -226,7 +226,8 @@ TEST(EntityModel, IsToldByHowItBegins) {
   EXPECT_EQ(model_file_kind(folder.path("none")), ModelFile::none);
 }
 
-// A file may describe any network. What gives one row for many tokens would be read beyond its end.
+// A file may describe any network. One that gives one row for many tokens would be read beyond its
+// end.
 TEST(EntityModel, ANetworkThatIsNoDecoderIsRefusedBeforeItsRowsAreRead) {
   const TemporaryFolder folder;
   GridSpec grid(2, 1, 1, 2);
@@ -252,7 +253,7 @@ TEST(EntityModel, ANetworkThatIsNoDecoderIsRefusedBeforeItsRowsAreRead) {
   const auto loaded = load_language_model(folder.path("m"), {}, pool());
   ASSERT_TRUE(loaded.ok()) << loaded.error().str();
   EXPECT_THAT(logits(*loaded).error().str(),
-              HasSubstr("its network is no decoder: 20 tokens give [1, 64]"));
+              HasSubstr("its network is not a decoder: 20 tokens give [1, 64]"));
 }
 
 }  // namespace

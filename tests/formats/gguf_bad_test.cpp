@@ -66,9 +66,9 @@ const std::vector<Bad> kValues = {
     {one_value().text(std::string(65536, 'k')).u32(4).u32(1),
      "at byte 24: a metadata key of 65536 bytes; the limit is 65535"},
     {one_value().text("k").u32(13).u32(1),
-     "at byte 33: gguf key 'k' has type 13, which is none of GGUF's"},
+     "at byte 33: gguf key 'k' has type 13, which is not one of GGUF's"},
     {one_value().text("k").u32(UINT32_MAX).u32(1),
-     "at byte 33: gguf key 'k' has type 4294967295, which is none of GGUF's"},
+     "at byte 33: gguf key 'k' has type 4294967295, which is not one of GGUF's"},
     {one_value().key("k", GgufType::u32).u8(1), "at byte 37: gguf key 'k' needs 4 bytes, 1 remain"},
     {one_value().key("k", GgufType::u64).u32(1),
      "at byte 37: gguf key 'k' needs 8 bytes, 4 remain"},
@@ -93,7 +93,7 @@ const std::vector<Bad> kArrays = {
     {one_value().key("k", GgufType::array).u8(1),
      "at byte 37: the type of the elements of gguf key 'k' needs 4 bytes, 1 remain"},
     {one_value().array("k", static_cast<GgufType>(13), 1).u8(1),
-     "at byte 37: the elements of gguf key 'k' has type 13, which is none of GGUF's"},
+     "at byte 37: the elements of gguf key 'k' has type 13, which is not one of GGUF's"},
     {one_value().array("k", GgufType::array, 1).u32(0).u64(0),
      "at byte 37: gguf key 'k' is an array of arrays"},
     // The 43-byte file whose array has 2^63 elements.
@@ -105,7 +105,7 @@ const std::vector<Bad> kArrays = {
      "at byte 41: gguf key 'k' has 18446744073709551615 elements of type string, 8 bytes remain"},
     {one_value().array("k", GgufType::string, uint64_t{1} << 60).u64(0),
      "at byte 41: gguf key 'k' has 1152921504606846976 elements of type string, 8 bytes remain"},
-    // Declared four bytes each where one each is there.
+    // Declared as four bytes each, but one byte each is stored.
     {one_value().array("k", GgufType::f32, 4).data(4),
      "at byte 41: gguf key 'k' has 4 elements of type f32, 4 bytes remain"},
     {one_value().array("k", GgufType::string, 2).text("a").u64(9).data(8),

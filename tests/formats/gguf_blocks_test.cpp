@@ -1,5 +1,5 @@
-// GGUF blocks to R16 and back: the bytes that went in come out, and both say the same values. It
-// stands here and not with the number types because the decoder it is compared with is io's.
+// GGUF blocks to R16 and back: the same bytes come out, and both have the same values. The test is
+// here and not with the number types because it uses io's decoder.
 #include "dtype/r16_blocks.hpp"
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 namespace loom::core {
 namespace {
 
-// Where the f16 numbers of a block begin, -1: there is none; of mxfp4 the byte of its scale.
+// The offset of a block's f16 numbers, or -1; for mxfp4 the byte of its scale.
 struct BlockType {
   DType dtype;
   std::string_view ggml;
@@ -109,8 +109,8 @@ TEST(GgufBlocks, GiveTheBytesThatPackingTheSameValuesGives) {
   }
 }
 
-// Blocks and their values as the `gguf` package for Python gives them (tools/goldens), infinite
-// and NaN scales among them.
+// Blocks and their values from the `gguf` package for Python (tools/goldens), including infinite
+// and NaN scales.
 TEST(GgufBlocks, DecodeInR16ToTheBitsOfTheGgufPackage) {
   const auto file = read_file(loom_test::source_path("tests/io/golden/gguf_quants.bin"));
   ASSERT_TRUE(file.ok());
@@ -141,7 +141,7 @@ TEST(GgufBlocks, DecodeInR16ToTheBitsOfTheGgufPackage) {
   EXPECT_EQ(seen, std::size(kBlockTypes));
 }
 
-// A file of ours may hold any byte as a small scale, GGUF has 6 bits.
+// A Loom file may have any byte as a small scale; GGUF has 6 bits.
 TEST(GgufBlocks, AreNotMadeOfSmallScalesThatDoNotFit) {
   const R16 g = r16_geometry(DType::q4_k, 1, 256);
   std::vector<std::byte> matrix(static_cast<size_t>(g.bytes())), block(144);

@@ -1,4 +1,4 @@
-// What llama.cpp's graphs do not take: found by random decoders that llama.cpp read
+// Limits of llama.cpp's graphs, found by random decoders that llama.cpp read
 // (tests/outside/export_models.py).
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
-// GGUF files as models. The truth is the Hugging Face folder of the same model: what it exports and
-// opens again has the same packed weights, bit for bit, the same ids and the same template. What
-// llama.cpp says of these files is in bench/gguf_peer.py.
+// GGUF files as models, compared with the Hugging Face folder of the same model. An export that is
+// opened again has the same packed weights, bit for bit, the same ids and the same template.
+// bench/gguf_peer.py has the comparison with llama.cpp.
 #include "formats/gguf/source.hpp"
 
 #include <cstring>
@@ -131,7 +131,7 @@ class MixedSource : public MadeSource {
   DType most_, some_;
 };
 
-// What of a model is what the file says: each matrix in the file's type, each value that of ggml.
+// A model's weights equal the file: each matrix has the file's type, each value is ggml's.
 void expect_packed_as_stored(const LanguageModel& model, const ModelSource& file) {
   for (const Param& param : model.network().params()) {
     if (!param.spec.matrix()) continue;
@@ -353,7 +353,7 @@ TEST(GgufSource, PutsTheHalvesOfARotaryPairSideBySide) {
   }
 }
 
-// What is wrong with a file, one thing at a time.
+// A change that makes a file invalid, one at a time.
 using Change = std::function<void(GgufMetadata&, std::vector<GgufOutput>&)>;
 
 std::string refusal(const Change& change, std::string_view without = {}) {
@@ -419,7 +419,8 @@ TEST(GgufSource, RefusesWhatItCannotHonour) {
       {"llama.attention.head_count", [](auto& m, auto&) { m.u32("llama.attention.head_count", 0); },
        ": num_attention_heads: expected an integer from 1 to 16777216, found 0"},
       {"llama.attention.head_count", [](auto& m, auto&) { m.u32("llama.attention.head_count", 3); },
-       ": at byte 139: gguf key 'llama.embedding_length' is no multiple of attention.head_count"},
+       ": at byte 139: gguf key 'llama.embedding_length' is not a multiple of "
+       "attention.head_count"},
       {"", [](auto& m, auto&) { m.u32("llama.attention.head_count_kv", 3); },
        ": num_key_value_heads: 3 does not divide num_attention_heads 2"},
       {"", [](auto& m, auto&) { m.u32("llama.expert_count", 8); },
@@ -501,7 +502,7 @@ INSTANTIATE_TEST_SUITE_P(Families, GgufTokenizer,
                                            "gemma"),
                          [](const auto& test) { return std::string(test.param); });
 
-// A SentencePiece vocabulary of these pieces and scores.
+// The ids of a SentencePiece vocabulary with these pieces and scores.
 std::vector<TokenId> piece_ids(const std::vector<std::string>& pieces,
                                const std::vector<float>& scores, std::string_view text) {
   GgufMetadata metadata;
@@ -552,12 +553,12 @@ TEST(GgufTokenizers, RefusesWhatItCannotRead) {
               m.f32s("tokenizer.ggml.scores", std::span(scores).first(1));
             }),
             "f: at byte 177: gguf key 'tokenizer.ggml.scores' has 1 elements, there are 2 tokens");
-  EXPECT_EQ(
-      with([&](GgufMetadata& m) {
-        pieces(m);
-        m.f32s("tokenizer.ggml.scores", scores);
-      }),
-      "f: at byte 177: gguf key 'tokenizer.ggml.scores' gives token 1 a score that is no number");
+  EXPECT_EQ(with([&](GgufMetadata& m) {
+              pieces(m);
+              m.f32s("tokenizer.ggml.scores", scores);
+            }),
+            "f: at byte 177: gguf key 'tokenizer.ggml.scores' gives token 1 a score that is not a "
+            "number");
   EXPECT_EQ(
       with([&](GgufMetadata& m) {
         pieces(m);

@@ -1,5 +1,5 @@
-// White space that special tokens take with them: what GGUF files say of it, and what follows from
-// the family where they say nothing.
+// White space that special tokens absorb: the keys of GGUF files, and the rule of the family
+// without them.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -54,7 +54,7 @@ TEST(GgufTokenizers, TakeTheWhiteSpaceThatTheirFamilyTakes) {
   EXPECT_EQ(strips(mask), Names{"<<mask>"});
 }
 
-// What <|user|> of Phi-3 does with the line that follows, in HF `tokenizers` and here.
+// The effect of Phi-3's <|user|> on the following line, in HF `tokenizers` and here.
 TEST(GgufTokenizers, GiveNoIdsForTheWhiteSpaceThatATokenTook) {
   GgufMetadata metadata;
   metadata.string("general.architecture", "phi3");

@@ -1,5 +1,5 @@
-// GGUF files that are well-formed: what the reader gives, against the `gguf` package for Python
-// (golden/gguf_quants.bin, made by tools/goldens/gguf_quants.py) and against our own writer.
+// Well-formed GGUF files: the reader compared with the `gguf` package for Python
+// (golden/gguf_quants.bin, made by tools/goldens/gguf_quants.py) and with Loom's writer.
 #include "formats/gguf/file.hpp"
 
 #include <algorithm>
@@ -163,7 +163,7 @@ TEST(Gguf, ReadsTensorsWithTheFastestAxisLast) {
   EXPECT_EQ(gguf->find("q"), 1);
   EXPECT_EQ(gguf->find_tensor("p"), -1);
   EXPECT_EQ(gguf->bytes(0).data(), bytes_of(file).data() + entries[0].offset);
-  // Any run of values, whatever the blocks.
+  // Any range of values, independent of blocks.
   std::vector<float> all(64), some(64);
   ASSERT_TRUE(gguf->to_f32(1, 0, 64, all.data()).ok());
   for (int64_t first = 0; first < 64; first += 5) {

@@ -1,4 +1,4 @@
-// What the tests of GGUF files share: a model of no file, and its tokenizer after a round trip.
+// Helpers of the tests of GGUF files: a model without a file, and its tokenizer after a round trip.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 
 namespace loom::core {
 
-// Weights that are all different, of any configuration.
+// Weights that are all different, for any configuration.
 class MadeSource : public ModelSource {
  public:
   explicit MadeSource(DecoderConfig c) {
@@ -50,7 +50,7 @@ inline DecoderConfig parsed(const std::string& members) {
   return *config;
 }
 
-// The metadata of a tokenizer as a file that is open.
+// The metadata of a tokenizer as an open file.
 inline Result<TokenizerSpec> round_trip(const GgufMetadata& metadata) {
   std::string bytes;
   LOOM_TRY(write_gguf_to(

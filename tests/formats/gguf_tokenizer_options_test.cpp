@@ -1,5 +1,5 @@
-// Each option of a tokenizer that is written as GGUF: the same ids when it is read back, or an
-// error that names the field. What llama.cpp gives is in tests/outside/tokens_check.py.
+// Each option of a tokenizer that is written as GGUF: the same ids after reading back, or an error
+// that names the field. tests/outside/tokens_check.py compares with llama.cpp.
 #include <gmock/gmock.h>
 
 #include "base/text.hpp"

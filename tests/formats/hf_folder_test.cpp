@@ -1,5 +1,5 @@
-// Folders that say a thing twice: a field of config.json against tensors that contradict it, one
-// parameter by two names, and what nothing reads.
+// Inconsistent folders: a field of config.json against tensors that contradict it, one parameter
+// under two names, and unused tensors.
 #include <algorithm>
 
 #include "base/text.hpp"
@@ -15,9 +15,9 @@ namespace {
 // A golden checkpoint with changes.
 struct Folder {
   std::string golden;
-  // Of config.json: `from` is replaced; "" adds `to` as the first member.
+  // In config.json `from` is replaced; an empty one adds `to` as the first member.
   std::string from, to;
-  // Of the tensors.
+  // Changes of the tensors.
   std::vector<std::string> without;
   std::vector<std::pair<std::string, std::string>> copies;  // {of, a further name}
   std::string generation = {};
@@ -152,7 +152,7 @@ TEST(HfFolder, RefusesTensorsThatContradictItsConfig) {
   }
 }
 
-// What transformers leaves out as well, and a head that is stored and tied.
+// Tensors that transformers ignores too, and a head that is stored and tied.
 TEST(HfFolder, TellsWhatIsNotUsed) {
   struct Row {
     Folder folder;

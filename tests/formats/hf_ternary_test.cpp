@@ -1,5 +1,5 @@
-// Ternary matrices of Hugging Face checkpoints: what the bits mean, and what is refused; and whole
-// folders whose weights are not those that config.json asks for.
+// Ternary matrices of Hugging Face checkpoints: the meaning of the bits, and refusals; also whole
+// folders whose weights contradict config.json.
 #include "formats/hf/ternary.hpp"
 
 #include "e2e/temp_folder.hpp"
@@ -85,7 +85,7 @@ TEST(TernaryMatrix, RefusesWhatIsNone) {
     const auto m = TernaryMatrix::open(p.codes(), p.scale(scale), Shape{8, 3},
                                        TernaryWeights::divided, "file");
     ASSERT_FALSE(m.ok()) << scale;
-    EXPECT_EQ(m.error().message, "w_scale is no positive number");
+    EXPECT_EQ(m.error().message, "w_scale is not a positive number");
   }
 }
 

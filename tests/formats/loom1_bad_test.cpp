@@ -29,9 +29,9 @@ const Bad kDocuments[] = {
     {R"({"depth":1,"rows":1,"cols":1,"layers":[]})",
      "at byte 0: \"layers_per_cell\" is required, but absent"},
     {R"({"depth":0,"rows":1,"cols":1,"layers_per_cell":1,"layers":[]})",
-     "at byte 9: depth: expected a whole number above 0, found 0"},
+     "at byte 9: depth: expected an integer above 0, found 0"},
     {R"({"depth":1.5,"rows":1,"cols":1,"layers_per_cell":1,"layers":[]})",
-     "at byte 9: depth: expected a whole number above 0, found 1.5"},
+     "at byte 9: depth: expected an integer above 0, found 1.5"},
     {R"({"depth":100000,"rows":100000,"cols":1,"layers_per_cell":1,"layers":[]})",
      "at byte 23: rows: more than 262144 cells"},
     {R"({"depth":1,"rows":1,"cols":1,"layers_per_cell":1})",
@@ -65,12 +65,12 @@ const Bad kFields[] = {
     {dense(R"(,"colour":1)"),
      "at byte 154: layers[0].colour: unknown key; the original writes no such field"},
     {dense(R"(,"filters":"3")"),
-     "at byte 155: layers[0].filters: expected a whole number of at most 1099511627776, found "
+     "at byte 155: layers[0].filters: expected an integer of at most 1099511627776, found "
      "\"3\""},
     {dense(R"(,"filters":2.5)"),
-     "at byte 155: layers[0].filters: expected a whole number of at most 1099511627776, found 2.5"},
+     "at byte 155: layers[0].filters: expected an integer of at most 1099511627776, found 2.5"},
     {dense(R"(,"filters":99999999999999)"),
-     "at byte 155: layers[0].filters: expected a whole number of at most 1099511627776, found "
+     "at byte 155: layers[0].filters: expected an integer of at most 1099511627776, found "
      "99999999999999"},
     {dense(R"(,"temperature":true)"),
      "at byte 159: layers[0].temperature: expected a number, found true"},
@@ -107,7 +107,7 @@ const Bad kFields[] = {
     {one(R"("type":"MHA","activation":"ReLU","d_model":8)"),
      "at byte 74: layers[0]: num_heads is 0, must be at least 1"},
     {one(R"("type":"MHA","activation":"ReLU","d_model":8,"num_heads":3)"),
-     "at byte 74: layers[0]: d_model 8 is no multiple of num_heads 3, and head_dim is absent"},
+     "at byte 74: layers[0]: d_model 8 is not a multiple of num_heads 3, and head_dim is absent"},
     {one(R"("type":"MHA","d_model":8,"num_heads":2,"head_dim":3,"query_dim":8)"),
      "at byte 74: layers[0]: query_dim 8 is not num_heads 2 times head_dim 3"},
     {one(R"("type":"MHA","d_model":8,"num_heads":4,"num_kv_heads":3)"),

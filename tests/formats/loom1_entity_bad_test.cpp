@@ -202,7 +202,7 @@ const Bad kBodies[] = {
      "at byte 124: layers[0]: the norms of q or k differ from head to head"},
     {with(kNorm, {}, "7"), "at byte 177: transformer: expected an object, found 7"},
     {transformer(""),
-     "at byte 177: transformer: hidden_size, vocab_size and dims.num_layers must be whole numbers "
+     "at byte 177: transformer: hidden_size, vocab_size and dims.num_layers must be integers "
      "from 1 to 16777216"},
     {transformer(
          R"("architecture":"unknown","hidden_size":2,"vocab_size":2,"dims":{"num_layers":1})"),
@@ -210,7 +210,7 @@ const Bad kBodies[] = {
      "llama_style_decoder with silu or relu2 is"},
     {transformer(R"("architecture":"llama_style_decoder","hidden_size":2,"vocab_size":2,)"
                  R"("dims":{"num_layers":4611686018427387904})"),
-     "at byte 177: transformer: hidden_size, vocab_size and dims.num_layers must be whole numbers "
+     "at byte 177: transformer: hidden_size, vocab_size and dims.num_layers must be integers "
      "from 1 to 16777216"},
     {transformer(R"("architecture":"llama_style_decoder","hidden_size":2,"vocab_size":2,)"
                  R"("dims":{"num_layers":1})"),
@@ -267,7 +267,7 @@ std::string golden_json() {
   return network_json({mha, nested});
 }
 
-// Whatever is read can be finalized and its values belong to it.
+// Every accepted file can be finalized, and its values belong to it.
 void expect_whole(const Result<Loom1Network>& read) {
   if (!read.ok()) {
     EXPECT_EQ(read.error().str().find('\n'), std::string::npos) << read.error().str();
@@ -307,7 +307,7 @@ TEST(Loom1Anomaly, EveryFlippedBitIsRefusedOrLeavesAWholeNetwork) {
       std::string flipped = whole;
       flipped[i / 8] = static_cast<char>(flipped[i / 8] ^ (1 << (i % 8)));
       const Result<Loom1Network> read = read_form(binary, flipped);
-      // A key that names weights may be what was flipped: then there are none.
+      // The flip may be in a key that names weights: then there are none.
       if (read.ok() && read->params.empty()) continue;
       expect_whole(read);
     }

@@ -23,7 +23,7 @@ inline std::string blob_json(const Blob& b, size_t offset) {
   return out + (b.native ? R"(,"native":true})" : R"(,"native":false})");
 }
 
-// `network`: as network_json gives it. `transformer`: its object, or "".
+// `network`: as from network_json. `transformer`: its object, or "".
 inline std::string entity(const std::string& network, const std::vector<Blob>& blobs,
                           const std::string& transformer = {}) {
   std::string payload;
@@ -44,8 +44,8 @@ inline Result<Loom1Network> read_entity(const std::string& file) {
   return parse_loom1_entity(std::as_bytes(std::span(file)), "net.entity");
 }
 
-// A Q4_0 body: blocks of 32 along the flat matrix, nibbles low end first, words padded to 64 and
-// at least 512. `kept`: what the codes say.
+// A Q4_0 body: blocks of 32 along the flat matrix, low nibbles first, words padded to 64 and at
+// least 512. `kept`: the decoded values.
 inline std::string q4_0(const std::vector<float>& w, std::vector<float>& kept) {
   std::string scales, words;
   for (size_t i = 0; i < w.size(); i += 32) {

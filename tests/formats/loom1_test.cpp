@@ -1,5 +1,5 @@
-// Files of the original, written from their description: what is read computes the documented
-// formula of every layer, whatever order its weights stand in.
+// Files of the original project, written from its documentation: a loaded network computes the
+// documented formula of every layer, whatever the order of its weights.
 #include "formats/original/original.hpp"
 
 #include "dtype/loom1_codes.hpp"
@@ -192,7 +192,7 @@ TEST(Loom1, TransposedConvolutionsScatterFilterByFilter) {
       }
     }
   }
-  // The formula gives 7; the file says 8, and that many are computed.
+  // The formula gives 7; the file says 8, and 8 are computed.
   const auto file = read({{"ConvTransposed1D",
                            R"(,"input_width":4,"output_width":8,"input_channels":2,"filters":3,)"
                            R"("kernel_size":3,"stride":2,"padding":1,"output_padding":5)",
@@ -393,7 +393,7 @@ struct Codes {
   const char* dtype;
   int bits;
   std::vector<uint64_t> codes;
-  Doubles values;  // times the scale, where the type has one
+  Doubles values;  // times the scale, if the type has one
 };
 const std::vector<Codes> kCodes = {
     {"float64", 64, {0x3ff8000000000000}, {1.5}},

@@ -1,5 +1,5 @@
-// A small writer of the original's files, made from their description alone (it shares no code with
-// the reader), and a way to run what was read.
+// A small writer of the original's files, made from their documentation alone (it shares no code
+// with the reader), and a way to run a loaded network.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -62,8 +62,8 @@ inline std::string layout1(const std::vector<uint64_t>& codes, int bits) {
   return out;
 }
 
-// A layer's record. `fields`: what stands between dtype and weights, `tail` after scale, each with
-// its comma in front.
+// A layer's record. `fields`: the text between dtype and weights, `tail` after scale, each with its
+// leading comma.
 struct Record {
   std::string type, fields;
   std::vector<float> weights;
@@ -110,7 +110,7 @@ struct Ran {
   Shape shape;
 };
 
-// One forward pass over `samples` of what was read; x holds numbers, or ids.
+// One forward pass over `samples` of the loaded network; x has numbers, or ids.
 template <class T>
 Ran run(const Result<Loom1Network>& file, std::vector<T> x, int64_t samples = 1) {
   static_assert(sizeof(T) == 4);

@@ -1,6 +1,5 @@
-// Folders of GPT-2, OPT, GPT-NeoX, Phi and StarCoder2: what their config.json says and what is
-// refused, where their tensors hold the parameters, and text files that are older than
-// tokenizer.json.
+// Folders of GPT-2, OPT, GPT-NeoX, Phi and StarCoder2: their config.json with refusals, the tensors
+// of their parameters, and text files older than tokenizer.json.
 #include <cstring>
 
 #include "base/text.hpp"
@@ -80,7 +79,7 @@ TEST(OlderConfigs, TakeTheDefaultsOfTheirClass) {
   EXPECT_EQ(null->intermediate_size, 48);
 }
 
-// Files of Pythia say the part of a head that turns in the way of their time.
+// Pythia's files use the old field for the rotated part of a head.
 TEST(OlderConfigs, ReadThePartThatTurns) {
   const auto neox = [](std::string_view members) {
     return parse_hf_config(
@@ -246,7 +245,7 @@ TEST(OlderFolders, NameTheTensorThatIsMissing) {
   EXPECT_EQ(model.error().message, "tensor transformer.wte.weight is missing");
 }
 
-// vocab.json and merges.txt of a tokenizer.json that the tokenizers library was asked about.
+// Writes vocab.json and merges.txt of a tokenizer.json with goldens from the tokenizers library.
 void write_bpe_files(const TemporaryFolder& folder, const JsonValue& tokenizer, const char* end) {
   const JsonValue& model = member(tokenizer, "model");
   folder.write("vocab.json", dump_json(member(model, "vocab")));
@@ -311,7 +310,7 @@ TEST(BpeFiles, AreNotThereUnlessBothAre) {
   folder.write("vocab.json", "[1]");
   const auto list = read_bpe_files(folder.path(), nullptr);
   ASSERT_FALSE(list.ok());
-  EXPECT_EQ(list.error().message, "is no vocabulary: expected an object");
+  EXPECT_EQ(list.error().message, "is not a vocabulary: expected an object");
 }
 
 }  // namespace

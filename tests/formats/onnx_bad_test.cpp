@@ -5,9 +5,9 @@
 #include <filesystem>
 
 #include "base/text.hpp"
-#include "formats/onnx/external.hpp"
 #include "formats/onnx_testing.hpp"
 #include "io/io_testing.hpp"
+#include "onnx/file/external.hpp"
 
 namespace loom::core {
 namespace {
@@ -192,7 +192,7 @@ TEST(BadOnnx, IsRefusedForItsTensors) {
       {fields({1}, 6, [](Wire& t) { t.integers(5, {int64_t{1} << 31}); }),
        at + "a value does not fit int32"},
       {fields({1}, 1, [](Wire& t) { t.text(4, "123"); }),
-       "at byte 34: TensorProto.float_data: 3 bytes are no whole number of 4-byte values"},
+       "at byte 34: TensorProto.float_data: 3 bytes are not a multiple of 4-byte values"},
       {fields({1}, 1, [](Wire& t) { t.text(6, "s"); }),
        "at byte 34: TensorProto.string_data: tensors of strings are not read"},
       {fields({1}, 1, [](Wire& t) { t.message(3, Wire()); }),

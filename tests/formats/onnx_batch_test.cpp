@@ -35,7 +35,7 @@ std::vector<float> values_of(int64_t count, float start) {
   return out;
 }
 
-// x [steps, in]: a sequence of its own, without a batch.
+// x [steps, in]: a separate sequence, without a batch.
 OnnxModel sequence_model(int64_t opset) {
   OnnxModel m;
   m.ir_version = 8;
@@ -141,7 +141,7 @@ TEST(OnnxBatch, AnOutputWithItsStepsFirstIsGivenWithItsBatchFirst) {
   expect_close(computed(m, {}, x, "output 'y' is given with its batch first"), want, 1e-6f);
 }
 
-// x [rows, columns]: a picture without a batch, as exporters write it that were given one.
+// x [rows, columns]: an image without a batch, as from exporters without one.
 TEST(OnnxBatch, AFileWithoutABatchReadsOneInputASample) {
   OnnxModel m;
   m.ir_version = 8;
@@ -174,7 +174,7 @@ TEST(OnnxBatch, AFileWithoutABatchReadsOneInputASample) {
   EXPECT_FALSE(import_onnx(m, "f").ok());  // how many rows a sample has is not known
 }
 
-// x less the largest value of the whole input, whose first axis is called `symbol`, or is 1.
+// x minus the largest value of the whole input, whose first axis is called `symbol`, or is 1.
 OnnxModel less_largest(const std::string& symbol) {
   OnnxModel m;
   m.ir_version = 8;

@@ -1,5 +1,5 @@
-// Models by hand that end in ways which tempted the importer: in another shape than their last
-// layer has, and in functions of a value whose activation went into a layer.
+// Handmade models with ends that misled the importer: another shape than that of their last layer,
+// and functions of a value whose activation went into a layer.
 #include <cmath>
 #include <functional>
 

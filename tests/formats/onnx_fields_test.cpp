@@ -1,5 +1,5 @@
-// Every field of a layer is in the file that is written, or the layer is refused by the name of the
-// field. Files run by the evaluator of ONNX graphs, beside the network.
+// Every field of a layer is in the written file, or the layer is refused with the name of the
+// field. The ONNX interpreter runs the files for comparison with the network.
 #include <algorithm>
 
 #include "backend/cpu/cpu.hpp"
@@ -23,7 +23,7 @@ Result<Network> network_of(const std::vector<LayerConfig>& layers, const Shape& 
   return network;
 }
 
-// What the written file computes for the input, by the evaluator.
+// The output of the written file for the input, by the interpreter.
 Result<std::vector<float>> evaluated(const OnnxModel& model, const Network& network,
                                      const std::vector<std::byte>& x, ThreadPool& pool) {
   LOOM_ASSIGN(const std::string bytes, onnx_bytes(model));
@@ -121,7 +121,7 @@ TEST(OnnxFields, AreWrittenOrRefusedByName) {
   }
 }
 
-// Another value of a field, or false where a change would be of shapes alone.
+// Changes the value of a field; returns false if that would change only shapes.
 bool change(LayerConfig& layer, size_t field) {
   const FieldDesc& desc = layer.def->fields[field];
   const double now = layer.values[field].number;

@@ -19,7 +19,7 @@ inline void fill_random(Network& network, ThreadPool& pool, DType dtype = DType:
   EXPECT_TRUE(done.ok()) << (done.ok() ? "" : done.error().str());
 }
 
-// What the network computes for bytes of its input; empty after a failure.
+// The output of the network for bytes of its input; empty after a failure.
 inline std::vector<float> run_network(const Network& network, ThreadPool& pool,
                                       std::vector<std::byte> x) {
   auto y = run_bytes(network, pool, std::move(x), ActivationMode::f32);

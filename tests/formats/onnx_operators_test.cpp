@@ -1,5 +1,5 @@
-// Operators that are read as several nodes: what they compute, value by value, by the text of the
-// standard. Random ones beside ONNX Runtime: tests/outside/onnx_places.py.
+// Operators that are imported as several nodes: their values, by the text of the standard.
+// tests/outside/onnx_places.py compares random ones with ONNX Runtime.
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -48,7 +48,7 @@ struct Chain {
   OnnxType type = OnnxType::f32;
   std::vector<int64_t> sample = {4};
   int64_t opset = 20;
-  int64_t batch = -1;  // -1: open
+  int64_t batch = -1;  // -1 means open
 };
 
 OnnxModel model_of(const Chain& chain) {
@@ -109,7 +109,7 @@ TEST(OnnxOperators, CompareAsTheStandardDoesWithInfinitiesAndNaN) {
     std::string op;
     std::vector<float> want;
   };
-  // Beside -inf, 2, 2, NaN.
+  // Compared with -inf, 2, 2, NaN.
   const std::vector<Row> rows = {{"Equal", {1, 0, 1, 0, 0, 0, 0, 0}},
                                  {"Greater", {0, 0, 0, 0, 1, 1, 1, 0}},
                                  {"GreaterOrEqual", {1, 0, 1, 0, 1, 1, 1, 0}},
@@ -131,7 +131,7 @@ TEST(OnnxOperators, ChooseWithoutWhatIsNotChosen) {
   expect_values(chain, {-1, 0, 1, kInf}, {5, -kInf, 0, kInf});
 }
 
-// x where x < 0, else x + 1: the part x + 1 alone would pass for x, did x not stand beside it.
+// x if x < 0, else x + 1: x + 1 alone would be mistaken for x if x were not next to it.
 TEST(OnnxOperators, ChooseBetweenAValueAndAFunctionOfIt) {
   const Chain chain = {
       {{"Less", {"x", "zero"}, {}}, {"Add", {"x", "one"}, {}}, {"Where", {"v0", "x", "v1"}, {}}},
@@ -286,7 +286,7 @@ TEST(OnnxOperators, TakeListsApartAndJoinThem) {
   const std::vector<float> x = {1, 2, 3, 4, 5, 6, 7, 8};
   const Step split = {"SplitToSequence", {"x", "widths"}, {number("axis", 1)}};
   expect_values({{split, {"SequenceAt", {"v0", "last"}, {}}}, constants}, x, {2, 3, 4, 6, 7, 8});
-  // [1 .. 4] -> 1, 2, 3, 4 -> without the third -> x behind the first -> beside each other.
+  // [1 .. 4] -> 1, 2, 3, 4 -> without the third -> x after the first -> side by side.
   expect_values({{{"SplitToSequence", {"x", "one"}, {number("axis", 1)}},
                   {"SequenceErase", {"v0", "two"}, {}},
                   {"SequenceInsert", {"v1", "x", "one"}, {}},
@@ -450,10 +450,10 @@ TEST(OnnxOperators, AttendByHeadsThatShareKeysUnderMasks) {
   EXPECT_EQ(blind.error().str(), "f: node 'n1' (Attention): a mask with a query that sees no key");
 }
 
-// What this room does not fold is computed by whoever imports: here a hyperbolic cosine.
+// The importer asks the folder for constants that no row makes: here a determinant.
 TEST(OnnxOperators, AskTheFolderOfTheOptionsForConstants) {
-  const OnnxModel model =
-      model_of({{{"Cosh", {"c"}, {}}, {"Mul", {"x", "v0"}, {}}}, {floats("c", {4}, {0, 1, 2, 3})}});
+  const OnnxModel model = model_of(
+      {{{"Det", {"c"}, {}}, {"Mul", {"x", "v0"}, {}}}, {floats("c", {2, 2}, {0, 1, 2, 3})}});
   EXPECT_FALSE(import_onnx(model, "f").ok());
   int asked = 0;
   const auto made = import_onnx(
@@ -461,7 +461,7 @@ TEST(OnnxOperators, AskTheFolderOfTheOptionsForConstants) {
       {.folder = [&](const OnnxNode& n, int64_t,
                      std::span<const OnnxTensor* const> in) -> Result<std::vector<OnnxTensor>> {
         ++asked;
-        EXPECT_EQ(n.op, "Cosh");
+        EXPECT_EQ(n.op, "Det");
         EXPECT_EQ(in.size(), 1u);
         return std::vector<OnnxTensor>{floats("", {4}, {1, 2, 3, 4})};
       }});

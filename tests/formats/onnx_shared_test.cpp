@@ -124,8 +124,8 @@ TEST(OnnxShared, ARecurrenceThatReadsTwiceIsOneInBothDirections) {
   EXPECT_EQ(parameters_of(m), 2 * (8 + 4 + 2));
 }
 
-// Random rows of products and activations over few tensors: as many weights as there are different
-// tensors, and the values of the same nodes with a tensor of its own each.
+// Random chains of products and activations over few tensors. There are as many weights as
+// different tensors, and the values equal those of nodes with separate tensors.
 TEST(OnnxShared, RandomRowsComputeAsTheirCopies) {
   ThreadPool pool(1);
   for (uint64_t seed = 0; seed < 100; ++seed) {

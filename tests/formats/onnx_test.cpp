@@ -1,6 +1,7 @@
-// ONNX in and out: networks of every kind written and read back compute the same; what PyTorch
-// exported computes what PyTorch computed (golden/, made by tools/goldens/onnx_models.py); what has
-// no form is refused with its place. bench/onnx_peer.py shows the files to ONNX Runtime.
+// ONNX import and export. Networks of every kind that are written and read back compute the same.
+// Files exported by PyTorch compute PyTorch's results (golden/, made by
+// tools/goldens/onnx_models.py). Unsupported networks are refused with the location.
+// bench/onnx_peer.py opens the files with ONNX Runtime.
 #include <algorithm>
 #include <filesystem>
 
@@ -289,7 +290,8 @@ TEST(Onnx, WritesTheInputsAndOutputsOfAGraph) {
   auto again = Network::finalize(imported->network.grid, imported->network.input.after(kBatch));
   ASSERT_TRUE(again.ok()) << again.error().str();
   EXPECT_EQ(again->more_inputs().size(), 2U);
-  EXPECT_EQ(again->more_outputs().size(), 2U) << "a constant is no output of a network read";
+  EXPECT_EQ(again->more_outputs().size(), 2U)
+      << "a constant is not an output of an imported network";
 }
 
 TEST(Onnx, WritesANetworkOfOneSampleForOne) {
@@ -358,7 +360,7 @@ TEST(Onnx, RefusesToWriteWhatHasNoForm) {
             "opset 13 is not written; use 20 to 23");
 }
 
-// With the normalization as layers, and apart from them as it was.
+// With the normalization as layers, and as a separate normalization.
 TEST(Onnx, NormalizesInputsInFront) {
   ThreadPool pool(1);
   const Network network = network_of(

@@ -1,13 +1,13 @@
-// ONNX files by hand: the messages of a small model from the wire format up, so that tests can make
-// each of them wrong.
+// Handmade ONNX files: the messages of a small model from the wire format up, so that tests can
+// make each of them invalid.
 #pragma once
 
 #include <functional>
 #include <string>
 #include <vector>
 
-#include "formats/onnx/model.hpp"
 #include "io/protobuf.hpp"
+#include "onnx/file/model.hpp"
 
 namespace loom::core::test {
 
@@ -62,7 +62,7 @@ inline Wire onnx_wire_node(const std::function<void(Wire&)>& more = {}) {
   });
 }
 
-// A model whose graph is Relu and whatever `more` adds to the graph.
+// A model whose graph has a Relu and the additions of `more`.
 inline std::string onnx_wire_model(const std::function<void(Wire&)>& more = {},
                                    const std::function<void(Wire&)>& outside = {}) {
   Wire graph, opset, model;

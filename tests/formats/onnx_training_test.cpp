@@ -1,5 +1,5 @@
-// What training learns of an imported file: the values of its tensors, and nothing that the
-// importer added to compute the same predictions.
+// Training of an imported file changes the values of its tensors, and none that the importer added
+// to compute the same predictions.
 #include <cmath>
 
 #include "base/rng.hpp"
@@ -36,7 +36,7 @@ OnnxTensor tensor_of(const std::string& name, const std::vector<int64_t>& dims) 
   return onnx_tensor(name, dims, std::move(values));
 }
 
-OnnxNode constant_of(const OnnxTensor& tensor) {
+OnnxNode constant_node(const OnnxTensor& tensor) {
   OnnxAttribute value;
   value.name = "value";
   value.type = OnnxAttributeType::tensor;
@@ -117,20 +117,20 @@ std::vector<Case> cases() {
        {tensor_of("w", {8, 5}), tensor_of("b", {5}), tensor_of("b2", {5})},
        {node_of("MatMul", {"x", "w"}, "m"), node_of("Add", {"m", "b"}, "s"),
         node_of("Add", {"s", "b2"}, "y")}},
-      {"a table of positions that is no weight",
+      {"a table of positions that is not a weight",
        {4, 8},
        {tensor_of("w", {8, 3})},
-       {constant_of(tensor_of("table", {4, 8})), node_of("Add", {"x", "table"}, "s"),
+       {constant_node(tensor_of("table", {4, 8})), node_of("Add", {"x", "table"}, "s"),
         node_of("MatMul", {"s", "w"}, "y")}},
-      {"a matrix that is no weight",
+      {"a matrix that is not a weight",
        {8},
        {tensor_of("w", {5, 3}), tensor_of("b", {3})},
-       {constant_of(tensor_of("fourier", {8, 5})), node_of("MatMul", {"x", "fourier"}, "f"),
+       {constant_node(tensor_of("fourier", {8, 5})), node_of("MatMul", {"x", "fourier"}, "f"),
         node_of("Tanh", {"f"}, "s"), node_of("Gemm", {"s", "w", "b"}, "y")}},
-      {"a bias that is no weight",
+      {"a bias that is not a weight",
        {8},
        {tensor_of("w", {8, 3})},
-       {constant_of(tensor_of("offset", {3})), node_of("Gemm", {"x", "w", "offset"}, "y")}},
+       {constant_node(tensor_of("offset", {3})), node_of("Gemm", {"x", "w", "offset"}, "y")}},
       {"a weight of one number",
        {8},
        {tensor_of("w", {8, 8}), tensor_of("block.alpha", {})},
@@ -147,7 +147,7 @@ std::vector<Case> cases() {
       {"a number of a formula",
        {8},
        {tensor_of("w", {8, 3})},
-       {constant_of(tensor_of("val_2", {})), node_of("MatMul", {"x", "w"}, "m"),
+       {constant_node(tensor_of("val_2", {})), node_of("MatMul", {"x", "w"}, "m"),
         node_of("Mul", {"m", "val_2"}, "y")}},
       {"a function of weights",
        {8},
@@ -167,7 +167,7 @@ std::vector<Case> cases() {
       {"what a mask chooses",
        {8},
        {tensor_of("w", {8, 8}), tensor_of("mask.token", {8})},
-       {constant_of(tensor_of("edge", {8})), node_of("MatMul", {"x", "w"}, "m"),
+       {constant_node(tensor_of("edge", {8})), node_of("MatMul", {"x", "w"}, "m"),
         node_of("Greater", {"m", "edge"}, "c"), node_of("Where", {"c", "m", "mask.token"}, "y")}},
       {"an LSTM with both biases",
        {4, 8},
@@ -251,8 +251,8 @@ TEST(OnnxTraining, ConstantsAreWeightsWhereNoInitializerIs) {
   const Case paddle = {"constants",
                        {8},
                        {},
-                       {constant_of(tensor_of("w", {8, 3})), constant_of(tensor_of("b", {3})),
-                        constant_of(tensor_of("gain", {})), node_of("MatMul", {"x", "w"}, "m"),
+                       {constant_node(tensor_of("w", {8, 3})), constant_node(tensor_of("b", {3})),
+                        constant_node(tensor_of("gain", {})), node_of("MatMul", {"x", "w"}, "m"),
                         node_of("Add", {"m", "b"}, "s"), node_of("Mul", {"s", "gain"}, "y")}};
   const struct {
     std::vector<std::string> trainable, frozen;
@@ -274,7 +274,7 @@ TEST(OnnxTraining, WeightsThatAreConstantsMayBeReadAsOftenAsInitializers) {
   std::vector<OnnxNode> nodes;
   std::string from = "x";
   for (const std::string to : {"a", "b", "c", "y"}) {
-    nodes.push_back(constant_of(tensor_of("w." + to, {1024, 1024})));
+    nodes.push_back(constant_node(tensor_of("w." + to, {1024, 1024})));
     nodes.push_back(node_of("MatMul", {from, "w." + to}, to));
     from = to;
   }
@@ -293,7 +293,7 @@ TEST(OnnxTraining, PatternsSayWhatTrainsAndNeverNothing) {
        node_of("Mul", {"s", "reconstruct.gain"}, "y")}};
   const struct {
     std::vector<std::string> trainable, frozen;
-    int64_t trained;  // -1: refused
+    int64_t trained;  // -1 means refused
   } rows[] = {{{}, {}, 25},      {{"val_*"}, {}, 26},  {{}, {"w"}, 1},
               {{"*"}, {"w"}, 2}, {{"wieght"}, {}, -1}, {{}, {"val_3"}, -1}};
   for (const auto& row : rows) {
@@ -335,7 +335,7 @@ TEST(OnnxTraining, OneOfTheBiasesOfARecurrenceMayBeAConstant) {
         if (trained < 0 || trained == i) {
           c.tensors.push_back(bias);
         } else {
-          c.nodes.push_back(constant_of(bias));
+          c.nodes.push_back(constant_node(bias));
         }
       }
       c.nodes.push_back(node_of("Concat", {"b0", "b1"}, "b", {onnx_attribute("axis", int64_t{1})}));
@@ -399,7 +399,7 @@ TEST(OnnxTraining, SharedWeightsThatPartAreNoted) {
 
 using Row = std::vector<double>;
 
-// A file under way, and what it computes for one sample, in double precision.
+// A file in progress, and its output for one sample, in double precision.
 struct Drawn {
   Case c{"random", {}, {}, {}};
   Rng rng;
@@ -470,7 +470,7 @@ void Drawn::add_one() {
   }
   if (what == 7) {  // no weight
     const std::vector<float> w = tensor(name, {width()});
-    c.nodes.push_back(constant_of(c.tensors.back()));
+    c.nodes.push_back(constant_node(c.tensors.back()));
     c.tensors.pop_back();
     each([&](double v, size_t i) { return v + static_cast<double>(w[i]); });
     return step("Add", {at, name}, row);

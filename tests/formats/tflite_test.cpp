@@ -1,6 +1,6 @@
-// TFLite files as graphs of ONNX and as networks: what operators give, in plain loops beside, how
-// few values are moved, and what constants of every kind stand for. Random models beside the TFLite
-// interpreter: tests/outside/tflite_check.py.
+// TFLite files as graphs of ONNX and as networks: results of operators compared with plain loops,
+// few transpositions, and constants of every kind. tests/outside/tflite_check.py compares random
+// models with the TFLite interpreter.
 #include "backend/reference/reference.hpp"
 #include "convert/convert.hpp"
 #include "evaluate/folder.hpp"
@@ -17,7 +17,7 @@ std::string written_tflite(const TemporaryFolder& folder, const std::string& nam
   return path;
 }
 
-// What a file gives as a network.
+// The output of a file as a network.
 std::vector<float> run_tflite(TfliteMaker& m, const std::vector<float>& x, bool training = false) {
   const TemporaryFolder folder;
   OnnxImportOptions options;
@@ -94,7 +94,7 @@ TEST(Tflite, ConvolutionsPadWhatSameAddsBehind) {
   }
 }
 
-// Between convolutions nothing is moved, whatever stands between them value by value.
+// No transposition between convolutions, whatever elementwise operators are between them.
 TEST(Tflite, PicturesAreTransposedOnceInAndOnceOut) {
   TfliteMaker m;
   const int32_t x = m.tensor({1, 4, 4, 2});

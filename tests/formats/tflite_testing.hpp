@@ -29,7 +29,7 @@ struct TfliteMadeTensor {
   int32_t axis = 0;
   bool variable = false;
   int32_t buffer = -1;  // another than its own
-  // Of a sparse one: a row of segments and places for its last axis; the others are dense.
+  // For a sparse tensor: a row of segments and indices for its last axis; the others are dense.
   std::vector<int32_t> segments, places;
 };
 

@@ -22,7 +22,7 @@ struct Source {
   SafeDType dtype = SafeDType::f32;
 };
 
-// A file whose tensor i holds noise of stream i (whole numbers: zeros).
+// A file whose tensor i holds noise of stream i (integers: zeros).
 struct File {
   std::vector<std::vector<float>> values;
   std::vector<std::string> half;
@@ -170,7 +170,7 @@ std::vector<Source> llama(int64_t layers, bool fused, bool biased, bool tied) {
   return s;
 }
 
-// What the loader of language models makes of the same tensors.
+// The output of the language-model loader for the same tensors.
 std::vector<float> reference_run(const File& file, bool biased, bool tied,
                                  std::vector<int32_t> ids) {
   DecoderConfig c = *shape_config("tiny");
@@ -288,7 +288,7 @@ TEST(Universal, TwoTensorsForOneRoleAreRefused) {
             "f: 'decoder.output' and 'lm_head' stand for the same layer");
 }
 
-// W4: q, k, v, o of equal shapes are what their names say, not what the alphabet says.
+// W4: q, k, v, o of equal shapes are identified by name, not by order.
 TEST(Universal, SquareProjectionsKeepTheirNames) {
   const auto made = infer(make({{"attn.o_proj.weight", {8, 8}},
                                 {"attn.k_proj.weight", {8, 8}},

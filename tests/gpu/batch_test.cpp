@@ -1,6 +1,5 @@
-// Sequences that share passes on the GPU: logits near those of the CPU, and of each sequence the
-// bits that it has alone there, whatever its neighbours, the cut of its tokens into passes and the
-// pages that it shares.
+// Sequences that share passes on the GPU. Their logits are near those of the CPU. Each sequence has
+// the bits that it has alone on the GPU, for any neighbours, division into passes and shared pages.
 #include <cstdio>
 #include <map>
 #include <random>
@@ -40,7 +39,7 @@ const LanguageModel& decoder_in(DType dtype) {
 struct Kind {
   DType weights, cache;
   ActivationMode mode;
-  int64_t positions;  // memory of all sequences; 0: enough
+  int64_t positions;  // memory of all sequences; 0 means enough
 };
 std::string name_of(const Kind& kind) {
   return cat(dtype_name(kind.weights), " over ", dtype_name(kind.cache),
@@ -66,7 +65,7 @@ LlmBatch batch_on(const Ops& ops, const Kind& kind) {
   return std::move(*made);
 }
 
-// Texts of which some begin alike.
+// Texts, some with a common beginning.
 std::vector<std::vector<TokenId>> some_texts(int64_t length, int64_t vocab) {
   std::mt19937 random(5);
   std::vector<std::vector<TokenId>> texts(kSequences);
@@ -92,12 +91,12 @@ std::vector<Logits> alone(LlmBatch& batch, std::span<const TokenId> text) {
   return all;
 }
 
-// One random pass after the other: who reads, how many tokens, who forgets and finds again.
+// Random passes: which sequences read, how many tokens, which ones rewind and reuse pages.
 class Passes {
  public:
   Passes(uint32_t seed, const std::vector<std::vector<TokenId>>& texts)
       : random_(seed), texts_(texts) {}
-  // Calls look(sequence, position) for logits that were asked for.
+  // Calls look(sequence, position) for requested logits.
   template <class F>
   void run(LlmBatch& batch, int count, F&& look) {
     for (int i = 0; i < count; ++i) pass(batch, look);
@@ -141,7 +140,7 @@ class Passes {
 bool slow() {
   return gpu()->adapter().software && !all_cases();
 }
-// Beyond a stretch of the attention where there is time.
+// Longer than a stretch of the attention if there is time.
 int64_t length() {
   return slow() ? 36 : 290;
 }
@@ -190,9 +189,9 @@ double farthest(const std::vector<Logits>& a, const std::vector<Logits>& b) {
   return worst;
 }
 
-// Activations in int8 go over edges of rounding (docs/webgpu.md), so they are not compared here.
-// Keys and values in 16 bits go over them too, some of them: the GPU is farther from the CPU than
-// with floats, but nearer than all of that rounding moves the CPU itself.
+// Activations in int8 cross rounding boundaries (docs/webgpu.md), so they are not compared here.
+// Some keys and values in 16 bits cross them too. The GPU then differs more from the CPU than with
+// floats, but less than rounding itself changes the CPU.
 TEST(GpuBatch, LogitsAreNearThoseOfTheCpu) {
   LOOM_NEEDS_GPU();
   for (const Kind& kind : kKinds) {
@@ -237,7 +236,7 @@ TEST(GpuBatch, AStateGoesThroughAFileAndBack) {
   EXPECT_EQ(cpu.load_state(0, bytes).error().code, Code::bad_file);
 }
 
-// Through the public interface: passes are shared, and the words are those of the CPU.
+// Through the public interface: passes are shared, and the words equal those of the CPU.
 TEST(GpuBatch, TextsSharePassesAndHaveTheWordsOfTheCpu) {
   LOOM_NEEDS_GPU();
   const std::string path = loom_test::source_path("tests/data/stories");

@@ -1,4 +1,4 @@
-// What a user sees when there is no GPU, or no longer: one line, and the CPU goes on.
+// Without a GPU, or after losing it, the user sees one line, and the CPU continues.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -25,8 +25,9 @@ TEST(GpuErrors, ALibraryWithoutWebGpuIsRefused) {
   const auto gpu = webgpu::Backend::open({.library = "libm.so.6"});
   ASSERT_FALSE(gpu.ok());
   EXPECT_EQ(gpu.error().code, Code::unsupported);
-  EXPECT_EQ(gpu.error().message,
-            "libm.so.6: no function wgpuCreateInstance; it is no webgpu.h library, or an old one");
+  EXPECT_EQ(
+      gpu.error().message,
+      "libm.so.6: no function wgpuCreateInstance; it is not a webgpu.h library, or an old one");
 }
 
 TEST(GpuErrors, ALostDeviceIsOneLineAndTheModelGoesOnOnTheCpu) {
@@ -57,7 +58,7 @@ TEST(GpuErrors, ALostDeviceIsOneLineAndTheModelGoesOnOnTheCpu) {
   EXPECT_TRUE(on_cpu->forward(x, 0, network->cells().size()).ok());
 }
 
-// A library's threads, which may hold its mutexes, are not in a child.
+// A library's threads, which may hold its mutexes, do not exist in a child.
 TEST(GpuErrors, AChildProcessIsRefusedAtOnceAndComputesOnTheCpu) {
   LOOM_NEEDS_GPU();
   webgpu::OpenOptions options;

@@ -1,5 +1,5 @@
-// `loom --device gpu` when the GPU fails: through a library that fails on demand
-// (faulty/webgpu.cpp). Errors are one line; a text goes on on the CPU, unless --strict.
+// `loom --device gpu` with a failing GPU: through a library that fails on demand
+// (faulty/webgpu.cpp). Errors are one line; generation continues on the CPU, unless --strict.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -108,7 +108,7 @@ TEST(GpuFaults, AnAdapterBelowTheLimits) {
   EXPECT_EQ(lines(ran.err), 1) << ran.err;
 }
 
-// The same by the interface of the library: the session goes on, and can be rewound.
+// The same through the library's interface: the session continues, and can be rewound.
 TEST(GpuFaults, ASessionGoesOnWhereItWas) {
   LOOM_NEEDS_GPU();
   const Result<Engine> engine = Engine::create(
@@ -132,7 +132,7 @@ TEST(GpuFaults, ASessionGoesOnWhereItWas) {
   EXPECT_THAT(notes, IsEmpty());
 
   engine->impl().gpu->lose();
-  EXPECT_FALSE(other->feed(all).ok()) << "nobody asked for the CPU";
+  EXPECT_FALSE(other->feed(all).ok()) << "the CPU was not requested";
   session->rewind(10);
   ASSERT_TRUE(session->feed(all.subspan(10, 2)).ok());
   EXPECT_EQ(notes.size(), 1u);

@@ -1,4 +1,4 @@
-// Decoders of every form on the GPU, beside the literal evaluator: LayerNorm, learned positions,
+// Decoders of every form on the GPU, against the literal evaluator: LayerNorm, learned positions,
 // plain MLPs, parallel residuals. A prompt in one pass, then single tokens.
 #include "gpu/support.hpp"
 #include "llm/decoder_forms.hpp"

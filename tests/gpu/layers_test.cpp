@@ -1,4 +1,4 @@
-// Every layer kind on the GPU, through sessions and training steps, beside the CPU.
+// Every layer kind on the GPU, through sessions and training steps, against the CPU.
 #include "gpu/training_rig.hpp"
 #include "grid/session.hpp"
 
@@ -13,7 +13,7 @@ namespace {
 
 class GpuLayers : public testing::TestWithParam<KindNetwork> {};
 
-// 20 steps of Adam: losses within 1e-3 relative, as far as rounding has not been amplified.
+// 20 steps of Adam: losses within 1e-3 relative, before rounding differences are amplified.
 TEST_P(GpuLayers, TrainAsOnTheCpu) {
   LOOM_NEEDS_GPU();
   TrainingPlan plan;
@@ -21,8 +21,8 @@ TEST_P(GpuLayers, TrainAsOnTheCpu) {
   expect_same_training(GetParam(), plan);
 }
 
-// Masters in f32, weights packed anew after every step. Each kind has one of the types; with
-// LOOM_GPU_CASES=all every one.
+// Masters in f32, weights packed again after every step. Each kind has one of the types;
+// LOOM_GPU_CASES=all runs every one.
 TEST_P(GpuLayers, TrainInOtherNumberTypesAsOnTheCpu) {
   LOOM_NEEDS_GPU();
   static constexpr DType kTypes[] = {DType::i8, DType::q4_0, DType::ternary, DType::f16};

@@ -1,5 +1,5 @@
-// Meshes on the GPU: ticks beside those of the CPU, run to run, in few submissions; training
-// through ticks, by back-propagation and by rules.
+// Meshes on the GPU: ticks against those of the CPU, equal runs, few submissions; training through
+// ticks, by back-propagation and by rules.
 #include <cstring>
 
 #include "base/text.hpp"
@@ -17,14 +17,14 @@ using test::threads;
 
 constexpr int64_t kTicks = 48;
 
-// What a mesh leaves: what the last cell gave in each tick, how active cells were, and all slots.
+// The results of a mesh: the last cell's output in each tick, the activity of cells, and all slots.
 struct Streamed {
   std::vector<float> y, activity, slots;
   int64_t submits = 0, dispatches = 0;
   int64_t stale = 0;
 };
 
-// Random meshes, of few cells where a CPU plays the GPU.
+// Random meshes, with few cells if a CPU emulates the GPU.
 std::vector<MeshCase> some_meshes(size_t few, size_t many) {
   const size_t wanted = test::all_cases() ? many : few;
   const int64_t most = gpu()->adapter().software ? 6 : 24;
@@ -70,7 +70,7 @@ Result<Streamed> stream(const MeshCase& mesh, const Network& network, const Ops&
   const std::vector<MeshSlot>& slots = made.topology().slots();
   s.y.resize(static_cast<size_t>(kTicks * slots[out].out.count()), -1.0f);
   s.activity.resize(static_cast<size_t>(kTicks) * slots.size(), -1.0f);
-  // Nothing else is under way then.
+  // Ensures that no other work is pending.
   if (ops.device != nullptr) LOOM_TRY(ops.device->wait());
   const webgpu::Counts before = ops.device != nullptr ? gpu()->counts() : webgpu::Counts{};
   LOOM_TRY(made.stream(flat(x), kTicks, flat(s.y), flat(s.activity)));
@@ -86,7 +86,7 @@ Result<Streamed> stream(const MeshCase& mesh, const Network& network, const Ops&
   return s;
 }
 
-// Values beside each other, NaN where both have nothing.
+// Compares values pairwise; both may be NaN.
 void expect_near(const std::vector<float>& want, const std::vector<float>& got, double bound) {
   ASSERT_EQ(want.size(), got.size());
   std::vector<float> a, b;
@@ -186,7 +186,7 @@ TEST(GpuMesh, RandomMeshesLearnThroughTicksAsOnTheCpu) {
     options.step.optimizer.kind = OptimizerKind::sgd;
     options.window = 5;
     options.stride = number++ % 2 == 0 ? 2 : 0;
-    // A cell that nothing reaches, or a mesh that no pass could run.
+    // A cell without any input, or a mesh that no pass could run.
     if (!teach(mesh, cpu_ops(best_isa()), options).ok()) continue;
     expect_same_lessons(mesh, options, compared == 0);
     ++compared;

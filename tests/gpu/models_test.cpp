@@ -1,5 +1,5 @@
-// Language models on the GPU beside the CPU: the same words, the same perplexity. The model in the
-// tree, and a larger one outside of it (skipped where it is absent).
+// Language models on the GPU against the CPU: the same words, the same perplexity. Uses the model
+// in the repository, and a larger external one (skipped if it is absent).
 #include <algorithm>
 #include <cmath>
 
@@ -22,7 +22,7 @@ const std::string kShakespeare = kData + "/models/shakespeare-llama";
 #define SKIP_IF_ABSENT() \
   if (!file_exists(kShakespeare + "/config.json")) GTEST_SKIP() << kShakespeare << " is not here"
 
-// Opened once: a GPU compiles its kernels anew for each.
+// Opened once: a GPU compiles its kernels again for each engine.
 const Engine& gpu_engine() {
   static const auto* const kEngine = [] {
     EngineOptions options;
@@ -41,7 +41,7 @@ struct Pair {
   Model cpu, gpu;
 };
 
-// dtype "": as stored.
+// dtype "" means as stored.
 Pair load_both(const std::string& path, const std::string& dtype) {
   ModelOptions options;
   if (!dtype.empty()) options.dtype = loom::parse_dtype(dtype).value();
@@ -56,7 +56,7 @@ bool slow() {
   return gpu()->adapter().software && !all_cases();
 }
 
-// The first one where a CPU plays the GPU.
+// Only the first prompt if a CPU emulates the GPU.
 std::vector<ReferencePrompt> prompts_of(const std::string& folder) {
   std::vector<ReferencePrompt> prompts = read_reference(folder).prompts;
   if (slow()) prompts.resize(std::min<size_t>(prompts.size(), 1));
@@ -81,9 +81,10 @@ void expect_same_words(const Pair& models, const std::vector<ReferencePrompt>& p
   }
 }
 
-// Activations in int8: a difference of one ulp moves a value over an edge now and then, that moves
-// others, and after some layers the logits of two correct runs are as far apart as rounding to 8
-// bits takes either from float. So no equal words, but close logits along the words of the CPU.
+// Activations in int8: a difference of one ulp sometimes moves a value across a rounding boundary,
+// which moves others. After some layers the logits of two correct runs differ as much as rounding
+// to 8 bits changes either. So the words may differ, but the logits along the words of the CPU must
+// be close.
 void expect_close_words(const Pair& models, const ReferencePrompt& prompt) {
   Result<ModelSession> cpu = models.cpu.session(), got = models.gpu.session();
   ASSERT_TRUE(cpu.ok()) << cpu.error().str();
@@ -131,8 +132,8 @@ TEST(GpuStories, TheSameWords) {
   }
 }
 
-// A number that rounds the other way changes a key by a step of its type: where two words are that
-// close a text may part, but not so early in these.
+// A number that rounds differently changes a key by a step of its type. If two words are that
+// close, texts may diverge, but not this early in these prompts.
 TEST(GpuStories, TheSameWordsOverKeysAndValuesInHalves) {
   LOOM_NEEDS_GPU();
   const Pair models = load_both(kStoryModel, "");

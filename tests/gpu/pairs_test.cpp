@@ -1,12 +1,11 @@
-// Losses of embeddings on a GPU: the kernels of the ops that they are made of, with no op left to
-// the CPU.
+// Losses of embeddings on a GPU: their ops have kernels, and none runs on the CPU.
 #include "learn/pairs.hpp"
 #include "gpu/training_rig.hpp"
 
 namespace loom::core::test {
 namespace {
 
-// Two labels in turn, three where a row is the third.
+// Two alternating labels; every third row has a third label.
 void relate_rows(const Tensor& relation) {
   const auto label = [](int64_t row) { return row % 3 == 2 ? 2 : row % 2; };
   for (int64_t i = 0; i < relation.rows(); ++i) {
@@ -24,8 +23,8 @@ TEST(GpuPairs, TrainAsOnTheCpu) {
       TrainingPlan plan;
       plan.options.loss.kind = kind;
       plan.options.loss.all_triplets = all;
-      // Distances do not change when all rows move alike, so the gradient that way is what rounding
-      // leaves: Adam would make whole steps of it.
+      // Distances do not change if all rows move equally, so the gradient in that direction is only
+      // rounding error. Adam would make full steps of it.
       plan.options.optimizer = *parse_optimizer("momentum");
       plan.before = [](TrainStep& step, int number) -> Status {
         if (number == 0) relate_rows(step.target());

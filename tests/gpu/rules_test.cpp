@@ -1,4 +1,5 @@
-// Learning rules beside back-propagation, budgets and K-FAC on the GPU: a few steps beside the CPU.
+// Learning rules other than back-propagation, budgets and K-FAC on the GPU: a few steps against the
+// CPU.
 #include <algorithm>
 
 #include "gpu/support.hpp"

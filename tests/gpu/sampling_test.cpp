@@ -1,5 +1,5 @@
 // Sampling on the GPU: the tokens that the host would draw from the logits of the same device, read
-// sixteen at a time; what a text leaves behind where it ends in the middle of those.
+// sixteen at a time; and the state after a text that ends in the middle of those.
 #include <algorithm>
 
 #include "api/impl.hpp"
@@ -104,7 +104,7 @@ TEST(GpuSampling, TokensComeBackSomeAtATimeWithOneRowOfLogits) {
   const Generation result = told(session, {}, tokens(33));
   EXPECT_EQ(result.token_ids.size(), 33u);
   EXPECT_EQ(result.decode_steps, 32);
-  // Every time one token that was known, what was found, and a row of logits.
+  // Each time one known token, the search results, and a row of logits.
   const int64_t words = (counts.downloaded - before) / 4 - 32;
   const int64_t row = 1 + stories_on_gpu().info().vocab;
   EXPECT_EQ(words % row, 0);
@@ -138,7 +138,7 @@ TEST(GpuSampling, ATextThatEndsForgetsWhatWasDrawnBehindIt) {
                          whole.begin() + static_cast<std::ptrdiff_t>(at)));
   EXPECT_EQ(session.position(), read + static_cast<int64_t>(at));
   EXPECT_EQ(ended.decode_steps, static_cast<int64_t>(at));
-  // What was forgotten leaves no trace.
+  // Dropped tokens leave no trace.
   LlmSession other = session_on_gpu();
   std::vector<TokenId> all = ids;
   all.insert(all.end(), ended.token_ids.begin(), ended.token_ids.end());

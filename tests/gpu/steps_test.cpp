@@ -1,4 +1,4 @@
-// Training steps that are begun one behind the other: the bits of steps that are waited for.
+// Training steps that are submitted in advance have the same bits as steps that are awaited.
 #include <limits>
 
 #include "gpu/support.hpp"
@@ -76,7 +76,7 @@ TEST(GpuSteps, ResultsThatAreReadyComeInOrderWhileLaterStepsRun) {
   auto one = prepare("Dense", Clip::none), other = prepare("Dense", Clip::none);
   ASSERT_TRUE(one.ok() && other.ok());
   const auto ahead = static_cast<int>(one->step->ahead());
-  const int steps = 37 * ahead + 3;  // the ring of reports goes round
+  const int steps = 37 * ahead + 3;  // the ring of reports wraps around
   std::vector<double> expected, got;
   const auto take = [&](const Result<std::vector<StepResult>>& results) {
     ASSERT_TRUE(results.ok()) << results.error().str();
@@ -94,7 +94,7 @@ TEST(GpuSteps, ResultsThatAreReadyComeInOrderWhileLaterStepsRun) {
   take(other->step->finish());
   EXPECT_EQ(got, expected);
   EXPECT_EQ(weights(*one->step), weights(*other->step));
-  // And again, from a ring that is empty.
+  // Again, from an empty ring.
   ASSERT_TRUE(other->step->begin(0.01).ok());
   const auto last = other->step->finish();
   ASSERT_TRUE(last.ok());

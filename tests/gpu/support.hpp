@@ -1,4 +1,4 @@
-// What tests on the GPU share: the adapter (LOOM_WEBGPU_LIB names the library), threads, distances.
+// Helpers of the GPU tests: the adapter (LOOM_WEBGPU_LIB names the library), threads, distances.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ inline ThreadPool& threads() {
   return pool;
 }
 
-// LOOM_GPU_CASES=all: what would take too long where a CPU plays the GPU.
+// LOOM_GPU_CASES=all: tests that take too long if a CPU emulates the GPU.
 inline bool all_cases() {
   const char* cases = std::getenv("LOOM_GPU_CASES");
   return cases != nullptr && std::string_view(cases) == "all";

@@ -1,4 +1,4 @@
-// Training the same on the GPU and on the CPU: what a run leaves, and how far two runs are apart.
+// Equal training on the GPU and on the CPU: the results of a run, and the distance of two runs.
 #pragma once
 
 #include <functional>

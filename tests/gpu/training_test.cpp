@@ -1,5 +1,5 @@
-// What a training step can do besides: gradients added up, L-BFGS, morphs, observers, weights
-// without masters; networks of some size; and the way of what was trained into a file.
+// Further features of training steps: gradient accumulation, L-BFGS, morphs, observers, weights
+// without masters; medium networks; and saving trained networks.
 #include "gpu/training_rig.hpp"
 
 #include "base/rng.hpp"
@@ -102,7 +102,7 @@ std::vector<LayerCase> showdown() {
   return cases;
 }
 
-// Where a CPU plays the GPU: batches of 2, images of 8 x 8, and fewer epochs.
+// If a CPU emulates the GPU: batches of 2, images of 8 x 8, and fewer epochs.
 Status make_small(LayerCase& c) {
   c.input[0] = 2;
   if (c.name != "CNN2") return {};

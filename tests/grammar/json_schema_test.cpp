@@ -257,7 +257,7 @@ TEST(JsonSchema, WhatCannotBeHeldToNamesItsPlace) {
       {R"({"oneOf":[{"type":"integer"},{"type":"number"}]})", "#/oneOf", "parts 0 and 1"},
       {R"({"allOf":[{"pattern":"a"},{"pattern":"b"}]})", "#/allOf", "said twice"},
       {R"({"type":"object","properties":{"a/b":{"minItems":-1}}})", "#/properties/a/b/minItems",
-       "a whole number"},
+       "an integer"},
       {R"({"type":"object","properties":{"a":{},"b":{}},"maxProperties":1})", "#/maxProperties",
        "cannot be held to"},
       {"[]", "#", "a schema is an object"},

@@ -58,7 +58,7 @@ TEST(Finalize, RefusesAnEmptyGridABadResidualAndSharingWithNothing) {
   EXPECT_FALSE(Network::finalize(shared, Shape{1, 4}).ok());
 }
 
-// A row of two cells, the second of which shares with the first.
+// A row of two cells; the second shares the weights of the first.
 Result<Network> sharing(LayerConfig owner, LayerConfig user, const Shape& input,
                         std::optional<DType> dtype = {}) {
   GridSpec grid(1, 1, 2, 1);
@@ -142,7 +142,7 @@ TEST(Finalize, RefusesIdsThatAreNotTheInput) {
   const Result<Network> network = Network::finalize(grid, Shape{1, 4});
   ASSERT_FALSE(network.ok());
   EXPECT_EQ(network.error().message,
-            "cell (0, 0, 1, 0) takes whole numbers (ids), which only the input holds; cell "
+            "cell (0, 0, 1, 0) takes integers (ids), which only the input holds; cell "
             "(0, 0, 0, 0) gives others");
 }
 
@@ -211,17 +211,17 @@ std::vector<FeedbackCase> feedback_cases() {
        {cnn(3, 8), cnn(4, 6), cnn(6, 4)},
        {{1, 2}},
        "[2, 8, 8, 8] [2, 6, 8, 8] [2, 4, 8, 8]"},
-      {"pictures that shrink in the loop until they are whole",
+      {"images that shrink in the loop until they are whole",
        Shape{2, 3, 8, 8},
        {cnn(3, 8), cnn(4, 6), cnn(6, 4, 2)},
        {{1, 2}},
        "[2, 8, 8, 8] [2, 6, 1, 1] [2, 4, 1, 1]"},
-      {"numbers where pictures were",
+      {"numbers in place of images",
        Shape{2, 3, 4, 4},
        {cnn(3, 8), wide(5, 6), wide(6, 5)},
        {{1, 2}},
        "[2, 8, 4, 4] [2, 8, 4, 6] [2, 8, 4, 5]"},
-      {"numbers of a flattened picture",
+      {"numbers of a flattened image",
        Shape{2, 3, 2, 2},
        {cnn(3, 2), flatten, wide(8, 5), wide(7, 9), wide(9, 7)},
        {{3, 4}},

@@ -1,5 +1,5 @@
-// Sessions: inputs shorter than planned, what passes leave for each other, what a refused input
-// leaves behind.
+// Sessions: inputs shorter than planned, state carried between passes, and the state after a
+// refused input.
 #include "grid/session.hpp"
 
 #include <gtest/gtest.h>
@@ -95,10 +95,8 @@ TEST(Session, OfALongerInputHasTheBitsOfOneThatWasMadeForTheLength) {
   }
 }
 
-// y of a pass is what the input was two passes before: two feedback links in a row, over layers
-// whose output is their input.
-// Three copies of the largest input of a product, in blocks of 32 bytes and 12 more; what layers
-// leave; one scratch; and commands. Inputs are as many numbers as rows times columns, which once
+// The bound: three copies of the largest input of a product, in blocks of 32 bytes and 12 more; the
+// outputs of layers; one scratch; and commands. An input has rows times columns numbers; once these
 // were taken for rows.
 TEST(Session, KeepsCopiesOfNoMoreThanTheInputsOfItsProducts) {
   constexpr int64_t kFixed = (256 << 10) + (128 << 10);
@@ -126,6 +124,8 @@ TEST(Session, KeepsCopiesOfNoMoreThanTheInputsOfItsProducts) {
   }
 }
 
+// y of a pass equals the input of two passes before: two feedback links in sequence, over layers
+// that copy their input.
 TEST(Session, FeedbackOfFeedbackComesOnePassLater) {
   GridSpec grid = row_of({identity(), identity(), identity()});
   ASSERT_TRUE(grid.put({0, 0, 1, 0}, {identity(), {}, Link{{0, 0, 0, 0}, true}}).ok());

@@ -114,7 +114,7 @@ class WhatIsPulled(HubTest):
     def test_no_endpoint_but_http(self):
         for address in ["ftp://x", "file:///etc/passwd", "x", "http://", "http://x y"]:
             self.refused(
-                self.loom("pull", "hf:a/b", "--endpoint", address), 2, "no address of a hub"
+                self.loom("pull", "hf:a/b", "--endpoint", address), 2, "not an address of a hub"
             )
 
 

@@ -205,7 +205,7 @@ TEST(UdpSink, WithoutAnyoneWhoListensDoesNotFail) {
   for (int i = 0; i < 5; ++i) EXPECT_TRUE(sink->write(scalar(i)).ok());
   const Status ended = sink->end();
   ASSERT_FALSE(ended.ok());
-  EXPECT_THAT(ended.error().str(), HasSubstr("nobody listens there; 5 datagrams were lost"));
+  EXPECT_THAT(ended.error().str(), HasSubstr("no listener there; 5 datagrams were lost"));
 }
 
 // One record: what the system says of it comes after the last send.

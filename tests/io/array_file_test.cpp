@@ -1,5 +1,5 @@
-// Files of arrays: gzip, IDX, NPY, NPZ. Good ones by value, damaged ones by message; every file cut
-// short anywhere is refused.
+// Array files: gzip, IDX, NPY, NPZ. Good files are checked by value, damaged ones by message. Every
+// truncated file is refused.
 #include "io/array_file.hpp"
 
 #include <gmock/gmock.h>
@@ -57,7 +57,7 @@ std::string npy(const std::string& header, const std::string& data) {
 
 const std::string kIdx = from_hex("000008010000000403010401");
 
-// All that a gzip file unpacks to, of which there must be `size` bytes; -1: as many as there are.
+// All data that a gzip file unpacks to, which must be `size` bytes; -1 means any number.
 Result<std::string> unpack(const std::string& file, int64_t size = -1) {
   ByteSource source = ByteSource::of(bytes_of(file), "f");
   auto count = static_cast<uint64_t>(size);
@@ -143,7 +143,7 @@ TEST(Npy, ArraysInFortranOrderAreThoseInCOrder) {
   EXPECT_EQ(parse_npy(bytes_of(none), "f")->count(), 0);
 }
 
-// Random shapes beside the definition: value (i, j, k, ...) of C is at i + I (j + J (k + ..)).
+// Random shapes against the definition: value (i, j, k, ...) of C is at i + I (j + J (k + ..)).
 TEST(Npy, RandomShapesInFortranOrder) {
   uint64_t state = 5;
   const auto draw = [&](int64_t below) {
@@ -180,7 +180,7 @@ TEST(Npy, RefusesWhatItIsNot) {
     std::string header, message;
   } rows[] = {
       {"{'descr': '|O', 'fortran_order': False, 'shape': (1,)}",
-       "f: at byte 10: type '|O' cannot be read; save whole numbers or floats of 16 to 64 bits"},
+       "f: at byte 10: type '|O' cannot be read; save integers or floats of 16 to 64 bits"},
       {"{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (1,)}",
        "f: at byte 20: NPY header: arrays of records cannot be read; save plain numbers"},
       {"{'descr': '<f4', 'fortran_order': False, 'shape': (2,)}",
@@ -190,7 +190,7 @@ TEST(Npy, RefusesWhatItIsNot) {
       {"{'descr': '<f4', 'descr': '<f4'}", "f: at byte 35: NPY header: 'descr' stands twice"},
       {"{'descr': '<f4', 'extra': 1}", "f: at byte 35: NPY header: unknown key 'extra'"},
       {"{'descr': '<f4', 'shape': (-1,)}",
-       "f: at byte 37: NPY header: expected an extent, a whole number below 2^63"},
+       "f: at byte 37: NPY header: expected an extent, an integer below 2^63"},
       {"import os", "f: at byte 10: NPY header: expected {"},
   };
   for (const auto& row : rows) {
@@ -212,7 +212,7 @@ TEST(Npz, ReadsDeflatedMembers) {
 }
 
 // np.savez(x=<u2 [[1 2]], y=<u2 [3]) by Python's zipfile with ZIP64_LIMIT = 10: every size, every
-// place and the end record are ZIP64.
+// offset and the end record are ZIP64.
 const std::string kNpz64 = from_hex(
     "504b03042d0000000000000021003c050217ffffffffffffffff05001400782e6e70790100100084000000000000"
     "008400000000000000934e554d5059010076007b276465736372273a20273c7532272c2027666f727472616e5f6f"
@@ -238,7 +238,7 @@ TEST(Npz, ReadsMembersOfZip64) {
   EXPECT_THAT(*array_i32((*arrays)[1].second), ElementsAre(3));
   for (size_t n = 0; n < kNpz64.size(); ++n)
     EXPECT_FALSE(parse_npz(bytes_of(kNpz64.substr(0, n)), "f", storage).ok()) << n;
-  // Each bit of the directory and its end records: refused, or of no consequence.
+  // Each bit of the directory and its end records: the file is refused, or the bit has no effect.
   for (size_t at = kNpz64.find("PK\x01\x02"); at < kNpz64.size(); ++at) {
     for (int bit = 0; bit < 8; ++bit) {
       std::string changed = kNpz64;
@@ -287,7 +287,7 @@ TEST(Arrays, RefuseValuesThatAreNotFiniteOrNotWhole) {
   ASSERT_TRUE(view.ok());
   expect_error(array_f32(*view), Code::bad_file, "f: at byte 71: sample 1, value 0 is not finite");
   expect_error(array_i32(*view), Code::bad_file,
-               "f: at byte 71: sample 1, value 0 is no whole number");
+               "f: at byte 71: sample 1, value 0 is not an integer");
 }
 
 }  // namespace

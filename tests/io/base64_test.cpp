@@ -1,4 +1,4 @@
-// The vectors of RFC 4648, section 10, and texts that are no Base64.
+// The vectors of RFC 4648, section 10, and texts that are not Base64.
 #include "io/base64.hpp"
 
 #include "io/io_testing.hpp"

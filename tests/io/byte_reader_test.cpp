@@ -1,4 +1,4 @@
-// ByteReader: values, bounds, and the place named in every error.
+// ByteReader: values, bounds, and the offset in every error.
 #include "io/byte_reader.hpp"
 
 #include "io/io_testing.hpp"

@@ -1,5 +1,5 @@
-// CSV in a stream: separators, quotes, which first row is a header, what is wrong by row and
-// column, and the same cells wherever a piece of the stream ends.
+// CSV as a stream: separators, quotes, header detection, and errors by row and column. The cells
+// must not depend on where a piece of the stream ends.
 #include "io/csv.hpp"
 
 #include <gmock/gmock.h>
@@ -32,7 +32,7 @@ std::vector<std::string> cells_of(CsvFile& file) {
   return cells;
 }
 
-// The Error of the first cell that is no number.
+// The Error of the first cell that is not a number.
 Status read_numbers(const std::string& text) {
   Result<CsvFile> file = open(text);
   if (!file.ok()) return file.error();
@@ -98,7 +98,7 @@ TEST(Csv, FindsTheHeaderAndKeepsTextLabels) {
   EXPECT_FALSE(file->last_is_numeric());
 }
 
-// What the first row is, and what is asked of a person where nobody can tell.
+// Whether the first row is a header, and the question to the user in ambiguous cases.
 TEST(Csv, TakesAFirstRowForAHeaderByOneRule) {
   const struct {
     std::string text;
@@ -141,7 +141,7 @@ TEST(Csv, TakesAFirstRowForAHeaderByOneRule) {
 
 TEST(Csv, NamesRowAndColumnOfWhatIsWrong) {
   expect_error(read_numbers("a,b\n1,2\n3,oops\n"), Code::bad_file,
-               "f: at byte 10: row 2, column 'b': 'oops' is no number");
+               "f: at byte 10: row 2, column 'b': 'oops' is not a number");
   expect_error(read_numbers("1,2\nnan,2\n"), Code::bad_file,
                "f: at byte 4: row 2, column 1: the value is not finite");
   expect_error(read_numbers("1,2\n3,1e99\n"), Code::bad_file,
@@ -164,7 +164,7 @@ TEST(Csv, ReadsACellInTheEndOfATextWithoutALineBreak) {
   EXPECT_THAT(cells_of(*file), ElementsAre("1", "2", "3", ""));
 }
 
-// Fields, quotes, separators and line breaks over every end of a piece.
+// Fields, quotes, separators and line breaks across every end of a piece.
 TEST(Csv, GivesTheSameCellsWhereverAPieceEnds) {
   const std::string rows = "12.5,\"a \"\"b\"\" c\"\r\n-7,\"\"\n\"8\",word\n";
   for (size_t shift = 0; shift <= rows.size() + 1; ++shift) {

@@ -1,6 +1,6 @@
-// Handcrafted bad .entity files, each with the exact text of its refusal. Their hashes are right
-// wherever the check behind them is meant. The header begins at byte 64, and its list of blobs in
-// most rows at byte 85.
+// Handcrafted bad .entity files, each with the exact text of its refusal. Their hashes are right if
+// a later check is the target. The header begins at byte 64, and in most rows its list of blobs is
+// at byte 85.
 #include "io/entity_testing.hpp"
 
 namespace loom::core {
@@ -89,7 +89,7 @@ TEST(BadEntities, AreRefusedForTheirLengths) {
       {with_fixed(12, UINT64_MAX),
        "at byte 12: header length 18446744073709551615 is above the limit of 100000000"},
       {with_fixed(12, header - 1),
-       cat("at byte 12: header length ", header - 1, " is no multiple of 64")},
+       cat("at byte 12: header length ", header - 1, " is not a multiple of 64")},
       {with_fixed(12, header + 128),
        cat("at byte 64: the header needs ", header + 128, " bytes, ", header + 64, " remain")},
       {with_fixed(12, uint64_t{99'999'936}),
@@ -134,8 +134,8 @@ TEST(BadEntities, AreRefusedForTheJsonOfTheHeader) {
   check_bad_entities({
       {entity_file(""), "at byte 64: expected a value, found the end of the text"},
       {entity_file("{}{}"), "at byte 66: expected the end of the text, found '{'"},
-      {entity_file("[2]"), "at byte 64: the header is no JSON object"},
-      {entity_file("2"), "at byte 64: the header is no JSON object"},
+      {entity_file("[2]"), "at byte 64: the header is not a JSON object"},
+      {entity_file("2"), "at byte 64: the header is not a JSON object"},
       {entity_file("{\"entity\":2"), "at byte 128: expected ',' or '}', found the end of the text"},
       {entity_file("\xEF\xBB\xBF{}"),
        "at byte 64: starts with a byte order mark; save it as plain "
@@ -196,17 +196,17 @@ TEST(BadEntities, AreRefusedForTheMembersOfABlob) {
            "at byte 173: blobs[0]: hash must be 32 hex digits"),
       blob({{"dtype", ""}}, at + "dtype must stand with all layouts but text"),
       blob({{"layout", "\"text\""}}, at + "dtype must stand with all layouts but text"),
-      blob({{"dtype", "\"float33\""}}, "at byte 122: blobs[0]: dtype is no number type"),
-      blob({{"dtype", "\"f32\""}}, "at byte 122: blobs[0]: dtype is no number type"),
-      blob({{"dtype", "\"Float32\""}}, "at byte 122: blobs[0]: dtype is no number type"),
-      blob({{"dtype", "1"}}, "at byte 122: blobs[0]: dtype is no number type"),
-      blob({{"dtype", "null"}}, "at byte 122: blobs[0]: dtype is no number type"),
+      blob({{"dtype", "\"float33\""}}, "at byte 122: blobs[0]: dtype is not a number type"),
+      blob({{"dtype", "\"f32\""}}, "at byte 122: blobs[0]: dtype is not a number type"),
+      blob({{"dtype", "\"Float32\""}}, "at byte 122: blobs[0]: dtype is not a number type"),
+      blob({{"dtype", "1"}}, "at byte 122: blobs[0]: dtype is not a number type"),
+      blob({{"dtype", "null"}}, "at byte 122: blobs[0]: dtype is not a number type"),
   });
 }
 
 TEST(BadEntities, AreRefusedForTheirShapes) {
   const std::string list = "at byte 85: blobs[0]: shape must be a list of up to 6 extents";
-  const std::string extent = "at byte 141: blobs[0]: an extent must be a whole number from 0 up";
+  const std::string extent = "at byte 141: blobs[0]: an extent must be an integer from 0 up";
   const std::string large = "at byte 85: blobs[0] w: the shape is too large";
   check_bad_entities({
       blob({{"shape", ""}}, list),
@@ -243,7 +243,7 @@ TEST(BadEntities, AreRefusedForTheirShapes) {
 }
 
 TEST(BadEntities, AreRefusedForOffsetsAndLengths) {
-  const std::string whole = "must be a whole number from 0 up";
+  const std::string whole = "must be an integer from 0 up";
   const std::string fit = " bytes do not fit the 64 that are left";
   check_bad_entities({
       blob({{"offset", ""}}, "at byte 85: blobs[0]: offset " + whole),
@@ -314,7 +314,7 @@ TEST(BadEntities, AreRefusedByVerifyForPaddingThatIsNotZero) {
   EXPECT_EQ(verified.error().str(), "f: at byte 264: w has padding that is not zero");
 }
 
-// Hashes are right, and still kernels must not see it.
+// The hashes are right, but kernels must not read the matrix.
 TEST(BadEntities, AreRefusedByVerifyForZeroPointsThatAreNoCodes) {
   for (const DType dtype : {DType::u8, DType::u4, DType::u2, DType::u16}) {
     const R16 g = r16_geometry(dtype, 2, 3);
@@ -330,7 +330,7 @@ TEST(BadEntities, AreRefusedByVerifyForZeroPointsThatAreNoCodes) {
     const Status verified = (*read)->verify(0);
     ASSERT_FALSE(verified.ok());
     EXPECT_EQ(verified.error().message,
-              cat("w has a zero point that is no code of ", dtype_name(dtype)));
+              cat("w has a zero point that is not a code of ", dtype_name(dtype)));
   }
 }
 

@@ -1,5 +1,5 @@
-// .entity files as they should be: the bytes of the fixed part, alignment, padding, every layout
-// and number type there and back, what is hashed, and what writing refuses.
+// Good .entity files: the bytes of the fixed part, alignment, padding, round trips of every layout
+// and number type, hashes, and the refusals of the writer.
 #include <gmock/gmock.h>
 
 #include "dtype/samples.hpp"
@@ -95,7 +95,7 @@ TEST(EntityFile, HasAHeaderOfCompactJsonPaddedWithSpaces) {
   EXPECT_EQ(file.substr(64, json.size()), json);
   EXPECT_EQ(file.substr(64 + json.size()),
             std::string(file.size() - 128 - json.size(), ' ') + payload);
-  EXPECT_EQ(file, test::entity_file(json, payload));  // what the tests' own builder makes
+  EXPECT_EQ(file, test::entity_file(json, payload));  // from the tests' own builder
 }
 
 TEST(EntityFile, IsTheSameForTheSameInput) {
@@ -128,7 +128,7 @@ TEST(EntityFile, AlignsBlobsAndPadsThemWithZeros) {
   EXPECT_EQ(next, file.size());
 }
 
-// What can be asked of a file, by map or from memory.
+// All queries on a file, mapped or in memory.
 void expect_one_of_each(const Entity& file) {
   const char* names[] = {"m", "v", "d", "u", "text/\xC3\xA4.txt", "none", "text/empty", "x"};
   const std::vector<EntityOutput> blobs = one_of_each();
@@ -275,13 +275,13 @@ TEST(EntityValues, AreF32OfPlainFloatsAndDoublesAlone) {
   ASSERT_TRUE(file.to_f32(2, 0, 3, out).ok());
   EXPECT_EQ(out[1], -2.25f);
   EXPECT_EQ(out[2], std::numeric_limits<float>::infinity());
-  EXPECT_EQ(file.to_f32(3, 0, 1, out).error().str(), "u: a plain blob of uint8 is no tensor");
+  EXPECT_EQ(file.to_f32(3, 0, 1, out).error().str(), "u: a plain blob of uint8 is not a tensor");
   EXPECT_EQ(file.to_f32(4, 0, 1, out).error().str(), "text/\xC3\xA4.txt: is a text, no tensor");
   EXPECT_EQ(file.to_f32(1, 2, 2, out).error().str(), "v: 2 values from 2 on, of 3");
   EXPECT_EQ(file.to_f32(1, -1, 1, out).error().str(), "v: 1 values from -1 on, of 3");
   EXPECT_EQ(file.to_f32(1, INT64_MAX, 1, out).error().code, Code::out_of_range);
   EXPECT_EQ(file.to_f32(1, 1, INT64_MAX, out).error().code, Code::out_of_range);
-  EXPECT_EQ(file.text("v").error().message, "v is no text");
+  EXPECT_EQ(file.text("v").error().message, "v is not text");
 }
 
 TEST(WriteEntity, ReportsProgressAndLeavesNothingWhenCancelled) {
@@ -317,7 +317,7 @@ TEST(WriteEntity, PassesOnTheErrorOfABlobAndLeavesNothing) {
   EXPECT_EQ(folder.file_count(), 0u);
 }
 
-// Whatever the reader refuses is not written in the first place.
+// The writer refuses everything that the reader would refuse.
 TEST(WriteEntity, RefusesWhatTheReaderWouldRefuse) {
   const auto plain = [](std::string path, const Shape& shape) {
     return output(std::move(path), BlobLayout::plain, DType::f32, shape, "");

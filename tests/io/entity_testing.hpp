@@ -1,5 +1,5 @@
-// Building .entity files byte by byte, with the hashes that make a wrong file reach the check
-// behind them. Independent of the writer: layout facts are stated again here, from docs/entity.md.
+// Builds .entity files byte by byte, with hashes that let a wrong file reach the later checks.
+// Independent of the writer: it repeats the layout of docs/entity.md.
 #pragma once
 
 #include <string>
@@ -24,7 +24,7 @@ T get(std::string_view file, size_t at) {
   return value;
 }
 
-// Makes the two hashes of the fixed part right, whatever the rest of it says.
+// Fixes the two hashes of the fixed part, whatever its other fields are.
 inline std::string sealed(std::string file) {
   const uint64_t length = get<uint64_t>(file, 12);
   if (length <= file.size() - 64)
@@ -45,7 +45,7 @@ inline std::string entity_file(std::string header, std::string_view payload = {}
   return sealed(file + header + std::string(payload));
 }
 
-// The item of a blob in the header; `fields` replaces values by name ("": leaves the member out).
+// The item of a blob in the header; `fields` replaces values by name ("" removes the member).
 inline std::string blob_item(const std::string& payload,
                              const std::vector<std::pair<std::string, std::string>>& fields = {}) {
   std::vector<std::pair<std::string, std::string>> all = {
@@ -76,7 +76,7 @@ inline std::string with_blobs(const std::string& list) {
   return R"({"entity":2,"blobs":[)" + list + "]}";
 }
 
-// `bytes` in memory aligned as a map is.
+// `bytes` in memory with the alignment of a map.
 class AlignedBytes {
  public:
   explicit AlignedBytes(std::string_view bytes)

@@ -1,5 +1,5 @@
-// A disk that is full: no file of this process may grow beyond so many bytes (RLIMIT_FSIZE), until
-// the object is gone.
+// Simulates a full disk: no file of this process may exceed this size (RLIMIT_FSIZE), for the life
+// of the object.
 #pragma once
 
 #include <signal.h>

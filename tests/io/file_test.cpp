@@ -1,4 +1,4 @@
-// Files: reading whole, mapping, atomic writing, and what each refuses.
+// Files: reading whole, mapping, atomic writing, and their refusals.
 #include "io/file.hpp"
 
 #include <fcntl.h>
@@ -199,7 +199,7 @@ TEST(WriteFileAtomic, ReplacesALinkInsteadOfFollowingIt) {
   EXPECT_EQ(*read_file(folder.path("link")), "x");
 }
 
-// A rename over /dev/null would take it away from everybody.
+// A rename over /dev/null would remove it for all users.
 TEST(WriteFileAtomic, NeverReplacesADeviceOrAPipe) {
   const TemporaryFolder folder;
   ASSERT_EQ(mkfifo(folder.path("pipe").c_str(), 0600), 0);
@@ -209,7 +209,7 @@ TEST(WriteFileAtomic, NeverReplacesADeviceOrAPipe) {
                "/dev/null: this is a device or a pipe; give the name of a file");
 }
 
-// The number of a process that is gone.
+// The number of a process that has ended.
 std::string dead_process() {
   const pid_t child = fork();
   if (child == 0) _exit(0);
@@ -241,7 +241,7 @@ TEST(WriteFileAtomic, RemovesWhatDeadProcessesLeftAndNothingElse) {
   std::filesystem::create_directory(folder.path(".a.tmp-" + dead + "-5-5"));
   std::filesystem::create_symlink(folder.path(".a.tmp-notes"),
                                   folder.path(".a.tmp-" + dead + "-6-6"));
-  // Somebody holds it whose process number says nothing here: in another container, for example.
+  // A process holds it whose number means nothing here: in another container, for example.
   const std::string held = folder.path(".a.tmp-" + dead + "-7-7");
   folder.write(".a.tmp-" + dead + "-7-7", "being written");
   const int fd = ::open(held.c_str(), O_WRONLY);
@@ -269,7 +269,7 @@ TEST(WriteFileAtomic, LeavesAFileThatIsBeingWritten) {
   EXPECT_EQ(folder.file_count(), 1u);
 }
 
-// Sets one limit of the process while it lives.
+// Sets one limit of the process for its lifetime.
 class Limit {
  public:
   Limit(decltype(RLIMIT_FSIZE) what, rlim_t value) : what_(what) {
@@ -285,7 +285,7 @@ class Limit {
 };
 
 TEST(WriteFileAtomic, LeavesTheOldFileWhenTheDiskIsFull) {
-  // A limit on file sizes fails a write halfway, as a full disk does.
+  // A limit on file sizes fails a write halfway, like a full disk.
   const TemporaryFolder folder;
   folder.write("a", "old");
   const auto handler = std::signal(SIGXFSZ, SIG_IGN);

@@ -1,4 +1,4 @@
-// Issue 37, line 33: files that are not what their name says are told by how they begin.
+// Issue 37, line 33: files of an unexpected type are recognized by their first bytes.
 #include "io/foreign_file.hpp"
 
 #include <gtest/gtest.h>
@@ -47,8 +47,8 @@ const std::vector<Foreign>& rows() {
       {zip_with("[Content_Types].xml"), "is a spreadsheet"},
       {zip_with("mimetype"), "is a spreadsheet"},
       {zip_with("readme.txt"), "is a ZIP archive"},
-      {std::string("RIFF\x10\0\0\0WEBPVP8 ", 16), "is a WebP picture; save it as PNG"},
-      {std::string("BM\x46\0\0\0\0\0\0\0\x36\0\0\0\x28\0\0\0", 18), "is a BMP picture"},
+      {std::string("RIFF\x10\0\0\0WEBPVP8 ", 16), "is a WebP image; save it as PNG"},
+      {std::string("BM\x46\0\0\0\0\0\0\0\x36\0\0\0\x28\0\0\0", 18), "is a BMP image"},
       {"\x1f\x8b\x08", "is a gzip archive"},
       {"\x28\xb5\x2f\xfd", "is a Zstandard archive"},
       {std::string("\xfd"
@@ -60,7 +60,7 @@ const std::vector<Foreign>& rows() {
       {std::string(257, 'a') + "ustar", "is a tar archive"},
       {"%PDF-1.7", "is a PDF document"},
       {"\x89HDF\r\n\x1a\n", "is an HDF5 file"},
-      {"\x89PNG\r\n\x1a\n", "is a PNG picture"},
+      {"\x89PNG\r\n\x1a\n", "is a PNG image"},
       {"\xff\xfe"
        "a",
        "is text in UTF-16"},
@@ -69,7 +69,7 @@ const std::vector<Foreign>& rows() {
   return kRows;
 }
 
-// A file may end anywhere within what tells it.
+// A file may end anywhere within its signature.
 TEST(ForeignFile, ThatAreShorterThanTheirSignsAreNotTold) {
   for (const Foreign& row : rows()) {
     for (size_t size = 1; size < std::min<size_t>(row.bytes.size(), 300); ++size)
@@ -106,7 +106,7 @@ TEST(ForeignFile, FilesThatLoomReadsAreNone) {
   EXPECT_FALSE(foreign_file("\x1f\x8b\x08"sv, "f", true)) << "data sets may be packed";
 }
 
-// Readers say it in the place of their own error.
+// Readers report it in place of their own error.
 TEST(ForeignFile, EveryReaderSaysWhatAFileIs) {
   const TemporaryFolder folder;
   for (const Foreign& row : rows()) {

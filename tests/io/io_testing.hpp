@@ -1,5 +1,5 @@
-// What the tests of the room io share: building safetensors bytes, temporary folders, and one way
-// to compare an Error with its exact text.
+// Helpers of the io tests: building safetensors bytes, temporary folders, and comparing an Error
+// with its exact text.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -41,7 +41,7 @@ void expect_error(const Result<T>& result, Code code, std::string_view text) {
   EXPECT_EQ(code_name(result.error().code), code_name(code));
 }
 
-// A folder that goes away with the test.
+// A folder that the destructor removes.
 class TemporaryFolder {
  public:
   TemporaryFolder() {
@@ -71,7 +71,7 @@ class TemporaryFolder {
   std::filesystem::path path_;
 };
 
-// A file of the project's shared data, or "" where there is none (a plain clone).
+// A file of the project's shared data, or "" if it is missing (a plain clone).
 inline std::string shared_data(std::string_view name) {
   const std::filesystem::path path =
       std::filesystem::path(loom_test::source_path("../shared/data")) / name;

@@ -1,4 +1,4 @@
-// parse_json: what it accepts, what it refuses in which words at which byte, and its limits.
+// parse_json: accepted texts, refusals with their messages and offsets, and its limits.
 #include "io/json.hpp"
 
 #include "base/processor_time.hpp"

@@ -1,4 +1,4 @@
-// Lines that meet a full disk: whole lines before and after it are in the file.
+// Lines on a full disk: complete lines before and after it are in the file.
 #include "io/line_file.hpp"
 
 #include <gtest/gtest.h>
@@ -26,7 +26,8 @@ TEST(LineFile, GoesOnAfterAFullDiskOnALineOfItsOwn) {
   EXPECT_EQ(*read_file(folder.path("log")), "first\nsec\nfifth\nsixth\n");
 }
 
-// The disk is full after every number of bytes: no line is glued to another, none is counted twice.
+// The disk is full after any number of bytes: no line is joined to another, and none is counted
+// twice.
 TEST(LineFile, CountsWhatIsLostAtEveryByte) {
   for (uint64_t room = 0; room < 16; ++room) {
     const test::TemporaryFolder folder;

@@ -1,4 +1,4 @@
-// Which limit of the system counts: trees of /proc and /sys as machines have them.
+// The effective system limit, on trees of /proc and /sys as real machines have them.
 #include "io/machine_memory.hpp"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@ TEST(MachineMemory, IsTheSmallestLimitOfTheControlGroupsAndThoseAboveThem) {
   const struct {
     const char* groups;
     std::vector<std::pair<std::string, std::string>> files;
-    uint64_t limit;  // 0: none of the group's
+    uint64_t limit;  // 0 means no limit by the group
   } rows[] = {
       {"0::/a/b\n", {{"a/b/memory.max", "max\n"}, {"a/memory.max", "1048576\n"}}, 1048576},
       {"0::/\n", {{"memory.max", "2097152\n"}}, 2097152},

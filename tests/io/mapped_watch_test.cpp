@@ -1,4 +1,4 @@
-// Files that change under a map: cut, overwritten in place, replaced.
+// Files that change under a map: truncated, overwritten in place, replaced.
 #include "io/mapped_watch.hpp"
 
 #include <fcntl.h>
@@ -57,11 +57,11 @@ TEST(MappedWatch, AFileThatIsReplacedOrRemovedIsNotChanged) {
   std::filesystem::remove(folder.path("m"));
   EXPECT_EQ(changed_mapped_file(), "");
   EXPECT_EQ(static_cast<char>(map->bytes()[19'999]), 'a');
-  const MappedFile moved = std::move(*map);  // is watched on
+  const MappedFile moved = std::move(*map);  // is still watched
   EXPECT_EQ(moved.bytes().size(), kOld.size());
 }
 
-// In a process of its own: the guard stays as long as the process.
+// Runs in a process of its own: the guard stays for the life of the process.
 template <class Work>
 int status_of_child(Work&& work) {
   const pid_t pid = fork();

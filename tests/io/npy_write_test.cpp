@@ -1,5 +1,5 @@
-// NPY and NPZ files we write: read back by our own reader, and byte for byte what the golden script
-// (tools/goldens/npy_check.py) verified with NumPy.
+// NPY and NPZ files from our writer: our reader reads them back, and they equal the bytes that the
+// golden script (tools/goldens/npy_check.py) verified with NumPy.
 #include "io/npy_write.hpp"
 
 #include <cstring>

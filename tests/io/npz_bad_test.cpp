@@ -1,5 +1,5 @@
-// Handcrafted bad NPZ files, each with the exact text of its refusal: ZIP structures whose fields
-// lie, and members that are no arrays. The first member's data starts at byte 35.
+// Handcrafted bad NPZ files, each with the exact text of its refusal: ZIP structures with false
+// fields, and members that are not arrays. The first member's data starts at byte 35.
 #include "base/text.hpp"
 #include "io/npy.hpp"
 #include "io/zip_testing.hpp"
@@ -28,7 +28,7 @@ void check_bad_npz(const Bad& row) {
   expect_error(parse(row.file, storage), Code::bad_file, "f: " + row.error);
 }
 
-// `text`, compressed without loss of a byte: one stored block of deflate.
+// `text` as one stored block of deflate.
 std::string block(const std::string& text) {
   return test::le(1, 1) + test::le(text.size(), 2) + test::le(~text.size(), 2) + text;
 }
@@ -62,7 +62,7 @@ TEST(BadNpz, StandBesideGoodOnes) {
   ZipFile file;
   file.members.resize(5);
   file.members[1] = deflated(block(small_npy()), static_cast<int64_t>(small_npy().size()), crc);
-  file.members[1].name = "a/b.npy";  // only a name: no path is made of it
+  file.members[1].name = "a/b.npy";  // only a name: it is not used as a path
   file.members[2].name = "../c";
   file.members[3].name = "/etc/passwd";
   file.members[4].name = std::string("d\0e.npy", 7);
@@ -240,7 +240,7 @@ TEST(BadNpz, AreRefusedForAMemberInsideAnother) {
   check_bad_npz({file.bytes(), "at byte 97: 'y.npy' lies over another member"});
 }
 
-// 10 MB of zeros in 10 kB, of which the directory says that they are few, or too many for a file.
+// 10 MB of zeros in 10 kB; the directory claims few, or too many for a file.
 TEST(BadNpz, DeflateBombsStopAtTheSizeTheySay) {
   const std::string bomb = [] {
     std::string out;
@@ -266,8 +266,8 @@ std::string blocks(const std::string& text) {
   return out + block("");
 }
 
-// The header in a member says how long its array is, so nothing is unpacked for a directory that
-// says more; nor is anything that the budget has no room for.
+// The header in a member states its array's size. Nothing is unpacked if the directory claims more,
+// or if the budget has no room.
 TEST(BadNpz, AreRefusedForSizesBeforeTheyAreUnpacked) {
   const std::string large = small_npy(2 << 20);
   const auto crc = static_cast<int64_t>(crc32_of(bytes_of(large)));

@@ -98,7 +98,7 @@ TEST(Protobuf, RefusesValuesOfAnotherKind) {
   expect_error(reader.text(*field, "a"), Code::bad_file, "f: at byte 0: M.a: invalid UTF-8");
   std::vector<float> floats;
   expect_error(reader.floats(*field, "a", 9, floats), Code::bad_file,
-               "f: at byte 0: M.a: 1 bytes are no whole number of 4-byte values");
+               "f: at byte 0: M.a: 1 bytes are not a multiple of 4-byte values");
   std::vector<int64_t> whole;
   expect_error(reader.integers(*field, "a", 9, whole), Code::bad_file,
                "f: at byte 3: a needs 1 bytes, 0 remain");

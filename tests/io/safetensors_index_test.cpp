@@ -1,4 +1,4 @@
-// Sharded checkpoints: which folder, index and shard is taken, and what an index may not say.
+// Sharded checkpoints: selection of folder, index and shard, and the refusals of an index.
 #include "io/io_testing.hpp"
 #include "io/safetensors.hpp"
 
@@ -52,7 +52,7 @@ TEST_F(ShardedCheckpoint, OpensByFolderAndByIndex) {
     ASSERT_TRUE(SafeTensors::to_f32(*model->find("b"), 0, 1, &value).ok());
     EXPECT_EQ(value, '1');
     model->release(*model->find("a"));
-    // The equal pair of both shards stands once.
+    // The equal pair of both shards appears once.
     EXPECT_EQ(model->metadata().size(), 3u);
   }
 }

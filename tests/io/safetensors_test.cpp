@@ -1,4 +1,4 @@
-// SafeTensors: good files, as the format allows them and as the Python library writes them.
+// SafeTensors: good files in the forms of the format and of the Python library.
 #include "io/safetensors.hpp"
 
 #include "io/io_testing.hpp"

@@ -1,4 +1,4 @@
-// The safetensors writer: what it writes, the strict reader accepts, with the same content.
+// The safetensors writer: the strict reader accepts its files, with the same content.
 #include "io/safetensors_write.hpp"
 
 #include "io/io_testing.hpp"

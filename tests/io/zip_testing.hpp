@@ -1,4 +1,4 @@
-// ZipFile: builds ZIP files byte by byte, so that tests can make every field a lie.
+// ZipFile: builds ZIP files byte by byte, so that tests can falsify every field.
 #pragma once
 
 #include <string>
@@ -27,9 +27,9 @@ struct ZipMember {
   std::string name = "x.npy";
   std::string data = small_npy();
   uint16_t flags = 0, method = 0;
-  // What the directory says; -1: the truth.
+  // Fields of the directory; -1 means the true value.
   int64_t packed = -1, size = -1, crc = -1, local = -1;
-  // What the local header says.
+  // Fields of the local header.
   std::string own_name = "=";  // "=": the same name
   int own_method = -1;
   uint32_t own_signature = 0x04034B50, signature = 0x02014B50;
@@ -38,7 +38,7 @@ struct ZipMember {
 
 struct ZipFile {
   std::vector<ZipMember> members;
-  // What the end record says; -1: the truth.
+  // Fields of the end record; -1 means the true value.
   int64_t count = -1, here = -1, size = -1, begin = -1;
   uint32_t disks = 0;
   std::string comment, between, after;  // between: after the directory, before the end record

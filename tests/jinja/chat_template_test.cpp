@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "jinja/request.hpp"
 #include "support/paths.hpp"
 #include "text/golden.hpp"
 
@@ -50,6 +51,16 @@ TEST(ChatTemplateTest, FamiliesRenderLikeJinja) {
       }
     }
   }
+}
+
+// tests/outside/templates.py wrote them, and draws others where jinja2 is installed.
+TEST(ChatTemplateTest, FiveHundredRandomTemplatesRenderLikeJinja) {
+  const JsonValue golden = read_golden("jinja.json");
+  const ChatInputs inputs = request_inputs(member(golden, "inputs"));
+  const auto& cases = member(golden, "cases").elements();
+  EXPECT_EQ(cases.size(), 500u);
+  for (const JsonValue& one : cases)
+    expect_rendering(one.elements()[0].text(), inputs, one.elements()[1]);
 }
 
 // 1,000 damaged templates of all families: what is no template is a bad file, what renders is text
@@ -174,16 +185,17 @@ TEST(ChatTemplateTest, WhatGoesWrongWhileRenderingIsNamed) {
       {"{% for x in 5 %}{% endfor %}", "t: at byte 3: cannot iterate over an integer"},
       {"{% for a, b, c in messages %}{% endfor %}",
        "t: at byte 3: cannot unpack 2 values of a mapping to 3 names"},
-      {"{% set x.y = 1 %}", "t: at byte 3: 'x' is no namespace"},
+      {"{% set x.y = 1 %}", "t: at byte 3: 'x' is not a namespace"},
       {"{% macro m(a) %}{% endmacro %}{{ m(1, 2) }}",
        "t: at byte 33: 'm' takes 1 arguments, and not ''"},
       {"{% set n = namespace() %}{% set n.n = n %}",
        "t: at byte 28: a namespace or a function in a namespace is not supported"},
       {"{% set n = namespace() %}{{ [n] }}",
        "t: at byte 28: a namespace or a function inside of another value is not supported"},
-      {"{{ messages() }}", "t: at byte 3: a list is no function"},
+      {"{{ messages() }}", "t: at byte 3: a list is not a function"},
       {"{{ 1 in 2 }}", "t: at byte 3: cannot look into an integer"},
-      {"{{ {none: 2} }}", "t: at byte 3: a key that is no string and no integer is not supported"},
+      {"{{ {none: 2} }}",
+       "t: at byte 3: a key that is neither a string nor an integer is not supported"},
       {"{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}",
        "t: at byte 18: calls are nested too deeply"},
   };

@@ -1,6 +1,5 @@
-// Blocks beside their formulas in doubles, written out without graphs: random fields, weights and
-// inputs. What they are made of is tested elsewhere; here it is that the parts are put together so
-// that the name is right.
+// Blocks against their formulas in doubles, written without graphs: random fields, weights and
+// inputs. Other tests cover their parts. These check that the combination matches the name.
 #include "layers/blocks.hpp"
 
 #include "layers/block_rig.hpp"
@@ -132,7 +131,7 @@ Values attention(const Values& q, const Values& k, const Values& v, int64_t b, i
 TEST_P(Blocks, CrossAttentionReadsKeysAndValuesFromItsSecondInput) {
   const int64_t b = choose.from(1, 3), t = choose.from(1, 5), s = choose.from(1, 5);
   const int64_t heads = choose.from(1, 3), w = heads * choose.from(1, 4), c = choose.from(1, w);
-  // Both inputs are cut out of one: [b, t + s, w].
+  // Both inputs are slices of one: [b, t + s, w].
   GraphMaker g;
   const auto part = [&](const char* name, std::vector<int64_t> from, std::vector<int64_t> to) {
     return g.add(name, LayerKind::slice,
@@ -174,7 +173,7 @@ TEST_P(Blocks, BiasedAttentionAddsWhatTheDistanceSays) {
   const Values q = dense(doubles(x), rig.weight(0), rig.weight(1), w, w);
   const Values k = dense(doubles(x), rig.weight(2), {}, w, w);
   const Values v = dense(doubles(x), rig.weight(3), rig.weight(4), w, w);
-  // The slopes of the paper, as its code lists them.
+  // The slopes of the paper, in the order of its code.
   const auto powers = [](int64_t n) {
     Values slopes;
     for (int64_t i = 1; i <= n; ++i)

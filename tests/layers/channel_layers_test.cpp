@@ -140,7 +140,7 @@ TEST(ChannelLayers, RefuseInputsThatDoNotFit) {
       {K::instance_norm,
        {{"channels", 6}},
        Shape{2, 6},
-       "InstanceNorm: input [2, 6] must be [batch, 6, ...], with an extent behind the channels"},
+       "InstanceNorm: input [2, 6] must be [batch, 6, ...], with an extent after the channels"},
       {K::instance_norm,
        {{"channels", 6}},
        Shape{2, 6, 1, 1},

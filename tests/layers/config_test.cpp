@@ -1,4 +1,4 @@
-// make_layer: defaults, unknown names, ranges; every refusal says what is known.
+// make_layer: defaults, unknown names, ranges; every refusal lists the valid names.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -34,7 +34,7 @@ TEST(MakeLayer, RefusesChildrenOfALayerThatIsNoContainer) {
   std::vector<LayerConfig> children(1, *make_layer(LayerKind::sequential, {}));
   const Result<LayerConfig> made = make_layer(LayerKind::dense, {}, std::move(children));
   ASSERT_FALSE(made.ok());
-  EXPECT_EQ(made.error().message, "Dense is no container, but 1 children were given");
+  EXPECT_EQ(made.error().message, "Dense is not a container, but 1 children were given");
 }
 
 TEST(LayerTable, HasUniqueKindsAndNamesAndCompleteDefinitions) {

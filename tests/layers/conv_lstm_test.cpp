@@ -8,7 +8,7 @@ struct Sizes {
   int64_t batch, steps, channels, filters, height, width, tall, wide;
 };
 
-// Gate `row` of one sample at (y, x): a convolution of a picture [channels, H, W], zeros around it.
+// Gate `row` of one sample at (y, x): a convolution of an image [channels, H, W] with zero padding.
 double convolved(const Values& picture, const Values& w, int64_t channels, int64_t row, int64_t y,
                  int64_t x, const Sizes& s) {
   double sum = 0;

@@ -1,5 +1,5 @@
-// Mixtures that keep some of their experts: sessions of the host, which run the experts that
-// samples keep, beside a recording of the whole, which runs all of them: the same bits.
+// Mixtures that keep some of their experts. Host sessions run only the experts that samples keep.
+// The results must equal, bit for bit, those of a recording that runs all of them.
 #include <gmock/gmock.h>
 
 #include <cstring>
@@ -17,7 +17,7 @@ struct Mixture {
   std::vector<LayerConfig> layers;
   Shape input;
 
-  // `inside`: layers stand before it, so that its input is a tensor of the plan as well.
+  // `inside`: layers precede it, so that its input is a tensor of the plan too.
   explicit Mixture(uint64_t seed, bool inside = false) {
     const Rng rng(seed, 41);
     uint64_t at = 0;
@@ -117,7 +117,7 @@ TEST_P(Experts, ThatAreKeptGiveTheBitsOfRunningAll) {
   }
 }
 
-// What an expert that nobody keeps would take is reserved, and never what others still read.
+// Memory of a skipped expert is reserved, and never overlaps memory that is still read.
 TEST_P(Experts, BehindOtherLayersGiveTheBitsOfRunningAll) {
   const Mixture m(static_cast<uint64_t>(GetParam()) + 101, true);
   ThreadPool pool(2, true);
@@ -131,7 +131,7 @@ TEST_P(Experts, BehindOtherLayersGiveTheBitsOfRunningAll) {
   }
 }
 
-// Network of one mixture; expert 1 gives infinities.
+// A network of one mixture; expert 1 gives infinities.
 Network overflowing(ThreadPool& pool) {
   const auto dense = [](int64_t out) { return layer(LayerKind::dense, {{"in", 2}, {"out", out}}); };
   Network network =
@@ -161,12 +161,12 @@ TEST(ExpertsLeftOut, SpoilNothingByWhatTheyWouldHaveGiven) {
   const Network network = overflowing(pool);
   const Ops& ops = cpu_ops(best_isa());
   EXPECT_THAT(of_session(network, {1, 1}, ops, pool), ::testing::ElementsAre(3.0f, 3.0f));
-  // Where all run, zero times infinity is no number.
+  // If all run, zero times infinity is NaN.
   const std::vector<float> all = of_all(network, {1, 1}, ops, pool);
   EXPECT_NE(all[0], all[0]);
 }
 
-// Two of eight experts for each of `samples`, and eight of eight: how many products are computed.
+// Two of eight experts for each of `samples`, and eight of eight: counts the computed products.
 TEST(ExpertsLeftOut, AreNotComputed) {
   ThreadPool pool(1, true);
   std::vector<LayerConfig> children;

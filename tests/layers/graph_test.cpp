@@ -1,5 +1,5 @@
-// Graph and the kinds that stand in it: names and wires, what is refused and how it is said, and
-// values worked out by hand. Random graphs against an independent evaluator: tests/outside.
+// Graph and its kinds: names and wires, refusals with their messages, and values computed by hand.
+// tests/outside has random graphs against an independent evaluator.
 #include "layers/graph.hpp"
 
 #include <gmock/gmock.h>
@@ -28,7 +28,7 @@ LayerConfig graph_of(const GraphNames& names, std::vector<LayerConfig> nodes) {
   return std::move(*graph);
 }
 
-// One input, nodes one after the other, each reading what it says.
+// One input, and nodes in order, each with its list of inputs.
 std::vector<float> run_nodes(const std::vector<std::vector<std::string>>& from,
                              std::vector<LayerConfig> nodes, const std::vector<float>& x,
                              const Shape& shape) {
@@ -80,7 +80,9 @@ TEST(Graph, WhatCannotBeIsRefusedInOneLine) {
       {"like the input", {{"x"}, {{"x", {}}}, {}}, "the name 'x' stands twice"},
       {"a number", {{"x"}, {{"7", {}}}, {}}, "'7' cannot be a name"},
       {"a colon", {{"x"}, {{"a:b", {}}}, {}}, "'a:b' cannot be a name"},
-      {"no output", {{"x"}, {{"a", {{"x:z"}}}}, {}}, "behind the colon must stand the number"},
+      {"no output",
+       {{"x"}, {{"a", {{"x:z"}}}}, {}},
+       "give the number of an output after the colon"},
       {"second input value", {{"x"}, {{"a", {{"x:1"}}}}, {}}, "an input is one value"},
       {"unknown output", {{"x"}, {{"a", {}}}, {"b"}}, "the list of outputs reads 'b'"},
   };
@@ -115,7 +117,7 @@ TEST(Graph, ANodeThatNobodyReadsIsAMistake) {
   GraphNames names;
   names.nodes = {{"lost", {}}, {"a", {{"input"}}}};
   const LayerConfig graph = graph_of(names, {made(LayerKind::unary), made(LayerKind::unary)});
-  EXPECT_THAT(inferred(graph, Shape{1, 2}), HasSubstr("node 'lost' is read by no node"));
+  EXPECT_THAT(inferred(graph, Shape{1, 2}), HasSubstr("node 'lost' is not read by any node"));
 }
 
 TEST(Graph, KindsOfSeveralInputsStandOnlyInAGraph) {
@@ -177,7 +179,7 @@ TEST(Concat, JoinsAlongAnyAxis) {
               ElementsAre(1, 2, 1, 2, 3, 4, 3, 4));
   EXPECT_THAT(run_nodes({{"input", "input"}}, {concat(1)}, x, Shape{1, 2, 2}),
               ElementsAre(1, 2, 3, 4, 1, 2, 3, 4));
-  EXPECT_THAT(inferred(concat(3), Shape{1, 2, 2}), HasSubstr("axis 3 is none of the 3 axes"));
+  EXPECT_THAT(inferred(concat(3), Shape{1, 2, 2}), HasSubstr("axis 3 is not one of the 3 axes"));
 }
 
 TEST(Slice, TakesWhatPythonTakes) {

@@ -1,5 +1,5 @@
-// KMeans with centres in eight bits: its probabilities are those of the centres that are packed,
-// and uniform only where all centres are equal.
+// KMeans with centres in eight bits: its probabilities are those of the packed centres, and uniform
+// only if all centres are equal.
 #include "base/thread_pool.hpp"
 #include "layers/layer_fixture.hpp"
 

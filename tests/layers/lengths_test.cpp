@@ -1,5 +1,5 @@
-// A session hands out planned memory in the order in which layers ask for it, so a layer asks for
-// as many tensors for one step and one sample as for many (layers/layer.hpp).
+// A session assigns planned memory in the order of the layers' requests. So a layer must request as
+// many tensors for one step and one sample as for many (layers/layer.hpp).
 #include <gtest/gtest.h>
 
 #include "grid/grid_testing.hpp"

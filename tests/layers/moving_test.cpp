@@ -1,5 +1,5 @@
-// Flatten, Reshape, Permute, Pad, Upsample and PixelShuffle: which shapes they accept and refuse,
-// and their values against formulas over coordinates. Goldens of PyTorch: tests/gradients.
+// Flatten, Reshape, Permute, Pad, Upsample and PixelShuffle: accepted and refused shapes, and
+// values against formulas over coordinates. Goldens of PyTorch: tests/gradients.
 #include <array>
 
 #include "layers/layer_fixture.hpp"
@@ -147,7 +147,7 @@ TEST(MovingLayers, GiveTheseValues) {
   EXPECT_EQ(through(K::pixel_shuffle, {{"inverse", true}}, {1, 1, 4}, x), (Out{0, 2, 1, 3}));
 }
 
-// Where input `i` lies for output `o`, and what it takes, as the formulas of the layer say it.
+// The input position and the value of output `o`, by the formulas of the layer.
 double linear_at(const std::vector<float>& x, int64_t o, int64_t out, bool align) {
   const auto n = static_cast<int64_t>(x.size());
   double at =
@@ -180,7 +180,7 @@ TEST(MovingLayers, UpsampleIsItsFormulaForEveryPairOfExtents) {
   }
 }
 
-// The input value that a padded place takes; -1: none.
+// The input index that a padded position copies; -1 means none.
 int64_t source_of(int64_t at, int64_t n, const std::string& mode) {
   if (at >= 0 && at < n) return at;
   if (mode == "constant") return -1;

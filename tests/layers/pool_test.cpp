@@ -1,4 +1,4 @@
-// Pool: which shapes it accepts and refuses, and its values for a few windows. Goldens of PyTorch:
+// Pool: accepted and refused shapes, and its values for a few windows. Goldens of PyTorch:
 // tests/gradients.
 #include "layers/layer_fixture.hpp"
 
@@ -27,7 +27,7 @@ TEST(PoolLayer, InfersItsShapeOrSaysWhatIsWrong) {
       {{}, {2, 3, 4, 8, 5}, "[2, 3, 2, 4, 2]"},
       {{{"ceil", true}}, {2, 3, 8, 5}, "[2, 3, 4, 3]"},
       {{{"kernel", 3}, {"stride", 2}, {"padding", 1}}, {1, 1, 56, 56}, "[1, 1, 28, 28]"},
-      // PyTorch: no window begins behind the input.
+      // As in PyTorch, no window begins after the input.
       {{{"kernel", 1}, {"stride", 3}, {"ceil", true}}, {1, 1, 5}, "[1, 1, 2]"},
       {{{"kernel", 3}, {"stride", 1}, {"padding", List{2, 0}}}, {1, 1, 5}, "[1, 1, 5]"},
       {{{"kernel", 2}, {"dilation", 3}, {"stride", 1}}, {1, 1, 5}, "[1, 1, 2]"},

@@ -1,5 +1,5 @@
-// States that recurrent layers read and give: a sequence in two parts has the bits of the whole,
-// by way of nodes of a Graph and by way of sessions. Kinds, extents and places are random.
+// States that recurrent layers read and return: a sequence in two parts has the same bits as the
+// whole, through nodes of a Graph and through sessions. Kinds, extents and positions are random.
 #include <gmock/gmock.h>
 
 #include "base/thread_pool.hpp"
@@ -19,7 +19,7 @@ LayerConfig block(std::string_view name, const std::vector<Field>& fields) {
   return std::move(*made);
 }
 
-// What a case is about; `stack` 0: the plain kind.
+// The parameters of a case; `stack` 0 means the plain kind.
 struct Case {
   std::string kind;
   int64_t batch, steps, cut, in, hidden, stack;
@@ -121,7 +121,7 @@ struct Runner {
   }
 };
 
-// Outputs of both parts as those of the whole.
+// The outputs of both parts in the form of the whole.
 std::vector<float> joined(const Case& c, const std::vector<float>& a, const std::vector<float>& b) {
   if (!c.sequence) return b;
   std::vector<float> out;
@@ -152,7 +152,7 @@ TEST_P(CarriedStates, ThroughPortsGiveTheBitsOfOneRun) {
       for (std::vector<float>& s : states) given.push_back(view_of(s, c.state()));
       ASSERT_TRUE(parts.session->give(given).ok());
       pieces[half] = half == 0 ? parts.step(c, x, 0, c.cut) : parts.step(c, x, c.cut, c.steps);
-      // The session has gone on; what counts is what the node is given.
+      // The session has advanced; only the input of the node matters.
       parts.session->advance(1);
       for (size_t p = 0; p < states.size(); ++p)
         states[p] = values_of(parts.session->results()[p + 1]);

@@ -1,5 +1,5 @@
-// Layers that keep some values and drop the rest: of equal values those that stand first are kept,
-// and never more than asked for.
+// Layers that keep some values and drop the rest: among equal values the first ones are kept, and
+// never more than requested.
 #include <numeric>
 
 #include "layers/layer_fixture.hpp"
@@ -16,7 +16,7 @@ std::vector<float> tied_values(int64_t n, uint64_t stream) {
   return out;
 }
 
-// Places of the k largest of a row: larger first, then by place.
+// Indices of the k largest values of a row: larger first, then by index.
 std::vector<size_t> largest_places(const float* row, size_t n, size_t k) {
   std::vector<size_t> order(n);
   std::iota(order.begin(), order.end(), size_t{0});

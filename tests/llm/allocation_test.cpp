@@ -35,7 +35,7 @@ void* operator new(std::size_t size, std::align_val_t alignment) {
 void* operator new[](std::size_t size, std::align_val_t alignment) {
   return count_and_allocate(size, static_cast<std::size_t>(alignment));
 }
-// The standard library's sorts ask for their buffers in this way.
+// The standard library's sorts request their buffers with this operator.
 void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
   allocations.fetch_add(1, std::memory_order_relaxed);
   return std::malloc(size > 0 ? size : 1);
@@ -111,7 +111,7 @@ TEST_P(AllocationPerToken, IsNone) {
   }
 }
 
-// Caps, scales and further norms record ops of their own.
+// Caps, scales and further norms record additional ops.
 TEST(AllocationPerTokenOfOtherDecoders, IsNone) {
   for (const char* name :
        {"gemma2", "gemma3", "phi3", "smollm3", "starcoder2", "bitnet-multiplied"}) {

@@ -1,7 +1,7 @@
-// Tiny checkpoints of every architecture against the logits that `transformers` computed
+// Tiny checkpoints of every architecture compared with the logits of `transformers`
 // (tools/goldens/decoders.py): weights in bf16, activations in f32, prompts longer than the sliding
-// windows. And the same bits however the prompt is cut. LOOM_DECODERS names a folder of more of
-// them (tools/goldens/decoders.py --random), which are too many to keep.
+// windows. The bits do not depend on the split of the prompt. LOOM_DECODERS names a folder with
+// more of them (tools/goldens/decoders.py --random), which are too many to store.
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>

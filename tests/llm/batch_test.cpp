@@ -1,4 +1,4 @@
-// LlmBatch: sequences that share passes have the logits that each has alone, for any cut of their
+// LlmBatch: sequences in shared passes have the logits of separate sessions, for any split of their
 // tokens into passes, any neighbours, and every decoder.
 #include "llm/llm_batch.hpp"
 
@@ -22,7 +22,7 @@ LlmBatch batch_of(const LanguageModel& model, LlmBatchOptions options = {}) {
 
 using Logits = std::vector<float>;
 
-// Of every position, in a session of its own.
+// The logits of every position, in a separate session.
 std::vector<Logits> alone(const LanguageModel& model, std::span<const TokenId> ids, int64_t context,
                           ActivationMode mode, DType cache) {
   LlmSessionOptions options;
@@ -40,8 +40,8 @@ std::vector<Logits> alone(const LanguageModel& model, std::span<const TokenId> i
   return all;
 }
 
-// What happens to a sequence between passes: it forgets some of what it read, or all and begins
-// with what others have read of its text, or goes through a file to another one of its text.
+// Random events between passes: a sequence drops some positions, or all and reuses a prefix that
+// others have read, or is saved and restored into another sequence of its text.
 void between(LlmBatch& batch, std::mt19937& random, int64_t s,
              const std::vector<std::vector<TokenId>>& texts) {
   const std::vector<TokenId>& text = texts[static_cast<size_t>(s)];
@@ -62,8 +62,8 @@ void between(LlmBatch& batch, std::mt19937& random, int64_t s,
   ASSERT_EQ(batch.position(s), read);
 }
 
-// Texts of random tokens, of which some begin alike, in random passes: some sequences rest, some
-// read a token, some a piece.
+// Random texts with some common prefixes, in random passes: in each, a sequence is idle, reads one
+// token, or reads a piece.
 void expect_alone(const LanguageModel& model, ActivationMode mode, uint32_t seed,
                   DType cache = DType::f32) {
   constexpr int64_t kContext = 40, kSequences = 5;
@@ -101,7 +101,7 @@ void expect_alone(const LanguageModel& model, ActivationMode mode, uint32_t seed
     }
     std::shuffle(pieces.begin(), pieces.end(), random);
     Status fed = batch.feed(pieces);
-    if (!fed.ok() && options.positions > 0) {  // no memory: nothing was read, one gives its own up
+    if (!fed.ok() && options.positions > 0) {  // no memory: one releases its own
       ASSERT_EQ(fed.error().code, Code::out_of_range);
       batch.park(any(kSequences - 1));
       continue;
@@ -161,8 +161,8 @@ TEST_P(CacheIn, EveryTypeGivesTheBitsOfEachSequenceAlone) {
   expect_alone(test::stories(), ActivationMode::q8, 11, GetParam());
 }
 
-// However the prompt is cut, on any number of lanes and instruction set; and near the logits that a
-// cache in f32 gives.
+// For any split of the prompt, any number of lanes and instruction set; and close to the logits of
+// a cache in f32.
 TEST_P(CacheIn, GivesTheSameBitsForPiecesLanesAndInstructionSets) {
   const LanguageModel& model = test::stories();
   const std::vector<TokenId> ids =

@@ -1,5 +1,5 @@
 // Generation with a tokenizer that drops the first space of a text and has fewer tokens than the
-// model has ids: the model of the tree with a tokenizer of the Llama 2 kind.
+// model has ids: the model of the repository with a tokenizer of the Llama 2 kind.
 #include <gtest/gtest.h>
 
 #include "llm/stories.hpp"
@@ -34,7 +34,7 @@ std::vector<TokenId> known(const Tokenizer& tokenizer, std::vector<TokenId> ids)
   return ids;
 }
 
-// What decode() of everything has beyond decode(prompt).
+// The part of decode() of everything after decode(prompt).
 std::string beyond(const Tokenizer& tokenizer, std::vector<TokenId> prompt,
                    const std::vector<TokenId>& drawn) {
   const std::string told = *tokenizer.decode(prompt);

@@ -1,6 +1,6 @@
-// Decoders of any form with random weights, and what they compute, written down once more in double
-// precision: literally, one row after the other, without a cache. Nothing of it is shared with the
-// engine but the description of the model and the roles of its parameters.
+// Decoders of any form with random weights, and a second implementation in double precision:
+// literal, row by row, without a cache. It shares with the engine only the description of the model
+// and the roles of its parameters.
 #pragma once
 
 #include <cmath>
@@ -50,7 +50,7 @@ class FormSource : public ModelSource {
     return weight;
   }
 
-  // Empty where the model has no such parameter.
+  // Empty if the model has no such parameter.
   const std::vector<float>& of(DecoderRole role, int64_t block = -1) const {
     static const std::vector<float> none;
     const auto found = values_.find({block, role});
@@ -139,7 +139,7 @@ class LiteralDecoder {
     return linear(up, Role::down, Role::down_bias, block);
   }
 
-  // The first values of every head, in pairs half of them apart.
+  // Rotates the first values of every head, in pairs half of them apart.
   void turn(Row& x, size_t position) const {
     if (c_.rope == RopeKind::none) return;
     const auto dim = static_cast<size_t>(c_.head_dim);

@@ -1,6 +1,6 @@
-// Decoders of every form beside a literal evaluator: LayerNorm or RMSNorm, learned or rotary
+// Decoders of every form compared with a literal reference: LayerNorm or RMSNorm, learned or rotary
 // positions (or of a part of a head), MLPs with and without a gate, serial and parallel residuals,
-// biases anywhere. And the limits of positions that were learned.
+// optional biases. Also the limits of learned positions.
 #include "llm/decoder_forms.hpp"
 
 #include "base/text.hpp"
@@ -87,7 +87,7 @@ TEST(DecoderForms, GiveTheBitsOfEachSequenceAloneInSharedPasses) {
       texts.push_back(test::random_ids(config, 3 * seed + s, config.max_positions));
       wanted.push_back(logits_of(model, cpu_ops(best_isa()), texts[s], texts[s].size()));
     }
-    // Sequence s reads s + 1 tokens a pass, so that all stand at places of their own.
+    // Sequence s reads s + 1 tokens a pass, so that all have different positions.
     for (bool more = true; more;) {
       std::vector<LlmBatch::Piece> pieces;
       for (int64_t s = 0; s < 3; ++s) {
@@ -140,7 +140,7 @@ TEST(LearnedPositions, EndWhereTheirTableDoes) {
             "the context is full: 21 positions used, 1 more wanted, 21 available");
 }
 
-// Memory of sessions comes in whole pages; what lies behind the table must not be read from it.
+// Memory of sessions is in whole pages; nothing after the end of the table may be read.
 TEST(LearnedPositions, RefuseWhatASessionHasRoomForButTheTableHasNot) {
   const test::FormSource source(learned_form(21), 5);
   const LanguageModel model = model_of(source);
@@ -181,7 +181,7 @@ TEST(LearnedPositions, RefuseWhatASessionHasRoomForButTheTableHasNot) {
   EXPECT_EQ(placed.error().str(), "position 21 of sequence 0 is not among 21 of 1");
 }
 
-// A full context that goes on reads what it keeps anew, so its positions begin anew too.
+// A full context that continues reads what it keeps again, so its positions restart too.
 TEST(LearnedPositions, OfAContextThatWentOnAreThoseOfATextWithoutWhatWasForgotten) {
   const test::FormSource source(learned_form(16), 9);
   const LanguageModel model = model_of(source);

@@ -1,5 +1,5 @@
-// Every parameter of a decoder has a role of its own in its block, and so a name of its own in
-// every format, whatever parts the model has.
+// Every parameter of a decoder has a unique role in its block, and so a unique name in every
+// format, whatever parts the model has.
 #include "llm/decoder_role.hpp"
 
 #include <gtest/gtest.h>

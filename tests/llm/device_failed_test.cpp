@@ -1,5 +1,5 @@
-// A device that fails in the middle of a text: the session begins anew on the host. The device here
-// is the host itself behind the interface of a device, so the words must not change at all.
+// A device that fails during a text: the session starts again on the host. The device here is the
+// host itself as a device, so the text must not change at all.
 #include <cstring>
 
 #include "base/text.hpp"
@@ -134,7 +134,7 @@ TEST(DeviceFailed, WhatWasForgottenIsNotFedAgain) {
       std::equal(straight.logits().begin(), straight.logits().end(), made->logits().begin()));
 }
 
-// All sequences at once: what they have read, pages that they share, and memory that was booked.
+// All sequences at once: their tokens, shared pages, and reserved memory.
 TEST(DeviceFailed, ABatchGoesOnOnTheHostWithTheSameBits) {
   const LanguageModel& model = stories();
   const std::vector<TokenId> ids = encode(model, cat(kPrompt, " ", kPrompt, " ", kPrompt));

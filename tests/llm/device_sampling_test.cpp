@@ -1,5 +1,5 @@
-// Drawing by the ops topk and draw, as devices do, beside the sampler: the same tokens, the
-// right frequencies, edges, errors.
+// Sampling by the ops topk and draw, as on devices, compared with the sampler: the same tokens, the
+// right frequencies, edge cases, errors.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -128,7 +128,7 @@ TEST(DeviceSampling, KeepsTheTokensItShould) {
   };
   const Case cases[] = {
       {"one candidate", sampling(1, 1), {1, 3, 2}, {1}},
-      {"as many as there are", sampling(1, 99), {1, 3, 2}, {0, 1, 2}},
+      {"all candidates", sampling(1, 99), {1, 3, 2}, {0, 1, 2}},
       {"all equal", sampling(1, 256), {2, 2, 2, 2}, {0, 1, 2, 3}},
       {"half of four that are equal", sampling(1, 4, 0.5f), {2, 2, 2, 2}, {0, 1}},
       {"hardly more than a third", sampling(1, 3, 0.33333334f), {2, 2, 2}, {0, 1}},

@@ -121,7 +121,7 @@ TEST(Generate, EndsWhenTheContextIsFull) {
   EXPECT_EQ(told.result.token_ids, tell(tokens(17)).result.token_ids);
 }
 
-// What is left is read by a session that has seen nothing else, for every token anew.
+// A new session reads the remaining tokens again for every token.
 std::vector<TokenId> with_forgetting(const std::vector<TokenId>& prompt, size_t context,
                                      size_t keep, size_t shift, size_t count) {
   const LanguageModel& model = test::stories();
@@ -259,7 +259,7 @@ TEST(Generate, SamplesTheSameTextForTheSameSeedAndAnyChunk) {
   EXPECT_NE(tell(options).result.token_ids, a.result.token_ids);
 }
 
-// A model with hot sampling writes all kinds of bytes; what comes out is whole characters always.
+// A model at a high temperature writes all kinds of bytes; the output always has whole characters.
 TEST(Generate, NeverSplitsACharacter) {
   for (uint64_t seed = 0; seed < 8; ++seed) {
     GenerateOptions options = tokens(60);

@@ -1,5 +1,5 @@
-// Texts that are held to a grammar, a schema, or away from strings: what the model writes fits, and
-// ends where the grammar ends.
+// Texts constrained by a grammar, a schema, or banned strings: the output fits, and ends at the end
+// of the grammar.
 #include <gmock/gmock.h>
 
 #include "io/json.hpp"

@@ -1,6 +1,6 @@
-// PagePool: random sequences over few tokens, beside a plain evaluator that knows for each position
-// of each page which text stands in it. Whatever is shared, copied or taken away, a sequence finds
-// its own text.
+// PagePool: random sequences over few tokens, compared with a simple reference that records the
+// text of each position of each page. Whatever is shared, copied or evicted, a sequence finds its
+// own text.
 #include "llm/page_pool.hpp"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ namespace {
 
 using Tokens = std::vector<TokenId>;
 
-// What keys and values of a position depend on: all tokens up to it.
+// The keys and values of a position depend on all tokens up to it.
 using Written = std::string;
 Written written(const Tokens& text, size_t position) {
   Written out;
@@ -159,7 +159,7 @@ TEST(PagePools, KeepCommonBeginningsOnce) {
   }
   EXPECT_EQ(rig.tables[1], rig.tables[0]);
   EXPECT_EQ(rig.tables[2], rig.tables[0]);
-  // Whoever goes on has the last page, which is not full, as a copy.
+  // A sequence that continues gets a copy of the last partial page.
   ASSERT_TRUE(rig.feed(1, {2}));
   EXPECT_EQ(rig.tables[1][1], rig.tables[0][1]);
   EXPECT_NE(rig.tables[1][2], rig.tables[0][2]);

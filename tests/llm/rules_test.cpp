@@ -1,4 +1,4 @@
-// Grammars and schemas before there is a model: check_rules(), which the program asks about files.
+// Grammars and schemas without a model: check_rules(), which the program calls for files.
 #include <gmock/gmock.h>
 
 #include "loom/generation.hpp"
@@ -10,7 +10,7 @@ namespace {
 TEST(CheckRules, TellsWhetherAGrammarHoldsATextAndWhy) {
   const struct {
     const char* grammar;
-    const char* error;  // "": none
+    const char* error;  // empty means none
   } rows[] = {{"", ""},
               {"root ::= \"a\" [b-d]*", ""},
               {"root ::= \"a", "the line ends inside of a literal"},
@@ -43,7 +43,7 @@ TEST(CheckRules, TellsWhetherASchemaHoldsATextAndWhy) {
   }
 }
 
-// 1,000 damaged texts of each kind: whole, or an error that the program makes exit 3 or 4 of.
+// 1,000 damaged texts of each kind: valid, or an error with exit code 3 or 4.
 TEST(CheckRules, RandomDamageIsAnErrorOfTheText) {
   const std::string grammar =
       "root ::= item (\",\" item)*\nitem ::= [a-z]+ | \"x\" [0-9]{1,3}|word\n"

@@ -1,5 +1,5 @@
-// The sampler beside an evaluator that shares no code with it: in double, with the standard
-// library, sorting everything, as docs/sampling.md has the formulas. Random logits, histories and
+// The sampler compared with a reference that shares no code with it: in double, with the standard
+// library, sorting everything, by the formulas of docs/sampling.md. Random logits, histories and
 // options; LOOM_SAMPLER_CASES for more of them.
 #include <gtest/gtest.h>
 
@@ -62,7 +62,8 @@ class SamplerOracle {
     drawn_by_ = left;
     return draw(left, u);
   }
-  // What next() drew by, the likeliest first; empty: it took the best without a draw.
+  // The distribution of next()'s draw, the likeliest first; empty if it took the best without a
+  // draw.
   const std::vector<Chance>& drawn_by() const { return drawn_by_; }
 
  private:
@@ -80,7 +81,7 @@ class SamplerOracle {
       l -= n * static_cast<double>(o_.frequency_penalty) + static_cast<double>(o_.presence_penalty);
     }
   }
-  // By trying every place and counting, as the text of the rule says.
+  // Tries every position and counts, as in the text of the rule.
   void dry(std::vector<double>& v, const std::vector<TokenId>& all) const {
     if (o_.dry.multiplier == 0) return;
     std::vector<TokenId> h = all;
@@ -229,7 +230,7 @@ class SamplerOracle {
   uint64_t draws_ = 0;
 };
 
-// What the sampler says that it drew by, beside the oracle.
+// The distribution that the sampler reports, compared with the oracle.
 void expect_chances(Sampler& sampler, TokenId drawn, const SamplerOracle& oracle, int64_t most) {
   constexpr double kClose = 1e-4;  // the sampler's logits and exponentials are floats
   std::vector<TokenChoice> top;
@@ -249,7 +250,7 @@ void expect_chances(Sampler& sampler, TokenId drawn, const SamplerOracle& oracle
   EXPECT_NEAR(std::exp(own), found->p, kClose);
   EXPECT_LE(top.size(), std::min(wanted.size(), static_cast<size_t>(most)));
   for (size_t i = 0; i < std::min(wanted.size(), static_cast<size_t>(most)); ++i) {
-    if (i >= top.size()) {  // what has no probability is not told
+    if (i >= top.size()) {  // tokens without probability are not listed
       EXPECT_LT(wanted[i].p, kClose);
       continue;
     }
@@ -387,7 +388,7 @@ TEST(SamplerOracle, MirostatKeepsTheSurpriseNearItsTarget) {
     options.mirostat = version;
     options.mirostat_tau = 3;
     options.mirostat_eta = 0.1f;
-    std::vector<float> logits;  // Zipf's law, where both versions know what to do
+    std::vector<float> logits;  // Zipf's law, which both versions handle
     double z = 0;
     for (int i = 0; i < 2000; ++i) {
       logits.push_back(-std::log(static_cast<float>(i + 1)));
@@ -399,7 +400,7 @@ TEST(SamplerOracle, MirostatKeepsTheSurpriseNearItsTarget) {
       const TokenId id = sampler->next(logits, {});
       surprise += std::log2(z * (id + 1)) / 3000;
     }
-    // The surprise that it steers is that among the tokens kept, which is less.
+    // It controls the surprise among the remaining tokens, which is less.
     EXPECT_NEAR(surprise, 3.9, 1.0) << version;
   }
 }

@@ -167,7 +167,7 @@ TEST(Sampler, TheSeedAndTheNumberOfDrawsDecide) {
   EXPECT_NE(stream(7), stream(8));
 }
 
-// Golden, computed by a plain program of its own (sort all, sum, walk) with the same Philox.
+// Golden, computed by a simple separate program (sort all, sum, walk) with the same Philox.
 TEST(Sampler, DrawsAreTheSameOnEveryMachine) {
   std::vector<float> logits(5000);
   for (size_t i = 0; i < logits.size(); ++i)
@@ -180,7 +180,7 @@ TEST(Sampler, DrawsAreTheSameOnEveryMachine) {
   EXPECT_EQ(ids, (std::vector<TokenId>{2362, 2480, 4945, 3388, 4940, 1014, 1211, 2076}));
 }
 
-// Sorting lazily must not change what is drawn.
+// Lazy sorting must not change the draw.
 TEST(Sampler, AllTokensKeptByTopKDrawAsWithoutIt) {
   std::vector<float> logits(700);
   for (size_t i = 0; i < logits.size(); ++i)

@@ -1,5 +1,5 @@
-// The state of a session in a file: it goes on with the bits of one that never stopped, and a file
-// that does not fit, or is damaged anywhere, changes nothing.
+// The state of a session in a file: a restored session continues with the bits of an uninterrupted
+// one, and a file that does not fit, or is damaged anywhere, changes nothing.
 #include "llm/stories.hpp"
 
 namespace loom::core {

@@ -1,5 +1,5 @@
-// Speculative decoding gives the tokens that plain decoding gives, whoever guesses, at any
-// temperature, and leaves the session as plain decoding leaves it.
+// Speculative decoding gives the tokens of plain decoding, with any draft, at any temperature, and
+// leaves the session in the same state.
 #include <gmock/gmock.h>
 
 #include <cstdio>
@@ -100,8 +100,7 @@ TEST(Speculation, ReadsLessOftenThanItWrites) {
   EXPECT_LT(text->passes * 7, text->decode_steps + 7);
 }
 
-// Texts that the model writes at temperature 1, one after the other, from the ways in which its
-// stories begin.
+// Texts of the model at temperature 1, one after the other, from typical beginnings of its stories.
 const std::string kBeginnings[] = {"Once upon a time", "Tom had a red",   "Lily and her",
                                    "One day, a",       "There was a big", "The little"};
 std::vector<TokenId> written_by(const LanguageModel& model, int texts, uint64_t seed) {
@@ -135,12 +134,12 @@ int64_t guesses_of_contest() {
   return many != nullptr ? std::atoi(many) : 6;
 }
 
-// Seconds of this process, whatever else the machine does.
+// Processor time of this process, independent of other load.
 double processor_seconds() {
   return static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
 }
 
-// Who guesses: a text that is looked in, or a smaller model.
+// The source of drafts: a lookup text, or a smaller model.
 struct Guessing {
   const LookupText* text = nullptr;
   LlmSession* draft = nullptr;
@@ -233,7 +232,7 @@ TEST(LookupTexts, KnowWhatFollowedMostOften) {
     return lookup.next(history, share);
   };
   EXPECT_EQ(next({1, 2}), 4);
-  EXPECT_EQ(next({7, 1, 2}), 4);  // the longest end that is there
+  EXPECT_EQ(next({7, 1, 2}), 4);  // the longest known suffix
   EXPECT_EQ(next({3, 1, 2}), 4);  // once
   EXPECT_EQ(next({9, 2}), 5);
   EXPECT_EQ(next({2}), 4);  // two of four
@@ -244,7 +243,7 @@ TEST(LookupTexts, KnowWhatFollowedMostOften) {
   EXPECT_EQ(LookupText({}).next(text), -1);
 }
 
-// Guesses of a text of another vocabulary are no tokens of the model.
+// Draft tokens of another vocabulary are not tokens of the model.
 TEST(LookupTexts, GuessNoTokenThatTheModelHasNot) {
   const LanguageModel& model = test::stories();
   std::vector<TokenId> prompt = test::encode(model, "Once upon");

@@ -1,4 +1,4 @@
-// Stop strings in a stream: nothing of them gets out, nothing else is lost, whatever the pieces.
+// Stop strings in a stream: none of their text is output, no other text is lost, for any pieces.
 #include "llm/stop_matcher.hpp"
 
 #include <gtest/gtest.h>

@@ -144,7 +144,7 @@ TEST_F(Pictures, OfOtherKindsAreRefusedByName) {
   const std::string text = "P6 2 2 255, and no more";
   const Result<Picture> picture = decode_picture(std::as_bytes(std::span(text)), "a.png", {});
   ASSERT_FALSE(picture.ok());
-  EXPECT_EQ(picture.error().str(), "a.png: at byte 0: this is neither a PNG nor a JPEG picture");
+  EXPECT_EQ(picture.error().str(), "a.png: at byte 0: this is neither a PNG nor a JPEG image");
 }
 
 }  // namespace

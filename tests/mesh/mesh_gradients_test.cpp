@@ -1,5 +1,5 @@
-// Gradients through ticks, in doubles: against the derivatives of a mesh that remembers everything
-// (outside/tape.hpp), and against central differences of the ticks themselves.
+// Gradients through ticks, in doubles: against the derivatives of a mesh that stores its whole
+// history (outside/tape.hpp), and against central differences of the ticks.
 #include "mesh/mesh_rig.hpp"
 
 namespace loom::core::mesh_test {
@@ -12,8 +12,8 @@ struct LossAt {
   Coord cell;
 };
 
-// One window of ticks: L = sum of r y over the outputs in `losses`; what slots hold at its end
-// stays in the memory.
+// One window of ticks: L = sum of r y over the outputs in `losses`. The slots' values at its end
+// stay in the memory.
 class Window {
  public:
   Window(const MeshCase& mesh, const Network& network, const MeshMemory& memory, int64_t ticks,
@@ -174,7 +174,7 @@ void expect_equal(const std::string& what, const std::vector<Tensor>& got,
   }
 }
 
-// Three layers over [1, 1, 3] whose first adds what the last gave.
+// Three layers over [1, 1, 3]; the first adds the output of the last.
 MeshCase loop() {
   MeshCase c;
   c.grid = GridSpec(4, 1, 1, 1);

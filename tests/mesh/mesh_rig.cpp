@@ -77,7 +77,7 @@ void MeshMaker::links(const std::vector<Coord>& places) {
   }
 }
 
-// The last cell gives another width. Some Dense cells become readers of it, or of a port as wide.
+// The last cell has another width. Some Dense cells read it, or a port of the same width.
 void MeshMaker::widen(const std::vector<Coord>& places) {
   int64_t wide = width_ + 1 + below(4);
   if (wide == mesh.input[1] * width_) ++wide;  // all values of a sample, which a Dense takes too
@@ -94,7 +94,7 @@ void MeshMaker::widen(const std::vector<Coord>& places) {
     const Coord at = places[k];
     const Cell* cell = mesh.grid.find(at);
     const bool dense = cell->layer.def->name == "Dense" && !cell->layer.disabled;
-    // Its second input would be what the cell before it reads.
+    // Its second input would be the input of the cell before it.
     if (k != 1 && cell->layer.def->name == "Residual") {
       EXPECT_TRUE(mesh.grid.put(at, Cell{this->dense()}).ok());
       std::erase_if(all, [&](const MeshLink& link) { return link.to == at; });
@@ -122,7 +122,7 @@ void MeshMaker::make() {
     if (chance(15) && i + 1 < mesh.grid.size()) continue;
     Cell cell{layer()};
     cell.layer.disabled = !places.empty() && chance(15);
-    // What the grid itself says: feedback links are links as any other here.
+    // A link in the grid itself: feedback links are treated like other links.
     if (!places.empty() && !cell.layer.disabled && chance(15)) {
       const Coord from = places[static_cast<size_t>(below(static_cast<int64_t>(places.size())))];
       if (!mesh.grid.find(from)->layer.disabled) cell.link = Link{from, chance(50)};
@@ -237,7 +237,7 @@ const std::optional<Array>& ScalarMesh::at(int64_t t, int64_t i) const {
   return found != tick.end() ? found->second : nothing;
 }
 
-// What a source brings in tick t.
+// The value of a source in tick t.
 std::optional<Array> ScalarMesh::value(const Source& s, int64_t t) const {
   if (s.from == MeshLink::From::port) {
     const int64_t offered = t - (s.delay - 1);
@@ -248,7 +248,8 @@ std::optional<Array> ScalarMesh::value(const Source& s, int64_t t) const {
   return std::nullopt;
 }
 
-// What the layer that made that value had read when it made it; disabled cells are no layers.
+// The input of the layer that made that value, when it was made. Disabled cells do not count as
+// layers.
 std::optional<Array> ScalarMesh::given_before(const Source& s, int64_t t) const {
   if (s.from != MeshLink::From::cell) return value(s, t);
   const int64_t then = t - s.delay;

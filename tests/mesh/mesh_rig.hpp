@@ -1,6 +1,6 @@
-// What the tests of the mesh share: random meshes, and a mesh in doubles that remembers everything.
-// It shares no code with the engine: ticks are written from the formula S_t[k] = f_k(U_t[k]) over
-// the whole history, and the layers are those of outside/evaluator.hpp.
+// Helpers of the mesh tests: random meshes, and a mesh in doubles that stores its whole history. It
+// shares no code with the engine: ticks follow the formula S_t[k] = f_k(U_t[k]) over the whole
+// history, and the layers are those of outside/evaluator.hpp.
 #pragma once
 
 #include <map>
@@ -29,20 +29,20 @@ struct MeshCase {
 LayerConfig made(LayerKind kind, const std::vector<Field>& fields,
                  std::vector<LayerConfig> children = {});
 LayerConfig linear(int64_t width, const std::string& activation = "linear");
-// Random cells that keep the shape [batch, steps, width], links anywhere with delays, disabled
+// Random cells that keep the shape [batch, steps, width], arbitrary links with delays, disabled
 // cells, a second port, second inputs. carried: with MeshOptions::carry. any_width: the last cell
-// gives another width, which others read as feedback, and a port "wide" has that width as well.
+// has another width. Other cells read it as feedback, and a port "wide" has the same width.
 MeshCase random_mesh(uint64_t seed, bool carried, bool any_width = false);
 
 // Every value of every tick, in doubles.
 class ScalarMesh {
  public:
   ScalarMesh(const MeshCase& mesh, const Network& network, Tape* tape);
-  // The next tick, on what ports hold.
+  // Runs the next tick on the values of the ports.
   void tick(const std::vector<Array>& ports);
-  // What the cell at flat index i committed in tick t; nothing as long as it holds nothing.
+  // The value that the cell at flat index i committed in tick t; nothing before its first value.
   const std::optional<Array>& at(int64_t t, int64_t i) const;
-  // From here on everything so far is a constant.
+  // Makes all values so far constants.
   void detach();
   std::map<std::string, std::vector<Var>> params;
 

@@ -1,5 +1,5 @@
 // Learning rules through ticks: one window on random meshes of Dense cells (links, delays, loops,
-// disabled cells) against their formulas in doubles, equal bits, what they learn, what they refuse.
+// disabled cells) against their formulas in doubles. Checks equal bits, learning, and refusals.
 #include <cmath>
 #include <cstdlib>
 #include <optional>
@@ -23,7 +23,7 @@ using Matrix = std::vector<std::vector<double>>;  // rows of the batch, or of a 
 // ---- the oracle: a slot for every cell and every tick of delay ----------------------------------
 
 struct RuleSlot {
-  int source = -1;  // -1: the port
+  int source = -1;  // -1 means the port
   bool dense = false;
   std::string activation;
   Matrix w;
@@ -84,7 +84,7 @@ RuleMesh random_rule_mesh(uint64_t seed) {
     link.delay = delay[k];
     m.mesh.options.links.push_back(link);
   }
-  std::map<std::pair<int, int64_t>, int> chains;  // source and ticks behind it
+  std::map<std::pair<int, int64_t>, int> chains;  // source and delay in ticks
   for (size_t k = 0; k < m.cells; ++k) {
     int source = m.slots[k].source;
     for (int64_t d = 1; d < delay[k]; ++d) {
@@ -220,7 +220,7 @@ struct RuleRun {
     }
   }
 
-  // dL/dS of what slot j reads, from that of what it commits in tick `now`.
+  // dL/dS of the source of slot j, from that of its output in tick `now`.
   Matrix through(size_t j, size_t now) const {
     if (!fires(j, static_cast<int64_t>(now))) return zeros(m.batch, m.width);
     Matrix d = *g[now][j];
@@ -231,7 +231,7 @@ struct RuleRun {
     return times(d, m.slots[j].w);
   }
 
-  // Matrices are drawn by the number of a cell among those that are enabled.
+  // Matrices are drawn by the index of a cell among the enabled ones.
   size_t enabled_before(size_t k) const {
     size_t count = 0;
     for (size_t i = 0; i < k; ++i) count += m.slots[i].dense ? 1 : 0;
@@ -287,7 +287,7 @@ struct RuleRun {
   }
 };
 
-// ---- one window of the engine beside it ---------------------------------------------------------
+// ---- one window of the engine against it -------------------------------------------------------
 
 struct RuleOptions {
   Rule rule = Rule::dfa;
@@ -408,7 +408,7 @@ struct Taught {
   std::vector<float> weights;
 };
 
-// Three cells in a row see points of a plane; the last says how large sin(2 a) + b is.
+// Three sequential cells read points of a plane; the last predicts sin(2 a) + b.
 Taught teach(Rule rule, int threads, Isa isa, int windows, int64_t window) {
   Taught out;
   MeshCase c;
@@ -457,9 +457,8 @@ Taught teach(Rule rule, int threads, Isa isa, int windows, int64_t window) {
 }
 
 TEST(MeshRules, LearnAFunctionThroughTicks) {
-  // To answer 0 is a loss of 0.93. drtp pushes hidden cells by the target whatever the answer is,
-  // so that they do not come to rest where the target is a number: a third of that is what it must
-  // do.
+  // An answer of 0 has a loss of 0.93. drtp pushes hidden cells by the target for any answer, so
+  // they do not converge if the target is a number: a third of that loss is required.
   const std::pair<Rule, double> cases[] = {{Rule::back_propagation, 0.02},
                                            {Rule::chain, 0.02},
                                            {Rule::diff_project, 0.02},

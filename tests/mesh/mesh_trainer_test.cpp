@@ -1,5 +1,5 @@
-// Training through ticks: it learns, has the same bits for any number of threads, keeps to its
-// budget; and what a mesh refuses, in one line each.
+// Training through ticks: it learns, has the same bits for any number of threads, and respects its
+// budget. Also the refusals of a mesh, in one line each.
 #include <cstring>
 
 #include "mesh/mesh_rig.hpp"
@@ -8,7 +8,7 @@
 namespace loom::core::mesh_test {
 namespace {
 
-// The input, and what the loop in it remembers, through two layers.
+// The input, and the memory of its loop, through two layers.
 MeshCase memory_task(int64_t batch, bool zero_fill = false) {
   MeshCase c;
   c.grid = GridSpec(3, 1, 1, 1);
@@ -27,7 +27,7 @@ struct Learned {
   std::vector<uint32_t> bits;  // of the parameters
 };
 
-// Value 1 of a sample is to come out two samples later as value 0: only the loop can hold it.
+// Value 1 of a sample must be output two samples later as value 0: only the loop can store it.
 Learned learn(const MeshCase& mesh, MeshTrainOptions options, int threads, int windows,
               DType dtype = DType::f32) {
   Learned learned;
@@ -86,9 +86,9 @@ TEST(MeshTraining, LearnsToRememberWhatOnlyGradientsThroughTicksReach) {
     DType dtype;
     double at_most;
   };
-  // To answer zero is a loss of 1/24: a value in [-1, 1] among eight. A window of one tick cannot
-  // train the loop, but the last layer learns from what its starting weights happen to remember; it
-  // must stay at twenty times the loss of windows that reach back.
+  // An answer of zero has a loss of 1/24: a value in [-1, 1] among eight. A window of one tick
+  // cannot train the loop. The last layer still learns from what its initial weights happen to
+  // store. Its loss must stay at twenty times that of longer windows.
   const Case cases[] = {{"eight ticks", 8, 0, false, DType::f32, 0.001},
                         {"windows that overlap", 8, 4, false, DType::f32, 0.001},
                         {"zero-fill", 8, 0, true, DType::f32, 0.001},
@@ -150,7 +150,7 @@ TEST(MeshTraining, MovesBuffersInTheTicksInWhichTheirSlotFires) {
   for (int64_t i = 0; i < trainer->x().shape.count(); ++i)
     trainer->x().f32()[i] = i / 8 % 2 == 0 ? 10.0f : -30.0f;
   ASSERT_TRUE(trainer->run(0.0).ok());
-  // Of -1 and 1 the unbiased variance is 2: each update halves the distance to it.
+  // The unbiased variance of -1 and 1 is 2: each update halves the distance to it.
   for (const Param& p : network->params()) {
     if (p.spec.name != "running_var") continue;
     const bool first = p.cell == Coord{0, 0, 0, 0};
@@ -247,7 +247,7 @@ TEST(MeshTopologies, RefuseWhatDoesNotMeetInOneLine) {
       {"from nowhere", link(c, From::cell, nowhere, "", 1),
        "cell (2, 0, 0, 0) is linked to (7, 0, 0, 0), where the mesh has no cell"},
       {"widths", link(c, From::cell, a, "", 1), "cell (2, 0, 0, 0) does not fit cell (0, 0, 0, 0)"},
-      {"widths behind a delay", link(c, From::cell, a, "", 3),
+      {"widths after a delay", link(c, From::cell, a, "", 3),
        "cell (2, 0, 0, 0) does not fit the delayed cell (0, 0, 0, 0)"},
       {"no delay", link(c, From::cell, b, "", 0), "has a delay of 0 ticks"},
       {"no such port", link(b, From::port, {}, "eye", 1), "the port 'eye'"},

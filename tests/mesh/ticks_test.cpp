@@ -1,5 +1,5 @@
-// Ticks: what a mesh gives, tick for tick, against hand-written cases and against a mesh in doubles
-// that remembers everything.
+// Ticks: the outputs of a mesh, tick for tick, against hand-written cases and against a mesh in
+// doubles that stores its whole history.
 #include <cmath>
 #include <cstring>
 
@@ -184,7 +184,7 @@ TEST(Ticks, ResetForgetsSlotsInputsAndStates) {
       EXPECT_EQ(row.first(1), 0.0f);
     }
     EXPECT_EQ(runs[0], runs[1]);
-    // The same input again and again: only a carried state changes what it gives.
+    // The same input repeatedly: only a carried state changes the output.
     EXPECT_EQ(runs[0][3] == runs[0][4], !carry);
   }
 }
@@ -246,8 +246,8 @@ TEST(Ticks, TwoHundredTicksHaveTheSameBitsForAnyThreadsBlocksAndInstructionSets)
   }
 }
 
-// What stream() gives of a random mesh: outputs, and how active slots are; and the same, tick by
-// tick, from the slots themselves.
+// The results of stream() on a random mesh: outputs and activity of slots. They must equal those of
+// single ticks, computed from the slots.
 void expect_stream(const MeshCase& mesh, const Network& network, int64_t block, ThreadPool& pool) {
   constexpr int64_t kTicks = 21;
   const MeshRunOptions run{ActivationMode::f32, block, true, {}};

@@ -1,5 +1,5 @@
-// Derivatives of the unary kinds against central differences of the functions in double, the same
-// from the output, in float, in vectors, and where they could overflow.
+// Derivatives of the unary kinds against central differences of the functions in double. Covers
+// derivatives from the output, float and vector lanes, and inputs that could overflow.
 #include "ops/activation_dx.hpp"
 
 #include <gtest/gtest.h>
@@ -76,7 +76,7 @@ struct Tail {
   double relative;
 };
 
-// Where a function falls to 0 or to a constant its slope is small, and every digit of it counts.
+// If a function falls to 0 or to a constant, its slope is small, and every digit of it counts.
 TEST(ActivationDx, SmallSlopesKeepTheirDigits) {
   const Tail cases[] = {
       {UnaryKind::elu, [](double x) { return std::exp(x); }, -87, 3e-7},
@@ -125,7 +125,7 @@ TEST(ActivationDx, KinksTakeTheStatedSide) {
   EXPECT_EQ(activate_dx_from_output<float>(UnaryKind::log, 2.0f), 0.0f) << "has none";
 }
 
-// Whatever saturates has a slope of 0 or 1 out there, not a NaN of two infinities.
+// Saturating functions have a slope of 0 or 1 there, not a NaN of two infinities.
 TEST(ActivationDx, LargeInputsHaveFiniteSlopes) {
   for (int k = 0; k < kActivations; ++k) {
     const auto kind = static_cast<UnaryKind>(k);

@@ -1,5 +1,5 @@
-// Replaces operator new of the test program by one that counts. In a file of its own: where both
-// ends of an allocation are inlined, compilers take malloc and delete for a mismatch.
+// Replaces operator new of the test program by a counting one. It has a file of its own: if both
+// ends of an allocation are inlined, compilers report malloc and delete as a mismatch.
 #include "ops/allocations.hpp"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ void* operator new(size_t size) {
   if (memory == nullptr) std::abort();
   return memory;
 }
-// The standard library's sorts ask for their buffers in this way.
+// The standard library's sorts allocate their buffers with this operator.
 void* operator new(size_t size, const std::nothrow_t&) noexcept {
   g_count.fetch_add(1, std::memory_order_relaxed);
   return std::malloc(size > 0 ? size : 1);

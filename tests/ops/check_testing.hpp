@@ -1,5 +1,5 @@
-// What the tests of the checks share: tensors over one pool of memory, and a table of statuses with
-// the lines they must carry.
+// Helpers of the check tests: tensors over one pool of memory, and a table of statuses with their
+// expected lines.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@ namespace loom::core::test {
 inline float pool[4096];
 inline int32_t id_pool[256];
 
-// Matrices that lie apart, `slot` saying where.
+// Matrices that do not overlap; `slot` selects the location.
 inline Tensor f32(int64_t rows, int64_t cols, int slot = 0) {
   return f32_matrix(pool + slot * 256, rows, cols);
 }

@@ -1,5 +1,5 @@
-// What the recorder refuses: every rule of every op broken once, with the exact line a person gets
-// to read.
+// The refusals of the recorder: every rule of every op is broken once, with the exact line for the
+// user.
 #include "ops/checks.hpp"
 
 #include <cmath>
@@ -105,7 +105,7 @@ TEST(Checks, Pack) {
   });
 }
 
-// What scales were taken from, kept between packings.
+// Ranges of scales, kept between packings.
 TEST(Checks, PackWithHeldRanges) {
   const auto pack = [](DType dtype, Tensor ranges, ScaleScope scope = ScaleScope::per_row,
                        float band = 0.125f) {

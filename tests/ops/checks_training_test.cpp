@@ -1,5 +1,5 @@
-// What the recorder refuses of the ops that training adds, with the exact line a person gets to
-// read. Rules that all ops share are broken in checks_test.cpp.
+// The refusals of the recorder for training ops, with the exact line for the user. checks_test.cpp
+// breaks the rules that all ops share.
 #include "ops/check_testing.hpp"
 
 namespace loom::core {

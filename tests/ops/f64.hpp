@@ -1,5 +1,5 @@
-// What the tests of the f64 reference share: matrices of doubles, a runner of its ops, and the
-// comparison of a gradient with central differences of a forward pass.
+// Helpers of the f64 reference tests: matrices of doubles, a runner of its ops, and the comparison
+// of a gradient with central differences of a forward pass.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@
 
 namespace loom::core::test {
 
-// A plain f64 matrix whose rows stand `gap` values apart; zeros, or uniform in [-1, 1).
+// A plain f64 matrix with `gap` values between rows; zeros, or uniform in [-1, 1).
 class F64 {
  public:
   F64(int64_t rows, int64_t cols, int64_t gap = 0)
@@ -50,7 +50,7 @@ class F64 {
   Tensor tensor_;
 };
 
-// A packed matrix of random weights, and the doubles it stands for.
+// A packed matrix of random weights, and its values as doubles.
 class Weights64 {
  public:
   Weights64(DType dtype, int64_t rows, int64_t cols, uint64_t seed)

@@ -1,5 +1,5 @@
 // The elementary functions against libm in double: error bounds over dense sweeps of the float
-// line, special values, and the same bits from a vector lane as from a scalar.
+// line, special values, and equal bits from vector and scalar lanes.
 #include "ops/fmath.hpp"
 
 #include <gtest/gtest.h>
@@ -33,7 +33,7 @@ struct Function {
   float low, high;
   double ulps;          // largest error in units of the last place,
   double absolute;      // or this much
-  double argument = 0;  // and so many units of |2 u|, the exponent of gelu_tanh
+  double argument = 0;  // and this many units of |2 u|, the exponent of gelu_tanh
 };
 
 double true_sigmoid(double x) {
@@ -64,9 +64,9 @@ double true_hard_swish(double x) {
   return x * std::fmin(std::fmax(x + 3, 0), 6) / 6;
 }
 
-// Bounds are what exhaustive-like sweeps (every 41st float) show, rounded up. Below -87 sigmoid,
-// silu and gelu_tanh give way to 0 where e^-x overflows; all else keeps its relative precision
-// down to the smallest normal numbers.
+// Bounds come from near-exhaustive sweeps (every 41st float), rounded up. Below -87 sigmoid, silu
+// and gelu_tanh are 0, because e^-x overflows. All others keep their relative precision down to the
+// smallest normal numbers.
 const Function kFunctions[] = {
     {"exp", fmath::exp<float>, [](double x) { return std::exp(x); }, -kInf, 88.72f, 1.0, 0},
     {"log", fmath::log<float>, [](double x) { return std::log(x); }, 1e-45f, kInf, 0.85, 0},
@@ -256,10 +256,10 @@ long double wide_softplus(long double x) {
   return std::fmax(x, 0.0L) + std::log1p(std::exp(-std::fabs(x)));
 }
 
-// Against long double where that is wider. Relative: every digit of a tail counts. gelu_tanh and
-// gelu_erf grow their error with the exponent in them, which is x^3 and x^2 times a rounded number.
+// Against long double if it is wider. Relative: every digit of a tail counts. Errors of gelu_tanh
+// and gelu_erf grow with their exponent, which is x^3 and x^2 times a rounded number.
 TEST(Fmath, DoublesHaveThePrecisionOfDoubles) {
-  if (std::numeric_limits<long double>::digits <= 53) GTEST_SKIP() << "long double is no wider";
+  if (std::numeric_limits<long double>::digits <= 53) GTEST_SKIP() << "long double is not wider";
   struct Wide {
     Activation kind;
     long double (*truth)(long double);

@@ -1,5 +1,4 @@
-// The strided copy: what it means, what the moves that layers ask for make of it, what is refused,
-// and its gradient.
+// The strided copy: its definition, the moves of layers, its refusals, and its gradient.
 #include <numeric>
 
 #include "backend/reference/reference.hpp"
@@ -21,7 +20,7 @@ using test::run64;
 
 using Values = std::vector<double>;
 
-// y after a copy of 0, 1, 2, ..; what is not written is -1.
+// y after a copy of 0, 1, 2, ..; unwritten values are -1.
 Values moved(const std::function<CopyArgs(const Tensor& x, const Tensor& y)>& move, int64_t from,
              int64_t to) {
   const F64 x(1, from), y(1, to);

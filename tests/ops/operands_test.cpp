@@ -1,5 +1,5 @@
-// What the arguments of ops say about themselves (ops/operands.hpp), for every row of ops.def, and
-// what stands in for what they do not say.
+// The declarations of op arguments (ops/operands.hpp), for every row of ops.def, and the defaults
+// of omitted ones.
 #include "ops/operands.hpp"
 
 #include <gtest/gtest.h>
@@ -81,7 +81,7 @@ TEST(OpRows, OfGradientsHaveNoneButThoseThatAreLayersToo) {
   }
 }
 
-// An op that says only what it must.
+// An op with only the required declarations.
 struct SilentArgs {
   Tensor x, y;
 

@@ -1,5 +1,5 @@
-// Pooling: against sums over coordinates, its rules for NaN, equal values and windows, what is
-// refused, and its gradient against central differences.
+// Pooling: against sums over coordinates; rules for NaN, equal values and windows; refusals; and
+// its gradient against central differences.
 #include <limits>
 
 #include "backend/reference/reference.hpp"
@@ -20,7 +20,7 @@ using test::gradient_of;
 using test::random_pool;
 using test::run64;
 
-// What a window sees of a channel: values inside of the input, and how many places count.
+// The values of a channel inside of a window, and the number of counted positions.
 struct Seen {
   std::vector<double> values;
   int64_t counted = 0;
@@ -173,7 +173,7 @@ TEST(Pool, RefusesWhatIsNoPooling) {
   });
 }
 
-// dx as a recording has it, with ids that the forward pass gave or without.
+// dx from a recording, with ids of the forward pass or without.
 Result<std::vector<double>> recorded_gradient(PoolArgs args, const F64& x, const F64& dy,
                                               bool with_ids) {
   Trace trace(DType::f64, true);
@@ -218,7 +218,7 @@ TEST(Pool, HasTheGradientOfCentralDifferences) {
     expect_gradient(cat("pool ", seed), x, dx, [&] {
       run64(&Ops::pool, args);
       double sum = 0;
-      // A window without a value is -inf whatever x is.
+      // A window without a value is -inf for any x.
       for (int64_t i = 0; i < y.size(); ++i) sum += std::isinf(y[i]) ? 0 : y[i] * dy[i];
       return sum;
     });

@@ -1,5 +1,5 @@
-// Random strided copies: up to six axes in any order in memory, with gaps, flips, broadcasts, and
-// parts of larger tensors on both sides. Tensors have shapes and no memory yet.
+// Random strided copies: up to six axes in any memory order, with gaps, flips, broadcasts, and
+// parts of larger tensors on both sides. Tensors have shapes but no memory yet.
 #pragma once
 
 #include <algorithm>
@@ -25,8 +25,8 @@ class Draws {
   uint64_t next_ = 0;
 };
 
-// Lays axes out in memory: steps, the first element, and how many elements there are. Axes are left
-// out (step 0) where `repeat` says so.
+// Computes the layout of axes: steps, the first element, and the number of elements. Axes with
+// `repeat` get step 0.
 inline int64_t lay_out(Draws& draw, const CopyArgs& args, const std::vector<bool>& repeat,
                        bool tight, int64_t (&step)[Shape::kMaxRank], int64_t& first) {
   std::vector<int> order;
@@ -76,7 +76,7 @@ inline CopyArgs random_copy(uint64_t seed, int64_t most, bool repeats, DType dty
   return args;
 }
 
-// f(place in x, place in y) for every element, by counting coordinates.
+// Calls f(index in x, index in y) for every element, by counting coordinates.
 template <class F>
 void each_element(const CopyArgs& args, F&& f) {
   if (args.count() == 0) return;

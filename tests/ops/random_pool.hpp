@@ -8,7 +8,7 @@
 
 namespace loom::core::test {
 
-// All of the op but its tensors.
+// The op without its tensors.
 inline PoolArgs random_pool(uint64_t seed, int64_t most_extent) {
   Draws draw(seed);
   PoolArgs args;

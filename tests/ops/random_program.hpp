@@ -1,6 +1,6 @@
-// Random programs of ops over a few shared matrices, for the recorder: every op may read or write
-// what any other did, through whole matrices, row slices and column slices, small (serial) and
-// large (shared among the lanes).
+// Random programs of ops over a few shared matrices, for the recorder. Every op may access memory
+// that any other wrote, through whole matrices, row slices and column slices. Ops are small
+// (serial) or large (shared among the lanes).
 #pragma once
 
 #include <array>
@@ -34,7 +34,7 @@ struct Weights {
   Tensor tensor;
 };
 
-// The memory a program works on, and its constants. Two of the same seed are equal.
+// The memory and constants of a program. Two with the same seed are equal.
 class World {
  public:
   static constexpr int64_t kRows = 48, kCols = 256, kMatrices = 5;

@@ -1,5 +1,5 @@
-// Recorder: barriers, shared q8 copies and memory, seen through results. The truth is the same
-// program flushed after every op on one lane.
+// Recorder: barriers, shared q8 copies and memory, tested through results. The expected result is
+// the same program flushed after every op on one lane.
 #include "ops/recorder.hpp"
 
 #include <gtest/gtest.h>
@@ -188,7 +188,7 @@ TEST(Recorder, ARefusedCommandLeavesTheListAsItWas) {
   EXPECT_EQ(bench.read(0)[5], -before) << "a list runs once";
 }
 
-// What a decoder does for one token, several layers of it.
+// The commands of a decoder for one token, for several layers.
 void record_layers(Bench& bench, int layers) {
   for (int layer = 0; layer < layers; ++layer) {
     bench.matmul(bench.at(0), bench.w1, bench.at(1));
@@ -221,7 +221,7 @@ TEST(RecorderMemory, LongListsOfSmallCommandsAllocateNothingEither) {
   EXPECT_EQ(test::allocations() - before, 0);
 }
 
-// Attention asks for little scratch when the cache is short; the kernels of matmul rely on more.
+// Attention needs little scratch if the cache is short; the matmul kernels need more.
 TEST(RecorderMemory, AShortAttentionFirstStillLeavesMatmulItsScratch) {
   Bench bench;
   World world(1);

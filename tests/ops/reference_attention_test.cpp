@@ -1,5 +1,5 @@
-// The attention ops of the reference against naive formulas in double, and what a causal cache
-// promises.
+// The attention ops of the reference against naive formulas in double, and the guarantees of a
+// causal cache.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -1,5 +1,5 @@
-// Gradients of the ops that work value by value and row by row, and the products: the f64 reference
-// of X_dx against central differences of X, sums over rows against naive ones.
+// Gradients of value-wise ops, row-wise ops and products: the f64 reference of X_dx against central
+// differences of X, sums over rows against naive ones.
 #include "ops/args.hpp"
 #include "ops/f64.hpp"
 
@@ -245,7 +245,7 @@ TEST(EntmaxDx, IsTheGradientOfEntmax) {
   }
 }
 
-// Of weights 1e20, 2 and 2: `dy - mean` has no digit left at the first.
+// With weights 1e20, 2 and 2, `dy - mean` has no correct digit at the first.
 TEST(EntmaxDx, AboveTwoKeepsTheGradientOfAValueNearZero) {
   for (int64_t at = 0; at < 3; ++at) {
     const F64 y(1, 3), dy(1, 3), dx(1, 3);
@@ -258,7 +258,7 @@ TEST(EntmaxDx, AboveTwoKeepsTheGradientOfAValueNearZero) {
 
 // ---- in place ----
 
-// The result of an op whose dx stands where dy stood is that of one with memory of its own.
+// An op whose dx overwrites dy gives the same result as one with memory of its own.
 TEST(Gradients, MayStandWhereDyStood) {
   const F64 x = F64::random(3, 40, 27), y = F64::random(3, 40, 28), fresh(3, 40);
   const F64 dy = F64::random(3, 40, 29);

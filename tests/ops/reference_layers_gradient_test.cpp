@@ -133,7 +133,7 @@ TEST(ConvDw, IsTheGradientOfConv) {
     const F64 y(2, s.filters * s.out_positions()), dy = F64::random(2, y.cols(), 13);
     const F64 dw(s.filters, s.patch(), 1);
     run64(&Ops::conv_dw, ConvDwArgs{x.tensor(), dy.tensor(), dw.tensor(), s, false});
-    // conv is linear in w, so any step gives the gradient; one that f32 keeps is taken.
+    // conv is linear in w, so any step gives the gradient; the step must be exact in f32.
     const auto objective = [&](int64_t i, float value) {
       w.set(i, value);
       run64(&Ops::conv, ConvArgs{x.tensor(), w.tensor(), {}, y.tensor(), s});
@@ -258,7 +258,7 @@ TEST(AttendDx, IsTheGradientOfAttend) {
   }
 }
 
-// What is masked may hold anything, NaN included, and a sequence without any position gives zeros.
+// Masked values may be anything, NaN included; a sequence without any position gives zeros.
 TEST(AttendDx, MaskedPositionsAddNothing) {
   const Attention a({2, 4, 2, 1, 3, 0, false, true});
   const F64 dy = F64::random(a.rows, a.q.cols(), 24);

@@ -152,7 +152,7 @@ struct Loss {
     for (int64_t r = 0; r < row_loss.cols(); ++r) sum += row_loss[r];
     return sum;
   }
-  // row_loss / weight equals value(r), and dpred the differences of their sum.
+  // Checks that row_loss / weight equals value(r), and dpred the differences of their sum.
   void expect(const std::string& what, const std::function<double(int64_t)>& value) const {
     total();
     const F64 gradient(dpred.rows(), dpred.cols());
@@ -255,7 +255,7 @@ TEST(Loss, BceIsThatOfTheSigmoid) {
   EXPECT_TRUE(std::isfinite(bce.total()));
 }
 
-// A sample that is nearly learned: its loss and its gradient are small, and keep their digits.
+// A sample that is nearly learned: its small loss and gradient keep their digits.
 TEST(Loss, BceKeepsTheDigitsOfSmallLosses) {
   for (double x : {3.0, 20.0, 37.0, 51.0, 300.0}) {
     for (double t : {0.0, 1.0}) {
@@ -368,7 +368,7 @@ TEST(Loss, GradientsAtZeroAreZero) {
   }
 }
 
-// A logit of -inf, as a mask leaves it, costs nothing where the target is 0.
+// A logit of -inf, as from a mask, costs nothing if the target is 0.
 TEST(Loss, MaskedLogitsAreFreeWithoutTarget) {
   const Loss kl(LossKind::kl), ce(LossKind::softmax_ce);
   for (const Loss* loss : {&kl, &ce}) {

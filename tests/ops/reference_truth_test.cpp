@@ -1,5 +1,5 @@
-// The reference itself against independent truth: naive formulas in double with error bounds, and
-// sums chosen so that only the order of docs/numerics.md gives the expected value.
+// The reference itself against independent results: naive formulas in double with error bounds, and
+// sums for which only the order of docs/numerics.md gives the expected value.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -62,12 +62,12 @@ TEST(RuleTwo, ChunksOf256AreSummedOnTheirOwnAndThenInOrder) {
   EXPECT_EQ(dot({}), 0.0f);
   EXPECT_FALSE(std::signbit(dot({}))) << "an empty sum is +0";
   EXPECT_FALSE(std::signbit(dot({-0.0f}))) << "a chain starts from +0";
-  // 1 is lost next to 1e8 within a chain, and kept when 1e8 has left before.
+  // 1 is lost next to 1e8 within a chain, and kept if 1e8 was cancelled before.
   EXPECT_EQ(dot(sparse(256, {{0, 1e8f}, {1, 1.0f}, {2, -1e8f}})), 0.0f);
   EXPECT_EQ(dot(sparse(256, {{0, 1e8f}, {1, -1e8f}, {2, 1.0f}})), 1.0f);
   EXPECT_EQ(dot(sparse(257, {{0, 1e8f}, {1, -1e8f}, {256, 1.0f}})), 1.0f);
   EXPECT_EQ(dot(sparse(257, {{0, 1e8f}, {254, 1.0f}, {256, -1e8f}})), 0.0f);
-  // The second chunk adds up on its own before it meets the first.
+  // The second chunk is summed separately before it is added to the first.
   EXPECT_EQ(dot(sparse(512, {{0, 1e8f}, {256, 4.0f}, {257, 4.0f}})), 100000008.0f);
   EXPECT_EQ(dot(sparse(512, {{0, 1e8f}, {255, 4.0f}, {256, 4.0f}})), 100000000.0f);
 }
@@ -100,7 +100,7 @@ struct Product {
   int64_t rows, n, k;
 };
 
-// What rounding is in proportion to: of a value that is level * step + offset, both parts.
+// The magnitude that rounding errors scale with: both parts of level * step + offset.
 double magnitude(const R16& g, const std::byte* data, int64_t row, int64_t k, double value) {
   const DTypeInfo& info = dtype_info(g.dtype);
   if (!info.shifted()) return std::fabs(value);
@@ -357,8 +357,7 @@ TEST(ReferenceConvert, RoundsOnceToNearestEven) {
                  reinterpret_cast<std::byte*>(from.data())};
   run(&Ops::convert, ConvertArgs{x, matrix(to, 1, n)});
   for (size_t i = 0; i < from.size(); ++i) EXPECT_EQ(to[i], static_cast<float>(from[i])) << from[i];
-  // 1 + 2^-11 + 2^-40 lies above the tie of f16; by way of f32 it would become the tie and round
-  // down.
+  // 1 + 2^-11 + 2^-40 is above the tie of f16. Through f32 it would become the tie and round down.
   from = {1.0 + 0x1p-11 + 0x1p-40};
   uint16_t half = 0;
   const Tensor one{DType::f64, Layout::plain, Shape{1, 1}, 1,

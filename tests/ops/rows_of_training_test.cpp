@@ -1,4 +1,4 @@
-// The rows that a build for inference alone leaves out of its tables of ops.
+// The rows that an inference-only build omits from its op tables.
 #include <gtest/gtest.h>
 
 #include "backend/reference/reference.hpp"

@@ -1,5 +1,4 @@
-// schedule(): the order of commands on a device. The truth is the order in which they were
-// recorded.
+// schedule(): the order of commands on a device. The expected result is that of the recorded order.
 #include "ops/schedule.hpp"
 
 #include <gtest/gtest.h>
@@ -50,7 +49,7 @@ TEST(Schedule, GivesTheBitsOfTheRecordedOrder) {
   EXPECT_EQ(still, 0);
 }
 
-// Three gradients, behind a loss that one of them needs, its sum, and a number of the caller's.
+// Three gradients, after a loss that one of them needs, its sum, and a number of the caller's.
 TEST(Schedule, LetsLargeCommandsPassSmallOnesThatTheyDoNotNeed) {
   Trace trace(DType::f32);
   Recorder r(trace);

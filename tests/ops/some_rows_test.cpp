@@ -1,5 +1,5 @@
-// Ops on some rows of a large table: the list of the rows that a batch names, and updates that
-// touch no other row.
+// Ops on some rows of a large table: the list of rows in a batch, and updates that touch no other
+// row.
 #include <cstring>
 
 #include "backend/reference/reference.hpp"

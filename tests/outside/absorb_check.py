@@ -1,9 +1,10 @@
 """Models of other frameworks absorbed and proven, one line each; the last line counts.
 
 python tests/outside/absorb_check.py [--quick] [PLANET ...] [WORD ...]
-Planets: sklearn, lightgbm, xgboost, torch, transformers, keras, jax; all where none is named.
-Models whose names have one of the words. --quick leaves the rungs of a fresh process out. A
-framework that is not installed is said and skipped.
+
+Planets: sklearn, lightgbm, xgboost, torch, transformers, keras, jax; the default is all of them. A
+WORD selects models with the word in their name. --quick skips the rungs of a fresh process. A
+framework that is not installed is reported and skipped.
 """
 
 import importlib
@@ -17,7 +18,7 @@ warnings.simplefilter("ignore")
 FORM = "{:<12} {:<42} {:>6} {:>10} {:>9} {:>9} {:>7}  {}"
 
 
-# Of each planet: its module here, the name it has in the table, and what it is called.
+# The module of each planet here, its name in the table, and its full name.
 PLANETS = [
     ("absorb_sklearn", "sklearn", "scikit-learn"),
     ("absorb_lightgbm", "lightgbm", "LightGBM"),

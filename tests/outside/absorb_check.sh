@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Models of scikit-learn, LightGBM, XGBoost, PyTorch, Keras and JAX, absorbed and proven (absorb_check.py). The last line
-# counts. The first three come from PyPI into build/; the others are large, so they are used where LOOM_ABSORB_PYTHON names
-# a Python that has them.
-#   tests/outside/absorb_check.sh [PRESET] [--quick] [PLANET ...] [WORD ...]    with words: models whose names have one of them
+# Models of scikit-learn, LightGBM, XGBoost, PyTorch, Keras and JAX, absorbed and proven
+# (absorb_check.py). The last line counts. The first three come from PyPI into build/. The others
+# are large, so the check uses those of LOOM_ABSORB_PYTHON.
+#   tests/outside/absorb_check.sh [PRESET] [--quick] [PLANET ...] [WORD ...]    a WORD selects
+# models by name
 set -euo pipefail
 # shellcheck source=scripts/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../../scripts/common.sh"

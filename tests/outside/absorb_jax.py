@@ -14,7 +14,7 @@ def normal(*shape):
 
 
 def bound(module, *inputs):
-    """With variables that are all distinct: none is 0 or 1 as they begin."""
+    """With distinct variables: none is 0 or 1, as at initialization."""
     variables = module.init(jax.random.key(0), *inputs)
     changed = jax.tree_util.tree_map(
         lambda a: a + (normal(*a.shape) * 0.1 if a.ndim > 1 else abs(normal(*a.shape)) * 0.3),
@@ -190,7 +190,7 @@ def linen():
 
 
 def modules():
-    """(name, function, example inputs), made when they are asked for."""
+    """(name, function, example inputs), made on request."""
     for name, module, x in linen():
         yield f"linen {name}", module, (x,)
     rngs = nnx.Rngs(0)

@@ -1,6 +1,6 @@
 """Keras models with random weights, by name, for absorb_check.py; KERAS_BACKEND is jax or torch.
 
-The architectures are written here after the papers that are named; nothing is downloaded.
+The architectures are written here after the cited papers; nothing is downloaded.
 """
 
 import os
@@ -19,7 +19,7 @@ def normal(*shape):
 
 
 def shaken(model):
-    """Every weight distinct: a scale or a bias that was forgotten then shows."""
+    """Makes every weight distinct, so that a forgotten scale or bias shows."""
     for v in model.weights:
         if "seed" in v.path:
             continue
@@ -165,6 +165,6 @@ def models():
 
 
 def modules():
-    """(name, model, example inputs), made when they are asked for."""
+    """(name, model, example inputs), made on request."""
     for name, model, x in models():
         yield name, shaken(model), x if isinstance(x, tuple) else (x,)

@@ -1,5 +1,5 @@
-"""Writes tests/data/absorbed: small networks of every planet with their proofs, for machines that
-have no framework: tests/python/test_proof.py and `loom verify proof` repeat them.
+"""Writes tests/data/absorbed: small networks of every planet with their proofs, for machines
+without a framework. tests/python/test_proof.py and `loom verify proof` repeat them.
 
 python tests/outside/absorb_record.py [PLANET ...]    with their frameworks installed
 """

@@ -30,7 +30,7 @@ def modules():
 
 
 def estimators():
-    """(name, estimator) of all; each is fitted when it is asked for."""
+    """(name, estimator) of all; each is fitted on request."""
     lm, pp, dc, en, nn = linear_model, preprocessing, decomposition, ensemble, neural_network
     mlp = {"max_iter": 60, "random_state": 0}
     yield from regressors(lm, en, nn, mlp)

@@ -1,6 +1,6 @@
 """Architectures in PyTorch with random weights, by name, for absorb_check.py.
 
-They are written here after the papers that are named; nothing is downloaded.
+They are written here after the cited papers; nothing is downloaded.
 """
 
 import random
@@ -368,7 +368,7 @@ class Mixer(nn.Module):
 
 
 class Siamese(nn.Module):
-    """One tower, called twice, and the cosine of what it says."""
+    """One tower, called twice, and the cosine of its outputs."""
 
     def __init__(self):
         super().__init__()
@@ -381,7 +381,7 @@ class Siamese(nn.Module):
 
 
 class Vae(nn.Module):
-    """The means of an encoder and what the decoder makes of them: two outputs."""
+    """The means of an encoder and the output of the decoder for them: two outputs."""
 
     def __init__(self):
         super().__init__()
@@ -403,7 +403,7 @@ class Vae(nn.Module):
 
 
 def _shaken(module):
-    """Distinct statistics and scales: a norm that was forgotten or folded wrongly then shows."""
+    """Distinct statistics and scales, so that a forgotten or wrongly folded norm shows."""
     for m in module.modules():
         if isinstance(m, nn.modules.batchnorm._BatchNorm):
             m.running_mean.normal_(0, 0.3)
@@ -415,7 +415,7 @@ def _shaken(module):
 
 
 def modules():
-    """(name, module, example inputs), made when they are asked for."""
+    """(name, module, example inputs), made on request."""
     torch.set_num_threads(1)
     torch.manual_seed(0)
     r, image = torch.randn, torch.randn(2, 3, 32, 32)
@@ -511,7 +511,7 @@ class Chosen(nn.Module):
 
 
 class Choices(nn.Module):
-    """A random chain of comparisons, logic, masks and choices; `seed` says which."""
+    """A random chain of comparisons, logic, masks and choices, drawn by `seed`."""
 
     def __init__(self, seed):
         super().__init__()

@@ -5,7 +5,7 @@ from torch import nn
 
 
 class Decoder(nn.Module):
-    """A recurrence that begins with what another ended with, or with a state that it learns."""
+    """A recurrence that begins with the last state of another, or with a learned state."""
 
     def __init__(self, learned):
         super().__init__()

@@ -1,18 +1,19 @@
 #!/usr/bin/env python3
 """Whole chats across programs: the prompt and its token ids, of the real chat templates.
 
-Each template gets a small folder with a tokenizer that knows its marks, and the GGUF file that Loom
-writes of it. Chats of several turns (system, tools, calls, results, parts, empty and null content)
-go through `transformers`, through `loom serve` of the folder and of the GGUF file, and through
-llama.cpp: its tokenizer reads our prompt, and its own template engine makes one.
+Each template gets a small folder with a tokenizer that knows its marks, and a GGUF file that Loom
+writes from it. The chats have several turns: system, tools, calls, results, parts, empty and null
+content. They go through `transformers`, and through `loom serve` of the folder and of the GGUF
+file. They also go through llama.cpp: its tokenizer reads our prompt, and its own template engine
+makes one.
 
   chats_check.py --loom build/dev/cli/loom --templates FOLDER... [--chats 8] [--seed 1]
                  [--llama LIBRARIES] [--llama-chat PROGRAM] [--show]
 
 LIBRARIES: see llama_library.py. PROGRAM: llama_chat.cpp, compiled. Needs transformers, tokenizers,
 numpy and safetensors. Loom must give the text and the ids of transformers, or refuse what
-transformers refuses. llama.cpp must give the same ids of the same text. Prompts of its own engine
-are counted: it writes some templates anew. The last line counts.
+transformers refuses. llama.cpp must give the same ids for the same text. Prompts of its own engine
+are only counted, because it rewrites some templates. The last line counts.
 """
 
 import argparse
@@ -110,7 +111,7 @@ def write_model(folder, template, number):
 
 
 class RandomChat:
-    """A chat of several turns, as programs keep it."""
+    """A chat of several turns, as programs store it."""
 
     def __init__(self, seed):
         self.random = random.Random(seed)
@@ -229,12 +230,12 @@ class Server:
 
 
 def tells_tools(server):
-    """Whether Loom puts tools and calls into the chat itself: it does not know how the family of
-    this template writes calls (docs/chat.md)."""
+    """True if Loom puts tools and calls into the chat itself, because the call format of this
+    template's family is unknown (docs/chat.md)."""
     chat = {"messages": [{"role": "user", "content": "Hi"}], "tools": TOOLS}
     try:
         return "You may call functions to answer." in server.ask("/apply-template", chat)["prompt"]
-    except Refused:  # it told a template that has no system turn
+    except Refused:  # it described tools to a template that has no system turn
         return True
 
 
@@ -259,7 +260,7 @@ def by_transformers(tokenizer, chat):
             add_generation_prompt=chat["add_generation_prompt"],
             tokenize=False,
         )
-    except Exception as error:  # whatever the template or jinja2 raises
+    except Exception as error:  # any error of the template or jinja2
         return None, f"{type(error).__name__}: {error}"
     return text, tokenizer(text, add_special_tokens=False)["input_ids"]
 
@@ -274,7 +275,7 @@ def has_parts(chat):
 
 
 def knows_parts(text):
-    """Whether a template printed the texts of parts, not the list or nothing."""
+    """True if a template printed the texts of parts, not the list or nothing."""
     return text is not None and "Two." in text and not re.search(r"['\"]type['\"]: ['\"]text", text)
 
 

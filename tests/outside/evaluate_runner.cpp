@@ -1,13 +1,16 @@
-// What tests/outside/onnx_standard.py drives: ONNX files run as they stand, one per line of stdin,
-// an answer per line of stdout, so that a file that ends the process is known by its line.
+// Runs ONNX files unchanged for tests/outside/onnx_standard.py. It reads one file per line of stdin
+// and writes one answer per line of stdout. So a file that ends the process is known by its line.
+//
 //   MODEL.onnx INPUTS.onnx OUTPUTS.onnx [SECONDS [profile]]
-//   -> ok [MILLISECONDS] | refused MESSAGE (by name, before anything runs or by an operator) |
+//
+//   -> ok [MILLISECONDS] | refused MESSAGE (by name, before the run or by an operator) |
 //   failed MESSAGE
-// Inputs and outputs are models without nodes: their initializers are the values, "0", "1" ...,
-// those of a list "0/0", "0/1" ...; the metadata "kinds" has a letter each: t tensor, s list, n
-// none. Types below 8 bits come out as int8 and uint8. With SECONDS a run is timed: the fastest of
-// those that fit into that time. A model that is asked for again stays open. The first argument of
-// the program: threads, 2 without it.
+//
+// Inputs and outputs are models without nodes. Their initializers are the values, "0", "1" ...,
+// those of a sequence "0/0", "0/1" .... The metadata "kinds" has a letter each: t tensor, s
+// sequence, n none. Types below 8 bits come out as int8 and uint8. With SECONDS a run is timed: the
+// fastest of those that fit into that time. A model that is requested again stays open. The first
+// argument of the program is the number of threads; the default is 2.
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
@@ -19,6 +22,7 @@
 #include "base/text.hpp"
 #include "base/thread_pool.hpp"
 #include "evaluate/evaluator.hpp"
+#include "evaluate/values.hpp"
 #include "io/file.hpp"
 
 namespace loom::core::evaluate {
@@ -26,28 +30,7 @@ namespace {
 
 Result<std::vector<Slot>> read_values(const std::string& path, Memory& memory) {
   LOOM_ASSIGN(const MappedFile file, MappedFile::open(path));
-  LOOM_ASSIGN(const OnnxModel model, parse_onnx(file.bytes(), path, OnnxReading::everything));
-  std::string kinds;
-  for (const auto& [key, value] : model.metadata) {
-    if (key == "kinds") kinds = value;
-  }
-  std::vector<Slot> out;
-  for (size_t i = 0; i < kinds.size(); ++i) {
-    Slot slot;
-    std::vector<Slot> list;
-    if (kinds[i] == 'n') slot.kind = Slot::Kind::none;
-    const std::string name = cat(i);
-    for (const OnnxTensor& t : model.graph.initializers) {
-      if (t.name != name && t.name.rfind(name + "/", 0) != 0) continue;
-      LOOM_ASSIGN(Value v, value_of(memory, t));
-      if (kinds[i] == 's')
-        list.push_back(Slot::of(std::move(v)));
-      else
-        slot = Slot::of(std::move(v));
-    }
-    out.push_back(kinds[i] == 's' ? Slot::of(std::move(list)) : slot);
-  }
-  return out;
+  return parse_values(file.bytes(), path, memory);
 }
 
 void append(OnnxModel& model, const Value& v, std::string name) {
@@ -84,8 +67,7 @@ struct Case {
   bool profile = false;
 };
 
-// The fastest of runs, three at least, in milliseconds: what other programs take from a machine
-// does not count.
+// The fastest run of at least three, in milliseconds. So the load of other programs does not count.
 Result<double> timed(Evaluator& evaluator, const std::vector<Slot>& values, double seconds) {
   using Clock = std::chrono::steady_clock;
   std::vector<double> times;

@@ -381,7 +381,7 @@ Array Evaluator::convolution(const LayerConfig& c, const Place& at, const Array&
   return y;
 }
 
-// Without rotary positions. Keys and values of a sequence are all that its passes brought so far.
+// Without rotary positions. Keys and values of a sequence come from all its passes so far.
 Array Evaluator::attention(const LayerConfig& c, const Place& at, const Array& x) {
   const bool bias = real(c, "bias") != 0, causal = real(c, "causal") != 0;
   const Array q = linear(at, x, "q", bias ? "q_bias" : nullptr);

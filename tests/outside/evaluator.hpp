@@ -25,8 +25,8 @@ struct Array {
 };
 Array array_of(std::vector<int64_t> shape, double value = 0);
 
-// What layers keep from one pass of a session to the next, by the path of the layer: values per
-// sequence, of a recurrent layer its state, of attention all keys and values so far.
+// State of layers between passes of a session, by the path of the layer: values per sequence. A
+// recurrent layer keeps its state, attention keeps all keys and values so far.
 struct Memory {
   std::map<std::string, std::vector<std::vector<Var>>> states;
 };
@@ -37,12 +37,12 @@ class Evaluator {
 
   // Values of every parameter, "(z, y, x, l)/0/name".
   std::map<std::string, std::vector<Var>> params;
-  // What cells give that feedback links read, by flat index, for the zeros of the first pass. Of a
-  // cell that is not here: what the cell before the reader gives.
+  // Outputs of cells that feedback links read, by flat index, for the zeros of the first pass. For
+  // a cell that is absent here: the output of the cell before the reader.
   std::map<int64_t, std::vector<int64_t>> fed_back;
 
-  // One pass over all cells. Feedback links read what the pass before left, zeros in the first; it
-  // is a constant of this pass. memory: null where a pass holds whole sequences.
+  // One pass over all cells. Feedback links read the outputs of the previous pass, zeros in the
+  // first; they are constants of this pass. memory is null if a pass holds whole sequences.
   Array pass(const Array& x, Memory* memory);
   void forget() { before_.clear(); }
 

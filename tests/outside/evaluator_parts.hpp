@@ -1,4 +1,4 @@
-// What the files of the evaluator share: fields of layers by name, and functions of numbers that
+// Shared parts of the evaluator's files: fields of layers by name, and functions of numbers that
 // know their derivatives.
 #pragma once
 
@@ -22,7 +22,7 @@ inline int field(const LayerConfig& c, std::string_view name) {
 inline int64_t whole(const LayerConfig& c, std::string_view name) {
   return c.integer(field(c, name));
 }
-// As layers take it: rounded to f32.
+// Rounded to f32, as layers take it.
 inline double real(const LayerConfig& c, std::string_view name) {
   return static_cast<double>(static_cast<float>(c.real(field(c, name))));
 }

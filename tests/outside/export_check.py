@@ -7,7 +7,7 @@ writer may refuse a network if it names the field or the layer.
   export LOOM_LIBRARY=build/dev/libloom.so PYTHONPATH=bindings/python
   tests/outside/export_check.py build/dev/tests/field_runner --count 2000
 
-Closes with "N passed, N failed, N skipped". Exit status 77 if numpy or onnxruntime is not there.
+Closes with "N passed, N failed, N skipped". Exit status 77 if numpy or onnxruntime is absent.
 """
 
 import argparse
@@ -72,7 +72,7 @@ def equal_own(net, inputs, want, form):
 
 
 def changed(a, b, path=""):
-    """Where two descriptions differ first."""
+    """The first difference of two descriptions."""
     if isinstance(a, dict) and isinstance(b, dict):
         for key in [*a, *(k for k in b if k not in a)]:
             if a.get(key) != b.get(key):
@@ -101,7 +101,7 @@ def near(got, want):
 
 
 def equal_onnx(net, inputs, want, words):
-    """What differs; "" if nothing does; None if the writer refuses by name."""
+    """The difference; "" if there is none; None if the writer refuses with the name."""
     try:
         data = net.save_bytes("onnx")
     except loom.LoomError as error:
@@ -110,7 +110,7 @@ def equal_onnx(net, inputs, want, words):
         return None if named else f"onnx: refused without a name: {text}"
     try:
         session = onnxruntime.InferenceSession(data, providers=["CPUExecutionProvider"])
-    except Exception as error:  # whatever ONNX Runtime raises
+    except Exception as error:  # any error of ONNX Runtime
         return f"onnx: ONNX Runtime refuses the file: {str(error).splitlines()[0][:300]}"
     given = {}
     for port in session.get_inputs():
@@ -158,7 +158,7 @@ class Totals:
 
 
 def check(case, seed, totals):
-    """What is wrong with the files of one network."""
+    """Errors in the files of one network."""
     random = np.random.default_rng([41, seed])
     try:
         net = loom.Network.load(json.dumps(case["net"]).encode(), name="net.json")

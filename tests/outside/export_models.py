@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Random decoders, described cell by cell with fields drawn away from their defaults, written as
-.gguf, as a folder of Hugging Face and as .entity, and read back: the same cells and the same
-perplexity to the last digit. A writer may refuse a network if it names the field. If they are
-there, others read the files as well: the package `gguf` the keys, llama.cpp and transformers the
-models, whose perplexity must be the same.
+"""Random decoders, written as .gguf, as a folder of Hugging Face and as .entity, and read back.
+
+They are described cell by cell with fields drawn away from their defaults. Reading back must give
+the same cells and the same perplexity to the last digit. A writer may refuse a network if it names
+the field. If other programs are installed, they read the files as well: the package `gguf` reads
+the keys, llama.cpp and transformers the models, whose perplexity must be the same.
 
     tests/outside/export_models.py build/dev/cli/loom [--count 60] [--first 0] [--llama LIBRARIES]
 
@@ -52,7 +53,7 @@ VOCAB = 1024  # of the tokenizer in STORIES
 BOUND = 1e-4  # of a perplexity; others add in another order
 WINDOW = 24  # predictions without earlier context
 
-# Fields that say nothing as long as another one is off.
+# Fields without effect while another one is off.
 IDLE = {
     "sub_norm_eps": "sub_norm",
     "qk_norm_eps": "qk_norm",
@@ -95,8 +96,7 @@ EMBEDDING = {
     "positions": [512],
 }
 HEAD = {"soft_cap": [4.0, 30.0], "bias": [True], "activation": ["tanh"]}
-# What goes together in some class: of these, decoders that are written; of single fields, mostly
-# refusals.
+# Combinations that a real class has: decoders that are written. Single fields give mostly refusals.
 CLASSES = [
     {},
     {"a.bias": 1, "a.out_bias": 1, "m.bias": 1},
@@ -205,7 +205,7 @@ class Draw:
 
 
 def meaning(cell):
-    """A cell without what says nothing."""
+    """A cell without fields that have no effect."""
     out = {k: v for k, v in cell.items() if k not in ("dtype",)}
     for field, owner in IDLE.items():
         if field in out and not out.get(owner):
@@ -260,7 +260,7 @@ class Case:
         return json.loads(self.loom("perplexity", model, "text.txt", "--window", WINDOW, "--json"))
 
     def write(self, name):
-        """False: the writer refuses the network by the name of a field."""
+        """Returns false if the writer refuses the network and names a field."""
         try:
             self.loom(
                 "convert",
@@ -300,12 +300,12 @@ class Case:
         return found
 
     def check_transformers(self, folder, found):
-        """What transformers makes of the folder: the same windows, in float32."""
+        """The perplexity by transformers from the folder: the same windows, in float32."""
         try:
             model = transformers.AutoModelForCausalLM.from_pretrained(
                 folder, dtype=torch.float32, attn_implementation="eager"
             ).eval()
-        except Exception as error:  # whatever transformers raises
+        except Exception as error:  # any error of transformers
             raise Failure(f"folder: transformers refuses it: {error}") from error
         ids = self.ids_by_transformers(folder)
         total = (len(ids) - 1) // WINDOW * WINDOW
@@ -328,7 +328,7 @@ class Case:
         return cls.ids[files]
 
     def check_llama(self, name, found):
-        """What llama.cpp makes of the file: its own ids, the same windows, in float32."""
+        """The perplexity by llama.cpp from the file: its own ids, the same windows, in float32."""
         try:
             want = math.exp(self.llama.nats(self.folder / name, TEXT.encode(), WINDOW))
         except LlamaFailure as failure:
@@ -337,7 +337,7 @@ class Case:
             raise Failure(f"{name}: a perplexity of {found}, {want} by llama.cpp")
 
     def check_keys(self, name):
-        """What the package gguf reads of the sizes."""
+        """The sizes as the package gguf reads them."""
         fields = gguf.GGUFReader(self.folder / name).fields
         arch = bytes(fields["general.architecture"].parts[-1]).decode()
         attention = next(c for c in self.cells if c["type"] == "Residual")["children"][1]

@@ -1,8 +1,8 @@
-// Random networks for tests/outside/export_check.py: each is the example of a layer kind, with
-// every field of that kind drawn away from its default as far as the network stays one.
+// Random networks for tests/outside/export_check.py. Each is the example of a layer kind. Every
+// field of that kind is drawn away from its default, as far as the network stays valid.
 //   field_runner FIRST COUNT
-//   -> {"kind": "Dense", "away": ["bias", ...], "left": ["in"], "batches": true, "net": {...}}   (a
-//   line for each)
+//   -> {"kind": "Dense", "away": ["bias", ...], "left": ["in"], "batches": true, "net": {...}}
+//   (a line for each).
 #include <algorithm>
 #include <iostream>
 #include <random>
@@ -14,7 +14,7 @@
 namespace loom::core {
 namespace {
 
-constexpr int64_t kMaxValues = 20'000;  // of a parameter or of what a cell gives
+constexpr int64_t kMaxValues = 20'000;  // of a parameter or of the output of a cell
 
 constexpr int kAloneAttempts = 24, kAttempts = 120;  // of a field
 
@@ -51,7 +51,7 @@ NetworkSpec Drawer::spec(const Layers& layers, const Shape& sample) const {
   return made;
 }
 
-// Whether three samples can be computed at once.
+// True if three samples can be computed at once.
 bool Drawer::takes_batches() const {
   for (const int64_t samples : {1, 3}) {
     const auto network = Network::finalize(spec(layers_, sample_).grid, sample_.after(samples));
@@ -80,7 +80,7 @@ LayerConfig* find_kind(LayerConfig& layer, const LayerDef& def) {
   return nullptr;
 }
 
-// The first layer of the kind, and the number of the cell that it is in.
+// The first layer of the kind, and the number of its cell.
 LayerConfig* Drawer::find(Layers& layers, size_t& top) const {
   for (top = 0; top < layers.size(); ++top) {
     if (LayerConfig* found = find_kind(layers[top], def_); found != nullptr) return found;
@@ -140,8 +140,8 @@ void Drawer::set(LayerConfig& layer, size_t field) {
   layer.set_list(i, std::move(list));
 }
 
-// Takes the layer in the place of the one that is there: as the others are; with extents of the
-// input that follow; or without the layers after it.
+// Replaces the current layer by the drawn one. It tries three ways: with the other layers
+// unchanged, with matching extents of the input, or without the layers after it.
 bool Drawer::try_value(size_t field, const LayerConfig& drawn) {
   Layers layers = layers_;
   size_t top = 0;
@@ -170,7 +170,7 @@ bool Drawer::draw(size_t field) {
     size_t top = 0;
     LayerConfig drawn = *find(layers_, top);
     set(drawn, field);
-    // Some values go with those of another field alone, as groups with channels.
+    // Some values fit only those of another field, such as groups and channels.
     const auto other = static_cast<size_t>(upto(std::ssize(def_.fields)));
     if (attempt >= kAloneAttempts && other != field) {
       set(drawn, other);
@@ -217,7 +217,7 @@ int main(int count, char** words) {
   }
   std::vector<std::pair<const LayerDef*, LayerExample>> kinds;
   for (const LayerDef* def : layer_table()) {
-    // Fields of a Graph are its wires, which descriptions say with names.
+    // Fields of a Graph are its edges, which descriptions give by names.
     if (def->example != nullptr && !def->fields.empty() && !def->wired)
       kinds.emplace_back(def, def->example());
   }

@@ -2,9 +2,9 @@
 """Hugging Face folders whose config.json is changed field by field, in transformers and in Loom.
 
 Each class gets a small model with random weights. Then one field at a time has another value, and
-both sides load the same folder. Loom must give the logits of transformers, or refuse the folder. A
-field that changes the logits of transformers and neither changes Loom's nor is refused counts as a
-failure.
+both sides load the same folder. Loom must give the logits of transformers, or refuse the folder. It
+is a failure if a field changes the logits of transformers, but neither changes Loom's nor is
+refused.
 
   folder_check.py --runner build/dev/tests/model_runner [--work DIR] [--only CLASS] [--show]
 
@@ -78,8 +78,8 @@ BASES = {
     "Starcoder2ForCausalLM": ("starcoder2", SIZES),
 }
 
-# Fields and values that are tried beside what the file says. REMOVE: the field is not there.
-# null is the same to Loom; transformers refuses some of those.
+# Fields and values that are tried next to those of the file. REMOVE removes the field. null is the
+# same to Loom; transformers refuses some of those.
 REMOVE = object()
 FIELDS = {
     "tie_word_embeddings": [True, False, REMOVE],
@@ -193,7 +193,7 @@ def by_transformers(folder):
         )
         with torch.no_grad():
             logits = model.eval()(torch.tensor([IDS])).logits[0].float()
-    except Exception as error:  # what it raises is its answer
+    except Exception as error:  # its error is its answer
         return None, f"{type(error).__name__}: {str(error).splitlines()[0][:100]}"
     missing = sorted(info["missing_keys"])
     return logits, f"random: {missing[0]}" if missing else ""
@@ -213,10 +213,10 @@ def by_loom(runner, folder):
 
 
 def judge(peer, said, ours, notes):
-    """What the two answers make together: "" or what is wrong."""
+    """The comparison of the two answers: "" or the error."""
     if ours is None:
         return ""
-    if peer is None:  # its check of types is stricter: null is as absent to Loom
+    if peer is None:  # its type checks are stricter: null means absent to Loom
         return (
             "" if "Validation" in said or "NoneType" in said else f"transformers refuses: {said}"
         )

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Hugging Face folders whose config.json is changed, beside transformers (folder_check.py). PyTorch is large, so it is
-# used where LOOM_EMBED_PYTHON names a Python that has it and transformers, or python3 does; else it is skipped. The
-# last line counts.
+# Compares Hugging Face folders with changed config.json with transformers (folder_check.py).
+# PyTorch is large, so the check needs a Python with it and transformers: LOOM_EMBED_PYTHON or
+# python3. Otherwise it is skipped. The last line counts.
 #   tests/outside/folder_check.sh [PRESET] [--whole]
 #   without --whole: one class; with it: all
 set -euo pipefail

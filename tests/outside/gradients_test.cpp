@@ -1,6 +1,6 @@
-// Random networks against the evaluator, in doubles on the reference backend: the output and the
-// gradient of every parameter, over three passes where feedback links carry from one to the next.
-// What they carry is a constant: no gradient flows through it.
+// Random networks against the evaluator, in doubles on the reference backend. Compared are the
+// output and the gradient of every parameter, over three passes if feedback links carry values.
+// Carried values are constants: no gradient flows through them.
 #include "base/arena.hpp"
 #include "grid/traced.hpp"
 #include "ops/gradient.hpp"
@@ -34,7 +34,7 @@ class Recorded {
   }
   std::span<const double> y() const { return all(net_.y); }
   int64_t outputs() const { return network->output().count(); }
-  // Of parameter i; empty: the output does not depend on it.
+  // The gradient of parameter i. It is empty if the output does not depend on the parameter.
   std::span<const double> gradient(size_t i) const { return all(gradients_[i]); }
 
   std::unique_ptr<Network> network;
@@ -109,7 +109,7 @@ std::vector<std::vector<double>> derivatives(const Evaluator& evaluator, const N
   return all;
 }
 
-// Passes that agree; what differs is a failure with the whole network in its message.
+// Compares passes; a difference is a failure with the whole network in its message.
 void expect_formulas(const RandomGrid& grid, int passes) {
   Recorded recorded(grid);
   if (!recorded.ready) return;

@@ -126,7 +126,7 @@ def check_walks(runner, tokens, cases, rng):
 
 
 class Tokens:
-    """What llguidance asks of a tokenizer."""
+    """The interface that llguidance needs of a tokenizer."""
 
     def __init__(self, tokens):
         self.tokens = tokens
@@ -159,8 +159,8 @@ def check_masks(runner, tokens, cases, rng):
         other_text = []
         for token, mask in zip(walk["ids"], walk["masks"]):
             theirs = ids_of(other.compute_bitmask(), len(tokens) - 1)
-            # It leaves out U+007F, \/ and most of \u0000, and where a text is certain all ways to
-            # spell it but one: so bytes are compared, and longer tokens only one way.
+            # It leaves out U+007F, \/ and most of \u0000. If a text is certain, it leaves out all
+            # ways to spell it but one. So bytes are compared, and longer tokens only one way.
             ours = {i for i in mask if i != 0x7F}
             bytes_ours, bytes_theirs = ({i for i in m if i < 256} for m in (ours, theirs))
             before = b"".join(tokens[i] for i in walk["ids"][:len(other_text)])

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Grammars judged by others: texts that random schemas allow by `jsonschema`, masks beside those of
-# `llguidance`, the JSON-Schema-Test-Suite (in the source of `jsonschema`), and GBNF beside an
-# Earley recogniser of ours. Skipped without the packages. The last line counts.
+# Compares grammars with other programs. `jsonschema` judges texts that random schemas allow, and
+# `llguidance` gives masks. The JSON-Schema-Test-Suite is in the source of `jsonschema`. An Earley
+# recogniser of ours judges GBNF. Skipped without the packages. The last line counts.
 #   tests/outside/grammar_check.sh RUNNER [CASES]     RUNNER: build/dev/tests/grammar_runner
 set -euo pipefail
 # shellcheck source=scripts/common.sh

@@ -1,12 +1,11 @@
-// Runs grammars for outside/grammar_check.py, which has others judge them. A line of JSON in, one
-// out:
-//   {"vocabulary": ["hex", ..]}                    the tokens from here on
-//   {"schema": .. | "gbnf": "..", "closed": b, "spaces": b}  the grammar from here on
-//   {"walk": seed, "steps": n}  a random text: its tokens, what was allowed before each, and
-//   whether
-//                               it ended
-//   {"follow": [id, ..]}        what is allowed before each, as far as they are allowed
-//   {"fits": ["hex", ..]}       whether each text is in the language
+// Runs grammars for outside/grammar_check.py, which lets other programs judge them. It reads and
+// writes lines of JSON:
+//   {"vocabulary": ["hex", ..]}      the tokens from here on.
+//   {"schema": .. | "gbnf": "..", "closed": b, "spaces": b}  the grammar from here on.
+//   {"walk": seed, "steps": n}       a random text: its tokens, the allowed tokens before each, and
+//                                    whether it ended.
+//   {"follow": [id, ..]}             the allowed tokens before each, as far as they are allowed.
+//   {"fits": ["hex", ..]}            whether each text is in the language.
 #include <cstdio>
 #include <iostream>
 #include <random>

@@ -1,5 +1,4 @@
-// Graphs in the evaluator, and the layers that stand in them: straight from what NumPy does, index
-// by index.
+// Graphs in the evaluator, and the layers inside them: written from NumPy's rules, index by index.
 #include "layers/graph.hpp"
 #include "outside/evaluator_parts.hpp"
 
@@ -140,7 +139,7 @@ Array reduce(std::string_view function, const std::vector<int64_t>& axes, const 
   return y;
 }
 
-// [.., M, K] times [.., N, K], equal batches: what the random graphs make.
+// [.., M, K] times [.., N, K], equal batches, as in the random graphs.
 Array matmul_transposed(const Array& a, const Array& b) {
   Array y{a.shape, {}};
   const int64_t m = a.shape[a.shape.size() - 2], n = b.shape[b.shape.size() - 2];

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Random grids with feedback of any width, and the same as meshes with links, delays, ports and
-further inputs, beside a simulator in float64 (grid_sim.py): what they give, and the weights after
-some updates, as passes and tick by tick.
+further inputs. They are compared with a simulator in float64 (grid_sim.py): the outputs, and the
+weights after some updates, as passes and tick by tick.
 
     tests/outside/grid_check.py build/dev/cli/loom [--count 300] [--first 0]
 
@@ -44,7 +44,7 @@ class Case:
         self.shape = self.net["input"]
         self.make_weights()
         self.make_samples()
-        # Most loops that no input enters fire on zeros, so that they train; some hold for ever.
+        # Most loops without an input fire on zeros, so that they train; some wait forever.
         if self.fill() is None and draw.chance(0.8):
             self.how["zero_fill"] = True
 
@@ -59,7 +59,7 @@ class Case:
         return done.stdout
 
     def make_weights(self):
-        """Random ones of our own, under the names that the program gives them."""
+        """Random parameters of our own, under the names of the program."""
         description = json.dumps(grid_draw.describe(self.net))
         (self.folder / "net.json").write_text(description)
         self.loom("convert", "net.json", "start.safetensors", "--quiet")
@@ -134,7 +134,7 @@ def mean_square(y, target):
 
 
 def check_pass(case):
-    """The first pass, in which feedback links bring zeros."""
+    """The first pass, in which feedback links carry zeros."""
     n = len(case.data["x"])
     single = {k: v for k, v in case.data.items() if k not in ("y", *case.how["ports"])}
     np.savez(case.folder / "x.npz", **single)
@@ -148,7 +148,7 @@ def check_pass(case):
 
 
 def check_pass_training(case):
-    """Batches one after the other, whose feedback links bring what the batch before gave."""
+    """Batches one after the other, whose feedback links carry the previous outputs."""
     n, batch = len(case.data["x"]), 3
     used = n // batch * batch
     data = {k: v[:used] for k, v in case.data.items() if k not in case.how["ports"]}
@@ -187,13 +187,13 @@ def check_pass_training(case):
 
 
 def stream_rows(case, tick, variants=1):
-    """What ports offer in a tick, the first being 1; behind the end the last sample stays."""
+    """Values of ports in a tick; the first tick is 1. After the end the last sample stays."""
     sample = min(tick - 1, case.length - 1)
     return case.rows(np.arange(case.streams) * case.length + sample, variants)
 
 
 def check_ticks(case):
-    """What the last cell gives in every tick, of the samples as one stream."""
+    """The output of the last cell in every tick, with the samples as one stream."""
     ticks = case.length + 9
     case.loom(
         "mesh",
@@ -278,7 +278,7 @@ def check_mesh_training(case):
 
 
 def spread(past, variants):
-    """What is held for so many variants."""
+    """The state for this number of variants."""
     for rows in (past["cells"], past["ports"], past["states"]):
         for row in rows:
             for key, value in row.items():
@@ -286,7 +286,7 @@ def spread(past, variants):
 
 
 def run(program, seed):
-    """The parts that were run; Failure names the one that differs."""
+    """The parts that ran; Failure names the one that differs."""
     with tempfile.TemporaryDirectory() as folder:
         case = Case(program, seed, Path(folder))
         check_pass(case)

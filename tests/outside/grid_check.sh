@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Random grids with feedback of any width, run and trained in passes and tick by tick, beside a simulator in float64
-# (grid_check.py). The last line counts. Packages come from PyPI into build/; without them it is skipped.
+# Random grids with feedback of any width, run and trained in passes and tick by tick, compared with
+# a simulator in float64 (grid_check.py). The last line counts. Packages come from PyPI into build/;
+# without them it is skipped.
 #   tests/outside/grid_check.sh [PRESET] [--whole] [arguments of grid_check.py]
 #   --whole: 300 grids; otherwise 10
 set -euo pipefail

@@ -1,5 +1,5 @@
-"""Random grids for grid_check.py: cells of different kinds at random places, links, feedback of any
-width, disabled cells, further inputs, and what a mesh adds: links, delays, ports."""
+"""Random grids for grid_check.py: cells of different kinds at random positions, links, feedback of
+any width, disabled cells, further inputs, and the parts of a mesh: links, delays, ports."""
 
 import numpy as np
 
@@ -24,7 +24,7 @@ class Draw:
         return values[int(self.random.integers(len(values)))]
 
     def width(self, before):
-        """Of a feedback link: never all values of a sample, which a Dense takes as well."""
+        """The width of a feedback link: never all values of a sample, as a Dense takes those."""
         while True:
             w = self.upto(6)
             if not self.steps or w != before * self.steps:
@@ -40,7 +40,7 @@ class Draw:
         }
 
     def layer(self, wide, out=None):
-        """A layer that takes this width alone, and gives `out`, if that is said."""
+        """A layer that takes only this width, and gives `out` if it is set."""
         kinds = FIXED + (STEPPED * 2 if self.steps else [])
         kind = self.one_of(
             kinds if out is None else [k for k in kinds if k in ("Dense", "RNN", "GRU")]
@@ -104,7 +104,7 @@ class Draw:
         self.cells.append({**spec, **link, "in": wide, "out": out})
 
     def meet(self):
-        """Each reader that awaits feedback gets a cell of its width, made if there is none."""
+        """Each reader that awaits feedback gets a cell of its width, a new one if needed."""
         for k, cell in enumerate(list(self.cells)):
             if not cell.pop("awaits", False):
                 continue
@@ -151,7 +151,7 @@ class Draw:
         return {"grid": size, "input": shape, "cells": self.cells}
 
     def how(self, net):
-        """What a mesh adds: links to cells as wide, ports, delays, and how cells fire."""
+        """The parts of a mesh: links to cells of equal width, ports, delays, and firing rules."""
         links, delays, ports = {}, {}, {}
         cells = net["cells"]
         for cell in cells:

@@ -29,7 +29,7 @@ def product(x, w):
 
 
 def along(vector, x):
-    """A vector [V, o] beside values [V, ..., o]."""
+    """A vector [V, o] shaped for values [V, ..., o]."""
     return vector.reshape(vector.shape[0], *([1] * (x.ndim - 2)), vector.shape[1])
 
 
@@ -116,7 +116,7 @@ class Cell:
 
 
 class Call:
-    """What layers see besides their input. states: what recurrent layers begin with."""
+    """The inputs of layers besides the main one. states: the start states of recurrent layers."""
 
     def __init__(self, params, ports, states=None):
         self.params, self.ports = params, ports
@@ -124,7 +124,7 @@ class Call:
 
 
 def variants(params, names):
-    """A copy of the parameters for each element that `names` have, and which element it is."""
+    """A copy of the parameters for each element of `names`, and the index of that element."""
     places = [(name, i) for name in names for i in range(params[name].size)]
     out = {
         name: np.repeat(values[None].astype(complex), max(len(places), 1), 0)
@@ -222,7 +222,7 @@ class Mesh:
             self.first[at] = (self.first[at][0], self.how["delays"][at])
 
     def aligned(self, at):
-        """What the layer before was given when it made the first input of `at`."""
+        """The input of the layer before when it made the first input of `at`."""
         (kind, place), delay = self.first[at]
         while kind == "cell":
             before, more = self.first[place]
@@ -233,7 +233,7 @@ class Mesh:
         return (kind, place), delay
 
     def begin(self):
-        """Nothing is held yet: what cells committed and ports offered, tick by tick, and states."""
+        """An empty past: values of cells and ports, tick by tick, and states."""
         return {"cells": [{}], "ports": [{}], "states": [{}]}
 
     def value(self, past, source, now):
@@ -287,7 +287,7 @@ class Mesh:
         return known.get(self.order[-1])
 
     def constant(self, past, tick):
-        """What was held in `tick`, for other weights: nothing before it has a slope."""
+        """The state in `tick`, for other weights: nothing before it has a slope."""
         cut = lambda rows: [without_slope(row) for row in rows]
         return {
             "cells": cut(past["cells"][: tick + 1]),

@@ -1,9 +1,9 @@
-"""llama.cpp as a reader of GGUF files, in a process of its own: a wrong file may end that process.
+"""llama.cpp as a reader of GGUF files, in a separate process: a wrong file may end that process.
 
-    llama = Llama(LIBRARIES)     # a folder with libllama (package/bins/linux-x64 of the npm package
-                                 # @node-llama-cpp/linux-x64, llama.cpp 0.5.0)
+    llama = Llama(LIBRARIES)     # a folder with libllama: package/bins/linux-x64 of the npm package
+                                 # @node-llama-cpp/linux-x64, llama.cpp 0.5.0.
     llama.ids(model, texts)      # token ids of texts (bytes), special tokens parsed;
-                                 # around=False: without those that a model puts around a text
+                                 # around=False: without those that a model puts around a text.
     llama.nats(model, text, 24)  # the mean loss of the next token over windows of a text
 
 Both raise LlamaFailure if llama.cpp refuses the file. The next call then starts another process.
@@ -24,7 +24,7 @@ class LlamaFailure(Exception):
 
 
 class Blob(ctypes.Structure):
-    """Parameters of llama.cpp. A call copies as many bytes as it knows of."""
+    """Parameters of llama.cpp. A call copies the number of bytes that it knows."""
 
     _fields_ = [("bytes", ctypes.c_ubyte * 1024)]
 
@@ -59,7 +59,7 @@ CALLS = {
     "llama_tokenize": (INT, [POINTER, TEXT, INT, POINTER, INT, BOOL, BOOL]),
 }
 LOG = ctypes.CFUNCTYPE(None, INT, TEXT, POINTER)
-# Where llama_context_params of llama.cpp 0.5.0 has what is set here, and the default found there.
+# Offsets of the fields set here in llama_context_params of llama.cpp 0.5.0, and their defaults.
 CONTEXT = {
     "n_ctx": (0, 512),
     "n_threads": (28, 4),
@@ -71,7 +71,7 @@ CONTEXT = {
 
 
 class Library:
-    """The calls of libllama, and the model that was opened last."""
+    """The calls of libllama, and the last opened model."""
 
     def __init__(self, folder):
         for stem in ("libggml-base", "libggml.", "libllama."):

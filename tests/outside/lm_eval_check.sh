@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# lm-eval against `loom serve` (lm_eval_check.py), beside transformers. It needs PyTorch, so it is used where
-# LOOM_ABSORB_PYTHON names a Python that has lm-eval, torch and transformers; else it is skipped. The last line counts.
+# Compares lm-eval against `loom serve` with transformers (lm_eval_check.py). It needs PyTorch:
+# LOOM_ABSORB_PYTHON names a Python that has lm-eval, torch and transformers; otherwise it is
+# skipped. The last line counts.
 #   tests/outside/lm_eval_check.sh [PRESET] [OPTION ...]
 set -euo pipefail
 # shellcheck source=scripts/common.sh

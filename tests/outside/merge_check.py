@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""loom merge beside NumPy, on checkpoints of a language model and on networks, tensor by tensor.
+"""loom merge compared with NumPy, on checkpoints of a language model and on networks, per tensor.
 
     tests/outside/merge_check.py build/dev/cli/loom [--transformers-python PYTHON]
 
-With a Python that has torch and transformers, merged folders are opened there too, and what they
-compute is compared with what Loom computes. The methods are those of tests/evolve/make_vectors.py.
-Closes with "N passed, N failed, N skipped".
+With a Python that has torch and transformers, merged folders are opened there too, and the results
+are compared with Loom's. The methods are those of tests/evolve/make_vectors.py. Closes with "N
+passed, N failed, N skipped".
 """
 
 import argparse

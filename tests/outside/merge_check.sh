@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# loom merge beside NumPy (merge_check.py). The last line counts. Packages come from PyPI into build/;
-# without them it is skipped. Further words go to merge_check.py.
+# Compares loom merge with NumPy (merge_check.py). The last line counts. Packages come from PyPI
+# into build/; without them it is skipped. Further words go to merge_check.py.
 #   tests/outside/merge_check.sh [PRESET] [--transformers-python PYTHON]
 set -euo pipefail
 # shellcheck source=scripts/common.sh

@@ -1,9 +1,9 @@
-// Language models for scripts that compare Loom with other programs: folder_check.py,
+// Language models for scripts that compare Loom with other programs: folder_check.py and
 // tokens_check.py.
-//   model_runner logits MODEL ID...       the logits of every position, a line each; notes on
-//   stderr model_runner export MODEL OUT         writes the model as .gguf or .entity model_runner
-//   ids MODEL TEXTS          token ids of texts, a line each: TEXTS is a file of hex lines
-// Exit 1 with one line on stderr: refused.
+//   model_runner logits MODEL ID...   logits of every position, one per line; notes on stderr.
+//   model_runner export MODEL OUT     writes the model as .gguf or .entity.
+//   model_runner ids MODEL TEXTS      token ids of texts, one line each; TEXTS has hex lines.
+// Exit 1, with one line on stderr, if the model is refused.
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>

@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
 """The node tests of the ONNX standard (package onnx, onnx.backend.test) in Loom.
 
-Each is a graph of one operator with inputs and the outputs that the standard demands. A network of
-Loom has one input: the first input of floats stays one, the others become initializers of the
-model. What comes out is compared with the standard's output (rtol and atol of the test, at least
-1e-4 and 1e-5).
+Each is a graph of one operator with inputs and the outputs of the standard. A network of Loom has
+one input: the first input of floats stays one, the others become initializers of the model. The
+result is compared with the standard's output (rtol and atol of the test, at least 1e-4 and 1e-5).
 
   onnx_backend.py --program build/dev/tests/onnx_runner [--filter TEXT] [--table FILE] [--verbose]
 
@@ -29,7 +28,7 @@ FLOATS = (np.float32, np.float64, np.float16)
 
 
 def one_input(model, inputs):
-    """The model with one input left, the name of it and its values; or why not."""
+    """The model with one input left, its name and its values; or the reason of a refusal."""
     names = [v.name for v in model.graph.input]
     kept = None
     for name, value in zip(names, inputs):

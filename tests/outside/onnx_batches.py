@@ -2,11 +2,11 @@
 """Random ONNX files whose samples are not the first axis of all inputs and outputs, through the
 Python package and in ONNX Runtime:
 
-  whole   no batch: the first axis is the rows of one picture, or the steps of one sequence
-  single  a first axis of 1 that the output does not keep
-  alone   a batch of 1, or one that is called that, of which means and maxima are taken
-  steps   outputs with their steps first and their batch second
-  names   inputs whose batches have other names and are joined
+  whole   no batch: the first axis is the rows of one image, or the steps of one sequence.
+  single  a first axis of 1 that the output does not keep.
+  alone   a batch of 1, or one with that name, of which means and maxima are taken.
+  steps   outputs with their steps first and their batch second.
+  names   inputs whose batches have other names and are joined.
 
 Values are equal, sample by sample, or the file is refused with a reason.
 
@@ -152,8 +152,8 @@ ROWS = (*ROW, "rim", "later", "shares", "twice", "less_mean", "window", "recurre
 
 
 class Case:
-    """A file, whole inputs of it, and where its samples are: the axis of each input and output, or
-    None if a whole input is one sample."""
+    """A file, whole inputs of it, and the axis of the samples in each input and output. It is None
+    if a whole input is one sample."""
 
     def __init__(self, seed):
         self.r = np.random.default_rng(seed)

@@ -30,10 +30,10 @@ if (( $# == 0 )) && [[ -n "$library" ]]; then
       "tests/outside/$script.py" | tee -a "$log" || status=1
   done
 fi
-# The standard's own tests, as they stand.
+# The standard's own tests, unchanged.
 if (( $# == 0 )) && [[ -x "build/$preset/tests/evaluate_runner" ]]; then
   "$python" tests/outside/onnx_standard.py --program "build/$preset/tests/evaluate_runner" | tee -a "$log" || status=1
-  # What its optimizer and its quantizers write: operators alone, and whole models.
+  # Output of its optimizer and its quantizers: single operators, and whole models.
   for script in onnx_microsoft onnx_optimized; do
     PYTHONDONTWRITEBYTECODE=1 "$python" "tests/outside/$script.py" \
       --program "build/$preset/tests/evaluate_runner" | tee -a "$log" || status=1

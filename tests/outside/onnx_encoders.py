@@ -2,8 +2,9 @@
 """Encoders of transformers, exported by PyTorch with their masks, in Loom and in ONNX Runtime.
 
 Each is small, with random weights and random sizes: BERT, DistilBERT, RoBERTa and ELECTRA, bare or
-with a classifier, through both exporters of torch.onnx, with both kinds of attention. Its further
-inputs are int64: attention_mask, and token_type_ids where the class has them. Masks are ragged.
+with a classifier. They go through both exporters of torch.onnx, with both kinds of attention.
+Further inputs are int64: attention_mask, and token_type_ids if the class has them. Masks are
+ragged.
 
   onnx_encoders.py --loom build/dev/cli/loom [--count 16] [--seed 1]
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# ONNX files that packages of PyPI and npm have: in the evaluator beside ONNX Runtime, and as networks that train beside
-# PyTorch. Needs a Python with torch, onnx and onnxruntime (LOOM_ABSORB_PYTHON). The last line counts the second.
+# ONNX files of packages of PyPI and npm: in the evaluator, compared with ONNX Runtime, and as
+# networks that train, compared with PyTorch. Needs a Python with torch, onnx and onnxruntime
+# (LOOM_ABSORB_PYTHON). The last line counts the second.
 #   tests/outside/onnx_files_check.sh [PRESET] [--minutes N]
 #   --minutes: no file begins after these; the next run continues
 set -euo pipefail

@@ -1,5 +1,5 @@
-"""Random ONNX graphs that compute constants from constants, for onnx_ops.py: what exporters write
-about shapes and masks."""
+"""Random ONNX graphs that compute constants from constants, for onnx_ops.py: the shape and mask
+computations that exporters write."""
 import numpy as np
 from onnx import TensorProto, numpy_helper
 
@@ -65,7 +65,7 @@ def fold_cast(g):
     to = r.pick(NUMBERS + (np.bool_,)) if r.chance(0.9) else None
     target = TensorProto.BFLOAT16 if to is None else type_of(to)
     if values.dtype.kind == "f" and to is not None and np.dtype(to).kind in "iu":
-        low = 0 if np.dtype(to).kind == "u" else -100  # what lies outside is undefined
+        low = 0 if np.dtype(to).kind == "u" else -100  # values outside are undefined
         values = np.clip(values, low, 100).astype(values.dtype)
     return g.node("Cast", [g.const(values)], to=target)
 

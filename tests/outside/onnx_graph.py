@@ -13,7 +13,7 @@ def type_of(dtype):
 
 
 class Random:
-    """numpy's generator with the words that the generators of graphs use."""
+    """numpy's generator with the methods that the generators of graphs use."""
 
     def __init__(self, seed):
         self.g = np.random.default_rng(seed)
@@ -57,7 +57,7 @@ class Graph:
         return f"{what}{self.count}"
 
     def input(self, dims, dtype=np.float32, ids=0, scale=2.0):
-        """The input, with values for one run. `ids`: whole numbers below it."""
+        """The input, with values for one run. With `ids` they are integers below it."""
         r = self.r
         if ids > 0:
             self.x = np.asarray(r.g.integers(0, ids, dims)).astype(dtype)
@@ -112,7 +112,7 @@ class Graph:
         return model
 
     def out_type(self, inputs):
-        """What the graph says its output holds; float where that cannot be told."""
+        """The type of the graph's output; float if it is unknown."""
         bare = onnx.ValueInfoProto()
         bare.name = self.output
         try:
@@ -139,7 +139,7 @@ def batch(r):
 
 
 def kind_of(r, kind):
-    """The type of a constant beside an input: mostly its own."""
+    """The type of a constant for an input: mostly the type of the input."""
     return r.pick(FLOATS + INTEGERS) if r.chance(0.04) else kind
 
 
@@ -180,7 +180,7 @@ def damage_inputs(r, model):
         return
     at = r.whole(0, len(node.input) - 1)
     if how == 0:
-        # Left out at the end is not written: ONNX Runtime's Squeeze takes no empty name there.
+        # It is omitted at the end: ONNX Runtime's Squeeze takes no empty name there.
         node.input[at] = ""
         while node.input and not node.input[-1]:
             del node.input[-1]
@@ -264,7 +264,7 @@ def damage_model(r, model):
 
 
 def damage(r, model):
-    """One thing of the model made another, which leaves it right or makes it wrong."""
+    """Changes one part of the model; the result is valid or not."""
     if not model.graph.node:
         return
     r.pick([damage_inputs, damage_attribute, damage_constant, damage_model],

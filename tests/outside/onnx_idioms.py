@@ -1,5 +1,5 @@
-"""Random ONNX graphs of several operators, for onnx_random.py: what exporters make of a layer, and
-Loom's importer puts together again, each at times with a part that is not as it should be."""
+"""Random ONNX graphs of several operators, for onnx_random.py: layers as exporters write them,
+which Loom's importer recognizes. At times a part is wrong."""
 import math
 
 import numpy as np
@@ -84,7 +84,7 @@ def channel_scale(g, x, channels, axes):
 
 
 def convolution(g):
-    """Conv, then what is taken into its weights; or that first."""
+    """Conv, then an operator that is folded into its weights; or that first."""
     r = g.r
     axes, channels, filters = r.whole(1, 3), r.whole(1, 3), r.whole(1, 4)
     x = g.input([batch(r), channels] + r.wholes(3, 5, axes))

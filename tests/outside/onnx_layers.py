@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Random networks of layers that Loom writes as ONNX, in ONNX Runtime: what Loom computes. Layers
-here are those of Loom that an ONNX file does not lead to by itself (onnx_random.py has the others).
+"""Random networks of layers that Loom writes as ONNX, run in ONNX Runtime and compared with Loom.
+These are layers of Loom that do not result from importing an ONNX file (onnx_random.py has the
+others).
 
   export LOOM_LIBRARY=build/dev/libloom.so PYTHONPATH=bindings/python
   tests/outside/onnx_layers.py --count 300
@@ -128,7 +129,7 @@ def drawn(r):
     except loom.LoomError:
         return layer, shape, None  # a window without room, extents that do not divide
     for name, extents, _ in net.parameters():
-        # Gains of 1 and biases of 0 would hide where they go.
+        # Gains of 1 and biases of 0 would hide a swap.
         net.set_parameter(name, np.array([r.gauss(0, 1) for _ in range(int(np.prod(extents)))],
                                          np.float32).reshape(extents))
     return layer, shape, net

@@ -127,7 +127,7 @@ def fused_matmul(r, op="FusedMatMul"):
         attributes["transB"] = 1
         b = b[:-2] + [n, k]
     if op == "FusedMatMul" and rank > 2 and len(b) == rank and r.chance(0.3):
-        if r.chance(0.7):  # [batch..., M, K] lies as [M, batch..., K]
+        if r.chance(0.7):  # [batch..., M, K] is stored as [M, batch..., K]
             attributes["transBatchA"] = 1
             a = [a[-2]] + a[:-2] + a[-1:]
         if r.chance(0.7):
@@ -356,7 +356,7 @@ OPERATORS = {
 
 
 def same(got, want, c):
-    """What is wrong with a value; empty: nothing."""
+    """The error of a value; empty if there is none."""
     if got is None or got.shape != want.shape:
         return f"shape {None if got is None else got.shape}, not {want.shape}"
     if got.dtype != want.dtype:

@@ -1,4 +1,4 @@
-"""One operator of com.microsoft under test: inputs, a node, and what ONNX Runtime makes of them."""
+"""One operator of com.microsoft under test: inputs, a node, and the results of ONNX Runtime."""
 
 import zlib
 

@@ -47,7 +47,7 @@ def unary(r, op):
     c, t = Case(r), r.pick(BYTES)
     x = codes(r, r.wholes(1, 6, r.whole(1, 4)), t)
     low, high = (0.004, 0.006) if op == "QLinearSigmoid" else (0.02, 0.05)
-    # ONNX Runtime ends the process where the last zero point is left out.
+    # ONNX Runtime ends the process if the last zero point is left out.
     c.node(op, [c.input(x), scale(c), maybe_zero(c, t), scale(c, low, high), zero(c, t)], [t],
            alpha=r.pick([None, 0.3, 0.01]) if op == "QLinearLeakyRelu" else None)
     return c

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Operators of ai.onnx.ml in Loom's evaluator beside ONNX Runtime, on random models.
+"""Operators of ai.onnx.ml in Loom's evaluator compared with ONNX Runtime, on random models.
 
   onnx_ml.py --program build/dev/tests/evaluate_runner [--count 300] [--seed 1] [--verbose]
 
-Each case is one operator with random attributes, or, where the package skl2onnx is there, a model
-of scikit-learn that was trained on random numbers. Right: the same labels, and numbers within 1e-5
-of the largest. The last line counts. Exit status 1 if any is wrong.
+Each case is one operator with random attributes. With the package skl2onnx there are also models of
+scikit-learn that were trained on random numbers. A case is right if the labels are equal and
+numbers are within 1e-5 of the largest. The last line counts. Exit status 1 if any is wrong.
 """
 
 import argparse
@@ -60,7 +60,7 @@ def scaler(rng):
 
 def normalizer(rng):
     x = features(rng)
-    x[0, 0] = 1  # a row without values is nobody's standard
+    x[0, 0] = 1  # no standard defines a row without values
     return model_of("Normalizer", [x], [1], norm=str(rng.choice(["MAX", "L1", "L2"]))), [x]
 
 
@@ -217,7 +217,7 @@ KERNELS = ["LINEAR", "POLY", "RBF", "SIGMOID"]
 
 
 def estimators():
-    """Models of scikit-learn, by name; none where the packages are not there."""
+    """Models of scikit-learn, by name; none if the packages are absent."""
     try:
         import sklearn.ensemble as e
         import sklearn.linear_model as m

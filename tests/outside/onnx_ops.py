@@ -1,6 +1,6 @@
 """Random ONNX graphs around one operator each, for onnx_random.py. OPERATORS has a row for each
-that Loom's importer knows; a row makes the graph and names its output. Attributes and shapes are
-mostly right and at times odd: whether they are, ONNX Runtime says."""
+operator that Loom's importer knows; a row makes the graph and names its output. Attributes and
+shapes are mostly right and at times odd. ONNX Runtime decides whether they are valid."""
 import numpy as np
 from onnx import TensorProto
 
@@ -19,7 +19,7 @@ def floats(g, least=1, most=3, odd=0.05):
 
 
 def product(g, x, dims, kind=np.float32):
-    """x W, so that what comes next has a layer to join."""
+    """x W, so that the next operator has a layer to join."""
     out = g.r.whole(1, 5)
     w = g.const(g.r.values([dims[-1] if dims else 1, out], kind, 0.5))
     return g.node("MatMul", [x, w]), dims[:-1] + [out]
@@ -97,7 +97,7 @@ def where(g):
 
 
 def around(make):
-    """A view between products, so that what it is can be read."""
+    """A view between products, so that its meaning is known."""
     def made(g):
         x, dims, kind = floats(g, 1, 4)
         if dims and g.r.chance(0.4):

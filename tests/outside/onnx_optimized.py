@@ -165,7 +165,7 @@ def weights(bits, symmetric):
 
 
 QOPERATOR, QDQ = quantization.QuantFormat.QOperator, quantization.QuantFormat.QDQ
-# Model, what is done to it, tolerance (of the largest value), operators that are then there.
+# Model, its treatment, tolerance (of the largest value), operators that are then present.
 MODELS = [
     (transformer, "optimized", optimized, 1e-4, "Attention SkipLayerNormalization BiasGelu"),
     (transformer, "dynamic", dynamic, 0.02, "MatMulInteger"),
@@ -187,7 +187,7 @@ MODELS = [
 
 
 def prepared(folder, row):
-    """The path of a case, its inputs, what ONNX Runtime makes of it, and which operators it has."""
+    """The path of a case, its inputs, the results of ONNX Runtime, and its operators."""
     maker, _, change, _, _ = row
     path = os.path.join(folder, f"{MODELS.index(row)}")
     onnx.save(maker(), path + ".source")

@@ -1,5 +1,5 @@
 """Random ONNX graphs around operators that compare, choose, round and look up, for onnx_ops.py.
-Their results hold truths and whole numbers; infinities and NaN are among the values at times."""
+Their results contain booleans and integers. Some values are infinities and NaN."""
 import numpy as np
 from onnx import TensorProto
 
@@ -9,7 +9,7 @@ COMPARE = ["Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"]
 
 
 def values(g, least=1, most=3):
-    """The input, small whole numbers at times, so that some are equal."""
+    """The input, small integers at times, so that some are equal."""
     r = g.r
     dims = [batch(r)] + sample(r, least, most)
     x = g.input(dims, np.float32)

@@ -55,7 +55,7 @@ class Model:
         self.values.append((name, width, batched))
 
     def add_ids(self, name):
-        """Whole numbers, and the rows of a table that they choose, one behind the other."""
+        """Integers, and the rows of a table that they choose, concatenated."""
         places, rows, width = self.whole(1, 3), self.whole(2, 9), self.whole(1, 3)
         self.inputs.append(
             helper.make_tensor_value_info(name, TensorProto.INT64, [self.symbol, places]))
@@ -79,7 +79,7 @@ class Model:
             self.node("Where", [name, before, other[0]], width, True)
 
     def add_whole(self, name):
-        """int64 beside the first input: a mask that is computed with, or ids of tables."""
+        """A second input of int64: a mask that is computed with, or ids of tables."""
         if self.r.random() < 0.4:
             return self.add_further_ids(name)
         width = self.pick(self.values)[1]
@@ -164,7 +164,7 @@ class Model:
             self.node("Concat", [name, other[0]], width + other[1], True, axis=1)
 
     def largest(self, name):
-        """Whether a value of the sample is above a half."""
+        """True if a value of the sample is above a half."""
         asked, half = f"asked{len(self.nodes)}", f"half{len(self.nodes)}"
         self.constants.append(numpy_helper.from_array(np.array(0.5, np.float32), half))
         self.nodes += [helper.make_node("ReduceMax", [name], [f"{asked} most"], axes=[1]),
@@ -172,8 +172,8 @@ class Model:
         return asked
 
     def branch(self, name, width, batched, asked=None):
-        """An If whose condition the file or the sample says: two functions of a value, with the
-        same names."""
+        """An If whose condition comes from the file or the sample: two functions of a value, with
+        the same names."""
         graphs = [
             helper.make_graph(
                 [helper.make_node(self.pick(ACTIVATIONS), [name], ["inner"])], "g", [],
@@ -225,7 +225,7 @@ def drawn(seed):
 
 
 def as_numbers(name, values, axes):
-    """Truths are 1 and 0; one id a sample may be a row of one."""
+    """Booleans are 1 and 0; one id a sample may be a row of one."""
     values = values.astype(np.float32) if values.dtype == bool else values
     row = name.startswith("whole") and values.ndim == 1 and axes == 2
     return values[:, None] if row else values

@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""Random ONNX graphs in Loom and in ONNX Runtime: equal, or refused by Loom with a reason; never
-another result, and nothing accepted that ONNX Runtime refuses. What was read is written again, and
+"""Random ONNX graphs in Loom and in ONNX Runtime. The results are equal, or Loom refuses with a
+reason. Loom never accepts a graph that ONNX Runtime refuses. Loom writes each network again, and
 ONNX Runtime computes the same from that file.
 
   tests/outside/onnx_random.py                       300 graphs of one operator, 100 of idioms
   tests/outside/onnx_random.py --count 2000 --seed 7 --idioms 0
   tests/outside/onnx_random.py --only Gemm --keep DIR   one operator; what is wrong stays in DIR
 
-One row per operator says how many graphs became networks, so that a test which refuses everything
-is seen. Where ONNX Runtime has no kernel for a graph that is right (some types), the evaluator of
-the package onnx says what it computes. Exit status 1 when anything is wrong; 77 when onnx,
-onnxruntime or numpy is not there.
+One row per operator gives the number of graphs that became networks, so that a test which refuses
+everything is visible. If ONNX Runtime has no kernel for a valid graph (some types), the evaluator
+of the package onnx gives the result. Exit status 1 if anything is wrong; 77 if onnx, onnxruntime or
+numpy is absent.
 """
 import argparse
 import collections
@@ -35,17 +35,17 @@ import onnx_ops
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 RUNNER = ROOT / "build" / "dev" / "tests" / "onnx_runner"
-# "no truth": read by Loom, right by the checks of ONNX Runtime, which has no kernel for its types;
-# nor does the package onnx compute it.
+# "no truth": Loom reads it, and the checks of ONNX Runtime accept it, but ONNX Runtime has no
+# kernel for its types. The package onnx does not compute it either.
 COLUMNS = ("equal", "not written", "refused", "both refuse", "no truth", "WRONG")
 NO_TRUTH = "no truth: "
-# What a float type may be off, of the largest value of a result: its own rounding, as Loom computes
-# in float32 whatever the file says.
+# The tolerance of a float type, relative to the largest value of a result. It is the rounding of
+# the type, because Loom always computes in float32.
 ROUNDING = {"float16": 4e-3, "bfloat16": 3e-2}
 
 
 class Runner:
-    """Loom, one process for all files; started anew when a file ends it."""
+    """Loom, one process for all files; restarted if a file ends it."""
 
     def __init__(self, program):
         self.program, self.process = program, None
@@ -85,13 +85,13 @@ def serve(pipe):
 
 
 class Truth:
-    """ONNX Runtime in a process of its own: some graphs end it."""
+    """ONNX Runtime in a separate process: some graphs end it."""
 
     def __init__(self):
         self.process = self.pipe = None
 
     def __call__(self, data, x):
-        """(values, "") or (None, why not)."""
+        """(values, "") or (None, reason)."""
         if self.process is None:
             self.pipe, theirs = multiprocessing.Pipe()
             self.process = multiprocessing.Process(target=serve, args=(theirs,), daemon=True)
@@ -114,8 +114,8 @@ class Truth:
 
 
 def evaluated(data, x):
-    """What the package onnx computes, where ONNX Runtime has no kernel of the type, or one that
-    keeps more digits between two operators than the type has."""
+    """The results of the package onnx. It is used if ONNX Runtime has no kernel of the type, or one
+    that keeps more digits between two operators than the type has."""
     model = onnx.load_from_string(data)
     for node in model.graph.node:
         node.domain = "" if node.domain == "ai.onnx" else node.domain
@@ -133,11 +133,11 @@ def has_halves(data):
 
 
 def difference(ours, theirs, x):
-    """Why two results are not the same; "" when they are. A layer keeps the order of values, not
-    how axes are grouped after it."""
+    """The difference of two results; "" if they are equal. A layer keeps the order of values, but
+    not the grouping of axes after it."""
     if ours.size != theirs.size:
         return f"{ours.size} values, must be {theirs.shape}"
-    if theirs.dtype.kind in "biu":  # truths and whole numbers: the same, as floats
+    if theirs.dtype.kind in "biu":  # booleans and integers: the same, as floats
         apart = np.flatnonzero(ours != theirs.astype(np.float64).reshape(-1))
         return f"at {apart[0]} of {theirs.dtype}: {ours[apart[0]]}" if apart.size else ""
     if theirs.dtype.kind != "f" and theirs.dtype.name != "bfloat16":

@@ -1,14 +1,20 @@
-// What tests/outside/onnx_random.py drives: ONNX files run by Loom, one per line of stdin, an
-// answer per line of stdout, so that a file that ends the process is known by its line.
-//   MODEL.onnx BATCH X.bin Y.bin [apart|whole [WRITTEN.onnx]]     (bare f32 values, or i32 ids;
-//                           apart: the normalization of the input is taken out of the file and
-//                           applied here; WRITTEN: the network is written there, its input as x)
-//   -> ok EXTENT EXTENT ...          (of the output, whose values are in Y.bin)
-//   -> ok EXTENT ... unwritten MESSAGE      (and the exporter refuses it)
-//   -> refused MESSAGE               (by the importer)
-//   -> failed MESSAGE                (what was imported does not run)
+// Runs ONNX files in Loom for tests/outside/onnx_random.py. It reads one file per line of stdin and
+// writes one answer per line of stdout. So a file that ends the process is known by its line.
+//
+//   MODEL.onnx BATCH X.bin Y.bin [apart|whole [WRITTEN.onnx]]
+//
+// The files have bare f32 values, or i32 ids. With "apart" the normalization of the input is taken
+// out of the file and applied here. WRITTEN gets the network, with its input as x.
+//
+//   -> ok EXTENT EXTENT ...          (of the output, whose values are in Y.bin).
+//   -> ok EXTENT ... unwritten MESSAGE      (and the exporter refuses it).
+//   -> refused MESSAGE               (by the importer).
+//   -> failed MESSAGE                (the imported network does not run, or a build without the
+//                                    interpreter of graphs makes another network).
+#include <algorithm>
 #include <cstring>
 #include <iostream>
+#include <set>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -16,11 +22,14 @@
 #include "backend/reference/reference.hpp"
 #include "base/bits.hpp"
 #include "base/thread_pool.hpp"
+#include "bridge/network_json.hpp"
 #include "bridge/random_network.hpp"
 #include "evaluate/folder.hpp"
 #include "formats/onnx/export.hpp"
 #include "formats/onnx/import.hpp"
 #include "io/file.hpp"
+#include "onnx/file/external.hpp"
+#include "onnx/operators/operator.hpp"
 
 namespace loom::core {
 namespace {
@@ -31,7 +40,7 @@ struct Case {
   bool apart = false;
 };
 
-// Ids beyond the table are refused by whoever feeds them (src/layers/embedding.cpp): here.
+// The caller refuses ids beyond the table (src/layers/embedding.cpp). Here that is this function.
 Status check_ids(const Network& network, std::span<const std::byte> bytes) {
   for (size_t at = 0; network.vocab() > 0 && at + 4 <= bytes.size(); at += 4) {
     const auto id = load_le<int32_t>(bytes.data() + at);
@@ -76,10 +85,45 @@ Result<std::string> run(const ImportedNetwork& imported, const Case& c, ThreadPo
   return done.ok() ? shape : cat(shape, " unwritten ", done.error().str());
 }
 
+// Whether the constants of a model need operators that only the interpreter has.
+bool needs_interpreter(const OnnxModel& model) {
+  std::set<std::string> known = {""};
+  for (const OnnxTensor& t : model.graph.initializers) known.insert(t.name);
+  for (const OnnxNode& n : model.graph.nodes) {
+    const auto is_known = [&](const std::string& name) { return known.contains(name); };
+    if (!std::ranges::all_of(n.inputs, is_known)) continue;
+    if (evaluate::find_common_operator("", n.op) == nullptr) return true;
+    known.insert(n.outputs.begin(), n.outputs.end());
+  }
+  return false;
+}
+
+// The same network comes of a file without the interpreter, or none of both.
+Status same_without(const Result<ImportedNetwork>& with, const Case& c) {
+  LOOM_ASSIGN(const MappedFile file, MappedFile::open(c.model));
+  const Result<OnnxModel> model = parse_onnx_file(file.bytes(), c.model);
+  if (!model.ok() || needs_interpreter(*model)) return {};
+  const auto without = import_onnx(*model, c.model, {.take_normalization = c.apart});
+  if (with.ok() != without.ok())
+    return invalid(
+        cat("without the interpreter: ", without.ok() ? "is not refused" : without.error().str()));
+  if (!with.ok()) return {};
+  const auto equal = [](const ImportedParam& a, const ImportedParam& b) {
+    const auto x = std::as_bytes(std::span(a.values)), y = std::as_bytes(std::span(b.values));
+    return a.path == b.path && a.shape == b.shape && std::ranges::equal(x, y);
+  };
+  if (write_network(with->network) == write_network(without->network) &&
+      std::ranges::equal(with->params, without->params, equal))
+    return {};
+  return invalid("another network without the interpreter");
+}
+
 std::string answer(const Case& c, ThreadPool& pool) {
   const Result<ImportedNetwork> imported = load_onnx(
       c.model,
       {.take_normalization = c.apart, .folder = evaluate::evaluating_folder(reference_ops())});
+  if (const Status same = same_without(imported, c); !same.ok())
+    return cat("failed ", same.error().str());
   if (!imported.ok()) return cat("refused ", imported.error().str());
   const Result<std::string> done = run(*imported, c, pool);
   if (done.ok()) return *done;

@@ -5,10 +5,10 @@ every type, several inputs and outputs, control flow, lists.
   onnx_standard.py --program build/dev/tests/evaluate_runner [--kinds node,simple,pytorch-operator]
                    [--filter TEXT] [--verbose] [--table FILE]
 
-A test is right when types, shapes and values are those that the standard demands (rtol and atol of
-the test, at least 1e-4 and 1e-6 for floats; whole numbers and truths exactly), refused when Loom
-says that it does not compute it, wrong otherwise. The last lines: a table by operator, and the sum.
-Exit status 1 if any is wrong.
+A test is right if types, shapes and values are those of the standard. Floats may differ by rtol and
+atol of the test, at least 1e-4 and 1e-6; integers and booleans must be equal. A test is refused if
+Loom reports that it does not support it. Otherwise it is wrong. The last lines have a table by
+operator, and the sum. Exit status 1 if any is wrong.
 """
 
 import argparse
@@ -70,7 +70,7 @@ def load_values(path):
 
 
 def same(got, want, rtol, atol):
-    """What is wrong with a value; empty: nothing."""
+    """The error of a value; empty if there is none."""
     if isinstance(want, list):
         if not isinstance(got, list) or len(got) != len(want):
             return "no list of that length"
@@ -111,7 +111,7 @@ def tests(kinds, text):
 
 
 def read_proto(path, value_info):
-    """An input or output of a test that lies in a file."""
+    """An input or output of a test, from its file."""
     kind = value_info.type.WhichOneof("value")
     data = pathlib.Path(path).read_bytes()
     if kind == "sequence_type":

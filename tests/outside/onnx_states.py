@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Random recurrent layers that begin with states and give their last ones, through the Python
-package and in ONNX Runtime: RNN, GRU and LSTM in either direction and in both, of which any state
-may be given or left out. States have their batch second in the file, and first in a network.
+"""Random recurrent layers with initial and last states, through the Python package and in ONNX
+Runtime: RNN, GRU and LSTM in either direction and in both. Any state may be given or left out.
+States have their batch second in the file, and first in a network.
 
   export LOOM_LIBRARY=build/dev/libloom.so PYTHONPATH=bindings/python
   tests/outside/onnx_states.py --count 200

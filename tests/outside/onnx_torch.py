@@ -1,7 +1,7 @@
 """An ONNX graph in PyTorch, in the precision of its parameters, for onnx_torch_training.py.
 
-It shares nothing with Loom. Batch norms use the statistics of the batch, dropout keeps everything.
-Operators are in onnx_torch_ops.py and onnx_torch_windows.py; one that is not there is refused by
+It shares no code with Loom. Batch norms use the statistics of the batch, dropout keeps everything.
+Operators are in onnx_torch_ops.py and onnx_torch_windows.py; an unknown one is refused with its
 name. Integers and booleans keep their types; each floating-point type becomes `dtype`.
 """
 import numpy as np
@@ -26,7 +26,7 @@ def operator(*names):
 
 
 class Call:
-    """One node under way: its attributes, and what its function needs of the graph."""
+    """One node under way: its attributes, and the parts of the graph that its function needs."""
 
     def __init__(self, module, node, outer):
         self.module, self.node, self.outer = module, node, outer
@@ -68,7 +68,7 @@ class Graph(torch.nn.Module):
         return self.run(self.graph, values)
 
     def run(self, graph, values):
-        """The outputs of a graph; `values` are what it sees from outside, and what it makes."""
+        """The outputs of a graph; `values` are the outer values, and those that it computes."""
         for tensor in graph.initializer:
             values.setdefault(tensor.name, to_torch(tensor, self.dtype))
         for node in graph.node:

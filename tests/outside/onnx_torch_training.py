@@ -1,24 +1,23 @@
-"""One ONNX file trained in Loom beside the same graph in PyTorch in double precision.
+"""One ONNX file trained in Loom, compared with its graph in PyTorch in double precision.
 
   export LOOM_LIBRARY=build/dev/libloom.so PYTHONPATH=bindings/python
   python tests/outside/onnx_torch_training.py FILE.onnx [--extent N] [--width N] [--draws N]
 
---extent is what stands for axes that the file leaves open. The last axis of an input is set in the
-file where --width gives another. Prints one JSON object. The weights of the file are first moved by
-a thousandth of their spread, so that no two are equal: then elements are matched by value, and
-neither names nor layouts can hide what learns. What trains is told from the file by the rule in
-docs/onnx.md. Compared are:
+--extent replaces axes that the file leaves open. --width replaces the last axis of an input in the
+file. Prints one JSON object. First the weights of the file are moved by a thousandth of their
+spread, so that no two are equal. Then elements are matched by value, so names and layouts cannot
+hide a trained value. The rule in docs/onnx.md decides which values train. Compared are:
 
-  count      as many numbers train as in PyTorch
-  loss       the mean square of the first output less a random target, before the first step
-  gradient   each element of step 1, within 1e-5 of the largest of its tensor
-  losses     of ten steps of SGD, within 1e-4
-  moved      the weights after these steps, within 1e-4 of the largest of their tensor
+  count      the number of trained values equals that of PyTorch.
+  loss       the mean square of the first output less a random target, before the first step.
+  gradient   each element of step 1, within 1e-5 of the largest of its tensor.
+  losses     of ten steps of SGD, within 1e-4.
+  moved      the weights after these steps, within 1e-4 of the largest of their tensor.
 
-Three times the difference that PyTorch has in float32, or when each weight moves by a rounding, or
-both, is right too: the largest of six draws, to which --draws adds some. `why` names what differs.
-Exit status 1 where something differs, 2 where the file does not open as a network, 3 where this
-program cannot compute it.
+The bound may also be three times the difference that PyTorch has in float32, or if each weight
+moves by a rounding, or both. It is the largest of six draws, to which --draws adds some. `why`
+names the difference. Exit status 1 if something differs, 2 if the file does not open as a network,
+3 if this program cannot compute it.
 """
 import argparse
 import json
@@ -39,14 +38,14 @@ import onnx_torch_windows  # noqa: F401
 
 warnings.simplefilter("ignore")
 STEPS, SAMPLES = 10, 4
-GRADIENT = 2.0**40  # of the step that gradients are told from: they are not rounded beside weights
+GRADIENT = 2.0**40  # of the step that shows gradients: they are not rounded next to weights
 LARGE = 1e5  # numbers in a sample
 WHOLE = -1  # instead of an axis of the samples: each sample is a whole input of the file
 CALCULATED = re.compile(r"^(/|val_|eps|one|zero)|::|(^|[^a-z])(const|scalar)"
                         r"|(/x:0|/y:0|_recip:0)$|^(?!.*(bias|weight))[^./]*[0-9]$", re.I)
 
 
-# How PyTorch is run to see how far roundings alone take it.
+# The runs of PyTorch that show the effect of roundings alone.
 ROUNDINGS = [{"dtype": torch.float32, "shake": shake} for shake in (None, 1, 2, 3)] + \
     [{"shake": 1}, {"shake": 2}]
 
@@ -59,7 +58,7 @@ class Differs(Exception):
 
 
 def with_initializers(model):
-    """Where no initializer is of floats, Constants of several floats are the weights."""
+    """If no initializer has floats, Constants of several floats are the weights."""
     floats = (1, 10, 11)
     if any(t.data_type in floats for t in model.graph.initializer):
         return
@@ -81,7 +80,7 @@ def statistics(model):
 
 
 def scales(model):
-    """Names of what says how large a Resize makes its input, and of the values of a OneHot."""
+    """Names of the sizes of a Resize, and of the values of a OneHot."""
     first = {"Resize": 1, "Upsample": 1, "OneHot": 1}
     return {n for node in model.graph.node if node.op_type in first
             for n in node.input[first[node.op_type]:]}
@@ -193,7 +192,7 @@ class Case:
         self.at_once, self.target = True, None
 
     def settle(self):
-        """Whether the samples run at once or one by one, and the target."""
+        """Decides whether the samples run at once or one by one, and the target."""
         self.at_once = not self.fixed() and WHOLE not in self.axes.values()
         try:
             y = self.output(self.graph(torch.float64))
@@ -287,7 +286,7 @@ def trainer_of(net, samples):
 
 
 def samples_for(net):
-    """Two of large samples; one, where the network takes one sample at a time."""
+    """Two large samples; one, if the network takes one sample at a time."""
     large = sum(np.prod(p.shape) for p in net.inputs) > LARGE
     count = 2 if large else SAMPLES
     x = {p.name: np.zeros((count if p.batched else 1, *p.shape), np.float32) for p in net.inputs}
@@ -312,8 +311,8 @@ class Here:
         self.x = given[0] if len(given) == 1 else dict(zip(ports, given))
 
     def places(self, tensors):
-        """Where the network has each element. A constant may have the value of a weight by chance:
-        then it is where the network has most of its tensor."""
+        """The position of each element in the network. A constant may have the value of a weight by
+        chance. Then the position is where the network has most of its tensor."""
         sizes = [np.size(v) for v in self.net.state_dict().values()]
         owners, values = np.repeat(np.arange(len(sizes)), sizes), self.values()
         order = np.argsort(values, kind="stable")
@@ -349,7 +348,7 @@ class Here:
 
 
 def beyond(name, off, usual, limit):
-    """Nothing, or what differs. `usual` computes PyTorch's own difference, where it is asked."""
+    """Nothing, or the difference. `usual` computes PyTorch's own difference on request."""
     if off <= limit:
         return ""
     own = usual()
@@ -404,7 +403,7 @@ def case_values(case, name):
 
 
 def steady(case, steepest):
-    """A rate at which ten steps do not diverge, and what PyTorch computes with it."""
+    """A rate at which ten steps do not diverge, and the results of PyTorch with it."""
     for share in (1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7):
         losses, after = There(case).steps(share * steepest)
         if np.isfinite(losses).all() and losses[-1] <= losses[0]:

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# schemathesis (PyPI) asks a server what its OpenAPI document says may be asked, and what it does not: no answer may
-# be a 500, and none may lose the connection. The last line counts. Skipped where the package cannot be had.
+# schemathesis (PyPI) sends a server requests that its OpenAPI document allows, and others that it
+# forbids. No answer may be a 500, and no request may lose the connection. The last line counts.
+# Skipped without the package.
 #   tests/outside/openapi_check.sh [PRESET] [CASES]    CASES: of each operation (default 25)
 set -euo pipefail
 # shellcheck source=scripts/common.sh

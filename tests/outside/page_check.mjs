@@ -1,6 +1,7 @@
-// The chat page of `loom serve`, as a person meets it: Chromium is driven by Playwright, and axe-core looks for what
-// keeps people out. Everything is compared with what the server says to a client that is no page.
-//   node tests/outside/page_check.mjs LOOM [FOLDER]    FOLDER: where pictures of the page go
+// The chat page of `loom serve` in Chromium, driven by Playwright; axe-core checks its
+// accessibility. Everything is compared with the answers of the server to a client without the
+// page.
+//   node tests/outside/page_check.mjs LOOM [FOLDER]    FOLDER: for screenshots of the page
 import { spawn } from "node:child_process";
 import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -22,7 +23,7 @@ async function check(name, body) {
     ++failed;
     console.error(`${name}: ${error.stack ?? error}`);
   }
-  // Windows that stay open take half of the processor time.
+  // Open windows take half of the processor time.
   for (const context of browser.contexts()) await context.close();
 }
 
@@ -34,7 +35,7 @@ function holds(truth, what) {
   if (!truth) throw new Error(what);
 }
 
-// A server at a free port; `key`: which clients must know.
+// A server at a free port; clients must know `key`.
 async function serve(key) {
   const env = { ...process.env, LOOM_API_KEY: key ?? "" };
   const child = spawn(program, ["serve", "models/stories.entity", "--port", "0", "--quiet"], { env, stdio: ["ignore", "pipe", "inherit"] });
@@ -53,7 +54,7 @@ async function story(address, max_tokens) {
   return (await reply.json()).choices[0].message.content;
 }
 
-// A page with its settings; what it logs as an error and what it asks of other places is kept.
+// A page with its settings; errors in its log and requests to other addresses are recorded.
 async function open(address, options = {}) {
   const page = await newPage(browser, options);
   page.troubles = [];
@@ -81,7 +82,7 @@ async function ask(page, text) {
   await page.press("#text", "Enter");
 }
 
-// Events as a server sends them, for what a small model does not do by itself.
+// Events as a server sends them, for replies that a small model does not write.
 const stream = (deltas) =>
   deltas.map((delta, i) => `data: ${JSON.stringify({ seed: 1, choices: [{ index: 0, delta, finish_reason: i + 1 === deltas.length ? "stop" : null }] })}\n\n`).join("") + "data: [DONE]\n\n";
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The chat page of `loom serve` in a browser without a window (page_check.mjs). The last line counts. It needs
 # Chromium, Node.js and two packages of npm, which go into build/; without them it is skipped.
-#   tests/outside/page_check.sh [PRESET] [FOLDER]    with FOLDER: pictures of the page as well
+#   tests/outside/page_check.sh [PRESET] [FOLDER]    with FOLDER: screenshots of the page as well
 set -euo pipefail
 # shellcheck source=scripts/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../../scripts/common.sh"

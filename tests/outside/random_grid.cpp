@@ -1,7 +1,7 @@
-// Which kinds come up stands here and does not follow from the table of kinds: a random layer needs
-// fields that fit the input which the cells before it happen to give, and every kind here is
-// written once more in evaluator.cpp. A kind that is not here is tested by its LayerDef::example
-// (tests/gradients, tests/layers) and by what PyTorch computed.
+// The choice of kinds is written here and does not follow from the table of kinds. A random layer
+// needs fields that fit the input from the cells before it. Every kind here is also written in
+// evaluator.cpp. Other kinds are tested by their LayerDef::example (tests/gradients, tests/layers)
+// and by results of PyTorch.
 #include "outside/random_grid.hpp"
 
 #include <gtest/gtest.h>
@@ -92,7 +92,7 @@ LayerConfig Maker::plain(const Shape& in, bool keeps) {
   switch (below(7)) {
     case 0: return made(K::rms_norm, {{"width", d}, {"eps", 1e-3}});
     case 1:
-      // Two values are normalized to -1 and 1 whatever they were; in f32 the gradient is rounding.
+      // Two values are always normalized to -1 and 1; in f32 the gradient is rounding.
       if (options_.smooth && d < 3) return dense(d, keeps ? d : width());
       return made(K::layer_norm, {{"width", d}, {"eps", 1e-3}});
     case 2:
@@ -191,12 +191,12 @@ LayerConfig Maker::parallel(const Shape& in, int depth, bool keeps) {
   return made(K::parallel, fields, std::move(children));
 }
 
-// Two values of equal shape to one, or one after the other along an axis where the output may
+// Combines two values of equal shape to one, or concatenates them along an axis if the output may
 // differ from them.
 LayerConfig Maker::join(const std::vector<Shape>& shapes, bool keeps) {
   const int rank = shapes[0].rank();
   if (!keeps && chance(40)) {
-    // A session of shorter passes cannot join steps: those of one pass would stand between.
+    // A session of shorter passes cannot join steps: those of one pass would be interleaved.
     const int64_t axis = options_.shorter || chance(50) ? -1 : rank - 1;
     return made(K::concat, {{"axis", rank > 2 && !options_.shorter && chance(40) ? 1 : axis}});
   }
@@ -248,7 +248,7 @@ size_t Maker::any(const Wiring& g, const Shape& shape) {
   return all[static_cast<size_t>(below(static_cast<int64_t>(all.size())))];
 }
 
-// Part of an axis, maybe backwards; a Dense where the axis is too short for it.
+// Part of an axis, maybe backwards; a Dense if the axis is too short for it.
 void Maker::add_slice(Wiring& g, size_t from) {
   const Shape shape = g.shapes[from];
   const int64_t last = shape.rank() - 1, by = one_of<int64_t>({1, 2, -1});
@@ -264,8 +264,8 @@ void Maker::add_slice(Wiring& g, size_t from) {
         {from});
 }
 
-// Nodes that belong to graphs alone. What changes the order of steps or samples, or looks over
-// them, would not be the same in a session of shorter passes.
+// Nodes for graphs only. A session of shorter passes excludes nodes that change the order of steps
+// or samples, or combine them, because their results would differ.
 void Maker::rearrange(Wiring& g, size_t from, bool keeps) {
   const Shape shape = g.shapes[from];
   const int64_t last = shape.rank() - 1, d = shape.last();
@@ -300,7 +300,7 @@ void Maker::rearrange(Wiring& g, size_t from, bool keeps) {
   g.add(dense(d, keeps ? d : width()), {from});
 }
 
-// Values that nobody reads are brought together, so that every node counts. False: they do not fit.
+// Combines unused values, so that every node counts. Returns false if they do not fit.
 bool Maker::close(Wiring& g) {
   for (;;) {
     const std::vector<size_t> loose = g.unread();
@@ -400,7 +400,7 @@ void Maker::add_cell(std::vector<Chosen>& cells, const Shape& input) {
     }
   }
   if (!next.cell.shared_with.has_value()) next.cell.layer = layer(next.in, 0, chance(45));
-  // A layer that takes any width says nothing of what it awaits.
+  // A layer that takes any width does not fix the width of its source.
   Shape wider = next.in;
   ++wider[wider.rank() - 1];
   while (next.awaits && infer_after(next.cell.layer, wider, wider).ok()) {
@@ -411,7 +411,7 @@ void Maker::add_cell(std::vector<Chosen>& cells, const Shape& input) {
   cells.push_back(std::move(next));
 }
 
-// Cells whose output is what each reader awaits, behind all others. False: none can be made.
+// Cells whose output fits each reader, after all others. Returns false if none can be made.
 bool Maker::add_sources(std::vector<Chosen>& cells) {
   for (size_t i = 0; i < cells.size(); ++i) {
     const Shape wanted = cells[i].in;
@@ -441,7 +441,7 @@ void Maker::link_awaited(std::vector<Chosen>& cells, const std::vector<Coord>& a
   }
 }
 
-// Links between cells of equal shapes. False: too few of what was asked for.
+// Links between cells of equal shapes. Returns false if there are too few.
 bool Maker::add_links(std::vector<Chosen>& cells, const std::vector<Coord>& at, RandomGrid& grid) {
   const auto n = static_cast<int64_t>(cells.size());
   for (int64_t i = 0; i < n; ++i) {

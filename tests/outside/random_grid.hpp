@@ -1,5 +1,5 @@
-// Random networks for tests: cells at random places of a grid, containers, links, shared cells. The
-// same for the same seed on every machine.
+// Random networks for tests: cells at random positions of a grid, containers, links, shared cells.
+// The same seed gives the same network on every machine.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,7 @@ namespace loom::core::outside {
 struct GridOptions {
   uint64_t seed = 0;
   bool feedback = false;  // at least one feedback link
-  // Of the feedback links, at least one from a cell of another width than the one before its
-  // reader.
+  // At least one feedback link reads a cell with another width than the cell before its reader.
   bool any_width = false;
   bool sharing = false;  // at least one cell that shares parameters
   bool shorter = false;  // [T, D] inputs, and nothing that needs all T steps
@@ -25,7 +24,7 @@ struct RandomGrid {
   NetworkSpec spec;
   int64_t vocab = 0;  // > 0: the input are ids below it
   int feedback_links = 0, skip_links = 0, shared_cells = 0;
-  std::map<int64_t, Shape> fed_back;  // what cells give that feedback links read, by flat index
+  std::map<int64_t, Shape> fed_back;  // outputs of cells that feedback links read, by flat index
   std::string str() const;            // its cells, for the message of a failure
 };
 

@@ -1,5 +1,5 @@
-// What the tests of random networks share: parameters and inputs for a network and for the
-// evaluator, and how many networks a test takes.
+// Shared parts of the tests of random networks: parameters and inputs for a network and for the
+// evaluator, and the number of networks per test.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@
 
 namespace loom::core::outside {
 
-// LOOM_RANDOM_GRIDS=5000 test_outside: as many of each test instead of `usual`.
+// LOOM_RANDOM_GRIDS=5000 test_outside: sets the number of each test instead of `usual`.
 inline uint64_t grid_count(uint64_t usual) {
   const char* asked = std::getenv("LOOM_RANDOM_GRIDS");
   return asked != nullptr ? std::strtoull(asked, nullptr, 10) : usual;
@@ -35,7 +35,7 @@ inline std::vector<double> numbers(int64_t n, uint64_t seed) {
   return all;
 }
 
-// Inputs of pass `pass`; ids where there is a vocabulary.
+// Inputs of pass `pass`; ids if there is a vocabulary.
 inline std::vector<double> inputs(const RandomGrid& grid, int64_t n, uint64_t pass) {
   std::vector<double> all = numbers(n, 1000 + pass);
   for (double& v : all) {
@@ -66,7 +66,7 @@ inline Array array_from(const Shape& shape, const std::vector<double>& values) {
   return a;
 }
 
-// The evaluator's parameters; on a tape where one is given.
+// The evaluator's parameters; on `tape` if it is not null.
 inline void fill_params(Evaluator& evaluator, const Network& network, Tape* tape) {
   for (size_t i = 0; i < network.params().size(); ++i) {
     std::vector<Var>& vars = evaluator.params[network.params()[i].path];
@@ -77,7 +77,7 @@ inline void fill_params(Evaluator& evaluator, const Network& network, Tape* tape
   }
 }
 
-// What the evaluator is told of a grid besides its description.
+// Settings of the evaluator for a grid besides its description.
 inline Evaluator evaluator_of(const RandomGrid& grid, int64_t sequences) {
   Evaluator evaluator(grid.spec.grid, sequences);
   for (const auto& [cell, shape] : grid.fed_back) evaluator.fed_back[cell] = extents(shape);
@@ -110,7 +110,7 @@ void put(const Tensor& t, const std::vector<double>& values) {
   }
 }
 
-// The largest difference over the largest value wanted, or over `least`.
+// The largest difference over the largest expected value, or over `least`.
 template <class T>
 double distance(std::span<const T> got, const std::vector<double>& want, double least) {
   if (got.size() != want.size()) return INFINITY;

@@ -1,5 +1,5 @@
-// Sessions of random networks against the evaluator: inputs shorter than the session was made for,
-// pieces of sequences that go on where the last one ended, and feedback from pass to pass.
+// Sessions of random networks against the evaluator: inputs shorter than the session's maximum,
+// parts of sequences that continue the previous part, and feedback from pass to pass.
 #include "base/thread_pool.hpp"
 #include "grid/session.hpp"
 #include "outside/rig.hpp"
@@ -12,7 +12,7 @@ constexpr double kSessionTolerance = 2e-4;  // f32 against doubles
 
 class Running {
  public:
-  // Finalized for one sample of full length, whatever the session takes.
+  // Finalized for one sample of full length, for any session.
   explicit Running(const RandomGrid& grid) : grid_(grid), pool_(1, true) {
     Result<Network> made = Network::finalize(grid.spec.grid, grid.spec.input.after(1));
     EXPECT_TRUE(made.ok()) << made.error().str();

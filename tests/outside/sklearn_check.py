@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""loom train, predict and eval beside scikit-learn, on the data sets that come with it.
+"""loom train, predict and eval compared with scikit-learn, on its own data sets.
 
   sklearn_check.py LOOM
 
-Digits, iris, wine, breast_cancer and diabetes are written as CSV; the same rows train a network of
-the same layers here and there, with Adam and standardized inputs, from several seeds. What is
-compared is the mean score on the rows held out: accuracy, or R2. Fails where ours is more than one
-percentage point below, where `predict` and `eval` disagree, or where `eval` scores the outputs of
-`predict` otherwise than scikit-learn does.
+Digits, iris, wine, breast_cancer and diabetes are written as CSV. The same rows train a network of
+the same layers here and there, with Adam and standardized inputs, from several seeds. The mean
+score on the held-out rows is compared: accuracy, or R2. The check fails if ours is more than one
+percentage point lower, or `predict` and `eval` disagree. It also fails if scikit-learn scores the
+outputs of `predict` differently from `eval`.
 """
 
 import csv

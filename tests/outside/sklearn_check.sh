@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# loom train, predict and eval beside scikit-learn (sklearn_check.py). The last line counts. Packages
-# come from PyPI into build/; without them it is skipped.
+# Compares loom train, predict and eval with scikit-learn (sklearn_check.py). The last line counts.
+# Packages come from PyPI into build/; without them it is skipped.
 #   tests/outside/sklearn_check.sh [PRESET]
 set -euo pipefail
 # shellcheck source=scripts/common.sh

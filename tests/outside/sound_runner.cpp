@@ -1,5 +1,5 @@
-// What tests/outside/sounds.py drives: sounds read by Loom, one file per line of stdin, an answer
-// per line of stdout.
+// Reads sounds in Loom for tests/outside/sounds.py: one file per line of stdin, one answer per line
+// of stdout.
 //   SOUND OUT      -> ok RATE (samples as f32 in OUT) | refused MESSAGE | damaged MESSAGE
 #include <iostream>
 #include <sstream>

@@ -4,9 +4,9 @@ channels, rate and length at random; then the same files cut, and with bytes cha
 
   sounds.py --program build/dev/tests/sound_runner [--count N] [--seed S] [--verbose]
 
-Samples are the mean of the channels in double precision, rounded once, and equal bit by bit; those
-of Vorbis, Opus and MP3, whose decoders may be of other versions, within 2e-3 of the largest. A cut
-file is an error wherever its header says how long it is. Exit status 1 if anything is off.
+Samples are the mean of the channels in double precision, rounded once, and equal bit by bit. Those
+of Vorbis, Opus and MP3, whose decoders may be of other versions, are within 2e-3 of the largest. A
+cut file is an error if its header gives the length. Exit status 1 if anything is off.
 """
 
 import argparse
@@ -19,18 +19,18 @@ import tempfile
 import numpy as np
 import soundfile
 
-# Containers, as people have them; codings that need a rate or channels of their own say so.
+# Common containers; codings that need a rate or channels of their own are marked.
 CONTAINERS = ("WAV", "WAVEX", "RF64", "W64", "AIFF", "AU", "CAF", "FLAC", "OGG", "MP3")
 LOSSY = ("VORBIS", "OPUS", "MPEG_LAYER_III", "MPEG_LAYER_II", "MPEG_LAYER_I")
 RATES = {"OPUS": (8000, 16000, 48000), "MPEG_LAYER_III": (16000, 22050, 44100, 48000),
          "GSM610": (8000,), "G721_32": (8000,), "NMS_ADPCM_16": (8000,),
          "NMS_ADPCM_24": (8000,), "NMS_ADPCM_32": (8000,)}
-# Cut files of these say how long they were, so that the cut is known.
+# Files of these give their length, so a cut is detected.
 KNOWS_LENGTH = ("WAV", "WAVEX", "RF64", "W64", "AIFF", "AU", "CAF", "FLAC")
 
 
 def drawn(g, folder, i):
-    """The path of a sound, or None where soundfile does not write and read that combination."""
+    """The path of a sound, or None if soundfile does not write and read that combination."""
     container = str(g.choice(CONTAINERS))
     codings = [c for c in soundfile.available_subtypes(container)
                if soundfile.check_format(container, c)]

@@ -1,6 +1,6 @@
-// Numbers that know their derivatives: doubles whose arithmetic is written down on a tape, which
-// gives the derivative of one result by every number that went in (reverse mode, one scalar at a
-// time). Slow and obvious: the oracle of the tests beside it. It shares no code with the engine.
+// Doubles that know their derivatives. Their arithmetic is recorded on a tape, which gives the
+// derivative of one result by every input (reverse mode, one scalar at a time). It is slow and
+// simple, the oracle of the tests in this folder. It shares no code with the engine.
 #pragma once
 
 #include <cmath>
@@ -35,7 +35,7 @@ class Tape {
   std::vector<Node> nodes_;
 };
 
-// A number, and where it stands on the tape; without a tape it is a constant.
+// A number, and its position on the tape; without a tape it is a constant.
 struct Var {
   double value = 0;
   Tape* tape = nullptr;

@@ -1,5 +1,5 @@
-"""What a training run tells, read by TensorBoard's own reader and compared with the lines of JSON
-of the same run, which are compared with what `loom train --json` prints.
+"""Telemetry of a training run. TensorBoard's own reader reads it, and it is compared with the lines
+of JSON of the same run. These are compared with the output of `loom train --json`.
 
     python telemetry_check.py LOOM      closes with "N passed, N failed, N skipped"
 """

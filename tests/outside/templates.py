@@ -1,10 +1,14 @@
-"""Chat templates in Loom and in jinja2, set up as transformers sets it up.
+"""Chat templates in Loom and in jinja2, with the settings of transformers.
 
     templates.py --program build/dev/tests/template_runner [--templates FOLDER ...] [--random N]
 
-Real templates are files *.jinja below the folders; each is rendered in 14 conversations. A template
-that Loom refuses must be refused by name ("... is not supported"); at most three may be. Random
-templates and values come from a generator with a seed. The last line counts.
+Real templates are files *.jinja below the folders; each is rendered in 14 conversations. Loom may
+refuse a template only with a message that names the feature ("... is not supported"), at most three
+times. Random templates and values come from a generator with a seed. The last line counts.
+
+    templates.py --write tests/text/golden/jinja.json --random 500 --seed 20
+
+writes random templates with the output of jinja2, for tests/jinja.
 """
 
 import argparse
@@ -24,7 +28,7 @@ MOST_REFUSED = 3
 
 
 class Generation(jinja2.ext.Extension):
-    """{% generation %} marks what the assistant wrote; rendering prints its inside."""
+    """{% generation %} marks the text of the assistant; rendering prints its body."""
 
     tags = {"generation"}
 
@@ -80,7 +84,7 @@ def call(name, arguments, identity="call_abc123XYZ"):
 
 
 def conversations():
-    """Name and inputs: what programs give to transformers.apply_chat_template."""
+    """Name and inputs, as programs pass them to transformers.apply_chat_template."""
     user = {"role": "user", "content": "What is the weather in Paris?"}
     system = {"role": "system", "content": "You are brief."}
     hello = {"role": "assistant", "content": "Hello! How can I help?"}
@@ -141,12 +145,12 @@ class Loom:
 
 def jinja(env, template, inputs):
     known = {"tools": None, "documents": None}
-    # transformers 5 leaves out what is null.
+    # transformers 5 drops null values.
     messages = [{k: v for k, v in m.items() if v is not None} for m in inputs["messages"]]
     inputs = dict(inputs, messages=messages)
     try:
         return {"text": env.from_string(template).render(**dict(known, **inputs))}
-    except Exception as error:  # whatever Python says: the template does not render
+    except Exception as error:  # any error of Python: the template does not render
         return {"error": f"{type(error).__name__}: {error}"}
 
 
@@ -166,7 +170,7 @@ def show(ours, theirs):
 
 
 def check_real(loom, env, folders):
-    """Renderings that are equal, that differ, and templates that are refused by name."""
+    """Renderings that are equal, that differ, and templates that Loom refuses."""
     equal = different = 0
     refused, files = set(), []
     for folder in folders:
@@ -371,16 +375,34 @@ class Random:
                        for _ in range(self.r.randint(1, 2)))
 
 
+RANDOM_INPUTS = {"messages": [{"role": "user", "content": "Hello World"},
+                  {"role": "assistant", "content": "b, a", "name": "x"},
+                  {"role": "user", "content": "naïve 'q'"}],
+          "word": "Some Word", "number": 4, "real": 2.5, "flag": True, "items": [3, "b", None],
+          "d": {"a": 1, "items": ["x", "y"], "n": {"z": 0.125}}, "add_generation_prompt": False}
+
+
+def random_template(seed, i):
+    return Random(f"{seed} {i}").block(2)
+
+
+def write_golden(path, env, count, seed):
+    """What jinja2 makes of random templates, for a test without it; null where it refuses."""
+    cases = []
+    for i in range(count):
+        template = random_template(seed, i)
+        cases.append([template, jinja(env, template, RANDOM_INPUTS).get("text")])
+    golden = {"inputs": RANDOM_INPUTS, "cases": cases}
+    text = json.dumps(golden, ensure_ascii=False, separators=(",", ":"))
+    pathlib.Path(path).write_text(text.replace("],[", "],\n[") + "\n", encoding="utf-8")
+
+
 def check_random(loom, env, count, seed):
     equal = different = failed_too = 0
-    inputs = {"messages": [{"role": "user", "content": "Hello World"},
-                           {"role": "assistant", "content": "b, a", "name": "x"},
-                           {"role": "user", "content": "naïve 'q'"}],
-              "word": "Some Word", "number": 4, "real": 2.5, "flag": True, "items": [3, "b", None],
-              "d": {"a": 1, "items": ["x", "y"], "n": {"z": 0.125}}, "add_generation_prompt": False}
     for i in range(count):
-        template = Random(f"{seed} {i}").block(2)
-        ours, theirs = loom.render(template, inputs), jinja(env, template, inputs)
+        template = random_template(seed, i)
+        ours = loom.render(template, RANDOM_INPUTS)
+        theirs = jinja(env, template, RANDOM_INPUTS)
         if same(ours, theirs):
             equal += 1
             failed_too += "error" in theirs
@@ -395,12 +417,17 @@ def check_random(loom, env, count, seed):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--program", required=True)
+    parser.add_argument("--program")
+    parser.add_argument("--write", metavar="FILE")
     parser.add_argument("--templates", nargs="*", default=[])
     parser.add_argument("--random", type=int, default=600)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
-    loom, env = Loom(options.program), environment()
+    env = environment()
+    if options.write:
+        write_golden(options.write, env, options.random, options.seed)
+        return 0
+    loom = Loom(options.program)
     passed = failed = 0
     if options.templates:
         p, f = check_real(loom, env, options.templates)

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 """Random TFLite models in the TFLite interpreter and in Loom: as a network (the Python package),
-and node by node (`loom onnx`). Of one operator each with random attributes, of several that read
-each other, and quantized.
+and node by node (`loom onnx`). There are models of one operator with random attributes, of several
+that read each other, and quantized ones.
 
   export LOOM_LIBRARY=build/dev/libloom.so PYTHONPATH=bindings/python
   tests/outside/tflite_check.py --loom build/dev/cli/loom --count 300 --seed 1
 
-What differs by more than 1e-4 of the largest value is wrong; of a quantized operator more than one
-step. What Loom refuses is counted by its reason (--reasons); --keep DIR keeps wrong models. The
-last line counts cases. Exit status 1 when a value differs, or more than a tenth is opened in
-neither way; 77 when ai-edge-litert, flatbuffers or numpy is not there.
+A value that differs by more than 1e-4 of the largest is wrong; for a quantized operator, by more
+than one step. Refusals of Loom are counted by reason (--reasons); --keep DIR keeps wrong models.
+The last line counts cases. Exit status 1 if a value differs, or if neither importer opens more than
+a tenth of the models. Exit status 77 if ai-edge-litert, flatbuffers or numpy is absent.
 """
 
 import argparse
@@ -40,8 +40,8 @@ LIMIT = 1e-4
 
 
 def interpreted(data, given):
-    """What the interpreter gives, by name, from its own kernels; a text: why it takes no such
-    model."""
+    """The outputs of the interpreter, by name, from its own kernels; a text if it refuses the
+    model, with the reason."""
     try:
         run = litert.Interpreter(
             model_content=data,
@@ -58,7 +58,7 @@ def interpreted(data, given):
 
 
 def reals(model, name, values):
-    """Stored numbers as what they stand for."""
+    """Stored numbers as the values that they represent."""
     for t in model.tensors:
         if t.name.decode() == name and t.quantization is not None:
             q = t.quantization
@@ -67,7 +67,7 @@ def reals(model, name, values):
 
 
 def by_nodes(args, data, given, work):
-    """(outputs by name, "") or (None, why not)."""
+    """(outputs by name, "") or (None, reason)."""
     path = work / "m.tflite"
     path.write_bytes(data)
     command = [args.loom, "onnx", str(path), "-o", str(work / "y.npz")]
@@ -96,8 +96,7 @@ def by_network(data, given):
 
 
 def difference(theirs, ours, allowed=None):
-    """What is wrong, or "". A network that was found by its pattern calls its output by another
-    name."""
+    """The error, or "". A network from the pattern importer gives its output another name."""
     if len(ours) == 1 and len(theirs) >= 1 and next(iter(ours)) not in theirs:
         ours = {next(iter(theirs)): next(iter(ours.values()))}
     if not ours:
@@ -142,7 +141,7 @@ def shortened(reason):
 
 
 def check(args, model, allowed, work):
-    """(wrong, refused): texts by way."""
+    """(wrong, refused): texts by importer."""
     data = model.bytes()
     theirs = interpreted(data, model.given)
     if isinstance(theirs, str):

@@ -1,4 +1,4 @@
-"""What random TFLite models are made of: inputs, pictures, partners, windows that fit."""
+"""Parts of random TFLite models: inputs, images, partners, windows that fit."""
 
 import numpy as np
 
@@ -18,7 +18,7 @@ def drawn(r, shape, size=2.0):
 
 
 def picture(m, r, channels=None, least=3, most=9):
-    """A picture; sometimes behind a convolution, so that channels stand first in what reads it."""
+    """An image; sometimes after a convolution, so that its readers have channels first."""
     c = channels or whole(r, 1, 6)
     x = m.input(drawn(r, [1, whole(r, least, most), whole(r, least, most), c]))
     if r.random() < 0.4:
@@ -54,8 +54,8 @@ def sliding(r, h, w, dilated=True):
 
 
 def partner(m, r, x, positive=False, least=0.3):
-    """A second operand that fits: of the same shape, or one that is broadcast; a constant, an
-    input, or made of x."""
+    """A second operand that fits: of the same shape, or broadcast; a constant, an input, or made of
+    x."""
     dims = m.shape(x)
     if r.random() < 0.3 and not positive:
         return m.op("TANH", [x], dims)

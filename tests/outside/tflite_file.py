@@ -70,8 +70,8 @@ class Model:
         return i
 
     def op(self, name, inputs, shapes, options=None, kind="float32", steps=None, custom=None):
-        """Adds an operator; gives its outputs, one for each shape (one alone where that is no list
-        of them)."""
+        """Adds an operator; returns its outputs, one for each shape (a single one if `shapes` is
+        not a list of them)."""
         code = CODES[name]
         if (code, custom) not in self.codes:
             self.codes.append((code, custom))

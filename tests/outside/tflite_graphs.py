@@ -1,5 +1,5 @@
-"""Random TFLite models of several operators that read each other: pictures that branch and join,
-as mobile networks do, with what comes behind."""
+"""Random TFLite models of several operators that read each other: images that branch and join, as
+in mobile networks, and a head."""
 
 from tflite_draw import ACTS, drawn, pick, sliding, whole, window_out
 
@@ -33,7 +33,7 @@ def convolved(m, r, x):
 
 
 def squeezed(m, r, x):
-    """A mean over the positions, a gate for each channel, and the picture times that."""
+    """A mean over the positions, a gate for each channel, and the image times that."""
     n, _, _, c = m.shape(x)
     y = m.op(
         "MEAN",
@@ -90,7 +90,7 @@ def step(m, r, values):
 
 
 def head(m, r, x):
-    """What comes behind the pictures: rows, places, or the picture itself."""
+    """The head after the images: rows, positions, or the image itself."""
     n, h, w, c = dims = m.shape(x)
     kind = whole(r, 0, 4)
     if kind == 0:

@@ -298,7 +298,7 @@ def shape_of(m, r):
 
 
 def half_weights(m, r):
-    """Weights and biases as float16, which the model makes floats of."""
+    """Weights and biases as float16, which the model converts to floats."""
     x = picture(m, r)
     n, h, w, c = m.shape(x)
     filters = whole(r, 1, 4)
@@ -312,7 +312,7 @@ def half_weights(m, r):
 
 
 def byte_weights(m, r):
-    """Weights as int8 with a scale each, which the model makes floats of."""
+    """Weights as int8 with a scale each, which the model converts to floats."""
     width, out = whole(r, 1, 6), whole(r, 1, 5)
     x = m.input(drawn(r, [1, width]))
     steps = Steps(0.05)

@@ -1,5 +1,5 @@
-"""Random TFLite models around one operator each, for tflite_check.py. OPERATORS has a row for
-each: how a model of it is made, with random attributes."""
+"""Random TFLite models around one operator each, for tflite_check.py. OPERATORS has a row for each:
+it makes a model with random attributes."""
 
 import numpy as np
 

@@ -1,5 +1,5 @@
-"""Random quantized TFLite models around one operator each, for tflite_check.py: a row gives the
-output and how far it may be off, which is one step of its scale."""
+"""Random quantized TFLite models around one operator each, for tflite_check.py. A row gives the
+output and its tolerance, one step of its scale."""
 
 import numpy as np
 
@@ -31,7 +31,7 @@ def quantized_input(m, r, dims, kind, steps):
 
 
 def given(m, r, y, steps):
-    """The output as it is stored, or as floats."""
+    """The stored output, or its floats."""
     allowed = float(steps.scale[0]) * 1.01
     if r.random() < 0.5:
         return y, allowed

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""TLS and Unix sockets of `loom serve` and `loom donate`, beside curl, openssl and Python's ssl.
+"""TLS and Unix sockets of `loom serve` and `loom donate`, with curl, openssl and Python's ssl.
 
   tests/outside/tls_check.py build/dev/cli/loom [TEST...]
 
@@ -29,7 +29,7 @@ sys.path.insert(0, str(ROOT / "tests" / "tools"))
 from counted import run_counted  # noqa: E402
 
 MODEL = str(ROOT / "models" / "stories.entity")
-DEADLINE = 300  # seconds, of what ends by itself however busy the machine is
+DEADLINE = 300  # seconds, for actions that always end, however busy the machine is
 LOOM = ""
 PROMPT = {"prompt": "Once upon a time", "max_tokens": 12, "seed": 3}
 
@@ -39,7 +39,7 @@ def run(*words: str, **more) -> subprocess.CompletedProcess:
 
 
 class Certificates:
-    """Authorities and what they signed, as PEM files of a folder."""
+    """Authorities and their certificates, as PEM files of a folder."""
 
     def __init__(self, folder: Path):
         self.folder = folder
@@ -79,7 +79,7 @@ class Certificates:
 
 
 class Server:
-    """A process of ours that listens; its first line says where."""
+    """A process of ours that listens; its first line has the address."""
 
     def __init__(self, *words: str, notes: Path):
         self.notes = notes
@@ -183,7 +183,7 @@ class Serve(TlsTest):
                 secure.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n"
                                b"Connection: close\r\n\r\n")
                 got = b""
-                while piece := secure.recv(4096):  # raises if the end was not said
+                while piece := secure.recv(4096):  # raises if the end was not signalled
                     got += piece
         self.assertIn(b"200 OK", got)
 
@@ -394,7 +394,7 @@ class UnixSockets(TlsTest):
         server.process.kill()
         server.process.wait()
         self.assertTrue(path.exists())
-        server = self.start("serve", *words)  # nobody answers at what was left
+        server = self.start("serve", *words)  # no process answers at the stale socket
         self.assertEqual(server.stop(), 0)
         path.write_text("a file of somebody")
         done = run(LOOM, "serve", MODEL, *words)

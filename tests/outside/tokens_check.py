@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Token ids before and after a GGUF file: random tokenizers of the `tokenizers` package.
 
-For each tokenizer: ids of `tokenizers` itself, of Loom from the folder, of Loom from the GGUF file
-that it writes, and of llama.cpp from that file. Loom must give the ids of `tokenizers`, or refuse
-the export by a field. llama.cpp must give them too, unless a note says where it does not.
+For each tokenizer, four sets of ids are compared: of `tokenizers` itself, of Loom from the folder,
+of Loom from its GGUF file, and of llama.cpp from that file. Loom must give the ids of `tokenizers`,
+or refuse the export and name a field. llama.cpp must give them too, unless a note says otherwise.
 
   tokens_check.py --runner build/dev/tests/model_runner [--llama LIBRARIES] [--count 60]
                   [--texts 300] [--seed 1] [--show]
@@ -400,7 +400,7 @@ class Blob(ctypes.Structure):
 
 
 def child(libraries, model, texts):
-    """llama.cpp's ids of all texts, in a process of its own: a wrong file ends the process."""
+    """llama.cpp's ids of all texts, in a separate process: a wrong file ends the process."""
     for stem in ("libggml-base", "libggml.", "libllama."):
         library = ctypes.CDLL(
             sorted(glob.glob(f"{libraries}/{stem}*so*"))[0], mode=ctypes.RTLD_GLOBAL

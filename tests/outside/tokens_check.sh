@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Token ids before and after a GGUF file (tokens_check.py). The package tokenizers is not among those that a change
-# waits for: it is used where LOOM_EMBED_PYTHON names a Python that has it, or python3 does; else it is skipped. The
-# last line counts. LOOM_LLAMA: a folder with libllama; without it llama.cpp is left out.
+# Token ids before and after a GGUF file (tokens_check.py). The package tokenizers is not installed
+# for changes. The check needs a Python with it: LOOM_EMBED_PYTHON or python3. Otherwise it is
+# skipped. The last line counts. LOOM_LLAMA is a folder with libllama; without it llama.cpp is left
+# out.
 #   tests/outside/tokens_check.sh [PRESET] [--whole]
 #   without --whole: 6 tokenizers with 60 texts; with it: 200 with 300
 set -euo pipefail

@@ -1,12 +1,11 @@
-"""Networks given back to PyTorch, one line each; the last line counts.
+"""Networks exported to PyTorch, one line each; the last line counts.
 
 python tests/outside/torch_back.py [OPTION ...] [WORD ...]     --help names the options
 
 Modules are absorbed and trained here for some steps. Then the weights go back into the module, and
-from a saved file into a copy of it that has other weights. Networks of Loom, drawn with fields away
-from their defaults, become free-standing modules, or a refusal that names a field. What PyTorch
-computes in double precision is within 1e-5 of what Loom computes, times the largest output if that
-is above 1.
+from a saved file into a copy of it that has other weights. Networks of Loom, with fields drawn away
+from their defaults, become independent modules, or a refusal that names a field. The results of
+PyTorch in double precision are within 1e-5 of Loom's, times the largest output if that is above 1.
 """
 
 import argparse
@@ -51,7 +50,7 @@ def answered(module, inputs):
 
 
 def apart(module, net, inputs):
-    """How far the two are from each other. Raises Differs."""
+    """The distance of the two from each other. Raises Differs."""
     here, there = asked(net, inputs), answered(module, inputs)
     if [y.size for y in here] != [y.size for y in there]:
         raise Differs(f"{[y.shape for y in here]} here, {[y.shape for y in there]} there")
@@ -158,7 +157,7 @@ def main():
             verdict = f"refused: {str(error)[:160]}"
             named = "network" not in name or REFUSAL.fullmatch(str(error)) is not None
             refused, failed = refused + named, failed + (not named)
-        except Exception as error:  # noqa: BLE001  (one line each, whatever it is)
+        except Exception as error:  # noqa: BLE001  (one line for any error)
             failed += 1
             verdict = f"DIFFERS: {type(error).__name__}: {str(error)[:200]}"
         print(FORM.format(name[:44], far, verdict), flush=True)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Networks given back to PyTorch (torch_back.py). PyTorch is large, so it is used where LOOM_ABSORB_PYTHON names a
-# Python that has it, or python3 does; else it is skipped. The last line counts.
+# Networks exported to PyTorch (torch_back.py). PyTorch is large, so the check needs a Python with
+# it: LOOM_ABSORB_PYTHON or python3. Otherwise it is skipped. The last line counts.
 #   tests/outside/torch_back_check.sh [PRESET] [--whole] [OPTION ...]
 #   without --whole: 20 random modules and 200 random networks
 #   --whole: 120 random modules, the architectures of absorb, and 1,000 random networks

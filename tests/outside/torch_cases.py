@@ -1,4 +1,4 @@
-"""Modules of PyTorch and what it computes for them in training, for torch_training.py."""
+"""Modules of PyTorch and their results in training, for torch_training.py."""
 
 import copy
 
@@ -27,7 +27,7 @@ def prepared(module):
 
 
 def separate(parameters):
-    """Moves equal values apart, by the least steps of float32."""
+    """Separates equal values by the smallest steps of float32."""
     values = torch.cat([p.ravel() for p in parameters]).numpy().copy()
     order = np.argsort(values, kind="stable")
     ordered = values[order]
@@ -89,7 +89,7 @@ def shaken(module, seed):
 
 
 def usual_of(module, inputs, target, exact):
-    """By how much of its tensor's largest each gradient moves by roundings: one for each tensor."""
+    """How much roundings move each gradient, relative to the largest of its tensor."""
     others = [There(module, inputs, target, "gradient", torch.float32).gradients()]
     for seed in range(3):
         others.append(There(shaken(module, seed), inputs, target, "gradient").gradients())
@@ -100,7 +100,7 @@ def usual_of(module, inputs, target, exact):
 
 
 def case_of(module, inputs):
-    """What a case of torch_training.py is."""
+    """A case of torch_training.py."""
     plan = loom.absorb(copy.deepcopy(module), inputs, plan_only=True)
     loom.absorb(copy.deepcopy(module), inputs, fresh_process=False)  # with its proof
     y = first_of(copy.deepcopy(module).eval()(*inputs)).detach()
@@ -144,7 +144,7 @@ def of_samples(x, count):
 
 
 def cases(options):
-    """(name, a function that makes the case), of those that have something to train."""
+    """(name, a function that makes the case), of those with trained values."""
     torch.set_num_threads(1)
     for seed in range(options.seed, options.seed + options.modules):
         module, inputs = random_module(seed)
@@ -159,8 +159,8 @@ def cases(options):
     import torch_zoo
 
     for name, make in torch_zoo.NETWORKS.items():
-        # Of 7 million ReLUs roundings turn some: single gradients move by 0.1, which gradient moves
-        # is another in each precision.
+        # Roundings switch some of its 7 million ReLUs: single gradients move by 0.1, and each
+        # precision moves other ones.
         if name == "DenseNet-121":
             continue
         torch.manual_seed(2)  # with 1 the CNN has a ReLU so near to 0 that roundings decide

@@ -1,19 +1,20 @@
 #!/usr/bin/env python3
-"""Networks of PyTorch opened, compared and trained beside PyTorch.
+"""Networks of PyTorch opened and trained in Loom, and compared with PyTorch.
 
   torch_networks.py LOOM [--onnx[=WAY]] [WORD ...]      those whose name has one of the words
 
 Each network has its published size and random weights. It is written as ONNX with an open batch, by
-the bridge of loom.absorb, or with --onnx by torch.onnx: "plain" as torch.export sees it (where no
-way is given), "optimized" by its own passes, "script" by the older exporter in opset 17, "fixed"
-and "fixed-script" as plain and script, with the batch of the example in the file.
-`loom predict` has to agree with the module in eval mode within 1e-4 of its largest output, and one
-epoch of `loom train` with one of PyTorch on the same batches, from the same weights, in train mode
-(dropout has the rate 0: its masks are no two programs' matter): the loss of every batch within 1e-3
-of max(1, loss). SGD with momentum, eight batches.
+the bridge of loom.absorb, or with --onnx by torch.onnx. "plain", the default, is the form of
+torch.export, and "optimized" is after its own passes. "script" is from the older exporter in opset
+17. "fixed" and "fixed-script" are plain and script with the batch of the example in the file.
 
-The optimizer takes batch norms into the convolutions before them: there the same is done to the
-module that PyTorch trains. The last line counts.
+`loom predict` must agree with the module in eval mode within 1e-4 of its largest output. One epoch
+of `loom train` must agree with one of PyTorch on the same batches, from the same weights, in train
+mode. The loss of every batch must be within 1e-3 of max(1, loss). Dropout has the rate 0, because
+two programs never draw the same masks. SGD with momentum, eight batches.
+
+The optimizer folds batch norms into the convolutions before them. The module that PyTorch trains
+then gets the same change. The last line counts.
 """
 
 import copy
@@ -66,7 +67,7 @@ def export(case, folder, way="plain"):
 
 
 def absorb(case, folder):
-    """The ONNX file that loom.absorb reads what it made from; its batch norms are trained."""
+    """The ONNX file from which loom.absorb makes the network; its batch norms are trained."""
     import loom
 
     path = folder / "net.onnx"
@@ -89,7 +90,7 @@ def agreement(program, case, path, folder):
 
 
 def without_norms(module):
-    """The module with batch norms inside of the convolutions before them, as the optimizer leaves
+    """The module with batch norms folded into the convolutions before them, as the optimizer leaves
     them."""
     from torch.fx.experimental.optimization import fuse
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Networks that are defined in PyTorch, opened, compared and trained beside it (torch_networks.py). The last line
-# counts. PyTorch is large, so it is used where LOOM_TORCH_PYTHON names a Python that has it, or python3 does;
-# else it is skipped.
+# Networks of PyTorch, opened, trained and compared with it (torch_networks.py). The last line
+# counts. PyTorch is large, so the check needs a Python with it: LOOM_TORCH_PYTHON or python3.
+# Otherwise it is skipped.
 #   tests/outside/torch_networks_check.sh [PRESET] [--onnx[=WAY]] [WORD ...]
 #   WAY: plain, optimized or script (torch_networks.py). With words: networks whose names have one.
 set -euo pipefail

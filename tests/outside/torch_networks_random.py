@@ -1,7 +1,7 @@
 """Random networks of Loom: layers of all kinds with fields away from their defaults, by a seed.
 
-network(seed) draws a kind of input and some layers that fit each other, in a row, beside each
-other, as a Graph, or with links over the grid.
+network(seed) draws a kind of input and some layers that fit each other. They are in a row, in
+parallel, in a Graph, or linked over the grid.
 """
 
 import random

@@ -1,7 +1,8 @@
-"""Random modules of PyTorch: what people write between layers, drawn by a seed.
+"""Random modules of PyTorch: typical code between layers, drawn by a seed.
 
-Buffers that are added and multiplied, weights of one number, functions of weights, weights that are
-used twice and transposed, frozen layers, norms, recurrences, attention and convolutions.
+They have buffers that are added and multiplied, weights of one number, and functions of weights.
+Some weights are used twice and transposed. There are frozen layers, norms, recurrences, attention
+and convolutions.
 """
 
 import random

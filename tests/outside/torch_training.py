@@ -1,15 +1,16 @@
-"""Absorbed modules trained beside PyTorch in double precision, one line each; the last line counts.
+"""Absorbed modules trained and compared with PyTorch in double precision; the last line counts.
 
-python tests/outside/torch_training.py [--modules N] [--seed S] [--architectures] [WORD ...]
-python tests/outside/torch_training.py --record FILE.npz     what PyTorch computed, of modules N
-python tests/outside/torch_training.py --replay FILE.npz     against that, without PyTorch
+python tests/outside/torch_training.py [--modules N] [--seed S] [--architectures] [WORD ...].
+python tests/outside/torch_training.py --record FILE.npz     the results of PyTorch, of modules N.
+python tests/outside/torch_training.py --replay FILE.npz     against these, without PyTorch.
 
-Each is absorbed, and then: as many numbers train as in PyTorch; the gradients of the first step,
-element by element, within 1e-5 of the largest of their tensor; ten steps of SGD, parameters within
-1e-4; ten steps of Adam, losses within 1e-4. Where PyTorch's own figures move by more when it
-computes in float32, or each weight moves by a rounding (behind a ReLU that is almost 0; where Adam
-divides noise by noise), three times that. Elements are matched by their starting values, of which
-no two are equal: neither names nor layouts can hide what learns.
+Each is absorbed and compared. The number of trained values must equal that of PyTorch. The
+gradients of the first step must agree, element by element, within 1e-5 of the largest of their
+tensor. After ten steps of SGD, parameters must agree within 1e-4; after ten steps of Adam, losses
+within 1e-4. PyTorch's own results may move by more if it computes in float32, or if each weight
+moves by a rounding. That happens after a ReLU that is almost 0, or if Adam divides noise by noise.
+Then the bound is three times that. Elements are matched by their starting values, of which no two
+are equal. So names and layouts cannot hide a trained value.
 """
 
 import argparse
@@ -22,7 +23,7 @@ import numpy as np
 warnings.simplefilter("ignore")
 FORM = "{:<44} {:>9} {:>10} {:>10} {:>10}  {}"
 STEPS = 10
-GRADIENT = 1e6  # a rate at which one step of SGD is the gradient: what was there is lost beside it
+GRADIENT = 1e6  # at this rate one step of SGD is the gradient: the old value is lost in rounding
 RATES = {"gradient": GRADIENT, "sgd": 0.02, "adam": 1e-3}
 
 
@@ -34,7 +35,7 @@ class Differs(Exception):
 
 
 class Here:
-    """One network under way: an ONNX file as absorb() makes it, trained on one batch.
+    """One network in training: an ONNX file as absorb() makes it, on one batch.
 
     The loss is the mean square of y - target, y being the first output.
     """

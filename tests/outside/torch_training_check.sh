@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
-# Absorbed modules trained beside PyTorch (torch_training.py). Without PyTorch: against what it computed for 30 random
-# modules, tests/golden/torch_training.npz. The last line counts.
+# Absorbed modules trained and compared with PyTorch (torch_training.py). Without PyTorch: compared
+# with its recorded results for 30 random modules, tests/golden/torch_training.npz. The last line
+# counts.
 #   tests/outside/torch_training_check.sh [PRESET] [--whole] [OPTION ...]
-#   --whole: 120 random modules and the architectures, beside the PyTorch of LOOM_ABSORB_PYTHON; skipped without one
+#   --whole: 120 random modules and the architectures, with the PyTorch of LOOM_ABSORB_PYTHON;
+# skipped without one
 set -euo pipefail
 # shellcheck source=scripts/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../../scripts/common.sh"

@@ -1,7 +1,7 @@
 """Networks of their published sizes, in PyTorch, with random weights: for torch_networks.py.
 
-They are written here after the papers that are named; nothing is downloaded. Pictures are small,
-since it is the graph that is tried.
+They are written here after the cited papers; nothing is downloaded. Images are small, because the
+test is about the graph.
 """
 
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ class Case:
     module: nn.Module
     inputs: torch.Tensor
     targets: torch.Tensor
-    kind: str  # as loom calls the loss
+    kind: str  # the name of the loss in loom
     loss: Callable[..., torch.Tensor]
     rate: float = 0.01
     flags: List[Any] = field(default_factory=list)
@@ -317,8 +317,8 @@ class Classifier(nn.Module):
 
 
 def spread(module):
-    """Other values for parameters that begin as copies or as zeros: an optimizer of ONNX stores
-    copies once, and leaves biases of zeros out, which then do not learn."""
+    """Other values for parameters that begin as copies or as zeros. An optimizer of ONNX stores
+    copies once, and drops biases of zeros, which then do not learn."""
     with torch.no_grad():
         for p in module.parameters():
             p.add_(torch.randn_like(p), alpha=0.05)
@@ -369,7 +369,7 @@ class OneBlock(nn.Module):
 
 
 class Scales(nn.Module):
-    """One kernel over a picture and over its halves: a pyramid."""
+    """One kernel over an image and over its halves: a pyramid."""
 
     def __init__(self, classes=4):
         super().__init__()
@@ -449,7 +449,7 @@ class Inception(nn.Module):
 
 
 class SuperResolution(nn.Module):
-    """Shi and others 2016: channels that become pixels; beside a transposed convolution."""
+    """Shi and others 2016: channels that become pixels; next to a transposed convolution."""
 
     def __init__(self, c=16):
         super().__init__()
@@ -508,8 +508,9 @@ def spelled(scores, labels):
     return losses.mean()
 
 
-# Where norms take statistics of few values roundings grow from step to step (PyTorch in float32 is
-# 1e-2 away from itself in float64 after eight steps of ResNet-18 at 1e-3): small rates there.
+# If norms take statistics of few values, roundings grow from step to step. After eight steps of
+# ResNet-18 at 1e-3, PyTorch in float32 is 1e-2 away from itself in float64. So rates are small
+# there.
 NETWORKS = {
     "MLP": lambda n: in_classes(mlp(), torch.randn(n, 6)),
     "CNN": lambda n: in_classes(small_cnn(), torch.randn(n, 1, 16, 16)),

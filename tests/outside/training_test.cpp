@@ -1,6 +1,6 @@
-// Training of random networks with feedback: gradients of f32 steps against the evaluator, and what
-// must leave every bit as it is: gradient checkpointing, a run that is resumed, an evaluation in
-// batches of another size.
+// Training of random networks with feedback. Gradients of f32 steps are compared with the
+// evaluator. Three things must not change a bit: gradient checkpointing, a resumed run, and an
+// evaluation in batches of another size.
 #include <cstring>
 
 #include "learn/trainer.hpp"

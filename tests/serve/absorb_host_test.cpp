@@ -1,4 +1,4 @@
-// Absorbing over HTTP: what is kept and told, and all that is refused.
+// Absorbing over HTTP: what is stored and returned, and every refusal.
 #include "serve/absorb_host.hpp"
 
 #include <gmock/gmock.h>
@@ -27,7 +27,7 @@ Network small_network(uint64_t seed = 3) {
   return Network::sequential({Dense{.in = 2, .out = 3}}, {.input = {2}, .seed = seed}).or_exit();
 }
 
-// Of a Dense of 2 x 3, with `off` added to what is expected of it.
+// The stream of a Dense of 2 x 3, with `off` added to its expected output.
 std::string stream_of(const Network& net, float off = 0) {
   const std::vector<float> x = {1, 2, -1, 0.5f};
   const Tensor inputs = Tensor::view(x.data(), {2, 2});

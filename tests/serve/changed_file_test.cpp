@@ -42,7 +42,7 @@ void change(const fs::path& model, Change how) {
   }
 }
 
-// A server of a model in a file of its own. Its texts end at their number of tokens alone.
+// A server with a model in a separate file. Its texts end only at their token limit.
 class ServedFile {
  public:
   ServedFile() {
@@ -103,7 +103,7 @@ struct Streaming {
   const char* body_end;    // after it
   const char* text;        // the field of an event with its text
   const char* error;       // how the last event begins
-  const char* whole_text;  // what the last event of a whole text has
+  const char* whole_text;  // content of the last event of a complete text
 };
 
 const Streaming kStreams[] = {

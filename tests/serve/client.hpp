@@ -1,4 +1,4 @@
-// A client of HTTP for tests: bytes out, bytes in, over a socket of this machine.
+// An HTTP client for tests: bytes out, bytes in, over a local socket.
 #pragma once
 
 #include <arpa/inet.h>
@@ -41,7 +41,7 @@ class Socket {
     }
     return true;
   }
-  // What comes within the time; empty at the end of the stream, and when nothing came.
+  // The bytes received within the time; empty at the end of the stream, and after a timeout.
   std::string receive(int milliseconds = kDeadlineMs) {
     pollfd one{fd_, POLLIN, 0};
     if (::poll(&one, 1, milliseconds) <= 0) return {};
@@ -51,7 +51,7 @@ class Socket {
     return {bytes, n > 0 ? static_cast<size_t>(n) : 0};
   }
   bool ended() const { return ended_; }
-  // Until the end of the stream.
+  // Receives until the end of the stream.
   std::string receive_all() {
     std::string all, piece;
     while (!(piece = receive()).empty()) all += piece;
@@ -63,7 +63,7 @@ class Socket {
   bool good_ = false, ended_ = false;
 };
 
-// A port that is taken, at which nobody listens: no other test gets it meanwhile.
+// A port that is taken but has no listener: no other test gets it meanwhile.
 class ClosedPort {
  public:
   ClosedPort() : fd_(::socket(AF_INET, SOCK_STREAM, 0)) {
@@ -121,7 +121,7 @@ inline Answer parsed(const std::string& all) {
   return out;
 }
 
-// One request on a connection of its own.
+// One request on its own connection.
 inline Answer ask(uint16_t port, std::string_view method, std::string_view path,
                   std::string_view body = {}, std::string_view headers = {}) {
   Socket socket(port);

@@ -1,5 +1,5 @@
-// What clients send and look for: bodies without a type, headers of their own, fields of other
-// servers. Each is done or refused by name; nothing is ignored that changes a reply.
+// Requests of real clients: bodies without a type, special headers, fields of other servers. Each
+// is supported or refused by name; nothing that changes a reply is ignored.
 #include <gmock/gmock.h>
 
 #include "client.hpp"
@@ -163,7 +163,7 @@ TEST_F(Clients, MaySendDefaultsOfFieldsThatAreNotSupported) {
   EXPECT_EQ(answer.status, 200) << answer.body;
 }
 
-// The text of the template says which variables it knows.
+// The text of the template shows which variables it supports.
 TEST_F(Clients, SayHowHardToThinkInTheWordsOfTheTemplate) {
   struct Case {
     const char *chat_template, *effort, *shown;
@@ -217,7 +217,7 @@ const char* const kTools =
     R"("tools":[{"type":"function","function":{"name":"f","strict":true,"parameters":{"type":
     "object","properties":{"a":{"const":1}},"required":["a"]}}}],)";
 
-// The reply is a call, or a text of the schema: whatever the model would like to write.
+// The reply is a call, or a text of the schema, whatever the model prefers.
 TEST_F(Clients, MayAskForStrictToolsAndAFormatTogether) {
   start(stories());
   for (int seed = 0; seed < 4; ++seed) {
@@ -263,7 +263,7 @@ TEST_F(Clients, MaySendAHistoryOfCallsWithoutTools) {
   EXPECT_THAT(without.body, testing::Not(HasSubstr("You may call functions")));
 }
 
-// ---- what one client learns of another ----------------------------------------------------------
+// ---- leaks between clients ---------------------------------------------------------------------
 
 int64_t cached(const Answer& answer) {
   const JsonValue json = answer.json();

@@ -1,5 +1,5 @@
-// Vectors and ranks over HTTP: every dialect gives those of Model::embed() and Model::rerank(), of
-// decoders and of encoders; an encoder writes no text.
+// Embeddings and reranking over HTTP: every dialect returns those of Model::embed() and
+// Model::rerank(), for decoders and encoders; an encoder generates no text.
 #include <gmock/gmock.h>
 
 #include <cstring>

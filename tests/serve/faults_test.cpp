@@ -1,7 +1,7 @@
-// Allocations of the server that fail, each in its turn: the request gets 503, the process lives,
-// and what follows has the same text as before. The environment variable LOOM_FAULTS=all tries
-// every allocation of every kind of request, and 1,000 of those that make more (the OpenAPI
-// document); without it a sample is tried.
+// Failing allocations of the server, one after the other: the request gets 503, the process
+// survives, and later replies have the same text as before. With the environment variable
+// LOOM_FAULTS=all every allocation of every kind of request is tried, and 1,000 of requests that
+// make more (the OpenAPI document). Without it a sample is tried.
 #include <gmock/gmock.h>
 
 #include <cstdlib>
@@ -15,7 +15,7 @@
 namespace loom::core::test {
 namespace {
 
-// The strings of a reply that say what the model wrote.
+// The strings of a reply with the model's text.
 void add_texts(const JsonValue& value, std::string& to) {
   for (const auto& [key, one] : value.members()) {
     const bool text = key == "content" || key == "text" || key == "response" || key == "delta";
@@ -56,7 +56,7 @@ class Faults : public testing::TestWithParam<size_t> {
     EXPECT_TRUE(server.ok());
     server_ = std::move(*server);
   }
-  // Fails the n-th allocation after the connection is there; 0: none.
+  // Fails the n-th allocation after the connection is established; 0 means none.
   std::pair<std::string, Answer> send(const Kind& kind, int64_t n = 0) const {
     const std::string_view body = kind.body;
     Socket socket(server_->port());

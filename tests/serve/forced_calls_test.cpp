@@ -1,5 +1,5 @@
-// Replies that have to be calls, and tools that are strict, for every way of writing calls: a model
-// that knows nothing draws at random, and what it writes is a call that obeys its schema.
+// Forced calls and strict tools in every call format: an untrained model samples at random, and its
+// output is a call that obeys its schema.
 #include <gmock/gmock.h>
 
 #include <cstdlib>
@@ -24,7 +24,7 @@ const char* const kForcedTools = R"([
       "additionalProperties":false}}}}},
   {"type":"function","function":{"name":"now"}}])";
 
-// A prompt that shows the marks of a way of writing, and nothing of reasoning.
+// A prompt that shows the marks of a call format, without reasoning.
 std::string template_of(const ToolFormat& format, const std::string& end = "<begin>") {
   std::string marks;
   for (const std::string_view mark : format.shows) marks += cat(mark, " ");
@@ -65,7 +65,7 @@ class Asking {
 
 const std::string kSay = R"("messages":[{"role":"user","content":"x"}],"max_tokens":1400,)";
 
-// Whether calls are whole and right: names that were allowed, arguments that their schema allows.
+// Checks that calls are complete and valid: allowed names, and arguments that match their schema.
 void expect_calls(const JsonValue& reply, const std::string& only, bool parallel) {
   const JsonValue& choice = reply.find("choices")->elements()[0];
   // At random there may be more calls than tokens.
@@ -94,7 +94,7 @@ TEST(ForcedCalls, EveryWayOfWritingGivesCallsThatObeyTheirSchemas) {
     if (format.syntax == ToolFormat::Syntax::none) continue;
     SCOPED_TRACE(std::string(format.name));
     ++ways;
-    // One of the marks is a token of its own, as most models have it.
+    // One of the marks is a separate token, as in most models.
     const StandIn model(template_of(format), {std::string(format.open.empty() ? "{" : format.open) +
                                               (format.open.empty() ? "\n" : "")});
     const Asking server(model.load());

@@ -1,5 +1,5 @@
-// Where one request ends and the next begins: bytes as clients and attackers send them, against the
-// rules of RFC 9112 and against a parser of its own that shares no code with the server.
+// The boundaries between requests: bytes as from clients and attackers, against the rules of RFC
+// 9112 and against a separate parser that shares no code with the server.
 #include <algorithm>
 #include <cstdlib>
 #include <mutex>
@@ -14,7 +14,7 @@
 namespace loom::core::test {
 namespace {
 
-// What the server made of one request, on one line.
+// One request as the server parsed it, on one line.
 std::string line_of(std::string_view method, std::string_view path, std::string_view host,
                     std::string_view body) {
   return cat(method, " ", path, " @", host, " [", body, "]");
@@ -199,7 +199,7 @@ TEST_F(Framing, ARequestNamesOneHostAndAPath) {
   }
 }
 
-// Headers after a body in chunks could otherwise say who asks.
+// Headers after a chunked body could otherwise change the identity of the client.
 TEST_F(Framing, HeadersAfterABodyInChunksAreDropped) {
   Socket socket(server_->port());
   socket.send(
@@ -210,7 +210,7 @@ TEST_F(Framing, HeadersAfterABodyInChunksAreDropped) {
   EXPECT_EQ(handled().front(), line_of("POST", "/first", "h", "hi"));
 }
 
-// The line that refuses a request arrives, though the client goes on sending.
+// The error line arrives although the client continues to send.
 TEST_F(Framing, ARefusedClientThatGoesOnSendingReadsWhy) {
   Socket socket(server_->port());
   socket.send("POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: 99000000\r\n\r\n");
@@ -456,7 +456,7 @@ class Requests {
   std::mt19937 random_;
 };
 
-// LOOM_HTTP_CASES says how many, if 400 are too few.
+// LOOM_HTTP_CASES sets their number; 400 is the default.
 TEST_F(Framing, RandomRequestsAreReadAsAnotherParserReadsThem) {
   const char* asked = std::getenv("LOOM_HTTP_CASES");
   const int rounds = asked != nullptr ? std::atoi(asked) : 400;

@@ -15,7 +15,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// Answers with what it was asked; /wait answers when the test says so, /flood never ends.
+// Echoes the request; /wait answers when the test says so, /flood never ends.
 class Http : public ::testing::Test {
  protected:
   void start(const HttpLimits& limits = {}) {
@@ -149,7 +149,7 @@ TEST_F(Http, RefusesWhatCouldBeReadInTwoWays) {
       {"a negative chunk",
        "POST /x HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n-2\r\nab\r\n0\r\n\r\n",
        400},
-      {"a chunk that is no number",
+      {"a chunk that is not a number",
        "POST /x HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nab\r\n", 400},
       {"a body of 99 GB", "POST /x HTTP/1.1\r\nHost: x\r\nContent-Length: 99000000000\r\n\r\n",
        413},
@@ -241,7 +241,7 @@ TEST_F(Http, ConnectionsAboveTheLimitAreClosedIfAllAreServed) {
   EXPECT_TRUE(two.ended());
 }
 
-// With peers that say nothing, a part of a head, or nothing more after their first request.
+// Peers that send nothing, a part of a head, or nothing more after their first request.
 TEST_F(Http, SilentPeersGiveWayToThoseWhoSpeak) {
   for (const char* said : {"", "GET / HTTP", "GET / HTTP/1.1\r\nHost: x\r\n\r\n"}) {
     TearDown();
@@ -272,10 +272,10 @@ TEST_F(Http, SeesThatAClientIsGone) {
     EXPECT_FALSE(reply->gone());
   }
   EXPECT_TRUE(wait_until([&] { return reply->gone(); }));
-  reply->send(200, {}, "to nobody");
+  reply->send(200, {}, "unread");
 }
 
-// What came behind the request is kept for later, and the end of the stream is seen all the same.
+// Bytes after the request are stored for later, and the end of the stream is still seen.
 TEST_F(Http, SeesThatAClientIsGoneThatSentMoreThanItsRequest) {
   start();
   for (const char* more : {"\r\n", "GET /next HT"}) {
@@ -300,7 +300,7 @@ TEST_F(Http, TheNextRequestMayComeWhileTheFirstIsAnswered) {
     ASSERT_NE(reply, nullptr);
     const std::string next = "GET /next HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
     socket.send(whole ? next : next.substr(0, 12));
-    ask(port(), "GET", "/");  // what is answered now, was sent later: the server has read the next
+    ask(port(), "GET", "/");  // this request was sent later, so the server has read the next one
     reply->send(200, {}, "first");
     std::string all = socket.receive();  // the second reply may come along
     EXPECT_NE(all.find("first"), std::string::npos);
@@ -311,7 +311,7 @@ TEST_F(Http, TheNextRequestMayComeWhileTheFirstIsAnswered) {
   }
 }
 
-// A reader would take what it got for the whole.
+// A reader would otherwise take the partial text for the whole.
 TEST_F(Http, AStreamThatNobodyEndedIsNotWhole) {
   start();
   Socket socket(port());
@@ -327,8 +327,8 @@ TEST_F(Http, AStreamThatNobodyEndedIsNotWhole) {
   EXPECT_TRUE(all.ends_with("6\r\na part\r\n")) << all;
 }
 
-// A connection is in lists of the server's own thread, which takes it out of them whoever was the
-// last to need it.
+// A connection is in lists of the server's own thread, which removes it whichever thread used it
+// last.
 TEST_F(Http, AConnectionThatAnotherThreadNeededLastIsTakenDownByTheServersOwn) {
   start();
   std::shared_ptr<HttpReply> reply;
@@ -339,7 +339,7 @@ TEST_F(Http, AConnectionThatAnotherThreadNeededLastIsTakenDownByTheServersOwn) {
   }
   EXPECT_TRUE(wait_until([&] { return reply->gone(); }));
   kept_.reset();
-  reply->send(200, {}, "to nobody");
+  reply->send(200, {}, "unread");
   Socket other(port());
   {
     const std::lock_guard held(hold_);
@@ -386,7 +386,7 @@ TEST_F(Http, RequestsMayComeInAnyPieces) {
   }
 }
 
-// Damaged requests; LOOM_HTTP_CASES says how many, where 300 are too few.
+// Damaged requests; LOOM_HTTP_CASES sets their number; 300 is the default.
 TEST_F(Http, SurvivesRandomBytes) {
   const char* asked = std::getenv("LOOM_HTTP_CASES");
   const int rounds = asked != nullptr ? std::atoi(asked) : 300;

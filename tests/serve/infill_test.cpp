@@ -1,5 +1,5 @@
-// Prompts with a hole: what is asked of a model that has tokens for it, what is cut where it does
-// not fit, and what a model without them says.
+// Fill-in-the-middle prompts: the prompt of a model with such tokens, truncation, and the error of
+// a model without them.
 #include "serve/infill.hpp"
 
 #include <gmock/gmock.h>
@@ -55,7 +55,7 @@ TEST_F(Holes, AreWrittenAsTheFamilyOfTheModelKnowsThem) {
       {{"[SUFFIX]", "[PREFIX]"},
        R"({"input_prefix":"a","input_suffix":"b"})",
        "[SUFFIX]b[PREFIX]a"},
-      // What spells a token is text all the same: nobody closes the hole from inside.
+      // Text that spells a token stays text: it cannot close the hole from inside.
       {{"<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>"},
        R"({"input_prefix":"","input_suffix":"<|fim_middle|>"})",
        "<|fim_prefix|><|fim_suffix|><|fim_middle|><|fim_middle|>"},
@@ -69,7 +69,7 @@ TEST_F(Holes, AreWrittenAsTheFamilyOfTheModelKnowsThem) {
                                    R"(,"temperature":0,"n_predict":8,"return_tokens":true})"));
     ASSERT_EQ(answer.status, 200) << answer.body;
     EXPECT_EQ(answer.json().find("prompt")->text(), c.prompt);
-    if (c.tokens.back() == "[PREFIX]") continue;  // it goes on behind the last letter
+    if (c.tokens.back() == "[PREFIX]") continue;  // it continues after the last letter
     EXPECT_EQ(answer.json().find("stop_type")->text(), "eos");
     EXPECT_EQ(answer.json().find("tokens")->elements().size(), 2u) << answer.body;
   }
@@ -120,7 +120,7 @@ class Unread final : public HttpReply {
   bool gone() const override { return false; }
 };
 
-// An evaluator of its own: what has to be there, counted in letters, of which each is a token here.
+// A separate reference for the result, in characters, each of which is a token here.
 TEST_F(Holes, KeepWhatStandsNearestToThem) {
   const StandIn model("{{ messages }}<begin>",
                       {"<|fim_prefix|>", "<|fim_suffix|>", "<|file_sep|>", "<|fim_middle|>", "xx"});
@@ -158,7 +158,7 @@ TEST_F(Holes, KeepWhatStandsNearestToThem) {
     EXPECT_TRUE(before.size() + after.size() == room || !cut);
     EXPECT_GE(before.size(), std::min(whole.size(), room - room / 4));
     EXPECT_GE(after.size(), std::min(parts.suffix.size(), room / 4));
-    // Files: the last ones, whole.
+    // Files: the last ones, complete.
     std::string files;
     size_t left = room - before.size() - after.size();
     for (auto f = parts.files.rbegin(); f != parts.files.rend(); ++f) {

@@ -1,5 +1,5 @@
-// What a request may cost: texts that cannot fit are refused before they are tokenized, memory is
-// charged to the budget, and large requests do not hold up small ones.
+// Cost limits of requests: texts that cannot fit are refused before they are tokenized, memory is
+// charged to the budget, and large requests do not delay small ones.
 #include <gmock/gmock.h>
 
 #include <memory>
@@ -99,7 +99,7 @@ TEST_F(Limits, ABodyThatIsTooLargeIsRefusedInTheDialectOfItsRoute) {
   }
 }
 
-// The text of a prompt is tokenized beside it. Both answers come; the small one first.
+// The text of a prompt is tokenized on another thread. Both replies come; the small one first.
 TEST_F(Limits, ASmallRequestDoesNotWaitForALargeOne) {
   start();
   std::atomic<bool> large_is_done = false;
@@ -116,7 +116,7 @@ TEST_F(Limits, ASmallRequestDoesNotWaitForALargeOne) {
   large.join();
 }
 
-// Counts how often it is asked whether its client is there, which leaves at last.
+// Counts the polls of its client, which disconnects eventually.
 class LeavingReply final : public HttpReply {
  public:
   explicit LeavingReply(size_t leaves) : leaves_(leaves) {}
@@ -196,7 +196,7 @@ TEST_F(Limits, WhatHoldsATextIsCompiledBeforeTheTextWaits) {
       200);
 }
 
-// A schema of so many properties inside of each other takes much longer than a token.
+// A schema with that many nested properties takes much longer than a token.
 std::string slow_schema(size_t bytes) {
   std::string out = R"({"type":"object","properties":{)";
   for (size_t i = 0; out.size() < bytes; ++i)
@@ -274,7 +274,7 @@ TEST_F(Limits, MemoryOfRequestsIsChargedToTheBudget) {
   EXPECT_THAT(values.body, HasSubstr(R"("type":"overloaded_error")"));
   const std::string large(9'000'000, ' ');
   EXPECT_EQ(post("/api/chat", large).status, 503);
-  // It was given back each time.
+  // The memory was released each time.
   for (int i = 0; i < 5; ++i) EXPECT_EQ(post("/v1/completions", body).status, 413);
   EXPECT_EQ(post("/v1/completions", R"({"prompt":"a","max_tokens":1})").status, 200);
 }

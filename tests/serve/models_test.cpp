@@ -1,5 +1,5 @@
-// Several models at one address: loaded when they are asked for, unloaded when they are not, and
-// the texts of each those that it writes alone.
+// Several models at one address: loaded on request, unloaded when idle, and the texts of each are
+// those of a single model.
 #include "serve/models.hpp"
 
 #include <gmock/gmock.h>
@@ -61,7 +61,7 @@ class SeveralModels : public testing::Test {
     asked.options.max_tokens = 12;
     return test::alone(model, asked).text;
   }
-  // Names of those in memory.
+  // Names of the models in memory.
   std::string loaded() const {
     std::string out;
     const JsonValue models = get("/api/ps").json();
@@ -102,7 +102,7 @@ TEST_F(SeveralModels, AnswerToTheirAliasesAndTellTheirTags) {
   EXPECT_EQ(post("/v1/completions", question("firs", 3)).status, 404);
 }
 
-// One alone, which leaves memory when nobody asks.
+// A single model, which leaves memory when it is idle.
 class ASleepingModel : public SeveralModels {
  protected:
   void start_alone(int64_t seconds) {
@@ -236,7 +236,7 @@ TEST_F(SeveralModels, KeepAliveSaysHowLongOneStays) {
   EXPECT_THAT(loaded(), HasSubstr("large.entity "));
 }
 
-// Whoever only looks uses a model too, for a moment.
+// A request for information uses a model too, for a moment.
 TEST_F(SeveralModels, KeepAliveHoldsWhoeverElseLooks) {
   start();
   std::atomic<bool> ended = false;
@@ -274,7 +274,7 @@ TEST(OneModel, StaysWhateverIsSaidOfIt) {
   const auto post = [&](std::string_view path, const char* body) {
     return ask((*server)->port(), "POST", path, body).status;
   };
-  // Were it unloaded, one of the next requests would be told so: it cannot be loaded again.
+  // If it were unloaded, one of the next requests would fail: it cannot be loaded again.
   for (int i = 0; i < 10; ++i) {
     EXPECT_EQ(post("/api/generate", R"({"model":"any","keep_alive":0})"), 200);
     EXPECT_EQ(post("/completion", R"({"prompt":"a","n_predict":1})"), 200);
@@ -283,7 +283,8 @@ TEST(OneModel, StaysWhateverIsSaidOfIt) {
   EXPECT_EQ((*server)->service().name(), "stories");
 }
 
-// Two models, of which one has room, asked by many at once; some leave, some have them unloaded.
+// Two models with room for one, requested by many clients at once; some disconnect, some unload
+// them.
 TEST_F(SeveralModels, WriteTheSameTextsWhoeverElseAsksAndWhateverIsUnloaded) {
   start([](LlmServerOptions& options) { options.models_most = 1; });
   std::string alone_small[3], alone_large[3];

@@ -1,4 +1,4 @@
-// Fields of /completion that tell how a token was drawn.
+// Fields of /completion with details of the sampling.
 #include <gmock/gmock.h>
 
 #include "client.hpp"
@@ -116,7 +116,7 @@ TEST(Predict, AnswersEveryInstanceOrTellsWhatIsWrong) {
                {R"({"instances":[3]})", "instances[0] must be an object"},
                {R"({"instances":[{"messages":[]}]})", "instances[0].@requestFormat must be"},
                {cat(R"({"instances":[)", chat(R"(,"stream":true)"), "]}"), "are not streamed"},
-               {cat(R"({"instances":[)", chat(R"(,"n":99)"), "]}"), "n must be a whole number"}};
+               {cat(R"({"instances":[)", chat(R"(,"n":99)"), "]}"), "n must be an integer"}};
   for (const auto& w : wrong) {
     const Answer answer = ask((*server)->port(), "POST", "/predict", w.body);
     EXPECT_EQ(answer.status, 400);

@@ -1,4 +1,4 @@
-// The document of the routes: what is served stands in it, with what the fields really take.
+// The document of the routes: it lists what is served, with the accepted types of the fields.
 #include <gmock/gmock.h>
 
 #include "client.hpp"

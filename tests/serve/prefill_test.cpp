@@ -1,5 +1,5 @@
-// Conversations that end with a turn of the assistant: replies go on with it, unless somebody says
-// that they do not.
+// Conversations that end with a turn of the assistant: replies continue it, unless the request says
+// otherwise.
 #include <gmock/gmock.h>
 
 #include "client.hpp"

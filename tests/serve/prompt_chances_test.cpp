@@ -1,5 +1,5 @@
-// Probabilities of prompts (echo with logprobs of /v1/completions), beside logits of the C++ API
-// and in the way in which lm-eval reads them.
+// Probabilities of prompts (echo with logprobs of /v1/completions), compared with logits of the C++
+// API and in the form that lm-eval reads.
 #include <gmock/gmock.h>
 
 #include <algorithm>

@@ -1,5 +1,4 @@
-// A request of every kind that the server answers: each route, whole and streamed, and what its
-// fields may ask for.
+// A request of every kind that the server answers: each route, whole and streamed, with its fields.
 #pragma once
 
 namespace loom::core::test {

@@ -28,8 +28,8 @@ std::pair<std::unique_ptr<Job>, std::future<Result<Generation>>> job_of(const As
   return {std::move(job), promise->get_future()};
 }
 
-// The tokens of a text do not depend on what else the scheduler does: sessions, order, texts that
-// go away, what sessions have read before, pieces in which prompts are read.
+// The tokens of a text do not depend on other work of the scheduler: sessions, order, cancelled
+// texts, earlier contents of sessions, and the pieces of prompts.
 void expect_same_bytes(DType dtype, int schedules, uint32_t seed, bool guesses = false) {
   const Model model = stories(dtype);
   int64_t guessed = 0;
@@ -206,7 +206,7 @@ TEST(Schedulers, TakeNoMoreThanMayWait) {
   EXPECT_TRUE(second.get().ok());
 }
 
-// What waits for a sequence to end its text is work too: a state that is to be saved, say.
+// A call that waits for a sequence to end its text is work too, for example saving its state.
 TEST(Schedulers, AreNotDrainedWhileSomebodyWaitsForASequence) {
   const Model model = stories();
   auto scheduler = Scheduler::create(model, small(1));

@@ -1,8 +1,8 @@
 // Random schedules of texts that share passes and memory: 1, 2, 4 or 8 slots; texts join, leave and
-// wait; prompts begin with what others read; memory is short, so that pages are taken away; prompts
-// are read in pieces of any size; slots are saved to files and restored in others; temperatures 0
-// and 1; any type of weights and of keys and values; a draft guesses, or the text before, or
-// nothing does. Every text is that of a session alone that guesses nothing, to the bits of its
+// wait; prompts share prefixes; memory is short, so that pages are evicted; prompts are read in
+// pieces of any size. Slots are saved to files and restored in others; temperatures are 0 and 1;
+// any type of weights and of keys and values; drafts come from a model, from earlier text, or there
+// are none. Every text equals that of a separate session without speculation, to the bits of its
 // log-probabilities.
 #include <unistd.h>
 
@@ -20,7 +20,7 @@ constexpr int64_t kScheduleContext = 128;
 constexpr DType kWeights[] = {DType::float32, DType::float16, DType::q8_0, DType::q4_0};
 constexpr DType kCaches[] = {DType::float32, DType::float16, DType::q8_0, DType::q4_0};
 
-// What happened in all schedules, so that a test can tell that it tested something.
+// Counts of events in all schedules, to check that the test covered them.
 struct Happened {
   int64_t texts = 0, left = 0, reused = 0, evicted = 0, restored = 0, shifted = 0;
   int64_t guessed = 0;
@@ -127,7 +127,7 @@ class Schedule {
     happened.left += gone ? 1 : 0;
     happened.shifted += got->forgotten_tokens > 0 ? 1 : 0;
     happened.guessed += got->accepted;
-    // After a shift a sequence has not read the prompt and the text, but what is left of them.
+    // After a context shift a sequence holds only a part of the prompt and the text.
     if (any(3) == 0 && saved_.size() < 3 && got->forgotten_tokens == 0) save(s, asked, *got);
   }
 
@@ -173,8 +173,8 @@ class Schedule {
   size_t next_ = 0, taken_ = 0;
 };
 
-// Memory for one whole sequence, and three texts: what the second and the third begin with takes
-// pages that the first was promised, and they wait in the way of whoever came before them.
+// Memory for one whole sequence, and three texts. The prefixes of the second and the third take
+// pages that were promised to the first, and they wait in the way of earlier texts.
 class TightMemory : public testing::Test {
  protected:
   TightMemory() : model_(stories()) {

@@ -186,7 +186,7 @@ TEST_F(Served, EveryBadRequestGetsALineThatSaysWhatToDo) {
        "messages[0].content may hold parts of type \"text\" alone; got \"image_url\""},
       {chat, R"({"messages":[],"temperature":"hot"})", 400,
        "temperature must be a number from 0 to 1e+06; got \"hot\""},
-      {chat, R"({"messages":[],"n":17})", 400, "n must be a whole number from 1 to 16; got 17"},
+      {chat, R"({"messages":[],"n":17})", 400, "n must be an integer from 1 to 16; got 17"},
       {chat, R"({"messages":[],"stop":[1]})", 400,
        "stop must be a string or a list of strings; got 1"},
       {chat, R"({"messages":[{"role":"user","content":"a"}],"tools":[{"type":"function"}]})", 400,
@@ -205,7 +205,7 @@ TEST_F(Served, EveryBadRequestGetsALineThatSaysWhatToDo) {
        "top_logprobs needs \"logprobs\": true beside it"},
       {"/v1/completions", "{}", 400, "prompt is missing: a text, tokens, or a list of them"},
       {"/v1/completions", R"({"prompt":[5000]})", 400,
-       "a token of prompt must be a whole number from 0 to 1023; got 5000"},
+       "a token of prompt must be an integer from 0 to 1023; got 5000"},
       {"/v1/completions", R"({"prompt":""})", 400,
        "the prompt holds no token; a text needs at least one to begin with"},
       {"/v1/responses", "{}", 400, "input is missing: a text, or a list of messages"},
@@ -216,19 +216,19 @@ TEST_F(Served, EveryBadRequestGetsALineThatSaysWhatToDo) {
       {"/v1/messages", R"({"messages":[{"role":"user","content":"a"}]})", 400,
        "max_tokens is missing: the most tokens that the answer may have"},
       {"/api/generate", R"({"prompt":"a","options":{"num_predict":"x"}})", 400,
-       "num_predict must be a whole number from -2 to 2147483647; got \"x\""},
+       "num_predict must be an integer from -2 to 2147483647; got \"x\""},
       {"/api/embed", R"({"input":7})", 400,
        "input must be a text, a list of tokens, or a list of 1 to 2048 of them; got 7"},
       {"/v1/embeddings", R"({"input":"a","encoding_format":"hex"})", 400,
        "encoding_format must be \"float\" or \"base64\"; got \"hex\""},
       {"/v1/embeddings", R"({"input":["a",[true]]})", 400,
-       "a token of prompt must be a whole number from 0 to 1023; got true"},
+       "a token of prompt must be an integer from 0 to 1023; got true"},
       {"/rerank", R"({"query":"a","documents":[]})", 400,
        "documents must be a list of 1 to 2048 texts"},
       {"/completion", R"({"prompt":"a","grammar":"root ::= a"})", 400,
        "the grammar names the rule a and does not say it"},
       {"/detokenize", R"({"tokens":["a"]})", 400,
-       "a token of tokens must be a whole number from 0 to 1023; got \"a\""},
+       "a token of tokens must be an integer from 0 to 1023; got \"a\""},
       {"/v1/nothing", "{}", 404, "nothing is at /v1/nothing; see loom serve --help"},
       {"/v1/models", "{}", 405, "/v1/models takes GET"},
   };
@@ -469,8 +469,7 @@ TEST_F(Served, TheLogTellsNumbersAndNoText) {
   ask(port(), "GET", "/nothing?key=secret");
   server_.reset();  // all that was answered is logged
   ASSERT_EQ(lines.size(), 2u);
-  // A line is written once its answer is on its way, so that of the next request may come before
-  // it.
+  // A line is written after its reply was sent, so the next request's line may come first.
   if (lines[0].find("/nothing") != std::string::npos) std::swap(lines[0], lines[1]);
   const JsonValue one = *parse_json(lines[0], "line"), two = *parse_json(lines[1], "line");
   EXPECT_EQ(one.find("path")->text(), "/v1/chat/completions");

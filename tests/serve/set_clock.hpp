@@ -1,4 +1,4 @@
-// A clock of a server that tests set forward, so that nobody waits until something is forgotten.
+// A server clock that tests set forward, so that they need not wait for expiry.
 #pragma once
 
 #include <atomic>

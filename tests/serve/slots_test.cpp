@@ -174,7 +174,7 @@ TEST_F(Slots, AreRefusedByWordsWhereTheyCannotBe) {
   EXPECT_EQ(act(0, "save", "a").status, 501);
 }
 
-// Every file that is none, cut or changed, is refused, and the sequence is as it was.
+// Every invalid, truncated or changed file is refused, and the sequence stays unchanged.
 TEST_F(Slots, ThatAreDamagedAreNotReadBack) {
   start();
   const auto [text, tokens] = write(0);

@@ -1,5 +1,5 @@
-// A model that says what it is told to: token after token of a reply that was written before. Its
-// weights are a table of what follows what, so nothing depends on chance or training.
+// A model with a fixed reply: it emits a given reply token by token. Its weights are a table of
+// successors, so nothing depends on chance or training.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -18,15 +18,14 @@
 namespace loom::core::test {
 
 // A Hugging Face folder whose model answers every prompt of its chat template with `reply`, in the
-// pieces given, and ends. Pieces are tokens of their own, so none may be given twice, and
-// none is a single byte.
+// given pieces, and ends. Each piece is a token, so all must differ, and none may be a single byte.
 class StandIn {
  public:
   StandIn(const std::string& chat_template, const std::vector<std::string>& reply)
       : folder_(std::filesystem::temp_directory_path() /
                 cat("loom_stand_in_", ::getpid(), "_", reinterpret_cast<uintptr_t>(this))) {
     std::filesystem::create_directories(folder_);
-    // Ids: 256 bytes, the mark where the assistant begins, the reply, the end.
+    // Ids: 256 bytes, the start mark of the assistant, the reply, the end.
     pieces_ = {kBegin};
     pieces_.insert(pieces_.end(), reply.begin(), reply.end());
     pieces_.push_back("<end>");
@@ -97,7 +96,7 @@ class StandIn {
                                    std::move(words), "merges", JsonValue::array())));
   }
 
-  // Embedding of a piece: a code of its own. Head of the next piece: the same code.
+  // Embedding of a piece: a unique code. Head of the next piece: the same code.
   void weights() const {
     const auto rows = static_cast<size_t>(vocab());
     std::vector<float> embedding(rows * kWidth), head(rows * kWidth);

@@ -1,4 +1,4 @@
-// The model of the tree, and what a text of it is when nothing else is computed.
+// The model in the repository, and a text of it when nothing else is computed.
 #pragma once
 
 #include <gtest/gtest.h>

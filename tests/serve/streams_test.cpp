@@ -1,5 +1,5 @@
-// Streams that are taken up again: whoever loses the connection reads on with the same bytes, in
-// whatever pieces; and what is kept is bounded in number, bytes and time.
+// Resumed streams: a client that loses its connection reads the rest with the same bytes, in any
+// pieces. Storage is bounded in number, bytes and time.
 #include "serve/streams.hpp"
 
 #include <gmock/gmock.h>
@@ -53,7 +53,7 @@ class Resumed : public testing::Test {
   std::unique_ptr<LlmServer> server_;
 };
 
-// The id of a stream and the number of its last whole event.
+// The id of a stream and the number of its last complete event.
 std::pair<std::string, int64_t> last_event(const std::string& stream) {
   const size_t whole = stream.rfind("\n\n");
   if (whole == std::string::npos) return {"", -1};
@@ -129,7 +129,7 @@ TEST_F(Resumed, HaveTheBytesOfOneThatWasNeverLost) {
           cat("GET /v1/streams/", id, "?after=", after, " HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"));
       std::string part = socket.receive();
       for (size_t enough = random() % 3000; part.size() < enough && !socket.ended();) {
-        const std::string more = socket.receive(200);  // what has come by then is as good as any
+        const std::string more = socket.receive(200);  // any amount will do
         if (more.empty()) break;
         part += more;
       }
@@ -185,7 +185,7 @@ TEST_F(Resumed, AreToldWhereThereAreNone) {
   EXPECT_EQ(ask(port(), "DELETE", "/v1/streams/none").status, 404);
   EXPECT_EQ(ask(port(), "DELETE", cat("/v1/streams/", id)).status, 200);
   EXPECT_EQ(resume(id).status, 404);
-  // Nothing is kept of requests that do not stream, nor where the server keeps none.
+  // Nothing is stored for requests that do not stream, nor if the server stores none.
   EXPECT_EQ(post("/completion", R"({"prompt":"a","n_predict":1,"resumable":true})").status, 200);
   start([](LlmServerOptions& options) { options.service.resume.seconds = 0; });
   EXPECT_THAT(post("/completion", R"({"prompt":"a","stream":true,"resumable":true})").body,
@@ -237,7 +237,7 @@ TEST_F(Resumed, AreForgottenInTime) {
   }));
 }
 
-// A reader of a stream that is told what was written.
+// A reader of a stream that records the output.
 class Heard final : public HttpReply {
  public:
   void send(int status, HttpHeaders, std::string) override { sent = status; }
@@ -273,7 +273,7 @@ TEST(KeptStreams, AreBoundedInNumberAndBytes) {
   EXPECT_EQ(last_event(later->text), std::pair(std::string("a"), int64_t{29}));
   a->write(event);
   EXPECT_EQ(last_event(later->text), std::pair(std::string("a"), int64_t{30}));
-  // Without a reader nothing may be lost: the text ends where there is no room for more.
+  // Without a reader nothing may be lost: the text ends when the storage is full.
   later->left = true;
   const auto again = std::make_shared<Heard>();
   EXPECT_FALSE(a->gone());

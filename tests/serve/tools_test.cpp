@@ -228,8 +228,8 @@ TEST_F(ToolsServed, OllamaGetsArgumentsAsAnObject) {
   EXPECT_THAT(stream.body, Not(HasSubstr("<tool_call>")));
 }
 
-// A template that knows no tools: the prompt tells of them, and replies are read in the way that it
-// asks for.
+// A template without tools: the prompt describes them, and replies are parsed in the format that
+// the prompt asks for.
 TEST(Tools, AreToldWhereTheTemplateKnowsNone) {
   const StandIn model("{% for m in messages %}{{ m.role }}:{{ m.content }}\n{% endfor %}<begin>",
                       kReply);
@@ -277,7 +277,7 @@ TEST_F(ToolsServed, AnthropicsBlocksAreOneTextWithNewLines) {
                                "content":"Hiyou"}]})"));
 }
 
-// llama.cpp and vLLM put a new line between parts where the template knows texts alone.
+// llama.cpp and vLLM put a new line between parts if the template supports only texts.
 TEST(Parts, AreOneTextWithNewLinesUnlessTheTemplatePrintsParts) {
   const auto prompt = [](const char* chat_template, const char* first = "One.") {
     const StandIn model(chat_template, kReply);

@@ -32,7 +32,7 @@ void expect_case(const Tokenizer& tokenizer, const JsonValue& row) {
   }
 }
 
-// Read from the file, and from what we write of it.
+// Checks the file, and Loom's output for it.
 void expect_file(const JsonValue& file) {
   ASSERT_FALSE(file.elements().empty());
   for (const JsonValue& entry : file.elements()) {
@@ -79,10 +79,10 @@ TEST(BertVocabulary, AFileOfLinesIsTheTokenizerThatTheJsonDescribes) {
 }
 
 TEST(BertVocabulary, AFileThatCannotBeOneIsRefused) {
-  EXPECT_EQ(bert_tokenizer_spec("", {}, "v").error().str(), "v: is no vocabulary: it is empty");
+  EXPECT_EQ(bert_tokenizer_spec("", {}, "v").error().str(), "v: is not a vocabulary: it is empty");
   EXPECT_EQ(bert_tokenizer_spec("a\nb\n", {}, "v").error().str(), "v: has no token '[UNK]'");
   EXPECT_EQ(bert_tokenizer_spec("\xff\n", {}, "v").error().str(),
-            "v: is no vocabulary: it is not UTF-8");
+            "v: is not a vocabulary: it is not UTF-8");
 }
 
 TEST(EncodeTexts, ALimitThatSpecialTokensFillIsRefused) {

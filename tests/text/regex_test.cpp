@@ -1,4 +1,4 @@
-// The dialect of the patterns: what is rewritten, what matches, and that work is bounded.
+// The dialect of the patterns: translation, matching, and bounded work.
 #include "text/regex.hpp"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// Encoding asks whether the caller still wants the ids, and ends when it does not. Random texts,
-// tokenizers of every kind.
+// Encoding polls whether the caller has cancelled, and ends then. Random texts, tokenizers of every
+// kind.
 #include <functional>
 #include <random>
 
@@ -33,7 +33,7 @@ std::vector<Named> all_tokenizers() {
 
 using Draw = std::function<size_t(size_t below)>;
 
-// At least so many bytes of one kind: a word without an end, words, spaces, marks, special tokens.
+// At least that many bytes of one kind: an endless word, words, spaces, marks, special tokens.
 std::string random_text(size_t bytes, const Draw& draw) {
   const std::vector<std::vector<std::string>> kinds = {
       {"7", "3", "0"},           {"a", "b", "th", "e"},   {"once ", "upon ", "a ", "time, "},
@@ -78,7 +78,7 @@ TEST_F(Stopping, EndsEncodingAtTheFirstYesAndChangesNothingOtherwise) {
   }
 }
 
-// A word that is the whole text costs more than its length; the function is asked all along.
+// A word that is the whole text costs more than its length; the function is polled throughout.
 TEST_F(Stopping, IsAskedInsideOfALongWord) {
   for (const Named& one : family_tokenizers()) {
     size_t asked = 0;

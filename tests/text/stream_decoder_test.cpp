@@ -1,5 +1,5 @@
-// StreamDecoder: whatever the ids, the pieces put together are what decode() answers, and no piece
-// ends inside of a character.
+// StreamDecoder: for any ids, the joined pieces equal decode(), and no piece ends within a
+// character.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -49,7 +49,7 @@ TEST_P(StreamFamily, PiecesPutTogetherAreTheDecodedText) {
   }
 }
 
-// Bytes, in whole characters, with which both begin.
+// Bytes of the common prefix, in whole characters.
 size_t common_front(const std::string& a, const std::string& b) {
   size_t at = 0;
   while (at < a.size() && at < b.size() && a[at] == b[at]) ++at;

@@ -1,5 +1,5 @@
-// The twelve ways in which the tokenizer of the seed project departs from the reference library
-// (K1 to K12 of its analysis), each as one small test of what we do instead.
+// The twelve deviations of the original project's tokenizer from the reference library (K1 to K12
+// of its analysis), each as one small test of Loom's behavior.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -9,7 +9,7 @@
 namespace loom::core {
 namespace {
 
-// A tokenizer whose vocabulary is `tokens` in order, and the tokens that it makes of a text.
+// A tokenizer whose vocabulary is `tokens` in order, and its tokens for a text.
 class Small {
  public:
   Small(const std::vector<std::string>& tokens, const std::string& merges,

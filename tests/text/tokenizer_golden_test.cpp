@@ -1,5 +1,6 @@
-// Ids and texts against HF `tokenizers`: twelve families on all texts, a hundred small changes on
-// texts that show where words end, and the published prompts of the model that the examples use.
+// Ids and texts compared with HF `tokenizers`: twelve families on all texts, a hundred small
+// changes on texts with difficult word ends, and the published prompts of the model of the
+// examples.
 #include "golden.hpp"
 #include "support/paths.hpp"
 
@@ -40,7 +41,7 @@ TEST_P(FamilyGolden, EncodesAndDecodesLikeTheReferenceLibrary) {
 INSTANTIATE_TEST_SUITE_P(Families, FamilyGolden, testing::ValuesIn(kFamilies),
                          [](const auto& test) { return std::string(test.param); });
 
-// `base` with the members of `changes` in place of its own.
+// `base` with some members replaced by those of `changes`.
 JsonValue with_changes(const JsonValue& base, const JsonValue& changes) {
   std::vector<JsonValue::Member> members;
   for (const auto& [key, value] : base.members()) {

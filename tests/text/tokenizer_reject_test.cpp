@@ -1,5 +1,4 @@
-// Files that are refused, and the exact line that says why. Each case replaces one part of a valid
-// file.
+// Files that are refused, with the exact error line. Each case replaces one part of a valid file.
 #include <gtest/gtest.h>
 
 #include "golden.hpp"
@@ -177,9 +176,9 @@ TEST(TokenizerRejectTest, StepsThatAreNotSupportedAreNamedWithTheirPath) {
       {in_sequence("normalizer", "normalizers", "Precompiled"),
        "f: normalizer.normalizers[0]: 'precompiled_charsmap' is missing"},
       {file_with(R"("normalizer":{"type":"Precompiled","precompiled_charsmap":"?"})"),
-       "f: normalizer: precompiled_charsmap is no base64"},
+       "f: normalizer: precompiled_charsmap is not base64"},
       {file_with(R"("normalizer":{"type":"Precompiled","precompiled_charsmap":"CAAAAA=="})"),
-       "f: normalizer: is no character map of SentencePiece"},
+       "f: normalizer: is not a character map of SentencePiece"},
       {in_sequence("pre_tokenizer", "pretokenizers", "UnicodeScripts"),
        "f: pre_tokenizer.pretokenizers[0].type: 'UnicodeScripts' is not supported"},
       {in_sequence("decoder", "decoders", "CTC"),

@@ -1,5 +1,5 @@
-// TokenizerSpec: what is read of a tokenizer.json, what is written of it, and tokenizers made in
-// code. The truth is the ids of HF `tokenizers` in the goldens, and merging written the plain way.
+// TokenizerSpec: reading and writing tokenizer.json, and tokenizers made in code. The references
+// are the ids of HF `tokenizers` in the goldens, and a simple implementation of merging.
 #include "text/tokenizer_spec.hpp"
 
 #include <gtest/gtest.h>
@@ -173,7 +173,7 @@ TEST(TokenizerSpecTest, OfAnyStepsIsReadBackAsItWasWritten) {
     const auto again = parse_tokenizer_json(json, "t");
     ASSERT_TRUE(again.ok()) << again.error().str() << "\n" << json;
     EXPECT_TRUE(without_names(*again) == without_names(spec)) << json;
-    // Made of either it is the same tokenizer, or refused.
+    // Both give the same tokenizer, or an error.
     const auto a = Tokenizer::make(spec), b = Tokenizer::make(*again);
     ASSERT_EQ(a.ok(), b.ok()) << json;
     if (!a.ok()) continue;

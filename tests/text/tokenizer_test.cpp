@@ -12,7 +12,7 @@
 namespace loom::core {
 namespace {
 
-// A small tokenizer with the given members beside the model.
+// A small tokenizer with the given members and model.
 std::string with_model(const std::string& members, const std::string& model) {
   return "{" + members + (members.empty() ? "" : ",") + "\"model\":" + model + "}";
 }
@@ -56,7 +56,7 @@ TEST(TokenizerTest, UnknownCharactersFollowTheModelsFlags) {
       {R"("unk_token":null)", "axyb", {3}},
       {R"("unk_token":"?","byte_fallback":true)", "aAb", {1, 5, 2}},
       {R"("unk_token":"?","byte_fallback":true)", "aCb", {1, 0, 2}},
-      // The reference library puts a pending unknown behind the bytes that follow it.
+      // The reference library puts a pending unknown after the following bytes.
       {R"("unk_token":"?","byte_fallback":true)", "xAb", {5, 0, 2}},
   };
   for (const Case& c : cases) {
@@ -166,7 +166,7 @@ TEST_P(EqualCharacters, AMillionOfThemTakesBoundedTime) {
       ASSERT_TRUE(encoded.ok()) << encoded.error().str();
       EXPECT_TRUE(tokenizer.decode(*encoded).ok());
     });
-    // Far above what it takes (a second or two), far below what anything quadratic takes.
+    // Far above the real time (a second or two), far below any quadratic one.
     EXPECT_LT(seconds, 120) << c;
   }
 }

@@ -1,6 +1,6 @@
-// Every code point of Unicode, and random strings, against what HF `tokenizers` answered
-// (tools/text/make_unicode_goldens.py). The file holds hashes; with --full that script writes what
-// was hashed, and a failing test says how many lines there are on either side.
+// Every code point of Unicode, and random strings, compared with HF `tokenizers`
+// (tools/text/make_unicode_goldens.py). The file has hashes; with --full that script writes the
+// hashed data, and a failing test prints the number of lines on both sides.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -33,7 +33,7 @@ std::string hex(char32_t c) {
   return text;
 }
 
-// Surrogates are no characters of a text; a range does not cross them.
+// Surrogates are not characters of a text; a range does not cross them.
 std::string ranges(const std::vector<bool>& in) {
   std::string out;
   for (char32_t c = 0; c < kEnd; ++c) {

@@ -3,7 +3,7 @@
 
 check_story.py build/dev/cli/loom
 
-The starter (target loom_starter) is looked for beside it; without one its parts are skipped.
+The starter (target loom_starter) must be in the same folder; without it its parts are skipped.
 """
 
 import re
@@ -16,7 +16,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 REST = "cmake --build --preset release"
-# What the starter is asked for and lacks: arguments, and what the answer names beside REST.
+# Requests that the starter cannot serve: arguments, and the words of its answer besides REST.
 ABSENT = [
     ("train x.json x.csv", "there is no command 'loom train'"),
     ("info {file}.onnx", "reader for ONNX files"),
@@ -39,7 +39,7 @@ def told(ran: subprocess.CompletedProcess) -> str:
 
 
 def wrong_story(program: Path) -> str:
-    """Why README.md and the program differ; "": they do not."""
+    """The difference of README.md and the program; "" if there is none."""
     shown = re.search(
         r"^3/3 Running: (\S+) (.*)\n\n([^`]+)```", (ROOT / "README.md").read_text(), re.M
     )
@@ -52,7 +52,7 @@ def wrong_story(program: Path) -> str:
 
 
 def wrong_answers(starter: Path) -> str:
-    """Which answer about an absent part does not say how to build it; "": all do."""
+    """The answer about an absent part that does not say how to build it; "" if all do."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "model"
         file.with_suffix(".onnx").write_bytes(b"\x08\x08")

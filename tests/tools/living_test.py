@@ -1,4 +1,4 @@
-"""The tests that docs/living.md names are there."""
+"""The tests that docs/living.md names exist."""
 import fnmatch
 import pathlib
 import re

@@ -1,5 +1,5 @@
-"""The fenced blocks of a Markdown file: where each stands, its language, its text, and what the
-file says to those who run it (a comment on the line above: `<!-- not run: it needs a GPU -->`)."""
+"""The fenced blocks of a Markdown file: line, language, text, and the note for programs that run it
+(a comment on the line above: `<!-- not run: it needs a GPU -->`)."""
 
 import re
 from dataclasses import dataclass

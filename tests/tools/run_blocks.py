@@ -5,13 +5,13 @@
     run_blocks.py build/dev/cli/loom README.md    one
     run_blocks.py --update build/dev/cli/loom     also rewrites shown output that is stale
 
-The blocks of a document run one after another in a fresh folder that holds `models` and `examples`
-as the tree does, with `loom` on PATH; every command must succeed. A comment on the line above says
-what else a block is:
+The blocks of a document run one after another in a fresh folder, with `loom` on PATH. The folder
+has `models` and `examples`, as in the repository. Every command must succeed. A comment on the line
+above gives a block another role:
 
-    <!-- output -->           on ```text: what the ```sh block above prints, all of it
+    <!-- output -->           on ```text: the whole output of the ```sh block above
     <!-- run by PATH -->      another test runs or compares it
-    <!-- not run: WHY -->     nothing runs it; counted as skipped
+    <!-- not run: WHY -->     no test runs it; counted as skipped
 
 Closes with "N passed, N failed, N skipped".
 """
@@ -34,8 +34,8 @@ from markdown import Block, blocks  # noqa: E402
 ROOT = Path(__file__).resolve().parent.parent.parent
 DOCS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "models" / "README.md",
         *sorted((ROOT / "docs").glob("*.md"))]  # fmt: skip
-# Stops at the first command that fails, and says which line of the block that is. Whose reader had
-# enough (`| head -3`) has not failed: 141 is the signal that says so.
+# Stops at the first command that fails, and reports its line in the block. Status 141 is not a
+# failure: it is the signal for a closed reader (`| head -3`).
 STRICT = """set -Euo pipefail
 failed() {
   (( $1 == 141 )) || { printf 'line %s of the block: %s\\n' "$(($2 - 5))" "$3" >&2; exit "$1"; }
@@ -47,7 +47,7 @@ _VARYING = re.compile(r"\d[\d,.]*(?= (?:s|ms|us|MB|kB|samples/s|tokens/s|tok/s)\
 
 
 class Workspace:
-    """A folder as a reader has it after a clone and a build, without what Git does not keep."""
+    """A folder as after a clone and a build, without files that Git ignores."""
 
     def __init__(self, folder: Path, loom: Path):
         self.folder = folder / "loom"
@@ -58,7 +58,7 @@ class Workspace:
         (self.bin / "loom").symlink_to(loom)
 
     def run(self, script: str, limit: float = 900) -> subprocess.CompletedProcess:
-        """What the block left running (a server, where a command failed) is ended too."""
+        """Also ends processes that the block left running (a server, if a command failed)."""
         path = f"{self.bin}{os.pathsep}{os.environ['PATH']}"
         with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
             ran = subprocess.Popen(

@@ -1,5 +1,5 @@
-"""What is generated is what api/ says, the header is clean in every dialect of C and C++, and the
-layouts that C asserts are those that ctypes uses."""
+"""Generated code matches api/. The header is clean in every dialect of C and C++, and ctypes uses
+the layouts that C asserts."""
 
 import ctypes
 import importlib.util

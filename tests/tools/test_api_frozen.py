@@ -1,4 +1,4 @@
-"""Promises of releases are kept, and every way to break one is found; abidiff says the same."""
+"""Promises of releases are kept, and every way to break one is found, also by abidiff."""
 
 import copy
 import shutil
@@ -34,7 +34,7 @@ def insert_field(now):
     now["structs"]["loom_fit_options"]["fields"].insert(1, ["new", "int64_t", 8])
 
 
-# What a change does, and words of what is said of it.
+# Effects of a change, and words of the message about it.
 BREAKS = {
     "a function is gone": (drop("functions", "loom_version"), "loom_version is gone"),
     "another argument": (
@@ -127,7 +127,7 @@ class Abidiff(unittest.TestCase):
         return library
 
     def abidiff(self, header: str) -> "tuple[int, str]":
-        """Against the oldest release; of structs that grew since nothing is asked."""
+        """Against the oldest release; structs that grew since are not compared."""
         [baseline, *_] = sorted(BASELINES.glob("*.abi"))
         then = api_frozen.releases()[baseline.stem]["structs"]
         now = api_frozen.snapshot(generate_api.described())["structs"]

@@ -1,4 +1,4 @@
-"""What a change reaches: rooms, suites and checks, and which base counts."""
+"""Effects of a change: rooms, suites and checks, and the base of a comparison."""
 
 import subprocess
 import tempfile

@@ -1,5 +1,5 @@
-"""The table of checks, its budget and its skips agree with each other and with the tree; the runner
-tells what failed and how."""
+"""The table of checks, its budget and its skips agree with each other and with the repository. The
+runner reports which check failed and how."""
 
 import fnmatch
 import os
@@ -58,8 +58,8 @@ class Table(unittest.TestCase):
             self.assertTrue(any(suite.has(file.name) for suite in mine), file)
 
     def test_parts_that_are_left_out_change_no_class(self):
-        """Only some rooms get LOOM_WITHOUT_x, and others read their headers: a member that one has
-        and the other has not is read from another place."""
+        """Only some rooms get LOOM_WITHOUT_x, and others read their headers. A member that only one
+        of them has would move the others."""
         guard = re.compile(
             r"^#if[^\n]*LOOM_WITHOUT_(?!TRAINING)[^\n]*\n(.*?)^#(?:endif|else)", re.M | re.S
         )

@@ -13,7 +13,7 @@ DOCS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 _PATH = re.compile(
     r"`((?:src|include|cli|tests|tools|scripts|docs|cmake|models|fuzz|bench)/[^`\s]*)`"
 )
-# Paths that only exist after a build, or that stand for a name the reader chooses.
+# Paths that only exist after a build, and names that the reader chooses.
 _NOT_A_FILE = re.compile(r"[*<>{}…]|foo|NAME|\bx/")
 
 
@@ -53,6 +53,11 @@ class Docs(unittest.TestCase):
         command = [sys.executable, str(ROOT / "tools" / "samples" / "make.py"), "--check"]
         ran = subprocess.run(command, capture_output=True, text=True, timeout=120)
         self.assertEqual((ran.returncode, ran.stdout), (0, ""))
+
+    def test_the_pictures_of_the_rooms_are_what_their_program_draws(self):
+        command = [sys.executable, str(ROOT / "tools" / "house.py"), "--check"]
+        ran = subprocess.run(command, capture_output=True, text=True, timeout=120)
+        self.assertEqual((ran.returncode, ran.stderr), (0, ""))
 
     def test_every_decision_is_in_the_index(self):
         index = (ROOT / "docs" / "README.md").read_text()

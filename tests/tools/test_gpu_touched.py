@@ -1,4 +1,4 @@
-"""Which GPU tests a change touches (tests/webgpu/touched.py); what golden hashes depend on."""
+"""The GPU tests that a change affects (tests/webgpu/touched.py); the sources of golden hashes."""
 
 import subprocess
 import sys

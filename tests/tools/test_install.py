@@ -20,7 +20,7 @@ FAKES = {
 }
 
 
-# Commands that a minimal Debian lacks, and the packages that bring them.
+# Commands that a minimal Debian lacks, and their packages.
 PACKAGE_OF = {
     "aarch64-linux-gnu-g++": "g++-aarch64-linux-gnu",
     "bc": "bc", "ccache": "ccache", "clang++-14": "clang-14", "clang++-19": "clang-19",
@@ -36,7 +36,7 @@ SHELL = [*ROOT.glob("scripts/*.sh"), *ROOT.glob("tools/*.sh"), *ROOT.glob("tests
 
 
 def commands_of(script: Path) -> set[str]:
-    """The words where commands stand, and the module that `python3 -m` runs."""
+    """The words in the position of commands, and the module that `python3 -m` runs."""
     lines = [line for line in script.read_text().splitlines() if not line.lstrip().startswith("#")]
     before = r"(?:^|[;|&(!]|\b(?:if|then|do|else|while|need|have)\b|\s-m\s)\s*"
     return set(re.findall(before + r"([\w+.-]+)(?=\s|$)", "\n".join(lines), re.M))

@@ -1,4 +1,4 @@
-"""What a description of layers may say, and what is generated from it."""
+"""Valid descriptions of layers, and the code generated from them."""
 
 import tempfile
 import tomllib

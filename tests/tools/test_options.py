@@ -1,4 +1,4 @@
-"""What a description of options may say, and what is generated from it."""
+"""Valid descriptions of options, and the code generated from them."""
 
 import tempfile
 import textwrap

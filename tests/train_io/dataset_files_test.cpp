@@ -79,7 +79,7 @@ TEST(DatasetFiles, SayWhatWasTakenAsTheHeader) {
   EXPECT_THAT(set->notes, ElementsAre(path + ": the first row is taken as the header: a, b, kind"));
   options.header = CsvHeader::no;
   EXPECT_THAT(load_dataset(path, mlp(2, 2), options).error().str(),
-              HasSubstr("row 1, column 1: 'a' is no number"));
+              HasSubstr("row 1, column 1: 'a' is not a number"));
   options.header = CsvHeader::automatic;
   folder.write("a.csv", "1,,x\n3,4,y\n");
   EXPECT_THAT(load_dataset(path, mlp(2, 2), options).error().str(),

@@ -5,10 +5,11 @@ import { join } from "node:path";
 const require = createRequire(join(process.env.NODE_PATH, "package.json"));
 const { chromium } = require("playwright-core");
 
-// Where axe-core's script is, which looks for what keeps people out.
+// The path of the axe-core script, which checks accessibility.
 export const axePath = () => require.resolve("axe-core/axe.min.js");
 
-// The end of a wait for an event that does not come. It is not a measure: other work may share the processor.
+// The limit of a wait for an event that does not come. It is not a measure: other work may share
+// the processor.
 export const kDeadline = 300000;
 
 const kQuiet = ["--no-sandbox", "--disable-quic", "--no-first-run", "--disable-sync", "--disable-background-networking",
@@ -19,7 +20,7 @@ export function launch(args = ["--disable-gpu"]) {
   return chromium.launch({ executablePath, args: [...kQuiet, ...args], timeout: kDeadline });
 }
 
-// A page in a context of its own.
+// A page in a separate context.
 export async function newPage(browser, options = {}) {
   const page = await (await browser.newContext(options)).newPage();
   page.setDefaultTimeout(kDeadline);

@@ -2,8 +2,8 @@
 //   NODE_PATH=packages/node_modules node tests/web/browser_test.mjs PACKAGE NATIVE.json HASHES
 //   NODE_PATH=packages/node_modules node tests/web/browser_test.mjs --app APP NATIVE.json
 // PACKAGE: the folder of the installed package; HASHES: the folder with loom_hash.wasm and loom_hash_relaxed.wasm.
-// LOOM_WEB_SAMPLE: see sample.mjs; each case runs with one variant then.
-// APP: a built app whose page is page.mjs (vite_app.sh), which has the package in it.
+// With LOOM_WEB_SAMPLE (sample.mjs) each case runs with one variant. APP is a built app whose page
+// is page.mjs (vite_app.sh) with the package.
 import { copyFileSync, existsSync, mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -83,7 +83,7 @@ try {
     console.error(`golden hashes in Chromium, ${told.isa}: ${told.count - told.differing.length} of ${told.count}`);
   }
 
-  // A page whose server does not isolate it: one thread, and signals are heard all the same.
+  // A page whose server does not isolate it: it has one thread, and signals still work.
   page = await open(true);
   const alone = await page.evaluate(() => window.loomTests.some([
     "a story is the native one, token by token and as a whole", "a signal ends a text where it is", "a signal ends training"]));

@@ -1,13 +1,14 @@
-# Sourced by the checks of WebAssembly and of pages (scripts/wasm_test.sh, scripts/web_site.sh, tests/outside/page_check.sh)
-# after scripts/common.sh: counts, samples, and what several of them need made once.
+# Sourced by the checks of WebAssembly and of pages (scripts/wasm_test.sh, scripts/web_site.sh,
+# tests/outside/page_check.sh) after scripts/common.sh: counts, samples, and files that several of
+# them share.
 # shellcheck shell=bash
 
 passed=0 failed=0 skipped=0
 scratch="$(mktemp -d)"
 trap 'rm -rf "$scratch"' EXIT
 
-# timed FILE COMMAND...: all that it prints goes to FILE, its times to FILE.time. Returns its status. The processor time of
-# Chromium is not in it: a browser does not wait for all of its processes.
+# timed FILE COMMAND...: writes the output to FILE, and the times to FILE.time. Returns the status.
+# The processor time of Chromium is not included: a browser does not wait for all of its processes.
 timed() {
   local file="$1" status=0 TIMEFORMAT='%0R s, %0U + %0S s of processor time'
   shift
@@ -15,8 +16,8 @@ timed() {
   return "$status"
 }
 
-# count NAME COMMAND...: adds the last line of a run, "... N passed, N failed, N skipped", to the sums. A run without that
-# line, or with another status than the line says, has failed.
+# count NAME COMMAND...: adds the last line of a run, "... N passed, N failed, N skipped", to the
+# sums. A run without that line, or with a status that contradicts it, has failed.
 count() {
   local name="$1" output="$scratch/output" status=0 last
   shift
@@ -50,7 +51,7 @@ finish() {
   exit
 }
 
-# sample_seed: the number that chooses samples: that of the runner, or one derived from the tree.
+# sample_seed: the seed of samples: that of the runner, or one from the hash of the repository.
 sample_seed() {
   local tree
   if [[ -n "${LOOM_SAMPLE_SEED:-}" ]]; then
@@ -62,13 +63,14 @@ sample_seed() {
   fi
 }
 
-# touches PATTERN: whether a changed file matches the extended regular expression. Unknown changes touch everything.
+# touches PATTERN: true if a changed file matches the extended regular expression. Unknown changes
+# match everything.
 touches() {
   [[ ! -f "${LOOM_CHANGED_FILES:-}" ]] || grep -qE "$1" "$LOOM_CHANGED_FILES"
 }
 
-# native_results: prints the file that holds what the native library gives for the suites (native.py), or fails without
-# the library.
+# native_results: prints the file with the results of the native library for the suites (native.py),
+# or fails without the library.
 native_results() {
   local library=build/dev/libloom.so to=build/web/native.json key
   [[ -f "$library" ]] || return
@@ -81,7 +83,8 @@ ask_native() {
   LOOM_LIBRARY="$PWD/$1" PYTHONPATH=bindings/python python3 tests/web/native.py >"$2"
 }
 
-# page_packages: prints the folder of npm's packages that drive a browser. Fails where they cannot be had.
+# page_packages: prints the folder of npm's packages that drive a browser. Fails if they are
+# unavailable.
 page_packages() {
   local folder="$LOOM_ROOT/build/page_node"
   with_lock page_node npm_packages "$folder" playwright-core@1 axe-core@4 || return

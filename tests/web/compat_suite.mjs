@@ -1,5 +1,6 @@
-// The 36 names of the original's diagnostic through the module `compat`: that each is there, as the diagnostic asks, and
-// what it gives. For any host: `compat` is what init() of the module gave, `kit` what suite.mjs is given too.
+// The 36 names of the original's diagnostic through the module `compat`: each exists, as the
+// diagnostic checks, and has the right values. For any host: `compat` is the result of init() of
+// the module, `kit` that of suite.mjs.
 
 // A row of Dense layers as the original describes it.
 function dense(widths, activation = "LINEAR", dtype = "FLOAT32") {
@@ -219,7 +220,8 @@ const neat = {
     refused("out_of_range", () => population.getNetwork(8));
   },
   evolveWithFitnesses(population) {
-    // Fit is who gives 1 for [1, 0]: the best is carried over, and later ones are no worse.
+    // The fitness is the output for [1, 0]: the best is carried over, so later ones do not get
+    // worse.
     const score = (net) => -Math.abs(net.sequentialForward([1, 0])[0] - 1);
     let best = -Infinity;
     for (let generation = 0; generation < 12; ++generation) {

@@ -1,4 +1,5 @@
-// Every op of the kernels for WebAssembly beside the reference, bit by bit: the drivers of tests/conformance as a program.
+// Compares every op of the kernels for WebAssembly with the reference, bit by bit: the drivers of
+// tests/conformance as a program.
 //   node tests/web/conformance_node.mjs loom_conformance.wasm [FILTER]
 import { readFileSync } from "node:fs";
 

@@ -1,6 +1,6 @@
-// Decimals as a module writes them (tests/web/digits_node.mjs compares them): for each double of a
-// fixed sequence, its bits, a number of digits, and std::to_chars() in both formats, and in the
-// shortest one of it and of the float next to it.
+// Decimals as a module writes them; tests/web/digits_node.mjs compares them. The doubles are a
+// fixed sequence. Each line has the bits, a number of digits, and std::to_chars() in both formats.
+// It also has the shortest form of the double and of the float next to it.
 #include <charconv>
 #include <cstdint>
 #include <cstdio>

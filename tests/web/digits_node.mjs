@@ -1,16 +1,17 @@
-// Decimals that a module writes, beside exact ones of whole numbers.   node tests/web/digits_node.mjs loom_digits.wasm
+// Compares decimals of a module with exact ones of integers.
+//   node tests/web/digits_node.mjs loom_digits.wasm
 import { readFileSync } from "node:fs";
 
 import { run } from "./wasi.mjs";
 
-// The value of those bits as a fraction of whole numbers.
+// The value of those bits as a fraction of integers.
 function fraction(bits) {
   const exponent = Number(bits >> 52n & 2047n), low = bits & (1n << 52n) - 1n;
   const mantissa = exponent === 0 ? low : low | 1n << 52n, power = BigInt(Math.max(exponent, 1) - 1075);
   return power >= 0n ? [mantissa << power, 1n] : [mantissa, 1n << -power];
 }
 
-// The nearest whole number, ties to even.
+// The nearest integer, ties to even.
 function rounded(above, below) {
   const floor = above / below, twice = 2n * (above % below);
   return twice > below || (twice === below && floor % 2n === 1n) ? floor + 1n : floor;

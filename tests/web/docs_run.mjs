@@ -1,4 +1,5 @@
-// Runs the blocks of docs/web.md that name this file, as programs of their own that have the package installed.
+// Runs the blocks of docs/web.md that name this file, as separate programs with the package
+// installed.
 //   node docs_run.mjs TREE    from the folder where the package is installed
 import { spawnSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";

@@ -6,7 +6,8 @@ export function lines(text) {
   return text.trim().split("\n").map((line) => line.trim().split(/\s+/));
 }
 
-// Calls `tell(what, got, wanted)` for each. isa: "" for the one that the module chooses. runs: how a program is run.
+// Calls `tell(what, got, wanted)` for each. isa: "" selects the module's choice. runs: a function
+// that runs a program.
 export async function compareGolden(module, hashes, training, tell, isa = "", runs = run) {
   const chosen = isa ? ["--isa", isa] : [];
   for (const [dtype, wanted] of lines(hashes)) {

@@ -1,9 +1,10 @@
-// The package on a GPU in Chromium without a window: an adapter that computes on the CPU (SwiftShader), none, less than
-// is needed, and one whose device is lost.
+// The package on a GPU in headless Chromium. The adapters are: one that computes on the CPU
+// (SwiftShader), none, one below the limits, and one whose device is lost.
 //   NODE_PATH=packages/node_modules node tests/web/gpu_browser_test.mjs PACKAGE [MODULES]
-// PACKAGE: the folder of the installed package; MODULES: that of loom_gpu_conformance.wasm, which is passed over where it
-// was not built. Skips where Chromium offers no adapter. LOOM_GPU_CASES=all: every case of every op, which takes hours.
-// LOOM_WEB_SAMPLE: see sample.mjs; a case of gpu_suite.mjs runs here or in Node.js then.
+// PACKAGE is the folder of the installed package. MODULES is that of loom_gpu_conformance.wasm,
+// which is skipped if it was not built. Skips if Chromium offers no adapter. LOOM_GPU_CASES=all
+// runs every case of every op, which takes hours. With LOOM_WEB_SAMPLE (sample.mjs) a case of
+// gpu_suite.mjs runs here or in Node.js.
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -32,7 +33,7 @@ function holds(truth, what) {
   if (!truth) throw new Error(typeof what === "string" ? what : JSON.stringify(what));
 }
 
-// `before`: a text of JavaScript that the engine's worker runs first.
+// `before` is JavaScript that the engine's worker runs first.
 async function open(browser, before = "") {
   const page = await newPage(browser);
   page.on("pageerror", (error) => count("no error in the page", String(error)));

@@ -1,6 +1,6 @@
-// Runs loom_gpu_conformance.wasm, the drivers of tests/conformance against the GPU of this host: a program of GoogleTest
-// that suspends. `host`: a GpuHost of the package; write(text) hears what it prints as it comes. Returns all of that, and
-// how many tests passed.
+// Runs loom_gpu_conformance.wasm, the drivers of tests/conformance against the GPU of this host. It
+// is a program of GoogleTest that suspends. `host` is a GpuHost of the package; write(text) gets
+// the output as it comes. Returns the output, and the number of passed tests.
 import { Exit, wasi } from "./wasi.mjs";
 
 export async function runConformance(module, host, { args = [], environment = {}, write = () => {} } = {}) {

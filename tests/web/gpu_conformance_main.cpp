@@ -1,6 +1,6 @@
-// The program of GoogleTest as one function of a module that stays: functions of a module with
-// _start begin and end the program each time that they are called, and the answers of a GPU come by
-// such a function.
+// The program of GoogleTest as one function of a module that stays loaded. In a module with _start,
+// each call of a function begins and ends the program. But the answers of a GPU arrive by such
+// calls.
 #include <cstdio>
 
 extern "C" int __main_void(void);

@@ -1,6 +1,7 @@
-// The conformance drivers on the GPU of Node.js: Dawn, as the package webgpu of npm has it. Runs from where it and the
-// package are installed.   LOOM_GPU_CASES=few node gpu_conformance_node.mjs loom_gpu_conformance.wasm [FLAG...]
-// FLAG: of GoogleTest. LOOM_TEST_TIMES=1: tells each test as it ends.
+// The conformance drivers on the GPU of Node.js: Dawn, from the npm package webgpu. Runs from the
+// folder where it and the package are installed.
+//   LOOM_GPU_CASES=few node gpu_conformance_node.mjs loom_gpu_conformance.wasm [FLAG...]
+// FLAG is a flag of GoogleTest. LOOM_TEST_TIMES=1 prints each test as it ends.
 import { readFileSync } from "node:fs";
 
 import { create } from "webgpu";
@@ -20,4 +21,4 @@ const { text, passed, failed, skipped, sum } = await runConformance(
   });
 console.error(failed > 0 || passed === 0 ? text : sum);
 console.log(`conformance on the GPU of Node.js: ${passed} passed, ${failed} failed, ${skipped} skipped`);
-process.exit(failed === 0 && passed > 0 ? 0 : 1);  // Dawn has threads of its own
+process.exit(failed === 0 && passed > 0 ? 0 : 1);  // Dawn has separate threads

@@ -1,6 +1,7 @@
-// The package on a GPU in Node.js: Dawn, as the package webgpu of npm has it, over any Vulkan driver. Runs from where
-// both packages are installed.   LOOM_TREE=. VK_ICD_FILENAMES=... node gpu_node.mjs
-// LOOM_WEB_SAMPLE: see sample.mjs; a case runs here or in the browser then.
+// The package on a GPU in Node.js: Dawn, from the npm package webgpu, over any Vulkan driver. Runs
+// from the folder where both packages are installed.
+//   LOOM_TREE=. VK_ICD_FILENAMES=... node gpu_node.mjs
+// With LOOM_WEB_SAMPLE (sample.mjs) a case runs here or in the browser.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 

@@ -7,7 +7,7 @@ const kit = { ...package_, source: (path) => `/tree/${path}` };
 const kPrompt = "Once upon a time", kModel = "/tree/models/stories.entity";
 
 window.loomGpu = {
-  // Engines of both kinds, through the cases of the sample; what each of them failed with, or null.
+  // Runs engines of both kinds through the cases of the sample; returns the error of each, or null.
   async suite(sample) {
     const gpu = await package_.init({ device: "gpu" }), cpu = await package_.init({ threads: 1, activations: "f32" });
     const results = [], seconds = {};
@@ -25,7 +25,7 @@ window.loomGpu = {
     return { info, results, seconds };
   },
 
-  // What init() gives here, and that it computes.
+  // The result of init() here, and a computation with it.
   async fallback() {
     const loom = await package_.init({ device: "gpu" });
     const net = await loom.network([package_.layers.Dense(2, 1)], { input: 2, seed: 7 });
@@ -35,7 +35,7 @@ window.loomGpu = {
     return { info, shape };
   },
 
-  // How many lists of commands texts of so many tokens take, once their kernels are compiled.
+  // The number of command lists that texts of this length take, once their kernels are compiled.
   async submissions(lengths) {
     const loom = await package_.init({ device: "gpu" }), llm = await loom.load(kModel);
     const channel = new BroadcastChannel("submits");
@@ -54,7 +54,7 @@ window.loomGpu = {
     return submits.slice(1);
   },
 
-  // A text that goes on until the device is gone; then a new engine of the same page.
+  // A text that continues until the device is gone; then a new engine of the same page.
   async begin() {
     const loom = await package_.init({ device: "gpu" }), llm = await loom.load(kModel);
     let tokens = 0;

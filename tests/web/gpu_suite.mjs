@@ -1,6 +1,6 @@
-// What the package computes on a GPU, beside what it computes on the CPU, for any host. `kit` is that of suite.mjs;
-// `gpu` and `cpu` are engines of it, the second with `activations: "f32"`. Adapters that compute on the CPU take long to
-// compile a kernel, so networks are small and few.
+// Compares the package on a GPU with the package on the CPU, for any host. `kit` is that of
+// suite.mjs. `gpu` and `cpu` are engines of it, the second with `activations: "f32"`. Adapters that
+// compute on the CPU take long to compile a kernel, so networks are small and few.
 import { shareOf, tenth } from "./sample.mjs";
 
 // The bounds of docs/webgpu.md: of an op, and of a whole network or model.
@@ -9,7 +9,8 @@ const kOp = 1e-6, kWhole = 1e-4, kLoss = 1e-3;
 function holds(truth, what) {
   if (!truth) throw new Error(what);
 }
-// The root mean square of the differences, beside that of the values, or of 0.1 where these are small.
+// The root mean square of the differences, relative to that of the values, or to 0.1 if these are
+// small.
 function distance(got, wanted) {
   if (got.length !== wanted.length) return Infinity;
   let error = 0, norm = 0;
@@ -154,8 +155,8 @@ const kSlow = ["training goes the way that it goes on the CPU", "a signal ends a
   .flatMap((name) => [`node: ${name}`, `page: ${name}`])
   .concat(["page: a token takes one submission at most", "page: a device that is lost is an error, and the page goes on"]);
 
-// Of these cases those that a host, "node" or "page", runs in a sample (sample.mjs): the hosts share the others, and a tenth of
-// the slow ones runs.
+// The cases of a sample that a host, "node" or "page", runs (sample.mjs). The hosts share the
+// cases, and a tenth of the slow ones runs.
 export function gpuShare(host, names, sample) {
   const slow = tenth(kSlow, "gpu", sample), isSlow = (name) => kSlow.includes(`${host}: ${name}`);
   const others = shareOf(names.filter((name) => !isSlow(name)), ["node", "page"], host, "gpu", sample);

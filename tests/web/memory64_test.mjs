@@ -1,6 +1,8 @@
-// A model of more than 4 GiB in one module: a sparse GGUF file whose weights are zero but for what a few tokens meet, so that
-// what it computes can be said here by other means. Runs beside an installed package; where this host has no memory64 the
-// model is refused, and the line says why.   node memory64_test.mjs FOLDER     (for 4.3 GiB of a sparse file)
+// A model of more than 4 GiB in one module. It is a sparse GGUF file whose weights are zero, except
+// those of a few tokens. So the expected results can be computed here by other means. Runs next to
+// an installed package. If this host has no memory64 the model is refused, and the line gives the
+// reason.
+//   node memory64_test.mjs FOLDER     (for 4.3 GiB of a sparse file)
 import assert from "node:assert/strict";
 import { open, readFile, rm } from "node:fs/promises";
 import { freemem } from "node:os";
@@ -10,7 +12,7 @@ import * as package_ from "@loom-engine/loom";
 
 const kWidth = 4096, kInner = 45056, kVocab = 65536, kHeads = 32, kEpsilon = 2 ** -20;
 const kGiB = 2 ** 30, kNeeded = 8 * kGiB;
-const kInputs = [5, 60001, 65535], kOutputs = [3, 40000, 65535];  // of the last ones the weights lie beyond 4 GiB
+const kInputs = [5, 60001, 65535], kOutputs = [3, 40000, 65535];  // the weights of the last ones are beyond 4 GiB
 
 // ---- a file
 
@@ -22,7 +24,7 @@ const number = (key, value) => [...text(key), u32(4), u32(value)];
 const real = (key, value) => [...text(key), u32(6), f32(value)];
 const word = (key, value) => [...text(key), u32(8), ...text(value)];
 
-// Name and extents, the innermost first; the small ones come first, those that tokens look up last.
+// Name and extents, the innermost first; small ones come first, and the tables of tokens last.
 const kTensors = [
   ["output_norm.weight", [kWidth]], ["blk.0.attn_norm.weight", [kWidth]], ["blk.0.ffn_norm.weight", [kWidth]],
   ...["q", "k", "v", "output"].map((name) => [`blk.0.attn_${name}.weight`, [kWidth, kWidth]]),
@@ -48,7 +50,7 @@ function layout() {
   return { header, place: (name) => begin + at.get(name), size: begin + offset };
 }
 
-// Numbers of +-1 and between, from a row's number alone.
+// Numbers of +-1 and between, from the number of the row alone.
 function row(seed) {
   let state = seed * 2654435761 >>> 0;
   return Float32Array.from({ length: kWidth }, () => {
@@ -73,7 +75,8 @@ async function write(path) {
   return size;
 }
 
-// Without weights between them an output is the product of its row and the normalized row of the last token.
+// Without weights between them, an output is the product of its row and the normalized row of the
+// last token.
 function wantedLogit(input, output) {
   const x = row(input + 1), w = row(output + 100001);
   const scale = 1 / Math.sqrt(x.reduce((sum, value) => sum + value * value, 0) / kWidth + kEpsilon);
@@ -93,7 +96,7 @@ async function holdsLogits(llm) {
   }
 }
 
-// ---- what is tested
+// ---- tests
 
 const { memory64, relaxed } = package_.host(), wide = memory64 && relaxed;
 const withEngine = async (options, body) => {

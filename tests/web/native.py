@@ -1,9 +1,8 @@
-"""What the native library gives for the cases of tests/web/suite.mjs, as JSON: texts, losses, bits.
+"""Results of the native library for the cases of tests/web/suite.mjs, as JSON: texts, losses, bits.
 
   LOOM_LIBRARY=build/dev/libloom.so PYTHONPATH=bindings/python python3 tests/web/native.py [--site]
 
---site: the hashes alone that the page "Same bits" shows (web/native.json). Without it they are
-under "site".
+--site: only the hashes of the page "Same bits" (web/native.json). Without it they are under "site".
 """
 
 import ctypes
@@ -21,7 +20,7 @@ DRAWN = {"temperature": 0.8, "top_k": 40, "seed": 7}
 
 
 def bits(values) -> str:
-    """Hash of f32 values as they lie in memory, little-endian."""
+    """Hash of f32 values in their memory layout, little-endian."""
     flat = []
 
     def walk(value):
@@ -108,7 +107,7 @@ def two_inputs() -> dict:
 
 
 def array_from(function, *arguments) -> "list[float]":
-    """The values of a float32 array that a call gives."""
+    """The values of a float32 array from a call."""
     array = handle_from(function, *arguments)
     view = _ffi.loom_tensor()
     check(lib.loom_array_view(array, ctypes.byref(view)))

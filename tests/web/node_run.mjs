@@ -1,4 +1,5 @@
-// Runs package.test.mjs beside this file, and sums up in the last line.   LOOM_NATIVE, LOOM_TREE: see there
+// Runs package.test.mjs of this folder, and sums up in the last line. That file describes
+// LOOM_NATIVE and LOOM_TREE.
 import { fileURLToPath } from "node:url";
 import { run } from "node:test";
 

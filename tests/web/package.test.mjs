@@ -1,5 +1,6 @@
 // The package in Node.js.   LOOM_NATIVE=native.json LOOM_TREE=. node --test tests/web/package.test.mjs
-// It is imported by name, from where it is installed. LOOM_WEB_SAMPLE: see sample.mjs; each case runs with one variant then.
+// It is imported by name, from its installed folder. With LOOM_WEB_SAMPLE (sample.mjs) each case
+// runs with one variant.
 import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -20,7 +21,8 @@ const kit = {
   native: JSON.parse(readFileSync(process.env.LOOM_NATIVE, "utf8")),
 };
 const { relaxed, shared, memory64 } = package_.host();
-// The package may have been made where nothing compiles for memory64 (scripts/wasm_package.sh says so).
+// The package may lack memory64, if the compiler did not support it (scripts/wasm_package.sh
+// reports it).
 const wide = memory64 && relaxed && existsSync(new URL(import.meta.resolve("@loom-engine/loom/wasm/loom-memory64.wasm")));
 const variants = [["simd", 1], ...(relaxed ? [["relaxed", 1]] : []), ...(shared ? [["threads", 3]] : []),
   ...(relaxed && shared ? [["relaxed-threads", 3]] : []), ...(wide ? [["memory64", 1]] : []),

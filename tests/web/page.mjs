@@ -58,7 +58,8 @@ window.loomTests = {
     return { info, results: take() };
   },
 
-  // A model from the origin's own file system: brought in ranges, gone on with where it broke off, then at hand.
+  // A model from the origin's own file system: downloaded in ranges, resumed after an interruption,
+  // then available.
   async cache() {
     const all = await kit(), loom = await package_.init({ threads: 1 });
     const path = all.source("models/stories.entity");
@@ -106,8 +107,9 @@ window.loomTests = {
     return at;
   },
 
-  // The page goes on while the engine computes: the longest time that it had to wait, of all that the text took. A page
-  // that computes waits for all of it; one that shares the processor with other programs waits for a part.
+  // The page continues while the engine computes. This is the longest time that it had to wait,
+  // relative to the time of the text. A page that computes itself waits for all of it. A page that
+  // shares the processor with other programs waits for a part.
   async responsive() {
     const all = await kit(), loom = await package_.init({ threads: 1 });
     const llm = await loom.load(all.source("models/stories.entity"));

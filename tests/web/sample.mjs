@@ -1,5 +1,6 @@
-// Which cases a check of a change runs. A sample is "whole", if the change touches what the cases test, or else a seed that
-// is derived from the tree: the same tree runs the same cases. No imports, so that pages can use it.
+// Selects the cases that a check of a change runs. A sample is "whole" if the change affects what
+// the cases test. Otherwise it is a seed from the hash of the repository, so the same state runs
+// the same cases. It has no imports, so that pages can use it.
 
 // A number of 32 bits from a text: FNV-1a, then the finalizer of MurmurHash3, so that low bits are mixed too.
 function draw(text) {
@@ -10,7 +11,7 @@ function draw(text) {
   return (hash ^ hash >>> 16) >>> 0;
 }
 
-// A tenth of the names, at least one. `salt` tells samples of one seed apart.
+// A tenth of the names, at least one. `salt` separates samples of one seed.
 export function tenth(names, salt, sample) {
   if (sample === "whole") return names;
   const some = names.filter((name) => draw(`${sample}/${salt}/${name}`) % 10 === 0);

@@ -1,5 +1,5 @@
-// A server of static files for the tests: folders of the tree under names, ranges, and the headers that isolate a
-// page. Counts what it is asked.
+// A server of static files for the tests: folders of the repository under names, ranges, and the
+// headers that isolate a page. Counts its requests.
 import { createReadStream, statSync } from "node:fs";
 import { createServer } from "node:http";
 import { extname, join, normalize } from "node:path";
@@ -7,7 +7,8 @@ import { extname, join, normalize } from "node:path";
 const types = { ".html": "text/html; charset=utf-8", ".js": "text/javascript", ".mjs": "text/javascript", ".css": "text/css",
   ".wasm": "application/wasm", ".json": "application/json", ".svg": "image/svg+xml" };
 
-// roots: { "/name/": folder }; isolated: whether pages may share memory, which a request can change (?alone).
+// roots: { "/name/": folder }; isolated: pages may share memory, which a request can change
+// (?alone).
 export async function serveFiles(roots, { isolated = true } = {}) {
   const asked = [];
   const server = createServer((request, response) => {

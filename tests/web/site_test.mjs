@@ -1,7 +1,8 @@
-// The site of web/, as a person meets it: Chromium is driven by Playwright, axe-core looks for what keeps people out,
-// and every page is taken as a picture, wide and narrow, light and dark (build/web/pictures).
+// The site of web/ in Chromium, driven by Playwright; axe-core checks its accessibility. Every page
+// is captured as a screenshot, wide and narrow, light and dark (build/web/pictures).
 //   NODE_PATH=packages/node_modules node tests/web/site_test.mjs SITE [NATIVE.json]
-// SITE: the folder that scripts/web_site.sh builds; NATIVE.json: what native.py prints now.
+// SITE is the folder that scripts/web_site.sh builds; NATIVE.json is the current output of
+// native.py.
 import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -31,7 +32,7 @@ const server = await serveFiles({ "/": site });
 const browser = await launch();
 const kPages = ["chat", "digits", "evolve", "look", "bits"];
 
-// A window of the site. What it asks of another origin, and what its console says is wrong, are failures.
+// A window of the site. Requests to another origin, and errors in its console, are failures.
 async function open(options) {
   const page = await newPage(browser, options);
   page.on("pageerror", (error) => check(false, `no error in the page: ${error}`));
@@ -67,7 +68,7 @@ const drives = {
     const text = await page.getByRole("log").textContent();
     check(/^Once upon a time/.test(text) && text.length > 80, `a story: ${text}`);
     await page.getByLabel("Tokens at most").fill("400");
-    // The story takes a fraction of a second, so the page itself is asked to stop at once.
+    // The story takes a fraction of a second, so a script in the page stops it at once.
     await page.evaluate(() => {
       const button = (name) => [...document.querySelectorAll("main button")].find((b) => b.textContent === name);
       button("Send").click();
@@ -83,7 +84,8 @@ const drives = {
     await page.getByRole("button", { name: "Send" }).click();
     await says(page, /^\d+ tokens/, "and answers turn by turn");
     check((await page.locator(".said.asked").count()) === 1, "what was asked stands above the answer");
-    // There is no adapter in this Chromium: the model is loaded again, the CPU computes, and the page says why.
+    // This Chromium has no adapter: the model is loaded again, the CPU computes, and the page says
+    // why.
     await page.getByLabel("Computed by").selectOption("gpu");
     await says(page, /loaded in .* The CPU computes: /, "a GPU that is not there is told");
     await page.getByRole("textbox", { name: "Your text" }).fill("Tell me a story");

@@ -1,9 +1,9 @@
-// The suite of the TypeScript package, for any host: what it gives is compared with the native library
-// (native.py), and what it refuses with what is promised. `kit` is what the host brings:
-//   init, LoomError, tensor, layers   of the package
-//   source(path)                      a file of the tree as a page or Node.js names it
-//   bytes(path)                       its bytes
-//   native                            what native.py printed
+// The suite of the TypeScript package, for any host. Results are compared with the native library
+// (native.py), and errors with the documented ones. The host passes `kit`:
+//   init, LoomError, tensor, layers   of the package.
+//   source(path)                      a file of the repository as a page or Node.js names it.
+//   bytes(path)                       its bytes.
+//   native                            the output of native.py.
 
 const encoder = new TextEncoder();
 
@@ -21,7 +21,7 @@ function holds(truth, what) {
   if (!truth) throw new Error(what);
 }
 
-// The code of the error that `body` ends with, and its line.
+// The code and the line of the error from `body`.
 async function refusal(kit, body) {
   try {
     await body();
@@ -38,7 +38,7 @@ async function unpacked(kit, path) {
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
-// The digits of examples/data: what trains, and what tests.
+// The digits of examples/data: training and test data.
 async function digits(kit, loom, net, part) {
   const x = await loom.loadDataset(kit.source(`examples/data/digits${part}.gz`), { network: net, inputsOnly: true });
   const labels = (await unpacked(kit, `examples/data/digit-labels${part}.gz`)).subarray(8);
@@ -247,7 +247,7 @@ export const cases = {
     });
     equal(result.stop, "cancelled", "why it ended");
     holds(result.tokens >= 5 && result.tokens < 470, `ended soon: ${result.tokens}`);
-    // Leaving the loop ends the work as well, and the engine goes on.
+    // Leaving the loop also ends the work, and the engine continues.
     for await (const token of llm.stream(kPrompt, { maxTokens: 480, ignoreEos: true, context: 512 })) if (token.id >= 0) break;
     equal((await llm.generate(kPrompt, { maxTokens: 40 })).text, kit.native.stories.likeliest, "the next text");
     llm.close();
@@ -320,7 +320,7 @@ export const cases = {
   },
 };
 
-// Runs the cases of those names against an engine of `options`; tell(name, error or null) hears of each.
+// Runs the named cases against an engine of `options`. Calls tell(name, error or null) for each.
 export async function runSuite(kit, options, names, tell) {
   const loom = await kit.init(options);
   for (const name of names) {

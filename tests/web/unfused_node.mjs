@@ -1,6 +1,6 @@
-// A host whose relaxed multiply-add is not the fused one: every f32x4.relaxed_madd of the module is made another
-// instruction, f32x4.relaxed_nmadd, whose results differ. The start check must refuse the set of kernels that relies
-// on it, and the hashes must be the golden ones still, by the exact emulation.
+// A host whose relaxed multiply-add is not fused. Every f32x4.relaxed_madd of the module becomes
+// f32x4.relaxed_nmadd, whose results differ. The start check must refuse the kernels that rely on
+// it. The hashes must still be the golden ones, by the exact emulation.
 //   node tests/web/unfused_node.mjs loom_hash_relaxed.wasm
 import { readFileSync } from "node:fs";
 
@@ -26,7 +26,7 @@ function tell(what, got, wanted) {
 }
 tell("fused instructions in the module", replaced > 100, true);
 tell("sets of kernels", (await run(module, ["isas"])).trim().split("\n").join(" "), "wasm");
-// Two number types show it; that the emulation has all of them is for golden_node.mjs.
+// Two number types show it; golden_node.mjs tests the emulation with all of them.
 const some = text("hashes.txt").split("\n").filter((line) => /^(f32|q8_0) /.test(line)).join("\n");
 await compareGolden(module, some, text("training.txt"), tell);
 console.log(`a host that does not fuse: ${passed} passed, ${failed} failed, 0 skipped`);

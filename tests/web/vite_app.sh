@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# The tarball in an app that Vite builds: a project in an empty folder (tests/web/vite_app) installs it, is built,
-# and its page passes the package's suite in Chromium. Skips where vite cannot be had.
+# The tarball in an app that Vite builds: a project in an empty folder (tests/web/vite_app) installs
+# it and is built. Its page passes the package's suite in Chromium. Skips if vite is unavailable.
 #   tests/web/vite_app.sh TARBALL NATIVE.json PACKAGES
-# NATIVE.json: what native.py printed; PACKAGES: the folder where playwright-core is installed.
+# NATIVE.json is the output of native.py; PACKAGES is the folder where playwright-core is installed.
 set -euo pipefail
 tree="$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)"
 tarball="$(realpath "$1")" native="$(realpath "$2")" packages="$(realpath "$3")"

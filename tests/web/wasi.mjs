@@ -1,4 +1,5 @@
-// As much of WASI (preview 1) as a module of Loom asks for, for any host: arguments, variables, output, a clock. No files.
+// The part of WASI (preview 1) that a module of Loom needs, for any host: arguments, variables,
+// output, a clock. No files.
 const kSuccess = 0, kBadDescriptor = 8, kNotSupported = 58;
 
 export class Exit extends Error {
@@ -8,7 +9,7 @@ export class Exit extends Error {
   }
 }
 
-// `write(descriptor, bytes)` gets what the module prints.
+// `write(descriptor, bytes)` gets the output of the module.
 export function wasi({ args = [], environment = {}, write = () => {} } = {}) {
   let memory = null;
   let width = 4;  // bytes of an address
@@ -71,7 +72,8 @@ export function wasi({ args = [], environment = {}, write = () => {} } = {}) {
       throw new Exit(code);
     },
   };
-  // What else the C library names is there, and refuses. Addresses of 64 bits come as bigints, as a clock's precision does.
+  // All other functions of the C library exist and refuse. 64-bit addresses and the precision of a
+  // clock are bigints.
   const numbers = (body) => (...args) => body(...args.map((value) => (typeof value === "bigint" ? Number(value) : value)));
   const all = new Proxy(functions, { get: (target, name) => numbers(target[name] ?? (() => kNotSupported)) });
   const attach = (to, wide = false) => {
@@ -81,7 +83,7 @@ export function wasi({ args = [], environment = {}, write = () => {} } = {}) {
   return { functions: all, attach };
 }
 
-// Whether a memory has addresses of 64 bits: it grows by bigints alone.
+// True if a memory has 64-bit addresses: it then grows only by bigints.
 function isWide(memory) {
   try {
     memory.grow(0);
@@ -91,7 +93,7 @@ function isWide(memory) {
   }
 }
 
-// Runs a program (a module with _start) and returns what it printed. Throws Exit where it fails.
+// Runs a program (a module with _start) and returns its output. Throws Exit if it fails.
 export async function run(module, args, imports = {}) {
   const chunks = [], errors = [];
   const host = wasi({ args: ["loom", ...args], write: (to, data) => (to === 2 ? errors : chunks).push(data) });

@@ -3,7 +3,7 @@
   python tests/web/wasi_host.py loom_hash.wasm
 
 The module is compiled once. Each line of stdin is a list of arguments as JSON and starts the
-program once, with a memory of its own. Each line of stdout is {"output": TEXT} or {"error": TEXT}.
+program once, with a new memory. Each line of stdout is {"output": TEXT} or {"error": TEXT}.
 """
 
 import json

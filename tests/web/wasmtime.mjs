@@ -10,7 +10,7 @@ export function startWasmtime(python, file) {
     child.on("error", reject);
     child.on("exit", (status, signal) => reject(new Error(`wasi_host.py ended: exit status ${status}, signal ${signal}`)));
   });
-  ended.catch(() => undefined);  // an end that nobody waits for is no error
+  ended.catch(() => undefined);  // an unawaited end is not an error
   const replies = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
   return {
     async run(args) {

@@ -1,4 +1,4 @@
-// Works side by side in one dispatch, and lists that come again.
+// Concurrent works in one dispatch, and lists that repeat.
 #include "backend/webgpu/wgsl/work.hpp"
 #include "base/text.hpp"
 #include "webgpu/sheet.hpp"
@@ -139,7 +139,7 @@ TEST(GpuReplay, WhatTheCpuComputesIsComputedEachTime) {
   }
 }
 
-// A sum in parts is two works, the second of which waits; small numbers make it exact.
+// A sum in parts is two works; the second waits for the first. Small numbers make it exact.
 TEST(GpuProfile, ListsThatFillSubmissionsLoseNothing) {
   if (gpu() == nullptr) GTEST_SKIP() << no_gpu();
   if (!gpu()->adapter().timestamps) GTEST_SKIP() << "the adapter has no timestamps";

@@ -1,11 +1,11 @@
-// The conformance drivers against the GPU: every row of ops.def, a selection of the cases that the
-// CPU backends stand, each of them twice (LOOM_GPU_CASES=all: every one; most: every one but for
-// two ops with very many; few: a third of the selection), or a part of them (sample.hpp). Integers
-// must be equal; floats must be within the bound of docs/webgpu.md: the root mean square of the
-// differences is at most 1e-6 of that of the values or, where the values are small, of 0.1; the
-// second run must have the bits of the first. Among all cases there are sums that nearly cancel: of
-// all and of most, one case in a thousand may be beyond that, and none beyond 1e-5. Cases whose
-// result is not finite are left out: WGSL lets compilers assume that there are none.
+// The conformance drivers against the GPU: every row of ops.def. It runs a selection of the cases
+// that the CPU backends pass, each twice. LOOM_GPU_CASES changes the selection: `all` runs every
+// case; `most` every case except for two ops with very many; `few` a third. sample.hpp may run a
+// part of them. Integers must be equal. Floats must be within the bound of docs/webgpu.md: the root
+// mean square of the differences is at most 1e-6 of that of the values or, if the values are small,
+// of 0.1. The second run must have the same bits as the first. Some cases have sums that nearly
+// cancel: with `all` and `most`, one case in a thousand may exceed the bound, but none 1e-5. Cases
+// with non-finite results are skipped: WGSL lets compilers assume that there are none.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -23,8 +23,8 @@
 namespace loom::core::test {
 namespace {
 
-// Of inputs of magnitude 2, sums and differences have residues of some 1e-7. A result that is no
-// more than that, such as softmax_dx of one column, has no digits to compare.
+// With inputs of magnitude 2, sums and differences have residues of about 1e-7. A result of that
+// size, such as softmax_dx of one column, has no digits to compare.
 constexpr double kResidues = 0.1;
 
 std::string which_cases() {
@@ -35,12 +35,12 @@ double bound() {
   return which_cases() == "all" || which_cases() == "most" ? 1e-5 : 1e-6;
 }
 
-// What the last lines of a run say.
+// Counters for the last lines of a run.
 int64_t compared = 0, beyond = 0;  // cases; of them more than 1e-6 off
 double worst_error = 0;
 
-// One case in this many is run; each op has some hundreds to some thousands. Of those whose kernels
-// take long to compile there are fewer, chosen so that nearly all number types are among them.
+// One case in this many runs; each op has some hundreds to some thousands. Ops with slow kernel
+// compilation run fewer cases, chosen to cover nearly all number types.
 int64_t stride_of(OpId op) {
   const std::string which = which_cases();
   if (which == "all") return 1;
@@ -52,7 +52,7 @@ int64_t stride_of(OpId op) {
 }
 
 int64_t stride = 1, case_number = 0;
-// Of the cases that `stride` leaves every one in `one_in` runs, from number `turn`.
+// One in `one_in` of the cases that `stride` selects runs, from number `turn` on.
 int64_t one_in = 1, turn = 0;
 int64_t selected = 0, ran = 0;
 
@@ -88,7 +88,8 @@ std::string difference(const Image& expected, const Image& got) {
              f32_from_bits(expected.words()[where]));
 }
 
-// What an op's cases left to the CPU; -1 before its driver ran in this process.
+// The number of commands that an op's cases left to the CPU; -1 before its driver ran in this
+// process.
 std::array<int64_t, kOpCount> left_to_cpu = [] {
   std::array<int64_t, kOpCount> counts{};
   counts.fill(-1);
@@ -100,8 +101,8 @@ void run_driver(void (*driver)()) {
   driver();
 }
 
-// Runs the cases of `op`; the commands of it that they left to the CPU. The device's counts go on
-// from test to test, so only what they grew by belongs to these cases.
+// Runs the cases of `op`; returns the number of its commands that ran on the CPU. The device's
+// counters continue across tests, so only the increase belongs to these cases.
 int64_t conform(OpId op, void (*driver)()) {
   const size_t at = static_cast<size_t>(op);
   const int64_t before = gpu()->counts().fallbacks[at];
@@ -111,7 +112,7 @@ int64_t conform(OpId op, void (*driver)()) {
     turn = static_cast<int64_t>(turn_of(op_name(op)));
   }
   run_driver(driver);
-  // An op with few cases may have none at that turn; each op runs one.
+  // An op with few cases may have none in this selection; each op runs at least one.
   while (ran == 0 && turn > 0) {
     turn /= 2;
     run_driver(driver);
@@ -133,8 +134,8 @@ Tensor in_f64(const Tensor& t, std::vector<double>& values) {
   return wide;
 }
 
-// entmax takes roots of differences: in f32 the reference itself is off by up to 3e-6. What the
-// device is held to is its body in f64, where f32 does not overflow.
+// entmax takes roots of differences: in f32 the reference itself is off by up to 3e-6. So the
+// device is compared with the f64 body, without the overflow of f32.
 void entmax_in_f64(const EntmaxArgs& args, const Lane& lane) {
   std::vector<double> x, y;
   EntmaxArgs wide = args;
@@ -150,9 +151,8 @@ void entmax_in_f64(const EntmaxArgs& args, const Lane& lane) {
   }
 }
 
-// A long chain in f32 is off by itself, in types with offsets most: their values have one sign, so
-// the roundings of all outputs go the same way. A device adds in pieces. It is held to the product
-// in f64, from which both are off.
+// A long chain in f32 is inaccurate, most in types with offsets: their values have one sign, so all
+// roundings go the same way. A device adds in pieces. Both are compared with the product in f64.
 void matmul_in_f64(const MatmulArgs& args, const Lane& lane) {
   if (args.use_q8 || args.x.dtype != DType::f32 || args.y.dtype != DType::f32) {
     reference_ops().matmul(args, lane);
@@ -226,7 +226,7 @@ static void expect_on_device(OpId op, int64_t left) {
   }
 }
 
-// A kernel that got lost from the list of kernels.hpp shows here.
+// Detects a kernel that is missing from the list of kernels.hpp.
 TEST(GpuKernels, AreThereForEveryOpButThoseThatTheCpuComputesOnPurpose) {
   constexpr std::string_view kOnTheCpu[] = {"roll"};  // the toy of tests/extend
   for (int i = 0; i < kOpCount; ++i) {
@@ -244,7 +244,7 @@ TEST(GpuKernels, AreThereForEveryOpButThoseThatTheCpuComputesOnPurpose) {
 #include "ops/ops.def"
 #undef LOOM_OP
 
-// After the others; alone it runs them itself.
+// Runs after the others; alone it runs them itself.
 TEST(GpuConformance, EveryOpHasAKernel) {
   if (gpu() == nullptr) GTEST_SKIP() << no_gpu();
   int on_device = 0;
@@ -261,7 +261,7 @@ TEST(GpuConformance, EveryOpHasAKernel) {
   std::printf("%d of %d ops have kernels\n", on_device, kOpCount);
 }
 
-// After the others: what they found.
+// Runs after the others and prints their results.
 TEST(GpuConformanceSum, IsPrinted) {
   if (gpu() == nullptr) GTEST_SKIP() << no_gpu();
   std::printf("%lld cases with floats, the worst %.2fe-6 off, %lld of them beyond 1e-6\n",

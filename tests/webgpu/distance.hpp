@@ -1,4 +1,4 @@
-// How far results are apart, for tests on the GPU.
+// The distance of results, for tests on the GPU.
 #pragma once
 
 #include <cmath>

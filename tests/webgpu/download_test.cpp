@@ -1,4 +1,4 @@
-// Results that come back while the device goes on.
+// Downloads while the device continues.
 #include <gtest/gtest.h>
 
 #include "ops/device.hpp"
@@ -8,7 +8,7 @@
 namespace loom::core::test {
 namespace {
 
-// The adapter once more, with a download under way.
+// A second instance of the adapter, with a pending download.
 struct UnderWay {
   UnderWay() {
     webgpu::OpenOptions options;

@@ -26,7 +26,7 @@ void check(const std::string& what, Row row, Args args, Tensor Args::*result, in
   other_runners()[0](row, args);
   for (size_t i = 0; i < expected.memory().size(); ++i) {
     const float a = expected.memory()[i], b = got.memory()[i];
-    if (bits_of(a) == bits_of(b)) continue;  // what lies between rows is no number
+    if (bits_of(a) == bits_of(b)) continue;  // the gaps between rows are not numbers
     ASSERT_NEAR(a, b, 1e-6f * std::max(1.0f, std::abs(a)))
         << what << ", gap " << gap << " at " << i;
   }

@@ -1,5 +1,5 @@
-// What a decoder layer records for one token around its attention, run as a whole and command by
-// command. Both must leave the same values in what is still read, and the same cache.
+// The commands of a decoder layer for one token around its attention, run as a whole and command by
+// command. Both must leave the same values in everything that is still read, and the same cache.
 #include <cmath>
 #include <cstring>
 
@@ -69,7 +69,7 @@ class Token {
     return all;
   }
 
-  // The fills stand for what a next layer would write over what nobody reads.
+  // The fills represent the next layer, which overwrites dead values.
   Status record(Recorder& r, const Case& c) const {
     RopeArgs turn;
     turn.cos = cos.tensor();
@@ -103,7 +103,7 @@ class Token {
 
   std::vector<const Rows*> results() const { return {&sum, &keys, &values, &rotated}; }
 
-  // The numbers that a result stands for: codes times steps in caches of q8_0.
+  // The values of a result: codes times steps in caches of q8_0.
   std::vector<float> numbers(const Rows& r) const {
     if (cache.dtype != DType::q8_0 || (&r != &keys && &r != &values)) return r.memory();
     const std::byte* bytes = r.tensor().data;
@@ -120,7 +120,7 @@ class Token {
 
  private:
   static constexpr int64_t kOut = 40;
-  // The first half of the memory has all of it then.
+  // All data is then in the first half of the memory.
   static void in_halves(const Tensor& side, DType dtype) {
     std::vector<uint16_t> codes;
     for (int64_t i = 0; i < side.shape.count(); ++i)
@@ -128,7 +128,7 @@ class Token {
     std::memset(side.data, 0, codes.size() * sizeof(float));
     std::memcpy(side.data, codes.data(), codes.size() * sizeof(uint16_t));
   }
-  // Codes, and behind them steps, in the first part of the memory.
+  // Codes, followed by steps, in the first part of the memory.
   static void in_bytes(const Tensor& side) {
     const int64_t count = side.shape.count();
     for (int64_t i = 0; i < count; ++i)
@@ -156,8 +156,8 @@ int64_t dispatches_of(Recorder& recorder, int64_t begin, int64_t end) {
   return gpu()->counts().dispatches - before;
 }
 
-// What is in the results after the list ran, as a whole or command by command; and in how many
-// dispatches, without the fills.
+// The results after the list ran, as a whole or command by command; and the number of dispatches,
+// without the fills.
 std::vector<std::vector<float>> run(const Case& c, bool whole, int64_t* dispatches) {
   const Ops& ops = gpu()->ops();
   ThreadPool pool(1);
@@ -207,7 +207,7 @@ constexpr Case kCases[] = {
     {DType::q4_0, kF32, 9, 3, 64, 64, 0, 0, 0.0f, 2, false, DType::bf16},
     {DType::q8_0, kF32, 2, 1, 32, 1900, 0, 0, 0.0f, 2, false, DType::f16},
     {DType::q4_0, kF32, 4, 2, 32, 151, 40, 16, 0.0f, 2, true, DType::bf16},
-    // Of four positions to a word queries and keys are turned, and the cache is written, before.
+    // With four positions per word, queries and keys are rotated and the cache is written first.
     {DType::q4_0, kF32, 9, 3, 64, 0, 0, 0, 0.0f, 3, false, DType::q8_0},
     {DType::q4_0, kF32, 9, 3, 64, 63, 0, 0, 0.0f, 3, false, DType::q8_0},
     {DType::q4_0, kF32, 9, 3, 64, 65, 0, 0, 0.0f, 3, false, DType::q8_0},

@@ -1,5 +1,5 @@
-// What a decoder layer records for a prompt, and for one token, run as a whole (several commands in
-// one dispatch) and command by command. Both must leave the same values.
+// The commands of a decoder layer for a prompt, and for one token. They run as a whole (several
+// commands in one dispatch) and command by command. Both must leave the same values.
 #include <cmath>
 #include <cstdlib>
 
@@ -158,8 +158,8 @@ TEST(GpuFusedRow, ALayerLeavesWhatItsCommandsLeave) {
   for (const Case& c : sampled("GpuFusedRow", cases)) check(c);
 }
 
-// Every form of what is around the codes of a block, and codes in one plane and in two: on rows of
-// floats and of codes in turn where a CPU plays the GPU, since compiling takes long there.
+// All forms of data around the codes of a block, with codes in one plane and in two. If a CPU
+// emulates the GPU, rows of floats and of codes alternate, because compiling takes long there.
 TEST(GpuFusedRow, ALayerOfSpansLeavesWhatItsCommandsLeave) {
   if (gpu() == nullptr) GTEST_SKIP() << no_gpu();
   constexpr auto kQ8 = ActivationMode::q8, kF32 = ActivationMode::f32;

@@ -1,5 +1,5 @@
 // Steps of recurrent layers, run as a whole (one dispatch) and command by command: random sizes,
-// number types and places of the states. Both must leave the same values.
+// number types and state locations. Both must leave the same values.
 #include "backend/reference/reference.hpp"
 #include "base/rng.hpp"
 #include "base/text.hpp"
@@ -12,7 +12,7 @@
 namespace loom::core::test {
 namespace {
 
-// Step `t` of every sample, where the steps of one lie behind each other.
+// Step `t` of every sample; the steps of a sample are contiguous.
 Tensor of_samples(const Tensor& all, int64_t batch, int64_t t) {
   Tensor rows = all;
   rows.shape = Shape{batch, all.cols()};
@@ -27,7 +27,7 @@ struct RecurrentCase {
   RecurrentCell cell;
   DType dtype;
   int64_t batch, steps, units;
-  bool bias, by_sample;  // steps of a sample lie behind each other, or samples of a step do
+  bool bias, by_sample;  // whether steps of a sample are contiguous, or samples of a step
   UnaryKind activation;
 
   int64_t gates() const {
@@ -91,7 +91,7 @@ struct RecurrentRun {
   Rows bias, before, c_before, input, products, acts, cells, states;
 };
 
-// What the device holds of the values that are made.
+// The device's copies of the results.
 std::vector<std::vector<float>> fetched(const RecurrentRun& run) {
   std::vector<std::vector<float>> all;
   for (const Rows* r : run.made()) {
@@ -109,8 +109,8 @@ void put_back(const RecurrentRun& run, const std::vector<std::vector<float>>& va
   }
 }
 
-// Step by step from the states that the whole left: random weights make rounding grow from step to
-// step.
+// Runs step by step from the states of the fused run: with random weights, rounding errors grow
+// from step to step.
 void check(const RecurrentCase& c) {
   SCOPED_TRACE(c.str());
   ThreadPool pool(1);
@@ -157,7 +157,7 @@ TEST(GpuFusedRecurrence, StepsLeaveWhatTheirCommandsLeave) {
     c.dtype = kTypes[from(0, 5)];
     c.batch = from(1, 5);
     c.steps = from(2, 9);
-    // What an invocation can keep of the weights.
+    // The limit of weights that an invocation can hold.
     const int64_t most = c.cell == RecurrentCell::rnn ? 128 : 85;
     c.units = i % 12 == 0 ? most : i % 4 == 0 ? from(most / 2, most) : from(1, most / 2);
     c.bias = from(0, 1) == 1;

@@ -1,5 +1,5 @@
-// Commands that share a dispatch, beside the reference: lists of small ones, updates of several
-// parameters with their packing, pairs of gradients. And that they do share it.
+// Commands that share a dispatch, against the reference: lists of small ones, updates of several
+// parameters with their packing, pairs of gradients. Checks that they do share it.
 #include "base/text.hpp"
 #include "webgpu/sheet.hpp"
 

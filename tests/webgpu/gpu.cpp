@@ -18,7 +18,7 @@ webgpu::OpenOptions named_library() {
 }
 
 const Opened& opened() {
-  // Never closed: drivers end their threads by themselves.
+  // Never closed: drivers end their threads themselves.
   static const auto* const kOpened = [] {
     auto* result = new Opened;
     webgpu::OpenOptions options = named_library();

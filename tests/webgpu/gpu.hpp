@@ -1,6 +1,6 @@
-// The GPU that tests run on: the adapter of the library that LOOM_WEBGPU_LIB names, without
-// optional features for LOOM_GPU_FEATURES=off, all products in tiles by the variant that
-// LOOM_GPU_VARIANT names. Tests that need one skip without.
+// The GPU for tests: the adapter of the library that LOOM_WEBGPU_LIB names. LOOM_GPU_FEATURES=off
+// disables optional features; LOOM_GPU_VARIANT names the variant of all tiled products. Tests that
+// need a GPU skip without one.
 #pragma once
 
 #include <memory>
@@ -10,9 +10,9 @@
 
 namespace loom::core::test {
 
-// Null: there is none, and no_gpu() says why. Opened once per process.
+// May be null: there is none, and no_gpu() has the reason. Opened once per process.
 webgpu::Backend* gpu();
-// The same adapter once more, without optional features; null: there is none.
+// A second instance of the adapter without optional features; may be null: there is none.
 std::unique_ptr<webgpu::Backend> gpu_without_features();
 const std::string& no_gpu();
 

@@ -1,6 +1,6 @@
-// The steps of a decoder layer of SmolLM2-135M's shape, each as a list of many equal ones, so that
-// a time holds the dispatches of a step and what they wait for. Runs where LOOM_GPU_LAYER names the
-// number of tokens.
+// The steps of a decoder layer of SmolLM2-135M's shape, each as a list of many equal ones. So a
+// time includes the dispatches of a step and their waits. Runs if LOOM_GPU_LAYER is set to a number
+// of tokens.
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
@@ -30,7 +30,7 @@ void add(Commands& list, const Args& args) {
   std::memcpy(command.args, &args, sizeof(args));
 }
 
-// One stretch of memory for everything.
+// One range of memory for everything.
 class Layer {
  public:
   static Result<Layer> create(const Ops& ops, int64_t rows, DType dtype, bool use_q8) {
@@ -201,7 +201,7 @@ class Layer {
   Q8Rows narrow_, inner_rows_;
 };
 
-// Seconds of one list: the least over several runs of many of it.
+// Seconds of one list: the minimum over several runs with many copies of it.
 Result<double> seconds_of(const Ops& ops, const Commands& list, double seconds) {
   const auto run = [&](int64_t count) -> Result<double> {
     Commands many;

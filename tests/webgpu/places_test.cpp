@@ -1,6 +1,6 @@
-// Rows of several sequences, each at a position of its own: random lists of what a decoder layer
-// records for them (rope, rope, kv_write, attention), beside the reference. And what holds to the
-// bit: all rows in one list leave what they leave one after the other.
+// Rows of several sequences, each at a position of its own: random lists of a decoder layer's
+// commands (rope, rope, kv_write, attention), against the reference. Bit for bit, one list of all
+// rows gives the same results as one list per row.
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -58,7 +58,7 @@ PlacedCase random_case(uint32_t seed) {
     for (int64_t i = 0; i < count; ++i) c.rows.push_back({s, static_cast<int32_t>(first + i)});
   }
   if (c.rows.empty()) c.rows.push_back({0, static_cast<int32_t>(below(c.capacity))});
-  // Not shuffle(), whose order is the library's own.
+  // Not shuffle(): its order depends on the standard library.
   for (size_t i = c.rows.size(); i > 1; --i)
     std::swap(c.rows[i - 1], c.rows[static_cast<size_t>(below(static_cast<int64_t>(i)))]);
   return c;
@@ -89,7 +89,7 @@ struct Layer {
     std::vector<int32_t> out;
     for (const RowPlace& row : rows) {
       out.insert(out.end(), {c.paged ? 0 : row.sequence, row.position});
-      // In no order, each once.
+      // In arbitrary order, each once.
       const int64_t all = pages * c.sequences + 3, step = all % 37 == 0 ? 41 : 37;
       for (int64_t i = 0; c.paged && i < pages; ++i)
         out.push_back(static_cast<int32_t>(((row.sequence * pages + i) * step + 5) % all));
@@ -102,7 +102,7 @@ struct Layer {
     t.dtype = DType::i32;
     return t;
   }
-  // What was read before: something at every position.
+  // The earlier contents: a value at every position.
   void fill() {
     std::vector<RowPlace> all;
     for (int32_t s = 0; s < c.sequences; ++s) {
@@ -130,8 +130,8 @@ AttentionArgs attention_of(const Layer& layer, const Tensor& q, const Tensor& y,
   return a;
 }
 
-// Rows [first, first + count) through `ops`; their outputs. `writes` false: over the cache as it
-// is.
+// Runs rows [first, first + count) through `ops`; returns their outputs. If `writes` is false, the
+// cache is unchanged.
 std::vector<float> run(const Ops& ops, Layer& layer, int64_t first, int64_t count,
                        bool writes = true) {
   const auto few = [&](const Rows& r) { return r.tensor().slice_rows(first, count); };
@@ -195,7 +195,7 @@ TEST(GpuPlaces, RandomRowsAreThoseOfTheReferenceAndOfEachRowAlone) {
     SCOPED_TRACE(cat(seed, ": ", name_of(c)));
     Layer got(c), expected(c), alone(c);
     const std::vector<float> y = run(gpu()->ops(), got, 0, got.count());
-    // An ulp of a key may turn a code, so the reference attends over the cache of the device.
+    // One ulp of a key may change a code, so the reference attends over the cache of the device.
     run(reference_ops(), expected, 0, expected.count());
     EXPECT_EQ(got.values, expected.values);
     if (c.cache == DType::f32) {
@@ -212,7 +212,7 @@ TEST(GpuPlaces, RandomRowsAreThoseOfTheReferenceAndOfEachRowAlone) {
     expected.keys = got.keys;
     expected.cache.keys = expected.keys.data();
     EXPECT_LE(distance(run(reference_ops(), expected, 0, expected.count(), false), y), 2e-6);
-    // In the order of positions each row finds those before it.
+    // In the order of positions, each row finds the ones before it.
     std::vector<size_t> order(c.rows.size());
     for (size_t i = 0; i < order.size(); ++i) order[i] = i;
     std::ranges::sort(order, {}, [&](size_t i) { return c.rows[i].position; });

@@ -63,7 +63,8 @@ void check_matmul_dx(DType dtype, const Extents& e) {
       << dtype_name(dtype) << " [" << e.rows << ", " << e.cols << "], depth " << e.depth;
 }
 
-// Where a CPU plays the GPU each shape has one of the number types, in turn: compiling takes long.
+// If a CPU emulates the GPU, each shape has one of the number types in turn, because compiling
+// takes long.
 bool has_type(size_t shape, size_t dtype) {
   const char* cases = std::getenv("LOOM_GPU_CASES");
   const bool all = cases != nullptr && std::string_view(cases) == "all";

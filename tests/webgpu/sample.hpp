@@ -1,7 +1,7 @@
 // The cases that run for a change. LOOM_GPU_TOUCHED="WORD..." names the ops and suites whose cases
-// all run (touched.py prints them). Of every other list a tenth runs, at least one case, chosen by
+// all run (touched.py prints them). Every other list runs a tenth, at least one case, chosen by
 // LOOM_SAMPLE_SEED. All cases run if it is unset or has the word "everything". Reads the
-// environment once; prints at the end how many cases ran. Not for several threads.
+// environment once; prints the number of cases at the end. Not thread-safe.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -51,7 +51,7 @@ class PrintsSample : public testing::Environment {
 
 inline Sample& sample() {
   static Sample* const kSample = [] {
-    auto* s = new Sample;  // GoogleTest looks at it after static objects may be gone
+    auto* s = new Sample;  // GoogleTest may use it after static destruction
     if (s->asked) testing::AddGlobalTestEnvironment(new PrintsSample(*s));
     return s;
   }();
@@ -64,7 +64,7 @@ inline bool is_sampled(std::string_view name) {
   return s.asked && s.touched.find(" " + std::string(name) + " ") == std::string::npos;
 }
 
-// Of the cases of `name` that one whose number has this remainder runs.
+// One case in kOneIn of `name` runs: the one whose number has this remainder.
 constexpr size_t kOneIn = 10;
 inline size_t turn_of(std::string_view name) {
   uint64_t hash = 1469598103934665603U;  // FNV-1a

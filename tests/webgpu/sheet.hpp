@@ -1,4 +1,4 @@
-// Lists of commands on the GPU beside the reference, all memory compared, dispatches counted.
+// Command lists on the GPU against the reference; compares all memory and counts dispatches.
 #pragma once
 
 #include "backend/reference/reference.hpp"
@@ -8,7 +8,7 @@
 
 namespace loom::core::test {
 
-// Memory for the tensors of a list, filled alike each time.
+// Memory for the tensors of a list, with the same contents each time.
 class Sheet {
  public:
   explicit Sheet(const Ops& ops, size_t values) : recorder_(ops, pool()), memory_(values) {
@@ -41,7 +41,7 @@ class Sheet {
     std::fill_n(reinterpret_cast<float*>(t.data), g.bytes() / 4, 0.0f);
     return t;
   }
-  // Runs the list so many times; what is in memory then.
+  // Runs the list `times` times; returns the memory.
   std::vector<float> run(int times = 1) {
     return around([&] {
       for (int i = 0; i < times; ++i) {
@@ -50,7 +50,7 @@ class Sheet {
       }
     });
   }
-  // Once, and a new list begins, with the first tensor; memory stays as it is.
+  // Runs it once and starts a new list, from the first tensor; memory is unchanged.
   std::vector<float> run_and_forget() {
     next_ = 0;
     return around([&] { EXPECT_TRUE(recorder_.flush().ok()); });
@@ -90,8 +90,8 @@ inline void expect_near(const std::string& what, const std::vector<float>& a,
   }
 }
 
-// Records with `list` for both, and compares all memory; `dispatches` are expected. values: how
-// many floats the list has room for.
+// Records with `list` for both, and compares all memory; `dispatches` are expected. values: the
+// number of floats that the list may use.
 template <class List>
 void check(const std::string& what, int64_t dispatches, List list, size_t values = 8192) {
   if (gpu() == nullptr) GTEST_SKIP() << no_gpu();

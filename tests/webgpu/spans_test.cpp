@@ -1,5 +1,5 @@
-// Types with super-blocks, codes in two planes or zeros per block, in every kernel that takes their
-// products: one row, a row in pieces, few rows, few outputs, tiles small and large, on rows of
+// Types with super-blocks, codes in two planes or zeros per block, in every kernel of their
+// products: one row, a row in pieces, few rows, few outputs, small and large tiles, on rows of
 // floats and of codes. Sums are compared with those of f64 over the decoded weights.
 #include <algorithm>
 
@@ -28,7 +28,7 @@ struct Product {
   int64_t rows, cols, depth;
 };
 
-// x . w^T in f64; of a row of codes what the codes stand for.
+// x . w^T in f64; for a row of codes with the decoded values.
 std::vector<float> expected_product(const Product& p, const Rows& x, const Q8& q, const Tensor& w) {
   const R16 g = r16_geometry(p.dtype, p.cols, p.depth);
   const auto at = [](int64_t i) { return static_cast<size_t>(i); };
@@ -83,7 +83,7 @@ TEST(GpuSpans, EveryTypeMeetsEveryKernelOfProducts) {
   uint64_t seed = 0;
   size_t shape = 0;
   const std::vector<DType> types = span_types();
-  // Compiling takes long: where a CPU plays the GPU, the rarer kernels have one type in three each.
+  // Compiling takes long: if a CPU emulates the GPU, the rarer kernels use one type in three each.
   for (const Extents& e : {Extents{1, 40, 512},
                            {3, 40, 288},
                            {33, 72, 288},

@@ -1,5 +1,5 @@
-// Sums in registers (backend/webgpu/wgsl/subgroup.hpp): used where they can be, and of the same
-// bits as those in workgroup memory.
+// Sums in registers (backend/webgpu/wgsl/subgroup.hpp): used if possible, with the same bits as
+// those in workgroup memory.
 #include "base/text.hpp"
 #include "webgpu/sheet.hpp"
 

@@ -77,14 +77,14 @@ def includers(path: str, folder: str) -> tuple[str, ...]:
 
 @functools.cache
 def ops_named(path: str) -> Words:
-    """By their structs, or by their drivers."""
+    """The ops whose structs or drivers a file names."""
     names = names_in(path)
     return frozenset(op for op, args in ops().items() if {args, f"conform_{op}"} & names)
 
 
 @functools.cache
 def ops_computed(path: str) -> Words:
-    """Those whose kernels a file of KERNELS describes."""
+    """The ops whose kernels a file of KERNELS describes."""
     begin = r"^Status (?:kernels::)?(\w+)\(Frame& \w+, const \w+Args&"
     return frozenset(re.findall(begin, text_of(path), re.MULTILINE)) & frozenset(ops())
 
@@ -117,7 +117,7 @@ def users(path: str) -> Words:
 
 
 def made_with(path: str, seen: set[str]) -> set[str]:
-    """The file, and those whose kernels are made with it."""
+    """The file, and the files whose kernels use it."""
     if path not in seen:
         seen.add(path)
         for other in users(path):
@@ -127,7 +127,7 @@ def made_with(path: str, seen: set[str]) -> set[str]:
 
 
 def ops_of_includers(path: str) -> Words:
-    """Of the kernels that include a header."""
+    """The ops of the kernels that include a header."""
     return union(ops_computed(p) for p in includers(path, KERNELS))
 
 
@@ -152,7 +152,7 @@ def is_driver(path: str) -> bool:
 
 @functools.cache
 def fused_suites() -> Words:
-    """Of what several commands in one dispatch leave."""
+    """The suites of fused commands."""
     return OF_DECODERS | suites_that(lambda p: re.search(r"/(?:fused\w*|beside)_test\.cpp$", p))
 
 
@@ -173,7 +173,7 @@ def kinds_of_decoders() -> Words:
 
 @functools.cache
 def kinds_of(path: str) -> Words:
-    """Those whose definitions a file of src/layers has."""
+    """The layer kinds that a file of src/layers defines."""
     named = set(re.findall(r"^const LayerDef (k\w+)", text_of(path), re.MULTILINE))
     registry = text_of("src/layers/registry.def")
     rows = re.findall(r"^LOOM_LAYER\(\d+, (\w+), (k\w+)\)", registry, re.MULTILINE)
@@ -202,7 +202,7 @@ def of_kernel(path: str) -> Words:
 
 
 def of_ops_file(path: str) -> Words:
-    """A family of structs; what checks one; what its kernels include. The rest is everybody's."""
+    """A family of structs, the checks of one, or a header of kernels; all else is shared."""
     text = text_of(path)
     if path.startswith("src/ops/args/") or re.search(r"^Status check\(const \w+Args&", text, re.M):
         return with_tests(ops_named(path))
@@ -227,7 +227,7 @@ def of_test(path: str) -> Words:
 
 
 def of_room(path: str) -> Words:
-    """A room of the GPU that some test includes by name; else everything uses it."""
+    """A room of the GPU that a test includes by name; without one it touches everything."""
     headers = [p for p in files(str(Path(path).parent)) if Path(p).stem == Path(path).stem]
     return suites_that(lambda p: any(p in includers(h, "tests") for h in headers)) or EVERYTHING
 
@@ -285,7 +285,7 @@ def is_touched(test: str, words: Words) -> bool:
 
 @functools.cache
 def with_parts() -> Words:
-    """Suites that run a part of their cases by themselves (sample.hpp)."""
+    """Suites that choose a part of their own cases (sample.hpp)."""
     users = includers("tests/webgpu/sample.hpp", "tests")
     return union(suites(p) for p in users) | {"GpuConformance"}
 
@@ -295,7 +295,7 @@ def plain(name: str) -> str:
 
 
 def choose(seed: str, tests: list[str], words: Words, always: list[str]) -> list[str]:
-    """A tenth of the tests that nothing names, by the seed; one at least, if there is any."""
+    """The named tests and a tenth of the others, by the seed; at least one if there is any."""
     def asked(test: str) -> bool:
         return is_touched(test, words) or any(fnmatch.fnmatch(test, a) for a in always)
 

@@ -1,4 +1,4 @@
-// Variants of products in tiles: that they have one another's bits, and how one is chosen.
+// Variants of tiled products: they give the same bits, and how one is chosen.
 #include "backend/webgpu/tuning/variants.hpp"
 
 #include <cmath>
@@ -22,8 +22,8 @@ using webgpu::Tuning;
 
 // ---- bits ----
 
-// Every one where all cases are asked for; else, since compiling takes long, in turn one of three
-// that have all that variants differ in.
+// Every variant if all cases run. Otherwise one of three in turn that together cover all
+// differences, because compiling takes long.
 std::vector<std::string> variants_for(size_t turn) {
   const char* cases = std::getenv("LOOM_GPU_CASES");
   if (cases != nullptr && std::string_view(cases) == "all") return webgpu::variant_names();
@@ -33,7 +33,7 @@ std::vector<std::string> variants_for(size_t turn) {
   return {some[turn % std::size(some)]};
 }
 
-// While it lives products are made with one variant.
+// Forces one variant for its lifetime.
 struct Forced {
   explicit Forced(const std::string& name) : status(gpu()->force_variant(name)) {}
   ~Forced() { EXPECT_TRUE(gpu()->force_variant("").ok()); }
@@ -133,13 +133,13 @@ TEST(GpuVariants, ANameThatNoneHasIsRefused) {
 
 // ---- the search ----
 
-// Seconds of each run of a candidate; -1: it fails. The last is repeated.
+// Seconds of each run of a candidate; -1 means that it fails. The last one repeats.
 struct Timed {
   std::vector<double> seconds;
   int runs = 0;
 };
 
-// Candidates are told apart by their step.
+// Candidates differ in their step.
 std::optional<int> fastest(std::vector<Timed>& candidates, double per_look = 0) {
   std::vector<TileShape> shapes;
   for (size_t i = 0; i < candidates.size(); ++i) {
@@ -202,7 +202,7 @@ TEST(VariantSearch, ItEndsWhenCompilingTookLong) {
 
 constexpr Product kLarge{Product::Kind::matmul, 2000, 4000, 1000, DType::q4_0};
 
-// A device on which the shape with few k at a time is the fastest.
+// A device on which the shape with the smallest step is the fastest.
 struct Rig {
   explicit Rig(Tuning tuning, bool software = false) {
     adapter.software = software;
@@ -312,7 +312,7 @@ TEST(VariantTuner, NamesAreThoseOfOneVariantEach) {
   }
 }
 
-// On a device: the next run is right, and the device is as before.
+// On a device: the next run is right, and the device is unchanged.
 TEST(GpuVariants, OneThatTheDeviceRefusesIsAnErrorOfItsOwn) {
   if (gpu() == nullptr) GTEST_SKIP() << no_gpu();
   auto opened = webgpu::Gpu::open({.library = gpu()->adapter().library});

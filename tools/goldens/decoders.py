@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
-"""Tiny random decoders of every architecture we read, and what `transformers` computes with them.
+"""Tiny random decoders of every architecture we read, with their results in `transformers`.
 
 Writes tests/llm/golden/NAME/{config.json, model.safetensors, golden.safetensors}: weights in bf16
 (codes of packed matrices in U8), token ids as I32 [T], logits as F32 [T, vocab]. The logits are
-those of the f32 model whose weights are the stored ones, so activations are never rounded: for
-BitNet that leaves out the quantization of activations, which is a matter of the session here.
-Needs torch (CPU), transformers 5.23, safetensors. Run from anywhere:
+those of the f32 model whose weights are the stored ones, so activations are never rounded. For
+BitNet that leaves out the quantization of activations, which belongs to the session here. Needs
+torch (CPU), transformers 5.23, safetensors. Run from anywhere:
+
   tools/goldens/decoders.py [NAME ...]
   tools/goldens/decoders.py --random COUNT DIR [SEED]
-GPT-2, OPT, GPT-NeoX, Phi and StarCoder2 of random sizes and settings in DIR, which
-LOOM_DECODERS=DIR test_llm --gtest_filter='RandomDecoders*' reads.
+
+The second form writes GPT-2, OPT, GPT-NeoX, Phi and StarCoder2 of random sizes and settings to DIR.
+LOOM_DECODERS=DIR test_llm --gtest_filter='RandomDecoders*' reads them.
 """
 import json
 import pathlib
@@ -117,7 +119,7 @@ def make_ternary(model, quantization, tensors):
             continue
         codes, scale = ternary_codes(p.data)
         if quantization["quantization_mode"] == "offline":
-            # Another scale than the mean, as trained models have; bf16 like all that is stored.
+            # Another scale than the mean, as in trained models; bf16 like all stored values.
             stored = (1.0 / scale if divided else 0.7 * scale).bfloat16().float()
             scale = 1.0 / stored if divided else stored
             tensors[name] = pack_weights(codes.clone())
@@ -140,7 +142,7 @@ def older(seed):
     sizes = dict(hidden_size=heads * dim, num_hidden_layers=layers, num_attention_heads=heads)
     rotary = dict(sizes, intermediate_size=inner, hidden_act=act)
     if kind == "GPT2":
-        dim = r.choice([dim, 3, 5, 7])  # nothing turns, so nothing is in pairs
+        dim = r.choice([dim, 3, 5, 7])  # without rotation, so without pairs
         own = dict(n_embd=heads * dim, n_layer=layers, n_head=heads, layer_norm_epsilon=eps,
                    n_positions=TOKENS + r.randint(0, 20), activation_function=act,
                    n_inner=r.choice([None, inner]))

@@ -4,8 +4,8 @@ tests/learn/pair_goldens.inc.
 
     python3 tools/goldens/embedding_losses.py > tests/learn/pair_goldens.inc
 
-Needs torch. Eight rows of three values, sin(1 + 7 i) of their places; the loss is the mean over the
-rows that are anchors.
+Needs torch. Eight rows of three values, sin(1 + 7 i) of their positions; the loss is the mean over
+the rows that are anchors.
 """
 
 import torch
@@ -33,7 +33,7 @@ def ntxent(y):
 
 
 def clip(y):
-    """Radford and others 2021: even rows are pictures, odd ones texts; both directions."""
+    """Radford and others 2021: even rows are images, odd ones texts; both directions."""
     logits = cosines(y[0::2], y[1::2])
     right = torch.arange(ROWS // 2)
     return (F.cross_entropy(logits, right) + F.cross_entropy(logits.T, right)) / 2

@@ -2,8 +2,8 @@
 
 usage: gguf_quants.py tests/io/golden/gguf_quants.bin      (needs numpy and gguf)
 
-Per type: the name (8 bytes, zeros behind), u32 blocks, u32 bytes, the block bytes, the values as
-f32. Block bytes are random, and cover every byte value; scales may be infinite or NaN.
+Per type: the name (8 bytes, padded with zeros), u32 blocks, u32 bytes, the block bytes, the values
+as f32. Block bytes are random, and cover every byte value; scales may be infinite or NaN.
 """
 
 import struct

@@ -10,7 +10,7 @@ def layer(kind, /, *children, **fields):
 
 
 def case(name, tree, shape, spread=1.0, vocab=0, masked=False):
-    """spread: inputs lie between -spread and spread. vocab: they are ids below it. masked: some
+    """spread: inputs are between -spread and spread. vocab: they are ids below it. masked: some
     positions are left out."""
     return {
         "name": name,
@@ -186,7 +186,7 @@ def container_cases():
 
 
 def decoder_cases():
-    """What decoders beyond Llama add to layers."""
+    """Additions of decoders beyond Llama to layers."""
 
     def mha(name, **f):
         f = dict(width=8, heads=4, kv_heads=2, head_dim=4, rope=True, rope_theta=30) | f

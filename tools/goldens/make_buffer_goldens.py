@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
-"""Writes what PyTorch computes for layers with buffers, whose training differs from their use, to
+"""Writes the results of PyTorch for layers with buffers, whose training differs from their use, to
 tests/gradients/golden/buffers.safetensors and buffers.json.
 
   python tools/goldens/make_buffer_goldens.py            (needs torch, numpy and safetensors)
   python tools/goldens/make_buffer_goldens.py --out DIR  elsewhere, to compare
 
-A case is a layer in training on three batches, one after the other. Of case C the file holds C/x
-[3, batch, ...], C/p/P for every parameter and buffer before; of the first batch C/y, C/dx and C/g/P
-under the loss sum(r * y); C/running_mean and C/running_var behind the last batch, and C/used: what
-the layer then gives for the first batch outside training. Computed in float64.
+A case is a layer in training on three batches, one after the other. For case C the file has C/x [3,
+batch, ...], and C/p/P for every parameter and buffer before training. For the first batch it has
+C/y, C/dx and C/g/P under the loss sum(r * y). After the last batch it has C/running_mean and
+C/running_var. C/used is the output for the first batch outside training, after that. Computed in
+float64.
 """
 
 import argparse

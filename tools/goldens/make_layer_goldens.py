@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes what PyTorch computes for the layers of Loom, forward and backward, to
+"""Writes the results of PyTorch for the layers of Loom, forward and backward, to
 tests/gradients/golden/: one safetensors file per family of layers, and index.json.
 
   python tools/goldens/make_layer_goldens.py             (needs torch, numpy and safetensors)
@@ -8,8 +8,8 @@ tests/gradients/golden/: one safetensors file per family of layers, and index.js
 
 Everything is computed in float64 from float32 values and stored as float32, so that PyTorch's own
 rounding does not matter. The loss is sum(r * y), plus the losses that layers add; r is the start of
-the tensor `r` of the file. Of case C the file holds C/x (ids: int32), C/mask ([samples, length], 1
-keeps), C/y, C/dx, and for every parameter P its value C/p/P and gradient C/g/P.
+the tensor `r` of the file. For case C the file has C/x (ids: int32), C/mask ([samples, length], 1
+keeps), C/y and C/dx. For every parameter P it has the value C/p/P and gradient C/g/P.
 
 The random numbers of a case depend on its name alone: a new case changes no other.
 """
@@ -30,7 +30,7 @@ from torch_layers import Run, param_shapes
 OUT = pathlib.Path(__file__).resolve().parents[2] / "tests" / "gradients" / "golden"
 LOSS_WEIGHTS = 512  # no output is larger
 FAINTEST = 1e-3  # a golden whose largest value is smaller would prove nothing
-ZEROS = "g/k_bias"  # without rotation a softmax does not see what it adds to all scores of a row
+ZEROS = "g/k_bias"  # without rotation it shifts all scores of a row, and a softmax cancels that
 
 
 def uniform(rng, shape, spread=1.0):

@@ -1,4 +1,4 @@
-"""What scikit-learn says of small predictions: the figures of tests/learn/scores_test.cpp."""
+"""Metrics of scikit-learn for small predictions: the values of tests/learn/scores_test.cpp."""
 
 import numpy as np
 from sklearn import metrics

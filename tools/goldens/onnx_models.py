@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes small ONNX files as PyTorch exports them, with inputs and what PyTorch computes for them,
-to tests/formats/golden/: NAME.onnx, and onnx.safetensors with NAME/x and NAME/y.
+"""Writes small ONNX files as PyTorch exports them, with inputs and the results of PyTorch, to
+tests/formats/golden/: NAME.onnx, and onnx.safetensors with NAME/x and NAME/y.
 
   python tools/goldens/onnx_models.py              (needs torch, onnx, onnxscript, safetensors)
   python tools/goldens/onnx_models.py --out DIR    elsewhere, to compare

@@ -1,7 +1,7 @@
-"""Fifty steps of PyTorch's optimizers on a small quadratic: what tests/learn compares ours with.
+"""Fifty steps of PyTorch's optimizers on a small quadratic, for comparison in tests/learn.
 
-The gradient of value i is a[i] (p[i] - b[i]), with b[i] swapped for -b[i] every tenth step, so that
-moments meet gradients of both signs. In float64.
+The gradient of value i is a[i] (p[i] - b[i]). Every tenth step replaces b[i] by -b[i], so that
+moments get gradients of both signs. In float64.
 """
 
 import torch

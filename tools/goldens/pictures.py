@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Writes tests/media/golden/pictures.npz: pictures of random forms, and what Pillow makes of them.
+"""Writes tests/media/golden/pictures.npz: images of random forms, and the results of Pillow.
 
   tools/goldens/pictures.py OUT.npz [COUNT [SEED]]   needs numpy and Pillow
 
-Of picture i there are "iNN" (the file), "pNN" (its pixels, turned as EXIF says, [h, w, c]) and
-"crop", "stretch", "pad" NN: its values from 0 to 1 in an input [channels, height, width], by
-Image.resize(BILINEAR, box=...) of each channel as floats. COUNT more than what the tree has is for
-LOOM_PICTURES_GOLDEN of tests/media.
+Image i has "iNN" (the file), "pNN" (its pixels, rotated as EXIF says, [h, w, c]) and "crop",
+"stretch", "pad" NN. The last three are its values from 0 to 1 in an input [channels, height,
+width], by Image.resize(BILINEAR, box=...) of each channel as floats. A larger COUNT than in the
+repository is for LOOM_PICTURES_GOLDEN of tests/media.
 """
 
 import io

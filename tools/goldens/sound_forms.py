@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Writes tests/media/golden/forms.npz: sounds in forms beside plain WAV, and PNG files of 16 bits.
+"""Writes tests/media/golden/forms.npz: sounds in forms other than plain WAV, and 16-bit PNG files.
 
   tools/goldens/sound_forms.py OUT.npz   needs numpy and soundfile
 
-Of sound i there are "iN" (the file), "wN" (its samples by soundfile, channels as their mean) and
-"rN" (its rate, and 1 where the coding is lossy). "p0" is a grey and "p1" a colour PNG, "q0" and
-"q1" what they hold, from 0 to 1: [height, width] and [3, height, width].
+Sound i has "iN" (the file) and "wN" (its samples by soundfile, channels as their mean). "rN" is its
+rate, and 1 if the coding is lossy. "p0" is a grey and "p1" a colour PNG. "q0" and "q1" are their
+values, from 0 to 1: [height, width] and [3, height, width].
 """
 
 import io

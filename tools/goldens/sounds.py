@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""Writes tests/media/golden/sounds.npz: WAV files of every form, and what others make of them.
+"""Writes tests/media/golden/sounds.npz: WAV files of every form, and results of other programs.
 
   tools/goldens/sounds.py OUT.npz [COUNT [SEED]]   needs numpy, scipy, librosa and soundfile
 
-Of sound i there are "iN" (the file), "wN" (its samples by soundfile, channels as their mean),
-"rN" (resampled to "toN" samples per second: upfirdn of scipy with the filter that
-torchaudio.functional.resample has), "sN" (rate, window, hop, bands, recipe, low, high, frames)
-and "mN" (librosa's mel spectrogram in decibels; with htk=True, norm=None and the ends mirrored it
-is torchaudio's). COUNT more than what the tree has is for LOOM_SOUNDS_GOLDEN of tests/media.
+Sound i has "iN" (the file), "wN" (its samples by soundfile, channels as their mean), and "rN"
+(resampled to "toN" samples per second: upfirdn of scipy with the filter of
+torchaudio.functional.resample). It has "sN" (rate, window, hop, bands, recipe, low, high, frames)
+and "mN" (librosa's mel spectrogram in decibels). With htk=True, norm=None and the ends mirrored,
+"mN" is torchaudio's. A larger COUNT than in the repository is for LOOM_SOUNDS_GOLDEN of
+tests/media.
 """
 
 import io
@@ -32,7 +33,7 @@ def resampled(wave, rate, to):
     t = np.arange(-half, half + 1) / (up * down) * base
     taps = np.where(np.abs(t) < 6, np.sinc(t) * np.cos(t * math.pi / 12) ** 2, 0) * base / down
     count = -(-len(wave) * up // down)
-    # upfirdn's value i * down is at place i of the result; what lies before the centre is left out.
+    # upfirdn's value i * down is at index i of the result; values before the centre are dropped.
     dense = signal.upfirdn(taps, wave, up, 1)[half:]
     dense = np.r_[dense, np.zeros(max(0, count * down - len(dense)))]
     return dense[::down][:count]

@@ -1,5 +1,5 @@
-"""What the layers of Loom mean, said in PyTorch: nn modules and nn.functional wherever they have
-the layer, composed by hand where they do not. Gradients are always autograd's.
+"""The definitions of Loom's layers in PyTorch: nn modules and nn.functional if they have the layer,
+otherwise composed by hand. Gradients are always autograd's.
 
 A layer is {"kind": name, "fields": {...}, "children": [...]}, as in the index of the goldens.
 param_shapes() names its parameters as Loom does, children as "0/weight"; Run.forward() computes it.

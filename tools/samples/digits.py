@@ -1,7 +1,7 @@
 """Digits as a hand might write them: strokes of our own, bent, turned and thickened at random.
 
-Standard library only. No font and no other data set is behind them. Points are (x, y) in a unit
-square, y downwards; a glyph is a list of strokes, a stroke a list of points.
+Standard library only. It uses no font and no other data set. Points are (x, y) in a unit square, y
+downwards; a glyph is a list of strokes, a stroke a list of points.
 """
 
 import math

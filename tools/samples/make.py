@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Writes the sample data of examples/data: pictures of digits, a table of fruit, and a few stories.
+"""Writes the sample data of examples/data: images of digits, a table of fruit, and a few stories.
 
 Standard library only. The same data every time: everything random comes from fixed seeds.
 
     tools/samples/make.py             writes examples/data
-    tools/samples/make.py --check     says whether it holds what this program writes
+  tools/samples/make.py --check     reports whether it has the output of this program
 """
 
 import argparse
@@ -23,7 +23,7 @@ import digits  # noqa: E402
 import generate_text  # noqa: E402
 
 SEED, STORIES, FRUIT_OF_A_KIND = 20261122, 60, 75
-# Pictures to train with and to test with: endings of file names, and how many.
+# Images for training and for tests: endings of file names, and their number.
 PICTURES = {"": 2000, "-test": 500}
 
 # Mean and deviation of mass in g, length and width in mm, and how red it is, 0 to 1.
@@ -68,7 +68,7 @@ def fruit() -> bytes:
 
 
 def stories() -> bytes:
-    """Of another seed than the stories that models/stories.entity was trained on."""
+    """Stories of another seed than the training text of models/stories.entity."""
     told = generate_text.documents(SEED, STORIES, chat=0)
     return "".join(generate_text.SEPARATOR + story + "\n" for story in told).encode()
 

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
-"""Writes examples/data/paths.csv: walks of 2 to 12 steps in the plane, one a row, with how many
-steps each has and where it ends, left or right of where it began. Cells behind the last are empty.
+"""Writes examples/data/paths.csv: walks of 2 to 12 steps in the plane, one per row.
+
+A row has the number of steps and the side where the walk ends, left or right of its start. Cells
+after the last step are empty.
 
   tools/samples/paths.py OUT
 """

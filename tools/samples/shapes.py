@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Draws examples/data/shapes: small pictures of three shapes, a folder for each (needs Pillow).
+"""Draws examples/data/shapes: small images of three shapes, a folder for each (needs Pillow).
 
   tools/samples/shapes.py OUT
 """

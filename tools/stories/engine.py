@@ -113,7 +113,7 @@ class Story:
         out = self.out
         start = self.action
         if start and re.match(r"One (day|morning|afternoon|sunny|windy|warm)|On Saturday", out[start]) and self.chance(0.22):
-            # Only if the hero comes before any "his": nobody would know whose it is.
+            # Only if the hero comes before any "his"; otherwise "his" has no referent.
             first = re.search(rf"\b({self.v['h']}|{self.v['he']}|his|her)\b(?!')", out[start])
             if first and first[1] not in ("his", "her"):
                 out = [self._introduce(out[start])] + out[start + 1:]

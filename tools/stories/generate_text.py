@@ -7,7 +7,7 @@ processes without changing the result.
 
 Stories are separated by <|endoftext|>.  Some of them are written as a chat
 (ChatML: a user asks for a story, the assistant tells it) so that the model
-also works behind a chat prompt.
+also works with a chat prompt.
 """
 
 import argparse
@@ -31,7 +31,7 @@ ASK_ANY = ["Tell me a story.", "Tell me a short story.", "Write a story.", "Plea
 
 
 def one_story(seed, number):
-    """The text of one story and a phrase that says what it is about."""
+    """The text of one story and a phrase with its subject."""
     attempt = 0
     while True:
         story = Story(f"{seed}/{number}/{attempt}")

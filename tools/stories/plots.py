@@ -1,16 +1,16 @@
 """The plot skeletons.
 
-Each function tells one story into the Story it is given.  What is introduced
-early is kept in the story's slots and comes back later, so that the ending
-fits the beginning.  Every plot: someone wants something, something is in the
-way, something or someone helps, and a feeling or a lesson ends it.
+Each function tells one story into its Story argument. Parts that are introduced early stay in the
+story's slots and return later, so that the ending fits the beginning. Every plot has four parts:
+someone wants something, something is in the way, something or someone helps, and a feeling or a
+lesson ends it.
 """
 
 import plots_days as D
 import plots_people as P
 import plots_small as S
 
-# (plot, weight): the plots that answer the most common openings come more often.
+# (plot, weight): the plots that match the most common openings are more frequent.
 PLOTS = [
     (S.lost_toy, 3), (S.stuck_high, 3), (S.broken_toy, 3), (S.share_toy, 3), (D.floating_away, 3),
     (P.lost_pet, 2), (P.pet_bath, 2), (P.pet_hero, 3), (P.pet_trick, 2),

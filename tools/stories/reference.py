@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Write what the transformers library computes with the model in tests/data/stories.
+"""Write the results of the transformers library for the model in tests/data/stories.
 
 reference.json holds, for each of four prompts, its token ids and the 48 tokens
 that greedy decoding gives; reference.safetensors holds the logits at every

@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
 """Make the model in tests/data/stories: text, tokenizer, training, Hugging Face files.
 
-The text comes from generate_text.py (no download, no file to keep).  A
-byte-level BPE tokenizer of 1024 tokens is trained on part of it, then a small
-Llama (RMSNorm, rotary positions, grouped-query attention, SwiGLU, tied
-embeddings) is trained on all of it, in plain PyTorch.  Everything is seeded;
-the text comes out the same every time, the weights up to the
-rounding of the GPU's sums.
+The text comes from generate_text.py (no download, no file to keep). A byte-level BPE tokenizer of
+1024 tokens is trained on part of it. A small Llama is then trained on all of it, in plain PyTorch.
+It has RMSNorm, rotary positions, grouped-query attention, SwiGLU and tied embeddings. Everything is
+seeded. The text is the same every time, and the weights are the same up to the rounding of the
+GPU's sums.
 
 Needs: torch, tokenizers, safetensors, numpy.  A GPU makes it a matter of minutes.
 """
@@ -163,7 +162,7 @@ class Llama(nn.Module):
         self.register_buffer("sin", angle.sin(), persistent=False)
         for name, p in self.named_parameters():
             if p.dim() == 2:
-                # What is added to the residual stream starts smaller (GPT-2's rule).
+                # Projections into the residual stream start smaller (GPT-2's rule).
                 scale = (2 * c["num_hidden_layers"]) ** -0.5 if name.endswith(("o_proj.weight", "down_proj.weight")) else 1.0
                 nn.init.normal_(p, std=c["initializer_range"] * scale)
 
@@ -310,7 +309,7 @@ def main():
     log(f"held-out loss {held_out_loss():.4f}")
 
     save(args.out, tok, model)
-    # What the files hold is bfloat16: say what that costs.
+    # The files have bfloat16: report the loss of accuracy.
     with torch.no_grad():
         for p in model.parameters():
             p.copy_(p.to(torch.bfloat16))

@@ -40,7 +40,7 @@ SNIPPET_CONVERSATION = CONVERSATIONS[3]
 
 
 class Generation(jinja2.ext.Extension):
-    """{% generation %} marks what the assistant wrote; it prints its body."""
+    """{% generation %} marks the text of the assistant; it prints its body."""
 
     tags = {"generation"}
 

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
-"""Writes what HF `tokenizers` adds to a prompt, decode(prompt and ids) after decode(prompt), to
-tests/text/golden/continuations.json, for tokenizers of that folder that drop or join spaces.
+"""Writes the additions of HF `tokenizers` to a prompt to tests/text/golden/continuations.json.
+
+An addition is decode(prompt and ids) after decode(prompt). The tokenizers are those of that folder
+that drop or join spaces.
 
     python tools/text/make_continuation_goldens.py        (needs tokenizers)
 """

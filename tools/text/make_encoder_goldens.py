@@ -70,7 +70,7 @@ def word_piece(rng, cased, post, most=100):
 
 
 def charsmap(pairs):
-    """A map of SentencePiece: texts and what becomes of them, as a Darts double array."""
+    """A map of SentencePiece: texts and their replacements, as a Darts double array."""
     tree, texts_of = {}, b""
     for text, becomes in pairs.items():
         node = tree
@@ -108,7 +108,7 @@ MAPPED = {"\u00a0": " ", "\u3000": " ", "\ufb01": "fi", "\u00bd": "1\u20442", "\
 
 
 def unigram(rng, fallback, split=True):
-    """As T5, XLM-R and their kin: a map, runs of spaces, Metaspace, scores that may be equal."""
+    """As T5, XLM-R and related models: a map, runs of spaces, Metaspace, equal scores."""
     words = sorted({p for p in pieces(rng, True)[5:] if not p.startswith("##")})
     tokens = [["<s>", 0.0], ["<pad>", 0.0], ["</s>", 0.0], ["<unk>", 0.0]]
     tokens += [[p, -rng.choice([2.0, 3.5, rng.uniform(1, 12)])]

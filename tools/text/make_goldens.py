@@ -1,4 +1,4 @@
-"""Trains the tokenizers of configs.py and writes what HF `tokenizers` answers for them and for
+"""Trains the tokenizers of configs.py and writes the results of HF `tokenizers` for them and for
 variants.py to tests/text/golden/.
 
     python tools/text/make_goldens.py        (needs tokenizers)

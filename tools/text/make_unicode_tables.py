@@ -4,14 +4,14 @@
   npm install --prefix DIR @unicode/unicode-{8,9,16,17}.0.0 unicode-property-value-aliases
   tools/text/make_unicode_tables.py DIR
 
-The ids of a tokenizer are what HF `tokenizers` computes, and its parts know different versions of
-Unicode; each table is of the version that the part has (tokenizers 0.23):
+The ids of a tokenizer equal those of HF `tokenizers`. Its parts have different versions of Unicode,
+and each table has the version of its part (tokenizers 0.23):
 
-  classes, scripts, folding   16.0  Oniguruma 6.9.10 and Rust's regex-syntax 0.8
-  normal forms                 9.0  unicode-normalization-alignments 0.1.12
-  numbers, lower, upper       17.0  char of Rust's standard library
-  grapheme clusters           17.0  unicode-segmentation
-  punctuation, marks, others   8.0  unicode_categories 0.1
+  classes, scripts, folding   16.0  Oniguruma 6.9.10 and Rust's regex-syntax 0.8.
+  normal forms                 9.0  unicode-normalization-alignments 0.1.12.
+  numbers, lower, upper       17.0  char of Rust's standard library.
+  grapheme clusters           17.0  unicode-segmentation.
+  punctuation, marks, others   8.0  unicode_categories 0.1.
 
 Decompositions and combining classes come from Python's unicodedata, of any version from 9.0 on: the
 standard never changes them for a character that exists.
@@ -60,7 +60,7 @@ def points_of(ranges):
 
 
 def runs_of(value_of):
-    """[first, value] wherever the value changes."""
+    """[first, value] for each change of the value."""
     out = []
     for c in range(0x110000):
         value = value_of(c)
@@ -70,7 +70,7 @@ def runs_of(value_of):
 
 
 def packed(name, runs):
-    """Where each run starts, and its value in the low 8 bits."""
+    """The start of each run, and its value in the low 8 bits."""
     return array("uint32_t", name, [f"{c << 8 | value}," for c, value in runs])
 
 
@@ -149,7 +149,7 @@ def decompositions(assigned):
 
 
 def decomposition_tables(table):
-    """Runs of neighbours with parts of equal number; where the parts just rise, only the first."""
+    """Runs of neighbours with parts of equal number; if the parts just rise, only the first."""
     runs, data = [], []
     for c, (compatible, parts) in sorted(table.items()):
         run = runs[-1] if runs else None

@@ -1,5 +1,5 @@
-// Writes what make_unicode_tables.py needs of the Unicode database as JSON, from the npm packages
-// @unicode/unicode-VERSION and unicode-property-value-aliases of the folder that is given.
+// Writes the parts of the Unicode database for make_unicode_tables.py as JSON, from the npm
+// packages @unicode/unicode-VERSION and unicode-property-value-aliases of the given folder.
 import { readdirSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
 

@@ -1,7 +1,7 @@
 """One base tokenizer and small changes to it, each of which tests one step of a pipeline.
 
-The model of the base marks the last character of every word, so that ids show where the text was
-split.
+The model of the base marks the last character of every word, so that ids show the splits of the
+text.
 """
 
 import unicodedata
@@ -10,7 +10,7 @@ import texts
 
 
 def base():
-    """A tokenizer without merges; a character that ends a word has an id of its own."""
+    """A tokenizer without merges; a character that ends a word has a separate id."""
     letters = "".join(texts.SPLIT_TEXTS)
     forms = "".join(unicodedata.normalize(form, letters) for form in ("NFC", "NFD", "NFKC", "NFKD"))
     mapped = [0x100 + i for i in range(0x44)]

@@ -1,10 +1,11 @@
-// attend and attend_dx: self-attention of whole sequences as products of one head at a time, in
-// blocks of rows. Positions that a row does not see stand in these products as weights of +0, which
-// change no sum as long as the other factor is finite, except -0 to +0, and no sum ends at -0
-// (from_zero16). Where values are not finite, or rows of a block start at different positions of
-// different chunks, rows go one by one over exactly what they see.
+// attend and attend_dx: self-attention of whole sequences as matrix products, one head at a time,
+// in blocks of rows. A position that a row does not see has weight +0 in these products. Such a
+// term leaves every sum unchanged if the other factor is finite. The only exception is -0, which
+// becomes +0, and no sum ends at -0 (from_zero16). Rows run one by one, over exactly the positions
+// that they see, in two cases: a value is not finite, or rows of a block start at different
+// positions of different chunks.
 
-// Columns of a matrix whose masked rows count as zeros; `mask` may be null.
+// Columns of a matrix; masked rows count as zeros. `mask` may be null.
 struct MaskedPanels {
   const float* b;
   int64_t stride, cols;
@@ -19,7 +20,7 @@ struct MaskedPanels {
   }
 };
 
-// Whether rows [begin, end) of a matrix hold no infinity and no NaN; masked rows do not count.
+// Whether rows [begin, end) of a matrix hold no infinity and no NaN. Masked rows do not count.
 inline bool finite_rows(const float* x, int64_t stride, int64_t cols, const float* mask,
                         int64_t begin, int64_t end) {
   V16 sum = set16(0.0f);
@@ -51,14 +52,14 @@ struct Head {
     q_stride = a.q.row_stride, k_stride = a.k.row_stride, v_stride = a.v.row_stride;
   }
 
-  // What causality and the window allow a row.
+  // Positions that causality and the window allow a row.
   LaneRange allowed(int64_t row) const {
     const int64_t after = row + 1;
     const int64_t begin = window > 0 && after > window ? after - window : 0;
     if (causal) return {begin, after};
     return {begin, window > 0 && length - row > window ? row + window : length};
   }
-  // What the rows of a block see together.
+  // The union of the positions that the rows of a block see.
   LaneRange seen(LaneRange rows) const {
     return {allowed(rows.begin).begin, allowed(rows.end - 1).end};
   }
@@ -72,16 +73,15 @@ struct Head {
   int64_t q_stride, k_stride, v_stride;
 };
 
-// Rows of weights or of their gradients, one value for each position: row r at (r - first) *
-// stride.
+// Rows of weights or of their gradients, one value per position: row r is at (r - first) * stride.
 struct Weights {
   float* at;
   int64_t stride, first;
   float* row(int64_t r) const { return at + (r - first) * stride; }
 };
 
-// w[r][p] = a[r] . b[p] over the width, for all positions that the block sees, and up to fifteen
-// beside them.
+// w[r][p] = a[r] . b[p] over the width. Covers all positions that the block sees, and up to fifteen
+// more.
 inline void dot_rows(const Head& h, const float* a, int64_t a_stride, const float* b,
                      int64_t b_stride, LaneRange rows, const Weights& w, float* scratch) {
   const LaneRange seen = h.seen(rows);
@@ -96,7 +96,7 @@ inline void dot_rows(const Head& h, const float* a, int64_t a_stride, const floa
   product.run(rows, {seen.begin / 16, (seen.end + 15) / 16});
 }
 
-// Scores of a block to weights; 0 where a row does not see a position of the block.
+// Turns the scores of a block into weights: 0 if a row does not see a position of the block.
 inline void weigh_rows(const Head& h, LaneRange rows, const Weights& w) {
   const LaneRange seen = h.seen(rows);
   for (int64_t r = rows.begin; r < rows.end; ++r) {
@@ -255,7 +255,7 @@ inline AttendDxArgs one_kv_head(const AttendDxArgs& a, int64_t sequence, int64_t
   return one;
 }
 
-// Head `index` of arguments with one sequence and one kv head. False when it is not all finite.
+// Head `index` of arguments with one sequence and one kv head. False if a value is not finite.
 inline bool head_gradient(const AttendDxArgs& a, int64_t index, int64_t stride, float* scratch) {
   const Head h(a, 0, index);
   const float* const dy = a.dy.f32() + index * h.width;
@@ -266,7 +266,7 @@ inline bool head_gradient(const AttendDxArgs& a, int64_t index, int64_t stride, 
   if (!finite(h.q, h.q_stride, nullptr) || !finite(dy, a.dy.row_stride, nullptr)) return false;
   const Weights p{scratch + kMatmulScratch / 4, stride, 0};
   const Weights d{p.at + h.length * stride, stride, 0};
-  const Weights slopes{d.at + h.length * stride, stride, 0};  // has memory where there is a cap
+  const Weights slopes{d.at + h.length * stride, stride, 0};  // has memory if there is a cap
   std::memset(p.at, 0, static_cast<size_t>(h.length * stride) * 4);
   for (int64_t begin = 0; begin < all.end; begin += kHeldRows) {
     const LaneRange rows = {begin, all.end - begin < kHeldRows ? all.end : begin + kHeldRows};
@@ -274,7 +274,7 @@ inline bool head_gradient(const AttendDxArgs& a, int64_t index, int64_t stride, 
     if (h.soft_cap > 0) cap_slopes(h, rows, p, slopes);
     weigh_rows(h, rows, p);
     const LaneRange seen = h.seen(rows);
-    for (int64_t r = rows.begin; r < rows.end; ++r) {  // what the tiles left beside the block
+    for (int64_t r = rows.begin; r < rows.end; ++r) {  // positions of tiles outside the block
       for (int64_t i = seen.begin / 16 * 16; i < seen.begin; ++i) p.row(r)[i] = 0.0f;
       for (int64_t i = seen.end; i < stride; ++i) p.row(r)[i] = 0.0f;
     }

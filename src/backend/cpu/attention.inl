@@ -11,9 +11,9 @@ constexpr int kHeadsAtOnce = 2;  // 16 registers of 128 bits: more heads spill, 
 constexpr int kHeadsAtOnce = 4;
 #endif
 
-// Numbers of a cache as they are stored: number d of `wide` side by side (16 positions of keys, or
-// one of values), from lane `i` on. Where kBlocks, each is multiplied by the step of its block of
-// 32; the product is exact.
+// Numbers of a cache in stored form: number d of `wide` adjacent ones (16 positions of keys, or one
+// of values), from lane `i` on. If kBlocks, each is multiplied by the step of its block of 32. The
+// product is exact.
 struct CacheF32 {
   static constexpr bool kBlocks = false;
   static constexpr int64_t kBits = 32;
@@ -52,14 +52,14 @@ struct CacheQ4 {
   }
 };
 
-// Keys or values of one head of one sequence: numbers, steps where there are any (f16), and where
-// groups of 16 positions lie if not one after the other (ops/pages.hpp).
+// Keys or values of one head of one sequence: the numbers, the steps if the type has any (f16), and
+// the locations of groups of 16 positions if they are not contiguous (ops/pages.hpp).
 struct CacheSide {
   const std::byte* numbers;
   const uint16_t* steps;
   const int32_t* pages;
   LOOM_INLINE int64_t group(int64_t g) const { return pages != nullptr ? pages[g] : g; }
-  // Positions from p on, up to `end`, that lie side by side: how far they go, and where p is.
+  // The end of the contiguous run of positions from p, at most `end`, and the location of p.
   LOOM_INLINE int64_t run_end(int64_t p, int64_t end) const {
     const int64_t next = p / 16 * 16 + 16;
     return pages != nullptr && next < end ? next : end;
@@ -79,8 +79,8 @@ CacheSide cache_side(const KvCache& all, bool keys, const RowPlace& place, const
           pages};
 }
 
-// scores[h][p] = q_h . k_p for p in [0, groups * 16) from group `first` on, not yet scaled; D <=
-// 256 is one chain.
+// scores[h][p] = q_h . k_p, not yet scaled, for p in [0, groups * 16) from group `first` on. Each
+// is one chain, as D <= 256.
 template <int H, class Cell>
 LOOM_INLINE void score_groups(const float* const* q, const CacheSide& keys, int64_t d,
                               int64_t first, int64_t groups, float* scores, int64_t stride) {
@@ -140,8 +140,8 @@ LOOM_INLINE void value_steps(const CacheSide& values, int64_t d, int64_t begin, 
   }
 }
 
-// out_h[d] = sum over p in [lo, hi) of w_h[p] * v[p][d], in chunks of 256 positions from lo, for 64
-// values of d or fewer, from `col` on.
+// out_h[d] = the sum over p in [lo, hi) of w_h[p] * v[p][d]. Chunks have 256 positions, counted
+// from lo. Covers at most 64 values of d, from `col` on.
 template <int H, int B, class Cell>
 LOOM_INLINE void weigh_values(const float* weights, int64_t stride, const CacheSide& values,
                               int64_t d, int64_t col, int64_t lo, int64_t hi, float* const* out) {
@@ -249,7 +249,7 @@ void attention_of(const AttentionArgs& a, const Lane& lane) {
     }
     return;
   }
-  // Later rows see more positions: dealing rows out in turn keeps the lanes even.
+  // Later rows see more positions: round-robin dealing keeps the lanes even.
   for (int64_t row = lane.index; row < rows; row += lane.count)
     attend_heads<Cell>(a, row, 0, a.heads, scores);
 }
@@ -265,8 +265,8 @@ inline void attention(const AttentionArgs& a, const Lane& lane) {
   attention_of<CacheQ8>(a, lane);
 }
 
-// Rows of keys and values into a cache of 16 bits; other types are the reference's, whose work is
-// little more than the copy.
+// Writes rows of keys and values into a cache of 16 bits. Other types use the reference body, which
+// costs little more than the copy.
 template <uint16_t (*kCode)(float)>
 void kv_write_half(const KvWriteArgs& a, const Lane& lane) {
   const KvCache& c = a.cache;

@@ -1,13 +1,13 @@
-// conv: each output is one sum under rule 2 over its patch, zeros of the padding included. Over one
-// or two axes by planes (conv_planes.inl, conv_depth.inl); others are products with panels of
-// patches.
+// conv: each output is one sum under rule 2 over its patch, padding zeros included. Convolutions
+// over one or two axes run by planes (conv_planes.inl, conv_depth.inl). Others are products with
+// panels of patches.
 
 // Does each output see exactly the one input of this axis? With padding it sees zeros instead.
 inline bool axis_unused(const ConvShape& s, int axis) {
   return s.in[axis] == 1 && s.out[axis] == 1 && s.kernel[axis] == 1 && s.pad[axis] == 0;
 }
 
-// The same convolution with the axes it uses last, so that the last one is the one that runs.
+// The same convolution with its used axes last, so that the contiguous axis is the last one.
 inline ConvShape axes_last(ConvShape s) {
   for (int i = 0; i < 2; ++i) {
     if (!axis_unused(s, 2)) break;
@@ -21,7 +21,8 @@ inline ConvShape axes_last(ConvShape s) {
   return s;
 }
 
-// to[j] = from[j] for j in [begin, end) of [0, n), which may reach beyond it, and 0 elsewhere.
+// to[j] = from[j] for each j of [begin, end) that is in [0, n), and 0 elsewhere. [begin, end) may
+// exceed [0, n).
 LOOM_INLINE void copy_between(float* to, const float* from, int64_t begin, int64_t end, int64_t n) {
   begin = begin < 0 ? 0 : begin < n ? begin : n;
   end = end < begin ? begin : end < n ? end : n;
@@ -30,7 +31,7 @@ LOOM_INLINE void copy_between(float* to, const float* from, int64_t begin, int64
   for (int64_t j = end; j < n; j += 16) store16_n(to + j, set16(0.0f), n - j);
 }
 
-// What tap `tap` of outputs [o, o + count) sees of one channel.
+// The values of one channel that tap `tap` of outputs [o, o + count) reads.
 inline void fill_patch(const ConvShape& s, const float* channel, int64_t tap, int64_t o,
                        int64_t count, float* to) {
   const int64_t k2 = tap % s.kernel[2], k1 = tap / s.kernel[2] % s.kernel[1];
@@ -94,7 +95,7 @@ __attribute__((noinline)) V16 finish16(const ConvArgs& a, V16 v, const V16& bias
   }
   return v;
 }
-// Those of one filter.
+// Bias and activation of one filter.
 inline void finish_filter(const ConvArgs& a, int64_t filter, float* y, int64_t n) {
   if (a.bias.empty() && a.activation == Activation::linear) return;
   const V16 bias = set16(a.bias.empty() ? 0.0f : a.bias.f32()[filter]);
@@ -102,8 +103,8 @@ inline void finish_filter(const ConvArgs& a, int64_t filter, float* y, int64_t n
     store16_n(y + i, finish16(a, load16_n(y + i, n - i), bias), n - i);
 }
 
-// Weights of filters as floats, [G][k][16]; those of the last G groups that were asked for, where
-// they are not packed as such.
+// Weights of filters as floats, [G][k][16]. Holds the last G requested groups if the packed weights
+// cannot be read in place.
 struct DecodedGroups {
   const R16* w;
   const std::byte* data;
@@ -155,7 +156,7 @@ inline void conv_by_patches(const ConvArgs& a, const ConvShape& s, const R16& w,
   }
 }
 
-// Positions, or filters in the lanes, of a tile.
+// Columns of a tile: positions, or filters if filters are in the lanes.
 constexpr int64_t kPlaneColumns = kFloatTileGroups * 16;
 
 #include "backend/cpu/conv_lanes.inl"

@@ -1,8 +1,8 @@
-// Depthwise conv, where each filter sees one channel, over two axes. A lane copies a channel into a
-// plane with the padding around it; a tile is sixteen outputs of each of some rows. With strides a
-// row has a part for each remainder of its columns, so that neighbouring outputs see neighbours:
+// Depthwise conv over two axes: each filter sees one channel. A lane copies a channel into a plane
+// with the padding around it. A tile is sixteen outputs of each of some rows. With strides a row
+// has a part for each remainder of its columns, so that adjacent outputs read adjacent values:
 //   plane [rows][remainders][pitch]
-// What lies left and right of the samples stays zero from channel to channel.
+// The values left and right of the samples stay zero from channel to channel.
 
 constexpr int kDepthRows = kW == 16 ? 8 : kW == 8 ? 4 : kW == 4 ? 2 : 1;
 
@@ -55,7 +55,7 @@ struct DepthConv {
 
   int64_t reach(int axis) const { return (s.kernel[axis] - 1) * s.dilation[axis]; }
   int64_t remainders() const { return s.stride[2] < reach(2) + 1 ? s.stride[2] : reach(2) + 1; }
-  // Whole registers are read and written, beyond the last output and the last value.
+  // Whole registers are read and written, past the last output and the last value.
   int64_t pitch() const {
     const int64_t read = round_up(s.out[2], 16) + reach(2) / s.stride[2];
     const int64_t written = (s.pad[2] + s.in[2]) / s.stride[2] + 17;
@@ -63,7 +63,7 @@ struct DepthConv {
   }
   int64_t row_floats() const { return remainders() * pitch(); }
   int64_t height(int64_t rows) const { return (rows - 1) * s.stride[1] + reach(1) + 1; }
-  // Strides and dilations may be anything: whether a product fits is told without it.
+  // Strides and dilations are unbounded, so this check avoids products that could overflow.
   bool fits(int64_t rows, int64_t room) const {
     return remainders() <= room / pitch() && height(rows) <= room / row_floats();
   }
@@ -79,7 +79,7 @@ struct DepthConv {
     }
   }
 
-  // One row of samples, without what lies left and right of it.
+  // One row of samples, without the padding on both sides.
   void fill_row(const float* row, float* to) const {
     const int64_t stride = s.stride[2];
     if (stride == 1) {
@@ -95,7 +95,7 @@ struct DepthConv {
     }
   }
 
-  // What outputs of `rows` see of a channel.
+  // Copies the values of a channel that outputs of `rows` read.
   void fill_plane(const float* channel, LaneRange rows) const {
     const int64_t rows_seen = height(rows.end - rows.begin);
     float* to = plane;
@@ -133,9 +133,10 @@ struct DepthConv {
   }
 };
 
-// Lanes share channels, and bands of rows where a plane would not fit or there are few channels.
+// Lanes share channels. They share bands of rows too if a plane would not fit or there are few
+// channels.
 inline bool conv_by_depth(const ConvArgs& a, const ConvShape& s, const R16& w, const Lane& lane) {
-  constexpr int64_t kFewRows = 4;  // which leave too few sums at a time
+  constexpr int64_t kFewRows = 4;  // with fewer rows, too few sums run at a time
   if (s.channels != s.groups || !axis_unused(s, 0) || s.out[1] < kFewRows || s.taps() > kChunk)
     return false;
   auto* const scratch = reinterpret_cast<float*>(lane.scratch);

@@ -1,10 +1,10 @@
-// conv_dw: a product of dy with the patches of all samples and outputs. conv_dx: for a few channels
-// at a time the gradients of all taps, which are products of the weights with dy, and then for each
-// tap, ascending, their sum into the inputs.
+// conv_dw: a product of dy with the patches of all samples and outputs. conv_dx takes a few
+// channels at a time. It computes the gradients of all taps, which are products of the weights with
+// dy. Then it adds them to the inputs, tap by tap, ascending.
 
 // ---- conv_dw ----
 
-// Rows of dy that are filters, their k being the outputs of all samples.
+// Rows of dy are filters; their k runs over the outputs of all samples.
 struct FilterRows {
   using Form = CopiedRows;
   const Tensor* dy;
@@ -25,7 +25,7 @@ struct FilterRows {
   }
 };
 
-// Columns that are places of the patch.
+// Columns are positions of the patch.
 struct PlacePanels {
   const ConvShape* s;
   const Tensor* x;
@@ -55,7 +55,7 @@ inline void conv_dw(const ConvDwArgs& a, const Lane& lane) {
   if (depth == 0) return reference_ops().conv_dw(a, lane);
   const int64_t filters = s.filters / s.groups;
   const int64_t groups = (s.patch() + 15) / 16;
-  // Panels cost more than rows: lanes share them where there are enough.
+  // Panels cost more than rows, so lanes share panels if there are enough of them.
   const bool by_rows = groups < 2 * lane.count;
   const LaneRange rows = by_rows ? lane.range(s.filters) : LaneRange{0, s.filters};
   const LaneRange columns = by_rows ? LaneRange{0, groups} : lane.range(groups, kFloatTileGroups);
@@ -113,12 +113,12 @@ struct PackedColumns {
 constexpr int64_t kTapFloats = kMatmulScratch / 4 - kPanelFloats - kHeldRows * kCopyStride;
 
 // One lane's share of a conv_dx: some channels of a group at a time, outputs in bands of their
-// slowest axis. Bands go down, so that the taps that meet at an input still ascend.
+// slowest axis. Bands run downward, so that the taps of one input still ascend.
 struct ConvDx {
   const ConvDxArgs* a;
   ConvShape s;
   R16 w;
-  int64_t step, band;  // outputs of one place on the slowest axis, and places a band
+  int64_t step, band;  // outputs of one index on the slowest axis, and indices a band
   float *scratch, *taps, *sums;
 
   // The gradients of tap `tap` for outputs [o, o + count), added to a channel's inputs.

@@ -1,7 +1,7 @@
-// Tiles of convolutions with filters in the lanes: sixteen filters of a group side by side, as
-// packed weights lie, against each of some neighbouring outputs of a row. Unlike tiles of
-// neighbouring positions they compute nothing between the rows, which pays where rows are short.
-// Sets with registers for two rows alone gain little and keep their size.
+// Convolution tiles with filters in the lanes: sixteen packed filters of a group against some
+// adjacent outputs of a row. Unlike tiles of adjacent positions they compute nothing between the
+// rows, which pays if rows are short. Instruction sets with registers for only two rows gain
+// little, so they leave this path out to save size.
 constexpr bool kFiltersInLanes = kFloatTileRows > 2;
 
 // R outputs in a row of G groups of filters, through all chunks.
@@ -54,8 +54,8 @@ constexpr LaneTiles lane_tiles(std::integer_sequence<int, R...>) {
 }
 constexpr LaneTiles kLaneTiles = lane_tiles(std::make_integer_sequence<int, kFloatTileRows>{});
 
-// Bias and activation of up to sixteen filters at `count` outputs, [count][kPlaneColumns], which go
-// to rows of y.
+// Adds bias and activation of up to sixteen filters at `count` outputs, [count][kPlaneColumns], and
+// writes them to rows of y.
 inline void finish_lanes(const ConvArgs& a, int64_t filter, int64_t filters, const float* sums,
                          int64_t count, float* y, int64_t y_stride) {
   const V16 bias = !a.bias.empty() ? load16_n(a.bias.f32() + filter, filters) : set16(0.0f);

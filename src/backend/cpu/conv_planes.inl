@@ -1,13 +1,13 @@
 // conv over one or two axes: a lane copies its part of a group of channels into planes with the
-// padding around it; sixteen outputs in a row then see, for each k of the patch, sixteen values in
-// a row of a plane, and the tile walks a table of offsets. Outputs between the rows of a plane are
-// computed and dropped. With strides a channel has a plane for each remainder of its rows and of
-// its columns, so that the values of neighbouring outputs are neighbours there too:
+// padding around it. For each k of the patch, sixteen adjacent outputs then read sixteen values in
+// a row of a plane. The tile walks a table of offsets. Outputs between the rows of a plane are
+// computed and dropped. With strides a channel has one plane per remainder of its rows and of its
+// columns, so that adjacent outputs read adjacent values there too:
 //   plane [channels][remainders of rows][remainders of columns][height][width]
-// Where rows are short, filters are in the lanes instead (conv_lanes.inl), which see the same
-// planes; and samples that need no padding and have no strides are a plane as they lie.
+// If rows are short, filters are in the lanes instead (conv_lanes.inl) and read the same planes.
+// Samples without padding and strides serve as planes in place.
 
-// to[j] = row[first + j stride] for j in [0, n), 0 where that is outside of [0, extent).
+// to[j] = row[first + j stride] for j in [0, n), 0 if that is outside of [0, extent).
 LOOM_INLINE void copy_every(float* to, const float* row, int64_t first, int64_t stride,
                             int64_t extent, int64_t n) {
   if (stride == 1) return copy_between(to, row + first, -first, extent - first, n);
@@ -24,7 +24,7 @@ LOOM_INLINE void copy_every(float* to, const float* row, int64_t first, int64_t 
   for (; j < n; ++j) to[j] = 0.0f;
 }
 
-// One chunk of R filters at G * 16 neighbouring positions.
+// One chunk of R filters at G * 16 adjacent positions.
 struct PlaneTile {
   const float* w;         // of the first filter: [k][16]
   const float* plane;     // the first position
@@ -34,7 +34,7 @@ struct PlaneTile {
   int64_t y_stride;
   bool add;  // to the sums of earlier chunks in y
 };
-// A tile for a single filter has sums to spare.
+// A tile of a single filter has spare registers for sums.
 constexpr int kWideGroups = kW == 16 ? 8 : 4;
 constexpr int64_t kWideColumns = kWideGroups * 16;
 
@@ -86,7 +86,7 @@ struct PlaneConv {
   ConvShape s;
   R16 w;
   int64_t channels, columns;  // of a group; of a tile
-  bool lanes, in_place;       // filters in the lanes; the samples as they lie are the plane
+  bool lanes, in_place;       // filters in the lanes; the samples serve as the plane, in place
   DecodedGroups weights;
   int32_t* offset;
   float* plane;
@@ -98,8 +98,8 @@ struct PlaneConv {
   int64_t remainders(int axis) const {
     return s.stride[axis] < reach(axis) + 1 ? s.stride[axis] : reach(axis) + 1;
   }
-  // Floats of a plane, and of the sums of up to sixteen filters at its positions behind it. Tiles
-  // at the end read beyond the plane.
+  // Floats of a plane, followed by the sums of up to sixteen filters at its positions. The last
+  // tiles read past the plane.
   int64_t plane_floats(int64_t rows, int64_t cols) const {
     return channels * remainders(1) * remainders(2) * extent(1, rows) * extent(2, cols) +
            2 * columns;
@@ -107,7 +107,7 @@ struct PlaneConv {
   int64_t sums_stride(int64_t rows, int64_t cols) const {
     return round_up((rows - 1) * extent(2, cols) + cols, columns);
   }
-  // In numbers that do not overflow: strides and dilations may be anything.
+  // Computed in double, which does not overflow: strides and dilations are unbounded.
   double floats(int64_t rows, int64_t cols) const {
     if (in_place) return 0.0;
     double positions = 1.0, all = static_cast<double>(channels);
@@ -159,7 +159,7 @@ struct PlaneConv {
     for (int64_t j = 0; j < 2 * columns; ++j) to[j] = 0.0f;
   }
 
-  // The sums of `rows` filters without what lies between the rows of the output.
+  // Copies the sums of `rows` filters without the gaps between the rows of the output.
   void keep(const float* sums, float* y, const Patchwork& p, int64_t filter, int64_t rows) const {
     const int64_t width = extent(2, p.cols), stride = sums_stride(p.rows, p.cols);
     for (int64_t f = 0; f < rows; ++f) {
@@ -186,14 +186,14 @@ struct PlaneConv {
     }
   }
 
-  // Can the output take the sums, as no tile leaves its row? In a single row the last tile may
-  // compute again what others did, unless it would add.
+  // Whether the output can take the sums directly, because no tile crosses the end of its row. In a
+  // single row the last tile may recompute earlier outputs, unless it would add to them.
   bool direct(int64_t rows, int64_t cols) const {
     return cols % columns == 0 || (rows == 1 && cols >= columns && w.cols <= kChunk);
   }
 
-  // Do outputs see nothing but samples, side by side? Tiles of positions read whole registers,
-  // which must not reach behind their row.
+  // Whether outputs read only samples, contiguously. Tiles of positions read whole registers, which
+  // must not reach past their row.
   bool reads_in_place() const {
     for (int axis = 1; axis < 3; ++axis) {
       if (s.stride[axis] != 1 || s.pad[axis] != 0 || s.out[axis] + reach(axis) > s.in[axis])
@@ -203,8 +203,8 @@ struct PlaneConv {
     return lanes || (s.out[1] == 1 && s.in[2] == s.out[2] && direct(1, s.out[2]));
   }
 
-  // Chunk by chunk, so that the weights of one stay in the nearest cache. Where the output cannot
-  // take the sums, what lies behind the plane does.
+  // Runs chunk by chunk, so that the weights of one chunk stay in the nearest cache. If the output
+  // cannot take the sums, the memory after the plane does.
   void positions(float* y, const Patchwork& p, int64_t filter, int64_t count) {
     const bool direct = this->direct(p.rows, p.cols);
     const int64_t width = plane_width(p), runs = direct ? p.rows : 1;
@@ -231,7 +231,7 @@ struct PlaneConv {
     if (!direct) keep(sums, y, p, filter, count);
   }
 
-  // Up to as many filters as lie in the groups of a tile, at all outputs.
+  // Up to one tile's groups of filters, at all outputs.
   void rows_of(float* y, const Patchwork& p, int64_t filter, int64_t count) {
     float sums[kFloatTileRows * kPlaneColumns];
     const int64_t width = plane_width(p), outputs = s.out_positions();
@@ -272,8 +272,8 @@ struct PlaneConv {
   }
 };
 
-// Do filters belong in the lanes? By the sums that the tiles of each way compute; transposing a
-// block of sixteen by sixteen of them is taken to cost as much as twelve k.
+// Whether filters belong in the lanes. Compares the sums that the tiles of both layouts compute.
+// Transposing one block of sixteen by sixteen sums is taken to cost as much as twelve k.
 inline bool filters_in_lanes(const PlaneConv& c) {
   const int64_t filters = c.s.filters / c.s.groups;
   if (!kFiltersInLanes || filters < 16 || (c.s.groups > 1 && filters % 16 != 0)) return false;
@@ -284,8 +284,8 @@ inline bool filters_in_lanes(const PlaneConv& c) {
   return share(round_up(filters, 16), filters) * share(c.w.cols + 12, c.w.cols) < outputs;
 }
 
-// What lanes share: filters where cutting them is more even than cutting outputs, and there are
-// enough of them to be worth a plane in each lane.
+// Whether lanes share filters rather than outputs. They do if cutting filters is more even, and if
+// there are enough filters to be worth a plane in each lane.
 inline bool share_filters(const ConvShape& s, int64_t outputs, const Lane& lane) {
   constexpr int64_t kWorth = 32;
   const int64_t n = lane.count, pieces = s.filters / 8;
@@ -294,7 +294,7 @@ inline bool share_filters(const ConvShape& s, int64_t outputs, const Lane& lane)
   return (pieces + n - 1) / n * n * outputs < by_outputs;
 }
 
-// A product of each value by itself is the same along one axis, where rows have no ends.
+// A kernel of one value is the same along one axis: rows have no ends.
 inline ConvShape flattened(ConvShape s) {
   for (int a = 1; a < 3; ++a) {
     if (s.kernel[a] != 1 || s.stride[a] != 1 || s.pad[a] != 0 || s.in[a] != s.out[a]) return s;
@@ -304,7 +304,8 @@ inline ConvShape flattened(ConvShape s) {
   return s;
 }
 
-// Bands of rows, or of columns where there is one row, that fit the scratch. False when none does.
+// Splits the outputs into bands of rows (of columns if there is one row) that fit the scratch.
+// False if none fits.
 inline bool conv_by_planes(const ConvArgs& a, const ConvShape& shape, const R16& w,
                            const Lane& lane) {
   if (!axis_unused(shape, 0) || w.cols > ConvArgs::kLongPatch) return false;
@@ -326,10 +327,10 @@ inline bool conv_by_planes(const ConvArgs& a, const ConvShape& shape, const R16&
     return (by_row ? conv.floats(n, s.out[2]) : conv.floats(1, n)) <= static_cast<double>(room);
   };
   if (!fits(1)) return false;
-  // Whole tiles of columns, where there are several.
+  // Whole tiles of columns, if there are several.
   const int64_t tile = conv.lanes ? kFloatTileRows : conv.columns;
   const int64_t grain = by_row || !fits(tile) ? 1 : tile;
-  // In place no unit is smaller than a tile.
+  // In place, every unit has at least one tile.
   const int64_t part = conv.in_place && whole >= grain ? 0 : grain - 1;
   const int64_t units = (whole + part) / grain;
   const bool by_filter = share_filters(s, a.x.rows() * units, lane);
@@ -354,7 +355,7 @@ inline bool conv_by_planes(const ConvArgs& a, const ConvShape& shape, const R16&
   return true;
 }
 
-// Where there is one output, which sees all of its sample, a product of matrices.
+// A single output that sees its whole sample is a product of matrices.
 inline bool conv_by_matmul(const ConvArgs& a, const ConvShape& s, const R16& w, const Lane& lane) {
   if (s.groups != 1 || s.out_positions() != 1 || w.cols != s.channels * s.in_positions())
     return false;

@@ -1,6 +1,6 @@
 // copy: planes of the two axes that matter most, in pieces that lanes share. The inner axis is the
-// one whose elements of y lie closest; the outer one is that in which x lies without gaps, where
-// there is one, so that a transpose goes tile by tile.
+// one with the smallest stride in y. The outer axis is the one in which x is contiguous, if there
+// is one, so that a transpose runs tile by tile.
 
 // Values to[i * to_outer + j * to_inner] = from[i * from_outer + j * from_inner].
 struct Plane {
@@ -12,7 +12,7 @@ LOOM_INLINE int64_t least_of(int64_t a, int64_t b) {
   return a < b ? a : b;
 }
 
-// A piece is so many values; its sides are multiples of a tile.
+// Values of a piece; its sides are multiples of a tile.
 constexpr int64_t kPieceInner = 4096, kPieceValues = 16384, kCopyTile = 16;
 
 template <class T>
@@ -24,7 +24,7 @@ inline void copy_strided(const T* from, T* to, const Plane& p) {
   }
 }
 
-// Few values side by side in y: along the long axis, in which x has no gaps.
+// Few contiguous values in y: walks the long axis, in which x has no gaps.
 template <class T>
 inline void copy_narrow(const T* from, T* to, const Plane& p) {
   copy_strided(from, to,
@@ -75,7 +75,7 @@ inline void copy_plane(const T* from, T* to, const Plane& p) {
   }
 }
 
-// The axes of a copy, merged: those of the plane, and the others, which count its repeats.
+// The axes of a copy, merged: the two of the plane, and the others, which count its repeats.
 struct CopyPlan {
   Plane plane;
   CopyArgs repeats;

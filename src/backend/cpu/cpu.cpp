@@ -13,9 +13,9 @@ namespace {
 
 struct IsaRow {
   std::string_view name;
-  bool (*runs)();  // null: not in this program
+  bool (*runs)();  // may be null: not in this program
   void (*fill)(Ops&);
-  void (*fill_training)(Ops&);  // null: not in this program
+  void (*fill_training)(Ops&);  // may be null: not in this program
   void (*fill_probe)(IsaProbe&);
 };
 
@@ -33,8 +33,8 @@ struct IsaRow {
 #else
 #define LOOM_ISA_ANY LOOM_HERE
 #endif
-// The starter program has one set (cmake/starter.cmake): with LOOM_FEW_ISAS the first one of an
-// architecture that has vectors, with LOOM_WITHOUT_VECTORS the scalar one.
+// The starter program has one instruction set (cmake/starter.cmake). With LOOM_FEW_ISAS it is the
+// first vector set of an architecture, with LOOM_WITHOUT_VECTORS the scalar set.
 #define LOOM_ISA_X86 LOOM_ELSEWHERE
 #define LOOM_ISA_X86_MORE LOOM_ELSEWHERE
 #define LOOM_ISA_ARM64 LOOM_ELSEWHERE

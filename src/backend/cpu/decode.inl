@@ -1,6 +1,7 @@
-// Decoding sixteen rows of a packed matrix at a time to f32, [k][16]. Bits as r16_decode: for types
-// of 8 bits or less a value is (value of the code - zero point) * step with one rounding, the first
-// two being small; where blocks have offsets the product is exact, and adding one rounds.
+// Decodes sixteen rows of a packed matrix at a time to f32, [k][16]. The bits equal those of
+// r16_decode. For types of 8 bits or less a value is (value of the code - zero point) * step,
+// rounded once: the first two are small. If blocks have offsets, the product is exact and adding
+// the offset rounds.
 
 LOOM_INLINE Vf values_of(const float* table, Vi codes) {
 #if LOOM_SIMD_WIDTH == 16
@@ -14,7 +15,7 @@ LOOM_INLINE Vf values_of(const float* table, Vi codes) {
 #endif
 }
 
-// Bits of the codes of one k in sixteen rows: those of the plane at `plane`, of `bits` bits.
+// Bits of the codes of one k in sixteen rows, from the plane at `plane` with `bits` bits.
 LOOM_INLINE Vi plane_at(const std::byte* plane, int bits, int64_t k, int i) {
   const int quad = static_cast<int>(k % kR16Block) / 4;
   const int shift = bits * (quad / bits) + 8 * static_cast<int>(k % 4);
@@ -35,14 +36,14 @@ LOOM_INLINE Vi codes_at(const R16& w, const std::byte* codes, int64_t k, int i) 
   return low | plane_at(at + w.low_bits * 64, w.bits - w.low_bits, k, i) << w.low_bits;
 }
 
-// What codes stand for: counted from the bias where levels are direct, and else looked up.
+// Levels of codes: code - bias if levels are direct, else a table lookup.
 template <bool kDirect>
 LOOM_INLINE Vf levels_of(const float* table, Vi codes) {
   if constexpr (kDirect) return __builtin_convertvector(codes, Vf) + table[0];
   return values_of(table, codes);
 }
 
-// What levels are taken from and multiplied by, and what is added, in the sixteen rows of a group.
+// The zero points, steps and offsets of the sixteen rows of a group.
 struct BlockTerms {
   V16 zero, step, offset;
 };

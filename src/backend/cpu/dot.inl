@@ -1,10 +1,10 @@
-// Dot products of code bytes and activation bytes over a block, exact in every set: BlockSum adds
-// up quads (four k) of one register of outputs. A byte of codes is unsigned, 0 to kMost; `a` holds
+// Dot products of code bytes and activation bytes over a block, exact in every set. BlockSum adds
+// up quads (four k) of one register of outputs. A byte of codes is unsigned, 0 to kMost. `a` holds
 // the same four activations, -127 to 127, in every lane.
 //
-//   kDotOffset<kMost>  what dot_bytes takes off the codes: the sums are of (code - kDotOffset)
-//   dot_bytes<kMost>   codes as BlockSum reads them
-//   kDotNegatives      whether a sum lacks what negatives_of() gives, which its start has to bring
+//   kDotOffset<kMost>  the amount that dot_bytes subtracts: sums are of (code - kDotOffset).
+//   dot_bytes<kMost>   codes in the form that BlockSum reads.
+//   kDotNegatives      whether a sum lacks negatives_of(), which its start value must supply.
 
 #if LOOM_SIMD_WIDTH == 4 && defined(__wasm_relaxed_simd__)
 template <int kMost>
@@ -23,7 +23,7 @@ LOOM_INLINE Vi dot_bytes(Vi codes) {
   return codes;
 }
 
-// One instruction: unsigned times signed bytes, sums of four added to 32 bits.
+// One instruction multiplies unsigned by signed bytes and adds sums of four to 32 bits.
 template <int kMost, int kQuads>
 struct BlockSum {
   Vi total;
@@ -39,8 +39,8 @@ struct BlockSum {
 
 #elif LOOM_SIMD_WIDTH >= 8
 
-// The processor multiplies unsigned by signed bytes to sums of two in 16 bits, which saturate.
-// Codes up to 128 fit. Larger ones become signed, and their signs go over to the activations.
+// The processor multiplies unsigned by signed bytes to 16-bit sums of two, which saturate. Codes up
+// to 128 fit. Larger codes become signed, and their signs move to the activations.
 template <int kMost>
 constexpr int kDotOffset = kMost > 128 ? 128 : 0;
 template <int kMost>
@@ -81,7 +81,7 @@ LOOM_INLINE Vi widen_pairs(Vi x) {
 }
 #endif
 
-// Small codes add up in 16 bits for as many quads as their sums fit there.
+// Small codes add up in 16 bits for as many quads as fit.
 template <int kMost, int kQuads>
 struct BlockSum {
   static constexpr int kFits = kMost > 128 ? 1 : 32767 / (2 * 127 * kMost);
@@ -90,8 +90,8 @@ struct BlockSum {
   LOOM_INLINE void add(Vi codes, Vi a) {
     const Vi now = kMost > 128 ? multiply_signed(codes, a) : multiply_pairs(codes, a);
     part = J % kFits == 0 ? now : add_pairs(part, now);
-    // Added here and now: GCC would make all products of a block first, which its registers cannot
-    // hold.
+    // The asm forces the addition here. GCC would compute all products of a block first, and its
+    // registers cannot hold them.
     __asm__("" : "+v"(part));
     if constexpr (J % kFits == kFits - 1 || J == kQuads - 1) total = total + widen_pairs(part);
   }
@@ -106,7 +106,7 @@ LOOM_INLINE Vi dot_bytes(Vi codes) {
   return codes;
 }
 
-// FEAT_I8MM has the product of unsigned and signed bytes.
+// FEAT_I8MM multiplies unsigned by signed bytes.
 template <int kMost, int kQuads>
 struct BlockSum {
   Vi total;
@@ -147,9 +147,9 @@ struct BlockSum {
 
 #elif LOOM_SIMD_WIDTH == 4 && defined(__wasm_relaxed_simd__)
 
-// Relaxed is what the host does with an eighth bit of the second operand; without one the sum is
-// exact. Codes that need it become signed, and the activations enter by their size: a * c is
-// |a| * ~c + |a| where a is below 0, and the last term is the same for all outputs.
+// In relaxed SIMD the host decides how an eighth bit of the second operand counts. Without that bit
+// the sum is exact. Codes that need it become signed, and the activations enter as magnitudes: a *
+// c is |a| * ~c + |a| if a < 0, and the last term is the same for all outputs.
 template <int kMost>
 constexpr int kDotOffset = kMost > 127 ? 128 : 0;
 template <int kMost>
@@ -175,7 +175,7 @@ struct BlockSum {
   }
 };
 
-// Minus the sum of those of 16 or 32 activations that are below 0.
+// Minus the sum of the negative ones of 16 or 32 activations.
 LOOM_INLINE int32_t negatives_of(const int8_t* a, int64_t count) {
   Vi sum{};
   for (int64_t i = 0; i < count; i += 16) {
@@ -194,8 +194,8 @@ LOOM_INLINE Vi dot_bytes(Vi codes) {
   return codes;
 }
 
-// Bytes k0 and k2 of every quad as pairs of 16 bits, then k1 and k3: their products lie where the
-// sums are.
+// Bytes k0 and k2 of every quad as pairs of 16 bits, then k1 and k3. Their products are in the
+// lanes of the sums.
 LOOM_INLINE Vi dot_pairs(Vi codes, Vi a, Vi sum) {
   const v128_t even = wasm_i16x8_shr(wasm_i16x8_shl((v128_t)a, 8), 8);
   const v128_t odd = wasm_i16x8_shr((v128_t)a, 8);
@@ -226,8 +226,8 @@ struct BlockSum {
   Vi total;
   template <int J>
   LOOM_INLINE void add(Vi codes, Vi a) {
-    // As numbers: clang 22 for RISC-V computes shifts of vectors with one lane wrong where they
-    // stand in a loop over blocks (scripts/targets.sh riscv64 found it).
+    // Computed as scalars. clang 22 for RISC-V miscompiles shifts of one-lane vectors in a loop
+    // over blocks (found by scripts/targets.sh riscv64).
     for (int byte = 0; byte < 4; ++byte) {
       const int32_t code = codes[0] >> (8 * byte) & 255;
       total[0] += code * static_cast<int8_t>(a[0] >> (8 * byte));

@@ -1,5 +1,5 @@
-// An instruction set that adds nothing but an int8 dot product to another one, LOOM_ISA_BASE: its
-// quantized products are its own (dot4 of simd.hpp), everything else is that of the base.
+// An instruction set that only adds an int8 dot product to another set, LOOM_ISA_BASE. Its
+// quantized products are its own (dot4 of simd.hpp); all else is that of the base.
 #include "backend/cpu/set.hpp"
 
 namespace loom::core::LOOM_ISA_NAMESPACE {

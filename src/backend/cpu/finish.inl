@@ -1,4 +1,4 @@
-// The end of a product's tile: what quantized and float products share.
+// The end of a product's tile, shared by quantized and float products.
 
 // Tiles of quantized products that fit the registers of this set: rows, groups of a panel, groups
 // of few rows. One group of few rows reads memory in one stream.
@@ -25,8 +25,8 @@ __attribute__((noinline)) void activate16(Activation kind, V16& x) {
   LOOM_EACH(i) x.v[i] = activate<Vf>(kind, x.v[i]);
 }
 
-// Stores sixteen outputs of row `row` from `column`; bias and activation only when the sum is
-// complete.
+// Stores sixteen outputs of row `row` from `column`. Bias and activation apply only to a complete
+// sum.
 LOOM_INLINE void finish_tile(const MatmulArgs& m, int64_t row, int64_t column, int64_t columns,
                              V16 total, bool last) {
   const int64_t n = columns - column;

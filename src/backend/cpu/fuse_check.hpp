@@ -1,14 +1,14 @@
-// Whether a multiply-add rounds once. Relaxed SIMD lets each host of WebAssembly choose, so the one
-// here is tried before any kernel relies on it (docs/numerics.md, rule 2).
+// Whether a multiply-add rounds once. Relaxed SIMD lets each WebAssembly host choose, so this check
+// runs before any kernel relies on it (docs/numerics.md, rule 2).
 #pragma once
 
 #include "base/fma.hpp"
 
 namespace loom::core {
 
-// `madd(a, b, c)` gives a * b + c of f32 as this host computes it. The sums cancel, end halfway
-// between two numbers, are subnormal, or come out otherwise where the product, or the sum in f64,
-// was rounded first.
+// `madd(a, b, c)` gives a * b + c in f32 as this host computes it. The test sums cancel, end
+// halfway between two numbers, or are subnormal, so they differ if the product, or the f64 sum, is
+// rounded first.
 template <class Madd>
 bool rounds_once(Madd madd) {
   const float triples[][3] = {
@@ -16,7 +16,7 @@ bool rounds_once(Madd madd) {
       {0x1.000002p0f, 0x1.000002p0f, 0x1p-25f}, {0x1.00001p-12f, 0x1.ffffep-13f, 0x1.000002p0f},
       {0x1.8p-70f, 0x1.8p-70f, 0x1p-140f},      {-0x1.abcdeep20f, 0x1.123456p-20f, 0x1.cccccep0f}};
   for (const auto& t : triples) {
-    // Hidden from the compiler, which would fold constants its own way.
+    // Volatile, because the compiler may fold constants with a different rounding.
     volatile float a = t[0], b = t[1], c = t[2];
     if (madd(a, b, c) != fused_exact(t[0], t[1], t[2])) return false;
   }

@@ -1,4 +1,4 @@
-// What the translation unit of an instruction set offers to the rest of the backend.
+// The functions that the translation unit of each instruction set exports to the backend.
 #pragma once
 
 #include "backend/cpu/cpu.hpp"
@@ -6,10 +6,9 @@
 
 namespace loom::core {
 
-// fill_ops overwrites the rows of an Ops table that the set has kernels for; fill_training does the
-// same for the rows of of_training(). A program that does not call fill_training does not link the
-// kernels of training. matmul is exported for sets that add only an int8 dot product to another
-// set.
+// fill_ops overwrites the rows of an Ops table that the set has kernels for. fill_training does the
+// same for the rows of of_training(); a program that does not call it does not link the training
+// kernels. matmul is exported for sets that only add an int8 dot product to another set.
 #define LOOM_ISA(id, architecture)                      \
   namespace isa_##id {                                  \
     void fill_ops(Ops& ops);                            \

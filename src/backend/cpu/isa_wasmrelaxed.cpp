@@ -1,7 +1,7 @@
-// The SIMD kernels compiled for WebAssembly with relaxed SIMD, whose multiply-add is fused on hosts
-// that have the instruction and two steps on others (flags in src/backend/cpu/flags.cmake).
-// Compiled with LOOM_WASM_RELAXED alone: a host that does not know relaxed SIMD refuses the whole
-// module.
+// The SIMD kernels compiled for WebAssembly with relaxed SIMD (flags in
+// src/backend/cpu/flags.cmake). Its multiply-add is fused on hosts that have the instruction, and
+// two operations on others. Compiled with LOOM_WASM_RELAXED alone, because a host without relaxed
+// SIMD refuses the whole module.
 #define LOOM_ISA_NAMESPACE isa_wasmrelaxed
 #define LOOM_SIMD_WIDTH 4
 #define LOOM_ISA_NAME "wasmrelaxed"

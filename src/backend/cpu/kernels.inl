@@ -9,9 +9,9 @@ namespace {
 
 #include "backend/cpu/simd.hpp"
 
-// Tiles of float products that fit the registers of this set. WebAssembly does not say how many
-// there are: on x86-64 Chromium has 15 of four floats, so that two rows of sixteen outputs, their
-// weights and one value fit.
+// Tiles of float products that fit the registers of this set. WebAssembly does not expose the
+// number of registers. Chromium on x86-64 has 15 of four floats, which hold two rows of sixteen
+// outputs, their weights and one value.
 #if LOOM_SIMD_WIDTH == 4 && !defined(__aarch64__)
 constexpr int kFloatTileRows = 2, kFloatTileGroups = 1, kFloatRowGroups = 2;
 #else

@@ -1,24 +1,25 @@
-// Matmul over float-path weights (docs/numerics.md rule 2): per output one chain s = fma(a, b, s)
-// over each chunk of 256 k, chunk sums added in ascending order from +0. Tiles of R rows x G
-// groups; tiling never changes a chain.
+// Matmul over float-path weights (docs/numerics.md rule 2). Each output has one chain s = fma(a, b,
+// s) per chunk of 256 k; chunk sums are added in ascending order from +0. Tiles have R rows x G
+// groups, and tiling never changes a chain.
 //
-// Many rows: chunk by chunk. The rows of one chunk are copied to the scratch at a constant stride,
-// so a tile addresses all its rows from one register; two groups of weights at a time become a
-// panel of f32 in the cache, which all row tiles reuse. A single row tile reads f32, f16 and bf16
-// in place instead. Few rows: those types are decoded in registers as they stream past, several
+// Many rows run chunk by chunk. The rows of one chunk are copied to the scratch at a constant
+// stride, so a tile addresses all its rows from one register. Two groups of weights at a time
+// become a panel of f32 in the cache, which all row tiles reuse. A single row tile reads f32, f16
+// and bf16 in place instead. Few rows decode these types in registers as they stream past, several
 // groups at a time.
 
 constexpr int64_t kChunk = 256;
-// Floats between two rows of the copy: not a power of two, or the rows of a tile would fight for a
-// few cache sets.
+// Floats between two rows of the copy. A power of two would make the rows of a tile compete for few
+// cache sets.
 constexpr int64_t kCopyStride = kChunk + 16;
 constexpr int64_t kPanelFloats = kFloatTileGroups * kChunk * 16;
-// Rows of a copy that fit beside the panel, in whole tiles.
+// Rows of a copy that fit next to the panel, in whole tiles.
 constexpr int64_t kCopyRows =
     (kMatmulScratch / 4 - kPanelFloats) / kCopyStride / kFloatTileRows * kFloatTileRows;
 static_assert(kCopyRows >= kFloatTileRows);
-constexpr int kStreamRows = 4;  // up to here the weights stream, undecoded
-// Groups that go through all chunks before the next ones: their totals in y must stay in the cache.
+constexpr int kStreamRows = 4;  // up to this count the weights stream, undecoded
+// Groups that go through all chunks before the next groups, so that their totals in y stay in the
+// cache.
 constexpr int64_t kStripGroups = 32;
 
 struct LoadF32 {
@@ -42,8 +43,8 @@ struct LoadBf16 {
 
 // ---- many rows ----
 
-// The two ways a tile finds its rows: each row a run of k in a copy, or sixteen rows side by side
-// for each k, as packed weights lie.
+// The two layouts of a tile's rows: each row is a run of k in a copy, or sixteen rows are adjacent
+// for each k, as in packed weights.
 struct CopiedRows {
   static constexpr bool kLanes = false;
   static constexpr int64_t kNext = 1;
@@ -66,8 +67,8 @@ struct PanelTile {
   float* y;
   int64_t y_stride;
   bool add;           // to the sums of earlier chunks in y
-  const float* bias;  // added to complete sums; null: nothing
-  // Fetched into the cache as k goes up: a part of the next panel, `ahead_step` bytes a k.
+  const float* bias;  // added to complete sums; may be null
+  // Prefetched as k goes up: a part of the next panel, `ahead_step` bytes per k.
   const std::byte* ahead;
   int64_t ahead_step;
 };
@@ -124,8 +125,8 @@ void panel_tile(const PanelTile& t) {
 }
 
 using PanelTileFn = void (*)(const PanelTile&);
-// One function for each height, so that no remainder runs row by row. Not std::array: its members
-// could be left behind as shared symbols (base/inline.hpp).
+// One function per height, so that no remainder runs row by row. Not std::array: its members could
+// remain in the binary as shared symbols (base/inline.hpp).
 struct PanelTiles {
   PanelTileFn of[2][kFloatTileRows];  // [groups - 1][rows - 1]
 };
@@ -138,7 +139,7 @@ template <class Load, class Form = CopiedRows>
 constexpr PanelTiles kPanelTiles =
     panel_tiles<Load, Form>(std::make_integer_sequence<int, Form::kHeight>{});
 
-// Bias (unless a tile has added it) and activation of complete sums.
+// Adds bias (unless a tile has added it) and activation to complete sums.
 __attribute__((noinline)) void finish_rows(const MatmulArgs& m, int64_t row, int64_t rows,
                                            int64_t column, int64_t columns, bool biased = false) {
   biased = biased || m.bias.empty();
@@ -156,7 +157,7 @@ __attribute__((noinline)) void finish_rows(const MatmulArgs& m, int64_t row, int
   }
 }
 
-// A tile whose last group is cut by the width of y, by way of a full one.
+// Runs a full tile in scratch for a last group that the width of y cuts.
 __attribute__((noinline)) void ragged_tile(PanelTileFn fn, PanelTile t, int64_t rows,
                                            int64_t columns) {
   constexpr int64_t kStride = kFloatTileGroups * 16;
@@ -182,7 +183,7 @@ LOOM_INLINE void decode_wide(const std::byte* codes, int64_t n, float* out) {
   }
 }
 
-// Decodes n k of any dtype, through rows.
+// Decodes n k of any dtype, row by row.
 __attribute__((noinline)) void decode_rows(const R16& w, const std::byte* data, int64_t group,
                                            int64_t first, int64_t n, float* out) {
   float row[kChunk];
@@ -213,7 +214,7 @@ inline void panel_rows(const MatmulArgs& m, const R16& w, LaneRange rows, int64_
                        int64_t count, const PanelTiles& tiles_of, PanelTile t, bool last) {
   const int64_t column = group * 16;
   const int64_t columns = w.rows - column < count * 16 ? w.rows - column : count * 16;
-  // Tiles of equal height: a last tile of one row would wait for its additions.
+  // Tiles of equal height: a last tile of one row would wait on the latency of its additions.
   const int64_t tiles = (rows.end - rows.begin + kFloatTileRows - 1) / kFloatTileRows;
   for (int64_t i = 0; i < tiles; ++i) {
     const LaneRange part =
@@ -221,7 +222,7 @@ inline void panel_rows(const MatmulArgs& m, const R16& w, LaneRange rows, int64_
     const int64_t height = part.end - part.begin;
     const PanelTileFn fn = tiles_of.of[count > 1][height - 1];
     PanelTile tile = t;
-    // Each of the first tiles fetches one group of the next panel, the others nothing new.
+    // Each of the first tiles prefetches one group of the next panel; later tiles prefetch nothing.
     if (i < count && t.ahead != nullptr) {
       tile.ahead += i * w.group_bytes;
     } else {
@@ -241,26 +242,26 @@ inline void panel_rows(const MatmulArgs& m, const R16& w, LaneRange rows, int64_
   }
 }
 
-// The x of one chunk of a block of rows, into the scratch.
+// Copies the x of one chunk of a block of rows into the scratch.
 inline void copy_chunk(const MatmulArgs& m, const R16& w, LaneRange rows, int64_t first,
                        float* scratch) {
   float* const copy = scratch + kPanelFloats;
   const int64_t n = w.cols - first < kChunk ? w.cols - first : kChunk;
   for (int64_t r = rows.begin; r < rows.end; ++r) {
-    // Not memcpy: GCC makes a string instruction of it, which is slow to start.
+    // Not memcpy: GCC turns it into a string instruction, which is slow to start.
     const float* from = m.x.f32_row(r) + first;
     float* to = copy + (r - rows.begin) * kCopyStride;
     for (int64_t k = 0; k < n; k += 16) store16_n(to + k, load16_n(from + k, n - k), n - k);
   }
 }
 
-// One chunk of a block of rows, copied before.
+// One chunk of a block of rows that has been copied.
 inline void float_chunk(const MatmulArgs& m, const R16& w, LaneRange groups, LaneRange rows,
                         int64_t first, float* scratch) {
   float* const panel = scratch;
   const float* const copy = scratch + kPanelFloats;
   const int64_t n = w.cols - first < kChunk ? w.cols - first : kChunk;
-  // A panel is worth its decoding when more than one tile reads it.
+  // Decoding a panel pays if more than one tile reads it.
   const PanelTiles* tiles = &kPanelTiles<LoadF32>;
   bool in_place = w.dtype == DType::f32;
   if (rows.end - rows.begin <= kFloatTileRows && w.dtype == DType::f16) {
@@ -296,7 +297,7 @@ inline void float_chunk(const MatmulArgs& m, const R16& w, LaneRange groups, Lan
   }
 }
 
-// Rows in blocks of which a chunk fits the copy, of about one size.
+// Cuts rows into blocks of about equal size; a chunk of each fits the copy.
 template <class Body>
 LOOM_INLINE void each_block(LaneRange rows, Body body) {
   const int64_t count = rows.end - rows.begin;
@@ -341,8 +342,8 @@ LOOM_INLINE void stream_chunk(const float* const* x, const std::byte* const* cod
   }
 }
 
-// R rows against G groups, decoding in registers. Out of line: inlined side by side, the tiles
-// would share registers badly.
+// R rows against G groups, decoded in registers. Out of line: inlined together, the tiles would
+// share registers badly.
 template <class Load, int R, int G>
 __attribute__((noinline)) void stream_tile(const MatmulArgs& m, const R16& w, int64_t group) {
   const float* x[R];
@@ -389,7 +390,7 @@ void float_few_rows(const MatmulArgs& m, const R16& w, LaneRange groups) {
   if (rows == kStreamRows) return stream_groups<Load, kStreamRows, kMore>(m, w, groups);
 }
 
-// Do the weights stream past, undecoded?
+// Whether the weights stream past, undecoded.
 inline bool streams(const MatmulArgs& m, const R16& w) {
   const bool known = w.dtype == DType::f32 || w.dtype == DType::f16 || w.dtype == DType::bf16;
   return known && m.y.rows() <= kStreamRows;
@@ -402,7 +403,7 @@ inline void stream(const MatmulArgs& m, const R16& w, LaneRange groups) {
 
 // ---- sharing ----
 
-// Decoding a weight for a panel takes about as long as two rows use it; f32 is read in place.
+// Decoding a weight for a panel takes about as long as two rows use it. f32 is read in place.
 inline TileShare float_share(const R16& w, int64_t rows, const Lane& lane) {
   const int64_t panel_rows = w.dtype == DType::f32 ? 0 : 2;
   return tile_share(rows, kFloatTileRows, w.groups, kFloatTileGroups, panel_rows, lane);
@@ -421,7 +422,7 @@ inline void matmul_float(const MatmulArgs& m, const R16& w, const Lane& lane) {
   float_many_rows(m, w, float_share(w, m.y.rows(), lane), reinterpret_cast<float*>(lane.scratch));
 }
 
-// Rows and ranges of groups that the caller has chosen, of weights that compute in f32.
+// Rows and ranges of groups that the caller chose, for weights that compute in f32.
 template <int N>
 LOOM_INLINE void matmul_float_ranges(const MatmulArgs& m, const R16& w, LaneRange rows,
                                      const LaneRange (&ranges)[N], const Lane& lane) {

@@ -1,18 +1,18 @@
 // Matmul over integer-path weights and q8 activations (docs/numerics.md rule 3):
 //   acc = acc + float(sum of level * code over a block) * (step * scale), blocks ascending, one
 //   chain per output; types of super-blocks have one term per super-block (q8_super.inl).
-// Codes are read as unsigned bytes u = level + bias, less what the set's dot product wants taken
-// off (kDotOffset of dot.inl); the bias leaves again exactly: -bias * (sum of activations). Tiles
-// of R rows x G groups of 16 outputs; tiling never changes a chain. Many rows: codes of two groups
-// are unpacked to bytes once per segment of k and reused from the L1 cache.
+// Codes are read as unsigned bytes u = level + bias - kDotOffset (dot.inl). The bias is removed
+// exactly: -bias * (sum of activations). Tiles have R rows x G groups of 16 outputs; tiling never
+// changes a chain. With many rows, codes of two groups are unpacked to bytes once per segment of k
+// and reused from the L1 cache.
 
-// Blocks of k whose bytes for two groups fill half of the L1 cache, and from how many rows
-// unpacking them pays.
+// Blocks of k whose bytes for two groups fill half of the L1 cache, and the number of rows from
+// which unpacking pays.
 constexpr int64_t kPanelBlocks = 24;
 constexpr int64_t kPanelMinRows = 12;
-// Unpacking a panel takes about as long as so many rows use it.
+// Unpacking a panel takes about as long as this many rows use it.
 constexpr int64_t kUnpackRows = 2;
-// How far ahead of its use few rows fetch a weight into the cache, in bytes.
+// Prefetch distance of weights for few rows, in bytes.
 constexpr int64_t kAhead = 4096;
 
 // How the codes and scales of a dtype are read. One instantiation per storage form.
@@ -26,11 +26,11 @@ struct Q8Format {
   static constexpr bool halves = kBlock == 16;  // a scale per 16 values
   static constexpr bool row_scaled = kBlock == 0;
   static constexpr bool shifted = kZero == ZeroRule::f16 || kZero == ZeroRule::small;
-  // Zero points, which make the sum start from another number in each output.
+  // Has zero points: the sum of each output starts from a different number.
   static constexpr bool points = kZero == ZeroRule::row || kZero == ZeroRule::code;
   static constexpr bool super = kScale == ScaleRule::u4 || kScale == ScaleRule::u6 ||
                                 kScale == ScaleRule::i6 || kScale == ScaleRule::i8;
-  // Where the scales of a block of 32 with f16 scales lie.
+  // The location of the scales of a block of 32 with f16 scales.
   LOOM_INLINE static const std::byte* record(const R16& g, const std::byte* group, int64_t block) {
     constexpr int64_t kRecord = kZero == ZeroRule::f16 ? 64 : kZero == ZeroRule::code ? 48 : 32;
     return group + g.block_scales + block * 32 / kBlock * kRecord;
@@ -48,7 +48,7 @@ constexpr int kMostByte = Format::levels == Levels::e2m1    ? 24
                           : Format::levels == Levels::twice ? 2
                                                             : (1 << Format::bits) - 1;
 
-// What to take off a byte, as it enters a BlockSum, to get the level.
+// The amount to subtract from a byte, as it enters a BlockSum, to get the level.
 template <class Format>
 constexpr int32_t level_bias(int code_bias) {
   int32_t bias = code_bias;
@@ -58,8 +58,8 @@ constexpr int32_t level_bias(int code_bias) {
   return bias - kDotOffset<kMostByte<Format>>;
 }
 
-// Bits of the codes of quad `quad` (four k of sixteen rows) of a block, register i: those of a
-// plane of kB bits, moved up by kUp.
+// Bits of the codes of quad `quad` (four k of sixteen rows) of a block, register i, from a plane of
+// kB bits. They are shifted up by kUp.
 template <int kB, int kUp>
 LOOM_INLINE Vi plane_quad(const std::byte* plane, int quad, int i) {
   const Vu words = (Vu)vi_load(plane + (quad % kB) * 64 + i * 4 * kW);
@@ -68,7 +68,7 @@ LOOM_INLINE Vi plane_quad(const std::byte* plane, int quad, int i) {
   return (Vi)((right >= 0 ? words >> right : words << -right) & kMask);
 }
 
-// Bytes u, as a BlockSum reads them, of a quad.
+// Bytes u of a quad in the form that a BlockSum reads.
 template <class Format>
 LOOM_INLINE Vi unpack_quad(const std::byte* block, int quad, int i) {
   constexpr int kB = Format::bits, kLow = Format::low_bits;
@@ -109,7 +109,7 @@ LOOM_INLINE V16 load_step(const R16& g, const std::byte* group, int64_t block, i
   }
 }
 
-// What a tile of rows needs of the quantized activations.
+// The quantized activations of a tile of rows.
 struct Q8Tile {
   const int8_t* codes;  // of the first row
   const float* scales;
@@ -118,7 +118,7 @@ struct Q8Tile {
   int64_t code_stride, block_stride;
 };
 
-// What a BlockSum over a block, or one half of it, lacks.
+// negatives_of() of a block, or of one half of it.
 template <class Format>
 LOOM_INLINE int32_t negatives(const Q8Tile& q, int r, int64_t block, int half) {
   constexpr int kCount = Format::halves ? 16 : 32;
@@ -126,11 +126,11 @@ LOOM_INLINE int32_t negatives(const Q8Tile& q, int r, int64_t block, int half) {
   return negatives_of(q.codes + r * q.code_stride + block * 32 + half * kCount, kCount);
 }
 
-// What the sum over a block starts from, so that it ends as the sum of levels: -bias * the sum of
-// the activations, for each row.
+// The start value of the sum over a block, per row: -bias * the sum of the activations. With it the
+// result is the sum of levels.
 template <class Format, int R>
 struct BlockStarts {
-  // Prepared for a panel's blocks, ready to be broadcast from memory.
+  // Prepared for the blocks of a panel, for a broadcast from memory.
   static constexpr bool kPrepared = !Format::points && !Format::halves;
   int32_t prepared[kPrepared ? R : 1][kPanelBlocks];
 
@@ -159,8 +159,8 @@ LOOM_INLINE void each_quad(std::integer_sequence<int, J...>, Body body) {
   (body(std::integral_constant<int, J>{}), ...);
 }
 
-// Where a tile reads weights from: groups as they are packed, or a panel of unpacked bytes of
-// blocks [first, first + count).
+// The source of a tile's weights: packed groups, or a panel of unpacked bytes of blocks [first,
+// first + count).
 template <class Format, int R, int G, bool kPanel>
 struct Q8Weights {
   const R16& w;
@@ -193,8 +193,8 @@ struct Q8Weights {
   }
 };
 
-// Fetches weights ahead of few rows, which wait for memory. Bytes of a group lie one after the
-// other, scales first, and the next group follows.
+// Prefetches weights for few rows, which are bound by memory. The bytes of a group are contiguous,
+// scales first, and the next group follows.
 struct Ahead {
   const std::byte* at;
   int64_t step;
@@ -218,8 +218,8 @@ LOOM_INLINE I16 negative_zeros(const R16& w, const std::byte* group, int32_t bia
   return zero;
 }
 
-// acc[r][g] continues over blocks [first, first + count). `panel` (or null) holds unpacked bytes of
-// those blocks.
+// acc[r][g] continues over blocks [first, first + count). `panel` holds unpacked bytes of those
+// blocks and may be null.
 template <class Format, int R, int G, bool kPanel>
 LOOM_INLINE void q8_blocks(const R16& w, const std::byte* const* groups, const std::byte* panel,
                            int32_t bias, const Q8Tile& q, int64_t first, int64_t count,
@@ -332,7 +332,8 @@ void q8_rows(const MatmulArgs& m, const R16& w, int32_t bias, LaneRange range, i
   if (row < rows) q8_tile<Format, 1, G, kPanel>(m, w, bias, row, group, panel, first, count);
 }
 
-// Bytes of blocks [first, first + count) of G groups, in the order q8_blocks<kPanel> reads them.
+// Unpacks blocks [first, first + count) of G groups to bytes, in the order that q8_blocks<kPanel>
+// reads.
 template <class Format>
 void unpack_panel(const R16& w, const std::byte* data, int64_t groups, int64_t first, int64_t count,
                   std::byte* panel) {
@@ -383,7 +384,7 @@ template <class Format>
 void q8_matmul(const MatmulArgs& m, const R16& w, const Lane& lane) {
   const int32_t bias = level_bias<Format>(dtype_info(w.dtype).code_bias);
   const int64_t rows = m.y.rows();
-  if (w.blocks == 0) {  // no k at all: the sums are empty
+  if (w.blocks == 0) {  // no k: the sums are empty
     const LaneRange groups = lane.range(w.groups);
     for (int64_t g = groups.begin; g < groups.end; ++g) {
       for (int64_t r = 0; r < rows; ++r) finish_tile(m, r, g * 16, w.rows, set16(0.0f), true);
@@ -397,7 +398,7 @@ void q8_matmul(const MatmulArgs& m, const R16& w, const Lane& lane) {
   }
 }
 
-// The storage form of a dtype, from its table row.
+// Selects the storage form of a dtype from its table row.
 inline void matmul_q8(const MatmulArgs& m, const R16& w, const Lane& lane) {
   using enum Levels;
   const DTypeInfo& info = dtype_info(w.dtype);

@@ -1,16 +1,17 @@
-// pool and pool_dx. Windows of a row of outputs differ along the last axis alone; where all of its
-// taps are inside of the input, sixteen outputs are made at once, each in its own lane. What is
-// left, and adaptive windows, go one by one, with the same operations.
+// pool and pool_dx. Windows of a row of outputs differ along the last axis only. If all taps of
+// that axis are inside of the input, sixteen outputs are made at once, one per lane. The remaining
+// outputs, and adaptive windows, run one by one with the same operations.
 
 // A row of outputs of one channel.
 struct PoolRow {
   const float* x;  // the channel
   float* y;
-  int32_t* ids;  // null: not asked for
+  int32_t* ids;  // may be null: not requested
   PoolSpan s0, s1;
 };
 
-// f(place of the row of taps in x, number of its first tap) for the taps of the two outer axes.
+// Calls f(offset of the row of taps in x, number of its first tap) for the taps of the two outer
+// axes.
 template <class F>
 LOOM_INLINE void each_tap_row(const PoolArgs& args, const PoolRow& r, int64_t taps1, int64_t taps2,
                               F f) {
@@ -164,7 +165,7 @@ inline void pool(const PoolArgs& args, const Lane& lane) {
                     args.ids.empty() ? nullptr : args.ids.row<int32_t>(sample) + to,
                     pool_span(args, 0, i % rows / s.out[1]), pool_span(args, 1, i % s.out[1])};
     for (int64_t out = 0; out < inside.begin; ++out) pool_one(args, r, out);
-    // The last sixteen may overlap those before: the same values again.
+    // The last sixteen may overlap earlier outputs: they get the same values again.
     for (int64_t out = inside.begin; out < inside.end; out += 16) {
       const int64_t at = least_of(out, inside.end - 16);
       if (args.kind == PoolKind::max) {
@@ -177,7 +178,7 @@ inline void pool(const PoolArgs& args, const Lane& lane) {
   }
 }
 
-// ---- gradients: outputs ascending, each adds to what its window holds ----
+// ---- gradients: outputs ascending, each adds to the values of its window ----
 
 struct PoolPlane {
   const float *dy, *x, *y;

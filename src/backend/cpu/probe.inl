@@ -1,9 +1,9 @@
-// What this set reaches at its best: loops that do one thing, for `loom bench machine`. They
-// compute nothing of use, so their values are hidden from the compiler, which could foresee them,
-// and a number that depends on all of the work is returned. Sums stay in registers and are as many
-// as latency times throughput asks for: 8 to 10 on x86, 16 on ARM.
+// Loops that reach the peak rates of this set, each doing one thing, for `loom bench machine`.
+// Their values are hidden from the compiler, which could otherwise predict them, and the returned
+// number depends on all of the work. Sums stay in registers. Their count is latency times
+// throughput: 8 to 10 on x86, 16 on ARM.
 //
-// The last thing in the namespace of a set, after simd.hpp.
+// Included last in the namespace of a set, after simd.hpp.
 
 namespace {
 
@@ -17,7 +17,7 @@ typedef Vf ProbeFloat;
 typedef double ProbeDouble __attribute__((vector_size(4 * LOOM_SIMD_WIDTH)));
 #endif
 
-// From here on the compiler knows nothing of the value, which stays in its register.
+// Makes the value opaque to the compiler and keeps it in its register.
 template <class V>
 LOOM_INLINE void hide(V& v) {
 #if defined(__x86_64__)
@@ -38,7 +38,7 @@ LOOM_INLINE void hide_codes(Vi& v) {
 #endif
 }
 
-// A step of a chain as the kernels make it, and the same in doubles.
+// A step of a chain as the kernels compute it, and the same in double.
 LOOM_INLINE ProbeFloat probe_fma(ProbeFloat a, ProbeFloat b, ProbeFloat c) {
 #if LOOM_SIMD_WIDTH == 1
   return fused(a, b, c);
@@ -60,8 +60,8 @@ LOOM_INLINE ProbeDouble probe_fma(ProbeDouble a, ProbeDouble b, ProbeDouble c) {
 #endif
 }
 
-// Registers of sums: what a set has, less the three that hold factors. Without vectors the other
-// way to make a step, for processors that lack the instruction, needs some of them.
+// Registers of sums: all of the set except three that hold factors. Without vectors, processors
+// without an fma instruction use a longer sequence that needs some of them.
 #if LOOM_SIMD_WIDTH == 16 || defined(__aarch64__)
 constexpr int kProbeSums = 24;
 #elif LOOM_SIMD_WIDTH == 1
@@ -70,7 +70,7 @@ constexpr int kProbeSums = 8;
 constexpr int kProbeSums = 12;
 #endif
 
-// Every sum goes up and down again, so that none grows without bound or becomes subnormal.
+// Every sum goes up and down again, so it stays bounded and never becomes subnormal.
 template <class V>
 LOOM_INLINE V probe_chains(int64_t rounds) {
   V a = V{} + 1.2345f, up = V{} + 0.8765f, down = V{} - 0.8764f, sums[kProbeSums];
@@ -107,8 +107,8 @@ inline float probe_f64(int64_t rounds) {
   return first_lane(probe_chains<ProbeDouble>(rounds));
 }
 
-// Registers of codes and of activations, each of which meets each. Where the dot product is one
-// instruction the registers decide; where it is many, more sums would only be spilled.
+// Registers of codes and of activations; each code meets each activation. If the dot product is one
+// instruction, registers are the limit. If it is many, more sums would only spill.
 #if LOOM_SIMD_WIDTH == 16 || defined(__ARM_FEATURE_DOTPROD)
 constexpr int kProbeCodes = 4, kProbeRows = 5;
 #elif defined(__AVXVNNI__)
@@ -118,8 +118,8 @@ constexpr int kProbeCodes = 2, kProbeRows = 2;
 #endif
 constexpr int kProbeQuads = 8;
 
-// The codes of a block, 4 bits each, as a product of matrices reads them: new in every quad, while
-// activations stay. Their products cancel, so that no sum overflows.
+// 4-bit codes of a block, read as in a matrix product: new codes in every quad, constant
+// activations. Their products cancel, so no sum overflows.
 inline float probe_dot(int64_t rounds) {
   using Sum = BlockSum<15, kProbeQuads>;
   Vi codes[kProbeCodes], rows[kProbeRows];
@@ -146,7 +146,7 @@ inline float probe_dot(int64_t rounds) {
   return first_lane(total);
 }
 
-// Vectors in a step of the loops over memory; kProbeStep of cpu.hpp is a multiple of their bytes.
+// Vectors per step of the memory loops. kProbeStep of cpu.hpp is a multiple of their bytes.
 constexpr int kProbeVectors = 16;
 constexpr int64_t kProbeBytes = kProbeVectors * static_cast<int64_t>(sizeof(Vi));
 static_assert(kProbeStep % kProbeBytes == 0);
@@ -177,7 +177,7 @@ inline void probe_write(std::byte* to, int64_t bytes) {
   }
 }
 
-// The values are hidden, or the compiler would make the loop a call of memcpy.
+// The values are hidden, or the compiler would turn the loop into memcpy.
 inline void probe_copy(const std::byte* from, std::byte* to, int64_t bytes) {
   for (int64_t at = 0; at < bytes; at += kProbeBytes) {
     LOOM_PROBE_UNROLL for (int i = 0; i < kProbeVectors; ++i) {

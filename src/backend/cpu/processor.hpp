@@ -1,4 +1,4 @@
-// Which instruction sets of isas.def this processor, and its operating system, runs.
+// Which instruction sets of isas.def this processor and its operating system can run.
 #pragma once
 
 namespace loom::core {

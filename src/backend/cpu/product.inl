@@ -1,18 +1,19 @@
-// Products of matrices that training and layers need besides matmul, all under rule 2 of
-// docs/numerics.md and all on the tiles of matmul_float: Y[rows, cols] (+)= L[rows, depth] .
-// R[depth, cols]. A Right makes panels of sixteen columns, [k][16], zeros beyond the last column. A
-// Left lays its rows out as one of the two forms of matmul_float.inl that a tile can walk.
+// Matrix products for training and layers, besides matmul: Y[rows, cols] (+)= L[rows, depth] .
+// R[depth, cols]. All follow rule 2 of docs/numerics.md and use the tiles of matmul_float. A Right
+// makes panels of sixteen columns, [k][16], with zeros past the last column. A Left lays out its
+// rows in one of the two forms of matmul_float.inl.
 //
-//   Left:  using Form; LeftView view(int64_t row, int64_t rows, int64_t first, int64_t n, float*
-//   copy) Right: void panel(int64_t group, int64_t first, int64_t n, float* to)
+//   Left:  using Form; LeftView view(int64_t row, int64_t rows, int64_t first, int64_t n,
+//          float* copy)
+//   Right: void panel(int64_t group, int64_t first, int64_t n, float* to)
 
-// Rows as a Left gives them: in the scratch or in place.
+// Rows of a Left, in the scratch or in place.
 struct LeftView {
   const float* x;
   int64_t group_stride;  // LaneRows: floats between sixteen rows and the next
 };
 
-// Sums that are added to y when all chunks are there, and the columns they cover at a time.
+// Sums that are added to y after the last chunk: rows, and groups of columns at a time.
 constexpr int64_t kHeldRows = 96;
 constexpr int64_t kHeldGroups = 16;
 static_assert(kPanelFloats + kHeldRows * kCopyStride + kHeldRows * kHeldGroups * 16 <=
@@ -43,7 +44,7 @@ struct Product {
     ragged_tile(fn, t, height, columns);
   }
 
-  // All tiles of [row, row + rows) against the panel of `count` groups. t.y is that of the first
+  // All tiles of [row, row + rows) against the panel of `count` groups. t.y belongs to the first
   // row.
   void tiles(LeftView view, int64_t rows, PanelTile t, int64_t count, int64_t column) const {
     float* const y_first = t.y;
@@ -61,7 +62,7 @@ struct Product {
     }
   }
 
-  // One chunk of a block of rows; sums go to `to`, whose first column is that of groups.begin.
+  // One chunk of a block of rows. Sums go to `to`, whose first column is that of groups.begin.
   void chunk(LaneRange rows, LaneRange groups, int64_t first, float* to, int64_t stride) const {
     const int64_t n = depth - first < kChunk ? depth - first : kChunk;
     const int64_t count = rows.end - rows.begin;
@@ -124,7 +125,7 @@ struct Product {
 
 // ---- rows ----
 
-// Rows whose k lie side by side.
+// Rows with contiguous k.
 struct RowsOf {
   using Form = CopiedRows;
   const float* x;
@@ -139,7 +140,7 @@ struct RowsOf {
   }
 };
 
-// The columns of a matrix: rows that lie side by side for each k.
+// The columns of a matrix as rows, which are adjacent for each k.
 struct ColumnsOf {
   using Form = LaneRows;
   const float* x;
@@ -177,7 +178,7 @@ struct TransposedPanels {
   }
 };
 
-// Columns of a packed matrix [depth, cols], whose rows are its lanes.
+// Columns of a packed matrix [depth, cols]; its lanes are its rows.
 struct PackedPanels {
   const R16* w;
   const std::byte* data;

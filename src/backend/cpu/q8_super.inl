@@ -1,7 +1,8 @@
-// Matmul over super-blocks and q8 activations (docs/numerics.md rule 3): the small integers enter
-// the integer sums of the blocks of 32, which stay exact; a super-block adds one term to the chain
+// Matmul over super-blocks and q8 activations (docs/numerics.md rule 3). The small integer scales
+// enter the integer sums of the blocks of 32, which stay exact. Each super-block adds one term to
+// the chain:
 //   acc = acc + (scale * sum of [levels] - least * sum of [leasts])
-// where each sum is one fused chain over its blocks, ascending.
+// Each sum is one fused chain over its blocks, ascending.
 
 constexpr int64_t kSuperBlocks = 8;  // blocks of 32 in a super-block
 static_assert(kPanelBlocks % kSuperBlocks == 0, "a panel holds whole super-blocks");
@@ -12,12 +13,12 @@ struct SuperSums {
   V16 levels[R][G], leasts[R][G];
 };
 
-// Do the small integers of a block share a byte?
+// Whether the small integers of a block share a byte.
 template <class Format>
 constexpr bool kNibbles = Format::scale == ScaleRule::u4;
 
-// As floats: products of them with the sums of a block, and sums of two such, are integers below
-// 2^24, so floats hold them exactly, and no set multiplies 32-bit integers faster.
+// Small scales as floats, because no set multiplies 32-bit integers faster. The results stay exact:
+// products with the sums of a block, and sums of two such products, are integers below 2^24.
 template <class Format>
 LOOM_INLINE V16 small_scales(const std::byte* record) {
   I16 r;
@@ -35,7 +36,7 @@ LOOM_INLINE V16 small_leasts(const std::byte* record) {
   return to_float(r);
 }
 
-// Where the small integers of block b, half `half`, lie.
+// The location of the small integers of block b, half `half`.
 template <class Format>
 LOOM_INLINE const std::byte* small_record(const R16& w, const std::byte* group, int64_t b,
                                           int half) {
@@ -72,7 +73,7 @@ LOOM_INLINE void scaled_sums(const Q8Weights<Format, R, G, kPanel>& weights, int
   }
 }
 
-// The same of what is taken off: small least values times sums of activations.
+// The subtracted counterpart: small least values times sums of activations.
 template <class Format, int R, int G, bool kPanel>
 LOOM_INLINE void least_sums(const Q8Weights<Format, R, G, kPanel>& weights, const Q8Tile& q,
                             int64_t b, V16 (&sums)[R][G]) {

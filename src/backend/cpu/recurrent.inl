@@ -1,12 +1,13 @@
-// The cells of LSTM and GRU, one step, and their gradients: sixteen values of the state at a time.
+// One step of the LSTM and GRU cells, and their gradients, sixteen values of the state at a time.
 
 // Sixteen values of a row of a tensor that may be absent.
 LOOM_INLINE V16 or_zero16(const Tensor& t, int64_t r, int64_t c, int64_t n) {
   return t.empty() ? set16(0.0f) : load16_n(t.f32_row(r) + c, n);
 }
 
-// Units [j, j + n) of row r, in two steps so that nothing waits for the long way from the gates to
-// h: gates and cell first. more: added to the gates; null: nothing.
+// Gates and cell state of units [j, j + n) of row r. lstm_hidden() is a second step, so that
+// nothing waits for the long chain from the gates to h. `more` is added to the gates and may be
+// null.
 LOOM_INLINE void lstm_gates(const LstmCellArgs& a, const Tensor* more, int64_t r, int64_t j,
                             int64_t n) {
   const int64_t width = a.h.cols();
@@ -43,9 +44,8 @@ LOOM_INLINE void lstm_hidden(const LstmCellArgs& a, int64_t r, int64_t j, int64_
   store16_n(a.h.f32_row(r) + j, o, n);
 }
 
-// Products and cell in one. A lane has rows of its own where there are enough for a tile, else
-// units of its own in all four gates: nobody waits between the two, and what a lane made stays in
-// its cache.
+// Products and cell in one. A lane has its own rows if there are enough for a tile, else its own
+// units in all four gates. So no lane waits between the two, and its results stay in its cache.
 inline void lstm_products_cell(const LstmCellArgs& a, const Lane& lane) {
   const int64_t width = a.h.cols();
   const bool by_rows = a.h.rows() >= 8 * lane.count;

@@ -15,14 +15,14 @@ inline float join_max(float a, float b) {
 }
 
 #if LOOM_SIMD_WIDTH > 1
-// The lanes of v from lane S, the first ones after the last.
+// The lanes of v rotated to start at lane S.
 template <int S, int... J>
 LOOM_INLINE Vf lanes_from(Vf v, std::integer_sequence<int, J...>) {
   return __builtin_shufflevector(v, v, ((J + S) % kW)...);
 }
 #endif
 
-// The upper half of sixteen joined to the lower, 8, 4, 2, 1.
+// Joins the upper half of sixteen to the lower half, then 8, 4, 2, 1.
 template <class Join>
 LOOM_INLINE float fold16(V16 a, Join join) {
   LOOM_UNROLL for (int half = kNV / 2; half >= 1; half /= 2) {
@@ -39,7 +39,7 @@ LOOM_INLINE float fold16(V16 a, Join join) {
   return v[0];
 }
 
-// Sum over i in [0, n) of term(i, m), which yields terms i..i+15, those at and beyond m being zero.
+// Sum over i in [0, n) of term(i, m), which yields terms i..i+15; those at and past m are zero.
 template <class Term>
 LOOM_INLINE float reduce_sum(int64_t n, Term term) {
   float total = 0.0f;
@@ -56,8 +56,7 @@ LOOM_INLINE float reduce_sum(int64_t n, Term term) {
   return total;
 }
 
-// max(a, b) in the first m values; absent ones must not touch a lane, or they would hide a NaN in
-// it.
+// max(a, b) in the first m values. Absent values must not touch a lane, or they would hide its NaN.
 LOOM_INLINE V16 max16_n(const V16& a, const V16& b, int64_t m) {
   V16 joined = max16(a, b);
   if (m >= 16) return joined;
@@ -81,7 +80,7 @@ LOOM_INLINE float reduce_max(int64_t n, Term term) {
   return total;
 }
 
-// Sixteen values of p from i, those at and beyond m replaced by `fill`.
+// Sixteen values of p from i; those at and past m are replaced by `fill`.
 LOOM_INLINE V16 load_tail(const float* p, int64_t m, float fill) {
   V16 v = load16_n(p, m);
   if (m >= 16) return v;
@@ -308,7 +307,7 @@ inline void unary(const UnaryArgs& a, const Lane& lane) {
   }
 }
 
-// x in every place. set16, which adds to 0, would take the sign of -0.
+// x in every lane. set16 adds to 0, so it would lose the sign of -0.
 LOOM_INLINE V16 same16(float x) {
   V16 r;
   LOOM_EACH(i) r.v[i] = x - Vf{};

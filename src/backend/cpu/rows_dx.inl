@@ -1,5 +1,5 @@
-// Gradients that go row by row, and losses. Sums under rule 4 of docs/numerics.md; every value of
-// an operand is read before its place is written.
+// Row-wise gradients and losses. Sums follow rule 4 of docs/numerics.md. Every value of an operand
+// is read before its location is written.
 
 inline void softmax_dx(const SoftmaxDxArgs& a, const Lane& lane) {
   const LaneRange rows = lane.range(a.y.rows());
@@ -21,7 +21,7 @@ inline void softmax_dx(const SoftmaxDxArgs& a, const Lane& lane) {
 
 // ---- norm_dx ----
 
-// One segment of n values; gamma null when absent, scaled when not asked for.
+// One segment of n values. gamma may be null: absent. scaled may be null: not requested.
 struct NormSegment {
   const float *x, *gamma, *dy;
   float *dx, *scaled;
@@ -91,7 +91,8 @@ inline void norm_dx(const NormDxArgs& a, const Lane& lane) {
 
 // ---- losses ----
 
-// One row that counts. target is null for class ids, dpred when the gradient is not asked for.
+// One row that counts. target is null for class ids; dpred is null if the gradient is not
+// requested.
 struct LossRow {
   const float *pred, *target;
   int64_t n;

@@ -1,5 +1,5 @@
-// What every translation unit of an instruction set includes first, outside its namespace. It has
-// defined LOOM_ISA_NAMESPACE, LOOM_SIMD_WIDTH and LOOM_ISA_NAME before.
+// Included first, outside its namespace, by every translation unit of an instruction set. The unit
+// has defined LOOM_ISA_NAMESPACE, LOOM_SIMD_WIDTH and LOOM_ISA_NAME.
 #pragma once
 
 #include <algorithm>
@@ -31,7 +31,7 @@
 #endif
 
 #if LOOM_SIMD_WIDTH == 16
-// VSCALEFPS (Intel SDM) gives e * 2^n, rounded once. The lane type is this set's alone.
+// VSCALEFPS (Intel SDM) gives e * 2^n, rounded once. Only this set has this lane type.
 namespace loom::core::fmath {
 typedef float Lanes16 __attribute__((vector_size(64)));
 template <>

@@ -4,9 +4,9 @@ struct TileShare {
   LaneRange rows, groups;
 };
 
-// Cuts rows x groups as evenly as whole tiles allow: for each number of bands of rows, the time of
-// the lane with the most to do decides. Every lane makes the panels of its groups, which costs as
-// much as so many rows of them. Lanes that are left over get nothing.
+// Cuts rows x groups as evenly as whole tiles allow. Among all numbers of row bands it takes the
+// one with the least time for the busiest lane. Every lane makes the panels of its groups, which
+// costs as much as `panel_rows` rows of them. Surplus lanes get nothing.
 inline TileShare tile_share(int64_t rows, int64_t row_grain, int64_t groups, int64_t group_grain,
                             int64_t panel_rows, const Lane& lane) {
   const int64_t tiles = (rows + row_grain - 1) / row_grain;

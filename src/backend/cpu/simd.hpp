@@ -1,8 +1,8 @@
 // SIMD lane types for one instruction set. Included once per set, inside its own namespace, with
-// LOOM_SIMD_WIDTH floats a register. `V16` is what kernels speak: the sixteen outputs of an R16
-// group, as 1, 2, 4 or 16 registers. Arithmetic is the compilers' vector extension (IEEE, unfused);
-// intrinsics appear only where no operator says it: fused multiply-add and conversions from half
-// precision (and in dot.inl).
+// LOOM_SIMD_WIDTH floats a register. Kernels use `V16`: the sixteen outputs of an R16 group, as 1,
+// 2, 4 or 16 registers. Arithmetic uses the compilers' vector extension (IEEE, unfused). Intrinsics
+// appear only where no operator exists: fused multiply-add, conversions from half precision, and
+// dot.inl.
 //
 // No include guard and no namespace: see kernels.inl.
 
@@ -20,9 +20,9 @@ struct I16 {
   Vi v[kNV];
 };
 
-// Loops over registers and tiles must disappear, or the tiles would live in memory; -O2 alone does
-// not unroll them.
-// The scalar set stays rolled: unrolled it would be a hundred thousand instructions and no faster.
+// Loops over registers and tiles must be unrolled, or the tiles would be in memory. -O2 alone does
+// not unroll them. The scalar set stays rolled: unrolled it would be a hundred thousand
+// instructions and no faster.
 #if LOOM_SIMD_WIDTH == 1
 #define LOOM_UNROLL
 #else
@@ -43,7 +43,7 @@ LOOM_INLINE Vi vi_load(const void* p) {
   std::memcpy(&v, p, sizeof(v));
   return v;
 }
-// Not Vf{} + x: that is an addition, which makes +0 of -0.
+// Not Vf{} + x: that addition turns -0 into +0.
 LOOM_INLINE Vf vf_set(float x) {
 #if LOOM_SIMD_WIDTH == 16
   return (Vf)_mm512_set1_ps(x);
@@ -73,7 +73,7 @@ LOOM_INLINE Vf vf_fma(Vf a, Vf b, Vf c) {
   return (Vf)vfmaq_f32((float32x4_t)c, (float32x4_t)a, (float32x4_t)b);
 }
 #elif LOOM_SIMD_WIDTH == 4 && defined(__wasm_relaxed_simd__)
-// May be fused or not, as the host likes: the set runs where fuses() says that it is.
+// The host may fuse it or not. The set runs only if fuses() reports that it is fused.
 LOOM_INLINE Vf vf_fma(Vf a, Vf b, Vf c) {
   return (Vf)wasm_f32x4_relaxed_madd((v128_t)a, (v128_t)b, (v128_t)c);
 }
@@ -102,7 +102,7 @@ LOOM_INLINE V16 load16(const float* p) {
 LOOM_INLINE void store16(float* p, const V16& x) {
   LOOM_EACH(i) vf_store(p + i * kW, x.v[i]);
 }
-// x in the lanes where keep has all bits set, 0 in the others.
+// x in the lanes in which keep has all bits set, 0 in the others.
 LOOM_INLINE Vf vf_keep(Vi keep, Vf x) {
   return (Vf)(keep & (Vi)x);
 }
@@ -143,7 +143,7 @@ LOOM_INLINE void store16_n(float* p, const V16& x, int64_t n) {
   }
 }
 #elif LOOM_SIMD_WIDTH == 4 && defined(__aarch64__)
-// NEON has no masks: whole registers, then the rest of one by halves and lanes.
+// NEON has no masks: whole registers, then a partial one by halves and lanes.
 LOOM_INLINE Vf vf_load_n(const float* p, int64_t n) {
   if (n >= 4) return vf_load(p);
   if (n <= 0) return Vf{};
@@ -209,7 +209,7 @@ LOOM_INLINE V16 load16_second(const float* p) {
 #if LOOM_SIMD_WIDTH == 1
   LOOM_EACH(i) r.v[i] = Vf{p[2 * i]};
 #else
-  // The second load begins one value early: nothing behind the last value is read.
+  // The second load begins one value early, so nothing past the last value is read.
   LOOM_EACH(i) {
     r.v[i] = every_second(vf_load(p + 2 * kW * i), vf_load(p + 2 * kW * i + kW - 1),
                           std::make_integer_sequence<int, kW>{});
@@ -225,9 +225,9 @@ LOOM_INLINE V16 load16_every(const float* p, int64_t stride) {
   return load16(values);
 }
 
-// A chunk sum as the first of a total: chunk sums are added from +0, and -0 counts as +0. It
-// matters because a chain of tiny negative products may end at -0, while the same chain with places
-// that count as zeros, as attention adds them, ends at +0.
+// A chunk sum as the first of a total. Chunk sums are added from +0, so -0 becomes +0. A chain of
+// tiny negative products may end at -0. The same chain with extra zero terms, as attention adds
+// them, ends at +0.
 LOOM_INLINE V16 from_zero16(const V16& a) {
   V16 r;
   LOOM_EACH(i) r.v[i] = a.v[i] + 0.0f;

@@ -1,4 +1,4 @@
-// The rows that training alone records (of_training() of the reference).
+// The rows of ops.def that only training records (of_training() of the reference).
 
 void fill_training(Ops& ops) {
   ops.attend_dx = attend_dx;

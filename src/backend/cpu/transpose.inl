@@ -1,8 +1,8 @@
-// Turning rows into lanes: blocks of sixteen by sixteen floats, in the registers of the set.
+// Transposes rows into lanes: blocks of sixteen by sixteen floats, in the registers of the set.
 
 #if LOOM_SIMD_WIDTH > 1
-// Where bit S tells rows apart in a and b, afterwards it tells lanes apart: the lower halves of
-// both in one, the upper halves in the other.
+// Exchanges a row bit for a lane bit: bit S selects rows in a and b before, and lanes after. One
+// result has the lower halves of both, the other the upper halves.
 template <int S, int... J>
 LOOM_INLINE Vf lower_halves(Vf a, Vf b, std::integer_sequence<int, J...>) {
   return __builtin_shufflevector(a, b, ((J & S) != 0 ? kW + J - S : J)...);

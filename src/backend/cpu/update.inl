@@ -1,5 +1,5 @@
-// What a training step does to every value: gradients of activations, sums over rows, updates of
-// parameters and packing them anew. Operations in the order of the reference bodies.
+// Per-value work of a training step: gradients of activations, sums over rows, parameter updates
+// and their packing. Operations follow the order of the reference bodies.
 
 LOOM_INLINE V16 zero16() {
   return set16(0.0f);
@@ -218,7 +218,7 @@ inline void optimize(const OptimizeArgs& a, const Lane& lane) {
 
 typedef uint16_t Vh __attribute__((vector_size(2 * LOOM_SIMD_WIDTH)));
 
-// Rounding to nearest even, in integers as the dtype room does it.
+// Rounds to nearest even, with the same integer arithmetic as the dtype room.
 LOOM_INLINE Vh vf_to_bf16(Vf x) {
   const Vu u = (Vu)x;
   const Vu rounded = (u + 0x7fffu + ((u >> 16) & 1u)) >> 16;
@@ -264,8 +264,8 @@ inline void pack_group(const R16& w, const float* src, int64_t group, std::byte*
   std::memset(to + w.cols * bytes, 0, static_cast<size_t>(w.group_bytes - w.cols * bytes));
 }
 
-// Floats are copied and transposed. What has scales, rounds by chance or is a row alone is packed
-// by the dtype room.
+// Floats are copied and transposed. The dtype room packs the other cases: types with scales,
+// stochastic rounding, and single rows.
 inline void pack(const PackArgs& a, const Lane& lane) {
   const R16 w = r16_geometry(a.w.dtype, a.w.shape[0], a.w.shape[1]);
   const bool plain = w.dtype == DType::f32 || w.dtype == DType::f16 || w.dtype == DType::bf16;

@@ -1,9 +1,9 @@
-// attend and attend_dx: self-attention of whole sequences. Sums over the positions a row may see
-// run from the first to the last that causality and the window allow, masked ones being zeros:
-// scores and weighted sums under rule 2 of docs/numerics.md, the softmax and rowsum(P * dP) under
-// rule 4. dk and dv are, per head, sums under rule 2 over all rows of the sequence from its first,
-// rows that do not see the position being zeros; heads that share keys add up, the first being the
-// start. Lanes share the heads of rows (attend) and the kv heads of sequences (attend_dx).
+// attend and attend_dx: self-attention of whole sequences. Sums over positions run over all
+// positions that causality and the window allow a row; masked ones are zeros. Scores and weighted
+// sums follow rule 2 of docs/numerics.md, the softmax and rowsum(P * dP) rule 4. Per head, dk and
+// dv are sums under rule 2 over all rows of the sequence; rows that do not see the position are
+// zeros. Heads that share keys add up, starting from the first. Lanes share the heads of rows
+// (attend) and the kv heads of sequences (attend_dx).
 #include "backend/reference/reduce.hpp"
 #include "backend/reference/sums.hpp"
 
@@ -29,7 +29,7 @@ struct Head {
   const T* k(int64_t position) const { return args.k.template row<T>(first + position) + kv_at; }
   const T* v(int64_t position) const { return args.v.template row<T>(first + position) + kv_at; }
 
-  // What causality and the window allow row `row`.
+  // Positions that causality and the window allow row `row`.
   LaneRange allowed(int64_t row) const {
     const int64_t after = row + 1;
     const int64_t begin = args.window > 0 && after > args.window ? after - args.window : 0;
@@ -54,7 +54,7 @@ struct Head {
     return fmath::tanh<T>(plain_score(row, position) / static_cast<T>(args.soft_cap));
   }
 
-  // What the softmax sees: -inf when masked.
+  // The input of the softmax: -inf if masked.
   T score(int64_t row, int64_t position) const {
     if (masked(position)) return static_cast<T>(-kInfinity);
     if (args.soft_cap > 0) return bent(row, position) * static_cast<T>(args.soft_cap);
@@ -66,7 +66,7 @@ struct Head {
   const T* mask;
 };
 
-// What the softmax of a row subtracts and divides by.
+// The maximum that the softmax of a row subtracts, and the sum that it divides by.
 template <class T>
 struct SoftmaxOf {
   T largest, sum;
@@ -76,7 +76,8 @@ struct SoftmaxOf {
   }
 };
 
-// Writes the weights of the positions row `row` is allowed to weights[0, ...), as softmax_row does.
+// Writes the weights of the positions that row `row` may see to weights[0, ...), as softmax_row
+// does.
 template <class T, class H>
 SoftmaxOf<T> row_weights(const H& head, int64_t row, T* weights) {
   const LaneRange seen = head.allowed(row);
@@ -107,8 +108,8 @@ void attend_row(const AttendArgs& args, int64_t row, int64_t index, T* weights) 
   }
 }
 
-// The gradients that head `index` of a sequence gives. Scratch: the weights of one row, and of
-// every row what its softmax subtracts and divides by, and rowsum(P * dP).
+// The gradients of head `index` of a sequence. Scratch: the weights of one row, and for every row
+// the two numbers of its softmax and rowsum(P * dP).
 template <class T>
 struct HeadGradient {
   HeadGradient(const AttendDxArgs& args, int64_t sequence, int64_t index, T* scratch)
@@ -136,7 +137,7 @@ struct HeadGradient {
     return d * static_cast<T>(head.args.scale);
   }
 
-  // dq of one row, and what the columns need of it.
+  // dq of one row, and the numbers that its columns need.
   void row(int64_t r) const {
     const LaneRange seen = head.allowed(r);
     const int64_t n = seen.end - seen.begin;
@@ -161,7 +162,7 @@ struct HeadGradient {
     return position >= seen.begin && position < seen.end && !head.masked(position);
   }
 
-  // What position p adds to dk and dv. Overwrites weights with P, then with dS, of its column.
+  // The terms of position p in dk and dv. Overwrites weights with P of its column, then with dS.
   void column(int64_t p, bool accumulate) const {
     for (int64_t r = 0; r < head.length; ++r) {
       weights[r] = sees(r, p) ? SoftmaxOf<T>{largest[r], sums[r]}.weight(head.score(r, p)) : T(0);
@@ -173,7 +174,7 @@ struct HeadGradient {
     add_rows(head.args.dk, head.args.q, p, accumulate);
   }
 
-  // to[p] (+)= the sum over rows of weights[r] * from[r], where r sees p.
+  // to[p] (+)= the sum over rows r that see p of weights[r] * from[r].
   void add_rows(const Tensor& to, const Tensor& from, int64_t p, bool accumulate) const {
     T* y = to.row<T>(head.first + p) + head.kv_at;
     for (int64_t d = 0; d < head.width; ++d) {

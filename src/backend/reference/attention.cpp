@@ -1,8 +1,8 @@
-// rope, kv_write and attention: positions, the KV cache, and reading it back. Everything around the
-// cache is f32; the cache has a type of its own, and what is read of it is decoded first.
-// Scores and weighted sums are chains under rule 2 of docs/numerics.md (chunks of 256, for the
-// weighted sum counted from the first visible position), the softmax follows rule 4. No visible
-// position gives zeros. S sequences, D head width, P positions; keys [S][G][P/16][D][16], values
+// rope, kv_write and attention: positions, the KV cache, and reading it back. All values outside
+// the cache are f32. The cache has its own type, and its values are decoded before use. Scores and
+// weighted sums are chains under rule 2 of docs/numerics.md; the chunks of 256 of the weighted sum
+// count from the first visible position. The softmax follows rule 4. A row without visible
+// positions gives zeros. S sequences, D head width, P positions; keys [S][G][P/16][D][16], values
 // [S][G][P][D].
 #include <cstring>
 
@@ -16,8 +16,9 @@
 namespace loom::core::reference {
 namespace {
 
-// Where the numbers of a position of one head lie, and the steps of its blocks where it has any:
-// the first, and how far the next is. Numbers of 4 bits are counted in bytes of two: d and d + 16.
+// The location of the numbers of a position of one head, and of the steps of its blocks if it has
+// any: the first, and the distance to the next. 4-bit numbers are counted in bytes of two: d and d
+// + 16.
 struct CacheLine {
   int64_t number, next_number, step, next_step;
 };
@@ -36,7 +37,7 @@ CacheLine value_line(const KvCache& cache, const int32_t* pages, int64_t kv_head
   return {row * columns(cache), 1, row * (cache.head_dim / 32), 1};
 }
 
-// The steps of a side of the cache of one sequence stand behind its numbers.
+// The steps of one side of a sequence's cache follow its numbers.
 std::byte* step_at(const KvCache& cache, std::byte* side, const CacheLine& line, int64_t d) {
   return side + plain_bytes(cache.dtype, Shape{cache.sequence_numbers()}) +
          (line.step + d / 32 * line.next_step) * 2;
@@ -81,7 +82,7 @@ void store_head(const KvCache& cache, std::byte* side, const float* x, const Cac
   }
 }
 
-// Positions that a row at `position` may look at.
+// Positions that a row at `position` may see.
 struct Visible {
   int64_t begin, end;
 };

@@ -1,7 +1,6 @@
-// Rule 2 of docs/numerics.md: sums of products. k is cut into chunks of 256; each chunk is one
-// chain s = fused(a, b, s) from +0 with k ascending; the chunk sums are added in ascending order,
-// from +0. No terms: +0. T is the type everything is computed in, float or double; x may be
-// narrower.
+// Rule 2 of docs/numerics.md: sums of products. k is cut into chunks of 256. Each chunk is one
+// chain s = fused(a, b, s) from +0 with k ascending. The chunk sums are added in ascending order,
+// from +0. An empty sum is +0. T, float or double, is the compute type; x may be narrower.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +11,7 @@ namespace loom::core::reference {
 
 constexpr int64_t kChunk = 256;
 
-// One step of a chain: the product a * b. Two zeros where a sum leaves a place out.
+// One step of a chain: the product a * b. A sum skips a term with two zeros.
 template <class T>
 struct Factors {
   T a, b;

@@ -1,6 +1,6 @@
 // conv, conv_dx and conv_dw. Every output of conv and of conv_dw is one sum under rule 2 of
-// docs/numerics.md over all of its terms, those that look outside the input being products with
-// zero. Lanes share the filters, the channels, and the rows of dw.
+// docs/numerics.md over all of its terms. Terms outside the input are products with zero. Lanes
+// share the filters, the channels, and the rows of dw.
 #include "backend/reference/conv.hpp"
 
 #include "backend/reference/sums.hpp"
@@ -9,7 +9,8 @@
 namespace loom::core::reference {
 namespace {
 
-// What filter `filter` of a sample x [C][in] sees at place k of its patch for output `out`.
+// The value of a sample x [C][in] that filter `filter` reads at index k of its patch for output
+// `out`.
 template <class T>
 T seen(const ConvShape& s, const T* x, int64_t filter, int64_t out, int64_t k) {
   const int64_t group = filter / (s.filters / s.groups);
@@ -19,7 +20,7 @@ T seen(const ConvShape& s, const T* x, int64_t filter, int64_t out, int64_t k) {
   return x[(group * (s.channels / s.groups) + term.channel) * s.in_positions() + position];
 }
 
-// The gradient of one input value: over the taps that reach it, the sum over the filters of its
+// The gradient of one input value: over all taps that reach it, the sum over the filters of its
 // group.
 template <class T>
 T input_gradient(const ConvShape& s, const Packed& w, const T* dy, int64_t channel, int64_t in) {

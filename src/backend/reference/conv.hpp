@@ -1,12 +1,12 @@
-// Where a convolution looks: positions and taps of up to three axes as single numbers, the last
-// axis running fastest.
+// Index arithmetic of convolutions: positions and taps of up to three axes as single numbers, the
+// last axis fastest.
 #pragma once
 
 #include "ops/args.hpp"
 
 namespace loom::core::reference {
 
-// A number cut into the indices of its three axes.
+// A number split into the indices of its three axes.
 struct Axes {
   int64_t at[3];
 };
@@ -14,7 +14,7 @@ inline Axes axes_of(int64_t index, const int64_t (&extent)[3]) {
   return {{index / (extent[1] * extent[2]), index / extent[2] % extent[1], index % extent[2]}};
 }
 
-// The input position that tap `tap` of output position `out` looks at; -1 outside the input.
+// The input position that tap `tap` of output position `out` reads; -1 outside the input.
 inline int64_t input_position(const ConvShape& s, int64_t out, int64_t tap) {
   const Axes o = axes_of(out, s.out), k = axes_of(tap, s.kernel);
   int64_t position = 0;
@@ -26,7 +26,7 @@ inline int64_t input_position(const ConvShape& s, int64_t out, int64_t tap) {
   return position;
 }
 
-// The output position whose tap `tap` looks at input position `in`; -1 when there is none.
+// The output position whose tap `tap` reads input position `in`; -1 if there is none.
 inline int64_t output_position(const ConvShape& s, int64_t in, int64_t tap) {
   const Axes i = axes_of(in, s.in), k = axes_of(tap, s.kernel);
   int64_t position = 0;

@@ -1,6 +1,6 @@
 // convert: plain rows between f64, f32, f16 and bf16, each value rounded once to nearest even;
-// packed rows to f32 or f64, whichever y is. Lanes share the rows asked for. Every source value is
-// exact in a double, so the double in the middle rounds nothing.
+// packed rows to the type of y, f32 or f64. Lanes share the requested rows. Every source value is
+// exact in a double, so the intermediate double rounds nothing.
 #include <cstring>
 
 #include "backend/reference/kernels.hpp"

@@ -1,5 +1,5 @@
 // unary, binary, gated, fill: one value at a time, formulas from ops/fmath.hpp and
-// ops/activation.hpp. Lanes share the rows. The result may be written over an operand of its shape.
+// ops/activation.hpp. Lanes share the rows. The result may overwrite an operand of the same shape.
 #include "backend/reference/kernels.hpp"
 #include "ops/activation.hpp"
 

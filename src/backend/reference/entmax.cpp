@@ -1,17 +1,15 @@
-// entmax and entmax_dx, row by row. z = (x * scale) * (alpha - 1) - m with m the maximum of those
-// (rule 4), so that z <= 0 and t lies in [-1, 0); a row that is -inf throughout gives zeros. For
-// alpha 2 and 1.5 t comes from sums over z in descending order, ended by the first value that is
-// outside the support (all at or below -1 are); otherwise from 60 halvings of [-1, 0], sums
-// under rule 4. No memory beside y: the values of z are visited in order by looking for the
-// next smaller one.
+// entmax and entmax_dx, row by row. Let v = (x * scale) * (alpha - 1) and m the maximum of v under
+// rule 4. Then z = v - m <= 0, and t is in [-1, 0). A row of only -inf gives zeros. For alpha 2 and
+// 1.5, t comes from sums over z in descending order. They end at the first value outside the
+// support; all values at or below -1 are outside. For other alphas t comes from 60 halvings of [-1,
+// 0], with sums under rule 4. No memory besides y is needed: each step searches the next smaller z.
 #include "backend/reference/reduce.hpp"
 #include "backend/reference/sums.hpp"
 
 namespace loom::core::reference {
 namespace {
 
-// The largest of n values that is below `bound`, and how often it occurs; count 0 when there is
-// none.
+// The largest of n values below `bound`, and how often it occurs; count 0 if there is none.
 template <class T>
 struct Step {
   T value;
@@ -31,8 +29,8 @@ Step<T> next_below(const T* z, int64_t n, T bound) {
   return best;
 }
 
-// The threshold when z and everything above it are the support, or NaN when z is not part of it.
-// k values, z the last of them, with their sum and sum of squares.
+// The threshold if z and everything above it are the support, or NaN if z is not part of it. There
+// are k values; z is the last of them. Takes their sum and sum of squares.
 template <class T>
 T sparsemax_threshold(T k, T sum, T /*squares*/, T z) {
   return T(1) + k * z > sum ? (sum - T(1)) / k : static_cast<T>(__builtin_nan(""));
@@ -113,9 +111,9 @@ T weight(T y, T alpha) {
   return fmath::exp<T>((T(2) - alpha) * fmath::log<T>(y));
 }
 
-// What the gradients of a row are counted from: that of the largest weight, and 0 for alphas up to
-// 2, whose weights are at most 1. A small y has a weight of any size beyond: without it `dy - mean`
-// would be what is left of a rounding, times that weight.
+// The reference point of the gradients of a row: dy of the largest weight, and 0 for alphas up to
+// 2, whose weights are at most 1. For other alphas a small y has an unbounded weight. Without the
+// reference point `dy - mean` would be a rounding error times that weight.
 template <class T>
 T base_of(const T* y, const T* dy, int64_t n, T alpha) {
   if (!(alpha > T(2))) return T(0);
@@ -139,7 +137,7 @@ void entmax(const EntmaxArgs& args, const Lane& lane) {
   }
 }
 
-// A row without support, as entmax makes of one that is -inf throughout, has no gradient.
+// A row without support, as entmax makes of a row of only -inf, has no gradient.
 template <class T>
 void entmax_dx(const EntmaxDxArgs& args, const Lane& lane) {
   const T scale = static_cast<T>(args.scale), alpha = static_cast<T>(args.alpha);

@@ -1,6 +1,6 @@
-// gather_rows: y[i,:] = table[ids[i],:], decoded when the table is packed. Lanes share the rows of
-// y; whoever recorded the op has checked the ids. distinct_rows: which rows ids name; one pass from
-// the last id to the first leaves the first place of each, so nothing need be cleared.
+// gather_rows: y[i,:] = table[ids[i],:], decoded if the table is packed. Lanes share the rows of y.
+// The recorder of the op has checked the ids. distinct_rows: which rows ids name. One pass from the
+// last id to the first leaves the first index of each, so nothing need be cleared.
 #include "backend/reference/kernels.hpp"
 
 namespace loom::core::reference {

@@ -1,7 +1,6 @@
-// Gradients of the ops that work value by value and row by row, and the two sums over rows:
-// reduce_cols and scatter_add_rows. Sums along a row or down a column follow rule 4 of
-// docs/numerics.md. Every value of an operand is read before its place is written, so gradients may
-// stand where dy or x stood.
+// Gradients of the value-wise and row-wise ops, and the two sums over rows: reduce_cols and
+// scatter_add_rows. Sums along a row or down a column follow rule 4 of docs/numerics.md. Every
+// value of an operand is read before its location is written, so a gradient may overwrite dy or x.
 #include "backend/reference/reduce.hpp"
 #include "backend/reference/sums.hpp"
 #include "ops/activation_dx.hpp"
@@ -9,7 +8,7 @@
 namespace loom::core::reference {
 namespace {
 
-// One segment of n values. gamma is null when absent, scaled when not asked for.
+// One segment of n values. gamma may be null: absent. scaled may be null: not requested.
 template <class T>
 struct NormSegment {
   const T *x, *gamma, *dy;

@@ -1,7 +1,8 @@
-// The bodies of the reference backend, one template per row of ops.def, and what they share. T is
-// the compute type, float or double: of activations, plain parameters, gradients and sums. Each
-// lane computes whole outputs in a fixed order, so the lane count never changes a bit. Nothing here
-// allocates, vectorises by hand or is clever. Not an interface: others use reference_ops().
+// The bodies of the reference backend, one template per row of ops.def, and their shared helpers. T
+// is the compute type, float or double, of activations, plain parameters, gradients and sums. Each
+// lane computes whole outputs in a fixed order, so the lane count never changes a bit. The code
+// does not allocate, vectorize by hand or optimize. Not an interface: other code uses
+// reference_ops().
 #pragma once
 
 #include "ops/ops.hpp"
@@ -14,13 +15,13 @@ namespace loom::core::reference {
 #include "ops/ops.def"
 #undef LOOM_OP
 
-// At the end of the file that defines a body: makes it for both compute types, or for float alone.
+// At the end of the file of a body: instantiates it for both compute types, or for float alone.
 #define LOOM_REFERENCE_BODY(name, Args)                \
   template void name<float>(const Args&, const Lane&); \
   template void name<double>(const Args&, const Lane&)
 #define LOOM_REFERENCE_BODY_F32(name, Args) template void name<float>(const Args&, const Lane&)
 
-// y = softmax(x * scale) over n values; x and y may be the same memory. All zeros when no value is
+// y = softmax(x * scale) over n values. x and y may be the same memory. All zeros if no value is
 // above -inf.
 template <class T>
 void softmax_row(const T* x, float scale, int64_t n, T* y);

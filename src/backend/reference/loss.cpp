@@ -1,8 +1,8 @@
-// loss: the loss of each row and its gradient, in one visit. Sums over a row follow rule 4 of
-// docs/numerics.md, means divide by N last. Rows that do not count (weight 0, or a class id outside
-// [0, N)) give zeros whatever they hold; a term whose target is 0 adds nothing to softmax_ce and
-// kl, even where the logit is -inf. Weight absent: 1; dpred absent: the loss alone. dpred may be
-// pred. Lanes share the rows.
+// loss: the loss of each row and its gradient, in one pass. Sums over a row follow rule 4 of
+// docs/numerics.md; means divide by N last. Rows that do not count (weight 0, or a class id outside
+// [0, N)) give zeros, whatever they hold. A term with target 0 adds nothing to softmax_ce and kl,
+// even if the logit is -inf. An absent weight is 1. An absent dpred means that only the loss is
+// computed. dpred may be pred. Lanes share the rows.
 #include "backend/reference/reduce.hpp"
 #include "backend/reference/sums.hpp"
 
@@ -63,8 +63,9 @@ T huber_loss(const LossRow<T>& row, T delta) {
       });
 }
 
-// On logits: max(x, 0) - x t + log(1 + e^-|x|). Its gradient, s(x) - t with s the sigmoid, as (1 -
-// t) s(x) - t s(-x), which keeps its digits where the target is 1 and s(x) nearly so.
+// On logits: max(x, 0) - x t + log(1 + e^-|x|). The gradient is s(x) - t with s the sigmoid. It is
+// computed as (1 - t) s(x) - t s(-x), which keeps its digits if the target is 1 and s(x) is nearly
+// 1.
 template <class T>
 T binary_loss(const LossRow<T>& row) {
   return row.mean_of(
@@ -79,15 +80,15 @@ T binary_loss(const LossRow<T>& row) {
       });
 }
 
-// What is left of a confident value: u^gamma, with 0^gamma = 0 but 0^0 = 1.
+// The modulating factor u^gamma, with 0^gamma = 0 but 0^0 = 1.
 template <class T>
 T power_of_unit(T u, T gamma) {
   if (gamma == T(0)) return T(1);
   return u > T(0) ? fmath::exp<T>(gamma * fmath::log<T>(u)) : T(0);
 }
 
-// u^gamma times the binary loss; the gradient by the rule of products. u^(gamma - 1) as u^gamma /
-// u, and no slope where u is 0.
+// u^gamma times the binary loss, and the gradient by the product rule. u^(gamma - 1) is computed as
+// u^gamma / u; the slope is 0 if u is 0.
 template <class T>
 T focal_loss(const LossRow<T>& row, T gamma, T alpha) {
   const auto side = [&](T t) {
@@ -133,7 +134,7 @@ T poisson_loss(const LossRow<T>& row) {
       [&](int64_t i) { return fmath::exp<T>(row.pred[i]) - row.target[i]; });
 }
 
-// log cosh d = |d| + log(1 + e^(-2 |d|)) - log 2, which no e^d overflows.
+// log cosh d = |d| + log(1 + e^(-2 |d|)) - log 2, in which no e^d overflows.
 template <class T>
 T log_cosh_loss(const LossRow<T>& row) {
   constexpr double kLog2 = 0.693147180559945309417;
@@ -204,7 +205,7 @@ T divergence(const LossRow<T>& row) {
   return sum;
 }
 
-// Norms below 1e-8 count as 1e-8; a pred that short is not pulled along itself.
+// Norms below 1e-8 count as 1e-8. The gradient of a pred that short has no term along pred.
 template <class T>
 T cosine_loss(const LossRow<T>& row) {
   const T shortest = T(1e-8);

@@ -36,7 +36,7 @@ struct Q8Dot {
   float scale(int64_t block) const { return q.scales[row * q.blocks + block]; }
 };
 
-// Scales that are floats: a term for each block of 32, or of 16 where scales change that often.
+// Float scales: a term for each block of 32, or of 16 if scales change that often.
 float q8_blocks(const Q8Dot& d) {
   const int64_t span = d.info.block == 16 ? 16 : kR16Block;
   const int64_t block = d.info.block > 0 ? d.info.block : d.w.blocks * kR16Block;
@@ -58,8 +58,7 @@ float q8_blocks(const Q8Dot& d) {
   return acc;
 }
 
-// Scales that are small integers: they enter the integer sums of the blocks of 32, and each
-// super-block adds one term.
+// Small integer scales enter the integer sums of the blocks of 32. Each super-block adds one term.
 float q8_super_blocks(const Q8Dot& d) {
   float acc = 0.0f;
   for (int64_t k0 = 0; k0 < d.w.cols; k0 += d.info.super_block) {

@@ -1,5 +1,5 @@
-// optimize: one update of the parameters, value by value, in the compute type and in the order in
-// which ops/args.hpp writes the formulas. Lanes share the values of the gradient.
+// optimize: one update of the parameters, value by value, in the compute type. The formulas and
+// their order are in ops/args.hpp. Lanes share the values of the gradient.
 #include "backend/reference/kernels.hpp"
 #include "ops/fmath.hpp"
 
@@ -63,7 +63,7 @@ struct Update {
     const T step = rate * (m / c1);
     p = p - (c3 > T(0) ? (step * c3) / (fmath::sqrt<T>(v) + eps) : step);
   }
-  // m and v are read by the kinds that have them.
+  // Only the kinds that have m and v read them.
   void operator()(T& p, T g, T* m, T* v) const {
     const T decayed = g + decay * p;
     switch (kind) {

@@ -1,4 +1,4 @@
-// pool and pool_dx: every output by its window, every input value by the windows that it is in.
+// pool and pool_dx: every output reads its window, every input value the windows that contain it.
 // Lanes share the channels of all samples.
 #include "backend/reference/chain.hpp"
 #include "backend/reference/conv.hpp"
@@ -22,7 +22,7 @@ struct Window {
     }
   }
   int64_t count() const { return taps[0] * taps[1] * taps[2]; }
-  // Where tap `tap` of all of them looks; -1 outside of the input.
+  // The position that tap `tap` of all of them reads; -1 outside of the input.
   int64_t position(int64_t tap) const {
     const Axes k = axes_of(tap, taps);
     int64_t at = 0;
@@ -74,8 +74,8 @@ T pooled(const PoolArgs& args, const T* x, int64_t out) {
   return divisor == 0 ? T(0) : sum / static_cast<T>(divisor);
 }
 
-// What output `out`, value `out_at` of its row, sends to value `in_at` of x, which is in its
-// window.
+// The gradient that output `out`, value `out_at` of its row, sends to value `in_at` of x, which is
+// in its window.
 template <class T>
 T sent(const PoolDxArgs& args, int64_t row, int64_t out_at, int64_t in_at, int64_t out) {
   const T dy = args.dy.row<T>(row)[out_at];

@@ -1,7 +1,7 @@
 // quantize_rows and pack: activations to q8 blocks of 32, weights to R16.
-// A q8 block: scale = absmax / 127, code = nearest even of x * (127 / absmax). A block with an
-// infinity or a NaN gets codes 0 and that value as its scale, so that 0 * scale makes its sums NaN;
-// one too small to invert becomes zeros.
+// A q8 block: scale = absmax / 127, code = nearest even of x * (127 / absmax). If a block holds an
+// infinity or a NaN, its codes are 0 and its scale is that value. So 0 * scale makes its sums NaN.
+// A block too small to invert becomes zeros.
 #include "backend/reference/kernels.hpp"
 #include "base/bits.hpp"
 #include "ops/fmath.hpp"
@@ -11,7 +11,7 @@ namespace {
 
 constexpr int32_t kInfinityBits = 0x7f800000;
 
-// Largest magnitude of n values, ordered as bits: NaN above infinity.
+// Largest magnitude of n values, compared as bits: NaN above infinity.
 int32_t absmax_bits(const float* x, int64_t n) {
   int32_t largest = 0;
   for (int64_t i = 0; i < n; ++i) {
@@ -97,7 +97,7 @@ void pack(const PackArgs& args, const Lane& lane) {
   const T* src = args.src.values<T>();
   const bool whole = args.scope == ScaleScope::per_tensor;
   LaneRange rows = lane.range(w.rows, kR16Rows);
-  // One scale for all: what it was taken from has one writer.
+  // One scale for all rows: lane 0 packs all rows, so the frozen ranges have one writer.
   if (whole && !args.ranges.empty()) rows = {0, lane.index == 0 ? w.rows : 0};
   if (rows.begin == rows.end) return;
   src += rows.begin * w.cols;

@@ -1,5 +1,5 @@
-// random: value i of a stream at a step is made from block step * 2^40 + i / 4 of Philox, whose
-// four words w serve four values, in double and rounded once.
+// random: value i of a stream at a step comes from Philox block step * 2^40 + i / 4. Its four words
+// w serve four values, computed in double and rounded once.
 //   uniform: (w >> 8) / 2^24, in [0, 1), as Rng::uniform;
 //   gumbel:  -log(-log(u)) with u = (w + 1/2) / 2^32, in (0, 1);
 //   normal:  Box and Muller (1958): words 0, 1 give values 0, 1, words 2, 3 values 2, 3: radius
@@ -36,7 +36,7 @@ double value_of(RandomKind kind, const PhiloxBlock& words, size_t i) {
   return 0.0;
 }
 
-// The step, a whole number below 2^24; anything else counts as 0.
+// The step, an integer below 2^24; anything else counts as 0.
 template <class T>
 uint64_t step_of(const Tensor& step) {
   if (step.empty()) return 0;

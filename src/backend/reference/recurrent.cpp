@@ -1,5 +1,5 @@
-// The cells of LSTM and GRU, one step, value by value, and their gradients. Gates stand side by
-// side in a row: i|f|g|o, and r|z|n. A state that is absent is zero. Lanes share the rows.
+// One step of the LSTM and GRU cells, value by value, and their gradients. Gates are adjacent in a
+// row: i|f|g|o, and r|z|n. An absent state is zero. Lanes share the rows.
 #include "backend/reference/kernels.hpp"
 #include "ops/fmath.hpp"
 

@@ -1,7 +1,7 @@
-// Rule 4 of docs/numerics.md: a reduction over a row. 32 virtual lanes; lane j takes i = j mod 32
-// ascending; lanes beyond a short row stay at the start value; the upper half is joined to the
-// lower, 32 -> 16 -> 8 -> 4 -> 2 -> 1. Rows longer than 4096 are cut into blocks of 4096, whose
-// results are joined in order, the first being the start. T is float or double.
+// Rule 4 of docs/numerics.md: a reduction over a row. There are 32 virtual lanes; lane j takes i =
+// j mod 32, ascending. Lanes past the end of a short row keep the start value. The upper half is
+// joined to the lower, 32 -> 16 -> 8 -> 4 -> 2 -> 1. Rows longer than 4096 are cut into blocks of
+// 4096, whose results are joined in order, starting from the first. T is float or double.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace loom::core::reference {
 constexpr int64_t kReduceBlock = 4096;
 constexpr int64_t kVirtualLanes = 32;
 
-// Joins value(i) for i in [0, n); `start` when there are none.
+// Joins value(i) for i in [0, n); returns `start` if n is 0.
 template <class T, class Value, class Join>
 T reduce_row(int64_t n, T start, Value value, Join join) {
   T total = start;
@@ -38,7 +38,7 @@ T reduce_sum(int64_t n, Value value) {
   return reduce_row(n, T{}, value, [](T a, T b) { return a + b; });
 }
 
-// The larger of a NaN and a number is the second of the two, as in fmath::max.
+// If one of the two is a NaN, the second operand is the result, as in fmath::max.
 template <class T, class Value>
 T reduce_max(int64_t n, Value value) {
   return reduce_row(n, -static_cast<T>(__builtin_inff()), value,

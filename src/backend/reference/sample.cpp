@@ -1,4 +1,4 @@
-// sample: the next token of each row among the candidates that topk found. Lanes share the rows.
+// sample: picks the next token of each row among the candidates of topk. Lanes share the rows.
 #include "ops/sampling.hpp"
 
 #include <cmath>
@@ -23,7 +23,7 @@ uint32_t weight(float v, float best, float temperature) {
   return static_cast<uint32_t>(fmath::min(w * kOne + 0.5f, kOne));
 }
 
-// Which of the k candidates.
+// The index of the drawn one of k candidates.
 int64_t drawn(const float* values, int64_t k, const SampleArgs& args, uint64_t index) {
   uint32_t weights[SampleArgs::kMost] = {};
   uint32_t total = 0;

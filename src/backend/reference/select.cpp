@@ -5,7 +5,7 @@
 namespace loom::core::reference {
 namespace {
 
-// Whether b, which stands later in the row, beats a.
+// Whether b, which comes later in the row, beats a.
 template <class T>
 bool beats(T b, T a) {
   return b > a || (a != a && b == b);

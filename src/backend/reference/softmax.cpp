@@ -1,6 +1,5 @@
 // softmax, row by row: m = max(x * scale), e = exp(x * scale - m), y = e / sum(e), max and sum
-// under rule 4 of docs/numerics.md. A row that is -inf throughout (everything masked) gives zeros,
-// not NaN.
+// under rule 4 of docs/numerics.md. A row of only -inf (everything masked) gives zeros, not NaN.
 #include "backend/reference/kernels.hpp"
 #include "backend/reference/reduce.hpp"
 

@@ -1,5 +1,5 @@
-// Rule 2 of docs/numerics.md over packed weights. Such sums run in double when the dtype of the
-// weights asks for it, and are rounded to the compute type once.
+// Rule 2 of docs/numerics.md over packed weights. Such sums run in double if the dtype of the
+// weights requires it, and are rounded to the compute type once.
 #pragma once
 
 #include "backend/reference/chain.hpp"
@@ -51,7 +51,7 @@ T sum_over_column(const Packed& w, int64_t col, int64_t first, int64_t count, Te
   });
 }
 
-// What is stored in an output that may accumulate: old + value, or value.
+// Stores old + value in an output that accumulates, else value.
 template <class T>
 void store(T& y, T value, bool accumulate) {
   y = accumulate ? y + value : value;

@@ -1,4 +1,4 @@
-// Which rows of ops.def training alone needs. Included by reference.cpp and its test:
+// The rows of ops.def that only training needs. Included by reference.cpp and its test.
 // LOOM_WITHOUT_TRAINING is defined for the files that fill tables, so that all builds share the
 // objects of the kernels (CMakeLists.txt).
 #pragma once
@@ -7,9 +7,9 @@
 
 namespace loom::core {
 
-// Rows that training alone records. A build for inference alone leaves them null in every table,
-// and the recorder refuses them; what forward passes share with gradients (conv_dx, matmul_dx,
-// reduce_cols) is not among them.
+// The rows that only training records. An inference-only build leaves them null in every table, and
+// the recorder refuses them. Rows that forward passes use too (conv_dx, matmul_dx, reduce_cols) are
+// not among them.
 #ifdef LOOM_WITHOUT_TRAINING
 constexpr bool kTrains = false;
 #else

@@ -1,4 +1,4 @@
-// The device that engine hands to sessions: memory, kernels, and the CPU for ops without a kernel.
+// The device that sessions use: memory, kernels, and a CPU fallback for ops without a kernel.
 #include <algorithm>
 #include <chrono>
 #include <cstring>
@@ -20,13 +20,13 @@
 namespace loom::core::webgpu {
 namespace {
 
-// A body that nothing calls: rows of a device's table only say that the op exists.
+// A body that is never called: rows of a device's table only say that the op exists.
 template <class Args>
 void on_device(const Args&, const Lane&) {}
 
 using Launch = Status (*)(Frame&, const std::byte*);
 
-// Null: the op has no kernel.
+// May be null: the op has no kernel.
 template <class Args, class Kernel>
 constexpr Launch launch_of(Kernel) {
   if constexpr (std::is_same_v<std::invoke_result_t<Kernel, Frame&, const Args&>, kernels::None>) {
@@ -71,7 +71,7 @@ class WebGpu final : public Backend {
 #undef LOOM_OP
   }
 
-  // Before the first list.
+  // Runs before the first list.
   Status prepare() {
     LOOM_TRY(find_subgroup(*gpu_, memory_, frame_));
     counts_ = {};
@@ -128,7 +128,7 @@ class WebGpu final : public Backend {
     return id;
   }
   void detach(int64_t id) override {
-    // What was described and not submitted may name the memory; an error shows in the next call.
+    // Described but unsubmitted work may use the memory. The next call reports an error.
     if (const Status status = frame_.flush(); !status.ok()) frame_.drop();
     replays_.forget();
     memory_.detach(id);
@@ -150,7 +150,7 @@ class WebGpu final : public Backend {
   Status end_download(int64_t ticket) override {
     Status status = frame_.reads(ticket) ? frame_.flush() : Status{};
     if (frame_.read_last(ticket)) enough_ = kFirst;
-    Status read = gpu_->end_read(ticket);  // frees what the results were to come to
+    Status read = gpu_->end_read(ticket);  // frees the destination buffers of the results
     return status.ok() ? read : status;
   }
   Status execute(std::span<const Command> commands) override {
@@ -171,9 +171,9 @@ class WebGpu final : public Backend {
   Status describe(std::span<const Command> commands);
   Status run_one(const Command& command);
   Status run_on_cpu(const Command& command);
-  // What was described last is what these commands do.
+  // Registers the works described last as those of `commands`.
   Status add_dependencies(std::span<const Command> commands);
-  // Every stretch of memory that a command reads (or writes), as f(begin, bytes).
+  // Calls f(begin, bytes) for every memory range that a command reads (or writes).
   template <class F>
   void each_stretch(Command& command, bool written, F&& f);
   void count_memory() {
@@ -193,8 +193,8 @@ class WebGpu final : public Backend {
   Ops ops_;
   bool strict_;
   bool gathering_ = false;
-  // A device that has nothing to do begins early; without a thread that submits, what a submission
-  // takes is the host's time, and a token or a step is one.
+  // An idle device starts early. Without a submission thread the host pays for each submission, so
+  // a token or a step is one submission.
   static constexpr int64_t kMost = 256, kFirst = LOOM_THREADS != 0 ? 4 : kMost;
   int64_t enough_ = kFirst;  // dispatches that are worth a submission
   std::vector<std::byte> scratch_;
@@ -251,7 +251,7 @@ Status WebGpu::copy(const MemoryRange& from, const std::byte* to) {
       source.offset % 4 != 0 || target.offset % 4 != 0) {
     return make_error(Code::internal, "copy between places that the device does not have");
   }
-  // Little is copied by a kernel, which may run beside the next.
+  // A kernel copies small sizes, because it may run concurrently with the next one.
   if (from.bytes > 256) return frame_.copy(source, target, from.bytes);
   LOOM_TRY(copy_words(frame_, source, target, from.bytes / 4));
   return frame_.add_dependencies(
@@ -272,18 +272,18 @@ Status WebGpu::move(std::span<const Move> moves) {
   return move_words(frame_, words);
 }
 
-// The device works on what is submitted while the host describes more: the first dispatches soon,
-// since it has nothing to do, then about a token at a time.
+// The device works on submitted commands while the host describes more. The first submissions are
+// short, because the device is idle; later ones hold about a token.
 Status WebGpu::submit() {
   enough_ = std::min(2 * enough_, kMost);
   return frame_.flush(true);
 }
 
-// What fits goes with the last commands in one submission.
+// If the reads fit, they go into the same submission as the last commands.
 Status WebGpu::download(std::span<const MemoryRange> ranges) {
   LOOM_ASSIGN(const std::vector<Gpu::Read> reads, reads_of(ranges));
   int64_t bytes = 0;
-  for (const Gpu::Read& read : reads) bytes += read.bytes + 8;  // whole words
+  for (const Gpu::Read& read : reads) bytes += read.bytes + 8;  // in whole words
   if (!reads.empty() && bytes <= Gpu::kMostRead) {
     const Result<int64_t> ticket = frame_.read(reads);
     if (ticket.ok()) return end_download(*ticket);
@@ -327,7 +327,7 @@ Status WebGpu::add_dependencies(std::span<const Command> commands) {
 
 Status WebGpu::execute(std::span<const Command> commands, bool rows_alone) {
   LOOM_TRY(gpu_->glance());
-  // Before more is described, not after: what follows a list may still run beside its end.
+  // Submits before more is described, not after: the commands after a list may overlap its end.
   if (!gathering_ && frame_.pending() >= enough_) LOOM_TRY(submit());
   frame_.set_rows_alone(rows_alone);
   const Replays::Plan plan = replays_.plan(commands, rows_alone);
@@ -340,7 +340,7 @@ Status WebGpu::execute(std::span<const Command> commands, bool rows_alone) {
     if (plan == Replays::Plan::record) replays_.keep();
     count_memory();
   }
-  // A token, say, is on its way while the host does other things.
+  // A token, for example, runs while the host does other work.
   return !gathering_ && frame_.pending() >= kMost ? submit() : Status{};
 }
 
@@ -382,7 +382,7 @@ void WebGpu::each_stretch(Command& command, bool written, F&& f) {
   });
 }
 
-// The whole device waits for this; it is for ops that have no kernel yet, and counted.
+// Blocks until the device is idle, runs an op without a kernel on the host, and counts it.
 Status WebGpu::run_on_cpu(const Command& recorded) {
   ++counts_.fallbacks[static_cast<int>(recorded.op)];
   frame_.spoil_recording();
@@ -391,7 +391,7 @@ Status WebGpu::run_on_cpu(const Command& recorded) {
   command.op = recorded.op;
   std::memcpy(command.args, recorded.args, sizeof(command.args));
   Status status;
-  // Outputs too: an op may write a part of what a tensor spans.
+  // Outputs are downloaded too: an op may write only a part of the memory that a tensor spans.
   for (const bool written : {false, true}) {
     each_stretch(command, written, [&](const std::byte* begin, int64_t bytes) {
       const BufferSlice place = memory_.find(begin);

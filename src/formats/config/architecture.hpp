@@ -1,5 +1,5 @@
-// The decoders we read, one row per class of `transformers` (5.x): what the class fixes, and what
-// it takes where config.json says nothing. Everything else is read from the file.
+// The supported decoders, one row per class of `transformers` (5.x): the settings that the class
+// fixes, and its defaults for config.json. All other settings are read from the file.
 #pragma once
 
 #include <cstdint>
@@ -12,28 +12,27 @@
 
 namespace loom::core {
 
-// What a class calls its sizes.
+// The names of sizes in a class.
 struct HfKeys {
   std::string_view hidden = "hidden_size", inner = "intermediate_size";
   std::string_view layers = "num_hidden_layers", heads = "num_attention_heads";
   std::string_view positions = "max_position_embeddings", eps = "rms_norm_eps";
   std::string_view rope_theta = "rope_theta", rotary_part = "partial_rotary_factor";
-  std::string_view table_width =
-      {};  // of the embedding, where it may be another than the hidden one
+  std::string_view table_width = {};  // of the embedding, if it may differ from the hidden one
 };
 
-// A setting of a class of which one value runs here; the same where the file says nothing.
+// A setting of which only one value is supported; an absent setting has that value.
 struct HfSwitch {
   std::string_view key;
   bool value;
 };
 
 struct HfArchitecture {
-  // of attention; read: attention_bias says it for q, k, v and o; always: of all products of blocks
+  // of attention; read: attention_bias decides for q, k, v and o; always: all products of blocks
   enum class Bias : uint8_t { read, never, qkv, always };
-  // Which layers have a sliding window where layer_types is absent. never: the class has no such
-  // thing; every: all, or none; late: from max_window_layers on; nope: those without rotary
-  // positions; odd: the first, the third, ...; pattern: all but each sliding_window_pattern-th.
+  // Which layers have a sliding window without layer_types. never: not supported by the class;
+  // every: all, or none; late: from max_window_layers on; nope: those without rotary positions;
+  // odd: the first, the third, ...; pattern: all except each sliding_window_pattern-th.
   enum class Sliding : uint8_t { never, every, late, nope, odd, pattern };
 
   std::string_view name;
@@ -44,22 +43,22 @@ struct HfArchitecture {
   bool sub_norms = false;          // before the last projections of attention and MLP
   bool post_norms = false;         // after attention and MLP too
   bool scaled_embedding = false;   // by sqrt(hidden_size)
-  bool unit_offset_norms = false;  // norms hold w of (1 + w)
+  bool unit_offset_norms = false;  // norms store w of (1 + w)
   bool fused_projections = false;  // qkv_proj and gate_up_proj
-  bool partial_rotary = false;     // partial_rotary_factor counts
-  bool local_rope = false;         // rotary positions of their own for sliding layers
-  bool nope_layers = false;        // no_rope_layers counts
+  bool partial_rotary = false;     // partial_rotary_factor is used
+  bool local_rope = false;         // sliding layers have their own rotary positions
+  bool nope_layers = false;        // no_rope_layers is used
   HfKeys keys = {};
   std::span<const HfSwitch> switches = {};
-  bool layer_norms = false;  // LayerNorm with a bias in the place of RMSNorm
+  bool layer_norms = false;  // LayerNorm with a bias instead of RMSNorm
   bool gated = true;         // the MLP has a gate
   bool learned_positions = false;
-  bool plain_heads = false;    // neither num_key_value_heads nor head_dim counts
+  bool plain_heads = false;    // num_key_value_heads and head_dim are ignored
   bool inner_default = false;  // the inner size may be absent: 4 * hidden
   bool head_bias = false;      // the head has a bias
   ResidualKind residual = ResidualKind::serial;
-  std::string_view parallel_key = {};  // a setting that makes the residual serial where it is false
-  double rotary_part = 1;              // of a head that turns, when absent
+  std::string_view parallel_key = {};  // setting; false makes the residual serial
+  double rotary_part = 1;              // rotated part of a head, when absent
   bool kv_heads_default = true;        // num_key_value_heads may be absent
   bool tied = false;                   // tie_word_embeddings when absent
   int64_t head_dim = 0;                // when absent (not null): 0 = hidden_size / num_heads
@@ -67,14 +66,14 @@ struct HfArchitecture {
   double rms_norm_eps = 1e-6;          // when absent
   double rope_theta = 10000;           // when absent
   Sliding sliding = Sliding::never;
-  bool window_switch = false;  // only use_sliding_window makes the window count
+  bool window_switch = false;  // the window needs use_sliding_window
   int64_t window = 0;          // when absent (not null): 0 = none
   std::string_view act_key = "hidden_act";
   std::string_view act = "silu";  // when absent
-  // query_pre_attn_scalar when absent; 0: scores are divided by sqrt(head_dim), whatever it says
+  // query_pre_attn_scalar when absent; 0 means that scores are always divided by sqrt(head_dim)
   double query_scalar = 0;
-  bool attention_cap = false;        // attn_logit_softcapping counts
-  bool final_cap = false;            // final_logit_softcapping counts
+  bool attention_cap = false;        // attn_logit_softcapping is used
+  bool final_cap = false;            // final_logit_softcapping is used
   double attention_cap_default = 0;  // when absent (not null): 0 = none
   double final_cap_default = 0;      // the same
   int64_t bos_token_id = -1;         // when no file has one: -1 = none

@@ -10,7 +10,7 @@
 namespace loom::core {
 namespace {
 
-// What the class calls its special tokens where tokenizer_config.json does not.
+// The class's special tokens if tokenizer_config.json does not define them.
 constexpr const char* kSpecial[] = {"bos_token", "eos_token", "unk_token", "pad_token"};
 constexpr const char* kEndOfText = "<|endoftext|>";
 
@@ -19,7 +19,7 @@ class BpeFiles {
   BpeFiles(std::string where, JsonValue vocabulary)
       : where_(std::move(where)), vocabulary_(std::move(vocabulary)) {}
 
-  // Lines "left right"; the first may say a version, which readers of tokenizer.json leave out too.
+  // Lines "left right"; the first may be a version line, which readers of tokenizer.json skip too.
   void take_merges(std::string_view file) {
     while (!file.empty()) {
       const size_t end = std::min(file.find('\n'), file.size());
@@ -82,7 +82,7 @@ class BpeFiles {
                               {"use_regex", JsonValue::boolean(true)}});
   }
 
-  // The token before each text, where there is one.
+  // The token before each text, if there is one.
   JsonValue after_text() const {
     if (first_.empty()) return {};
     const auto piece = [](const char* kind, JsonValue id, int64_t type) {
@@ -120,7 +120,7 @@ Result<std::string> read_bpe_files(const std::string& folder, const JsonValue* c
   LOOM_ASSIGN(const std::string merges, read_if_there(folder + "/merges.txt"));
   if (vocabulary.empty() || merges.empty()) return std::string();
   LOOM_ASSIGN(JsonValue json, parse_json(vocabulary, where));
-  if (!json.is_object()) return bad_file("is no vocabulary: expected an object", where);
+  if (!json.is_object()) return bad_file("is not a vocabulary: expected an object", where);
   BpeFiles files(where, std::move(json));
   files.take_merges(merges);
   if (config != nullptr) LOOM_TRY(files.take_config(*config));

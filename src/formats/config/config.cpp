@@ -1,8 +1,8 @@
-// config.json of decoders. What the class of `transformers` fixes or defaults is a row of
-// hf_architecture.cpp, the rest is read from the file. Positions (rope_scaling, rope_parameters)
-// are in hf_rope.cpp, what differs from layer to layer in hf_layers.cpp.
-// Invariant of an accepted config: every size is in 1..2^24, the heads divide, and the weights of
-// the model number at most 2^48, so no size made from them by one product overflows.
+// config.json of decoders. The fixed values and defaults of a class of `transformers` are a row of
+// architecture.cpp; the rest is read from the file. Positions (rope_scaling, rope_parameters)
+// are in rope.cpp, per-layer settings in layers.cpp. Invariants of an accepted config: every
+// size is in 1..2^24, the heads divide it, and there are at most 2^48 weights. So no product of
+// sizes overflows.
 #include "formats/config/config.hpp"
 
 #include <algorithm>
@@ -42,7 +42,7 @@ Status read_names(const ConfigFields& fields, const HfArchitecture& architecture
                                   " is not supported; these are: silu, gelu, gelu_new, "
                                   "gelu_pytorch_tanh, relu, relu2"));
   }
-  // The first files of Gemma wrote gelu and meant its approximation; the class corrects them.
+  // The first Gemma files say gelu but mean its approximation; the class corrects them.
   if (architecture.model_type == "gemma" && config.hidden_act == "gelu")
     config.hidden_act = "gelu_pytorch_tanh";
   return {};
@@ -104,8 +104,8 @@ Status read_heads(const ConfigFields& fields, const HfArchitecture& architecture
   if (config.head_dim == 0) {
     const HfKeys& keys = architecture.keys;
     if (config.hidden_size % config.num_heads != 0) {
-      return fields.bad(keys.hidden, cat(config.hidden_size, " is no multiple of ", keys.heads, " ",
-                                         config.num_heads, ", and there is no head_dim"));
+      return fields.bad(keys.hidden, cat(config.hidden_size, " is not a multiple of ", keys.heads,
+                                         " ", config.num_heads, ", and there is no head_dim"));
     }
     config.head_dim = config.hidden_size / config.num_heads;
   }
@@ -119,7 +119,7 @@ Status read_heads(const ConfigFields& fields, const HfArchitecture& architecture
   return {};
 }
 
-// What the class of the architecture fixes, whatever the file says.
+// Sets the values that the class fixes, independent of the file.
 Status take_structure(const ConfigFields& fields, const HfArchitecture& architecture,
                       DecoderConfig& config) {
   config.layer_norms = architecture.layer_norms;
@@ -143,7 +143,7 @@ Status take_structure(const ConfigFields& fields, const HfArchitecture& architec
   return {};
 }
 
-// Biases the class of the architecture hard-codes may not be contradicted by the file.
+// The file may not contradict biases that the class hard-codes.
 Status read_biases(const ConfigFields& fields, const HfArchitecture& architecture,
                    DecoderConfig& config) {
   config.tie_word_embeddings = architecture.tied;
@@ -173,13 +173,13 @@ Status read_biases(const ConfigFields& fields, const HfArchitecture& architectur
   return {};
 }
 
-// A number that null switches off: 0.
+// A number that null disables: 0.
 Status read_cap(const ConfigFields& fields, std::string_view key, double absent, double& out) {
   out = fields.has_key(key) ? 0 : absent;
   return fields.read(key, out, 1e-3, 1e6);
 }
 
-// What scales and bends activations.
+// Reads scales and caps of activations.
 Status read_scales(const ConfigFields& fields, const HfArchitecture& architecture,
                    DecoderConfig& config) {
   if (architecture.scaled_embedding) {
@@ -201,7 +201,7 @@ Status read_scales(const ConfigFields& fields, const HfArchitecture& architectur
                   config.final_soft_cap);
 }
 
-// Settings that are harmless at one value and change the computation at every other.
+// Settings that have no effect at one value, and are unsupported at all others.
 Status check_switches(const ConfigFields& fields, const HfArchitecture& architecture) {
   if (fields.find("compression_config") != nullptr) {
     return fields.refuse("compression_config",
@@ -228,7 +228,7 @@ Status check_switches(const ConfigFields& fields, const HfArchitecture& architec
       cat(fields.find("partial_rotary_factor")->describe(), " is not supported; only 1 is"));
 }
 
-// quantization_config: only that of BitNet, with the matrices of the blocks converted.
+// quantization_config: only BitNet's, with the matrices of the blocks converted.
 Status read_quantization(const ConfigFields& outer, const std::string& where,
                          DecoderConfig& config) {
   const JsonValue* object = outer.find("quantization_config");
@@ -303,7 +303,7 @@ Status read_special_tokens(const ConfigFields& fields, DecoderConfig& config) {
   return {};
 }
 
-// The ids of the class, where no file has any and the vocabulary is that large.
+// The class's ids, if no file has any and the vocabulary is large enough.
 void take_default_tokens(const ConfigFields& fields, const HfArchitecture& architecture,
                          DecoderConfig& config) {
   if (!fields.has_key("bos_token_id") && config.bos_token_id < 0 &&
@@ -323,7 +323,7 @@ Result<JsonValue> parse_object(std::string_view text, const std::string& where) 
   return bad_file(cat("expected an object, found ", json->describe()), where, json->offset());
 }
 
-// generation_config.json lies beside config.json.
+// generation_config.json is in the folder of config.json.
 std::string generation_name(const std::string& where) {
   const size_t slash = where.rfind('/');
   return (slash == std::string::npos ? "" : where.substr(0, slash + 1)) + "generation_config.json";

@@ -18,8 +18,8 @@ namespace loom::core {
 Result<DecoderConfig> parse_hf_config(std::string_view text, std::string_view generation_text,
                                       const std::string& where);
 
-// The same of what was parsed, or put together from another format: one reader means that every
-// bound and every refusal is the same for all. generation: null where there is none.
+// The same for a parsed object, or one made from another format: a single reader has the same
+// bounds and errors for all. generation: may be null.
 Result<DecoderConfig> read_hf_config(const JsonValue& json, const JsonValue* generation,
                                      const std::string& where);
 

@@ -1,5 +1,5 @@
-// The writer of config.json: see config.hpp. What the class of an architecture fixes is left
-// out, and what it would take where the file says nothing is said, as the reader wants it.
+// The writer of config.json: see config.hpp. It omits values that the class fixes, and writes
+// values that differ from the class's defaults in the reader's form.
 #include <algorithm>
 #include <bit>
 #include <utility>
@@ -13,7 +13,7 @@ namespace {
 
 using Sliding = HfArchitecture::Sliding;
 
-// The factor of which the reader makes `width` again.
+// The factor from which the reader computes `width` again.
 double rotary_factor(int64_t width, int64_t head_dim) {
   const double exact = static_cast<double>(width) / static_cast<double>(head_dim);
   const bool same = static_cast<int64_t>(static_cast<double>(head_dim) * exact) == width;
@@ -40,7 +40,7 @@ JsonValue rope_json(const DecoderConfig& c, const HfArchitecture& row = {}) {
   return rope;
 }
 
-// Sliding layers with positions of their own stand beside the others.
+// Separate positions of sliding layers are next to the others.
 JsonValue rope_by_kind(const DecoderConfig& c) {
   JsonValue sliding = JsonValue::object();
   sliding.add("rope_type", JsonValue::string("default"));
@@ -51,8 +51,8 @@ JsonValue rope_by_kind(const DecoderConfig& c) {
   return out;
 }
 
-// The number of which the reader makes `scale` again: a whole one, or the nearest of a few
-// neighbours; squares and roots round.
+// The number from which the reader computes `scale` again: an integer, or the nearest of a few
+// neighbours, because squares and roots round.
 double query_scalar(double scale) {
   const double scalar = 1.0 / (scale * scale);
   const auto whole = static_cast<double>(static_cast<int64_t>(scalar + 0.5));
@@ -91,7 +91,7 @@ void add_layers(const DecoderConfig& c, const HfArchitecture& row, JsonValue& ou
     window = std::max(window, layer.window);
     any = any || slides(layer);
   }
-  if (any && window == 0) window = c.max_positions;  // a window that hides nothing
+  if (any && window == 0) window = c.max_positions;  // a window without effect
   if (row.window_switch) out.add("use_sliding_window", JsonValue::boolean(any));
   out.add("sliding_window", any ? JsonValue::integer(window) : JsonValue());
   if (row.nope_layers) {
@@ -108,8 +108,8 @@ void add_layers(const DecoderConfig& c, const HfArchitecture& row, JsonValue& ou
   out.add("layer_types", std::move(types));
 }
 
-// Loom knows no padding token. Classes of transformers have one of their own if no file names one,
-// and do not open if it is beyond the vocabulary.
+// Loom has no padding token. Classes of transformers have a default one, and do not open if it is
+// beyond the vocabulary.
 void add_padding(const DecoderConfig& c, JsonValue& out) {
   constexpr std::pair<std::string_view, int64_t> kDefaults[] = {{"Phi3ForCausalLM", 32000},
                                                                 {"SmolLM3ForCausalLM", 128004}};

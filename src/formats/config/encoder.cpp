@@ -16,7 +16,7 @@ constexpr int64_t kMaxExtent = 1 << 24;
 struct EncoderClass {
   std::string_view name, model_type;
   EncoderFamily family;
-  bool scores = false;  // has a head that classifies
+  bool scores = false;  // has a classifier head
 };
 constexpr std::array kEncoderClasses = {
     EncoderClass{"BertModel", "bert", EncoderFamily::bert},
@@ -66,7 +66,7 @@ Status read_encoder_heads(const ConfigFields& fields, std::string_view key, Enco
   return {};
 }
 
-// One label, or those of id2label; 2 where nothing says it, as in `transformers`.
+// One label, or those of id2label; the default is 2, as in `transformers`.
 Status read_labels(const ConfigFields& fields, EncoderConfig& c) {
   c.labels = 2;
   LOOM_TRY(fields.read("num_labels", c.labels, 1, kMaxExtent));
@@ -94,7 +94,7 @@ Status read_bert(const ConfigFields& fields, EncoderConfig& c) {
     LOOM_TRY(fields.read("pad_token_id", padding, 0, kMaxExtent));
     c.position_offset = padding + 1;
     if (c.position_rows <= c.position_offset)
-      return fields.bad("max_position_embeddings", "leaves no position behind the padding's");
+      return fields.bad("max_position_embeddings", "leaves no position after the padding's");
   }
   bool decoder = false;
   LOOM_TRY(fields.read("is_decoder", decoder));
@@ -153,7 +153,7 @@ Status read_modern_layers(const ConfigFields& fields, const std::string& where, 
     bool global = i % every == 0;
     if (types != nullptr)
       global = types->elements()[static_cast<size_t>(i)].text() == "full_attention";
-    // local_attention counts both sides: positions up to half of it away are seen.
+    // local_attention counts both sides: positions up to half of it away are visible.
     c.layers.push_back({global ? 0 : local / 2 + 1, global ? global_theta : local_theta});
   }
   return {};
@@ -192,7 +192,7 @@ Status read_modernbert(const ConfigFields& fields, const std::string& where, Enc
   return read_modern_layers(fields, where, c);
 }
 
-// What descriptions of models ask of any of them.
+// Sizes that descriptions of models need for any model.
 DecoderConfig common_config(const EncoderConfig& e) {
   DecoderConfig c;
   c.architecture = e.architecture;

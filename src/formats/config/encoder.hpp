@@ -1,4 +1,4 @@
-// config.json of the encoders of `transformers`, and what sentence-transformers keeps beside it.
+// config.json of the encoders of `transformers`, and the files of sentence-transformers next to it.
 #pragma once
 
 #include <optional>
@@ -17,7 +17,7 @@ Result<EncoderConfig> parse_encoder_config(std::string_view config_json, const s
 // Fills the configuration of `out` from its config_json and generation_json: that of a decoder, or
 // of an encoder with the members that both have.
 Status read_model_config(const std::string& where, ModelSource& out);
-// That alone.
+// Only config.json.
 Result<DecoderConfig> read_model_config(std::string_view config_json,
                                         std::string_view generation_json, const std::string& where);
 

@@ -1,6 +1,6 @@
-// ConfigFields: typed reading of one JSON object of settings, with ranges. A field that is null is
-// as absent as one that is not there. Every Error names the field.
-// Reading into `out` leaves it untouched when the field is absent: the caller sets the default.
+// ConfigFields: typed reading of one JSON object of settings, with ranges. null counts as absent.
+// Every Error names the field. Reading an absent field leaves `out` unchanged: the caller sets the
+// default.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace loom::core {
 
 class ConfigFields {
  public:
-  // `object` must outlive this. `prefix` stands before field names in messages: "rope_scaling.".
+  // `object` must outlive this. `prefix` comes before field names in messages: "rope_scaling.".
   ConfigFields(const JsonValue& object, std::string where, std::string prefix = {})
       : object_(object), where_(std::move(where)), prefix_(std::move(prefix)) {}
 

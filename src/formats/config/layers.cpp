@@ -1,5 +1,5 @@
-// See layers.hpp. A window at least as long as the context is no window. Lists are only made for
-// up to kMaxLayers layers, so a large number in a small file allocates nothing.
+// See layers.hpp. A window at least as long as the context has no effect. Lists are limited to
+// kMaxLayers layers, so a large number in a small file allocates nothing.
 #include "formats/config/layers.hpp"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ Status check_count(const ConfigFields& fields, std::string_view key, const JsonV
   return fields.bad(key, cat("expected a list of ", layers, " ", what));
 }
 
-// The window as the file or the class has it; 0: none.
+// The window of the file or the class; 0 means none.
 Status read_window(const ConfigFields& fields, const HfArchitecture& architecture,
                    int64_t& window) {
   window = 0;
@@ -54,7 +54,7 @@ Status read_nope(const ConfigFields& fields, DecoderConfig& config) {
   return {};
 }
 
-// Whether layer `i` slides by the rule of the class.
+// Whether layer `i` has a window by the rule of the class.
 struct SlidingRule {
   Sliding kind;
   int64_t number;  // max_window_layers or sliding_window_pattern
@@ -90,7 +90,7 @@ Status read_types(const ConfigFields& fields, const JsonValue& list, Sliding kin
     if (!slides && name.text() != "full_attention") {
       return fields.refuse("layer_types", cat(name.describe(), " is not supported"));
     }
-    // A class that slides everywhere does so whatever the list says, but for transformers' masks.
+    // A class with windows everywhere ignores the list, as in transformers' masks.
     if (kind == Sliding::every && window > 0) {
       return fields.bad("layer_types", "\"full_attention\", but there is a sliding_window");
     }
@@ -130,11 +130,11 @@ Status read_hf_layers(const ConfigFields& fields, const HfArchitecture& architec
   }
   if (types != nullptr) LOOM_TRY(read_types(fields, *types, architecture.sliding, window, config));
   for (DecoderLayer& layer : config.layers) {
-    // Sliding layers have their own positions even where the window hides nothing.
+    // Sliding layers have their own positions even if the window has no effect.
     if (architecture.local_rope && layer.window > 0) layer.rope_theta = config.rope_local_theta;
     if (layer.window >= config.max_positions) layer.window = 0;
   }
-  // One form of layers that are all plain: none.
+  // If all layers are plain, the list is empty.
   const auto plain = [](const DecoderLayer& layer) { return layer == DecoderLayer{}; };
   if (std::all_of(config.layers.begin(), config.layers.end(), plain)) config.layers.clear();
   return {};

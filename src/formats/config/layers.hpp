@@ -1,5 +1,5 @@
-// What differs from layer to layer in a config.json: sliding windows (layer_types or the rule of
-// the class), layers without rotary positions, rotary positions of sliding layers.
+// Per-layer settings in a config.json: sliding windows (layer_types or the rule of the class),
+// layers without rotary positions, rotary positions of sliding layers.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 // See rope.hpp. Source of the meaning: transformers/modeling_rope_utils.py. Unknown fields are
-// refused here, because a rope field nobody reads changes every output without a trace.
+// refused here, because an ignored rope field would silently change every output.
 #include "formats/config/rope.hpp"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ constexpr std::array<std::string_view, 8> kKnownFields = {
     "factor",           "low_freq_factor",
     "high_freq_factor", "original_max_position_embeddings"};
 
-// "type" is the older spelling of "rope_type"; where both are written they must agree.
+// "type" is the older spelling of "rope_type"; if both are present they must agree.
 Status read_kind(const ConfigFields& fields, bool required, RopeKind& kind) {
   std::string type;
   std::string old_type;
@@ -61,8 +61,8 @@ Status read_llama3(const ConfigFields& fields, DecoderConfig& config) {
   return {};
 }
 
-// How many values of a head turn, as `key` says, or `part` where it is absent; the class cuts
-// fractions off.
+// The number of rotated values of a head: `key`, or `part` if it is absent. The class rounds
+// fractions down.
 Status read_part(const ConfigFields& fields, std::string_view key, double part,
                  const HfArchitecture& architecture, DecoderConfig& config) {
   LOOM_TRY(fields.read(key, part, 0.0, kMaxFactor));
@@ -75,12 +75,12 @@ Status read_part(const ConfigFields& fields, std::string_view key, double part,
   config.rope_width = static_cast<int64_t>(static_cast<double>(config.head_dim) * part);
   if (part > 1.0 || config.rope_width < 2 || config.rope_width % 2 != 0) {
     return fields.bad(key, cat(JsonValue::real(part).describe(), " of head_dim ", config.head_dim,
-                               " is no even number from 2 to all of it"));
+                               " is not an even number from 2 to all of it"));
   }
   return {};
 }
 
-// The inner object; `kind_required`: rope_scaling must say its kind, rope_parameters need not.
+// The inner object; `kind_required`: rope_scaling must name its kind, rope_parameters need not.
 Status read_inner(const ConfigFields& fields, const JsonValue& object, bool kind_required,
                   const HfArchitecture& architecture, DecoderConfig& config) {
   LOOM_TRY(read_kind(fields, kind_required, config.rope));
@@ -110,7 +110,8 @@ Status read_object(const ConfigFields& outer, const JsonValue& object, const Con
   return {};
 }
 
-// rope_parameters with an object for each kind of layer. Sliding layers turn as plain ones do.
+// rope_parameters with an object for each kind of layer. Sliding layers rotate as many values as
+// plain ones.
 Status read_by_kind(const ConfigFields& outer, const JsonValue& parameters,
                     const std::string& where, const HfArchitecture& architecture,
                     DecoderConfig& config) {
@@ -152,7 +153,7 @@ Status read_hf_rope(const JsonValue& json, const std::string& where,
     return outer.bad("rope_parameters", "written together with rope_scaling; keep one of them");
   }
   const JsonValue* object = scaling != nullptr ? scaling : parameters;
-  // What stands inside comes before the default of the class.
+  // A setting inside overrides the default of the class.
   const JsonValue* part = object != nullptr ? object->find("partial_rotary_factor") : nullptr;
   const bool inside = part != nullptr && !part->is_null();
   if (architecture.partial_rotary && !inside) {

@@ -1,4 +1,4 @@
-// The files of sentence-transformers, and what an .entity file keeps of them.
+// The files of sentence-transformers, and their settings in an .entity file.
 #include <array>
 
 #include "base/text.hpp"

@@ -10,8 +10,8 @@
 namespace loom::core {
 namespace {
 
-// One template of two: transformers takes the one called tool_use where there are tools. The empty
-// outputs keep the tags from trimming what stands beside them.
+// Joins two templates: transformers uses the one called tool_use if there are tools. The empty
+// outputs keep the tags from trimming the text next to them.
 std::string with_tools(std::string tool_use, std::string otherwise) {
   for (std::string* text : {&tool_use, &otherwise}) {
     if (text->ends_with('\n')) text->pop_back();
@@ -20,7 +20,7 @@ std::string with_tools(std::string tool_use, std::string otherwise) {
              "{{ '' }}{% endif %}");
 }
 
-// A text, or a list of texts with names, of which transformers takes the one called default.
+// A text, or a list of named texts, of which transformers uses the one called default.
 void read_chat_template(const JsonValue& file, ModelSource& out) {
   const JsonValue* value = file.find("chat_template");
   if (value == nullptr) return;
@@ -43,7 +43,7 @@ void read_chat_template(const JsonValue& file, ModelSource& out) {
                          "; the one that is used must be called 'default'");
 }
 
-// vocab.txt, of folders that are older than tokenizer.json, with what tokenizer_config.json says.
+// vocab.txt, of folders older than tokenizer.json, with the settings of tokenizer_config.json.
 Status read_bert_vocabulary(const std::string& folder, const std::string& config,
                             ModelSource& out) {
   const std::string path = folder + "/vocab.txt";

@@ -21,7 +21,7 @@ constexpr const char* kEmbedding = "text/embedding.json";
 Result<const JsonValue*> section(const Entity& file) {
   const JsonValue* found = file.header().find(kSection);
   if (found == nullptr)
-    return bad_file("is no language model: it has no section 'language_model'", file.where());
+    return bad_file("is not a language model: it has no section 'language_model'", file.where());
   return found;
 }
 
@@ -80,7 +80,7 @@ JsonValue model_section(const ModelSource& source, DType dtype) {
   return out;
 }
 
-// What load_weights() of LanguageModel calls the dtype of a model: that of the blocks' matrices.
+// The dtype of a model as load_weights() of LanguageModel defines it: that of the blocks' matrices.
 DType block_dtype(const Network& network, const std::vector<EntityOutput>& params,
                   const ModelSource& source) {
   DTypeTally types;

@@ -1,5 +1,5 @@
-// Keys under the architecture's name are read or refused: a key that nobody reads could change
-// every output without a trace.
+// Keys under the architecture's name are read or refused: an ignored key could silently change
+// every output.
 #include "formats/gguf/config.hpp"
 
 #include <algorithm>
@@ -26,7 +26,7 @@ std::string_view eps_key(const GgufArchitecture& architecture) {
                                   : "attention.layer_norm_rms_epsilon";
 }
 
-// What config.json of the class calls a setting that most classes call `key`.
+// The class's name in config.json for a setting that most classes call `key`.
 std::string_view key_of_class(std::string_view key, const HfKeys& keys) {
   const HfKeys most;
   for (const auto name : {&HfKeys::hidden, &HfKeys::inner, &HfKeys::layers, &HfKeys::heads,
@@ -35,15 +35,15 @@ std::string_view key_of_class(std::string_view key, const HfKeys& keys) {
   return key;
 }
 
-// Keys under the architecture beside its sizes. Those that are only known by name change nothing in
-// a file that llama.cpp runs as a plain decoder.
+// Other keys under the architecture. Keys that are only listed by name change nothing in a file
+// that llama.cpp runs as a plain decoder.
 constexpr std::array<std::string_view, 10> kKnown = {
     "attention.value_length", "rope.freq_base",      "rope.dimension_count",
     "rope.scaling.type",      "rope.scaling.factor", "rope.scaling.original_context_length",
     "rope.scaling.finetuned", "rope.scale_linear",   "vocab_size",
     "tensor_data_layout"};
 
-// The decimal number that was rounded to this f32, as f64: 1e-5f gives 1e-5.
+// The decimal number nearest to this f32, as f64: 1e-5f gives 1e-5.
 double decimal(float value) {
   char digits[40];
   const char* end = std::to_chars(digits, digits + sizeof(digits), value).ptr;
@@ -72,7 +72,7 @@ class ConfigReader {
     Result<DecoderConfig> parsed = read_hf_config(named_as_class(), nullptr, gguf_.where());
     if (!parsed.ok()) {
       Error error = parsed.error();
-      error.offset = -1;  // of a text that nobody has
+      error.offset = -1;  // offset in a generated text
       return error;
     }
     DecoderConfig config = std::move(*parsed);
@@ -114,7 +114,7 @@ class ConfigReader {
         continue;
       if (architecture_.window && name == kWindow) continue;
       if (architecture_.caps && (name == kScoreCap || name == kLogitCap)) continue;
-      // Counts of what a plain decoder has none of.
+      // Counts of features that a plain decoder lacks.
       if (value.count() == 1 && value.number(0) == 0 && value.type != GgufType::string) continue;
       return refuse(value.key, "is not supported");
     }
@@ -128,7 +128,7 @@ class ConfigReader {
       LOOM_ASSIGN(const uint32_t value, gguf_.u32(full));
       json_.add(std::string(size.hf_key), JsonValue::integer(value));
     }
-    // Qwen3's class has a head_dim of its own when config.json says none; a GGUF file means this.
+    // Qwen3's class has a default head_dim for config.json; a GGUF file means this.
     const JsonValue* heads = json_.find("num_attention_heads");
     const int64_t count = *heads->as_int("");
     if (json_.find("num_key_value_heads") == nullptr)
@@ -136,7 +136,8 @@ class ConfigReader {
     if (json_.find("head_dim") == nullptr && count > 0) {
       const int64_t width = *json_.find("hidden_size")->as_int("");
       if (width % count != 0)
-        return gguf_.key_error(key("embedding_length"), "is no multiple of attention.head_count");
+        return gguf_.key_error(key("embedding_length"),
+                               "is not a multiple of attention.head_count");
       json_.add("head_dim", JsonValue::integer(width / count));
     }
     LOOM_ASSIGN(const float eps, gguf_.f32(key(eps_key(architecture_))));
@@ -146,7 +147,7 @@ class ConfigReader {
 
   bool has_tensor(std::string_view name) const { return gguf_.find_tensor(name) >= 0; }
 
-  // What the file says by the tensors it has.
+  // Settings that follow from the tensors in the file.
   Status read_tensors() {
     const int64_t embedding = gguf_.find_tensor("token_embd.weight");
     if (embedding < 0) return bad_file("tensor token_embd.weight is missing", gguf_.where());
@@ -173,7 +174,7 @@ class ConfigReader {
     return {};
   }
 
-  // Windows, caps and the scale of scores, of the architectures that have them.
+  // Windows, caps and the score scale, for the architectures that have them.
   Status read_attention() {
     if (architecture_.window && gguf_.has(key(kWindow))) {
       LOOM_ASSIGN(const uint32_t window, gguf_.u32(key(kWindow)));
@@ -231,7 +232,7 @@ class ConfigReader {
   }
 
   Status read_ids() {
-    // null: the class of the architecture must not put its own in their place.
+    // null: prevents the default of the class.
     JsonValue bos;
     constexpr std::string_view kBos = "tokenizer.ggml.bos_token_id";
     if (gguf_.has(kBos)) {
@@ -303,7 +304,7 @@ Result<DecoderConfig> read_gguf_config(const Gguf& gguf, const GgufArchitecture&
 
 namespace {
 
-// The tensors of a file without their data, so that what the metadata says can be read back.
+// The tensors of a file without data, so that the metadata can be read back.
 Result<std::string> skeleton(const DecoderConfig& config, const GgufMetadata& metadata) {
   const auto empty = [](std::string name, std::vector<int64_t> shape) {
     return GgufOutput{std::move(name), "F32", std::move(shape),
@@ -338,7 +339,7 @@ bool same_number(double a, double b) {
   return static_cast<float>(a) == static_cast<float>(b);
 }
 
-// What differs between two configurations that a network is made from; empty: nothing.
+// The first difference of two configurations that affects the network; empty if there is none.
 std::string_view difference(const DecoderConfig& a, const DecoderConfig& b) {
   if (a.hidden_act != b.hidden_act) return "hidden_act";
   if (a.attention_bias != b.attention_bias || a.attention_out_bias != b.attention_out_bias ||
@@ -395,7 +396,7 @@ Status write_gguf_config(const DecoderConfig& config, const GgufArchitecture& ar
   if (architecture.window) {
     int64_t window = 0;
     for (const DecoderLayer& layer : config.layers) window = std::max(window, layer.window);
-    // One as long as the context is none.
+    // A window as long as the context has no effect.
     if (window == 0 || window > config.max_positions) window = config.max_positions;
     metadata.u32(key(kWindow), static_cast<uint32_t>(window));
   }

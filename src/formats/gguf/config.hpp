@@ -9,11 +9,11 @@
 
 namespace loom::core {
 
-// Errors: unsupported (another architecture, a key of it that we cannot honour), bad_file.
+// Errors: unsupported (another architecture, an unsupported key of it), bad_file.
 Result<DecoderConfig> read_gguf_config(const Gguf& gguf, const GgufArchitecture& architecture);
 
-// general.architecture and the keys under it. Errors: unsupported (something that no key of the
-// architecture says, found by reading back what was written).
+// general.architecture and the keys under it. Errors: unsupported (a setting without a key in the
+// architecture, found by reading the output back).
 Status write_gguf_config(const DecoderConfig& config, const GgufArchitecture& architecture,
                          GgufMetadata& metadata);
 

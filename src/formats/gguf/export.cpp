@@ -23,7 +23,7 @@ namespace {
 
 constexpr int64_t kRows = 16;  // converted at a time: a group of R16
 
-// What llama.cpp calls a whole file whose matrices have this type.
+// llama.cpp's file type for matrices of this type.
 uint32_t file_type(std::string_view ggml) {
   constexpr struct {
     std::string_view name;
@@ -84,15 +84,14 @@ class Exporter {
     DType type = options_.dtype.value_or(stored);
     const bool narrow = options_.dtype && dtype_info(type).bits < 8;
     if (narrow && is_vocabulary_matrix(param, source_.config.vocab_size)) type = DType::q8_0;
-    // As llama.cpp: where a row is no whole number of super-blocks, blocks of 32 of about that
-    // size.
+    // As in llama.cpp: if a row is not a multiple of super-blocks, blocks of 32 of about that size.
     if (!fits(type, param)) type = dtype_info(type).bits > 4 ? DType::q8_0 : DType::q5_0;
     if (!fits(type, param)) type = DType::f16;
     return ggml_of_dtype(type) == nullptr ? DType::f32 : type;
   }
 
-  // A tensor of the parameter's own, or its rows at the end of one that has been added: fused
-  // projections hold several parameters, in the order in which the network has them.
+  // A separate tensor for the parameter, or rows appended to an added tensor: fused projections
+  // hold several parameters, in network order.
   Status add(const Param& param, std::vector<GgufOutput>& tensors) {
     const TensorPart part = gguf_tensor(param, source_.config, *architecture_);
     const std::string& name = part.name;
@@ -149,7 +148,7 @@ class Exporter {
     return write_rows(g, matrix.data(), head, sink);
   }
 
-  // Rows of the file in their order: kRows at a time where the source has them in that order too.
+  // Rows in file order: kRows at a time if the source has the same order.
   Status convert(const SourceWeight& weight, DType type, int64_t rows, int64_t cols, int64_t head,
                  const GgufSink& sink) const {
     const int64_t step = cols == 1 && head == 0 ? rows : kRows;
@@ -170,8 +169,7 @@ class Exporter {
     return {};
   }
 
-  // `count` <= kRows rows, or a vector.
-  // refuse: of a value that the type has no number for.
+  // `count` <= kRows rows, or a vector. Refuses a value that the type cannot represent.
   Status encode(DType type, const float* values, int64_t count, int64_t cols, const GgufSink& sink,
                 const std::function<Error(int64_t at)>& refuse) const {
     const auto n = static_cast<size_t>(count * cols);
@@ -195,7 +193,7 @@ class Exporter {
     return write_rows(g, matrix.data(), 0, sink);
   }
 
-  // The blocks of all rows of a packed matrix, in the order of the file.
+  // The blocks of all rows of a packed matrix, in file order.
   static Status write_rows(const R16& g, const std::byte* matrix, int64_t head,
                            const GgufSink& sink) {
     const int64_t count = g.cols / gguf_block_values(g.dtype);

@@ -12,7 +12,7 @@
 namespace loom::core {
 namespace {
 
-// Of pieces that no merge makes: below the score of every merge.
+// The score of pieces that no merge makes: below that of every merge.
 constexpr float kNoMerge = -1e9f;
 
 class TokenizerWriter {
@@ -52,7 +52,7 @@ class TokenizerWriter {
     types_[index] = static_cast<int32_t>(type);
   }
 
-  // Every id of the model's vocabulary has a token; those that nothing names are unused.
+  // Every id of the model's vocabulary has a token; ids without a name are unused.
   Status collect() {
     const int64_t size = vocabulary_;
     std::unordered_set<std::string_view> names, taken;
@@ -61,7 +61,7 @@ class TokenizerWriter {
     for (const text::AddedTokenSpec& token : spec_.added) taken.insert(token.content);
     for (int64_t id = 0; id < size; ++id) {
       std::string pad = cat("[PAD", id, "]");
-      while (taken.contains(pad)) pad += ']';  // llama.cpp needs tokens that differ
+      while (taken.contains(pad)) pad += ']';  // llama.cpp needs distinct tokens
       tokens_.push_back(std::move(pad));
       types_.push_back(static_cast<int32_t>(GgufToken::unused));
     }
@@ -70,7 +70,7 @@ class TokenizerWriter {
       return bad_file(cat("token id ", id, " is beyond the model's vocabulary of ", size),
                       spec_.where);
     };
-    // Readers find a token of that type in a text as it is, so it is one that the source finds too.
+    // Readers match a token of that type literally in a text, so the source must match it too.
     const auto is_unknown = [&](const std::string& token) {
       return !token.empty() && model_.unk_token == token;
     };
@@ -85,7 +85,7 @@ class TokenizerWriter {
       if (token.rstrip) rstrip_.push_back(token.id);
       GgufToken type = token.special ? GgufToken::control : GgufToken::user_defined;
       if (token.special && is_unknown(token.content)) type = GgufToken::unknown;
-      // Runs of U+2581 never stand in a text as written; merges make them.
+      // Runs of U+2581 never occur literally in a text; merges make them.
       const bool run = pieces_ && token.content.find(kSpace) != std::string::npos;
       if (run && type == GgufToken::user_defined && names.contains(token.content)) continue;
       put(token.id, token.content, type);
@@ -93,7 +93,7 @@ class TokenizerWriter {
     return {};
   }
 
-  // Is a space put before a text?
+  // Whether a space is added before a text.
   bool space_prefix() const {
     for (const text::PreTokenizerStep& step : spec_.pre_tokenizer)
       if (step.kind == text::PreTokenizerKind::metaspace)
@@ -130,7 +130,7 @@ class TokenizerWriter {
   std::vector<int32_t> lstrip_, rstrip_;  // ids
 };
 
-// What of a source the file has not kept, and a reader of Loom takes before the rest.
+// Data of the source that GGUF has no key for; a reader of Loom prefers it.
 Status keep_exactly(const TokenizerSpec& spec, GgufMetadata& metadata) {
   std::string bytes;
   LOOM_TRY(write_gguf_to(
@@ -148,7 +148,7 @@ Status keep_exactly(const TokenizerSpec& spec, GgufMetadata& metadata) {
   return {};
 }
 
-// The ids that begin and end texts: those of the post-processor first.
+// The ids before and after texts: those of the post-processor take precedence.
 Status write_ids(const DecoderConfig& config, const GgufEnds& around, GgufMetadata& metadata) {
   const auto put = [&](const char* key, int64_t id) {
     if (id >= 0) metadata.u32(key, static_cast<uint32_t>(id));

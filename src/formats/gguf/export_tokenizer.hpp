@@ -6,8 +6,8 @@
 
 namespace loom::core {
 
-// Adds nothing but the ids and the chat template if the source has no tokenizer. Loom reads the
-// same tokenizer back. Errors: unsupported, by the field, if llama.cpp would give other ids of
+// If the source has no tokenizer, adds only the ids and the chat template. Loom reads the same
+// tokenizer back. Errors: unsupported, naming the field, if llama.cpp would give other ids for
 // ordinary text (tokenizer_limits.hpp).
 Status write_gguf_tokenizer(const ModelSource& source, GgufMetadata& metadata);
 

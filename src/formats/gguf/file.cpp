@@ -1,6 +1,6 @@
-// Reading GGUF: header, metadata, tensor infos, then the places of the tensors against the bytes
-// that are there. Sizes are computed once, in 64 bits with overflow checked; counts are compared
-// with what remains before anything is made. Typed access is in gguf_values.cpp.
+// Reads GGUF: header, metadata, tensor infos, then checks the tensor ranges against the file size.
+// Sizes are computed once, in 64 bits with overflow checks. Counts are compared with the remaining
+// bytes before anything is allocated. Typed access is in values.cpp.
 #include "formats/gguf/file.hpp"
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace loom::core {
 namespace {
 
 constexpr std::string_view kGgufMagic = "GGUF";
-// The least a value and a tensor info take: a key or name of no bytes, and so on.
+// The smallest value and tensor info: an empty key or name, and so on.
 constexpr uint64_t kMinValue = 8 + 4 + 1;
 constexpr uint64_t kMinTensor = 8 + 4 + 4 + 8;
 
@@ -66,7 +66,7 @@ Result<GgufType> Gguf::read_type(ByteReader& reader, const std::string& what) co
   const uint64_t at = reader.offset();
   LOOM_ASSIGN(const uint32_t id, reader.u32("the type of " + what));
   if (id <= static_cast<uint32_t>(GgufType::f64)) return static_cast<GgufType>(id);
-  return fault(at, cat(what, " has type ", id, ", which is none of GGUF's"));
+  return fault(at, cat(what, " has type ", id, ", which is not one of GGUF's"));
 }
 
 Status Gguf::read_array(ByteReader& reader, GgufValue& value, const std::string& what) {
@@ -156,7 +156,7 @@ Status Gguf::read_tensor(ByteReader& reader) {
   uint64_t count = 1, largest = 1;
   for (uint32_t i = 0; i < dims; ++i) {
     LOOM_ASSIGN(const uint64_t extent, reader.u64("the shape of " + what));
-    // Zero extents must not hide a product that overflows without them.
+    // Zero extents must not hide an overflow of the others.
     if (!checked_mul(largest, extent == 0 ? 1 : extent, largest) || largest > INT64_MAX) {
       return fault(reader.offset() - 8, what + " has more values than can be counted");
     }
@@ -189,8 +189,8 @@ Status Gguf::check_padding(uint64_t begin, uint64_t end) const {
   return {};
 }
 
-// Offsets count from the end of the header, rounded up. Afterwards they count from the file's
-// begin.
+// Offsets count from the end of the header, rounded up. Afterwards they count from the start of the
+// file.
 Status Gguf::place_tensors(uint64_t header_end) {
   const uint64_t size = bytes_.size();
   uint64_t data = 0;

@@ -1,7 +1,7 @@
 // GGUF, versions 2 and 3, little-endian: metadata and tensors of a file as plain data; it makes no
-// layers. What is accepted is what llama.cpp writes: unique keys and names, tensors in the order of
-// the file without hole or overlap, each padded to general.alignment, nothing behind the last.
-// Format: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
+// layers. It accepts what llama.cpp writes: unique keys and names, tensors in file order without
+// gaps or overlaps, each padded to general.alignment, nothing after the last. Format:
+// https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@
 
 namespace loom::core {
 
-constexpr uint64_t kGgufAlignment = 32;  // where the file says nothing
+constexpr uint64_t kGgufAlignment = 32;  // the default
 constexpr uint64_t kMinGgufAlignment = 8, kMaxGgufAlignment = 1 << 20;
 constexpr size_t kMaxGgufName = 64;    // bytes of a tensor name
 constexpr size_t kMaxGgufKey = 65535;  // bytes of a key
@@ -42,7 +42,7 @@ enum class GgufType : uint32_t {
   f64
 };
 std::string_view gguf_type_name(GgufType type);  // "u32"
-uint64_t gguf_type_bytes(GgufType type);         // of one value; 0: string, array
+uint64_t gguf_type_bytes(GgufType type);         // of one value; 0 for string and array
 
 // A value, or an array of values, of the metadata. Views into the file.
 struct GgufValue {
@@ -50,7 +50,7 @@ struct GgufValue {
   GgufType type = GgufType::u32;  // of the value, or of each element
   bool is_array = false;
   uint64_t offset = 0;                    // of the first value in the file
-  std::span<const std::byte> bytes;       // the values as they lie, but for strings
+  std::span<const std::byte> bytes;       // the stored values, except strings
   std::vector<std::string_view> strings;  // strings only
   uint64_t count() const;
   // Element `index` < count() as a number (booleans 0 and 1, strings 0).
@@ -69,16 +69,16 @@ class Gguf : public TensorFile {
   uint64_t alignment() const { return alignment_; }
   const std::string& where() const { return where_; }
 
-  // The metadata in the order of the file.
+  // The metadata in file order.
   std::span<const GgufValue> metadata() const { return metadata_; }
   const GgufValue* find_value(std::string_view key) const;
   bool has(std::string_view key) const { return find_value(key) != nullptr; }
-  // A value of just this type. Errors: bad_file (missing, another type).
+  // A value of exactly this type. Errors: bad_file (missing, another type).
   Result<uint32_t> u32(std::string_view key) const;
   Result<float> f32(std::string_view key) const;
   Result<bool> boolean(std::string_view key) const;
   Result<std::string_view> string(std::string_view key) const;
-  // An array of just this type.
+  // An array of exactly this type.
   Result<const GgufValue*> array(std::string_view key, GgufType type) const;
   // An Error about a key: "gguf key 'llama.block_count' <what>".
   Error key_error(std::string_view key, std::string_view what) const;

@@ -1,5 +1,5 @@
-// What llama.cpp's graphs ask of the tensors of an architecture. Loom reads more than that, but a
-// GGUF file that llama.cpp refuses, or computes in another way, is not what the user asked for.
+// Requirements of llama.cpp's graphs on the tensors of an architecture. Loom reads more, but users
+// do not want a GGUF file that llama.cpp refuses or computes differently.
 #pragma once
 
 #include <string>
@@ -9,10 +9,10 @@
 
 namespace loom::core {
 
-// Errors: unsupported, by the field: llama.cpp reads no file of this architecture with it.
+// Errors: unsupported, naming the field: llama.cpp reads no file of this architecture with it.
 Status check_gguf_graph(const DecoderConfig& config, const GgufArchitecture& architecture);
 
-// Where llama.cpp computes other numbers than the source: lines for a person.
+// Cases in which llama.cpp computes other numbers than the source: lines for people.
 std::vector<std::string> gguf_graph_notes(const DecoderConfig& config);
 
 }  // namespace loom::core

@@ -46,7 +46,7 @@ constexpr GgufArchitecture kArchitectures[] = {
      .fused = true,
      .square = true,
      .ignores_window = true},
-    // The first BitNets (b1.58 large, 3B): SiLU, where the 2B-4T model has squared ReLU.
+    // The first BitNets (b1.58 large, 3B) use SiLU; the 2B-4T model uses squared ReLU.
     {.name = "bitnet",
      .hf_class = "BitNetForCausalLM",
      .model_type = "bitnet",
@@ -79,7 +79,7 @@ constexpr GgufSize kSizes[] = {
     {"attention.key_length", "head_dim", &DecoderConfig::head_dim, false},
 };
 
-// By role: the name of the tensor, in a block behind "blk.N.".
+// The tensor name of each role; names of a block follow "blk.N.".
 constexpr std::string_view kGgufNames[kDecoderRoles] = {
     "token_embd.weight",    "output_norm.weight",
     "output.weight",        "attn_norm.weight",

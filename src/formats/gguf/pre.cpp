@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::string_view kGpt2 =
     "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+";
-// The default of llama.cpp leaves runs of white space whole.
+// llama.cpp's default keeps runs of white space together.
 constexpr std::string_view kGpt2NoEnd =
     "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)";
 constexpr std::string_view kLlama3 =

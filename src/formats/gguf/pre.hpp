@@ -1,6 +1,6 @@
-// The pre-tokenizers that GGUF files name (tokenizer.ggml.pre): for each the expressions that split
-// text one after the other before bytes become characters, as the Hugging Face tokenizer it stands
-// for has them.
+// The pre-tokenizers that GGUF files name (tokenizer.ggml.pre). Each has the expressions that split
+// text in order, before bytes become characters. They are those of the corresponding Hugging Face
+// tokenizer.
 #pragma once
 
 #include <span>
@@ -11,24 +11,24 @@
 
 namespace loom::core {
 
-// U+2581, what SentencePiece writes for " ".
+// U+2581, SentencePiece's character for " ".
 inline constexpr std::string_view kSpace = "\xE2\x96\x81";
 
 struct GgufPre {
-  std::string_view names;  // with a space between; the first is what we write
+  std::string_view names;  // separated by spaces; the first is written to files
   std::vector<std::string_view> splits;
   bool nfc = false;            // text is normalized first
   bool ignore_merges = false;  // a word that is a token needs no merges
-  bool adds_bos = false;       // where tokenizer.ggml.add_bos_token says nothing
+  bool adds_bos = false;       // the default of tokenizer.ggml.add_bos_token
 
   std::string_view name() const { return names.substr(0, names.find(' ')); }
 };
 
-// Null: none of that name.
+// May return null.
 const GgufPre* find_gguf_pre(std::string_view name);
-// Puts the steps of a row into `spec`.
+// Adds the steps of a row to `spec`.
 void add_gguf_pre(const GgufPre& pre, TokenizerSpec& spec);
-// The row that does what a tokenizer of bytes does; null: none.
+// The row that equals a byte-level tokenizer; may be null.
 const GgufPre* recognize_gguf_pre(const TokenizerSpec& spec);
 
 }  // namespace loom::core

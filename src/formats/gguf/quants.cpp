@@ -1,6 +1,6 @@
 // Decoders of ggml's blocks. Every product and sum is one f32 operation, in the order of the
-// reference, so that values agree bit for bit. A block comes whole; its fields are read at fixed
-// offsets, which the table's `bytes` covers.
+// reference, so that values agree bit for bit. Blocks are complete; their fields are read at fixed
+// offsets within the table's `bytes`.
 #include "formats/gguf/quants.hpp"
 
 #include "base/bits.hpp"
@@ -173,8 +173,8 @@ void q6_k(const std::byte* b, float* out) {
   }
 }
 
-// Five digits of base 3 in a byte, as the fraction byte / 256: digit n is the whole part of
-// 3 * fraction(3^n * byte / 256).
+// Five digits of base 3 in a byte, as the fraction byte / 256: digit n is the integer part of 3 *
+// fraction(3^n * byte / 256).
 int trit(int byte, int n) {
   static constexpr int kPower[5] = {1, 3, 9, 27, 81};
   return ((byte * kPower[n] & 255) * 3 >> 8) - 1;

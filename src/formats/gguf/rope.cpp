@@ -6,7 +6,7 @@ namespace loom::core {
 namespace {
 
 constexpr double kPi = 3.14159265358979323846;
-constexpr float kTolerance = 1e-3f;  // of a factor; who wrote the file computed in f32
+constexpr float kTolerance = 1e-3f;  // of a factor; writers compute in f32
 
 }  // namespace
 

@@ -1,5 +1,5 @@
-// The frequency factors of Llama 3.1 as GGUF has them: a tensor of divisors, rope_freqs.weight, in
-// the place of the four numbers they were made from.
+// The frequency factors of Llama 3.1 in GGUF: a tensor of divisors, rope_freqs.weight, instead of
+// the four numbers that they are computed from.
 #pragma once
 
 #include <optional>
@@ -10,12 +10,12 @@
 
 namespace loom::core {
 
-// What the frequency of each rotary pair is divided by; config.rope is llama3.
+// The divisor of each rotary pair's frequency; config.rope is llama3.
 std::vector<float> llama3_factors(const DecoderConfig& config);
 
-// The numbers that make these factors (rope_factor, rope_low_freq_factor, ...), written into a copy
-// of `config`, whose rope_theta and head_dim count. Empty: not a scaling of Llama 3's form with the
-// bounds that its models use.
+// Finds the numbers that give these factors (rope_factor, rope_low_freq_factor, ...) and writes
+// them into a copy of `config`, whose rope_theta and head_dim are used. Unset if this is not Llama
+// 3's scaling with its usual bounds.
 std::optional<DecoderConfig> recognize_llama3(DecoderConfig config, std::span<const float> factors);
 
 }  // namespace loom::core

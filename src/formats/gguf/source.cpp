@@ -1,5 +1,5 @@
 // Tensors stay in the map of the file; a parameter is read a few rows at a time. Types that R16 has
-// too (r16_blocks.hpp) are moved bit by bit.
+// too (r16_blocks.hpp) are copied bit by bit.
 #include "formats/gguf/source.hpp"
 
 #include <unordered_set>
@@ -37,7 +37,7 @@ std::string shape_text(const std::vector<int64_t>& shape) {
   return text + "]";
 }
 
-// llama.cpp cuts large models into files, each with its number and how many there are.
+// llama.cpp splits large models into files, each with its number and the total.
 Status GgufSource::check_whole() const {
   const GgufValue* count = gguf_.find_value("split.count");
   const GgufValue* number = gguf_.find_value("split.no");
@@ -68,7 +68,7 @@ Status GgufSource::read() {
   return read_text();
 }
 
-// A tensor that nobody reads would change the model without a trace.
+// An ignored tensor would silently change the model.
 Status GgufSource::check_tensors() const {
   LOOM_ASSIGN(const GridSpec grid, decoder_grid(config));
   std::unordered_set<std::string> read = {"rope_freqs.weight"};

@@ -1,5 +1,5 @@
-// A GGUF file as a ModelSource: metadata as a configuration and a tokenizer, tensors under the
-// names of the decoder, the rows of q and k in the order of Hugging Face checkpoints.
+// A GGUF file as a ModelSource: metadata as configuration and tokenizer, tensors under decoder
+// roles, rows of q and k in the order of Hugging Face checkpoints.
 #pragma once
 
 #include <memory>

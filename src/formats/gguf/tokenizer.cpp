@@ -1,6 +1,6 @@
 // A SentencePiece vocabulary has no merges: any two neighbours whose join is a piece may merge, the
-// highest score first, the leftmost of equals. So every way to cut a piece into two pieces is a
-// merge, and its rank is that of the piece's score; equal scores share a rank.
+// highest score first, the leftmost of equals. So every split of a piece into two pieces is a
+// merge, and its rank follows from the piece's score; equal scores share a rank.
 #include "formats/gguf/tokenizer.hpp"
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace loom::core {
 namespace {
 
-// Each byte that is no UTF-8 as U+FFFD.
+// Replaces each byte that is not UTF-8 by U+FFFD.
 std::string valid_text(std::string_view bytes) {
   std::string out;
   for (size_t i = 0; i < bytes.size();) {
@@ -74,7 +74,7 @@ class TokenizerReader {
     return {};
   }
 
-  // The source's own file says more than tokens and merges. Both have to name the same tokens.
+  // The source's own file has more than tokens and merges. Both must name the same tokens.
   Result<std::optional<TokenizerSpec>> read_json() const {
     LOOM_ASSIGN(const std::string_view json, gguf_.string(kGgufTokenizerJson));
     LOOM_ASSIGN(TokenizerSpec spec,
@@ -90,8 +90,8 @@ class TokenizerReader {
     return std::optional<TokenizerSpec>(std::move(spec));
   }
 
-  // Which tokens take the white space beside them with them. GGUF has no standard key for that: our
-  // files have lists of ids, for others it follows from the family, as in llama.cpp.
+  // Which tokens absorb the white space next to them. GGUF has no standard key for that: Loom's
+  // files have lists of ids; for others it follows from the family, as in llama.cpp.
   Status read_strips(bool pieces) {
     lstrip_.assign(tokens_.size(), false);
     rstrip_.assign(tokens_.size(), false);
@@ -130,7 +130,7 @@ class TokenizerReader {
     return text.ok() ? *text : std::string_view();
   }
 
-  // By its architecture, or by its name where another one stands for it.
+  // By its architecture, or by its name if the architecture is another one's.
   bool is_phi3() const {
     const std::string name = to_lower_ascii(optional_text("general.name"));
     return optional_text("general.architecture") == "phi3" ||
@@ -140,7 +140,7 @@ class TokenizerReader {
   bool is_special(size_t i) const {
     return types_[i] == GgufToken::control || types_[i] == GgufToken::unknown;
   }
-  // Whether it is searched in the text as it is.
+  // Whether it is matched literally in the text.
   bool is_added(size_t i) const {
     return is_special(i) || types_[i] == GgufToken::user_defined || lstrip_[i] || rstrip_[i];
   }
@@ -150,7 +150,7 @@ class TokenizerReader {
                            cat("has ", count, " elements, there are ", tokens_.size(), " tokens"));
   }
 
-  // The vocabulary, and the tokens that are searched in the text as they are.
+  // The vocabulary, and the tokens that are matched literally in the text.
   void add_tokens() {
     for (size_t i = 0; i < tokens_.size(); ++i) {
       const auto id = static_cast<int32_t>(i);
@@ -194,7 +194,7 @@ class TokenizerReader {
     return {};
   }
 
-  // Spaces are U+2581 in the pieces, and one stands before a text.
+  // Pieces have U+2581 for spaces, and one is added before a text.
   Status add_pieces() {
     LOOM_ASSIGN(const bool prefix, flag("tokenizer.ggml.add_space_prefix", true));
     const std::string space(kSpace);
@@ -227,7 +227,7 @@ class TokenizerReader {
     for (size_t i = 0; i < tokens_.size(); ++i) {
       const double score = scores->number(i);
       if (!(score - score == 0))
-        return gguf_.key_error(kScores, cat("gives token ", i, " a score that is no number"));
+        return gguf_.key_error(kScores, cat("gives token ", i, " a score that is not a number"));
       sorted.push_back(-score);
     }
     std::vector<double> by_token = sorted;
@@ -239,7 +239,7 @@ class TokenizerReader {
     return {};
   }
 
-  // User-defined tokens are found in the text before pieces are.
+  // User-defined tokens are matched before pieces.
   bool merges_into(size_t token) const {
     return types_[token] == GgufToken::normal || types_[token] == GgufToken::unused;
   }
@@ -277,7 +277,7 @@ class TokenizerReader {
     return gguf_.boolean(key);
   }
 
-  // What surrounds a text.
+  // Adds the tokens around a text.
   Status add_template(bool pieces) {
     LOOM_ASSIGN(const bool first, flag("tokenizer.ggml.add_bos_token",
                                        pieces || (pre_ != nullptr && pre_->adds_bos)));

@@ -1,4 +1,4 @@
-// See tokenizer_limits.hpp. Measured beside llama.cpp by tests/outside/tokens_check.py.
+// See tokenizer_limits.hpp. tests/outside/tokens_check.py compares with llama.cpp.
 #include "formats/gguf/tokenizer_limits.hpp"
 
 #include <algorithm>
@@ -24,7 +24,7 @@ bool is_nfc(const text::NormalizerStep& step) {
   return step.kind == NormalizerKind::form && step.form == text::NormalForm::nfc;
 }
 
-// Spaces become U+2581, and whether one is put before a text.
+// Whether spaces become U+2581, and whether one is added before a text.
 bool marks_spaces(const text::NormalizerStep& step) {
   return step.kind == NormalizerKind::replace && step.content == kSpace && !step.find.regex &&
          step.find.text == " ";
@@ -33,7 +33,7 @@ bool prepends_mark(const text::NormalizerStep& step) {
   return step.kind == NormalizerKind::prepend && step.content == kSpace;
 }
 
-// Gemma's files split at spaces after the normalizer left none.
+// Gemma's files split at spaces, but the normalizer leaves none.
 bool splits_nothing(const text::PreTokenizerStep& step) {
   return step.kind == PreTokenizerKind::split && !step.find.regex && step.find.text == " " &&
          !step.invert;
@@ -66,7 +66,7 @@ Status check_space_steps(const TokenizerSpec& spec) {
   return {};
 }
 
-// The pieces that neighbours may become: not bytes, and not tokens that are found in a text before.
+// The pieces that neighbours may merge into: not bytes, and not tokens that are matched earlier.
 std::unordered_set<std::string_view> merging_pieces(const TokenizerSpec& spec) {
   std::unordered_set<std::string_view> pieces;
   for (const auto& [token, id] : spec.model.vocabulary) pieces.insert(token);
@@ -81,8 +81,8 @@ size_t rank_of(const TokenizerSpec& spec, size_t merge) {
   return spec.model.ranks.empty() ? merge : static_cast<size_t>(spec.model.ranks[merge]);
 }
 
-// Scores belong to pieces: every cut of a piece into two pieces merges, at one rank. "": so do
-// these merges; else what differs.
+// Scores belong to pieces: every split of a piece into two pieces merges, at one rank. Returns an
+// empty text if these merges do so too, else the difference.
 std::string merges_differ(const TokenizerSpec& spec) {
   const std::unordered_set<std::string_view> pieces = merging_pieces(spec);
   std::unordered_map<std::string, std::pair<size_t, size_t>> ranks;  // smallest and largest
@@ -135,14 +135,14 @@ bool has_all_bytes(const TokenizerSpec& spec) {
 
 // ---- the comparison after a round trip ----
 
-// Tokens by id, with what matters of their flags.
+// Tokens by id, with their relevant flags.
 std::map<int32_t, text::AddedTokenSpec> added_of(const TokenizerSpec& spec) {
   const auto all = [&](bool normalized) {
     return std::ranges::all_of(spec.added, [=](const text::AddedTokenSpec& token) {
       return token.normalized == normalized;
     });
   };
-  // Without a normalizer both kinds are searched alike, unless one kind comes before the other.
+  // Without a normalizer both kinds are matched alike, unless one kind comes first.
   const bool plain = spec.normalizer.empty() && metaspace_of(spec) == nullptr && all(true);
   std::map<int32_t, text::AddedTokenSpec> out;
   for (text::AddedTokenSpec token : spec.added) {
@@ -161,7 +161,7 @@ std::vector<Step> without_where(std::vector<Step> steps) {
   return steps;
 }
 
-// Merges in the order of their ranks; of pieces the cuts of each, without an order among them.
+// Merges in rank order; for pieces, the splits of each in any order.
 bool same_merges(const TokenizerSpec& source, const TokenizerSpec& back) {
   if (back.model.ranks.empty())
     return source.model.ranks.empty() && source.model.merges == back.model.merges;
@@ -224,7 +224,7 @@ Result<GgufEnds> gguf_ends(const TokenizerSpec& spec) {
 
 namespace {
 
-// Of a tokenizer that no name stands for: the field that keeps it from having one.
+// The field that keeps a tokenizer from matching a named one.
 std::string_view unnamed_field(const TokenizerSpec& source) {
   TokenizerSpec spec;
   spec.model.ignore_merges = source.model.ignore_merges;
@@ -296,7 +296,7 @@ Status check_gguf_pieces(const TokenizerSpec& spec) {
 
 namespace {
 
-// Does one token end as another begins? Then llama.cpp may cut a text at the longer one.
+// Whether one token ends as another begins; then llama.cpp may split a text at the longer one.
 bool tokens_overlap(const TokenizerSpec& spec) {
   std::unordered_set<std::string_view> beginnings;
   for (const text::AddedTokenSpec& token : spec.added)

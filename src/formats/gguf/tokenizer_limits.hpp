@@ -1,7 +1,7 @@
-// What GGUF can say of a tokenizer. llama.cpp knows byte-level BPE with a pre-tokenizer that has a
-// name, and pieces with scores: an option that would give other ids of ordinary text is an error
-// that names the field of tokenizer.json. Options that matter in rare texts only are notes, and
-// Loom keeps them in the file.
+// The tokenizers that GGUF can express. llama.cpp supports byte-level BPE with a named
+// pre-tokenizer, and pieces with scores. An option that would give other ids for ordinary text is
+// an error that names the field of tokenizer.json. Options that matter only in rare texts are
+// notes, and Loom keeps them in the file.
 #pragma once
 
 #include <string>
@@ -12,24 +12,25 @@
 
 namespace loom::core {
 
-// "<0x0A>": a piece that stands for one byte.
+// "<0x0A>": a piece for one byte.
 bool is_gguf_byte(std::string_view token);
 
-// Ids around a text, of the post-processor. -1: none.
+// The post-processor's ids around a text; -1 means none.
 struct GgufEnds {
   int32_t bos = -1, eos = -1;
 };
 // Errors: unsupported (more than one token before or after a text, or one between).
 Result<GgufEnds> gguf_ends(const TokenizerSpec& spec);
 
-// Errors: unsupported, by the field: an option of a byte-level tokenizer, or of one of pieces.
+// Errors: unsupported, naming the field: an option of a byte-level tokenizer, or of one with
+// pieces.
 Status check_gguf_bytes(const TokenizerSpec& spec);
 Status check_gguf_pieces(const TokenizerSpec& spec);
 
-// Where llama.cpp gives other ids than the source: lines for a person.
+// Cases in which llama.cpp gives other ids than the source: lines for people.
 std::vector<std::string> gguf_tokenizer_notes(const TokenizerSpec& spec);
 
-// Does `back`, read from the tokens and merges of a GGUF file, do what `source` does?
+// Whether `back`, read from the tokens and merges of a GGUF file, equals `source`.
 bool same_tokenizer(const TokenizerSpec& source, const TokenizerSpec& back);
 
 }  // namespace loom::core

@@ -1,6 +1,5 @@
-// The writer of GGUF files, version 3: metadata in the order it was added, tensors in the order
-// given, each padded to the alignment. The same input gives the same bytes. Written atomically, so
-// a reader never sees half a file.
+// The writer of GGUF files, version 3: metadata and tensors in the given order, each tensor padded
+// to the alignment. The same input gives the same bytes. Files are written atomically.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +23,7 @@ class GgufMetadata {
   void i32s(std::string_view key, std::span<const int32_t> values);
   void f32s(std::string_view key, std::span<const float> values);
 
-  // Adds what another has, after its own.
+  // Appends the metadata of another.
   void add_all(const GgufMetadata& other);
 
   const std::string& bytes() const { return bytes_; }
@@ -42,16 +41,16 @@ using GgufSink = std::function<Status(std::span<const std::byte>)>;
 struct GgufOutput {
   std::string name;
   std::string_view type;       // of ggml: "Q8_0"
-  std::vector<int64_t> shape;  // row-major, as TensorEntry has it
-  // Hands all bytes of the tensor to the sink, in pieces of any size.
+  std::vector<int64_t> shape;  // row-major, as in TensorEntry
+  // Passes all bytes of the tensor to the sink, in pieces of any size.
   std::function<Status(const GgufSink& sink)> write;
 };
 
-// Errors: invalid_argument (a name or key twice, a shape that does not suit its type, a tensor that
-// writes more or fewer bytes than it has), and those of the file and of the tensors.
+// Errors: invalid_argument (a repeated name or key, a shape that does not fit its type; a tensor
+// that writes more or fewer bytes than its size), and those of the file and of the tensors.
 Status write_gguf_file(const std::string& path, const GgufMetadata& metadata,
                        const std::vector<GgufOutput>& tensors);
-// The same to any sink.
+// Writes the same to any sink.
 Status write_gguf_to(const GgufSink& sink, const GgufMetadata& metadata,
                      const std::vector<GgufOutput>& tensors);
 

@@ -1,5 +1,5 @@
-// See config_notes.hpp. A field is not used if the reader accepts any value of it. So the reader
-// itself tells which fields it uses, and there is no second list of them.
+// See config_notes.hpp. A field is unused if the reader accepts any value of it. So the reader
+// itself determines the used fields, and no second list is needed.
 #include "formats/hf/config_notes.hpp"
 
 #include <algorithm>
@@ -93,8 +93,7 @@ bool accepts_any(const JsonValue& config, std::string_view key) {
   return read_model_config(dump_json(changed), "", "config.json").ok();
 }
 
-// A switch that is off asks for nothing. Files with a window that is off say its length all the
-// same.
+// A disabled switch has no effect. Files with a disabled window still state its length.
 bool switched_off(const ModelSource& source, std::string_view key, const JsonValue& value) {
   if (value.is_bool() && !*value.as_bool(key)) return true;
   if (source.encoder && key == "tie_word_embeddings") return true;  // it has no head of words

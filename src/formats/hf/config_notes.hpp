@@ -1,5 +1,5 @@
-// Notes on the configuration files of a Hugging Face folder: fields of config.json that are not
-// used, and files that disagree. Nothing here is an error: config.cpp has read what the model
+// Notes on the configuration files of a Hugging Face folder: unused fields of config.json, and
+// files that disagree. None of them is an error: config.cpp has read everything that the model
 // needs.
 #pragma once
 

@@ -44,7 +44,7 @@ bool is_bias(const Param& param) {
   return param.spec.name == "beta" || param.spec.name.ends_with("bias");
 }
 
-// RoBERTa's head has names of its own.
+// RoBERTa's head has different names.
 std::string_view head_name(EncoderRole role, const EncoderConfig& config, std::string_view name) {
   if (config.family != EncoderFamily::roberta) return name;
   if (role == head) return "classifier.dense";

@@ -1,4 +1,4 @@
-// What Hugging Face checkpoints call the pieces of an encoder.
+// Names of the parts of an encoder in Hugging Face checkpoints.
 #pragma once
 
 #include <string>
@@ -9,12 +9,12 @@
 
 namespace loom::core {
 
-// Where a parameter of encoder_grid(config) lies, without the prefix of models with a head
-// ("bert."). An empty name: no file holds it, it is zeros.
+// The tensor of a parameter of encoder_grid(config), without the prefix of models with a head
+// ("bert."). An empty name means that no file has it and it is zero.
 TensorPart hf_encoder_tensor(const Param& param, const EncoderConfig& config);
-// "bert.", which stands before names of all but the head; "": never.
+// The prefix of all names except the head's, "bert."; may be empty.
 std::string hf_encoder_prefix(const EncoderConfig& config);
-// What stands between that and the number of a block: "encoder.layer.".
+// The part between that prefix and the number of a block: "encoder.layer.".
 std::string_view hf_encoder_blocks(const EncoderConfig& config);
 
 }  // namespace loom::core

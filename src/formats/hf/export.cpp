@@ -85,7 +85,7 @@ SafeDType HfExporter::type() const {
   return matrix == tensors_.end() ? SafeDType::f32 : matrix->second.dtype;
 }
 
-// Rows of a parameter to where they lie in the tensor.
+// Copies rows of a parameter to their location in the tensor.
 void HfExporter::put_rows(const Parts& parts, const TensorPart& part, int64_t rows) {
   for (int64_t r = 0; r < rows; ++r) {
     const float* from = rows_.data() + r * parts.cols;
@@ -153,8 +153,8 @@ std::string tokenizer_config(const ModelSource& source) {
   return dump_json(out, 2) + "\n";
 }
 
-// Whether a file of a model folder holds weights, a tokenizer or a configuration: one that is left
-// beside files of another model would be read with them. Unfinished files of our own are such too.
+// Whether a file of a model folder has weights, a tokenizer or a configuration: such a file, left
+// next to files of another model, would be read with them. Loom's unfinished files count too.
 bool is_model_file(std::string_view name) {
   constexpr std::string_view kNames[] = {"config.json",
                                          "generation_config.json",
@@ -176,7 +176,7 @@ bool is_model_file(std::string_view name) {
          std::ranges::any_of(kEndings, [=](std::string_view e) { return name.ends_with(e); });
 }
 
-// The text of config.json with the type of the weights that are written, where it names one.
+// The text of config.json with the type of the written weights, if it names one.
 std::string with_type(const std::string& text, SafeDType dtype) {
   const Result<JsonValue> json = parse_json(text, "config.json");
   if (!json.ok()) return text;

@@ -9,10 +9,10 @@
 
 namespace loom::core {
 
-// `dtype`: f32, f16 or bf16; unset: each tensor as the source has it, f32 for what such a file
-// cannot hold. The folder appears, or replaces an existing one, when it is whole (AtomicFolder).
-// Files of the existing one that are not of a model (README.md, LICENSE) stay; a folder inside of
-// it is an error. Errors: unsupported (another dtype), and those of the source and the files.
+// `dtype`: f32, f16 or bf16; unset means each tensor as in the source, or f32 if such a file cannot
+// hold it. The folder appears, or replaces an existing one, when it is complete (AtomicFolder).
+// Other files of an existing folder (README.md, LICENSE) stay; a subfolder is an error. Errors:
+// unsupported (another dtype), and those of the source and the files.
 Status write_hf_folder(const std::string& path, const ModelSource& source,
                        std::optional<DType> dtype);
 

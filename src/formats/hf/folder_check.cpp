@@ -1,5 +1,5 @@
-// See folder_check.hpp. What transformers 5.24 does with the same: it draws a missing tensor at
-// random, and leaves a tensor out that its class does not have; both with a warning.
+// See folder_check.hpp. For comparison, transformers 5.24 initializes a missing tensor randomly,
+// and ignores a tensor that its class does not have; both with a warning.
 #include "formats/hf/folder_check.hpp"
 
 #include <algorithm>
@@ -27,7 +27,7 @@ std::string says(const ModelSource& source, std::string_view key, bool value) {
              word);
 }
 
-// The field that says whether a model has biases of this kind. "": its class says it.
+// The field that controls biases of this kind; empty if the class does.
 std::string_view bias_field(const ModelSource& source, Role owner) {
   const HfArchitecture* row = find_hf_architecture(source.config.architecture);
   if (row == nullptr) return {};
@@ -43,21 +43,21 @@ std::string_view bias_field(const ModelSource& source, Role owner) {
   }
 }
 
-// Tensors of old files that hold constants: masks and frequencies of rotary positions.
+// Tensors of old files that hold constants: masks and rotary frequencies.
 bool is_constant(std::string_view in_block) {
   return in_block.ends_with("rotary_emb.inv_freq") || in_block == "attn.bias" ||
          in_block == "attn.masked_bias" || in_block == "attention.bias" ||
          in_block == "attention.masked_bias";
 }
 
-// A name of a tensor in a block: "model.layers.3.mlp.up_proj.weight" is 3 and "mlp.up_proj.weight".
+// A tensor name in a block: "model.layers.3.mlp.up_proj.weight" is 3 and "mlp.up_proj.weight".
 struct InBlock {
   int64_t block = -1;
   std::string_view rest;
 };
 std::optional<InBlock> in_block(std::string_view name, std::string_view prefix) {
   if (!name.starts_with(prefix)) {
-    // The same without the part that models with a head have before it.
+    // The same without the prefix of models with a head.
     prefix = prefix.substr(prefix.find('.') + 1);
     if (prefix.empty() || !name.starts_with(prefix)) return {};
   }
@@ -116,7 +116,7 @@ class FolderCheck {
     return {};
   }
 
-  // A bias beside a weight that is used.
+  // A bias next to a weight that is used.
   Status check_bias(const SafeTensor& tensor) const {
     const std::string_view name = tensor.name;
     if (!name.ends_with(".bias")) return {};
@@ -128,7 +128,7 @@ class FolderCheck {
     return fault(tensor, cat("is there, but ", says(source_, field, false)));
   }
 
-  // A head that is stored although it is the embedding: the same values, or a contradiction.
+  // A stored head of a tied model: the values must equal the embedding's.
   Status check_tied(const SafeTensor& head) const {
     const auto table = std::ranges::find_if(
         uses_, [](const auto& use) { return use.second == Role::token_embedding; });
@@ -157,7 +157,7 @@ class FolderCheck {
     return true;
   }
 
-  // transformers converts weights to the type that config.json says; here they stay as they are.
+  // transformers converts weights to the type in config.json; Loom keeps them.
   void compare_types() {
     const Result<JsonValue> json = parse_json(source_.config_json, "config.json");
     if (!json.ok() || uses_.empty()) return;

@@ -10,9 +10,9 @@ namespace {
 
 using Role = DecoderRole;
 
-// What the classes since Llama call a piece, without ".weight" or ".bias".
-// "post_attention_layernorm" is the norm before the MLP where a block has two norms, and what it
-// says where there are four.
+// Names of the parts in classes since Llama, without ".weight" or ".bias".
+// "post_attention_layernorm" is the norm before the MLP if a block has two norms, and literally
+// after attention if there are four.
 struct Named {
   DecoderRole role;
   std::string_view name;
@@ -38,7 +38,7 @@ constexpr Named kLlama[] = {
     {Role::mlp_post_norm, "post_feedforward_layernorm"},
 };
 
-// Of the other classes, what they call otherwise.
+// Names that differ in the other classes.
 constexpr Named kGpt2[] = {
     {Role::token_embedding, "transformer.wte"},
     {Role::positions, "transformer.wpe"},
@@ -86,13 +86,13 @@ constexpr Named kStarCoder2[] = {
     {Role::down, "mlp.c_proj"},
 };
 
-// How the folders of a class lay out their tensors.
+// The tensor layout in folders of a class.
 struct FolderLayout {
   std::string_view model_type;
   std::span<const Named> names;
   std::string_view block = "model.layers.";
-  bool fused = false;            // q, k and v below each other
-  bool by_head = false;          // the same of one head, then those of the next
+  bool fused = false;            // q, k and v concatenated
+  bool by_head = false;          // concatenated for each head
   bool transposed = false;       // matrices of blocks are [in, out]
   int64_t unused_positions = 0;  // rows before that of the first position
 };
@@ -119,7 +119,7 @@ const FolderLayout& layout_of(const DecoderConfig& config) {
   return kPlain;
 }
 
-// The piece that a bias belongs to; any other role is its own.
+// The part that a bias belongs to; any other role is its own.
 DecoderRole owner_of(DecoderRole role) {
   switch (role) {
     case Role::q_bias: return Role::q;

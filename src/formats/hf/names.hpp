@@ -1,4 +1,4 @@
-// What Hugging Face checkpoints call the pieces of a decoder.
+// Names of the parts of a decoder in Hugging Face checkpoints.
 #pragma once
 
 #include <string>
@@ -8,15 +8,14 @@
 
 namespace loom::core {
 
-// Where a parameter of decoder_grid(config) lies.
+// The tensor of a parameter of decoder_grid(config).
 TensorPart hf_tensor(const Param& param, const DecoderConfig& config);
-// What folders call it that were made otherwise: without what stands before it where the class has
-// a head, as the class without one has it ("h.0.ln_1.weight"); the head by its name of today. "":
-// there is no such name.
+// An alternative name: without the prefix of a class with a head ("h.0.ln_1.weight"), or the head's
+// current name. Empty if there is none.
 std::string hf_other_name(const std::string& name, const DecoderConfig& config);
-// What stands before the number of a block: "model.layers.".
+// The prefix of the number of a block: "model.layers.".
 std::string_view hf_blocks(const DecoderConfig& config);
-// The matrix of the head, which folders of tied models may hold too.
+// The matrix of the head, which folders of tied models may have too.
 std::string hf_head_name(const DecoderConfig& config);
 
 }  // namespace loom::core

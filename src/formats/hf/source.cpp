@@ -32,7 +32,7 @@ Status check_shape(const SafeTensor& tensor, const Shape& want, const std::strin
       static_cast<int64_t>(tensor.file_offset));
 }
 
-// The dtype weights have in the checkpoint, as one of ours.
+// The checkpoint's dtype of a tensor, as a Loom type.
 DType stored_dtype(const SafeTensor& tensor) {
   for (const DTypeInfo& info : dtype_table()) {
     const bool direct = info.scale == ScaleRule::none;
@@ -41,7 +41,7 @@ DType stored_dtype(const SafeTensor& tensor) {
   return DType::f32;
 }
 
-// A parameter that the network has and the class has not.
+// A parameter that the network has but the class lacks.
 SourceWeight zeros() {
   SourceWeight weight;
   weight.rows = [](int64_t, int64_t count, float* out) -> Status {
@@ -51,7 +51,7 @@ SourceWeight zeros() {
   return weight;
 }
 
-// Rows of a parameter, from where they lie in the tensor.
+// Reads rows of a parameter from its part of the tensor.
 Status read_rows(const SafeTensor& tensor, const TensorPart& part, int64_t cols, int64_t first,
                  int64_t count, float* out) {
   if (part.transposed) {
@@ -74,7 +74,7 @@ class HfSource : public ModelSource {
   Result<SourceWeight> weight(const Param& param) const override;
 
  private:
-  // The names that folders have for a tensor, the first of today.
+  // The possible names of a tensor, the current one first.
   std::vector<std::string> names_of(const std::string& name) const;
   Result<const SafeTensor*> find(const std::string& name, const std::string& claim) const;
   bool is_ternary(const Param& param) const;
@@ -105,8 +105,8 @@ Status HfSource::open(const std::string& folder) {
   return check_tensors();
 }
 
-// Models with a head have a prefix before the names of what is below it, and the first checkpoints
-// call the parts of norms gamma and beta.
+// Models with a head have a prefix before the names of the body, and the first checkpoints call the
+// parts of norms gamma and beta.
 std::vector<std::string> HfSource::names_of(const std::string& name) const {
   std::vector<std::string> names = {name};
   if (!encoder) {
@@ -123,7 +123,7 @@ std::vector<std::string> HfSource::names_of(const std::string& name) const {
   return names;
 }
 
-// `claim`: what asks for it, for the message.
+// `claim`: the field that requires it, for the message.
 Result<const SafeTensor*> HfSource::find(const std::string& name, const std::string& claim) const {
   for (const std::string& known : names_of(name))
     if (const SafeTensor* tensor = tensors_.find(known)) return tensor;
@@ -135,13 +135,13 @@ bool HfSource::is_ternary(const Param& param) const {
          !is_vocabulary_matrix(param, config.vocab_size);
 }
 
-// Adds the tensors of a parameter to `uses`. Errors: those of weight(), and two names of one.
+// Adds the tensors of a parameter to `uses`. Errors: those of weight(), and two names for one.
 Status HfSource::use(const Param& param, TensorUses& uses) const {
   const TensorPart part = encoder ? hf_encoder_tensor(param, *encoder) : hf_tensor(param, config);
   if (part.name.empty()) return {};
   const bool ternary = is_ternary(param);
   const bool online = config.ternary_weights == TernaryWeights::online;
-  if (!ternary || !online) LOOM_TRY(weight(param));  // of the others it reads all values
+  if (!ternary || !online) LOOM_TRY(weight(param));  // weight() of the others would read all values
   std::optional<DecoderRole> role;
   if (!encoder) role = decoder_piece(param).role;
   const std::string* first = nullptr;
@@ -159,7 +159,7 @@ Status HfSource::use(const Param& param, TensorUses& uses) const {
 }
 
 Status HfSource::check_tensors() {
-  // Such a folder lacks tensors, and loading names the first: no network of that size is made.
+  // Such a folder lacks tensors, and loading names the first: no network of that size is created.
   if (static_cast<uint64_t>(config.num_layers) > tensors_.tensors().size()) return {};
   LOOM_ASSIGN(const GridSpec grid, model_grid(*this));
   TensorUses uses;

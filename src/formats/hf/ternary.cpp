@@ -1,5 +1,5 @@
-// See ternary.hpp. Both forms give values on the grid -g, 0, g, which packing as ternary keeps
-// as they are.
+// See ternary.hpp. Both forms give values on the grid -g, 0, g, which ternary packing keeps
+// exactly.
 #include "formats/hf/ternary.hpp"
 
 #include <algorithm>
@@ -47,7 +47,7 @@ Result<TernaryMatrix> TernaryMatrix::open(const SafeTensor& codes, const SafeTen
   LOOM_TRY(SafeTensors::to_f32(scale, 0, 1, &value));
   m.value_ = kind == TernaryWeights::divided ? 1.0f / value : value;
   if (!(value > 0) || !(m.value_ > 0) || !(m.value_ <= kLargest)) {
-    return bad_file(cat(scale.name, " is no positive number"), where, offset(scale));
+    return bad_file(cat(scale.name, " is not a positive number"), where, offset(scale));
   }
   return m;
 }
@@ -86,7 +86,7 @@ Result<float> mean_magnitude(const Network::RowSource& rows, const Shape& shape)
 }
 
 void to_ternary(float mean, int64_t count, float* values) {
-  // Rounding to even leaves 0 for 0.5, so anything above that is a code of its own.
+  // Rounding to even gives 0 for 0.5, so larger values have their own code.
   const float scale = 1.0f / mean;
   for (int64_t i = 0; i < count; ++i) {
     const float x = values[i] * scale;

@@ -1,6 +1,6 @@
 // Matrices of 1.58 bits in Hugging Face checkpoints (BitNet b1.58): values are -1, 0 or 1 times one
-// scale. Either packed, four codes to a byte, or full weights that the model makes ternary while it
-// runs. Source: transformers/integrations/bitnet.py.
+// scale. They are packed, four codes per byte, or are full weights that the model makes ternary at
+// run time. Source: transformers/integrations/bitnet.py.
 #pragma once
 
 #include <string>
@@ -11,15 +11,15 @@
 
 namespace loom::core {
 
-// The tensor that holds the scale of packed matrix `name`.
+// The tensor with the scale of packed matrix `name`.
 std::string ternary_scale_name(const std::string& name);
 
-// A packed matrix [rows, cols]: U8 [rows / 4, cols], byte (p, k) holding in its bits 2l and 2l + 1
-// the code of row l * (rows / 4) + p; codes 0, 1, 2 are -1, 0, 1.
+// A packed matrix [rows, cols] as U8 [rows / 4, cols]. Bits 2l and 2l + 1 of byte (p, k) hold the
+// code of row l * (rows / 4) + p; codes 0, 1, 2 are -1, 0, 1.
 class TernaryMatrix {
  public:
-  // `scale` is one value, by which codes are multiplied or divided. Errors: bad_file (another
-  // shape or type, a scale that is no positive number).
+  // `scale` is one value, by which codes are multiplied or divided. Errors: bad_file (another shape
+  // or type, a scale that is not a positive number).
   static Result<TernaryMatrix> open(const SafeTensor& codes, const SafeTensor& scale,
                                     const Shape& shape, TernaryWeights kind,
                                     const std::string& where);
@@ -33,8 +33,7 @@ class TernaryMatrix {
   float value_ = 0;  // of code 2
 };
 
-// mean |w| of a matrix, summed in f64 in the order of its values; at least 1e-5, as the model has
-// it.
+// mean |w| of a matrix, summed in f64 in the order of its values; at least 1e-5, as in the model.
 Result<float> mean_magnitude(const Network::RowSource& rows, const Shape& shape);
 // Each value becomes the nearest of -mean, 0 and mean; halves go to the even code.
 void to_ternary(float mean, int64_t count, float* values);

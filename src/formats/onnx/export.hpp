@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "bridge/normalization.hpp"
-#include "formats/onnx/model.hpp"
 #include "grid/network.hpp"
 #include "io/file_ref.hpp"
+#include "onnx/file/model.hpp"
 
 namespace loom::core {
 

@@ -1,107 +1,103 @@
 // Functions of elements and rows, and which of ours they are: every candidate is computed beside
-// them on probes, in double. Probes lie on both sides of every kink, of every number that stands in
-// the function, and far out; candidates differ by 4e-4 at least somewhere among them (the two forms
-// of GELU), the tolerance is 2e-5 of the function's size.
+// them on probes, in double. An operator's meaning is that of its row (onnx/operators). Probes lie
+// on both sides of every kink, of every number that stands in the function, and far out; candidates
+// differ by 4e-4 at least somewhere among them (the two forms of GELU), the tolerance is 2e-5 of
+// the function's size.
 #include <algorithm>
 #include <array>
 #include <limits>
 
-#include "base/dmath.hpp"
+#include "backend/reference/reference.hpp"
 #include "formats/onnx/values.hpp"
+#include "onnx/operators/alone.hpp"
 
 namespace loom::core {
 namespace {
 
+using evaluate::Operator;
+using evaluate::Slot;
+using evaluate::Value;
 using Row = std::array<double, 4>;
+using Rows = std::vector<Row>;
 constexpr double kTolerance = 2e-5;
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr int64_t kProbeMemory = int64_t{1} << 24;
 
-double power(double x, double e) {
-  if (e == 2) return x * x;
-  if (e == 3) return x * x * x;
-  if (e == 1) return x;
-  if (e == -1) return 1 / x;
-  if (e == 0.5) return __builtin_sqrt(x);
-  if (e == -0.5) return 1 / __builtin_sqrt(x);
-  return kNan;
+// The row of an operator of an expression, and what its node says. The two forms of Gelu have names
+// of their own here.
+OnnxNode node_of(const Expr& e) {
+  OnnxNode node;
+  node.op = e.op.starts_with("Gelu") ? "Gelu" : e.op;
+  node.outputs = {"y"};
+  if (e.op == "GeluTanh") node.attributes = {onnx_attribute("approximate", std::string("tanh"))};
+  const bool sloped = e.op == "LeakyRelu" || e.op == "Elu";
+  if (sloped) node.attributes = {onnx_attribute("alpha", static_cast<float>(e.number))};
+  return node;
 }
 
-using Unary = double (*)(double x, double parameter);
-struct UnaryRow {
-  std::string_view op;
-  Unary f;
+// An expression on rows of four, computed by the rows of its operators in double.
+class Computing {
+ public:
+  explicit Computing(const Expr* inner) : inner_(inner), alone_(reference_ops(), kProbeMemory) {}
+  // NaN where an operator refuses its inputs.
+  Rows run(const Expr& f, const Rows& x);
+
+ private:
+  Result<Value> value(const Expr& e, const Value& x);
+  Result<Value> number(double v);
+  Result<Value> mean(const Value& x);
+  const Expr* inner_;
+  evaluate::Alone alone_;
 };
-double logistic(double x) {
-  return activate<double>(Activation::sigmoid, x);
+
+Result<Value> Computing::number(double v) {
+  LOOM_ASSIGN(Value made, Value::make(alone_.memory(), OnnxType::f64, {1, 1}));
+  *made.data<double>() = v;
+  return made;
 }
-constexpr UnaryRow kUnary[] = {
-    {"Relu", [](double x, double) { return x > 0 ? x : 0.0; }},
-    {"LeakyRelu", [](double x, double a) { return x < 0 ? a * x : x; }},
-    {"Elu", [](double x, double a) { return x > 0 ? x : a * (dmath::exp(x) - 1); }},
-    {"Sigmoid", [](double x, double) { return logistic(x); }},
-    {"Tanh", [](double x, double) { return dmath::tanh(x); }},
-    {"Erf", [](double x, double) { return dmath::erf(x); }},
-    {"Exp", [](double x, double) { return dmath::exp(x); }},
-    {"Log", [](double x, double) { return dmath::log(x); }},
-    {"Sqrt", [](double x, double) { return __builtin_sqrt(x); }},
-    {"Reciprocal", [](double x, double) { return 1 / x; }},
-    {"Neg", [](double x, double) { return -x; }},
-    {"Abs", [](double x, double) { return x < 0 ? -x : x; }},
-    {"Softplus", [](double x, double) { return activate<double>(Activation::softplus, x); }},
-    {"Mish", [](double x, double) { return activate<double>(Activation::mish, x); }},
-    {"HardSwish", [](double x, double) { return activate<double>(Activation::hard_swish, x); }},
-    {"GeluErf", [](double x, double) { return activate<double>(Activation::gelu_erf, x); }},
-    {"GeluTanh", [](double x, double) { return activate<double>(Activation::gelu_tanh, x); }},
-};
 
-using Binary = double (*)(double a, double b);
-struct BinaryRow {
-  std::string_view op;
-  Binary f;
-};
-constexpr BinaryRow kBinary[] = {
-    {"Add", [](double a, double b) { return a + b; }},
-    {"Sub", [](double a, double b) { return a - b; }},
-    {"Mul", [](double a, double b) { return a * b; }},
-    {"Div", [](double a, double b) { return a / b; }},
-    {"Pow", power},
-    {"Max", [](double a, double b) { return a > b ? a : b; }},
-    {"Min", [](double a, double b) { return a < b ? a : b; }},
-    {"Greater", [](double a, double b) { return a > b ? 1.0 : 0.0; }},
-    {"GreaterOrEqual", [](double a, double b) { return a >= b ? 1.0 : 0.0; }},
-    {"Less", [](double a, double b) { return a < b ? 1.0 : 0.0; }},
-    {"LessOrEqual", [](double a, double b) { return a <= b ? 1.0 : 0.0; }},
-};
+Result<Value> Computing::mean(const Value& x) {
+  LOOM_ASSIGN(Value made, Value::make(alone_.memory(), OnnxType::f64, {x.dims[0], 1}));
+  for (int64_t r = 0; r < x.dims[0]; ++r) {
+    const int64_t step = x.dims[1] == 1 ? 0 : 1;
+    const double* v = x.data<double>() + r * x.dims[1];
+    made.data<double>()[r] = (v[0] + v[step] + v[2 * step] + v[3 * step]) / 4;
+  }
+  return made;
+}
 
-Row evaluate(const Expr& e, const Row& x, const Expr* inner) {
-  Row out{};
-  if (&e == inner || e.op == "x") return x;
-  if (e.op == "number") {
-    out.fill(e.number);
-    return out;
+Result<Value> Computing::value(const Expr& e, const Value& x) {
+  if (&e == inner_ || e.op == "x") return x;
+  if (e.op == "number") return number(e.number);
+  std::vector<Slot> in;
+  for (const ExprRef& arg : e.args) {
+    LOOM_ASSIGN(Value made, value(*arg, x));
+    in.push_back(Slot::of(std::move(made)));
   }
-  const Row a = evaluate(*e.args[0], x, inner);
-  if (e.op == "mean") {
-    out.fill((a[0] + a[1] + a[2] + a[3]) / 4);
-    return out;
+  if (e.op == "mean") return mean(in[0].tensor);
+  const OnnxNode node = node_of(e);
+  const Operator* row = evaluate::find_common_operator("", node.op);
+  if (row == nullptr) return unsupported(node.op);
+  if (e.args.size() == 3) {  // Where, whose test is true where it is not 0
+    LOOM_ASSIGN(in[0].tensor, evaluate::cast(alone_.memory(), in[0].tensor, OnnxType::boolean));
   }
-  if (e.args.size() == 1) {
-    for (const UnaryRow& row : kUnary) {
-      if (row.op != e.op) continue;
-      for (size_t i = 0; i < 4; ++i) out[i] = row.f(a[i], e.number);
-    }
-    return out;
-  }
-  const Row b = evaluate(*e.args[1], x, inner);
-  if (e.args.size() == 3) {  // Where
-    const Row c = evaluate(*e.args[2], x, inner);
-    for (size_t i = 0; i < 4; ++i) out[i] = a[i] != 0 ? b[i] : c[i];
-    return out;
-  }
-  for (const BinaryRow& row : kBinary) {
-    if (row.op != e.op) continue;
-    for (size_t i = 0; i < 4; ++i) out[i] = row.f(a[i], b[i]);
-  }
+  constexpr int64_t kOpset = 20;
+  LOOM_ASSIGN(const std::vector<Slot> made, alone_.run(*row, node, kOpset, in));
+  return evaluate::cast(alone_.memory(), made[0].tensor, OnnxType::f64);
+}
+
+Rows Computing::run(const Expr& f, const Rows& x) {
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+  const auto count = static_cast<int64_t>(x.size());
+  Rows out(x.size(), Row{kNan, kNan, kNan, kNan});
+  Result<Value> given = Value::make(alone_.memory(), OnnxType::f64, {count, 4});
+  if (!given.ok()) return out;
+  for (size_t i = 0; i < x.size(); ++i) std::ranges::copy(x[i], given->data<double>() + 4 * i);
+  const Result<Value> made = value(f, *given);
+  if (!made.ok()) return out;
+  const Result<Value> whole = evaluate::expanded(alone_.memory(), *made, {count, 4});
+  if (!whole.ok()) return out;
+  for (size_t i = 0; i < x.size(); ++i)
+    std::copy_n(whole->data<double>() + 4 * i, 4, out[i].begin());
   return out;
 }
 
@@ -126,11 +122,11 @@ void numbers_of(const Expr& e, std::vector<double>& out) {
 }
 
 // Probes on both sides of every number of `f`.
-std::vector<Row> kinks_of(const Expr& f) {
+Rows kinks_of(const Expr& f) {
   constexpr double kAside = 1e-2;
   std::vector<double> numbers;
   numbers_of(f, numbers);
-  std::vector<Row> out;
+  Rows out;
   for (const double c : numbers) {
     const double aside = kAside * (1 + (c < 0 ? -c : c));
     out.push_back({c - aside, c + aside, -c - aside, -c + aside});
@@ -149,26 +145,38 @@ bool near(const Row& got, const Row& want, double size, bool far) {
   return true;
 }
 
-// The largest result on the near probes, 1 at most.
-double size_of(const Expr& f, const Expr* inner) {
-  double size = 0;
-  for (const Row& probe : kProbes) {
-    for (const double v : evaluate(f, probe, inner)) size = std::max(size, v < 0 ? -v : v);
+// A function on all probes: near ones first.
+struct Sampled {
+  Rows x, y;
+  double size = 0;  // the largest result on the near probes, 1 at most
+};
+
+constexpr double kFaint = 1e-7;
+
+// With the ends of a line, and a faint row of mean 0, as the last two.
+Sampled sampled(const Expr& f, const Expr* inner) {
+  Sampled s;
+  s.x.assign(std::begin(kProbes), std::end(kProbes));
+  const Rows kinks = kinks_of(f);
+  s.x.insert(s.x.end(), kinks.begin(), kinks.end());
+  s.x.insert(s.x.end(), std::begin(kFarProbes), std::end(kFarProbes));
+  s.x.push_back({0, 1, 0, 1});
+  s.x.push_back({kFaint, -kFaint, kFaint, -kFaint});
+  s.y = Computing(inner).run(f, s.x);
+  for (size_t i = 0; i < std::size(kProbes); ++i) {
+    for (const double v : s.y[i]) s.size = std::max(s.size, v < 0 ? -v : v);
   }
-  return std::min(size, 1.0);
+  s.size = std::min(s.size, 1.0);
+  return s;
 }
 
 template <class F>
-bool same(const Expr& f, const Expr* inner, F candidate) {
-  const double size = size_of(f, inner);
-  const auto agrees = [&](bool far) {
-    return [&, far](const Row& probe) {
-      return near(evaluate(f, probe, inner), candidate(probe), size, far);
-    };
-  };
-  return std::ranges::all_of(kProbes, agrees(false)) &&
-         std::ranges::all_of(kinks_of(f), agrees(true)) &&
-         std::ranges::all_of(kFarProbes, agrees(true));
+bool same(const Sampled& s, F candidate) {
+  for (size_t i = 0; i + 2 < s.x.size(); ++i) {
+    const bool far = i >= std::size(kProbes);
+    if (!near(s.y[i], candidate(s.x[i]), s.size, far)) return false;
+  }
+  return true;
 }
 
 Row normalized(const Row& x, double eps, bool layer) {
@@ -181,15 +189,14 @@ Row normalized(const Row& x, double eps, bool layer) {
 }
 
 // y = x / sqrt(mean square + eps): a faint row of mean 0 tells eps, the others whether it is so.
-Recognized recognize_norm(const Expr& f, const Expr* inner) {
-  constexpr double kFaint = 1e-7;
+Recognized recognize_norm(const Sampled& s) {
   Recognized out;
-  const double y = evaluate(f, {kFaint, -kFaint, kFaint, -kFaint}, inner)[0];
+  const double y = s.y.back()[0];
   const double eps = kFaint * kFaint / (y * y) - kFaint * kFaint;
   if (!(eps >= 0 && eps <= 1)) return out;
   out.eps = static_cast<double>(static_cast<float>(eps));
   for (const bool layer : {false, true}) {
-    if (same(f, inner, [&](const Row& x) { return normalized(x, eps, layer); }))
+    if (same(s, [&](const Row& x) { return normalized(x, eps, layer); }))
       out.kind = layer ? Recognized::Kind::layer : Recognized::Kind::rms;
   }
   return out;
@@ -218,35 +225,36 @@ ExprRef expr_of(std::string op, std::vector<ExprRef> args, double number) {
 }
 
 bool expr_knows(const std::string& op, size_t args) {
-  const auto is = [&](const auto& row) { return row.op == op; };
-  if (args == 1) return std::any_of(std::begin(kUnary), std::end(kUnary), is);
-  if (args == 2) return std::any_of(std::begin(kBinary), std::end(kBinary), is);
-  return args == 3 && op == "Where";
+  const Operator* row = evaluate::find_common_operator("", op);
+  if (row == nullptr || (row->flags & Operator::function) == 0) return false;
+  const size_t takes = row->most < 0 ? 2 : static_cast<size_t>(row->least);
+  return takes == args;
 }
 
 Recognized recognize(const Expr& f, const Expr* inner) {
   Recognized out;
   if (inner != nullptr && outside(f, inner)) return out;
-  if (f.rows && (inner == nullptr || !inner->rows)) return recognize_norm(f, inner);
+  const Sampled s = sampled(f, inner);
+  if (f.rows && (inner == nullptr || !inner->rows)) return recognize_norm(s);
   for (int i = 0; i < kActivations; ++i) {
     const auto kind = static_cast<Activation>(i);
     const auto candidate = [&](Row x) {
       for (double& v : x) v = activate<double>(kind, v);
       return x;
     };
-    if (!same(f, inner, candidate)) continue;
+    if (!same(s, candidate)) continue;
     out.kind = Recognized::Kind::activation;
     out.activation = kind;
     return out;
   }
-  const Row ends = evaluate(f, {0, 1, 0, 1}, inner);
+  const Row& ends = s.y[s.y.size() - 2];
   out.shift = ends[0];
   out.scale = ends[1] - ends[0];
   const auto line = [&](Row x) {
     for (double& v : x) v = out.scale * v + out.shift;
     return x;
   };
-  if (same(f, inner, line)) out.kind = Recognized::Kind::affine;
+  if (same(s, line)) out.kind = Recognized::Kind::affine;
   return out;
 }
 

@@ -26,12 +26,6 @@ bool moves_only(std::string_view op) {
   return std::ranges::find(kOps, op) != std::end(kOps);
 }
 
-// Operators of which fold() knows some forms; what it says of the others is that they are wrong.
-bool folds_in_part(std::string_view op) {
-  constexpr std::string_view kOps[] = {"Pow", "Slice", "Concat", "ReduceProd", "Max", "Min"};
-  return std::ranges::find(kOps, op) != std::end(kOps);
-}
-
 // The largest whole number up to which values of a type are computed as they are: that of the type,
 // or that of a float, whose sums stay whole.
 double most_of(OnnxType type) {
@@ -48,10 +42,12 @@ double most_of(OnnxType type) {
 }  // namespace
 
 Error GraphImport::refuse(const OnnxNode& n, std::string_view reason) const {
-  const std::string shown =
-      batch_ == open_batch_ ? with_open_batch(reason, batch_) : std::string(reason);
-  return unsupported(cat("node '", printable(n.name), "' (", printable(n.op), "): ", shown),
-                     where_);
+  return refused(cat("node '", printable(n.name), "' (", printable(n.op), "): ", reason));
+}
+
+Error GraphImport::refused(std::string_view message) const {
+  return unsupported(
+      batch_ == open_batch_ ? with_open_batch(message, batch_) : std::string(message), where_);
 }
 
 Result<const GraphImport::Value*> GraphImport::value(const OnnxNode& n, size_t i) const {
@@ -315,12 +311,6 @@ bool GraphImport::is_computed_by_row(const std::string& op) {
   return expr_knows(op, 1) || std::ranges::any_of(rows(), named);
 }
 
-bool GraphImport::reads_all(const OnnxModel& model) {
-  return std::ranges::all_of(model.graph.nodes, [](const OnnxNode& n) {
-    return n.op == "Constant" || n.op == "CastLike" || folds(n) || is_computed_by_row(n.op);
-  });
-}
-
 Status GraphImport::fold_node(const OnnxNode& n) {
   std::vector<ConstantRef> inputs;
   for (size_t i = 0; i < n.inputs.size(); ++i) {
@@ -328,11 +318,8 @@ Status GraphImport::fold_node(const OnnxNode& n) {
     if (!has_input(n, i)) continue;
     LOOM_ASSIGN(inputs.back(), constant(n, i));
   }
-  Result<Constant> made = fold(n, inputs);
-  // Powers of whole numbers that leave their type are nobody's standard.
-  const bool power = n.op == "Pow" && !is_float(result_);
-  if (!made.ok() && options_.folder && folds_in_part(n.op) && !power) return fold_elsewhere(n);
-  if (!made.ok()) return refuse(n, made.error().message);
+  Result<Constant> made = fold(n, opset_, inputs);
+  if (!made.ok()) return refused(made.error().message);
   left_ -= static_cast<int64_t>(made->values.size());
   if (left_ < 0)
     return refuse(n, "the model makes far more values than it holds; that is no model of Loom's");
@@ -347,10 +334,10 @@ Status GraphImport::fold_node(const OnnxNode& n) {
   return define(n, std::move(out));
 }
 
-// Whether the folder of the options is asked: not for what only moves or names constants, nor for
+// Whether a node is folded as it stands, as tensors: not what only moves or names constants, nor
 // what has an extent for each sample of an open batch.
-bool GraphImport::folds_elsewhere(const OnnxNode& n) const {
-  if (!options_.folder || folds(n) || moves_only(n.op)) return false;
+bool GraphImport::folds_as_tensors(const OnnxNode& n) const {
+  if (!(options_.folder || folds_tensors(n)) || folds(n) || moves_only(n.op)) return false;
   constexpr std::string_view kOwn[] = {"Unsqueeze", "Shape", "Size", "Dropout"};
   if (std::ranges::find(kOwn, n.op) != std::end(kOwn) || n.op.find("Sequence") != n.op.npos)
     return false;
@@ -363,8 +350,9 @@ bool GraphImport::folds_elsewhere(const OnnxNode& n) const {
   });
 }
 
-// Constants by the operators of whoever imports. What they make is copied as weights are.
-Status GraphImport::fold_elsewhere(const OnnxNode& n) {
+// Constants by rows of operators, or by the interpreter of whoever imports. What they make is
+// copied as weights are.
+Status GraphImport::fold_as_tensors(const OnnxNode& n) {
   std::vector<OnnxTensor> made;
   made.reserve(n.inputs.size());
   std::vector<const OnnxTensor*> inputs;
@@ -380,8 +368,9 @@ Status GraphImport::fold_elsewhere(const OnnxNode& n) {
     made.push_back(std::move(tensor));
     inputs.back() = &made.back();
   }
-  Result<std::vector<OnnxTensor>> out = options_.folder(n, opset_, inputs);
-  if (!out.ok()) return refuse(n, out.error().message);
+  Result<std::vector<OnnxTensor>> out =
+      folds_tensors(n) ? fold_tensors(n, opset_, inputs) : options_.folder(n, opset_, inputs);
+  if (!out.ok()) return refused(out.error().message);
   for (size_t i = 0; i < out->size(); ++i) {
     LOOM_ASSIGN(Constant c, constant_of((*out)[i]));
     left_ -= static_cast<int64_t>(c.values.size());
@@ -454,7 +443,7 @@ Status GraphImport::node(const OnnxNode& n) {
   }
   if (n.op == "If") return if_node(n);
   known = known && !stays_nodes(n);
-  if (known && folds_elsewhere(n)) return fold_elsewhere(n);
+  if (known && folds_as_tensors(n)) return fold_as_tensors(n);
   LOOM_ASSIGN(result_, checked(n));
   if (n.op == "Constant") return same_node(n);
   LOOM_TRY(check_lists(n));

@@ -31,8 +31,6 @@ class GraphImport {
   Result<ImportedNetwork> run();
   // Why run() failed.
   Refusal refusal() const { return refusal_; }
-  // Whether it has a node for each operator of the model.
-  static bool reads_all(const OnnxModel& model);
   // Whether layers of the model read the same weights, which here stay one.
   static bool shares_weights(const OnnxModel& model);
 
@@ -107,13 +105,14 @@ class GraphImport {
   Status node(const OnnxNode& n);
   Status fold_node(const OnnxNode& n);
   bool stays_nodes(const OnnxNode& n) const;
-  bool folds_elsewhere(const OnnxNode& n) const;
-  Status fold_elsewhere(const OnnxNode& n);
+  bool folds_as_tensors(const OnnxNode& n) const;
+  Status fold_as_tensors(const OnnxNode& n);
   bool grows_with_batch(const OnnxNode& n) const;
   Status check_lists(const OnnxNode& n) const;
   // What the node gives, after a look at all that it asks for.
   Result<OnnxType> checked(const OnnxNode& n) const;
   Error refuse(const OnnxNode& n, std::string_view reason) const;
+  Error refused(std::string_view message) const;  // which names its node
   bool has_input(const OnnxNode& n, size_t i) const {
     return i < n.inputs.size() && !n.inputs[i].empty();
   }
@@ -303,8 +302,6 @@ class GraphImport {
                        std::vector<int64_t> places);
   Result<Value> for_each_sample(const OnnxNode& n, const Value& x, int axis);
   Result<Value> view(const OnnxNode& n, const Value& x, const std::vector<int64_t>& dims);
-  Result<std::vector<int64_t>> filled_in(const OnnxNode& n, std::vector<int64_t> dims,
-                                         const std::vector<int64_t>& have) const;
   Result<std::vector<int64_t>> reshaped(const OnnxNode& n, const std::vector<int64_t>& have);
 
   const OnnxModel& model_;

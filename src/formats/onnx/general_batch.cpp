@@ -38,7 +38,15 @@ Result<std::vector<int64_t>> GraphImport::opened(const OnnxNode& n, const Value&
     const bool holds = extent > 0 && extent % batch_ == 0 && extent / batch_ <= count / fixed_;
     if (holds) extent = extent / batch_ * fixed_;
   }
-  LOOM_ASSIGN(dims, filled_in(n, std::move(dims), have));
+  Constant asked{{static_cast<int64_t>(dims.size())}, OnnxType::i64, {}};
+  asked.values.assign(dims.begin(), dims.end());
+  OnnxNode reshape = n;
+  if (n.op != "Reshape") reshape.attributes.clear();
+  reshape.op = "Reshape";
+  const auto shape = std::make_shared<const Constant>(std::move(asked));
+  const Result<std::vector<int64_t>> held = shape_by_row(reshape, opset_, have, {nullptr, shape});
+  if (!held.ok()) return refused(held.error().message);
+  dims = *held;
   int64_t behind = 1;
   for (size_t i = dims.size(); i-- > 0; behind *= dims[i]) {
     if (stride < behind || stride >= behind * dims[i]) continue;

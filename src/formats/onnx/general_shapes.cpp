@@ -164,72 +164,21 @@ Status GraphImport::reshape_node(const OnnxNode& n) {
   }
   Constant made = *known;
   made.dims = dims;
-  if (made.count() != known->count()) return refuse(n, "another number of values");
   Value y;
   y.type = made.type;
   y.constant = std::make_shared<const Constant>(std::move(made));
   return define(n, std::move(y));
 }
 
-// The shape `dims` of a Reshape of what has `have`: 0 keeps an extent, -1 is what is left.
-Result<std::vector<int64_t>> GraphImport::filled_in(const OnnxNode& n, std::vector<int64_t> dims,
-                                                    const std::vector<int64_t>& have) const {
-  const int64_t count = product(have, 0, have.size());
-  int64_t known = 1, *left = nullptr;
-  for (size_t i = 0; i < dims.size(); ++i) {
-    if (dims[i] == 0 && i < have.size() && attribute(n, "allowzero", 0) == 0) dims[i] = have[i];
-    if (dims[i] == -1 && left == nullptr) {
-      left = &dims[i];
-    } else if (dims[i] < 1 || known > count / dims[i]) {
-      return refuse(n, "a shape that cannot be");
-    } else {
-      known *= dims[i];
-    }
-  }
-  if (left != nullptr) *left = count / known;
-  if (product(dims, 0, dims.size()) != count) return refuse(n, "another number of values");
-  return dims;
-}
-
+// What a Reshape, Flatten, Squeeze or Unsqueeze makes of `have`.
 Result<std::vector<int64_t>> GraphImport::reshaped(const OnnxNode& n,
                                                    const std::vector<int64_t>& have) {
-  const auto rank = static_cast<int64_t>(have.size());
-  std::vector<int64_t> dims = have;
-  if (n.op == "Flatten") {
-    int64_t axis = attribute(n, "axis", 1);
-    if (axis < 0) axis += rank;
-    if (axis < 0 || axis > rank) return refuse(n, "an axis that does not exist");
-    const auto at = static_cast<size_t>(axis);
-    return std::vector<int64_t>{product(have, 0, at), product(have, at, have.size())};
+  std::vector<ConstantRef> inputs(n.inputs.size());
+  if (has_input(n, 1)) {
+    LOOM_ASSIGN(inputs[1], constant(n, 1));
   }
-  if (n.op == "Reshape") {
-    LOOM_ASSIGN(dims, list(n, 1, "shape", {}));
-    return filled_in(n, std::move(dims), have);
-  }
-  LOOM_ASSIGN(std::vector<int64_t> axes, list(n, 1, "axes", {}));
-  const bool out = n.op == "Squeeze";
-  if (axes.empty() && out) {
-    for (int64_t i = 0; i < rank; ++i) {
-      if (have[static_cast<size_t>(i)] == 1) axes.push_back(i);
-    }
-  }
-  const int64_t whole = out ? rank : rank + static_cast<int64_t>(axes.size());
-  for (int64_t& a : axes) {
-    a += a < 0 ? whole : 0;
-    if (a < 0 || a >= whole) return refuse(n, "an axis that does not exist");
-  }
-  std::sort(axes.begin(), axes.end());
-  if (std::adjacent_find(axes.begin(), axes.end()) != axes.end())
-    return refuse(n, "an axis stands twice");
-  if (!out) {
-    for (const int64_t a : axes) dims.insert(dims.begin() + a, 1);
-    return dims;
-  }
-  for (size_t i = axes.size(); i-- > 0;) {
-    if (have[static_cast<size_t>(axes[i])] != 1)
-      return refuse(n, "takes away an axis that is not 1");
-    dims.erase(dims.begin() + axes[i]);
-  }
+  Result<std::vector<int64_t>> dims = shape_by_row(n, opset_, have, inputs);
+  if (!dims.ok()) return refused(dims.error().message);
   return dims;
 }
 

@@ -6,12 +6,12 @@
 #include "base/pattern.hpp"
 #include "base/text.hpp"
 #include "bridge/network_json.hpp"
-#include "formats/onnx/external.hpp"
 #include "formats/onnx/general.hpp"
 #include "formats/onnx/lower.hpp"
 #include "formats/onnx/one_sample.hpp"
 #include "formats/onnx/origins.hpp"
 #include "io/file.hpp"
+#include "onnx/file/external.hpp"
 
 namespace loom::core {
 
@@ -190,11 +190,6 @@ Attempt import_both(const OnnxModel& model, const std::string& where,
                                       " values that are not weights of the file"));
   }
   if (lowered.ok() || lowered.made.error().code != Code::unsupported) return lowered;
-  // Patterns know what newer exporters write; what is wrong with an older file the nodes say.
-  const auto own = [](const auto& o) { return o.first.empty() || o.first == "ai.onnx"; };
-  const auto opset = std::ranges::find_if(model.opsets, own);
-  const bool older = opset != model.opsets.end() && opset->second < 17;
-  if (!older && !options.folder && !GraphImport::reads_all(model)) return lowered;
   return import_by<GraphImport>(model, where, options);
 }
 

@@ -14,10 +14,10 @@
 #include <vector>
 
 #include "bridge/normalization.hpp"
-#include "formats/onnx/model.hpp"
 #include "grid/builders.hpp"
 #include "grid/network.hpp"
 #include "io/file_ref.hpp"
+#include "onnx/file/model.hpp"
 #include "ops/fwd.hpp"
 
 namespace loom::core {
@@ -44,8 +44,8 @@ struct ImportedNetwork {
   Status fill(Network& made, ThreadPool& pool, DType dtype) const;
 };
 
-// Computes a node all of whose inputs are known, as the standard says it: what the importer itself
-// does not fold. An input that is left out is null. One tensor for each output, or an Error.
+// Computes a node whose inputs are all known and whose operator is not in onnx/operators. An input
+// that is left out is null. One tensor for each output, or an Error that names the node.
 using OnnxFolder = std::function<Result<std::vector<OnnxTensor>>(
     const OnnxNode& node, int64_t opset, std::span<const OnnxTensor* const> inputs)>;
 

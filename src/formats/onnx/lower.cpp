@@ -51,10 +51,12 @@ std::string with_open_batch(std::string_view reason, int64_t batch) {
 }
 
 Error Lowering::refuse(const OnnxNode& n, std::string_view reason) const {
-  const std::string shown =
-      batch_ == open_batch_ ? with_open_batch(reason, batch_) : std::string(reason);
-  return unsupported(cat("node '", printable(n.name), "' (", printable(n.op), "): ", shown),
-                     where_);
+  return refused(cat("node '", printable(n.name), "' (", printable(n.op), "): ", reason));
+}
+
+Error Lowering::refused(std::string_view message) const {
+  return unsupported(
+      batch_ == open_batch_ ? with_open_batch(message, batch_) : std::string(message), where_);
 }
 
 Result<const Lowered*> Lowering::input(const OnnxNode& n, size_t i) const {
@@ -317,58 +319,12 @@ Status Lowering::shape_node(const OnnxNode& n) {
 // What a Reshape, Flatten, Squeeze or Unsqueeze makes of the extents.
 Result<std::vector<int64_t>> Lowering::target_dims(const OnnxNode& n,
                                                    const std::vector<int64_t>& have) {
-  const auto rank = static_cast<int64_t>(have.size());
-  std::vector<int64_t> dims = have;
-  if (n.op == "Flatten") {
-    int64_t axis = attribute(n, "axis", 1), before = 1, after = 1;
-    if (axis < 0) axis += rank;
-    if (axis < 0 || axis > rank) return refuse(n, "an axis that does not exist");
-    for (int64_t i = 0; i < rank; ++i) (i < axis ? before : after) *= have[static_cast<size_t>(i)];
-    return std::vector<int64_t>{before, after};
-  }
-  if (n.op == "Reshape") {
-    LOOM_ASSIGN(dims, list(n, 1));
-    int64_t count = 1, known = 1;
-    for (const int64_t d : have) count *= d;
-    int open = 0;
-    for (size_t i = 0; i < dims.size(); ++i) {
-      if (dims[i] == 0 && attribute(n, "allowzero", 0) == 0 && i < have.size()) dims[i] = have[i];
-      if (dims[i] < -1 || dims[i] > count) return refuse(n, "a shape that cannot be");
-      if (dims[i] == -1) ++open;
-      if (dims[i] > 0 && (known > count / dims[i])) return refuse(n, "a shape that cannot be");
-      if (dims[i] > 0) known *= dims[i];
-    }
-    for (int64_t& d : dims) {
-      if (d == -1) d = open == 1 ? count / known : 0;
-    }
-    return dims;
-  }
-  std::vector<int64_t> axes;
+  std::vector<ConstantRef> inputs(n.inputs.size());
   if (has_input(n, 1)) {
-    LOOM_ASSIGN(axes, list(n, 1));
-  } else {
-    for (int64_t i = 0; i < rank; ++i) {
-      if (have[static_cast<size_t>(i)] == 1) axes.push_back(i);
-    }
+    LOOM_ASSIGN(inputs[1], constant(n, 1));
   }
-  const bool out = n.op == "Squeeze";
-  const int64_t whole = out ? rank : rank + static_cast<int64_t>(axes.size());
-  for (int64_t& a : axes) {
-    a += a < 0 ? whole : 0;
-    if (a < 0 || a >= whole) return refuse(n, "an axis that does not exist");
-  }
-  std::sort(axes.begin(), axes.end());
-  if (std::adjacent_find(axes.begin(), axes.end()) != axes.end())
-    return refuse(n, "an axis stands twice");
-  if (!out) {
-    for (const int64_t a : axes) dims.insert(dims.begin() + a, 1);
-    return dims;
-  }
-  for (size_t i = axes.size(); i-- > 0;) {
-    if (have[static_cast<size_t>(axes[i])] != 1)
-      return refuse(n, "takes away an axis that is not 1");
-    dims.erase(dims.begin() + axes[i]);
-  }
+  Result<std::vector<int64_t>> dims = shape_by_row(n, opset_, have, inputs);
+  if (!dims.ok()) return refused(dims.error().message);
   return dims;
 }
 
@@ -400,7 +356,6 @@ Status Lowering::view_node(const OnnxNode& n) {
     Constant made = *from;
     LOOM_TRY(spend(n, static_cast<int64_t>(made.values.size())));
     LOOM_ASSIGN(made.dims, target_dims(n, from->dims));
-    if (made.count() != from->count()) return refuse(n, "another number of values");
     Lowered out;
     out.constant = std::make_shared<const Constant>(std::move(made));
     return define(n, std::move(out));
@@ -526,9 +481,8 @@ Status Lowering::node(const OnnxNode& n) {
       if (!has_input(n, i)) continue;
       LOOM_ASSIGN(inputs.back(), constant(n, i));
     }
-    Result<Constant> made = fold(n, inputs);
-    if (!made.ok() && options_.folder) return refuse(n, made.error().message);
-    if (!made.ok()) return bad_file(made.error().message, where_);
+    Result<Constant> made = fold(n, opset_, inputs);
+    if (!made.ok()) return refused(made.error().message);
     LOOM_TRY(spend(n, static_cast<int64_t>(made->values.size())));
     Lowered out;
     out.constant = std::make_shared<const Constant>(std::move(*made));

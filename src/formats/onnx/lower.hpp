@@ -182,6 +182,7 @@ class Lowering {
   Status spend(const OnnxNode& n, int64_t values);
   // Inputs and outputs of nodes.
   Error refuse(const OnnxNode& n, std::string_view reason) const;
+  Error refused(std::string_view message) const;  // which names its node
   Result<const Lowered*> input(const OnnxNode& n, size_t i) const;
   bool has_input(const OnnxNode& n, size_t i) const {
     return i < n.inputs.size() && !n.inputs[i].empty();

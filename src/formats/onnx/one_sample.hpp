@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "formats/onnx/model.hpp"
+#include "onnx/file/model.hpp"
 
 namespace loom::core {
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "formats/onnx/model.hpp"
+#include "onnx/file/model.hpp"
 #include "ops/activation.hpp"
 
 namespace loom::core {
@@ -40,9 +40,20 @@ Result<Constant> constant_of(const OnnxTensor& tensor);
 Result<OnnxTensor> tensor_of(const Constant& constant);
 // A CastLike as the Cast that it is, to the type of its second input.
 OnnxNode cast_of(const OnnxNode& node, OnnxType type);
-// Constants from constants: shape arithmetic and masks. fold() only where folds() says so.
+// Constants from constants, by the rows of the operators (onnx/operators): shape arithmetic and
+// masks, which importers fold wherever they meet them. fold() only where folds() says so.
 bool folds(const OnnxNode& node);
-Result<Constant> fold(const OnnxNode& node, const std::vector<ConstantRef>& inputs);
+Result<Constant> fold(const OnnxNode& node, int64_t opset, const std::vector<ConstantRef>& inputs);
+// The extents of what a node gives of a first input of `first`, by the shape rule of its row.
+// `inputs`: the constants among its inputs, of which the first is not read.
+Result<std::vector<int64_t>> shape_by_row(const OnnxNode& node, int64_t opset,
+                                          const std::vector<int64_t>& first,
+                                          const std::vector<ConstantRef>& inputs);
+// Constants from tensors, for any operator of onnx/operators, whose whole numbers are exact in all
+// 64 bits. fold_tensors() only where folds_tensors() says so.
+bool folds_tensors(const OnnxNode& node);
+Result<std::vector<OnnxTensor>> fold_tensors(const OnnxNode& node, int64_t opset,
+                                             std::span<const OnnxTensor* const> inputs);
 
 // Axes of memory, row-major, and which of them make up each axis that the graph sees. Extents of 1
 // are in no list. Repeated axes (of Expand) are no memory.

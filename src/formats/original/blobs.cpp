@@ -91,7 +91,7 @@ Result<Loom1Blob> Loom1Entity::read_blob(const JsonValue& value, const std::stri
         return fault(item, cat(here, "expected true or false, found ", item.describe()));
       blob.native = *item.as_bool("");
     } else {
-      // A key that is passed over could be what the weights mean.
+      // An ignored key could define the meaning of the weights.
       return fault(item, cat(here,
                              "unknown key; a blob has path, offset, length, dtype, scale, "
                              "native"));
@@ -125,9 +125,9 @@ Status Loom1Entity::read_blobs(std::span<const std::byte> payload) {
   return check_tiling(payload.size());
 }
 
-// Blobs cover the payload once. A hole may be weights whose entry was lost, an overlap two layers
-// that read each other's. Blobs without bytes come before the one that begins where they are, so
-// that they count as neither.
+// Blobs must cover the payload exactly once. A gap may be lost weights; an overlap may be two
+// layers that read each other's. Empty blobs come before the one at the same offset, so they count
+// as neither.
 Status Loom1Entity::check_tiling(uint64_t payload) const {
   std::vector<const Loom1Blob*> order;
   for (const auto& [path, blob] : blobs_) order.push_back(&blob);
@@ -184,8 +184,9 @@ Status Loom1Entity::plain(const Loom1Blob& blob, uint64_t count, std::vector<flo
   return {};
 }
 
-// u32 scales | u32 words | f32 per scale | words of eight 4-bit codes. Blocks of 32 run over all
-// values without regard to rows, and the last may be short. Words may be more than the values take.
+// u32 scales | u32 words | f32 per scale | words of eight 4-bit codes. Blocks of 32 cover all
+// values regardless of rows, and the last may be short. There may be more words than the values
+// need.
 Status Loom1Entity::q4_0(const Loom1Blob& blob, uint64_t count, std::vector<float>& out) const {
   ByteReader reader(blob.bytes, cat(where_, ": blob ", quoted(blob.path)));
   LOOM_ASSIGN(const uint32_t scales, reader.u32("the count of scales"));
@@ -207,9 +208,9 @@ Status Loom1Entity::q4_0(const Loom1Blob& blob, uint64_t count, std::vector<floa
   return {};
 }
 
-// Six u32, then words of sixteen 2-bit codes, where each row begins a word: 0, 1, 2 are -1, 0, 1.
-// Rows, columns and the place among the layer's weights stand in the blob as well as in the layer,
-// and have to agree.
+// Six u32, then words of sixteen 2-bit codes, where each row starts a word: 0, 1, 2 are -1, 0, 1.
+// Rows, columns and the offset among the layer's weights are in the blob and in the layer, and must
+// agree.
 Status Loom1Entity::bitnet(const Loom1Blob& blob, const Shape& shape, uint64_t flat_offset,
                            std::vector<float>& out) const {
   ByteReader reader(blob.bytes, cat(where_, ": blob ", quoted(blob.path)));

@@ -1,6 +1,6 @@
-// The container of ".entity" files of version 1: magic, a JSON header, and blobs back to back; see
-// original.hpp. Invariant of what is accepted: the blobs tile the payload, no path stands twice,
-// and each is read by somebody. Room-private.
+// The container of ".entity" files of version 1: magic, a JSON header, and contiguous blobs; see
+// original.hpp. Invariant of accepted files: the blobs tile the payload, paths are unique, and each
+// blob is used. Room-private.
 #pragma once
 
 #include <map>
@@ -17,7 +17,7 @@ struct Loom1Blob {
   uint64_t offset = 0, length = 0;  // from the start of the payload
   double scale = 0;
   bool native = false;
-  int64_t at = -1;  // of its record in the file
+  int64_t at = -1;  // offset of its record in the file
   std::span<const std::byte> bytes;
   bool used = false;
 };
@@ -27,17 +27,17 @@ class Loom1Entity {
   static Result<Loom1Entity> parse(std::span<const std::byte> bytes, const std::string& where);
 
   const JsonValue& header() const { return header_; }
-  // Null: none. What is found counts as read.
+  // Returns the blob and marks it as used; may be null.
   const Loom1Blob* take(const std::string& path);
   bool has(const std::string& path) const { return blobs_.count(path) > 0; }
-  // Is there a blob whose path begins like this?
+  // Whether a blob has a path with this prefix.
   bool has_below(const std::string& prefix) const;
-  // An Error for the first blob that nobody took.
+  // An Error for the first unused blob.
   Status check_all_taken() const;
 
-  // `count` values of a blob in layout 1, appended to out.
+  // Appends `count` values of a blob in layout 1 to out.
   Status plain(const Loom1Blob& blob, uint64_t count, std::vector<float>& out) const;
-  // Blocks of 32 with a scale each, of the original's own kind, and BitNet matrices.
+  // Blocks of 32 with a scale each, in the original project's format, and BitNet matrices.
   Status q4_0(const Loom1Blob& blob, uint64_t count, std::vector<float>& out) const;
   Status bitnet(const Loom1Blob& blob, const Shape& shape, uint64_t flat_offset,
                 std::vector<float>& out) const;

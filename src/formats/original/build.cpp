@@ -1,5 +1,5 @@
-// Layers of the original as a network of ours: links, residuals, the shape of the input, and the
-// flat weights of each layer spread over its parameters; see reader.hpp.
+// Converts layers of the original project to a network: links, residuals, the input shape, and the
+// flat weights of each layer, split into its parameters; see reader.hpp.
 #include <algorithm>
 #include <map>
 
@@ -70,7 +70,7 @@ bool sees_time(const Loom1Layer& layer) {
          is(layer, LayerKind::lstm);
 }
 
-// One sample as this layer alone wants it; rank 0: it does not say.
+// The input shape of one sample for this layer; rank 0 if it does not define it.
 Shape sample_of(const Loom1Layer& layer) {
   if (layer.config.disabled) return {};
   const Loom1Record& r = layer.record;
@@ -115,7 +115,7 @@ Result<Shape> sample_shape(const Loom1Reader& reader, const std::vector<Loom1Lay
                        reader.where());
   }
   if (shape.rank() > 1) return shape;
-  // Later layers that see time say how long it is.
+  // Later layers with a time axis define its length.
   const bool ids = is(*all[0], LayerKind::embedding);
   for (size_t i = 1; i < all.size(); ++i) {
     if (sees_time(*all[i])) return ids ? Shape{steps(*all[i])} : Shape{steps(*all[i]), shape[0]};
@@ -222,7 +222,8 @@ Result<uint64_t> loom1_count(const Loom1Reader& reader, const Loom1Layer& layer,
 
 namespace {
 
-// Flat weights of an LSTM: a block per gate, each Wih, Whh, b. Ours: the gates of each together.
+// Flat weights of an LSTM: a block per gate, each Wih, Whh, b. Loom's layout: all gates of each
+// together.
 void spread_lstm(const std::vector<float>& flat, std::vector<Loom1Param>& to) {
   const size_t block = flat.size() / 4;
   for (size_t gate = 0; gate < 4; ++gate) {
@@ -323,7 +324,7 @@ Status load_loom1(const Loom1Network& file, Network& network, DType dtype, Threa
       std::copy_n(from->values.begin() + first * cols, count * cols, out);
       return {};
     };
-    // The original has one scale for a whole tensor; so its values are met again.
+    // The original has one scale per tensor, so its values are reproduced.
     LOOM_TRY(network.load_param(i, p.dtype.value_or(dtype), rows, pool, ScaleScope::per_tensor));
   }
   return {};

@@ -1,6 +1,6 @@
-// ".entity" files of version 1 as networks: which blobs make the weights of a layer, and the
-// decoder that a transformer's layers stand for; see original.hpp. The decoder's cells and paths
-// are those of src/llm/decoder.hpp.
+// ".entity" files of version 1 as networks: maps blobs to the weights of a layer, and a
+// transformer's layers to a decoder; see original.hpp. The decoder's cells and paths are those of
+// src/llm/decoder.hpp.
 #include <algorithm>
 
 #include "base/text.hpp"
@@ -105,7 +105,7 @@ Status EntityReader::read_transformer() {
   if (t.hidden < 1 || t.hidden > kMax || t.vocab < 1 || t.vocab > kMax || t.layers < 1 ||
       t.layers > kMaxLayers) {
     return reader_.bad(*value, "transformer",
-                       cat("hidden_size, vocab_size and dims.num_layers must be whole numbers from "
+                       cat("hidden_size, vocab_size and dims.num_layers must be integers from "
                            "1 to ",
                            kMax));
   }
@@ -147,7 +147,7 @@ Status EntityReader::biases(const Loom1Layer& layer, uint64_t count, std::vector
   return {};
 }
 
-// A matrix at a time, in Q4_0 or BitNet, and the biases in one blob.
+// One matrix at a time, in Q4_0 or BitNet, and the biases in one blob.
 Status EntityReader::matrices(const Loom1Layer& layer, const std::vector<ParamSpec>& specs,
                               std::vector<float>& out) {
   uint64_t offset = 0, rest = 0;
@@ -204,7 +204,7 @@ Result<bool> EntityReader::weights(const Loom1Layer& layer, const std::vector<Pa
   return true;
 }
 
-// What the records must not hold, and what the blobs say of number types.
+// Checks fields that records must not have, and the number types of blobs.
 Status EntityReader::check_record(const Loom1Layer& layer) {
   if (layer.record.weights != nullptr)
     return reader_.bad(layer, "weights stand in the header; an entity holds them in blobs");

@@ -1,5 +1,5 @@
-// A record of the original as a layer of ours: which field means what, and the defaults that the
-// original applies when it loads. One function per kind of layer; see reader.hpp.
+// Converts a record of the original project to a Loom layer: the meaning of its fields, and the
+// defaults that the original applies on loading. One function per kind of layer; see reader.hpp.
 #include <algorithm>
 
 #include "base/text.hpp"
@@ -11,7 +11,7 @@ namespace {
 
 using Fields = std::vector<Field>;
 
-// What the functions below share.
+// State shared by the functions below.
 struct Maker {
   Loom1Reader& reader;
   Loom1Layer& layer;
@@ -53,7 +53,7 @@ Result<Fields> attention(Maker& m) {
   const Loom1Record& r = m.r();
   if (r.num_heads < 1) return m.bad(cat("num_heads is ", r.num_heads, ", must be at least 1"));
   if (r.head_dim <= 0 && r.d_model % r.num_heads != 0) {
-    return m.bad(cat("d_model ", r.d_model, " is no multiple of num_heads ", r.num_heads,
+    return m.bad(cat("d_model ", r.d_model, " is not a multiple of num_heads ", r.num_heads,
                      ", and head_dim is absent"));
   }
   const int64_t dim = r.head_dim > 0 ? r.head_dim : r.d_model / r.num_heads;
@@ -92,7 +92,7 @@ Result<Fields> swiglu(Maker& m) {
   return f;
 }
 
-// Gains are as many as input_height when a file is loaded, the norm runs over output_height.
+// A file has input_height gains, but the norm covers output_height.
 Result<int64_t> norm_width(Maker& m) {
   const int64_t in = m.r().input_height, out = m.r().output_height;
   if (in > 0 && out > 0 && in != out)
@@ -112,7 +112,7 @@ Result<Fields> layer_norm(Maker& m) {
   return Fields{{"width", width}};
 }
 
-// Extents of input and output along the axes of a convolution, 0 where absent.
+// Extents of input and output along the axes of a convolution, 0 if absent.
 struct Extents {
   int64_t in[3] = {}, out[3] = {};
   int axes = 1;
@@ -170,7 +170,7 @@ Result<Fields> conv_transposed(Maker& m, int axes) {
   for (int i = 0; i < axes; ++i) {
     more.push_back(m.r().output_padding);
     if (e.in[i] <= 0 || e.out[i] <= 0) continue;
-    // What the original computes is as long as the file says; output_padding it does not read.
+    // The original computes the length in the file, and ignores output_padding.
     const int64_t out = (e.in[i] - 1) * w.stride - 2 * w.padding + w.kernel;
     more.back() = e.out[i] - out;
     if (more.back() >= 0 && more.back() < std::max<int64_t>(w.stride, 1)) continue;
@@ -282,7 +282,7 @@ struct Kind {
   std::string_view name;
   LayerKind kind;
   Result<Fields> (*fields)(Maker&);
-  bool activates;  // whether its activation counts
+  bool activates;  // whether its activation is used
 };
 constexpr Kind kLoom1Kinds[] = {
     {"dense", LayerKind::dense, dense, true},

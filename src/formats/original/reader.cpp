@@ -1,5 +1,5 @@
-// Records of layers as typed fields: see reader.hpp. Keys are those of both dialects of the
-// original; some belong to one only, and a file that mixes them is refused.
+// Converts layer records to typed fields: see reader.hpp. Keys are those of both dialects of the
+// original. Some belong to one only, and a file that mixes them is refused.
 #include "formats/original/reader.hpp"
 
 #include <algorithm>
@@ -90,7 +90,7 @@ constexpr std::string_view kCheckpointKeys[] = {"weights",
 constexpr std::string_view kArchitectureKeys[] = {
     "is_remote_link", "target_z", "target_y", "target_x", "target_l", "mask", "hierarchy_levels"};
 
-// By the number that the architecture dialect writes.
+// Indexed by the number in the architecture dialect.
 constexpr std::string_view kSoftmaxTypes[] = {"standard", "grid",   "hierarchical", "temperature",
                                               "gumbel",   "masked", "sparse",       "adaptive",
                                               "mixture",  "entmax"};
@@ -147,9 +147,9 @@ Status Loom1Reader::read_list(const JsonValue& value, const std::string& place, 
     const Result<int64_t> number = item.as_int("");
     const Result<bool> flag = item.as_bool("");
     if (flags ? !flag.ok() : !number.ok()) {
-      return bad(item, place,
-                 cat("expected ", flags ? "true or false" : "a whole number", ", found ",
-                     item.describe()));
+      return bad(
+          item, place,
+          cat("expected ", flags ? "true or false" : "an integer", ", found ", item.describe()));
     }
     out.push_back(flags ? (*flag ? 1 : 0) : *number);
   }
@@ -220,7 +220,7 @@ Status Loom1Reader::read_member(const std::string& key, const JsonValue& value, 
     if (row.key != key) continue;
     const Result<int64_t> number = value.as_int("");
     if (!number.ok() || *number > kMaxNumber || *number < -kMaxNumber)
-      return expected(cat("a whole number of at most ", kMaxNumber));
+      return expected(cat("an integer of at most ", kMaxNumber));
     into.record.*row.field = *number;
     return {};
   }
@@ -319,7 +319,7 @@ Result<Loom1Grid> Loom1Reader::grid(const JsonValue& root) {
     const Result<int64_t> number = value->as_int("");
     if (!number.ok() || *number < 1) {
       return bad(*value, std::string(key),
-                 cat("expected a whole number above 0, found ", value->describe()));
+                 cat("expected an integer above 0, found ", value->describe()));
     }
     *extent = *number;
     if (!checked_mul(cells, static_cast<uint64_t>(*number), cells) || cells > kMaxLoom1Cells)

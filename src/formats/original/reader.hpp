@@ -1,7 +1,7 @@
-// The reader of network descriptions of the original, for both of its files: see original.hpp. A
-// layer's record becomes typed fields (Loom1Record), then a LayerConfig of ours; weights are asked
-// of a Loom1Weights, which a JSON or an entity file fills. Room-private.
-// Nesting is bounded by the depth that parse_json allows.
+// The reader of the original's network descriptions, for both of its file formats: see
+// original.hpp. A layer's record becomes typed fields (Loom1Record), then a LayerConfig. Weights
+// come from a Loom1Weights, which a JSON or an entity file fills. Room-private. The depth limit of
+// parse_json bounds the nesting.
 #pragma once
 
 #include <functional>
@@ -13,7 +13,7 @@
 
 namespace loom::core {
 
-// The fields of one layer as they stand; absent numbers are 0, as the original writes them.
+// The fields of one layer; absent numbers are 0, as in the original.
 struct Loom1Record {
   std::string type, activation, dtype, output_mode, combine_mode, softmax_type;
   int64_t z = 0, y = 0, x = 0, l = 0;
@@ -46,18 +46,18 @@ struct Loom1Grid {
   std::vector<Loom1Layer> layers;
 };
 
-// What else than the record says how a layer computes (entity files have blobs for it).
+// Settings of a layer outside its record (entity files have blobs for them).
 struct Loom1Extras {
   bool qk_norm = false;
   bool inner_norm = false;    // before the last projection of attention or SwiGLU
-  double norm_eps = 0;        // 0: not known
-  double rope_freq_base = 0;  // where the record has none
-  std::string gate;           // activation of a SwiGLU's gate; "": SiLU
+  double norm_eps = 0;        // 0 means unknown
+  double rope_freq_base = 0;  // used if the record has none
+  std::string gate;           // activation of a SwiGLU's gate; empty means SiLU
 };
 
 class Loom1Reader {
  public:
-  // `base`: where the JSON text begins in the file.
+  // `base`: the offset of the JSON text in the file.
   Loom1Reader(std::string where, int64_t base) : where_(std::move(where)), base_(base) {}
 
   Result<Loom1Grid> grid(const JsonValue& root);
@@ -85,28 +85,28 @@ class Loom1Reader {
 
   std::string where_;
   int64_t base_;
-  std::string checkpoint_key_, architecture_key_;  // the first of each dialect
+  std::string checkpoint_key_, architecture_key_;  // the first one of each dialect
 };
 
-// Fills layer.config from layer.record. `reader` takes the notes.
+// Fills layer.config from layer.record. `reader` receives the notes.
 Status configure_loom1(Loom1Reader& reader, Loom1Layer& layer, const Loom1Extras& extras);
 
-// Weights of one layer into `out`, in the flat order of the original; returns false when the file
-// has none for it.
+// Appends the weights of one layer to `out`, in the original's flat order; returns false if the
+// file has none for it.
 using Loom1Weights = std::function<Result<bool>(
     const Loom1Layer& layer, const std::vector<ParamSpec>& specs, std::vector<float>& out)>;
-// Values in all parameters; no more than can be counted.
+// The number of values in all parameters, bounded.
 Result<uint64_t> loom1_count(const Loom1Reader& reader, const Loom1Layer& layer,
                              const std::vector<ParamSpec>& specs);
-// Weights of a layer and its children, under our path.
+// Weights of a layer and its children, under Loom's path.
 Status read_loom1_weights(Loom1Reader& reader, const Loom1Layer& layer, const std::string& path,
                           const Loom1Weights& weights, std::vector<Loom1Param>& out);
-// The layers as a network, with the shape of its input.
+// Builds the network of the layers, with the shape of its input.
 Result<NetworkSpec> assemble_loom1(Loom1Reader& reader, Loom1Grid& grid,
                                    const Loom1Options& options);
 // The layer with its children, as a grid takes it.
 LayerConfig whole_loom1_layer(const Loom1Layer& layer);
-// assemble and weights of every cell.
+// Assembles the network and reads the weights of every cell.
 Result<Loom1Network> build_loom1(Loom1Reader& reader, Loom1Grid& grid, const Loom1Options& options,
                                  const Loom1Weights& weights);
 

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "formats/onnx/model.hpp"
+#include "onnx/file/model.hpp"
 
 namespace loom::core {
 

@@ -1,6 +1,6 @@
-// Modules in the order in which they run: see parts.hpp. The order is that of names, the
-// roles that names give ("embed_tokens", "norm", "lm_head"), or, where shapes contradict names, the
-// one order in which widths follow each other.
+// Finds the execution order of modules: see parts.hpp. It follows names, or the roles in names
+// ("embed_tokens", "norm", "lm_head"). If shapes contradict names, it is the only order in which
+// widths match.
 #include <algorithm>
 #include <set>
 
@@ -13,7 +13,7 @@ namespace loom::core {
 namespace {
 
 constexpr int64_t kAssumedSteps = 32;
-constexpr size_t kMaxChain = 10;  // modules that are tried in every order
+constexpr size_t kMaxChain = 10;  // maximum modules for a search of all orders
 
 bool is(const ModuleLayer& layer, LayerKind kind) {
   return layer.config.def->kind == kind;
@@ -34,7 +34,7 @@ void set_list(LayerConfig& config, std::string_view field, std::vector<int64_t> 
   if (index >= 0) config.set_list(index, std::move(value));
 }
 
-// "model.layers.3" of "model.layers.3.mlp", "" where the name has no such part.
+// "model.layers.3" of "model.layers.3.mlp"; empty if the name has no such part.
 std::string block_of(std::string_view name) {
   size_t start = 0;
   bool after = false;
@@ -59,7 +59,8 @@ std::string stem_of(std::string_view name) {
   return stem;
 }
 
-// Do two names differ in a number first, as "net.2.weight" and "net.10.bias", or "fc1" and "fc2"?
+// Whether two names first differ in a number, as "net.2.weight" and "net.10.bias", or "fc1" and
+// "fc2".
 bool numbered_alike(std::string_view a, std::string_view b) {
   while (true) {
     const std::string_view x = a.substr(0, a.find('.')), y = b.substr(0, b.find('.'));
@@ -70,9 +71,9 @@ bool numbered_alike(std::string_view a, std::string_view b) {
   }
 }
 
-// What stands at one cell: a layer, or a residual of two.
+// The contents of one cell: a layer, or a residual of two.
 struct Item {
-  std::vector<ModuleLayer> layers;  // one; or norm and what follows it
+  std::vector<ModuleLayer> layers;  // one; or a norm and the layer after it
   bool residual = false, tied = false;
   const ModuleLayer& front() const { return layers.front(); }
   const ModuleLayer& back() const { return layers.back(); }
@@ -159,7 +160,7 @@ Status Arranger::add_block(const std::string& name, std::vector<ModuleLayer> mem
   return {};
 }
 
-// True when the names are those of a decoder; its items are then in place.
+// True if the names are those of a decoder; its items are then in order.
 Result<bool> Arranger::decoder() {
   std::set<std::string, decltype(&natural_less)> blocks(&natural_less);
   for (const ModuleLayer& m : layers_) {
@@ -211,7 +212,7 @@ Result<bool> Arranger::decoder() {
 // ---- rows
 // ----------------------------------------------------------------------------------------
 
-// A matrix without a bias in front is a table when only its columns go on.
+// A leading matrix without a bias is an embedding table if only its columns match the next layer.
 void Arranger::place_tables() {
   if (layers_.size() < 2 || !layers_[0].maybe_table) return;
   ModuleLayer& first = layers_[0];
@@ -241,8 +242,8 @@ bool Arranger::chained(const std::vector<ModuleLayer>& order) const {
   return true;
 }
 
-// Orders in which everything follows, at most two. `order` never grows beyond kMaxChain.
-// by_number: modules whose names differ in a number first stay in its order.
+// Finds at most two orders in which all widths match. `order` never exceeds kMaxChain. by_number:
+// modules whose names first differ in a number keep its order.
 void Arranger::search(std::vector<size_t>& order, std::vector<bool>& used, bool by_number,
                       Orders& found) const {
   if (found.size() > 1) return;
@@ -289,7 +290,7 @@ Status Arranger::order_by_shapes() {
   return {};
 }
 
-// Names are an order only where they are numbers; others may run in any order that fits.
+// Names define an order only if they have numbers; others may run in any order that fits.
 void Arranger::check_order() {
   if (layers_.size() > kMaxChain) return;
   std::vector<size_t> order;
@@ -302,14 +303,14 @@ void Arranger::check_order() {
   }
 }
 
-// Do the names of layers `at` and at + 1 count the modules of one torch.nn.Sequential?
+// Whether the names of layers `at` and at + 1 are indices of one torch.nn.Sequential.
 bool Arranger::numbered(size_t at) const {
   const std::string &here = layers_[at].name, &next = layers_[at + 1].name;
   return as_number(last_part(here)) >= 0 && as_number(last_part(next)) >= 0 &&
          parent_name(here) == parent_name(next);
 }
 
-// May a function follow layer `at`, which is not the last?
+// Whether an activation may follow layer `at`, which is not the last.
 bool Arranger::has_activation(size_t at) const {
   const auto active = [&](size_t i) {
     return is(layers_[i], LayerKind::dense) || layers_[i].axes > 0;
@@ -343,7 +344,7 @@ void Arranger::set_activation(size_t at, std::vector<ModuleLayer>& out) {
   out.push_back(std::move(layer));
 }
 
-// What stands between layers and has no weights.
+// Adds activations between layers, which have no weights.
 void Arranger::activate() {
   std::vector<ModuleLayer> out;
   for (size_t i = 0; i < layers_.size(); ++i) {
@@ -379,7 +380,7 @@ void Arranger::check_rest() {
 
 Status Arranger::row() {
   place_tables();
-  // Heads and the like come last whatever their names, so shapes are asked before names.
+  // Heads usually come last whatever their names, so shapes are checked before names.
   if (!chained(layers_)) LOOM_TRY(order_by_shapes());
   check_order();
   place_tables();
@@ -396,7 +397,7 @@ Status Arranger::row() {
 // ---- the whole
 // -----------------------------------------------------------------------------------
 
-// Of convolutions: from the dense layer that takes all of their output, backwards.
+// The image shape for convolutions: computed backwards from the dense layer after them.
 Shape Arranger::picture() const {
   size_t convs = 0;
   while (convs < items_.size() && items_[convs].front().axes > 0) ++convs;
@@ -456,7 +457,7 @@ Result<NetworkSpec> Arranger::build(const Shape& input) const {
   return NetworkSpec{std::move(grid), input};
 }
 
-// Sets the stride and the padding of convolution `at` of the row; no value: the guess.
+// Sets the stride and the padding of convolution `at`; an unset value means a guess.
 void Arranger::set_window(ModuleLayer& m, size_t at, int64_t stride, bool same) const {
   const auto asked = [at](const std::vector<int64_t>& values) {
     return values[values.size() == 1 ? 0 : at];
@@ -469,7 +470,8 @@ void Arranger::set_window(ModuleLayer& m, size_t at, int64_t stride, bool same) 
   set_list(m.config, "padding", pad);
 }
 
-// Strides and padding stand in no weight: what was asked for, or the first usual ones that fit.
+// Weights do not determine strides and padding: uses the given ones, or the first usual ones that
+// fit.
 Result<NetworkSpec> Arranger::fit() {
   const Shape input = input_shape();
   if (input.rank() == 0)
@@ -534,7 +536,7 @@ void Arranger::place(InferredNetwork& into) const {
   }
 }
 
-// One line: what the file leaves open, grouped by the option that settles it.
+// One line: the open questions of the file, grouped by the option that answers them.
 Error Arranger::open_questions() const {
   constexpr size_t kShown = 3;  // of one kind
   std::vector<std::string> options;

@@ -1,4 +1,5 @@
-// See infer.hpp. This file is the way in, our own weights files, and the way of the values.
+// See infer.hpp. This file has the entry points, Loom's own weights files, and the loading of
+// values.
 #include "formats/universal/infer.hpp"
 
 #include <algorithm>

@@ -1,8 +1,7 @@
 // The universal loader: a file of named tensors without a configuration becomes a network. Names
-// come first ("layers.3.self_attn.q_proj.weight", "2.bias", "lstm.weight_ih_l0"), shapes decide
-// what names leave open. A guess that changes numbers is an error with the option that settles it;
-// a guess that does not is noted. Every tensor finds its place, or the file is refused with the
-// list of those that did not.
+// come first ("layers.3.self_attn.q_proj.weight", "2.bias", "lstm.weight_ih_l0"); shapes resolve
+// the rest. A guess that changes numbers is an error that names the option to settle it; other
+// guesses are notes. If a tensor is left over, the file is refused with a list of such tensors.
 #pragma once
 
 #include <string>
@@ -17,8 +16,8 @@
 
 namespace loom::core {
 
-// high: the names say it, shapes agree. medium: shapes alone say it, in one way only. low: it could
-// be something else; an assumption says what was chosen.
+// high: names and shapes agree. medium: only shapes decide, without alternatives. low: there are
+// alternatives; an assumption records the choice.
 enum class Confidence : uint8_t { high, medium, low };
 std::string_view confidence_name(Confidence confidence);
 
@@ -29,8 +28,8 @@ struct InferredTensor {
   Confidence confidence = Confidence::high;
 };
 
-// Where a parameter's values are: those of the tensor from `first` on. More than one piece: their
-// sum (the two biases of a recurrent layer).
+// The location of a parameter's values: those of the tensor from `first` on. Several pieces are
+// summed (the two biases of a recurrent layer).
 struct InferredPiece {
   size_t tensor = 0;  // index in TensorFile::entries()
   int64_t first = 0;
@@ -42,21 +41,21 @@ struct InferredParam {
 
 struct InferredNetwork {
   NetworkSpec spec;
-  std::vector<InferredParam> params;   // of every parameter that is not shared
-  std::vector<InferredTensor> report;  // of every tensor, in the order of the file
+  std::vector<InferredParam> params;   // every parameter that is not shared
+  std::vector<InferredTensor> report;  // every tensor, in file order
   std::vector<std::string> assumptions;
 };
 
-// Errors: unsupported (tensors left over, an order that shapes contradict, too little to go by, a
-// guess that changes numbers), invalid_argument (an unknown activation).
+// Errors: unsupported (tensors left over, an order that shapes contradict, too little information,
+// a guess that changes numbers), invalid_argument (an unknown activation).
 Result<InferredNetwork> infer_network(const TensorFile& file, const std::string& where,
                                       const InferOptions& options = {});
-// A weights file of ours holds its network, which is then taken as it stands.
+// A Loom weights file contains its network, which is used unchanged.
 Result<InferredNetwork> infer_network(const SafeTensorsFile& file, const std::string& where,
                                       const InferOptions& options = {});
 
-// Fills all parameters of `network`, which is inferred.spec finalized; cells without a number type
-// take `dtype`.
+// Fills all parameters of `network`, which is the finalized inferred.spec; cells without a number
+// type take `dtype`.
 Status load_inferred(const InferredNetwork& inferred, const TensorFile& file, Network& network,
                      DType dtype, ThreadPool& pool);
 // The report and the assumptions as lines of text.

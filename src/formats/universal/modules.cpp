@@ -1,5 +1,5 @@
-// Modules as layers: see parts.hpp. Names decide; where a name stands for several things,
-// shapes do. A tensor is taken only by a layer that uses all of it.
+// Modules as layers: see parts.hpp. Names decide; if a name is ambiguous, shapes do. A layer takes
+// a tensor only if it uses all of it.
 #include <algorithm>
 #include <numeric>
 
@@ -336,7 +336,7 @@ Status ModuleReader::recurrent(const std::string& name, std::vector<ModuleLayer>
   }
 }
 
-// [F][C][taps], or transposed [C][F][taps]; a bias of F values tells them apart.
+// [F][C][taps], or transposed [C][F][taps]; a bias of F values distinguishes them.
 Status ModuleReader::convolution(const std::string& name, size_t weight, ModuleLayer& out,
                                  bool& made) {
   const std::vector<int64_t>& s = shape(weight);

@@ -1,5 +1,5 @@
-// The parts of the universal loader: tensors grouped into modules by their names, modules as
-// layers. See infer.hpp. Room-private.
+// The parts of the universal loader: groups tensors into modules by name, and modules into layers.
+// See infer.hpp. Room-private.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +23,7 @@ std::string_view parent_name(std::string_view name);  // "a.b" of "a.b.c", "" of
 inline bool one_of(std::string_view name, std::initializer_list<std::string_view> names) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
-// -1: no number.
+// Returns -1 if it is not a number.
 int64_t as_number(std::string_view text);
 
 struct ModuleParam {
@@ -31,7 +31,7 @@ struct ModuleParam {
   std::vector<InferredPiece> pieces;
 };
 
-// What a module became.
+// The layer of a module.
 struct ModuleLayer {
   std::string name;
   LayerConfig config;
@@ -44,28 +44,27 @@ struct ModuleLayer {
   bool maybe_table = false;  // a matrix without bias: dense, or an embedding
 };
 
-// A choice that no tensor settles and that changes numbers.
+// A choice that changes numbers and that no tensor determines.
 struct Guess {
   std::string what;    // "the activation after '0'"
-  std::string option;  // that settles it: "--activation NAME"; "": --assume alone
+  std::string option;  // settles it: "--activation NAME"; empty: only --assume does
 };
 
 class ModuleReader {
  public:
   ModuleReader(const TensorFile& file, const InferOptions& options);
 
-  // All modules as layers, in the natural order of their names. Tensors that none took stay
-  // untaken.
+  // All modules as layers, in the natural order of their names. Unused tensors stay untaken.
   Result<std::vector<ModuleLayer>> read();
   std::vector<std::string> untaken() const;
   std::vector<std::string> assumptions;
   std::vector<Guess> guesses;
-  std::vector<std::string> derived;  // tensors that hold nothing to be kept
+  std::vector<std::string> derived;  // tensors without data to keep
 
  private:
   using Leaves = std::map<std::string, size_t, std::less<>>;
   const std::vector<int64_t>& shape(size_t tensor) const { return file_.entries()[tensor].shape; }
-  // The tensor `leaf` of module `name` if it is there, not taken, and of this rank.
+  // The tensor `leaf` of module `name` if it exists, is not taken, and has this rank.
   std::optional<size_t> find(const std::string& name, std::string_view leaf, size_t rank) const;
   ModuleParam take(std::string param, size_t tensor, int64_t first = 0);
   Status attention(const std::string& name, ModuleLayer& out, bool& made);
@@ -85,7 +84,7 @@ class ModuleReader {
   std::vector<bool> taken_;
 };
 
-// Layers in a row, or as the blocks of a decoder, where names say so.
+// A chain of layers, or the blocks of a decoder if the names say so.
 Result<InferredNetwork> arrange_modules(std::vector<ModuleLayer> layers, ModuleReader& reader,
                                         const TensorFile& file, const std::string& where,
                                         const InferOptions& options);

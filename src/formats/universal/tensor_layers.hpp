@@ -1,5 +1,5 @@
-// Tensors of a file as layers, one by one, as far as their names and shapes tell: what the
-// universal loader arranges into a network, for those who only want to see what is there.
+// Tensors of a file as layers, as far as their names and shapes tell. The universal loader arranges
+// them into a network; other callers only list them.
 #pragma once
 
 #include <string>
@@ -12,12 +12,12 @@
 namespace loom::core {
 
 struct TensorLayer {
-  std::string name;  // what its tensors' names have in common: "model.layers.3.self_attn"
+  std::string name;  // common part of its tensors' names: "model.layers.3.self_attn"
   LayerConfig config;
   std::vector<std::pair<std::string, size_t>> tensors;  // the layer's parameter, and the entry
 };
 
-// In the natural order of their names. Tensors that are no layer by themselves are left out.
+// In the natural order of their names. Tensors that are not a layer by themselves are left out.
 // Errors: unsupported (shapes that contradict the names).
 Result<std::vector<TensorLayer>> tensor_layers(const TensorFile& file);
 

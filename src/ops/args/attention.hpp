@@ -1,17 +1,17 @@
-// Attention: rotation, the cache of keys and values, whole sequences and one position.
-// ops/args.hpp says what the letters mean, ops/operands.hpp what a struct tells about itself.
+// Attention: rotation, the cache of keys and values, whole sequences and one position. ops/args.hpp
+// defines the letters, ops/operands.hpp the members of a struct.
 #pragma once
 
 #include "ops/operands.hpp"
 
 namespace loom::core {
 
-// y = the halves of each head of x rotated: (a, b) -> (a c - b s, a s + b c). Rows are runs of
-// `length` (0: one run); row i of a run is at position first + i. inverse: by the negative angle,
-// which is the gradient. x, y [R, heads*D], y may be x; cos, sin [P, D/2], f32. With `rotary_dim` >
-// 0 only the first `rotary_dim` values of each head are those halves, the others are kept, and cos,
-// sin are [P, rotary_dim/2]. With `places` (RowPlace, [R, 2]) each row is at the position that they
-// say when it runs; first and length are 0 then.
+// y = x with the halves of each head rotated: (a, b) -> (a c - b s, a s + b c). Rows are runs of
+// `length` (0 means one run); row i of a run is at position first + i. inverse: by the negative
+// angle, which is the gradient. x, y [R, heads*D], y may be x; cos, sin [P, D/2], f32. If
+// `rotary_dim` > 0, the halves are those of the first `rotary_dim` values of each head. The other
+// values are kept, and cos, sin are [P, rotary_dim/2]. With `places` (RowPlace, [R, 2]) each row
+// reads its position at run time; first and length are then 0.
 struct RopeArgs {
   Tensor x, y, cos, sin;
   int64_t heads = 1;
@@ -28,8 +28,8 @@ struct RopeArgs {
   }
 };
 
-// Appends rows of k and v [R, G*D] at positions first, first+1, ... of a cache of one sequence, or
-// where `places` (RowPlace, [R, 2]) say when it runs; no two rows have one place.
+// Appends rows of k and v [R, G*D] at positions first, first+1, ... of a cache of one sequence.
+// With `places` (RowPlace, [R, 2]) each row reads its position at run time; no two rows share one.
 struct KvWriteArgs {
   Tensor k, v;
   KvCache cache;
@@ -44,11 +44,11 @@ struct KvWriteArgs {
 };
 
 // y[r, h*D..] = softmax(scale * q . K^T) V over positions p <= first + r (causal), or over all
-// `length` positions; with window > 0 only those nearer than `window`: |first + r - p| < window.
-// Head h reads kv head h / (H/G). With soft_cap c > 0 a score s = scale * q . k counts as
-// c tanh(s / c). With `places` ([R, 2], with pages [R, 2 + N]: ops/pages.hpp) row r looks at the
-// sequence, and stands at the position, that they say when it runs, so that rows of several
-// sequences share a pass; all positions are below `length`, first is 0, and causal is true.
+// `length` positions. With window > 0 only nearer positions count: |first + r - p| < window. Head h
+// reads kv head h / (H/G). With soft_cap c > 0 a score s = scale * q . k counts as c tanh(s / c).
+// With `places` ([R, 2], with pages [R, 2 + N]: ops/pages.hpp) row r reads its sequence and
+// position at run time. So rows of several sequences share a pass. All positions are then below
+// `length`, first is 0, and causal is true.
 struct AttentionArgs {
   Tensor q, y;
   KvCache cache;
@@ -73,12 +73,11 @@ struct AttentionArgs {
 };
 
 // Self-attention of whole sequences, without a cache: R = sequences * T rows. y[r,h] =
-// softmax(scale
-// * q . K^T) V over the positions of the row's own sequence it may see: earlier ones and itself
-// (causal), the last `window` of those (window > 0; not causal: |distance| < window), and only
-// those with mask != 0 (mask [sequences, T], may be empty). Sums and soft_cap as in attention, over
-// all positions between the first and the last that causality and the window allow; masked ones
-// count as zeros.
+// softmax(scale * q . K^T) V over the visible positions of the row's own sequence. Visible are
+// earlier positions and itself (causal), the last `window` of those (window > 0; not causal:
+// |distance| < window), and only those with mask != 0 (mask [sequences, T], may be empty). Sums and
+// soft_cap as in attention, over all positions between the first and the last that causality and
+// the window allow. Masked ones count as zeros.
 struct AttendArgs {
   Tensor q, k, v, y, mask;
   int64_t sequences = 1, heads = 1, kv_heads = 1, window = 0;

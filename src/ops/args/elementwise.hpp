@@ -1,5 +1,5 @@
-// Ops value by value: activations, sums and products of two tensors, random numbers, fills.
-// ops/args.hpp says what the letters mean, ops/operands.hpp what a struct tells about itself.
+// Value-wise ops: activations, sums and products of two tensors, random numbers, fills.
+// ops/args.hpp defines the letters, ops/operands.hpp the members of a struct.
 #pragma once
 
 #include "ops/operands.hpp"
@@ -27,7 +27,7 @@ enum class UnaryKind : uint8_t {
   abs,
   square,
   reciprocal,
-  step  // 1 where x >= 0, else 0; no gradient
+  step  // 1 if x >= 0, else 0; no gradient
 };
 
 struct UnaryArgs {
@@ -43,8 +43,8 @@ struct UnaryArgs {
 
 enum class BinaryKind : uint8_t { add, sub, mul, div, max, min };
 
-// y = a op b. b has the shape of a, or one row (the same for all rows of a), or one column (one
-// value per row of a), or one value.
+// y = a op b. b has the shape of a, or is one row (for all rows of a), or one column (one value per
+// row of a). It may also be one value.
 struct BinaryArgs {
   Tensor a, b, y;
   BinaryKind kind = BinaryKind::add;
@@ -81,8 +81,8 @@ struct FillArgs {
 
 enum class RandomKind : uint8_t { uniform, normal, gumbel };
 
-// y = counter-based random numbers: value i of stream (seed, stream) at step `*step` (a tensor of
-// one value, a whole number below 2^24; empty: step 0). gumbel: -log(-log(u)).
+// y = counter-based random numbers: value i of stream (seed, stream) at step `*step`. step is a
+// tensor of one value, an integer below 2^24; empty means step 0. gumbel: -log(-log(u)).
 struct RandomArgs {
   Tensor y, step;
   uint64_t seed = 0;
@@ -97,9 +97,9 @@ struct RandomArgs {
   int64_t work() const { return 16 * y.shape.count(); }
 };
 
-// dx = dy * f'. x holds the input of f, or, with from_output, its output (relu, leaky_relu,
-// tanh, sigmoid, exp, sqrt, reciprocal, linear only). At a kink the derivative is that of the left
-// side for relu, relu2 and abs (0, 0, 0), and 0.01 for leaky_relu.
+// dx = dy * f'. x holds the input of f or, with from_output, its output (only relu, leaky_relu,
+// tanh, sigmoid, exp, sqrt, reciprocal, linear). At a kink the derivative is that of the left side
+// for relu, relu2 and abs (0, 0, 0), and 0.01 for leaky_relu.
 struct UnaryDxArgs {
   Tensor x, dy, dx;
   UnaryKind kind = UnaryKind::linear;

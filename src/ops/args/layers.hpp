@@ -1,5 +1,5 @@
-// Ops that are most of a layer: convolutions, pooling and recurrent cells.
-// ops/args.hpp says what the letters mean, ops/operands.hpp what a struct tells about itself.
+// Ops that are most of a layer: convolutions, pooling and recurrent cells. ops/args.hpp defines the
+// letters, ops/operands.hpp the members of a struct.
 #pragma once
 
 #include "ops/operands.hpp"
@@ -7,8 +7,8 @@
 namespace loom::core {
 
 // A convolution of up to three axes (absent ones have extent, kernel and stride 1): samples
-// [channels][in0][in1][in2] to [filters][out0][out1][out2]. Channels and filters are cut into
-// `groups`; filter f sees the channels of its own. out[o] takes in[o * stride + k * dilation -
+// [channels][in0][in1][in2] to [filters][out0][out1][out2]. Channels and filters are split into
+// `groups`; filter f reads the channels of its group. out[o] reads in[o * stride + k * dilation -
 // pad], zeros outside.
 struct ConvShape {
   int64_t channels = 1, filters = 1, groups = 1;
@@ -21,7 +21,7 @@ struct ConvShape {
   int64_t patch() const { return channels / groups * taps(); }
 };
 
-// y[B, F*out] = act(conv(x[B, C*in], w) + bias[F]). w R16 [F, patch], a row being [C/groups][taps].
+// y[B, F*out] = act(conv(x[B, C*in], w) + bias[F]). w is R16 [F, patch]; a row is [C/groups][taps].
 // Each output is the rule 2 dot product of its row of w with its patch, zeros included.
 struct ConvArgs {
   Tensor x, w, bias, y;
@@ -34,8 +34,8 @@ struct ConvArgs {
     writes(f, self.y);
   }
   int64_t work() const { return y.shape.count() * shape.patch() / 2; }
-  // The CPU keeps where each k of a patch lies, two groups of sixteen filters that it had to
-  // decode, and samples with their padding; less where a patch or a sample is larger.
+  // The CPU keeps the offset of each k of a patch, two decoded groups of sixteen filters, and
+  // samples with their padding; less if a patch or a sample is larger.
   static constexpr int64_t kLongPatch = 1 << 14, kMostSamples = 1 << 20;
   int64_t scratch() const {
     const int64_t k = shape.patch() < kLongPatch ? shape.patch() : kLongPatch;
@@ -46,10 +46,9 @@ struct ConvArgs {
 };
 
 // dx[B, C*in] (+)= the gradient of conv with respect to x: a transposed convolution of dy[B,
-// F*out]. For each output position the patch gradient, rule 2 over the filters of the group, is
-// formed; the ones that meet at an input value are added with the tap ascending, from +0. With bias
-// [C] and activation, which may not be combined with accumulate, this is the forward pass of
-// ConvTransposed.
+// F*out]. Each output position forms its patch gradient by rule 2 over the filters of the group.
+// Patch gradients of one input value are added with the tap ascending, from +0. With bias [C] and
+// activation it is the forward pass of ConvTransposed; these exclude accumulate.
 struct ConvDxArgs {
   Tensor dy, w, bias, dx;
   ConvShape shape;
@@ -80,19 +79,19 @@ struct ConvDwArgs {
 };
 
 enum class PoolKind : uint8_t { max, average, lp };
-// strided: as a convolution's, the taps outside of the input left out. adaptive: output o of an
-// axis sees inputs floor(o in / out) to ceil((o + 1) in / out) - 1; kernel, stride, pad and
-// dilation mean nothing.
+// strided: as in a convolution, without taps outside of the input. adaptive: output o of an axis
+// reads inputs floor(o in / out) to ceil((o + 1) in / out) - 1; kernel, stride, pad and dilation
+// are ignored.
 enum class PoolWindows : uint8_t { strided, adaptive };
 
-// Pooling: y[B, C*out] from windows of each channel of x[B, C*in]; channels, filters and groups of
-// the shape are all C. Padding at the end, and rounding up, are a matter of `out`. The taps of a
+// Pooling: y[B, C*out] from windows of each channel of x[B, C*in]. Channels, filters and groups of
+// the shape are all C. `out` accounts for padding at the end and for rounding up. The taps of a
 // window are counted with the last axis fastest:
-//   max      the first of the largest values; a NaN counts as larger, the last one most. ids (i32,
-//            as y; may be empty) is where it lies, counted inside of the channel. No tap: -inf, -1
-//   average  rule 2 over x * 1, divided by how many taps are inside of the input; with include_pad
-//            by those inside of the input with `pad` before it and `pad_end` behind it. No tap: 0
-//   lp       p = 1: rule 2 over |x| * 1; p = 2: the square root of rule 2 over x * x
+//   max      the first of the largest values; a NaN is larger, the last NaN largest. ids (i32,
+//            as y; may be empty) is its index inside of the channel. No tap: -inf, -1.
+//   average  rule 2 over x * 1, divided by the number of taps inside of the input; with include_pad
+//            by those inside of the input extended by `pad` before and `pad_end` after. No tap: 0.
+//   lp       p = 1: rule 2 over |x| * 1; p = 2: the square root of rule 2 over x * x.
 struct PoolArgs {
   Tensor x, y, ids;
   ConvShape shape;
@@ -113,9 +112,9 @@ struct PoolArgs {
   }
 };
 
-// dx[B, C*in]: each input value takes, from +0 and with the outputs ascending, from the windows
-// that it is in: max: dy where ids names it; average: dy / divisor; lp: dy * sign(x), or dy * (x /
-// y), 0 where y is 0. x and y are read by lp, ids by max.
+// dx[B, C*in]: each input value adds up, from +0 and with the outputs ascending, the gradients of
+// the windows that contain it. max: dy if ids names it; average: dy / divisor; lp: dy * sign(x), or
+// dy * (x / y), 0 if y is 0. lp reads x and y, max reads ids.
 struct PoolDxArgs {
   Tensor dy, x, y, ids, dx;
   ConvShape shape;
@@ -137,11 +136,10 @@ struct PoolDxArgs {
 };
 
 // One step of an LSTM (Hochreiter and Schmidhuber, 1997; forget gate of Gers, 1999). gates [B,4H]
-// hold the sums of i|f|g|o, to which `more` [B,4H] is added where there is one. acts [B,4H] =
-// sigmoid, sigmoid, tanh, sigmoid of them; c = f c_before + i g; h = o tanh(c). c_before may be
-// empty: zeros. With h_before [B,H] and w [4H,H] (R16), more = h_before . w^T as matmul has it.
-// That form is for the recorder, which takes it apart unless the backend has it
-// (Ops::lstm_products).
+// hold the sums of i|f|g|o; `more` [B,4H], if present, is added. acts [B,4H] = sigmoid, sigmoid,
+// tanh, sigmoid of them; c = f c_before + i g; h = o tanh(c). c_before may be empty: zeros. With
+// h_before [B,H] and w [4H,H] (R16), more = h_before . w^T as in matmul. That form is for the
+// recorder, which decomposes it unless the backend supports it (Ops::lstm_products).
 struct LstmCellArgs {
   Tensor gates, c_before, acts, c, h;
   Tensor more, h_before, w;
@@ -166,9 +164,9 @@ struct LstmCellDxArgs {
   int64_t work() const { return 2 * acts.shape.count(); }
 };
 
-// One step of a GRU (Cho et al., 2014; reset after the product, as cuDNN and PyTorch). gx [B,3H] =
-// sums from the input, gh [B,3H] = sums from the state, both r|z|n. r = sigmoid(gx_r + gh_r), z
-// likewise, n = tanh(gx_n + r gh_n), h = (1 - z) n + z h_before. acts [B,3H] = r|z|n.
+// One step of a GRU (Cho et al., 2014; reset after the product, as in cuDNN and PyTorch). gx [B,3H]
+// are the sums from the input, gh [B,3H] those from the state, both r|z|n. r = sigmoid(gx_r +
+// gh_r), z likewise, n = tanh(gx_n + r gh_n), h = (1 - z) n + z h_before. acts [B,3H] = r|z|n.
 struct GruCellArgs {
   Tensor gx, gh, h_before, acts, h;
 

@@ -1,5 +1,5 @@
-// Products of packed weights and of activations, and the packing of weights.
-// ops/args.hpp says what the letters mean, ops/operands.hpp what a struct tells about itself.
+// Products of packed weights and of activations, and the packing of weights. ops/args.hpp defines
+// the letters, ops/operands.hpp the members of a struct.
 #pragma once
 
 #include "ops/operands.hpp"
@@ -7,7 +7,7 @@
 namespace loom::core {
 
 // y[R,N] = act(x[R,K] . w[N,K]^T + bias[N]). w is R16. Integer-path dtypes with q8 set compute in
-// integers from q8 (rule 3), everything else from x in float (rule 2).
+// integers from q8 (rule 3); all else computes from x in float (rule 2).
 struct MatmulArgs {
   Tensor x, w, bias, y;
   Q8Rows q8;
@@ -39,11 +39,11 @@ struct QuantizeRowsArgs {
 
 // w (R16, dtype of its own) = pack of plain src[N,K]. stochastic: each value is rounded up or down
 // with the probability that makes its mean exact; value i draws number i of stream (seed, stream)
-// at step `*step` (as in RandomArgs). ranges (may be empty; f32): what the scale of each row (of
-// the tensor when scope says so) was taken from, read and updated: a scale is kept while its range
-// shrinks by no more than `band` (FrozenRanges in dtype/r16.hpp). [N], or [N, 2] for dtypes with a
-// zero point; zeros: nothing yet. With `rows` (scope per_row; not for dtypes with a scale of the
-// tensor) w is packed already, and those rows of src take the place of theirs.
+// at step `*step` (as in RandomArgs). ranges (f32; may be empty): the range from which the scale of
+// each row (of the tensor, depending on scope) was computed, read and updated. A scale is kept
+// while its range shrinks by at most `band` (FrozenRanges in dtype/r16.hpp). [N], or [N, 2] for
+// dtypes with a zero point; zeros mean no range yet. With `rows` (scope per_row; not for dtypes
+// with a scale of the tensor) w is already packed, and those rows of src replace theirs.
 struct PackArgs {
   Tensor src, w;
   ScaleScope scope = ScaleScope::per_row;

@@ -1,14 +1,14 @@
-// Ops row by row: look-ups, norms, softmax, reductions, the choice of the largest.
-// ops/args.hpp says what the letters mean, ops/operands.hpp what a struct tells about itself.
+// Row-wise ops: look-ups, norms, softmax, reductions, selection of the largest. ops/args.hpp
+// defines the letters, ops/operands.hpp the members of a struct.
 #pragma once
 
 #include "ops/operands.hpp"
 
 namespace loom::core {
 
-// y[i,:] = table[ids[i],:]. ids are checked by the recorder's caller; table is R16 or plain. The
-// row of id `skip` gets no gradient. sparse: the gradient of the table is kept for the rows that
-// ids name (Differentiator::rows), not for all.
+// y[i,:] = table[ids[i],:]. The recorder's caller checks ids; table is R16 or plain. The row of id
+// `skip` gets no gradient. sparse: the gradient of the table has only the rows that ids name
+// (Differentiator::rows).
 struct GatherRowsArgs {
   Tensor table, ids, y;
   int64_t skip = -1;
@@ -22,9 +22,9 @@ struct GatherRowsArgs {
   int64_t work() const { return y.shape.count() + kFarRow * y.rows(); }
 };
 
-// What ids name, each row once: rows[r] = ids[r] where that id stands for the first time, else -1;
-// first[r] = the place where it does. Id `skip` is left out: -1 in both. seen [N]: memory of its
-// own, N above every id; what it holds before and after means nothing.
+// The distinct rows that ids name: rows[r] = ids[r] at the first occurrence of that id, else -1;
+// first[r] = the index of the first occurrence. Id `skip` gives -1 in both. seen [N] is scratch
+// memory; N exceeds every id, and its contents are undefined before and after.
 struct DistinctRowsArgs {
   Tensor ids, seen, rows, first;
   int64_t skip = -1;
@@ -39,7 +39,7 @@ struct DistinctRowsArgs {
   }
 };
 
-// table[ids[r],:] += dy[r,:], r ascending. Rows with id `skip` are left out. table: plain.
+// table[ids[r],:] += dy[r,:], r ascending. Rows with id `skip` are skipped. table: plain.
 struct ScatterAddRowsArgs {
   Tensor dy, ids, table;
   int64_t skip = -1;
@@ -54,9 +54,10 @@ struct ScatterAddRowsArgs {
 
 enum class NormKind : uint8_t { rms, layer };
 
-// Row-wise over the last axis, cut into `segments` equal parts normalized on their own (per-head
-// norms): rms: y = x / sqrt(mean(x^2) + eps) * gamma; layer: y = (x - mean) / sqrt(var + eps) *
-// gamma + beta.
+// Row-wise over the last axis, split into `segments` equal parts that are normalized separately
+// (per-head norms):
+//   rms:   y = x / sqrt(mean(x^2) + eps) * gamma;
+//   layer: y = (x - mean) / sqrt(var + eps) * gamma + beta.
 struct NormArgs {
   Tensor x, gamma, beta, y;
   float eps = 1e-5f;
@@ -70,8 +71,8 @@ struct NormArgs {
   }
 };
 
-// Gradient of norm by row segment. With r = 1/sqrt(mean(x^2) + eps), h = x r (rms) or
-// r = 1/sqrt(var + eps), h = (x - mean) r (layer) and u = dy * gamma:
+// Gradient of norm by row segment. rms: r = 1/sqrt(mean(x^2) + eps), h = x r. layer: r = 1/sqrt(var
+// + eps), h = (x - mean) r. With u = dy * gamma:
 //   rms:   dx = r (u - h mean(u h));   layer: dx = r (u - mean(u) - h mean(u h)).
 // scaled (may be empty) = dy * h, whose column sums are dgamma.
 struct NormDxArgs {
@@ -112,9 +113,9 @@ struct SoftmaxDxArgs {
   int64_t work() const { return dy.shape.count(); }
 };
 
-// Row-wise alpha-entmax of x * scale (Peters, Niculae, Martins, 2019): y = max((a-1) x scale -
-// t, 0)^(1/(a-1)) with t such that y sums to 1. alpha 2 (sparsemax, Martins and Astudillo, 2016)
-// and 1.5 exactly by sorting, others by 60 halvings of t; alpha > 1.
+// Row-wise alpha-entmax of x * scale (Peters, Niculae, Martins, 2019): y = max((a-1) x scale - t,
+// 0)^(1/(a-1)) with t such that y sums to 1. alpha 2 (sparsemax, Martins and Astudillo, 2016) and
+// 1.5 are exact, by sorting; others use 60 halvings of t. alpha > 1.
 struct EntmaxArgs {
   Tensor x, y;
   float scale = 1.0f;
@@ -191,13 +192,14 @@ struct TopkArgs {
   }
 };
 
-// One of the k candidates of each row is drawn: next[r] = ids[r,i]. values [R,k] (f32) as topk
-// leaves them, ids i32 [R,k], next i32 [R]; k <= kMost. After the weights all is in integers, ONE
-// being 2^22:
-//   w_i = ONE where v_i == v_0; 0 for other infinities; else min(floor(exp((v_i - v_0) /
-//     temperature) ONE + 1/2), ONE), exp and its argument in f32 (NaN counts as -inf)
-//   kept: candidate 0, and those after it up to the first with w_i < ceil(min_p ONE) or whose
-//     predecessors sum up to ceil(ceil(top_p 2^31) (w_0 + .. + w_{k-1}) / 2^31)
+// Draws one of the k candidates of each row: next[r] = ids[r,i]. values [R,k] (f32) are the output
+// of topk, ids i32 [R,k], next i32 [R]; k <= kMost. After the weights everything is in integers,
+// with ONE = 2^22:
+//   w_i = ONE if v_i == v_0; 0 for other infinities; else min(floor(exp((v_i - v_0) /
+//     temperature) ONE + 1/2), ONE), exp and its argument in f32 (NaN counts as -inf).
+//   kept: candidate 0 and later ones, up to the first with one of these properties:
+//     w_i < ceil(min_p ONE);
+//     its predecessors sum up to ceil(ceil(top_p 2^31) (w_0 + .. + w_{k-1}) / 2^31).
 //   i: the first with w_0 + .. + w_i > floor(u m / 2^32), m the sum of those kept and u word 0 of
 //     Philox(seed, stream 0, index + r).
 // temperature is positive and not subnormal, top_p in (0, 1], min_p in [0, 1].

@@ -1,5 +1,5 @@
-// Ops of training alone: losses and updates.
-// ops/args.hpp says what the letters mean, ops/operands.hpp what a struct tells about itself.
+// Ops for training only: losses and updates. ops/args.hpp defines the letters, ops/operands.hpp the
+// members of a struct.
 #pragma once
 
 #include "ops/operands.hpp"
@@ -21,25 +21,24 @@ enum class LossKind : uint8_t {
   hinge
 };
 
-// Is a row's loss the mean of a function of each value and its target?
+// Whether a row's loss is the mean of a function of each value and its target.
 constexpr bool is_mean(LossKind kind) {
   using enum LossKind;
   return kind != softmax_ce && kind != kl && kind != cosine;
 }
 
 // The loss of each row times its weight, and the gradient: row_loss[r] = weight[r] L(pred[r],
-// target[r]), dpred = weight[r] dL/dpred; one of them may be empty. target [R,N], or class ids i32
+// target[r]), dpred = weight[r] dL/dpred. One of them may be empty. target [R,N], or class ids i32
 // [R] for softmax_ce.
 //   mse, mae, huber, bce: mean over the N values; huber: d^2/2 up to `delta`, then delta (|d| -
 //   delta/2); bce: on logits; softmax_ce: -sum t log softmax(pred), t smoothed to (1 - s) t + s/N
 //   by `smoothing`; kl: sum t (log t - log softmax(pred)); cosine: 1 - cos(pred, target).
-//   More means over the N values, with d = pred - target:
-//   focal:    on logits, with u = 1 - p the probability of what is not so: a u^delta bce, where a
-//   is
-//             alpha for target 1 and 1 - alpha for 0; alpha below 0: a = 1 (Lin et al., 2017)
-//   quantile: max(delta (-d), (1 - delta) d): the share `delta` of targets lies below pred
-//   poisson:  e^pred - t pred, of a logarithm of counts
-//   log_cosh: log cosh d       hinge: max(0, 1 - y pred), y = 1 where t > 0, else -1
+// Further means over the N values, with d = pred - target:
+//   focal:    on logits, with u = 1 - p the probability of the wrong class: a u^delta bce.
+//             a is alpha for target 1 and 1 - alpha for 0; alpha below 0: a = 1 (Lin et al., 2017).
+//   quantile: max(delta (-d), (1 - delta) d): the share `delta` of targets is below pred.
+//   poisson:  e^pred - t pred, for a logarithm of counts.
+//   log_cosh: log cosh d.      hinge: max(0, 1 - y pred), y = 1 if t > 0, else -1.
 struct LossArgs {
   Tensor pred, target, weight, row_loss, dpred;
   LossKind kind = LossKind::mse;
@@ -70,7 +69,7 @@ enum class OptimizerKind : uint8_t {
   radam
 };
 
-// Which moments a kind keeps.
+// Which moments a kind has.
 constexpr bool keeps_m(OptimizerKind kind) {
   using enum OptimizerKind;
   return kind != sgd && kind != rmsprop && kind != adagrad;
@@ -82,8 +81,8 @@ constexpr bool keeps_v(OptimizerKind kind) {
 
 // One update of p in place, value by value, with gradient g * scale[0] (scale may be empty: 1; a
 // NaN in it leaves everything unchanged). hyper [4] = learning rate, c1 = 1 - beta1^t, c2 = 1 -
-// beta2^t, c3. m and v: first and second moment, where the kind has them. With `rows` row i of g
-// belongs to row rows[i] of p, m and v; moments of other rows do not decay (as in PyTorch's
+// beta2^t, c3. m and v: first and second moment, if the kind has them. With `rows`, row i of g
+// belongs to row rows[i] of p, m and v. Moments of other rows do not decay (as in PyTorch's
 // SparseAdam).
 //   sgd:      p -= lr (g + wd p)
 //   momentum: m = b1 m + (g + wd p); p -= lr m     nesterov: p -= lr (g + wd p + b1 m)
@@ -91,7 +90,7 @@ constexpr bool keeps_v(OptimizerKind kind) {
 //   adam:     m, v averages; p -= lr (m / c1) / (sqrt(v / c2) + eps), g including wd p;
 //   adamw:    the same with p -= lr wd p apart from g (Loshchilov and Hutter, 2019)
 //   lion:     p -= lr (sign(b1 m + (1 - b1) g) + wd p); m = b2 m + (1 - b2) g (Chen et al., 2023)
-// The following with g including wd p:
+// In the following kinds g includes wd p:
 //   adagrad:  v += g^2; p -= lr g / (sqrt(v) + eps) (Duchi et al., 2011)
 //   adadelta: v = b2 v + (1 - b2) g^2; d = sqrt(m + eps) / sqrt(v + eps) g;
 //             m = b2 m + (1 - b2) d^2; p -= lr d (Zeiler, 2012)

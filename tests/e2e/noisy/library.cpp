@@ -1,5 +1,5 @@
-// A library that writes on stderr as soon as it is opened, as Dawn and Vulkan drivers do, and has
-// nothing of WebGPU.
+// A library that writes to stderr when it is opened, like Dawn and Vulkan drivers, and has no
+// WebGPU functions.
 #include <unistd.h>
 
 namespace {

@@ -1,9 +1,9 @@
 // A WebGPU library that fails on demand, for tests: it opens the one that LOOM_FAULTY_OF names and
-// hands every call on, but for what LOOM_FAULT says:
-//   lose:N     the device is lost with the Nth submission
-//   shader:N   the Nth shader, from 0, does not compile
-//   buffer:N   a buffer of N bytes or more is beyond the memory
-//   limits     the adapter has 4 storage buffers
+// forwards every call, except for LOOM_FAULT:
+//   lose:N     the device is lost with the Nth submission.
+//   shader:N   the Nth shader, from 0, does not compile.
+//   buffer:N   a buffer of N bytes or more exceeds the memory.
+//   limits     the adapter has 4 storage buffers.
 #include <dlfcn.h>
 
 #include <cstdio>
@@ -14,8 +14,8 @@
 
 using namespace loom::core::wgpu;
 
-// Each function is a jump to where the constructor below found it. Those that fail are defined
-// further down, under other names.
+// Each function is a jump to the address that the constructor below found. Those that fail are
+// defined further down, under other names.
 #define LOOM_FAULTY_REAL(name, result, parameters)                          \
   extern "C" {                                                              \
   __attribute__((visibility("hidden"))) void* loom_faulty_##name = nullptr; \
@@ -31,7 +31,7 @@ Api real;
 Device device = nullptr;
 long submissions = 0, shaders = 0;
 
-// The number behind "name:" of LOOM_FAULT; -1: another fault is asked for.
+// The number after "name:" in LOOM_FAULT; -1 for another fault.
 long fault(const char* name) {
   const char* wanted = std::getenv("LOOM_FAULT");
   const size_t length = std::strlen(name);

@@ -1,4 +1,4 @@
-// Looking at the commands of a list: what the fusions share.
+// Helpers of the fusions that inspect the commands of a list.
 #pragma once
 
 #include <span>
@@ -13,7 +13,7 @@ const Args& args_of(const Command& command) {
   return *reinterpret_cast<const Args*>(command.args);
 }
 
-// Those of command `at` of `rest`; null: another op, or no such command.
+// The arguments of command `at` of `rest`. May be null: another op, or no such command.
 template <class Args>
 const Args* args_at(std::span<const Command> rest, size_t at) {
   if (at >= rest.size() || rest[at].op != op_of<Args>()) return nullptr;
@@ -21,10 +21,10 @@ const Args* args_at(std::span<const Command> rest, size_t at) {
 }
 
 bool overlap(const Tensor& a, const Tensor& b);
-// Whether nobody reads `t` any more: a command of `rest` writes all of it before one reads it. What
-// the end of the list leaves may be read by the host.
+// Whether `t` is dead: a command of `rest` overwrites all of it before any command reads it. Values
+// alive at the end of the list may be read by the host.
 bool dead(std::span<const Command> rest, const Tensor& t);
-// The same for quantized rows, which end with their list.
+// The same for quantized rows, which live at most to the end of their list.
 bool dead(std::span<const Command> rest, const Q8Rows& q);
 
 }  // namespace loom::core::webgpu

@@ -12,7 +12,7 @@ bool overlap(const Tensor& a, const Tensor& b) {
 
 namespace {
 
-// visit() of a command as it stands: `f` may read its tensors only.
+// Read-only visit() of a command: `f` may only read its tensors.
 template <class F>
 void look_at(const Command& command, F&& f) {
   switch (command.op) {

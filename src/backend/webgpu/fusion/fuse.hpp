@@ -1,6 +1,6 @@
-// Fusion: several commands of a list as one dispatch, for lists of one row (a token of a
-// language model), where a dispatch costs more than what it computes. A fused dispatch leaves what
-// its commands would have left, but for values that nobody reads before they are written again.
+// Fusion: several commands of a list as one dispatch. It serves lists of one row (a token of a
+// language model), in which a dispatch costs more than its arithmetic. A fused dispatch leaves the
+// same values in memory as its commands, except values that are overwritten before they are read.
 #pragma once
 
 #include <span>
@@ -11,23 +11,22 @@
 
 namespace loom::core::webgpu {
 
-// How many commands at the front of `rest` were taken; 0: none.
-// Where rows are alone (Frame::rows_alone) what is taken does not depend on how many there are:
-// products, and rope with what is kept.
+// The number of commands that were taken from the front of `rest`; 0 means none. If rows are alone
+// (Frame::rows_alone), the choice does not depend on the number of rows: only products, and rope
+// with the cache write, are fused.
 Result<int64_t> fuse(Frame& frame, std::span<const Command> rest);
 
-// Its parts, beside fused.hpp and fused_many.hpp. Of one row: norm, quantize_rows, up to three
-// matmul over the same row, then gated or an addition; `joined`: that row is yet to be joined, and
-// nobody else reads it:
+// The parts of fuse(), besides those of fused.hpp and fused_many.hpp. For one row: norm,
+// quantize_rows, up to three matmul over the same row, then gated or an addition. `joined` is a row
+// whose splits are not joined yet and that no other command reads.
 struct JoinedRow;
 Result<int64_t> fuse_products(Frame& frame, std::span<const Command> rest,
                               const JoinedRow* joined = nullptr);
-// rope of queries, rope of keys, kv_write, attention of one row, and the products over what it
-// makes:
+// rope of queries, rope of keys, kv_write, attention of one row, and the products over its output.
 Result<int64_t> fuse_attention(Frame& frame, std::span<const Command> rest);
 // rope of queries, rope of keys, kv_write.
 Result<int64_t> fuse_rope(Frame& frame, std::span<const Command> rest);
-// Whether the first three commands are that: by one table, at one place.
+// Whether the first three commands are rope, rope and kv_write with one table and one position.
 bool take_rope_write(const Frame& frame, std::span<const Command> rest, RopeWrite& run);
 
 }  // namespace loom::core::webgpu

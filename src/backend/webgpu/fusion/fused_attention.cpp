@@ -1,5 +1,5 @@
-// The attention of one row with what is around it: queries and keys are rotated and the cache is
-// written by the dispatch that attends, and its splits are joined by the products that read them.
+// The attention of one row with its neighbours. The dispatch that attends also rotates queries and
+// keys and writes the cache. The products that read its splits join them.
 #include "backend/webgpu/fusion/fuse.hpp"
 #include "backend/webgpu/kernels/attend_one.hpp"
 #include "backend/webgpu/kernels/row_products.hpp"
@@ -12,8 +12,8 @@ bool same_cache(const KvCache& a, const KvCache& b) {
          a.head_dim == b.head_dim && a.capacity == b.capacity && a.dtype == b.dtype;
 }
 
-// Whether workgroups that are done may write y while others still read: each has one head of it,
-// and reads that head of the queries.
+// Whether finished workgroups may write y while others still read. Each workgroup writes one head
+// of y and reads that head of the queries.
 bool writes_apart(const RopeWrite& run, const Tensor& y) {
   if (overlap(y, run.k->x) || overlap(y, run.write->v)) return false;
   return y.data == run.q->x.data || !overlap(y, run.q->x);
@@ -25,8 +25,8 @@ bool keeps_apart(const RopeWrite& run, const Tensor& kept, const Tensor& y) {
          !overlap(kept, y);
 }
 
-// Whether rope and the cache's write can be done by the attention `a` behind them: nobody else
-// wants the queries that are rotated, and the row is the newest position.
+// Whether the following attention `a` can include rope and the cache write. No other command may
+// read the rotated queries, and the row must be the newest position.
 bool turns_itself(const RopeWrite& run, const AttentionArgs& a, std::span<const Command> after) {
   if (run.q->y.data != a.q.data || run.q->x.rows() != 1 || run.q->heads != a.heads) return false;
   if (run.q->x.dtype != DType::f32 || run.k->x.dtype != DType::f32) return false;

@@ -1,5 +1,5 @@
-// fuse_slope, fuse_loss, fuse_channel_sums: pairs that the gradients of layers are full of.
-// Everything the commands would have written is written.
+// fuse_slope, fuse_loss, fuse_channel_sums: pairs that are frequent in the gradients of layers. All
+// outputs of the commands are written.
 #include "backend/webgpu/fusion/fused.hpp"
 #include "backend/webgpu/kernels/elementwise.hpp"
 #include "backend/webgpu/kernels/matmul_narrow.hpp"
@@ -16,7 +16,7 @@ bool apart(const Tensor& a, const Tensor& b) {
   return a.empty() || b.empty() || a.end() <= b.data || b.end() <= a.data;
 }
 
-// A product must be done with what it reads before the second command writes.
+// A product must have read its inputs before the second command writes.
 template <class Args>
 bool takes(const Args& product, const Tensor& read, const UnaryDxArgs& slope) {
   return !product.accumulate && slope.dy.data == product.dx.data &&
@@ -26,8 +26,8 @@ bool takes(const Args& product, const Tensor& read, const UnaryDxArgs& slope) {
          apart(slope.x, slope.dx);
 }
 
-// A workgroup has a channel, 32 of its invocations a sample: the sums of reduce.cpp, then those
-// over samples one after the other.
+// A workgroup has a channel, and 32 of its invocations a sample. It computes the sums of
+// reduce.cpp, then the sums over samples, one after the other.
 constexpr Kernel kChannelSums{"channel_sums", R"(
 var<workgroup> parts: array<f32, 256>;
 fn run(channel: u32, lane: u32) {

@@ -1,7 +1,7 @@
-// norm and quantize_rows; up to three matmul over the same x, then a gated unit and its quantized
-// rows, or an addition: for more rows than the kernels for decoding take. Nothing that a command
-// writes is left out, so nobody needs to know what is read later; but a fused dispatch may not
-// write what another of its workgroups still reads.
+// Fusions for more rows than the decoding kernels take: norm and quantize_rows; up to three matmul
+// over the same x, then a gated unit and its quantized rows, or an addition. All outputs of the
+// commands are written, so later reads do not matter. But a fused dispatch may not write memory
+// that another of its workgroups still reads.
 #include "backend/webgpu/fusion/fused_many.hpp"
 
 #include "backend/webgpu/fusion/commands.hpp"
@@ -40,7 +40,7 @@ bool all_floats(const Tensor& t) {
   return t.dtype == DType::f32 && t.layout == Layout::plain;
 }
 
-// As norm, in the same order, with eight invocations per block of 32.
+// Like norm, in the same order, with eight invocations per block of 32.
 constexpr Kernel kNormQuantize{"norm_quantize", R"(
 fn run(row: u32, lane: u32) {
   let x0 = row * p.x_s;
@@ -73,7 +73,7 @@ Result<int64_t> norm_and_quantize(Frame& frame, std::span<const Command> rest) {
     return 0;
   }
   if (!same_place(norm.y, quantize->x) || !all_floats(norm.x)) return 0;
-  // In place is right: an invocation writes what it alone reads last.
+  // In place is safe: each invocation writes only values whose last reader it is.
   if (meet(stretch(norm.y), stretch(norm.x))) return 0;
   Call call(frame, kNormQuantize);
   LOOM_TRY(quantized(call, quantize->q)
@@ -99,7 +99,7 @@ Stretch input_of(const MatmulArgs& a) {
   return a.use_q8 ? stretch(a.q8) : stretch(a.x);
 }
 
-// Whether a product can be here at all, and its output may be written while its input is read.
+// Whether a product qualifies, and its output may be written while its input is read.
 bool suits(const MatmulArgs& a) {
   if (a.y.rows() <= kFewRows || a.y.cols() == 0 || a.w.shape[1] == 0 || !all_floats(a.y)) {
     return false;
@@ -108,7 +108,7 @@ bool suits(const MatmulArgs& a) {
   return !meet(stretch(a.y), input_of(a)) && !meet(stretch(a.y), stretch(a.bias));
 }
 
-// Outputs of one dispatch lie apart from each other and from what it reads.
+// Outputs of one dispatch do not overlap each other or its inputs.
 bool apart(const MatmulArgs& a, const MatmulArgs& b) {
   return !meet(stretch(a.y), stretch(b.y)) && !meet(stretch(a.y), stretch(b.bias)) &&
          !meet(stretch(b.y), stretch(a.bias));
@@ -144,7 +144,7 @@ Run products_over_one_x(const Frame& frame, std::span<const Command> rest) {
   return run;
 }
 
-// gated(gate, up), and the quantized rows of it.
+// gated(gate, up), and its quantized rows.
 void take_gated(std::span<const Command> rest, Run& run) {
   const auto* gated = args_at<GatedArgs>(rest, 2);
   if (gated == nullptr || run.commands != 2 || run.products.activation != Activation::linear) {
@@ -173,7 +173,7 @@ void take_gated(std::span<const Command> rest, Run& run) {
   run.commands = 4;
 }
 
-// An addition of the product to something else.
+// Adds the product to another tensor.
 void take_addition(std::span<const Command> rest, Run& run) {
   const auto* binary = args_at<BinaryArgs>(rest, 1);
   if (binary == nullptr || run.commands != 1 || binary->kind != BinaryKind::add) return;

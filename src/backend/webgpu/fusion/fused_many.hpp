@@ -1,5 +1,5 @@
 // Fusion for lists of many rows (prompts): several commands as one dispatch. A fused dispatch
-// writes all that its commands write.
+// writes all outputs of its commands.
 #pragma once
 
 #include <span>
@@ -8,7 +8,7 @@
 
 namespace loom::core::webgpu {
 
-// How many commands at the front of `rest` were taken; 0: none.
+// The number of commands that were taken from the front of `rest`; 0 means none.
 Result<int64_t> fuse_many(Frame& frame, std::span<const Command> rest);
 
 }  // namespace loom::core::webgpu

@@ -1,5 +1,5 @@
-// Parameters without a list of rows are updated together, with their packing where that only moves
-// values: a workgroup has 1024 values of one of them, neighbours side by side.
+// Updates parameters without a list of rows together. Includes their packing if it only moves
+// values. A workgroup has 1024 values of one parameter; adjacent invocations have adjacent values.
 #include <algorithm>
 
 #include "backend/webgpu/fusion/fused.hpp"
@@ -9,9 +9,9 @@
 namespace loom::core::webgpu {
 namespace {
 
-// The table: words of every parameter, then for every workgroup which parameter it works on.
-// Words: 0 its first workgroup, 1 its values, 2 its columns, 3 packed copy, 4 words of a group of
-// that, 5 w, 6 g, 7 m, 8 v, each with its stride after it in 9 ... 12.
+// The table holds the words of every parameter, then for every workgroup the parameter it works on.
+// Words: 0 its first workgroup, 1 its values, 2 its columns, 3 its packed copy, 4 words of a group
+// of that copy; 5 w, 6 g, 7 m, 8 v, and their strides in 9 ... 12.
 constexpr Kernel kOptimizeAll{"optimize_all", R"(
 const absent: u32 = 0xffffffffu;
 fn run(group: vec3<u32>, lane: u32) {
@@ -73,7 +73,7 @@ class Updates {
     const std::byte* begin;
     const std::byte* end;
   };
-  // Whether memory that is to be written is that of another parameter, or read for one.
+  // Whether memory to be written is neither memory of another parameter nor read for one.
   bool free(const Tensor& t) const;
   void keep(const Tensor& t) {
     if (!t.empty()) touched_.push_back({t.data, t.end()});

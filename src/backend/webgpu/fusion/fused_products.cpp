@@ -7,15 +7,15 @@
 namespace loom::core::webgpu {
 namespace {
 
-// One row; any number of them where each has the bits that it has alone. The first command of a
-// run says how many.
+// One row, or any number of rows if each has the bits that it has alone. The first command of a run
+// sets the number.
 bool takes_rows(const Frame& frame, const RowProducts& p, const Tensor& t) {
   if (t.dtype != DType::f32) return false;
   if (p.rows > 0) return t.rows() == p.rows;
   return t.rows() == 1 || (frame.rows_alone() && t.rows() > 0 && p.joined == nullptr);
 }
 
-// The matrices: of one type and depth, over one row, in one buffer of the device.
+// The matrices have one type and depth, multiply one row, and are in one buffer of the device.
 bool take_matrices(Frame& frame, std::span<const Command> rest, RowProducts& p) {
   const Tensor* x = p.joined != nullptr ? &p.joined->y : nullptr;
   if (p.quantize != nullptr) x = &p.quantize->x;
@@ -82,7 +82,7 @@ bool take(Frame& frame, std::span<const Command> rest, RowProducts& p) {
   }
   if (!take_matrices(frame, rest, p)) return false;
   take_end(frame, rest, p);
-  // One product alone, but for few outputs, which the lanes of a workgroup are not enough for.
+  // A single product, unless it has few outputs: the lanes of a workgroup are too few for it.
   const bool single = p.commands == 1 && p.joined == nullptr && !frame.rows_alone();
   return !(single && is_narrow(*p.matrix[0])) && row_fits(p);
 }
@@ -98,14 +98,14 @@ bool writes_apart(const RowProducts& p, const Tensor& w, bool last) {
   return p.norm == nullptr || !overlap(w, p.norm->gamma);
 }
 
-// What is written: not what nobody reads, but where rows are alone: how much of its memory a later
-// command writes depends on their number. False: it cannot be in one dispatch.
+// The values to write. Dead values are left out, unless rows are alone: the memory that a later
+// command writes depends on the number of rows. False: the commands do not fit one dispatch.
 bool outputs_of(const Frame& frame, const RowProducts& p, std::span<const Command> after,
                 RowOutputs& o) {
   const bool ends = p.gated != nullptr || p.addition != nullptr;
   if (p.gated != nullptr) o.out = p.gated->y;
   if (p.addition != nullptr) o.out = p.addition->y;
-  // The last command may write over what those before it made.
+  // The last command may overwrite results of the commands before it.
   const auto gone = [&](const Tensor& t) {
     if (frame.rows_alone()) return false;
     const bool covered = ends && o.out.data <= t.data && o.out.end() >= t.end();

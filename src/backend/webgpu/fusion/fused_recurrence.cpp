@@ -1,7 +1,7 @@
 // fuse_recurrence: the steps of a recurrent layer as one dispatch. A step is a product of the state
-// with the weights and a cell, and each reads what the one before made: as commands they are two or
-// three dispatches a step, whose work is nothing beside their cost. A workgroup has a row of the
-// batch and keeps its state; everything the commands would have written is written.
+// with the weights, and a cell; each reads the result of the one before. As commands they are two
+// or three dispatches a step, whose cost exceeds their work by far. A workgroup has a row of the
+// batch and keeps its state. All outputs of the commands are written.
 #include "backend/webgpu/fusion/fused.hpp"
 #include "backend/webgpu/wgsl/weights.hpp"
 #include "base/checked.hpp"
@@ -12,8 +12,8 @@ namespace {
 
 enum class Cell : uint8_t { rnn, lstm, gru };
 
-// A step as its commands say it. `acts`: what backward passes read: sums of an RNN, gates of the
-// others.
+// A step in terms of its commands. `acts` holds the values that backward passes read: sums of an
+// RNN, gates of LSTM and GRU.
 struct Step {
   Cell cell = Cell::rnn;
   UnaryKind activation = UnaryKind::linear;  // of an RNN
@@ -69,7 +69,7 @@ int64_t gates_of(Cell cell) {
   return cell == Cell::lstm ? 4 : cell == Cell::gru ? 3 : 1;
 }
 
-// Whether the front of `rest` is a step over all of its state.
+// Whether the front of `rest` is a step over the whole state.
 bool step_at(std::span<const Command> rest, Step& step) {
   const auto* product = args_at<MatmulArgs>(rest, 0);
   if (product == nullptr || product->use_q8 || product->activation != Activation::linear)
@@ -90,7 +90,7 @@ bool step_at(std::span<const Command> rest, Step& step) {
          step.w.shape == Shape{gates * units, units};
 }
 
-// How far the tensors of a step are from those of the one before, in values.
+// The distances, in values, between the tensors of a step and those of the previous step.
 struct Strides {
   int64_t input = 0, product = 0, acts = 0, c = 0, h = 0;
   bool operator==(const Strides&) const = default;
@@ -100,7 +100,7 @@ int64_t distance(const Tensor& from, const Tensor& to) {
   return (to.data - from.data) / static_cast<int64_t>(sizeof(float));
 }
 
-// Whether `next` goes on where `last` ended.
+// Whether `next` continues `last`.
 bool follows(const Step& last, const Step& next, Strides& strides) {
   const bool alike = next.cell == last.cell && next.activation == last.activation &&
                      same(next.w, last.w) && same(next.bias, last.bias) &&
@@ -120,10 +120,9 @@ bool follows(const Step& last, const Step& next, Strides& strides) {
   return input > 0 && product > 0 && acts > 0 && h > 0 && (last.c.empty() || c > 0);
 }
 
-// A unit of the state has `shares` invocations, which lie `units` apart: neighbours read
-// neighbouring rows of the weights. Each keeps its share of them, `each` values a gate, and sums
-// its products in every step; one adds the sums up. What it reads of the input is asked for before
-// that.
+// A unit of the state has `shares` invocations, `units` apart, so that adjacent invocations read
+// adjacent rows of the weights. Each holds `each` weights per gate and sums its products in every
+// step; one invocation adds these sums. Inputs are loaded before that, to hide the latency.
 constexpr Kernel kRecurrence{"recurrence", R"(
 var<workgroup> state: array<f32, units>;
 var<workgroup> sums: array<f32, gates * lanes>;
@@ -185,7 +184,7 @@ fn cell(a: u32, t: u32, row: u32, unit: u32, x: array<f32, gates>,
 }
 )";
 
-// The functions of lstm_cell and gru_cell in kernels/recurrent.cpp.
+// The lstm_cell and gru_cell functions of kernels/recurrent.cpp.
 constexpr std::string_view kLstm = R"(
 var<private> kept: f32;
 fn begin(row: u32, unit: u32) { kept = c_before_at(row * p.c_before_s_ + unit); }
@@ -223,13 +222,13 @@ fn cell(a: u32, t: u32, row: u32, unit: u32, x: array<f32, gates>,
 
 constexpr int kLanes = 256;
 
-// Weights of a gate that an invocation keeps.
+// Weights of a gate that one invocation holds.
 int64_t each_of(int64_t units) {
   return ceil_div(units, kLanes / units);
 }
 
-// Weights that do not fit the registers are read again in each step, one after the other: an LSTM
-// of 128 units took 58 us a step so, where its commands take 10.
+// Weights that exceed the registers would be read again in each step. An LSTM of 128 units then
+// took 58 us a step; its separate commands take 10.
 bool small(const Step& step) {
   constexpr int64_t kRegisters = 128;
   const int64_t units = step.h.cols();

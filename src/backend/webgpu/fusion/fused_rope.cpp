@@ -1,5 +1,5 @@
-// rope of queries and of keys and the write into the cache, of any number of rows: one invocation
-// per pair that is rotated, per value that is kept and per value that only moves.
+// rope of queries and of keys and the cache write, for any number of rows. There is one invocation
+// per rotated pair, per stored value and per value that is only copied.
 #include "backend/webgpu/kernels/rope_write.hpp"
 
 #include "backend/webgpu/fusion/fuse.hpp"
@@ -91,7 +91,7 @@ bool take_rope_write(const Frame& frame, std::span<const Command> rest, RopeWrit
 
 namespace {
 
-// Of narrow types several positions share a word, which several invocations would write.
+// With narrow types several positions share a word, which several invocations would write.
 Result<int64_t> rope_into_words(Frame& frame, const RopeWrite& run) {
   const RopeArgs& q = *run.q;
   const bool together = q.first == run.write->first && (q.length == 0 || q.length == q.x.rows());

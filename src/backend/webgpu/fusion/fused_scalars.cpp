@@ -1,7 +1,6 @@
-// fuse_scalars: one workgroup goes through a list of small commands, with barriers between those
-// that depend on each other.
-// What a command makes is also kept in workgroup memory for those that read it: waiting for storage
-// would take longer than all else.
+// fuse_scalars: one workgroup executes a list of small commands, with barriers between those that
+// depend on each other. Results are also kept in workgroup memory for later commands: waiting for
+// storage would take longer than everything else.
 #include "backend/webgpu/fusion/fused.hpp"
 #include "backend/webgpu/kernels/loss.hpp"
 #include "ops/visit.hpp"
@@ -41,7 +40,7 @@ fn last_word(n: u32) -> u32 { return kept[n]; }
 fn last_put(n: u32, v: u32) { kept[n] = v; }
 )";
 
-// What the kernel does; the numbers are in its text.
+// The operations of the kernel; its text contains the same numbers.
 enum Small : uint32_t {
   kSmallFill,
   kSmallUnary,
@@ -59,14 +58,16 @@ constexpr uint32_t kIds = 1U << 8, kFence = 1U << 9, kBarrier = 1U << 10;
 constexpr int64_t kMostValues = 256;      // of a tensor: one per invocation
 constexpr int64_t kMostTerms = 2048;      // of a sum
 constexpr int64_t kMostLosses = 1024;     // values of a prediction
-constexpr int64_t kMostLossColumns = 64;  // of it, which few invocations go through
+constexpr int64_t kMostLossColumns = 64;  // of a prediction; few invocations walk them
 
-// The table is read once into workgroup memory, but for what decides which way all go: that must
-// come from memory that nobody writes, one command ahead.
-// A command: 0 what it is, 1 its kind (256: a target holds ids, 512: it touches what was touched in
-// storage, 1024: it reads what was kept, since the last barrier), 2 and 3 rows and columns, 4 a
-// number, 5 and 6, 7 and 8, ... its tensors and their strides, 14 and 15 where its results 0 and 2
-// are kept. Sums are those of reduce.cpp: 32 invocations each.
+// The table is read once into workgroup memory, except for the words that decide the path of all
+// invocations. Those must come from read-only memory, one command ahead.
+//
+// Words of a command: 0 its operation; 1 its kind plus flags; 2 and 3 rows and columns; 4 a number;
+// 5 and 6, 7 and 8, ... its tensors and their strides; 14 and 15 the workgroup memory of its
+// results 0 and 2. Flags: 256 a target holds ids; 512 it touches storage that was touched since the
+// last barrier; 1024 it reads a kept value that was written since then. Sums are those of
+// reduce.cpp: 32 invocations each.
 constexpr std::string_view kSteps = R"(
 var<workgroup> parts: array<f32, lanes>;
 var<workgroup> words: array<u32, 768>;
@@ -146,8 +147,8 @@ fn reduce_columns(s: Step, lane: u32) {
 }
 )";
 
-// Operands: 0 row_loss, 1 pred, 2 dpred, 3 weight, 4 target, which has no stride of its own when it
-// holds ids. A row has as many invocations as there are for each, 32 at most.
+// Operands: 0 row_loss, 1 pred, 2 dpred, 3 weight, 4 target, which has no stride of its own if it
+// holds ids. The invocations are divided evenly among the rows, at most 32 each.
 constexpr std::string_view kLosses = R"(
 fn share_of_row(s: Step) -> u32 {
   var share = 32u;
@@ -273,7 +274,8 @@ fn run(group: vec3<u32>, lane: u32) {
 }
 )"};
 
-// The table of one dispatch. add() is false for commands it has no step for; nothing is added then.
+// The table of one dispatch. add() returns false for commands without a step; nothing is added
+// then.
 class Steps {
  public:
   explicit Steps(Frame& frame) : operands_(frame, 3) {}
@@ -282,14 +284,14 @@ class Steps {
   const Operands& operands() const { return operands_; }
 
  private:
-  // Memory of the tensors of commands so far. kept: where the values are in workgroup memory.
+  // Memory of the tensors of commands so far. kept: the location of the values in workgroup memory.
   struct Touch {
     const std::byte* begin;
     const std::byte* end;
     bool write;
     uint32_t kept;
-    bool fenced;  // a fence was since
-    bool met;     // a barrier was since
+    bool fenced;  // there was a fence since
+    bool met;     // there was a barrier since
   };
 
   bool step(const FillArgs& a) {
@@ -326,14 +328,14 @@ class Steps {
   }
   bool input(const Tensor& t);
   bool result(const Tensor& t);
-  // Where a tensor is to be read.
+  // The location from which a tensor is read.
   bool place_of(const Tensor& t, uint32_t& place);
 
   Operands operands_;
   std::vector<uint32_t> words_;
   size_t operand_ = 0;
   std::vector<Touch> touches_;
-  size_t earlier_ = 0;  // of them: those of other commands
+  size_t earlier_ = 0;  // number of touches by earlier commands
   uint32_t kept_ = 0;
 };
 
@@ -372,7 +374,7 @@ bool Steps::input(const Tensor& t) {
   return true;
 }
 
-// Its former values, where a command adds to them, are read in storage.
+// If a command adds to its former values, they are read from storage.
 bool Steps::result(const Tensor& t) {
   uint32_t place = Operands::kAbsent;
   if (!t.empty()) {

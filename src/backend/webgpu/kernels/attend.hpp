@@ -1,5 +1,6 @@
-// What attention, attend and attend_dx share. A workgroup of 64 lanes holds a tile of 4 *
-// quads vectors (queries, or keys in a gradient) against 64 others at a time, one per lane.
+// The shared parts of attention, attend and attend_dx. A workgroup of 64 lanes holds a tile of 4 *
+// quads vectors: queries, or keys in a gradient. It multiplies them with 64 other vectors at a
+// time, one per lane.
 #pragma once
 
 #include <algorithm>
@@ -12,15 +13,15 @@ namespace loom::core::webgpu {
 
 constexpr int64_t kAttendLanes = 64;
 
-// How a head of some width is cut: every lane keeps `quads` vec4 for each of `widths` values of it.
+// The cut of a head of some width: every lane holds `quads` vec4 for each of `widths` values of it.
 struct AttendTile {
-  // products: how many such blocks a kernel keeps.
+  // products: the number of such blocks that a kernel holds.
   AttendTile(int64_t width, int64_t vectors, int64_t products = 1)
       : widths(ceil_div(width, kAttendLanes)) {
     while (quads < 4 && quads * 4 < vectors && quads * 2 * widths * products <= 8) quads *= 2;
   }
   int64_t size() const { return quads * 4; }
-  // Smaller where there would be fewer workgroups than a large GPU runs at a time.
+  // Uses smaller tiles if there would be fewer workgroups than a large GPU runs concurrently.
   void fill(int64_t vectors, int64_t groups) {
     constexpr int64_t kEnough = 192;
     while (quads > 1 && ceil_div(vectors, size()) * groups < kEnough) quads /= 2;
@@ -28,10 +29,11 @@ struct AttendTile {
   int64_t widths, quads = 1;
 };
 
-// dots(which, lane): the products of the lane's vector with the vectors of the tile, which come
-// from lane_value(which, j, d) and tile_value(which, i, d). `depth` values of every vector at a
-// time lie in workgroup memory; with `staged` those of the lanes too, because neighbours would read
-// from different rows. Sums are cut as rule 2 of docs/numerics.md has it. Every lane calls.
+// dots(which, lane): the products of the lane's vector with the vectors of the tile. The values
+// come from lane_value(which, j, d) and tile_value(which, i, d). Workgroup memory holds `depth`
+// values of every tile vector at a time. With `staged` it holds those of the lanes too, because
+// adjacent lanes would read from different rows. Sums are cut as in rule 2 of docs/numerics.md.
+// Every lane calls it.
 constexpr std::string_view kDots = R"(
 const size = 4u * quads;
 var<workgroup> tile: array<vec4<f32>, quads * depth>;
@@ -115,8 +117,8 @@ fn tanh4(x: vec4<f32>) -> vec4<f32> {
 }
 )";
 
-// A tile of queries, which are (row, head) pairs that share keys and values, row by row, and 64
-// positions at a time.
+// A tile of queries, row by row, against 64 positions at a time. Queries are (row, head) pairs that
+// share keys and values.
 constexpr std::string_view kQueries = R"(
 struct RowAt { sequence: u32, kv_head: u32, query: u32, start: u32 }
 var<private> at: RowAt;
@@ -222,7 +224,7 @@ fn softmax_step(lane: u32) -> array<vec4<f32>, quads> {
 }
 )";
 
-// Keys and values in rows of their own, with a mask.
+// Reads keys and values from plain rows, with a mask.
 constexpr std::string_view kFromRows = R"(
 fn key_at(at: RowAt, position: u32, d: u32) -> f32 {
   let row = at.sequence * p.rows + min(position, p.length - 1u);
@@ -236,7 +238,7 @@ fn hidden(at: RowAt, position: u32) -> bool {
 }
 )";
 
-// Work of an attention, as its kernels count it.
+// The size of an attention, as its kernels count it.
 struct AttendWork {
   int64_t sequences, rows, heads, kv_heads, width;  // rows of a sequence
   int64_t first, length, window;

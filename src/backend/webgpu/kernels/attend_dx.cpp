@@ -1,14 +1,15 @@
-// attend_dx in two passes, both computing the weights anew from q and k. By rows: what the softmax
-// of every query subtracts and divides by, rowsum(P * dP), and dq. By columns: dk and dv of a tile
-// of positions, over the heads that share them, ascending, and the rows that see them.
+// attend_dx in two passes, both of which compute the weights again from q and k. The pass by rows
+// computes the two softmax numbers of every query, rowsum(P * dP), and dq. The pass by columns
+// computes dk and dv of a tile of positions. It sums over the heads that share them, ascending, and
+// over the rows that see them.
 #include "backend/webgpu/kernels/attend.hpp"
 #include "backend/webgpu/kernels/kernels.hpp"
 
 namespace loom::core::webgpu::kernels {
 namespace {
 
-// Walks over the positions three times, because dP - rowsum(P * dP) nearly cancels where one weight
-// is large: the sum must be that of the rounded weights. stats: largest score, sum of exponentials,
+// Walks over the positions three times. dP - rowsum(P * dP) nearly cancels if one weight is large,
+// so the sum must be that of the rounded weights. stats: largest score, sum of exponentials,
 // rowsum(P * dP) of a query.
 constexpr Kernel kRows{"attend_dx_rows", R"(
 var<workgroup> dot: array<f32, size>;
@@ -118,7 +119,7 @@ fn run(row: u32, lane: u32) {
 }
 )"};
 
-// The tile is of positions, a lane has a row, then a value of dk and dv.
+// The tile holds positions. A lane has a row first, then a value of dk and dv.
 constexpr Kernel kColumns{"attend_dx_columns", R"(
 struct RowAt { sequence: u32, kv_head: u32, head: u32, position: u32, start: u32 }
 var<private> at: RowAt;

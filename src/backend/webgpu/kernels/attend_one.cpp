@@ -1,7 +1,7 @@
-// Attention of one query row over a cache (a token of a language model): a workgroup has one head
-// and 64 positions, or some rounds of as many. For the scores 64 lanes stand for positions and the
-// four of each share the values of a key; for the sum they stand for values and share the
-// positions. What several workgroups have of a head is joined as in attention.cpp.
+// Attention of one query row over a cache (a token of a language model). A workgroup has one head
+// and 64 positions, or several rounds of 64. For the scores, 64 lanes are positions and the four
+// lanes of each share the values of a key. For the sum, lanes are values and share the positions.
+// Partial results of several workgroups are joined as in attention.cpp.
 #include "backend/webgpu/kernels/attend_one.hpp"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace loom::core::webgpu {
 namespace {
 
 constexpr int64_t kLanes = 256;
-// 64 positions a round; a dispatch that joins costs about three.
+// 64 positions a round. A joining dispatch costs about three rounds.
 constexpr int64_t kMostRounds = 4;
 
 constexpr Kernel kAttendOne{"attend_one", R"(
@@ -104,7 +104,7 @@ fn run(row: u32, lane: u32) {
 }
 )"};
 
-// Query and cache as they are.
+// Query and cache, unchanged.
 constexpr std::string_view kAsTheyAre = R"(
 fn query_of(head: u32, d: u32) -> f32 { return q_at(head * width + d); }
 fn key_of_newest(kv_head: u32, d: u32) -> f32 { return 0.0; }
@@ -112,8 +112,8 @@ fn value_of_newest(kv_head: u32, d: u32) -> f32 { return 0.0; }
 fn keep_newest(kv_head: u32, lane: u32) {}
 )";
 
-// Query and newest key are rotated here, and the cache gets the newest position: the last split of
-// the first head that reads it writes it, nobody reads it there.
+// Rotates the query and the newest key, and writes the newest position to the cache. The last split
+// of the first head that reads the position writes it; the cache copy is not read here.
 constexpr std::string_view kWithNewest = R"(
 fn rotated_value(a: f32, b: f32, j: u32, second: bool) -> f32 {
   let cosine = cos_at(p.turn * p.cos_s + j);
@@ -187,7 +187,7 @@ OneRow one_row(const AttentionArgs& args) {
   OneRow row;
   if (args.window > 0 && after > args.window) row.begin = (after - args.window) / 16 * 16;
   const int64_t positions = args.length - row.begin;
-  // Up to as many splits as the products behind the attention join themselves.
+  // At most as many splits as the products after the attention join themselves.
   const int64_t all = std::max<int64_t>(ceil_div(positions, kAttendLanes), 1);
   row.rounds = std::min(ceil_div(all, kMostJoined), kMostRounds);
   row.rounds = std::max(row.rounds, ceil_div(all, kAttendLanes));

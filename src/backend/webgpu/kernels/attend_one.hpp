@@ -14,20 +14,19 @@ struct OneRow {
   int64_t rounds = 1;  // of 64 positions in each
 };
 OneRow one_row(const AttentionArgs& args);
-// part: where splits > 1 leave their sums, largest scores and sums of exponentials,
-// join_bytes(args, splits) of them, for join_splits(). run: what comes before the attention, and is
-// done with it: the newest position is the last, and neither queries nor keys that are rotated are
-// written.
+// part: if splits > 1, they leave their sums, largest scores and sums of exponentials here for
+// join_splits(); join_bytes(args, splits) bytes. run: the commands before the attention, which are
+// included. The newest position is then the last, and rotated queries and keys are not written.
 Status attend_one(Frame& frame, const AttentionArgs& args, const OneRow& row,
                   const BufferSlice& part, const RopeWrite* run = nullptr);
 
-// What attend_one and attend_placed share: 64 positions at a time, for whose scores four slices of
-// 64 lanes have parts in `partial`; four_parts(i) is their sum, score_of(dot) what softmax sees of
-// it, `weight` what it makes of it, `chunks` how many values of a head a lane stands for.
+// The shared part of attend_one and attend_placed: 64 positions at a time. Four slices of 64 lanes
+// put parts of the scores in `partial`. four_parts(i) is their sum; score_of(dot) is the input of
+// the softmax; `weight` is its result; `chunks` is the number of values of a head per lane.
 extern const std::string_view kFourSlices;
 
 // For any number of query rows. A split leaves a line of floats: its sums, up to a multiple of 4,
-// then the largest score, the sum of exponentials and two that mean nothing.
+// then the largest score, the sum of exponentials and two unused values.
 inline int64_t join_line(int64_t width) {
   return round_up(width, 4) + 4;
 }

@@ -1,6 +1,6 @@
-// Attention of rows at places of their own, as attend_one.cpp does it for one row: 64 positions at
-// a time, for the scores 64 lanes stand for positions and the four of each share the values of a
-// key; for the sum they stand for values and share the positions.
+// Attention of rows at positions of their own, in the manner of attend_one.cpp: 64 positions at a
+// time. For the scores, 64 lanes are positions and the four lanes of each share the values of a
+// key. For the sum, lanes are values and share the positions.
 #include <algorithm>
 
 #include "backend/webgpu/kernels/attend.hpp"
@@ -11,8 +11,8 @@
 namespace loom::core::webgpu {
 namespace {
 
-// Rounds of 64 positions in a stretch: a chunk of rule 2 of docs/numerics.md, more where a row
-// would have more stretches than the lanes that join them.
+// Rounds of 64 positions in a stretch: a chunk of rule 2 of docs/numerics.md. There are more if a
+// row would otherwise have more stretches than the lanes that join them.
 constexpr int64_t kRounds = 4;
 
 constexpr Kernel kAttendPlaced{"attend_placed", R"(
@@ -135,7 +135,7 @@ Status attend_rows(Frame& frame, const AttentionArgs& args, const Stretches& how
 
 }  // namespace
 
-// As many rows at a time as leave their stretches in little memory.
+// Takes as many rows at a time as keeps the memory of their stretches small.
 Status attend_placed(Frame& frame, const AttentionArgs& args) {
   constexpr int64_t kMostBytes = int64_t{32} << 20;
   const int64_t rows = args.q.rows();

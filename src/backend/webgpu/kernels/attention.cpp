@@ -56,7 +56,7 @@ Status join_splits(Frame& frame, const AttentionArgs& args, int64_t splits,
 namespace kernels {
 namespace {
 
-// One invocation per pair that is rotated, and per value that is kept.
+// One invocation per rotated pair, and per value that is copied.
 constexpr Kernel kRope{"rope", R"(
 fn run(i: u32) {
   let r = i / p.units / p.heads;
@@ -78,7 +78,7 @@ fn run(i: u32) {
 }
 )"};
 
-// Keys and values in a cache: neighbouring lanes read neighbouring positions of a key.
+// Reads keys and values from a cache: adjacent lanes read adjacent positions of a key.
 constexpr std::string_view kFromCache = R"(
 fn key_at(at: RowAt, position: u32, d: u32) -> f32 {
   let x = min(position, p.length - 1u);
@@ -91,7 +91,7 @@ fn value_at(at: RowAt, position: u32, d: u32) -> f32 {
 fn hidden(at: RowAt, position: u32) -> bool { return false; }
 )";
 
-// A workgroup has a tile of queries and takes 64 positions at a time: lane j has the scores of
+// A workgroup has a tile of queries and takes 64 positions at a time. Lane j has the scores of
 // position j, then value j of the sums (and j + 64, ...). The positions may be split over
 // workgroups; then sums, largest score and sum of exponentials go to `part`.
 constexpr Kernel kAttend{"attend", R"(
@@ -178,8 +178,8 @@ fn run(row: u32, lane: u32) {
 }
 )"};
 
-// Positions per workgroup: enough workgroups for a large device, the splits of a query no more than
-// the lanes that join them. `groups`: workgroups without a split.
+// Positions per workgroup. There are enough workgroups for a large device, and at most as many
+// splits of a query as lanes that join them. `groups` is the number of workgroups without a split.
 int64_t per_split(int64_t positions, int64_t groups) {
   constexpr int64_t kManyGroups = 128, kGroups = 2048, kStep = 64;
   if (groups >= kManyGroups || positions <= kStep) return std::max<int64_t>(positions, 1);

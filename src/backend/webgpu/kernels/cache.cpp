@@ -19,8 +19,8 @@ fn keep_values(i: u32, x: f32, y: f32) {
 }
 )";
 
-// Codes are rounded to nearest even in integers: how WGSL's own conversion rounds is up to the
-// device.
+// Codes are rounded to nearest even in integers, because the rounding of WGSL's own conversion
+// depends on the device.
 constexpr std::string_view kF16 = R"(
 fn half_code(x: f32) -> u32 {
   let bits = bitcast<u32>(x);

@@ -1,6 +1,6 @@
-// conv, conv_dx, conv_dw as products of matrices (conv_shape.hpp) in tiles: a workgroup has a tile
-// of results, gathers 16 terms of each of its rows and columns into workgroup memory, and every
-// lane adds up a block of 4 x 4.
+// conv, conv_dx, conv_dw as products of matrices (conv_shape.hpp) in tiles. A workgroup has a tile
+// of results and gathers 16 terms of each of its rows and columns into workgroup memory. Every lane
+// adds up a block of 4 x 4.
 #include <algorithm>
 
 #include "backend/webgpu/kernels/conv_shape.hpp"
@@ -13,10 +13,10 @@ namespace {
 
 constexpr int64_t kColumns = 64;  // of a tile
 
-// A lane's 4 columns are 16 apart and its rows quads apart: neighbours gather neighbouring values.
-// Low tiles have few lanes, which would wait for memory most of the time: there several slices of
-// a workgroup take turns, `deep` terms each, and their sums are added at the end. fill, after_fill
-// and emit are the op's; lane is that of the slice.
+// A lane's 4 columns are 16 apart and its rows `quads` apart, so that adjacent lanes gather
+// adjacent values. Low tiles have few lanes, which would mostly wait for memory. For them several
+// slices of a workgroup alternate, `deep` terms each, and their sums are added at the end. The op
+// defines fill, after_fill and emit; lane is that of the slice.
 constexpr std::string_view kProduct = R"(
 const quads = tile_rows / 4u;
 const slice_lanes = quads * 16u;
@@ -85,8 +85,8 @@ fn product(lane_of_all: u32, first_row: u32, first_column: u32, begin: u32, end:
 }
 )";
 
-// conv and conv_dx: the weights are the rows, a lane keeps the places of 4 columns, and lanes find
-// the terms to come for all.
+// conv and conv_dx: the weights are the rows. A lane keeps the positions of 4 columns, and lanes
+// look up the next terms for all.
 constexpr std::string_view kWeightRows = R"(
 var<workgroup> terms: array<vec4<i32>, slices * deep>;
 var<private> places: array<vec4<i32>, 4>;
@@ -171,8 +171,8 @@ fn also_needs(to: u32) -> f32 { return at_at(to); }
 fn also(to: u32, x: f32, need: f32) { dz_set(to, x * activate_dx(slope, need)); }
 )";
 
-// A lane has one of 16 outputs at a time. The outputs may be split over workgroups; part: their
-// sums, [parts][filters][patch].
+// A lane has one of 16 outputs at a time. The outputs may be split over workgroups; part holds
+// their sums, [parts][filters][patch].
 constexpr Kernel kConvDw{"conv_dw", R"(
 var<workgroup> terms: array<vec4<i32>, 64>;
 var<private> group: u32;
@@ -246,7 +246,7 @@ struct Product : ConvProduct {
   int64_t column_tiles() const { return ceil_div(columns, kColumns); }
 };
 
-// chunk: terms that are added up on their own, a multiple of 16.
+// chunk: terms that are summed separately, a multiple of 16.
 Call& tiled(Call& call, const Product& product, int64_t chunk) {
   return call.text(kProduct)
       .value("chunk", chunk)
@@ -291,7 +291,7 @@ Status conv_dx_slope(Frame& frame, const ConvDxArgs& args, const UnaryDxArgs* sl
     call.constant("slope", static_cast<int64_t>(slope->kind));
   }
   call.text(slope != nullptr ? kSlope : kNothingElse);
-  // The filters of a tap on their own, where they fill tiles.
+  // Sums the filters of a tap separately, if they fill tiles.
   const int64_t filters = s.filters / s.groups;
   const int64_t chunk = filters % 16 == 0 ? std::min(filters, kChunk) : kChunk;
   return tiled(call.text(kWeightRows), product, chunk)

@@ -1,5 +1,5 @@
-// Convolutions without tiles: where a group has few filters, most of a tile would be empty, and
-// where all is small, its barriers and its parts would take longest.
+// Convolutions without tiles. If a group has few filters, most of a tile would be empty. If
+// everything is small, the barriers and parts of tiles would take longest.
 #include <algorithm>
 
 #include "backend/webgpu/kernels/conv_shape.hpp"
@@ -8,12 +8,12 @@
 namespace loom::core::webgpu {
 namespace {
 
-constexpr int64_t kFewRows = 16;    // whose weights fit into workgroup memory
+constexpr int64_t kFewRows = 16;    // whose weights fit workgroup memory
 constexpr int64_t kFewTerms = 128;  // of a patch
 constexpr int kFilters = 8;         // of a workgroup of conv_dw
 
-// A workgroup has 64 columns and the filters of a group, four per invocation; the weights and what
-// is known of taps lie in workgroup memory.
+// A workgroup has 64 columns and the filters of a group, four per invocation. The weights and the
+// offsets of taps are in workgroup memory.
 constexpr Kernel kConvFew{"conv_few", R"(
 var<workgroup> filters: array<vec4<f32>, window * quads>;
 var<workgroup> terms: array<vec4<i32>, window>;
@@ -98,7 +98,7 @@ fn run(i: u32) {
 }
 )"};
 
-// A workgroup has a tap and eight filters; its invocations share the outputs.
+// A workgroup has a tap and eight filters. Its invocations share the outputs.
 constexpr Kernel kConvDwFew{"conv_dw_few", R"(
 var<workgroup> parts: array<f32, 8u * lanes>;
 var<workgroup> joined: array<f32, lanes>;
@@ -154,7 +154,7 @@ bool conv_dx_is_direct(const ConvProduct& product) {
   return product.rows <= 2;
 }
 
-// Every tap goes through all outputs again: that may not become most of the work.
+// Every tap reads all outputs again; the limit keeps that from dominating.
 bool conv_dw_is_direct(const ConvProduct& product) {
   constexpr int64_t kMostReads = int64_t{4} << 20;
   return product.rows <= 2 || product.rows * product.columns * product.terms <= kMostReads;

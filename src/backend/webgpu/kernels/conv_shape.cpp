@@ -5,9 +5,9 @@
 namespace loom::core::webgpu {
 namespace {
 
-// Positions and taps: their offsets on the three axes, and in x those in memory, so that the place
-// of a value is a sum of two. The shape is constant in a kernel: divisions by runtime numbers would
-// be most of what it does.
+// Positions and taps hold their offsets on the three axes and, for x, in memory. So the location of
+// a value is a sum of two. The shape is constant in a kernel: divisions by runtime numbers would be
+// most of the work.
 constexpr std::string_view kAxes = R"(
 const nowhere = vec4<i32>(0, -1073741824, 0, 0);
 const inputs = in0 * in1 * in2;
@@ -19,7 +19,7 @@ fn tap_offsets(tap: u32) -> vec3<u32> {
 }
 )";
 
-// place.yzw + term.yzw, zeros outside: without a branch, so that many can be read at once.
+// place.yzw + term.yzw, zeros outside. It has no branch, so many reads can be in flight.
 constexpr std::string_view kSeenText = R"(
 fn output_place(n: u32, count: u32, group: u32) -> vec4<i32> {
   if (n >= count) { return nowhere; }

@@ -1,9 +1,9 @@
-// What the kernels of convolutions share: products of matrices that are put together on the way.
+// The shared part of the convolution kernels: products of matrices that are gathered on the fly.
 // Per group of channels and filters:
-//            rows      columns            terms, in the order of the sums
-//   conv     filters   samples x outputs  channels x taps
-//   conv_dx  channels  samples x inputs   taps x filters
-//   conv_dw  filters   channels x taps    samples x outputs
+//            rows      columns            terms in summation order.
+//   conv     filters   samples x outputs  channels x taps.
+//   conv_dx  channels  samples x inputs   taps x filters.
+//   conv_dw  filters   channels x taps    samples x outputs.
 #pragma once
 
 #include "backend/webgpu/wgsl/frame.hpp"
@@ -14,16 +14,16 @@ struct ConvProduct {
   int64_t rows = 0, columns = 0, terms = 0;
 };
 
-// Adds the shape, as constants, the numbers above as values, and functions of positions and taps.
+// Adds the shape as constants, these numbers as values, and functions of positions and taps.
 Call& conv_shape(Call& call, const ConvShape& s, const ConvProduct& product);
-// What output `n` (over samples) sees: output_place(n, count, group), patch_term(k, count),
-// seen(place, term).
+// Functions for the inputs of output `n` (over samples): output_place(n, count, group),
+// patch_term(k, count), seen(place, term).
 extern const std::string_view kConvSeen;
-// What input `n` (over samples) reaches: input_place(), tap_term(), reached().
+// Functions for the outputs of input `n` (over samples): input_place(), tap_term(), reached().
 extern const std::string_view kConvReached;
 
-// Small products without tiles: an invocation or a workgroup has values of its own. False where
-// tiles are better.
+// Small products without tiles: an invocation or a workgroup computes whole values. False if tiles
+// are better.
 bool conv_is_direct(const ConvProduct& product);
 bool conv_dx_is_direct(const ConvProduct& product);
 bool conv_dw_is_direct(const ConvProduct& product);

@@ -1,5 +1,5 @@
-// gather_rows and convert: rows of tables, packed or plain, as f32; floats of one type as those of
-// another. Conversions between types are made of integers, so that their bits are the reference's.
+// gather_rows and convert: rows of tables, packed or plain, as f32; floats of one type as another
+// type. Conversions use integer arithmetic, so that their bits equal those of the reference.
 #include "backend/webgpu/kernels/kernels.hpp"
 #include "backend/webgpu/wgsl/weights.hpp"
 #include "base/checked.hpp"
@@ -8,7 +8,7 @@
 namespace loom::core::webgpu::kernels {
 namespace {
 
-// One invocation per value, neighbours next to each other in a row.
+// One invocation per value; adjacent invocations have adjacent values of a row.
 constexpr Kernel kGatherPacked{"gather_packed", R"(
 fn run(i: u32) {
   let r = i / p.cols;
@@ -34,7 +34,7 @@ fn run(i: u32) {
 }
 )"};
 
-// Every float is exact in f64, so its bits stand between the two types.
+// Every float is exact in f64, so its f64 bits are the intermediate form.
 constexpr std::string_view kLoad = R"(
 fn load(i: u32) -> vec2<u32> {
   if (from_bits == 64u) { return vec2<u32>(x_word(2u * i), x_word(2u * i + 1u)); }
@@ -60,9 +60,9 @@ fn run(i: u32) {
 }
 )"};
 
-// Two values of 16 bits share a word, which one invocation writes. Without a list of rows it is
-// word i of all that y spans, the gaps between rows kept; with one, a word of a row that begins
-// with a word.
+// Two values of 16 bits share a word, which one invocation writes. Without a list of rows,
+// invocation i makes word i of all that y spans and preserves the gaps between rows. With a list,
+// it makes a word of a row, and each row begins at a word.
 constexpr Kernel kConvertHalves{"convert_halves", R"(
 fn run(i: u32) {
   var first = 2u * i;

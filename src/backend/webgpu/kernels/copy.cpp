@@ -1,5 +1,5 @@
-// copy: an invocation moves one word from where its coordinates lie in x to where they lie in y.
-// Steps are words of two's complement, so that a negative one counts down.
+// copy: an invocation moves one word from its location in x to its location in y. Steps are two's
+// complement words, so a negative step counts down.
 #include "backend/webgpu/kernels/kernels.hpp"
 #include "ops/moves.hpp"
 

@@ -1,7 +1,7 @@
-// unary, binary, gated, fill: an invocation makes one value, or in large tensors sixteen that lie
-// as far apart as a workgroup is wide, so that every read of a workgroup is of neighbours. They are
-// read before the first is written: reads wait for memory together. Tensors without gaps between
-// their rows (flat) are counted through, without a division.
+// unary, binary, gated, fill: an invocation makes one value, or sixteen in large tensors. The
+// sixteen are one workgroup width apart, so that every read of a workgroup is contiguous. All are
+// read before the first is written, so their latencies overlap. Tensors without gaps between their
+// rows (flat) are indexed without a division.
 #include "backend/webgpu/kernels/elementwise.hpp"
 
 #include "backend/webgpu/kernels/kernels.hpp"
@@ -27,7 +27,7 @@ Status copy_words(Frame& frame, const BufferSlice& from, const BufferSlice& to, 
       .items(count);
 }
 
-// A workgroup has one stretch: where it begins, where it goes, how long it is.
+// A workgroup has one stretch: its source, its target and its length.
 constexpr Kernel kMoveWords{"move_words", R"(
 fn run(i: u32, lane: u32) {
   let first = table_word(3u * i);
@@ -75,7 +75,7 @@ fn run(i: u32) {
 }
 )"};
 
-// b is whole (0), one row (1), one column (2) or one value (3).
+// b is a whole tensor (0), one row (1), one column (2) or one value (3).
 constexpr Kernel kBinary{"binary", R"(
 fn place_b(n: u32) -> u32 {
   switch (b_form) {

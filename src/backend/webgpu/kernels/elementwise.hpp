@@ -1,4 +1,4 @@
-// What kernels that go value by value (Call::spread) share.
+// The shared part of value-wise kernels (Call::spread).
 #pragma once
 
 #include <initializer_list>
@@ -8,23 +8,24 @@
 
 namespace loom::core::webgpu {
 
-// For tensors of one shape: gives the kernel place(n, p.x_s), where value n of a tensor bound as x
-// lies, and p.cols.
+// For tensors of one shape: gives the kernel p.cols and place(n, p.x_s), the location of value n of
+// a tensor bound as x.
 Call& flat(Call& call, std::initializer_list<const Tensor*> tensors);
 
-// Copies words; may run beside other kernels.
+// Copies words. May run concurrently with other kernels.
 Status copy_words(Frame& frame, const BufferSlice& from, const BufferSlice& to, int64_t count);
 
-// activate_dx(kind, x), the derivative of an activation at x or, from_output, at its value there.
+// activate_dx(kind, x): the derivative of an activation at x, or, with from_output, at the input
+// whose output is x.
 std::string_view slope_text(bool from_output);
 
-// The two with what fuse_slope() adds: `slope` takes dx without gaps; null: nothing.
+// Both with the extra step of fuse_slope(): `slope` has a dx without gaps and may be null.
 namespace kernels {
 Status matmul_dx_slope(Frame& frame, const MatmulDxArgs& args, const UnaryDxArgs* slope);
 Status conv_dx_slope(Frame& frame, const ConvDxArgs& args, const UnaryDxArgs* slope);
 }  // namespace kernels
 
-// Stretches of words from one place to another.
+// A stretch of words and its target.
 struct WordsMove {
   BufferSlice from, to;
   int64_t words;

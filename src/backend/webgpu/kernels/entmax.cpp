@@ -1,19 +1,19 @@
-// entmax, entmax_dx: a workgroup per row. z = x * scale * (alpha - 1) - max, y = max(z - t, 0)^
-// (1 / (alpha - 1)). The largest z is 0, so that t is as large as the largest z - t, and its last
-// bit matters to y no more than that of any product.
+// entmax, entmax_dx: a workgroup per row. z = x * scale * (alpha - 1) - max, y = max(z - t, 0)^(1 /
+// (alpha - 1)). The largest z is 0, so |t| is as large as the largest z - t. The last bit of t then
+// matters to y no more than that of any product.
 #include "backend/webgpu/kernels/kernels.hpp"
 #include "backend/webgpu/wgsl/rows.hpp"
 
 namespace loom::core::webgpu::kernels {
 namespace {
 
-// Which alpha: those the reference solves by sorting, and others.
+// Classes of alpha: those that the reference solves by sorting, and others.
 enum Kind : int64_t { kSparsemax, kEntmax15, kGeneral };
 int64_t kind_of(float alpha) {
   return alpha == 2.0f ? kSparsemax : alpha == 1.5f ? kEntmax15 : kGeneral;
 }
 
-// What comes before and after the search for t.
+// The code before and after the search for t.
 constexpr std::string_view kScaled = R"(
 fn scaled(row: u32, c: u32) -> f32 { return (x_at(row * p.x_s + c) * p.scale) * (p.alpha - 1.0); }
 fn largest_scaled(row: u32, lane: u32) -> f32 {
@@ -36,9 +36,9 @@ fn finish(row: u32, lane: u32, largest: f32, t: f32) {
 }
 )";
 
-// alpha 2 and 1.5, without sorting: the excess of the sum over 1 is convex and falls with t, so
-// that Newton's steps from -1 climb to t without passing it: some six, up to a dozen for rows of
-// 100000.
+// alpha 2 and 1.5, without sorting. The excess of the sum over 1 is convex and falls with t, so
+// Newton's steps from -1 climb to t and never pass it. They take about six steps, up to a dozen for
+// rows of 100000.
 constexpr Kernel kNewton{"entmax_newton", R"(
 fn run(row: u32, lane: u32) {
   let largest = largest_scaled(row, lane);
@@ -81,8 +81,9 @@ fn run(row: u32, lane: u32) {
 }
 )"};
 
-// With s = y^(2 - alpha) on the support: dx = scale * s * (dy - sum(s dy) / sum(s)). As in
-// softmax_dx the difference may cancel, hence the sums of rule 4, and the base of the reference.
+// With s = y^(2 - alpha) on the support: dx = scale * s * (dy - sum(s dy) / sum(s)). The difference
+// may cancel, as in softmax_dx. So it uses the sums of rule 4 and the reference point of the
+// reference.
 constexpr Kernel kEntmaxDx{"entmax_dx", R"(
 fn weight(y: f32) -> f32 {
   if (!(y > 0.0)) { return 0.0; }

@@ -1,7 +1,7 @@
-// Double precision for devices that have none: add, multiply, divide, compare and convert, rounded
-// to nearest even as IEEE 754 has it, so that packed weights are those of the CPU. Made for scales
-// and for stochastic rounding of f32 weights: results below 2^-1022 become 0, infinities and NaN
-// are no operands.
+// Double precision for devices without it: add, multiply, divide, compare and convert. Results
+// round to nearest even as in IEEE 754, so that packed weights equal those of the CPU. Its use is
+// limited to scales and stochastic rounding of f32 weights: results below 2^-1022 become 0, and
+// infinities and NaN are not supported.
 #include "backend/webgpu/kernels/pack.hpp"
 
 namespace loom::core::webgpu {

@@ -7,7 +7,7 @@
 namespace loom::core::webgpu::kernels {
 namespace {
 
-// A sum of no terms: 0, or what y held.
+// An empty sum: 0, or the former y.
 Status no_terms(Frame& frame, const Tensor& y, bool accumulate) {
   if (accumulate) return {};
   FillArgs zeros;
@@ -15,7 +15,7 @@ Status no_terms(Frame& frame, const Tensor& y, bool accumulate) {
   return fill(frame, zeros);
 }
 
-// What a sum becomes: y (+)= sum.
+// Stores a sum: y (+)= sum.
 constexpr std::string_view kSet = R"(
 fn out_needs(row: u32, col: u32) -> f32 { return 0.0; }
 fn out(row: u32, col: u32, sum: f32, z: u32, need: f32) { y_set(row * p.y_s + col, sum); }
@@ -29,7 +29,7 @@ void output(Call& call, const Tensor& y, bool accumulate) {
   accumulate ? call.update("y", y).text(kAdd) : call.write("y", y).text(kSet);
 }
 
-// The same, and at once dz = y times the derivative of an activation.
+// The same, and dz = y times the derivative of an activation.
 constexpr std::string_view kSetSlope = R"(
 fn out_needs(row: u32, col: u32) -> f32 { return at_at(row * p.y_s + col); }
 fn out(row: u32, col: u32, sum: f32, z: u32, need: f32) {
@@ -39,8 +39,7 @@ fn out(row: u32, col: u32, sum: f32, z: u32, need: f32) {
 }
 )";
 
-// Places beyond the matrix are read at its last row or k; beyond the last k the left side counts
-// as 0.
+// Indices past the matrix read its last row or k. Past the last k the left side counts as 0.
 constexpr Kernel kGemm{"gemm", R"(
 fn left_four(row: u32, k: u32) -> vec4<f32> {
   let j = min(vec4<u32>(row, row + 1u, row + 2u, row + 3u), vec4<u32>(p.rows - 1u));
@@ -61,7 +60,7 @@ fn right_four(col: u32, k: u32) -> vec4<f32> {
 }
 )"};
 
-// dx = dy . w: the sum runs over the rows of w. Columns beyond the matrix are not stored.
+// dx = dy . w: the sum runs over the rows of w. Columns past the matrix are not stored.
 constexpr Kernel kMatmulDx{"matmul_dx", R"(
 fn left_four(row: u32, k: u32) -> vec4<f32> {
   let j = min(vec4<u32>(row, row + 1u, row + 2u, row + 3u), vec4<u32>(p.rows - 1u)) * p.dy_s +

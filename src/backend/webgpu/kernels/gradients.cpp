@@ -1,6 +1,6 @@
 // unary_dx, gated_dx: value by value as in elementwise.cpp. The derivatives are those of
-// ops/activation_dx.hpp. On which side of 0 a value lies is read off its bits: a subnormal, which
-// a comparison may take for 0, is on its own side of a kink.
+// ops/activation_dx.hpp. The sign of a value is read from its bits: a comparison may flush a
+// subnormal to 0 and put it on the wrong side of a kink.
 #include "backend/webgpu/kernels/elementwise.hpp"
 #include "backend/webgpu/kernels/kernels.hpp"
 
@@ -69,7 +69,7 @@ fn activate_dx(kind: u32, x: f32) -> f32 {
 }
 )";
 
-// From y = f(x).
+// Derivatives from y = f(x).
 constexpr std::string_view kActivateDxFromOutput = R"(
 fn above_0(x: f32) -> bool { return bitcast<i32>(x) > 0; }
 fn activate_dx(kind: u32, y: f32) -> f32 {

@@ -1,13 +1,13 @@
-// One function per op that has a kernel: describes the dispatches that compute it.
-// Code::unsupported means that there is none for these arguments; the backend then runs the command
-// on the CPU and counts it, as it does with ops that are not in the list at all.
+// One function per op with a kernel; it describes the dispatches that compute the op.
+// Code::unsupported means that there is no kernel for these arguments. The backend then runs the
+// command on the CPU and counts it, as it does for ops that are not in the list.
 #pragma once
 
 #include "backend/webgpu/wgsl/frame.hpp"
 
 namespace loom::core::webgpu::kernels {
 
-// What stands for an op that has no kernel; its type is all there is to it.
+// A placeholder type for an op without a kernel.
 struct None {};
 #define LOOM_OP(name, RowArgs)     \
   template <class Args>            \
@@ -63,7 +63,7 @@ Status copy(Frame& frame, const CopyArgs& args);
 Status pool(Frame& frame, const PoolArgs& args);
 Status pool_dx(Frame& frame, const PoolDxArgs& args);
 
-// For Call::value(), whose numbers have 32 bits.
+// For Call::value(), which takes 32-bit numbers.
 inline int64_t low_word(uint64_t v) {
   return static_cast<int64_t>(v & 0xffffffffU);
 }

@@ -1,5 +1,5 @@
-// kv_write. In caches of narrow types several positions share a word of keys: it is made by one
-// invocation, of what was there and of all rows of the list that stand in it.
+// kv_write. In caches of narrow types several positions share a word of keys. One invocation makes
+// it, from its former value and all rows of the list that fall into it.
 #include "backend/webgpu/kernels/kv_write.hpp"
 #include "backend/webgpu/kernels/cache.hpp"
 #include "backend/webgpu/kernels/kernels.hpp"
@@ -24,8 +24,8 @@ fn run(i: u32) {
 }
 )"};
 
-// Of halves an invocation makes a word: a key of two positions, of which one may lie outside of
-// what is written and stays as it was; two numbers of a value.
+// For halves, an invocation makes a word. A word of keys has two positions; a position outside of
+// the written range keeps its value. A word of values has two numbers of one position.
 constexpr Kernel kKvWriteHalves{"kv_write_halves", R"(
 fn run(i: u32) {
   if (i < p.key_words) {
@@ -50,8 +50,8 @@ fn run(i: u32) {
 }
 )"};
 
-// A workgroup has one head of one row. It finds the rows that stand in the same words of keys,
-// `unit` positions: the first of them writes for all. The cache's type says how (keep_unit).
+// A workgroup has one head of one row. It finds the rows that fall into the same words of keys,
+// `unit` positions; the first of them writes for all. The cache's type defines keep_unit.
 constexpr Kernel kKvWriteShared{"kv_write_shared", R"(
 const absent = 0xffffffffu;
 var<workgroup> of_unit: array<u32, unit>;
@@ -104,9 +104,9 @@ fn keep_unit(kv_head: u32, first: u32, lane: u32) {
 }
 )";
 
-// Codes of q8_0 as dtype/blocks.cpp makes them: the step is the largest magnitude / 127, rounded to
-// f16 where it is kept; codes are values times the inverse of the step as it was before, half away
-// from zero. The two quotients are exact (divide_bits).
+// Codes of q8_0 as in dtype/blocks.cpp. The step is the largest magnitude / 127, rounded to f16
+// only for storage. Codes are values times the inverse of the unrounded step, half away from zero.
+// The two quotients are exact (divide_bits).
 constexpr std::string_view kByteUnits = R"(
 const blocks: u32 = width / 32u;
 var<workgroup> inverses: array<f32, 8u * blocks>;
@@ -194,7 +194,8 @@ fn new_value(r: u32, c: u32) -> f32 { return v_at(r * p.v_s + c); }
 fn others(row: u32, kv_head: u32, lane: u32) {}
 )";
 
-// Keys are turned where they are read; the queries of a head that shares them are turned beside.
+// Keys are rotated as they are read. The queries of a head that shares them are rotated in the same
+// kernel.
 constexpr std::string_view kTurned = R"(
 fn turned(a: f32, b: f32, position: u32, j: u32) -> vec2<f32> {
   let cosine = cos_at(position * p.cos_s + j);

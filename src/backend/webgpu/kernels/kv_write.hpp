@@ -6,11 +6,11 @@
 
 namespace loom::core::webgpu {
 
-// unsupported where reads_cache() says no.
+// Error: unsupported if reads_cache() is false.
 Status known_cache(std::string_view op, const KvCache& cache);
 
-// Rows in their order or at places of their own. turned: what comes before is done here too, with
-// queries and keys at the positions that the cache has them at.
+// Writes rows in their order or at positions of their own. turned: includes the preceding rope
+// commands, with queries and keys at the cache's positions.
 Status kv_write_shared(Frame& frame, const KvWriteArgs& args, const RopeWrite* turned = nullptr);
 
 }  // namespace loom::core::webgpu

@@ -1,6 +1,6 @@
-// loss: a workgroup per row; sums first, then the gradient value by value, each written by the
-// invocation that alone reads it. Rows that do not count (weight 0, a class id outside [0, N))
-// run along and write zeros.
+// loss: a workgroup per row. Sums come first, then the gradient value by value; each value is
+// written by the only invocation that reads it. Rows that do not count (weight 0, a class id
+// outside [0, N)) run too and write zeros.
 #include "backend/webgpu/kernels/loss.hpp"
 #include "backend/webgpu/kernels/kernels.hpp"
 #include "backend/webgpu/wgsl/rows.hpp"
@@ -69,7 +69,7 @@ const std::string_view kLossTerms = kTermsText;
 namespace kernels {
 namespace {
 
-// What every kind sees of its row.
+// The row data that every kind of loss uses.
 constexpr std::string_view kRow = R"(
 struct Row { index: u32, weight: f32, id: i32 }
 fn open_row(row: u32) -> Row {
@@ -119,8 +119,8 @@ fn run(row: u32, lane: u32) {
 }
 )"};
 
-// softmax_ce, kl: through log softmax(pred)[c] = (pred[c] - largest) - log_sum. Terms whose target
-// is 0 add nothing; of a class id without smoothing only one is left.
+// softmax_ce, kl: through log softmax(pred)[c] = (pred[c] - largest) - log_sum. Terms with target 0
+// add nothing, so a class id without smoothing has one term.
 constexpr Kernel kSoftmaxLoss{"loss_softmax", R"(
 fn run(row: u32, lane: u32) {
   let r = open_row(row);
@@ -165,8 +165,8 @@ fn run(row: u32, lane: u32) {
 }
 )"};
 
-// 1 - cos(pred, target). Norms below 1e-8 count as 1e-8; a pred that short is not pulled along
-// itself.
+// 1 - cos(pred, target). Norms below 1e-8 count as 1e-8. The gradient of a pred that short has no
+// term along pred.
 constexpr Kernel kCosineLoss{"loss_cosine", R"(
 fn run(row: u32, lane: u32) {
   let r = open_row(row);
@@ -202,7 +202,7 @@ const Kernel& kernel_of(LossKind kind) {
 Status loss(Frame& frame, const LossArgs& args) {
   const bool by_ids = args.target.dtype == DType::i32;
   const int64_t rows = args.pred.rows(), cols = args.pred.cols();
-  // bce is default in the kernel.
+  // bce is the default branch of the kernel.
   return Call(frame, kernel_of(args.kind))
       .text(kRow)
       .text(kLossTerms)

@@ -1,4 +1,4 @@
-// What kernels of losses share with products that are made with one.
+// The shared part of loss kernels and of products that include a loss.
 #pragma once
 
 #include <string_view>
@@ -6,7 +6,7 @@
 namespace loom::core::webgpu {
 
 // loss_value(kind, delta, pred, target) of losses that are means over values, and loss_slope(), its
-// derivative by pred.
+// derivative with respect to pred.
 extern const std::string_view kLossTerms;
 
 }  // namespace loom::core::webgpu

@@ -1,7 +1,7 @@
-// matmul, and its kernels for few rows of x (decoding): a workgroup makes sixteen outputs, one
-// group of w, for all rows. Four lanes share the sixteen rows of w, four each, so that neighbours
-// read neighbouring words; the lanes beyond them take other k. Sums of lanes are added in the order
-// of a fixed tree.
+// matmul, and its kernels for few rows of x (decoding). A workgroup makes sixteen outputs, one
+// group of w, for all rows. Four lanes share the sixteen rows of w, four each, so that adjacent
+// lanes read adjacent words. Further lanes take other k. Sums of lanes are added in the order of a
+// fixed tree.
 #include "backend/webgpu/kernels/kernels.hpp"
 #include "backend/webgpu/kernels/matmul_narrow.hpp"
 #include "backend/webgpu/kernels/products.hpp"
@@ -37,7 +37,7 @@ fn reduce(sums: ptr<function, array<vec4<f32>, few>>, group: u32, lane: u32) {
 }
 )";
 
-// Rows beyond the last are computed as the last, and not stored.
+// Rows past the last one repeat it and are not stored.
 constexpr std::string_view kX = R"(
 fn x_four(r: u32, k: u32) -> vec4<f32> {
   let at = min(first_row + r, p.rows - 1u) * p.x_s + k;
@@ -100,8 +100,8 @@ fn run(i: u32, lane: u32) {
 }
 )"};
 
-// Types of spans: what is around a block of 32 k is read once, and made into numbers twice, as some
-// have spans of 16.
+// Types of spans. The data around a block of 32 k is read once. It is converted twice, because some
+// types have spans of 16.
 constexpr Kernel kFewSpans{"matmul_few_spans", R"(
 fn run(i: u32, lane: u32) {
   let group = begin_tile(i);
@@ -203,7 +203,7 @@ fn run(i: u32, lane: u32) {
 }
 )"};
 
-// No k: what is left is the bias and the activation.
+// No k: only the bias and the activation remain.
 constexpr Kernel kNoDepth{"matmul_no_depth", R"(
 fn run(i: u32) { y_set(i / p.cols * p.y_s + i % p.cols, finish(0.0, i % p.cols)); }
 )"};

@@ -9,7 +9,7 @@
 namespace loom::core::webgpu {
 namespace {
 
-// Places beyond the matrices are read at the last row or k; beyond the last k both sides are 0.
+// Indices past the matrices read the last row or k. Past the last k both sides are 0.
 constexpr Kernel kMany{"matmul_many", R"(
 fn left_four(row: u32, k: u32) -> vec4<f32> {
   let j = min(vec4<u32>(row, row + 1u, row + 2u, row + 3u), vec4<u32>(p.rows - 1u)) * p.x_s;
@@ -44,7 +44,7 @@ fn out_needs(row: u32, col: u32) -> f32 { return 0.0; }
 fn out(row: u32, col: u32, sum: f32, z: u32, need: f32) { y_set(row * p.y_s + col, sum); }
 )";
 
-// The first of the last four rows of w: those beyond are read there, and not stored.
+// The first of the last four rows of w. Rows past the matrix read it and are not stored.
 int64_t last_four(const Tensor& w) {
   return (w.shape[0] - 1) / 4 * 4;
 }

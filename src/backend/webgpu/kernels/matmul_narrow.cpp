@@ -12,8 +12,8 @@
 namespace loom::core::webgpu {
 namespace {
 
-// A workgroup has one row of x, or four, four rows of w and a span of k that its lanes share; their
-// sums are added in the order of a tree. What several steps need is asked for at once.
+// A workgroup has one row of x, or four, and four rows of w, and a span of k that its lanes share.
+// Their sums are added in the order of a tree. Loads of several steps are issued at once.
 constexpr Kernel kNarrow{"matmul_narrow", R"(
 var<workgroup> sums: array<vec4<f32>, lanes>;
 fn run(group: vec3<u32>, lane: u32) {
@@ -41,7 +41,7 @@ fn run(group: vec3<u32>, lane: u32) {
 }
 )"};
 
-// Wide types: one k at a time, neighbours next to each other.
+// Wide types: one k at a time; adjacent lanes have adjacent k.
 constexpr std::string_view kTurnWide = R"(
 const step = lanes;
 fn turn(s: ptr<function, array<vec4<f32>, tall>>, block: u32, row: u32, k: u32, end: u32,
@@ -63,7 +63,7 @@ fn turn(s: ptr<function, array<vec4<f32>, tall>>, block: u32, row: u32, k: u32, 
 }
 )";
 
-// Types of k-groups: four k at a time, as they are packed.
+// Types of k-groups: four k at a time, in packed order.
 constexpr std::string_view kTurnGroups = R"(
 const step = lanes * 4u;
 fn x_four(row: u32, k: u32) -> vec4<f32> {
@@ -108,7 +108,7 @@ fn out(row: u32, col: u32, sum: f32, z: u32, need: f32) {
 }
 )";
 
-// And the gradient of a loss, as in loss.cpp.
+// Adds the gradient of a loss, as in loss.cpp.
 constexpr std::string_view kOutLoss = R"(
 var<private> wanted: f32;
 var<private> row_weight: f32;
@@ -127,7 +127,7 @@ fn out(row: u32, col: u32, sum: f32, z: u32, need: f32) {
 
 constexpr int kLanes = 256;
 
-// Rows of x per workgroup: w is read once for each, which only where there are few costs little.
+// Rows of x per workgroup. w is read once per row, which is cheap only for few rows.
 int64_t rows_together(int64_t rows, int64_t depth) {
   return rows * depth <= int64_t{512} << 10 ? 1 : 4;
 }

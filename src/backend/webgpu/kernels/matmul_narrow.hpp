@@ -1,5 +1,5 @@
 // matmul with at most sixteen outputs per row and a long sum, such as the last layer of a
-// classifier: neither tiles nor the kernels for few rows would have enough workgroups.
+// classifier. Tiles and the kernels for few rows would have too few workgroups.
 #pragma once
 
 #include "backend/webgpu/wgsl/frame.hpp"
@@ -8,7 +8,7 @@
 namespace loom::core::webgpu {
 
 bool is_narrow(const MatmulArgs& args);
-// loss: its gradient by what the product makes, which is made with it; null: nothing.
+// loss: a loss whose gradient by the product is computed in the same dispatch; may be null.
 Status matmul_narrow(Frame& frame, const MatmulArgs& args, const LossArgs* loss = nullptr);
 
 }  // namespace loom::core::webgpu

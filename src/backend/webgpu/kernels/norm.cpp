@@ -1,13 +1,14 @@
-// norm, norm_dx: a workgroup per segment of a row. Its invocations stride over the segment, so
-// that neighbours read neighbours; a value is written by the invocation that alone read it.
+// norm, norm_dx: a workgroup per segment of a row. Its invocations stride over the segment, so that
+// adjacent invocations read adjacent values. A value is written by the only invocation that read
+// it.
 #include "backend/webgpu/kernels/kernels.hpp"
 #include "backend/webgpu/wgsl/rows.hpp"
 
 namespace loom::core::webgpu::kernels {
 namespace {
 
-// Segment `i` of all: its first values in x and y, and in gamma and beta where those have one per
-// value of the row.
+// Segment `i` of all: its first values in x and y, and in gamma and beta if these have one value
+// per position of the row.
 constexpr std::string_view kSegment = R"(
 struct Segment { row: u32, begin: u32, gamma: u32 }
 fn segment(i: u32) -> Segment {

@@ -1,7 +1,7 @@
-// pack: f32 rows to R16 (src/dtype/r16.hpp), the bytes of the CPU. Scales first, by one workgroup
-// per row or by two steps for the whole tensor, with the CPU's double precision in software; then
-// scales of blocks; then codes. Every invocation makes whole words of the result, so that no two
-// write into one word. With a list of rows, rows that share a word fall to the first of them.
+// pack: f32 rows to R16 (src/dtype/r16.hpp), with the same bytes as the CPU. First come scales, by
+// one workgroup per row or by two steps for the whole tensor, in emulated double precision. Then
+// come scales of blocks, then codes. Every invocation makes whole words, so no two write one word.
+// With a list of rows, the first row of a word writes for all rows in it.
 #include "backend/webgpu/kernels/pack.hpp"
 
 #include <algorithm>
@@ -21,10 +21,10 @@ Call& wide_value(Call& call, std::string_view low_name, std::string_view high_na
   return call.value(low_name, low_word(bits)).value(high_name, high_word(bits));
 }
 
-// How values become codes.
+// The conversion of values to codes.
 enum class Coder : uint8_t { integer, floating, binary, nf4, q4, q8, f32, f64, integer64 };
 
-// One pack op: what its kernels are told.
+// One pack op: the parameters of its kernels.
 struct Job {
   Frame& frame;
   const PackArgs& args;
@@ -69,7 +69,8 @@ int64_t stored_as(const DTypeInfo& info) {
   }
 }
 
-// The numbers that code_of() reads; of a float type from its codes of 1, 2, the largest and NaN.
+// The values that code_of() reads. For a float type they are its codes of 1, 2, the largest and
+// NaN.
 Call& Job::with_coder(Call& call) {
   const auto code = [&](double v) { return static_cast<int64_t>(encode_value(info.dtype, v)); };
   const bool floats = coder == Coder::floating, integers = coder == Coder::integer;
@@ -101,7 +102,7 @@ Call& Job::with_coder(Call& call) {
       .text(kCodes);
 }
 
-// A section of words of which `per` rows share one, `per_row` words in each row.
+// A section of words: `per` rows share one word, with `per_row` words in each row.
 Call& Job::with_words(Call& call, int64_t section, int64_t per_row, int per) {
   if (per > 1 && !args.rows.empty()) {
     call.words("flags", scratch, Access::read);
@@ -144,7 +145,7 @@ Status Job::scales() {
                  .lanes(128)
                  .rows(parts));
   }
-  // nvfp4: half of the largest magnitude by the largest e4m3 and the largest e2m1.
+  // nvfp4: half of the largest magnitude divided by the largest e4m3 and the largest e2m1.
   const bool of_tensor = info.scale == ScaleRule::e4m3;
   const double top = of_tensor ? 448.0 * 6.0 * 2.0 : largest;
   const float unit = of_tensor ? 1.0f : info.level_unit;

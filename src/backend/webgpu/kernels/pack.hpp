@@ -1,4 +1,4 @@
-// The WGSL of pack: what its kernels share, and the kernels; pack.cpp says what they are told.
+// The WGSL of pack: shared functions, and the kernels. pack.cpp describes their parameters.
 #pragma once
 
 #include "backend/webgpu/wgsl/frame.hpp"
@@ -8,11 +8,11 @@ namespace loom::core::webgpu {
 // IEEE 754 double precision on pairs of words, low word first: f64_of, f64_add, f64_multiply,
 // f64_divide, f64_less, f64_round, f64_bits.
 extern const std::string_view kFloat64;
-// Ratio, ratio_of and what a value becomes: code_of. After kFloat64.
+// Ratio, ratio_of, and code_of, the code of a value. After kFloat64.
 extern const std::string_view kCodes;
 // The range of values, joined over a workgroup. After kFloat64.
 extern const std::string_view kRange;
-// Which word an invocation makes; what a block of values has as its largest.
+// The word that an invocation makes, and the largest value of a block.
 extern const std::string_view kWords, kBlockScale;
 
 extern const Kernel kPartial, kScales;

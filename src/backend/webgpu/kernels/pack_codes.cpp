@@ -1,13 +1,13 @@
-// What a value becomes in a packed type: the quotient of a value and a step as an exact ratio, and
-// the code nearest to it (src/dtype/elements.hpp). A quotient that the CPU rounds to 53 bits and
-// the exact one are nearest to the same code: no quotient of two f32 lies that close to the middle
-// of two codes without being on it.
+// Codes of a packed type: the quotient of a value and a step as an exact ratio, and the code
+// nearest to it (src/dtype/elements.hpp). The CPU rounds the quotient to 53 bits, yet both
+// quotients have the same nearest code. No quotient of two f32 is that close to the middle of two
+// codes without being on it.
 #include "backend/webgpu/kernels/pack.hpp"
 
 namespace loom::core::webgpu {
 
-// Constants: coder (see pack.cpp); dithered: 0, 1, or 2 where there is a step; values: see
-// with_coder() in pack.cpp. kFloat64 stands before.
+// Constants: coder (see pack.cpp); dithered: 0, 1, or 2 if there is a step; values: see
+// with_coder() in pack.cpp. Needs kFloat64 before it.
 const std::string_view kCodes = R"(
 // m / 2^31 * 2^e, the last bit of m being set when what follows it is not zero; m 0: zero.
 struct Ratio { m: u32, e: i32, negative: bool, nan: bool }

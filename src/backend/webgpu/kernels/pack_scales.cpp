@@ -1,11 +1,11 @@
-// Kernels of pack, first part: scales of rows and of the whole tensor, and the ranges they are
-// taken from, in the CPU's double precision (float64.cpp).
+// Kernels of pack, first part: scales of rows and of the whole tensor, and the ranges that they
+// derive from, in the CPU's double precision (float64.cpp).
 #include "backend/webgpu/kernels/pack.hpp"
 
 namespace loom::core::webgpu {
 
-// What a range holds of finite values: the largest magnitudes above and below zero, the smallest
-// and the largest that is not zero, how many there are and the sum of their magnitudes.
+// A range summarizes finite values: the largest magnitudes above and below zero, the smallest and
+// the largest nonzero magnitude; the number of values and the sum of their magnitudes.
 const std::string_view kRange = R"(
 struct Range { above: u32, below: u32, least: u32, count: u32, sum: vec2<u32> }
 fn no_range() -> Range { return Range(0u, 0u, 0x7f800000u, 0u, vec2(0u)); }
@@ -34,7 +34,7 @@ fn group_range(lane: u32, r: Range) {
 }
 )";
 
-// One workgroup per stretch of the tensor: its range into `partial`, six words each.
+// One workgroup per stretch of the tensor. Writes its range to `partial`, six words each.
 const Kernel kPartial{"pack_partial", R"(
 fn run(part: u32, lane: u32) {
   var r = no_range();
@@ -55,7 +55,7 @@ fn run(part: u32, lane: u32) {
 }
 )"};
 
-// The scale of a row, or of the tensor from its parts, and what is held of it. rule: 0 the largest
+// The scale of a row, or of the tensor from its parts, and the stored form. rule: 0 the largest
 // magnitude / top, 1 affine, 2 mean. wide: scales and zero points are f64.
 const Kernel kScales{"pack_scales", R"(
 var<workgroup> step_bits: vec2<u32>;

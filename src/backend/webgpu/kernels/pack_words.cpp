@@ -1,11 +1,11 @@
 // Kernels of pack, second part: scales of blocks, and codes. An invocation makes one word of the
-// result (src/dtype/r16.hpp), whoever's codes are in it.
+// result (src/dtype/r16.hpp), which may hold codes of several rows.
 #include "backend/webgpu/kernels/pack.hpp"
 
 namespace loom::core::webgpu {
 
-// Which word of a section an invocation makes, and whose values are in it. A section holds, for
-// every column, one number of each of the sixteen rows of a group, `per` of them to a word.
+// The word of a section that an invocation makes, and the rows in it. For every column, a section
+// holds one number of each of the sixteen rows of a group, `per` of them to a word.
 const std::string_view kWords = R"(
 struct Word { group: u32, column: u32, lane: u32, index: u32, mine: bool }
 fn flagged(row: u32) -> bool { return !has_list || flags_word(row) != 0u; }
@@ -185,7 +185,7 @@ fn run(i: u32) {
 }
 )"};
 
-// K-groups: a word holds 32 / bits codes of one row, four neighbouring k to a place of its bytes.
+// K-groups: a word holds 32 / bits codes of one row, and its bytes hold four adjacent k.
 const Kernel kGroupCodes{"pack_groups", R"(
 struct Step { bits: u32, unit: i32 }
 // What values of a block are divided by; for GGUF what they are multiplied by.
@@ -236,7 +236,7 @@ fn run(i: u32) {
 }
 )"};
 
-// Which rows of a table a list names.
+// Marks the rows of a table that a list names.
 const Kernel kClear{"pack_clear", "fn run(i: u32) { flags_put(i, 0u); }\n"};
 const Kernel kMark{"pack_mark", R"(
 fn run(i: u32) {

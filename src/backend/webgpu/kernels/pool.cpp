@@ -1,4 +1,4 @@
-// pool and pool_dx: an invocation makes one output, or one value of the gradient; it walks the taps
+// pool and pool_dx: an invocation makes one output, or one value of the gradient. It walks the taps
 // of its window, or the outputs whose windows hold its value, in the order of the reference.
 #include "backend/webgpu/kernels/kernels.hpp"
 #include "ops/pooling.hpp"
@@ -6,8 +6,8 @@
 namespace loom::core::webgpu::kernels {
 namespace {
 
-// Along axis `a`: the first position of window `o`, how many taps are inside of the input, and how
-// many an average counts.
+// Along axis `a`: the first position of window `o`, the number of taps inside of the input, and the
+// number that an average counts.
 constexpr std::string_view kSpans = R"(
 const extents = vec3<i32>(i32(in0), i32(in1), i32(in2));
 const outputs = vec3<i32>(i32(out0), i32(out1), i32(out2));
@@ -97,8 +97,8 @@ fn run(i: u32) {
 }
 )"};
 
-// Outputs along an axis whose windows may hold position `at`: from x to y - 1; held() says whether
-// one does.
+// The outputs along an axis whose windows may hold position `at`: from x to y - 1. held() says
+// whether one does.
 constexpr Kernel kPoolDx{"pool_dx", R"(
 fn reach(at: i32, in_: i32, out_: i32, kernel: i32, stride: i32, pad: i32, step: i32) -> vec2<i32> {
   if (adaptive == 1u) { return vec2(at * out_ / in_, ((at + 1) * out_ + in_ - 1) / in_); }
@@ -174,7 +174,7 @@ Call& pool_shape(Call& call, const Args& args) {
       .value("channels", s.channels);
 }
 
-// Positions and taps are counted in 32 bits, and where windows are adaptive multiplied by extents.
+// Positions and taps have 32 bits. With adaptive windows they are multiplied by extents.
 template <class Args>
 Status fits_words(const Args& args) {
   for (int a = 0; a < 3; ++a) {

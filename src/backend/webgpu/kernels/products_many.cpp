@@ -1,10 +1,10 @@
-// Products of many rows of x by one matrix, or by up to three over the same x, and what follows
-// them: bias and activation, an addition, a gated unit and its quantized copy. Prompts make outputs
-// of some hundred rows and columns: too few tiles to fill a large GPU with one sum per invocation,
-// and sums too short to wait for memory at every step. So a tile is small, 4 tall x 32 wide
-// outputs; its 256 invocations are `slices` that share the sum, each with 4 x 4 wide outputs per
-// invocation; what all slices need for a step lies in workgroup memory, while the next is on its
-// way. Slices are added in their order.
+// Products of many rows of x by one matrix, or by up to three over the same x, and their epilogues:
+// bias and activation, an addition, a gated unit and its quantized copy. Prompts make outputs of
+// some hundred rows and columns. These have too few tiles to fill a large GPU with one sum per
+// invocation. Their sums are too short to wait for memory at every step. So a tile is small: 4 tall
+// x 32 wide outputs. Its 256 invocations form `slices` that share the sum, each with 4 x 4 wide
+// outputs per invocation. Workgroup memory holds the data of one step for all slices, while the
+// next step is loading. Slices are added in their order.
 #include <algorithm>
 
 #include "backend/webgpu/kernels/products.hpp"
@@ -17,8 +17,8 @@ namespace {
 
 constexpr int64_t kLanes = 256, kWidth = 32;
 
-// Columns of tile t: segments of 32, j counting. `part` is the matrix they belong to; those of a
-// gated unit lie side by side.
+// Columns of tile t: segments of 32, j counting. `part` is the matrix they belong to; the columns
+// of a gated unit are adjacent.
 constexpr std::string_view kTile = R"(
 const slices: u32 = 32u / tall;
 const units: u32 = 8u * slices;
@@ -53,9 +53,9 @@ fn rows_from(row: u32) -> vec4<u32> {
 }
 )";
 
-// Codes, four a word: a step is one block of 32 k for every slice. The integer sum of a block is
-// turned into a float by its bits: below 2^22 it is the fraction of 1.5 * 2^23 + sum. What comes of
-// w, and what is made of the sums, is said by one of the two texts behind this one.
+// Codes, four a word: a step is one block of 32 k for every slice. The integer sum of a block
+// becomes a float by its bits: below 2^22 it is the fraction of 1.5 * 2^23 + sum. One of the next
+// two texts defines the data of w and the use of the sums.
 constexpr std::string_view kStepQ8 = R"(
 const half: u32 = select(8u, 4u, w_span == 16u);
 var<workgroup> left_scale: array<f32, 128>;
@@ -194,8 +194,8 @@ fn scaled(s: vec4<i32>, steps: vec4<f32>, offsets: vec4<i32>, at: u32, high: u32
 }
 )";
 
-// Types of spans. What the sum of a row of x is multiplied by lies beside the steps or, of spans of
-// 16, for which workgroup memory is too small, is read where it is needed.
+// Types of spans. The factors of the sum of a row of x are stored with the steps. Spans of 16 read
+// them on use, because workgroup memory is too small for them.
 constexpr std::string_view kRightSpans = R"(
 const with_sums: bool = w_shifts || w_zeros;
 const near: bool = with_sums && w_span != 16u;
@@ -263,7 +263,7 @@ fn scaled(s: vec4<i32>, steps: vec4<f32>, shifts: vec4<f32>, at: u32, high: u32)
 }
 )";
 
-// Floats: a step is eight k for every slice, whose sum is formed by itself: long chains lose bits.
+// Floats: a step is eight k for every slice, with a separate sum, because long chains lose bits.
 constexpr std::string_view kStepFloats = R"(
 struct Next { x: vec4<f32>, w: Packed }
 fn fetch(step: u32, t: u32, row0: u32, lane: u32) -> Next {
@@ -314,8 +314,8 @@ fn multiply(sums: ptr<function, Sums>, step: u32, t: u32, slice: u32, row: u32, 
 }
 )";
 
-// After the steps two rows of every invocation are exchanged at a time; an invocation adds the
-// slices of four neighbouring outputs in each of its segments.
+// After the steps, the invocations exchange two rows at a time. An invocation adds the slices of
+// four adjacent outputs in each of its segments.
 constexpr Kernel kProducts{"products_many", R"(
 struct Made { a: vec4<f32>, b: vec4<f32> }
 fn exchange(first: vec4<f32>, second: vec4<f32>, lane: u32) -> vec4<f32> {
@@ -457,7 +457,7 @@ struct TileSize {
   int64_t tall = 8, wide = 1;
 };
 
-// Tiles of one invocation row are for outputs that would leave most of a large GPU idle.
+// Tiles one invocation row tall are for outputs that would leave most of a large GPU idle.
 TileSize tile_size(const Products& m) {
   constexpr int64_t kEnough = 132, kMany = 528;
   if (m.gated) return {8, 2};
@@ -468,7 +468,8 @@ TileSize tile_size(const Products& m) {
   return {8, count >= kMany ? 2 : 1};
 }
 
-// What is to be taken off the bytes of levels so that they are those of the type; 0: by the sums.
+// The amount to subtract from the bytes of levels to get the levels of the type. 0 means that the
+// sums do it.
 int64_t level_fold(DType dtype) {
   const DTypeInfo& info = dtype_info(dtype);
   const int64_t bias = info.levels == Levels::twice ? 1 : info.code_bias;
@@ -523,7 +524,7 @@ Status run_products(Frame& frame, const Products& m) {
     const auto at = [&](int part) { return frame.place(m.parts[part].w.data).offset; };
     if (at(i) < at(first)) first = i;
   }
-  // Everything is counted from the matrix that lies first, so that distances are not negative.
+  // Offsets are relative to the matrix with the lowest address, so distances are not negative.
   const auto distance = [&](int part) {
     return part >= m.count ? 0
                            : (frame.place(m.parts[part].w.data).offset -

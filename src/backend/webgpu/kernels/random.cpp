@@ -1,6 +1,6 @@
 // random: one invocation per block of Philox, whose four words serve four values. The words are
-// exact; what is made of them is f32 here and f64 rounded once on the CPU. Logarithms and angles
-// are taken from the integers, so that nothing is lost where a logarithm is near 0.
+// exact. The values are computed in f32 here, and in f64 rounded once on the CPU. Logarithms and
+// angles come directly from the integers, so nothing is lost near a logarithm of 0.
 #include "backend/webgpu/kernels/kernels.hpp"
 #include "base/checked.hpp"
 

@@ -1,5 +1,5 @@
 // lstm_cell, gru_cell and their gradients: one invocation per unit of a row. Each reads its gates
-// before it writes, so results may take the place of what they come from.
+// before it writes, so results may overwrite their inputs.
 #include "backend/webgpu/kernels/kernels.hpp"
 
 namespace loom::core::webgpu::kernels {
@@ -92,7 +92,7 @@ fn run(at: u32) {
 
 }  // namespace
 
-// Absent tensors have no stride of their own in a kernel: those that may be absent pass theirs as a
+// Absent tensors have no stride in a kernel. Tensors that may be absent pass their stride as a
 // value, NAME_s_.
 Status lstm_cell(Frame& frame, const LstmCellArgs& args) {
   if (!args.w.empty()) return unsupported("lstm_cell: no kernel that multiplies by the weights");

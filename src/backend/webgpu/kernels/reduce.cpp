@@ -1,5 +1,6 @@
-// reduce, reduce_cols: sums that may cancel, so that their order is that of rule 4 of
-// docs/numerics.md: blocks of 4096, in each 32 lanes whose halves are joined, blocks in order.
+// reduce, reduce_cols: sums that may cancel, so they use the order of rule 4 of docs/numerics.md.
+// There are blocks of 4096, and in each 32 lanes whose halves are joined; blocks are joined in
+// order.
 #include "backend/webgpu/kernels/kernels.hpp"
 
 namespace loom::core::webgpu::kernels {
@@ -7,8 +8,8 @@ namespace {
 
 constexpr int64_t kBlock = 4096;
 
-// A workgroup of 32 per block of a row. Eight values are asked for before the first is added. The
-// results of several blocks are joined by a second dispatch.
+// A workgroup of 32 per block of a row. Eight values are loaded before the first is added. A second
+// dispatch joins the results of several blocks.
 constexpr Kernel kReduce{"reduce", R"(
 fn join(a: f32, b: f32) -> f32 { return select(a + b, max(a, b), kind == 3u); }
 fn run(i: u32, lane: u32) {
@@ -43,9 +44,9 @@ fn run(row: u32) {
 }
 )"};
 
-// A workgroup has 8 columns and a block of 4096 rows: neighbouring invocations read neighbouring
-// columns, lane % 8, and every 32nd row (where they are few, every 8th) from lane / 8 on. Results
-// of several blocks are joined by a second dispatch.
+// A workgroup has 8 columns and a block of 4096 rows. Adjacent invocations read adjacent columns,
+// lane % 8, and every 32nd row (every 8th if there are few) from lane / 8 on. A second dispatch
+// joins the results of several blocks.
 constexpr Kernel kReduceCols{"reduce_cols", R"(
 var<workgroup> parts: array<f32, lanes>;
 fn run(i: u32, lane: u32) {

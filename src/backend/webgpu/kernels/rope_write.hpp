@@ -1,4 +1,4 @@
-// rope of queries, rope of keys and kv_write in a row, as a language model has them.
+// rope of queries, rope of keys and kv_write in sequence, as language models have them.
 #pragma once
 
 #include "ops/args.hpp"
@@ -9,6 +9,6 @@ struct RopeWrite {
   const RopeArgs* q = nullptr;
   const RopeArgs* k = nullptr;
   const KvWriteArgs* write = nullptr;
-  Tensor kept;  // the keys that are turned, where they are read again
+  Tensor kept;  // the rotated keys, if they are read again
 };
 }  // namespace loom::core::webgpu

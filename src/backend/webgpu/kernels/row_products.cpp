@@ -1,7 +1,7 @@
-// The kernels of row_products.hpp. Every workgroup makes its row ready for itself, in its own
-// memory, and one or more groups of sixteen outputs of it (of both matrices of a gated unit). A row
-// that is too long for that memory comes in pieces. What is read first of the matrices is on its
-// way while the row is made: the one does not wait for the other.
+// The kernels of row_products.hpp. Every workgroup prepares the row for itself, in its own memory.
+// It makes one or more groups of sixteen outputs, of both matrices of a gated unit. A row that is
+// too long for that memory comes in pieces. The first loads of the matrices are issued before the
+// row is prepared, so they overlap.
 #include "backend/webgpu/kernels/row_products.hpp"
 
 #include <algorithm>
@@ -25,7 +25,7 @@ fn row_four(k: u32) -> vec4<f32> {
 }
 )";
 
-// As attention_join, but for the order of sums. Eight splits are on their way at a time.
+// Like attention_join, except for the order of sums. Eight splits are in flight at a time.
 constexpr std::string_view kJoinedRow = R"(
 var<workgroup> join_largest: array<f32, most_sums>;
 var<workgroup> join_weight: array<f32, most_sums>;
@@ -70,9 +70,8 @@ fn row_four(k: u32) -> vec4<f32> {
 
 // ---- a piece of the row in the memory of the workgroup: stage(), for values from `begin` on ----
 
-// A row of floats as it lies, one value after the other, so that neighbours read neighbours. The
-// factor of a norm is the same for all of the row: what the sums are multiplied by in the end, and
-// nobody waits for it before.
+// A row of plain floats; adjacent invocations read adjacent values. The factor of a norm is
+// constant over the row, so it multiplies the final sums and nothing waits for it earlier.
 constexpr std::string_view kStageOnes = R"(
 var<private> squares: f32;
 fn begin_pieces(lane: u32) {}
@@ -125,8 +124,8 @@ fn row_factor(first: bool, lane: u32) -> f32 {
 }
 )";
 
-// A row that is joined from an attention: four values at a time, lane j has 4j .. 4j + 3 and those
-// 4 * lanes behind them.
+// A row that is joined from an attention: four values at a time. Lane j has 4j .. 4j + 3, and the
+// four that are 4 * lanes later.
 constexpr std::string_view kStageJoined = R"(
 fn begin_pieces(lane: u32) { begin_row(lane); }
 fn stage(first: bool, begin: u32, lane: u32) {
@@ -143,8 +142,7 @@ fn stage(first: bool, begin: u32, lane: u32) {
 fn row_factor(first: bool, lane: u32) -> f32 { return 1.0; }
 )";
 
-// Rows that are quantized: the same, and a norm comes first. That of a row in pieces reads it once
-// more.
+// Rows that are quantized: the same after a norm. In pieces, the norm reads the row once more.
 constexpr std::string_view kReady = R"(
 const row_quads: u32 = (piece / 4u + lanes - 1u) / lanes;
 var<private> norm_factor: f32;
@@ -209,9 +207,9 @@ fn stage(first: bool, begin: u32, lane: u32) {
 }
 )";
 
-// ---- what is made of the sums ----
+// ---- epilogues ----
 
-// One row after the other shares a group of outputs, whose weights are near then.
+// The rows share a group of outputs one after the other, while its weights are cached.
 constexpr std::string_view kXRow = "var<private> x_row: u32;\n";
 
 constexpr Kernel kGates{"products_gated", R"(
@@ -235,8 +233,8 @@ fn run(i: u32, lane: u32) {
 }
 )"};
 
-// Matrices follow each other; a workgroup has `many` groups of one of them, one or two. A second
-// beyond its last is made as that one, and not stored.
+// Matrices follow each other. A workgroup has `many` groups of one of them, one or two. A second
+// group past the last one repeats it and is not stored.
 constexpr Kernel kPlain{"products", R"(
 struct Group { matrix: u32, group: u32, base: u32, count: u32 }
 fn group_of(row: u32) -> Group {
@@ -287,7 +285,7 @@ fn run(i: u32, lane: u32) {
 }
 )"};
 
-// Where the groups of each matrix begin; matrices are counted from the one that lies lowest.
+// The first group of each matrix, relative to the matrix with the lowest address.
 struct Lines {
   const Tensor* lowest = nullptr;
   int64_t base[RowProducts::kMost] = {}, groups[RowProducts::kMost] = {},
@@ -331,8 +329,8 @@ void read_row(Call& call, const RowProducts& p) {
       .constant("normed", p.norm != nullptr ? 1 : 0);
 }
 
-// How the work is shared out. Of these numbers only lanes decides the order of a sum, and it
-// depends on the sizes alone.
+// The division of the work. Only lanes affects the order of a sum, and it depends on the sizes
+// alone.
 struct Plan {
   int lanes = 128;
   int64_t many = 1;   // groups of outputs per workgroup
@@ -345,7 +343,7 @@ int64_t all_groups(const RowProducts& p) {
   return groups;
 }
 
-// Bytes of a workgroup's memory that are left for the row, beside what its sums take.
+// Bytes of a workgroup's memory that remain for the row, besides its sums.
 int64_t room_for_row(const RowProducts& p, const AdapterReport& adapter, int lanes) {
   const int team = std::clamp(std::min(adapter.subgroup, lanes), 4, 32);
   int64_t taken = int64_t{lanes} / team * 4 * 2 * 16;
@@ -358,14 +356,14 @@ int64_t room_for_row(const RowProducts& p, const AdapterReport& adapter, int lan
 Plan plan_of(const RowProducts& p, const AdapterReport& adapter) {
   Plan plan;
   const int64_t groups = all_groups(p), depth = p.depth();
-  // Few groups of long rows are shared by more lanes, so that enough of a matrix is on its way.
+  // Few groups of long rows get more lanes, so that enough of a matrix is in flight.
   if (depth >= 4096 || (depth >= 2048 && groups <= 256)) plan.lanes = 256;
-  // Where there are many groups the row is made once for several.
+  // With many groups, one preparation of the row serves several.
   const bool little = dtype_info(p.matrix[0]->w.dtype).bits <= 8;
   if (p.gated == nullptr && groups >= 2048) plan.many = little ? 2 : 1;
   if (p.gated != nullptr) plan.many = 2;
   const int64_t per_block = p.quantize != nullptr ? 32 + 8 : 128 + 16;
-  const int64_t whole = plan.lanes * 8;  // that all lanes have an equal share of
+  const int64_t whole = plan.lanes * 8;  // all lanes have an equal share
   int64_t most = room_for_row(p, adapter, plan.lanes) / per_block * kR16Block;
   if (most >= whole) most = most / whole * whole;
   plan.piece = depth;
@@ -383,7 +381,7 @@ bool row_fits(const RowProducts& p) {
   const DType dtype = p.matrix[0]->w.dtype;
   if (p.depth() <= 0 || p.depth() % kR16Block != 0) return false;
   if (p.quantize != nullptr && !reads_levels(dtype)) return false;
-  // f64 weights have no rows at a time.
+  // f64 weights have no kernels that read rows.
   if (dtype_info(dtype).compute != ComputeType::f32) return false;
   return p.joined == nullptr || (p.joined->splits * p.joined->heads <= kJoinedSums &&
                                  p.joined->splits <= kMostJoined && p.joined->width % 4 == 0);

@@ -1,19 +1,19 @@
-// The products of one row, in one dispatch: what makes the row, up to three matrices over it, then
-// a gated unit or an addition. Several rows are made side by side, each as it would be alone (but
-// no joined ones).
+// The products of one row, in one dispatch: the commands that make the row, up to three matrices
+// over it, then a gated unit or an addition. Several rows run concurrently, each as it would alone;
+// joined rows do not.
 #pragma once
 
 #include "backend/webgpu/wgsl/frame.hpp"
 
 namespace loom::core::webgpu {
 
-// An attention that left its splits in `part` (attend_one.hpp): its row is joined where it is read.
+// An attention that left its splits in `part` (attend_one.hpp). Its readers join the row.
 struct JoinedRow {
-  Tensor y;  // what would hold it
+  Tensor y;  // the tensor that would hold it
   BufferSlice part;
   int64_t splits = 1, heads = 1, width = 1;
 };
-// Sums that are joined by every workgroup that reads the row: more splits are joined first, once.
+// Sums that every workgroup that reads the row joins. More splits are joined once, before it.
 constexpr int64_t kMostJoined = 16;
 constexpr int64_t kJoinedSums = 512;  // splits of all heads
 
@@ -27,7 +27,7 @@ struct RowProducts {
   int64_t rows = 0;
   const GatedArgs* gated = nullptr;
   const BinaryArgs* addition = nullptr;
-  Tensor other;  // what is added
+  Tensor other;  // the addend
   int64_t commands = 0;
 
   const Tensor& x() const {
@@ -37,16 +37,16 @@ struct RowProducts {
   int64_t depth() const { return matrix[0]->w.shape[1]; }
 };
 
-// The values that are written.
+// The values to write.
 struct RowOutputs {
   Tensor kept;  // of the norm
   Tensor y[RowProducts::kMost];
-  Tensor out;  // of what follows the matrices
+  Tensor out;  // of the command after the matrices
 };
 
-// Whether the kernel holds such a row in a workgroup's memory.
+// Whether the kernel can hold such a row in a workgroup's memory.
 bool row_fits(const RowProducts& p);
-// Errors: those of Call.
+// Errors: the same as those of Call.
 Status run_row_products(Frame& frame, const RowProducts& p, const RowOutputs& out);
 
 }  // namespace loom::core::webgpu

@@ -1,7 +1,7 @@
-// A lane has blocks of `unit` k, of four rows; the words of the next are asked for before those of
-// one are used. Sums are in the order of k, whatever the pieces are. The text of a block is written
-// out for its type, without loops and arrays: a compiler that keeps arrays in memory would make a
-// kernel that streams weights several times slower.
+// A lane has blocks of `unit` k, of four rows. It loads the words of the next block before it uses
+// those of the current one. Sums are in the order of k, whatever the pieces are. The text of a
+// block is generated for its type, without loops and arrays. A compiler that keeps arrays in memory
+// would make a kernel that streams weights several times slower.
 #include "backend/webgpu/kernels/row_share.hpp"
 
 #include <array>
@@ -13,8 +13,8 @@
 namespace loom::core::webgpu {
 namespace {
 
-// Every 32 values are followed by four that mean nothing: lanes read 32 values apart, which would
-// be the same bank of memory.
+// Every 32 values are followed by four unused ones. Lanes read 32 values apart, which would be the
+// same bank of memory.
 constexpr std::string_view kFloats = R"(
 var<workgroup> staged: array<f32, piece + piece / 8u>;
 fn staged_four(quad: u32) -> vec4<f32> {
@@ -115,17 +115,17 @@ constexpr std::string_view kBlockHead =
     "fn block_product(base: u32, four: u32, b: u32, at: u32, now: Ahead, own: Fixed) -> vec4<f32> "
     "{\n";
 
-// Codes of four rows at one k, as numbers times what their place in the word counts: the last bits
-// of 2^23, which is taken off again with what else the levels are less. Exact, and without a
-// conversion.
+// Codes of four rows at one k, as numbers times the weight of their bit position in the word. They
+// become the last bits of 2^23, which is then subtracted together with the level offset. Exact, and
+// without a conversion.
 constexpr std::string_view kCodesAt = R"(
 fn codes_at(words: vec4<u32>, mask: u32, less: vec4<f32>) -> vec4<f32> {
   return bitcast<vec4<f32>>((words & vec4<u32>(mask)) | vec4<u32>(0x4b000000u)) - less;
 }
 )";
 
-// The structs of a type that has `words` quads a block, and their fetch; with them comes what is
-// around the codes, or of k-groups what a step is made of.
+// The structs of a type with `words` quads a block, and their fetch. They also hold the data around
+// the codes, or for k-groups the data of a step.
 std::string fetch_text(int words, bool spans) {
   std::string members, reads;
   for (int v = 0; v < words; ++v) {
@@ -146,8 +146,8 @@ std::string fetch_text(int words, bool spans) {
                      "  return Fixed(w_offsets(base, four));\n}\n");
 }
 
-// Adds to `sum` the products of one quad of x with the codes at `shift` of each byte of `low`, and
-// of `high`, which is those words shifted by 16; `zero` is what the levels are less.
+// Adds to `sum` the products of one quad of x with codes at `shift` of each byte of `low` and
+// `high`. `high` is `low` shifted right by 16; `zero` is the level offset.
 std::string quad_terms(std::string_view sum, int quad, std::string_view low, std::string_view high,
                        int shift, int bits, std::string_view zero) {
   const uint32_t mask = ((1U << bits) - 1) << shift;
@@ -165,7 +165,7 @@ std::string quad_terms(std::string_view sum, int quad, std::string_view low, std
   return out;
 }
 
-// Types whose levels are their codes: what they are less, `zero`, may differ from row to row.
+// Types whose levels are their codes. Their offset, `zero`, may differ from row to row.
 std::string direct_text(const DTypeInfo& info) {
   std::string out = cat(kCodesAt, kBlockHead,
                         "  var terms0 = vec4<f32>();\n  var terms1 = vec4<f32>();\n"
@@ -184,7 +184,7 @@ std::string direct_text(const DTypeInfo& info) {
   return out;
 }
 
-// The others: levels through a table or arithmetic, one word of one row at a time.
+// Other types: levels through a table or arithmetic, one word of one row at a time.
 std::string made_text(const DTypeInfo& info) {
   std::string out = cat(kBlockHead, "  var terms0 = vec4<f32>();\n  var terms1 = vec4<f32>();\n");
   for (int v = 0; v < info.bits; ++v) {
@@ -236,8 +236,7 @@ std::string quantized_text(const DTypeInfo& info) {
 
 // ---- types of spans ----
 
-// What both kinds of rows are multiplied by: the codes of a quad of k, which lie in one plane or in
-// two.
+// The codes of a quad of k, which both kinds of rows multiply. They are in one plane or in two.
 class SpanText {
  public:
   explicit SpanText(const DTypeInfo& info) : info_(info) {}
@@ -280,8 +279,8 @@ class SpanText {
   // Left shifts of the codes of a quad, within their byte.
   int shift_of(int quad) const { return two() ? 0 : quad / info_.bits * info_.bits; }
 
-  // Sums of floats are kept apart by what their codes count where they lie in a word, 2^shift, and
-  // are put together when a span is done: so x is not scaled for each.
+  // Sums of floats are kept apart by the bit weight of their codes in a word, 2^shift. They are
+  // combined at the end of a span, so x is not scaled for each.
   template <class F>
   void each_sum(int first, F f) const {
     int last = -1;
@@ -361,8 +360,8 @@ class SpanText {
                right > 0 ? right : -right, "u))");
   }
 
-  // Codes of a quad, a byte each. Bits of the high plane are brought above those of the low one;
-  // what else comes with them is left, or masked off.
+  // Codes of a quad, a byte each. Bits of the high plane are moved above those of the low one.
+  // Other bits are left, or masked off.
   std::string codes_of(int quad, uint32_t mask) const {
     const int low = info_.low_bits, high = info_.bits - low;
     const std::string masked = mask == 0 ? "" : cat(" & vec4<u32>(", mask, "u)");
@@ -388,7 +387,7 @@ std::string share_text(const DTypeInfo& info, bool quantized) {
              group_end(info));
 }
 
-// Texts are known by their addresses.
+// Texts are identified by their addresses.
 const std::string& share_text_of(DType dtype, bool quantized) {
   static const std::array<std::array<std::string, 2>, 256> texts = [] {
     std::array<std::array<std::string, 2>, 256> all;

@@ -1,5 +1,5 @@
-// sample: a workgroup per row. Its invocations share the weights; sums over at most 256 integers
-// are one invocation's.
+// sample: a workgroup per row. Its invocations share the weights. One invocation computes the sums
+// over at most 256 integers.
 #include "ops/sampling.hpp"
 
 #include "backend/webgpu/kernels/kernels.hpp"

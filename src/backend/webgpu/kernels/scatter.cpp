@@ -1,5 +1,5 @@
-// scatter_add_rows, distinct_rows: rows that share an id belong to the first of them, which is
-// found by looking at all earlier ids. No atomics on values: the order of a sum is that of the
+// scatter_add_rows, distinct_rows: the first row with an id owns all rows with it. It is found by a
+// search of all earlier ids. There are no atomics on values: the order of a sum is that of the
 // rows.
 #include "backend/webgpu/kernels/kernels.hpp"
 #include "base/checked.hpp"
@@ -7,10 +7,9 @@
 namespace loom::core::webgpu::kernels {
 namespace {
 
-// A workgroup per row of dy and stretch of columns. Those whose id stood earlier leave. The others
-// walk the ids from there on, `lanes` at a time: invocations that see the id line up in `places`,
-// in order, and then each adds its columns of the rows in the line, eight loads at a time in
-// flight.
+// A workgroup per row of dy and stretch of columns. It leaves if its id occurs earlier. Otherwise
+// it walks the ids from its row on, `lanes` at a time. Invocations that find the id queue up in
+// `places`, in order. Then each adds its columns of the queued rows, with eight loads in flight.
 constexpr Kernel kScatter{"scatter_add_rows", R"(
 var<workgroup> shared_id: i32;
 var<workgroup> seen: atomic<u32>;
@@ -78,7 +77,7 @@ fn run(item: u32, lane: u32) {
 fn p_skip() -> i32 { return bitcast<i32>(p.skip); }
 )"};
 
-// A workgroup per id: the smallest place that holds it.
+// A workgroup per id: the smallest index that holds it.
 constexpr Kernel kDistinct{"distinct_rows", R"(
 var<workgroup> place: atomic<u32>;
 fn run(row: u32, lane: u32) {

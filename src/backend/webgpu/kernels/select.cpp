@@ -1,6 +1,6 @@
-// argmax, topk: by keys, integers in the order of the values (NaN: 0, below every number; both
-// zeros alike), and among equal keys by index. Absent entries have key 0 and the largest index:
-// they come after everything.
+// argmax, topk: by keys, which are integers in the order of the values. NaN is 0, below every
+// number; both zeros are equal. Equal keys are ordered by index. Absent entries have key 0 and the
+// largest index, so they come last.
 #include <algorithm>
 
 #include "backend/webgpu/kernels/kernels.hpp"
@@ -9,7 +9,7 @@
 namespace loom::core::webgpu::kernels {
 namespace {
 
-// Keys, and the first entry of a workgroup's, in the manner of group_sum. Two barriers.
+// Keys, and the first entry of a workgroup, in the manner of group_sum. Two barriers.
 constexpr std::string_view kEntries = R"(
 struct Entry { key: u32, index: u32 }
 fn no_entry() -> Entry { return Entry(0u, 0xffffffffu); }
@@ -39,7 +39,7 @@ fn group_first(lane: u32, mine: Entry) -> Entry {
 }
 )";
 
-// Where entries come from: the values of a row, or what its parts left in `part`.
+// The source of entries: the values of a row, or the results of its parts in `part`.
 constexpr std::string_view kOfValues = R"(
 fn entry(row: u32, c: u32) -> Entry { return Entry(key_of(x_at(row * p.x_s + c)), c); }
 )";
@@ -50,7 +50,7 @@ fn entry(row: u32, c: u32) -> Entry {
 }
 )";
 
-// Where they go, entry k of row or part `i`.
+// The target of entry k of row or part `i`.
 constexpr std::string_view kToParts = R"(
 fn put(i: u32, k: u32, e: Entry) {
   part_put(2u * (i * p.k + k), e.key);
@@ -67,8 +67,8 @@ fn put(row: u32, k: u32, e: Entry) {
 }
 )";
 
-// A workgroup per part of a row. Each invocation knows the first of its own entries that were not
-// taken; the one whose entry is taken looks for its next.
+// A workgroup per part of a row. Each invocation tracks the first of its own entries that is not
+// taken. The one whose entry is taken searches its next.
 constexpr Kernel kSelect{"select", R"(
 fn next(row: u32, begin: u32, end: u32, last: Entry, any: bool) -> Entry {
   var best = no_entry();
@@ -106,8 +106,8 @@ Call& shaped(Call& call, const Selection& s) {
       .lanes(row_lanes(s.rows, s.part_cols));
 }
 
-// The first k entries of each row of x, to where `finish` says: kToIds or kToValues. Rows that are
-// long go in two steps, unless k is so large that the parts would leave most of them over.
+// The first k entries of each row of x, to the target of `finish`: kToIds or kToValues. Long rows
+// run in two steps, unless k is so large that the parts would eliminate little.
 template <class Finish>
 Status selected(Frame& frame, const Tensor& x, int64_t k, Finish finish) {
   const int64_t rows = x.rows(), cols = x.cols();

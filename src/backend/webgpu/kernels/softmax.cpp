@@ -5,7 +5,7 @@
 namespace loom::core::webgpu::kernels {
 namespace {
 
-// A row that is -inf throughout gives zeros; its sum is not used.
+// A row of only -inf gives zeros; its sum is not used.
 constexpr Kernel kSoftmax{"softmax", R"(
 fn run(row: u32, lane: u32) {
   let x0 = row * p.x_s;
@@ -23,7 +23,7 @@ fn run(row: u32, lane: u32) {
 }
 )"};
 
-// Part i of a row: its largest value, and the sum of exponentials under it.
+// Part i of a row: its largest value, and the sum of exponentials relative to it.
 constexpr Kernel kSoftmaxParts{"softmax_parts", R"(
 fn run(i: u32, lane: u32) {
   let x0 = i / p.parts * p.x_s;
@@ -69,8 +69,8 @@ fn run(i: u32, lane: u32) {
 }
 )"};
 
-// dy - sum may cancel: the sum has the order of rule 4 of docs/numerics.md, 32 lanes and blocks of
-// 4096. There are many rows where there is a gradient, so that 32 invocations are enough for each.
+// dy - sum may cancel, so the sum has the order of rule 4 of docs/numerics.md: 32 lanes and blocks
+// of 4096. Gradients have many rows, so 32 invocations are enough for each.
 constexpr Kernel kSoftmaxDx{"softmax_dx", R"(
 fn run(row: u32, lane: u32) {
   let y0 = row * p.y_s;

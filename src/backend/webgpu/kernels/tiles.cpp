@@ -7,8 +7,8 @@
 namespace loom::core::webgpu {
 namespace {
 
-// Quads of one k are permuted by its low bits, so that neither staging along k nor along the side
-// makes lanes meet in a bank. Sums of 256 k are closed and added up: a long chain would lose bits.
+// Quads of one k are permuted by its low bits. This avoids bank conflicts for staging along k and
+// along the side. Sums of 256 k are closed and added up: a long chain would lose bits.
 constexpr std::string_view kTile = R"(
 const tile_rows: u32 = down * quads_down * 4u;
 const tile_cols: u32 = across * quads_across * 4u;
@@ -213,17 +213,17 @@ fn run(row: u32, lane: u32) {
 }
 )"};
 
-// Squares, which the rule and its splits stand on.
+// Square shapes, which the rule and its splits are based on.
 constexpr TileShape kRule[] = {
     {16, 16, 2, 2, 16, 1, 16}, {8, 8, 2, 2, 16, 1, 8}, {8, 8, 1, 1, 16, 1, 8}};
 
 }  // namespace
 
 TilePlan tile_plan(int64_t rows, int64_t cols, int64_t depth) {
-  // Enough workgroups for the multiprocessors of a large GPU; terms that are worth a part; bytes of
-  // parts.
+  // Enough workgroups for the multiprocessors of a large GPU; the fewest terms that are worth a
+  // part; the limit of bytes of parts.
   constexpr int64_t kEnough = 96, kPart = 1024, kBytes = int64_t{64} << 20;
-  // Where even the smallest tiles are few, a step of one takes longer than adding up.
+  // If even the smallest tiles are few, one long tile would take longer than adding up parts.
   constexpr int64_t kShortPart = 128;
   const auto parts_of = [&](int64_t terms) {
     return std::clamp<int64_t>(kBytes / (rows * cols * 4), 1, std::max<int64_t>(depth / terms, 1));

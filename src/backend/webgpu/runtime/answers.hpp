@@ -1,4 +1,4 @@
-// What the callbacks of webgpu.h fill in.
+// The result structs that the callbacks of webgpu.h fill in.
 #pragma once
 
 #include <string>
@@ -18,7 +18,7 @@ wgpu::CallbackInfo callback(F* function, void* user1, void* user2,
   return info;
 }
 
-// The answer to a request that yields an object.
+// The result of a request for an object.
 template <class T>
 struct Answer {
   bool done = false;
@@ -56,7 +56,7 @@ struct Done {
   }
 };
 
-// Compilers report over many lines: their words in one, without the gaps.
+// Joins the multi-line reports of compilers to one line, without gaps.
 std::string one_line(const std::string& message);
 
 }  // namespace loom::core::webgpu

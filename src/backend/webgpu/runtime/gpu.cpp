@@ -24,8 +24,7 @@ std::string_view backend_name(uint32_t type) {
   return type < std::size(kNames) ? kNames[type] : kNames[0];
 }
 
-// Between looks at something that is not there yet. Short waits are those of a token; long ones may
-// sleep.
+// Pauses between polls. Short waits are those of a token; long waits may sleep.
 void rest([[maybe_unused]] int64_t times) {
 #if LOOM_THREADS
   if (times > 2000) {
@@ -39,7 +38,7 @@ void rest([[maybe_unused]] int64_t times) {
 constexpr std::string_view kNoAdapter =
     "no GPU adapter; install a Vulkan driver (in Debian: mesa-vulkan-drivers), or use the CPU";
 
-// What the kernels need at least; every adapter that is WebGPU has more.
+// The minimum that the kernels need. Every WebGPU adapter has more.
 constexpr uint32_t kLeastInvocations = 256;
 constexpr uint32_t kLeastWorkgroupStorage = 16384;
 constexpr uint32_t kLeastStorageBuffers = 8;
@@ -64,7 +63,7 @@ Error error_of_fork(const std::string& name) {
 }
 
 Result<std::unique_ptr<Gpu>> Gpu::open(const OpenOptions& options) {
-  static const ForkWatch first_opened;  // what the library shares is as broken as a device
+  static const ForkWatch first_opened;  // a fork breaks the shared state too
   if (first_opened.forked()) return error_of_fork("GPU");
   std::string library;
   LOOM_ASSIGN(wgpu::Api api, wgpu::open_library(options.library, &library));
@@ -136,7 +135,7 @@ Status Gpu::read_adapter(const OpenOptions& options, const std::string& library)
   report_.driver = printable(info.description.view(), 100);
   report_.backend = backend_name(info.backend);
   report_.software = info.type == wgpu::kAdapterCpu;
-  // Dawn offers a device that computes nothing when there is no other.
+  // Dawn offers a device that computes nothing if there is no other.
   if (info.backend == wgpu::kBackendNull) {
     api_.AdapterInfoFreeMembers(info);
     return unsupported(std::string(kNoAdapter));
@@ -154,7 +153,7 @@ Status Gpu::read_adapter(const OpenOptions& options, const std::string& library)
   if (api_.AdapterGetLimits(adapter_, &limits_) != wgpu::kStatusSuccess) {
     return make_error(Code::internal, cat(report_.name, ": the adapter tells no limits"));
   }
-  // lavapipe compiles a kernel again for other immediates.
+  // lavapipe recompiles a kernel for each value of the immediates.
   if ((!report_.software || options.slow_features) && api_.flavour.immediates != 0 &&
       has(api_.flavour.immediates) && api_.ComputePassEncoderSetImmediates != nullptr) {
     report_.immediates = std::min<int64_t>(limits_.max_immediate, kUniformBlock);
@@ -184,7 +183,7 @@ Status Gpu::request_device(const OpenOptions& options) {
   if (report_.subgroups) features.push_back(api_.flavour.subgroups);
   if (report_.timestamps) features.push_back(api_.flavour.timestamp_query);
   if (report_.immediates > 0) features.push_back(api_.flavour.immediates);
-  // Limits as the adapter has them; bindings are addressed in 32-bit words.
+  // The limits of the adapter. Bindings are addressed in 32-bit words.
   wgpu::Limits wanted = limits_;
   wanted.next = nullptr;
   wanted.max_immediate = static_cast<uint32_t>(report_.immediates);
@@ -284,7 +283,7 @@ void Gpu::lose() {
 }
 
 void Gpu::push_scopes() {
-  // wgpu-native has no scope for internal errors; what happens there is uncaptured.
+  // wgpu-native has no scope for internal errors; they arrive as uncaptured errors.
   if (api_.flavour.dawn) api_.DevicePushErrorScope(device_, wgpu::kFilterInternal);
   api_.DevicePushErrorScope(device_, wgpu::kFilterOutOfMemory);
   api_.DevicePushErrorScope(device_, wgpu::kFilterValidation);
@@ -336,7 +335,7 @@ void Gpu::drop_bind_groups() {
 }
 
 Status Gpu::write(wgpu::Buffer buffer, int64_t offset, const void* data, int64_t bytes) {
-  // In pieces: libraries copy what they are given into memory of their own first.
+  // In pieces: libraries first copy the data into memory of their own.
   constexpr int64_t kPiece = 16 << 20;
   LOOM_TRY(check());
   const auto* from = static_cast<const std::byte*>(data);
@@ -465,7 +464,8 @@ Status Gpu::submit(wgpu::CommandEncoder encoder) {
 }
 
 Status Gpu::wait() {
-  // By reading something: the callback for finished work has two forms, that of a mapping has one.
+  // Waits by reading something: the callback for finished work has two forms, that of a mapping has
+  // one.
   if (fence_ == nullptr) {
     LOOM_ASSIGN(fence_, create_buffer(16, wgpu::kCopySrc));
   }

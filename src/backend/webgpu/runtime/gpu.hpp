@@ -1,5 +1,6 @@
-// Gpu: one opened WebGPU device. Buffers, pipelines, submissions and waiting, with every error of
-// the device as a Status. It knows no op and no tensor. One thread at a time, besides its own.
+// Gpu: one opened WebGPU device. It provides buffers, pipelines, submissions and waiting, and turns
+// every device error into a Status. It does not depend on ops or tensors. One thread at a time may
+// use it, besides its own thread.
 #pragma once
 
 #include <array>
@@ -20,8 +21,8 @@
 
 namespace loom::core::webgpu {
 
-// How a kernel's storage bindings are bound, in order: read-only or not. Binding 0 is the uniform
-// block, these follow.
+// The access of a kernel's storage bindings, in order: read-only or not. Binding 0 is the uniform
+// block; storage bindings follow.
 struct Signature {
   static constexpr int kMax = 8;
   int count = 0;
@@ -59,25 +60,25 @@ class Gpu {
   const wgpu::Api& api() const { return api_; }
   wgpu::Device device() const { return device_; }
 
-  // For work that nobody waits for: a thread of its own does it, in order. What else calls the
-  // library waits for that first, so it sees one thread at a time: all below but arrived() and
-  // stage(), which need not, and bind_group(), submit() and begin_read(), which belong into a job
-  // or behind drain(). What a job calls does not wait. An error of a job comes from the next
-  // check().
+  // Runs a job on a thread of its own, in order, for work whose result is not awaited. Other
+  // library calls first wait for that thread, so the library sees one thread at a time. This holds
+  // for all functions below, with these exceptions: arrived() and stage() need not wait;
+  // bind_group(), submit() and begin_read() belong in a job or after drain(). Calls from a job do
+  // not wait. The next check() reports an error of a job.
   void later(std::function<Status()> job);
   void drain() const { submissions_->drain(); }
-  // A child of the process that opened it (fork): the library's threads are not here, and it may
-  // have held their mutexes. Nothing of it is called then: check() is an error, and what it had
-  // made is left behind.
+  // True in a child of the process that opened the device (fork). The library's threads do not
+  // exist there, and they may have held its mutexes. So nothing of the library is called: check()
+  // is an error, and its objects are leaked.
   bool forked() const { return watch_.forked(); }
   bool drained() const { return submissions_->idle(); }
 
   // Zero-filled. Errors: out_of_memory with the size.
   Result<wgpu::Buffer> create_buffer(int64_t bytes, wgpu::Flags usage);
   void destroy(wgpu::Buffer buffer);
-  int64_t bytes() const { return bytes_; }  // of all buffers there are; from any thread
+  int64_t bytes() const { return bytes_; }  // of all existing buffers; from any thread
   Status write(wgpu::Buffer buffer, int64_t offset, const void* data, int64_t bytes);
-  // Waits for everything submitted before; all of them in one submission where they are short.
+  // Waits for everything submitted before. Short reads share one submission.
   struct Read {
     wgpu::Buffer buffer = nullptr;
     int64_t offset = 0;
@@ -85,9 +86,9 @@ class Gpu {
     int64_t bytes = 0;
   };
   Status read(std::span<const Read> reads);
-  // The same in moves: stage() finds memory for the results and says which copies bring them there;
-  // once these are submitted, begin_read(); end_read() waits and fills what the reads name. At most
-  // kMostRead bytes, whole words counted.
+  // The same in steps: stage() reserves memory for the results and returns the copies that fill it.
+  // After their submission call begin_read(). end_read() waits and fills the targets of the reads.
+  // At most kMostRead bytes, counted in whole words.
   static constexpr int64_t kMostRead = 16 << 20;
   struct StagedCopy {
     wgpu::Buffer from = nullptr, to = nullptr;
@@ -95,25 +96,25 @@ class Gpu {
   };
   Result<int64_t> stage(std::span<const Read> reads, std::vector<StagedCopy>& copies);
   void begin_read(int64_t ticket);
-  bool arrived(int64_t ticket);  // end_read() need not wait
+  bool arrived(int64_t ticket);  // end_read() would not wait
   Status end_read(int64_t ticket);
   Status clear(wgpu::Buffer buffer, int64_t offset, int64_t bytes);
 
-  // Errors: internal with the compiler's first line, the pipeline's name in front.
+  // Errors: internal with the pipeline's name and the compiler's first line.
   Result<wgpu::ComputePipeline> compile(const std::string& name, const std::string& wgsl,
                                         const Signature& signature);
-  // Bind groups are made once per set of bindings. `uniforms` is bound with a dynamic offset.
+  // Bind groups are created once per set of bindings. `uniforms` is bound with a dynamic offset.
   Result<wgpu::BindGroup> bind_group(const Signature& signature, const Binding& uniforms,
                                      const std::array<Binding, Signature::kMax>& storage);
 
   Status submit(wgpu::CommandEncoder encoder);
-  // All submitted work is done.
+  // Waits until all submitted work is done.
   Status wait();
-  // The first error since the last call that nobody was told of; a lost device stays lost.
+  // The first error since the last call that has not been reported. A lost device stays lost.
   Status check();
-  // The same of what is known so far, without waiting for work that is on its way.
+  // The same for errors known so far, without waiting for running work.
   Status glance() { return troubled_.load(std::memory_order_acquire) ? check() : Status{}; }
-  // For tests: the device is gone from now on.
+  // For tests: simulates a lost device from now on.
   void lose();
 
  private:
@@ -145,7 +146,7 @@ class Gpu {
   wgpu::Queue queue_ = nullptr;
   Failure failure_;
   std::atomic<int64_t> bytes_ = 0;
-  std::atomic<bool> troubled_ = false;  // check() has something to say
+  std::atomic<bool> troubled_ = false;  // check() has an error to report
   Status late_;                         // the first error of later()
   struct Layouts {
     wgpu::BindGroupLayout bindings = nullptr;

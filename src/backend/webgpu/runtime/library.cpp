@@ -9,7 +9,7 @@ namespace {
 constexpr std::string_view kNames[] = {"libwebgpu_dawn.so", "libwebgpu_wrapper.so",
                                        "libwgpu_native.so", "libwgpu_native-release.so"};
 
-// Numbers before and after webgpu.h was declared stable (2025-09).
+// Enum values before and after webgpu.h was declared stable (2025-09).
 constexpr Flavour kDawn2025{"Dawn (2025)", 3, 10, 17, true};
 constexpr Flavour kDawn{"Dawn", 9, 11, 18, true};
 constexpr Flavour kWgpuNative{"wgpu-native", 9, 11, 0x00030021, false, 0x00030001};
@@ -23,10 +23,11 @@ Flavour flavour_of(void* library) {
 
 Result<Api> load(void* library, const std::string& path) {
   Api api;
-#define LOOM_WGPU_LOAD(name, result, parameters)                                                   \
-  if (!find_function(library, "wgpu" #name, api.name)) {                                           \
-    return make_error(Code::unsupported, cat(path, ": no function wgpu" #name                      \
-                                                   "; it is no webgpu.h library, or an old one")); \
+#define LOOM_WGPU_LOAD(name, result, parameters)                                                \
+  if (!find_function(library, "wgpu" #name, api.name)) {                                        \
+    return make_error(                                                                          \
+        Code::unsupported,                                                                      \
+        cat(path, ": no function wgpu" #name "; it is not a webgpu.h library, or an old one")); \
   }
   LOOM_WGPU_FUNCTIONS(LOOM_WGPU_LOAD)
 #undef LOOM_WGPU_LOAD

@@ -1,7 +1,7 @@
 // The WebGPU of a page: the table of wgpu.hpp over imports of the module "gpu", which
 // bindings/typescript/src/gpu.ts provides (docs/decisions/0059-webgpu-in-a-page.md). Structs are
-// taken apart here, so that JavaScript sees numbers, lists of numbers and texts, and no layout.
-// Sizes and offsets go as doubles, which JavaScript adds without BigInt.
+// flattened here, so that JavaScript sees numbers, lists of numbers and texts, and no layout. Sizes
+// and offsets go as doubles, which JavaScript adds without BigInt.
 #include <cstdlib>
 #include <vector>
 
@@ -14,9 +14,8 @@ namespace loom::core::wgpu {
 namespace {
 
 extern "C" {
-// Suspend the module: while it is suspended, the callbacks of promises that are settled are called.
-// The first lets other events of the page by, the second returns after a callback was called, or at
-// once where none is expected.
+// These suspend the module, so that callbacks of settled promises run. The first lets other events
+// of the page run. The second returns after a callback was called, or at once if none is expected.
 LOOM_PAGE("processEvents") void loom_page_process_events();
 LOOM_PAGE("waitForEvent") void loom_page_wait_for_event();
 
@@ -66,14 +65,14 @@ LOOM_PAGE("endPass") void loom_page_end_pass(ComputePassEncoder);
 LOOM_PAGE("mapBuffer")
 void loom_page_map_buffer(Buffer, double offset, double size, void* call, void* a, void* b);
 LOOM_PAGE("copyMapped") Bool loom_page_copy_mapped(Buffer, size_t offset, size_t size, void* to);
-LOOM_PAGE("unmap") void* loom_page_unmap(Buffer);  // what copyMapped last wrote to, or null
+LOOM_PAGE("unmap") void* loom_page_unmap(Buffer);  // the last target of copyMapped, or null
 LOOM_PAGE("bufferSize") double loom_page_buffer_size(Buffer);
 LOOM_PAGE("destroyBuffer") void loom_page_destroy_buffer(Buffer);
 LOOM_PAGE("release") void loom_page_release(void* handle);
 }
 
-// Standard numbers of features. Times of a page are rounded to a tenth of a millisecond, which
-// tells nothing of a kernel, so timestamps are not asked for.
+// Standard numbers of features. Page timers are rounded to a tenth of a millisecond, which is too
+// coarse for a kernel, so timestamps are not requested.
 constexpr Flavour kPage{"the browser", 0, 11, 18, false};
 
 // ---- the adapter and its device
@@ -105,7 +104,7 @@ uint32_t adapter_info(Adapter adapter, AdapterInfo* info) {
   return kStatusSuccess;
 }
 
-// Those that this backend asks for; a device gets all limits of its adapter.
+// The limits that this backend requests; a device gets all limits of its adapter.
 uint32_t adapter_limits(Adapter adapter, Limits* limits) {
   const auto limit = [&](std::string_view name) {
     return loom_page_limit(adapter, name.data(), name.size());
@@ -128,7 +127,7 @@ Future request_device(Adapter adapter, const DeviceDescriptor* wanted, CallbackI
   return {};
 }
 
-// ---- what a device makes
+// ---- objects of a device
 
 BindGroupLayout create_bind_group_layout(Device device, const BindGroupLayoutDescriptor* wanted) {
   std::vector<uint32_t> entries;
@@ -157,7 +156,7 @@ ComputePipeline create_compute_pipeline(Device device, const ComputePipelineDesc
                                            entry.data(), entry.size(), label.data(), label.size());
 }
 
-// The backend chains the text of a shader to each descriptor, and nothing else.
+// The backend chains only the text of a shader to each descriptor.
 ShaderModule create_shader_module(Device device, const ShaderModuleDescriptor* wanted) {
   const auto* source = reinterpret_cast<const ShaderSource*>(wanted->next);
   const std::string_view code = source->code.view(), label = wanted->label.view();
@@ -285,16 +284,17 @@ char message[kLongestMessage];
 
 }  // namespace
 
-// ---- answers, which JavaScript gives while the module is suspended or idle
+// ---- results, which JavaScript delivers while the module is suspended or idle
 
 extern "C" {
 
-// Where the host writes the text of an answer: kLongestMessage bytes.
+// The buffer for the text of a result: kLongestMessage bytes.
 __attribute__((export_name("loom_gpu_message"))) char* loom_gpu_message() {
   return message;
 }
 
-// `shape`: which of the types of wgpu.hpp `call` has. `value`: a handle, or the type of an error.
+// `shape`: the callback type of wgpu.hpp that `call` has. `value`: a handle, or the type of an
+// error.
 __attribute__((export_name("loom_gpu_answer"))) void loom_gpu_answer(uint32_t shape, void* call,
                                                                      void* user1, void* user2,
                                                                      uint32_t status,

@@ -8,7 +8,7 @@
 namespace loom::core::webgpu {
 namespace {
 
-// Bindings start at multiples of this (minStorageBufferOffsetAlignment is at most 256).
+// Bindings start at multiples of this value (minStorageBufferOffsetAlignment is at most 256).
 constexpr int64_t kAlignment = 256;
 
 }  // namespace
@@ -21,7 +21,7 @@ BufferSlice Memory::find(const std::byte* p) const {
   const auto holds = [&](const Range& range) {
     return p >= range.host.begin && p <= range.host.begin + range.host.bytes;
   };
-  // At the very end of a range another may begin.
+  // At the exact end of a range another range may begin.
   if (last_ == nullptr || !holds(*last_) || p == last_->host.begin + last_->host.bytes) {
     auto after = ranges_.upper_bound(p);
     if (after == ranges_.begin()) return {};

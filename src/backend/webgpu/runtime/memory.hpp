@@ -1,5 +1,5 @@
-// Memory: which buffer of the device belongs to which host addresses. Ranges attached together lie
-// in one buffer, or in several where a binding would get too large.
+// Memory: maps host addresses to buffers of the device. Ranges attached together are in one buffer,
+// or in several if a binding would get too large.
 #pragma once
 
 #include <map>
@@ -11,13 +11,13 @@
 
 namespace loom::core::webgpu {
 
-// Where a host address is on the device.
+// The device location of a host address.
 struct BufferSlice {
   wgpu::Buffer buffer = nullptr;
   int64_t buffer_bytes = 0;
   int64_t offset = 0;     // bytes
   int64_t left = 0;       // bytes of the range from there on
-  bool constant = false;  // weights: the host's copy is as good
+  bool constant = false;  // weights: the host's copy is identical
 };
 
 class Memory {
@@ -29,7 +29,7 @@ class Memory {
 
   Result<int64_t> attach(std::span<const MemoryRange> ranges, MemoryUse use, bool contents);
   void detach(int64_t id);
-  // buffer is null where nothing is attached.
+  // buffer is null if nothing is attached at p.
   BufferSlice find(const std::byte* p) const;
   int64_t bytes(MemoryUse use) const { return bytes_[static_cast<int>(use)]; }
 
@@ -42,13 +42,13 @@ class Memory {
     int users = 0;
     bool constant = false;
   };
-  // What one attach() holds: the ranges by their addresses, and the buffers made for them.
+  // The state of one attach(): the ranges by their addresses, and their buffers.
   struct Group {
     std::vector<const std::byte*> ranges;
     MemoryUse use = MemoryUse::scratch;
   };
   struct Buffers {
-    int ranges = 0;  // that still lie in it
+    int ranges = 0;  // ranges still in it
     int64_t bytes = 0;
     MemoryUse use = MemoryUse::scratch;
   };
@@ -57,7 +57,7 @@ class Memory {
 
   Gpu* gpu_;
   std::map<const std::byte*, Range> ranges_;
-  mutable const Range* last_ = nullptr;  // that find() gave: tensors mostly lie where the last did
+  mutable const Range* last_ = nullptr;  // the last result of find(), often hit again
   std::map<wgpu::Buffer, Buffers> buffers_;
   std::map<int64_t, Group> groups_;
   int64_t next_ = 1;

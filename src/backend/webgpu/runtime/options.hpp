@@ -1,4 +1,4 @@
-// What is asked of a GPU when it is opened, and what it says of itself and of what it did.
+// The options of opening a GPU, and its reports.
 #pragma once
 
 #include <cstdint>
@@ -10,41 +10,40 @@
 
 namespace loom::core::webgpu {
 
-// Whether large products are made with the variant of their kernel that a search on the device
-// found fastest (docs/webgpu.md). force: on software adapters too.
+// Whether large products use the kernel variant that a search on the device found fastest
+// (docs/webgpu.md). `force` searches on software adapters too.
 enum class Tuning : uint8_t { off, on, force };
 
-// What a search found for a class of products: both by name.
+// The result of a search for a class of products: both by name.
 struct Choice {
   std::string product, variant;
   bool operator==(const Choice& other) const = default;
 };
 
 struct OpenOptions {
-  std::string library;         // path of a webgpu.h library; empty: see library_names()
+  std::string library;         // path of a webgpu.h library; empty means library_names()
   bool robust = false;         // keep the checks of array bounds inside shaders
   bool features = true;        // use optional features of the adapter (f16, subgroups, timestamps)
-  bool slow_features = false;  // also those that software adapters are slower with: immediates
+  bool slow_features = false;  // also those that slow down software adapters: immediates
   bool strict = false;         // an op without a kernel is an error, not run on the CPU
   Tuning tuning = Tuning::on;
-  const Ops* host = nullptr;  // what the host computes with; null: the reference
+  const Ops* host = nullptr;  // the host's fallback; null means the reference
 };
 
 struct AdapterReport {
-  std::string library, flavour;  // file that was opened; "Dawn (2025)"
+  std::string library, flavour;  // opened file; for example "Dawn (2025)"
   std::string name, vendor, architecture, driver, backend;
   bool software = false;
   bool f16 = false, subgroups = false, timestamps = false;
   uint32_t subgroup_min = 0, subgroup_max = 0;
-  int64_t immediates = 0;  // bytes of parameters that go with a dispatch; 0: they lie in a buffer
-  int subgroup =
-      1;  // invocations in a row that swap values in registers; 1: none, kernels do without
+  int64_t immediates = 0;  // bytes of parameters in a dispatch; 0 means a buffer
+  int subgroup = 1;        // adjacent invocations that exchange registers; 1 means none
   int64_t max_buffer = 0, max_binding = 0;
   int64_t max_storage_buffers = 0, max_workgroup_memory = 0, max_workgroup_size = 0,
           max_workgroups = 0;
 };
 
-// What the device did since it was opened.
+// Counters since the device was opened.
 struct Counts {
   int64_t submits = 0, dispatches = 0, commands = 0;
   int64_t pipelines = 0;
@@ -55,7 +54,7 @@ struct Counts {
   int64_t total_fallbacks() const;
 };
 
-// What the dispatches of one kernel took on the device.
+// Device time of the dispatches of one kernel.
 struct KernelTime {
   std::string name;
   int64_t dispatches = 0;

@@ -38,7 +38,7 @@ Status Profile::collect(const std::vector<std::string_view>& names) {
   const Gpu::Read read{resolved_, 0, nanoseconds_.data(),
                        static_cast<int64_t>(nanoseconds_.size() * sizeof(uint64_t))};
   LOOM_TRY(gpu_->read({&read, 1}));
-  // A pass may begin before the one in front of it has ended.
+  // A pass may begin before its predecessor has ended.
   uint64_t before = 0;
   for (size_t i = 0; i < names.size(); ++i) {
     const uint64_t begin = std::max(nanoseconds_[2 * i], before);

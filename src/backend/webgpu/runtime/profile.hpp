@@ -1,6 +1,6 @@
-// Profile: what kernels take on the device, from timestamps around every dispatch. A dispatch is
-// then a pass of its own and submissions are waited for, so that a list takes longer as a whole;
-// what is measured is the device's time alone.
+// Profile: device time of kernels, from timestamps around every dispatch. Each dispatch is then a
+// pass of its own, and the host waits for each submission. So a list takes longer in total, but the
+// measured times are device times only.
 #pragma once
 
 #include <map>
@@ -17,7 +17,7 @@ class Profile {
  public:
   static constexpr uint32_t kMostDispatches = 2048;  // of a submission: a query set has 4096 times
 
-  // Errors: unsupported where the adapter has no timestamps.
+  // Errors: unsupported if the adapter has no timestamps.
   static Result<std::unique_ptr<Profile>> create(Gpu& gpu);
   Profile(const Profile&) = delete;
   Profile& operator=(const Profile&) = delete;
@@ -25,13 +25,13 @@ class Profile {
 
   // For the pass of dispatch `n` of a submission.
   wgpu::TimestampWrites around(uint32_t n) const { return {nullptr, queries_, 2 * n, 2 * n + 1}; }
-  // The last commands of a submission of `count` dispatches.
+  // Encodes the last commands of a submission of `count` dispatches.
   void resolve(wgpu::CommandEncoder encoder, uint32_t count) const;
   // Waits for the submission and adds its times to those of the kernels.
   Status collect(const std::vector<std::string_view>& names);
 
   void clear() { times_.clear(); }
-  // Most time first.
+  // Sorted by time, longest first.
   std::vector<KernelTime> times() const;
 
  private:

@@ -9,7 +9,7 @@
 namespace loom::core::webgpu {
 namespace {
 
-// Copies are in whole words: what is asked for may begin and end inside one.
+// Copies are in whole words, but a request may begin and end inside a word.
 int64_t first_word(const Gpu::Read& read) {
   return read.offset & ~int64_t{3};
 }
@@ -54,7 +54,7 @@ Status Gpu::read(std::span<const Read> reads) {
   return flush();
 }
 
-// One that is free: the smallest that is large enough, or else the largest, which grows.
+// A free staging buffer: the smallest that is large enough, or else the largest, which grows.
 Result<int64_t> Gpu::free_staging(int64_t bytes) {
   int64_t best = -1;
   for (int64_t i = 0; i < static_cast<int64_t>(stagings_.size()); ++i) {
@@ -67,7 +67,7 @@ Result<int64_t> Gpu::free_staging(int64_t bytes) {
     if (better) best = i;
   }
   if (best < 0) {
-    drain();  // jobs look into the list
+    drain();  // jobs access the list
     best = static_cast<int64_t>(stagings_.size());
     stagings_.push_back(std::make_unique<Staging>());
   }
@@ -122,9 +122,9 @@ Status Gpu::end_read(int64_t ticket) {
   if (state == Staging::State::mapped) LOOM_TRY(poll_until(staging.mapped.done));
   staging.state = Staging::State::free;
   LOOM_TRY(check());
-  // An error took the commands before it.
+  // A device error discarded the preceding commands.
   if (state != Staging::State::mapped)
-    return make_error(Code::internal, "a read that nobody began");
+    return make_error(Code::internal, "a read that was not begun");
   const auto bytes = static_cast<size_t>(staging.used);
   const void* memory = staging.mapped.status == wgpu::kStatusSuccess
                            ? api_.BufferGetConstMappedRange(staging.buffer, 0, bytes)

@@ -1,4 +1,4 @@
-// Staging: memory that the device copies to and the host maps, and what is on its way there.
+// Staging: a buffer that the device copies to and the host maps, and the state of its reads.
 #pragma once
 
 #include <vector>

@@ -7,12 +7,12 @@
 namespace loom::core::webgpu {
 namespace {
 
-// A submission thread stays awake for the next job about as long as a device takes for one; then it
+// A submission thread stays awake for the next job for about the time of one device job. Then it
 // parks.
 constexpr std::chrono::microseconds kAwake{200};
 constexpr int kMostJobs = 4;
 
-thread_local const SubmissionThread* here = nullptr;  // whose thread this is
+thread_local const SubmissionThread* here = nullptr;  // the thread's owner
 
 template <class Ready>
 void wait_for(Ready ready) {

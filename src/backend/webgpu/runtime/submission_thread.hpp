@@ -1,5 +1,5 @@
-// SubmissionThread: a thread that does jobs in their order, for what costs the host time and nobody
-// waits for. Where there are no threads they are done at once.
+// SubmissionThread: a thread that runs jobs in order. It takes work that costs host time and whose
+// result is not awaited. Without thread support, jobs run at once.
 #pragma once
 
 #include <functional>
@@ -22,13 +22,14 @@ class SubmissionThread {
 
 #if LOOM_THREADS
   SubmissionThread() = default;
-  ~SubmissionThread();  // behind the last job
+  ~SubmissionThread();  // after the last job
   SubmissionThread(const SubmissionThread&) = delete;
   SubmissionThread& operator=(const SubmissionThread&) = delete;
 
-  // The thread begins with the first job. Waits where many are waiting.
+  // The first job starts the thread. Blocks while the queue is full.
   void later(Job job);
-  // All jobs so far are done, and the caller sees what they did. A job that calls it goes on.
+  // Waits until all jobs so far are done; their effects are visible to the caller. Returns at once
+  // inside a job.
   void drain() const;
   bool idle() const {
     return open_.load(std::memory_order_acquire) == 0;
@@ -42,8 +43,8 @@ class SubmissionThread {
   std::atomic<int> open_ = 0;  // jobs that are not done
   bool stop_ = false;
   std::thread thread_;
-  // A child has no such thread: jobs are dropped there, none is waited for, and the object must not
-  // be destroyed.
+  // A forked child has no such thread. Jobs are dropped there, nothing waits for them, and the
+  // object must not be destroyed.
   ForkWatch watch_;
 #else
   void later(const Job& job) {

@@ -1,7 +1,7 @@
-// The part of webgpu.h that this backend uses, declared anew: handles, structs and one table of
+// The part of webgpu.h that this backend uses, declared again: handles, structs and one table of
 // function pointers that library.cpp fills from a library opened at run time. Layouts are those of
-// the stable header of 2025-09 (webgpu-native/webgpu-headers); what differs between libraries is in
-// Flavour.
+// the stable header of 2025-09 (webgpu-native/webgpu-headers). Flavour has the differences between
+// libraries.
 #pragma once
 
 #include <cstddef>
@@ -32,7 +32,7 @@ using Flags = uint64_t;
 
 struct StringView {
   const char* data = nullptr;
-  size_t length = SIZE_MAX;  // SIZE_MAX: ends with a zero byte, or absent
+  size_t length = SIZE_MAX;  // SIZE_MAX means zero-terminated, or absent
 
   StringView() = default;
   StringView(std::string_view text) : data(text.data()), length(text.size()) {}
@@ -68,7 +68,7 @@ struct Future {
   uint64_t id = 0;
 };
 
-// All callbacks with a mode have this shape; `call` is cast to the type the library expects.
+// All callbacks with a mode have this shape. `call` is cast to the type that the library expects.
 struct CallbackInfo {
   Chained* next = nullptr;
   uint32_t mode = kProcessEvents;
@@ -124,7 +124,7 @@ struct Limits {
   uint32_t max_workgroup_x = 0, max_workgroup_y = 0, max_workgroup_z = 0;
   uint32_t max_workgroups = 0;
   uint32_t max_immediate = 0;
-  // Members that some libraries have beyond the standard.
+  // Room for members that some libraries have beyond the standard.
   uint32_t beyond[16] = {};
 };
 
@@ -255,7 +255,7 @@ struct QuerySetDescriptor {
   uint32_t count = 0;
 };
 
-// The functions: F(name, result, parameters). `wgpu` in front is the symbol. Descriptors that are
+// The functions: F(name, result, parameters). Symbols have the prefix `wgpu`. Descriptors that are
 // always absent are void pointers.
 #define LOOM_WGPU_FUNCTIONS(F)                                                                \
   F(CreateInstance, Instance, (const void*))                                                  \
@@ -314,24 +314,24 @@ struct QuerySetDescriptor {
   F(BindGroupRelease, void, (BindGroup))                                                      \
   F(QuerySetRelease, void, (QuerySet))
 
-// Which library: what differs in numbers and manners.
+// The differences between libraries in numbers and behaviour.
 struct Flavour {
   std::string_view name;
   uint32_t timestamp_query = 0, shader_f16 = 0, subgroups = 0;  // numbers of features
   bool dawn = false;                                            // has toggles
-  uint32_t immediates = 0;                                      // 0: none, or not asked for
+  uint32_t immediates = 0;                                      // 0 means none, or not requested
 };
 
 struct Api {
 #define LOOM_WGPU_MEMBER(name, result, parameters) result(*name) parameters = nullptr;
   LOOM_WGPU_FUNCTIONS(LOOM_WGPU_MEMBER)
 #undef LOOM_WGPU_MEMBER
-  // wgpu-native only: blocks until the work submitted is done when `wait`.
+  // wgpu-native only: if `wait`, blocks until the submitted work is done.
   Bool (*DevicePoll)(Device, Bool wait, const uint64_t* submission) = nullptr;
-  // In a page only, where no wait returns by itself: returns after a callback was called, or when
-  // none is expected.
+  // In a page only, because no wait returns by itself there. Returns after a callback was called,
+  // or if none is expected.
   void (*InstanceWaitForEvent)(Instance) = nullptr;
-  // Where the flavour has immediates.
+  // Not null if the flavour has immediates.
   void (*ComputePassEncoderSetImmediates)(ComputePassEncoder, uint32_t, const void*,
                                           size_t) = nullptr;
   Flavour flavour;

@@ -14,7 +14,7 @@ constexpr int64_t kInvocations = 1 << 20;
 constexpr int64_t kFlopPerTurn = 8 * 4 * 2;  // of an invocation
 constexpr int64_t kMostTurns = 1 << 24;
 
-// Eight chains of four, each of which waits for nothing but itself. What they make stays finite.
+// Eight independent chains of four. Their values stay finite.
 constexpr Kernel kFmaRate{"fma_rate", R"(
 fn run(i: u32) {
   var a: array<vec4<f32>, 8>;
@@ -42,7 +42,7 @@ class FmaRate {
     return id.ok() ? Status{} : id.error();
   }
 
-  // Seconds of so many turns.
+  // Seconds that `turns` turns take.
   Result<double> run(int64_t turns) {
     using Clock = std::chrono::steady_clock;
     LOOM_TRY(gpu_->wait());

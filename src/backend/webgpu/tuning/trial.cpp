@@ -14,7 +14,7 @@ using Kind = Product::Kind;
 class Trial : public Shapes {
  public:
   Trial(Gpu& gpu, const Product& product) : gpu_(&gpu), product_(product) {}
-  // In front of its frames and its memory, so that nothing is destroyed while it is in use.
+  // Waits, so that frames and memory are not destroyed while in use.
   ~Trial() override { static_cast<void>(gpu_->wait()); }
   Trial(const Trial&) = delete;
   Trial& operator=(const Trial&) = delete;
@@ -44,7 +44,7 @@ Result<Tensor> Trial::matrix(int64_t rows, int64_t cols) {
   return f32_matrix(reinterpret_cast<float*>(host_.back().data()), rows, cols);
 }
 
-// As in a model: weights in a buffer of their own, all else in one.
+// As in a model: weights have a buffer of their own, all else is in one.
 Status Trial::prepare() {
   const Product& p = product_;
   const bool a_transposed = p.kind == Kind::gemm && p.a_transposed;
@@ -89,7 +89,7 @@ double now() {
   return std::chrono::duration<double>(Clock::now().time_since_epoch()).count();
 }
 
-// By timestamps where there are any, else by a clock around a submission that is waited for.
+// Uses timestamps if the device has them, else a clock around a submission that is awaited.
 Result<double> Trial::run(const TileShape& shape) {
   shape_ = shape;
   LOOM_TRY(gpu_->wait());
@@ -99,7 +99,7 @@ Result<double> Trial::run(const TileShape& shape) {
   if (status.ok() && profile_ == nullptr) status = gpu_->wait();
   if (!status.ok()) {
     frame_.drop();
-    static_cast<void>(gpu_->check());  // the error is this shape's
+    static_cast<void>(gpu_->check());  // the error belongs to this shape
     return status.error();
   }
   if (profile_ == nullptr) return now() - start;

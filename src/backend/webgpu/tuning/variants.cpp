@@ -11,9 +11,8 @@
 namespace loom::core::webgpu {
 namespace {
 
-// In the order in which a search tries them: those first that were fastest on an H200 (2026-11-22,
-// `loom bench gpu --variants`, 20 to 31 TFLOP/s in f32), the others for what it has and others
-// lack.
+// The order in which a search tries them. The fastest on an H200 come first (2026-11-22, `loom
+// bench gpu --variants`, 20 to 31 TFLOP/s in f32). The others cover hardware with other limits.
 constexpr TileShape kVariants[] = {
     {16, 16, 2, 2, 16, 2, 16}, {16, 16, 2, 2, 16, 2, 8}, {16, 16, 2, 2, 16, 1, 16},
     {16, 16, 2, 2, 16, 1, 8},  {8, 8, 2, 2, 8, 2, 8},    {16, 16, 1, 1, 16, 1, 8},
@@ -26,16 +25,17 @@ constexpr TileShape kVariants[] = {
     {8, 8, 1, 1, 8, 2, 8},     {8, 16, 2, 2, 32, 1, 8},
 };
 
-// Products below this many terms take some microseconds whatever their tiles.
+// Products below this many terms take some microseconds with any tiles.
 constexpr double kLarge = 1 << 27;
-// A run of a class is no larger: half a millisecond and more on a large GPU.
+// Limits of a class's trial run: it takes half a millisecond and more on a large GPU.
 constexpr int64_t kMostSide = 4096, kMostTerms = int64_t{1} << 33, kLeastDepth = 512;
 
 int64_t rounded(int64_t n) {
   return int64_t{1} << std::lround(std::log2(static_cast<double>(std::max<int64_t>(n, 1))));
 }
 
-// Of number types that are decoded alike; the product that is tried has the first.
+// The family of number types that are decoded alike. A trial product has the first type of its
+// family.
 std::string_view family_of(DType dtype) {
   if (dtype == DType::f32) return "f32";
   return reads_rows(dtype) ? "wide" : "groups";
@@ -52,8 +52,8 @@ std::string_view kind_of(const Product& product) {
   return product.b_transposed ? "gemm_nt" : "gemm";
 }
 
-// The best of three runs after one, `runs` counting all; nothing where one fails or the first takes
-// longer than `enough`.
+// The best of three runs after one warm-up; `runs` counts all. Nothing if a run fails or the first
+// takes longer than `enough`.
 std::optional<double> least_of(const Run& run, const TileShape& shape, double enough,
                                double& runs) {
   double least = HUGE_VAL;

@@ -137,7 +137,7 @@ Status Call::items(int64_t n) {
   return lines(Form::items, n, ceil_div(n, work_.lanes));
 }
 
-// Workgroups in a line, in lines where there are more of them than a dimension has.
+// Workgroups in a line, or in several lines if a dimension cannot hold them.
 Status Call::lines(Form form, int64_t n, int64_t groups) {
   const int64_t width = std::min(groups, frame_->adapter().max_workgroups);
   value("items", n);
@@ -147,8 +147,8 @@ Status Call::lines(Form form, int64_t n, int64_t groups) {
 
 Status Call::spread(int64_t n) {
   if (n <= 0) return status_;
-  // Sixteen reads that wait together copy at 89 % of the memory's rate on an H200, four at 63 %;
-  // where the values are too few to fill the device so, one each.
+  // Sixteen reads in flight copy at 89 % of the memory's rate on an H200, four at 63 %. If there
+  // are too few values to fill the device that way, one each.
   const bool many = n > int64_t{1} << 20;
   const int64_t each = many ? 16 : 1;
   lanes(many ? 128 : n > 1 << 16 ? 256 : 64).constant("each", each);

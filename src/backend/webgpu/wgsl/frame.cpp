@@ -9,13 +9,13 @@
 namespace loom::core::webgpu {
 namespace {
 
-// Dispatches in one submission: enough for a token or a training step of ordinary size, few enough
-// that drivers with a watchdog see an end.
+// Dispatches in one submission: enough for a token or an ordinary training step, few enough for
+// drivers with a watchdog.
 constexpr size_t kMaxDispatches = 8192;
 constexpr size_t kMaxPipelines = 1024;
 // Bytes of all tables of a submission.
 constexpr int64_t kTables = int64_t{1} << 18;
-// Bytes that are written between dispatches of a submission.
+// Bytes written between dispatches of a submission.
 constexpr int64_t kStaging = int64_t{1} << 20;
 
 }  // namespace
@@ -119,7 +119,7 @@ Status Frame::send_all(const Batch& batch) {
   return send(staging_buffer_, batch.staged.data(), bytes(batch.staged));
 }
 
-// A work that others may join waits for them; what stands behind another waits for that.
+// A joinable work waits for others to join it. A work that depends on it waits too.
 Status Frame::add(Work& work) {
   if (work.shared >= 0 && !rows_alone_) {
     fresh_.push_back(work);
@@ -177,7 +177,7 @@ Status Frame::dispatch(std::span<Work> works) {
     for (const Work& work : works) {
       pipeline.name += cat(pipeline.name.empty() ? "" : "+", work.kernel.name);
     }
-    // wgpu-native has subgroups without, and does not know the word.
+    // wgpu-native has subgroups without the enable directive, and rejects it.
     const Dialect dialect{adapter().subgroup, gpu_->api().flavour.dawn, adapter().immediates};
     const std::string wgsl = pipeline_wgsl(works, dispatch.signature, dialect);
     Result<wgpu::ComputePipeline> made = gpu_->compile(pipeline.name, wgsl, dispatch.signature);
@@ -253,7 +253,7 @@ Status Frame::replay(const Recording& recording) {
       dispatches_.size() + recording.dispatches.size() >= most_dispatches()) {
     LOOM_TRY(submit(true));
   }
-  // Tables lie elsewhere than when it was recorded.
+  // Tables are at other offsets than at recording time.
   const auto moved = static_cast<uint32_t>(table_.size() - recording.table_begin);
   const size_t begin = uniforms_.size();
   uniforms_.insert(uniforms_.end(), recording.uniforms.begin(), recording.uniforms.end());
@@ -298,7 +298,7 @@ Result<int64_t> Frame::read(std::span<const Gpu::Read> reads) {
   return ticket;
 }
 
-// A work that could not be dispatched is gone: so is what was described with it.
+// A work that could not be dispatched is dropped, together with all described work.
 Status Frame::flush(bool later) {
   Status status = close_all();
   if (status.ok()) return submit(later);
@@ -326,7 +326,7 @@ Status Frame::submit(bool later) {
   batch->table.swap(table_);
   batch->staged.swap(staged_);
   drop();
-  // The next one is often as long.
+  // The next submission is often as long.
   dispatches_.reserve(batch->dispatches.size());
   uniforms_.reserve(batch->uniforms.size());
   if (later && profile_ == nullptr) {
@@ -359,8 +359,8 @@ Status Frame::run(const Batch& batch) {
   return timed.empty() ? Status{} : profile_->collect(timed);
 }
 
-// All dispatches in one pass but for copies between them; in one each, with its times, while they
-// are profiled.
+// All dispatches in one pass, except for copies between them. While profiling, each has a pass of
+// its own, with its times.
 Status Frame::encode(wgpu::CommandEncoder encoder, const Batch& batch) {
   const wgpu::Api& api = gpu_->api();
   wgpu::ComputePassEncoder pass = nullptr;
@@ -424,7 +424,7 @@ Status Frame::encode(wgpu::CommandEncoder encoder, const Batch& batch) {
   return {};
 }
 
-// Some are left for those that wait, and for those of one more command.
+// Reserves some for waiting works and for those of one more command.
 size_t Frame::most_dispatches() const {
   return (profile_ != nullptr ? size_t{Profile::kMostDispatches} : kMaxDispatches) - 64;
 }
@@ -433,7 +433,7 @@ Status Frame::flush_full() {
   return dispatches_.size() >= most_dispatches() ? flush(true) : Status{};
 }
 
-// Keeps the pipelines used last.
+// Keeps the most recently used pipelines.
 void Frame::evict() {
   auto oldest =
       std::min_element(pipelines_.begin(), pipelines_.end(),

@@ -1,19 +1,19 @@
-// Frame: the dispatches of one list of commands, on their way to one submission. Call: one
-// dispatch, described by the code of an op: a kernel's text, the tensors it names, numbers.
+// Frame: the dispatches of one list of commands, collected for one submission. Call: one dispatch,
+// described by the code of an op: a kernel's text, the tensors it names, numbers.
 //
-// The text of a kernel is WGSL that sees, for a tensor bound as `x`,
-//   x_at(i) -> f32 (i32 for tensors of i32)  its value i, counted from its first
-//   x_set(i, v)                              where it is written
-//   p.x_s                                    elements between its rows
-//   has_x                                    false for an absent tensor, which reads as 0
-// for words() also x_word(i) and x_put(i, v), for quads() x_quad(i); for value("n", ..) p.n; for
-// constant("c", ..) a const c. It defines one of
-//   fn run(i: u32)              for items(): one invocation per item
-//   the same                    for spread(): one invocation for `each` items, of which the j-th is
-//                               spot(i, j); it counts where here(i, j)
-//   fn run(row: u32, lane: u32) for rows(): a workgroup of `lanes` invocations per row
-//   fn run(group: vec3<u32>, lane: u32) for groups(): a workgroup of `lanes` invocations each
-// Functions of wgsl_library.cpp are added where the text calls them.
+// The text of a kernel is WGSL. For a tensor bound as `x` it sees:
+//   x_at(i) -> f32 (i32 for tensors of i32)  value i, counted from the first.
+//   x_set(i, v)                              stores value i.
+//   p.x_s                                    elements between rows.
+//   has_x                                    false for an absent tensor, which reads as 0.
+// words() adds x_word(i) and x_put(i, v); quads() adds x_quad(i). value("n", ..) gives p.n;
+// constant("c", ..) gives a const c. The text defines one of:
+//   fn run(i: u32)              for items(): one invocation per item.
+//   the same                    for spread(): one invocation for `each` items. Item j is
+//                               spot(i, j); it counts if here(i, j).
+//   fn run(row: u32, lane: u32) for rows(): a workgroup of `lanes` invocations per row.
+//   fn run(group: vec3<u32>, lane: u32) for groups(): a workgroup of `lanes` invocations each.
+// Functions of functions.cpp are added if the text calls them.
 #pragma once
 
 #include <algorithm>
@@ -43,51 +43,50 @@ class Frame {
   Frame(const Frame&) = delete;
   Frame& operator=(const Frame&) = delete;
 
-  // A copy behind the dispatches so far, in whole words.
+  // Adds a copy after the dispatches so far, in whole words.
   Status copy(const BufferSlice& from, const BufferSlice& to, int64_t bytes);
-  // Memory as the dispatches from now on see it. What was described before is not submitted for it
-  // where there is little to write: it waits with the next dispatches.
+  // Changes memory for the dispatches from now on. A small write does not force a submission of the
+  // earlier dispatches: it waits with the next ones.
   Status write(const BufferSlice& to, const void* data, int64_t bytes);
-  // Results of the dispatches so far come to the host with their submission; returns what
-  // end_read() of the device takes.
+  // Results of the dispatches so far reach the host with their submission. Returns a ticket for
+  // end_read() of the device.
   Result<int64_t> read(std::span<const Gpu::Read> reads);
-  // Whether that waits for a submission still.
+  // Whether that read still waits for a submission.
   bool reads(int64_t ticket) const {
     return std::find(reads_.begin(), reads_.end(), ticket) != reads_.end();
   }
-  // Whether it came with the last submission: the device has nothing to do behind it.
+  // Whether the read came with the last submission: the device has nothing to do after it.
   bool read_last(int64_t ticket) const {
     return std::find(last_reads_.begin(), last_reads_.end(), ticket) != last_reads_.end();
   }
-  // Submits what was described so far. later: by a thread of its own (Gpu::later), while the caller
+  // Submits the work described so far. later: on a thread of its own (Gpu::later), while the caller
   // describes more.
   Status flush(bool later = false);
-  // The same where that is as much as a submission holds. To be called between commands: works that
-  // wait name tables of the submission to come.
+  // The same if a submission is full. Call it between commands: waiting works name tables of the
+  // next submission.
   Status flush_full();
   int64_t pending() const { return static_cast<int64_t>(dispatches_.size()); }
-  // Commands come one after the other, as what was described since the last add_dependencies().
-  // Works of the next that could run beside those of the last do so where they touch nothing in
-  // common; has_fresh(): it depends on `uses`, what the commands touch.
+  // Commands are described one after the other; has_fresh() says whether works were described since
+  // the last add_dependencies(). `uses` are the memory ranges that the command touches. Works of
+  // the next command run concurrently with those of the last if they touch nothing in common.
   bool has_fresh() const { return !fresh_.empty(); }
   Status add_dependencies(std::vector<Use> uses);
-  // What was described since is forgotten.
+  // Drops the work described since then.
   void discard_fresh() { fresh_.clear(); }
-  // Forgets it: an error happened.
+  // Drops all described work after an error.
   void drop();
-  // Where dispatches are timed; null: nowhere.
+  // Times dispatches into `profile`; may be null: no timing.
   void set_profile(Profile* profile) { profile_ = profile; }
-  // Whether each row of what is described from now on has the bits that it has among any other
-  // number of rows: kernels are chosen, and sums are cut, without asking how many there are, and
-  // nothing runs beside something else.
+  // Whether each row described from now on has the same bits among any number of rows. Kernels are
+  // then chosen, and sums cut, without regard to that number, and works never share a dispatch.
   void set_rows_alone(bool on) { rows_alone_ = on; }
   bool rows_alone() const { return rows_alone_; }
-  // Who chooses the shapes of tiles; null: the rule.
+  // The chooser of tile shapes; null means the rule.
   void set_shapes(Shapes* shapes) { shapes_ = shapes; }
   Shapes* shapes() const { return shapes_; }
-  // What a list of commands became, to be described again without looking at them: record() before
-  // them, recorded() after them; null where some of it is submitted already. It holds as long as
-  // generation() stays what it is and no memory is attached or detached.
+  // The recording of a list of commands, for replay without a new description. Call record() before
+  // the list and recorded() after it, which is null if some of the list is submitted already. It is
+  // valid while generation() is unchanged and no memory is attached or detached.
   struct Recording;
   Status record();
   void spoil_recording() { mark_.submissions = -1; }  // something happened outside of the frame
@@ -96,12 +95,12 @@ class Frame {
   int64_t generation() const { return generation_; }
   const AdapterReport& adapter() const { return gpu_->report(); }
   BufferSlice place(const std::byte* p) const { return memory_->find(p); }
-  // Memory that kernels of one op share, valid until the next op asks: for results between two
-  // dispatches. `bytes` from its start; contents mean nothing.
+  // Memory that kernels of one op share between two dispatches, valid until the next op asks.
+  // `bytes` from its start; contents are undefined.
   Result<BufferSlice> temporary(int64_t bytes);
-  // Words for the next dispatch, whatever their number: what does not fit its parameters.
+  // Any number of words for the next dispatch, if its parameters cannot hold them.
   Result<BufferSlice> table(std::span<const uint32_t> words);
-  // Where a tensor lies; buffer is null where it is not on the device.
+  // The location of a tensor; buffer is null if it is not on the device.
   BufferSlice place_of(const Tensor& t) const { return memory_->find(t.data); }
   int64_t own_memory() const {
     return uniform_buffer_.bytes + temporary_bytes_ + table_buffer_.bytes + staging_buffer_.bytes;
@@ -120,12 +119,12 @@ class Frame {
     Signature signature;
     std::array<Binding, Signature::kMax> storage{};
     uint32_t groups[3] = {1, 1, 1};
-    size_t immediates = 0;  // bytes of its parameters, where they go with it
-    // Words of its uniform block that say where its tables begin.
+    size_t immediates = 0;  // bytes of its parameters, if they go with it
+    // Words of its uniform block that hold the offsets of its tables.
     std::array<uint8_t, kMostBeside> tables{};
     size_t table_count = 0;
   };
-  // How much of each list there is.
+  // The length of each list.
   struct Mark {
     size_t dispatches = 0, copies = 0, table = 0;
     int64_t submissions = 0;
@@ -135,7 +134,7 @@ class Frame {
     int64_t bytes = 0;
     size_t before = 0;  // a dispatch
   };
-  // One submission. Who runs it uses nothing else of a frame but the buffers it sends to.
+  // One submission. The thread that runs it uses only the frame's target buffers besides.
   struct Batch {
     std::vector<Dispatch> dispatches;
     std::vector<Copy> copies;
@@ -143,11 +142,11 @@ class Frame {
     std::vector<std::byte> uniforms, staged;
     std::vector<uint32_t> table;
   };
-  // Bytes for a buffer of the device that every submission finds filled with its own.
+  // A device buffer that every submission fills with its own bytes.
   struct Sent {
     wgpu::Buffer buffer = nullptr;
     int64_t bytes = 0;
-    std::vector<std::byte> last;  // what was sent; the same again is there already
+    std::vector<std::byte> last;  // content of the buffer; equal bytes are not sent again
   };
   Status reserve(Sent& to, int64_t bytes, wgpu::Flags usage);
   Status send(Sent& to, const void* data, int64_t bytes);
@@ -155,7 +154,7 @@ class Frame {
   Status send_all(const Batch& batch);
   Status add(Work& work);
   Status close();      // of open_
-  Status close_all();  // and of fresh_, without any of it beside others
+  Status close_all();  // and of fresh_, none of it concurrently
   Status submit(bool later = false);
   Status run(const Batch& batch);
   Status dispatch(std::span<Work> works);
@@ -179,7 +178,7 @@ class Frame {
   std::vector<Work> open_;      // of the last dispatch, which others may join
   std::vector<Use> open_uses_;  // of it
   std::vector<Copy> copies_;
-  std::vector<int64_t> reads_, last_reads_;  // that copies_ bring; those of the last submission
+  std::vector<int64_t> reads_, last_reads_;  // of copies_; of the last submission
   std::vector<Dispatch> dispatches_;
   std::vector<std::byte> uniforms_;
   Sent uniform_buffer_;
@@ -187,7 +186,7 @@ class Frame {
   int64_t temporary_bytes_ = 0;
   std::vector<uint32_t> table_;
   Sent table_buffer_;
-  std::vector<std::byte> staged_;  // what copies bring to the device
+  std::vector<std::byte> staged_;  // source of copies to the device
   Sent staging_buffer_;
 };
 
@@ -207,27 +206,27 @@ class Call {
   Call& read(std::string_view name, const Tensor& t) { return tensor(name, t, Access::read); }
   Call& write(std::string_view name, const Tensor& t) { return tensor(name, t, Access::write); }
   Call& update(std::string_view name, const Tensor& t) { return tensor(name, t, Access::update); }
-  // The same for indices, which may be absent: as i32.
+  // The same for indices, as i32. They may be absent.
   Call& ids(std::string_view name, const Tensor& t, Access access = Access::read);
-  // Bytes as 32-bit words; begin is a multiple of 4 from the start of what was attached.
+  // Bytes as 32-bit words; begin is a multiple of 4 from the start of the attached range.
   Call& words(std::string_view name, const void* begin, Access access = Access::read);
   Call& words(std::string_view name, const BufferSlice& place, Access access);
-  // Bytes as vec4<u32>, read only; begin is a multiple of 16 from the start of what was attached.
+  // Bytes as vec4<u32>, read only; begin is a multiple of 16 from the start of the attached range.
   Call& quads(std::string_view name, const void* begin);
   Call& quads(std::string_view name, const BufferSlice& place);
-  // A float view of memory at an address, or at a place (temporary()).
+  // A float view of memory at an address, or at a slice (temporary()).
   Call& floats(std::string_view name, const float* begin, Access access = Access::read);
   Call& floats(std::string_view name, const BufferSlice& place, Access access);
 
   Call& value(std::string_view name, int64_t v);
   Call& value(std::string_view name, float v);
   Call& constant(std::string_view name, int64_t v);
-  // WGSL put before the kernel's text: functions it calls that differ from use to use. Like the
-  // kernel's own it is known by its address.
+  // WGSL before the kernel's text: functions that vary from use to use. Identified by its address,
+  // like the kernel's own text.
   Call& text(std::string_view wgsl);
   Call& lanes(int n);
-  // It may share a dispatch with others; it has so many bytes of workgroup memory. any: with any
-  // number of lanes, multiples of 64 up to 256.
+  // Allows it to share a dispatch with others. `shared` is its bytes of workgroup memory. any: with
+  // any number of lanes, multiples of 64 up to 256.
   Call& beside(int64_t shared = 0, bool any = false);
 
   Status items(int64_t n);

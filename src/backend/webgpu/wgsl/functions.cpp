@@ -8,7 +8,7 @@ namespace {
 struct Function {
   std::string_view name;
   std::string_view text;
-  std::string_view in_subgroups = {};  // instead, where lanes can swap values in registers
+  std::string_view in_subgroups = {};  // variant for lanes that can exchange registers
 };
 
 constexpr Function kFunctions[] = {
@@ -18,14 +18,14 @@ fn infinity() -> f32 { var b = 0x7f800000u; return bitcast<f32>(b); }
     {"not_a_number", R"(
 fn not_a_number() -> f32 { var b = 0x7fc00000u; return bitcast<f32>(b); }
 )"},
-    // By the bits: compilers may assume that there are none.
+    // By the bits: compilers may assume that there are no NaNs.
     {"is_nan", R"(
 fn is_nan(x: f32) -> bool { return (bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u; }
 )"},
     {"is_finite", R"(
 fn is_finite(x: f32) -> bool { return (bitcast<u32>(x) & 0x7f800000u) != 0x7f800000u; }
 )"},
-    // An integer in the order of the values; NaN comes before every number, both zeros are alike.
+    // An integer in the order of the values. NaN comes before every number; both zeros are equal.
     {"key_of", R"(
 fn key_of(v: f32) -> u32 {
   let b = bitcast<u32>(v);
@@ -118,8 +118,8 @@ fn integer_of_f64(v: vec2<u32>) -> vec2<u32> {
   return vec2<u32>((v.x >> s) | ((hi << 1u) << (31u - s)), hi >> s);
 }
 )"},
-    // x times the f64 of these bits. Its exponent is applied in halves: steps of wide integers lie
-    // below what f32 holds.
+    // x times the f64 with these bits. Its exponent is applied in halves: steps of wide integers
+    // are below the range of f32.
     {"times_f64", R"(
 fn times_f64(x: f32, v: vec2<u32>) -> f32 {
   let field = (v.y >> 20u) & 0x7ffu;
@@ -131,7 +131,7 @@ fn times_f64(x: f32, v: vec2<u32>) -> f32 {
          exp2_int(e - half);
 }
 )"},
-    // e^r - 1 for |r| up to 0.36, and what is left of x after n logarithms of 2.
+    // e^r - 1 for |r| up to 0.36, and the rest of x after n logarithms of 2.
     {"expm1_reduced", R"(
 fn expm1_reduced(r: f32) -> f32 {
   var q = 1.9875691500e-4;
@@ -144,7 +144,7 @@ fn expm1_reduced(r: f32) -> f32 {
 }
 fn less_logs_of_2(x: f32, n: f32) -> f32 { return (x - n * 0.693359375) - n * -2.12194440e-4; }
 )"},
-    // v * 2^n, rounded once where 2^n is out of range.
+    // v * 2^n, rounded once if 2^n is out of range.
     {"scale_2", R"(
 fn scale_2(v: f32, n: i32) -> f32 { return (v * exp2_int(n >> 1u)) * exp2_int(n - (n >> 1u)); }
 )"},
@@ -247,8 +247,8 @@ fn philox(seed: vec2<u32>, stream: vec2<u32>, index: vec2<u32>) -> vec4<u32> {
   return c;
 }
 )"},
-    // a / b for finite positive floats, as bits and rounded to nearest even: WGSL's own division is
-    // not. Subnormal numbers on both sides; infinity when the quotient is too large.
+    // a / b for finite positive floats, as bits, rounded to nearest even. WGSL's own division is
+    // not exact. Supports subnormal operands and results; infinity if the quotient is too large.
     {"divide_bits", R"(
 fn divide_bits(a: u32, b: u32) -> u32 {
   if (a == 0u) { return 0u; }
@@ -371,8 +371,8 @@ fn activate(kind: u32, x: f32) -> f32 {
   }
 }
 )"},
-    // A value of the lane whose number differs by the bit n; n below `subgroup`, the number of
-    // lanes in a row that can swap values (1: none). Every invocation calls.
+    // The value of the lane whose number differs by the bit n. n is below `subgroup`, the number of
+    // adjacent lanes that can exchange values (1 means none). Every invocation calls.
     {"swap_lanes", R"(
 fn swap_lanes(v: f32, n: u32) -> f32 { return v; }
 )",
@@ -385,10 +385,10 @@ fn swap_four(v: vec4<f32>, n: u32) -> vec4<f32> { return v; }
      R"(
 fn swap_four(v: vec4<f32>, n: u32) -> vec4<f32> { return subgroupShuffleXor(v, n); }
 )"},
-    // Sums over the invocations with the same lane % 4, as values 0 .. 15: a lane gets value
-    // lane_output(lane) of them. One barrier: the next call writes the other half. The order of a
-    // sum does not depend on subgroups: of 32 lanes those 4 apart, 8 apart, 16 apart, then the
-    // next 32. Workgroup memory is little, because kernels that read much want it as cache.
+    // Sums over the invocations with the same lane % 4, as values 0 .. 15; a lane gets value
+    // lane_output(lane). One barrier: the next call writes the other half. The order of a sum does
+    // not depend on subgroups: among 32 lanes those 4 apart, 8 apart, 16 apart, then the next 32.
+    // It uses little workgroup memory, because kernels that read much need it as cache.
     {"lane_sums", R"(
 const lane_sums_subgroup = clamp(subgroup, 4u, 32u);
 const lane_sums_folds = 32u / lane_sums_subgroup;
@@ -418,11 +418,11 @@ fn lane_sums(mine: vec4<f32>, lane: u32) -> f32 {
   return total[lane % 4u];
 }
 )"},
-    // Sums, maxima over the invocations of a workgroup (a multiple of 16): every invocation calls,
-    // every one gets the same value, which the rules of WGSL do not know to be uniform
-    // (uniform_value makes it so). Two barriers: 16 invocations join the parts, then all join the
-    // 16; the next call may follow at once, it writes nothing that others may still read. Sums of
-    // 32 lanes have the order of rule 4 of docs/numerics.md.
+    // Sums and maxima over the invocations of a workgroup (a multiple of 16). Every invocation
+    // calls and gets the same value. WGSL does not know it to be uniform; uniform_value makes it
+    // so. Two barriers: 16 invocations join the parts, then all join the 16. The next call may
+    // follow at once, because it writes nothing that others may still read. Sums of 32 lanes have
+    // the order of rule 4 of docs/numerics.md.
     {"group_sum", R"(
 var<workgroup> group_sum_part: array<f32, lanes>;
 var<workgroup> group_sum_joined: array<f32, 16>;
@@ -513,7 +513,7 @@ fn group_max(lane: u32, v: f32) -> f32 {
   return most;
 }
 )"},
-    // What every invocation holds, as a value that conditions of barriers may use.
+    // A value that all invocations share, made uniform for conditions of barriers.
     {"uniform_value", R"(
 var<workgroup> uniform_value_shared: f32;
 fn uniform_value(lane: u32, v: f32) -> f32 {
@@ -521,7 +521,7 @@ fn uniform_value(lane: u32, v: f32) -> f32 {
   return workgroupUniformLoad(&uniform_value_shared);
 }
 )"},
-    // By UnaryKind and BinaryKind.
+    // Dispatches on UnaryKind and BinaryKind.
     {"unary_value", R"(
 fn unary_value(kind: u32, x: f32) -> f32 {
   switch (kind) {
@@ -549,7 +549,7 @@ fn binary_value(kind: u32, a: f32, b: f32) -> f32 {
   }
 }
 )"},
-    // Mean (0 unless `layer`) and 1 / sqrt(variance + eps) of n values of x from x0 on; every
+    // Mean (0 unless `layer`) and 1 / sqrt(variance + eps) of n values of x from x0 on. Every
     // invocation of the workgroup calls.
     {"row_moments", R"(
 fn row_moments(layer: bool, x0: u32, n: u32, eps: f32, lane: u32) -> vec2<f32> {
@@ -587,8 +587,8 @@ bool calls(std::string_view text, std::string_view name) {
 std::string library_for(std::string_view text, bool subgroups) {
   std::string out;
   bool used[std::size(kFunctions)] = {};
-  // Functions call only those before them: from the last to the first, each is known to be needed
-  // when its turn comes.
+  // Functions call only functions before them. Walking from last to first, all callers of a
+  // function are known before it.
   for (size_t i = std::size(kFunctions); i-- > 0;) {
     used[i] = calls(text, kFunctions[i].name) || calls(out, kFunctions[i].name);
     const bool in_subgroups = subgroups && !kFunctions[i].in_subgroups.empty();

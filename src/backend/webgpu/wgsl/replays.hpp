@@ -1,5 +1,5 @@
-// Replays: lists of commands that come again as they were, such as training steps. What they became
-// is kept, so that they are described once.
+// Replays: command lists that repeat unchanged, such as training steps. Their recordings are kept,
+// so they are described once.
 #pragma once
 
 #include <map>
@@ -15,15 +15,15 @@ class Replays {
  public:
   explicit Replays(Frame& frame) : frame_(&frame) {}
 
-  // What to do with a list: describe it; the same between record() and keep(); or replay().
-  // `varies`: lists come from there as they were, for some time, and then others do.
+  // The plan for a list: describe it; describe it between record() and keep(); or replay().
+  // `varies`: lists of this source repeat for some time, and then change.
   enum class Plan : uint8_t { describe, record, replay };
   Plan plan(std::span<const Command> commands, bool varies);
   // After Frame::record() and the description of the list that plan() saw last.
   void keep();
-  // Of the list that plan() saw last.
+  // The recording of the list that plan() saw last.
   const Frame::Recording& recording() const { return *current_->recording; }
-  // Memory was attached or detached.
+  // Call after memory was attached or detached.
   void forget() {
     known_.clear();
     current_ = nullptr;
@@ -34,7 +34,7 @@ class Replays {
     std::vector<Command> commands;
     std::unique_ptr<Frame::Recording> recording;
     int64_t generation = 0;
-    bool changes = false;  // it came again with other arguments: not worth another look
+    bool changes = false;  // it repeated with other arguments: recording is not worth it
   };
   static constexpr size_t kMost = 64;
 

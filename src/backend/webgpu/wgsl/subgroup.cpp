@@ -16,7 +16,7 @@ fn run(row: u32, lane: u32) {
 }
 )"};
 
-// The largest subgroup, up to the one that is set, in which lanes get what they ask for.
+// The largest subgroup size, up to the requested one, in which lanes exchange correctly.
 Result<int> largest_subgroup(Gpu& gpu, Memory& memory, Frame& frame) {
   std::vector<float> got(kBits * kLanes, -1.0f);
   const MemoryRange range{reinterpret_cast<const std::byte*>(got.data()),
@@ -42,10 +42,10 @@ Result<int> largest_subgroup(Gpu& gpu, Memory& memory, Frame& frame) {
   return subgroup;
 }
 
-// What to ask an adapter for; 1: nothing.
+// The subgroup size to request from an adapter; 1 means none.
 int likely_subgroup(const AdapterReport& report) {
   if (!report.subgroups) return 1;
-  // wgpu-native tells no sizes. Those of drivers that compute on the CPU do not change.
+  // wgpu-native reports no sizes. Drivers that compute on the CPU have a constant size.
   if (report.subgroup_max == 0) return report.software ? kMost : 1;
   const uint32_t size = report.subgroup_min;
   return size == report.subgroup_max && size <= kMost && std::has_single_bit(size)
@@ -64,7 +64,7 @@ Status find_subgroup(Gpu& gpu, Memory& memory, Frame& frame) {
   gpu.set_subgroup(subgroup.ok() && (!told || *subgroup == likely) ? *subgroup : 1);
   if (subgroup.ok()) return {};
   frame.drop();
-  // A compiler that refuses the kernel is no reason to refuse the device; that it was lost is.
+  // A compiler that refuses the kernel does not disqualify the device. A lost device does.
   return gpu.check();
 }
 

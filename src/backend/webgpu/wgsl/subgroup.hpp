@@ -1,13 +1,13 @@
-// Subgroups: lanes in a row that swap values in registers, by the operations of subgroups.
+// Subgroups: adjacent lanes that exchange values in registers, by subgroup operations.
 #pragma once
 
 #include "backend/webgpu/wgsl/frame.hpp"
 
 namespace loom::core::webgpu {
 
-// Finds out how many lanes in a row do (AdapterReport::subgroup). WGSL promises neither that
-// subgroups are of one size nor that they lie in a row, so an adapter that says the former is asked
-// for the latter, by a kernel that swaps the numbers of lanes. Errors: the device was lost.
+// Measures how many adjacent lanes exchange values (AdapterReport::subgroup). WGSL does not promise
+// that subgroups have one size, or that their lanes are adjacent. If an adapter reports one size, a
+// kernel that exchanges lane numbers checks adjacency. Errors: the device was lost.
 Status find_subgroup(Gpu& gpu, Memory& memory, Frame& frame);
 
 }  // namespace loom::core::webgpu

@@ -1,6 +1,6 @@
-// The decode snippets. The text for a type is put together from its row in dtypes.def: where its
-// codes lie and what they stand for, and what multiplies them. Words, not bytes, are counted. Types
-// of planes, block zeros and super-blocks are in weights_blocks.cpp.
+// The decode snippets. The text of a type is built from its row in dtypes.def: the location of its
+// codes, their levels, and their multipliers. Offsets count words, not bytes. Types with planes,
+// block zeros or super-blocks are in weights_blocks.cpp.
 #include "backend/webgpu/wgsl/weights.hpp"
 
 #include <array>
@@ -13,7 +13,7 @@
 namespace loom::core::webgpu {
 namespace {
 
-// ---- what multiplies the levels of four rows at k: w_steps(base, lane, k), lane % 4 == 0 ----
+// ---- multipliers of the levels of four rows at k: w_steps(base, lane, k), lane % 4 == 0 ----
 
 constexpr std::string_view kStepsNone = R"(
 fn w_steps(base: u32, lane: u32, k: u32) -> vec4<f32> { return vec4<f32>(1.0); }
@@ -32,8 +32,8 @@ fn w_steps(base: u32, lane: u32, k: u32) -> vec4<f32> {
 }
 )";
 
-// Steps in two moves: the words they are in, and what is made of them. Kernels that fetch ahead may
-// not look at what they fetch.
+// Steps in two moves: load their words, then convert them. Kernels that prefetch may not look at
+// the loaded words.
 constexpr std::string_view kLaterF16 = R"(
 fn w_step_words(base: u32, lane: u32, k: u32) -> vec4<u32> {
   return w_words((base + w_scales + k / w_span * 8u + lane / 2u) / 4u * 4u);
@@ -51,7 +51,7 @@ fn w_step_words(base: u32, lane: u32, k: u32) -> vec4<u32> {
 fn w_steps_of(words: vec4<u32>, lane: u32) -> vec4<f32> { return bitcast<vec4<f32>>(words); }
 )";
 
-// 2^-127 is subnormal, and 255 is NaN, which is shown as infinity.
+// 2^-127 is subnormal, and 255 is NaN, which becomes infinity.
 constexpr std::string_view kStepsE8M0 = R"(
 fn w_steps(base: u32, lane: u32, k: u32) -> vec4<f32> {
   let codes = unpack4xU8(w_word(base + w_scales + k / w_span * 4u + lane / 4u));
@@ -86,7 +86,7 @@ std::string_view step_text(ScaleRule rule) {
 
 // ---- k-groups: w_levels(codes), four at a time inside one word ----
 
-// Codes of 8 bits are made signed by their top bit; the offset knows.
+// Codes of 8 bits become signed by their top bit; the offset accounts for it.
 constexpr std::string_view kLevelsDirect = R"(
 fn w_levels(codes: u32) -> u32 { return select(codes, codes ^ 0x80808080u, w_bits == 8u); }
 )";
@@ -95,8 +95,8 @@ constexpr std::string_view kLevelsTwice = R"(
 fn w_levels(codes: u32) -> u32 { return codes << 1u; }
 )";
 
-// Magnitudes 0 1 2 3 4 6 8 12: what the low two bits count double where bit 2 is set. Bytes with
-// bit 3 are negated, but not zeros: their carry would reach the next byte.
+// Magnitudes 0 1 2 3 4 6 8 12: the low two bits count double if bit 2 is set. Bytes with bit 3 are
+// negated, except zeros: their carry would reach the next byte.
 constexpr std::string_view kLevelsE2M1 = R"(
 fn w_levels(codes: u32) -> u32 {
   let high = ((codes >> 2u) & 0x01010101u) * 3u;
@@ -107,7 +107,7 @@ fn w_levels(codes: u32) -> u32 {
 }
 )";
 
-// Magnitudes 0 and 2^(m - 1): a one that each bit of m shifts on, then half of it.
+// Magnitudes 0 and 2^(m - 1): each bit of m shifts a one further; the result is halved.
 constexpr std::string_view kLevelsE3M0 = R"(
 fn w_levels(codes: u32) -> u32 {
   var x = 0x01010101u;
@@ -126,8 +126,8 @@ fn w_values(codes: u32, offset: i32) -> vec4<f32> {
 }
 )";
 
-// Four bytes as numbers, less `offset`, an integer below 2^22: bytes as the last bits of 2^23.
-// Exact, and without a conversion, of which some GPUs do few at a time.
+// Four bytes as numbers, minus `offset`, an integer below 2^22. Bytes become the last bits of 2^23.
+// Exact, and without a conversion: some GPUs convert slowly.
 constexpr std::string_view kByteValues = R"(
 fn byte_values(bytes: u32, offset: f32) -> vec4<f32> {
   let b = (vec4<u32>(bytes, bytes >> 8u, bytes >> 16u, bytes >> 24u) & vec4<u32>(255u)) |
@@ -136,7 +136,7 @@ fn byte_values(bytes: u32, offset: f32) -> vec4<f32> {
 }
 )";
 
-// Levels that are codes.
+// Levels that equal their codes.
 constexpr std::string_view kValuesOfCodes = R"(
 fn w_values(codes: u32, offset: i32) -> vec4<f32> {
   return byte_values(codes, f32(offset + select(0, 128, w_bits == 8u)));
@@ -220,7 +220,7 @@ std::string_view values_text(Levels levels) {
 
 // ---- wide: w_rows(base, lane, k), four rows at one k; lane % 4 == 0 ----
 
-// In two moves: the words they are in, and what is made of them.
+// In two moves: load the words, then convert them.
 constexpr std::string_view kRows32 = R"(
 fn w_raw(base: u32, lane: u32, k: u32) -> vec4<u32> {
   return w_words(base + p.w_codes + k * 16u + lane);
@@ -284,8 +284,8 @@ fn w_at(row: u32, k: u32) -> f32 {
 }
 )";
 
-// Types of the f64 path hold numbers that f32 does not: a level is an exact integer of 64 bits, its
-// zero point taken off before anything is rounded.
+// Types of the f64 path hold numbers that exceed f32. A level is an exact 64-bit integer; its zero
+// point is subtracted before any rounding.
 constexpr std::string_view kAtF64 = R"(
 fn w_at(row: u32, k: u32) -> f32 {
   let i = w_base(row) + p.w_codes + (k * 16u + row % 16u) * 2u;

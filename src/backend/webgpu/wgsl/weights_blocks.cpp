@@ -1,7 +1,7 @@
-// Everything is read in two moves, the words and what is made of them, since kernels that fetch
-// ahead may not look at what they fetch: the words of codes, and those `around` them, from which
-// the scales of a block of 32 k come. Whole vectors are read, of which a lane may need a part: the
-// lanes that need the rest are its neighbours.
+// Everything is read in two moves, load and convert, because kernels that prefetch may not look at
+// the loaded words. There are words of codes, and words `around` them, from which the scales of a
+// block of 32 k come. Whole vectors are read, of which a lane may need a part; adjacent lanes need
+// the rest.
 #include "backend/webgpu/wgsl/weights_blocks.hpp"
 
 #include <algorithm>
@@ -70,7 +70,7 @@ fn w_at(row: u32, k: u32) -> f32 {
 }
 )";
 
-// ---- what stands around the codes: (code - w_bias - zero) * scale + shift ----
+// ---- data around the codes: (code - w_bias - zero) * scale + shift ----
 
 constexpr std::string_view kParts = R"(
 struct Span { zero: vec4<f32>, scale: vec4<f32>, shift: vec4<f32> }
@@ -128,8 +128,8 @@ fn w_span_of(a: Around, lane: u32, k: u32) -> Span {
 }
 )";
 
-// Small integers of a block of 32 k: a vector of those of sixteen rows, and another. Those are the
-// scales of two halves of 16 k or, of spans of 32, scales and least values.
+// Small integers of a block of 32 k: two vectors, each for sixteen rows. They are the scales of two
+// halves of 16 k or, for spans of 32, scales and least values.
 constexpr std::string_view kSmall = R"(
 struct Around { first: vec4<u32>, second: vec4<u32>, scale: vec4<u32> }
 fn w_around(base: u32, lane: u32, k: u32) -> Around {

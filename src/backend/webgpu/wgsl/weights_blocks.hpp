@@ -1,5 +1,5 @@
-// The decode snippets of types with codes in two planes, zeros of blocks or super-blocks; what
-// kernels see of them is said in weights.hpp.
+// The decode snippets of types with codes in two planes, zeros of blocks or super-blocks.
+// weights.hpp describes the kernel's view of them.
 #pragma once
 
 #include <string>

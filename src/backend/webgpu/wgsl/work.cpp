@@ -9,8 +9,8 @@
 namespace loom::core::webgpu {
 namespace {
 
-// Invocations of works beside each other, about what a large device holds at once: with more it is
-// busy anyway, and a kernel that needs the registers and the workgroup memory of all is slower.
+// Invocations of concurrent works: about the capacity of a large device. More would not make it
+// busier, and would slow down a kernel that needs many registers and much workgroup memory.
 constexpr int64_t kMostInvocations = 160 << 10;
 constexpr std::string_view kPrefixes[kMostBeside] = {"", "second_", "third_", "fourth_"};
 
@@ -40,7 +40,7 @@ fn spot(i: u32, j: u32) -> u32 { return min(i + j * lanes, p.items - 1u); }
 fn here(i: u32, j: u32) -> bool { return i + j * lanes < p.items; }
 )";
 
-// The functions that a kernel reads and writes an operand by.
+// The functions by which a kernel reads and writes an operand.
 std::string accessors(const Operand& o) {
   using View = Operand::View;
   std::string out;
@@ -80,8 +80,8 @@ std::string accessors(const Operand& o) {
         out += cat("let j = p.", o.name, "_o + 4u * i; return vec4<u32>(b", o.binding, "[j], b",
                    o.binding, "[j + 1u], b", o.binding, "[j + 2u], b", o.binding, "[j + 3u]); }\n");
       }
-      // One of four by what is known of it, and not by an index: a compiler may keep what is
-      // indexed in memory.
+      // Selects one of four by comparisons, not by an index: a compiler may keep indexed values in
+      // memory.
       out += cat("fn ", o.name, "_word(i: u32) -> u32 {\n  let quad = ", o.name,
                  "_quad(i / 4u);\n  let pair = select(quad.xy, quad.zw, i % 4u >= 2u);\n"
                  "  return select(pair.x, pair.y, i % 2u == 1u);\n}\n");
@@ -90,7 +90,8 @@ std::string accessors(const Operand& o) {
   return out;
 }
 
-// All of a work but main and what works share: run_workgroup(group, lane) runs one workgroup of it.
+// All of a work except main and shared parts: run_workgroup(group, lane) runs one of its
+// workgroups.
 std::string work_wgsl(const Work& work, int subgroup) {
   std::string out;
   for (int i = 0; i < work.constant_count; ++i) {
@@ -141,7 +142,7 @@ bool is_name(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
 }
 
-// A piece of WGSL: a name or a number, or one other character.
+// A token of WGSL: a name or a number, or one other character.
 std::vector<std::string_view> pieces(std::string_view text) {
   std::vector<std::string_view> all;
   for (size_t i = 0; i < text.size();) {
@@ -164,7 +165,7 @@ bool blank(std::string_view piece) {
   return piece == " " || piece == "\n";
 }
 
-// The piece after (step 1) or before (step -1) piece `i` that is not blank.
+// The next (step 1) or previous (step -1) token of token `i` that is not blank.
 std::string_view neighbour(const std::vector<std::string_view>& all, size_t i, int step) {
   for (auto j = static_cast<int64_t>(i) + step; j >= 0 && j < static_cast<int64_t>(all.size());
        j += step) {
@@ -173,7 +174,7 @@ std::string_view neighbour(const std::vector<std::string_view>& all, size_t i, i
   return {};
 }
 
-// What is declared outside of functions: fn, const, struct, var.
+// Module-level declarations: fn, const, struct, var.
 std::vector<std::string_view> declared(const std::vector<std::string_view>& all) {
   std::vector<std::string_view> names;
   int depth = 0;
@@ -370,7 +371,7 @@ std::string pipeline_wgsl(std::span<const Work> works, const Signature& signatur
   return swaps && dialect.enable ? "enable subgroups;\n" + out : out;
 }
 
-// Members of structs keep their names, but for those of p, which all works share.
+// Struct members keep their names, except those of p, which all works share.
 std::string renamed(std::string_view text, std::string_view prefix) {
   const std::vector<std::string_view> all = pieces(text);
   std::vector<std::string_view> names = declared(all);

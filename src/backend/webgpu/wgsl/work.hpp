@@ -1,6 +1,6 @@
-// Work: a kernel with all it is given, as Call (frame.hpp) describes it, and the WGSL of one or of
-// several side by side. Works that run side by side share a dispatch: the first workgroups are
-// those of the first, and so on.
+// Work: a kernel with its arguments, as Call (frame.hpp) describes it, and the WGSL of one work or
+// of several concurrent ones. Concurrent works share a dispatch: the first workgroups belong to the
+// first work, and so on.
 #pragma once
 
 #include <array>
@@ -14,13 +14,13 @@
 
 namespace loom::core::webgpu {
 
-// A kernel by name; the text must live as long as the program.
+// A named kernel. The text must outlive all users (it is static).
 struct Kernel {
   std::string_view name;
   std::string_view text;
 };
 
-// How invocations are numbered; see frame.hpp.
+// The numbering of invocations; see frame.hpp.
 enum class Form : uint8_t { items, spread, rows, groups };
 
 struct Operand {
@@ -43,7 +43,7 @@ struct Value {
 
 struct Work {
   static constexpr int kMaxOperands = 14, kMaxValues = 32, kMaxConstants = 32, kMaxTexts = 10;
-  // Not defaulted: value-initialization would clear the arrays each time.
+  // A default constructor would let value-initialization clear the arrays each time.
   Work() {}  // NOLINT(modernize-use-equals-default)
 
   std::span<const Operand> all_operands() const {
@@ -53,7 +53,7 @@ struct Work {
     return {values.data(), static_cast<size_t>(value_count)};
   }
   int64_t workgroups() const { return int64_t{groups[0]} * groups[1] * groups[2]; }
-  // Of the uniform block.
+  // Words of the uniform block.
   int words() const;
 
   Kernel kernel;
@@ -63,23 +63,23 @@ struct Work {
   std::array<std::string_view, kMaxTexts> texts;
   int operand_count = 0, value_count = 0, constant_count = 0, text_count = 0;
   int lanes = 64;
-  bool any_lanes = false;  // beside others: as many as they have
+  bool any_lanes = false;  // when concurrent: takes the lanes of the others
   Form form = Form::groups;
   uint32_t groups[3] = {1, 1, 1};
-  int64_t shared = -1;  // bytes of workgroup memory; -1: it does not run beside others
+  int64_t shared = -1;  // bytes of workgroup memory; -1 means that it runs alone
 };
 
 constexpr size_t kMostBeside = 4;
-// Words of the uniform block that each of them has after its own: how many workgroups, and how they
-// lie.
+// Words of the uniform block that each work has after its own: the number and layout of its
+// workgroups.
 constexpr int kPlaceWords = 3;
 
-// Gives works that run side by side one number of lanes.
+// Gives concurrent works one number of lanes.
 void fix_lanes(std::span<Work> works);
-// Whether `work` can run beside `others`: as far as the device's limits go, whatever they touch.
+// Whether `work` can join `others` within the device's limits. Does not check memory conflicts.
 bool fits_beside(std::span<const Work> others, const Work& work, const AdapterReport& adapter);
 
-// What makes a pipeline another one: the addresses of its texts, and small numbers.
+// The identity of a pipeline: the addresses of its texts, and small numbers.
 struct PipelineKey {
   std::array<uint64_t, 48 * kMostBeside> words;
   size_t count = 0;
@@ -97,14 +97,14 @@ struct PipelineKeyHash {
   }
 };
 
-// Gives every operand its binding. Every buffer is bound once: WebGPU allows no second binding of
-// what is written. Only quads have a binding of their own, and only where nothing writes their
+// Assigns a binding to every operand. Every buffer is bound once, because WebGPU allows no second
+// binding of written memory. Only quads have a binding of their own, if nothing writes their
 // buffer. Errors: internal with too many buffers.
 Status bind(std::span<Work> works, Signature& signature,
             std::array<Binding, Signature::kMax>& storage);
 PipelineKey pipeline_key(std::span<const Work> works, const Signature& signature);
-// What the WGSL of a device may use: lanes in a row that swap values in registers (1: none),
-// whether that has to be enabled, and how many bytes of parameters need no buffer.
+// Features that the WGSL of a device may use: adjacent lanes that exchange registers (1 means
+// none); whether an enable directive is needed; bytes of parameters that need no buffer.
 struct Dialect {
   int subgroup = 1;
   bool enable = true;
@@ -112,13 +112,13 @@ struct Dialect {
 };
 std::string pipeline_wgsl(std::span<const Work> works, const Signature& signature,
                           const Dialect& dialect);
-// The parameters: how many bytes a kernel sees of them, and what they are; returns how many words.
+// The parameters: the bytes that a kernel sees of them, and their values; returns the word count.
 int64_t parameter_bytes(std::span<const Work> works);
 int parameters(std::span<const Work> works, std::span<uint32_t> words);
 
-// `text` with its names at module level and those of its parameters changed: prefix + name.
+// `text` with prefixed names at module level and of its parameters: prefix + name.
 std::string renamed(std::string_view text, std::string_view prefix);
-// The functions of the WGSL library that `text` calls, and those they call.
+// The functions of the WGSL library that `text` needs, directly or indirectly.
 std::string library_for(std::string_view text, bool subgroups);
 
 }  // namespace loom::core::webgpu

@@ -1,0 +1,63 @@
+// The row of an operator: its name, its inputs, its attributes and the function that computes it.
+// The families here are in every build that reads ONNX: constants of imported networks are folded
+// by them, and graphs that run as they are use them too. Families that only the interpreter needs
+// are in src/evaluate.
+#pragma once
+
+#include "onnx/operators/call.hpp"
+
+namespace loom::core::evaluate {
+
+// A row of the table of operators.
+struct Operator {
+  std::string_view domain;  // "": that of ONNX
+  std::string_view name;
+  Status (*run)(const Call&);
+  int least = 1, most = 1;      // inputs; most < 0: any number
+  std::string_view attributes;  // those that it knows, apart by spaces
+  // lists: inputs may be sequences or absent. random: its result is never a constant. graphs: its
+  // attributes hold graphs. folds: importers compute it wherever its inputs are known.
+  // pointwise: each element of the result follows from one element of each input. function: graphs
+  // spell activations and norms out with it.
+  // moves: its numbers are those of its inputs. picks: of the first input alone. fills: one number
+  // throughout.
+  enum : uint16_t {
+    none = 0,
+    lists = 1,
+    random = 2,
+    graphs = 4,
+    folds = 8,
+    pointwise = 16,
+    moves = 32,
+    picks = 64,
+    fills = 128,
+    function = 256
+  };
+  uint16_t flags = none;
+  // What it can make of constant inputs when the graph is opened; null: nothing.
+  Result<std::shared_ptr<const Prepared>> (*prepare)(const Call&) = nullptr;
+  // The extents of its output. A row that picks reads no values of its first input here. Null: only
+  // its run tells.
+  Result<Dims> (*shape)(const Call&) = nullptr;
+
+  // What the standard leaves undefined is an Error here: importers refuse it, and the interpreter
+  // computes something. Null: all is defined.
+  Status (*defined)(const Call&) = nullptr;
+
+  bool knows_attribute(std::string_view attribute) const;
+};
+
+std::span<const Operator> unary_operators();
+std::span<const Operator> pair_operators();
+std::span<const Operator> cast_operators();
+std::span<const Operator> shape_operators();
+std::span<const Operator> layout_operators();
+std::span<const Operator> gather_operators();
+std::span<const Operator> reduce_operators();
+
+// The families above.
+std::span<const std::span<const Operator>> common_families();
+// A row of one of them; null if none has the operator.
+const Operator* find_common_operator(std::string_view domain, std::string_view name);
+
+}  // namespace loom::core::evaluate

@@ -1,0 +1,127 @@
+#!/usr/bin/env python3
+"""Renames identifiers of the C++ code by a table.
+
+  tools/sweeps/rename.py TABLE           renames, and prints how often
+  tools/sweeps/rename.py TABLE --check   prints what it would do; exit 1 if a name is still found
+
+A row has `from`, a regular expression of a whole identifier, and `to`, with a backslash and a digit
+for a group. `under` limits it to folders. Strings and #include lines keep their text, so keys of
+files do not change. An identifier that include/ declares keeps its name, because it is public. A
+comment is renamed if the name is spelled like code. A file that has the new name is refused.
+"""
+
+import argparse
+import re
+import sys
+import tomllib
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from cpp_source import CPP_SUFFIXES, is_generated, without_comments  # noqa: E402
+
+FOLDERS = ("src", "cli", "tests", "bench", "fuzz", "examples", "wasm")
+IDENTIFIER = re.compile(r"\b[A-Za-z_]\w*\b")
+LIKE_CODE = re.compile(r"_|[a-z][A-Z]|^k[A-Z]|\d")
+
+
+@dataclass(frozen=True)
+class Rename:
+    old: re.Pattern
+    new: str
+    under: tuple[str, ...]
+
+    def of(self, path: str, name: str) -> str | None:
+        if not path.startswith(self.under):
+            return None
+        found = self.old.fullmatch(name)
+        return found.expand(self.new) if found else None
+
+
+def table_of(path: Path) -> list[Rename]:
+    rows = tomllib.loads(path.read_text(encoding="utf-8"))["rename"]
+    return [
+        Rename(re.compile(r["from"]), r["to"], tuple(r.get("under", FOLDERS))) for r in rows
+    ]  # fmt: skip
+
+
+def public_names(root: Path) -> set[str]:
+    found = set()
+    for path in (root / "include").rglob("*"):
+        if path.suffix in CPP_SUFFIXES:
+            found |= set(IDENTIFIER.findall(without_comments(path.read_text(encoding="utf-8"))))
+    return found
+
+
+class Renaming:
+    def __init__(self, root: Path, table: list[Rename]):
+        self.root, self.table = root, table
+        self.public = public_names(root)
+        self.done: Counter = Counter()
+        self.refused: list[str] = []
+
+    def new_name(self, path: str, name: str) -> str | None:
+        if name in self.public:
+            return None
+        for rename in self.table:
+            if new := rename.of(path, name):
+                return new
+        return None
+
+    def text(self, path: str, text: str) -> str:
+        code = without_comments(text)  # strings are blank, positions are kept
+        words = without_comments(text, keep_strings=True)
+        present = set(IDENTIFIER.findall(code))
+        pieces, at = [], 0
+        for found in IDENTIFIER.finditer(text):
+            name, start = found[0], found.start()
+            new = self.new_name(path, name)
+            if new is None:
+                continue
+            in_code = code[start : found.end()] == name
+            in_comment = not words[start : found.end()].strip()
+            if not in_code and not (in_comment and LIKE_CODE.search(name)):
+                continue
+            line = text[text.rfind("\n", 0, start) + 1 : start]
+            if line.lstrip().startswith("#include"):
+                continue
+            if new in present:
+                self.refused.append(f"{path}: {name} would become {new}, which is there already")
+                continue
+            self.done[f"{name} -> {new}"] += 1
+            pieces += [text[at:start], new]
+            at = found.end()
+        return "".join(pieces) + text[at:]
+
+    def run(self, write: bool) -> None:
+        for folder in FOLDERS:
+            for path in sorted((self.root / folder).rglob("*")):
+                if path.suffix not in CPP_SUFFIXES | {".def"} or "data" in path.parts:
+                    continue
+                text = path.read_text(encoding="utf-8", errors="surrogateescape")
+                if is_generated(text):
+                    continue
+                new = self.text(path.relative_to(self.root).as_posix(), text)
+                if write and new != text:
+                    path.write_text(new, encoding="utf-8", errors="surrogateescape")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("table", type=Path)
+    parser.add_argument("--check", action="store_true")
+    parser.add_argument("--root", type=Path, default=Path(__file__).resolve().parents[2])
+    options = parser.parse_args()
+    renaming = Renaming(options.root, table_of(options.table))
+    renaming.run(write=not options.check)
+    for name, count in sorted(renaming.done.items()):
+        print(f"{count:5} {name}")
+    for line in sorted(set(renaming.refused)):
+        print(line, file=sys.stderr)
+    return 1 if renaming.refused or (options.check and renaming.done) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
