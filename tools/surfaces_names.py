@@ -113,4 +113,4 @@ def of_typescript(root: Path) -> set[str]:
 
 def of_program(root: Path) -> set[str]:
     text = (root / "cli/verb_list.cpp").read_text(encoding="utf-8")
-    return {name.replace("_", "-") for name in re.findall(r"\badd_(\w+)\(app\)", text)}
+    return {name.replace("_", "-") for name in re.findall(r"\badd_(\w+)\(\w+\)", text)}
