@@ -2000,11 +2000,11 @@ LOOM_EXPORT loom_status loom_darts_search_json(const loom_darts_search *search, 
  * that has at most so many parameters; 0: any number. `*out` is transferred. Errors:
  * invalid_argument (no choice is so small). One thread at a time. */
 LOOM_EXPORT loom_status loom_darts_search_found(const loom_darts_search *search,
-    int64_t most_parameters, loom_network **out);
+    int64_t max_parameters, loom_network **out);
 
 /* The branches of that choice, int64 [cells]. `*out` is transferred. One thread at a time. */
 LOOM_EXPORT loom_status loom_darts_search_choice(const loom_darts_search *search,
-    int64_t most_parameters, loom_array **out);
+    int64_t max_parameters, loom_array **out);
 
 /* Null is fine. */
 LOOM_EXPORT void loom_darts_search_free(loom_darts_search *search);
@@ -2283,7 +2283,7 @@ LOOM_EXPORT loom_status loom_greedy_cover(const loom_tensor *masks, int64_t most
 /* Classes [models, samples], int64: of each sample the one with the largest sum of weights,
  * int64 [samples]. weights: [models], or null: 1 each. `*out` is transferred. Errors:
  * invalid_argument. */
-LOOM_EXPORT loom_status loom_majority_vote(const loom_tensor *said, const double *weights,
+LOOM_EXPORT loom_status loom_majority_vote(const loom_tensor *votes, const double *weights,
     loom_array **out);
 
 /* The weighted mean of `count` tensors of one shape, float32. weights: [count], or null: 1 each.
@@ -2696,9 +2696,9 @@ typedef struct loom_api {
   loom_status (*darts_search_save)(const loom_darts_search *search, const char *path);
   loom_status (*darts_search_step)(loom_darts_search *search, loom_progress_fn progress, void *user);
   loom_status (*darts_search_json)(const loom_darts_search *search, char **out);
-  loom_status (*darts_search_found)(const loom_darts_search *search, int64_t most_parameters,
+  loom_status (*darts_search_found)(const loom_darts_search *search, int64_t max_parameters,
       loom_network **out);
-  loom_status (*darts_search_choice)(const loom_darts_search *search, int64_t most_parameters,
+  loom_status (*darts_search_choice)(const loom_darts_search *search, int64_t max_parameters,
       loom_array **out);
   void (*darts_search_free)(loom_darts_search *search);
   loom_status (*architecture_search_create)(const loom_network *seed, const loom_dataset *data,
@@ -2747,7 +2747,7 @@ typedef struct loom_api {
   loom_status (*group_tensors)(const char *path, char **out);
   loom_status (*complementary_pairs)(const loom_tensor *masks, double least, loom_array **out);
   loom_status (*greedy_cover)(const loom_tensor *masks, int64_t most, loom_array **out);
-  loom_status (*majority_vote)(const loom_tensor *said, const double *weights, loom_array **out);
+  loom_status (*majority_vote)(const loom_tensor *votes, const double *weights, loom_array **out);
   loom_status (*soft_vote)(const loom_tensor *shares, int64_t count, const double *weights,
       loom_array **out);
   loom_status (*stack_inputs)(const loom_tensor *shares, int64_t count, loom_array **out);

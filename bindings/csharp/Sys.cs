@@ -3577,14 +3577,14 @@ namespace Loom
         /// time.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         internal static extern int loom_darts_search_found(
-            DartsSearchHandle search, long most_parameters, out NetworkHandle @out
+            DartsSearchHandle search, long max_parameters, out NetworkHandle @out
         );
 
         /// <summary>The branches of that choice, int64 [cells]. `*out` is transferred. One thread
         /// at a time.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         internal static extern int loom_darts_search_choice(
-            DartsSearchHandle search, long most_parameters, out ArrayHandle @out
+            DartsSearchHandle search, long max_parameters, out ArrayHandle @out
         );
 
         /// <summary>Null is fine.</summary>
@@ -3804,7 +3804,7 @@ namespace Loom
         /// Errors: invalid_argument.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         internal static extern int loom_majority_vote(
-            IntPtr said, IntPtr weights, out ArrayHandle @out
+            IntPtr votes, IntPtr weights, out ArrayHandle @out
         );
 
         /// <summary>The weighted mean of `count` tensors of one shape, float32. weights: [count],

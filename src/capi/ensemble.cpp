@@ -8,10 +8,10 @@ using namespace loom::capi;
 
 namespace {
 
-Error wrong_shape(std::string_view what, const Tensor& given, std::string_view wanted) {
+Error wrong_shape(std::string_view what, const Tensor& given, std::string_view required) {
   return invalid(std::string(what) + " " + shape_text(given.shape()) + " of " +
                  std::string(dtype_name(given.dtype())) + ": give [models, samples] of " +
-                 std::string(wanted));
+                 std::string(required));
 }
 
 Result<std::vector<Mask>> masks_of(const loom_tensor* given) {
@@ -26,12 +26,12 @@ Result<std::vector<Mask>> masks_of(const loom_tensor* given) {
 }
 
 Result<std::vector<std::vector<int64_t>>> classes_of(const loom_tensor* given) {
-  LOOM_ASSIGN(const Tensor said, tensor_of(given, "said"));
-  if (said.rank() != 2) return wrong_shape("classes", said, "int64");
-  LOOM_ASSIGN(const Tensor rows, said.copied());
+  LOOM_ASSIGN(const Tensor votes, tensor_of(given, "votes"));
+  if (votes.rank() != 2) return wrong_shape("classes", votes, "int64");
+  LOOM_ASSIGN(const Tensor rows, votes.copied());
   LOOM_ASSIGN(const std::span<const int64_t> values, rows.values<int64_t>());
-  std::vector<std::vector<int64_t>> out(static_cast<size_t>(said.shape()[0]));
-  const auto each = static_cast<size_t>(said.shape()[1]);
+  std::vector<std::vector<int64_t>> out(static_cast<size_t>(votes.shape()[0]));
+  const auto each = static_cast<size_t>(votes.shape()[1]);
   for (size_t m = 0; m < out.size(); ++m) {
     const auto row = values.subspan(m * each, each);
     out[m].assign(row.begin(), row.end());
@@ -86,10 +86,10 @@ loom_status loom_greedy_cover(const loom_tensor* masks, int64_t most, loom_array
   });
 }
 
-loom_status loom_majority_vote(const loom_tensor* said, const double* weights, loom_array** out) {
+loom_status loom_majority_vote(const loom_tensor* votes, const double* weights, loom_array** out) {
   return guarded([&]() -> Status {
     LOOM_TRY(clear(out, "out"));
-    LOOM_ASSIGN(const auto classes, classes_of(said));
+    LOOM_ASSIGN(const auto classes, classes_of(votes));
     LOOM_ASSIGN(const std::vector<int64_t> voted,
                 majority_vote(classes, weights_of(weights, classes.size())));
     LOOM_ASSIGN(Tensor made, Tensor::copy(voted, {static_cast<int64_t>(voted.size())}));

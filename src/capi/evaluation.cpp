@@ -9,10 +9,10 @@ using namespace loom::capi;
 
 namespace {
 
-Status give_places(loom_array** out, const std::vector<DeviationMetrics::Sample>& samples) {
-  std::vector<int64_t> places;
-  for (const DeviationMetrics::Sample& sample : samples) places.push_back(sample.index);
-  LOOM_ASSIGN(Tensor made, Tensor::copy(places, {static_cast<int64_t>(places.size())}));
+Status give_indices(loom_array** out, const std::vector<DeviationMetrics::Sample>& samples) {
+  std::vector<int64_t> indices;
+  for (const DeviationMetrics::Sample& sample : samples) indices.push_back(sample.index);
+  LOOM_ASSIGN(Tensor made, Tensor::copy(indices, {static_cast<int64_t>(indices.size())}));
   return give(out, std::move(made));
 }
 
@@ -72,9 +72,9 @@ loom_status loom_deviation_add(loom_deviation* deviation, const double* answers,
                                const double* truths, int64_t count) {
   return guarded([&]() -> Status {
     LOOM_ASSIGN(DeviationMetrics * object, object_of(deviation));
-    LOOM_ASSIGN(const auto said, list_of(answers, count, "answers"));
-    LOOM_ASSIGN(const auto wanted, list_of(truths, count, "truths"));
-    for (size_t i = 0; i < said.size(); ++i) object->add(said[i], wanted[i]);
+    LOOM_ASSIGN(const auto values, list_of(answers, count, "answers"));
+    LOOM_ASSIGN(const auto expected, list_of(truths, count, "truths"));
+    for (size_t i = 0; i < values.size(); ++i) object->add(values[i], expected[i]);
     return {};
   });
 }
@@ -83,9 +83,9 @@ loom_status loom_deviation_add_classes(loom_deviation* deviation, const int64_t*
                                        const int64_t* is, int64_t count) {
   return guarded([&]() -> Status {
     LOOM_ASSIGN(DeviationMetrics * object, object_of(deviation));
-    LOOM_ASSIGN(const auto said, list_of(called, count, "called"));
-    LOOM_ASSIGN(const auto wanted, list_of(is, count, "is"));
-    for (size_t i = 0; i < said.size(); ++i) object->add_class(said[i], wanted[i]);
+    LOOM_ASSIGN(const auto values, list_of(called, count, "called"));
+    LOOM_ASSIGN(const auto expected, list_of(is, count, "is"));
+    for (size_t i = 0; i < values.size(); ++i) object->add_class(values[i], expected[i]);
     return {};
   });
 }
@@ -114,7 +114,7 @@ loom_status loom_deviation_bucket(const loom_deviation* deviation, const char* n
     LOOM_ASSIGN(const DeviationMetrics* object, object_of(deviation));
     LOOM_ASSIGN(const std::string bucket, text_of(name, "name"));
     LOOM_ASSIGN(const auto samples, object->in_bucket(bucket));
-    return give_places(out, samples);
+    return give_indices(out, samples);
   });
 }
 
@@ -122,7 +122,7 @@ loom_status loom_deviation_worst(const loom_deviation* deviation, int64_t count,
   return guarded([&]() -> Status {
     LOOM_TRY(clear(out, "out"));
     LOOM_ASSIGN(const DeviationMetrics* object, object_of(deviation));
-    return give_places(out, object->worst(count));
+    return give_indices(out, object->worst(count));
   });
 }
 

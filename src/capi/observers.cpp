@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::string_view kEvents[] = {"layer", "pass", "link", "begin"};
 
-void add_place(JsonText& json, const Coord& at, std::string_view type) {
+void add_cell(JsonText& json, const Coord& at, std::string_view type) {
   json.open('[', "at");
   for (const int64_t part : {at.z, at.y, at.x, at.l}) json.add("", part);
   json.close(']');
@@ -30,7 +30,7 @@ std::string text_of(const LayerStats& s) {
   JsonText json;
   json.open('{');
   json.add("epoch", s.epoch);
-  add_place(json, s.at, s.type);
+  add_cell(json, s.at, s.type);
   json.add("backward", static_cast<int>(s.backward));
   json.add("mean", s.mean);
   json.add("std", s.std);
@@ -45,7 +45,7 @@ std::string text_of(const LayerStats& s) {
 std::string text_of(const LayerPass& pass) {
   JsonText json;
   json.open('{');
-  add_place(json, pass.at, pass.type);
+  add_cell(json, pass.at, pass.type);
   json.add("backward", static_cast<int>(pass.backward));
   json.add("begin_ns", pass.begin_ns);
   json.add("end_ns", pass.end_ns);
@@ -60,7 +60,7 @@ std::string text_of(const LinkStats& s) {
   JsonText json;
   json.open('{');
   json.add("epoch", s.epoch);
-  add_place(json, s.at, s.type);
+  add_cell(json, s.at, s.type);
   json.add("budget", s.budget);
   json.add("gap", s.gap);
   json.add("closed", s.closed);
@@ -81,7 +81,7 @@ std::string begin_text(const std::string& path, int64_t epochs) {
 
 // Which of kEvents are asked for, in their order.
 Result<std::vector<bool>> events_of(std::string_view text) {
-  std::vector<bool> wanted(std::size(kEvents));
+  std::vector<bool> events(std::size(kEvents));
   while (!text.empty()) {
     const size_t comma = std::min(text.find(','), text.size());
     const std::string_view word = text.substr(0, comma);
@@ -89,10 +89,10 @@ Result<std::vector<bool>> events_of(std::string_view text) {
     if (found == std::end(kEvents))
       return invalid("there is no event '" + std::string(word) +
                      "' to observe; choose from layer, pass, link, begin");
-    wanted[static_cast<size_t>(found - std::begin(kEvents))] = true;
+    events[static_cast<size_t>(found - std::begin(kEvents))] = true;
     text.remove_prefix(std::min(comma + 1, text.size()));
   }
-  return wanted;
+  return events;
 }
 
 // Calls of the observer, of which one may have asked to end the training.
@@ -100,7 +100,7 @@ class Observer {
  public:
   Observer(loom_observer_fn call, void* user) : call_(call), user_(user) {}
 
-  void tell(const char* name, const std::string& json) {
+  void notify(const char* name, const std::string& json) {
     if (!ended_ && !stopped_ && call_(user_, name, json.c_str()) != 0) stopped_ = true;
   }
   bool stopped() const { return stopped_ && !ended_; }
@@ -114,18 +114,18 @@ class Observer {
 
 template <class Event>
 std::function<void(const Event&)> teller(std::shared_ptr<Observer> observer, const char* name) {
-  return [observer, name](const Event& event) { observer->tell(name, text_of(event)); };
+  return [observer, name](const Event& event) { observer->notify(name, text_of(event)); };
 }
 
 Result<std::shared_ptr<void>> add_observer(const loom_fit_options& from, FitOptions& to) {
-  LOOM_ASSIGN(const std::vector<bool> wanted, events_of(text_or(from.observe, "layer,link,begin")));
+  LOOM_ASSIGN(const std::vector<bool> events, events_of(text_or(from.observe, "layer,link,begin")));
   auto observer = std::make_shared<Observer>(from.observer, from.user);
-  if (wanted[0]) to.on_layer = teller<LayerStats>(observer, "layer");
-  if (wanted[1]) to.on_pass = teller<LayerPass>(observer, "pass");
-  if (wanted[2]) to.on_link = teller<LinkStats>(observer, "link");
-  if (wanted[3]) {
+  if (events[0]) to.on_layer = teller<LayerStats>(observer, "layer");
+  if (events[1]) to.on_pass = teller<LayerPass>(observer, "pass");
+  if (events[2]) to.on_link = teller<LinkStats>(observer, "link");
+  if (events[3]) {
     to.on_begin = [observer](const std::string& path, int64_t epochs) {
-      observer->tell("begin", begin_text(path, epochs));
+      observer->notify("begin", begin_text(path, epochs));
     };
   }
   to.on_batch = [observer, inner = to.on_batch](int64_t done, int64_t steps, double loss) {

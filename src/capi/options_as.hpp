@@ -16,13 +16,13 @@ template <class Options>
 Result<Options> options_as(const loom_options* options) {
   if (options == nullptr) return Options{};
   LOOM_ASSIGN(const AnyOptions* object, object_of(options));
-  std::string wanted = "of another kind";
+  std::string required = "of another kind";
   if constexpr (kHolds<Options, AnyOptions>) {
     if (const Options* values = std::get_if<Options>(object)) return *values;
-    wanted = "of '" + std::string(kOptionKinds[AnyOptions(Options{}).index()].name) + "'";
+    required = "of '" + std::string(kOptionKinds[AnyOptions(Options{}).index()].name) + "'";
   }
   return invalid("these are options of '" + std::string(kOptionKinds[object->index()].name) +
-                 "'; give those " + wanted + ", which loom_options_new() makes");
+                 "'; give those " + required + ", which loom_options_new() makes");
 }
 
 }  // namespace loom::capi

@@ -176,22 +176,22 @@ loom_status loom_darts_search_json(const loom_darts_search* search, char** out) 
   return give_search(search, out);
 }
 
-loom_status loom_darts_search_found(const loom_darts_search* search, int64_t most_parameters,
+loom_status loom_darts_search_found(const loom_darts_search* search, int64_t max_parameters,
                                     loom_network** out) {
   return guarded([&]() -> Status {
     LOOM_TRY(clear(out, "out"));
     LOOM_ASSIGN(const DartsSearch* object, object_of(search));
-    LOOM_ASSIGN(Network network, object->found(most_parameters));
+    LOOM_ASSIGN(Network network, object->found(max_parameters));
     return give(out, std::move(network));
   });
 }
 
-loom_status loom_darts_search_choice(const loom_darts_search* search, int64_t most_parameters,
+loom_status loom_darts_search_choice(const loom_darts_search* search, int64_t max_parameters,
                                      loom_array** out) {
   return guarded([&]() -> Status {
     LOOM_TRY(clear(out, "out"));
     LOOM_ASSIGN(const DartsSearch* object, object_of(search));
-    LOOM_ASSIGN(const std::vector<int64_t> choice, object->choice(most_parameters));
+    LOOM_ASSIGN(const std::vector<int64_t> choice, object->choice(max_parameters));
     LOOM_ASSIGN(Tensor made, Tensor::copy(choice, {static_cast<int64_t>(choice.size())}));
     return give(out, std::move(made));
   });

@@ -232,8 +232,8 @@ bool goes_by_sample(const LayerConfig& c) {
                                        LayerKind::pool, LayerKind::flatten, LayerKind::batch_norm};
   if (c.disabled) return true;
   const LayerDef& def = *c.def;
-  const bool picture = std::ranges::find(kOfPictures, def.kind) != std::end(kOfPictures);
-  if (!(def.ragged || picture) || def.state != nullptr || def.rope != nullptr || def.takes_ids)
+  const bool image = std::ranges::find(kOfPictures, def.kind) != std::end(kOfPictures);
+  if (!(def.ragged || image) || def.state != nullptr || def.rope != nullptr || def.takes_ids)
     return false;
   return std::ranges::all_of(c.children, goes_by_sample);
 }

@@ -154,18 +154,18 @@ class DartsSearch(_Search):
             for c in self._told()["cells"]
         ]
 
-    def found(self, *, most_parameters: int = 0) -> Network:
+    def found(self, *, max_parameters: int = 0) -> Network:
         """The network where every cell keeps its branch, with at most so many parameters; 0: any.
 
         Its weights are those of the search, to be trained on or anew.
         """
         call = lib.loom_darts_search_found
-        return Network(handle_from(call, self.handle, most_parameters))
+        return Network(handle_from(call, self.handle, max_parameters))
 
-    def choice(self, *, most_parameters: int = 0) -> List[int]:
+    def choice(self, *, max_parameters: int = 0) -> List[int]:
         """The branches of found(), per cell."""
         call = lib.loom_darts_search_choice
-        found: List[int] = result(handle_from(call, self.handle, most_parameters)).tolist()
+        found: List[int] = result(handle_from(call, self.handle, max_parameters)).tolist()
         return found
 
 

@@ -4014,12 +4014,12 @@ extern "C" {
     /// that has at most so many parameters; 0: any number. `*out` is transferred. Errors:
     /// invalid_argument (no choice is so small). One thread at a time.
     pub fn loom_darts_search_found(
-        search: *const loom_darts_search, most_parameters: i64, out: *mut *mut loom_network
+        search: *const loom_darts_search, max_parameters: i64, out: *mut *mut loom_network
     ) -> loom_status;
 
     /// The branches of that choice, int64 \[cells\]. `*out` is transferred. One thread at a time.
     pub fn loom_darts_search_choice(
-        search: *const loom_darts_search, most_parameters: i64, out: *mut *mut loom_array
+        search: *const loom_darts_search, max_parameters: i64, out: *mut *mut loom_array
     ) -> loom_status;
 
     /// Null is fine.
@@ -4212,7 +4212,7 @@ extern "C" {
     /// int64 \[samples\]. weights: \[models\], or null: 1 each. `*out` is transferred. Errors:
     /// invalid_argument.
     pub fn loom_majority_vote(
-        said: *const loom_tensor, weights: *const f64, out: *mut *mut loom_array
+        votes: *const loom_tensor, weights: *const f64, out: *mut *mut loom_array
     ) -> loom_status;
 
     /// The weighted mean of `count` tensors of one shape, float32. weights: \[count\], or null: 1

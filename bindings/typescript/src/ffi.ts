@@ -2198,9 +2198,9 @@ export interface Functions {
   /** {epoch, epochs, seed_parameters, cells: [{cell, branches, weights}], history: [{epoch, train_loss, validation_loss, accuracy: null of targets, weights}]}. `*out` is transferred: loom_free(). */
   loom_darts_search_json(search: number, out: number): number;
   /** The network where each cell keeps one branch: the choice with the largest product of weights that has at most so many parameters; 0: any number. `*out` is transferred. Errors: invalid_argument (no choice is so small). */
-  loom_darts_search_found(search: number, most_parameters: bigint, out: number): number;
+  loom_darts_search_found(search: number, max_parameters: bigint, out: number): number;
   /** The branches of that choice, int64 [cells]. `*out` is transferred. */
-  loom_darts_search_choice(search: number, most_parameters: bigint, out: number): number;
+  loom_darts_search_choice(search: number, max_parameters: bigint, out: number): number;
   /** Null is fine. */
   loom_darts_search_free(search: number): void;
   /** seed: cells that follow each other. options: "architectures"; null: the defaults. `*out` is transferred. Errors: invalid_argument, unsupported. */
@@ -2266,7 +2266,7 @@ export interface Functions {
   /** Few models that together cover what all do, as float64 [taken, 2]: model, share that is covered after it. most: 0, no limit. `*out` is transferred. */
   loom_greedy_cover(masks: number, most: bigint, out: number): number;
   /** Classes [models, samples], int64: of each sample the one with the largest sum of weights, int64 [samples]. weights: [models], or null: 1 each. `*out` is transferred. Errors: invalid_argument. */
-  loom_majority_vote(said: number, weights: number, out: number): number;
+  loom_majority_vote(votes: number, weights: number, out: number): number;
   /** The weighted mean of `count` tensors of one shape, float32. weights: [count], or null: 1 each. `*out` is transferred. */
   loom_soft_vote(shares: number, count: bigint, weights: number, out: number): number;
   /** Answers [n, classes] of `count` models side by side, [n, count x classes]. `*out` is transferred. */

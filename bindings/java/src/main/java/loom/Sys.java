@@ -3957,12 +3957,12 @@ public interface Sys extends Library {
    * that has at most so many parameters; 0: any number. `*out` is transferred. Errors:
    * invalid_argument (no choice is so small). One thread at a time.
    */
-  int loom_darts_search_found(Pointer search, long most_parameters, PointerByReference out);
+  int loom_darts_search_found(Pointer search, long max_parameters, PointerByReference out);
 
   /**
    * The branches of that choice, int64 [cells]. `*out` is transferred. One thread at a time.
    */
-  int loom_darts_search_choice(Pointer search, long most_parameters, PointerByReference out);
+  int loom_darts_search_choice(Pointer search, long max_parameters, PointerByReference out);
 
   /**
    * Null is fine.
@@ -4179,7 +4179,7 @@ public interface Sys extends Library {
    * Classes [models, samples], int64: of each sample the one with the largest sum of weights, int64
    * [samples]. weights: [models], or null: 1 each. `*out` is transferred. Errors: invalid_argument.
    */
-  int loom_majority_vote(Tensor said, Pointer weights, PointerByReference out);
+  int loom_majority_vote(Tensor votes, Pointer weights, PointerByReference out);
 
   /**
    * The weighted mean of `count` tensors of one shape, float32. weights: [count], or null: 1 each.
