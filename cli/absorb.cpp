@@ -15,7 +15,7 @@ namespace {
 struct AbsorbFlags {
   EngineFlags engine;
   std::string stream = "-", to = "-";
-  int64_t most_mib = 1024;
+  int64_t max_mib = 1024;
   bool json = false;
   AbsorbHostFlags host;
 };
@@ -42,7 +42,7 @@ Result<Absorbed> absorbed(const AbsorbFlags& f) {
   LOOM_ASSIGN(const Engine engine, f.engine.create());
   LoadOptions options;
   options.engine = engine;
-  const auto limit = static_cast<uint64_t>(f.most_mib) << 20;
+  const auto limit = static_cast<uint64_t>(f.max_mib) << 20;
   LOOM_ASSIGN(const std::string bytes, stream_bytes(f.stream, limit));
   const std::string where = f.stream == "-" ? "stdin" : f.stream;
   return absorb_stream(std::as_bytes(std::span(bytes)), options, where);
@@ -51,7 +51,7 @@ Result<Absorbed> absorbed(const AbsorbFlags& f) {
 int run(const AbsorbFlags& f) {
   if (!f.host.folder.empty()) {
 #ifdef LOOM_SERVE
-    return run_absorb_host(f.host, f.engine, static_cast<uint64_t>(f.most_mib) << 20);
+    return run_absorb_host(f.host, f.engine, static_cast<uint64_t>(f.max_mib) << 20);
 #else
     return fail(kUnsupported, "this program was built without what listens (LOOM_SERVE)");
 #endif
@@ -102,7 +102,7 @@ Verb add_absorb(Command app) {
       "Exit code 5: Loom computes other values than the framework did; nothing is written.");
   verb.option("STREAM", f->stream, "A file of the stream; -: stdin").show_default();
   verb.option("-o,--output", f->to, "Where the network goes; -: stdout").show_default();
-  verb.option("--most-mib", f->most_mib, "The largest stream that is read")
+  verb.option("--most-mib", f->max_mib, "The largest stream that is read")
       .range(1, 1 << 20)
       .show_default();
   verb.flag("--json", f->json, "One JSON object of the proof on stdout; needs -o");

@@ -77,8 +77,8 @@ Result<Grouped> group_points(const ClusterFlags& f, const Engine& engine) {
     out.labels = cut_tree(f, *out.tree);
   }
   // All pairs: for more points this would take longer than clustering.
-  constexpr int64_t kMostPoints = 20000;
-  if (static_cast<int64_t>(out.labels.size()) <= kMostPoints) {
+  constexpr int64_t kMaxPoints = 20000;
+  if (static_cast<int64_t>(out.labels.size()) <= kMaxPoints) {
     LOOM_ASSIGN(out.silhouette, silhouette(points, out.labels, distance, engine));
   }
   return out;

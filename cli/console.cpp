@@ -21,7 +21,7 @@ namespace {
 SignalFlag caught = 0;   // the signal that requested the stop
 SignalFlag gentle = 0;   // Ctrl-C does not end the program
 SignalFlag presses = 0;  // of Ctrl-C while one was not taken yet
-constexpr int kMostPresses = 3;
+constexpr int kMaxPresses = 3;
 
 int exit_code_of(int signal) {
   return 128 + signal;
@@ -29,7 +29,7 @@ int exit_code_of(int signal) {
 
 void on_stop(int signal) {
   constexpr unsigned kSecondsToStop = 5;  // supervisors kill after 10 and more
-  if (caught != 0 && (gentle == 0 || signal != SIGINT || presses >= kMostPresses))
+  if (caught != 0 && (gentle == 0 || signal != SIGINT || presses >= kMaxPresses))
     _exit(exit_code_of(caught));
   ++presses;
   if (caught != 0 && signal == SIGINT) return;

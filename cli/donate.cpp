@@ -160,7 +160,7 @@ Status tell_queue(core::DonateClient& client) {
 
 // In this order: push, ids, text, queue. Local mistakes are reported before any request.
 Status ask_there(const DonateFlags& f) {
-  constexpr uint64_t kMostOfModel = uint64_t{1} << 40;
+  constexpr uint64_t kMaxOfModel = uint64_t{1} << 40;
   core::DonateClientOptions options;
   options.to = f.to;
   options.seconds = static_cast<double>(f.timeout);
@@ -173,7 +173,7 @@ Status ask_there(const DonateFlags& f) {
   LOOM_ASSIGN(const std::vector<int32_t> ids, ids_of(f));
   std::string file;
   if (!f.push.empty()) {
-    LOOM_ASSIGN(file, read_file(f.push, kMostOfModel));
+    LOOM_ASSIGN(file, read_file(f.push, kMaxOfModel));
     if (file.empty()) return Error{Code::bad_file, "the file is empty", f.push, -1};
   }
   LOOM_ASSIGN(const std::unique_ptr<core::DonateClient> client,

@@ -242,8 +242,8 @@ Status print_ensemble(const EnsembleFlags& f, const Ensemble& e) {
   for (const auto& [method, labels] : e.together)
     write_out(fmt::format("{:<36} {:>9}\n", "together, " + method,
                           percent(share_right(labels, e.answers.labels))));
-  constexpr size_t kMostPairs = 10;
-  for (size_t i = 0; i < std::min(pairs.size(), kMostPairs); ++i)
+  constexpr size_t kMaxPairs = 10;
+  for (size_t i = 0; i < std::min(pairs.size(), kMaxPairs); ++i)
     write_line(fmt::format("{} and {}: {} by one of them, {} by both", name(pairs[i].a),
                            name(pairs[i].b), percent(pairs[i].coverage),
                            percent(pairs[i].overlap)));

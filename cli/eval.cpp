@@ -96,13 +96,13 @@ Status calibrate(const EvalFlags& f, const Network& network, bool classes,
 }
 
 // Maximum points of a plot; of more, every n-th is shown.
-constexpr int64_t kMostPoints = 4000;
+constexpr int64_t kMaxPoints = 4000;
 
 void add_points(const Tensor& targets, int64_t first, const Tensor& outputs, Measured& m) {
   const std::span<const float> all = targets.values<float>().or_exit();
   const std::span<const float> given = outputs.values<float>().or_exit();
   const size_t each = all.size() / static_cast<size_t>(targets.shape()[0]);
-  const size_t every = all.size() / kMostPoints + 1;
+  const size_t every = all.size() / kMaxPoints + 1;
   const size_t begin = static_cast<size_t>(first) * each;
   for (size_t i = 0; i < given.size(); ++i) {
     if ((begin + i) % every == 0) m.points.emplace_back(all[begin + i], given[i]);

@@ -47,10 +47,10 @@ class Stream {
 
   // Reads all available output; keeps the end of it.
   void drain() {
-    constexpr size_t kKept = 64 << 10, kMost = 16 * kKept;
+    constexpr size_t kKept = 64 << 10, kMax = 16 * kKept;
     char buffer[8192];
     ssize_t got = 0;
-    for (size_t all = 0; read_ >= 0 && all < kMost; all += static_cast<size_t>(got)) {
+    for (size_t all = 0; read_ >= 0 && all < kMax; all += static_cast<size_t>(got)) {
       got = read(read_, buffer, sizeof buffer);
       if (got == 0) close_end(read_);
       if (got <= 0) return;

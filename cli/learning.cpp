@@ -5,7 +5,7 @@
 namespace loom::cli {
 
 void MediaFlags::add(Command verb) {
-  constexpr double kMostHz = 1 << 23;
+  constexpr double kMaxHz = 1 << 23;
   verb.option("--fit", fit,
               "Pictures of other proportions than the input: crop, stretch, pad with black "
               "(default: as trained, else crop)");
@@ -20,8 +20,8 @@ void MediaFlags::add(Command verb) {
   verb.option("--mel-hop", hop, "Samples from frame to frame (default: as trained, else 160)")
       .range(1, 1 << 16);
   verb.option("--mel-low", low, "Hz of the lowest band (default: as trained, else 0)")
-      .range(0.0, kMostHz);
-  verb.option("--mel-high", high, "Hz of the highest band; 0: half the rate").range(0.0, kMostHz);
+      .range(0.0, kMaxHz);
+  verb.option("--mel-high", high, "Hz of the highest band; 0: half the rate").range(0.0, kMaxHz);
   verb.flag("--mel-time-first", time_first,
             "The input is [frames, bands], as recurrent layers take it");
 }

@@ -21,9 +21,9 @@ namespace loom::cli {
 namespace {
 
 constexpr int kLinesOfHistory = 1000;
-constexpr size_t kMostPastedLines = 8;       // that are shown unchanged
-constexpr size_t kMostPastedLetters = 1000;  // likewise
-constexpr int kPollMilliseconds = 200;       // the longest delay of a signal between two calls
+constexpr size_t kMaxPastedLines = 8;       // that are shown unchanged
+constexpr size_t kMaxPastedLetters = 1000;  // likewise
+constexpr int kPollMilliseconds = 200;      // the longest delay of a signal between two calls
 constexpr std::wstring_view kPasteEnds = L"\x1b[201~";
 
 SignalFlag window_changed = 0;
@@ -156,7 +156,7 @@ class EditedLines : public LineEditor {
     std::erase_if(text,
                   [](wchar_t c) { return (c < 0x20 && c != L'\n' && c != L'\t') || c == 0x7f; });
     const auto lines = static_cast<size_t>(std::count(text.begin(), text.end(), L'\n')) + 1;
-    if (lines > kMostPastedLines || text.size() > kMostPastedLetters) {
+    if (lines > kMaxPastedLines || text.size() > kMaxPastedLetters) {
       // More than a screen holds: a placeholder represents it until the line is complete.
       const std::wstring mark = L"[text " + std::to_wstring(pasted_.size() + 1) + L", " +
                                 std::to_wstring(lines) + L" lines]";

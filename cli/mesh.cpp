@@ -18,7 +18,7 @@
 namespace loom::cli {
 namespace {
 
-constexpr int64_t kMostMeshTicks = int64_t{1} << 32;
+constexpr int64_t kMaxMeshTicks = int64_t{1} << 32;
 // Ticks between two checks of the keyboard and the progress bar.
 constexpr int64_t kTicksAtOnce = 256;
 
@@ -417,7 +417,7 @@ Verb add_mesh_run(Command mesh) {
       "  loom mesh run net.json stream.npz --port eye=3,8,8 --link 1,0,0,0=eye");
   f->add(verb);
   verb.option("--ticks", f->ticks, "Ticks to run (default: until the last sample is through)")
-      .range(1, kMostMeshTicks);
+      .range(1, kMaxMeshTicks);
   verb.flag("--stream", f->stream, "A line of CSV per tick, as soon as it is there, and no more");
   verb.option("-o,--output", f->output, "Write what the last cell gives in every tick: .csv");
   f->engine.add(verb);
@@ -443,7 +443,7 @@ Verb add_mesh_train(Command mesh) {
       "  loom mesh train net.json stream.csv --link 0,0,0,0=2,0,0,0 --svg mesh.svg");
   f->add(verb);
   verb.option("--epochs", f->epochs, "Times the stream is seen")
-      .range(1, kMostMeshTicks)
+      .range(1, kMaxMeshTicks)
       .show_default();
   verb.option("--bptt", f->bptt, "Ticks that gradients reach back")
       .range(1, 1 << 20)

@@ -10,7 +10,7 @@
 namespace loom::cli {
 namespace {
 
-constexpr size_t kMostColumns = 20, kLongestName = 16;
+constexpr size_t kMaxColumns = 20, kLongestName = 16;
 
 std::string name_of(const Evaluation& e, size_t index) {
   return printable(e.classes[index].name, kLongestName);
@@ -52,7 +52,7 @@ std::string classes_table(const Evaluation& e) {
 }
 
 std::string confusion_table(const Evaluation& e) {
-  if (e.confusion.empty() || e.confusion.size() > kMostColumns) return {};
+  if (e.confusion.empty() || e.confusion.size() > kMaxColumns) return {};
   const size_t first = longest_name(e, 9);
   size_t width = longest_name(e, 4);
   for (const auto& row : e.confusion) {

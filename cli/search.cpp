@@ -22,14 +22,14 @@
 namespace loom::cli {
 namespace {
 
-constexpr int64_t kMostTrials = 100000;
+constexpr int64_t kMaxTrials = 100000;
 constexpr double kNoLimit = 1e9;   // seconds
 constexpr int64_t kReduction = 3;  // halving: a third continues, with three times the epochs
 
 struct SearchFlags {
   std::string network, data, method = "random", by = "validation", log, output;
   std::vector<std::string> tried, set;
-  int64_t trials = 20, epochs = 10, least_epochs = 1, jobs = 1, folds = 0;
+  int64_t trials = 20, epochs = 10, min_epochs = 1, jobs = 1, folds = 0;
   double split = 0.8, timeout = 0;
   uint64_t seed = 1;
   bool json = false, quiet = false;
@@ -259,7 +259,7 @@ Status Search::train_all(std::vector<Trial>& trials) {
 // third again with three times as many, until the last have all epochs.
 Status Search::halve(std::vector<Trial> trials) {
   std::vector<int64_t> rungs = {f_.epochs};
-  while (rungs.back() / kReduction >= f_.least_epochs && rungs.back() > 1 &&
+  while (rungs.back() / kReduction >= f_.min_epochs && rungs.back() > 1 &&
          static_cast<int64_t>(std::pow(kReduction, rungs.size())) <=
              static_cast<int64_t>(trials.size()) * kReduction)
     rungs.push_back(std::max<int64_t>(rungs.back() / kReduction, 1));
@@ -285,7 +285,7 @@ Status Search::run() {
   LOOM_TRY(read_log());
   std::vector<TrialValues> values;
   if (f_.method == "grid") {
-    LOOM_ASSIGN(values, space_.grid(kMostTrials));
+    LOOM_ASSIGN(values, space_.grid(kMaxTrials));
   } else if (f_.method == "random" || f_.method == "halving") {
     for (int64_t i = 0; i < f_.trials; ++i) values.push_back(space_.drawn(f_.seed, i));
   } else {
@@ -383,10 +383,10 @@ Verb add_search(Command app) {
               "third anew with three times as many, and so on up to --epochs)")
       .show_default();
   verb.option("--trials", f->trials, "random, halving: how many")
-      .range(1, kMostTrials)
+      .range(1, kMaxTrials)
       .show_default();
   verb.option("--epochs", f->epochs, "Epochs of each training").range(1, 1 << 30).show_default();
-  verb.option("--least-epochs", f->least_epochs, "halving: those that all begin with")
+  verb.option("--least-epochs", f->min_epochs, "halving: those that all begin with")
       .range(1, 1 << 30)
       .show_default();
   const Option share =

@@ -39,7 +39,7 @@ std::string svg_open(double width, double height, const std::string& title) {
 
 namespace {
 
-constexpr size_t kMostTerminal = 48;
+constexpr size_t kMaxTerminal = 48;
 
 // White at 0, dark blue at 1, dark red at -1; grey if there is nothing to compare.
 std::string heat_color(double value) {
@@ -129,7 +129,7 @@ std::string heat_map_svg(const HeatMap& map) {
 
 std::string heat_map_text(const HeatMap& map) {
   const size_t most = std::max(map.rows.size(), map.columns.size());
-  const size_t step = std::max<size_t>(1, (most + kMostTerminal - 1) / kMostTerminal);
+  const size_t step = std::max<size_t>(1, (most + kMaxTerminal - 1) / kMaxTerminal);
   size_t longest = 0;
   for (const std::string& name : map.rows) longest = std::max(longest, name.size());
   std::string text;

@@ -120,9 +120,9 @@ Result<Engine> EngineFlags::create(const MemoryFlags& memory) const {
   Result<Engine> engine = Engine::create(options);
   const std::string said = held.release();
   if (engine.ok() || said.empty()) return engine;
-  constexpr size_t kMost = 300;
+  constexpr size_t kMax = 300;
   Error error = engine.error();
-  error.message += fmt::format(" (the library says: {})", printable(said, kMost));
+  error.message += fmt::format(" (the library says: {})", printable(said, kMax));
   return error;
 }
 

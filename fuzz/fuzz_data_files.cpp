@@ -30,9 +30,9 @@ void check_array(const loom::core::ArrayView& array) {
 }
 
 void check_table(loom::core::ByteSource source) {
-  constexpr int64_t kMostCols = 4096;
-  auto file = loom::core::CsvFile::open(std::move(source), kMostCols);
-  if (!usable(file) || file->cols() > kMostCols) return;
+  constexpr int64_t kMaxCols = 4096;
+  auto file = loom::core::CsvFile::open(std::move(source), kMaxCols);
+  if (!usable(file) || file->cols() > kMaxCols) return;
   CHECK(file->header().empty() || static_cast<int64_t>(file->header().size()) == file->cols());
   int64_t cells = 0;
   const loom::Status read = file->read([&](const loom::core::CsvCell& cell) {
@@ -47,9 +47,9 @@ void check_table(loom::core::ByteSource source) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const std::string where = "f";
-  constexpr uint64_t kMost = uint64_t{1} << 22;
+  constexpr uint64_t kMax = uint64_t{1} << 22;
   const std::span<const std::byte> bytes(reinterpret_cast<const std::byte*>(data), size);
-  auto source = loom::core::ByteSource::of(bytes, where, loom::core::MemoryBudget(kMost));
+  auto source = loom::core::ByteSource::of(bytes, where, loom::core::MemoryBudget(kMax));
   const auto head = source.next();
   if (!usable(head)) return 0;
   if (!loom::core::ArrayFile::known(*head)) {

@@ -13,7 +13,7 @@ namespace {
 
 using loom::core::MemoryBudget;
 
-constexpr uint64_t kMost = uint64_t{1} << 22;
+constexpr uint64_t kMax = uint64_t{1} << 22;
 
 template <class T>
 bool usable(const loom::Result<T>& result) {
@@ -24,7 +24,7 @@ bool usable(const loom::Result<T>& result) {
 }
 
 void check_picture(std::span<const std::byte> bytes) {
-  const auto picture = loom::core::decode_picture(bytes, "f", MemoryBudget(kMost));
+  const auto picture = loom::core::decode_picture(bytes, "f", MemoryBudget(kMax));
   if (!usable(picture)) return;
   CHECK(picture->width >= 1 && picture->height >= 1);
   CHECK(static_cast<int64_t>(picture->pixels.size() + picture->deep.size()) ==
@@ -38,7 +38,7 @@ void check_picture(std::span<const std::byte> bytes) {
 }
 
 void check_sound(std::span<const std::byte> bytes) {
-  const auto wave = loom::core::decode_sound(bytes, "f", MemoryBudget(kMost));
+  const auto wave = loom::core::decode_sound(bytes, "f", MemoryBudget(kMax));
   if (!usable(wave)) return;
   static const loom::core::MelReader reader({.rate = 100, .window = 8, .hop = 3, .bands = 2});
   std::vector<float> mel(2 * 9);

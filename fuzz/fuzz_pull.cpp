@@ -70,10 +70,10 @@ class Canned final : public HttpClient {
   HttpReply send(const HttpRequest& request) override {
     HttpReply reply;
     std::string_view body;
-    constexpr int kMostRedirects = 10;
+    constexpr int kMaxRedirects = 10;
     for (int i = 0;; ++i) {
       const std::optional<std::string_view> text = replies_.take();
-      if (!text || i > kMostRedirects) {
+      if (!text || i > kMaxRedirects) {
         reply.failure = "no reply";
         return reply;
       }

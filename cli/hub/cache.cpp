@@ -23,7 +23,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kMostFilesListed = 100'000;  // of a snapshot
+constexpr size_t kMaxFilesListed = 100'000;  // of a snapshot
 
 std::string environment(const char* name) {
   const char* value = std::getenv(name);
@@ -77,7 +77,7 @@ void take_files(const std::string& blobs, PulledModel& model) {
        it.increment(error)) {
     struct stat status = {};
     if (stat(it->path().c_str(), &status) != 0 || !S_ISREG(status.st_mode)) continue;
-    if (model.files.size() == kMostFilesListed) break;
+    if (model.files.size() == kMaxFilesListed) break;
     HubFile file;
     file.path = it->path().lexically_relative(model.folder).string();
     file.size = static_cast<int64_t>(status.st_size);

@@ -20,8 +20,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kMostOfList = size_t{64} << 20;  // bytes of an answer
-constexpr size_t kMostFilesOfModel = 10'000;
+constexpr size_t kMaxOfList = size_t{64} << 20;  // bytes of an answer
+constexpr size_t kMaxFilesOfModel = 10'000;
 constexpr int64_t kLargestFile = int64_t{1} << 46;
 constexpr const char* kTheList = "the list of files";
 
@@ -48,10 +48,10 @@ Result<std::string> get_text(HttpClient& http, const std::string& url, const Hub
     request.url = url;
     request.write = [&](std::string_view bytes) {
       body.append(bytes);
-      return body.size() <= kMostOfList;
+      return body.size() <= kMaxOfList;
     };
     const HttpReply reply = http.send(request);
-    if (body.size() > kMostOfList) return nonsense(name, "its list of files has no end");
+    if (body.size() > kMaxOfList) return nonsense(name, "its list of files has no end");
     if (reply.ok()) return body;
     LOOM_TRY(patience.wait(reply, name, options, kTheList, [] { return false; }));
   }
@@ -123,7 +123,7 @@ Status complete_file(HttpClient& http, const HubName& name, const FetchOptions& 
 }
 
 Status check_files(const HubName& name, const std::vector<HubFile>& files) {
-  if (files.size() > kMostFilesOfModel)
+  if (files.size() > kMaxFilesOfModel)
     return nonsense(name, fmt::format("a model of {} files", files.size()));
   for (const HubFile& file : files) {
     if (!is_sha1_hex(file.etag) && !is_sha256_hex(file.etag))
@@ -261,7 +261,7 @@ Result<FetchReport> fetch_model(const HubCache& cache, const HubName& name,
   HttpClient& http = *client;
   LOOM_ASSIGN(const Listing listing, list_files(http, name, options));
   LOOM_ASSIGN(std::vector<HubFile> files, select_files(listing.files, name));
-  if (files.size() <= kMostFilesOfModel)
+  if (files.size() <= kMaxFilesOfModel)
     for (HubFile& file : files) LOOM_TRY(complete_file(http, name, options, listing.commit, file));
   LOOM_TRY(check_files(name, files));
   std::error_code error;

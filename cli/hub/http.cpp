@@ -35,8 +35,8 @@ struct Http::Impl {
 
 namespace {
 
-constexpr long kMostRedirects = 10;
-constexpr size_t kMostHeaders = 1024;
+constexpr long kMaxRedirects = 10;
+constexpr size_t kMaxHeaders = 1024;
 
 void start_curl() {
   static std::once_flag once;
@@ -54,7 +54,7 @@ size_t take_header(char* data, size_t one, size_t count, void* user) {
   const std::string_view line(data, one * count);
   if (line.starts_with("HTTP/")) reply.headers.clear();  // the next reply of a chain
   const size_t colon = line.find(':');
-  if (colon != line.npos && reply.all_headers.size() < kMostHeaders) {
+  if (colon != line.npos && reply.all_headers.size() < kMaxHeaders) {
     const std::string name = lower(line.substr(0, colon));
     reply.headers[name] = trimmed_header(line.substr(colon + 1));
     reply.all_headers[name] = reply.headers[name];
@@ -93,7 +93,7 @@ void set_up(CURL* curl, Http::Impl* impl, const HttpRequest& request) {
   curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
   curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, impl->error.data());
   curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 1L);
-  curl_easy_setopt(curl, CURLOPT_MAXREDIRS, kMostRedirects);
+  curl_easy_setopt(curl, CURLOPT_MAXREDIRS, kMaxRedirects);
   curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
   curl_easy_setopt(curl, CURLOPT_REDIR_PROTOCOLS_STR, secure ? "https" : "http,https");
   curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT, static_cast<long>(impl->options.stall));

@@ -11,7 +11,7 @@
 namespace loom::cli {
 namespace {
 
-constexpr size_t kMostNamed = 24;  // files that a message lists
+constexpr size_t kMaxNamed = 24;  // files that a message lists
 
 bool at_top(std::string_view path) {
   return path.find('/') == path.npos;
@@ -52,9 +52,9 @@ bool is_beside_weights(std::string_view path) {
 
 std::string listed(const std::vector<std::string>& names) {
   std::vector<std::string> some(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(std::min(
-                                                                   names.size(), kMostNamed)));
+                                                                   names.size(), kMaxNamed)));
   const std::string more =
-      names.size() > kMostNamed ? fmt::format(" and {} more", names.size() - kMostNamed) : "";
+      names.size() > kMaxNamed ? fmt::format(" and {} more", names.size() - kMaxNamed) : "";
   return list_of(some) + more;
 }
 

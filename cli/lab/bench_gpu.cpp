@@ -80,9 +80,9 @@ Result<Row> gemm_row(Lab& lab, int64_t n) {
 // Small matrices would come from caches after the first run, so there are several, up to 256 MB in
 // total, in turn.
 Result<Row> gemv_row(Lab& lab, int64_t n, DType dtype) {
-  constexpr int64_t kBytes = 256 << 20, kMost = 64, kDistinct = 64;
+  constexpr int64_t kBytes = 256 << 20, kMax = 64, kDistinct = 64;
   const R16 geometry = r16_geometry(dtype, n, n);
-  const int64_t copies = std::clamp<int64_t>(kBytes / geometry.bytes(), 1, kMost);
+  const int64_t copies = std::clamp<int64_t>(kBytes / geometry.bytes(), 1, kMax);
   LOOM_ASSIGN(const DeviceBuffer w,
               DeviceBuffer::create(lab.ops(), round_up(geometry.bytes(), 256) * copies));
   LOOM_ASSIGN(const DeviceBuffer x, random_floats(lab, n, 3));

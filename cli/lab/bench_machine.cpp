@@ -116,10 +116,10 @@ int run(const MachineFlags& f) {
   if (!f.buffer.empty()) {
     const Result<uint64_t> bytes = parse_size(f.buffer);
     if (!bytes.ok()) return fail(bytes.error());
-    constexpr uint64_t kLeast = 1 << 16, kMost = uint64_t{1} << 40;
-    if (*bytes < kLeast || *bytes > kMost) {
-      return fail(kUsage, fmt::format("--buffer: must be from {} to {}, not {}", size_text(kLeast),
-                                      size_text(kMost), size_text(*bytes)));
+    constexpr uint64_t kMin = 1 << 16, kMax = uint64_t{1} << 40;
+    if (*bytes < kMin || *bytes > kMax) {
+      return fail(kUsage, fmt::format("--buffer: must be from {} to {}, not {}", size_text(kMin),
+                                      size_text(kMax), size_text(*bytes)));
     }
     options.buffer = static_cast<int64_t>(*bytes);
   }

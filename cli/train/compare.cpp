@@ -324,7 +324,7 @@ int run_compare(CompareFlags& f) {
 }
 
 void add_compare_options(const Command& verb, CompareFlags& f) {
-  constexpr int64_t kMost = 1 << 24;
+  constexpr int64_t kMax = 1 << 24;
   verb.option("--rules", f.rules, "Learning rules to compare: back-propagation,dfa,...")
       .split_at(',');
   verb.option("--optimizers", f.optimizers, "Optimizers to compare: adam,sgd,...").split_at(',');
@@ -336,7 +336,7 @@ void add_compare_options(const Command& verb, CompareFlags& f) {
       .show_default();
   verb.option("--seed", f.base.seed, "The first of them").range(0, INT32_MAX).show_default();
   verb.option("--epochs", f.base.epochs, "Times all samples are seen; 0: score files as they are")
-      .range(0, kMost)
+      .range(0, kMax)
       .show_default();
   verb.flag("--fresh", f.fresh,
             "Files with weights start from new ones: what is compared is the form");

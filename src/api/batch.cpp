@@ -45,13 +45,13 @@ struct Batch::Impl {
   std::vector<core::LlmBatch::Piece> pieces;
   std::vector<Share> shares;
   int64_t bytes = 0;
-  core::Holding held;
+  core::ScopedMemoryUse held;
 
   core::TokenReader& reader(int64_t sequence) {
     const auto i = static_cast<size_t>(sequence);
     return shared ? *readers[i] : alone[i];
   }
-  core::TokenReader* guesser(int64_t sequence) {
+  core::TokenReader* drafter(int64_t sequence) {
     const auto i = static_cast<size_t>(sequence);
     if (draft_batch) return draft_readers[i].get();
     return draft ? &draft_sessions[i] : nullptr;
@@ -120,7 +120,7 @@ struct Batch::Impl {
     shares.clear();
     auto room = static_cast<size_t>(shared->rows());
     // Restored states and found prefixes took memory that was reserved for others.
-    free_until(-1, [&] { return !shared->pool().overbooked(); });
+    free_until(-1, [&] { return !shared->pool().over_committed(); });
     // If a text waits for memory, no later one may start.
     const auto waits = std::ranges::find_if(order, [&](int64_t s) { return !admit(s); });
     const std::span<const int64_t> admitted(order.begin(), waits);
@@ -245,7 +245,8 @@ Result<Batch> Batch::create(const Model& model, const BatchOptions& options) {
   many.context = one.context > 0 ? one.context : impl->reader(0).context();
   if (options.draft != nullptr && options.guesses > 0)
     LOOM_TRY(impl->make_draft(*options.draft, many));
-  impl->held = core::Holding(engine.books, core::Held::sessions, impl->bytes);
+  impl->held =
+      core::ScopedMemoryUse(engine.memory_tracker, core::MemoryKind::sessions, impl->bytes);
   return Batch(std::move(impl));
 }
 
@@ -264,7 +265,7 @@ Status Batch::start(int64_t sequence, std::span<const TokenId> prompt,
   if (own.guesses == 0) own.lookup_text = nullptr;
   LOOM_ASSIGN(core::Generator generator,
               core::Generator::begin(b.reader(sequence), b.model.impl().model, prompt, own, sink,
-                                     piece, own.guesses > 0 ? b.guesser(sequence) : nullptr));
+                                     piece, own.guesses > 0 ? b.drafter(sequence) : nullptr));
   const int64_t length = b.reader(sequence).position() + static_cast<int64_t>(prompt.size());
   const int64_t most = length + std::min(options.max_tokens, context());
   const std::span<const TokenId> known = b.reader(sequence).fed();
@@ -343,7 +344,7 @@ void Batch::set_salt(int64_t sequence, uint64_t salt) {
   } else {
     b.reader(sequence).rewind(0);
   }
-  if (core::TokenReader* draft = b.guesser(sequence)) draft->rewind(0);
+  if (core::TokenReader* draft = b.drafter(sequence)) draft->rewind(0);
 }
 uint64_t Batch::salt(int64_t sequence) const {
   return impl_->has(sequence) ? impl_->salts[static_cast<size_t>(sequence)] : 0;

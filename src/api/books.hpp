@@ -12,25 +12,25 @@
 
 namespace loom::core {
 
-enum class Held : uint8_t { weights, sessions, training, mapped };
+enum class MemoryKind : uint8_t { weights, sessions, training, mapped };
 
-class MemoryBooks {
+class MemoryTracker {
  public:
-  void add(Held what, int64_t bytes) {
+  void add(MemoryKind what, int64_t bytes) {
     now_[static_cast<size_t>(what)] += bytes;
-    if (what == Held::mapped) return;
+    if (what == MemoryKind::mapped) return;
     const int64_t total = total_ += bytes;
     int64_t peak = peak_;
     while (total > peak && !peak_.compare_exchange_weak(peak, total)) {
     }
   }
   loom::MemoryUse use() const {
-    const auto now = [&](Held what) { return now_[static_cast<size_t>(what)].load(); };
+    const auto now = [&](MemoryKind what) { return now_[static_cast<size_t>(what)].load(); };
     loom::MemoryUse use;
-    use.weights = now(Held::weights);
-    use.sessions = now(Held::sessions);
-    use.training = now(Held::training);
-    use.mapped = now(Held::mapped);
+    use.weights = now(MemoryKind::weights);
+    use.sessions = now(MemoryKind::sessions);
+    use.training = now(MemoryKind::training);
+    use.mapped = now(MemoryKind::mapped);
     use.total = total_;
     use.peak = std::max<int64_t>(peak_, use.total);
     return use;
@@ -42,34 +42,34 @@ class MemoryBooks {
 };
 
 // An entry of the memory use; removed with its owner.
-class Holding {
+class ScopedMemoryUse {
  public:
-  Holding() = default;
-  Holding(std::shared_ptr<MemoryBooks> books, Held what, int64_t bytes = 0)
-      : books_(std::move(books)), what_(what) {
+  ScopedMemoryUse() = default;
+  ScopedMemoryUse(std::shared_ptr<MemoryTracker> memory_tracker, MemoryKind what, int64_t bytes = 0)
+      : memory_tracker_(std::move(memory_tracker)), what_(what) {
     set(bytes);
   }
-  Holding(Holding&& other) noexcept
-      : books_(std::move(other.books_)),
+  ScopedMemoryUse(ScopedMemoryUse&& other) noexcept
+      : memory_tracker_(std::move(other.memory_tracker_)),
         what_(other.what_),
         bytes_(std::exchange(other.bytes_, 0)) {}
-  Holding& operator=(Holding&& other) noexcept {
-    std::swap(books_, other.books_);
+  ScopedMemoryUse& operator=(ScopedMemoryUse&& other) noexcept {
+    std::swap(memory_tracker_, other.memory_tracker_);
     std::swap(what_, other.what_);
     std::swap(bytes_, other.bytes_);
     return *this;
   }
-  ~Holding() { set(0); }
+  ~ScopedMemoryUse() { set(0); }
 
   void set(int64_t bytes) {
-    if (books_ == nullptr || bytes == bytes_) return;
-    books_->add(what_, bytes - bytes_);
+    if (memory_tracker_ == nullptr || bytes == bytes_) return;
+    memory_tracker_->add(what_, bytes - bytes_);
     bytes_ = bytes;
   }
 
  private:
-  std::shared_ptr<MemoryBooks> books_;
-  Held what_ = Held::weights;
+  std::shared_ptr<MemoryTracker> memory_tracker_;
+  MemoryKind what_ = MemoryKind::weights;
   int64_t bytes_ = 0;
 };
 

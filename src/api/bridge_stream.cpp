@@ -15,7 +15,7 @@ using core::cat;
 using core::JsonValue;
 
 constexpr size_t kStreamAlignment = 64, kStreamTrailer = 32;
-constexpr uint64_t kMostManifest = uint64_t{16} << 20;
+constexpr uint64_t kMaxManifest = uint64_t{16} << 20;
 
 size_t aligned_end(size_t bytes) {
   return (bytes + kStreamAlignment - 1) / kStreamAlignment * kStreamAlignment;
@@ -33,8 +33,8 @@ Result<BridgeReader> BridgeReader::open(std::span<const std::byte> stream, std::
   out.where_ = std::move(where);
   core::ByteReader reader(stream, out.where_);
   LOOM_ASSIGN(const uint64_t length, reader.u64("length of the manifest"));
-  if (length > kMostManifest)
-    return out.bad(cat("a manifest of ", length, " bytes; at most ", kMostManifest, " are read"));
+  if (length > kMaxManifest)
+    return out.bad(cat("a manifest of ", length, " bytes; at most ", kMaxManifest, " are read"));
   LOOM_ASSIGN(const auto json, reader.take(length, "the manifest"));
   const size_t begin = aligned_end(8 + json.size());
   if (stream.size() < kStreamTrailer || stream.size() - kStreamTrailer < begin)

@@ -21,7 +21,7 @@ Result<WhenFull> parse_when_full(std::string_view name) {
 
 namespace {
 
-constexpr int64_t kMostReserve = 512;
+constexpr int64_t kMaxReserve = 512;
 
 // The share of the room for turns that stays filled after old turns are dropped. Each drop makes
 // all remaining turns be read again, so more are dropped than necessary.
@@ -300,7 +300,7 @@ Result<Chat> Chat::create(const Model& model, const ConversationOptions& options
   impl->templating = options.templating;
   impl->templating.reply = true;
   impl->on_full = options.on_full;
-  impl->reserve = options.reserve > 0 ? options.reserve : std::min(kMostReserve, room / 4);
+  impl->reserve = options.reserve > 0 ? options.reserve : std::min(kMaxReserve, room / 4);
   return Chat(std::move(impl));
 }
 

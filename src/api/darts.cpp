@@ -34,7 +34,7 @@ Status visit_darts(Fields& s, F&& f) {
   LOOM_TRY(f("epochs", s.spec.epochs));
   LOOM_TRY(f("batch", s.spec.batch));
   LOOM_TRY(f("rate", s.spec.rate));
-  LOOM_TRY(f("least_rate", s.spec.least_rate));
+  LOOM_TRY(f("least_rate", s.spec.min_rate));
   LOOM_TRY(f("decay", s.spec.decay));
   LOOM_TRY(f("clip", s.spec.clip));
   LOOM_TRY(f("alpha_rate", s.spec.alpha_rate));
@@ -136,7 +136,7 @@ DartsFields fields_of(const DartsOptions& o) {
   f.spec.batch = o.batch;
   f.spec.seed = o.seed;
   f.spec.rate = o.rate;
-  f.spec.least_rate = o.rate / 25;
+  f.spec.min_rate = o.rate / 25;
   f.spec.decay = o.decay;
   f.spec.alpha_rate = o.alpha_rate;
   f.spec.alpha_decay = o.alpha_decay;

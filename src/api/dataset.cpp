@@ -233,8 +233,8 @@ Result<Dataset> Dataset::with_input(const std::string& name, const Tensor& value
   const core::Dataset& d = impl_->data;
   if (shape.rank() < 1 || shape[0] != d.samples)
     return invalid(cat(what, " is ", shape.str(), ", must be [", d.samples, ", sample]"));
-  if (d.more_input(name) != nullptr) return invalid(cat(what, " is there already"));
-  core::MoreInput input{name, {}, {}, {}};
+  if (d.extra_input(name) != nullptr) return invalid(cat(what, " is there already"));
+  core::ExtraInput input{name, {}, {}, {}};
   for (int i = shape.rank(); i-- > 1;) input.sample = input.sample.after(shape[i]);
   if (values.dtype() == DType::int32 || values.dtype() == DType::int64) {
     LOOM_ASSIGN(input.ids, values_as<int32_t>(values, DType::int32));
@@ -253,12 +253,12 @@ Result<Dataset> Dataset::with_input(const std::string& name, const Tensor& value
 
 std::vector<std::string> Dataset::further_inputs() const {
   std::vector<std::string> names;
-  for (const core::MoreInput& input : impl_->data.more) names.push_back(input.name);
+  for (const core::ExtraInput& input : impl_->data.more) names.push_back(input.name);
   return names;
 }
 
 Result<Tensor> Dataset::input(const std::string& name, int64_t first, int64_t count) const {
-  const core::MoreInput* input = impl_->data.more_input(name);
+  const core::ExtraInput* input = impl_->data.extra_input(name);
   if (input == nullptr) {
     return core::make_error(Code::not_found,
                             cat("the samples have no further input '", core::printable(name), "'"));

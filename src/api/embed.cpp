@@ -39,7 +39,7 @@ Result<std::string> prompt_of(const LanguageModel& model, const EmbedOptions& op
 }
 
 // Maximum tokens of a text: the limits of the model, of its files and of the caller.
-int64_t most_tokens(const LanguageModel& model, int64_t wanted) {
+int64_t token_limit(const LanguageModel& model, int64_t wanted) {
   int64_t most = model.config().max_positions;
   if (wanted > 0) return std::min(most, wanted);
   if (model.embedding() != nullptr && model.embedding()->max_tokens > 0)
@@ -59,7 +59,7 @@ Result<Vectors> vectors_of(const LanguageModel& model, const EmbedOptions& optio
   if (options.normalize) how.normalize = *options.normalize;
   LOOM_ASSIGN(how.prompt, prompt_of(model, options));
   if (options.max_tokens < 0) return invalid("max_tokens must be 0 or more");
-  how.most = most_tokens(model, options.max_tokens);
+  how.most = token_limit(model, options.max_tokens);
   const int64_t width = model.config().hidden_size;
   if (options.dimensions < 0 || options.dimensions > width) {
     return make_error(Code::out_of_range, cat("dimensions must be 0 to ", width, ", the width of ",
@@ -138,7 +138,7 @@ class States {
       bytes = session.arena_bytes() + session.state_bytes();
       states.decoder_.emplace(std::move(session));
     }
-    states.held_ = Holding(engine.books, Held::sessions, bytes);
+    states.held_ = ScopedMemoryUse(engine.memory_tracker, MemoryKind::sessions, bytes);
     return states;
   }
   Result<Tensor> of(const Encoding& text) {
@@ -149,7 +149,7 @@ class States {
   States() = default;
   std::optional<EncoderSession> encoder_;
   std::optional<LlmSession> decoder_;
-  Holding held_;
+  ScopedMemoryUse held_;
 };
 
 // The first values of each row.
@@ -200,7 +200,7 @@ Result<std::vector<Encoding>> encode_pairs(const LanguageModel& model, std::stri
                                            std::span<const std::string> documents,
                                            const RerankOptions& options) {
   LOOM_ASSIGN(const Tokenizer* tokenizer, text_tokenizer(model));
-  const int64_t most = most_tokens(model, options.max_tokens);
+  const int64_t most = token_limit(model, options.max_tokens);
   const Tokenizer::EncodeOptions encoding = stopped_by(options.progress, documents.size());
   std::vector<Encoding> pairs;
   for (size_t i = 0; i < documents.size(); ++i) {
@@ -283,7 +283,8 @@ Result<std::vector<Ranked>> Model::rerank(std::string_view query,
               core::EncoderSession::create(model, *engine.ops, engine.pool,
                                            static_cast<int64_t>(core::longest_of(pairs)),
                                            engine.activations));
-  const core::Holding held(engine.books, core::Held::sessions, session.bytes());
+  const core::ScopedMemoryUse held(engine.memory_tracker, core::MemoryKind::sessions,
+                                   session.bytes());
   for (size_t i = 0; i < pairs.size(); ++i) {
     LOOM_ASSIGN(const std::span<const float> found, session.labels(pairs[i]));
     ranked.push_back({static_cast<int64_t>(i), found[0], core::logistic(found[0]),

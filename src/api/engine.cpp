@@ -22,7 +22,7 @@ namespace loom {
 Engine::Engine(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
 MemoryUse Engine::memory() const {
-  MemoryUse use = impl_->books->use();
+  MemoryUse use = impl_->memory_tracker->use();
   use.device = core::gpu_bytes(*impl_);
   return use;
 }

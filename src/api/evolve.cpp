@@ -283,8 +283,8 @@ Result<Population> Population::create(const NeatOptions& options) {
 }
 
 Result<Population> Population::load(const std::string& path) {
-  constexpr uint64_t kMostBytes = uint64_t{256} << 20;
-  LOOM_ASSIGN(const std::string text, core::read_file(path, kMostBytes));
+  constexpr uint64_t kMaxBytes = uint64_t{256} << 20;
+  LOOM_ASSIGN(const std::string text, core::read_file(path, kMaxBytes));
   auto impl = std::make_shared<Impl>();
   Result<core::NeatPopulation> read =
       core::NeatPopulation::from_text(text, core::printable(path, 4096));

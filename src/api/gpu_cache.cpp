@@ -8,8 +8,8 @@
 namespace loom::core {
 namespace {
 
-constexpr uint64_t kMostBytes = 1 << 20;
-constexpr size_t kMostAdapters = 16, kMostChoices = 1024;
+constexpr uint64_t kMaxBytes = 1 << 20;
+constexpr size_t kMaxAdapters = 16, kMaxChoices = 1024;
 
 // The identity of an adapter: everything that kernels and compilers depend on.
 JsonValue key_of(const webgpu::AdapterReport& adapter) {
@@ -32,8 +32,8 @@ bool is_of(const JsonValue& entry, const JsonValue& key) {
 
 // The adapters of a file.
 Result<std::vector<JsonValue>> read_adapters(const std::string& path) {
-  LOOM_ASSIGN(const std::string text, read_file(path, kMostBytes));
-  LOOM_ASSIGN(const JsonValue root, parse_json(text, path, {kMostBytes, 8}));
+  LOOM_ASSIGN(const std::string text, read_file(path, kMaxBytes));
+  LOOM_ASSIGN(const JsonValue root, parse_json(text, path, {kMaxBytes, 8}));
   const JsonValue* version = root.find("version");
   if (version == nullptr || !version->is_int()) {
     return bad_file("it is not a file of variants", path);
@@ -52,7 +52,7 @@ std::vector<webgpu::Choice> choices_of(const JsonValue& entry) {
   const JsonValue* choices = entry.find("choices");
   if (choices == nullptr) return list;
   for (const auto& [product, variant] : choices->members()) {
-    if (variant.is_string() && list.size() < kMostChoices) {
+    if (variant.is_string() && list.size() < kMaxChoices) {
       list.push_back({product, variant.text()});
     }
   }
@@ -107,7 +107,7 @@ Status write_gpu_choices(const std::string& path, const webgpu::AdapterReport& a
     for (const JsonValue& entry : *known) {
       if (is_of(entry, key)) {
         old = choices_of(entry);
-      } else if (entry.is_object() && adapters.elements().size() + 1 < kMostAdapters) {
+      } else if (entry.is_object() && adapters.elements().size() + 1 < kMaxAdapters) {
         adapters.push(entry);
       }
     }

@@ -40,7 +40,7 @@ struct Engine::Impl {
   core::ActivationMode activations = core::ActivationMode::q8;
   EngineInfo info;
   LogSink log;
-  std::shared_ptr<core::MemoryBooks> books = std::make_shared<core::MemoryBooks>();
+  std::shared_ptr<core::MemoryTracker> memory_tracker = std::make_shared<core::MemoryTracker>();
   void tell(LogLevel level, const std::string& line) const {
     if (log) log(level, line);
   }
@@ -50,13 +50,13 @@ struct Model::Impl {
   std::shared_ptr<Engine::Impl> engine;
   core::LanguageModel model;
   ModelInfo info;
-  core::Holding weights, mapped;
+  core::ScopedMemoryUse weights, mapped;
 };
 
 struct ModelSession::Impl {
   std::shared_ptr<const Model::Impl> model;
   core::LlmSession session;
-  core::Holding held;
+  core::ScopedMemoryUse held;
 };
 
 struct Generator::Impl {

@@ -20,7 +20,7 @@
 namespace loom {
 namespace {
 
-constexpr size_t kMostSamples = 10'000;
+constexpr size_t kMaxSamples = 10'000;
 constexpr double kMegabyte = 1 << 20;
 
 double steady_seconds() {
@@ -63,7 +63,7 @@ struct MemoryHistory::Impl {
     const std::lock_guard lock(mutex);
     sample.seconds = clock() - start;
     samples.push_back(std::move(sample));
-    if (samples.size() >= kMostSamples) thin();
+    if (samples.size() >= kMaxSamples) thin();
   }
 
   // Drops every other timed sample; marks stay.

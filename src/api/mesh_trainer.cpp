@@ -166,7 +166,7 @@ Result<MeshTrainer::Impl::Stream> MeshTrainer::Impl::stream_of(const Dataset& da
 // Every port except the first takes the additional input of its name.
 Status MeshTrainer::Impl::add_ports(const Dataset& data, Stream& s) const {
   const core::MeshTopology& topology = trainer->topology();
-  const std::vector<core::InputSpec>& further = copy->more_inputs();
+  const std::vector<core::InputSpec>& further = copy->extra_inputs();
   for (size_t p = 1; p < topology.ports().size(); ++p) {
     const core::MeshPort& port = topology.ports()[p];
     const std::string what = cat("the port '", core::printable(port.name), "'");

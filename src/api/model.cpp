@@ -46,8 +46,10 @@ std::shared_ptr<const Model::Impl> make_impl(const Engine& engine, LanguageModel
   ModelInfo info = describe(model);
   for (const std::string& note : info.notes)
     engine.impl().tell(LogLevel::warning, cat(info.source, ": ", note));
-  Holding weights(engine.impl().books, Held::weights, owned_bytes(model.network()));
-  Holding mapped(engine.impl().books, Held::mapped, mapped_bytes(model.network()));
+  ScopedMemoryUse weights(engine.impl().memory_tracker, MemoryKind::weights,
+                          owned_bytes(model.network()));
+  ScopedMemoryUse mapped(engine.impl().memory_tracker, MemoryKind::mapped,
+                         mapped_bytes(model.network()));
   engine.impl().tell(LogLevel::info,
                      cat(info.source, ": ", info.architecture, ", ", info.parameters,
                          " parameters in ", loom::dtype_name(info.dtype)));
@@ -212,8 +214,8 @@ Result<core::LlmSessionOptions> core::session_options(const Model& model,
 Result<ModelSession> Model::session(const ModelSessionOptions& options) const {
   LOOM_ASSIGN(const core::LlmSessionOptions o, core::session_options(*this, options));
   LOOM_ASSIGN(core::LlmSession session, core::make_session(*this, o));
-  core::Holding held(impl_->engine->books, core::Held::sessions,
-                     session.arena_bytes() + session.state_bytes());
+  core::ScopedMemoryUse held(impl_->engine->memory_tracker, core::MemoryKind::sessions,
+                             session.arena_bytes() + session.state_bytes());
   return ModelSession(std::make_unique<ModelSession::Impl>(
       ModelSession::Impl{impl_, std::move(session), std::move(held)}));
 }

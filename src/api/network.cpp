@@ -484,10 +484,10 @@ Result<Session> Network::session() const {
 }
 
 Result<Tensor> Network::predict(const Tensor& inputs) const {
-  constexpr int64_t kMostAtOnce = 256;
+  constexpr int64_t kMaxAtOnce = 256;
   const int64_t samples = inputs.shape().empty() ? 1 : inputs.shape()[0];
   SessionOptions options;
-  options.max_batch = std::clamp<int64_t>(samples, 1, kMostAtOnce);
+  options.max_batch = std::clamp<int64_t>(samples, 1, kMaxAtOnce);
   LOOM_ASSIGN(Session made, session(options));
   return made.run(inputs);
 }

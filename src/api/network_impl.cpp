@@ -20,11 +20,13 @@ Result<std::shared_ptr<const core::Network>> Network::Impl::weights() {
 void Network::Impl::set_weights(core::Network network) {
   struct Counted {
     core::Network network;
-    core::Holding owned, mapped;
+    core::ScopedMemoryUse owned, mapped;
   };
-  const std::shared_ptr<core::MemoryBooks>& books = engine.impl().books;
-  core::Holding owned(books, core::Held::weights, core::owned_bytes(network));
-  core::Holding mapped(books, core::Held::mapped, core::mapped_bytes(network));
+  const std::shared_ptr<core::MemoryTracker>& memory_tracker = engine.impl().memory_tracker;
+  core::ScopedMemoryUse owned(memory_tracker, core::MemoryKind::weights,
+                              core::owned_bytes(network));
+  core::ScopedMemoryUse mapped(memory_tracker, core::MemoryKind::mapped,
+                               core::mapped_bytes(network));
   const auto counted =
       std::make_shared<Counted>(Counted{std::move(network), std::move(owned), std::move(mapped)});
   const std::lock_guard lock(mutex_);
@@ -145,7 +147,7 @@ std::vector<PortInfo> input_ports(const Network& network) {
   std::vector<PortInfo> out;
   out.push_back(port_of(names_of(network.cells().front(), false).front(), network.input(), true,
                         network.vocab()));
-  for (const InputSpec& spec : network.more_inputs())
+  for (const InputSpec& spec : network.extra_inputs())
     out.push_back(port_of(spec.name, spec.batch(1), spec.batched, spec.ids));
   return out;
 }

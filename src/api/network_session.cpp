@@ -23,7 +23,7 @@ struct Session::Impl {
   core::Normalization normalization;
   SessionOptions options;
   std::optional<core::Session> batch, single;  // `single`: created at the first remainder
-  core::Holding held;
+  core::ScopedMemoryUse held;
   std::vector<PortInfo> outputs = {};
   std::vector<int64_t> lengths = {};  // for the samples of the next call
   bool singly = false;                // the network takes one sample at a time
@@ -92,7 +92,7 @@ Status Session::Impl::run_piece(std::span<const Tensor> inputs, int64_t first, i
   const core::Tensor x = piece_of(inputs[0], first, count);
   std::vector<core::Tensor> more;
   for (size_t i = 1; i < inputs.size(); ++i) {
-    const bool batched = network->more_inputs()[i - 1].batched;
+    const bool batched = network->extra_inputs()[i - 1].batched;
     more.push_back(
         piece_of(inputs[i], batched ? first : 0, batched ? count : inputs[i].shape()[0]));
   }
@@ -141,13 +141,14 @@ Result<Session> Network::session(const SessionOptions& options) const {
   impl->outputs = core::output_ports(*impl->network);
   for (const PortInfo& port : impl->outputs) impl->shared = impl->shared || !port.batched;
   LOOM_ASSIGN(impl->batch, impl->make(impl->options.max_batch));
-  impl->held = core::Holding(impl_->engine.impl().books, core::Held::sessions, impl->bytes());
+  impl->held = core::ScopedMemoryUse(impl_->engine.impl().memory_tracker,
+                                     core::MemoryKind::sessions, impl->bytes());
   return Session(std::move(impl));
 }
 
 Result<std::vector<Tensor>> Session::Impl::prepared(std::span<const Tensor> inputs,
                                                     int64_t samples) const {
-  const std::vector<core::InputSpec>& more = network->more_inputs();
+  const std::vector<core::InputSpec>& more = network->extra_inputs();
   if (inputs.size() != more.size() + 1) {
     std::vector<std::string> names;
     for (const PortInfo& port : core::input_ports(*network)) names.push_back(port.name);
@@ -240,7 +241,7 @@ const std::vector<PortInfo>& Session::outputs() const {
 Result<std::vector<CellOutput>> Session::run_cells(const Tensor& inputs) {
   Impl& s = *impl_;
   const core::Network& network = *s.network;
-  if (!network.more_inputs().empty())
+  if (!network.extra_inputs().empty())
     return core::unsupported("outputs of cells are shown for networks of one input");
   LOOM_ASSIGN(const core::Shape shape, core::batch_shape(network, inputs));
   for (int i = 1; i < shape.rank(); ++i) {

@@ -53,7 +53,7 @@ struct Trainer::Impl {
   bool last_step = false;  // of an epoch
   int64_t passed_ns = 0;   // when the previous layer ended, or the batch began
   bool computes = false;   // holds the engine's mutex
-  core::Holding held;
+  core::ScopedMemoryUse held;
 
   Impl(const Network& what, Engine on, TrainerOptions wanted, core::TrainerOptions how)
       : network(what), engine(std::move(on)), options(std::move(wanted)), plan(std::move(how)) {}
@@ -181,7 +181,7 @@ Status Trainer::Impl::create(const core::Dataset& data) {
               core::Trainer::create(net.model.network.grid, data, plan, *impl.ops, impl.pool));
   if (!net.fresh) LOOM_TRY(load_weights());
   net.refresh = [this] { return sync(); };
-  held = core::Holding(impl.books, core::Held::training, trainer->bytes());
+  held = core::ScopedMemoryUse(impl.memory_tracker, core::MemoryKind::training, trainer->bytes());
   return {};
 }
 

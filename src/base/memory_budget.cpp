@@ -13,7 +13,7 @@ namespace loom::core {
 namespace {
 
 constexpr uint64_t kFreelyUnpacked = uint64_t{256} << 20;
-constexpr uint64_t kMostExpansion = 50;
+constexpr uint64_t kMaxExpansion = 50;
 
 }  // namespace
 
@@ -77,10 +77,10 @@ uint64_t MemoryBudget::left() const {
   return account_->limit - std::min(account_->limit, account_->used.load());
 }
 
-uint64_t MemoryBudget::most_unpacked(uint64_t packed) const {
+uint64_t MemoryBudget::max_unpacked(uint64_t packed) const {
   if (account_ == nullptr || account_->chosen) return UINT64_MAX;
   uint64_t most = 0;
-  if (!checked_mul(packed, kMostExpansion, most)) return UINT64_MAX;
+  if (!checked_mul(packed, kMaxExpansion, most)) return UINT64_MAX;
   return std::max(kFreelyUnpacked, most);
 }
 

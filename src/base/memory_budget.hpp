@@ -24,7 +24,7 @@ class MemoryBudget {
  public:
   MemoryBudget() = default;  // no limit
   // chosen: the user set the number of bytes. If not, it is an estimate from the machine's memory,
-  // and archives that unpack to a suspicious multiple of their size are refused (most_unpacked).
+  // and archives that unpack to a suspicious multiple of their size are refused (max_unpacked).
   // reserved: bytes that are never granted, for the program itself.
   explicit MemoryBudget(uint64_t bytes, bool chosen = true, uint64_t reserved = 0);
 
@@ -39,7 +39,7 @@ class MemoryBudget {
   // The limit of the unpacked bytes of an archive of `packed` bytes. If the user chose the budget
   // or there is none, it is all that is left. Otherwise it is 256 MB or fifty times its size,
   // whichever is more.
-  uint64_t most_unpacked(uint64_t packed) const;
+  uint64_t max_unpacked(uint64_t packed) const;
 
  private:
   friend class MemoryShare;

@@ -78,17 +78,17 @@ bool wait_awake(Ready ready, Tick tick) {
 // The order of lane 0 to a worker, in one word. It has the worker's lane in the next region (0
 // means only to stay awake) and the number of lanes. A count makes each order differ from the
 // previous one.
-constexpr int kLaneBits = 10, kMostLanes = 1 << kLaneBits;
+constexpr int kLaneBits = 10, kMaxLanes = 1 << kLaneBits;
 
 uint32_t make_order(uint32_t count, int lane, int lanes) {
   return count << (2 * kLaneBits) | static_cast<uint32_t>(lane) << kLaneBits |
          static_cast<uint32_t>(lanes - 1);
 }
 int lane_of(uint32_t order) {
-  return static_cast<int>(order >> kLaneBits) % kMostLanes;
+  return static_cast<int>(order >> kLaneBits) % kMaxLanes;
 }
 int lanes_of(uint32_t order) {
-  return static_cast<int>(order % kMostLanes) + 1;
+  return static_cast<int>(order % kMaxLanes) + 1;
 }
 
 }  // namespace
@@ -247,7 +247,7 @@ ThreadPool::ThreadPool(int wanted, bool exact) {
   lanes_ = wanted;
   const int cores = lanes_ == 1 ? 1 : available_cores();  // one lane does not ask the system
   if (lanes_ <= 0 || (!exact && lanes_ > cores)) lanes_ = cores;
-  lanes_ = std::min(lanes_, kMostLanes);
+  lanes_ = std::min(lanes_, kMaxLanes);
   impl_ = std::make_unique<Impl>(lanes_);
   impl_->exact = exact;
   start_workers();
@@ -327,7 +327,7 @@ bool ThreadPool::Impl::takes_part(Worker& worker, const Region& region) {
 void ThreadPool::Impl::choose(const Region& region) {
   began = now_ns();
   lanes = 1;
-  for (size_t i = 1; i < workers.size() && (exact || lanes < region.most_lanes); ++i) {
+  for (size_t i = 1; i < workers.size() && (exact || lanes < region.max_lanes); ++i) {
     if (takes_part(workers[i], region)) members[static_cast<size_t>(lanes++)] = static_cast<int>(i);
   }
 }
@@ -362,7 +362,7 @@ void ThreadPool::run(Function fn, void* context, const Region& region) {
   if (lanes_ == 1) return fn(context, 0, 1);
   const std::lock_guard one_at_a_time(s.mutex);
   if (s.threads.empty()) start_workers();  // the first region of a child process
-  if (region.most_lanes == 1 && !s.exact) {
+  if (region.max_lanes == 1 && !s.exact) {
     s.lanes = 1;
     fn(context, 0, 1);
     return;

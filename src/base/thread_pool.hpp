@@ -27,7 +27,7 @@ namespace loom::core {
 
 // Properties of a region's work that the caller knows.
 struct Region {
-  int most_lanes = 1 << 30;  // more would not make it faster
+  int max_lanes = 1 << 30;   // more would not make it faster
   bool worth_waking = true;  // it takes longer than waking a thread
 };
 

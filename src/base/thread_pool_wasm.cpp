@@ -13,7 +13,7 @@ namespace loom::core {
 namespace {
 
 constexpr int kSpins = 4000;  // loads before a lane sleeps; some ten microseconds
-constexpr int kLaneBits = 8, kMostLanes = (1 << kLaneBits) - 1;
+constexpr int kLaneBits = 8, kMaxLanes = (1 << kLaneBits) - 1;
 
 // The workers of this module. Regions of all pools follow one another.
 struct Workers {
@@ -57,7 +57,7 @@ extern "C" __attribute__((export_name("loom_host_worker"))) void loom_host_worke
   const int lane = __atomic_add_fetch(&workers.ready, 1, __ATOMIC_ACQ_REL);
   for (;;) {
     seen = wait_while(workers.order, seen);
-    const int lanes = seen & kMostLanes;
+    const int lanes = seen & kMaxLanes;
     if (lane >= lanes) continue;  // a region without it, which may be over by now
     workers.function(workers.context, lane, lanes);
     if (__atomic_sub_fetch(&workers.running, 1, __ATOMIC_ACQ_REL) == 0)
@@ -73,7 +73,7 @@ extern "C" __attribute__((export_name("loom_host_lanes"))) int loom_host_lanes()
 struct ThreadPool::Impl {};
 
 int ThreadPool::available_cores() {
-  return std::min(load(workers.ready) + 1, kMostLanes);
+  return std::min(load(workers.ready) + 1, kMaxLanes);
 }
 
 ThreadPool::ThreadPool(int wanted, bool) {
@@ -82,7 +82,7 @@ ThreadPool::ThreadPool(int wanted, bool) {
 ThreadPool::~ThreadPool() = default;
 
 void ThreadPool::run(Function fn, void* context, const Region& region) {
-  const int lanes = std::min(lanes_, region.most_lanes);
+  const int lanes = std::min(lanes_, region.max_lanes);
   if (lanes <= 1) return fn(context, 0, 1);
   const std::lock_guard<std::mutex> turn(workers.turn);
   workers.function = fn;

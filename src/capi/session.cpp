@@ -12,7 +12,7 @@ using namespace loom::capi;
 // count: their numbers.
 bool takes_results(const loom_tensor* to, const Tensor& x, int64_t& count) {
   const bool plain = to != nullptr && to->data != nullptr && to->strides == nullptr &&
-                     to->dtype == LOOM_FLOAT32 && to->rank > 0 && to->rank <= kMostRank &&
+                     to->dtype == LOOM_FLOAT32 && to->rank > 0 && to->rank <= kMaxRank &&
                      to->shape != nullptr;
   if (!plain || !x.contiguous()) return false;
   count = count_of(*to);

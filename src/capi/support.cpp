@@ -6,13 +6,13 @@
 namespace loom::capi {
 namespace {
 
-constexpr size_t kMostText = 1024;     // of an error
-constexpr uint32_t kMostSize = 65536;  // of a struct, by any version
+constexpr size_t kMaxText = 1024;     // of an error
+constexpr uint32_t kMaxSize = 65536;  // of a struct, by any version
 
 // Plain memory, so that a thread that ends has nothing to destroy.
 struct LastError {
   loom_status code = LOOM_OK;
-  char text[kMostText] = "";
+  char text[kMaxText] = "";
 };
 #ifdef __wasi__
 // One thread calls a module: lanes are workers that never do. Objects that are compiled for shared
@@ -35,7 +35,7 @@ Error without_memory() {
 Result<uint32_t> size_of(const void* sized, size_t known, const char* name) {
   uint32_t size = 0;
   std::memcpy(&size, sized, sizeof(size));
-  if (size < sizeof(uint32_t) || size > kMostSize) {
+  if (size < sizeof(uint32_t) || size > kMaxSize) {
     return invalid(std::string("struct_size of ") + name + " is " + std::to_string(size) +
                    "; set it to sizeof, here " + std::to_string(known));
   }
@@ -153,7 +153,7 @@ Status check_tensor(const loom_tensor* tensor, const char* name) {
     return invalid(std::string("the tensor '") + name + "' " + why);
   };
   if (tensor == nullptr) return wrong("is null");
-  if (tensor->rank < 0 || tensor->rank > kMostRank || (tensor->rank > 0 && !tensor->shape))
+  if (tensor->rank < 0 || tensor->rank > kMaxRank || (tensor->rank > 0 && !tensor->shape))
     return wrong("has no shape, or more than 16 extents");
   LOOM_TRY(dtype_of(tensor->dtype));
   const int64_t count = count_of(*tensor);

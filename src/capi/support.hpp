@@ -112,7 +112,7 @@ inline std::function<bool(int64_t, int64_t)> progress_of(loom_progress_fn progre
 }
 // A tensor as C sees it, borrowed while `from` lives.
 loom_tensor view_of(const Tensor& from);
-constexpr int32_t kMostRank = 16;  // of a loom_tensor
+constexpr int32_t kMaxRank = 16;  // of a loom_tensor
 // Errors: invalid_argument, naming the numbers that there are.
 Result<DType> dtype_of(loom_dtype dtype);
 template <class E>

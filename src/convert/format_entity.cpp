@@ -7,11 +7,11 @@
 namespace loom::core {
 namespace {
 
-bool is_entity(const Found& file) {
+bool is_entity(const Probe& file) {
   return entity_version(file.bytes) != 0;
 }
 
-Result<OpenedModel> open_entity_model(const Found& found) {
+Result<OpenedModel> open_entity_model(const Probe& found) {
   OpenedModel model;
   model.format = "entity";
   LOOM_ASSIGN(std::shared_ptr<const Entity> file, open_entity(found.path));
@@ -28,7 +28,7 @@ Result<std::unique_ptr<ModelSource>> open_entity_decoder(const FileRef& path) {
   return open_entity_source(std::move(file));
 }
 
-Status write_decoder_entity(const Writing& out) {
+Status write_decoder_entity(const WriteRequest& out) {
   const ModelSource& source = *out.model.decoder;
   const ConvertOptions& options = out.options;
   SaveModelOptions save;
@@ -42,7 +42,7 @@ Status write_decoder_entity(const Writing& out) {
   return save_model(out.path, source, save, out.pool);
 }
 
-Status write_network_entity(const Writing& out) {
+Status write_network_entity(const WriteRequest& out) {
   SaveNetworkOptions save;
   save.policy = network_policy(out.options);
   save.progress.report = out.options.progress;

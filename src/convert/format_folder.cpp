@@ -10,12 +10,12 @@
 namespace loom::core {
 namespace {
 
-bool is_folder(const Found& file) {
+bool is_folder(const Probe& file) {
   return file.folder;
 }
 
 #ifndef LOOM_WITHOUT_HF
-Result<OpenedModel> open_folder(const Found& file) {
+Result<OpenedModel> open_folder(const Probe& file) {
   LOOM_TRY(check_model_folder(file.path));
   OpenedModel model;
   model.format = "Hugging Face folder";
@@ -28,7 +28,7 @@ Result<std::unique_ptr<ModelSource>> open_folder_decoder(const FileRef& folder) 
   return open_hf_folder(folder);
 }
 
-Status write_folder(const Writing& out) {
+Status write_folder(const WriteRequest& out) {
   return write_hf_folder(out.path, *out.model.decoder, out.options.dtype);
 }
 #endif

@@ -11,19 +11,19 @@
 namespace loom::core {
 namespace {
 
-bool is_gguf(const Found& file) {
+bool is_gguf(const Probe& file) {
   return file.text().starts_with("GGUF");
 }
 
 #ifndef LOOM_WITHOUT_GGUF
-Result<OpenedModel> open_gguf_model(const Found& file) {
+Result<OpenedModel> open_gguf_model(const Probe& file) {
   OpenedModel model;
   model.format = "GGUF";
   LOOM_ASSIGN(model.decoder, open_gguf(file.path));
   return model;
 }
 
-Status write_decoder_gguf(const Writing& out) {
+Status write_decoder_gguf(const WriteRequest& out) {
   const ConvertOptions& options = out.options;
   if (!options.rules.empty() || options.per_tensor || options.report || options.adjust) {
     return unsupported("rules, calibration and reports are for .entity files; GGUF takes --dtype",

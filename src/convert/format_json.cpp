@@ -12,7 +12,7 @@
 namespace loom::core {
 namespace {
 
-bool is_json(const Found& file) {
+bool is_json(const Probe& file) {
   for (const std::byte b : file.bytes.first(std::min<size_t>(file.bytes.size(), 4096))) {
     const char c = static_cast<char>(b);
     if (c == '{') return true;
@@ -21,7 +21,7 @@ bool is_json(const Found& file) {
   return false;
 }
 
-Result<OpenedModel> open_description(const Found& file) {
+Result<OpenedModel> open_description(const Probe& file) {
   const FileRef& path = file.path;
   OpenedModel model;
   LOOM_ASSIGN(std::string text, read_file(path));
@@ -47,14 +47,14 @@ Status write_text(const FileRef& path, const std::string& text) {
   return write_file_atomic(path, std::as_bytes(std::span(text)));
 }
 
-Status write_description(const Writing& out) {
+Status write_description(const WriteRequest& out) {
   const OpenedModel& model = out.model;
   if (model.network != nullptr) return write_text(out.path, write_network(model.network->spec));
   LOOM_ASSIGN(GridSpec grid, model_grid(*model.decoder));
   return write_text(out.path, write_network({std::move(grid), Shape{1}}));
 }
 
-Status write_network_description(const Writing& out) {
+Status write_network_description(const WriteRequest& out) {
   if (!out.options.with_weights) return write_description(out);
   LOOM_ASSIGN(const std::string text,
               write_network_checkpoint(*out.model.network, network_policy(out.options), out.pool));

@@ -12,12 +12,12 @@
 namespace loom::core {
 namespace {
 
-bool is_npz_file(const Found& file) {
+bool is_npz_file(const Probe& file) {
   return is_npz(file.bytes);
 }
 
 #ifndef LOOM_WITHOUT_ARRAYS
-Result<OpenedModel> open_npz_model(const Found& file) {
+Result<OpenedModel> open_npz_model(const Probe& file) {
   OpenedModel model;
   model.format = "arrays of a network";
   LOOM_ASSIGN(model.network, open_npz_network(file.path, file.options.memory));
@@ -33,7 +33,7 @@ NpyOutput text_array(std::string name, const std::string& text) {
 
 // The parameters by path. loom/network and loom/model (text as bytes), input/shift and input/scale
 // describe the network, so that the file can be opened again.
-Status write_network_npz(const Writing& out) {
+Status write_network_npz(const WriteRequest& out) {
   const NetworkSource& source = *out.model.network;
   LOOM_ASSIGN(Unpacker unpacker, Unpacker::create(source, out.options));
   LOOM_ASSIGN(const Normalization normalization, normalization_of(source));

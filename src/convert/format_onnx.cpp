@@ -16,7 +16,7 @@
 namespace loom::core {
 namespace {
 
-bool is_onnx(const Found& file) {
+bool is_onnx(const Probe& file) {
   return to_lower_ascii(file.path.name()).ends_with(".onnx");
 }
 
@@ -39,7 +39,7 @@ Status read_metadata(const std::vector<std::pair<std::string, std::string>>& met
   return {};
 }
 
-Result<OpenedModel> open_onnx(const Found& file) {
+Result<OpenedModel> open_onnx(const Probe& file) {
   const FileRef& path = file.path;
   LOOM_ASSIGN(ImportedNetwork imported, load_onnx(path, import_options(file.options, true)));
   const auto metadata = std::move(imported.metadata);
@@ -49,7 +49,7 @@ Result<OpenedModel> open_onnx(const Found& file) {
   return model;
 }
 
-Status write_network_onnx(const Writing& out) {
+Status write_network_onnx(const WriteRequest& out) {
   const NetworkSource& source = *out.model.network;
   LOOM_ASSIGN(Network network, Network::finalize(source.spec.grid, source.spec.input.after(1)));
   for (size_t i = 0; i < network.params().size(); ++i) {

@@ -9,11 +9,11 @@
 namespace loom::core {
 namespace {
 
-bool is_original_entity(const Found& file) {
+bool is_original_entity(const Probe& file) {
   return is_loom1_entity(file.bytes);
 }
 
-bool is_original_json(const Found& file) {
+bool is_original_json(const Probe& file) {
   return is_loom1_json(file.text());
 }
 
@@ -41,12 +41,12 @@ Result<OpenedModel> take_loom1(Result<Loom1Network> file, const char* format,
   return model;
 }
 
-Result<OpenedModel> open_original_entity(const Found& file) {
+Result<OpenedModel> open_original_entity(const Probe& file) {
   return take_loom1(parse_loom1_entity(file.bytes, file.path), "entity of the original, version 1",
                     file.path);
 }
 
-Result<OpenedModel> open_original_json(const Found& file) {
+Result<OpenedModel> open_original_json(const Probe& file) {
   return take_loom1(parse_loom1_json(file.text(), file.path), "JSON of the original", file.path);
 }
 #endif

@@ -17,11 +17,11 @@ namespace {
 
 #ifdef LOOM_WITHOUT_ARRAYS
 // Eight bytes of length, then a JSON object.
-bool is_safetensors(const Found& file) {
+bool is_safetensors(const Probe& file) {
   return file.bytes.size() > 8 && file.bytes[8] == std::byte{'{'};
 }
 #else
-bool is_any(const Found&) {
+bool is_any(const Probe&) {
   return true;
 }
 
@@ -78,7 +78,7 @@ Result<OpenedModel> open_tensors(const FileRef& path, const InferOptions& how) {
 }
 
 // The last row, which gets all files without another format.
-Result<OpenedModel> open_safetensors(const Found& file) {
+Result<OpenedModel> open_safetensors(const Probe& file) {
   const FileRef& path = file.path;
   const Result<WeightsFile> weights = open_weights(path);
   if (!weights.ok()) {
@@ -115,7 +115,7 @@ Status add_blobs(const NetworkSource& source, std::string_view folder, bool stri
 
 // Weights for `loom eval`, or with the section "training" a checkpoint for `loom train --resume`:
 // see training_files.hpp.
-Status write_network_safetensors(const Writing& out) {
+Status write_network_safetensors(const WriteRequest& out) {
   const FileRef& path = out.path;
   const NetworkSource& source = *out.model.network;
   const JsonValue* training = source.sections.find("training");

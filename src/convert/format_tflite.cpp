@@ -11,13 +11,13 @@ namespace loom::core {
 namespace {
 
 // Detects by content, or by name if there is no content, so that the error is about TFLite.
-bool is_tflite_file(const Found& file) {
+bool is_tflite_file(const Probe& file) {
   return (file.bytes.size() >= 8 && file.text().substr(4, 4) == "TFL3") ||
          to_lower_ascii(file.path.name()).ends_with(".tflite");
 }
 
 #ifndef LOOM_WITHOUT_TFLITE
-Result<OpenedModel> open_tflite(const Found& file) {
+Result<OpenedModel> open_tflite(const Probe& file) {
   const FileRef& path = file.path;
   // By default, values of a quantized file are rounded to its steps, which training cannot use.
   LOOM_ASSIGN(ImportedNetwork imported, load_tflite(path, import_options(file.options, false)));

@@ -14,7 +14,7 @@ std::span<const Format* const> all_formats() {
   return kFormats;
 }
 
-const Format* format_of(const Found& found) {
+const Format* format_of(const Probe& found) {
   for (const Format* format : all_formats())
     if (format->is != nullptr && format->is(found)) return format;
   return nullptr;

@@ -13,7 +13,7 @@
 namespace loom::core {
 
 // An input path and its contents.
-struct Found {
+struct Probe {
   const FileRef& path;
   std::span<const std::byte> bytes;  // of a file, mapped while it is opened; empty for a folder
   bool folder = false;
@@ -24,7 +24,7 @@ struct Found {
   }
 };
 
-struct Writing {
+struct WriteRequest {
   const FileRef& path;
   const OpenedModel& model;
   const ConvertOptions& options;
@@ -37,16 +37,16 @@ struct Format {
   std::string_view how = {};
   bool left_out = false;  // in this build: the functions below except is() are null
   // The first row whose is() returns true opens the file. May be null: a row that only writes.
-  bool (*is)(const Found&) = nullptr;
-  Result<OpenedModel> (*open)(const Found&) = nullptr;
+  bool (*is)(const Probe&) = nullptr;
+  Result<OpenedModel> (*open)(const Probe&) = nullptr;
   // Opens only the language model: in rows with `decoders`.
   Result<std::unique_ptr<ModelSource>> (*open_decoder)(const FileRef&) = nullptr;
 
   // The file ending when writing; empty for a folder, or for a read-only format.
   std::string_view extension = {};
   std::string_view holds = {};  // the parts of a network that it can hold, letters of kParts
-  Status (*write_network)(const Writing&) = nullptr;
-  Status (*write_decoder)(const Writing&) = nullptr;
+  Status (*write_network)(const WriteRequest&) = nullptr;
+  Status (*write_decoder)(const WriteRequest&) = nullptr;
   // Possible differences in other programs that read such a file: lines for people.
   std::vector<std::string> (*decoder_notes)(const ModelSource&) = nullptr;
   // The supported models, also if a build left the functions out.
@@ -60,6 +60,6 @@ extern const Format kFolderFormat, kOriginalEntityFormat, kOriginalJsonFormat, k
 // All rows, in the order of detection. The last accepts every other file.
 std::span<const Format* const> all_formats();
 // The first row that accepts a path; may be null.
-const Format* format_of(const Found& found);
+const Format* format_of(const Probe& found);
 
 }  // namespace loom::core

@@ -8,7 +8,7 @@
 namespace loom::core {
 namespace {
 
-Result<OpenedModel> open_found(const Found& found) {
+Result<OpenedModel> open_found(const Probe& found) {
   const Format* format = format_of(found);
   if (format == nullptr) return bad_file("is not a model that this build opens", found.path);
   const bool named = !found.options.trainable.empty() || !found.options.frozen.empty();

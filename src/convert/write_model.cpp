@@ -99,7 +99,7 @@ Status write_model(const FileRef& path, const OpenedModel& model, const ConvertO
   if (format == nullptr) return no_such_format(path, extension, decoder);
   if (format->left_out)
     return left_out_of_build(cat("writer for ", format->files), format->how, path);
-  const Writing out{path, model, options, pool};
+  const WriteRequest out{path, model, options, pool};
   return decoder ? format->write_decoder(out) : format->write_network(out);
 }
 

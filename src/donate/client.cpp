@@ -18,7 +18,7 @@ namespace loom::core {
 namespace {
 
 constexpr size_t kPushPiece = 1 << 20;
-constexpr size_t kMostName = 4096;
+constexpr size_t kMaxName = 4096;
 
 // Models and texts must not be readable on the network.
 Status check_secrecy(const DonateClientOptions& options, const std::string& host) {
@@ -71,9 +71,9 @@ Status DonateClient::greet() {
     return why;
   }
   const JsonValue hello = std::move(*heard);
-  LOOM_ASSIGN(mode_, donate_text(hello, "mode", kMostName));
+  LOOM_ASSIGN(mode_, donate_text(hello, "mode", kMaxName));
   if (hello.find("local_lm_path") != nullptr) {
-    LOOM_ASSIGN(path_, donate_text(hello, "local_lm_path", kMostName));
+    LOOM_ASSIGN(path_, donate_text(hello, "local_lm_path", kMaxName));
   }
   JsonValue mine = donate_message("hello");
   mine.add("mode", JsonValue::string(mode_));
@@ -81,7 +81,7 @@ Status DonateClient::greet() {
   if (hello.find("challenge") != nullptr) {
     if (options_.secret.empty())
       return invalid("this server asks for a secret; give it with --secret-file", to_);
-    LOOM_ASSIGN(const std::string challenge, donate_text(hello, "challenge", kMostName));
+    LOOM_ASSIGN(const std::string challenge, donate_text(hello, "challenge", kMaxName));
     LOOM_ASSIGN(std::string proof, donate_proof(options_.secret, challenge));
     mine.add("proof", JsonValue::string(std::move(proof)));
   }
@@ -138,8 +138,8 @@ Result<JsonValue> DonateClient::hear(double seconds) {
 
 Error DonateClient::refused(const JsonValue& error) const {
   const JsonValue* said = error.find("error");
-  constexpr size_t kMost = 500;
-  const std::string why = said == nullptr ? std::string() : printable(said->text(), kMost);
+  constexpr size_t kMax = 500;
+  const std::string why = said == nullptr ? std::string() : printable(said->text(), kMax);
   return make_error(Code::io_error, why.empty() ? "refused" : why, to_);
 }
 
@@ -148,7 +148,7 @@ Result<JsonValue> DonateClient::hear_type(std::string_view type, double seconds)
   for (;;) {
     LOOM_ASSIGN(JsonValue message, hear(seconds));
     if (donate_type(message) == type) return message;
-    const Result<std::string> job = donate_text(message, "job_id", kMostName);
+    const Result<std::string> job = donate_text(message, "job_id", kMaxName);
     if (job.ok()) {
       answers_[*job] = std::move(message);
     } else if (donate_type(message) == "error") {
@@ -186,7 +186,7 @@ Status DonateClient::push(std::string_view file, std::string_view config,
   LOOM_ASSIGN(const JsonValue status, hear_type("model_status", 0));
   LOOM_ASSIGN(const bool good, donate_flag(status, "ok"));
   if (good) return {};
-  const Result<std::string> why = donate_text(status, "message", kMostName);
+  const Result<std::string> why = donate_text(status, "message", kMaxName);
   return make_error(Code::io_error, why.ok() && !why->empty() ? *why : std::string("refused"), to_);
 }
 
@@ -199,7 +199,7 @@ Status DonateClient::send_piece(int64_t index, std::string_view piece, bool last
   LOOM_TRY(send(chunk));
   while (socket_->readable(0)) {
     LOOM_ASSIGN(JsonValue said, hear(options_.seconds));
-    const Result<std::string> job = donate_text(said, "job_id", kMostName);
+    const Result<std::string> job = donate_text(said, "job_id", kMaxName);
     if (job.ok()) {
       answers_[*job] = std::move(said);
     } else if (donate_type(said) == "error") {
@@ -235,7 +235,7 @@ Result<std::string> DonateClient::send_prompt(std::string_view text, int64_t mos
 Result<JsonValue> DonateClient::answer(const std::string& job_id) {
   while (!answers_.contains(job_id)) {
     LOOM_ASSIGN(JsonValue message, hear(0));
-    const Result<std::string> job = donate_text(message, "job_id", kMostName);
+    const Result<std::string> job = donate_text(message, "job_id", kMaxName);
     if (!job.ok() && donate_type(message) == "error") return refused(message);
     if (job.ok()) answers_[*job] = std::move(message);
   }
@@ -266,11 +266,11 @@ Result<std::string> DonateClient::prompt(std::string_view text, int64_t most) {
 Result<DonateQueue> DonateClient::queue() {
   LOOM_TRY(send(donate_message("queue_status")));
   LOOM_ASSIGN(const JsonValue message, hear_type("queue_status", options_.seconds));
-  constexpr int64_t kMost = int64_t{1} << 40;
+  constexpr int64_t kMax = int64_t{1} << 40;
   DonateQueue out;
-  LOOM_ASSIGN(out.depth, donate_count(message, "depth", 0, kMost, 0));
-  LOOM_ASSIGN(out.capacity, donate_count(message, "capacity", 0, kMost, 0));
-  LOOM_ASSIGN(out.in_progress, donate_count(message, "in_progress", 0, kMost, 0));
+  LOOM_ASSIGN(out.depth, donate_count(message, "depth", 0, kMax, 0));
+  LOOM_ASSIGN(out.capacity, donate_count(message, "capacity", 0, kMax, 0));
+  LOOM_ASSIGN(out.in_progress, donate_count(message, "in_progress", 0, kMax, 0));
   return out;
 }
 

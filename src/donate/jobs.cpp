@@ -33,7 +33,7 @@ int64_t DonateJobs::in_progress() const {
   return running_;
 }
 
-bool DonateJobs::hurry() const {
+bool DonateJobs::should_stop() const {
   const std::lock_guard lock(mutex_);
   return hurry_;
 }

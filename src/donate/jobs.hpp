@@ -37,7 +37,7 @@ class DonateJobs {
   int64_t capacity() const { return static_cast<int64_t>(capacity_); }
 
   // Whether running jobs should end; they poll it.
-  bool hurry() const;
+  bool should_stop() const;
   // Refuses new jobs, drops waiting ones, and gives running ones this time before hurry(). Returns
   // when nothing runs; true if nothing had to hurry.
   bool stop(std::chrono::milliseconds grace);

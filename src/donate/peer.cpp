@@ -10,9 +10,9 @@
 namespace loom::core {
 namespace {
 
-constexpr size_t kMostJobId = 128;
-constexpr size_t kMostConfig = 1 << 20;
-constexpr int64_t kMostTokens = 1 << 20;
+constexpr size_t kMaxJobId = 128;
+constexpr size_t kMaxConfig = 1 << 20;
+constexpr int64_t kMaxTokens = 1 << 20;
 
 // A job with the answer `type`{job_id, ok, ..., queue_depth}. `compute` adds the result.
 using Compute = std::function<Result<JsonValue>(size_t worker)>;
@@ -41,7 +41,7 @@ struct Answer {
 JsonValue error_of(const Error& why, const JsonValue* message) {
   JsonValue out = donate_error(why.str());
   if (message == nullptr) return out;
-  const Result<std::string> job = donate_text(*message, "job_id", kMostJobId);
+  const Result<std::string> job = donate_text(*message, "job_id", kMaxJobId);
   if (job.ok()) out.add("job_id", JsonValue::string(*job));
   return out;
 }
@@ -122,7 +122,7 @@ Status DonatePeer::greet(const JsonValue& message) {
   if (donate_type(message) != "hello")
     return invalid("a secret is asked for: say hello with a proof first");
   if (trusted_) return {};
-  const Result<std::string> proof = donate_text(message, "proof", kMostJobId);
+  const Result<std::string> proof = donate_text(message, "proof", kMaxJobId);
   const std::string challenge = std::exchange(challenge_, {});
   if (!proof.ok() || challenge.empty())
     return invalid("a secret is asked for: hello carries no proof");
@@ -164,7 +164,7 @@ Status DonatePeer::begin(const JsonValue& message) {
   if (config != nullptr && config->is_string()) json = config->text();
   if (config != nullptr && config->is_object() && !config->members().empty())
     json = dump_json(*config);
-  if (json.size() > kMostConfig) return invalid("config_json is longer than 1 MB");
+  if (json.size() > kMaxConfig) return invalid("config_json is longer than 1 MB");
   constexpr int64_t kLow = std::numeric_limits<int64_t>::min(), kHigh = -(kLow + 1);
   LOOM_ASSIGN(const int64_t length, donate_count(message, "weights_len", kLow, kHigh, 0));
   std::string sha256;
@@ -179,8 +179,8 @@ Status DonatePeer::chunk(const JsonValue& message) {
   LOOM_TRY(pushing());
   const JsonValue* data = message.find("data_b64");
   if (data == nullptr || !data->is_string()) return invalid("data_b64 must be a text");
-  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
-  LOOM_ASSIGN(const int64_t index, donate_count(message, "index", 0, kMost, -1));
+  constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
+  LOOM_ASSIGN(const int64_t index, donate_count(message, "index", 0, kMax, -1));
   LOOM_ASSIGN(const bool last, donate_flag(message, "last"));
   return upload_.chunk(index, last, data->text());
 }
@@ -225,9 +225,9 @@ Result<DonatePeer::Then> DonatePeer::commit(const Connection& connection) {
 }
 
 Status DonatePeer::infer(const Connection& connection, const JsonValue& message) {
-  LOOM_ASSIGN(const std::string id, donate_text(message, "job_id", kMostJobId));
+  LOOM_ASSIGN(const std::string id, donate_text(message, "job_id", kMaxJobId));
   LOOM_ASSIGN(std::vector<int32_t> ids, donate_ids(message, "input_ids"));
-  LOOM_ASSIGN(int64_t most, donate_count(message, "max_tokens", 0, kMostTokens, 0));
+  LOOM_ASSIGN(int64_t most, donate_count(message, "max_tokens", 0, kMaxTokens, 0));
   if (most == 0) most = kDonateInferTokens;
   const std::shared_ptr<DonateModel> model = server_.model();
   if (model == nullptr) return invalid("model not mounted");
@@ -235,15 +235,15 @@ Status DonatePeer::infer(const Connection& connection, const JsonValue& message)
   return add_job(
       server_.jobs_, answer,
       [model, connection, most, ids = std::move(ids), &jobs = server_.jobs_](size_t worker) {
-        const auto go_on = [&] { return !connection->gone() && !jobs.hurry(); };
+        const auto go_on = [&] { return !connection->gone() && !jobs.should_stop(); };
         return model->infer(worker, ids, most, go_on).transform(donate_list);
       });
 }
 
 Status DonatePeer::prompt(const Connection& connection, const JsonValue& message) {
-  LOOM_ASSIGN(const std::string id, donate_text(message, "job_id", kMostJobId));
+  LOOM_ASSIGN(const std::string id, donate_text(message, "job_id", kMaxJobId));
   LOOM_ASSIGN(std::string text, donate_text(message, "prompt", kDonateFrameMost));
-  LOOM_ASSIGN(int64_t most, donate_count(message, "max_out", 0, kMostTokens, 0));
+  LOOM_ASSIGN(int64_t most, donate_count(message, "max_out", 0, kMaxTokens, 0));
   if (most == 0) most = kDonatePromptTokens;
   const std::shared_ptr<DonateModel> model = server_.model();
   if (model == nullptr) return invalid("model not mounted");
@@ -251,7 +251,7 @@ Status DonatePeer::prompt(const Connection& connection, const JsonValue& message
   return add_job(
       server_.jobs_, answer,
       [model, connection, most, text = std::move(text), &jobs = server_.jobs_](size_t worker) {
-        const auto go_on = [&] { return !connection->gone() && !jobs.hurry(); };
+        const auto go_on = [&] { return !connection->gone() && !jobs.should_stop(); };
         return model->prompt(worker, text, most, go_on).transform([](std::string written) {
           return JsonValue::string(std::move(written));
         });

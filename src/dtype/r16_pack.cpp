@@ -237,14 +237,14 @@ void store_block_scale(const Group& group, int64_t scale_block, int lane, const 
 }
 
 // Values that are packed together: complete scale blocks and super-blocks.
-constexpr int64_t kMostChunk = kMostBlockValues;
+constexpr int64_t kMaxChunk = kMaxBlockValues;
 int64_t chunk_values(const DTypeInfo& info) {
   const int64_t values = block_values(info);
   return values > 64 ? values : 64;
 }
 
 // Values [k0, k0 + chunk) of one row, zero past the end of the matrix.
-const float* chunk_of(const Group& group, int lane, int64_t k0, float (&padded)[kMostChunk]) {
+const float* chunk_of(const Group& group, int lane, int64_t k0, float (&padded)[kMaxChunk]) {
   const R16& g = group.g;
   const int64_t chunk = chunk_values(group.info);
   const int64_t left = lane < group.lanes ? g.cols - k0 : 0;
@@ -315,7 +315,7 @@ void pack_super_block(const Group& group, int lane, int64_t k0, const float* x) 
 void pack_k_groups(const Group& group) {
   const EncodeSpan encode = encoder_of(group.info);
   const int64_t chunk = chunk_values(group.info);
-  float padded[kMostChunk];
+  float padded[kMaxChunk];
   for (int64_t k0 = 0; k0 < group.g.cols; k0 += chunk) {
     for (int lane = group.begin; lane < group.end; ++lane) {
       const float* x = chunk_of(group, lane, k0, padded);

@@ -252,7 +252,7 @@ Scale choose_scale(DType dtype, const float* values, int64_t n, int64_t stride) 
   const DTypeInfo& info = dtype_info(dtype);
   if (info.block == 0) return range_scale(info, range_of(values, n, stride));
   if (info.super_block > 0 || info.zero != ZeroRule::none) {
-    float dense[kMostBlockValues];
+    float dense[kMaxBlockValues];
     const int count = static_cast<int>(n < info.block ? n : info.block);
     for (int i = 0; i < count; ++i) dense[i] = values[i * stride];
     if (info.super_block == 0) return block_scale(info, dense, count, 0.0f).scale;

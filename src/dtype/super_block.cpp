@@ -91,7 +91,7 @@ Fit fit_shifted(const Values& x, double top) {
   }
   Fit best{0, -low};
   const double mean = x.n > 0 ? __builtin_sqrt(squares / x.n) : 0;
-  double least_error = -1;
+  double min_error = -1;
   for (int c = 0; c < kCandidates && high > low; ++c) {
     const double inverse = (top + 0.25 * (c - kCandidates / 2)) / (high - low);
     Sums s;
@@ -103,8 +103,8 @@ Fit fit_shifted(const Values& x, double top) {
     }
     const Fit fit = solve(s);
     const double error = error_of(s, fit);
-    if (least_error >= 0 && error >= least_error) continue;
-    least_error = error < 0 ? 0 : error;
+    if (min_error >= 0 && error >= min_error) continue;
+    min_error = error < 0 ? 0 : error;
     best = fit;
   }
   return best;

@@ -8,7 +8,7 @@
 
 namespace loom::core {
 
-constexpr int kMostBlockValues = 256;
+constexpr int kMaxBlockValues = 256;
 
 // A super-block, or a block of 32 of a type that has none.
 struct BlockFields {
@@ -16,7 +16,7 @@ struct BlockFields {
   uint32_t least = 0;  // f16: the second one of a super-block, or the offset of a block of 32
   int8_t small_scales[16] = {};
   uint8_t small_leasts[16] = {};
-  uint8_t codes[kMostBlockValues] = {};  // stored codes
+  uint8_t codes[kMaxBlockValues] = {};  // stored codes
 };
 
 // Values that the fields above describe for a type.

@@ -51,7 +51,7 @@ Status decoded_product(const Call& c, int64_t n, int64_t k, const Value* bias,
     if (shift.dims != Dims{n}) return c.bad("a bias of N is needed");
     LOOM_ASSIGN(y, combine(c, Pair::add, y, shift));
   }
-  return c.give_as(y.seen_as(dims), c.value(0).type);
+  return c.give_as(y.view_as(dims), c.value(0).type);
 }
 
 // What MatMulNBits says of its weights.

@@ -46,9 +46,9 @@ double bin_value(const Align& a, const T* image, int64_t height, int64_t width, 
   if (a.at_least_one) w = std::max(w, 1.0), h = std::max(h, 1.0);
   const double bin_h = h / static_cast<double>(a.rows), bin_w = w / static_cast<double>(a.cols);
   const auto count = [&](double extent) {
-    constexpr double kMost = 4096;
+    constexpr double kMax = 4096;
     return a.samples > 0 ? a.samples
-                         : static_cast<int64_t>(std::clamp(std::ceil(extent), 0.0, kMost));
+                         : static_cast<int64_t>(std::clamp(std::ceil(extent), 0.0, kMax));
   };
   const int64_t down = count(bin_h), over = count(bin_w);
   const double top = y0 + static_cast<double>(bin / a.cols) * bin_h;

@@ -6,7 +6,7 @@
 namespace loom::core::evaluate {
 namespace {
 
-constexpr int64_t kMostSteps = int64_t{1} << 24;  // of a Loop
+constexpr int64_t kMaxSteps = int64_t{1} << 24;  // of a Loop
 
 Status give_all(const Call& c, std::vector<Slot> made) {
   if (made.size() < c.out.size()) return c.bad("its graph gives fewer values than the node");
@@ -96,7 +96,7 @@ Status loop_operator(const Call& c) {
   if (body.outputs.size() < state.size() + 1) return c.bad("its body gives too few values");
   std::vector<std::vector<Slot>> scans(body.outputs.size() - 1 - state.size());
   for (int64_t i = 0; i < most && goes_on; ++i) {
-    if (i >= kMostSteps) return c.bad(cat("has not ended after ", kMostSteps, " steps"));
+    if (i >= kMaxSteps) return c.bad(cat("has not ended after ", kMaxSteps, " steps"));
     LOOM_ASSIGN(Value number, number_value(c, OnnxType::i64, i));
     LOOM_ASSIGN(Value condition, number_value(c, OnnxType::boolean, 1));
     std::vector<Slot> inputs{Slot::of(std::move(number)), Slot::of(std::move(condition))};

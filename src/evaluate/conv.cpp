@@ -9,13 +9,13 @@ namespace loom::core::evaluate {
 
 Result<Dims> per_axis(const Call& c, std::string_view name, int axes, int64_t otherwise,
                       int64_t least) {
-  constexpr int64_t kMost = int64_t{1} << 24;
+  constexpr int64_t kMax = int64_t{1} << 24;
   Dims list = c.list(name);
   if (list.empty()) list.assign(static_cast<size_t>(axes), otherwise);
   if (list.size() != static_cast<size_t>(axes))
     return c.bad(cat("'", name, "' must have a number per axis"));
   for (const int64_t v : list) {
-    if (v < least || v > kMost) return c.bad(cat("'", name, "' holds ", v));
+    if (v < least || v > kMax) return c.bad(cat("'", name, "' holds ", v));
   }
   return list;
 }
@@ -145,7 +145,7 @@ void copy_patch(const ConvShape& s, const float* image, int64_t o, float* to) {
 
 // A convolution with few outputs as a product of patches and filters: the same sums, and no tile of
 // outputs that is mostly empty.
-constexpr int64_t kFewOutputs = 12;
+constexpr int64_t kSmallOutputs = 12;
 Status conv_by_patches(const Call& c, const ConvArgs& conv, int64_t batch) {
   const ConvShape& s = conv.shape;
   const int64_t outputs = s.out_positions(), patch = s.patch(), rows = batch * outputs;
@@ -204,7 +204,7 @@ Status conv(const Call& c) {
   if (c.prepared != nullptr)
     args.activation = static_cast<const ConvWeights&>(*c.prepared).activation;
   const int64_t outputs = args.shape.out_positions();
-  if (args.shape.groups == 1 && outputs > 1 && outputs <= kFewOutputs) {
+  if (args.shape.groups == 1 && outputs > 1 && outputs <= kSmallOutputs) {
     LOOM_TRY(conv_by_patches(c, args, x.dims[0]));
     return c.give_as(y, c.value(0).type);
   }

@@ -175,10 +175,10 @@ Result<Value> by_product(const Call& c, const Equation& e, const std::vector<Val
   LOOM_ASSIGN(const Value a, arranged(c, e, in[0], e.in[0], r.batch + r.left + r.inner));
   LOOM_ASSIGN(const Value b, arranged(c, e, in[1], e.in[1], r.batch + r.inner + r.right));
   const int64_t batch = product(extents(e, r.batch)), inner = product(extents(e, r.inner));
-  LOOM_ASSIGN(const Value y, matmul(c, a.seen_as(Dims{batch, product(extents(e, r.left)), inner}),
-                                    b.seen_as(Dims{batch, inner, product(extents(e, r.right))})));
+  LOOM_ASSIGN(const Value y, matmul(c, a.view_as(Dims{batch, product(extents(e, r.left)), inner}),
+                                    b.view_as(Dims{batch, inner, product(extents(e, r.right))})));
   const std::string labels = r.batch + r.left + r.right;
-  return arranged(c, e, y.seen_as(extents(e, labels)), labels, e.out);
+  return arranged(c, e, y.view_as(extents(e, labels)), labels, e.out);
 }
 
 Status einsum(const Call& c) {

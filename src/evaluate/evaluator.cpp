@@ -12,7 +12,7 @@
 namespace loom::core::evaluate {
 namespace {
 
-constexpr int kMostDepth = 64;  // graphs that run inside of graphs
+constexpr int kMaxDepth = 64;  // graphs that run inside of graphs
 
 Status run_function(const Call& c) {
   std::vector<Slot> inputs;
@@ -96,7 +96,7 @@ Result<std::vector<Slot>> run_frame(const Body& body, std::vector<Slot> frame, R
 Result<std::vector<Slot>> run_body(const Call& c, const Body& body, std::vector<Slot> inputs) {
   if (inputs.size() != body.inputs.size())
     return c.bad(cat("its graph takes ", body.inputs.size(), " values, ", inputs.size(), " given"));
-  if (c.rt.depth >= kMostDepth) return c.bad("graphs inside of graphs too deep");
+  if (c.rt.depth >= kMaxDepth) return c.bad("graphs inside of graphs too deep");
   std::vector<Slot> frame = body.fixed;
   for (size_t i = 0; i < inputs.size(); ++i)
     frame[static_cast<size_t>(body.inputs[i])] = std::move(inputs[i]);

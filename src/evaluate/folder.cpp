@@ -9,7 +9,7 @@ namespace loom::core::evaluate {
 namespace {
 
 // Far more than any constant of a model, far less than a machine.
-constexpr int64_t kMostMemory = int64_t{1} << 30;
+constexpr int64_t kMaxMemory = int64_t{1} << 30;
 
 }  // namespace
 
@@ -20,7 +20,7 @@ OnnxFolder evaluating_folder(const Ops& ops) {
     if (row == nullptr)
       return unsupported(cat("node '", printable(node.name), "' (", printable(node.op),
                              "): an operator that Loom does not know"));
-    Alone alone(ops, kMostMemory);
+    Alone alone(ops, kMaxMemory);
     return alone.run(*row, node, opset, inputs);
   };
 }

@@ -107,7 +107,7 @@ Status simplified_norm(const Call& c) {
   LOOM_ASSIGN(const Value x, c.widened(0));
   LOOM_ASSIGN(const int axis, c.axis(c.integer("axis", -1), x.rank()));
   LOOM_ASSIGN(const Value epsilon, real_row(c, {c.real("epsilon", 1e-5F)}));
-  const Value rows = x.seen_as({product(x.dims, 0, axis), product(x.dims, axis, x.rank())});
+  const Value rows = x.view_as({product(x.dims, 0, axis), product(x.dims, axis, x.rank())});
   LOOM_ASSIGN(const Value squares, combine(c, Pair::mul, rows, rows));
   LOOM_ASSIGN(Value axes, c.make(OnnxType::i64, {1}));
   *axes.data<int64_t>() = 1;
@@ -119,7 +119,7 @@ Status simplified_norm(const Call& c) {
   Dims dims(x.dims.begin(), x.dims.begin() + axis);
   dims.resize(x.dims.size(), 1);
   LOOM_TRY(c.give(std::move(y)));
-  return c.give(inverse.seen_as(dims), 1);
+  return c.give(inverse.view_as(dims), 1);
 }
 
 // Rows of table `table` by the ids of input `ids`.
@@ -207,7 +207,7 @@ Status renamed(const Call& c) {
 
 // Pads as one row; the fill value has one element.
 Status pad(const Call& c) {
-  const Value pads = c.value(1).seen_as({c.value(1).count()});
+  const Value pads = c.value(1).view_as({c.value(1).count()});
   LOOM_ASSIGN(Value y, Part(c, "Pad").keep("mode").value({&c.value(0), &pads, optional(c, 2)}));
   return c.give(std::move(y));
 }
@@ -221,7 +221,7 @@ Status range(const Call& c) {
       continue;
     }
     if (c.value(i).count() != 1) return c.bad(cat("input ", i, " must be one number"));
-    in[i] = c.value(i).seen_as(Dims{});
+    in[i] = c.value(i).view_as(Dims{});
   }
   LOOM_ASSIGN(Value y, Part(c, "Range").value({&in[0], &in[1], &in[2]}));
   return c.give(std::move(y));

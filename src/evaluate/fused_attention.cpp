@@ -96,7 +96,7 @@ Result<Value> half_of(const Call& c, size_t x, int64_t i) {
   LOOM_ASSIGN(const Value both, c.as(x, OnnxType::f32));
   if (both.rank() != 5 || both.dims[0] != 2) return c.bad("a past must be [2, B, heads, P, size]");
   LOOM_ASSIGN(const Value one, part_of(c, both, 0, i, 1));
-  return one.seen_as(Dims(both.dims.begin() + 1, both.dims.end()));
+  return one.view_as(Dims(both.dims.begin() + 1, both.dims.end()));
 }
 
 // x W + b in three parts, each by heads.
@@ -133,7 +133,7 @@ Status attention(const Call& c) {
   Dims dims = made[1].tensor.dims;
   if (made[2].tensor.dims != dims) return c.not_done("a present of values of another size");
   dims.insert(dims.begin(), 1);
-  const Value k = made[1].tensor.seen_as(dims), v = made[2].tensor.seen_as(dims);
+  const Value k = made[1].tensor.view_as(dims), v = made[2].tensor.view_as(dims);
   LOOM_ASSIGN(const Value both, Part(c, "Concat").set("axis", int64_t{0}).value({&k, &v}));
   return c.give_as(both, c.value(0).type, 1);
 }
@@ -162,7 +162,7 @@ Result<Value> unpacked(const Call& c, const Value& x, int64_t i, int64_t count) 
   if (x.rank() != 5 || x.dims[3] != count)
     return c.bad(cat("takes [B, T, heads, ", count, ", size] where keys or values are left out"));
   LOOM_ASSIGN(const Value one, part_of(c, x, 3, i, 1));
-  return one.seen_as({x.dims[0], x.dims[1], x.dims[2] * x.dims[4]});
+  return one.view_as({x.dims[0], x.dims[1], x.dims[2] * x.dims[4]});
 }
 
 // Queries, keys and values, which may lie in one input or two.

@@ -185,7 +185,7 @@ Result<Value> scaled_sums(const Call& c, const Value& sums, const Value& a_scale
   LOOM_ASSIGN(const Value real_sums, cast(c.rt.memory, sums, OnnxType::f32));
   LOOM_ASSIGN(const Value left, cast(c.rt.memory, a_scale, OnnxType::f32));
   LOOM_ASSIGN(const Value right, cast(c.rt.memory, b_scale, OnnxType::f32));
-  LOOM_ASSIGN(const Value both, combine(c, Pair::mul, left.seen_as(Dims{}), right));
+  LOOM_ASSIGN(const Value both, combine(c, Pair::mul, left.view_as(Dims{}), right));
   LOOM_ASSIGN(const Value y, combine(c, Pair::mul, real_sums, both));
   if (y.dims != sums.dims) return c.bad("scales that do not fit");
   if (bias == nullptr) return y;
@@ -263,7 +263,7 @@ Result<Value> gates(const Call& c, size_t i, size_t scale) {
     const int64_t count = by[k].count();
     if (count != w.dims[0] && count != w.dims[0] * w.dims[2])
       return c.bad("a scale and a zero point per direction or per gate are needed");
-    by[k] = by[k].seen_as({w.dims[0], 1, count / w.dims[0]});
+    by[k] = by[k].view_as({w.dims[0], 1, count / w.dims[0]});
   }
   LOOM_ASSIGN(const Value less, combine(c, Pair::sub, x, by[1]));
   LOOM_ASSIGN(const Value y, combine(c, Pair::mul, less, by[0]));

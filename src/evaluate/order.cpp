@@ -102,7 +102,7 @@ Status unique(const Call& c) {
   if (by_axis) {
     LOOM_ASSIGN(axis, c.axis(c.integer("axis", 0), x.rank()));
   } else {
-    x = x.seen_as(Dims{x.count()});
+    x = x.view_as(Dims{x.count()});
   }
   // The axis first, so that a part lies in one piece.
   std::vector<int> others, order;

@@ -9,8 +9,8 @@
 namespace loom::core::evaluate {
 namespace {
 
-constexpr int64_t kMostFolded = int64_t{1} << 26;  // bytes of a folded value
-constexpr int kMostCalls = 64;                     // functions inside of functions
+constexpr int64_t kMaxFolded = int64_t{1} << 26;  // bytes of a folded value
+constexpr int kMaxCalls = 64;                     // functions inside of functions
 
 using Opsets = std::vector<std::pair<std::string, int64_t>>;
 
@@ -119,7 +119,7 @@ OnnxNode Planner::filled(const OnnxNode& n, const OnnxFunction& f, const OnnxNod
 }
 
 Result<std::unique_ptr<Body>> Planner::function(const OnnxFunction& f, const OnnxNode& call) {
-  if (++calls_ > kMostCalls) return at(call, "functions inside of functions too deep");
+  if (++calls_ > kMaxCalls) return at(call, "functions inside of functions too deep");
   auto body = std::make_unique<Body>();
   Scope s{body.get(), nullptr, &f.opsets, {}};
   for (const std::string& name : f.inputs) body->inputs.push_back(place(s, name));
@@ -200,7 +200,7 @@ Result<bool> Planner::folded(Step& step, Scope& s) {
   for (const int i : alone.out) {
     if (i < 0) continue;
     const Slot& made = frame[static_cast<size_t>(i)];
-    if (made.kind == Slot::Kind::tensor && made.tensor.bytes() > kMostFolded) return false;
+    if (made.kind == Slot::Kind::tensor && made.tensor.bytes() > kMaxFolded) return false;
   }
   for (size_t k = 0; k < alone.out.size(); ++k) {
     if (alone.out[k] >= 0)

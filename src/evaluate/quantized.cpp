@@ -71,14 +71,14 @@ void add_sums(const Call& c, const Value& from, Value& to, bool first) {
 
 // Rows of whole numbers as weights: in 8 bits where they fit, of which each is itself.
 Result<std::shared_ptr<PackedMatrix>> pack_whole(const Call& c, const Value& rows, float most) {
-  constexpr float kMostCode = 127;
+  constexpr float kMaxCode = 127;
   const int64_t count = rows.dims[0], cols = count == 0 ? 0 : rows.count() / count;
-  if (most > kMostCode) return pack_rows(c, rows.data<float>(), count, cols);
+  if (most > kMaxCode) return pack_rows(c, rows.data<float>(), count, cols);
   auto out = std::make_shared<PackedMatrix>();
   const R16 geometry = r16_geometry(DType::i8, count, cols);
   LOOM_ASSIGN(out->memory, Buffer::allocate(geometry.bytes()));
   out->w = r16_tensor(geometry, out->memory.data());
-  std::vector<float> ranges(static_cast<size_t>(count), kMostCode);
+  std::vector<float> ranges(static_cast<size_t>(count), kMaxCode);
   PackArgs pack;
   pack.src = f32_matrix(const_cast<float*>(rows.data<float>()), count, cols);
   pack.w = out->w;

@@ -45,7 +45,7 @@ Status compress(const Call& c) {
   if (c.given("axis")) {
     LOOM_ASSIGN(axis, c.axis(c.integer("axis", 0), x.rank()));
   } else {
-    x = x.seen_as(Dims{x.count()});
+    x = x.view_as(Dims{x.count()});
   }
   const int64_t n = x.dims[static_cast<size_t>(axis)];
   Dims kept;
@@ -113,11 +113,11 @@ Status depth_to_space(const Call& c) {
   const int64_t n = x.dims[0], ch = x.dims[1] / (b * b), h = x.dims[2], w = x.dims[3];
   const bool depth_first = mode == "DCR";
   if (!depth_first && mode != "CRD") return c.bad("mode must be DCR or CRD");
-  const Value cut = x.seen_as(depth_first ? Dims{n, b, b, ch, h, w} : Dims{n, ch, b, b, h, w});
+  const Value cut = x.view_as(depth_first ? Dims{n, b, b, ch, h, w} : Dims{n, ch, b, b, h, w});
   LOOM_ASSIGN(Value y, permuted(c, cut,
                                 depth_first ? std::vector<int>{0, 3, 4, 1, 5, 2}
                                             : std::vector<int>{0, 1, 4, 2, 5, 3}));
-  return c.give(y.seen_as(Dims{n, ch, h * b, w * b}));
+  return c.give(y.view_as(Dims{n, ch, h * b, w * b}));
 }
 
 Status space_to_depth(const Call& c) {
@@ -126,13 +126,13 @@ Status space_to_depth(const Call& c) {
   if (x.rank() != 4 || b < 1 || x.dims[2] % b != 0 || x.dims[3] % b != 0)
     return c.bad("takes [N, C, H, W] with H and W multiples of blocksize");
   const int64_t n = x.dims[0], ch = x.dims[1], h = x.dims[2] / b, w = x.dims[3] / b;
-  const Value cut = x.seen_as(Dims{n, ch, h, b, w, b});
+  const Value cut = x.view_as(Dims{n, ch, h, b, w, b});
   const std::string mode = c.text("mode", "DCR");
   if (mode != "DCR" && mode != "CRD") return c.bad("mode must be DCR or CRD");
   LOOM_ASSIGN(Value y, permuted(c, cut,
                                 mode == "DCR" ? std::vector<int>{0, 3, 5, 1, 2, 4}
                                               : std::vector<int>{0, 1, 3, 5, 2, 4}));
-  return c.give(y.seen_as(Dims{n, ch * b * b, h, w}));
+  return c.give(y.view_as(Dims{n, ch * b * b, h, w}));
 }
 
 Status reverse_sequence(const Call& c) {

@@ -87,7 +87,7 @@ Status split_to_list(const Call& c) {
     move(c, x, y, {dims, steps, steps_of(dims), at * steps[a], 0});
     if (squeezed) {
       dims.erase(dims.begin() + axis);
-      y = y.seen_as(dims);
+      y = y.view_as(dims);
     }
     list.push_back(Slot::of(std::move(y)));
     at += part;
@@ -115,7 +115,7 @@ Status concat_list(const Call& c) {
     Dims dims = v.dims;
     if (axis > v.rank()) return c.bad("parts of different ranks");
     dims.insert(dims.begin() + axis, 1);
-    v = v.seen_as(dims);
+    v = v.view_as(dims);
   }
   Dims dims = parts[0].dims;
   dims[a] = 0;

@@ -48,7 +48,7 @@ Line transformed(const Line& x, int64_t n, int64_t out, const Angles& a) {
   return y;
 }
 
-constexpr int64_t kMostLength = int64_t{1} << 24;
+constexpr int64_t kMaxLength = int64_t{1} << 24;
 
 // The half of a spectrum of a real signal, as a whole one of n.
 void mirrored(Line& x, int64_t n) {
@@ -72,7 +72,7 @@ Status dft(const Call& c) {
   const bool inverse = c.integer("inverse", 0) != 0, half = c.integer("onesided", 0) != 0;
   const int64_t in = x.dims[static_cast<size_t>(axis)];
   LOOM_ASSIGN(const int64_t n, c.whole_number(1, inverse && half ? 2 * (in - 1) : in));
-  if (n < 1 || n > kMostLength) return c.bad("a length that is none");
+  if (n < 1 || n > kMaxLength) return c.bad("a length that is none");
   const bool to_real = inverse && half;
   const int64_t out = half && !inverse ? n / 2 + 1 : n, out_parts = to_real ? 1 : 2;
   Dims dims = x.dims;
@@ -148,7 +148,7 @@ Status stft(const Call& c) {
 // a - b cos(2 pi i / N) + c cos(4 pi i / N).
 Status window_of(const Call& c, double a, double b, double d) {
   LOOM_ASSIGN(const int64_t n, c.whole_number(0, 0));
-  if (n < 1 || n > kMostLength) return c.bad("a size that is none");
+  if (n < 1 || n > kMaxLength) return c.bad("a size that is none");
   const bool periodic = c.integer("periodic", 1) != 0;
   const auto type = static_cast<OnnxType>(c.integer("output_datatype", 1));
   if (element_bytes(type) == 0) return c.not_done("this output_datatype");
@@ -178,7 +178,7 @@ Status mel_weights(const Call& c) {
   LOOM_ASSIGN(const double low, c.number(3, 0));
   LOOM_ASSIGN(const double high, c.number(4, 0));
   const auto type = static_cast<OnnxType>(c.integer("output_datatype", 1));
-  if (bands < 1 || bands > 65536 || length < 1 || length > kMostLength || !(rate > 0) ||
+  if (bands < 1 || bands > 65536 || length < 1 || length > kMaxLength || !(rate > 0) ||
       !(low >= 0) || !(high >= low) || element_bytes(type) == 0)
     return c.bad("numbers that make no filters");
   const int64_t bins = length / 2 + 1;

@@ -182,7 +182,7 @@ std::vector<double> probabilities(const Pairs& p, const std::vector<double>& sum
 }
 
 // The class that most pairs decide for; of equal ones the first.
-size_t most_votes(const Pairs& p, const std::vector<double>& sums) {
+size_t max_votes(const Pairs& p, const std::vector<double>& sums) {
   std::vector<double> votes(static_cast<size_t>(p.classes));
   size_t pair = 0;
   for (size_t i = 0; i < votes.size(); ++i) {
@@ -199,7 +199,7 @@ Status svm_classifier(const Call& c) {
   std::vector<double> all;
   for (int64_t r = 0; r < x.count; ++r) {
     std::vector<double> scores = decisions(p, x.row(r));
-    const size_t best = most_votes(p, scores);  // whatever the probabilities say
+    const size_t best = max_votes(p, scores);  // whatever the probabilities say
     if (!p.a.empty()) scores = probabilities(p, scores);
     if (scores.size() == 1)
       second_score(scores, post == PostTransform::none ? 2 : 0, post);

@@ -31,9 +31,9 @@ double ArchitectureScore::of(ArchitectureAim aim) const {
 }
 
 Result<Architectures> Architectures::create(GridGenome seed, const ArchitectureSpec& spec) {
-  constexpr int64_t kMostMembers = 1 << 14;
-  if (spec.population < 2 || spec.population > kMostMembers)
-    return invalid(cat("population is ", spec.population, ", must be 2 to ", kMostMembers));
+  constexpr int64_t kMaxMembers = 1 << 14;
+  if (spec.population < 2 || spec.population > kMaxMembers)
+    return invalid(cat("population is ", spec.population, ", must be 2 to ", kMaxMembers));
   if (spec.aims.empty()) return invalid("no objective: choose at least one");
   if (!(spec.cross >= 0 && spec.cross <= 1))
     return invalid(cat("cross is ", spec.cross, ", must be between 0 and 1"));

@@ -14,7 +14,7 @@ namespace loom::core {
 namespace {
 
 constexpr int64_t kArchitecturesFormat = 1;
-constexpr size_t kMostHistory = 1 << 20;
+constexpr size_t kMaxHistory = 1 << 20;
 
 JsonValue finite_or_null(double v) {
   return std::isfinite(v) ? JsonValue::real(v) : JsonValue();
@@ -124,12 +124,12 @@ class ArchitecturesReader {
   }
 
   Result<ArchitectureMember> member(const JsonValue& of) const {
-    constexpr int64_t kMost = int64_t{1} << 40;
+    constexpr int64_t kMax = int64_t{1} << 40;
     ArchitectureMember m;
-    LOOM_ASSIGN(m.id, whole(of, "id", 0, kMost));
-    LOOM_ASSIGN(m.parent, whole(of, "parent", -1, kMost));
-    LOOM_ASSIGN(m.other, whole(of, "other", -1, kMost));
-    LOOM_ASSIGN(m.born, whole(of, "born", 0, kMost));
+    LOOM_ASSIGN(m.id, whole(of, "id", 0, kMax));
+    LOOM_ASSIGN(m.parent, whole(of, "parent", -1, kMax));
+    LOOM_ASSIGN(m.other, whole(of, "other", -1, kMax));
+    LOOM_ASSIGN(m.born, whole(of, "born", 0, kMax));
     LOOM_ASSIGN(const JsonValue* birth, need(of, "birth"));
     LOOM_ASSIGN(m.birth, birth->as_string(cat(where_, ": birth")));
     LOOM_ASSIGN(m.score, score(of, "score"));
@@ -146,8 +146,8 @@ class ArchitecturesReader {
     LOOM_ASSIGN(s.cross, real(of, "cross"));
     if (!(s.cross >= 0 && s.cross <= 1)) return bad_file("\"cross\" must be from 0 to 1", where_);
     LOOM_ASSIGN(s.rates.most_parameters, whole(of, "most_parameters", 0, INT64_MAX));
-    LOOM_ASSIGN(s.rates.most_cells, whole(of, "most_cells", 1, 1 << 16));
-    LOOM_ASSIGN(s.rates.most_width, whole(of, "most_width", 1, 1 << 24));
+    LOOM_ASSIGN(s.rates.max_cells, whole(of, "most_cells", 1, 1 << 16));
+    LOOM_ASSIGN(s.rates.max_width, whole(of, "most_width", 1, 1 << 24));
     LOOM_ASSIGN(s.rates.perturb, real(of, "perturb"));
     LOOM_ASSIGN(s.training.epochs, whole(of, "epochs", 1, 1 << 24));
     LOOM_ASSIGN(s.training.batch, whole(of, "batch", 1, 1 << 20));
@@ -197,8 +197,8 @@ JsonValue spec_json(const ArchitectureSpec& s) {
   out.add("seed", JsonValue::integer(static_cast<int64_t>(s.seed)));
   out.add("cross", JsonValue::real(s.cross));
   out.add("most_parameters", JsonValue::integer(s.rates.most_parameters));
-  out.add("most_cells", JsonValue::integer(s.rates.most_cells));
-  out.add("most_width", JsonValue::integer(s.rates.most_width));
+  out.add("most_cells", JsonValue::integer(s.rates.max_cells));
+  out.add("most_width", JsonValue::integer(s.rates.max_width));
   out.add("perturb", JsonValue::real(s.rates.perturb));
   out.add("epochs", JsonValue::integer(s.training.epochs));
   out.add("batch", JsonValue::integer(s.training.batch));
@@ -259,7 +259,7 @@ Result<Architectures> Architectures::from_text(std::string_view text, const std:
   LOOM_ASSIGN(out.seed_, reader.genome(*seed));
   LOOM_ASSIGN(const JsonValue* members, reader.need(all, "members"));
   LOOM_ASSIGN(const JsonValue* history, reader.need(all, "history"));
-  if (format != kArchitecturesFormat || history->elements().size() > kMostHistory ||
+  if (format != kArchitecturesFormat || history->elements().size() > kMaxHistory ||
       static_cast<int64_t>(members->elements().size()) > out.spec_.population)
     return bad_file("a population of another size than it says", where);
   for (const JsonValue& one : members->elements()) {

@@ -63,7 +63,7 @@ Status check_darts(const DartsSpec& s) {
   if (s.order != 1 && s.order != 2) return invalid(cat("order is ", s.order, ", must be 1 or 2"));
   if (s.epochs < 1 || s.batch < 1) return invalid("epochs and batch must be at least 1");
   const std::pair<std::string_view, double> all[] = {
-      {"rate", s.rate}, {"least_rate", s.least_rate}, {"decay", s.decay},
+      {"rate", s.rate}, {"least_rate", s.min_rate},   {"decay", s.decay},
       {"clip", s.clip}, {"alpha_rate", s.alpha_rate}, {"alpha_decay", s.alpha_decay}};
   for (const auto& [name, value] : all) {
     if (!(value >= 0) || !std::isfinite(value))
@@ -361,7 +361,7 @@ Result<DartsEpoch> Darts::epoch(const OnStep& on_step) {
   ScheduleSpec schedule;
   schedule.kind = ScheduleKind::cosine;
   schedule.rate = s.spec.rate;
-  schedule.floor = std::min(s.spec.least_rate, s.spec.rate);
+  schedule.floor = std::min(s.spec.min_rate, s.spec.rate);
   DartsEpoch report;
   for (int64_t i = 0; i < each; ++i) {
     const double rate = learning_rate(schedule, s.steps, total, each, 0);

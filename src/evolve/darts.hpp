@@ -21,9 +21,9 @@ struct DartsSpec {
   int64_t order = 2;  // 1 or 2
   int64_t epochs = 10, batch = 64;
   uint64_t seed = 1;
-  // Weights: momentum 0.9, from `rate` along a half cosine to `least_rate`, gradients clipped to a
+  // Weights: momentum 0.9, from `rate` along a half cosine to `min_rate`, gradients clipped to a
   // norm of `clip`. Architecture parameters: Adam with beta1 0.5.
-  double rate = 0.025, least_rate = 0.001, decay = 3e-4, clip = 5;
+  double rate = 0.025, min_rate = 0.001, decay = 3e-4, clip = 5;
   double alpha_rate = 0.01, alpha_decay = 1e-3;
 };
 // Errors: invalid_argument, naming the option.

@@ -104,19 +104,19 @@ class Branches {
     for (const char* other : {"relu", "tanh", "silu"}) {
       if (!last_ && activation != other) add(with_activation(other));
     }
-    constexpr int64_t kMostDeep = 256;
-    if (in <= kMostDeep) add(chain({dense(in, in, "relu"), dense(in, out, activation)}));
+    constexpr int64_t kMaxDeep = 256;
+    if (in <= kMaxDeep) add(chain({dense(in, in, "relu"), dense(in, out, activation)}));
     add_for_picture(in, out, activation);
     if (!last_) add_nothing();
   }
 
   // Branches for an image C x H x W; [H, W] has one channel.
   void add_for_picture(int64_t in, int64_t out, const std::string& activation) {
-    constexpr int64_t kLeast = 8;
+    constexpr int64_t kMin = 8;
     const bool grey = in_.rank() == 3, colored = in_.rank() == 4;
     if (!grey && !colored) return;
     const int64_t c = grey ? 1 : in_[1], h = in_[in_.rank() - 2], w = in_.last();
-    if (h < kLeast || w < kLeast || c * h * w != in) return;
+    if (h < kMin || w < kMin || c * h * w != in) return;
     const int64_t budget = (in + 1) * out;
     const auto half = [](int64_t n) { return (n + 1) / 2; };
     const int64_t h2 = half(h), w2 = half(w), h4 = half(h2), w4 = half(w2);
@@ -129,10 +129,10 @@ class Branches {
                                           {"padding", kernel / 2},
                                           {"activation", "relu"}});
     };
-    constexpr int64_t kMostFilters = 16;
+    constexpr int64_t kMaxFilters = 16;
     for (const int64_t kernel : {5, 3}) {
       const int64_t each = (c * kernel * kernel + 1) + (h2 / 2) * (w2 / 2) * out;
-      const int64_t filters = std::min(kMostFilters, (budget - out) / each);
+      const int64_t filters = std::min(kMaxFilters, (budget - out) / each);
       if (filters < 1) continue;
       const Maybe pool = make_layer(LayerKind::pool, {{"kernel", 2}});
       add(chain({view, conv(c, filters, kernel), pool,
@@ -141,7 +141,7 @@ class Branches {
     const auto two = [&](int64_t f) {
       return f * (c * 9 + 1) + 2 * f * (f * 9 + 1) + (2 * f * h4 * w4 + 1) * out;
     };
-    int64_t f = kMostFilters;
+    int64_t f = kMaxFilters;
     while (f > 0 && two(f) > budget) --f;
     if (f > 0)
       add(chain({view, conv(c, f, 3), conv(f, 2 * f, 3), dense(2 * f * h4 * w4, out, activation)}));

@@ -10,8 +10,8 @@
 namespace loom::core {
 namespace {
 
-constexpr uint64_t kMostPairs = uint64_t{1} << 24;
-constexpr int64_t kLeastShifted = 4;  // weights; shorter vectors match by chance
+constexpr uint64_t kMaxPairs = uint64_t{1} << 24;
+constexpr int64_t kMinShifted = 4;  // weights; shorter vectors match by chance
 
 // Cells that are comparable with each other.
 struct Bucket {
@@ -41,7 +41,7 @@ class Comparer {
     for (const CellSignature& cell : a_.cells) out_.a.push_back(described(cell));
     for (const CellSignature& cell : b_.cells) out_.b.push_back(described(cell));
     fill_buckets();
-    const bool whole = uint64_t{a_.cells.size()} * b_.cells.size() <= kMostPairs;
+    const bool whole = uint64_t{a_.cells.size()} * b_.cells.size() <= kMaxPairs;
     if (whole) {
       LOOM_TRY(fill_matrix());
     }
@@ -175,7 +175,7 @@ void Comparer::fill_shifts() {
   };
   std::vector<Move> moves;
   for (size_t i = 0; i < a_.cells.size(); ++i) {
-    if (a_.cells[i].count < kLeastShifted) continue;
+    if (a_.cells[i].count < kMinShifted) continue;
     for (size_t j = 0; j < b_.cells.size(); ++j) {
       const double s = at(i, j);  // comparisons with NaN are false
       if (j != mate[i] && s > options_.shift_threshold && s > own[i] + options_.shift_margin)

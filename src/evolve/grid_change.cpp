@@ -137,7 +137,7 @@ class GridChanger {
     const auto width = static_cast<size_t>(whole_field(*dense_parts(g_.cells[k])[0].layer, "out"));
     const size_t more = std::max<size_t>(
         1, static_cast<size_t>(static_cast<double>(width) * (0.1 + 0.4 * draws_.unit())));
-    if (static_cast<int64_t>(width + more) > rates_.most_width) return {};
+    if (static_cast<int64_t>(width + more) > rates_.max_width) return {};
     std::vector<size_t> units(width);
     std::iota(units.begin(), units.end(), size_t{0});
     std::vector<float> factors(width, 1.0f);
@@ -177,11 +177,11 @@ class GridChanger {
 
   // The new layer is inserted after cell k, whose output is [batch, width].
   std::optional<int64_t> width_behind(size_t k) {
-    if (static_cast<int64_t>(g_.cells.size()) >= rates_.most_cells) return std::nullopt;
+    if (static_cast<int64_t>(g_.cells.size()) >= rates_.max_cells) return std::nullopt;
     const Result<Network> network = g_.finalized(1);
     if (!network.ok() || network->cells().size() != g_.cells.size()) return std::nullopt;
     const Shape& out = network->cells()[k].out;
-    if (out.rank() != 2 || out.last() > rates_.most_width) return std::nullopt;
+    if (out.rank() != 2 || out.last() > rates_.max_width) return std::nullopt;
     return out.last();
   }
 

@@ -37,7 +37,7 @@ Result<GridGenome> GridGenome::of(const NetworkSpec& spec) {
     out.cells.push_back({cell->layer, cell->dtype, {}});
   }
   LOOM_ASSIGN(const Network network, out.finalized(1));
-  if (!network.more_inputs().empty() || !network.more_outputs().empty())
+  if (!network.extra_inputs().empty() || !network.more_outputs().empty())
     return unsupported("networks of one input and one output evolve");
   return out;
 }

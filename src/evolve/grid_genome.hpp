@@ -66,7 +66,7 @@ bool keeps_function(GridChange change);
 struct GridRates {
   std::vector<GridChange> changes;  // to choose from; empty means all except retype
   int64_t most_parameters = 0;      // 0 means limited by memory only
-  int64_t most_cells = 64, most_width = 4096;
+  int64_t max_cells = 64, max_width = 4096;
   double perturb = 0.05;  // of the deviation of a cell's weights
 };
 

@@ -12,7 +12,7 @@
 namespace loom::core {
 namespace {
 
-constexpr double kLeastDivisor = 1e-8;   // no division below it
+constexpr double kMinDivisor = 1e-8;     // no division below it
 constexpr double kNearlyEqual = 0.9995;  // cosine from which an arc counts as a line
 constexpr double kPi = 3.14159265358979323846;
 
@@ -27,7 +27,7 @@ void average_models(const MergeRecipe& recipe, const std::vector<std::span<const
                     std::span<float> out) {
   double sum = 0;
   for (const double w : recipe.weights) sum += w;
-  const bool divide = recipe.normalize && std::fabs(sum) >= kLeastDivisor;
+  const bool divide = recipe.normalize && std::fabs(sum) >= kMinDivisor;
   for (size_t i = 0; i < out.size(); ++i) {
     double total = 0;
     for (size_t m = 0; m < values.size(); ++m)
@@ -72,7 +72,7 @@ double combine_tasks(const MergeRecipe& recipe, const std::vector<std::vector<do
     total += value;
     divisor += recipe.weights[m];
   }
-  if (recipe.normalize && std::fabs(divisor) >= kLeastDivisor) total /= divisor;
+  if (recipe.normalize && std::fabs(divisor) >= kMinDivisor) total /= divisor;
   return total;
 }
 

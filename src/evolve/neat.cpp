@@ -17,9 +17,9 @@ Status check_share(std::string_view name, double value) {
 }
 
 Status check_size(std::string_view name, double value) {
-  constexpr double kMost = 1e6;  // keeps weights within float32
-  if (value >= 0 && value <= kMost) return {};
-  return invalid(cat(name, " is ", value, ", must be between 0 and ", kMost));
+  constexpr double kMax = 1e6;  // keeps weights within float32
+  if (value >= 0 && value <= kMax) return {};
+  return invalid(cat(name, " is ", value, ", must be between 0 and ", kMax));
 }
 
 Status check_count(std::string_view name, int64_t value, int64_t least, int64_t most) {
@@ -30,18 +30,18 @@ Status check_count(std::string_view name, int64_t value, int64_t least, int64_t 
 }  // namespace
 
 Status check_neat(const NeatSpec& spec) {
-  constexpr int64_t kMostNodes = 1 << 12, kMostMembers = 1 << 20, kMostGenes = 1 << 23;
-  LOOM_TRY(check_count("inputs", spec.shape.inputs, 1, kMostNodes));
-  LOOM_TRY(check_count("outputs", spec.shape.outputs, 1, kMostNodes));
-  LOOM_TRY(check_count("population", spec.selection.population, 2, kMostMembers));
+  constexpr int64_t kMaxNodes = 1 << 12, kMaxMembers = 1 << 20, kMaxGenes = 1 << 23;
+  LOOM_TRY(check_count("inputs", spec.shape.inputs, 1, kMaxNodes));
+  LOOM_TRY(check_count("outputs", spec.shape.outputs, 1, kMaxNodes));
+  LOOM_TRY(check_count("population", spec.selection.population, 2, kMaxMembers));
   LOOM_TRY(check_count("patience", spec.selection.patience, 1, INT32_MAX));
   LOOM_TRY(check_count("crisis", spec.selection.crisis, 1, INT32_MAX));
-  LOOM_TRY(check_count("champion_from", spec.selection.champion_from, 0, kMostMembers));
+  LOOM_TRY(check_count("champion_from", spec.selection.champion_from, 0, kMaxMembers));
   const int64_t genes = spec.shape.inputs + 1 + spec.shape.outputs +
                         (spec.shape.connected ? (spec.shape.inputs + 1) * spec.shape.outputs : 0);
-  if (genes > kMostGenes / spec.selection.population)
+  if (genes > kMaxGenes / spec.selection.population)
     return invalid(cat("a population of ", spec.selection.population, " genomes of ", genes,
-                       " genes is too large; at most ", kMostGenes,
+                       " genes is too large; at most ", kMaxGenes,
                        " are held: take fewer members, or connected = false"));
   if (spec.shape.hidden.empty()) return invalid("no activation for hidden nodes");
   const NeatRates& r = spec.rates;

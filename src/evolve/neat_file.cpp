@@ -207,7 +207,7 @@ class NeatReader {
   Result<int64_t> whole(const JsonValue& object, std::string_view key) const {
     LOOM_ASSIGN(const JsonValue* v, member(object, key));
     LOOM_ASSIGN(const int64_t number, v->as_int(at(key)));
-    if (number < 0 || number > kMost) return bad(cat("has ", key, " ", number));
+    if (number < 0 || number > kMax) return bad(cat("has ", key, " ", number));
     return number;
   }
   Result<double> number(const JsonValue& object, std::string_view key) const {
@@ -382,8 +382,8 @@ class NeatReader {
       LOOM_ASSIGN(const auto* species, array(v, "species"));
       for (const JsonValue& s : *species) {
         LOOM_ASSIGN(const auto* pair, tuple(s, 2, "species"));
-        LOOM_ASSIGN(const int64_t id, index((*pair)[0], "species", kMost));
-        LOOM_ASSIGN(const int64_t members, index((*pair)[1], "species", kMost));
+        LOOM_ASSIGN(const int64_t id, index((*pair)[0], "species", kMax));
+        LOOM_ASSIGN(const int64_t members, index((*pair)[1], "species", kMax));
         g.species.emplace_back(id, members);
       }
       p_.history_.push_back(std::move(g));
@@ -427,7 +427,7 @@ class NeatReader {
     return {};
   }
 
-  static constexpr int64_t kMost = int64_t{1} << 53;
+  static constexpr int64_t kMax = int64_t{1} << 53;
   std::string_view where_;
   NeatPopulation p_;
 };

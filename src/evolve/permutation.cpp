@@ -11,7 +11,7 @@
 namespace loom::core {
 namespace {
 
-constexpr int64_t kMostExact = 1024, kMostUnits = 8192;
+constexpr int64_t kMaxExact = 1024, kMaxUnits = 8192;
 
 bool is_dense(const GridNode& cell) {
   return cell.node.config.def->name == "Dense" && !cell.node.disabled() &&
@@ -89,7 +89,7 @@ std::vector<int64_t> pair_units(const Units& a, const Units& b, ThreadPool& pool
                       bb[static_cast<size_t>(j)]);
     }
   });
-  return n <= kMostExact ? best_assignment(gains, n) : greedy_assignment(gains, n);
+  return n <= kMaxExact ? best_assignment(gains, n) : greedy_assignment(gains, n);
 }
 
 double similarity_of(const Units& a, const Units& b, const std::vector<int64_t>& order) {
@@ -142,7 +142,7 @@ std::map<size_t, double> permuted_similarities(const SignedNetwork& a, const Sig
     // The next cell must be the same in both, or reordering would separate this one from it.
     const bool hidden = feeds_next_alone(na, i) && feeds_next_alone(nb, *j) &&
                         na.cells()[i + 1].at == nb.cells()[*j + 1].at &&
-                        a.cells[i + 1].same_lengths(b.cells[*j + 1]) && first.rows <= kMostUnits;
+                        a.cells[i + 1].same_lengths(b.cells[*j + 1]) && first.rows <= kMaxUnits;
     const std::vector<int64_t> mine =
         hidden ? pair_units(first, second, pool) : as_they_are(first.rows);
     if (hidden || reordered) out[i] = similarity_of(first, second, mine);

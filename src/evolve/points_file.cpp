@@ -9,13 +9,13 @@
 namespace loom::core {
 namespace {
 
-constexpr int64_t kMostColumns = int64_t{1} << 20;
+constexpr int64_t kMaxColumns = int64_t{1} << 20;
 
 Result<FilePoints> points_of_csv(ByteSource source, const std::string& path) {
   const MemoryBudget memory = source.memory();
-  LOOM_ASSIGN(CsvFile file, CsvFile::open(std::move(source), kMostColumns));
-  if (file.cols() > kMostColumns)
-    return bad_file(cat("has rows of more than ", kMostColumns, " cells"), path);
+  LOOM_ASSIGN(CsvFile file, CsvFile::open(std::move(source), kMaxColumns));
+  if (file.cols() > kMaxColumns)
+    return bad_file(cat("has rows of more than ", kMaxColumns, " cells"), path);
   if (file.rows() < 1) return bad_file("has no rows of data", path);
   LOOM_ASSIGN(const MemoryShare booked,
               memory.take(static_cast<uint64_t>(file.rows() * file.cols()) * sizeof(float),

@@ -6,9 +6,9 @@ namespace loom::core::grammar {
 namespace {
 
 constexpr uint32_t kEndless = Builder::kEndless;
-constexpr int32_t kMostDepth = 512;        // of a stack
-constexpr size_t kMostVisits = 1u << 16;   // for one byte
-constexpr size_t kMostConfigs = 1u << 13;  // in a state
+constexpr int32_t kMaxDepth = 512;             // of a stack
+constexpr size_t kMaxVisitsOfByte = 1u << 16;  // for one byte
+constexpr size_t kMaxConfigs = 1u << 13;       // in a state
 constexpr size_t kCrowdedFrames = 1u << 20, kCrowdedStates = 1u << 14;
 
 uint64_t mixed(uint64_t h, uint64_t v) {
@@ -41,7 +41,7 @@ Automaton::Automaton(std::shared_ptr<const Program> program, uint32_t horizon)
 
 int32_t Automaton::frame(Frame f) {
   f.depth = f.parent < 0 ? 1 : frames_[static_cast<size_t>(f.parent)].depth + 1;
-  if (f.depth > kMostDepth) return -1;
+  if (f.depth > kMaxDepth) return -1;
   const auto [found, is_new] = frame_ids_.try_emplace(f, static_cast<int32_t>(frames_.size()));
   if (is_new) {
     frames_.push_back(f);
@@ -67,7 +67,7 @@ void Automaton::visit(int32_t at, int32_t stack) {
   const uint64_t key =
       static_cast<uint64_t>(static_cast<uint32_t>(at)) << 32 | static_cast<uint32_t>(stack);
   if (!seen_.try_emplace(key, true).second) return;
-  if (seen_.size() > kMostVisits || visits_left_ == 0) {
+  if (seen_.size() > kMaxVisitsOfByte || visits_left_ == 0) {
     overflowed_ = true;
     return;
   }
@@ -120,7 +120,7 @@ void Automaton::close(ConfigSet& out) {
   }
   open_.clear();
   seen_.clear();
-  if (out.configs.size() > kMostConfigs) overflowed_ = true;
+  if (out.configs.size() > kMaxConfigs) overflowed_ = true;
   std::ranges::sort(out.configs);
 }
 

@@ -3,7 +3,7 @@
 namespace loom::core::grammar {
 
 ExprId Builder::add(Expr expr) {
-  if (exprs_.size() >= kMostExprs) {
+  if (exprs_.size() >= kMaxExprs) {
     overflowed_ = true;
     return 0;
   }

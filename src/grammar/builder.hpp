@@ -46,7 +46,7 @@ struct Rule {
 class Builder {
  public:
   static constexpr uint32_t kEndless = UINT32_MAX;
-  static constexpr size_t kMostExprs = size_t{1} << 20;
+  static constexpr size_t kMaxExprs = size_t{1} << 20;
 
   ExprId literal(std::string bytes);
   ExprId chars(text::CharSet set);
@@ -75,7 +75,7 @@ class Builder {
 
   const std::vector<Expr>& exprs() const { return exprs_; }
   const std::vector<Rule>& rules() const { return rules_; }
-  // More than kMostExprs were requested; the excess ones are missing.
+  // More than kMaxExprs were requested; the excess ones are missing.
   bool overflowed() const { return overflowed_; }
 
  private:

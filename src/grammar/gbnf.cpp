@@ -10,9 +10,9 @@
 namespace loom::core::grammar {
 namespace {
 
-constexpr size_t kMostGbnfBytes = size_t{1} << 20;
-constexpr int kMostGbnfNesting = 200;
-constexpr uint32_t kMostGbnfTimes = 1u << 20;
+constexpr size_t kMaxGbnfBytes = size_t{1} << 20;
+constexpr int kMaxGbnfNesting = 200;
+constexpr uint32_t kMaxGbnfTimes = 1u << 20;
 
 bool is_name(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
@@ -97,7 +97,7 @@ class GbnfReader {
   }
 
   Result<ExprId> read_choice(int depth) {
-    if (depth > kMostGbnfNesting) return wrong("groups are nested too deep");
+    if (depth > kMaxGbnfNesting) return wrong("groups are nested too deep");
     std::vector<ExprId> choices;
     for (;;) {
       LOOM_ASSIGN(const ExprId one, read_sequence(depth));
@@ -244,8 +244,8 @@ class GbnfReader {
     uint32_t value = 0;
     for (; at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9'; ++at_) {
       value = value * 10 + static_cast<uint32_t>(text_[at_] - '0');
-      if (value > kMostGbnfTimes)
-        return wrong(cat("a repetition may be of up to ", kMostGbnfTimes, " times"));
+      if (value > kMaxGbnfTimes)
+        return wrong(cat("a repetition may be of up to ", kMaxGbnfTimes, " times"));
     }
     return std::optional(value);
   }
@@ -336,8 +336,8 @@ class GbnfReader {
 }  // namespace
 
 Result<ExprId> add_gbnf(Builder& builder, std::string_view text) {
-  if (text.size() > kMostGbnfBytes)
-    return invalid(cat("the grammar has ", text.size(), " bytes, more than ", kMostGbnfBytes));
+  if (text.size() > kMaxGbnfBytes)
+    return invalid(cat("the grammar has ", text.size(), " bytes, more than ", kMaxGbnfBytes));
   if (!text::is_valid_utf8(text)) return invalid("the grammar is not UTF-8");
   return GbnfReader(builder, text).read();
 }

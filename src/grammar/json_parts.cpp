@@ -9,7 +9,7 @@
 namespace loom::core::grammar {
 namespace {
 
-constexpr uint32_t kMostIndent = 32, kMostTabs = 8;
+constexpr uint32_t kMaxIndent = 32, kMaxTabs = 8;
 constexpr uint32_t kNoLimit = Builder::kEndless;
 
 text::CharSet plain_characters() {
@@ -31,7 +31,7 @@ ExprId JsonParts::once(const char* name, ExprId (JsonParts::*make)()) {
 ExprId JsonParts::make_space() {
   if (!options.spaces) return b.empty();
   const ExprId indent =
-      b.choice({b.repeat(b.literal(" "), 0, kMostIndent), b.repeat(b.literal("\t"), 1, kMostTabs)});
+      b.choice({b.repeat(b.literal(" "), 0, kMaxIndent), b.repeat(b.literal("\t"), 1, kMaxTabs)});
   return b.choice({b.empty(), b.literal(" "), b.sequence({b.literal("\n"), indent})});
 }
 ExprId JsonParts::space() {

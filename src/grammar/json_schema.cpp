@@ -39,7 +39,7 @@ bool is_annotation(std::string_view key) {
 
 namespace {
 
-constexpr int kMostSchemaDepth = 100, kMostReads = 20000;
+constexpr int kMaxSchemaDepth = 100, kMaxReads = 20000;
 
 constexpr std::string_view kKnown[] = {"type",
                                        "enum",
@@ -153,7 +153,7 @@ Result<ExprId> SchemaReader::read(const JsonValue& schema, const std::string& wh
     return schema.as_bool(where).value_or(false) ? parts_.value() : b_.choice({});
   if (!schema.is_object())
     return invalid(cat("a schema is an object, true or false; got ", schema.describe()), where);
-  if (depth_ >= kMostSchemaDepth || ++reads_ > kMostReads)
+  if (depth_ >= kMaxSchemaDepth || ++reads_ > kMaxReads)
     return unsupported("the schema is too large, or refers to itself without end", where);
   LOOM_TRY(check_keywords(schema, where));
   ++depth_;

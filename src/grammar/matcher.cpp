@@ -3,7 +3,7 @@
 namespace loom::core::grammar {
 namespace {
 
-constexpr size_t kMostMaskBytes = size_t{64} << 20;
+constexpr size_t kMaxMaskBytes = size_t{64} << 20;
 // The work limit for the allowed tokens of one position: about half a second. Other requests wait
 // meanwhile.
 constexpr size_t kMaxVisits = size_t{8} << 20;
@@ -46,7 +46,7 @@ void Matcher::fill(int32_t state, std::vector<uint64_t>& bits) {
 Result<std::span<const uint64_t>> Matcher::allowed() {
   const size_t bytes = vocabulary_->words() * 8;
   automaton_.limit_visits(kMaxVisits);
-  if (automaton_.crowded() || masks_.size() * bytes > kMostMaskBytes) {
+  if (automaton_.crowded() || masks_.size() * bytes > kMaxMaskBytes) {
     masks_.clear();
     automaton_.forget(now_);
   }

@@ -7,8 +7,8 @@
 namespace loom::core::grammar {
 namespace {
 
-constexpr uint32_t kMostWhole = 18, kMostPart = 15;
-constexpr size_t kMostBoundDigits = 60;
+constexpr uint32_t kMaxWhole = 18, kMaxPart = 15;
+constexpr size_t kMaxBoundDigits = 60;
 
 int compare_sizes(const Bound& a, const Bound& b) {
   if (a.whole.size() != b.whole.size()) return a.whole.size() < b.whole.size() ? -1 : 1;
@@ -50,7 +50,7 @@ class NumberWriter {
     if (high == nullptr) {
       choices.push_back(at_least(low));
       const auto more = static_cast<uint32_t>(low.size());
-      const uint32_t most = std::max(kMostWhole, more + 1);
+      const uint32_t most = std::max(kMaxWhole, more + 1);
       choices.push_back(b_.sequence({digit('1', '9'), digits(more, most - 1)}));
       return b_.choice(std::move(choices));
     }
@@ -78,7 +78,7 @@ class NumberWriter {
     return b_.choice(std::move(choices));
   }
 
-  ExprId any_part() { return b_.optional(b_.sequence({b_.literal("."), digits(1, kMostPart)})); }
+  ExprId any_part() { return b_.optional(b_.sequence({b_.literal("."), digits(1, kMaxPart)})); }
 
  private:
   ExprId digit(char from, char to) {
@@ -140,20 +140,19 @@ class NumberWriter {
   }
   // The digits after the written ones; none if these are enough.
   ExprId rest(const std::string& low, bool low_open, const std::string* high, bool high_open) {
-    if (low.empty() && !low_open && high == nullptr) return digits(0, kMostPart - 1);
+    if (low.empty() && !low_open && high == nullptr) return digits(0, kMaxPart - 1);
     const ExprId more = part(low, low_open, high, high_open);
     return may_stop(low, low_open, high, high_open) ? b_.optional(more) : more;
   }
   // One digit or more: low <= 0.digits <= high.
   ExprId part(const std::string& low, bool low_open, const std::string* high, bool high_open) {
-    if (low.empty() && !low_open && high == nullptr) return digits(1, kMostPart);
+    if (low.empty() && !low_open && high == nullptr) return digits(1, kMaxPart);
     if (high != nullptr && high->empty()) {  // nothing above 0
       const bool none = !low.empty() || low_open || high_open;
-      return none ? b_.choice({}) : b_.repeat(one('0'), 1, kMostPart);
+      return none ? b_.choice({}) : b_.repeat(one('0'), 1, kMaxPart);
     }
     if (low.empty() && low_open && high == nullptr) {  // above 0
-      return b_.sequence(
-          {b_.repeat(one('0'), 0, kMostPart), digit('1', '9'), digits(0, kMostPart)});
+      return b_.sequence({b_.repeat(one('0'), 0, kMaxPart), digit('1', '9'), digits(0, kMaxPart)});
     }
     const char a = low.empty() ? '0' : low[0], z = high == nullptr ? '9' + 1 : (*high)[0];
     const std::string ra = low.empty() ? low : low.substr(1);
@@ -165,7 +164,7 @@ class NumberWriter {
       choices.push_back(b_.sequence({one(a), rest(ra, low_open, nullptr, false)}));
       if (a + 1 < z) {
         choices.push_back(b_.sequence(
-            {digit(static_cast<char>(a + 1), static_cast<char>(z - 1)), digits(0, kMostPart - 1)}));
+            {digit(static_cast<char>(a + 1), static_cast<char>(z - 1)), digits(0, kMaxPart - 1)}));
       }
       if (high != nullptr)
         choices.push_back(b_.sequence({one(z), rest({}, false, &rz, high_open)}));
@@ -228,7 +227,7 @@ Result<Bound> bound_of(const JsonValue& value, bool open) {
   }
   whole.erase(0, whole.find_first_not_of('0'));
   while (!part.empty() && part.back() == '0') part.pop_back();
-  if (whole.size() + part.size() > kMostBoundDigits)
+  if (whole.size() + part.size() > kMaxBoundDigits)
     return unsupported("has too many digits to be held to");
   out.whole = whole.empty() ? "0" : whole;
   out.part = part;

@@ -9,8 +9,8 @@ namespace {
 using text::CharSet;
 using text::CodeRange;
 
-constexpr int kMostPatternNesting = 100;
-constexpr uint32_t kMostPatternTimes = 1u << 20;
+constexpr int kMaxPatternNesting = 100;
+constexpr uint32_t kMaxPatternTimes = 1u << 20;
 
 constexpr std::string_view kHexDigits = "0123456789abcdef";
 
@@ -79,7 +79,7 @@ class PatternReader {
 
   // For the whole pattern: each alternative has anchors of its own.
   Result<ExprId> read_choice(int depth) {
-    if (depth > kMostPatternNesting) return wrong("groups are nested too deep");
+    if (depth > kMaxPatternNesting) return wrong("groups are nested too deep");
     std::vector<ExprId> choices;
     do {
       std::vector<ExprId> parts;
@@ -165,7 +165,7 @@ class PatternReader {
     uint32_t value = 0;
     for (; at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9'; ++at_) {
       value = value * 10 + static_cast<uint32_t>(text_[at_] - '0');
-      if (value > kMostPatternTimes) return wrong("too large a number");
+      if (value > kMaxPatternTimes) return wrong("too large a number");
     }
     if (at_ == from) return wrong("a number was expected");
     return value;

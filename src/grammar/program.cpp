@@ -11,11 +11,11 @@
 namespace loom::core::grammar {
 namespace {
 
-constexpr size_t kMostInstrs = size_t{1} << 20;
-constexpr size_t kMostTargets = size_t{4} << 20;
-constexpr int kMostNesting = 512;
+constexpr size_t kMaxInstrs = size_t{1} << 20;
+constexpr size_t kMaxTargets = size_t{4} << 20;
+constexpr int kMaxNesting = 512;
 // An empty body is tried this often without reading a byte.
-constexpr uint32_t kMostEmptyTimes = 64;
+constexpr uint32_t kMaxEmptyTimes = 64;
 
 }  // namespace
 
@@ -44,7 +44,7 @@ class Compiler {
   const Expr& at(ExprId id) const { return b_.exprs()[static_cast<size_t>(id)]; }
 
   int32_t add(Instr instr) {
-    if (program_->code_.size() >= kMostInstrs) return too_large();
+    if (program_->code_.size() >= kMaxInstrs) return too_large();
     program_->code_.push_back(instr);
     return static_cast<int32_t>(program_->code_.size() - 1);
   }
@@ -55,7 +55,7 @@ class Compiler {
   int32_t ret() { return add({Op::ret, 0, 0, 0, 0}); }
   std::pair<int32_t, int32_t> store(const std::vector<int32_t>& to) {
     std::vector<int32_t>& all = program_->targets_;
-    if (all.size() + to.size() > kMostTargets) too_large();
+    if (all.size() + to.size() > kMaxTargets) too_large();
     const auto begin = static_cast<int32_t>(all.size());
     all.insert(all.end(), to.begin(), to.end());
     return {begin, static_cast<int32_t>(all.size())};
@@ -77,7 +77,7 @@ class Compiler {
 
   int32_t emit(ExprId id, int32_t next, int depth) {
     if (!error_.empty() || !facts_.has_text[static_cast<size_t>(id)]) return dead_;
-    if (depth > kMostNesting) {
+    if (depth > kMaxNesting) {
       error_ = "the grammar is nested too deep";
       return dead_;
     }
@@ -148,7 +148,7 @@ class Compiler {
       program_->code_[static_cast<size_t>(choice)] = {Op::split, begin, end, 0, 0};
       return least == 0 ? choice : body;
     }
-    if (may_be_empty && e.most > kMostEmptyTimes) {
+    if (may_be_empty && e.most > kMaxEmptyTimes) {
       error_ = cat("a repetition of up to ", e.most,
                    " times is of something that may be empty; let it have a character, or repeat "
                    "it without a limit");

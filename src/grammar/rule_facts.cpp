@@ -8,7 +8,7 @@
 namespace loom::core::grammar {
 namespace {
 
-constexpr size_t kMostRules = 16384;
+constexpr size_t kMaxRules = 16384;
 
 // Facts only ever turn true, so repeating until nothing changes terminates. Parts precede their
 // containers; only rules need more than one round.
@@ -24,8 +24,8 @@ class FactFinder {
     for (const Rule& rule : b_.rules()) {
       if (rule.body < 0) return invalid(cat("the rule ", printable(rule.name), " is not defined"));
     }
-    if (b_.rules().size() > kMostRules)
-      return invalid(cat("the grammar has ", b_.rules().size(), " rules, more than ", kMostRules));
+    if (b_.rules().size() > kMaxRules)
+      return invalid(cat("the grammar has ", b_.rules().size(), " rules, more than ", kMaxRules));
     // In both directions, so that a chain of rules takes one round in any order.
     const size_t n = b_.exprs().size();
     for (bool changed = true; changed;) {

@@ -9,7 +9,7 @@
 namespace loom::core::grammar {
 namespace {
 
-constexpr int kMostSteps = 16;
+constexpr int kMaxSteps = 16;
 
 struct KindName {
   std::string_view name;
@@ -130,7 +130,7 @@ Status check_additional(const JsonValue& a, const JsonValue& b, std::string_view
 }
 
 const JsonValue* followed(const JsonValue* schema, const FindSchema& find) {
-  for (int i = 0; schema != nullptr && i < kMostSteps; ++i) {
+  for (int i = 0; schema != nullptr && i < kMaxSteps; ++i) {
     const JsonValue* ref = schema->find("$ref");
     if (ref == nullptr || !ref->is_string()) return schema;
     schema = find(ref->text());
@@ -255,7 +255,7 @@ Result<JsonValue> merge_schemas(const JsonValue& a, const JsonValue& b, std::str
 bool exclude_each_other(const JsonValue& a, const JsonValue& b, const FindSchema& find, int depth) {
   const JsonValue* x = followed(&a, find);
   const JsonValue* y = followed(&b, find);
-  if (x == nullptr || y == nullptr || depth > kMostSteps) return false;
+  if (x == nullptr || y == nullptr || depth > kMaxSteps) return false;
   if ((x->is_bool() && !x->as_bool("").value_or(true)) ||
       (y->is_bool() && !y->as_bool("").value_or(true)))
     return true;

@@ -6,13 +6,13 @@ namespace loom::core::grammar {
 namespace {
 
 // Longer tokens are ignored: no vocabulary has them, and depths stay small.
-constexpr size_t kMostBytes = 4096;
+constexpr size_t kMaxBytes = 4096;
 
 }  // namespace
 
 Vocabulary::Vocabulary(std::vector<std::string> tokens) : tokens_(std::move(tokens)) {
   for (size_t i = 0; i < tokens_.size(); ++i) {
-    if (!tokens_[i].empty() && tokens_[i].size() <= kMostBytes)
+    if (!tokens_[i].empty() && tokens_[i].size() <= kMaxBytes)
       ids_.push_back(static_cast<int32_t>(i));
   }
   std::ranges::sort(ids_, [&](int32_t a, int32_t b) {

@@ -42,7 +42,7 @@ struct Node {
   std::vector<int> params;  // indices into Network::params()
   int rope = -1;            // index into Network::ropes()
   int state = -1;           // index into Network::states()
-  int input = -1;           // index into Network::more_inputs()
+  int input = -1;           // index into Network::extra_inputs()
   int id = 0;               // position in the tree: a stream of random numbers
   bool disabled() const { return config.disabled; }
 };
@@ -75,7 +75,7 @@ class Network {
   const Shape& input() const { return input_; }  // as given to finalize()
   const Shape& output() const { return cells_.back().out; }
   // Inputs besides the first, in the order of the layers that bring them (layers/input.cpp).
-  const std::vector<InputSpec>& more_inputs() const { return more_inputs_; }
+  const std::vector<InputSpec>& extra_inputs() const { return more_inputs_; }
   // Outputs of the last cell after the first, for the input of finalize().
   const std::vector<Shape>& more_outputs() const { return more_outputs_; }
   int nodes() const { return nodes_; }

@@ -44,7 +44,7 @@ class Walker : public ForwardCall {
     if (pass_.given != nullptr) return (*pass_.given)[static_cast<size_t>(node_.input)];
     return unsupported(
         cat("the input '",
-            printable(pass_.network->more_inputs()[static_cast<size_t>(node_.input)].name),
+            printable(pass_.network->extra_inputs()[static_cast<size_t>(node_.input)].name),
             "' is not given in this pass"));
   }
   const Tensor& rope_cos() const override {
@@ -79,10 +79,12 @@ class Walker : public ForwardCall {
     Walker walk(pass_, below, std::span(&input, 1), skip);
     return forward_one(walk);
   }
-  bool looks() const override { return static_cast<bool>(pass_.settle) && !pass_.training; }
+  bool can_read_values() const override {
+    return static_cast<bool>(pass_.settle) && !pass_.training;
+  }
   Result<bool> settle() override { return pass_.settle(); }
   // The commands go to a trace that is never run.
-  Status pass_over(size_t i, const Tensor& input) override {
+  Status skip_child(size_t i, const Tensor& input) override {
     Trace unread(pass_.recorder->ops().compute);
     Recorder deaf(unread);
     Recorder* const recorder = std::exchange(pass_.recorder, &deaf);

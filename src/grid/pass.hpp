@@ -18,7 +18,7 @@ struct AddedLoss {
 };
 
 // buffer += rate * (value - buffer), times `gate` if present.
-struct KeptValue {
+struct BufferUpdate {
   Tensor buffer, value;
   float rate = 1.0f;
   Tensor gate;
@@ -40,7 +40,7 @@ struct Pass {
   const std::vector<Tensor>* states = nullptr;
   // The inputs of feedback links, per cell; empty if a cell has none. The pass does not write them.
   const std::vector<Tensor>* feedback = nullptr;
-  // In the order of Network::more_inputs(); may be null: this pass has none.
+  // In the order of Network::extra_inputs(); may be null: this pass has none.
   const std::vector<Tensor>* given = nullptr;
   // Lets layers read values during the pass: ForwardCall::settle(). Empty means that they may not.
   std::function<Result<bool>()> settle;
@@ -48,7 +48,7 @@ struct Pass {
   uint64_t seed = 0;
   Tensor step;
   std::vector<AddedLoss> losses;
-  std::vector<KeptValue> kept;  // in the order of use
+  std::vector<BufferUpdate> kept;  // in the order of use
   // Whether samples may be absent. `present` is created on a layer's request; `least` is the number
   // of samples that the layers need.
   bool partial = false;

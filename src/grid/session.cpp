@@ -98,19 +98,19 @@ Status Session::Impl::plan_memory() {
   const bool ids = takes_ids(network->cells()[0].node.config);
   Tensor value = trace.fresh(max_input, ids ? DType::i32 : trace.compute());
   std::vector<Tensor> traced;
-  for (const InputSpec& spec : network->more_inputs())
+  for (const InputSpec& spec : network->extra_inputs())
     traced.push_back(trace.fresh(spec.batch(max_input[0]), spec.dtype(trace.compute())));
   p.given = &traced;
   std::vector<Tensor> outputs;
   p.results = &results;
   p.outputs = network->has_links() ? &outputs : nullptr;
   const size_t cells = network->cells().size();
-  const size_t narrow = options.narrow_cell > 0 ? options.narrow_cell : cells;
+  const size_t narrow = options.logits_from_cell > 0 ? options.logits_from_cell : cells;
   LOOM_ASSIGN(value, p.run(0, narrow, value));
   // Tensors that are read after the pass.
   std::vector<int64_t> kept = {trace.find(value.data)};
   if (narrow < cells) {
-    const int64_t rows = std::min(options.narrow_rows, value.rows());
+    const int64_t rows = std::min(options.num_logits_rows, value.rows());
     LOOM_ASSIGN(value, p.run(narrow, cells, value.slice_rows(0, rows)));
     kept.push_back(trace.find(value.data));
   }
@@ -278,7 +278,7 @@ Result<Tensor> Session::Impl::received(const Tensor& x, Buffer& copy) {
 }
 
 Status Session::Impl::make_inputs() {
-  for (const InputSpec& spec : network->more_inputs()) {
+  for (const InputSpec& spec : network->extra_inputs()) {
     const Shape shape = spec.batch(max_input[0]);
     const DType dtype = spec.dtype(recorder->ops().compute);
     LOOM_ASSIGN(Buffer copy, Buffer::allocate(plain_bytes(dtype, shape)));
@@ -293,7 +293,7 @@ Status Session::Impl::make_inputs() {
 Status Session::Impl::receive_inputs(int64_t samples) {
   received_inputs.clear();
   for (size_t i = 0; i < given.size(); ++i) {
-    const InputSpec& spec = network->more_inputs()[i];
+    const InputSpec& spec = network->extra_inputs()[i];
     Tensor x = given[i];
     if (x.data == copies[i].data()) {
       x.shape = spec.batch(samples);
@@ -456,7 +456,7 @@ void Session::reset() {
 
 Status Session::give(const std::vector<Tensor>& inputs) {
   Impl& s = *impl_;
-  const std::vector<InputSpec>& specs = s.network->more_inputs();
+  const std::vector<InputSpec>& specs = s.network->extra_inputs();
   if (inputs.size() != specs.size())
     return invalid(cat(inputs.size(), " further inputs are given, the network has ", specs.size()));
   for (size_t i = 0; i < inputs.size(); ++i) {
@@ -538,7 +538,7 @@ const std::vector<KvCache>& Session::caches() const {
 }
 int64_t Session::arena_bytes() const {
   int64_t commands = 0;
-  for (const KeptPass& pass : impl_->kept_passes)
+  for (const CachedPlan& pass : impl_->cached_plans)
     commands += static_cast<int64_t>(pass.commands.capacity());
   return impl_->arena.size() + impl_->recorder->workspace_bytes() +
          commands * static_cast<int64_t>(sizeof(Command));

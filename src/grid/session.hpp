@@ -21,11 +21,11 @@ struct SessionOptions {
   int64_t max_positions = 0;  // capacity of the KV caches; 0 means the length of one input
   ActivationMode activations = ActivationMode::q8;
   DType cache = DType::f32;  // type of stored keys and values (KvCache::can_hold)
-  // From cell `narrow_cell` on, inputs have at most `narrow_rows` rows: a language model's head
-  // gets few of them. The output of the cell before it then stays valid until the next forward()
-  // from an earlier cell. 0 disables the limit.
-  size_t narrow_cell = 0;
-  int64_t narrow_rows = 0;
+  // From cell `logits_from_cell` on, inputs have at most `num_logits_rows` rows: a language model's
+  // head gets few of them. The output of the cell before it then stays valid until the next
+  // forward() from an earlier cell. 0 disables the limit.
+  size_t logits_from_cell = 0;
+  int64_t num_logits_rows = 0;
   // Sequences of an input may end early; set_lengths() sets their lengths before the pass. Every
   // pass is then independent, without caches and states.
   bool masked = false;
@@ -59,7 +59,7 @@ class Session {
   // had no effect.
   Result<Tensor> forward(const Tensor& x, size_t first, size_t last, bool fetch = true);
 
-  // Sets the inputs besides the first, in the order of Network::more_inputs(), for passes from now
+  // Sets the inputs besides the first, in the order of Network::extra_inputs(), for passes from now
   // on. Unset inputs are zero. Each pass reads their current values. Errors: invalid for another
   // number, shape or type; batches may be shorter than planned.
   Status give(const std::vector<Tensor>& inputs);
@@ -78,13 +78,13 @@ class Session {
 
   // Ragged sessions: sets the locations of the rows of inputs from now on. Errors: invalid for more
   // rows than planned, out_of_range for a missing sequence or position.
-  Status place(std::span<const RowPlace> rows);
-  // Ragged sessions: runs all cells on `x`; cells from narrow_cell on run for its first `wanted`
-  // rows. Returns their output, or nothing for none. If one of the last passes had the same number
-  // of rows and the same x memory, nothing is recorded. Its commands run again; they read ids and
-  // positions at run time. Errors: those of forward(); invalid if place() was called with other
-  // rows.
-  Result<Tensor> forward_ragged(const Tensor& x, int64_t wanted);
+  Status place(std::span<const RowPosition> rows);
+  // Ragged sessions: runs all cells on `x`; cells from logits_from_cell on run for its first
+  // `wanted` rows. Returns their output, or nothing for none. If one of the last passes had the
+  // same number of rows and the same x memory, nothing is recorded. Its commands run again; they
+  // read ids and positions at run time. Errors: those of forward(); invalid if place() was called
+  // with other rows.
+  Result<Tensor> forward_ragged(const Tensor& x, int64_t num_outputs);
   bool ragged() const;
   // The number of forward_ragged() passes that recorded commands; others reused a recording.
   int64_t recordings() const;

@@ -12,9 +12,9 @@ namespace loom::core {
 
 // A recorded ragged pass: its input, its output, and the time of its last run. Stores the number of
 // rows that went on to the last cells; -1 means an unused entry.
-struct KeptPass {
+struct CachedPlan {
   Tensor input, output;
-  int64_t wanted = -1;
+  int64_t num_outputs = -1;
   int64_t used = 0;
   std::vector<Command> commands;
 };
@@ -40,7 +40,7 @@ struct Session::Impl {
   int64_t recordings = 0;
   Tensor places;
   // Recorded ragged passes, allocated with room for all of them.
-  std::vector<KeptPass> kept_passes;
+  std::vector<CachedPlan> cached_plans;
   int64_t passes = 0;          // of forward_ragged()
   std::vector<Tensor> states;  // [state]: [sequences, width]
   bool states_given = false;   // they are not zeros at position 0
@@ -87,8 +87,8 @@ struct Session::Impl {
   Status keep_feedback(const std::vector<Tensor>& outputs, size_t first);
   Status run(const Tensor& x, size_t first, size_t last, Tensor& y);
   Status keep_passes(int64_t commands);
-  KeptPass& kept_for(const Tensor& x, int64_t wanted);
-  Status record_ragged(const Tensor& x, int64_t wanted, KeptPass& kept_pass);
+  CachedPlan& plan_for(const Tensor& x, int64_t num_outputs);
+  Status record_ragged(const Tensor& x, int64_t num_outputs, CachedPlan& cached_plan);
   Status attach_state(Device* device);
   Status fetch(const Tensor& t);
   Pass pass();

@@ -28,7 +28,7 @@ const Node* not_ragged(const Node& node) {
 
 Status Session::Impl::make_places() {
   if (!options.ragged) return {};
-  if (network->has_links() || !network->more_inputs().empty())
+  if (network->has_links() || !network->extra_inputs().empty())
     return unsupported("a network with links or further inputs cannot run sequences together");
   for (const GridNode& cell : network->cells()) {
     const Node* bad = not_ragged(cell.node);
@@ -47,42 +47,43 @@ Status Session::Impl::make_places() {
 
 Status Session::Impl::keep_passes(int64_t commands) {
   if (!options.ragged) return {};
-  kept_passes.resize(kKeptPasses);
-  for (KeptPass& pass : kept_passes) pass.commands.reserve(static_cast<size_t>(commands));
+  cached_plans.resize(kKeptPasses);
+  for (CachedPlan& pass : cached_plans) pass.commands.reserve(static_cast<size_t>(commands));
   return {};
 }
 
 // The recorded pass for this input, or else the one with the oldest run.
-KeptPass& Session::Impl::kept_for(const Tensor& x, int64_t wanted) {
-  KeptPass* oldest = kept_passes.data();
-  for (KeptPass& pass : kept_passes) {
-    if (pass.wanted == wanted && pass.input.data == x.data && pass.input.shape == x.shape)
+CachedPlan& Session::Impl::plan_for(const Tensor& x, int64_t num_outputs) {
+  CachedPlan* oldest = cached_plans.data();
+  for (CachedPlan& pass : cached_plans) {
+    if (pass.num_outputs == num_outputs && pass.input.data == x.data && pass.input.shape == x.shape)
       return pass;
     if (pass.used < oldest->used) oldest = &pass;
   }
-  oldest->wanted = -1;
+  oldest->num_outputs = -1;
   return *oldest;
 }
 
-Status Session::Impl::record_ragged(const Tensor& x, int64_t wanted, KeptPass& kept_pass) {
+Status Session::Impl::record_ragged(const Tensor& x, int64_t num_outputs, CachedPlan& cached_plan) {
   Tensor hidden, y;
   const Status recorded = [&]() -> Status {
-    LOOM_TRY(run(x, 0, options.narrow_cell, hidden));
+    LOOM_TRY(run(x, 0, options.logits_from_cell, hidden));
     if (hidden.rows() != rows_of(x.shape)) {
       return invalid(cat(rows_of(x.shape), " rows become ", hidden.shape.str(),
                          " before the last cells, so none of them can go on alone"));
     }
-    if (wanted == 0) return {};
-    return run(hidden.slice_rows(0, wanted), options.narrow_cell, network->cells().size(), y);
+    if (num_outputs == 0) return {};
+    return run(hidden.slice_rows(0, num_outputs), options.logits_from_cell, network->cells().size(),
+               y);
   }();
   if (!recorded.ok()) {
     recorder->discard();
     return recorded;
   }
-  recorder->take(kept_pass.commands);
-  kept_pass.input = x;
-  kept_pass.output = y;
-  kept_pass.wanted = wanted;
+  recorder->take(cached_plan.commands);
+  cached_plan.input = x;
+  cached_plan.output = y;
+  cached_plan.num_outputs = num_outputs;
   ++recordings;
   return {};
 }
@@ -99,7 +100,7 @@ Status Session::Impl::fetch(const Tensor& t) {
 }
 
 // On a device, ids and positions are uploaded for each pass; its commands read them at run time.
-Result<Tensor> Session::forward_ragged(const Tensor& given, int64_t wanted) {
+Result<Tensor> Session::forward_ragged(const Tensor& given, int64_t num_outputs) {
   Impl& s = *impl_;
   if (s.places.rows() != s.rows_of(given.shape)) {
     return invalid(cat("a pass of ", s.rows_of(given.shape), " rows, of which ", s.places.rows(),
@@ -107,22 +108,22 @@ Result<Tensor> Session::forward_ragged(const Tensor& given, int64_t wanted) {
   }
   LOOM_ASSIGN(const Tensor x, s.received(given, s.input));
   LOOM_TRY(to_device(s.recorder->ops(), s.places));
-  KeptPass& pass = s.kept_for(x, wanted);
-  if (pass.wanted != wanted) LOOM_TRY(s.record_ragged(x, wanted, pass));
+  CachedPlan& pass = s.plan_for(x, num_outputs);
+  if (pass.num_outputs != num_outputs) LOOM_TRY(s.record_ragged(x, num_outputs, pass));
   pass.used = ++s.passes;
   LOOM_TRY(s.recorder->run(pass.commands));
-  if (wanted > 0) LOOM_TRY(s.fetch(pass.output));
+  if (num_outputs > 0) LOOM_TRY(s.fetch(pass.output));
   return pass.output;
 }
 
-Status Session::place(std::span<const RowPlace> rows) {
+Status Session::place(std::span<const RowPosition> rows) {
   Impl& s = *impl_;
   const auto count = static_cast<int64_t>(rows.size());
   if (!s.options.ragged || count > s.rows_of(s.max_input)) {
     return invalid(cat(count, " rows are placed; this session was made for ",
                        s.options.ragged ? s.rows_of(s.max_input) : 0));
   }
-  for (const RowPlace& row : rows) {
+  for (const RowPosition& row : rows) {
     if (row.sequence >= 0 && row.sequence < s.options.sequences && row.position >= 0 &&
         row.position < s.last_place) {
       continue;
@@ -133,7 +134,7 @@ Status Session::place(std::span<const RowPlace> rows) {
   }
   s.places = zeroed(s.place_memory.data(), DType::i32, Shape{count, s.place_width});
   for (int64_t r = 0; r < count; ++r) {
-    const RowPlace& row = rows[static_cast<size_t>(r)];
+    const RowPosition& row = rows[static_cast<size_t>(r)];
     int32_t* to = s.places.i32() + r * s.place_width;
     const bool paged = s.options.pages > 0;
     *to++ = paged ? 0 : row.sequence;

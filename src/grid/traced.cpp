@@ -23,7 +23,7 @@ Status begin_feedback(const Network& network, const std::vector<Tensor>* given, 
 
 Status make_inputs(const Network& network, const TraceOptions& options, Trace& trace,
                    Recorder& recorder, TracedNetwork& t) {
-  for (const InputSpec& spec : network.more_inputs()) {
+  for (const InputSpec& spec : network.extra_inputs()) {
     const Shape shape = spec.batch(network.input()[0]);
     if (options.given) {
       t.more.push_back(trace.fresh(shape, spec.dtype(trace.compute())));

@@ -33,7 +33,7 @@ struct TracedNetwork {
   std::vector<Tensor> more;  // further tensors that the caller fills: inputs besides x
   std::vector<AddedLoss> losses;
   // Updates of buffers: record_kept() of room learn, after everything else.
-  std::vector<KeptValue> kept;
+  std::vector<BufferUpdate> kept;
   Tensor present;                // [samples, 1], 1 or 0; empty if no layer needs it
   int64_t least = 0;             // samples that must be present
   std::vector<Tensor> outputs;   // of every cell

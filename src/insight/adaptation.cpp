@@ -10,7 +10,7 @@
 namespace loom {
 namespace {
 
-constexpr double kMostWindows = 1e6;
+constexpr double kMaxWindows = 1e6;
 
 double steady_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -28,9 +28,9 @@ AdaptationTracker::AdaptationTracker(const AdaptationOptions& options) : options
 Result<AdaptationTracker> AdaptationTracker::create(const AdaptationOptions& options) {
   if (!(options.window > 0) || !(options.duration > 0))
     return core::invalid("duration and window must be above 0 seconds");
-  if (!(options.duration / options.window <= kMostWindows))
+  if (!(options.duration / options.window <= kMaxWindows))
     return core::invalid(core::cat("a duration of ", options.duration, " s has more than ",
-                                   kMostWindows, " windows of ", options.window, " s"));
+                                   kMaxWindows, " windows of ", options.window, " s"));
   if (!(options.threshold >= 0 && options.threshold <= 100))
     return core::invalid(
         core::cat("threshold is ", options.threshold, ", must be between 0 and 100"));

@@ -41,9 +41,9 @@ size_t bucket_of(double deviation) {
 
 // Values that JSON cannot express.
 core::JsonValue said(double value) {
-  constexpr double kMost = 1e9;
+  constexpr double kMax = 1e9;
   if (std::isnan(value)) return core::JsonValue::real(0);
-  if (std::isinf(value)) return core::JsonValue::real(value > 0 ? kMost : -kMost);
+  if (std::isinf(value)) return core::JsonValue::real(value > 0 ? kMax : -kMax);
   return core::JsonValue::real(value);
 }
 

@@ -47,7 +47,7 @@ class LinesFile final : public Sink {
   Status write(const Record& record) override {
     waiting_ += json_line(record);
     waiting_ += '\n';
-    return waiting_.size() < kMost ? Status() : flush();
+    return waiting_.size() < kMax ? Status() : flush();
   }
   Status flush() override {
     const std::string text = std::exchange(waiting_, {});
@@ -62,7 +62,7 @@ class LinesFile final : public Sink {
   }
 
  private:
-  static constexpr size_t kMost = 1 << 16;
+  static constexpr size_t kMax = 1 << 16;
   LineFile file_;
   std::string waiting_;
   Error error_;  // the last one

@@ -40,7 +40,7 @@ class Posts final : public Sink {
   Status write(const Record& record) override {
     waiting_ += json_line(record) + "\n";
     ++records_;
-    return waiting_.size() < kMostPost ? Status() : flush();
+    return waiting_.size() < kMaxPost ? Status() : flush();
   }
 
   Status flush() override {
@@ -57,8 +57,8 @@ class Posts final : public Sink {
     }
     lost_ += records;
     error_ = done.error();
-    if (++failed_ < kMostFailures) return {};
-    return lost_error(cat(kMostFailures, " posts in a row failed, "));
+    if (++failed_ < kMaxFailures) return {};
+    return lost_error(cat(kMaxFailures, " posts in a row failed, "));
   }
 
   Status end() override {
@@ -67,8 +67,8 @@ class Posts final : public Sink {
   }
 
  private:
-  static constexpr size_t kMostPost = size_t{1} << 16, kMostReply = size_t{1} << 16;
-  static constexpr int kMostFailures = 3;
+  static constexpr size_t kMaxPost = size_t{1} << 16, kMaxReply = size_t{1} << 16;
+  static constexpr int kMaxFailures = 3;
 
   Error lost_error(std::string_view why) const {
     Error error = error_;
@@ -99,7 +99,7 @@ class Posts final : public Sink {
       LOOM_ASSIGN(const std::string more, socket_->receive(4096, seconds_));
       reply += more;
       head = reply.find("\r\n\r\n");
-      if (more.empty() || reply.size() > kMostReply)
+      if (more.empty() || reply.size() > kMaxReply)
         return make_error(Code::io_error, "the reply is not HTTP");
     }
     const std::string start = to_lower_ascii(reply.substr(0, head));
@@ -127,13 +127,13 @@ class Datagrams final : public Sink {
   Datagrams(Socket socket, std::string address) : to_(std::move(socket), cat("udp://", address)) {}
 
   Status write(const Record& record) override {
-    constexpr size_t kMostDatagram = 1400;
+    constexpr size_t kMaxDatagram = 1400;
     std::string line = json_line(record) + "\n";
-    if (line.size() > kMostDatagram) {
+    if (line.size() > kMaxDatagram) {
       JsonValue cut = JsonValue::object();
       cut.add("wall", JsonValue::real(record.wall));
       cut.add("step", JsonValue::integer(record.step));
-      cut.add("tag", JsonValue::string(record.tag.substr(0, kMostDatagram / 8)));
+      cut.add("tag", JsonValue::string(record.tag.substr(0, kMaxDatagram / 8)));
       cut.add("cut", JsonValue::boolean(true));
       line = dump_json(cut) + "\n";
     }

@@ -13,7 +13,7 @@
 namespace loom::core {
 namespace {
 
-constexpr size_t kMostLinks = 48, kMostBranches = 32;
+constexpr size_t kMaxLinks = 48, kMaxBranches = 32;
 
 JsonValue whole(int64_t value) {
   return JsonValue::integer(value);
@@ -85,7 +85,7 @@ class TanhiDatagrams final : public Sink {
   Status end() override { return to_.end(); }
 
  private:
-  static constexpr size_t kMostDatagram = 1400;
+  static constexpr size_t kMaxDatagram = 1400;
 
   void remember(const std::vector<PictureNode>& nodes) {
     cells_.clear();
@@ -98,17 +98,17 @@ class TanhiDatagrams final : public Sink {
     const auto known = cells_.find(record.pass.at);
     const PictureCell* cell = known == cells_.end() ? nullptr : &known->second.second;
     const size_t index = cell == nullptr ? 0 : known->second.first;
-    size_t links = kMostLinks, branches = kMostBranches;
+    size_t links = kMaxLinks, branches = kMaxBranches;
     for (;;) {
       std::string line = pass_line(record, cell, index, links, branches);
-      if (line.size() <= kMostDatagram || links + branches == 0) return line;
+      if (line.size() <= kMaxDatagram || links + branches == 0) return line;
       (branches > 0 ? branches : links) /= 2;
     }
   }
 
   // Makes viewers clear the state of the previous run.
   std::string sweep(const Record& record) {
-    constexpr size_t kMostLabel = 100;
+    constexpr size_t kMaxLabel = 100;
     const auto now = static_cast<int64_t>(record.wall * 1e9);
     JsonValue line = JsonValue::object();
     line.add("v", JsonValue::string("tanhi1"));
@@ -118,7 +118,7 @@ class TanhiDatagrams final : public Sink {
     add_place(line, Place{});
     line.add("t0_ns", whole(now));
     line.add("t1_ns", whole(now));
-    line.add("label", JsonValue::string(printable(record.tag.substr(0, kMostLabel))));
+    line.add("label", JsonValue::string(printable(record.tag.substr(0, kMaxLabel))));
     return dump_json(line) + "\n";
   }
 

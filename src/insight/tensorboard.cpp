@@ -110,7 +110,7 @@ class Events final : public Sink {
       event.message(kSummary, summary(record));
     }
     waiting_ += row(event);
-    return waiting_.size() < kMost ? Status() : flush();
+    return waiting_.size() < kMaxWaiting ? Status() : flush();
   }
 
   Status flush() override {
@@ -119,7 +119,7 @@ class Events final : public Sink {
   }
 
  private:
-  static constexpr size_t kMost = 1 << 16;
+  static constexpr size_t kMaxWaiting = 1 << 16;
   AppendFile file_;
   std::string waiting_;
 };

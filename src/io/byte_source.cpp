@@ -32,7 +32,7 @@ void ByteSource::rewind() {
 
 // Whether the budget allows this many unpacked bytes.
 Status ByteSource::allow(uint64_t unpacked) const {
-  const uint64_t most = memory_.most_unpacked(stored().size());
+  const uint64_t most = memory_.max_unpacked(stored().size());
   if (unpacked <= most) return {};
   return make_error(Code::out_of_memory,
                     cat("unpacks to more than ", size_text(most), ", far more than its ",

@@ -60,15 +60,15 @@ struct CsvFile::Survey {
   Status add_first(const CsvScanner::Cell& cell, const ByteSource& source);
   void add(const CsvScanner::Cell& cell, int64_t col);
   Result<bool> has_header(const std::string& where) const;
-  bool ends_in_separators(int64_t most_cols) const;
+  bool ends_in_separators(int64_t max_cols) const;
 };
 
 // Whether the last column is only what follows a separator at the end of each row. Cells of data
 // may be empty too (the end of a sequence). So the first row must have a name for all other
 // columns, or one cell more than expected.
-bool CsvFile::Survey::ends_in_separators(int64_t most_cols) const {
+bool CsvFile::Survey::ends_in_separators(int64_t max_cols) const {
   if (first.size() < 2 || !first.back().empty() || !last_empty) return false;
-  if (static_cast<int64_t>(first.size()) > most_cols) return true;
+  if (static_cast<int64_t>(first.size()) > max_cols) return true;
   return std::all_of(first.begin(), first.end() - 1,
                      [](const First& f) { return !f.number && !f.empty(); });
 }
@@ -113,7 +113,7 @@ Result<bool> CsvFile::Survey::has_header(const std::string& where) const {
 }
 
 // Scans the whole text once.
-Status CsvFile::survey(int64_t most_cols, CsvHeader header) {
+Status CsvFile::survey(int64_t max_cols, CsvHeader header) {
   const std::string& where = source_.where();
   Survey found;
   CsvScanner scanner(source_, separator_);
@@ -126,8 +126,8 @@ Status CsvFile::survey(int64_t most_cols, CsvHeader header) {
       row_offset = cell.offset;
     }
     if (found.rows == 0) {
-      const bool may_trail = col == most_cols && cell.last && trimmed(cell.text).empty();
-      if (col >= most_cols && !may_trail) {
+      const bool may_trail = col == max_cols && cell.last && trimmed(cell.text).empty();
+      if (col >= max_cols && !may_trail) {
         cols_ = col + 1;
         return {};
       }
@@ -146,7 +146,7 @@ Status CsvFile::survey(int64_t most_cols, CsvHeader header) {
       return source_.memory().error(values, "the values", where);
   }
   LOOM_TRY(scanner.status());
-  if (found.ends_in_separators(most_cols)) {
+  if (found.ends_in_separators(max_cols)) {
     trailing_ = true;
     found.first.pop_back();
     --cols_;
@@ -164,7 +164,7 @@ Status CsvFile::survey(int64_t most_cols, CsvHeader header) {
   return {};
 }
 
-Result<CsvFile> CsvFile::open(ByteSource source, int64_t most_cols, CsvHeader header) {
+Result<CsvFile> CsvFile::open(ByteSource source, int64_t max_cols, CsvHeader header) {
   CsvFile file;
   file.source_ = std::move(source);
   file.source_.rewind();
@@ -172,7 +172,7 @@ Result<CsvFile> CsvFile::open(ByteSource source, int64_t most_cols, CsvHeader he
   const std::string_view text(reinterpret_cast<const char*>(piece.data()), piece.size());
   const size_t mark = text.starts_with("\xEF\xBB\xBF") ? 3 : 0;
   file.separator_ = find_csv_separator(text.substr(mark));
-  LOOM_TRY(file.survey(most_cols, header));
+  LOOM_TRY(file.survey(max_cols, header));
   return file;
 }
 

@@ -30,10 +30,10 @@ struct CsvCell {
 
 class CsvFile {
  public:
-  // The first pass. Stops at a first row of more than `most_cols` cells: cols() is then one more.
+  // The first pass. Stops at a first row of more than `max_cols` cells: cols() is then one more.
   // Errors: bad_file, with row, column and byte; out_of_memory when the values, four bytes each,
   // are more than the budget of the source has left.
-  static Result<CsvFile> open(ByteSource source, int64_t most_cols,
+  static Result<CsvFile> open(ByteSource source, int64_t max_cols,
                               CsvHeader header = CsvHeader::automatic);
 
   int64_t rows() const { return rows_; }
@@ -54,7 +54,7 @@ class CsvFile {
 
  private:
   struct Survey;
-  Status survey(int64_t most_cols, CsvHeader header);
+  Status survey(int64_t max_cols, CsvHeader header);
 
   ByteSource source_;
   char separator_ = ',';

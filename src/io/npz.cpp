@@ -109,7 +109,7 @@ Status Npz::check_head(const Member& member, const std::string& place) const {
 
 // Reserves memory for the unpacked size of a member.
 Status Npz::allow(const Member& member, const std::string& place) {
-  const uint64_t most = memory_.most_unpacked(file_bytes_);
+  const uint64_t most = memory_.max_unpacked(file_bytes_);
   if (member.size > most - std::min(most, unpacked_)) {
     return make_error(Code::out_of_memory,
                       cat("unpacks to more than ", size_text(most), ", far more than its ",

@@ -38,8 +38,8 @@ Result<HostPort> parse_host_port(std::string_view text, int default_port) {
     const auto read = std::from_chars(port.data(), port.data() + port.size(), out.port);
     if (read.ec != std::errc() || read.ptr != port.data() + port.size()) out.port = 0;
   }
-  constexpr size_t kMostName = 255;
-  if (host.empty() || host.size() > kMostName || out.port < 1 || out.port > 65535)
+  constexpr size_t kMaxName = 255;
+  if (host.empty() || host.size() > kMaxName || out.port < 1 || out.port > 65535)
     return invalid(cat("'", printable(text),
                        "' is not an address; write HOST:PORT, a port from 1 to "
                        "65535"));

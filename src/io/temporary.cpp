@@ -51,8 +51,8 @@ pid_t process_of(std::string_view rest) {
     if (error != std::errc()) return 0;
     at = stop;
   }
-  constexpr uint64_t kMost = 1U << 30;
-  return at == end && numbers[0] <= kMost ? static_cast<pid_t>(numbers[0]) : 0;
+  constexpr uint64_t kMax = 1U << 30;
+  return at == end && numbers[0] <= kMax ? static_cast<pid_t>(numbers[0]) : 0;
 }
 
 bool lives(pid_t process) {

@@ -11,7 +11,7 @@
 namespace loom::core {
 namespace {
 
-constexpr int kMostSources = 256;
+constexpr int kMaxSources = 256;
 
 std::string small_file(const std::string& path) {
   const Result<std::string> text = read_file(path, 1 << 16);
@@ -27,7 +27,7 @@ double number_in(std::string_view text, double otherwise) {
 
 std::vector<ThermalZone> thermal_zones(const std::string& root) {
   std::vector<ThermalZone> out;
-  for (int i = 0; i < kMostSources; ++i) {
+  for (int i = 0; i < kMaxSources; ++i) {
     const std::string zone = cat(root, "/sys/class/thermal/thermal_zone", i, "/");
     const std::string name = small_file(zone + "type");
     if (name.empty()) break;
@@ -51,7 +51,7 @@ std::vector<PowerSource> power_sources(const std::string& root) {
                                    : "Offline",
                    charge.empty() ? -1 : number_in(charge, -100) / 100, -1});
   }
-  for (int i = 0; i < kMostSources; ++i) {
+  for (int i = 0; i < kMaxSources; ++i) {
     const std::string meter = cat(root, "/sys/class/powercap/intel-rapl:", i, "/");
     const std::string name = small_file(meter + "name");
     if (name.empty()) break;

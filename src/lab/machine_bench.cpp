@@ -21,8 +21,8 @@ constexpr KindRow kKinds[] = {{"f32 fma", "GFLOP/s"}, {"f64 fma", "GFLOP/s"}, {"
 // Work between two clock reads: some microseconds of either kind.
 constexpr int64_t kRounds = 2048, kPiece = int64_t{1} << 18;
 constexpr int64_t kPage = 4096;
-constexpr int64_t kLeastBuffer = int64_t{256} << 20;
-constexpr double kLeastTurn = 0.002;  // seconds
+constexpr int64_t kMinBuffer = int64_t{256} << 20;
+constexpr double kMinTurn = 0.002;  // seconds
 
 // The work of a lane until the time is over. In memory it continues where the previous turn ended.
 struct alignas(128) LaneTurn {
@@ -136,7 +136,7 @@ class Bench {
   Result<std::vector<PeakRow>> run(double seconds, int rounds,
                                    const std::function<bool(int64_t, int64_t)>& progress) {
     const auto count = static_cast<int64_t>(meters_.size());
-    const double turn = std::max(seconds / static_cast<double>(count * rounds), kLeastTurn);
+    const double turn = std::max(seconds / static_cast<double>(count * rounds), kMinTurn);
     std::vector<std::vector<double>> rates(meters_.size());
     for (int round = -1; round < rounds; ++round) {
       for (size_t i = 0; i < meters_.size(); ++i) {
@@ -219,7 +219,7 @@ std::vector<int> lane_counts(int most) {
 }
 
 int64_t buffer_bytes(const MachineInfo& machine) {
-  int64_t bytes = std::max(kLeastBuffer, 4 * last_cache_bytes(machine));
+  int64_t bytes = std::max(kMinBuffer, 4 * last_cache_bytes(machine));
   if (const uint64_t memory = machine_memory(); memory > 0) {
     bytes = std::min(bytes, static_cast<int64_t>(memory / 8));
   }

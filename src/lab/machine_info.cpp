@@ -13,7 +13,7 @@
 namespace loom::core {
 namespace {
 
-constexpr int kMostProcessors = 4096, kMostCaches = 16;
+constexpr int kMaxProcessors = 4096, kMaxCaches = 16;
 
 // The first line of a small file; empty if it does not exist.
 std::string line_of(const std::string& path) {
@@ -58,10 +58,10 @@ int64_t cache_size(std::string_view text) {
 // Each processor lists a cache that several share.
 std::vector<CacheInfo> caches_of(const std::string& root) {
   std::set<std::tuple<int, int64_t, std::string>> seen;
-  for (int cpu = 0; cpu < kMostProcessors; ++cpu) {
+  for (int cpu = 0; cpu < kMaxProcessors; ++cpu) {
     const std::string folder = cat(root, "/sys/devices/system/cpu/cpu", cpu, "/cache/index");
     if (cpu > 0 && !is_directory(cat(folder, 0))) break;
-    for (int i = 0; i < kMostCaches; ++i) {
+    for (int i = 0; i < kMaxCaches; ++i) {
       const std::string cache = cat(folder, i, "/");
       const std::string type = line_of(cache + "type"), level = line_of(cache + "level");
       if (type.empty()) break;

@@ -78,12 +78,12 @@ Tile conv_tile(int64_t l1, const ConvTiling& s, int64_t bytes) {
 }
 
 ProductBlocks product_blocks(int64_t l1, int64_t l2, int64_t last_share, int64_t bytes) {
-  constexpr int64_t kTile = 16, kChunk = 256, kMost = 1 << 16;
+  constexpr int64_t kTile = 16, kChunk = 256, kMax = 1 << 16;
   ProductBlocks out;
   const int64_t depth = l1 / 2 / (kTile * bytes);
-  out.kc = std::clamp(down_to(depth, kChunk), kChunk, kMost);
-  out.mc = std::clamp(down_to(l2 / 2 / (out.kc * bytes), kTile), kTile, kMost);
-  out.nc = std::clamp(down_to(last_share / (out.kc * bytes), kTile), kTile, kMost);
+  out.kc = std::clamp(down_to(depth, kChunk), kChunk, kMax);
+  out.mc = std::clamp(down_to(l2 / 2 / (out.kc * bytes), kTile), kTile, kMax);
+  out.nc = std::clamp(down_to(last_share / (out.kc * bytes), kTile), kTile, kMax);
   out.reason = cat(out.kc, " deep: ", depth,
                    " fit half of the first cache, and sums are rounded in "
                    "chunks of ",

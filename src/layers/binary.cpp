@@ -11,7 +11,7 @@ namespace loom::core {
 namespace {
 
 using namespace fields::binary;
-constexpr int kMostOperands = 64;
+constexpr int kMaxOperands = 64;
 
 struct Function {
   std::string_view name;
@@ -69,8 +69,8 @@ const LayerDef kBinary = {.kind = LayerKind::binary,
                           .fields = kFields,
                           .ragged = true,
                           .forward = forward,
-                          .fewest_inputs = 2,
-                          .most_inputs = kMostOperands,
+                          .min_inputs = 2,
+                          .max_inputs = kMaxOperands,
                           .infer_all = infer,
                           .example = example};
 

@@ -102,9 +102,9 @@ Result<Windows> windows_of(const LayerConfig& c) {
   LOOM_ASSIGN(w.padding, per_axis(c, "padding"));
   LOOM_ASSIGN(w.dilation, per_axis(c, "dilation"));
   for (const int64_t k : w.kernel) w.taps *= k;
-  constexpr int64_t kMostTaps = 512;
-  if (w.taps <= kMostTaps) return w;
-  return invalid(cat(c.def->name, ": a kernel of ", w.taps, " taps; at most ", kMostTaps));
+  constexpr int64_t kMaxTaps = 512;
+  if (w.taps <= kMaxTaps) return w;
+  return invalid(cat(c.def->name, ": a kernel of ", w.taps, " taps; at most ", kMaxTaps));
 }
 
 // The values under tap `tap` of every position, from padded x, channels last.

@@ -9,7 +9,7 @@ namespace loom::core {
 namespace {
 
 using namespace fields::concat;
-constexpr int kMostParts = 4096;
+constexpr int kMaxParts = 4096;
 
 Result<std::vector<Shape>> infer(const LayerConfig& c, std::span<const Shape> in) {
   LOOM_ASSIGN(const int axis, axis_from_front("Concat", c.integer(kAxis), in[0].rank()));
@@ -72,8 +72,8 @@ const LayerDef kConcat = {.kind = LayerKind::concat,
                           .name = "Concat",
                           .fields = kFields,
                           .forward = forward,
-                          .fewest_inputs = 1,
-                          .most_inputs = kMostParts,
+                          .min_inputs = 1,
+                          .max_inputs = kMaxParts,
                           .infer_all = infer,
                           .example = example};
 

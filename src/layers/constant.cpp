@@ -86,8 +86,8 @@ const LayerDef kConstant = {.kind = LayerKind::constant,
                             .fields = kFields,
                             .params = params,
                             .forward = forward,
-                            .fewest_inputs = 0,
-                            .most_inputs = 0,
+                            .min_inputs = 0,
+                            .max_inputs = 0,
                             .infer_all = infer,
                             .example = example};
 

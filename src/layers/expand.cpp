@@ -51,7 +51,7 @@ const LayerDef kExpand = {.kind = LayerKind::expand,
                           .name = "Expand",
                           .fields = kFields,
                           .forward = forward,
-                          .most_inputs = 2,
+                          .max_inputs = 2,
                           .infer_all = infer,
                           .example = example};
 

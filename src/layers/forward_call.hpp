@@ -24,7 +24,7 @@ class ForwardCall {
   virtual const Tensor& x() const = 0;
   // The second input of layers that take one (LayerDef::wants_skip).
   virtual const Tensor& skip() const = 0;
-  // All inputs of a layer that takes several (LayerDef::most_inputs); x() is the first.
+  // All inputs of a layer that takes several (LayerDef::max_inputs); x() is the first.
   virtual std::span<const Tensor> inputs() const = 0;
   // Contiguous memory of the compute type, valid while anything recorded reads it.
   virtual Result<Tensor> tensor(const Shape& shape) = 0;
@@ -36,8 +36,8 @@ class ForwardCall {
   // holds whole sequences and neither exists.
   virtual bool stateful() const = 0;
   virtual KvCache cache() = 0;  // of all sequences
-  // Ragged passes (LayerDef::ragged): a RowPlace for each row of x, [R, 2]; sequences() is then 1
-  // and first() is 0. Empty means that sequences() and first() apply.
+  // Ragged passes (LayerDef::ragged): a RowPosition for each row of x, [R, 2]; sequences() is then
+  // 1 and first() is 0. Empty means that sequences() and first() apply.
   virtual Tensor places() const = 0;
   virtual Tensor state() = 0;  // [sequences, width]
   // The real positions: [sequences, length], 0 or 1; empty means all. The real positions of a
@@ -64,11 +64,11 @@ class ForwardCall {
   // Whether a layer can read values in the middle of a pass. Only host passes that run as they are
   // recorded, outside training, allow it. settle() runs the commands recorded so far. It returns
   // false if nothing has values, because the pass only measures the memory of other passes.
-  virtual bool looks() const = 0;
+  virtual bool can_read_values() const = 0;
   virtual Result<bool> settle() = 0;
   // Takes the memory that child() would request, without commands, for a child that is skipped.
   // input: the input of child(). The plan keeps it apart from the child's outputs.
-  virtual Status pass_over(size_t i, const Tensor& input) = 0;
+  virtual Status skip_child(size_t i, const Tensor& input) = 0;
   // The same as child() for any number of inputs; returns every output (LayerDef::forward_all).
   virtual Result<std::vector<Tensor>> child_all(size_t i, std::span<const Tensor> inputs) = 0;
 

@@ -13,7 +13,7 @@ namespace loom::core {
 namespace {
 
 using namespace fields::graph;
-static_assert(kFields[kInputs].max == kMostGraphInputs);
+static_assert(kFields[kInputs].max == kMaxGraphInputs);
 // The defaults are below the minimum: these lists are empty unless they are set.
 
 // Reads pairs from a list during passes, without allocation.
@@ -351,8 +351,8 @@ GraphWiring graph_wiring(const LayerConfig& graph) {
 Result<GraphWiring> wire_graph(const GraphNames& names) {
   GraphWiring w;
   w.inputs = static_cast<int64_t>(names.inputs.size());
-  if (w.inputs < 1 || w.inputs > kMostGraphInputs)
-    return invalid(cat("Graph: it has ", w.inputs, " inputs, must have 1 to ", kMostGraphInputs));
+  if (w.inputs < 1 || w.inputs > kMaxGraphInputs)
+    return invalid(cat("Graph: it has ", w.inputs, " inputs, must have 1 to ", kMaxGraphInputs));
   NameTable table;
   const auto define = [&](const std::string& name, int64_t value) -> Status {
     if (table.emplace(name, value).second) return {};
@@ -451,7 +451,7 @@ const LayerDef kGraph = {.kind = LayerKind::graph,
                          .container = true,
                          .wired = true,
                          .ragged = true,
-                         .most_inputs = static_cast<int>(kMostGraphInputs),
+                         .max_inputs = static_cast<int>(kMaxGraphInputs),
                          .infer_all = infer_graph,
                          .forward_all = forward_graph,
                          .example = example_graph};

@@ -16,7 +16,7 @@
 
 namespace loom::core {
 
-constexpr int64_t kMostGraphInputs = 64;
+constexpr int64_t kMaxGraphInputs = 64;
 
 // A value of a graph: output `output` of node `node`. If node is kGraphInput, it is the input of
 // the graph with that number.

@@ -130,7 +130,7 @@ struct LayerDef {
   // For kinds of several inputs or outputs, which are used in a Graph: the number of inputs, and
   // infer_all, which replaces infer. A kind with several outputs has forward_all, which replaces
   // forward.
-  int fewest_inputs = 1, most_inputs = 1;
+  int min_inputs = 1, max_inputs = 1;
   Result<std::vector<Shape>> (*infer_all)(const LayerConfig&, std::span<const Shape>) = nullptr;
   Result<std::vector<Tensor>> (*forward_all)(ForwardCall&) = nullptr;
   StateSpec (*state)(const LayerConfig&) = nullptr;  // may be null: none

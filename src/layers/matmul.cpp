@@ -124,8 +124,8 @@ const LayerDef kMatMul = {.kind = LayerKind::matmul,
                           .name = "MatMul",
                           .fields = kFields,
                           .forward = forward,
-                          .fewest_inputs = 2,
-                          .most_inputs = 2,
+                          .min_inputs = 2,
+                          .max_inputs = 2,
                           .infer_all = infer,
                           .example = example};
 

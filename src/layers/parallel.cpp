@@ -243,7 +243,7 @@ bool leaves_out(ForwardCall& call) {
   const LayerConfig& c = call.config();
   const auto experts = static_cast<int64_t>(branches(c));
   if (!has_gate(c) || c.integer(kTopK) == 0 || c.integer(kTopK) >= experts) return false;
-  return call.looks() && call.x().dtype == DType::f32 &&
+  return call.can_read_values() && call.x().dtype == DType::f32 &&
          std::all_of(c.children.begin(), c.children.end() - 1, goes_by_sample);
 }
 
@@ -274,7 +274,7 @@ Status add_expert(ForwardCall& call, int64_t i, const Tensor& weights, const Ten
   LOOM_ASSIGN(const Tensor product, call.tensor(Shape{samples, y.cols()}));
   LOOM_ASSIGN(const bool values, call.settle());
   const int64_t count = values ? keepers(weights, i, ids) : samples;
-  if (count == 0) return call.pass_over(static_cast<size_t>(i), x);
+  if (count == 0) return call.skip_child(static_cast<size_t>(i), x);
   const Tensor rows = first_of(ids, count), mine = first_of(x, count);
   const int64_t width = in.count() / samples;
   LOOM_TRY(call.ops().gather_rows(

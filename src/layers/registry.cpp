@@ -181,8 +181,8 @@ Status check_size(const LayerConfig& layer, const Shape& out) {
 
 Status check_input_count(const LayerConfig& layer, size_t count) {
   const LayerDef& def = *layer.def;
-  const auto least = static_cast<size_t>(def.fewest_inputs);
-  const auto most = static_cast<size_t>(wants_skip(layer) ? 2 : def.most_inputs);
+  const auto least = static_cast<size_t>(def.min_inputs);
+  const auto most = static_cast<size_t>(wants_skip(layer) ? 2 : def.max_inputs);
   if (count >= least && count <= most) return {};
   const std::string wanted = least == most   ? std::to_string(least)
                              : count < least ? cat("at least ", least)

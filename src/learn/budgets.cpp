@@ -23,8 +23,7 @@ class Budgets {
     LOOM_ASSIGN(const Tensor cosine, cosine_of(h, target));
     LOOM_ASSIGN(const Tensor half, s_.binary(cosine, 0.5f, BinaryKind::mul));
     LOOM_ASSIGN(const Tensor budget, s_.binary(half, 0.5f, BinaryKind::add));
-    LOOM_ASSIGN(const Tensor above,
-                s_.binary(budget, options_.rule.least_budget(), BinaryKind::sub));
+    LOOM_ASSIGN(const Tensor above, s_.binary(budget, options_.rule.min_budget(), BinaryKind::sub));
     LOOM_ASSIGN(const Tensor open, s_.unary(above, UnaryKind::step));
     if (options_.rule.has_budgets()) LOOM_TRY(weigh(block, budget, open));
     if (!options_.rule.stats) return {};
@@ -79,7 +78,7 @@ class Budgets {
     return {};
   }
 
-  Scribe s_;
+  TraceBuilder s_;
   const TrainStepOptions& options_;
   StepTensors& t_;
   float n_, step_;

@@ -60,7 +60,7 @@ RangeObserver::~RangeObserver() = default;
 
 Result<RangeObserver> RangeObserver::create(const Network& network, const Ops& ops,
                                             ThreadPool& pool, bool carry_feedback) {
-  if (!network.more_inputs().empty())
+  if (!network.extra_inputs().empty())
     return unsupported(
         "ranges are taken from a data set, which has one input for each sample; this "
         "network takes more");

@@ -72,8 +72,8 @@ Status Dataset::check_lengths() const {
   return {};
 }
 
-const MoreInput* Dataset::more_input(std::string_view name) const {
-  for (const MoreInput& input : more) {
+const ExtraInput* Dataset::extra_input(std::string_view name) const {
+  for (const ExtraInput& input : more) {
     if (input.name == name) return &input;
   }
   return nullptr;
@@ -81,7 +81,7 @@ const MoreInput* Dataset::more_input(std::string_view name) const {
 
 namespace {
 
-Status check_more(const MoreInput& input, int64_t samples) {
+Status check_more(const ExtraInput& input, int64_t samples) {
   const std::string what = cat("values of the input '", printable(input.name), "'");
   const int64_t each = input.sample.count();
   if (!input.ids.empty()) return check_size(what, input.ids, samples, each);
@@ -98,7 +98,7 @@ Status check_more(const MoreInput& input, int64_t samples) {
 }  // namespace
 
 Status Dataset::check_inputs() const {
-  for (const MoreInput& input : more) LOOM_TRY(check_more(input, samples));
+  for (const ExtraInput& input : more) LOOM_TRY(check_more(input, samples));
   if (samples < 1) return invalid("the dataset is empty; give at least one sample");
   LOOM_TRY(check_lengths());
   const int64_t each = per_sample(*this);
@@ -168,7 +168,7 @@ Dataset Dataset::select(std::span<const int64_t> rows) const {
   d.ids = chosen(ids, samples, rows);
   d.source = source;
   d.source_rows = chosen(source_rows, samples, rows);
-  for (const MoreInput& m : more)
+  for (const ExtraInput& m : more)
     d.more.push_back(
         {m.name, m.sample, chosen(m.values, samples, rows), chosen(m.ids, samples, rows)});
   d.targets = chosen(targets, samples, rows);
@@ -183,7 +183,7 @@ void Dataset::keep(std::span<const int64_t> rows) {
   keep_rows(inputs, samples, rows);
   keep_rows(ids, samples, rows);
   keep_rows(source_rows, samples, rows);
-  for (MoreInput& m : more) {
+  for (ExtraInput& m : more) {
     keep_rows(m.values, samples, rows);
     keep_rows(m.ids, samples, rows);
   }
@@ -245,7 +245,7 @@ void Dataset::clear_padding() {
 
 uint64_t Dataset::bytes() const {
   uint64_t others = 0;
-  for (const MoreInput& m : more) others += (m.values.size() + m.ids.size()) * sizeof(float);
+  for (const ExtraInput& m : more) others += (m.values.size() + m.ids.size()) * sizeof(float);
   return others + (inputs.size() + targets.size() + weights.size()) * sizeof(float) +
          source_rows.size() * sizeof(int64_t) +
          (ids.size() + labels.size() + lengths.size()) * sizeof(int32_t);

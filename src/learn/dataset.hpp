@@ -24,7 +24,7 @@ class InputSource {
 };
 
 // What samples give an input of the network besides its first.
-struct MoreInput {
+struct ExtraInput {
   std::string name;  // InputSpec::name
   Shape sample;
   std::vector<float> values;  // [samples][sample], or empty
@@ -39,19 +39,19 @@ struct Dataset {
   // In place of `inputs`: sample i is row source_rows[i] of the source.
   std::shared_ptr<const InputSource> source = {};
   std::vector<int64_t> source_rows = {};
-  std::vector<MoreInput> more = {};  // of networks that have several inputs, in any order
-  int64_t outputs = 0;               // numbers per target
-  std::vector<float> targets;        // [samples][outputs], or empty
-  std::vector<int32_t> labels;       // [samples][labels per sample], or empty
-  int64_t classes = 0;               // labels are below it
-  std::vector<float> weights;        // [samples]: what a sample counts in the loss; empty: 1
-  std::optional<int32_t> ignored;    // labels of this value count nothing
+  std::vector<ExtraInput> more = {};  // of networks that have several inputs, in any order
+  int64_t outputs = 0;                // numbers per target
+  std::vector<float> targets;         // [samples][outputs], or empty
+  std::vector<int32_t> labels;        // [samples][labels per sample], or empty
+  int64_t classes = 0;                // labels are below it
+  std::vector<float> weights;         // [samples]: what a sample counts in the loss; empty: 1
+  std::optional<int32_t> ignored;     // labels of this value count nothing
   // [samples]: how many positions of a sample's first axis are real; those behind them are padding,
   // which no layer that looks along the axis sees, and no loss. Empty: all are.
   std::vector<int32_t> lengths;
 
   // That of this name, or null.
-  const MoreInput* more_input(std::string_view name) const;
+  const ExtraInput* extra_input(std::string_view name) const;
   // Inputs are numbers that the samples hold or a source makes; else they are ids.
   bool has_numbers() const { return source != nullptr || !inputs.empty(); }
   // The numbers of sample `i`.

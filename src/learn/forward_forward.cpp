@@ -98,7 +98,7 @@ class Contrasts {
   }
 
   Trace& trace_;
-  Scribe s_;
+  TraceBuilder s_;
   const Network& network_;
   const TrainStepOptions& options_;
   const StepTensors& t_;

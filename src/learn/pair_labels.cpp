@@ -73,7 +73,7 @@ Result<PairJudge> PairJudge::create(const LossSpec& loss, int64_t rows, int64_t 
   judge.ops_ = &ops;
   judge.pool_ = &pool;
   Trace trace(DType::f32);
-  Scribe s(trace);
+  TraceBuilder s(trace);
   judge.y_ = s.fresh(Shape{rows, width});
   judge.relation_ = s.fresh(Shape{rows, rows});
   judge.weight_ = s.fresh(Shape{rows});

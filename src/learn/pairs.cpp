@@ -7,13 +7,13 @@
 namespace loom::core {
 namespace {
 
-constexpr float kLeastSquare = 1e-12f;  // below any square that counts, and far from 0 / 0
-constexpr float kBeyondAll = 1e30f;     // beyond every distance and every logit
+constexpr float kMinSquare = 1e-12f;  // below any square that counts, and far from 0 / 0
+constexpr float kBeyondAll = 1e30f;   // beyond every distance and every logit
 
 // The recording of one loss. R rows of N values.
 class Pairs {
  public:
-  Pairs(Scribe& s, const LossSpec& loss, const Tensor& y, const Tensor& relation)
+  Pairs(TraceBuilder& s, const LossSpec& loss, const Tensor& y, const Tensor& relation)
       : s_(s), loss_(loss), y_(as_matrix(y, y.rows(), y.cols())), relation_(relation) {}
 
   // [R, 1], not weighted.
@@ -30,7 +30,7 @@ class Pairs {
     NormArgs norm;  // rows of the length sqrt(N)
     norm.x = y_;
     norm.y = unit;
-    norm.eps = kLeastSquare;
+    norm.eps = kMinSquare;
     LOOM_TRY(s_.ops().norm(norm));
     LOOM_TRY(s_.ops().gemm({unit, unit, cosines, false, true}));
     const auto length = static_cast<float>(y_.cols());
@@ -95,7 +95,7 @@ class Pairs {
     return s_.unary(both, UnaryKind::relu);
   }
   Result<Tensor> root(const Tensor& squares) {
-    LOOM_ASSIGN(const Tensor above, s_.binary(squares, kLeastSquare, BinaryKind::add));
+    LOOM_ASSIGN(const Tensor above, s_.binary(squares, kMinSquare, BinaryKind::add));
     return s_.unary(above, UnaryKind::sqrt);
   }
 
@@ -161,7 +161,7 @@ class Pairs {
     return s_.binary(sum, count, BinaryKind::div);
   }
 
-  Scribe& s_;
+  TraceBuilder& s_;
   const LossSpec& loss_;
   Tensor y_, relation_;
   Tensor same_, other_;  // 1 where the relation is 1, and where it is -1; else 0
@@ -169,7 +169,7 @@ class Pairs {
 
 }  // namespace
 
-Result<PairSeed> record_pairs(Scribe& s, const LossSpec& loss, const Tensor& y,
+Result<PairSeed> record_pairs(TraceBuilder& s, const LossSpec& loss, const Tensor& y,
                               const Tensor& relation, const Tensor& weight, const Tensor& rows) {
   Pairs pairs(s, loss, y, relation);
   PairSeed seed;

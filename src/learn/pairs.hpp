@@ -64,7 +64,7 @@ Status check_pair_options(const LossSpec& loss, const RuleSpec& rule);
 struct PairSeed {
   Tensor value, gradient;
 };
-Result<PairSeed> record_pairs(Scribe& s, const LossSpec& loss, const Tensor& y,
+Result<PairSeed> record_pairs(TraceBuilder& s, const LossSpec& loss, const Tensor& y,
                               const Tensor& relation, const Tensor& weight, const Tensor& rows);
 
 // What embeddings of a whole data set come to: the sum of the losses of batches in an order that is

@@ -6,9 +6,9 @@
 
 namespace loom::core {
 
-class Scribe {
+class TraceBuilder {
  public:
-  explicit Scribe(Trace& trace) : trace_(trace), ops_(trace) {}
+  explicit TraceBuilder(Trace& trace) : trace_(trace), ops_(trace) {}
   Recorder& ops() { return ops_; }
   Tensor fresh(const Shape& shape) { return trace_.fresh(shape); }
   Result<Tensor> number(float value);

@@ -31,7 +31,7 @@ Result<Tensor> random_matrix(const Shape& shape, uint64_t seed, uint64_t stream,
 
 namespace {
 
-constexpr int64_t kMostNumbers = int64_t{1} << 26;  // of one matrix
+constexpr int64_t kMaxNumbers = int64_t{1} << 26;  // of one matrix
 
 std::string named(const Network& network, size_t cell) {
   const GridNode& c = network.cells()[cell];
@@ -83,14 +83,14 @@ class Planner {
     const std::string the_rule = cat("the rule ", rule_name(rule_));
     if (r.has_beta() && !(r.beta > 0 && r.beta <= 1))
       return invalid(cat("beta is ", r.beta, ", must be above 0 and at most 1"));
-    if (!(r.least_budget() >= 0 && r.least_budget() < 1))
-      return invalid(cat("the gate is ", r.least_budget(), ", must be at least 0 and below 1"));
+    if (!(r.min_budget() >= 0 && r.min_budget() < 1))
+      return invalid(cat("the gate is ", r.min_budget(), ", must be at least 0 and below 1"));
     const bool needs_targets = rule_ == Rule::drtp || rule_ == Rule::hebb;
     if (needs_targets && options_.loss.sequence())
       return invalid(cat(rule_name(rule_),
                          " projects targets, and those of ctc have no place; "
                          "choose dfa"));
-    if (!network_.more_inputs().empty() || !network_.more_outputs().empty())
+    if (!network_.extra_inputs().empty() || !network_.more_outputs().empty())
       return invalid(cat(the_rule, " is for networks of one input and output"));
     if (r.has_budgets() && options_.gathers()) {
       const bool own = optimizer_def(options_.optimizer.kind).gathers;
@@ -164,10 +164,10 @@ class Planner {
     Result<RowPair> rows =
         rows_between(upper, network_.cells()[at.below].out, network_.input()[0], by_sample);
     if (!rows.ok()) return refused(rule_, network_, at.below, rows.error().message);
-    if (rows->from > kMostNumbers / rows->to) {
+    if (rows->from > kMaxNumbers / rows->to) {
       return refused(rule_, network_, at.below,
                      cat("would need a matrix of ", rows->from, " x ", rows->to,
-                         " numbers; at most ", kMostNumbers, " are made"));
+                         " numbers; at most ", kMaxNumbers, " are made"));
     }
     return rows;
   }
@@ -207,7 +207,7 @@ class Planner {
       return invalid("forward-forward needs a layer with parameters in front of the last");
     const int64_t classes = predictions_of(network_).last(), numbers = x.count() / x[0];
     if (classes < 2) return invalid("forward-forward needs at least two classes");
-    if (classes > kMostNumbers / numbers)
+    if (classes > kMaxNumbers / numbers)
       return invalid(cat("the patterns of ", classes, " labels are too large"));
     LOOM_ASSIGN(plan_.labels, random_matrix(Shape{classes, numbers}, options_.seed,
                                             network_.cells().size(), memory_));

@@ -109,10 +109,10 @@ class Signals {
     const Tensor flat_above = as_matrix(above, 1, above.shape.count());
     LOOM_ASSIGN(const Tensor size_below, s_.norm(flat_below));
     LOOM_ASSIGN(const Tensor size_above, s_.norm(flat_above));
-    constexpr float kLeast = 1e-30f;
+    constexpr float kMin = 1e-30f;
     const double ratio =
         static_cast<double>(below.shape.count()) / static_cast<double>(above.shape.count());
-    LOOM_ASSIGN(const Tensor safe, s_.binary(size_below, kLeast, BinaryKind::max));
+    LOOM_ASSIGN(const Tensor safe, s_.binary(size_below, kMin, BinaryKind::max));
     LOOM_ASSIGN(const Tensor share, s_.binary(size_above, safe, BinaryKind::div));
     LOOM_ASSIGN(const Tensor factor,
                 s_.binary(share, static_cast<float>(std::sqrt(ratio)), BinaryKind::mul));
@@ -243,7 +243,7 @@ class Signals {
   }
 
   Trace& trace_;
-  Scribe s_;
+  TraceBuilder s_;
   const Network& network_;
   const TrainStepOptions& options_;
   const StepTensors& t_;
@@ -257,18 +257,18 @@ class Signals {
 
 }  // namespace
 
-Result<Tensor> column_factors(Scribe& s, const Tensor& plain, float share) {
-  constexpr float kLeast = 0.01f;
+Result<Tensor> column_factors(TraceBuilder& s, const Tensor& plain, float share) {
+  constexpr float kMin = 0.01f;
   LOOM_ASSIGN(const Tensor sizes, s.unary(plain, UnaryKind::abs));
   const Tensor column = s.fresh(Shape{plain.cols()});
   LOOM_TRY(s.ops().reduce_cols({sizes, column}));
   const Tensor sums = as_matrix(column, 1, plain.cols());
-  LOOM_ASSIGN(const Tensor beyond, s.binary(sums, kLeast, BinaryKind::sub));
+  LOOM_ASSIGN(const Tensor beyond, s.binary(sums, kMin, BinaryKind::sub));
   LOOM_ASSIGN(const Tensor turned, s.unary(beyond, UnaryKind::neg));
   LOOM_ASSIGN(const Tensor small, s.unary(turned, UnaryKind::step));
   LOOM_ASSIGN(const Tensor minus, s.unary(small, UnaryKind::neg));
   LOOM_ASSIGN(const Tensor large, s.binary(minus, 1.0f, BinaryKind::add));
-  LOOM_ASSIGN(const Tensor safe, s.binary(sums, kLeast, BinaryKind::max));
+  LOOM_ASSIGN(const Tensor safe, s.binary(sums, kMin, BinaryKind::max));
   LOOM_ASSIGN(const Tensor inverses, s.unary(safe, UnaryKind::reciprocal));
   LOOM_ASSIGN(const Tensor kept, s.binary(inverses, large, BinaryKind::mul));
   return s.binary(kept, share, BinaryKind::mul);
@@ -276,7 +276,7 @@ Result<Tensor> column_factors(Scribe& s, const Tensor& plain, float share) {
 
 // Of classes t is what the gradient of softmax and cross-entropy, w (p - t), leaves when w p is
 // taken away: no label is looked at, and those that count nothing have weight 0.
-Result<Tensor> minus_targets(Scribe& s, const TrainStepOptions& options, const StepTensors& t,
+Result<Tensor> minus_targets(TraceBuilder& s, const TrainStepOptions& options, const StepTensors& t,
                              const Tensor& dy) {
   const Tensor weight = as_matrix(t.weight, t.weight.shape.count(), 1);
   const Tensor all = s.fresh(dy.shape);

@@ -69,10 +69,10 @@ Status record_signals(Trace& trace, const Network& network, const TrainStepOptio
 Result<Tensor> run_again(Trace& trace, const Network& network, const TrainStepOptions& options,
                          const StepTensors& t, size_t begin, size_t end, const Tensor& x);
 // -w t as a matrix of the shape of dy.
-Result<Tensor> minus_targets(Scribe& s, const TrainStepOptions& options, const StepTensors& t,
+Result<Tensor> minus_targets(TraceBuilder& s, const TrainStepOptions& options, const StepTensors& t,
                              const Tensor& dy);
 // share / the sum of the magnitudes of every column of a weight, 0 where that is 0.01 or less.
-Result<Tensor> column_factors(Scribe& s, const Tensor& plain, float share);
+Result<Tensor> column_factors(TraceBuilder& s, const Tensor& plain, float share);
 // How rows of the numbers `from` become rows of the numbers `to`: row by row where there are
 // equally many, else sample by sample.
 struct RowPair {

@@ -88,8 +88,8 @@ struct RuleSpec {
   bool has_beta() const {
     return kind == Rule::diff_project || kind == Rule::fixed_dtp || kind == Rule::dtp;
   }
-  float least_budget() const { return gate.value_or(kind == Rule::chain ? 0.2f : 0.0f); }
-  bool has_budgets() const { return least_budget() > 0; }
+  float min_budget() const { return gate.value_or(kind == Rule::chain ? 0.2f : 0.0f); }
+  bool has_budgets() const { return min_budget() > 0; }
 };
 
 // Every so many updates slow weights s += share (w - s), and w becomes s (Zhang et al., 2019).

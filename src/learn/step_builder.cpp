@@ -15,7 +15,7 @@ namespace loom::core {
 namespace {
 
 // min(1, limit / (norm + 1e-6)), of the sum of squares; the norm goes to `norm`.
-Result<Tensor> clip_scale(Scribe& s, const Tensor& squares, float limit, const Tensor& norm) {
+Result<Tensor> clip_scale(TraceBuilder& s, const Tensor& squares, float limit, const Tensor& norm) {
   LOOM_TRY(s.ops().unary({squares, norm, UnaryKind::sqrt}));
   LOOM_ASSIGN(const Tensor tiny, s.number(1e-6f));
   LOOM_ASSIGN(const Tensor above, s.binary(norm, tiny, BinaryKind::add));
@@ -28,7 +28,7 @@ Result<Tensor> clip_scale(Scribe& s, const Tensor& squares, float limit, const T
 class Updater {
  public:
   Updater(Trace& trace, const TrainStepOptions& options, StepTensors& t, bool together)
-      : scribe_(trace),
+      : builder_(trace),
         options_(options),
         constants_(resolved(options.optimizer)),
         def_(optimizer_def(options.optimizer.kind)),
@@ -40,27 +40,27 @@ class Updater {
   // From here on `scale` is what gradients are multiplied by: NaN where `loss` is not finite.
   Status begin(const Tensor& loss) {
     const bool last = together_ && !needs_all();
-    scale_ = last ? cell(t_.report, 1) : scribe_.fresh(Shape{1, 1});
-    LOOM_TRY(scribe_.guard(t_.numbers, loss, scale_));
+    scale_ = last ? cell(t_.report, 1) : builder_.fresh(Shape{1, 1});
+    LOOM_TRY(builder_.guard(t_.numbers, loss, scale_));
     if (!together_ || loss.data == cell(t_.report, 2).data) return {};
-    return scribe_.ops().unary({loss, cell(t_.report, 2)});
+    return builder_.ops().unary({loss, cell(t_.report, 2)});
   }
 
   // Clips by the norm of all gradients together.
   Status clip_all(const std::vector<Tensor>& gradients) {
     const auto n = static_cast<int64_t>(gradients.size());
-    const Tensor squares = scribe_.fresh(Shape{1, n});
+    const Tensor squares = builder_.fresh(Shape{1, n});
     for (int64_t i = 0; i < n; ++i) {
-      LOOM_TRY(scribe_.sum_of_squares(gradients[static_cast<size_t>(i)], cell(squares, i)));
+      LOOM_TRY(builder_.sum_of_squares(gradients[static_cast<size_t>(i)], cell(squares, i)));
     }
-    const Tensor all = scribe_.fresh(Shape{1, 1}), norm = scribe_.fresh(Shape{1, 1});
-    LOOM_TRY(scribe_.ops().reduce({squares, all, ReduceKind::sum}));
-    LOOM_ASSIGN(const Tensor clip, clip_scale(scribe_, all, options_.clip.limit, norm));
-    const Tensor finite = scribe_.fresh(Shape{1, 1});
-    LOOM_TRY(scribe_.guard(t_.numbers, norm, finite));
-    LOOM_ASSIGN(const Tensor both, scribe_.binary(scale_, finite, BinaryKind::mul));
-    LOOM_ASSIGN(scale_, scribe_.binary(both, clip, BinaryKind::mul));
-    LOOM_TRY(scribe_.ops().unary({norm, cell(t_.report, 0)}));
+    const Tensor all = builder_.fresh(Shape{1, 1}), norm = builder_.fresh(Shape{1, 1});
+    LOOM_TRY(builder_.ops().reduce({squares, all, ReduceKind::sum}));
+    LOOM_ASSIGN(const Tensor clip, clip_scale(builder_, all, options_.clip.limit, norm));
+    const Tensor finite = builder_.fresh(Shape{1, 1});
+    LOOM_TRY(builder_.guard(t_.numbers, norm, finite));
+    LOOM_ASSIGN(const Tensor both, builder_.binary(scale_, finite, BinaryKind::mul));
+    LOOM_ASSIGN(scale_, builder_.binary(both, clip, BinaryKind::mul));
+    LOOM_TRY(builder_.ops().unary({norm, cell(t_.report, 0)}));
     return together_ ? report() : Status{};
   }
 
@@ -72,21 +72,21 @@ class Updater {
     LOOM_ASSIGN(Tensor scale, layer_scale(gradient));
     const bool weighed = p.param < t_.factors.size() && !t_.factors[p.param].empty();
     if (weighed) {
-      LOOM_ASSIGN(scale, scribe_.binary(scale, t_.factors[p.param], BinaryKind::mul));
+      LOOM_ASSIGN(scale, builder_.binary(scale, t_.factors[p.param], BinaryKind::mul));
     }
     if (options_.noise.std > 0) LOOM_TRY(add_noise(p, g, scale));
     OptimizeArgs o;
     o.p = p.master;
     if (p.master.empty()) {
-      o.p = scribe_.fresh(p.weight.shape);
-      LOOM_TRY(scribe_.ops().convert({p.weight, o.p, rows}));
+      o.p = builder_.fresh(p.weight.shape);
+      LOOM_TRY(builder_.ops().convert({p.weight, o.p, rows}));
     }
     if (steps_whole(def_, p.weight.shape)) {
       if (!rows.empty()) {
         LOOM_ASSIGN(g, all_rows(g, rows, p.weight.shape));
-        if (p.master.empty()) LOOM_TRY(scribe_.ops().convert({p.weight, o.p}));
+        if (p.master.empty()) LOOM_TRY(builder_.ops().convert({p.weight, o.p}));
       }
-      WholeUpdate parameter(scribe_, constants_, p, o.p, g, scale, t_);
+      WholeUpdate parameter(builder_, constants_, p, o.p, g, scale, t_);
       LOOM_TRY(parameter.begin());
       LOOM_TRY(def_.step(parameter));
       return pack(p, o);
@@ -114,30 +114,30 @@ class Updater {
   }
   // What gradients are multiplied by; NaN where the step is dropped.
   const Tensor& scale() const { return scale_; }
-  Recorder& ops() { return scribe_.ops(); }
+  Recorder& ops() { return builder_.ops(); }
 
  private:
   Result<Tensor> clipped(const Tensor& g) {
     if (options_.clip.kind != Clip::value) return g;
-    LOOM_ASSIGN(const Tensor high, scribe_.number(options_.clip.limit));
-    LOOM_ASSIGN(const Tensor low, scribe_.number(-options_.clip.limit));
-    LOOM_ASSIGN(const Tensor below, scribe_.binary(g, high, BinaryKind::min));
-    return scribe_.binary(below, low, BinaryKind::max);
+    LOOM_ASSIGN(const Tensor high, builder_.number(options_.clip.limit));
+    LOOM_ASSIGN(const Tensor low, builder_.number(-options_.clip.limit));
+    LOOM_ASSIGN(const Tensor below, builder_.binary(g, high, BinaryKind::min));
+    return builder_.binary(below, low, BinaryKind::max);
   }
 
   Result<Tensor> layer_scale(const Tensor& g) {
     if (options_.clip.kind != Clip::layer) return scale_;
-    const Tensor squares = scribe_.fresh(Shape{1, 1}), norm = scribe_.fresh(Shape{1, 1});
-    LOOM_TRY(scribe_.sum_of_squares(g, squares));
-    LOOM_ASSIGN(const Tensor clip, clip_scale(scribe_, squares, options_.clip.limit, norm));
-    return scribe_.binary(scale_, clip, BinaryKind::mul);
+    const Tensor squares = builder_.fresh(Shape{1, 1}), norm = builder_.fresh(Shape{1, 1});
+    LOOM_TRY(builder_.sum_of_squares(g, squares));
+    LOOM_ASSIGN(const Tensor clip, clip_scale(builder_, squares, options_.clip.limit, norm));
+    return builder_.binary(scale_, clip, BinaryKind::mul);
   }
 
   // A sparse gradient with the rows that are 0.
   Result<Tensor> all_rows(const Tensor& g, const Tensor& rows, const Shape& shape) {
-    const Tensor whole = scribe_.fresh(shape);
-    LOOM_TRY(scribe_.ops().fill({whole, 0.0f}));
-    LOOM_TRY(scribe_.ops().scatter_add_rows({g, rows, whole, -1}));
+    const Tensor whole = builder_.fresh(shape);
+    LOOM_TRY(builder_.ops().fill({whole, 0.0f}));
+    LOOM_TRY(builder_.ops().scatter_add_rows({g, rows, whole, -1}));
     return whole;
   }
 
@@ -145,24 +145,25 @@ class Updater {
   Status add_noise(const Trained& p, Tensor& g, Tensor& scale) {
     constexpr uint64_t kNoiseStream = uint64_t{1} << 50;  // not those of layers and of rounding
     RandomArgs random;
-    random.y = scribe_.fresh(g.shape);
+    random.y = builder_.fresh(g.shape);
     random.step = t_.network.step;
     random.seed = options_.seed;
     random.stream = kNoiseStream + p.stream;
     random.kind = RandomKind::normal;
-    LOOM_TRY(scribe_.ops().random(random));
-    LOOM_ASSIGN(const Tensor scaled, scribe_.binary(g, scale, BinaryKind::mul));
-    LOOM_ASSIGN(const Tensor noise, scribe_.binary(random.y, cell(t_.numbers, 2), BinaryKind::mul));
-    LOOM_ASSIGN(g, scribe_.binary(scaled, noise, BinaryKind::add));
-    const Tensor finite = scribe_.fresh(Shape{1, 1});
-    LOOM_TRY(scribe_.guard(t_.numbers, scale, finite));
+    LOOM_TRY(builder_.ops().random(random));
+    LOOM_ASSIGN(const Tensor scaled, builder_.binary(g, scale, BinaryKind::mul));
+    LOOM_ASSIGN(const Tensor noise,
+                builder_.binary(random.y, cell(t_.numbers, 2), BinaryKind::mul));
+    LOOM_ASSIGN(g, builder_.binary(scaled, noise, BinaryKind::add));
+    const Tensor finite = builder_.fresh(Shape{1, 1});
+    LOOM_TRY(builder_.guard(t_.numbers, scale, finite));
     scale = finite;
     return {};
   }
 
   // What waits, one after the other: first the updates, then the packing.
   Status apply() {
-    for (const Waiting& w : waiting_) LOOM_TRY(scribe_.ops().optimize(w.args));
+    for (const Waiting& w : waiting_) LOOM_TRY(builder_.ops().optimize(w.args));
     for (const Waiting& w : waiting_) LOOM_TRY(pack(*w.p, w.args));
     waiting_.clear();
     waiting_bytes_ = 0;
@@ -179,10 +180,10 @@ class Updater {
       pack.stream = p.stream;
       pack.step = t_.network.step;
     }
-    return scribe_.ops().pack(pack);
+    return builder_.ops().pack(pack);
   }
 
-  Status report() { return scribe_.ops().unary({scale_, cell(t_.report, 1)}); }
+  Status report() { return builder_.ops().unary({scale_, cell(t_.report, 1)}); }
 
   struct Waiting {
     const Trained* p;
@@ -191,7 +192,7 @@ class Updater {
   // Bytes of gradients that are kept for it.
   static constexpr int64_t kTogether = int64_t{64} << 20;
 
-  Scribe scribe_;
+  TraceBuilder builder_;
   const TrainStepOptions& options_;
   Optimizer constants_;
   const OptimizerDef& def_;
@@ -213,7 +214,7 @@ Result<std::vector<int64_t>> head_widths(const LossSpec& loss, const Tensor& y) 
 
 // On a device the gradient of a small loss is a command of its own: what comes next waits for that
 // alone, and it is value by value, so that a kernel can make it with what it makes.
-Status record_parts(Scribe& s, LossArgs loss, bool together) {
+Status record_parts(TraceBuilder& s, LossArgs loss, bool together) {
   using enum LossKind;
   constexpr int64_t kSmall = 2048;
   const bool by_value =
@@ -228,7 +229,7 @@ Status record_parts(Scribe& s, LossArgs loss, bool together) {
 }
 
 // From `total` to t.loss, by way of the losses that layers add.
-Status add_losses(Scribe& s, StepTensors& t, Tensor total) {
+Status add_losses(TraceBuilder& s, StepTensors& t, Tensor total) {
   for (size_t i = 0; i < t.network.losses.size(); ++i) {
     const AddedLoss& added = t.network.losses[i];
     LOOM_ASSIGN(const Tensor weight, s.number(added.weight));
@@ -242,18 +243,19 @@ Status add_losses(Scribe& s, StepTensors& t, Tensor total) {
 }
 
 // Records the place where the caller gives the loss and dy.
-Status record_given(Trace& trace, Scribe& s, StepTensors& t, const Tensor& dy, bool together) {
-  t.given_gradient = dy;
-  t.given_loss = s.fresh(Shape{1, 1});
+Status record_given(Trace& trace, TraceBuilder& s, StepTensors& t, const Tensor& dy,
+                    bool together) {
+  t.custom_gradient = dy;
+  t.custom_loss = s.fresh(Shape{1, 1});
   const bool alone = t.network.losses.empty();
-  t.loss = alone ? t.given_loss : together ? cell(t.report, 2) : s.fresh(Shape{1, 1});
+  t.loss = alone ? t.custom_loss : together ? cell(t.report, 2) : s.fresh(Shape{1, 1});
   trace.note(t.network.y, kGivenNote);
-  return add_losses(s, t, t.given_loss);
+  return add_losses(s, t, t.custom_loss);
 }
 
 // Records the loss; the gradient of y goes to dy unless that is empty. t.loss: the sum over rows
 // and added losses.
-Status record_loss(Trace& trace, Scribe& s, const TrainStepOptions& options, StepTensors& t,
+Status record_loss(Trace& trace, TraceBuilder& s, const TrainStepOptions& options, StepTensors& t,
                    const Tensor& dy, bool together) {
   const Tensor y = as_matrix(t.network.y, t.network.y.rows(), t.network.y.cols());
   LOOM_ASSIGN(const std::vector<int64_t> widths, head_widths(options.loss, y));
@@ -292,7 +294,7 @@ Status record_loss(Trace& trace, Scribe& s, const TrainStepOptions& options, Ste
 }
 
 // The same of losses of embeddings, whose target is the relation of the rows.
-Result<PairSeed> record_pair_loss(Scribe& s, const TrainStepOptions& options, StepTensors& t,
+Result<PairSeed> record_pair_loss(TraceBuilder& s, const TrainStepOptions& options, StepTensors& t,
                                   bool together) {
   const Tensor y = as_matrix(t.network.y, t.network.y.rows(), t.network.y.cols());
   const Tensor rows = s.fresh(Shape{y.rows()});
@@ -330,8 +332,8 @@ Result<FeedbackMemory> carried_feedback(const Network& network, bool carry, cons
 // The update is that of sgd by the gradient buffer - value, so that it is left out where `finite`
 // is NaN, as the updates of parameters are.
 Status record_kept(Trace& trace, const TracedNetwork& network, const Tensor& finite) {
-  Scribe s(trace);
-  for (const KeptValue& kept : network.kept) {
+  TraceBuilder s(trace);
+  for (const BufferUpdate& kept : network.kept) {
     OptimizeArgs o;
     o.p = kept.buffer;
     o.g = s.fresh(kept.buffer.shape);
@@ -354,16 +356,16 @@ namespace {
 // The loss, and the tensor that the backward pass begins with. What is recorded before
 // forward_done() is called has a gradient.
 template <class Done>
-Result<PairSeed> record_seed(Trace& trace, Scribe& s, const TrainStepOptions& options,
+Result<PairSeed> record_seed(Trace& trace, TraceBuilder& s, const TrainStepOptions& options,
                              StepTensors& t, bool together, Done forward_done) {
-  if (options.loss.pairs() && !options.given_loss) {
+  if (options.loss.pairs() && !options.custom_loss) {
     LOOM_ASSIGN(const PairSeed seed, record_pair_loss(s, options, t, together));
     forward_done();
     return seed;
   }
   forward_done();
   const PairSeed seed{t.network.y, s.fresh(Shape{t.network.y.rows(), t.network.y.cols()})};
-  const bool given = options.given_loss || options.loss.sequence();
+  const bool given = options.custom_loss || options.loss.sequence();
   LOOM_TRY(given ? record_given(trace, s, t, seed.gradient, together)
                  : record_loss(trace, s, options, t, seed.gradient, together));
   return seed;
@@ -374,7 +376,7 @@ Result<PairSeed> record_seed(Trace& trace, Scribe& s, const TrainStepOptions& op
 Result<Tensor> record_learning(Trace& trace, const Network& network,
                                const TrainStepOptions& options, const std::vector<Trained>& trained,
                                StepTensors& t, bool together) {
-  Scribe s(trace);
+  TraceBuilder s(trace);
   // Tensors behind it have no gradients, but for the passes that a rule adds.
   std::optional<Differentiator> late;
   const bool contrasts = options.rule.kind == Rule::forward_forward;
@@ -481,7 +483,7 @@ Status record_step(Trace& trace, const Network& network, const TrainStepOptions&
   t.network.y = predictions_of(t.network.y);
   LOOM_ASSIGN(const Tensor scale, record_learning(trace, network, options, trained, t, together));
   if (!t.network.kept.empty()) {
-    Scribe s(trace);
+    TraceBuilder s(trace);
     const Tensor finite = s.fresh(Shape{1, 1});
     LOOM_TRY(s.guard(t.numbers, scale, finite));
     LOOM_TRY(record_kept(trace, t.network, finite));
@@ -498,7 +500,7 @@ Status record_evaluation(Trace& trace, const Network& network, const TrainStepOp
   o.feedback = feedback;
   LOOM_ASSIGN(t.network, trace_network(network, trace, o));
   t.network.y = predictions_of(t.network.y);
-  Scribe s(trace);
+  TraceBuilder s(trace);
   const bool by_row = !options.loss.sequence() && !options.loss.pairs();
   if (by_row) LOOM_TRY(record_loss(trace, s, options, t, {}, false));
   return feedback != nullptr ? record_feedback(t.network, *feedback, s.ops()) : Status{};
@@ -515,7 +517,7 @@ Status record_update(Trace& trace, const TrainStepOptions& options,
   if (updater.needs_all()) LOOM_TRY(updater.clip_all(gradients));
   std::vector<Tensor> directions(trained.size());
   if (t.driver != nullptr) {
-    Scribe s(trace);
+    TraceBuilder s(trace);
     LOOM_ASSIGN(directions, t.driver->record_directions(s, trained, t));
   }
   for (size_t i = 0; i < trained.size(); ++i) {

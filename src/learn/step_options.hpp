@@ -34,9 +34,9 @@ struct TrainStepOptions {
   // keep all.
   int64_t checkpoint_cells = 0;
   bool observed = false;  // TrainStep::observe() will be used
-  // The loss and its gradient come from the caller in each step (TrainStep::run_given); `loss` says
-  // nothing then. Set by TrainStep itself.
-  bool given_loss = false;
+  // The loss and its gradient come from the caller in each step (TrainStep::run_with_loss); `loss`
+  // says nothing then. Set by TrainStep itself.
+  bool custom_loss = false;
   // What feedback links read. false: zeros in every batch, so that samples know nothing of each
   // other and no result depends on how they fall into batches. true: what the batch before gave, at
   // the same place of the batch, for data that are pieces of streams. No gradient flows from one

@@ -58,7 +58,7 @@ std::vector<Tensor*> StepTensors::pins() {
   if (!network.present.empty()) all.push_back(&network.present);
   for (Tensor& t : network.more) all.push_back(&t);
   if (!row_losses.empty()) all.push_back(&row_losses);
-  if (!given_loss.empty()) all.insert(all.end(), {&given_gradient, &given_loss});
+  if (!custom_loss.empty()) all.insert(all.end(), {&custom_gradient, &custom_loss});
   for (Tensor& target : targets) all.push_back(&target);
   return all;
 }

@@ -42,8 +42,8 @@ struct StepTensors {
   Tensor row_losses;  // of an evaluation: [heads, rows], each with its weight
   Tensor hyper;       // HyperNumbers: OptimizeArgs::hyper for each learning rate
   Tensor numbers;     // [1, 3]: 0, 1, and the deviation of the noise of gradients
-  // With TrainStepOptions::given_loss: the gradient of y and the loss, which the caller gives.
-  Tensor given_gradient, given_loss;
+  // With TrainStepOptions::custom_loss: the gradient of y and the loss, which the caller gives.
+  Tensor custom_gradient, custom_loss;
   Tensor report;  // [1, 4]: norm of the gradients, scale they were multiplied by; together: loss
   std::vector<Tensor*> pins();
 };

@@ -223,7 +223,7 @@ class TickSignals {
   };
 
   Trace& trace_;
-  Scribe s_;
+  TraceBuilder s_;
   const Network& network_;
   const TrainStepOptions& options_;
   StepTensors& t_;
@@ -241,8 +241,8 @@ Status check_tick_rule(const Network& network, const TrainStepOptions& options) 
         cat(the_rule, " has no form through ticks; there are chain, dfa, drtp and diff-project"));
   if (r.has_beta() && !(r.beta > 0 && r.beta <= 1))
     return invalid(cat("beta is ", r.beta, ", must be above 0 and at most 1"));
-  if (!(r.least_budget() >= 0 && r.least_budget() < 1))
-    return invalid(cat("the gate is ", r.least_budget(), ", must be at least 0 and below 1"));
+  if (!(r.min_budget() >= 0 && r.min_budget() < 1))
+    return invalid(cat("the gate is ", r.min_budget(), ", must be at least 0 and below 1"));
   if (r.has_budgets() && options.gathers())
     return invalid("budgets weigh the gradients of one window; set accumulate to 1");
   if (options.ticks->steady && r.kind != dfa && r.kind != drtp)
@@ -258,7 +258,7 @@ Status check_tick_rule(const Network& network, const TrainStepOptions& options) 
 Result<SignalPlan> make_tick_plan(const Network& network, const TrainStepOptions& options,
                                   std::vector<Buffer>& memory) {
   LOOM_TRY(check_tick_rule(network, options));
-  constexpr int64_t kMostTickNumbers = int64_t{1} << 26;  // of one matrix
+  constexpr int64_t kMaxTickNumbers = int64_t{1} << 26;  // of one matrix
   const TickPass& pass = *options.ticks;
   const auto out = static_cast<size_t>(pass.output);
   const bool random = options.rule.kind == Rule::dfa || options.rule.kind == Rule::drtp;
@@ -279,9 +279,9 @@ Result<SignalPlan> make_tick_plan(const Network& network, const TrainStepOptions
     if (!rows.ok())
       return invalid(cat("the rule ", rule_name(options.rule.kind), ": ", slot.name, " ",
                          rows.error().message));
-    if (rows->from > kMostTickNumbers / rows->to)
+    if (rows->from > kMaxTickNumbers / rows->to)
       return invalid(cat(slot.name, " would need a matrix of ", rows->from, " x ", rows->to,
-                         " numbers; at most ", kMostTickNumbers, " are made"));
+                         " numbers; at most ", kMaxTickNumbers, " are made"));
     LOOM_ASSIGN(cut.random,
                 random_matrix(Shape{rows->from, rows->to}, options.seed, slot.cell, memory));
   }

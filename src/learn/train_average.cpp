@@ -45,13 +45,13 @@ Status check_step_options(const TrainStepOptions& o) {
 }
 
 // back: what is followed becomes the follower, once that has moved.
-Status TrainStep::Impl::make_followers(bool back, const std::vector<Following::Pair>& live,
-                                       Following& out) {
+Status TrainStep::Impl::make_averages(bool back, const std::vector<WeightAverage::Pair>& live,
+                                      WeightAverage& out) {
   const std::string suffix = back ? "slow" : "average";
   LOOM_ASSIGN(out.share, persistent(Shape{4}));
   LOOM_ASSIGN(out.count, persistent(Shape{1}));
   state.push_back({suffix + "/count", out.count});
-  for (Following::Pair pair : live) {
+  for (WeightAverage::Pair pair : live) {
     LOOM_ASSIGN(pair.follower, persistent(pair.live.shape));
     state.push_back({cat(pair.name, "/", suffix), pair.follower});
     out.pairs.push_back(std::move(pair));
@@ -60,36 +60,36 @@ Status TrainStep::Impl::make_followers(bool back, const std::vector<Following::P
 }
 
 Status TrainStep::Impl::make_following() {
-  std::vector<Following::Pair> weights;
+  std::vector<WeightAverage::Pair> weights;
   for (const Trained& one : trained) {
     if (!one.frozen) weights.push_back({network->params()[one.param].path, one.master, {}});
   }
-  if (options.lookahead.every > 0) LOOM_TRY(make_followers(true, weights, slow));
+  if (options.lookahead.every > 0) LOOM_TRY(make_averages(true, weights, slow));
   if (options.average.any()) {
     for (const Param& p : network->params()) {
       if (!p.spec.trained) weights.push_back({p.path, p.tensor, {}});
     }
-    LOOM_TRY(make_followers(false, weights, average));
+    LOOM_TRY(make_averages(false, weights, average));
   }
   return restart_following();
 }
 
 // As before the first update. The weights of a file may have come since the last time.
 Status TrainStep::Impl::restart_following() {
-  for (Following* f : {&slow, &average}) {
+  for (WeightAverage* f : {&slow, &average}) {
     if (f->pairs.empty()) continue;
     f->count.f32()[0] = 0.0f;
-    for (const Following::Pair& pair : f->pairs)
+    for (const WeightAverage::Pair& pair : f->pairs)
       std::memcpy(pair.follower.data, pair.live.data, plain_memory(pair.live).size());
   }
   return {};
 }
 
-Status TrainStep::Impl::follow(Following& f, double share) {
+Status TrainStep::Impl::follow(WeightAverage& f, double share) {
   if (f.program == nullptr) {
     Trace trace(DType::f32);
-    Scribe s(trace);
-    for (const Following::Pair& pair : f.pairs) {
+    TraceBuilder s(trace);
+    for (const WeightAverage::Pair& pair : f.pairs) {
       OptimizeArgs o;
       o.p = pair.follower;
       LOOM_ASSIGN(o.g, s.binary(pair.follower, pair.live, BinaryKind::sub));
@@ -127,7 +127,7 @@ Status TrainStep::average() {
 }
 
 bool TrainStep::has_average() const {
-  const Following& f = impl_->average;
+  const WeightAverage& f = impl_->average;
   return !f.pairs.empty() && f.count.f32()[0] > 0;
 }
 
@@ -135,7 +135,7 @@ bool TrainStep::has_average() const {
 // the ranges that scales are held at.
 std::vector<std::span<std::byte>> TrainStep::Impl::shown_memory() {
   std::vector<std::span<std::byte>> all;
-  for (const Following::Pair& pair : average.pairs) all.push_back(plain_memory(pair.live));
+  for (const WeightAverage::Pair& pair : average.pairs) all.push_back(plain_memory(pair.live));
   for (const Trained& one : trained) {
     const Param& p = network->params()[one.param];
     if (p.spec.matrix()) all.push_back({p.tensor.data, static_cast<size_t>(p.bytes())});
@@ -157,7 +157,7 @@ Status TrainStep::show_average(bool shown) {
     return send();
   }
   for (const std::span<std::byte> m : memory) s.hidden.emplace_back(m.begin(), m.end());
-  for (const Following::Pair& pair : s.average.pairs)
+  for (const WeightAverage::Pair& pair : s.average.pairs)
     std::memcpy(pair.live.data, pair.follower.data, plain_memory(pair.live).size());
   LOOM_TRY(send());
   return s.pack->run();

@@ -181,27 +181,27 @@ Status TrainStep::Impl::make_programs() {
   return driver != nullptr ? driver->make_programs(tensors, feedback) : Status{};
 }
 
-Status TrainStep::Impl::make_given() {
+Status TrainStep::Impl::make_with_loss() {
   if (given != nullptr || options.loss.sequence()) return {};
   if (optimizer_def(options.optimizer.kind).targets_drawn)
     return invalid(cat(optimizer_name(options.optimizer.kind),
                        " draws targets of softmax_ce and mse, not of a loss of one's own"));
   TrainStepOptions own = options;
-  own.given_loss = true;
-  given_tensors = {};
-  given_tensors.hyper = tensors.hyper;
-  given_tensors.numbers = tensors.numbers;
-  given_tensors.report = tensors.report;
-  given_tensors.plan = tensors.plan;
-  given_tensors.driver = tensors.driver;
+  own.custom_loss = true;
+  custom_loss_tensors = {};
+  custom_loss_tensors.hyper = tensors.hyper;
+  custom_loss_tensors.numbers = tensors.numbers;
+  custom_loss_tensors.report = tensors.report;
+  custom_loss_tensors.plan = tensors.plan;
+  custom_loss_tensors.driver = tensors.driver;
   Trace trace(DType::f32, true);
-  LOOM_TRY(record_step(trace, *network, own, trained, tensors_of(feedback), given_tensors,
+  LOOM_TRY(record_step(trace, *network, own, trained, tensors_of(feedback), custom_loss_tensors,
                        ops->device != nullptr));
   LOOM_ASSIGN(Program program,
-              Program::compile(std::move(trace), given_tensors.pins(), *ops, *pool));
+              Program::compile(std::move(trace), custom_loss_tensors.pins(), *ops, *pool));
   given = std::make_unique<Program>(std::move(program));
-  mark_present(given_tensors.network, network->input()[0]);
-  mark_lengths(given_tensors.network.mask, given_tensors.network.ends, {});
+  mark_present(custom_loss_tensors.network, network->input()[0]);
+  mark_lengths(custom_loss_tensors.network.mask, custom_loss_tensors.network.ends, {});
   return {};
 }
 
@@ -209,14 +209,14 @@ Status TrainStep::Impl::make_given() {
 // the loss is no number and the gradient is zero, so that nothing changes.
 Status TrainStep::Impl::take_loss(const GivenLoss& loss) {
   const StepTensors& t = given_step();
-  const Tensor& dy = t.given_gradient;
+  const Tensor& dy = t.custom_gradient;
   std::fill_n(dy.f32(), dy.shape.count(), 0.0f);
   const Result<double> value = loss(t.network.y, dy);
   if (!value.ok()) std::fill_n(dy.f32(), dy.shape.count(), 0.0f);
-  t.given_loss.f32()[0] =
+  t.custom_loss.f32()[0] =
       value.ok() ? static_cast<float>(*value) : std::numeric_limits<float>::quiet_NaN();
   LOOM_TRY(to_device(*ops, dy));
-  LOOM_TRY(to_device(*ops, t.given_loss));
+  LOOM_TRY(to_device(*ops, t.custom_loss));
   return value.ok() ? Status{} : Status(value.error());
 }
 
@@ -271,7 +271,7 @@ Result<TrainStep> TrainStep::create(Network& network, const TrainStepOptions& op
         "native training (without f32 masters) cannot add up gradients; set accumulate to 1");
   }
   LOOM_TRY(check_step_options(options));
-  if (!options.given_loss) LOOM_TRY(check_pair_options(options.loss, options.rule));
+  if (!options.custom_loss) LOOM_TRY(check_pair_options(options.loss, options.rule));
   if (!(options.scale_band >= 0 && options.scale_band < 1)) {
     return invalid(cat("scale_band is ", options.scale_band, ", must be at least 0 and below 1"));
   }
@@ -326,26 +326,26 @@ void TrainStep::update_after_next() {
 }
 
 Result<Tensor> TrainStep::given_x() {
-  LOOM_TRY(impl_->make_given());
+  LOOM_TRY(impl_->make_with_loss());
   return impl_->given_step().network.x;
 }
 
 Status TrainStep::set_present(int64_t samples) {
   mark_present(impl_->tensors.network, samples);
-  mark_present(impl_->given_tensors.network, samples);
+  mark_present(impl_->custom_loss_tensors.network, samples);
   return enough_present(impl_->tensors.network);
 }
 
 void TrainStep::set_lengths(std::span<const int64_t> lengths) {
-  for (const StepTensors* t : {&impl_->tensors, &impl_->given_tensors})
+  for (const StepTensors* t : {&impl_->tensors, &impl_->custom_loss_tensors})
     mark_lengths(t->network.mask, t->network.ends, lengths);
 }
 
-Result<StepResult> TrainStep::run_given(double learning_rate, const GivenLoss& loss) {
+Result<StepResult> TrainStep::run_with_loss(double learning_rate, const GivenLoss& loss) {
   Impl& s = *impl_;
   LOOM_TRY(s.take_all());
   LOOM_TRY(show_average(false));
-  LOOM_TRY(s.make_given());
+  LOOM_TRY(s.make_with_loss());
   const StepTensors& own = s.given_step();
   LOOM_TRY(enough_present(own.network));
   LOOM_TRY(s.set_hyper(learning_rate));
@@ -382,7 +382,7 @@ Status TrainStep::begin(double learning_rate, bool kept) {
     return {};
   }
   if (s.begun == 0) s.taken_at = Impl::Clock::now();
-  while (s.begun - s.taken >= s.most_ahead) LOOM_TRY(s.take());
+  while (s.begun - s.taken >= s.max_ahead) LOOM_TRY(s.take());
   LOOM_TRY(s.prepare(learning_rate));
   LOOM_TRY(kept ? s.step->run_again(s.tensors.network.step) : s.step->run());
   const Tensor to = s.reports.slice_rows(s.begun % Impl::kReports, 1);
@@ -422,7 +422,7 @@ Status TrainStep::Impl::take() {
   const std::chrono::duration<double> each = (now - taken_at) / static_cast<double>(fetch.count);
   taken_at = now;
   const double most = kAhead / std::max(each.count(), 1e-9);
-  most_ahead = static_cast<int64_t>(std::clamp<double>(most, kGroup, kReports));
+  max_ahead = static_cast<int64_t>(std::clamp<double>(most, kGroup, kReports));
   return {};
 }
 

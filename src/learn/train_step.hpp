@@ -61,7 +61,7 @@ class TrainStep {
   using GivenLoss = std::function<Result<double>(const Tensor& y, const Tensor& dy)>;
   Result<Tensor> given_x();
   const std::vector<Tensor>& given_more() const;
-  Result<StepResult> run_given(double learning_rate, const GivenLoss& loss);
+  Result<StepResult> run_with_loss(double learning_rate, const GivenLoss& loss);
 
   // The same without waiting for the result. begin() returns when the step is on its way; on a
   // device it may still run, while the caller fills the next batch: what begin() was given is

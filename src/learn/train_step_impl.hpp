@@ -15,7 +15,7 @@
 namespace loom::core {
 
 // Tensors that follow others: each moves towards what it follows by the share of their distance.
-struct Following {
+struct WeightAverage {
   struct Pair {
     std::string name;  // of what is followed
     Tensor live, follower;
@@ -42,7 +42,7 @@ struct TrainStep::Impl {
   std::unique_ptr<Program> update;  // accumulating: clipping, update, gradients back to zero
   std::unique_ptr<Program> pack;    // masters into the network
   std::unique_ptr<Program> given;   // `step` with a loss of the caller; made when it is asked for
-  StepTensors given_tensors;
+  StepTensors custom_loss_tensors;
   int64_t updates = 0;
   int64_t batches = 0;  // since the last update
   bool flush = false;   // the next batch is followed by an update, however few there were
@@ -62,11 +62,11 @@ struct TrainStep::Impl {
   Attached reports_attached;
   std::deque<Fetch> fetches;
   int64_t begun = 0, asked = 0, taken = 0;  // since all were fetched; asked: part of `fetches`
-  int64_t most_ahead = 2 * kGroup;
+  int64_t max_ahead = 2 * kGroup;
   Clock::time_point taken_at;
   std::vector<StepResult> results;
   HyperNumbers hyper;
-  Following average, slow;  // averages that are shown, and slow weights of lookahead
+  WeightAverage average, slow;  // averages that are shown, and slow weights of lookahead
   std::vector<std::vector<std::byte>> hidden;  // what averages stand in place of; empty: nothing
   std::vector<MemoryRange> ranges() const;
   bool gathers() const { return options.gathers(); }
@@ -80,11 +80,11 @@ struct TrainStep::Impl {
   Status update_by_driver(double rate, StepResult& result);
   void show(int64_t id, const Tensor& values) const;
   Status make_programs();
-  Status make_given();
+  Status make_with_loss();
   Status take_loss(const GivenLoss& loss);
   // The recording that stops for a loss of the caller: the step itself, where its loss is no op.
   const StepTensors& given_step() const {
-    return options.loss.sequence() ? tensors : given_tensors;
+    return options.loss.sequence() ? tensors : custom_loss_tensors;
   }
   Result<StepResult> finish_step(double rate, const Tensor& loss);
   float step_number() const {
@@ -102,8 +102,8 @@ struct TrainStep::Impl {
   Status take();
   Status take_all();
   Status make_following();
-  Status make_followers(bool back, const std::vector<Following::Pair>& live, Following& out);
-  Status follow(Following& following, double share);
+  Status make_averages(bool back, const std::vector<WeightAverage::Pair>& live, WeightAverage& out);
+  Status follow(WeightAverage& following, double share);
   Status follow_update();
   Status restart_following();
   std::vector<std::span<std::byte>> shown_memory();

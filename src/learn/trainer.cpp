@@ -78,10 +78,10 @@ Status Trainer::Impl::mixing_fits() const {
 
 // Every input besides the first is among what the samples have, and nothing else is.
 Status Trainer::Impl::more_fit(const Dataset& data) const {
-  const std::vector<InputSpec>& wanted = network->more_inputs();
+  const std::vector<InputSpec>& wanted = network->extra_inputs();
   for (const InputSpec& spec : wanted) {
     const std::string what = cat("the input '", printable(spec.name), "'");
-    const MoreInput* given = data.more_input(spec.name);
+    const ExtraInput* given = data.extra_input(spec.name);
     if (given == nullptr)
       return invalid(
           cat("the samples say nothing of ", what, " of the network; give it, or zeros"));
@@ -101,7 +101,7 @@ Status Trainer::Impl::more_fit(const Dataset& data) const {
                                                 " must be from 0 to ", spec.ids - 1));
     }
   }
-  for (const MoreInput& input : data.more) {
+  for (const ExtraInput& input : data.more) {
     const auto same = [&](const InputSpec& spec) { return spec.name == input.name; };
     if (std::none_of(wanted.begin(), wanted.end(), same))
       return invalid(cat("the network has no further input '", printable(input.name), "'"));
@@ -204,7 +204,7 @@ Result<StepResult> Trainer::Impl::sequence_step(const Dataset& data,
   std::vector<double> weights;
   for (const int64_t sample : batch)
     weights.push_back(weight_of(data, sample, 0) * static_cast<double>(each));
-  return step->run_given(rate, [&](const Tensor& y, const Tensor& dy) -> Result<double> {
+  return step->run_with_loss(rate, [&](const Tensor& y, const Tensor& dy) -> Result<double> {
     const CtcBatch done = ctc_batch(data, batch, options.step.loss, y, weights, dy, *pool);
     double sum = 0;
     for (size_t i = 0; i < weights.size(); ++i) sum += weights[i] * done.losses[i];
@@ -420,7 +420,7 @@ Result<StepResult> Trainer::train_given(const Dataset& batch, double rate,
   s.step->set_lengths(batch.lengths_of(order_of(batch.samples, false, 0, 0), 0, batch.samples));
   LOOM_TRY(s.fill_inputs(batch, order_of(batch.samples, false, 0, 0), 0, batch.samples, x,
                          s.step->given_more()));
-  return s.step->run_given(rate, loss);
+  return s.step->run_with_loss(rate, loss);
 }
 
 // The loss and the metrics that are asked for.

@@ -100,8 +100,8 @@ class Trainer {
   // One step on one batch of at most options.batch samples, for loops of one's own. Its mean loss
   // is the result's; epochs and schedules know nothing of it.
   Result<StepResult> train_batch(const Dataset& batch, double rate);
-  // The same with a loss of the caller: TrainStep::run_given(). `batch` needs no targets; y and dy
-  // have the rows of options.batch samples, of which the first are those of `batch`.
+  // The same with a loss of the caller: TrainStep::run_with_loss(). `batch` needs no targets; y and
+  // dy have the rows of options.batch samples, of which the first are those of `batch`.
   Result<StepResult> train_given(const Dataset& batch, double rate,
                                  const TrainStep::GivenLoss& loss);
   // The mean loss over the rows of all predictions, and the accuracy. The same bits for every

@@ -45,7 +45,7 @@ Status Trainer::Impl::fill_inputs(const Dataset& data, const std::vector<int64_t
   }
   repeat_first(x, count);
   for (size_t i = 0; i < more.size(); ++i) {
-    const MoreInput& from = *data.more_input(network->more_inputs()[i].name);
+    const ExtraInput& from = *data.extra_input(network->extra_inputs()[i].name);
     if (more[i].dtype == DType::i32) {
       copy_rows(from.ids, data.samples, order, first, count, more[i].i32());
     } else {

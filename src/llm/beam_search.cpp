@@ -11,7 +11,7 @@
 namespace loom::core {
 namespace {
 
-constexpr int64_t kMostBeams = 64;
+constexpr int64_t kMaxBeams = 64;
 
 // A running text. `slot` is its sequence, which has read all of it.
 struct RunningBeam {
@@ -154,8 +154,8 @@ Result<std::vector<BeamFound>> beam_search(const LanguageModel& model, const Ops
                                            ThreadPool& pool, const LlmBatchOptions& memory,
                                            std::span<const TokenId> prompt,
                                            const BeamSearch& search) {
-  if (search.beams < 1 || search.beams > kMostBeams)
-    return invalid(cat("a search keeps 1 to ", kMostBeams, " beams; got ", search.beams));
+  if (search.beams < 1 || search.beams > kMaxBeams)
+    return invalid(cat("a search keeps 1 to ", kMaxBeams, " beams; got ", search.beams));
   if (prompt.empty())
     return invalid("the prompt holds no token; a text needs at least one to begin with");
   if (search.max_tokens < 0)

@@ -169,7 +169,7 @@ Status check_encoder(const Network& network, const EncoderConfig& config,
   LOOM_ASSIGN(const Network wanted, Network::finalize(grid, Shape{1, 1}));
   bool same = wanted.params().size() == network.params().size() &&
               wanted.cells().size() == network.cells().size() &&
-              wanted.more_inputs() == network.more_inputs() && !network.has_links();
+              wanted.extra_inputs() == network.extra_inputs() && !network.has_links();
   for (size_t i = 0; same && i < wanted.params().size(); ++i) {
     const Param &a = wanted.params()[i], &b = network.params()[i];
     same = a.path == b.path && a.spec.shape == b.spec.shape;

@@ -82,8 +82,8 @@ Result<EncoderSession> EncoderSession::create(const LanguageModel& model, const 
   options.activations = activations;
   const size_t body = encoder_body_cells(model.network(), config);
   if (body < model.network().cells().size()) {
-    options.narrow_cell = body;
-    options.narrow_rows = 1;
+    options.logits_from_cell = body;
+    options.num_logits_rows = 1;
   }
   LOOM_ASSIGN(Session session,
               Session::create(model.network(), ops, pool, Shape{longest, 1}, options));

@@ -87,7 +87,7 @@ class TextStream {
 struct Generator::Parts {
   Sampler sampler;
   TextRules rules;
-  Guesser guesser;
+  Drafter drafter;
   StopMatcher stops;
 };
 
@@ -103,7 +103,7 @@ struct Generator::State {
         piece(at_once == 0 ? prompt : at_once),
         sampler(std::move(parts.sampler)),
         rules(std::move(parts.rules)),
-        guesser(std::move(parts.guesser)),
+        drafter(std::move(parts.drafter)),
         stream(model.tokenizer(), std::move(parts.stops), std::move(sink), options.special_text,
                result) {
     history.insert(history.end(), text.begin(), text.end());
@@ -127,7 +127,7 @@ struct Generator::State {
   Generation result;
   Sampler sampler;
   TextRules rules;
-  Guesser guesser;
+  Drafter drafter;
   // Tokens of a verification pass: the last sampled token and the draft tokens after it; empty if
   // none. Then the reason why the text ended among them, if it did.
   std::vector<TokenId> guesses;
@@ -200,9 +200,9 @@ struct Generator::State {
     found.clear();
     const std::optional<DeviceSampling> how = sampler.on_device();
     if (!how.has_value() || session.sample_batch() == 1 || wants_chances() || !rules.none() ||
-        guesser.guesses()) {
+        drafter.guesses()) {
       LOOM_TRY(session.feed({&last, 1}));
-      result.passes += guesser.guesses() ? 1 : 0;
+      result.passes += drafter.guesses() ? 1 : 0;
       LOOM_ASSIGN(const TokenId id, draw(session.logits()));
       found.push_back(id);
       return {};
@@ -230,7 +230,7 @@ struct Generator::State {
     const size_t count = guesses.size() - 1;
     result.guessed += static_cast<int64_t>(count);
     result.accepted += static_cast<int64_t>(drawn) - 1;
-    guesser.heard(count, drawn - 1);
+    drafter.heard(count, drawn - 1);
     ++result.passes;
     ++result.guess_passes;
     session.rewind(before + static_cast<int64_t>(drawn));
@@ -280,11 +280,11 @@ struct Generator::State {
   // alone.
   Status guess(size_t most) {
     guesses.clear();
-    if (!guesser.guesses() || most == 0) return {};
+    if (!drafter.guesses() || most == 0) return {};
     const int64_t left = options.max_tokens - static_cast<int64_t>(result.token_ids.size()) - 1;
     const int64_t room = std::min(left, session.context() - session.position() - 1);
     if (room < 1) return {};
-    LOOM_TRY(guesser.guess(history, std::min(static_cast<size_t>(room), most), sampler, guesses));
+    LOOM_TRY(drafter.guess(history, std::min(static_cast<size_t>(room), most), sampler, guesses));
     if (!guesses.empty()) guesses.insert(guesses.begin(), found.back());
     return {};
   }
@@ -332,7 +332,7 @@ struct Generator::State {
   Result<std::optional<StopReason>> after_step() {
     again.clear();
     ++result.decode_steps;
-    result.passes += guesser.guesses() ? 1 : 0;
+    result.passes += drafter.guesses() ? 1 : 0;
     LOOM_ASSIGN(const TokenId id, draw(session.logits()));
     found.assign(1, id);
     return take_found();
@@ -399,7 +399,7 @@ struct Generator::State {
     return stepped(why, reading, seconds_since(start));
   }
 
-  Result<std::span<const TokenId>> wants(size_t most, size_t most_guesses) {
+  Result<std::span<const TokenId>> wants(size_t most, size_t max_guesses) {
     guesses.clear();
     if (!ended && read < prompt) {
       Result<std::span<const TokenId>> next = next_piece(most);
@@ -421,7 +421,7 @@ struct Generator::State {
       asked = std::min(most, again.size() - reread);
       return std::span<const TokenId>(again).subspan(reread, asked);
     }
-    const Status guessed = guess(std::min(most - 1, most_guesses));
+    const Status guessed = guess(std::min(most - 1, max_guesses));
     ended = !guessed.ok();
     if (ended) return guessed.error();
     return guesses.empty() ? std::span<const TokenId>(found).last(1)
@@ -486,9 +486,9 @@ Result<Generator> Generator::begin(TokenReader& session, const LanguageModel& mo
   const int64_t vocab = model.config().vocab_size;
   LOOM_ASSIGN(Sampler sampler, Sampler::create(options.sampler, vocab, model.tokenizer()));
   LOOM_ASSIGN(TextRules rules, TextRules::create(model, options));
-  LOOM_ASSIGN(Guesser guesser, Guesser::create(options, draft, vocab));
+  LOOM_ASSIGN(Drafter drafter, Drafter::create(options, draft, vocab));
   LOOM_ASSIGN(StopMatcher stops, StopMatcher::create(options.stop));
-  Parts parts{std::move(sampler), std::move(rules), std::move(guesser), std::move(stops)};
+  Parts parts{std::move(sampler), std::move(rules), std::move(drafter), std::move(stops)};
   auto state = std::make_unique<State>(session, model, prompt, std::move(options), std::move(sink),
                                        std::move(parts), piece);
   LOOM_TRY(state->stream.continue_after(state->history));

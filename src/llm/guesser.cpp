@@ -9,7 +9,7 @@
 namespace loom::core {
 namespace {
 
-constexpr int64_t kMostGuesses = 64;
+constexpr int64_t kMaxGuesses = 64;
 // The longest suffix of the text that is looked up in it.
 constexpr size_t kLongestKey = 4;
 constexpr size_t kLongestPause = 15;
@@ -30,10 +30,10 @@ double chance_of(std::span<const float> logits, TokenId id) {
 
 }  // namespace
 
-Result<Guesser> Guesser::create(const GenerateOptions& options, TokenReader* draft, int64_t vocab) {
+Result<Drafter> Drafter::create(const GenerateOptions& options, TokenReader* draft, int64_t vocab) {
   const bool wanted = draft != nullptr || options.lookup || options.lookup_text != nullptr;
-  if (wanted && (options.guesses < 1 || options.guesses > kMostGuesses))
-    return invalid(cat("guesses must be from 1 to ", kMostGuesses, "; got ", options.guesses));
+  if (wanted && (options.guesses < 1 || options.guesses > kMaxGuesses))
+    return invalid(cat("guesses must be from 1 to ", kMaxGuesses, "; got ", options.guesses));
   if (!(options.guess_chance >= 0.0f && options.guess_chance <= 1.0f))
     return invalid(cat("guess_chance must be from 0 to 1; got ", options.guess_chance));
   if (draft != nullptr && draft->vocab() != vocab) {
@@ -43,7 +43,7 @@ Result<Guesser> Guesser::create(const GenerateOptions& options, TokenReader* dra
   LOOM_ASSIGN(Sampler sampler,
               Sampler::create(draft != nullptr ? options.sampler : SamplerOptions(),
                               draft != nullptr ? vocab : 1));
-  Guesser out(std::move(sampler));
+  Drafter out(std::move(sampler));
   out.draft_ = draft;
   out.lookup_ = options.lookup;
   out.text_ = options.lookup_text;
@@ -53,7 +53,7 @@ Result<Guesser> Guesser::create(const GenerateOptions& options, TokenReader* dra
   return out;
 }
 
-Status Guesser::guess(std::vector<TokenId>& history, size_t most, const Sampler& drawing,
+Status Drafter::guess(std::vector<TokenId>& history, size_t most, const Sampler& drawing,
                       std::vector<TokenId>& out) {
   out.clear();
   most = std::min(most, length_);
@@ -69,7 +69,7 @@ Status Guesser::guess(std::vector<TokenId>& history, size_t most, const Sampler&
   return ask_draft(history, most, out);
 }
 
-void Guesser::heard(size_t guessed, size_t right) {
+void Drafter::heard(size_t guessed, size_t right) {
   // A draft with a confidence limit has already bounded its length.
   if (draft_ != nullptr && chance_ > 0 && (right > 0 || length_ > 1)) {
     pause_ = 0;
@@ -87,7 +87,7 @@ void Guesser::heard(size_t guessed, size_t right) {
 }
 
 // Takes one token after the other while the lookup text is confident.
-void Guesser::ask_text(std::vector<TokenId>& history, size_t most,
+void Drafter::ask_text(std::vector<TokenId>& history, size_t most,
                        std::vector<TokenId>& out) const {
   const size_t known = history.size();
   while (out.size() < most) {
@@ -101,7 +101,7 @@ void Guesser::ask_text(std::vector<TokenId>& history, size_t most,
 
 // Copies what followed the last occurrence of the text's last four tokens, or three, two, one
 // (Saxena, "Prompt lookup decoding", 2023).
-void Guesser::look_up(std::span<const TokenId> history, size_t most, std::vector<TokenId>& out) {
+void Drafter::look_up(std::span<const TokenId> history, size_t most, std::vector<TokenId>& out) {
   for (size_t key = std::min(kLongestKey, history.size()); key > 0; --key) {
     const std::span<const TokenId> end = history.last(key);
     for (size_t at = history.size() - key; at-- > 0;) {
@@ -114,7 +114,7 @@ void Guesser::look_up(std::span<const TokenId> history, size_t most, std::vector
   }
 }
 
-Status Guesser::ask_draft(std::vector<TokenId>& history, size_t most, std::vector<TokenId>& out) {
+Status Drafter::ask_draft(std::vector<TokenId>& history, size_t most, std::vector<TokenId>& out) {
   const std::span<const TokenId> fed = draft_->fed();
   auto same = static_cast<size_t>(std::ranges::mismatch(fed, history).in1 - fed.begin());
   same = std::min(same, history.size() - 1);  // the last one is fed for its logits

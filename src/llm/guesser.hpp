@@ -11,11 +11,11 @@
 
 namespace loom::core {
 
-class Guesser {
+class Drafter {
  public:
   // draft: a smaller model with the same vocabulary, or null. Errors: invalid_argument (another
   // vocabulary, a count or a probability out of range).
-  static Result<Guesser> create(const GenerateOptions& options, TokenReader* draft, int64_t vocab);
+  static Result<Drafter> create(const GenerateOptions& options, TokenReader* draft, int64_t vocab);
 
   bool guesses() const { return draft_ != nullptr || lookup_ || text_ != nullptr; }
   // Proposes at most `most` tokens after `history`, maybe none. `drawing`: the sampler that will
@@ -29,7 +29,7 @@ class Guesser {
   void heard(size_t guessed, size_t right);
 
  private:
-  explicit Guesser(Sampler sampler) : sampler_(std::move(sampler)) {}
+  explicit Drafter(Sampler sampler) : sampler_(std::move(sampler)) {}
   Status ask_draft(std::vector<TokenId>& history, size_t most, std::vector<TokenId>& out);
   void ask_text(std::vector<TokenId>& history, size_t most, std::vector<TokenId>& out) const;
   static void look_up(std::span<const TokenId> history, size_t most, std::vector<TokenId>& out);

@@ -96,8 +96,8 @@ Result<Session> LlmBatch::make_session(const LanguageModel& model, const Ops& op
   s.max_positions = options.context;
   s.activations = options.activations;
   s.cache = options.cache;
-  s.narrow_cell = model.body_cells();
-  s.narrow_rows = options.sequences * (1 + options.guesses);
+  s.logits_from_cell = model.body_cells();
+  s.num_logits_rows = options.sequences * (1 + options.guesses);
   s.ragged = true;
   s.pages = pages_for(options);
   return Session::create(model.network(), ops, threads, Shape{1, options.chunk}, s);

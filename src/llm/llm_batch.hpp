@@ -139,8 +139,8 @@ class LlmBatch {
   std::vector<State> states_;
   PagePool pool_;
   std::vector<PagePool::Copy> copies_;
-  std::vector<TokenId> ids_;      // of the pass, row by row
-  std::vector<RowPlace> places_;  // likewise
+  std::vector<TokenId> ids_;         // of the pass, row by row
+  std::vector<RowPosition> places_;  // likewise
 };
 
 }  // namespace loom::core

@@ -16,8 +16,8 @@ constexpr int64_t kFirstBatch = 8, kBatch = 64;
 constexpr double kBatchSeconds = 0.05;
 // Layout of drawn_: the fed token and the found ones, then values and ids of candidates.
 constexpr int64_t kValuesAt = (kBatch + 1) * 4;
-constexpr int64_t kIdsAt = kValuesAt + DeviceSampling::kMostTopK * 4;
-constexpr int64_t kDrawnBytes = kIdsAt + DeviceSampling::kMostTopK * 4;
+constexpr int64_t kIdsAt = kValuesAt + DeviceSampling::kMaxTopK * 4;
+constexpr int64_t kDrawnBytes = kIdsAt + DeviceSampling::kMaxTopK * 4;
 
 }  // namespace
 
@@ -57,8 +57,8 @@ Result<Session> LlmSession::make_session(const LanguageModel& model, const Ops& 
   s.max_positions = options.context;
   s.activations = options.activations;
   s.cache = options.cache;
-  s.narrow_cell = model.body_cells();
-  s.narrow_rows = options.head_rows;
+  s.logits_from_cell = model.body_cells();
+  s.num_logits_rows = options.head_rows;
   const Shape most{1, options.chunk};
   if (ops.device != nullptr) return Session::create(model.network(), ops, pool, most, s);
   // Rows with places are of one sequence too, and their pass is recorded once. Recurrent layers do
@@ -215,9 +215,9 @@ Status LlmSession::feed_sampled(TokenId id, int64_t count, const DeviceSampling&
     return make_error(Code::out_of_range,
                       cat(count, " tokens were asked for at once; there is room for ", room));
   }
-  if (how.temperature > 0.0f && (how.top_k < 1 || how.top_k > DeviceSampling::kMostTopK)) {
+  if (how.temperature > 0.0f && (how.top_k < 1 || how.top_k > DeviceSampling::kMaxTopK)) {
     return make_error(Code::out_of_range,
-                      cat("a device draws among 1 to ", DeviceSampling::kMostTopK,
+                      cat("a device draws among 1 to ", DeviceSampling::kMaxTopK,
                           " tokens; top_k is ", how.top_k));
   }
   const auto begin = std::chrono::steady_clock::now();

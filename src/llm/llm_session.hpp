@@ -106,9 +106,9 @@ class LlmSession : public TokenReader {
   ThreadPool* pool_;
   LlmSessionOptions options_;
   std::vector<TokenId> ids_;
-  std::vector<RowPlace> places_;  // of the rows of a pass, if the session is ragged
-  std::vector<TokenId> fed_;      // up to position()
-  int64_t batch_;                 // sample_batch() of a device
+  std::vector<RowPosition> places_;  // of the rows of a pass, if the session is ragged
+  std::vector<TokenId> fed_;         // up to position()
+  int64_t batch_;                    // sample_batch() of a device
   Buffer drawn_;  // found tokens of feed_sampled(), read by the next step; candidates
   Attached drawn_attached_;
   std::span<const float> logits_;

@@ -249,7 +249,7 @@ bool PagePool::book(int64_t sequence, int64_t positions) {
   return true;
 }
 
-bool PagePool::overbooked() const {
+bool PagePool::over_committed() const {
   int64_t all = 0;
   for (const State& s : states_) all += std::max(s.used, s.booked);
   return all > pages();

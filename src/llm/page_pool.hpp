@@ -58,7 +58,7 @@ class PagePool {
   // succeeds. Returns false if the others have or reserved too much. 0 cancels the reservation.
   bool book(int64_t sequence, int64_t positions);
   // Whether sequences use pages that others reserved, so that a write() may fail.
-  bool overbooked() const;
+  bool over_committed() const;
 
   int64_t pages() const { return static_cast<int64_t>(pages_.size()); }
   std::span<const int32_t> table(int64_t sequence) const {

@@ -16,7 +16,7 @@ namespace {
 constexpr float kLowest = -std::numeric_limits<float>::infinity();
 constexpr size_t kFirstSorted = 64;
 // The maximum penalty of DRY, so that a logit stays a number.
-constexpr double kMostPenalty = 1e30;
+constexpr double kMaxPenalty = 1e30;
 
 }  // namespace
 
@@ -134,9 +134,9 @@ void Sampler::penalize_repetition(std::span<const TokenId> history) {
     const int64_t length = std::exchange(longest_[i], 0);
     if (length == 0 || length < dry.allowed_length) continue;
     double penalty = static_cast<double>(dry.multiplier);
-    for (int64_t k = dry.allowed_length; k < length && penalty < kMostPenalty; ++k)
+    for (int64_t k = dry.allowed_length; k < length && penalty < kMaxPenalty; ++k)
       penalty *= static_cast<double>(dry.base);
-    candidates_[i].logit -= static_cast<float>(std::min(penalty, kMostPenalty));
+    candidates_[i].logit -= static_cast<float>(std::min(penalty, kMaxPenalty));
   }
 }
 
@@ -315,7 +315,7 @@ std::optional<DeviceSampling> Sampler::on_device() const {
   const SamplerOptions& o = options_;
   if (adjusts() || (o.temperature > 0.0f && needs_cuts())) return std::nullopt;
   if (o.temperature <= 0.0f) return DeviceSampling{};
-  const bool few = o.top_k >= 1 && o.top_k <= DeviceSampling::kMostTopK;
+  const bool few = o.top_k >= 1 && o.top_k <= DeviceSampling::kMaxTopK;
   const bool subnormal = o.temperature < std::numeric_limits<float>::min();
   if (!few || subnormal) return std::nullopt;
   return DeviceSampling{o.temperature, o.top_k, o.top_p, o.min_p, o.seed, draws_};

@@ -50,7 +50,7 @@ struct Placement {
   Stretch x, y;
 };
 
-Placement placement_of(const Picture& p, PictureFit fit, const PictureShape& shape) {
+Placement placement_of(const Image& p, PictureFit fit, const PictureShape& shape) {
   const auto w = static_cast<double>(p.width), h = static_cast<double>(p.height);
   const auto to_w = static_cast<double>(shape.width), to_h = static_cast<double>(shape.height);
   Placement out{{0, w, 0, shape.width}, {0, h, 0, shape.height}};
@@ -74,7 +74,7 @@ Placement placement_of(const Picture& p, PictureFit fit, const PictureShape& sha
 
 // A row of the image as numbers with the requested channels, channel by channel.
 template <class T>
-void row_as(const Picture& p, const T* pixels, int64_t y, int64_t channels, double* to) {
+void row_as(const Image& p, const T* pixels, int64_t y, int64_t channels, double* to) {
   const T* from = pixels + y * p.width * p.channels;
   for (int64_t x = 0; x < p.width; ++x, from += p.channels) {
     if (channels == 1 && p.channels == 3) {
@@ -107,7 +107,7 @@ Result<PictureFit> parse_picture_fit(std::string_view name) {
   return invalid(cat("images are fitted by crop, stretch or pad, not by ", printable(name, 40)));
 }
 
-void fit_picture(const Picture& picture, PictureFit fit, const PictureShape& shape,
+void fit_picture(const Image& picture, PictureFit fit, const PictureShape& shape,
                  std::span<float> out) {
   const Placement place = placement_of(picture, fit, shape);
   const std::vector<Tap> across = taps_of(place.x, picture.width);

@@ -16,7 +16,7 @@ namespace loom::core {
 namespace {
 
 // Each scan of a progressive file costs time; real files have about ten.
-constexpr int kMostScans = 200;
+constexpr int kMaxScans = 200;
 
 struct JpegState {
   jpeg_decompress_struct info = {};
@@ -60,17 +60,17 @@ void show_nothing(j_common_ptr /*info*/) {}
 
 void count_scans(j_common_ptr info) {
   JpegState& state = state_of(info);
-  if (info->is_decompressor == 0 || state.info.input_scan_number <= kMostScans) return;
-  std::snprintf(state.message, sizeof(state.message), "more than %d scans", kMostScans);
+  if (info->is_decompressor == 0 || state.info.input_scan_number <= kMaxScans) return;
+  std::snprintf(state.message, sizeof(state.message), "more than %d scans", kMaxScans);
   std::longjmp(state.jump, 1);
 }
 
 void jpeg_header(JpegState& s) {
-  constexpr unsigned kMostSegment = 65533;
+  constexpr unsigned kMaxSegment = 65533;
   jpeg_create_decompress(&s.info);
   s.info.client_data = &s;
   s.info.progress = &s.progress;
-  jpeg_save_markers(&s.info, JPEG_APP0 + 1, kMostSegment);
+  jpeg_save_markers(&s.info, JPEG_APP0 + 1, kMaxSegment);
   jpeg_mem_src(&s.info, reinterpret_cast<const unsigned char*>(s.bytes.data()),
                static_cast<unsigned long>(s.bytes.size()));
   jpeg_read_header(&s.info, TRUE);
@@ -90,7 +90,7 @@ void jpeg_pixels(JpegState& s) {
 
 // Converts cyan, magenta, yellow and black to red, green and blue, each (255 - ink)(255 - black) /
 // 255. Adobe's files hold 255 - ink.
-void inks_to_rgb(Picture& picture, bool inverted) {
+void inks_to_rgb(Image& picture, bool inverted) {
   const auto of = [&](size_t i) { return inverted ? picture.pixels[i] : 255 - picture.pixels[i]; };
   const size_t pixels = picture.pixels.size() / 4;
   for (size_t i = 0; i < pixels; ++i) {
@@ -112,8 +112,8 @@ int orientation_of(const JpegState& state) {
 
 }  // namespace
 
-Result<Picture> decode_jpeg(std::span<const std::byte> bytes, const std::string& where,
-                            const MemoryBudget& memory) {
+Result<Image> decode_jpeg(std::span<const std::byte> bytes, const std::string& where,
+                          const MemoryBudget& memory) {
   const auto state = std::make_unique<JpegState>();
   const auto failed = [&] {
     return bad_file(cat("damaged JPEG: ", printable(state->message, 100)), where);
@@ -126,7 +126,7 @@ Result<Picture> decode_jpeg(std::span<const std::byte> bytes, const std::string&
   state->progress.progress_monitor = count_scans;
   state->info.client_data = state.get();
   if (!state->tried(jpeg_header)) return failed();
-  Picture picture;
+  Image picture;
   picture.width = int64_t{state->info.image_width};
   picture.height = int64_t{state->info.image_height};
   picture.channels = state->info.num_components == 1 ? 1 : state->info.num_components == 4 ? 4 : 3;

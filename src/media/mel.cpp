@@ -116,7 +116,7 @@ MelReader::MelReader(const MelSpec& spec)
 }
 
 void MelReader::read(std::span<const float> samples, int64_t frames, std::span<float> out) const {
-  constexpr double kLeast = 1e-10;
+  constexpr double kMin = 1e-10;
   const auto have = static_cast<int64_t>(samples.size());
   const int64_t length = std::clamp(have, (frames - 1) * spec_.hop, frames * spec_.hop - 1);
   const Sound sound(samples, length, spec_.recipe == MelRecipe::torchaudio);
@@ -135,7 +135,7 @@ void MelReader::read(std::span<const float> samples, int64_t frames, std::span<f
       double sum = 0;
       for (size_t k = 0; k < bins; ++k) sum += band[k] * power[k];
       out[static_cast<size_t>(b * frames + f)] =
-          static_cast<float>(10 * dmath::log(std::max(sum, kLeast)) / kLn10);
+          static_cast<float>(10 * dmath::log(std::max(sum, kMin)) / kLn10);
     }
   }
 }

@@ -62,7 +62,7 @@ bool is_unread_picture_name(std::string_view name) {
   return ends_in(name, {".webp", ".bmp", ".gif", ".tif", ".tiff", ".avif", ".heic"});
 }
 
-Result<MemoryShare> book_pixels(Picture& picture, int64_t each, const std::string& where,
+Result<MemoryShare> book_pixels(Image& picture, int64_t each, const std::string& where,
                                 const MemoryBudget& memory, bool deep) {
   const int64_t pixels = picture.width * picture.height;
   LOOM_ASSIGN(
@@ -78,13 +78,13 @@ Result<MemoryShare> book_pixels(Picture& picture, int64_t each, const std::strin
 }
 
 // Orientations 2 to 4 mirror and rotate in place; 5 to 8 exchange the sides first.
-Picture oriented(Picture picture, int orientation) {
+Image oriented(Image picture, int orientation) {
   if (orientation < 2 || orientation > 8) return picture;
   const bool sides = orientation >= 5;
   // Whether the first pixel of a row (a column) of the result is the last one of the file.
   const bool across = orientation == 2 || orientation == 3 || orientation == 6 || orientation == 7;
   const bool down = orientation == 3 || orientation == 4 || orientation == 7 || orientation == 8;
-  Picture out;
+  Image out;
   out.channels = picture.channels;
   out.width = sides ? picture.height : picture.width;
   out.height = sides ? picture.width : picture.height;
@@ -101,8 +101,8 @@ Picture oriented(Picture picture, int orientation) {
   return out;
 }
 
-Result<Picture> decode_picture(std::span<const std::byte> bytes, const std::string& where,
-                               const MemoryBudget& memory) {
+Result<Image> decode_picture(std::span<const std::byte> bytes, const std::string& where,
+                             const MemoryBudget& memory) {
 #ifndef LOOM_WITHOUT_PICTURES
   const std::string_view form = unread_picture(bytes);
   if (!form.empty())

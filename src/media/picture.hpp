@@ -15,14 +15,14 @@
 
 namespace loom::core {
 
-struct Picture {
+struct Image {
   int64_t width = 0, height = 0;
   int64_t channels = 3;         // 1 means grey, 3 red, green and blue
   std::vector<uint8_t> pixels;  // [height][width][channels]
   std::vector<uint16_t> deep;   // the same for 16-bit files, in place of `pixels`
 };
 
-constexpr int64_t kMostPictureSide = 65535;
+constexpr int64_t kMaxPictureSide = 65535;
 
 // By the first bytes: PNG or JPEG.
 bool is_picture(std::span<const std::byte> head);
@@ -33,8 +33,8 @@ bool is_unread_picture_name(std::string_view name);
 
 // Alpha is dropped, palettes are looked up, 16 bits are kept, CMYK becomes RGB. A JPEG is rotated
 // by its EXIF orientation. Errors: bad_file (truncated, damaged, neither PNG nor JPEG, a side above
-// kMostPictureSide), out_of_memory, unsupported (a build without the libraries).
-Result<Picture> decode_picture(std::span<const std::byte> bytes, const std::string& where,
-                               const MemoryBudget& memory);
+// kMaxPictureSide), out_of_memory, unsupported (a build without the libraries).
+Result<Image> decode_picture(std::span<const std::byte> bytes, const std::string& where,
+                             const MemoryBudget& memory);
 
 }  // namespace loom::core

@@ -51,10 +51,10 @@ void give_bytes(png_structp png, png_bytep to, size_t count) {
 }
 
 void png_header(PngState& s) {
-  constexpr png_alloc_size_t kMostChunk = png_alloc_size_t{8} << 20;
+  constexpr png_alloc_size_t kMaxChunk = png_alloc_size_t{8} << 20;
   png_set_read_fn(s.png, &s, give_bytes);
-  png_set_user_limits(s.png, kMostPictureSide, kMostPictureSide);
-  png_set_chunk_malloc_max(s.png, kMostChunk);
+  png_set_user_limits(s.png, kMaxPictureSide, kMaxPictureSide);
+  png_set_chunk_malloc_max(s.png, kMaxChunk);
   png_read_info(s.png, s.info);
   png_get_IHDR(s.png, s.info, &s.width, &s.height, &s.depth, &s.type, &s.interlace, nullptr,
                nullptr);
@@ -76,8 +76,8 @@ void png_pixels(PngState& s) {
 
 }  // namespace
 
-Result<Picture> decode_png(std::span<const std::byte> bytes, const std::string& where,
-                           const MemoryBudget& memory) {
+Result<Image> decode_png(std::span<const std::byte> bytes, const std::string& where,
+                         const MemoryBudget& memory) {
   PngState state;
   state.bytes = bytes;
   const auto failed = [&] {
@@ -88,7 +88,7 @@ Result<Picture> decode_png(std::span<const std::byte> bytes, const std::string& 
   if (state.png != nullptr) state.info = png_create_info_struct(state.png);
   if (state.info == nullptr) return make_error(Code::out_of_memory, "no memory for a PNG", where);
   if (!state.tried(png_header)) return failed();
-  Picture picture;
+  Image picture;
   picture.width = int64_t{state.width};
   picture.height = int64_t{state.height};
   picture.channels = (state.type & PNG_COLOR_MASK_COLOR) != 0 ? 3 : 1;

@@ -156,11 +156,11 @@ Phase phase_of(int64_t p, int64_t from, int64_t to) {
 
 Wave resampled(const Wave& wave, int64_t rate) {
   if (rate == wave.rate) return wave;
-  constexpr int64_t kMostKept = 4096;  // phases; unrelated rates have millions
+  constexpr int64_t kMaxKept = 4096;  // phases; unrelated rates have millions
   const int64_t common = std::gcd(wave.rate, rate);
   const int64_t from = wave.rate / common, to = rate / common;
   std::vector<Phase> phases;
-  for (int64_t p = 0; p < to && to <= kMostKept; ++p) phases.push_back(phase_of(p, from, to));
+  for (int64_t p = 0; p < to && to <= kMaxKept; ++p) phases.push_back(phase_of(p, from, to));
   const auto length = static_cast<int64_t>(wave.samples.size());
   Wave out;
   out.rate = rate;

@@ -102,7 +102,7 @@ Status Mesh::Impl::record_slot(Trace& trace, const Places& p, size_t k) const {
   call.ropes = &ropes;
   call.states = carrying[k] ? &states : nullptr;
   const auto first = p.ports.begin() + 1;
-  const std::vector<Tensor> given(first, first + std::ssize(network->more_inputs()));
+  const std::vector<Tensor> given(first, first + std::ssize(network->extra_inputs()));
   call.given = &given;
   call.step = p.step;
   const Tensor second = slot.two ? place(slot.second, p, slot.in) : in;

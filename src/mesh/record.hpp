@@ -26,7 +26,7 @@ struct CellCall {
   const Network* network = nullptr;
   const std::vector<RopeTable>* ropes = nullptr;
   const std::vector<Tensor>* states = nullptr;  // per Network::states(); null means per call
-  const std::vector<Tensor>* given = nullptr;   // per Network::more_inputs()
+  const std::vector<Tensor>* given = nullptr;   // per Network::extra_inputs()
   bool training = false;
   uint64_t seed = 0;
   Tensor step;
@@ -34,7 +34,7 @@ struct CellCall {
 // Results of a cell's layers for the training of a window, besides their output.
 struct CellExtras {
   std::vector<AddedLoss> losses;
-  std::vector<KeptValue> kept;
+  std::vector<BufferUpdate> kept;
 };
 // Records cell `slot.cell` on these inputs and returns its output, a tensor of the trace. Adds
 // further results of its layers to `extras`, if it is set.

@@ -8,7 +8,7 @@
 namespace loom::core {
 namespace {
 
-constexpr int64_t kMostDelay = 1 << 16;
+constexpr int64_t kMaxDelay = 1 << 16;
 
 Shape with_batch(const Shape& sample, int64_t batch) {
   return sample.after(batch);
@@ -26,7 +26,7 @@ Status MeshTopology::add_ports(const Network& network) {
     ids_below_.push_back(ids);
   };
   add({"input", network.input()}, 0);
-  for (const InputSpec& spec : network.more_inputs()) {
+  for (const InputSpec& spec : network.extra_inputs()) {
     if (port(spec.name) >= 0) {
       return invalid(cat("a further input of the network is called '", printable(spec.name),
                          "', as the first port of a mesh; give it another name"));
@@ -69,7 +69,7 @@ Status MeshTopology::add_cells(const Network& network, const GridSpec& grid) {
     own_port_.back() = input + 1;
     if (!takes_ids(input + 1)) continue;
     return unsupported(cat("cell ", slot.at.str(), " holds the ids of the input '",
-                           printable(network.more_inputs()[static_cast<size_t>(input)].name),
+                           printable(network.extra_inputs()[static_cast<size_t>(input)].name),
                            "', which cells of a mesh cannot; put the Input into the Graph that "
                            "reads it"));
   }
@@ -99,9 +99,9 @@ int MeshTopology::output() const {
 
 Result<MeshTopology::Wanted> MeshTopology::linked(const MeshLink& link,
                                                   const Wanted& before) const {
-  if (link.delay < 1 || link.delay > kMostDelay) {
+  if (link.delay < 1 || link.delay > kMaxDelay) {
     return invalid(cat("the link to cell ", link.to.str(), " has a delay of ", link.delay,
-                       " ticks; give 1 to ", kMostDelay));
+                       " ticks; give 1 to ", kMaxDelay));
   }
   Wanted wanted{before.from, link.delay};
   if (link.from == MeshLink::From::none) wanted.from = {};

@@ -41,7 +41,7 @@ class Unroller {
   const UnrollOptions& options_;
   Unrolled& u_;
   std::vector<bool> carrying_;
-  std::vector<Tensor> given_;  // in this tick, per Network::more_inputs()
+  std::vector<Tensor> given_;  // in this tick, per Network::extra_inputs()
 };
 
 Status Unroller::begin(const MeshMemory& memory) {
@@ -151,7 +151,7 @@ Status Unroller::tick(int64_t t) {
   u_.states.push_back(u_.states.back());
   const auto now = static_cast<size_t>(t);
   given_.clear();
-  for (size_t p = 1; p <= network_.more_inputs().size(); ++p)
+  for (size_t p = 1; p <= network_.extra_inputs().size(); ++p)
     given_.push_back(part_of_tensor(u_.x[p], t - 1, topology_.ports()[p].shape));
   for (size_t k = 0; k < topology_.slots().size(); ++k) {
     if (topology_.slots()[k].fill < 0) continue;

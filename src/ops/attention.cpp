@@ -29,18 +29,18 @@ namespace {
 
 using rules::apart;
 using rules::apart_from;
-using rules::broken;
 using rules::disagree;
 using rules::matrix_or_absent;
 using rules::Named;
+using rules::op_error;
 using rules::plain;
 using rules::rows_in_rows_out;
 using rules::same_shape;
 
 Status heads_divide(std::string_view op, std::string_view name, const Tensor& t, int64_t heads) {
   if (heads >= 1 && t.cols() % heads == 0) return {};
-  return broken(op, name, " ", t.shape.str(), " cannot be cut into ", heads,
-                " heads: the last extent must divide");
+  return op_error(op, name, " ", t.shape.str(), " cannot be cut into ", heads,
+                  " heads: the last extent must divide");
 }
 
 // The common checks of attend and attend_dx.
@@ -52,11 +52,11 @@ Status sequences(std::string_view op, const Args& args) {
   LOOM_TRY(plain(op, "v", v, q.dtype));
   LOOM_TRY(same_shape(op, "k", k, "v", v));
   if (args.sequences < 1 || q.rows() % args.sequences != 0) {
-    return broken(op, "q ", q.shape.str(), " cannot be cut into ", args.sequences,
-                  " sequences: the first extent must divide");
+    return op_error(op, "q ", q.shape.str(), " cannot be cut into ", args.sequences,
+                    " sequences: the first extent must divide");
   }
   if (args.kv_heads < 1 || args.heads < 1 || args.heads % args.kv_heads != 0) {
-    return broken(op, args.heads, " heads do not divide among ", args.kv_heads, " kv heads");
+    return op_error(op, args.heads, " heads do not divide among ", args.kv_heads, " kv heads");
   }
   const int64_t width = q.cols() / args.heads;
   if (q.cols() % args.heads != 0 || k.rows() != q.rows() || k.cols() != width * args.kv_heads) {
@@ -64,7 +64,7 @@ Status sequences(std::string_view op, const Args& args) {
         op, "q", q, "k", k,
         cat("as many rows, ", args.heads, " and ", args.kv_heads, " heads of one width"));
   }
-  if (args.window < 0) return broken(op, "window is ", args.window, ": it must not be negative");
+  if (args.window < 0) return op_error(op, "window is ", args.window, ": it must not be negative");
   LOOM_TRY(rules::soft_cap(op, args.soft_cap));
   return matrix_or_absent(op, "mask", mask, args.sequences, q.rows() / args.sequences, q.dtype);
 }
@@ -75,18 +75,18 @@ Status placed(std::string_view op, const Tensor& places, int64_t rows, int64_t f
   if (places.empty()) return {};
   LOOM_TRY(plain(op, "places", places, DType::i32));
   if (places.shape.rank() != 2 || places.rows() != rows || places.cols() < 2) {
-    return broken(op, "places ", places.shape.str(), " must be ", Shape{rows, 2}.str(),
-                  ": a sequence and a position for each row, then pages, if there are any");
+    return op_error(op, "places ", places.shape.str(), " must be ", Shape{rows, 2}.str(),
+                    ": a sequence and a position for each row, then pages, if there are any");
   }
   if (first == 0) return {};
-  return broken(op, "rows have places of their own and begin at ", first, ": one or the other");
+  return op_error(op, "rows have places of their own and begin at ", first, ": one or the other");
 }
 
 // Rows without `places` belong to the only sequence.
 Status one_sequence(std::string_view op, const Tensor& places, const KvCache& cache) {
   if (!places.empty() || cache.sequences == 1) return {};
-  return broken(op, "the cache has ", cache.sequences,
-                " sequences, so each row needs a place that says whose it is");
+  return op_error(op, "the cache has ", cache.sequences,
+                  " sequences, so each row needs a place that says whose it is");
 }
 
 }  // namespace
@@ -99,26 +99,26 @@ Status check(const RopeArgs& args) {
   LOOM_TRY(same_shape("rope", "cos", cos, "sin", sin));
   LOOM_TRY(heads_divide("rope", "x", x, heads));
   if (rotary_dim < 0 || rotary_dim > x.cols() / heads) {
-    return broken("rope", "rotary_dim is ", rotary_dim, ": a head has ", x.cols() / heads,
-                  " values");
+    return op_error("rope", "rotary_dim is ", rotary_dim, ": a head has ", x.cols() / heads,
+                    " values");
   }
   if (rotary_dim > 0 && rotary_dim != cos.cols() * 2) {
-    return broken("rope", "rotary_dim is ", rotary_dim, ": it must be twice as wide as cos ",
-                  cos.shape.str());
+    return op_error("rope", "rotary_dim is ", rotary_dim, ": it must be twice as wide as cos ",
+                    cos.shape.str());
   }
   if (rotary_dim == 0 && x.cols() != cos.cols() * heads * 2) {
     return disagree("rope", "x", x, "cos", cos,
                     cat("each of ", heads, " heads must be twice as wide as cos"));
   }
   if (length < 0 || (length > 0 && x.rows() % length != 0)) {
-    return broken("rope", "x ", x.shape.str(), " cannot be cut into runs of ", length,
-                  " rows: the first extent must divide");
+    return op_error("rope", "x ", x.shape.str(), " cannot be cut into runs of ", length,
+                    " rows: the first extent must divide");
   }
   LOOM_TRY(placed("rope", places, x.rows(), first + length));
   const int64_t run = length > 0 ? length : x.rows();
   if (first < 0 || (places.empty() && first > cos.rows() - run)) {
-    return broken("rope", "x ", x.shape.str(), " at position ", first, " does not fit cos ",
-                  cos.shape.str());
+    return op_error("rope", "x ", x.shape.str(), " at position ", first, " does not fit cos ",
+                    cos.shape.str());
   }
   LOOM_TRY(apart("rope", "y", y, "cos", cos));
   return apart("rope", "y", y, "sin", sin);
@@ -144,14 +144,14 @@ Status check(const KvWriteArgs& args) {
   LOOM_TRY(rules::cache("kv_write", cache));
   LOOM_TRY(same_shape("kv_write", "k", k, "v", v));
   if (k.cols() != cache.kv_heads * cache.head_dim) {
-    return broken("kv_write", "k ", k.shape.str(), " does not fit a cache of ", cache.kv_heads,
-                  " heads of ", cache.head_dim);
+    return op_error("kv_write", "k ", k.shape.str(), " does not fit a cache of ", cache.kv_heads,
+                    " heads of ", cache.head_dim);
   }
   LOOM_TRY(placed("kv_write", places, k.rows(), first));
   LOOM_TRY(one_sequence("kv_write", places, cache));
   if (first < 0 || (places.empty() && first > cache.capacity - k.rows())) {
-    return broken("kv_write", "k ", k.shape.str(), " at position ", first,
-                  " does not fit a cache of ", cache.capacity, " positions");
+    return op_error("kv_write", "k ", k.shape.str(), " at position ", first,
+                    " does not fit a cache of ", cache.capacity, " positions");
   }
   return {};
 }
@@ -163,25 +163,25 @@ Status check(const AttentionArgs& args) {
   LOOM_TRY(rules::cache("attention", cache));
   LOOM_TRY(same_shape("attention", "q", q, "y", y));
   if (heads < 1 || heads % cache.kv_heads != 0) {
-    return broken("attention", heads, " heads do not divide among ", cache.kv_heads, " kv heads");
+    return op_error("attention", heads, " heads do not divide among ", cache.kv_heads, " kv heads");
   }
   if (q.cols() != heads * cache.head_dim) {
-    return broken("attention", "q ", q.shape.str(), " is not ", heads, " heads of ",
-                  cache.head_dim);
+    return op_error("attention", "q ", q.shape.str(), " is not ", heads, " heads of ",
+                    cache.head_dim);
   }
   if (length < 0 || length > cache.capacity) {
-    return broken("attention", "length ", length, " is not within a cache of ", cache.capacity,
-                  " positions");
+    return op_error("attention", "length ", length, " is not within a cache of ", cache.capacity,
+                    " positions");
   }
   LOOM_TRY(placed("attention", places, q.rows(), first));
   LOOM_TRY(one_sequence("attention", places, cache));
   if (!places.empty() && !causal)
-    return broken("attention", "rows with places of their own are causal; these are not");
+    return op_error("attention", "rows with places of their own are causal; these are not");
   if (first < 0 || (causal && places.empty() && first > length - q.rows())) {
-    return broken("attention", "q ", q.shape.str(), " at position ", first, " does not fit ",
-                  length, " positions");
+    return op_error("attention", "q ", q.shape.str(), " at position ", first, " does not fit ",
+                    length, " positions");
   }
-  if (window < 0) return broken("attention", "window is ", window, ": it must not be negative");
+  if (window < 0) return op_error("attention", "window is ", window, ": it must not be negative");
   LOOM_TRY(rules::soft_cap("attention", soft_cap));
   return apart("attention", "y", y, "q", q);
 }

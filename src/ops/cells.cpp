@@ -12,11 +12,11 @@ namespace {
 
 using rules::apart;
 using rules::apart_from;
-using rules::broken;
 using rules::in_place_or_apart;
 using rules::matrix;
 using rules::matrix_or_absent;
 using rules::Named;
+using rules::op_error;
 using rules::packed;
 using rules::plain;
 
@@ -38,13 +38,13 @@ Status check(const LstmCellArgs& args) {
   LOOM_TRY(in_place_or_apart("lstm_cell", "acts", acts, "more", more));
   LOOM_TRY(apart_from("lstm_cell", "more", more, {{"c", c}, {"h", h}}));
   if (w.empty() != h_before.empty() || (!w.empty() && !more.empty())) {
-    return broken("lstm_cell", "w and h_before go together, in the place of more");
+    return op_error("lstm_cell", "w and h_before go together, in the place of more");
   }
   if (!w.empty()) {
     LOOM_TRY(packed("lstm_cell", "w", w));
     LOOM_TRY(matrix("lstm_cell", "h_before", h_before, rows, width, h.dtype));
     if (w.rows() != 4 * width || w.cols() != width) {
-      return broken("lstm_cell", "w is ", w.shape.str(), ", must be ", 4 * width, " x ", width);
+      return op_error("lstm_cell", "w is ", w.shape.str(), ", must be ", 4 * width, " x ", width);
     }
     LOOM_TRY(apart("lstm_cell", "acts", acts, "gates", gates));
     LOOM_TRY(apart_from("lstm_cell", "h_before", h_before, {{"acts", acts}, {"c", c}, {"h", h}}));

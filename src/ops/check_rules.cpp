@@ -39,17 +39,17 @@ bool overlap(const Tensor& a, const Tensor& b) {
 
 Error disagree(std::string_view op, std::string_view a_name, const Tensor& a,
                std::string_view b_name, const Tensor& b, std::string_view must) {
-  return broken(op, a_name, " ", a.shape.str(), " and ", b_name, " ", b.shape.str(),
-                " do not agree: ", must);
+  return op_error(op, a_name, " ", a.shape.str(), " and ", b_name, " ", b.shape.str(),
+                  " do not agree: ", must);
 }
 
 namespace {
 
 Status exists(std::string_view op, std::string_view name, const Tensor& t) {
   if (has_negative_extent(t.shape))
-    return broken(op, name, " ", t.shape.str(), " has a negative extent");
+    return op_error(op, name, " ", t.shape.str(), " has a negative extent");
   if (t.empty() && t.shape.count() > 0)
-    return broken(op, name, " ", t.shape.str(), " has no memory");
+    return op_error(op, name, " ", t.shape.str(), " has no memory");
   return {};
 }
 
@@ -57,14 +57,14 @@ Status exists(std::string_view op, std::string_view name, const Tensor& t) {
 
 Status plain(std::string_view op, std::string_view name, const Tensor& t, DType dtype) {
   if (t.layout != Layout::plain || t.dtype != dtype) {
-    return broken(op, name, " ", t.shape.str(), " is ",
-                  t.layout == Layout::plain ? "plain " : "packed ", dtype_name(t.dtype),
-                  ": it must be plain ", dtype_name(dtype));
+    return op_error(op, name, " ", t.shape.str(), " is ",
+                    t.layout == Layout::plain ? "plain " : "packed ", dtype_name(t.dtype),
+                    ": it must be plain ", dtype_name(dtype));
   }
   LOOM_TRY(exists(op, name, t));
   if (t.rows() > 1 && t.row_stride < t.cols()) {
-    return broken(op, name, " ", t.shape.str(), " has rows that overlap: its row stride is ",
-                  t.row_stride);
+    return op_error(op, name, " ", t.shape.str(), " has rows that overlap: its row stride is ",
+                    t.row_stride);
   }
   return {};
 }
@@ -77,7 +77,7 @@ Status matrix(std::string_view op, std::string_view name, const Tensor& t, int64
               int64_t cols, DType dtype) {
   LOOM_TRY(plain(op, name, t, dtype));
   if (t.rows() == rows && t.cols() == cols) return {};
-  return broken(op, name, " ", t.shape.str(), " must have ", rows, " rows of ", cols);
+  return op_error(op, name, " ", t.shape.str(), " must have ", rows, " rows of ", cols);
 }
 
 Status matrix_or_absent(std::string_view op, std::string_view name, const Tensor& t, int64_t rows,
@@ -87,9 +87,9 @@ Status matrix_or_absent(std::string_view op, std::string_view name, const Tensor
 
 Status packed(std::string_view op, std::string_view name, const Tensor& t) {
   if (t.layout != Layout::r16 || t.shape.rank() != 2) {
-    return broken(op, name, " ", t.shape.str(), " is ",
-                  t.layout == Layout::plain ? "plain " : "packed ", dtype_name(t.dtype),
-                  ": it must be a packed matrix");
+    return op_error(op, name, " ", t.shape.str(), " is ",
+                    t.layout == Layout::plain ? "plain " : "packed ", dtype_name(t.dtype),
+                    ": it must be a packed matrix");
   }
   return exists(op, name, t);
 }
@@ -102,11 +102,11 @@ Status vector(std::string_view op, std::string_view name, const Tensor& t, int64
               DType dtype) {
   LOOM_TRY(plain(op, name, t, dtype));
   if (t.shape.count() != count) {
-    return broken(op, name, " ", t.shape.str(), " has ", t.shape.count(), " values: it must have ",
-                  count);
+    return op_error(op, name, " ", t.shape.str(), " has ", t.shape.count(),
+                    " values: it must have ", count);
   }
   if (t.rows() > 1 && t.row_stride != t.cols()) {
-    return broken(op, name, " ", t.shape.str(), " has gaps: its row stride is ", t.row_stride);
+    return op_error(op, name, " ", t.shape.str(), " has gaps: its row stride is ", t.row_stride);
   }
   return {};
 }
@@ -126,8 +126,8 @@ Status same_shape(std::string_view op, std::string_view a_name, const Tensor& a,
 Status apart(std::string_view op, std::string_view y_name, const Tensor& y, std::string_view x_name,
              const Tensor& x) {
   if (!overlap(y, x)) return {};
-  return broken(op, y_name, " ", y.shape.str(), " and ", x_name, " ", x.shape.str(),
-                " share memory: the result needs its own");
+  return op_error(op, y_name, " ", y.shape.str(), " and ", x_name, " ", x.shape.str(),
+                  " share memory: the result needs its own");
 }
 
 Status apart_from(std::string_view op, std::string_view y_name, const Tensor& y,
@@ -158,10 +158,10 @@ Status rows_in_rows_out(std::string_view op, const Tensor& x, const Tensor& y) {
 
 Status segments(std::string_view op, const Tensor& x, int64_t segments, float eps) {
   if (segments < 1 || x.cols() % segments != 0) {
-    return broken(op, "x ", x.shape.str(), " cannot be cut into ", segments,
-                  " segments: the last extent must divide");
+    return op_error(op, "x ", x.shape.str(), " cannot be cut into ", segments,
+                    " segments: the last extent must divide");
   }
-  if (!(eps >= 0.0f)) return broken(op, "eps is ", eps, ": it must not be negative");
+  if (!(eps >= 0.0f)) return op_error(op, "eps is ", eps, ": it must not be negative");
   return {};
 }
 
@@ -174,26 +174,26 @@ Status norm_parameter(std::string_view op, std::string_view name, const Tensor& 
 
 Status soft_cap(std::string_view op, float cap) {
   if (cap >= 0.0f && cap < __builtin_inff()) return {};
-  return broken(op, "soft_cap is ", cap, ": it must be finite and not negative");
+  return op_error(op, "soft_cap is ", cap, ": it must be finite and not negative");
 }
 
 Status cache(std::string_view op, const KvCache& kv) {
   if (kv.kv_heads < 1 || kv.head_dim < 1 || kv.capacity < 0 || kv.capacity % 16 != 0) {
-    return broken(op, "the cache has ", kv.kv_heads, " heads of ", kv.head_dim, " and ",
-                  kv.capacity,
-                  " positions: heads and width must be positive, positions a multiple of 16");
+    return op_error(op, "the cache has ", kv.kv_heads, " heads of ", kv.head_dim, " and ",
+                    kv.capacity,
+                    " positions: heads and width must be positive, positions a multiple of 16");
   }
   if (!KvCache::can_hold(kv.dtype)) {
-    return broken(op, "the cache is of ", dtype_name(kv.dtype),
-                  ": it must be float32, float16, bfloat16, q8_0 or q4_0");
+    return op_error(op, "the cache is of ", dtype_name(kv.dtype),
+                    ": it must be float32, float16, bfloat16, q8_0 or q4_0");
   }
   if (const int block = dtype_info(kv.dtype).block; block > 0 && kv.head_dim % block != 0) {
-    return broken(op, "the cache is of ", dtype_name(kv.dtype), " and has heads of ", kv.head_dim,
-                  ": they must be a multiple of ", block);
+    return op_error(op, "the cache is of ", dtype_name(kv.dtype), " and has heads of ", kv.head_dim,
+                    ": they must be a multiple of ", block);
   }
-  if (kv.sequences < 1) return broken(op, "the cache is for ", kv.sequences, " sequences");
+  if (kv.sequences < 1) return op_error(op, "the cache is for ", kv.sequences, " sequences");
   if (kv.capacity > 0 && (kv.keys == nullptr || kv.values == nullptr)) {
-    return broken(op, "the cache of ", kv.capacity, " positions has no memory");
+    return op_error(op, "the cache of ", kv.capacity, " positions has no memory");
   }
   return {};
 }

@@ -11,7 +11,7 @@
 namespace loom::core::rules {
 
 template <class... Pieces>
-Error broken(std::string_view op, const Pieces&... pieces) {
+Error op_error(std::string_view op, const Pieces&... pieces) {
   return invalid(cat(op, ": ", pieces...));
 }
 

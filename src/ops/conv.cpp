@@ -13,8 +13,8 @@ using Target = Differentiator::Target;
 namespace {
 
 using rules::apart_from;
-using rules::broken;
 using rules::disagree;
+using rules::op_error;
 using rules::packed;
 using rules::plain;
 
@@ -38,21 +38,21 @@ Status conv_shape(std::string_view op, const ConvShape& s) {
             in_range(s.stride[a], 1) && in_range(s.dilation[a], 1) && in_range(s.pad[a], 0);
   }
   if (!sound) {
-    return broken(op,
-                  "a number of its shape is out of range: positive, extents of the samples and "
-                  "padding not negative, all below 2^31");
+    return op_error(op,
+                    "a number of its shape is out of range: positive, extents of the samples and "
+                    "padding not negative, all below 2^31");
   }
   if (s.channels % s.groups == 0 && s.filters % s.groups == 0) return {};
-  return broken(op, s.channels, " channels and ", s.filters, " filters cannot be cut into ",
-                s.groups, " groups");
+  return op_error(op, s.channels, " channels and ", s.filters, " filters cannot be cut into ",
+                  s.groups, " groups");
 }
 
 // Rows that are samples [count][extent...].
 Status samples(std::string_view op, std::string_view name, const Tensor& t, std::string_view what,
                int64_t count, const int64_t (&extent)[3]) {
   if (is_product(t.cols(), {count, extent[0], extent[1], extent[2]})) return {};
-  return broken(op, name, " ", t.shape.str(), " does not hold ", count, " ", what, " of [",
-                extent[0], ", ", extent[1], ", ", extent[2], "] in a row");
+  return op_error(op, name, " ", t.shape.str(), " does not hold ", count, " ", what, " of [",
+                  extent[0], ", ", extent[1], ", ", extent[2], "] in a row");
 }
 
 // The weights, packed or their gradient, have one row per filter.
@@ -60,9 +60,9 @@ Status filters(std::string_view op, std::string_view name, const Tensor& w, cons
   const bool patch =
       is_product(w.cols(), {s.channels / s.groups, s.kernel[0], s.kernel[1], s.kernel[2]});
   if (patch && w.rows() == s.filters) return {};
-  return broken(op, name, " ", w.shape.str(), " does not hold ", s.filters, " filters of ",
-                s.channels / s.groups, " channels of [", s.kernel[0], ", ", s.kernel[1], ", ",
-                s.kernel[2], "]");
+  return op_error(op, name, " ", w.shape.str(), " does not hold ", s.filters, " filters of ",
+                  s.channels / s.groups, " channels of [", s.kernel[0], ", ", s.kernel[1], ", ",
+                  s.kernel[2], "]");
 }
 
 // Samples in, samples out: equal numbers of rows.
@@ -128,7 +128,7 @@ Status check(const ConvDxArgs& args) {
   LOOM_TRY(filters("conv_dx", "w", w, shape));
   if (!bias.empty()) LOOM_TRY(rules::vector("conv_dx", "bias", bias, shape.channels, dy.dtype));
   if (accumulate && (!bias.empty() || activation != Activation::linear)) {
-    return broken("conv_dx", "what accumulates takes neither bias nor activation");
+    return op_error("conv_dx", "what accumulates takes neither bias nor activation");
   }
   return apart_from("conv_dx", "dx", dx, {{"dy", dy}, {"w", w}, {"bias", bias}});
 }

@@ -12,11 +12,11 @@ using Target = Differentiator::Target;
 namespace {
 
 using rules::apart;
-using rules::broken;
 using rules::disagree;
 using rules::in_place_or_apart;
 using rules::like;
 using rules::Named;
+using rules::op_error;
 using rules::plain;
 using rules::rows_in_rows_out;
 using rules::same_shape;
@@ -188,8 +188,8 @@ Status check(const UnaryDxArgs& args) {
   LOOM_TRY(same_shape("unary_dx", "x", x, "dy", dy));
   LOOM_TRY(like("unary_dx", "dx", dx, "x", x));
   if (from_output && !has_dx_from_output(kind)) {
-    return broken("unary_dx", "kind ", static_cast<int>(kind),
-                  " has no derivative from its output: x must hold the input");
+    return op_error("unary_dx", "kind ", static_cast<int>(kind),
+                    " has no derivative from its output: x must hold the input");
   }
   return in_place_or_apart("unary_dx", "dx", dx, "dy", dy);
 }

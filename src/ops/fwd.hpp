@@ -14,7 +14,7 @@ struct KvCache;
 struct Lane;
 struct OpProfile;
 struct Ops;
-struct RowPlace;
+struct RowPosition;
 class Device;
 class Program;
 class Recorder;

@@ -16,24 +16,24 @@ using Target = Differentiator::Target;
 namespace {
 
 using rules::apart;
-using rules::broken;
+using rules::op_error;
 
 // The limit of steps and extents; it keeps their sums and products below 2^63.
-constexpr int64_t kMostStep = int64_t{1} << 40;
+constexpr int64_t kMaxStep = int64_t{1} << 40;
 
 Status copied_axes(const CopyArgs& args) {
   if (args.rank < 0 || args.rank > Shape::kMaxRank) {
-    return broken("copy", "it has ", args.rank, " axes: from 0 to ", Shape::kMaxRank,
-                  " are possible");
+    return op_error("copy", "it has ", args.rank, " axes: from 0 to ", Shape::kMaxRank,
+                    " are possible");
   }
   int64_t count = 1;
   for (int k = 0; k < args.rank; ++k) {
-    const bool sound = args.extent[k] >= 0 && args.extent[k] < kMostStep / 1024 &&
-                       std::abs(args.x_step[k]) < kMostStep && std::abs(args.y_step[k]) < kMostStep;
+    const bool sound = args.extent[k] >= 0 && args.extent[k] < kMaxStep / 1024 &&
+                       std::abs(args.x_step[k]) < kMaxStep && std::abs(args.y_step[k]) < kMaxStep;
     if (!sound || __builtin_mul_overflow(count, args.extent[k], &count)) {
-      return broken("copy", "axis ", k, " has extent ", args.extent[k], " and steps ",
-                    args.x_step[k], " and ", args.y_step[k],
-                    ": extents below 2^30, none negative, and steps below 2^40 are possible");
+      return op_error("copy", "axis ", k, " has extent ", args.extent[k], " and steps ",
+                      args.x_step[k], " and ", args.y_step[k],
+                      ": extents below 2^30, none negative, and steps below 2^40 are possible");
     }
   }
   return {};
@@ -50,8 +50,8 @@ Status inside(std::string_view name, const Tensor& t, const CopyArgs& args, int6
     if (__builtin_add_overflow(reach < 0 ? low : high, reach, reach < 0 ? &low : &high)) low = -1;
   }
   if (low >= 0 && high < t.shape.count()) return {};
-  return broken("copy", "elements ", low, " to ", high, " of ", name, " ", t.shape.str(),
-                " are named: it has ", t.shape.count());
+  return op_error("copy", "elements ", low, " to ", high, " of ", name, " ", t.shape.str(),
+                  " are named: it has ", t.shape.count());
 }
 
 // With the axes ordered by step, every step exceeds the reach of the smaller ones. `zeros`: ignores
@@ -129,14 +129,14 @@ Status check(const CopyArgs& args) {
     LOOM_TRY(inside("x", x, args, x_first, x_step));
     LOOM_TRY(inside("y", y, args, y_first, y_step));
     if (!distinct(args, y_step, false)) {
-      return broken("copy", "its steps name an element of y ", y.shape.str(),
-                    " twice, or axes of y cross: each step must be beyond what the smaller ones "
-                    "reach");
+      return op_error("copy", "its steps name an element of y ", y.shape.str(),
+                      " twice, or axes of y cross: each step must be beyond what the smaller ones "
+                      "reach");
     }
   }
   if (whole && args.count() != y.shape.count()) {
-    return broken("copy", "it moves ", args.count(), " values, and y ", y.shape.str(),
-                  " is to be written whole");
+    return op_error("copy", "it moves ", args.count(), " values, and y ", y.shape.str(),
+                    " is to be written whole");
   }
   return apart("copy", "y", y, "x", x);
 }

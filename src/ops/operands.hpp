@@ -140,12 +140,12 @@ inline KvCache f32_cache(float* keys, float* values, int64_t kv_heads, int64_t h
 }
 
 // The location of a row of a ragged pass: its sequence, and its position in it.
-struct RowPlace {
+struct RowPosition {
   int32_t sequence = 0, position = 0;
 };
 // The location of row r, from places (i32, [R, 2], or [R, 2 + N] with pages). If places is empty,
 // it is position first + r of the only sequence.
-inline RowPlace place_of(const Tensor& places, int64_t r, int64_t first) {
+inline RowPosition place_of(const Tensor& places, int64_t r, int64_t first) {
   if (places.empty()) return {0, static_cast<int32_t>(first + r)};
   const int32_t* row = places.i32() + r * places.row_stride;
   return {row[0], row[1]};

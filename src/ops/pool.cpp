@@ -14,7 +14,7 @@ using Target = Differentiator::Target;
 namespace {
 
 using rules::apart_from;
-using rules::broken;
+using rules::op_error;
 using rules::plain;
 
 // A valid number for an axis: computations with such numbers stay below 2^63.
@@ -38,16 +38,16 @@ Status pool_shape(std::string_view op, const Args& args) {
             !__builtin_mul_overflow(outputs, s.out[a], &outputs) && outputs < int64_t{1} << 31;
   }
   if (!sound) {
-    return broken(op,
-                  "a number of its shape is out of range: positive, extents and padding not "
-                  "negative, all and the positions of a channel below 2^31");
+    return op_error(op,
+                    "a number of its shape is out of range: positive, extents and padding not "
+                    "negative, all and the positions of a channel below 2^31");
   }
   if (s.filters != s.channels || s.groups != s.channels) {
-    return broken(op, s.channels, " channels, ", s.filters, " filters and ", s.groups,
-                  " groups: all three must be the number of channels");
+    return op_error(op, s.channels, " channels, ", s.filters, " filters and ", s.groups,
+                    " groups: all three must be the number of channels");
   }
   if (args.kind == PoolKind::lp && args.p != 1 && args.p != 2) {
-    return broken(op, "p is ", args.p, ": it must be 1 or 2");
+    return op_error(op, "p is ", args.p, ": it must be 1 or 2");
   }
   return {};
 }
@@ -57,8 +57,8 @@ Status pool_samples(std::string_view op, std::string_view name, const Tensor& t,
                     int64_t channels, int64_t positions, DType dtype) {
   LOOM_TRY(plain(op, name, t, dtype));
   if (t.rows() == rows && t.cols() == channels * positions) return {};
-  return broken(op, name, " ", t.shape.str(), " must have ", rows, " rows of ", channels,
-                " channels of ", positions, " values");
+  return op_error(op, name, " ", t.shape.str(), " must have ", rows, " rows of ", channels,
+                  " channels of ", positions, " values");
 }
 
 PoolArgs with_ids(PoolArgs args, const Tensor& y, const Tensor& ids) {
@@ -77,7 +77,7 @@ Status check(const PoolArgs& args) {
   LOOM_TRY(pool_samples("pool", "x", x, rows, shape.channels, ins, x.dtype));
   LOOM_TRY(pool_samples("pool", "y", y, rows, shape.channels, outs, x.dtype));
   if (!ids.empty()) {
-    if (kind != PoolKind::max) return broken("pool", "only the largest values have ids");
+    if (kind != PoolKind::max) return op_error("pool", "only the largest values have ids");
     LOOM_TRY(pool_samples("pool", "ids", ids, rows, shape.channels, outs, DType::i32));
     LOOM_TRY(apart_from("pool", "ids", ids, {{"x", x}, {"y", y}}));
   }

@@ -16,10 +16,10 @@ namespace {
 
 using rules::apart;
 using rules::apart_from;
-using rules::broken;
 using rules::disagree;
 using rules::in_place_or_apart;
 using rules::matrix;
+using rules::op_error;
 using rules::packed;
 using rules::plain;
 using rules::same_shape;
@@ -33,17 +33,17 @@ Status packed_rows(const PackArgs& args) {
   LOOM_TRY(rules::rows("pack", args.rows, "w", args.w));
   LOOM_TRY(rules::rows("pack", args.rows, "ranges", args.ranges));
   if (args.scope == ScaleScope::per_row && r16_packs_rows(args.w.dtype)) return {};
-  return broken("pack", "rows alone need a scale per row; ", dtype_name(args.w.dtype),
-                " has one of the tensor here");
+  return op_error("pack", "rows alone need a scale per row; ", dtype_name(args.w.dtype),
+                  " has one of the tensor here");
 }
 
 Status frozen_ranges(const PackArgs& args) {
   const int values = r16_frozen_values(args.w.dtype);
   if (values == 0) {
-    return broken("pack", dtype_name(args.w.dtype), " has no scale per row whose range is held");
+    return op_error("pack", dtype_name(args.w.dtype), " has no scale per row whose range is held");
   }
   if (!(args.band >= 0.0f && args.band < 1.0f))
-    return broken("pack", "band is ", args.band, ": it must lie in [0, 1)");
+    return op_error("pack", "band is ", args.band, ": it must lie in [0, 1)");
   const int64_t scales = args.scope == ScaleScope::per_tensor ? 1 : args.w.rows();
   LOOM_TRY(plain("pack", "src", args.src, DType::f32));
   LOOM_TRY(rules::vector("pack", "ranges", args.ranges, scales * values, DType::f32));
@@ -61,8 +61,8 @@ Status check(const MatmulArgs& args) {
   if (x.cols() != w.cols())
     return disagree("matmul", "x", x, "w", w, "both must have the same last extent");
   if (y.rows() != x.rows() || y.cols() != w.rows()) {
-    return broken("matmul", "y ", y.shape.str(), " does not fit x ", x.shape.str(), " and w ",
-                  w.shape.str(), ": it must have ", x.rows(), " rows of ", w.rows());
+    return op_error("matmul", "y ", y.shape.str(), " does not fit x ", x.shape.str(), " and w ",
+                    w.shape.str(), ": it must have ", x.rows(), " rows of ", w.rows());
   }
   if (!bias.empty()) {
     LOOM_TRY(rules::vector("matmul", "bias", bias, w.rows(), x.dtype));
@@ -92,23 +92,24 @@ Status check(const QuantizeRowsArgs& args) {
   const Q8Rows& q = args.q;
   LOOM_TRY(plain("quantize_rows", "x", x, DType::f32));
   if (q.rows != x.rows() || q.cols != x.cols() || q.blocks != ceil_div(x.cols(), 32)) {
-    return broken("quantize_rows", "x ", x.shape.str(), " does not fit q: ", q.rows, " rows of ",
-                  q.cols, " values in ", q.blocks, " blocks of 32");
+    return op_error("quantize_rows", "x ", x.shape.str(), " does not fit q: ", q.rows, " rows of ",
+                    q.cols, " values in ", q.blocks, " blocks of 32");
   }
   const bool memory =
       q.codes != nullptr && q.scales != nullptr && q.sums != nullptr && q.half_sums != nullptr;
-  if (q.rows * q.blocks > 0 && !memory) return broken("quantize_rows", "q has no memory");
+  if (q.rows * q.blocks > 0 && !memory) return op_error("quantize_rows", "q has no memory");
   return {};
 }
 
 Status check(const PackArgs& args) {
   if (args.stochastic && !r16_can_dither(args.w.dtype)) {
-    return broken("pack", dtype_name(args.w.dtype),
-                  " cannot be rounded stochastically: float16, bfloat16, fp8 and integers of 8 and "
-                  "16 bits can");
+    return op_error(
+        "pack", dtype_name(args.w.dtype),
+        " cannot be rounded stochastically: float16, bfloat16, fp8 and integers of 8 and "
+        "16 bits can");
   }
   if (args.stochastic && args.scope == ScaleScope::per_tensor)
-    return broken("pack", "stochastic rounding takes a scale per row");
+    return op_error("pack", "stochastic rounding takes a scale per row");
   LOOM_TRY(plain("pack", "src", args.src));
   LOOM_TRY(packed("pack", "w", args.w));
   LOOM_TRY(same_shape("pack", "src", args.src, "w", args.w));
@@ -126,8 +127,8 @@ Status check(const ConvertArgs& args) {
     LOOM_TRY(plain("convert", "y", y));
   } else {
     if (!is_ieee(x.dtype) || !is_ieee(y.dtype)) {
-      return broken("convert", "x is ", dtype_name(x.dtype), " and y is ", dtype_name(y.dtype),
-                    ": plain rows are converted between float types of 16 bits or more only");
+      return op_error("convert", "x is ", dtype_name(x.dtype), " and y is ", dtype_name(y.dtype),
+                      ": plain rows are converted between float types of 16 bits or more only");
     }
     LOOM_TRY(plain("convert", "x", x, x.dtype));
     LOOM_TRY(plain("convert", "y", y, y.dtype));

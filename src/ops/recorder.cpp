@@ -172,7 +172,7 @@ Status Recorder::prepare(MatmulArgs& args) {
 }
 
 // Traces for gradients use the ops that have rules. Otherwise `acts` has room for the products.
-Result<bool> Recorder::taken_apart(const LstmCellArgs& args) {
+Result<bool> Recorder::decompose(const LstmCellArgs& args) {
   if (args.w.empty()) return false;
   LstmCellArgs cell = args;
   cell.w = cell.h_before = Tensor{};
@@ -214,7 +214,7 @@ Status Recorder::check_compute(const Args& args) const {
 template <class Args>
 Status Recorder::record(const Args& recorded) {
   LOOM_TRY(check(recorded));
-  LOOM_ASSIGN(const bool done, taken_apart(recorded));
+  LOOM_ASSIGN(const bool done, decompose(recorded));
   if (done) return {};
   if (trace_ != nullptr) return trace(recorded);
   if (!has_body(*ops_, op_of<Args>())) {
@@ -298,7 +298,7 @@ Region Recorder::region_of(std::span<const Command> commands) const {
     barriers += command.barrier ? 1 : 0;
   }
   Region region;
-  region.most_lanes = 1;
+  region.max_lanes = 1;
   double least = serial + shared;
   region.worth_waking = least > static_cast<double>(kWakingWork);
   for (int lanes = 2; lanes <= pool_->lanes(); ++lanes) {
@@ -306,7 +306,7 @@ Region Recorder::region_of(std::span<const Command> commands) const {
     const double time = serial + shared / lanes + kRegionCost + barrier * barriers;
     if (time < least) {
       least = time;
-      region.most_lanes = lanes;
+      region.max_lanes = lanes;
     }
   }
   return region;

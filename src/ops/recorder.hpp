@@ -113,10 +113,10 @@ class Recorder {
   // Records an op as simpler ones, if it has a form that only some backends support. True if it
   // did.
   template <class Args>
-  Result<bool> taken_apart(const Args&) {
+  Result<bool> decompose(const Args&) {
     return false;
   }
-  Result<bool> taken_apart(const LstmCellArgs& args);
+  Result<bool> decompose(const LstmCellArgs& args);
   void touch(const KvCache& cache, bool write);
   void touch(const Q8Rows& q, bool write);
   Status reserve_scratch(int64_t bytes);

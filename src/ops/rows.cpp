@@ -14,11 +14,11 @@ namespace {
 
 using rules::apart;
 using rules::apart_from;
-using rules::broken;
 using rules::disagree;
 using rules::in_place_or_apart;
 using rules::like;
 using rules::Named;
+using rules::op_error;
 using rules::packed_or_plain;
 using rules::plain;
 using rules::rows_in_rows_out;
@@ -100,7 +100,7 @@ Status check(const NormArgs& args) {
   const auto& [x, gamma, beta, y, eps, kind, segments] = args;
   LOOM_TRY(rows_in_rows_out("norm", x, y));
   LOOM_TRY(rules::segments("norm", x, segments, eps));
-  if (kind == NormKind::rms && !beta.empty()) return broken("norm", "rms takes no beta");
+  if (kind == NormKind::rms && !beta.empty()) return op_error("norm", "rms takes no beta");
   LOOM_TRY(rules::norm_parameter("norm", "gamma", gamma, x, segments));
   LOOM_TRY(rules::norm_parameter("norm", "beta", beta, x, segments));
   LOOM_TRY(apart("norm", "y", y, "gamma", gamma));
@@ -168,7 +168,7 @@ Status check(const EntmaxArgs& args) {
   LOOM_TRY(plain("entmax", "x", args.x));
   LOOM_TRY(like("entmax", "y", args.y, "x", args.x));
   if (args.alpha > 1.0f) return {};
-  return broken("entmax", "alpha is ", args.alpha, ": it must be above 1");
+  return op_error("entmax", "alpha is ", args.alpha, ": it must be above 1");
 }
 
 Status gradient_rule(Differentiator& d, const EntmaxArgs& a) {
@@ -188,7 +188,7 @@ Status check(const EntmaxDxArgs& args) {
   LOOM_TRY(like("entmax_dx", "dx", dx, "y", y));
   LOOM_TRY(in_place_or_apart("entmax_dx", "dx", dx, "dy", dy));
   if (alpha > 1.0f) return {};
-  return broken("entmax_dx", "alpha is ", alpha, ": it must be above 1");
+  return op_error("entmax_dx", "alpha is ", alpha, ": it must be above 1");
 }
 
 Status check(const ReduceArgs& args) {
@@ -246,7 +246,7 @@ Status gradient_rule(Differentiator& d, const ReduceColsArgs& a) {
 Status check(const ArgmaxArgs& args) {
   LOOM_TRY(plain("argmax", "x", args.x));
   LOOM_TRY(rules::vector("argmax", "ids", args.ids, args.x.rows(), DType::i32));
-  if (args.x.cols() == 0) return broken("argmax", "x ", args.x.shape.str(), " has empty rows");
+  if (args.x.cols() == 0) return op_error("argmax", "x ", args.x.shape.str(), " has empty rows");
   return apart("argmax", "ids", args.ids, "x", args.x);
 }
 
@@ -271,20 +271,20 @@ Status check(const SampleArgs& args) {
   LOOM_TRY(plain("sample", "ids", ids, DType::i32));
   LOOM_TRY(same_shape("sample", "values", values, "ids", ids));
   LOOM_TRY(rules::vector("sample", "next", next, values.rows(), DType::i32));
-  if (values.cols() < 1 || values.cols() > SampleArgs::kMost) {
-    return broken("sample", "values ", values.shape.str(), " has ", values.cols(),
-                  " candidates in a row: it must have 1 to ", SampleArgs::kMost);
+  if (values.cols() < 1 || values.cols() > SampleArgs::kMax) {
+    return op_error("sample", "values ", values.shape.str(), " has ", values.cols(),
+                    " candidates in a row: it must have 1 to ", SampleArgs::kMax);
   }
-  constexpr float kLeast = std::numeric_limits<float>::min();
-  constexpr float kMost = std::numeric_limits<float>::max();
-  if (!(temperature >= kLeast && temperature <= kMost)) {
-    return broken("sample", "temperature is ", temperature, ": it must be at least ", kLeast,
-                  " and finite");
+  constexpr float kMin = std::numeric_limits<float>::min();
+  constexpr float kMax = std::numeric_limits<float>::max();
+  if (!(temperature >= kMin && temperature <= kMax)) {
+    return op_error("sample", "temperature is ", temperature, ": it must be at least ", kMin,
+                    " and finite");
   }
   if (!(top_p > 0.0f && top_p <= 1.0f))
-    return broken("sample", "top_p is ", top_p, ": it must lie in (0, 1]");
+    return op_error("sample", "top_p is ", top_p, ": it must lie in (0, 1]");
   if (!(min_p >= 0.0f && min_p <= 1.0f))
-    return broken("sample", "min_p is ", min_p, ": it must lie in [0, 1]");
+    return op_error("sample", "min_p is ", min_p, ": it must lie in [0, 1]");
   LOOM_TRY(apart("sample", "next", next, "values", values));
   return apart("sample", "next", next, "ids", ids);
 }

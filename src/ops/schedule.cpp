@@ -10,7 +10,7 @@ namespace {
 
 // The maximum distance that a command moves. Commands further away have other neighbours by then.
 constexpr size_t kWindow = 64;
-constexpr int64_t kFewValues = 256, kFewTerms = 2048;
+constexpr int64_t kSmallValues = 256, kSmallTerms = 2048;
 // Large commands that small ones let pass: the two or three at the start of a layer's gradients.
 constexpr int64_t kPassing = 3;
 
@@ -20,11 +20,11 @@ bool small(const Command& command) {
     using Args = std::decay_t<decltype(args)>;
     if constexpr (std::is_same_v<Args, FillArgs> || std::is_same_v<Args, UnaryArgs> ||
                   std::is_same_v<Args, BinaryArgs>) {
-      few = args.y.shape.count() <= kFewValues;
+      few = args.y.shape.count() <= kSmallValues;
     } else if constexpr (std::is_same_v<Args, ReduceArgs> || std::is_same_v<Args, ReduceColsArgs>) {
-      few = args.x.shape.count() <= kFewTerms;
+      few = args.x.shape.count() <= kSmallTerms;
     } else if constexpr (std::is_same_v<Args, LossArgs>) {
-      few = args.pred.shape.count() <= kFewTerms;
+      few = args.pred.shape.count() <= kSmallTerms;
     }
   });
   return few;

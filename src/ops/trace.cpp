@@ -30,7 +30,7 @@ Tensor Trace::fresh(const Shape& shape, DType dtype) {
   t.data = virtual_address(next_);
   // A gap between neighbours, so that an empty tensor has an address of its own too.
   const int64_t bytes = round_up(plain_bytes(dtype, shape), 64) + 64;
-  exhausted_ = exhausted_ || bytes > most_names_ - next_;
+  exhausted_ = exhausted_ || bytes > max_names_ - next_;
   if (!exhausted_) next_ += bytes;
   tensors_.push_back(t);
   return t;
@@ -39,7 +39,7 @@ Tensor Trace::fresh(const Shape& shape, DType dtype) {
 Status Trace::named() const {
   if (!exhausted_) return {};
   return make_error(Code::out_of_memory,
-                    cat("activations of more than ", size_text(static_cast<uint64_t>(most_names_)),
+                    cat("activations of more than ", size_text(static_cast<uint64_t>(max_names_)),
                         " before they share memory, more than this machine can name; take a "
                         "smaller batch"));
 }

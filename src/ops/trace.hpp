@@ -25,15 +25,15 @@ struct Note {
 
 // Bytes that the addresses of one trace may cover: half of the address space, bounded so that their
 // sums never overflow (docs/decisions/0026-names-of-memory.md).
-constexpr int64_t kMostNames = int64_t{1} << (sizeof(void*) == 4 ? 31 : 60);
+constexpr int64_t kMaxNames = int64_t{1} << (sizeof(void*) == 4 ? 31 : 60);
 
 class Trace {
  public:
   // `compute`: type of activations. differentiable: records an activation as an op of its own if
-  // its derivative needs more than its result, so that its input is kept. `most_names`: limit of
+  // its derivative needs more than its result, so that its input is kept. `max_names`: limit of
   // the bytes of all tensors together, for tests.
-  explicit Trace(DType compute, bool differentiable = false, int64_t most_names = kMostNames)
-      : compute_(compute), differentiable_(differentiable), most_names_(most_names) {}
+  explicit Trace(DType compute, bool differentiable = false, int64_t max_names = kMaxNames)
+      : compute_(compute), differentiable_(differentiable), max_names_(max_names) {}
 
   // Whether every tensor has an address of its own; if not, the trace must not be used. Errors:
   // out_of_memory.
@@ -66,7 +66,7 @@ class Trace {
   DType compute_;
   bool differentiable_;
   std::vector<Tensor> tensors_;  // ascending addresses
-  int64_t next_ = 0, most_names_;
+  int64_t next_ = 0, max_names_;
   bool exhausted_ = false;
   std::vector<Command> commands_;
   std::vector<Note> notes_;  // ascending commands

@@ -9,9 +9,9 @@ namespace {
 
 using rules::apart;
 using rules::apart_from;
-using rules::broken;
 using rules::like;
 using rules::matrix;
+using rules::op_error;
 using rules::plain;
 using rules::same_shape;
 
@@ -19,7 +19,7 @@ using rules::same_shape;
 Status moment(std::string_view name, const Tensor& t, bool used, const OptimizeArgs& args) {
   if (t.empty()) {
     if (!used || args.p.shape.count() == 0) return {};
-    return broken("optimize", name, " is missing: this kind of update needs it");
+    return op_error("optimize", name, " is missing: this kind of update needs it");
   }
   LOOM_TRY(plain("optimize", name, t, args.p.dtype));
   LOOM_TRY(same_shape("optimize", "p", args.p, name, t));
@@ -40,21 +40,21 @@ Status check(const LossArgs& args) {
   }
   if (!weight.empty()) LOOM_TRY(rules::vector("loss", "weight", weight, pred.rows(), pred.dtype));
   if (row_loss.empty() && dpred.empty()) {
-    return broken("loss", "row_loss and dpred are both empty: give one of them");
+    return op_error("loss", "row_loss and dpred are both empty: give one of them");
   }
   if (!row_loss.empty()) {
     LOOM_TRY(rules::vector("loss", "row_loss", row_loss, pred.rows(), pred.dtype));
   }
-  if (pred.cols() == 0) return broken("loss", "pred ", pred.shape.str(), " has empty rows");
+  if (pred.cols() == 0) return op_error("loss", "pred ", pred.shape.str(), " has empty rows");
   if (!(delta > 0.0f) && kind != LossKind::focal)
-    return broken("loss", "delta is ", delta, ": it must be positive");
-  if (!(delta >= 0.0f)) return broken("loss", "delta is ", delta, ": it must not be negative");
+    return op_error("loss", "delta is ", delta, ": it must be positive");
+  if (!(delta >= 0.0f)) return op_error("loss", "delta is ", delta, ": it must not be negative");
   if (kind == LossKind::quantile && !(delta < 1.0f)) {
-    return broken("loss", "delta is ", delta, ": a quantile must lie between 0 and 1");
+    return op_error("loss", "delta is ", delta, ": a quantile must lie between 0 and 1");
   }
-  if (!(alpha <= 1.0f)) return broken("loss", "alpha is ", alpha, ": it must be at most 1");
+  if (!(alpha <= 1.0f)) return op_error("loss", "alpha is ", alpha, ": it must be at most 1");
   if (!(smoothing >= 0.0f && smoothing <= 1.0f)) {
-    return broken("loss", "smoothing is ", smoothing, ": it must lie in [0, 1]");
+    return op_error("loss", "smoothing is ", smoothing, ": it must lie in [0, 1]");
   }
   LOOM_TRY(apart_from("loss", "row_loss", row_loss,
                       {{"pred", pred}, {"target", target}, {"weight", weight}, {"dpred", dpred}}));

@@ -136,7 +136,7 @@ class PuzzleMaker {
         rest = next;
         ++things;
       }
-      if (things == 0 || things > kMostPuzzleSide) return PuzzleGrid();
+      if (things == 0 || things > kMaxPuzzleSide) return PuzzleGrid();
       return upright ? PuzzleGrid(things, 1, colour) : PuzzleGrid(1, things, colour);
     };
   }

@@ -12,7 +12,7 @@ namespace {
 // A grid whose cell (r, c) is that of `from` at place(r, c).
 template <class Place>
 PuzzleGrid placed(const PuzzleGrid& from, int rows, int cols, Place&& place) {
-  if (rows < 1 || cols < 1 || rows > kMostPuzzleSide || cols > kMostPuzzleSide) return {};
+  if (rows < 1 || cols < 1 || rows > kMaxPuzzleSide || cols > kMaxPuzzleSide) return {};
   PuzzleGrid out(rows, cols);
   for (int r = 0; r < rows; ++r) {
     for (int c = 0; c < cols; ++c) {
@@ -25,7 +25,7 @@ PuzzleGrid placed(const PuzzleGrid& from, int rows, int cols, Place&& place) {
 
 using Spot = std::pair<int, int>;
 
-PuzzleGrid turned(const PuzzleGrid& g, GridOp op) {
+PuzzleGrid rotated(const PuzzleGrid& g, GridOp op) {
   const int n = g.rows, m = g.cols;
   switch (op) {
     case GridOp::flip_sides:
@@ -64,10 +64,10 @@ PuzzleGrid fallen(const PuzzleGrid& g, GridOp op) {
   switch (op) {
     case GridOp::fall_down: return fallen_down(g);
     case GridOp::fall_up:
-      return turned(fallen_down(turned(g, GridOp::flip_ends)), GridOp::flip_ends);
+      return rotated(fallen_down(rotated(g, GridOp::flip_ends)), GridOp::flip_ends);
     case GridOp::fall_left:
-      return turned(fallen_down(turned(g, GridOp::turn_left)), GridOp::turn_right);
-    default: return turned(fallen_down(turned(g, GridOp::turn_right)), GridOp::turn_left);
+      return rotated(fallen_down(rotated(g, GridOp::turn_left)), GridOp::turn_right);
+    default: return rotated(fallen_down(rotated(g, GridOp::turn_right)), GridOp::turn_left);
   }
 }
 
@@ -192,7 +192,7 @@ PuzzleGrid completed(const PuzzleGrid& g, GridOp op) {
   const GridOp mirror = op == GridOp::complete_sides  ? GridOp::flip_sides
                         : op == GridOp::complete_ends ? GridOp::flip_ends
                                                       : GridOp::turn_around;
-  const PuzzleGrid other = turned(g, mirror);
+  const PuzzleGrid other = rotated(g, mirror);
   PuzzleGrid out = g;
   for (size_t i = 0; i < out.cells.size(); ++i) {
     if (out.cells[i] == 0) out.cells[i] = other.cells[i];
@@ -270,11 +270,12 @@ PuzzleGrid apply(const GridStep& s, const PuzzleGrid& g) {
     case GridOp::double_size: return enlarged(g, 2);
     case GridOp::triple_size: return enlarged(g, 3);
     case GridOp::lines_across: return lined(g);
-    case GridOp::lines_down: return turned(lined(turned(g, GridOp::transpose)), GridOp::transpose);
+    case GridOp::lines_down:
+      return rotated(lined(rotated(g, GridOp::transpose)), GridOp::transpose);
     case GridOp::fill_inside: return filled_inside(g, s.a);
     default: break;
   }
-  if (s.op <= GridOp::turn_left) return turned(g, s.op);
+  if (s.op <= GridOp::turn_left) return rotated(g, s.op);
   if (s.op <= GridOp::fall_right) return fallen(g, s.op);
   if (s.op <= GridOp::mirror_below) return repeated(g, s.op);
   if (s.op <= GridOp::bottom_half) return half(g, s.op);

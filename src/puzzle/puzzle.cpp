@@ -9,7 +9,7 @@
 namespace loom::core {
 namespace {
 
-constexpr size_t kMostPairs = 64, kMostPuzzleText = size_t{4} << 20;
+constexpr size_t kMaxPairs = 64, kMaxPuzzleText = size_t{4} << 20;
 
 class PuzzleReader {
  public:
@@ -20,9 +20,9 @@ class PuzzleReader {
     const JsonValue* list = all.find(part);
     if (list == nullptr || !list->is_array() || list->elements().empty())
       return wrong(cat("a puzzle needs a list \"", part, "\" of pairs"), all);
-    if (list->elements().size() > kMostPairs)
+    if (list->elements().size() > kMaxPairs)
       return wrong(cat("\"", part, "\" has ", list->elements().size(), " pairs; at most ",
-                       kMostPairs, " are read"),
+                       kMaxPairs, " are read"),
                    *list);
     std::vector<PuzzlePair> out;
     for (const JsonValue& one : list->elements()) {
@@ -47,11 +47,11 @@ class PuzzleReader {
     const std::string name = cat(at, ".", key);
     if (rows == nullptr || !rows->is_array()) return wrong(cat(name, " must be a grid"), pair);
     const size_t height = rows->elements().size();
-    if (height < 1 || height > kMostPuzzleSide)
-      return wrong(cat(name, " has ", height, " rows; 1 to ", kMostPuzzleSide, " are read"), *rows);
+    if (height < 1 || height > kMaxPuzzleSide)
+      return wrong(cat(name, " has ", height, " rows; 1 to ", kMaxPuzzleSide, " are read"), *rows);
     const size_t width = rows->elements()[0].elements().size();
-    if (width < 1 || width > kMostPuzzleSide)
-      return wrong(cat(name, " has ", width, " columns; 1 to ", kMostPuzzleSide, " are read"),
+    if (width < 1 || width > kMaxPuzzleSide)
+      return wrong(cat(name, " has ", width, " columns; 1 to ", kMaxPuzzleSide, " are read"),
                    *rows);
     PuzzleGrid out(static_cast<int>(height), static_cast<int>(width));
     for (size_t r = 0; r < height; ++r) {
@@ -98,7 +98,7 @@ JsonValue pairs_json(const std::vector<PuzzlePair>& pairs) {
 
 Result<Puzzle> parse_puzzle(std::string_view text, std::string_view where) {
   JsonLimits limits;
-  limits.max_bytes = kMostPuzzleText;
+  limits.max_bytes = kMaxPuzzleText;
   limits.max_depth = 16;
   LOOM_ASSIGN(const JsonValue all, parse_json(text, where, limits));
   const PuzzleReader reader(where);
@@ -110,7 +110,7 @@ Result<Puzzle> parse_puzzle(std::string_view text, std::string_view where) {
 }
 
 Result<Puzzle> load_puzzle(const std::string& path) {
-  LOOM_ASSIGN(const std::string text, read_file(path, kMostPuzzleText));
+  LOOM_ASSIGN(const std::string text, read_file(path, kMaxPuzzleText));
   return parse_puzzle(text, path);
 }
 

@@ -12,7 +12,7 @@
 
 namespace loom::core {
 
-constexpr int kMostPuzzleSide = 30, kPuzzleColours = 10;
+constexpr int kMaxPuzzleSide = 30, kPuzzleColours = 10;
 
 // Colours 0 to 9, row by row; 0 is the background. May be empty.
 struct PuzzleGrid {

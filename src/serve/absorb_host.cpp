@@ -27,7 +27,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kStreamType = "application/vnd.loom.bridge+binary";
 constexpr std::string_view kRunSchema = "bridge.run/2";
-constexpr int64_t kMostSamples = 4096;  // maximum samples per session
+constexpr int64_t kMaxSamples = 4096;  // maximum samples per session
 
 // ---- replies ------------------------------------------------------------------------------------
 
@@ -210,7 +210,7 @@ Status run_inputs(const AbsorbCall& call) {
   }
   SessionOptions options;
   options.max_batch =
-      std::clamp<int64_t>(inputs[0].rank() > 0 ? inputs[0].shape()[0] : 1, 1, kMostSamples);
+      std::clamp<int64_t>(inputs[0].rank() > 0 ? inputs[0].shape()[0] : 1, 1, kMaxSamples);
   LOOM_ASSIGN(Session session, network.session(options));
   LOOM_ASSIGN(const std::vector<Tensor> outputs, session.run(inputs));
   LOOM_TRY(check_model_files());  // while its map exists

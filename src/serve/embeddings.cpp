@@ -17,7 +17,7 @@
 namespace loom::core {
 namespace {
 
-constexpr size_t kMostTexts = 2048;  // per request, as in OpenAI's API
+constexpr size_t kMaxTexts = 2048;  // per request, as in OpenAI's API
 
 struct VectorRequest {
   const JsonValue* input = nullptr;
@@ -81,8 +81,8 @@ Result<Inputs> read_inputs(const Service& service, const JsonValue* value, const
     LOOM_TRY(read_input(service, *value, reply, inputs));
     return inputs;
   }
-  if (parts.empty() || parts.size() > kMostTexts) {
-    return invalid(cat("input must be a text, a list of tokens, or a list of 1 to ", kMostTexts,
+  if (parts.empty() || parts.size() > kMaxTexts) {
+    return invalid(cat("input must be a text, a list of tokens, or a list of 1 to ", kMaxTexts,
                        " of them; got ", value->describe()));
   }
   for (const JsonValue& one : parts) LOOM_TRY(read_input(service, one, reply, inputs));
@@ -282,8 +282,8 @@ struct RankRequest {
 
 // A document is a text, or an object with a text.
 Result<std::vector<std::string>> read_documents(const JsonValue* value) {
-  if (value == nullptr || value->elements().empty() || value->elements().size() > kMostTexts)
-    return invalid(cat("documents must be a list of 1 to ", kMostTexts, " texts"));
+  if (value == nullptr || value->elements().empty() || value->elements().size() > kMaxTexts)
+    return invalid(cat("documents must be a list of 1 to ", kMaxTexts, " texts"));
   std::vector<std::string> out;
   for (const JsonValue& one : value->elements()) {
     const JsonValue* text = one.is_object() ? one.find("text") : &one;

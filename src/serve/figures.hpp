@@ -26,7 +26,7 @@ class Histogram {
 };
 
 // Metrics of all texts since the server started.
-struct Figures {
+struct Metrics {
   Histogram first_token;  // from the request to its first piece of text
   Histogram token;        // between two pieces
   Histogram request;      // from the request to the end of its last text

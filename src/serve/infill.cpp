@@ -154,9 +154,9 @@ Result<InfillPrompt> infill_prompt(const Service& service, const InfillParts& pa
 }
 
 Result<std::vector<InfillFile>> read_infill_files(const JsonValue& value, std::string_view name) {
-  constexpr size_t kMost = 256;
-  if (!value.is_array() || value.elements().size() > kMost) {
-    return invalid(cat(name, " must be a list of at most ", kMost,
+  constexpr size_t kMax = 256;
+  if (!value.is_array() || value.elements().size() > kMax) {
+    return invalid(cat(name, " must be a list of at most ", kMax,
                        " files, each {\"filename\", \"text\"}; got ", value.describe()));
   }
   std::vector<InfillFile> out;

@@ -69,7 +69,7 @@ Status Models::keep_first(std::optional<Model> model) {
   ServiceOptions options = options_.service;
   options.name = slot.entry.name;
   LOOM_ASSIGN(std::unique_ptr<Service> service,
-              Service::create(std::move(*model), options, figures_));
+              Service::create(std::move(*model), options, request_metrics_));
   const std::lock_guard lock(mutex_);
   slot.bytes = bytes_of(*service);
   slot.service = std::move(service);
@@ -126,7 +126,7 @@ void Models::release(Slot& slot, bool touch) {
 }
 
 void Models::with(const std::string& name, std::function<void(Result<Use>)> then,
-                  std::function<bool()> unwanted) {
+                  std::function<bool()> is_cancelled) {
   Result<Use> found = make_error(Code::cancelled, "the server stops");
   {
     const std::lock_guard lock(mutex_);
@@ -136,7 +136,7 @@ void Models::with(const std::string& name, std::function<void(Result<Use>)> then
       return;
     }
     if ((*slot)->service == nullptr && !stopping_) {
-      queue_.push_back({*slot, std::move(then), std::move(unwanted)});
+      queue_.push_back({*slot, std::move(then), std::move(is_cancelled)});
       changed_.notify_all();
       return;
     }
@@ -247,7 +247,7 @@ void Models::run() {
 void Models::run_once(Lock& lock) {
   serve_loaded();
   unload_expired(lock);
-  std::erase_if(queue_, [](const Wanted& one) { return one.unwanted && one.unwanted(); });
+  std::erase_if(queue_, [](const Wanted& one) { return one.is_cancelled && one.is_cancelled(); });
   if (!queue_.empty() && queue_.front().slot->service == nullptr) {
     load_next(lock);
   } else if (queue_.empty() && !stopping_) {  // unload_expired() released the lock
@@ -347,7 +347,7 @@ void Models::load_next(Lock& lock) {
     options.name = slot.entry.name;
     try {
       Result<Model> model = slot.entry.load();
-      made = model.ok() ? Service::create(std::move(*model), options, figures_)
+      made = model.ok() ? Service::create(std::move(*model), options, request_metrics_)
                         : Result<std::unique_ptr<Service>>(model.error());
     } catch (const std::bad_alloc&) {
       made = no_memory();

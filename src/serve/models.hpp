@@ -67,7 +67,7 @@ class Models {
   // during the wait. Errors go to `then`: not_found; out_of_memory (it alone exceeds the limit);
   // those of loading.
   void with(const std::string& name, std::function<void(Result<Use>)> then,
-            std::function<bool()> unwanted);
+            std::function<bool()> is_cancelled);
   // Unloads it after its last use. Errors: not_found; unsupported (the only one, which stays).
   Status unload(const std::string& name);
 
@@ -81,7 +81,7 @@ class Models {
   bool single() const { return slots_.size() == 1; }
   const ModelsOptions& options() const { return options_; }
   int64_t started() const { return started_; }
-  const Figures& figures() const { return figures_; }
+  const Metrics& request_metrics() const { return request_metrics_; }
   const MemoryBudget& memory() const { return options_.budget; }
   Streams& streams() { return *options_.service.streams; }
   // Counts of all texts since the server started, also of unloaded models.
@@ -107,7 +107,7 @@ class Models {
   struct Wanted {
     Slot* slot;
     std::function<void(Result<Use>)> then;
-    std::function<bool()> unwanted;
+    std::function<bool()> is_cancelled;
   };
 
   Models(const ModelsOptions& options, Post post) : options_(options), post_(std::move(post)) {}
@@ -131,7 +131,7 @@ class Models {
   const ModelsOptions options_;
   const Post post_;
   const int64_t started_ = unix_seconds();
-  Figures figures_;
+  Metrics request_metrics_;
   std::vector<std::unique_ptr<Slot>> slots_;  // guarded by the mutex
   // Recursive: if an allocation fails, their owner releases uses.
   std::recursive_mutex mutex_;

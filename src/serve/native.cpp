@@ -420,11 +420,13 @@ void metrics(const Call& call) {
   };
   std::string out;
   for (const Row& row : rows) out += metric(row.name, row.type, row.help, row.value);
-  const Figures& figures = call.models.figures();
-  out += figures.first_token.text("loom_time_to_first_token_seconds",
-                                  "From a request to its first token.");
-  out += figures.token.text("loom_time_between_tokens_seconds", "Between two tokens of a request.");
-  out += figures.request.text("loom_request_seconds", "From a request to the end of its texts.");
+  const Metrics& request_metrics = call.models.request_metrics();
+  out += request_metrics.first_token.text("loom_time_to_first_token_seconds",
+                                          "From a request to its first token.");
+  out += request_metrics.token.text("loom_time_between_tokens_seconds",
+                                    "Between two tokens of a request.");
+  out += request_metrics.request.text("loom_request_seconds",
+                                      "From a request to the end of its texts.");
   call.reply->send(200,
                    {{"Content-Type", "text/plain; version=0.0.4; charset=utf-8"},
                     {"Process-Start-Time-Unix", std::to_string(call.models.started())}},

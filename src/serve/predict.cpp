@@ -12,7 +12,7 @@
 namespace loom::core {
 namespace {
 
-constexpr size_t kMostInstances = 64;
+constexpr size_t kMaxInstances = 64;
 
 // The replies of all instances, which come from any thread.
 class Predictions {
@@ -87,8 +87,8 @@ Status predict(Service& service, const JsonValue& body, const std::shared_ptr<Ht
   if (instances == nullptr || !instances->is_array() || instances->elements().empty())
     return invalid("instances must be a list of requests");
   const size_t count = instances->elements().size();
-  if (count > kMostInstances)
-    return invalid(cat("instances may be ", kMostInstances, "; there are ", count));
+  if (count > kMaxInstances)
+    return invalid(cat("instances may be ", kMaxInstances, "; there are ", count));
   for (size_t i = 0; i < count; ++i) LOOM_TRY(check_instance(instances->elements()[i], i));
   const auto all = std::make_shared<Predictions>(count, reply);
   for (size_t i = 0; i < count; ++i) {

@@ -61,9 +61,9 @@ Result<std::vector<std::vector<TokenId>>> read_prompts(const Service& service,
     out.push_back(std::move(ids));
     return out;
   }
-  constexpr size_t kMost = 64;
-  if (parts.empty() || parts.size() > kMost) {
-    return invalid(cat("prompt must be a text, a list of tokens, or a list of 1 to ", kMost,
+  constexpr size_t kMax = 64;
+  if (parts.empty() || parts.size() > kMax) {
+    return invalid(cat("prompt must be a text, a list of tokens, or a list of 1 to ", kMax,
                        " of them; got ", value.describe()));
   }
   for (const JsonValue& prompt : parts) {

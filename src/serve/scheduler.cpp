@@ -241,7 +241,7 @@ void Scheduler::end_texts(const Error& why) {
 // An Error of the pass applies to every text that it ends.
 void Scheduler::step() {
   for (const Slot& slot : slots_) {
-    if (slot.job != nullptr && slot.job->unwanted && slot.job->unwanted())
+    if (slot.job != nullptr && slot.job->is_cancelled && slot.job->is_cancelled())
       batch_->cancel(slot.sequence);
   }
   const int64_t texts = batch_->running();

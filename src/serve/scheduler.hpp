@@ -27,10 +27,10 @@ namespace loom::core {
 // A text to generate. Its callbacks run on the compute thread and must not wait.
 struct Job {
   std::vector<TokenId> prompt;
-  GenerateOptions options;         // on_token may be set; prefill_progress is used internally
-  int64_t sequence = -1;           // sequence to use; -1 means any
-  uint64_t salt = 0;               // Batch::set_salt()
-  std::function<bool()> unwanted;  // polled between tokens; true ends it with `cancelled`
+  GenerateOptions options;             // on_token may be set; prefill_progress is used internally
+  int64_t sequence = -1;               // sequence to use; -1 means any
+  uint64_t salt = 0;                   // Batch::set_salt()
+  std::function<bool()> is_cancelled;  // polled between tokens; true ends it with `cancelled`
   // Called first, when the text starts: the sequence that generates it.
   std::function<void(int64_t sequence)> began;
   // Called while the prompt is read, the first time before any of it: tokens read, tokens that were

@@ -62,12 +62,13 @@ constexpr uint64_t kMaxRules = 128 << 10, kRuleBytes = 700;
 class TextRun : public std::enable_shared_from_this<TextRun> {
  public:
   TextRun(const TextRequest& request, size_t texts, MemoryShare rules,
-          std::shared_ptr<Dialect> dialect, std::shared_ptr<HttpReply> reply, Figures& figures)
+          std::shared_ptr<Dialect> dialect, std::shared_ptr<HttpReply> reply,
+          Metrics& request_metrics)
       : stream_(request.stream),
         progress_(request.return_progress && stream_),
         timings_(request.timings_per_token && stream_),
         rules_(std::move(rules)),
-        figures_(figures),
+        request_metrics_(request_metrics),
         open_(texts),
         ends_(texts),
         sent_(texts),
@@ -75,7 +76,7 @@ class TextRun : public std::enable_shared_from_this<TextRun> {
         dialect_(std::move(dialect)),
         reply_(std::move(reply)) {}
 
-  bool unwanted() const { return failed_ || reply_->gone(); }
+  bool is_cancelled() const { return failed_ || reply_->gone(); }
   void began(size_t i, int64_t sequence) { dialect_->began(i, sequence); }
   // Ends the reply: a stream must not continue after a lost piece.
   void out_of_memory() {
@@ -90,7 +91,7 @@ class TextRun : public std::enable_shared_from_this<TextRun> {
     clock.end.cached = cached;
     clock.end.text.prompt_tokens = read - cached;
     if (read > cached) clock.end.text.prefill_seconds = seconds_since(clock.begin);
-    if (!progress_ || unwanted()) return;
+    if (!progress_ || is_cancelled()) return;
     open_stream();  // its first message has no timings
     if (timings_) dialect_->set_timings(timings_of(clock.end));
     const double passed = clock.end.text.prefill_seconds * 1e3;
@@ -112,12 +113,12 @@ class TextRun : public std::enable_shared_from_this<TextRun> {
       if (timings_) dialect_->set_timings(timings_of(clocks_[i].end));
       reply_->write(dialect_->piece(i, token.text, tells ? &token : nullptr));
     }
-    return !unwanted();
+    return !is_cancelled();
   }
 
   void done(size_t i, Result<Generation> result, int64_t cached) {
     --open_;
-    if (unwanted()) return;
+    if (is_cancelled()) return;
     if (result.ok() && result->stop == StopReason::cancelled)
       result = make_error(Code::cancelled, "the server stops");
     if (!result.ok()) return fail(result.error());
@@ -130,7 +131,7 @@ class TextRun : public std::enable_shared_from_this<TextRun> {
     }
     if (open_ > 0) return;
     tell_log();
-    figures_.request.add(seconds_since(begin_));
+    request_metrics_.request.add(seconds_since(begin_));
     if (!stream_) return send_json(*reply_, 200, dialect_->whole(ends_));
     reply_->write(dialect_->finish(ends_));
     reply_->end();
@@ -159,7 +160,7 @@ class TextRun : public std::enable_shared_from_this<TextRun> {
   }
   // Measures the time to the first token, and then between tokens, over all texts.
   void measure() {
-    (first_ ? figures_.first_token : figures_.token).add(seconds_since(before_));
+    (first_ ? request_metrics_.first_token : request_metrics_.token).add(seconds_since(before_));
     first_ = false;
     before_ = Clock::now();
   }
@@ -192,7 +193,7 @@ class TextRun : public std::enable_shared_from_this<TextRun> {
 
   const bool stream_, progress_, timings_;
   const MemoryShare rules_;
-  Figures& figures_;
+  Metrics& request_metrics_;
   const Clock::time_point begin_ = Clock::now();
   Clock::time_point before_ = begin_;
   bool first_ = true;
@@ -208,8 +209,8 @@ class TextRun : public std::enable_shared_from_this<TextRun> {
 }  // namespace
 
 Result<std::unique_ptr<Service>> Service::create(Model model, const ServiceOptions& options,
-                                                 Figures& figures) {
-  std::unique_ptr<Service> made(new Service(std::move(model), options, figures));
+                                                 Metrics& request_metrics) {
+  std::unique_ptr<Service> made(new Service(std::move(model), options, request_metrics));
   if (!options.defaults.empty()) {
     LOOM_ASSIGN(made->defaults_, parse_json(options.defaults, "the defaults"));
     if (!made->defaults_.is_object())
@@ -287,7 +288,7 @@ Status Service::write(TextRequest request, std::shared_ptr<Dialect> dialect,
   const size_t texts = request.prompts.size() * choices;
   LOOM_ASSIGN(std::shared_ptr<HttpReply> to, kept_reply(request, *dialect, reply));
   const auto run = std::make_shared<TextRun>(request, texts, std::move(rules), std::move(dialect),
-                                             std::move(to), figures_);
+                                             std::move(to), request_metrics_);
   std::vector<std::unique_ptr<Job>> jobs;
   for (size_t i = 0; i < texts; ++i) {
     auto job = std::make_unique<Job>();
@@ -321,7 +322,7 @@ Status Service::write(TextRequest request, std::shared_ptr<Dialect> dialect,
         guarded([&] { run->progress(i, read, cached, total); });
       };
     }
-    job->unwanted = [run] { return run->unwanted(); };
+    job->is_cancelled = [run] { return run->is_cancelled(); };
     job->began = [run, i](int64_t sequence) { run->began(i, sequence); };
     job->done = [run, i, guarded](Result<Generation> result, int64_t cached) {
       guarded([&] { run->done(i, std::move(result), cached); });

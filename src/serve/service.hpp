@@ -144,7 +144,7 @@ class Service {
  public:
   // `figures` outlives it.
   static Result<std::unique_ptr<Service>> create(Model model, const ServiceOptions& options,
-                                                 Figures& figures);
+                                                 Metrics& request_metrics);
 
   const Model& model() const { return model_; }
   const std::string& name() const { return options_.name; }
@@ -230,10 +230,10 @@ class Service {
   std::string_view separator() const { return separator_; }
 
  private:
-  Service(Model model, ServiceOptions options, Figures& figures)
+  Service(Model model, ServiceOptions options, Metrics& request_metrics)
       : model_(std::move(model)),
         options_(std::move(options)),
-        figures_(figures),
+        request_metrics_(request_metrics),
         vectors_(static_cast<size_t>(std::max<int64_t>(options_.scheduler.waiting, 1))) {}
 
   // Compiles constraints here instead of on the compute thread. Returns the memory that they take.
@@ -251,7 +251,7 @@ class Service {
   uint64_t max_text_bytes_ = 0;
   const std::string secret_ = new_id("");
   int64_t started_ = 0;
-  Figures& figures_;
+  Metrics& request_metrics_;
   std::unique_ptr<Scheduler> scheduler_;
   std::atomic<bool> stopping_{false};
   std::atomic<int64_t> keep_alive_{kUnsaid};

@@ -32,15 +32,15 @@ const std::vector<BodyField<SlotRequest>>& slot_fields() {
 // Letters, digits, '.', '-' and '_', no leading '.'. So the name is always a file of the folder, on
 // any system.
 Status check_name(std::string_view name) {
-  constexpr size_t kMost = 128;
+  constexpr size_t kMax = 128;
   constexpr std::string_view kAllowed =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
-  const bool good = !name.empty() && name.size() <= kMost && name.front() != '.' &&
+  const bool good = !name.empty() && name.size() <= kMax && name.front() != '.' &&
                     name.find_first_not_of(kAllowed) == std::string_view::npos;
   if (good) return {};
-  return invalid(cat("filename must be 1 to ", kMost,
+  return invalid(cat("filename must be 1 to ", kMax,
                      " letters, digits and . - _, without a . first; got ",
-                     printable(name.substr(0, kMost))));
+                     printable(name.substr(0, kMax))));
 }
 
 // Links are not followed, because they may lead out of the folder.

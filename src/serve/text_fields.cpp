@@ -224,9 +224,9 @@ Status add_bias(const JsonValue& id, const JsonValue& bias, std::string_view nam
 }  // namespace
 
 Status take_logit_bias(const JsonValue& value, std::string_view name, TextRequest& to) {
-  constexpr size_t kMostBiases = 4096;
-  if (value.members().size() + value.elements().size() > kMostBiases)
-    return invalid(cat(name, " may hold ", kMostBiases, " tokens"));
+  constexpr size_t kMaxBiases = 4096;
+  if (value.members().size() + value.elements().size() > kMaxBiases)
+    return invalid(cat(name, " may hold ", kMaxBiases, " tokens"));
   for (const JsonValue::Member& m : value.members()) {
     const bool number = !m.first.empty() && m.first.size() < 10 &&
                         m.first.find_first_not_of("0123456789") == std::string::npos;

@@ -107,7 +107,7 @@ Result<WordPieceSpec> read_word_piece(const Node& model) {
   LOOM_ASSIGN(spec.prefix, model.string_or("continuing_subword_prefix", spec.prefix));
   if (model.has_value("max_input_chars_per_word")) {
     LOOM_ASSIGN(const int64_t most, model.count("max_input_chars_per_word"));
-    spec.most_characters = static_cast<size_t>(most);
+    spec.max_characters = static_cast<size_t>(most);
   }
   LOOM_ASSIGN(const Node vocab, model.child("vocab"));
   LOOM_TRY(read_vocabulary(vocab, spec.vocabulary));

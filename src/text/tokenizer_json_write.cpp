@@ -173,7 +173,7 @@ JsonValue model_json(const WordPieceSpec& spec) {
   out.add("unk_token", words(spec.unk_token));
   out.add("continuing_subword_prefix", words(spec.prefix));
   out.add("max_input_chars_per_word",
-          JsonValue::integer(static_cast<int64_t>(spec.most_characters)));
+          JsonValue::integer(static_cast<int64_t>(spec.max_characters)));
   out.add("vocab", vocabulary_json(spec.vocabulary));
   return out;
 }

@@ -116,8 +116,8 @@ struct BpeSpec {
 struct WordPieceSpec {
   std::vector<std::pair<std::string, int32_t>> vocabulary;
   std::string unk_token = "[UNK]";
-  std::string prefix = "##";     // continuing_subword_prefix
-  size_t most_characters = 100;  // of a word: max_input_chars_per_word
+  std::string prefix = "##";    // continuing_subword_prefix
+  size_t max_characters = 100;  // of a word: max_input_chars_per_word
   bool operator==(const WordPieceSpec&) const = default;
 };
 

@@ -13,7 +13,7 @@ Result<std::unique_ptr<WordModel>> WordPiece::make(const WordPieceSpec& spec,
   model->where_ = where;
   model->unk_token_ = spec.unk_token;
   model->prefix_ = spec.prefix;
-  model->most_characters_ = spec.most_characters;
+  model->max_characters_ = spec.max_characters;
   LOOM_TRY(model->add_vocabulary(spec.vocabulary, where));
   for (const auto& [token, id] : spec.vocabulary)
     model->longest_token_ = std::max(model->longest_token_, token.size());
@@ -39,7 +39,7 @@ int32_t WordPiece::longest(std::string_view rest, bool first, Scratch& scratch,
 Status WordPiece::encode(std::string_view word, Budget& budget, Scratch& scratch,
                          std::vector<int32_t>& ids) const {
   const size_t before = ids.size();
-  bool fits = count_code_points(word) <= most_characters_;
+  bool fits = count_code_points(word) <= max_characters_;
   for (size_t at = 0; fits && at < word.size();) {
     if (budget.stopped(std::min(longest_token_, word.size() - at))) return Budget::stop_error();
     size_t taken = 0;

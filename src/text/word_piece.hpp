@@ -23,7 +23,7 @@ class WordPiece : public WordModel {
   int32_t longest(std::string_view rest, bool first, Scratch& scratch, size_t& taken) const;
 
   std::string unk_token_, prefix_, where_;
-  size_t most_characters_ = 0;
+  size_t max_characters_ = 0;
   size_t longest_token_ = 0;  // bytes
 };
 

@@ -22,17 +22,17 @@
 namespace loom::core {
 namespace {
 
-Result<Wanted> wanted_by(const NetworkSpec& network, const DatasetOptions& options) {
+Result<InputSchema> wanted_by(const NetworkSpec& network, const DatasetOptions& options) {
   const std::vector<int64_t>& heads = options.heads;
   LOOM_ASSIGN(const Network whole, Network::finalize(network.grid, network.input.after(1)));
-  Wanted w;
+  InputSchema w;
   w.sample = network.input;
   w.values = network.input.count();
   w.vocab = whole.vocab();
   w.ids = w.vocab > 0;
-  w.more = whole.more_inputs();
+  w.more = whole.extra_inputs();
   for (InputSpec spec : options.inputs) {
-    spec.ids = Wanted::kAnyIds;
+    spec.ids = InputSchema::kAnyIds;
     w.more.push_back(std::move(spec));
   }
   w.rows = whole.output().rows();
@@ -40,7 +40,7 @@ Result<Wanted> wanted_by(const NetworkSpec& network, const DatasetOptions& optio
   w.embeddings = options.embeddings;
   w.classes = heads.empty() ? std::vector<int64_t>{w.outputs} : heads;
   if (w.embeddings) {
-    w.classes = {Wanted::kMostLabels};
+    w.classes = {InputSchema::kMaxLabels};
     return w;
   }
   const int64_t sum = std::accumulate(w.classes.begin(), w.classes.end(), int64_t{0});
@@ -80,7 +80,7 @@ Result<int64_t> samples_of(const ArrayView& array) {
 }
 
 // The inputs of samples of different lengths.
-Status set_sequences(const ArrayView& x, const Wanted& w, const Spreading& spreading,
+Status set_sequences(const ArrayView& x, const InputSchema& w, const Spreading& spreading,
                      Dataset& data) {
   data.samples = spreading.samples();
   data.sample = w.sample;
@@ -103,7 +103,7 @@ Status set_sequences(const ArrayView& x, const Wanted& w, const Spreading& sprea
   return check_below(data.ids, {w.vocab}, "id", data.samples, x.where);
 }
 
-Status set_inputs(const ArrayView& x, bool idx, const Wanted& w, Dataset& data) {
+Status set_inputs(const ArrayView& x, bool idx, const InputSchema& w, Dataset& data) {
   LOOM_ASSIGN(data.samples, samples_of(x));
   data.sample = w.sample;
   if (x.count() % data.samples != 0 || x.count() / data.samples != w.values) {
@@ -122,16 +122,17 @@ Status set_inputs(const ArrayView& x, bool idx, const Wanted& w, Dataset& data) 
 }
 
 // Whether whole numbers are taken for class labels.
-bool are_labels(const ArrayView& y, const Wanted& w, const DatasetOptions& options) {
+bool are_labels(const ArrayView& y, const InputSchema& w, const DatasetOptions& options) {
   return options.classes && is_whole(y.type) && (w.outputs > 1 || w.embeddings);
 }
 
 // Of targets of each position, how many values one has.
-int64_t values_of_position(const ArrayView& y, const Wanted& w, const DatasetOptions& options) {
+int64_t values_of_position(const ArrayView& y, const InputSchema& w,
+                           const DatasetOptions& options) {
   return are_labels(y, w, options) ? std::ssize(w.classes) : w.outputs;
 }
 
-Status set_sequence_targets(const ArrayView& y, const Wanted& w, const DatasetOptions& options,
+Status set_sequence_targets(const ArrayView& y, const InputSchema& w, const DatasetOptions& options,
                             const Spreading& spreading, Dataset& data) {
   const int64_t each = values_of_position(y, w, options);
   if (!are_labels(y, w, options)) {
@@ -146,7 +147,7 @@ Status set_sequence_targets(const ArrayView& y, const Wanted& w, const DatasetOp
   return check_below(data.labels, w.classes, "label", data.samples, y.where, options.ignored);
 }
 
-Status set_targets(const ArrayView& y, const Wanted& w, const DatasetOptions& options,
+Status set_targets(const ArrayView& y, const InputSchema& w, const DatasetOptions& options,
                    Dataset& data) {
   LOOM_ASSIGN(const int64_t samples, samples_of(y));
   if (samples != data.samples) {
@@ -175,7 +176,7 @@ Status book(const ArrayView& x, const ArrayView& y, const DatasetOptions& option
   return {};
 }
 
-Result<LoadedDataset> from_arrays(ArrayFile file, const std::string& path, const Wanted& w,
+Result<LoadedDataset> from_arrays(ArrayFile file, const std::string& path, const InputSchema& w,
                                   const DatasetOptions& options) {
   LoadedDataset out;
   LOOM_ASSIGN(const ArrayView x, file.find(options.x));
@@ -241,7 +242,7 @@ class CsvDataset {
  public:
   // weights, lengths: the columns of what samples count and of how long they are; -1: none.
   // places: of each column among inputs and targets.
-  CsvDataset(const CsvFile& file, const std::string& path, const Wanted& w,
+  CsvDataset(const CsvFile& file, const std::string& path, const InputSchema& w,
              const DatasetOptions& options, int64_t weights, int64_t lengths,
              const std::vector<int64_t>& places, LoadedDataset& out)
       : file_(file),
@@ -293,7 +294,7 @@ class CsvDataset {
 
   const CsvFile& file_;
   const std::string& path_;
-  const Wanted& w_;
+  const InputSchema& w_;
   const DatasetOptions& options_;
   const int64_t weights_, lengths_;
   const std::vector<int64_t>& places_;
@@ -414,7 +415,7 @@ Result<int32_t> CsvDataset::class_of(const CsvCell& cell) {
   if (!options_.names.empty())
     return file_.error(cell, cat("class '", printable(cell.text), "' was not in training"));
   const auto next = static_cast<int32_t>(classes_.size());
-  if (next == (w_.embeddings ? Wanted::kMostLabels : w_.outputs)) {
+  if (next == (w_.embeddings ? InputSchema::kMaxLabels : w_.outputs)) {
     return file_.error(cell, cat("'", printable(cell.text), "' would be class ", next,
                                  ", but the network has ", w_.outputs, " outputs"));
   }
@@ -471,7 +472,7 @@ Result<bool> target_is_numeric(CsvFile& file, const std::vector<int64_t>& places
   return numeric;
 }
 
-Result<LoadedDataset> from_csv(ByteSource source, const std::string& path, const Wanted& w,
+Result<LoadedDataset> from_csv(ByteSource source, const std::string& path, const InputSchema& w,
                                const DatasetOptions& options) {
   if (!options.labels.empty())
     return invalid("a CSV holds its targets in its last columns; leave --labels out", path);
@@ -521,11 +522,11 @@ Result<LoadedDataset> from_csv(ByteSource source, const std::string& path, const
 
 Result<LoadedDataset> load_dataset(const FileRef& path, const NetworkSpec& network,
                                    const DatasetOptions& options) {
-  LOOM_ASSIGN(const Wanted wanted, wanted_by(network, options));
+  LOOM_ASSIGN(const InputSchema schema, wanted_by(network, options));
   LOOM_ASSIGN(const bool media, are_media(path));
   if (media) {
-    LOOM_TRY(one_input(wanted, "a folder", path));
-    return load_media(path, wanted, options);
+    LOOM_TRY(one_input(schema, "a folder", path));
+    return load_media(path, schema, options);
   }
   LOOM_ASSIGN(ByteSource source, ByteSource::open(path, options.memory));
   LOOM_ASSIGN(const auto head, source.next());
@@ -534,18 +535,18 @@ Result<LoadedDataset> load_dataset(const FileRef& path, const NetworkSpec& netwo
   if (const auto foreign = foreign_file(head, path, true)) return *foreign;
   if (ArrayFile::known(head)) {
     LOOM_ASSIGN(ArrayFile arrays, ArrayFile::from(std::move(source)));
-    LOOM_ASSIGN(out, from_arrays(std::move(arrays), path, wanted, options));
+    LOOM_ASSIGN(out, from_arrays(std::move(arrays), path, schema, options));
   } else {
     const auto start = head.first(std::min<size_t>(head.size(), 4096));
     if (std::find(start.begin(), start.end(), std::byte{0}) != start.end())
       return bad_file("neither CSV, NPY, NPZ, IDX nor safetensors", path, 0);
-    LOOM_TRY(one_input(wanted, "a CSV", path));
-    LOOM_ASSIGN(out, from_csv(std::move(source), path, wanted, options));
+    LOOM_TRY(one_input(schema, "a CSV", path));
+    LOOM_ASSIGN(out, from_csv(std::move(source), path, schema, options));
   }
   out.data.ignored = options.ignored;
   LOOM_TRY(out.data.check_lengths());
   out.data.clear_padding();
-  if (wanted.embeddings) count_classes(out.data);
+  if (schema.embeddings) count_classes(out.data);
   const Status fine = options.inputs_only ? out.data.check_inputs() : out.data.check();
   if (!fine.ok()) return bad_file(fine.error().message, path);
   return out;
@@ -563,7 +564,7 @@ void add_dataset(const Dataset& data, BitsHash& hash) {
     hash.add(row);
   }
   hash.add(as_floats(data.ids));
-  for (const MoreInput& input : data.more) {
+  for (const ExtraInput& input : data.more) {
     hash.add(input.values);
     hash.add(as_floats(input.ids));
   }

@@ -12,8 +12,8 @@
 namespace loom::core {
 namespace {
 
-constexpr size_t kMostFiles = size_t{1} << 24;
-constexpr int kMostDepth = 32;
+constexpr size_t kMaxFiles = size_t{1} << 24;
+constexpr int kMaxDepth = 32;
 
 // The files of a folder, and what they are samples of.
 struct MediaFiles {
@@ -27,19 +27,19 @@ struct MediaFiles {
 
 // Adds the pictures and sounds of `path` and of the folders in it.
 Status add_files(const std::string& path, int depth, MediaFiles& out) {
-  if (depth > kMostDepth) return bad_file(cat("more than ", kMostDepth, " folders deep"), path);
-  LOOM_ASSIGN(const std::vector<FolderEntry> entries, list_folder(path, kMostFiles));
+  if (depth > kMaxDepth) return bad_file(cat("more than ", kMaxDepth, " folders deep"), path);
+  LOOM_ASSIGN(const std::vector<FolderEntry> entries, list_folder(path, kMaxFiles));
   for (const FolderEntry& entry : entries) {
     if (entry.folder) {
       LOOM_TRY(add_files(cat(path, "/", entry.name), depth + 1, out));
     } else if (!is_picture_name(entry.name) && !is_sound_name(entry.name)) {
       ++out.others;
       if (is_unread_picture_name(entry.name)) out.unread = printable(entry.name, 100);
-    } else if (out.paths.size() < kMostFiles) {
+    } else if (out.paths.size() < kMaxFiles) {
       ++(is_sound_name(entry.name) ? out.sounds : out.pictures);
       out.paths.push_back(cat(path, "/", entry.name));
     } else {
-      return bad_file(cat("more than ", kMostFiles, " files"), path);
+      return bad_file(cat("more than ", kMaxFiles, " files"), path);
     }
   }
   return {};
@@ -55,7 +55,7 @@ Result<int32_t> class_of(const std::string& name, const std::vector<std::string>
 // A folder without folders has no classes; beside folders files are left out.
 Result<MediaFiles> files_of(const std::string& path, const DatasetOptions& options) {
   MediaFiles out;
-  LOOM_ASSIGN(const std::vector<FolderEntry> entries, list_folder(path, kMostFiles));
+  LOOM_ASSIGN(const std::vector<FolderEntry> entries, list_folder(path, kMaxFiles));
   const bool by_class = std::ranges::any_of(entries, &FolderEntry::folder);
   if (!by_class || options.inputs_only) {
     LOOM_TRY(add_files(path, 0, out));
@@ -82,7 +82,7 @@ Result<MediaFiles> files_of(const std::string& path, const DatasetOptions& optio
   return out;
 }
 
-Result<PictureShape> picture_shape(const Wanted& w) {
+Result<PictureShape> picture_shape(const InputSchema& w) {
   const Shape& s = w.sample;
   const bool colours = s.rank() == 3 && (s[0] == 1 || s[0] == 3);
   if (!w.ids && (s.rank() == 2 || colours))
@@ -102,7 +102,7 @@ class PictureSource : public InputSource {
   Status read(int64_t row, float* to) const override {
     const FileRef& file = files_[static_cast<size_t>(row)];
     LOOM_ASSIGN(const MappedFile map, MappedFile::open(file));
-    LOOM_ASSIGN(const Picture picture, decode_picture(map.bytes(), file, memory_));
+    LOOM_ASSIGN(const Image picture, decode_picture(map.bytes(), file, memory_));
     fit_picture(picture, fit_, shape_, {to, static_cast<size_t>(shape_.count())});
     return {};
   }
@@ -120,7 +120,7 @@ struct SoundShape {
   bool time_first = false;
 };
 
-Result<SoundShape> sound_shape(const Wanted& w, bool time_first) {
+Result<SoundShape> sound_shape(const InputSchema& w, bool time_first) {
   const Shape& s = w.sample;
   const bool alone = s.rank() == 1 || (s.rank() == 2 && s[0] == 1);
   if (!w.ids && alone) return SoundShape{0, s.last(), false};
@@ -177,7 +177,7 @@ class SoundSource : public InputSource {
 };
 
 // The labels or targets that the folders say.
-Status set_classes(const MediaFiles& files, const Wanted& w, const std::string& path,
+Status set_classes(const MediaFiles& files, const InputSchema& w, const std::string& path,
                    LoadedDataset& out) {
   const auto classes = static_cast<int64_t>(files.classes.size());
   if (files.labels.empty())
@@ -201,16 +201,16 @@ Status set_classes(const MediaFiles& files, const Wanted& w, const std::string& 
 
 // What reads the files, and how: `reading` is completed by what the input says.
 Result<std::shared_ptr<const InputSource>> source_of(std::vector<FileRef> files, bool sound,
-                                                     const Wanted& wanted,
+                                                     const InputSchema& schema,
                                                      const DatasetOptions& options,
                                                      MediaReading& reading) {
   if (!sound) {
-    LOOM_ASSIGN(const PictureShape shape, picture_shape(wanted));
+    LOOM_ASSIGN(const PictureShape shape, picture_shape(schema));
     reading.mel.bands = 0;
     return std::shared_ptr<const InputSource>(
         std::make_shared<PictureSource>(std::move(files), shape, reading.fit, options.memory));
   }
-  LOOM_ASSIGN(const SoundShape shape, sound_shape(wanted, reading.time_first));
+  LOOM_ASSIGN(const SoundShape shape, sound_shape(schema, reading.time_first));
   reading.mel.bands = std::max<int64_t>(shape.bands, 1);
   LOOM_TRY(check_mel(reading.mel));
   return std::shared_ptr<const InputSource>(
@@ -268,7 +268,7 @@ Result<bool> are_media(const FileRef& path) {
   return is_picture(map.bytes()) || is_sound(map.bytes());
 }
 
-Result<LoadedDataset> load_media(const FileRef& path, const Wanted& wanted,
+Result<LoadedDataset> load_media(const FileRef& path, const InputSchema& schema,
                                  const DatasetOptions& options) {
   if (!options.labels.empty())
     return invalid("the folders name the classes; leave --labels out", path);
@@ -295,10 +295,10 @@ Result<LoadedDataset> load_media(const FileRef& path, const Wanted& wanted,
   out.media = options.reading;
   Dataset& data = out.data;
   data.samples = static_cast<int64_t>(refs.size());
-  data.sample = wanted.sample;
-  if (!options.inputs_only) LOOM_TRY(set_classes(files, wanted, path, out));
+  data.sample = schema.sample;
+  if (!options.inputs_only) LOOM_TRY(set_classes(files, schema, path, out));
   LOOM_ASSIGN(data.source,
-              source_of(std::move(refs), files.sounds > 0, wanted, options, *out.media));
+              source_of(std::move(refs), files.sounds > 0, schema, options, *out.media));
   data.source_rows.resize(static_cast<size_t>(data.samples));
   std::iota(data.source_rows.begin(), data.source_rows.end(), 0);
   if (files.others > 0) out.notes.push_back(left_out_note(files, path));

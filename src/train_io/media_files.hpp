@@ -15,7 +15,7 @@ Result<bool> are_media(const FileRef& path);
 // neither as pictures nor as sounds do are left out, with a note. A network with one output takes
 // two classes as targets 0 and 1. Errors: bad_file, naming the file; not_found (no such file);
 // invalid_argument (the network takes neither, or has fewer classes); cancelled; out_of_memory.
-Result<LoadedDataset> load_media(const FileRef& path, const Wanted& wanted,
+Result<LoadedDataset> load_media(const FileRef& path, const InputSchema& schema,
                                  const DatasetOptions& options);
 
 }  // namespace loom::core

@@ -13,8 +13,8 @@ Status set_one(const ArrayView& array, const InputSpec& spec, Dataset& data) {
                         ", must be ", spec.shape.after(data.samples).str()),
                     array.where);
   }
-  MoreInput input{spec.name, spec.shape, {}, {}};
-  const bool any = spec.ids == Wanted::kAnyIds;
+  ExtraInput input{spec.name, spec.shape, {}, {}};
+  const bool any = spec.ids == InputSchema::kAnyIds;
   const bool numbers = any ? !is_whole(array.type) : spec.ids == 0;
   if (numbers) {
     LOOM_ASSIGN(input.values, array_f32(array));
@@ -33,27 +33,27 @@ Status set_one(const ArrayView& array, const InputSpec& spec, Dataset& data) {
 
 }  // namespace
 
-Result<std::vector<ArrayView>> find_more(ArrayFile& file, const Wanted& wanted,
+Result<std::vector<ArrayView>> find_more(ArrayFile& file, const InputSchema& schema,
                                          const std::string& path) {
   std::vector<ArrayView> arrays;
   if (file.kind() == ArrayFile::Kind::idx || file.kind() == ArrayFile::Kind::npy)
-    LOOM_TRY(one_input(wanted, "this file", path));
-  for (const InputSpec& spec : wanted.more) {
+    LOOM_TRY(one_input(schema, "this file", path));
+  for (const InputSpec& spec : schema.more) {
     LOOM_ASSIGN(ArrayView array, file.find(spec.name));
     arrays.push_back(std::move(array));
   }
   return arrays;
 }
 
-Status set_more(const std::vector<ArrayView>& arrays, const Wanted& wanted, Dataset& data) {
-  for (size_t i = 0; i < arrays.size(); ++i) LOOM_TRY(set_one(arrays[i], wanted.more[i], data));
+Status set_more(const std::vector<ArrayView>& arrays, const InputSchema& schema, Dataset& data) {
+  for (size_t i = 0; i < arrays.size(); ++i) LOOM_TRY(set_one(arrays[i], schema.more[i], data));
   return {};
 }
 
-Status one_input(const Wanted& wanted, std::string_view what, const std::string& path) {
-  if (wanted.more.empty()) return {};
+Status one_input(const InputSchema& schema, std::string_view what, const std::string& path) {
+  if (schema.more.empty()) return {};
   std::vector<std::string> names;
-  for (const InputSpec& spec : wanted.more) names.emplace_back(printable(spec.name));
+  for (const InputSpec& spec : schema.more) names.emplace_back(printable(spec.name));
   return invalid(
       cat("the network takes ", names.size() + 1, " inputs, ", what,
           " holds one; give an NPZ or safetensors file that has the others as ", join(names, ", ")),

@@ -276,7 +276,7 @@ JsonValue run_options(const TrainerOptions& o, const Dataset& train, const Datas
     add("rule", text(std::string(rule_name(o.step.rule.kind))));
     const RuleSpec& rule = o.step.rule;
     if (rule.has_beta()) add("rule_beta", real(rule.beta));
-    if (rule.has_budgets()) add("rule_gate", real(rule.least_budget()));
+    if (rule.has_budgets()) add("rule_gate", real(rule.min_budget()));
     if (rule.kind == Rule::dtp) add("rule_noise", real(rule.noise));
     if (rule.kind == Rule::dtp) add("rule_inverse_rate", real(rule.inverse_rate));
     const bool contrasts = rule.kind == Rule::forward_forward;

@@ -7,7 +7,7 @@
 
 namespace loom::core {
 
-struct Wanted {
+struct InputSchema {
   Shape sample;
   int64_t values = 0;  // of one input
   bool ids = false;    // the input are ids below `vocab`
@@ -21,18 +21,18 @@ struct Wanted {
   // Outputs are embeddings: labels are any numbers below `classes`, one per sample or per row.
   bool embeddings = false;
   // Most labels that an embedding may have: whole numbers that a float holds.
-  static constexpr int64_t kMostLabels = int64_t{1} << 24;
+  static constexpr int64_t kMaxLabels = int64_t{1} << 24;
   int64_t labels() const { return rows * static_cast<int64_t>(classes.size()); }
   bool takes(int64_t each) const { return each == labels() || (embeddings && each == 1); }
   int64_t classes_of(size_t label) const { return classes[label % classes.size()]; }
 };
 
 // The arrays of further inputs. Errors: one is not there; a file of one array.
-Result<std::vector<ArrayView>> find_more(ArrayFile& file, const Wanted& wanted,
+Result<std::vector<ArrayView>> find_more(ArrayFile& file, const InputSchema& schema,
                                          const std::string& path);
 // Into a data set whose first input is there already: [samples, sample].
-Status set_more(const std::vector<ArrayView>& arrays, const Wanted& wanted, Dataset& data);
+Status set_more(const std::vector<ArrayView>& arrays, const InputSchema& schema, Dataset& data);
 // Errors: a network of several inputs; `what` holds samples of one.
-Status one_input(const Wanted& wanted, std::string_view what, const std::string& path);
+Status one_input(const InputSchema& schema, std::string_view what, const std::string& path);
 
 }  // namespace loom::core

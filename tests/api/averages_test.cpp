@@ -100,7 +100,7 @@ TEST(Folds, HoldEverySampleOutOnce) {
   EXPECT_FALSE(data.fold(0, 24).ok());
 }
 
-TEST(Following, IsRefusedBeforeAnythingIsTrained) {
+TEST(WeightAverage, IsRefusedBeforeAnythingIsTrained) {
   const Network net = fresh();
   EXPECT_FALSE(Trainer::create(net, {.ema = 1.5}).ok());
   EXPECT_FALSE(Trainer::create(net, {.ema = 0.9, .swa_from = 2}).ok());

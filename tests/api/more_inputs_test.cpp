@@ -9,7 +9,7 @@
 #include "loom/graph.hpp"
 #include "loom/loom.hpp"
 
-namespace loom::more_inputs {
+namespace loom::extra_inputs {
 namespace {
 
 using ::testing::HasSubstr;
@@ -68,7 +68,7 @@ Network network_of(int64_t a, int64_t b, int64_t hidden, bool apart, unsigned se
   return Network::sequential({g}, {.input = {apart ? a : a + b}, .seed = seed}).or_exit();
 }
 
-TEST(MoreInputs, TrainToTheBitsOfTheSameNumbersInOnePiece) {
+TEST(ExtraInputs, TrainToTheBitsOfTheSameNumbersInOnePiece) {
   for (unsigned seed = 1; seed <= 40; ++seed) {
     SCOPED_TRACE(seed);
     Draws draw(seed);
@@ -130,7 +130,7 @@ Network with_words(int64_t in, int64_t out, int64_t words, unsigned seed) {
   return Network::sequential({g}, {.input = {in}, .seed = seed}).or_exit();
 }
 
-TEST(MoreInputs, TablesOfIdsGetTheGradientsOfDifferences) {
+TEST(ExtraInputs, TablesOfIdsGetTheGradientsOfDifferences) {
   for (unsigned seed = 1; seed <= 10; ++seed) {
     SCOPED_TRACE(seed);
     Draws draw(seed);
@@ -177,7 +177,7 @@ TEST(MoreInputs, TablesOfIdsGetTheGradientsOfDifferences) {
   }
 }
 
-TEST(MoreInputs, ThatDoNotFitAreRefusedInOneLine) {
+TEST(ExtraInputs, ThatDoNotFitAreRefusedInOneLine) {
   const Network two = network_of(3, 2, 4, true, 1), one = network_of(3, 2, 4, false, 1);
   Draws draw(1);
   const Dataset bare = Dataset::from_arrays(draw.numbers({5, 3}), draw.numbers({5, 2})).or_exit();
@@ -212,4 +212,4 @@ TEST(MoreInputs, ThatDoNotFitAreRefusedInOneLine) {
 }
 
 }  // namespace
-}  // namespace loom::more_inputs
+}  // namespace loom::extra_inputs

@@ -68,11 +68,11 @@ TEST(MemoryBudget, CopiesShareOneAccountAndSharesGiveBack) {
 TEST(MemoryBudget, ArchivesMayUnpackToMoreWhereAPersonSaidSo) {
   constexpr uint64_t kMb = uint64_t{1} << 20;
   const MemoryBudget guess(uint64_t{1} << 40, false);
-  EXPECT_EQ(guess.most_unpacked(1), 256 * kMb);
-  EXPECT_EQ(guess.most_unpacked(10 * kMb), 500 * kMb);
-  EXPECT_EQ(guess.most_unpacked(UINT64_MAX), UINT64_MAX);
-  EXPECT_EQ(MemoryBudget(kMb).most_unpacked(1), UINT64_MAX);
-  EXPECT_EQ(MemoryBudget().most_unpacked(1), UINT64_MAX);
+  EXPECT_EQ(guess.max_unpacked(1), 256 * kMb);
+  EXPECT_EQ(guess.max_unpacked(10 * kMb), 500 * kMb);
+  EXPECT_EQ(guess.max_unpacked(UINT64_MAX), UINT64_MAX);
+  EXPECT_EQ(MemoryBudget(kMb).max_unpacked(1), UINT64_MAX);
+  EXPECT_EQ(MemoryBudget().max_unpacked(1), UINT64_MAX);
 }
 
 }  // namespace

@@ -114,7 +114,7 @@ TEST(ThreadPool, TakesRegionsOfSeveralThreadsInTurn) {
             ++calls;
             if (lane == 0) --inside;
           },
-          {.most_lanes = most});
+          {.max_lanes = most});
     }
   };
   std::thread one([&] { client(3); }), two([&] { client(3); }), three([&] { client(1); });
@@ -279,7 +279,7 @@ TEST(Regions, HaveNoMoreLanesThanTheyAreWorth) {
   auto body = [&](int lane, int lanes) {
     if (lane == 0) seen = lanes;
   };
-  pool.run(body, {.most_lanes = 1});
+  pool.run(body, {.max_lanes = 1});
   EXPECT_EQ(seen, 1);
 }
 

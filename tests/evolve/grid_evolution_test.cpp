@@ -62,7 +62,7 @@ std::vector<float> answers(const GridGenome& genome) {
   return {all.begin(), all.end()};
 }
 
-double most_difference(const std::vector<float>& a, const std::vector<float>& b) {
+double max_difference(const std::vector<float>& a, const std::vector<float>& b) {
   double most = 0;
   for (size_t i = 0; i < a.size(); ++i)
     most = std::max(most, std::abs(static_cast<double>(a[i]) - static_cast<double>(b[i])));
@@ -92,7 +92,7 @@ TEST(GridChanges, KeepTheFunctionAtBirthWhereTheySaySo) {
       if (!report.change) continue;
       ++made[*report.change];
       EXPECT_TRUE(keeps_function(*report.change));
-      EXPECT_LT(most_difference(answers(genome), before), 2e-5) << report.what;
+      EXPECT_LT(max_difference(answers(genome), before), 2e-5) << report.what;
     }
   }
   EXPECT_EQ(made.size(), 4U);

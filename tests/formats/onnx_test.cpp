@@ -289,7 +289,7 @@ TEST(Onnx, WritesTheInputsAndOutputsOfAGraph) {
   ASSERT_TRUE(imported.ok()) << imported.error().str();
   auto again = Network::finalize(imported->network.grid, imported->network.input.after(kBatch));
   ASSERT_TRUE(again.ok()) << again.error().str();
-  EXPECT_EQ(again->more_inputs().size(), 2U);
+  EXPECT_EQ(again->extra_inputs().size(), 2U);
   EXPECT_EQ(again->more_outputs().size(), 2U)
       << "a constant is not an output of an imported network";
 }

@@ -71,8 +71,8 @@ Status feed(const Network& network, std::vector<TokenId>& ids, int64_t chunk, co
   chunk = std::clamp<int64_t>(chunk, 1, count);
   SessionOptions options;
   options.max_positions = count;
-  options.narrow_cell = network.cells().size() - 1;  // the head
-  options.narrow_rows = std::min<int64_t>(16, chunk);
+  options.logits_from_cell = network.cells().size() - 1;  // the head
+  options.num_logits_rows = std::min<int64_t>(16, chunk);
   LOOM_ASSIGN(Session session, Session::create(network, ops, pool, Shape{1, chunk}, options));
   for (int64_t at = 0; at < count; at += chunk) {
     const int64_t piece = std::min(chunk, count - at);
@@ -81,13 +81,13 @@ Status feed(const Network& network, std::vector<TokenId>& ids, int64_t chunk, co
     x.shape = Shape{1, piece};
     x.row_stride = piece;
     x.data = reinterpret_cast<std::byte*>(ids.data() + at);
-    LOOM_ASSIGN(const Tensor hidden, session.forward(x, 0, options.narrow_cell));
+    LOOM_ASSIGN(const Tensor hidden, session.forward(x, 0, options.logits_from_cell));
     session.advance(piece);
-    for (int64_t row = 0; row < piece; row += options.narrow_rows) {
-      const int64_t rows = std::min(options.narrow_rows, piece - row);
+    for (int64_t row = 0; row < piece; row += options.num_logits_rows) {
+      const int64_t rows = std::min(options.num_logits_rows, piece - row);
       const Tensor some = f32_matrix(hidden.f32_row(row), rows, hidden.cols());
       LOOM_ASSIGN(const Tensor logits,
-                  session.forward(some, options.narrow_cell, network.cells().size()));
+                  session.forward(some, options.logits_from_cell, network.cells().size()));
       for (int64_t r = 0; r < rows; ++r)
         hash.add({logits.f32_row(r), static_cast<size_t>(logits.cols())});
     }

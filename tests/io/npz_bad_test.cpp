@@ -257,10 +257,10 @@ TEST(BadNpz, DeflateBombsStopAtTheSizeTheySay) {
 
 // `text` as deflate without compression, in blocks.
 std::string blocks(const std::string& text) {
-  constexpr size_t kMost = 65535;
+  constexpr size_t kMax = 65535;
   std::string out;
-  for (size_t at = 0; at < text.size(); at += kMost) {
-    const std::string some = text.substr(at, kMost);
+  for (size_t at = 0; at < text.size(); at += kMax) {
+    const std::string some = text.substr(at, kMax);
     out += test::le(0, 1) + test::le(some.size(), 2) + test::le(~some.size(), 2) + some;
   }
   return out + block("");

@@ -166,11 +166,11 @@ TEST(Buffers, MoveWithALossThatTheCallerGivesUnlessItFails) {
   const auto failing = [](const Tensor&, const Tensor&) -> Result<double> {
     return make_error(Code::cancelled, "no loss today");
   };
-  EXPECT_FALSE(given.step().run_given(0.1, failing).ok());
+  EXPECT_FALSE(given.step().run_with_loss(0.1, failing).ok());
   EXPECT_EQ(buffer(given, "running_mean"), Floats(4, 0.0f));
   const auto loss = [](const Tensor&, const Tensor&) -> Result<double> { return 1.0; };
   ASSERT_TRUE(given.step().set_present(2).ok() && own.step().set_present(2).ok());
-  ASSERT_TRUE(given.step().run_given(0.1, loss).ok());
+  ASSERT_TRUE(given.step().run_with_loss(0.1, loss).ok());
   own.run(1, 0.0);
   EXPECT_NE(buffer(given, "running_mean"), Floats(4, 0.0f));
   EXPECT_EQ(buffer(given, "running_mean"), buffer(own, "running_mean"));

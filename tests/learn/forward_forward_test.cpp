@@ -135,9 +135,9 @@ TEST(ForwardForward, ChangesTheWeightsOfRandomNetworksAsItsFormulasSay) {
     ASSERT_TRUE(rig.ready());
     ContrastOracle oracle(c, rig, static_cast<double>(options.rule.temperature));
     // A low temperature makes gradients as much larger; the step stays what it was.
-    constexpr double kMostWide = 9;
+    constexpr double kMaxWide = 9;
     const auto heat = static_cast<double>(options.rule.temperature);
-    const double rate = 0.5 * (heat > 0 ? heat / kMostWide : 1.0);
+    const double rate = 0.5 * (heat > 0 ? heat / kMaxWide : 1.0);
     rig.run(1, rate);
     oracle.step(rate);
     for (size_t k = 0; k + 1 < c.widths.size(); ++k) {

@@ -437,7 +437,7 @@ TEST(GradientNoise, HasTheDeviationThatWasAskedForAndFades) {
   }
 }
 
-TEST(Following, RefusesWhatDoesNotGoTogether) {
+TEST(WeightAverage, RefusesWhatDoesNotGoTogether) {
   const auto says = [](const TrainStepOptions& o) {
     const Status status = check_step_options(o);
     return status.ok() ? std::string() : status.error().message;

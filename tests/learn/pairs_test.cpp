@@ -152,7 +152,7 @@ template <class T>
 Result<Recorded> record(const Batch& b, const Ops& ops, DType dtype, int threads = 1) {
   ThreadPool pool(threads, true);
   Trace trace(dtype, true);
-  Scribe s(trace);
+  TraceBuilder s(trace);
   Tensor y = s.fresh(Shape{b.rows, b.width}), relation = s.fresh(Shape{b.rows, b.rows});
   Tensor weight = s.fresh(Shape{b.rows}), rows = s.fresh(Shape{b.rows});
   LOOM_ASSIGN(const PairSeed seed, record_pairs(s, b.loss, y, relation, weight, rows));

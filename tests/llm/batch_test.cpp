@@ -284,7 +284,7 @@ TEST(RaggedSessions, RefusePlacesThatThereAreNot) {
   Result<Session> session =
       Session::create(model.network(), cpu_ops(best_isa()), test::pool(), Shape{1, 2}, options);
   ASSERT_TRUE(session.ok()) << session.error().str();
-  const std::vector<std::pair<std::vector<RowPlace>, std::string>> cases = {
+  const std::vector<std::pair<std::vector<RowPosition>, std::string>> cases = {
       {{{1, 15}, {0, 0}}, ""},
       {{{2, 0}}, "position 0 of sequence 2 is not among 16 of 2"},
       {{{-1, 0}}, "position 0 of sequence -1 is not among 16 of 2"},

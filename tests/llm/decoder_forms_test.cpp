@@ -174,7 +174,7 @@ TEST(LearnedPositions, RefuseWhatASessionHasRoomForButTheTableHasNot) {
   Result<Session> ragged =
       Session::create(model.network(), cpu_ops(best_isa()), test::pool(), Shape{1, 2}, options);
   ASSERT_TRUE(ragged.ok()) << ragged.error().str();
-  const RowPlace places[] = {{0, 20}, {0, 21}};
+  const RowPosition places[] = {{0, 20}, {0, 21}};
   EXPECT_TRUE(ragged->place(std::span(places).first(1)).ok());
   const Status placed = ragged->place(places);
   ASSERT_FALSE(placed.ok());

@@ -103,7 +103,7 @@ TEST(Pictures16, KeepTheirValues) {
 #endif
   ArrayFile forms = golden("forms.npz");
   for (const int i : {0, 1}) {
-    const Result<Picture> picture = decode_picture(bytes_of(forms, cat("p", i)), "a.png", {});
+    const Result<Image> picture = decode_picture(bytes_of(forms, cat("p", i)), "a.png", {});
     ASSERT_TRUE(picture.ok()) << picture.error().str();
     EXPECT_TRUE(picture->pixels.empty());
     const PictureShape shape{i == 0 ? 1 : 3, picture->height, picture->width};

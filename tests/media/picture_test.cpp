@@ -52,7 +52,7 @@ TEST_F(Pictures, HaveThePixelsOfPillow) {
   for (int32_t i = 0; i < goldens.count(); ++i) {
     const std::vector<std::byte> bytes = goldens.file(i);
     ASSERT_TRUE(is_picture(bytes));
-    const Result<Picture> picture = decode_picture(bytes, cat(i), {});
+    const Result<Image> picture = decode_picture(bytes, cat(i), {});
     ASSERT_TRUE(picture.ok()) << picture.error().str();
     const ArrayView want = goldens.find(cat("p", i));
     ASSERT_EQ(picture->height, want.shape[0]) << i;
@@ -69,7 +69,7 @@ TEST_F(Pictures, MeetAnInputAsPillowResizesThem) {
   Goldens goldens;
   double worst = 0;
   for (int32_t i = 0; i < goldens.count(); ++i) {
-    const Picture picture = decode_picture(goldens.file(i), cat(i), {}).or_exit();
+    const Image picture = decode_picture(goldens.file(i), cat(i), {}).or_exit();
     for (const std::string_view name : {"crop", "stretch", "pad"}) {
       const ArrayView want = goldens.find(cat(name, i));
       const std::vector<float> values = array_f32(want).or_exit();
@@ -92,7 +92,7 @@ TEST_F(Pictures, ThatAreCutAnywhereAreRefusedInOneLine) {
     const std::vector<std::byte> whole = goldens.file(i);
     for (size_t size = 0; size + 12 < whole.size(); size += 1 + size / 16) {
       const std::vector<std::byte> cut(whole.begin(), whole.begin() + static_cast<long>(size));
-      const Result<Picture> picture = decode_picture(cut, "a", {});
+      const Result<Image> picture = decode_picture(cut, "a", {});
       if (picture.ok()) continue;  // an end that carried no pixel
       EXPECT_THAT(picture.error().str(), ::testing::StartsWith("a: "));
       EXPECT_EQ(picture.error().str().find('\n'), std::string::npos);
@@ -111,7 +111,7 @@ TEST_F(Pictures, WithFlippedBitsNeverDoMoreThanFail) {
     for (size_t at = 0; at < bytes.size(); at += 3) {
       const std::byte before = bytes[at];
       bytes[at] ^= std::byte{1} << (at % 8);
-      const Result<Picture> picture = decode_picture(bytes, "a", budget);
+      const Result<Image> picture = decode_picture(bytes, "a", budget);
       bytes[at] = before;
       if (!picture.ok()) continue;
       EXPECT_EQ(static_cast<int64_t>(picture->pixels.size()),
@@ -131,7 +131,7 @@ TEST_F(Pictures, ThatClaimMoreThanTheBudgetAreRefusedBeforeAnyMemoryIsTaken) {
     while (static_cast<int>(bytes[at + 1]) != 0xc0 && static_cast<int>(bytes[at + 1]) != 0xc2)
       at += 2 + (static_cast<size_t>(bytes[at + 2]) << 8 | static_cast<size_t>(bytes[at + 3]));
     for (const size_t side : {at + 5, at + 7}) bytes[side] = std::byte{0xea};
-    const Result<Picture> picture = decode_picture(bytes, "a", budget);
+    const Result<Image> picture = decode_picture(bytes, "a", budget);
     ASSERT_FALSE(picture.ok());
     EXPECT_THAT(picture.error().str(), HasSubstr("pixels"));
     EXPECT_EQ(picture.error().code, Code::out_of_memory);
@@ -142,7 +142,7 @@ TEST_F(Pictures, ThatClaimMoreThanTheBudgetAreRefusedBeforeAnyMemoryIsTaken) {
 
 TEST_F(Pictures, OfOtherKindsAreRefusedByName) {
   const std::string text = "P6 2 2 255, and no more";
-  const Result<Picture> picture = decode_picture(std::as_bytes(std::span(text)), "a.png", {});
+  const Result<Image> picture = decode_picture(std::as_bytes(std::span(text)), "a.png", {});
   ASSERT_FALSE(picture.ok());
   EXPECT_EQ(picture.error().str(), "a.png: at byte 0: this is neither a PNG nor a JPEG image");
 }

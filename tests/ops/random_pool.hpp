@@ -9,7 +9,7 @@
 namespace loom::core::test {
 
 // The op without its tensors.
-inline PoolArgs random_pool(uint64_t seed, int64_t most_extent) {
+inline PoolArgs random_pool(uint64_t seed, int64_t max_extent) {
   Draws draw(seed);
   PoolArgs args;
   args.kind = static_cast<PoolKind>(draw.below(3));
@@ -20,9 +20,7 @@ inline PoolArgs random_pool(uint64_t seed, int64_t most_extent) {
   s.channels = s.filters = s.groups = 1 + draw.below(3);
   const int64_t axes = 1 + draw.below(3);
   for (int64_t a = 3 - axes; a < 3; ++a) {
-    const int64_t largest = axes == 3 ? most_extent / 4 + 1
-                            : a == 2  ? most_extent
-                                      : most_extent / 2;
+    const int64_t largest = axes == 3 ? max_extent / 4 + 1 : a == 2 ? max_extent : max_extent / 2;
     s.in[a] = 1 + draw.below(largest);
     if (args.windows == PoolWindows::adaptive) {
       s.out[a] = 1 + draw.below(std::min<int64_t>(s.in[a] + 2, 9));

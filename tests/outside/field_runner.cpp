@@ -56,7 +56,7 @@ bool Drawer::takes_batches() const {
   for (const int64_t samples : {1, 3}) {
     const auto network = Network::finalize(spec(layers_, sample_).grid, sample_.after(samples));
     if (!network.ok() || network->output()[0] != samples) return false;
-    for (const InputSpec& input : network->more_inputs())
+    for (const InputSpec& input : network->extra_inputs())
       if (!input.batched) return false;
   }
   return true;

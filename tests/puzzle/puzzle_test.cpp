@@ -160,7 +160,7 @@ TEST(GridSteps, KeepWhatTheyMustOnRandomGrids) {
     }
     for (int op = 0; op < kGridOps; ++op) {
       const PuzzleGrid out = apply({static_cast<GridOp>(op), 1, 2}, g);
-      EXPECT_LE(out.rows, kMostPuzzleSide);
+      EXPECT_LE(out.rows, kMaxPuzzleSide);
       EXPECT_EQ(out.cells.size(), static_cast<size_t>(out.rows * out.cols));
       EXPECT_TRUE(std::ranges::all_of(out.cells, [](uint8_t v) { return v < kPuzzleColours; }));
     }

@@ -50,7 +50,9 @@ void expect_same_bytes(DType dtype, int schedules, uint32_t seed, bool guesses =
     for (const Asked& asked : requests) {
       if (random() % 4 == 0) {  // one that goes away after some tokens
         auto [gone, ignored] = job_of(requests[random() % requests.size()]);
-        gone->unwanted = [left = static_cast<int>(random() % 10)]() mutable { return left-- <= 0; };
+        gone->is_cancelled = [left = static_cast<int>(random() % 10)]() mutable {
+          return left-- <= 0;
+        };
         ASSERT_TRUE((*scheduler)->add(std::move(gone)));
       }
       auto [job, text] = job_of(asked);

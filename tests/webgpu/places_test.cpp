@@ -23,7 +23,7 @@ struct PlacedCase {
   float soft_cap;
   DType cache;
   bool paged;
-  std::vector<RowPlace> rows;  // of a sequence in any order
+  std::vector<RowPosition> rows;  // of a sequence in any order
   int64_t heads() const { return share * kv_heads; }
 };
 
@@ -84,10 +84,10 @@ struct Layer {
   int64_t count() const { return static_cast<int64_t>(c.rows.size()); }
   int64_t half() const { return (c.rotary_dim > 0 ? c.rotary_dim : c.width) / 2; }
 
-  std::vector<int32_t> places_of(std::span<const RowPlace> rows) const {
+  std::vector<int32_t> places_of(std::span<const RowPosition> rows) const {
     const int64_t pages = c.capacity / 16;
     std::vector<int32_t> out;
-    for (const RowPlace& row : rows) {
+    for (const RowPosition& row : rows) {
       out.insert(out.end(), {c.paged ? 0 : row.sequence, row.position});
       // In arbitrary order, each once.
       const int64_t all = pages * c.sequences + 3, step = all % 37 == 0 ? 41 : 37;
@@ -104,7 +104,7 @@ struct Layer {
   }
   // The earlier contents: a value at every position.
   void fill() {
-    std::vector<RowPlace> all;
+    std::vector<RowPosition> all;
     for (int32_t s = 0; s < c.sequences; ++s) {
       for (int32_t p = 0; p < c.capacity; ++p) all.push_back({s, p});
     }

@@ -69,7 +69,7 @@ struct CacheSide {
   }
 };
 template <class Cell>
-CacheSide cache_side(const KvCache& all, bool keys, const RowPlace& place, const int32_t* pages,
+CacheSide cache_side(const KvCache& all, bool keys, const RowPosition& place, const int32_t* pages,
                      int64_t head) {
   const KvCache cache = all.sequence(place.sequence);
   const std::byte* own = keys ? cache.keys : cache.values;
@@ -184,7 +184,7 @@ template <int H, class Cell>
 void attend(const AttentionArgs& a, int64_t row, int64_t head, float* scores) {
   const int64_t d = a.cache.head_dim;
   const int64_t kv = head / (a.heads / a.cache.kv_heads);
-  const RowPlace place = place_of(a.places, row, a.first);
+  const RowPosition place = place_of(a.places, row, a.first);
   const int64_t position = place.position;
   const int32_t* pages = pages_of(a.places, row);
   const CacheSide keys = cache_side<Cell>(a.cache, true, place, pages, kv);
@@ -272,7 +272,7 @@ void kv_write_half(const KvWriteArgs& a, const Lane& lane) {
   const KvCache& c = a.cache;
   const LaneRange rows = lane.range(a.k.rows());
   for (int64_t r = rows.begin; r < rows.end; ++r) {
-    const RowPlace place = place_of(a.places, r, a.first);
+    const RowPosition place = place_of(a.places, r, a.first);
     const KvCache own = c.sequence(place.sequence);
     const int64_t group = page_of(pages_of(a.places, r), place.position / 16);
     const int64_t in_group = place.position % 16;

@@ -136,8 +136,8 @@ struct DepthConv {
 // Lanes share channels. They share bands of rows too if a plane would not fit or there are few
 // channels.
 inline bool conv_by_depth(const ConvArgs& a, const ConvShape& s, const R16& w, const Lane& lane) {
-  constexpr int64_t kFewRows = 4;  // with fewer rows, too few sums run at a time
-  if (s.channels != s.groups || !axis_unused(s, 0) || s.out[1] < kFewRows || s.taps() > kChunk)
+  constexpr int64_t kSmallRows = 4;  // with fewer rows, too few sums run at a time
+  if (s.channels != s.groups || !axis_unused(s, 0) || s.out[1] < kSmallRows || s.taps() > kChunk)
     return false;
   auto* const scratch = reinterpret_cast<float*>(lane.scratch);
   DepthConv conv{&a,

@@ -116,11 +116,11 @@ struct PlaneConv {
       positions *= seen;
       all *= seen * static_cast<double>(remainders(axis));
     }
-    const double kept = static_cast<double>(lanes ? 0 : most_filters());
+    const double kept = static_cast<double>(lanes ? 0 : max_filters());
     return all + static_cast<double>(3 * columns) +
            kept * (positions + static_cast<double>(columns));
   }
-  int64_t most_filters() const { return columns == kWideColumns ? 1 : 16; }
+  int64_t max_filters() const { return columns == kWideColumns ? 1 : 16; }
 
   void fill_offsets(const Patchwork& p) const {
     const int64_t width = plane_width(p);
@@ -259,7 +259,7 @@ struct PlaneConv {
     float* const y = a->y.f32_row(sample);
     first = in_place ? x + p.row * s.in[2] + p.col : plane;
     if (!in_place) fill_plane(x, p);
-    const int64_t most = lanes ? kPlaneColumns : most_filters();
+    const int64_t most = lanes ? kPlaneColumns : max_filters();
     for (int64_t f = filters.begin; f < filters.end;) {
       const int64_t left = filters.end - f, rest = most - f % most;
       const int64_t count = left < rest ? left : rest;

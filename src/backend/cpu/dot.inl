@@ -1,30 +1,30 @@
 // Dot products of code bytes and activation bytes over a block, exact in every set. BlockSum adds
-// up quads (four k) of one register of outputs. A byte of codes is unsigned, 0 to kMost. `a` holds
+// up quads (four k) of one register of outputs. A byte of codes is unsigned, 0 to kMax. `a` holds
 // the same four activations, -127 to 127, in every lane.
 //
-//   kDotOffset<kMost>  the amount that dot_bytes subtracts: sums are of (code - kDotOffset).
-//   dot_bytes<kMost>   codes in the form that BlockSum reads.
+//   kDotOffset<kMax>  the amount that dot_bytes subtracts: sums are of (code - kDotOffset).
+//   dot_bytes<kMax>   codes in the form that BlockSum reads.
 //   kDotNegatives      whether a sum lacks negatives_of(), which its start value must supply.
 
 #if LOOM_SIMD_WIDTH == 4 && defined(__wasm_relaxed_simd__)
-template <int kMost>
-constexpr bool kDotNegatives = kMost > 127;
+template <int kMax>
+constexpr bool kDotNegatives = kMax > 127;
 #else
-template <int kMost>
+template <int kMax>
 constexpr bool kDotNegatives = false;
 #endif
 
 #if defined(__AVX512VNNI__) || defined(__AVXVNNI__)
 
-template <int kMost>
+template <int kMax>
 constexpr int kDotOffset = 0;
-template <int kMost>
+template <int kMax>
 LOOM_INLINE Vi dot_bytes(Vi codes) {
   return codes;
 }
 
 // One instruction multiplies unsigned by signed bytes and adds sums of four to 32 bits.
-template <int kMost, int kQuads>
+template <int kMax, int kQuads>
 struct BlockSum {
   Vi total;
   template <int J>
@@ -41,11 +41,11 @@ struct BlockSum {
 
 // The processor multiplies unsigned by signed bytes to 16-bit sums of two, which saturate. Codes up
 // to 128 fit. Larger codes become signed, and their signs move to the activations.
-template <int kMost>
-constexpr int kDotOffset = kMost > 128 ? 128 : 0;
-template <int kMost>
+template <int kMax>
+constexpr int kDotOffset = kMax > 128 ? 128 : 0;
+template <int kMax>
 LOOM_INLINE Vi dot_bytes(Vi codes) {
-  if constexpr (kDotOffset<kMost> != 0) return codes ^ vi_set(static_cast<int32_t>(0x80808080u));
+  if constexpr (kDotOffset<kMax> != 0) return codes ^ vi_set(static_cast<int32_t>(0x80808080u));
   return codes;
 }
 
@@ -82,13 +82,13 @@ LOOM_INLINE Vi widen_pairs(Vi x) {
 #endif
 
 // Small codes add up in 16 bits for as many quads as fit.
-template <int kMost, int kQuads>
+template <int kMax, int kQuads>
 struct BlockSum {
-  static constexpr int kFits = kMost > 128 ? 1 : 32767 / (2 * 127 * kMost);
+  static constexpr int kFits = kMax > 128 ? 1 : 32767 / (2 * 127 * kMax);
   Vi total, part;
   template <int J>
   LOOM_INLINE void add(Vi codes, Vi a) {
-    const Vi now = kMost > 128 ? multiply_signed(codes, a) : multiply_pairs(codes, a);
+    const Vi now = kMax > 128 ? multiply_signed(codes, a) : multiply_pairs(codes, a);
     part = J % kFits == 0 ? now : add_pairs(part, now);
     // The asm forces the addition here. GCC would compute all products of a block first, and its
     // registers cannot hold them.
@@ -99,15 +99,15 @@ struct BlockSum {
 
 #elif LOOM_SIMD_WIDTH == 4 && defined(__ARM_FEATURE_MATMUL_INT8)
 
-template <int kMost>
+template <int kMax>
 constexpr int kDotOffset = 0;
-template <int kMost>
+template <int kMax>
 LOOM_INLINE Vi dot_bytes(Vi codes) {
   return codes;
 }
 
 // FEAT_I8MM multiplies unsigned by signed bytes.
-template <int kMost, int kQuads>
+template <int kMax, int kQuads>
 struct BlockSum {
   Vi total;
   template <int J>
@@ -119,15 +119,15 @@ struct BlockSum {
 #elif LOOM_SIMD_WIDTH == 4 && defined(__aarch64__)
 
 // Products of signed bytes: codes that may need the eighth bit become signed.
-template <int kMost>
-constexpr int kDotOffset = kMost > 127 ? 128 : 0;
-template <int kMost>
+template <int kMax>
+constexpr int kDotOffset = kMax > 127 ? 128 : 0;
+template <int kMax>
 LOOM_INLINE Vi dot_bytes(Vi codes) {
-  if constexpr (kDotOffset<kMost> != 0) return codes ^ vi_set(static_cast<int32_t>(0x80808080u));
+  if constexpr (kDotOffset<kMax> != 0) return codes ^ vi_set(static_cast<int32_t>(0x80808080u));
   return codes;
 }
 
-template <int kMost, int kQuads>
+template <int kMax, int kQuads>
 struct BlockSum {
   Vi total;
   template <int J>
@@ -150,23 +150,23 @@ struct BlockSum {
 // In relaxed SIMD the host decides how an eighth bit of the second operand counts. Without that bit
 // the sum is exact. Codes that need it become signed, and the activations enter as magnitudes: a *
 // c is |a| * ~c + |a| if a < 0, and the last term is the same for all outputs.
-template <int kMost>
-constexpr int kDotOffset = kMost > 127 ? 128 : 0;
-template <int kMost>
+template <int kMax>
+constexpr int kDotOffset = kMax > 127 ? 128 : 0;
+template <int kMax>
 LOOM_INLINE Vi dot_bytes(Vi codes) {
-  if constexpr (kDotOffset<kMost> != 0) return codes ^ vi_set(static_cast<int32_t>(0x80808080u));
+  if constexpr (kDotOffset<kMax> != 0) return codes ^ vi_set(static_cast<int32_t>(0x80808080u));
   return codes;
 }
 LOOM_INLINE Vi relaxed_dot(Vi bytes, Vi small, Vi sum) {
   return (Vi)wasm_i32x4_relaxed_dot_i8x16_i7x16_add((v128_t)bytes, (v128_t)small, (v128_t)sum);
 }
 
-template <int kMost, int kQuads>
+template <int kMax, int kQuads>
 struct BlockSum {
   Vi total;
   template <int J>
   LOOM_INLINE void add(Vi codes, Vi a) {
-    if constexpr (kDotNegatives<kMost>) {
+    if constexpr (kDotNegatives<kMax>) {
       const auto below = (Vi)wasm_i8x16_lt((v128_t)a, wasm_i32x4_const_splat(0));
       total = relaxed_dot(codes ^ below, (Vi)wasm_i8x16_abs((v128_t)a), total);
     } else {
@@ -187,9 +187,9 @@ LOOM_INLINE int32_t negatives_of(const int8_t* a, int64_t count) {
 
 #elif LOOM_SIMD_WIDTH == 4 && defined(__wasm_simd128__)
 
-template <int kMost>
+template <int kMax>
 constexpr int kDotOffset = 0;
-template <int kMost>
+template <int kMax>
 LOOM_INLINE Vi dot_bytes(Vi codes) {
   return codes;
 }
@@ -203,7 +203,7 @@ LOOM_INLINE Vi dot_pairs(Vi codes, Vi a, Vi sum) {
   return sum + (Vi)wasm_i32x4_dot_i16x8(wasm_u16x8_shr((v128_t)codes, 8), odd);
 }
 
-template <int kMost, int kQuads>
+template <int kMax, int kQuads>
 struct BlockSum {
   Vi total;
   template <int J>
@@ -214,14 +214,14 @@ struct BlockSum {
 
 #else
 
-template <int kMost>
+template <int kMax>
 constexpr int kDotOffset = 0;
-template <int kMost>
+template <int kMax>
 LOOM_INLINE Vi dot_bytes(Vi codes) {
   return codes;
 }
 
-template <int kMost, int kQuads>
+template <int kMax, int kQuads>
 struct BlockSum {
   Vi total;
   template <int J>

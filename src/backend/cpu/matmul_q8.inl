@@ -43,10 +43,10 @@ constexpr uint8_t kE3m0Bytes[16] = {64, 65, 66, 68, 72, 80, 96, 128, 64, 63, 62,
 
 // The largest byte u.
 template <class Format>
-constexpr int kMostByte = Format::levels == Levels::e2m1    ? 24
-                          : Format::levels == Levels::e3m0  ? 128
-                          : Format::levels == Levels::twice ? 2
-                                                            : (1 << Format::bits) - 1;
+constexpr int kMaxByte = Format::levels == Levels::e2m1    ? 24
+                         : Format::levels == Levels::e3m0  ? 128
+                         : Format::levels == Levels::twice ? 2
+                                                           : (1 << Format::bits) - 1;
 
 // The amount to subtract from a byte, as it enters a BlockSum, to get the level.
 template <class Format>
@@ -55,7 +55,7 @@ constexpr int32_t level_bias(int code_bias) {
   if (Format::levels == Levels::e2m1) bias = 12;
   if (Format::levels == Levels::e3m0) bias = 64;
   if (Format::levels == Levels::twice) bias = 1;
-  return bias - kDotOffset<kMostByte<Format>>;
+  return bias - kDotOffset<kMaxByte<Format>>;
 }
 
 // Bits of the codes of quad `quad` (four k of sixteen rows) of a block, register i, from a plane of
@@ -73,14 +73,14 @@ template <class Format>
 LOOM_INLINE Vi unpack_quad(const std::byte* block, int quad, int i) {
   constexpr int kB = Format::bits, kLow = Format::low_bits;
   if constexpr (kB == 8) {
-    return dot_bytes<kMostByte<Format>>(vi_load(block + quad * 64 + i * 4 * kW));
+    return dot_bytes<kMaxByte<Format>>(vi_load(block + quad * 64 + i * 4 * kW));
   } else {
     Vi codes = plane_quad<kLow, 0>(block, quad, i);
     if constexpr (kLow < kB) codes |= plane_quad<kB - kLow, kLow>(block + kLow * 64, quad, i);
     if constexpr (Format::levels == Levels::twice) codes = codes << 1;
     if constexpr (Format::levels == Levels::e2m1) codes = lookup(codes, kE2m1Bytes);
     if constexpr (Format::levels == Levels::e3m0) codes = lookup(codes, kE3m0Bytes);
-    return dot_bytes<kMostByte<Format>>(codes);
+    return dot_bytes<kMaxByte<Format>>(codes);
   }
 }
 
@@ -122,7 +122,7 @@ struct Q8Tile {
 template <class Format>
 LOOM_INLINE int32_t negatives(const Q8Tile& q, int r, int64_t block, int half) {
   constexpr int kCount = Format::halves ? 16 : 32;
-  if constexpr (!kDotNegatives<kMostByte<Format>>) return 0;
+  if constexpr (!kDotNegatives<kMaxByte<Format>>) return 0;
   return negatives_of(q.codes + r * q.code_stride + block * 32 + half * kCount, kCount);
 }
 
@@ -247,7 +247,7 @@ LOOM_INLINE void q8_blocks(const R16& w, const std::byte* const* groups, const s
           negative_zeros<Format>(w, groups[g], bias, b);
     }
     LOOM_UNROLL for (int half = 0; half < kHalves; ++half) {
-      BlockSum<kMostByte<Format>, kQuads> s[R][G][kNV];
+      BlockSum<kMaxByte<Format>, kQuads> s[R][G][kNV];
       LOOM_UNROLL for (int r = 0; r < R; ++r) {
         const int32_t sum = kPrepared ? 0 : sum_of<Format>(q, r, b, half);
         const int32_t lacks = kPrepared ? 0 : negatives<Format>(q, r, b, half);

@@ -52,7 +52,7 @@ LOOM_INLINE void scaled_sums(const Q8Weights<Format, R, G, kPanel>& weights, int
   constexpr int kHalves = Format::halves ? 2 : 1;
   constexpr int kQuads = 8 / kHalves;
   LOOM_UNROLL for (int half = 0; half < kHalves; ++half) {
-    BlockSum<kMostByte<Format>, kQuads> s[R][G][kNV];
+    BlockSum<kMaxByte<Format>, kQuads> s[R][G][kNV];
     LOOM_UNROLL for (int r = 0; r < R; ++r) {
       const int32_t start = -bias * sum_of<Format>(q, r, b, half);
       LOOM_UNROLL for (int g = 0; g < G; ++g) {
@@ -75,8 +75,8 @@ LOOM_INLINE void scaled_sums(const Q8Weights<Format, R, G, kPanel>& weights, int
 
 // The subtracted counterpart: small least values times sums of activations.
 template <class Format, int R, int G, bool kPanel>
-LOOM_INLINE void least_sums(const Q8Weights<Format, R, G, kPanel>& weights, const Q8Tile& q,
-                            int64_t b, V16 (&sums)[R][G]) {
+LOOM_INLINE void min_sums(const Q8Weights<Format, R, G, kPanel>& weights, const Q8Tile& q,
+                          int64_t b, V16 (&sums)[R][G]) {
   constexpr int kHalves = Format::halves ? 2 : 1;
   LOOM_UNROLL for (int half = 0; half < kHalves; ++half) {
     LOOM_UNROLL for (int g = 0; g < G; ++g) {
@@ -149,7 +149,7 @@ LOOM_INLINE void q8_super_blocks(const R16& w, const std::byte* const* groups,
       scaled_sums<Format>(weights, bias, q, b, sums);
       add_sums(sums, q, b, chains.levels);
       if constexpr (Format::shifted) {
-        least_sums<Format>(weights, q, b, sums);
+        min_sums<Format>(weights, q, b, sums);
         add_sums(sums, q, b, chains.leasts);
       }
     }

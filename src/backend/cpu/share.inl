@@ -14,8 +14,8 @@ inline TileShare tile_share(int64_t rows, int64_t row_grain, int64_t groups, int
   int64_t bands = 1, least = INT64_MAX;
   for (int64_t n = 1; n <= lane.count && n <= tiles; ++n) {
     const int64_t strips = lane.count / n;
-    const int64_t most_rows = (tiles + n - 1) / n * row_grain + panel_rows;
-    const int64_t time = (units + strips - 1) / strips * most_rows;
+    const int64_t max_rows = (tiles + n - 1) / n * row_grain + panel_rows;
+    const int64_t time = (units + strips - 1) / strips * max_rows;
     if (time < least) least = time, bands = n;
   }
   const int64_t strips = lane.count / bands;

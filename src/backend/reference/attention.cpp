@@ -97,7 +97,7 @@ Visible visible(const AttentionArgs& args, int64_t position) {
 }
 
 void attend(const AttentionArgs& args, int64_t row, int64_t head, float* scores) {
-  const RowPlace place = place_of(args.places, row, args.first);
+  const RowPosition place = place_of(args.places, row, args.first);
   const KvCache cache = args.cache.sequence(place.sequence);
   const int32_t* pages = pages_of(args.places, row);
   const int64_t width = cache.head_dim;
@@ -162,7 +162,7 @@ template <class T>
 void kv_write(const KvWriteArgs& args, const Lane& lane) {
   const LaneRange rows = lane.range(args.k.rows());
   for (int64_t r = rows.begin; r < rows.end; ++r) {
-    const RowPlace place = place_of(args.places, r, args.first);
+    const RowPosition place = place_of(args.places, r, args.first);
     const KvCache cache = args.cache.sequence(place.sequence);
     const int32_t* pages = pages_of(args.places, r);
     for (int64_t head = 0; head < cache.kv_heads; ++head) {

@@ -25,7 +25,7 @@ uint32_t weight(float v, float best, float temperature) {
 
 // The index of the drawn one of k candidates.
 int64_t drawn(const float* values, int64_t k, const SampleArgs& args, uint64_t index) {
-  uint32_t weights[SampleArgs::kMost] = {};
+  uint32_t weights[SampleArgs::kMax] = {};
   uint32_t total = 0;
   for (int64_t i = 0; i < k; ++i) {
     weights[i] = weight(nan_smallest(values[i]), nan_smallest(values[0]), args.temperature);

@@ -195,7 +195,7 @@ class WebGpu final : public Backend {
   bool gathering_ = false;
   // An idle device starts early. Without a submission thread the host pays for each submission, so
   // a token or a step is one submission.
-  static constexpr int64_t kMost = 256, kFirst = LOOM_THREADS != 0 ? 4 : kMost;
+  static constexpr int64_t kMax = 256, kFirst = LOOM_THREADS != 0 ? 4 : kMax;
   int64_t enough_ = kFirst;  // dispatches that are worth a submission
   std::vector<std::byte> scratch_;
 };
@@ -275,7 +275,7 @@ Status WebGpu::move(std::span<const Move> moves) {
 // The device works on submitted commands while the host describes more. The first submissions are
 // short, because the device is idle; later ones hold about a token.
 Status WebGpu::submit() {
-  enough_ = std::min(2 * enough_, kMost);
+  enough_ = std::min(2 * enough_, kMax);
   return frame_.flush(true);
 }
 
@@ -284,7 +284,7 @@ Status WebGpu::download(std::span<const MemoryRange> ranges) {
   LOOM_ASSIGN(const std::vector<Gpu::Read> reads, reads_of(ranges));
   int64_t bytes = 0;
   for (const Gpu::Read& read : reads) bytes += read.bytes + 8;  // in whole words
-  if (!reads.empty() && bytes <= Gpu::kMostRead) {
+  if (!reads.empty() && bytes <= Gpu::kMaxRead) {
     const Result<int64_t> ticket = frame_.read(reads);
     if (ticket.ok()) return end_download(*ticket);
     frame_.drop();
@@ -341,7 +341,7 @@ Status WebGpu::execute(std::span<const Command> commands, bool rows_alone) {
     count_memory();
   }
   // A token, for example, runs while the host does other work.
-  return !gathering_ && frame_.pending() >= kMost ? submit() : Status{};
+  return !gathering_ && frame_.pending() >= kMax ? submit() : Status{};
 }
 
 Status WebGpu::describe(std::span<const Command> commands) {

@@ -14,7 +14,7 @@
 namespace loom::core {
 namespace {
 
-constexpr int kLeastOpset = 20, kMostOpset = 23;
+constexpr int kMinOpset = 20, kMaxOpset = 23;
 
 int64_t per_sample(const Shape& shape) {
   return shape.count() / shape[0];
@@ -58,7 +58,7 @@ class Exporter {
                                         const ExportValue& x);
   std::string flat(const ExportValue& v);
   Result<std::string> normalized(const ExportValue& x, bool ids);
-  Result<std::string> more_input(const Node& node);
+  Result<std::string> extra_input(const Node& node);
   Status finish(const Shape& sample, const ExportValues& outputs);
   void give(const std::string& value, const std::string& name);
   std::string free_name(std::string wanted);
@@ -67,7 +67,7 @@ class Exporter {
   const Network& network_;
   const OnnxExportOptions& options_;
   GraphBuilder g_;
-  std::vector<std::string> given_;          // names of more_inputs() that stand in the graph
+  std::vector<std::string> given_;          // names of extra_inputs() that stand in the graph
   std::map<std::string, std::string> out_;  // values that are outputs, and their names there
   std::set<std::string> ports_;             // names of inputs and outputs
 };
@@ -190,10 +190,10 @@ Result<ExportValue> Exporter::layer(const Node& node, const std::string& path, c
 }
 
 // An input besides the first: nodes of one name are one.
-Result<std::string> Exporter::more_input(const Node& node) {
+Result<std::string> Exporter::extra_input(const Node& node) {
   const auto index = static_cast<size_t>(node.input);
-  const InputSpec& spec = network_.more_inputs()[index];
-  given_.resize(network_.more_inputs().size());
+  const InputSpec& spec = network_.extra_inputs()[index];
+  given_.resize(network_.extra_inputs().size());
   if (!given_[index].empty()) return given_[index];
   given_[index] = free_name(spec.name);
   OnnxValue info =
@@ -211,14 +211,14 @@ Result<ExportValues> Exporter::wired_node(const Node& node, const std::string& p
   std::vector<Shape> shapes;
   for (const ExportValue& x : in) shapes.push_back(x.shape);
   LOOM_ASSIGN(const std::vector<Shape> out, infer_all(config, shapes));
-  const auto least = static_cast<size_t>(config.def->fewest_inputs);
+  const auto least = static_cast<size_t>(config.def->min_inputs);
   if (out.size() > 1 || (config.def->state != nullptr && in.size() > least)) {
     g_.enter(path);
     return g_.refuse(node, "states that a node reads or gives have no form here");
   }
   ExportValue y{"", out[0]};
   if (config.def->input != nullptr) {
-    LOOM_ASSIGN(y.name, more_input(node));
+    LOOM_ASSIGN(y.name, extra_input(node));
   } else if (config.def->infer_all != nullptr) {
     g_.enter(path);
     LOOM_ASSIGN(y.name, emitted(node, in));
@@ -375,9 +375,9 @@ Result<OnnxModel> Exporter::run(const Shape& sample) {
 
 Result<OnnxModel> export_onnx(const Network& network, const Shape& sample,
                               const OnnxExportOptions& options) {
-  if (options.opset < kLeastOpset || options.opset > kMostOpset)
+  if (options.opset < kMinOpset || options.opset > kMaxOpset)
     return invalid(
-        cat("opset ", options.opset, " is not written; use ", kLeastOpset, " to ", kMostOpset));
+        cat("opset ", options.opset, " is not written; use ", kMinOpset, " to ", kMaxOpset));
   if (sample.rank() < 1 || sample.rank() >= Shape::kMaxRank)
     return invalid(cat("a sample of shape ", sample.str(), " cannot be exported"));
   OnnxExportOptions how = options;

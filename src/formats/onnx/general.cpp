@@ -14,7 +14,7 @@
 namespace loom::core {
 namespace {
 
-constexpr int64_t kLeastGeneral = 7, kMostGeneral = 28;
+constexpr int64_t kMinGeneral = 7, kMaxGeneral = 28;
 // Values that a model may make beyond its own, and how often each of its own may be copied.
 constexpr int64_t kFree = int64_t{1} << 21;
 
@@ -475,9 +475,9 @@ Result<ImportedNetwork> GraphImport::walk() {
     if (domain.empty() || domain == "ai.onnx") opset_ = version;
   }
   if (opset_ == 0) return unsupported("the model imports no opset of ONNX itself", where_);
-  if (opset_ < kLeastGeneral || opset_ > kMostGeneral)
-    return unsupported(cat("opset ", opset_, " is not read; export with one from ", kLeastGeneral,
-                           " to ", kMostGeneral),
+  if (opset_ < kMinGeneral || opset_ > kMaxGeneral)
+    return unsupported(cat("opset ", opset_, " is not read; export with one from ", kMinGeneral,
+                           " to ", kMaxGeneral),
                        where_);
   left_ = kFree;
   LOOM_TRY(read_constants(model_.graph));

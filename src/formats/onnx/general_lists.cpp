@@ -9,7 +9,7 @@
 namespace loom::core {
 namespace {
 
-constexpr int64_t kMostItems = 4096;
+constexpr int64_t kMaxItems = 4096;
 
 bool takes_list(std::string_view op, size_t input) {
   constexpr std::string_view kOps[] = {"SequenceAt", "SequenceLength", "SequenceInsert",
@@ -73,7 +73,7 @@ Status GraphImport::split_to_list_node(const OnnxNode& n) {
   bool equal = true;
   if (has_input(n, 1)) {
     LOOM_ASSIGN(const ConstantRef split, constant(n, 1));
-    if (split->dims.size() > 1 || split->count() > kMostItems || split->count() < 1)
+    if (split->dims.size() > 1 || split->count() > kMaxItems || split->count() < 1)
       return refuse(n, "widths that are no short list");
     equal = split->dims.empty();
     widths = split->integers();
@@ -83,7 +83,7 @@ Status GraphImport::split_to_list_node(const OnnxNode& n) {
     return refuse(n, "parts without values");
   if (equal) {  // one number: parts of that width, the last of what is left
     const int64_t width = widths[0], count = (extent + width - 1) / width;
-    if (count > kMostItems) return refuse(n, cat("a list of more than ", kMostItems));
+    if (count > kMaxItems) return refuse(n, cat("a list of more than ", kMaxItems));
     widths.assign(static_cast<size_t>(count), width);
     widths.back() = extent - width * (count - 1);
   }

@@ -12,7 +12,7 @@
 namespace loom::core {
 namespace {
 
-constexpr int64_t kMostPlaces = int64_t{1} << 20;
+constexpr int64_t kMaxPlaces = int64_t{1} << 20;
 
 Constant counted(int64_t count, int64_t first, std::vector<int64_t> dims) {
   Constant c{std::move(dims), OnnxType::f32, {}};
@@ -32,7 +32,7 @@ Status GraphImport::arg_node(const OnnxNode& n) {
   if (axis < 0 || axis >= rank || x.scalar) return refuse(n, "an axis that does not exist");
   const int64_t extent = x.shape[static_cast<int>(axis)];
   if (axis == 0) return refuse(n, "looks for a place in the batch");
-  if (extent > kMostPlaces) return refuse(n, "too many places");
+  if (extent > kMaxPlaces) return refuse(n, "too many places");
   const bool least = n.op == "ArgMin", last = attribute(n, "select_last_index", 0) != 0;
   const std::vector<int64_t> axes = {axis};
   if (bound(x) < 0) {  // infinities have no difference
@@ -63,7 +63,7 @@ Status GraphImport::arg_node(const OnnxNode& n) {
 // places [...] to [..., extent]: 1 at the place, 0 elsewhere. Places below 0 count from the end.
 Result<GraphImport::Value> GraphImport::hot(const OnnxNode& n, const Value& places,
                                             int64_t extent) {
-  if (extent < 1 || extent > kMostPlaces) return refuse(n, "too many places");
+  if (extent < 1 || extent > kMaxPlaces) return refuse(n, "too many places");
   if (places.shape.rank() + 1 > Shape::kMaxRank) return refuse(n, "places of too many axes");
   std::vector<int64_t> dims = axis_extents(places.shape);
   if (places.scalar) dims.clear();
@@ -138,7 +138,7 @@ Result<GraphImport::Value> GraphImport::looked_up(const OnnxNode& n, const Value
   if (table.dims.empty() || table.count() < 1 || std::ranges::any_of(table.values, wild))
     return refuse(n, "a table without rows, or with infinite values");
   const int64_t rows = table.dims[0], width = table.count() / rows;
-  if (table.count() > kMostPlaces * 16) return refuse(n, "a table of too many values");
+  if (table.count() > kMaxPlaces * 16) return refuse(n, "a table of too many values");
   LOOM_TRY(inside(n, places, rows));
   LOOM_ASSIGN(const Value at, hot(n, places, rows));
   Constant matrix{{rows, width}, OnnxType::f32, {}};
@@ -269,7 +269,7 @@ Status GraphImport::sum_so_far_node(const OnnxNode& n) {
   if (axis < 1 || axis >= rank || x.scalar) return refuse(n, "adds along the batch, or no axis");
   if (bound(x) < 0) return refuse(n, "adds values that may be infinite");
   const int64_t extent = x.shape[static_cast<int>(axis)];
-  if (extent * extent > kMostPlaces * 16) return refuse(n, "adds too many values");
+  if (extent * extent > kMaxPlaces * 16) return refuse(n, "adds too many values");
   const bool back = attribute(n, "reverse", 0) != 0, less = attribute(n, "exclusive", 0) != 0;
   Constant triangle{{extent, extent}, OnnxType::f32, {}};
   for (int64_t i = 0; i < extent * extent; ++i) {

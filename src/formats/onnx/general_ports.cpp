@@ -14,7 +14,7 @@ namespace {
 constexpr int64_t kLargestExtent = int64_t{1} << 24;
 // Whole numbers of an input are floats here. Up to this size sums of a few of them are exact.
 constexpr double kMaxWhole = 1048576;
-constexpr int64_t kMostSample = int64_t{1} << 31;
+constexpr int64_t kMaxSample = int64_t{1} << 31;
 
 std::string called(const OnnxValue& given) {
   return cat("input '", printable(given.name), "'");
@@ -69,8 +69,7 @@ Status GraphImport::read_first(const OnnxValue& given) {
   std::vector<int64_t> dims;
   for (size_t i = 1; i < given.shape.size(); ++i) {
     LOOM_ASSIGN(const int64_t extent, extent_of(given, i));
-    if (count > kMostSample / extent * batch_)
-      return unsupported(cat(who, " is too large"), where_);
+    if (count > kMaxSample / extent * batch_) return unsupported(cat(who, " is too large"), where_);
     dims.push_back(extent);
     count *= extent;
   }
@@ -123,7 +122,7 @@ Status GraphImport::read_more(const OnnxValue& given, const OnnxValue& first) {
   for (size_t i = 0; i < given.shape.size(); ++i) {
     if (i == batch_axis) continue;
     LOOM_ASSIGN(const int64_t extent, extent_of(given, i));
-    if (count > kMostSample / extent) return unsupported(cat(who, " is too large"), where_);
+    if (count > kMaxSample / extent) return unsupported(cat(who, " is too large"), where_);
     dims.push_back(extent);
     count *= extent;
   }

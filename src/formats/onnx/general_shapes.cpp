@@ -9,7 +9,7 @@ namespace loom::core {
 namespace {
 
 constexpr int64_t kToEnd = int64_t{1} << 52;
-constexpr size_t kMostRuns = 1024;  // of places that are taken out of an axis
+constexpr size_t kMaxRuns = 1024;  // of places that are taken out of an axis
 
 int64_t product(const std::vector<int64_t>& dims, size_t first, size_t last) {
   int64_t n = 1;
@@ -395,8 +395,7 @@ Result<GraphImport::Value> GraphImport::picked(const OnnxNode& n, const Value& x
       parts.push_back(x);  // all of it, in its order
       continue;
     }
-    if (parts.size() >= kMostRuns)
-      return refuse(n, cat("places of more than ", kMostRuns, " runs"));
+    if (parts.size() >= kMaxRuns) return refuse(n, cat("places of more than ", kMaxRuns, " runs"));
     using Axes = std::vector<int64_t>;
     LOOM_ASSIGN(const Value part, emit(n, LayerKind::slice,
                                        {{"starts", Axes{list[i]}},

@@ -11,7 +11,7 @@
 namespace loom::core {
 namespace {
 
-constexpr int64_t kLeastImport = 17, kMostImport = 28;
+constexpr int64_t kMinImport = 17, kMaxImport = 28;
 constexpr int64_t kMaxOnnxSample = int64_t{1} << 31;
 constexpr int64_t kMaxOnnxExtent = int64_t{1} << 24;
 // Values that any model may make, and how often each of its own may be copied.
@@ -201,9 +201,9 @@ Status Lowering::check_opset() {
   for (const auto& [domain, version] : model_.opsets) {
     if (!domain.empty()) continue;
     opset_ = version;
-    if (version >= kLeastImport && version <= kMostImport) return {};
-    return unsupported(cat("opset ", version, " is not read; export with one from ", kLeastImport,
-                           " to ", kMostImport),
+    if (version >= kMinImport && version <= kMaxImport) return {};
+    return unsupported(cat("opset ", version, " is not read; export with one from ", kMinImport,
+                           " to ", kMaxImport),
                        where_);
   }
   return unsupported("the model imports no opset of ONNX itself", where_);

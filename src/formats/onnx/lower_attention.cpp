@@ -123,10 +123,10 @@ Result<Lowered> Lowering::attend(const OnnxNode& n, const Lowered& p, const Lowe
   int64_t repeats = 1;
   const std::vector<int64_t> dims = v.view.dims();
   if (dims.size() != 4) return refuse(n, "only heads of [batch, heads, time, values] are read");
-  const OnnxView seen_as = v.view.permuted({0, 2, 1, 3}).once(2, repeats);
+  const OnnxView view_as = v.view.permuted({0, 2, 1, 3}).once(2, repeats);
   const Item &q = items_[static_cast<size_t>(s.q)], &k = items_[static_cast<size_t>(s.k)],
              &w = items_[static_cast<size_t>(values)];
-  if (!s.softmax || !seen_as.plain() || dims[0] != batch_ || dims[1] != s.heads ||
+  if (!s.softmax || !view_as.plain() || dims[0] != batch_ || dims[1] != s.heads ||
       dims[2] != s.time || dims[3] != s.head_dim || s.heads / repeats != s.kv_heads ||
       w.out.last() != s.kv_heads * s.head_dim || q.sources != k.sources || q.sources != w.sources)
     return refuse(n, "q, k and v are not heads of products of one input");

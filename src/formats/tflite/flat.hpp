@@ -18,7 +18,7 @@ namespace loom::core {
 struct FlatFile {
   explicit FlatFile(std::span<const std::byte> file)
       : base(reinterpret_cast<const uint8_t*>(file.data())),
-        verifier(base, file.size(), 64, kMostTables),
+        verifier(base, file.size(), 64, kMaxTables),
         left(16 * file.size() + (size_t{1} << 20)) {}
 
   // Whether `count` more values of `bytes` each may be copied out.
@@ -28,7 +28,7 @@ struct FlatFile {
     return true;
   }
 
-  static constexpr flatbuffers::uoffset_t kMostTables = flatbuffers::uoffset_t{1} << 24;
+  static constexpr flatbuffers::uoffset_t kMaxTables = flatbuffers::uoffset_t{1} << 24;
   const uint8_t* base;
   flatbuffers::Verifier verifier;
   size_t left;

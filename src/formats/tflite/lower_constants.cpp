@@ -10,7 +10,7 @@
 namespace loom::core {
 namespace {
 
-constexpr size_t kMostSparseAxes = 8;
+constexpr size_t kMaxSparseAxes = 8;
 
 // Walks the axes of a sparse tensor in the order in which they are stored, and says for each stored
 // value where it belongs in the dense one.
@@ -33,7 +33,7 @@ class SparseWalk {
   bool prepare() {
     const size_t rank = t_.dims.size(), all = s_.order.size();
     if (rank == 0 || all != rank + s_.blocks.size() || s_.axes.size() != all ||
-        all > kMostSparseAxes)
+        all > kMaxSparseAxes)
       return false;
     std::vector<bool> seen(all, false);
     extents_.assign(t_.dims.begin(), t_.dims.end());

@@ -9,7 +9,7 @@ namespace loom::core {
 namespace {
 
 constexpr int64_t kSame = 0, kValid = 1;
-constexpr int64_t kMostExtent = int64_t{1} << 30;
+constexpr int64_t kMaxExtent = int64_t{1} << 30;
 
 // The place of the input that output i shows, in float as the interpreter computes it.
 int64_t nearest_place(int64_t i, int64_t from, int64_t to, bool corners, bool centers) {
@@ -32,7 +32,7 @@ TfliteGraph::Window TfliteGraph::window(int64_t height, int64_t width, List kern
   const int64_t extents[] = {height, width};
   for (size_t i = 0; i < 2; ++i) {
     const int64_t k = kernel[i], s = stride[i], d = dilation[i];
-    if (k < 1 || s < 1 || d < 1 || k > kMostExtent || s > kMostExtent || d > kMostExtent)
+    if (k < 1 || s < 1 || d < 1 || k > kMaxExtent || s > kMaxExtent || d > kMaxExtent)
       refuse("kernels, strides or dilations below 1");
     if (failed()) return w;
     const int64_t covered = (k - 1) * d + 1;
@@ -101,7 +101,7 @@ void TfliteGraph::transpose_conv() {
     return refuse("is read of pictures: four axes");
   if (out[0] != x[0] || out[3] != k[0] || x[3] != k[3])
     return refuse("weights or a shape that do not fit its input");
-  if (out[1] < 1 || out[2] < 1 || out[1] > kMostExtent || out[2] > kMostExtent)
+  if (out[1] < 1 || out[2] < 1 || out[1] > kMaxExtent || out[2] > kMaxExtent)
     return refuse("a shape that cannot be");
   const Window w = window(out[1], out[2], {k[1], k[2]}, {whole(2), whole(1)}, {1, 1}, whole(0));
   if (failed()) return;

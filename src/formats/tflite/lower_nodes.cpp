@@ -7,7 +7,7 @@
 namespace loom::core {
 namespace {
 
-constexpr size_t kMostPlaces = 4096;  // of a list that a Gather takes
+constexpr size_t kMaxPlaces = 4096;  // of a list that a Gather takes
 
 enum Fused : int64_t {
   kNoFunction = 0,
@@ -140,7 +140,7 @@ TfliteGraph::Name TfliteGraph::activated(Name x, int64_t function) {
 }
 
 TfliteGraph::Name TfliteGraph::at_places(Name x, const List& places, int64_t axis) {
-  if (places.size() > kMostPlaces) refuse(cat(places.size(), " places of one axis"));
+  if (places.size() > kMaxPlaces) refuse(cat(places.size(), " places of one axis"));
   return add("Gather", {x, list(places)}, {{"axis", axis}});
 }
 

@@ -8,7 +8,7 @@
 namespace loom::core {
 namespace {
 
-constexpr int64_t kMostExtentOfAxis = int64_t{1} << 31;
+constexpr int64_t kMaxExtentOfAxis = int64_t{1} << 31;
 
 }  // namespace
 
@@ -118,7 +118,7 @@ void TfliteGraph::pad() {
   List dims = from.dims, pads(2 * rank, 0);
   for (size_t i = 0; i < rank; ++i) {
     const int64_t before = given[2 * i], after = given[2 * i + 1];
-    if (before < 0 || after < 0 || before > kMostExtentOfAxis || after > kMostExtentOfAxis)
+    if (before < 0 || after < 0 || before > kMaxExtentOfAxis || after > kMaxExtentOfAxis)
       return refuse("pads that cannot be");
     const auto at =
         static_cast<size_t>(order == Order::first ? kAxisFirst[i] : static_cast<int64_t>(i));
@@ -252,7 +252,7 @@ TfliteGraph::Strides TfliteGraph::strides(const List& have) {
       continue;
     }
     const int64_t extent = have[out.ranges.size()], s = step[i];
-    if (s == 0 || s > kMostExtentOfAxis || s < -kMostExtentOfAxis) {
+    if (s == 0 || s > kMaxExtentOfAxis || s < -kMaxExtentOfAxis) {
       refuse("a step of 0");
       break;
     }
@@ -414,7 +414,7 @@ void TfliteGraph::tile() {
   if (times.size() != from.dims.size()) return refuse("a number for each axis is needed");
   List dims = from.dims;
   for (size_t i = 0; i < dims.size(); ++i) {
-    if (times[i] < 1 || times[i] > kMostExtentOfAxis / std::max<int64_t>(dims[i], 1))
+    if (times[i] < 1 || times[i] > kMaxExtentOfAxis / std::max<int64_t>(dims[i], 1))
       return refuse("a number that cannot be");
     dims[i] *= times[i];
   }
@@ -470,7 +470,7 @@ void TfliteGraph::shape() {
   t.shape = dims;
   std::vector<int32_t> narrow;
   for (const int64_t d : all) {
-    if (d > kMostExtentOfAxis - 1) return refuse("an extent that cannot be");
+    if (d > kMaxExtentOfAxis - 1) return refuse("an extent that cannot be");
     narrow.push_back(static_cast<int32_t>(d));
   }
   const auto bytes = std::as_bytes(std::span(narrow));

@@ -10,7 +10,7 @@
 namespace loom::core {
 namespace {
 
-constexpr int64_t kMostValues = int64_t{1} << 40;  // of one tensor
+constexpr int64_t kMaxValues = int64_t{1} << 40;  // of one tensor
 constexpr int64_t kFarthest = int64_t{1} << 52;
 
 // Whether an operator only moves or picks values, so that they stay on the steps of its input.
@@ -40,7 +40,7 @@ int64_t count_of(const std::vector<int64_t>& dims) {
   for (const int64_t d : dims) {
     if (d < 0 || !checked_mul(count, static_cast<uint64_t>(d), count)) return -1;
   }
-  return count > static_cast<uint64_t>(kMostValues) ? -1 : static_cast<int64_t>(count);
+  return count > static_cast<uint64_t>(kMaxValues) ? -1 : static_cast<int64_t>(count);
 }
 
 Result<std::vector<int64_t>> broadcast_dims(const std::vector<int64_t>& a,

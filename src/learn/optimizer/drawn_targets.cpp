@@ -9,9 +9,9 @@ constexpr uint64_t kFisherStream = uint64_t{1} << 52;
 
 }  // namespace
 
-Result<Tensor> drawn_gradient(Trace& trace, Scribe& s, const TrainStepOptions& options,
+Result<Tensor> drawn_gradient(Trace& trace, TraceBuilder& s, const TrainStepOptions& options,
                               const StepTensors& t, const Tensor& dy) {
-  const bool known = !options.given_loss && !t.targets.empty();
+  const bool known = !options.custom_loss && !t.targets.empty();
   const LossKind kind = options.loss.kind;
   if (!known || (kind != LossKind::softmax_ce && kind != LossKind::mse)) return dy;
   const Tensor noise = s.fresh(dy.shape), drawn = s.fresh(dy.shape);

@@ -8,7 +8,7 @@
 namespace loom::core {
 
 // Recorded from softmax_ce and mse; of other losses dy, the gradient of the targets that are there.
-Result<Tensor> drawn_gradient(Trace& trace, Scribe& s, const TrainStepOptions& options,
+Result<Tensor> drawn_gradient(Trace& trace, TraceBuilder& s, const TrainStepOptions& options,
                               const StepTensors& t, const Tensor& dy);
 
 }  // namespace loom::core

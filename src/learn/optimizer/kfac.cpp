@@ -21,7 +21,7 @@ double mean_of_diagonal(const Tensor& m) {
   return sum / static_cast<double>(m.rows());
 }
 
-Result<Tensor> sum_of_products(Scribe& s, const Tensor& a, const Tensor& b) {
+Result<Tensor> sum_of_products(TraceBuilder& s, const Tensor& a, const Tensor& b) {
   const Tensor rows = s.fresh(Shape{a.rows()}), all = s.fresh(Shape{1, 1});
   LOOM_ASSIGN(const Tensor products, s.binary(a, b, BinaryKind::mul));
   LOOM_TRY(s.ops().reduce({products, rows, ReduceKind::sum}));
@@ -34,7 +34,7 @@ Tensor corner_of(const Tensor& t, int64_t rows, int64_t cols) {
   return slice_cols(t.slice_rows(0, rows), 0, cols);
 }
 
-Result<Tensor> matrix_product(Scribe& s, const Tensor& a, const Tensor& b) {
+Result<Tensor> matrix_product(TraceBuilder& s, const Tensor& a, const Tensor& b) {
   const Tensor y = s.fresh(Shape{a.rows(), b.cols()});
   LOOM_TRY(s.ops().gemm({a, b, y}));
   return y;
@@ -106,7 +106,7 @@ Result<std::vector<Kfac::Layer>> Kfac::find(const Network& network, const TrainS
     const bool known = std::any_of(layers.begin(), layers.end(), [&](const Layer& layer) {
       return layer.weight.data == use.w.data;
     });
-    const bool fits = use.w.rows() <= kMostSide && use.w.cols() <= kMostSide;
+    const bool fits = use.w.rows() <= kMaxSide && use.w.cols() <= kMaxSide;
     const int64_t index = index_of(use.w);
     const bool grouped = use.shape != nullptr && use.shape->groups != 1;
     if (known || !fits || grouped || (trained != nullptr && index < 0)) return {};
@@ -177,7 +177,7 @@ Result<int64_t> Kfac::planned_bytes(const Network& network, const TrainStepOptio
   return bytes;
 }
 
-Status Kfac::add_conv(Scribe& s, const Layer& layer, const Use& use, const Tensor& a,
+Status Kfac::add_conv(TraceBuilder& s, const Layer& layer, const Use& use, const Tensor& a,
                       const Tensor& g) const {
   ConvShape patches = layer.shape;
   patches.filters = layer.shape.patch();
@@ -197,7 +197,8 @@ Status Kfac::add_conv(Scribe& s, const Layer& layer, const Use& use, const Tenso
 }
 
 // A of the inputs with a 1 behind them, from `a` without it.
-Result<Tensor> Kfac::joined(Scribe& s, const Layer& layer, const Use& use, const Tensor& a) const {
+Result<Tensor> Kfac::joined(TraceBuilder& s, const Layer& layer, const Use& use,
+                            const Tensor& a) const {
   const int64_t in = a.rows();
   const Tensor sums = s.fresh(Shape{1, in}), all = s.fresh(Shape{in + 1, in + 1});
   int64_t positions = 1;
@@ -221,7 +222,7 @@ Result<Tensor> Kfac::joined(Scribe& s, const Layer& layer, const Use& use, const
   return all;
 }
 
-Status Kfac::record_layer(Scribe& s, const Layer& layer, const std::vector<Use>& uses,
+Status Kfac::record_layer(TraceBuilder& s, const Layer& layer, const std::vector<Use>& uses,
                           double predictions, const Tensor& finite) const {
   double positions = 0;
   Tensor a, g;
@@ -265,7 +266,7 @@ Status Kfac::record_layer(Scribe& s, const Layer& layer, const std::vector<Use>&
 Status Kfac::record_batch(Trace& trace, const TrainStepOptions& options,
                           const std::vector<Trained>& trained, const StepTensors& t,
                           const Tensor& dy) const {
-  Scribe s(trace);
+  TraceBuilder s(trace);
   LOOM_ASSIGN(const Tensor drawn, drawn_gradient(trace, s, options, t, dy));
   Differentiator d(trace);
   for (const Layer& layer : layers_) d.follow(trained[layer.trained].weight);
@@ -287,7 +288,8 @@ Status Kfac::record_batch(Trace& trace, const TrainStepOptions& options,
   return {};
 }
 
-Result<std::vector<Tensor>> Kfac::record_directions(Scribe& s, const std::vector<Trained>& trained,
+Result<std::vector<Tensor>> Kfac::record_directions(TraceBuilder& s,
+                                                    const std::vector<Trained>& trained,
                                                     const StepTensors& t) const {
   std::vector<Tensor> directions(trained.size());
   std::vector<Tensor> dots;

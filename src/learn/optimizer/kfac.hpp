@@ -12,7 +12,7 @@
 //   step  nu = min(1, sqrt(trust / (rate^2 sum of direction * gradient))): the most that the
 //       prediction may change, as a divergence; then m = beta1 m + nu direction, W -= rate m
 // Inverses are taken every few updates from a Cholesky factor in doubles, on the host, with sums in
-// a fixed order. Everything else (norms, tables, convolutions in groups, sides above kMostSide)
+// a fixed order. Everything else (norms, tables, convolutions in groups, sides above kMaxSide)
 // takes steps of Adam with the same rate. Private to the room.
 #pragma once
 
@@ -22,7 +22,7 @@ namespace loom::core {
 
 class Kfac : public OptimizerDriver {
  public:
-  static constexpr int64_t kMostSide = 4096;
+  static constexpr int64_t kMaxSide = 4096;
 
   // Finds the products of the network whose weights are trained. Errors: invalid_argument where
   // there is none, or for a mesh.
@@ -35,7 +35,8 @@ class Kfac : public OptimizerDriver {
   Status record_batch(Trace& trace, const TrainStepOptions& options,
                       const std::vector<Trained>& trained, const StepTensors& t,
                       const Tensor& dy) const override;
-  Result<std::vector<Tensor>> record_directions(Scribe& s, const std::vector<Trained>& trained,
+  Result<std::vector<Tensor>> record_directions(TraceBuilder& s,
+                                                const std::vector<Trained>& trained,
                                                 const StepTensors& t) const override;
 
   // How much of the averages stays.
@@ -61,11 +62,11 @@ class Kfac : public OptimizerDriver {
                                          const std::vector<Trained>* trained);
   Status make(Layer& layer, const std::string& path, std::vector<Buffer>& memory,
               std::vector<StateTensor>& state);
-  Status add_conv(Scribe& s, const Layer& layer, const Differentiator::Product& use,
+  Status add_conv(TraceBuilder& s, const Layer& layer, const Differentiator::Product& use,
                   const Tensor& a, const Tensor& g) const;
-  Result<Tensor> joined(Scribe& s, const Layer& layer, const Differentiator::Product& use,
+  Result<Tensor> joined(TraceBuilder& s, const Layer& layer, const Differentiator::Product& use,
                         const Tensor& a) const;
-  Status record_layer(Scribe& s, const Layer& layer,
+  Status record_layer(TraceBuilder& s, const Layer& layer,
                       const std::vector<Differentiator::Product>& uses, double predictions,
                       const Tensor& finite) const;
 

@@ -39,10 +39,10 @@ struct ExtraRows {
 // moves where `scale` is NaN.
 class WholeUpdate {
  public:
-  WholeUpdate(Scribe& scribe, const Optimizer& optimizer, const Trained& param,
+  WholeUpdate(TraceBuilder& builder, const Optimizer& optimizer, const Trained& param,
               const Tensor& values, const Tensor& gradient, const Tensor& factor,
               const StepTensors& step)
-      : s(scribe),
+      : s(builder),
         constants(optimizer),
         t(step),
         p(values),
@@ -67,7 +67,7 @@ class WholeUpdate {
   // hyper of the learning rate of this parameter.
   Tensor rate() const { return hyper_of(t.hyper, group); }
 
-  Scribe& s;
+  TraceBuilder& s;
   const Optimizer& constants;  // resolved()
   const StepTensors& t;
   Tensor p, g, scale;  // values, gradient, what that is multiplied by
@@ -105,7 +105,7 @@ class OptimizerDriver {
     return {};
   }
   // Directions for the gradients of `trained`, by index; empty: the gradient, by the op.
-  virtual Result<std::vector<Tensor>> record_directions(Scribe& /*s*/,
+  virtual Result<std::vector<Tensor>> record_directions(TraceBuilder& /*s*/,
                                                         const std::vector<Trained>& trained,
                                                         const StepTensors& /*t*/) const {
     return std::vector<Tensor>(trained.size());

@@ -35,8 +35,9 @@ Status check_sophia(const TrainStepOptions& o) {
 }
 
 // v += share (g^2 / squares - v), nothing where g is not finite. rows: of a sparse gradient.
-Status move_curvature(Scribe& s, const Tensor& numbers, const Trained& p, const Tensor& gradient,
-                      const Tensor& rows, const Tensor& squares, float share) {
+Status move_curvature(TraceBuilder& s, const Tensor& numbers, const Trained& p,
+                      const Tensor& gradient, const Tensor& rows, const Tensor& squares,
+                      float share) {
   Tensor g = gradient;
   if (!rows.empty()) {
     g = s.fresh(p.v.shape);
@@ -67,7 +68,7 @@ Status record_curvature(Trace& trace, const Network& network, const TrainStepOpt
   o.feedback = feedback;
   LOOM_ASSIGN(t.network, trace_network(network, trace, o));
   t.network.y = predictions_of(t.network.y);
-  Scribe s(trace);
+  TraceBuilder s(trace);
   Differentiator d(trace);
   const Tensor dy = s.fresh(Shape{t.network.y.rows(), t.network.y.cols()});
   t.weight = s.fresh(Shape{dy.rows()});

@@ -84,7 +84,7 @@ Status bit_cast(const Call& c) {
   const int from_bits = onnx_type_bits(c.value(0).type), to_bits = onnx_type_bits(to);
   if (to_bits == 0 || from_bits != to_bits || to_bits < 8)
     return c.not_done("bits of types of other sizes, or below 8");
-  return c.give(c.value(0).seen_as(to));
+  return c.give(c.value(0).view_as(to));
 }
 
 // A row of n values of one scale. x - z is exact in a float where both have 16 bits at most.

@@ -81,12 +81,12 @@ double log_of(double x) {
 }
 
 double pow(double x, double y) {
-  constexpr double kMostSquares = 1024;
+  constexpr double kMaxSquares = 1024;
   if (y == 0 || x == 1) return 1;
   if (!(x == x) || !(y == y)) return kNoNumber;
   const bool whole = std::floor(y) == y;
   const bool odd = whole && std::abs(y) < 9007199254740992.0 && std::fmod(y, 2) != 0;
-  if (whole && std::abs(y) <= kMostSquares && std::abs(x) < kInfinite) {
+  if (whole && std::abs(y) <= kMaxSquares && std::abs(x) < kInfinite) {
     return whole_power(x, static_cast<int64_t>(y));
   }
   const double sign = std::signbit(x) && odd ? -1.0 : 1.0;

@@ -246,7 +246,7 @@ Result<Value> zero_of(const Call& c, OnnxType type) {
 namespace {
 
 Status pad(const Call& c) {
-  constexpr int64_t kMostPad = int64_t{1} << 40;
+  constexpr int64_t kMaxPad = int64_t{1} << 40;
   Value x = c.value(0);
   Dims pads = c.list(c.given("paddings") ? "paddings" : "pads");
   if (c.has(1)) {
@@ -274,7 +274,7 @@ Status pad(const Call& c) {
   }
   for (size_t k = 0; k < axes.size(); ++k) {
     const int64_t before = pads[k], behind = pads[k + axes.size()];
-    if (std::max(std::abs(before), std::abs(behind)) > kMostPad) return c.bad("too large a pad");
+    if (std::max(std::abs(before), std::abs(behind)) > kMaxPad) return c.bad("too large a pad");
     if (before == 0 && behind == 0) continue;
     LOOM_ASSIGN(x, pad_axis(c, x, static_cast<size_t>(axes[k]), before, behind, mode, constant));
   }

@@ -163,7 +163,7 @@ Result<Value> second_input(const Call& c, const Value& a, Value b) {
   LOOM_ASSIGN(const int axis, c.axis(c.integer("axis", 0), a.rank()));
   Dims dims = b.dims;
   while (static_cast<int>(dims.size()) + axis < a.rank()) dims.push_back(1);
-  return b.seen_as(dims);
+  return b.view_as(dims);
 }
 
 // All inputs, one after the other.
@@ -235,7 +235,7 @@ Status power(const Call& c) {
     LOOM_ASSIGN(const double exponent, c.number(1, 1));
     if (exponent == 2) {
       LOOM_ASSIGN(const Value y, combine(c, Pair::mul, c.value(0), c.value(0)));
-      return c.give(y.seen_as(dims));
+      return c.give(y.view_as(dims));
     }
   }
   LOOM_ASSIGN(const Value a, c.as(0, in));
@@ -413,7 +413,7 @@ Status prelu(const Call& c) {
   if (c.opset < 7 && x.rank() > 1 && slope.count() == x.dims[1]) {  // one per channel
     Dims by_channel(x.dims.size() - 1, 1);
     by_channel[0] = x.dims[1];
-    slope = slope.seen_as(by_channel);
+    slope = slope.view_as(by_channel);
   }
   LOOM_ASSIGN(const Dims dims, shape_of_both(c, x.dims, slope.dims));
   if (dims != x.dims) return c.bad("a slope that does not fit its input");

@@ -100,7 +100,7 @@ Status size_of(const Call& c) {
 template <Result<Dims> (*Shape)(const Call&)>
 Status under_shape(const Call& c) {
   LOOM_ASSIGN(Dims dims, Shape(c));
-  return c.give(c.value(0).seen_as(std::move(dims)));
+  return c.give(c.value(0).view_as(std::move(dims)));
 }
 
 Result<Dims> reshaped(const Call& c) {

@@ -117,13 +117,13 @@ int64_t Value::count() const {
   return product(dims);
 }
 
-Value Value::seen_as(Dims other) const {
+Value Value::view_as(Dims other) const {
   Value v = *this;
   v.dims = std::move(other);
   return v;
 }
 
-Value Value::seen_as(OnnxType other) const {
+Value Value::view_as(OnnxType other) const {
   Value v = *this;
   v.type = other;
   return v;

@@ -78,8 +78,8 @@ class Value {
     return reinterpret_cast<const T*>(memory_->data());
   }
   // The same memory under another shape of as many elements, or another type of as many bytes.
-  Value seen_as(Dims other) const;
-  Value seen_as(OnnxType other) const;
+  Value view_as(Dims other) const;
+  Value view_as(OnnxType other) const;
 
  private:
   std::shared_ptr<const Buffer> memory_;

@@ -10,7 +10,7 @@ namespace loom::core {
 // `length` (0 means one run); row i of a run is at position first + i. inverse: by the negative
 // angle, which is the gradient. x, y [R, heads*D], y may be x; cos, sin [P, D/2], f32. If
 // `rotary_dim` > 0, the halves are those of the first `rotary_dim` values of each head. The other
-// values are kept, and cos, sin are [P, rotary_dim/2]. With `places` (RowPlace, [R, 2]) each row
+// values are kept, and cos, sin are [P, rotary_dim/2]. With `places` (RowPosition, [R, 2]) each row
 // reads its position at run time; first and length are then 0.
 struct RopeArgs {
   Tensor x, y, cos, sin;
@@ -29,7 +29,8 @@ struct RopeArgs {
 };
 
 // Appends rows of k and v [R, G*D] at positions first, first+1, ... of a cache of one sequence.
-// With `places` (RowPlace, [R, 2]) each row reads its position at run time; no two rows share one.
+// With `places` (RowPosition, [R, 2]) each row reads its position at run time; no two rows share
+// one.
 struct KvWriteArgs {
   Tensor k, v;
   KvCache cache;

@@ -36,11 +36,11 @@ struct ConvArgs {
   int64_t work() const { return y.shape.count() * shape.patch() / 2; }
   // The CPU keeps the offset of each k of a patch, two decoded groups of sixteen filters, and
   // samples with their padding; less if a patch or a sample is larger.
-  static constexpr int64_t kLongPatch = 1 << 14, kMostSamples = 1 << 20;
+  static constexpr int64_t kLongPatch = 1 << 14, kMaxSamples = 1 << 20;
   int64_t scratch() const {
     const int64_t k = shape.patch() < kLongPatch ? shape.patch() : kLongPatch;
     const int64_t values = shape.channels / shape.groups * shape.in_positions();
-    const int64_t samples = values < kMostSamples / 6 ? values * 6 : kMostSamples;
+    const int64_t samples = values < kMaxSamples / 6 ? values * 6 : kMaxSamples;
     return kMatmulScratch + (k + 16) * (w.dtype == DType::f32 ? 1 : 33) * 4 + samples;
   }
 };

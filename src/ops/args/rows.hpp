@@ -193,7 +193,7 @@ struct TopkArgs {
 };
 
 // Draws one of the k candidates of each row: next[r] = ids[r,i]. values [R,k] (f32) are the output
-// of topk, ids i32 [R,k], next i32 [R]; k <= kMost. After the weights everything is in integers,
+// of topk, ids i32 [R,k], next i32 [R]; k <= kMax. After the weights everything is in integers,
 // with ONE = 2^22:
 //   w_i = ONE if v_i == v_0; 0 for other infinities; else min(floor(exp((v_i - v_0) /
 //     temperature) ONE + 1/2), ONE), exp and its argument in f32 (NaN counts as -inf).
@@ -204,7 +204,7 @@ struct TopkArgs {
 //     Philox(seed, stream 0, index + r).
 // temperature is positive and not subnormal, top_p in (0, 1], min_p in [0, 1].
 struct SampleArgs {
-  static constexpr int64_t kMost = 256;
+  static constexpr int64_t kMax = 256;
   Tensor values, ids, next;
   float temperature = 1.0f, top_p = 1.0f, min_p = 0.0f;
   uint64_t seed = 0, index = 0;

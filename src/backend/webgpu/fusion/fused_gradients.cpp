@@ -100,7 +100,7 @@ Result<int64_t> fuse_loss(Frame& frame, std::span<const Command> rest) {
 }
 
 Result<int64_t> fuse_channel_sums(Frame& frame, std::span<const Command> rest) {
-  constexpr int64_t kBlock = 4096, kMost = 32768;  // values of a sum, of a channel
+  constexpr int64_t kBlock = 4096, kMax = 32768;  // values of a sum, of a channel
   if (rest.size() < 2 || rest[0].op != OpId::reduce || rest[1].op != OpId::reduce_cols) {
     return int64_t{0};
   }
@@ -109,7 +109,7 @@ Result<int64_t> fuse_channel_sums(Frame& frame, std::span<const Command> rest) {
   const int64_t samples = outer.x.rows(), channels = outer.x.cols(), cols = inner.x.cols();
   if (inner.kind != ReduceKind::sum || outer.accumulate || outer.x.data != inner.y.data ||
       inner.x.rows() != samples * channels || !gapless(outer.x) || !gapless(outer.y) || cols == 0 ||
-      cols > kBlock || samples * cols > kMost || samples == 0 || !apart(outer.y, inner.x) ||
+      cols > kBlock || samples * cols > kMax || samples == 0 || !apart(outer.y, inner.x) ||
       !apart(inner.y, inner.x) || !apart(outer.y, inner.y)) {
     return int64_t{0};
   }

@@ -69,7 +69,7 @@ Result<int64_t> norm_and_quantize(Frame& frame, std::span<const Command> rest) {
   const NormArgs& norm = *args_at<NormArgs>(rest, 0);
   const auto* quantize = args_at<QuantizeRowsArgs>(rest, 1);
   const int64_t rows = norm.x.rows(), n = norm.x.cols();
-  if (quantize == nullptr || norm.segments != 1 || rows <= kFewRows || n == 0 || n % 32 != 0) {
+  if (quantize == nullptr || norm.segments != 1 || rows <= kSmallRows || n == 0 || n % 32 != 0) {
     return 0;
   }
   if (!same_place(norm.y, quantize->x) || !all_floats(norm.x)) return 0;
@@ -101,7 +101,7 @@ Stretch input_of(const MatmulArgs& a) {
 
 // Whether a product qualifies, and its output may be written while its input is read.
 bool suits(const MatmulArgs& a) {
-  if (a.y.rows() <= kFewRows || a.y.cols() == 0 || a.w.shape[1] == 0 || !all_floats(a.y)) {
+  if (a.y.rows() <= kSmallRows || a.y.cols() == 0 || a.w.shape[1] == 0 || !all_floats(a.y)) {
     return false;
   }
   if (!a.use_q8 && (!all_floats(a.x) || !small_product(a.y.rows(), a.y.cols()))) return false;

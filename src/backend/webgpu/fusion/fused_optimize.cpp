@@ -55,8 +55,8 @@ fn run(group: vec3<u32>, lane: u32) {
 }
 )"};
 
-constexpr size_t kMostParameters = 24;
-constexpr int64_t kMostGroups = 16384;
+constexpr size_t kMaxParameters = 24;
+constexpr int64_t kMaxGroups = 16384;
 constexpr int64_t kPerGroup = 1024;
 constexpr size_t kWords = 16;
 
@@ -98,8 +98,8 @@ bool Updates::free(const Tensor& t) const {
 bool Updates::add(const OptimizeArgs& args) {
   const int64_t n = args.g.shape.count(), groups = ceil_div(n, kPerGroup);
   const bool has_m = keeps_m(args.kind), has_v = keeps_v(args.kind);
-  if (n == 0 || !args.rows.empty() || masters_.size() == kMostParameters ||
-      groups_ + groups > kMostGroups) {
+  if (n == 0 || !args.rows.empty() || masters_.size() == kMaxParameters ||
+      groups_ + groups > kMaxGroups) {
     return false;
   }
   uint32_t w = 0, g = 0, m = 0, v = 0;

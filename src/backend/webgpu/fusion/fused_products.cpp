@@ -20,7 +20,7 @@ bool take_matrices(Frame& frame, std::span<const Command> rest, RowProducts& p) 
   const Tensor* x = p.joined != nullptr ? &p.joined->y : nullptr;
   if (p.quantize != nullptr) x = &p.quantize->x;
   if (p.norm != nullptr) x = &p.norm->y;
-  while (p.count < RowProducts::kMost) {
+  while (p.count < RowProducts::kMax) {
     const auto* m = args_at<MatmulArgs>(rest, static_cast<size_t>(p.commands));
     if (m == nullptr || !takes_rows(frame, p, m->x)) break;
     if (m->use_q8 != (p.quantize != nullptr)) break;

@@ -51,14 +51,14 @@ enum Small : uint32_t {
   kSmallSoftmaxLoss
 };
 
-constexpr uint32_t kWords = 16;        // of a command in the table
-constexpr int64_t kMostCommands = 48;  // of a dispatch
-constexpr uint32_t kMostKept = 2048;   // values in workgroup memory
+constexpr uint32_t kWords = 16;       // of a command in the table
+constexpr int64_t kMaxCommands = 48;  // of a dispatch
+constexpr uint32_t kMaxKept = 2048;   // values in workgroup memory
 constexpr uint32_t kIds = 1U << 8, kFence = 1U << 9, kBarrier = 1U << 10;
-constexpr int64_t kMostValues = 256;      // of a tensor: one per invocation
-constexpr int64_t kMostTerms = 2048;      // of a sum
-constexpr int64_t kMostLosses = 1024;     // values of a prediction
-constexpr int64_t kMostLossColumns = 64;  // of a prediction; few invocations walk them
+constexpr int64_t kMaxValues = 256;      // of a tensor: one per invocation
+constexpr int64_t kMaxTerms = 2048;      // of a sum
+constexpr int64_t kMaxLosses = 1024;     // values of a prediction
+constexpr int64_t kMaxLossColumns = 64;  // of a prediction; few invocations walk them
 
 // The table is read once into workgroup memory, except for the words that decide the path of all
 // invocations. Those must come from read-only memory, one command ahead.
@@ -304,16 +304,16 @@ class Steps {
   }
   bool step(const BinaryArgs& a);
   bool step(const ReduceArgs& a) {
-    return a.x.shape.count() <= kMostTerms &&
+    return a.x.shape.count() <= kMaxTerms &&
            begin(kSmallReduce, static_cast<uint32_t>(a.kind), a.x, 0) && result(a.y) && input(a.x);
   }
   bool step(const ReduceColsArgs& a) {
-    return a.x.shape.count() <= kMostTerms &&
+    return a.x.shape.count() <= kMaxTerms &&
            begin(kSmallReduceCols, a.accumulate ? 1 : 0, a.x, 0) && result(a.y) && input(a.x);
   }
   bool step(const LossArgs& a);
 
-  static bool few(const Tensor& t) { return t.shape.count() <= kMostValues; }
+  static bool few(const Tensor& t) { return t.shape.count() <= kMaxValues; }
   static uint32_t bits(float v) {
     uint32_t word = 0;
     std::memcpy(&word, &v, sizeof(v));
@@ -384,7 +384,7 @@ bool Steps::result(const Tensor& t) {
       if (overlaps && !touches_[i].fenced) word(1) |= kFence;
     }
     const auto span = static_cast<uint32_t>((t.end() - t.data) / 4);
-    const bool keep = kept_ + span <= kMostKept;
+    const bool keep = kept_ + span <= kMaxKept;
     if (keep) word(14 + operand_ / 2) = kept_;
     touches_.push_back({t.data, t.end(), true, keep ? kept_ : Operands::kAbsent, false, false});
     if (keep) kept_ += span;
@@ -408,8 +408,8 @@ bool Steps::step(const LossArgs& a) {
   const bool softmax = a.kind == LossKind::softmax_ce;
   const bool ids = a.target.dtype == DType::i32;
   if (!softmax && (!is_mean(a.kind) || a.kind == LossKind::focal)) return false;
-  if (a.pred.shape.count() > kMostLosses || a.pred.cols() > kMostLossColumns ||
-      a.pred.rows() > kMostValues || (!ids && a.target.row_stride != a.target.cols())) {
+  if (a.pred.shape.count() > kMaxLosses || a.pred.cols() > kMaxLossColumns ||
+      a.pred.rows() > kMaxValues || (!ids && a.target.row_stride != a.target.cols())) {
     return false;
   }
   const uint32_t number = bits(softmax ? a.smoothing : a.delta);
@@ -483,7 +483,7 @@ Result<int64_t> fuse_scalars(Frame& frame, std::span<const Command> rest) {
   Steps steps(frame);
   int64_t count = 0;
   for (const Command& command : rest) {
-    if (count == kMostCommands || !steps.add(command)) break;
+    if (count == kMaxCommands || !steps.add(command)) break;
     ++count;
   }
   if (count < 2) return int64_t{0};
@@ -496,7 +496,7 @@ Result<int64_t> fuse_scalars(Frame& frame, std::span<const Command> rest) {
                .text(kSteps)
                .text(kLosses)
                .lanes(256)
-               .beside((kMostKept + kMostCommands * kWords + 256) * 4, true)
+               .beside((kMaxKept + kMaxCommands * kWords + 256) * 4, true)
                .groups(1));
   return count;
 }

@@ -15,7 +15,7 @@ namespace {
 
 constexpr int64_t kLanes = 256;
 // 64 positions a round. A joining dispatch costs about three rounds.
-constexpr int64_t kMostRounds = 4;
+constexpr int64_t kMaxRounds = 4;
 
 constexpr Kernel kAttendOne{"attend_one", R"(
 var<workgroup> query: array<f32, width>;
@@ -189,7 +189,7 @@ OneRow one_row(const AttentionArgs& args) {
   const int64_t positions = args.length - row.begin;
   // At most as many splits as the products after the attention join themselves.
   const int64_t all = std::max<int64_t>(ceil_div(positions, kAttendLanes), 1);
-  row.rounds = std::min(ceil_div(all, kMostJoined), kMostRounds);
+  row.rounds = std::min(ceil_div(all, kMaxJoined), kMaxRounds);
   row.rounds = std::max(row.rounds, ceil_div(all, kAttendLanes));
   row.splits = ceil_div(all, row.rounds);
   row.fits = args.q.rows() == 1 && width % 4 == 0 && width <= 256 && positions > 0;

@@ -137,14 +137,14 @@ Status attend_rows(Frame& frame, const AttentionArgs& args, const Stretches& how
 
 // Takes as many rows at a time as keeps the memory of their stretches small.
 Status attend_placed(Frame& frame, const AttentionArgs& args) {
-  constexpr int64_t kMostBytes = int64_t{32} << 20;
+  constexpr int64_t kMaxBytes = int64_t{32} << 20;
   const int64_t rows = args.q.rows();
   if (rows == 0 || args.length == 0) return {};
   const int64_t all = ceil_div(args.length, int64_t{64});
   Stretches how{std::max(kRounds, ceil_div(all, kAttendLanes)), 1};
   how.splits = ceil_div(all, how.rounds);
   const int64_t bytes = how.splits > 1 ? join_bytes(args, how.splits) / rows : 0;
-  const int64_t most = bytes > 0 ? std::max<int64_t>(kMostBytes / bytes, 1) : rows;
+  const int64_t most = bytes > 0 ? std::max<int64_t>(kMaxBytes / bytes, 1) : rows;
   for (int64_t row = 0; row < rows; row += most) {
     const int64_t count = std::min(most, rows - row);
     AttentionArgs some = args;

@@ -303,10 +303,10 @@ Status conv_dw(Frame& frame, const ConvDwArgs& args) {
   const Product product{{s.filters / s.groups, s.patch(), args.x.rows() * s.out_positions()}};
   if (conv_dw_is_direct(product)) return conv_dw_direct(frame, args, product);
   // Enough workgroups for a large device, each with enough terms to be worth its start.
-  constexpr int64_t kGroups = 512, kFewestTerms = 128;
+  constexpr int64_t kGroups = 512, kMinTerms = 128;
   const int64_t tiles = product.row_tiles() * product.column_tiles() * s.groups;
   const int64_t per_part = std::max(
-      kFewestTerms, round_up(ceil_div(product.terms, std::max<int64_t>(kGroups / tiles, 1)), 16));
+      kMinTerms, round_up(ceil_div(product.terms, std::max<int64_t>(kGroups / tiles, 1)), 16));
   const int64_t parts = std::max<int64_t>(ceil_div(product.terms, per_part), 1);
   BufferSlice part;
   if (parts > 1) {

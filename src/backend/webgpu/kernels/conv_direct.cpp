@@ -8,9 +8,9 @@
 namespace loom::core::webgpu {
 namespace {
 
-constexpr int64_t kFewRows = 16;    // whose weights fit workgroup memory
-constexpr int64_t kFewTerms = 128;  // of a patch
-constexpr int kFilters = 8;         // of a workgroup of conv_dw
+constexpr int64_t kSmallRows = 16;    // whose weights fit workgroup memory
+constexpr int64_t kSmallTerms = 128;  // of a patch
+constexpr int kFilters = 8;           // of a workgroup of conv_dw
 
 // A workgroup has 64 columns and the filters of a group, four per invocation. The weights and the
 // offsets of taps are in workgroup memory.
@@ -147,7 +147,7 @@ fn run(row: u32, lane: u32) {
 }  // namespace
 
 bool conv_is_direct(const ConvProduct& product) {
-  return product.rows <= 2 || (product.rows <= kFewRows && product.terms <= kFewTerms);
+  return product.rows <= 2 || (product.rows <= kSmallRows && product.terms <= kSmallTerms);
 }
 
 bool conv_dx_is_direct(const ConvProduct& product) {
@@ -156,8 +156,8 @@ bool conv_dx_is_direct(const ConvProduct& product) {
 
 // Every tap reads all outputs again; the limit keeps that from dominating.
 bool conv_dw_is_direct(const ConvProduct& product) {
-  constexpr int64_t kMostReads = int64_t{4} << 20;
-  return product.rows <= 2 || product.rows * product.columns * product.terms <= kMostReads;
+  constexpr int64_t kMaxReads = int64_t{4} << 20;
+  return product.rows <= 2 || product.rows * product.columns * product.terms <= kMaxReads;
 }
 
 Status conv_direct(Frame& frame, const ConvArgs& args, const ConvProduct& product) {

@@ -25,8 +25,8 @@ fn run(i: u32) {
 
 Status copy(Frame& frame, const CopyArgs& args) {
   if (args.x.dtype == DType::f64) return unsupported("copy: no kernel for f64");
-  constexpr int64_t kMostWords = int64_t{1} << 32;
-  if (args.x.shape.count() >= kMostWords || args.y.shape.count() >= kMostWords) {
+  constexpr int64_t kMaxWords = int64_t{1} << 32;
+  if (args.x.shape.count() >= kMaxWords || args.y.shape.count() >= kMaxWords) {
     return unsupported("copy: no kernel for 2^32 values");
   }
   static_assert(Shape::kMaxRank == 6);

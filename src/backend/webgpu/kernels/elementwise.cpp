@@ -38,7 +38,7 @@ fn run(i: u32, lane: u32) {
 )"};
 
 Status move_words(Frame& frame, std::span<const WordsMove> moves) {
-  constexpr size_t kMost = 4096;  // of a dispatch
+  constexpr size_t kMax = 4096;  // of a dispatch
   const auto whole = [](const BufferSlice& s) {
     return BufferSlice{s.buffer, s.buffer_bytes, 0, s.buffer_bytes};
   };
@@ -47,7 +47,7 @@ Status move_words(Frame& frame, std::span<const WordsMove> moves) {
     const WordsMove& m = moves[i];
     for (const int64_t word : {m.from.offset / 4, m.to.offset / 4, m.words})
       table.push_back(static_cast<uint32_t>(word));
-    const bool ends = i + 1 == moves.size() || table.size() / 3 == kMost ||
+    const bool ends = i + 1 == moves.size() || table.size() / 3 == kMax ||
                       moves[i + 1].from.buffer != m.from.buffer ||
                       moves[i + 1].to.buffer != m.to.buffer;
     if (!ends) continue;

@@ -56,7 +56,7 @@ fn x_four(r: u32, k: u32) -> vec4<f32> {
 )";
 
 // Wide types: four rows by four k at a time.
-constexpr Kernel kFewWide{"matmul_few_wide", R"(
+constexpr Kernel kSmallWide{"matmul_few_wide", R"(
 fn run(i: u32, lane: u32) {
   let group = begin_tile(i);
   let row = group * 16u + lane % 4u * 4u;
@@ -70,7 +70,7 @@ fn run(i: u32, lane: u32) {
 )"};
 
 // Types of k-groups: four rows by a block of 32 k, one step for all of it (two of nvfp4).
-constexpr Kernel kFewGroups{"matmul_few_groups", R"(
+constexpr Kernel kSmallGroups{"matmul_few_groups", R"(
 fn run(i: u32, lane: u32) {
   let group = begin_tile(i);
   let base = group * p.w_group;
@@ -102,7 +102,7 @@ fn run(i: u32, lane: u32) {
 
 // Types of spans. The data around a block of 32 k is read once. It is converted twice, because some
 // types have spans of 16.
-constexpr Kernel kFewSpans{"matmul_few_spans", R"(
+constexpr Kernel kSmallSpans{"matmul_few_spans", R"(
 fn run(i: u32, lane: u32) {
   let group = begin_tile(i);
   let base = group * p.w_group;
@@ -130,7 +130,7 @@ fn dots(a: u32, w: vec4<u32>) -> vec4<i32> {
 }
 )";
 
-constexpr Kernel kFewSpansQ8{"matmul_few_spans_q8", R"(
+constexpr Kernel kSmallSpansQ8{"matmul_few_spans_q8", R"(
 fn run(i: u32, lane: u32) {
   let group = begin_tile(i);
   let base = group * p.w_group;
@@ -162,7 +162,7 @@ fn run(i: u32, lane: u32) {
 }
 )"};
 
-constexpr Kernel kFewQ8{"matmul_few_q8", R"(
+constexpr Kernel kSmallQ8{"matmul_few_q8", R"(
 fn run(i: u32, lane: u32) {
   let group = begin_tile(i);
   let base = group * p.w_group;
@@ -218,9 +218,9 @@ Call& finish(Call& call, const MatmulArgs& args) {
 }
 
 const Kernel& few_kernel(const MatmulArgs& args) {
-  if (reads_rows(args.w.dtype)) return kFewWide;
-  if (reads_spans(args.w.dtype)) return args.use_q8 ? kFewSpansQ8 : kFewSpans;
-  return args.use_q8 ? kFewQ8 : kFewGroups;
+  if (reads_rows(args.w.dtype)) return kSmallWide;
+  if (reads_spans(args.w.dtype)) return args.use_q8 ? kSmallSpansQ8 : kSmallSpans;
+  return args.use_q8 ? kSmallQ8 : kSmallGroups;
 }
 
 }  // namespace
@@ -256,7 +256,7 @@ Status kernels::matmul(Frame& frame, const MatmulArgs& args) {
   }
   if (frame.rows_alone()) return matmul_few(frame, args);
   if (is_narrow(args)) return matmul_narrow(frame, args);
-  return rows <= kFewRows ? matmul_few(frame, args) : matmul_many(frame, args);
+  return rows <= kSmallRows ? matmul_few(frame, args) : matmul_many(frame, args);
 }
 
 }  // namespace loom::core::webgpu

@@ -6,7 +6,7 @@
 namespace loom::core::webgpu {
 
 // Few rows of x: bound by the memory bandwidth of the weights.
-constexpr int64_t kFewRows = 8;
+constexpr int64_t kSmallRows = 8;
 Status matmul_few(Frame& frame, const MatmulArgs& args);
 // Many rows: bound by arithmetic.
 Status matmul_many(Frame& frame, const MatmulArgs& args);

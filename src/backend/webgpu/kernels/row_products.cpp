@@ -288,8 +288,7 @@ fn run(i: u32, lane: u32) {
 // The first group of each matrix, relative to the matrix with the lowest address.
 struct Lines {
   const Tensor* lowest = nullptr;
-  int64_t base[RowProducts::kMost] = {}, groups[RowProducts::kMost] = {},
-          n[RowProducts::kMost] = {};
+  int64_t base[RowProducts::kMax] = {}, groups[RowProducts::kMax] = {}, n[RowProducts::kMax] = {};
 };
 
 Lines lines_of(const Frame& frame, const RowProducts& p, int64_t many) {
@@ -384,7 +383,7 @@ bool row_fits(const RowProducts& p) {
   // f64 weights have no kernels that read rows.
   if (dtype_info(dtype).compute != ComputeType::f32) return false;
   return p.joined == nullptr || (p.joined->splits * p.joined->heads <= kJoinedSums &&
-                                 p.joined->splits <= kMostJoined && p.joined->width % 4 == 0);
+                                 p.joined->splits <= kMaxJoined && p.joined->width % 4 == 0);
 }
 
 Status run_row_products(Frame& frame, const RowProducts& p, const RowOutputs& out) {

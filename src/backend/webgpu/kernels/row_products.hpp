@@ -14,15 +14,15 @@ struct JoinedRow {
   int64_t splits = 1, heads = 1, width = 1;
 };
 // Sums that every workgroup that reads the row joins. More splits are joined once, before it.
-constexpr int64_t kMostJoined = 16;
+constexpr int64_t kMaxJoined = 16;
 constexpr int64_t kJoinedSums = 512;  // splits of all heads
 
 struct RowProducts {
-  static constexpr int64_t kMost = 3;
+  static constexpr int64_t kMax = 3;
   const NormArgs* norm = nullptr;
   const JoinedRow* joined = nullptr;
   const QuantizeRowsArgs* quantize = nullptr;
-  const MatmulArgs* matrix[kMost] = {};
+  const MatmulArgs* matrix[kMax] = {};
   int64_t count = 0;
   int64_t rows = 0;
   const GatedArgs* gated = nullptr;
@@ -40,7 +40,7 @@ struct RowProducts {
 // The values to write.
 struct RowOutputs {
   Tensor kept;  // of the norm
-  Tensor y[RowProducts::kMost];
+  Tensor y[RowProducts::kMax];
   Tensor out;  // of the command after the matrices
 };
 

@@ -65,7 +65,7 @@ Status sample(Frame& frame, const SampleArgs& args) {
       .value("index_low", low_word(args.index))
       .value("index_high", high_word(args.index))
       .constant("one", kDrawOne)
-      .constant("most", SampleArgs::kMost)
+      .constant("most", SampleArgs::kMax)
       .rows(args.values.rows());
 }
 

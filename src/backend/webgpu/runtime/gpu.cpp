@@ -39,9 +39,9 @@ constexpr std::string_view kNoAdapter =
     "no GPU adapter; install a Vulkan driver (in Debian: mesa-vulkan-drivers), or use the CPU";
 
 // The minimum that the kernels need. Every WebGPU adapter has more.
-constexpr uint32_t kLeastInvocations = 256;
-constexpr uint32_t kLeastWorkgroupStorage = 16384;
-constexpr uint32_t kLeastStorageBuffers = 8;
+constexpr uint32_t kMinInvocations = 256;
+constexpr uint32_t kMinWorkgroupStorage = 16384;
+constexpr uint32_t kMinStorageBuffers = 8;
 
 }  // namespace
 
@@ -165,14 +165,14 @@ Status Gpu::read_adapter(const OpenOptions& options, const std::string& library)
   report_.max_workgroup_memory = limits_.max_workgroup_storage;
   report_.max_workgroup_size = limits_.max_workgroup_invocations;
   report_.max_workgroups = limits_.max_workgroups;
-  if (limits_.max_workgroup_invocations < kLeastInvocations ||
-      limits_.max_workgroup_storage < kLeastWorkgroupStorage ||
-      limits_.max_storage_buffers < kLeastStorageBuffers) {
+  if (limits_.max_workgroup_invocations < kMinInvocations ||
+      limits_.max_workgroup_storage < kMinWorkgroupStorage ||
+      limits_.max_storage_buffers < kMinStorageBuffers) {
     return unsupported(cat(report_.name, ": the adapter has ", limits_.max_workgroup_invocations,
                            " invocations, ", limits_.max_workgroup_storage,
                            " bytes of workgroup memory and ", limits_.max_storage_buffers,
-                           " storage buffers, needed are ", kLeastInvocations, ", ",
-                           kLeastWorkgroupStorage, " and ", kLeastStorageBuffers, "; use the CPU"));
+                           " storage buffers, needed are ", kMinInvocations, ", ",
+                           kMinWorkgroupStorage, " and ", kMinStorageBuffers, "; use the CPU"));
   }
   return {};
 }

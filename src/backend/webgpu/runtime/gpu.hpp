@@ -88,8 +88,8 @@ class Gpu {
   Status read(std::span<const Read> reads);
   // The same in steps: stage() reserves memory for the results and returns the copies that fill it.
   // After their submission call begin_read(). end_read() waits and fills the targets of the reads.
-  // At most kMostRead bytes, counted in whole words.
-  static constexpr int64_t kMostRead = 16 << 20;
+  // At most kMaxRead bytes, counted in whole words.
+  static constexpr int64_t kMaxRead = 16 << 20;
   struct StagedCopy {
     wgpu::Buffer from = nullptr, to = nullptr;
     int64_t from_offset = 0, to_offset = 0, bytes = 0;

@@ -14,10 +14,10 @@ Result<std::unique_ptr<Profile>> Profile::create(Gpu& gpu) {
   std::unique_ptr<Profile> profile(new Profile(gpu));
   LOOM_TRY(gpu.check());
   wgpu::QuerySetDescriptor descriptor;
-  descriptor.count = 2 * kMostDispatches;
+  descriptor.count = 2 * kMaxProfiled;
   profile->queries_ = gpu.api().DeviceCreateQuerySet(gpu.device(), &descriptor);
   LOOM_TRY(gpu.check());
-  const int64_t bytes = int64_t{2} * kMostDispatches * static_cast<int64_t>(sizeof(uint64_t));
+  const int64_t bytes = int64_t{2} * kMaxProfiled * static_cast<int64_t>(sizeof(uint64_t));
   LOOM_ASSIGN(profile->resolved_, gpu.create_buffer(bytes, wgpu::kQueryResolve | wgpu::kCopySrc));
   return profile;
 }

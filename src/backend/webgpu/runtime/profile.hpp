@@ -15,7 +15,7 @@ namespace loom::core::webgpu {
 
 class Profile {
  public:
-  static constexpr uint32_t kMostDispatches = 2048;  // of a submission: a query set has 4096 times
+  static constexpr uint32_t kMaxProfiled = 2048;  // of a submission: a query set has 4096 times
 
   // Errors: unsupported if the adapter has no timestamps.
   static Result<std::unique_ptr<Profile>> create(Gpu& gpu);

@@ -42,13 +42,13 @@ Status Gpu::read(std::span<const Read> reads) {
   for (Read left : reads) {
     while (left.bytes > 0) {
       Read now = left;
-      now.bytes = std::min(left.bytes, kMostRead - 8 - bytes);
+      now.bytes = std::min(left.bytes, kMaxRead - 8 - bytes);
       piece.push_back(now);
       bytes += word_bytes(now);
       left.offset += now.bytes;
       left.data = static_cast<std::byte*>(left.data) + now.bytes;
       left.bytes -= now.bytes;
-      if (bytes >= kMostRead - 16) LOOM_TRY(flush());
+      if (bytes >= kMaxRead - 16) LOOM_TRY(flush());
     }
   }
   return flush();
@@ -85,7 +85,7 @@ Result<int64_t> Gpu::free_staging(int64_t bytes) {
 Result<int64_t> Gpu::stage(std::span<const Read> reads, std::vector<StagedCopy>& copies) {
   int64_t bytes = 0;
   for (const Read& read : reads) bytes += word_bytes(read);
-  if (bytes > kMostRead) return make_error(Code::internal, "too much to read at a time");
+  if (bytes > kMaxRead) return make_error(Code::internal, "too much to read at a time");
   LOOM_ASSIGN(const int64_t ticket, free_staging(bytes));
   Staging& staging = *stagings_[static_cast<size_t>(ticket)];
   int64_t at = 0;

@@ -10,7 +10,7 @@ namespace {
 // A submission thread stays awake for the next job for about the time of one device job. Then it
 // parks.
 constexpr std::chrono::microseconds kAwake{200};
-constexpr int kMostJobs = 4;
+constexpr int kMaxJobs = 4;
 
 thread_local const SubmissionThread* here = nullptr;  // the thread's owner
 
@@ -39,7 +39,7 @@ SubmissionThread::~SubmissionThread() {
 
 void SubmissionThread::later(Job job) {
   if (watch_.forked()) return;
-  wait_for([&] { return open_.load(std::memory_order_acquire) < kMostJobs; });
+  wait_for([&] { return open_.load(std::memory_order_acquire) < kMaxJobs; });
   open_.fetch_add(1, std::memory_order_relaxed);
   {
     const std::lock_guard lock(mutex_);

@@ -12,7 +12,7 @@ namespace {
 
 constexpr int64_t kInvocations = 1 << 20;
 constexpr int64_t kFlopPerTurn = 8 * 4 * 2;  // of an invocation
-constexpr int64_t kMostTurns = 1 << 24;
+constexpr int64_t kMaxTurns = 1 << 24;
 
 // Eight independent chains of four. Their values stay finite.
 constexpr Kernel kFmaRate{"fma_rate", R"(
@@ -79,7 +79,7 @@ Result<double> fma_rate(Gpu& gpu, double seconds) {
   constexpr int kRuns = 7;
   int64_t turns = 1;
   LOOM_ASSIGN(double once, rate.run(turns));  // compiles
-  while (turns < kMostTurns) {
+  while (turns < kMaxTurns) {
     LOOM_ASSIGN(once, rate.run(turns));
     if (once >= seconds / kRuns / 2) break;
     turns *= 2;

@@ -28,7 +28,7 @@ constexpr TileShape kVariants[] = {
 // Products below this many terms take some microseconds with any tiles.
 constexpr double kLarge = 1 << 27;
 // Limits of a class's trial run: it takes half a millisecond and more on a large GPU.
-constexpr int64_t kMostSide = 4096, kMostTerms = int64_t{1} << 33, kLeastDepth = 512;
+constexpr int64_t kMaxSide = 4096, kMaxTerms = int64_t{1} << 33, kMinDepth = 512;
 
 int64_t rounded(int64_t n) {
   return int64_t{1} << std::lround(std::log2(static_cast<double>(std::max<int64_t>(n, 1))));
@@ -93,9 +93,9 @@ std::optional<Product> class_of(const Product& product) {
   const auto real = [](int64_t n) { return static_cast<double>(n); };
   if (real(product.rows) * real(product.cols) * real(product.depth) < kLarge) return {};
   Product its = product;
-  its.rows = std::min(rounded(product.rows), kMostSide);
-  its.cols = std::min(rounded(product.cols), kMostSide);
-  const int64_t depth = std::max(kMostTerms / (its.rows * its.cols), kLeastDepth);
+  its.rows = std::min(rounded(product.rows), kMaxSide);
+  its.cols = std::min(rounded(product.cols), kMaxSide);
+  const int64_t depth = std::max(kMaxTerms / (its.rows * its.cols), kMinDepth);
   its.depth = std::min(rounded(product.depth), depth);
   return its;
 }

@@ -249,8 +249,7 @@ std::unique_ptr<Frame::Recording> Frame::recorded() {
 Status Frame::replay(const Recording& recording) {
   LOOM_TRY(close_all());
   const auto words = static_cast<int64_t>(table_.size() + recording.table.size());
-  if (words * 4 > kTables ||
-      dispatches_.size() + recording.dispatches.size() >= most_dispatches()) {
+  if (words * 4 > kTables || dispatches_.size() + recording.dispatches.size() >= max_dispatches()) {
     LOOM_TRY(submit(true));
   }
   // Tables are at other offsets than at recording time.
@@ -425,12 +424,12 @@ Status Frame::encode(wgpu::CommandEncoder encoder, const Batch& batch) {
 }
 
 // Reserves some for waiting works and for those of one more command.
-size_t Frame::most_dispatches() const {
-  return (profile_ != nullptr ? size_t{Profile::kMostDispatches} : kMaxDispatches) - 64;
+size_t Frame::max_dispatches() const {
+  return (profile_ != nullptr ? size_t{Profile::kMaxProfiled} : kMaxDispatches) - 64;
 }
 
 Status Frame::flush_full() {
-  return dispatches_.size() >= most_dispatches() ? flush(true) : Status{};
+  return dispatches_.size() >= max_dispatches() ? flush(true) : Status{};
 }
 
 // Keeps the most recently used pipelines.

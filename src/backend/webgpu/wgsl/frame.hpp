@@ -121,7 +121,7 @@ class Frame {
     uint32_t groups[3] = {1, 1, 1};
     size_t immediates = 0;  // bytes of its parameters, if they go with it
     // Words of its uniform block that hold the offsets of its tables.
-    std::array<uint8_t, kMostBeside> tables{};
+    std::array<uint8_t, kMaxBeside> tables{};
     size_t table_count = 0;
   };
   // The length of each list.
@@ -161,7 +161,7 @@ class Frame {
   void note_tables(std::span<const Work> works, Dispatch& dispatch) const;
   bool uses_temporary(const Work& work) const;
   Status encode(wgpu::CommandEncoder encoder, const Batch& batch);
-  size_t most_dispatches() const;
+  size_t max_dispatches() const;
   void evict();
 
   Gpu* gpu_;

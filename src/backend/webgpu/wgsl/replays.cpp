@@ -23,7 +23,7 @@ bool same(std::span<const Command> a, std::span<const Command> b) {
 Replays::Plan Replays::plan(std::span<const Command> commands, bool varies) {
   current_ = nullptr;
   if (commands.empty()) return Plan::describe;
-  if (known_.size() >= kMost && known_.count(commands.data()) == 0) known_.clear();
+  if (known_.size() >= kMax && known_.count(commands.data()) == 0) known_.clear();
   const auto [at, fresh] = known_.try_emplace(commands.data());
   Known& known = at->second;
   if (fresh) known.commands.assign(commands.begin(), commands.end());

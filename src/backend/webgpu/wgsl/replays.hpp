@@ -36,7 +36,7 @@ class Replays {
     int64_t generation = 0;
     bool changes = false;  // it repeated with other arguments: recording is not worth it
   };
-  static constexpr size_t kMost = 64;
+  static constexpr size_t kMax = 64;
 
   Frame* frame_;
   std::map<const Command*, Known> known_;

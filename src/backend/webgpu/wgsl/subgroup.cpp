@@ -6,7 +6,7 @@
 namespace loom::core::webgpu {
 namespace {
 
-constexpr int kLanes = 256, kBits = 7, kMost = 1 << kBits;
+constexpr int kLanes = 256, kBits = 7, kMax = 1 << kBits;
 
 constexpr Kernel kProbe{"swap_lanes", R"(
 fn run(row: u32, lane: u32) {
@@ -46,9 +46,9 @@ Result<int> largest_subgroup(Gpu& gpu, Memory& memory, Frame& frame) {
 int likely_subgroup(const AdapterReport& report) {
   if (!report.subgroups) return 1;
   // wgpu-native reports no sizes. Drivers that compute on the CPU have a constant size.
-  if (report.subgroup_max == 0) return report.software ? kMost : 1;
+  if (report.subgroup_max == 0) return report.software ? kMax : 1;
   const uint32_t size = report.subgroup_min;
-  return size == report.subgroup_max && size <= kMost && std::has_single_bit(size)
+  return size == report.subgroup_max && size <= kMax && std::has_single_bit(size)
              ? static_cast<int>(size)
              : 1;
 }

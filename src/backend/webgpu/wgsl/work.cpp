@@ -11,8 +11,8 @@ namespace {
 
 // Invocations of concurrent works: about the capacity of a large device. More would not make it
 // busier, and would slow down a kernel that needs many registers and much workgroup memory.
-constexpr int64_t kMostInvocations = 160 << 10;
-constexpr std::string_view kPrefixes[kMostBeside] = {"", "second_", "third_", "fourth_"};
+constexpr int64_t kMaxInvocations = 160 << 10;
+constexpr std::string_view kPrefixes[kMaxBeside] = {"", "second_", "third_", "fourth_"};
 
 bool any_lanes(const Work& work) {
   const bool few_items = work.form == Form::items && work.workgroups() == 1 && work.lanes == 64;
@@ -211,7 +211,7 @@ void fix_lanes(std::span<Work> works) {
 }
 
 bool fits_beside(std::span<const Work> others, const Work& work, const AdapterReport& adapter) {
-  if (others.empty() || others.size() == kMostBeside) return false;
+  if (others.empty() || others.size() == kMaxBeside) return false;
   int64_t shared = 0, workgroups = 0, invocations = 0;
   int words = 0, lanes = 0;
   const auto counts = [&](const Work& one) {
@@ -227,7 +227,7 @@ bool fits_beside(std::span<const Work> others, const Work& work, const AdapterRe
   for (const Work& other : others) {
     if (other.shared < 0 || !counts(other)) return false;
   }
-  if (work.shared < 0 || !counts(work) || invocations > kMostInvocations ||
+  if (work.shared < 0 || !counts(work) || invocations > kMaxInvocations ||
       shared > adapter.max_workgroup_memory || workgroups > adapter.max_workgroups ||
       words > static_cast<int>(kUniformBlock) / 4) {
     return false;

@@ -69,7 +69,7 @@ struct Work {
   int64_t shared = -1;  // bytes of workgroup memory; -1 means that it runs alone
 };
 
-constexpr size_t kMostBeside = 4;
+constexpr size_t kMaxBeside = 4;
 // Words of the uniform block that each work has after its own: the number and layout of its
 // workgroups.
 constexpr int kPlaceWords = 3;
@@ -81,7 +81,7 @@ bool fits_beside(std::span<const Work> others, const Work& work, const AdapterRe
 
 // The identity of a pipeline: the addresses of its texts, and small numbers.
 struct PipelineKey {
-  std::array<uint64_t, 48 * kMostBeside> words;
+  std::array<uint64_t, 48 * kMaxBeside> words;
   size_t count = 0;
   PipelineKey() {}  // NOLINT(modernize-use-equals-default): as in Work
   void add(uint64_t word) { words[count++] = word; }
