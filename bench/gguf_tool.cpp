@@ -10,11 +10,11 @@
 #include <iterator>
 #include <string_view>
 
-#include "api/impl.hpp"
+#include "api/engine/impl.hpp"
 #include "convert/checkpoint.hpp"
 #include "convert/language_model.hpp"
 #include "formats/gguf/export.hpp"
-#include "llm/perplexity.hpp"
+#include "llm/sessions/perplexity.hpp"
 #include "loom/loom.hpp"
 
 namespace {

@@ -7,12 +7,12 @@
 #include <string>
 #include <vector>
 
-#include "base/thread_pool.hpp"
+#include "base/threads/thread_pool.hpp"
 #include "bridge/network_json.hpp"
 #include "bridge/random_network.hpp"
 #include "formats/onnx/export.hpp"
 #include "formats/onnx/import.hpp"
-#include "io/file.hpp"
+#include "io/files/file.hpp"
 
 namespace loom::core {
 namespace {

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "verbs.hpp"
+#include "shared/verbs.hpp"
 
 namespace loom::cli {
 

@@ -69,9 +69,9 @@ endfunction()
 # loom_starter_rows(): the messages for absent parts of the program, in place of these parts.
 function(loom_starter_rows)
   set(src ${PROJECT_SOURCE_DIR}/src)
-  add_library(loom_starter_rows STATIC EXCLUDE_FROM_ALL ${src}/backend/cpu/cpu.cpp ${src}/api/gpu.cpp
-    ${src}/convert/format_npz.cpp ${src}/convert/format_onnx.cpp ${src}/convert/format_original.cpp
-    ${src}/convert/format_safetensors.cpp ${src}/convert/format_tflite.cpp)
+  add_library(loom_starter_rows STATIC EXCLUDE_FROM_ALL ${src}/backend/cpu/cpu.cpp ${src}/api/engine/gpu.cpp
+    ${src}/convert/formats/format_npz.cpp ${src}/convert/formats/format_onnx.cpp ${src}/convert/formats/format_original.cpp
+    ${src}/convert/formats/format_safetensors.cpp ${src}/convert/formats/format_tflite.cpp)
   target_compile_definitions(loom_starter_rows PRIVATE LOOM_STARTER ${LOOM_STARTER_ISAS} LOOM_WITHOUT_ARRAYS
     LOOM_WITHOUT_ONNX LOOM_WITHOUT_ORIGINAL LOOM_WITHOUT_TFLITE LOOM_WITHOUT_WEBGPU)
   loom_room_options(loom_starter_rows api)

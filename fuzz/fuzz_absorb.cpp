@@ -6,7 +6,7 @@
 #include <string>
 
 #include "check.hpp"
-#include "io/sha256.hpp"
+#include "io/bytes/sha256.hpp"
 #include "loom/absorb.hpp"
 #include "loom/files.hpp"
 

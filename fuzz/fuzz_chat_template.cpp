@@ -4,7 +4,7 @@
 
 #include "check.hpp"
 #include "jinja/chat_template.hpp"
-#include "text/unicode.hpp"
+#include "text/normalizers/unicode.hpp"
 
 namespace {
 

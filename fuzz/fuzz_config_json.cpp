@@ -4,7 +4,7 @@
 
 #include "check.hpp"
 #include "formats/config/config.hpp"
-#include "io/json.hpp"
+#include "io/json/json.hpp"
 
 namespace {
 

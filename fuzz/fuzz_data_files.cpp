@@ -3,8 +3,8 @@
 #include <string>
 
 #include "check.hpp"
-#include "io/array_file.hpp"
-#include "io/csv.hpp"
+#include "io/arrays/array_file.hpp"
+#include "io/arrays/csv.hpp"
 
 namespace {
 

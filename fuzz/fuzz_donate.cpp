@@ -15,7 +15,7 @@
 #include "donate/secret.hpp"
 #include "donate/server.hpp"
 #include "peer.hpp"
-#include "text/unicode.hpp"
+#include "text/normalizers/unicode.hpp"
 
 using namespace loom::core;
 using loom::Code;

@@ -11,11 +11,11 @@
 #include <string>
 
 #include "backend/reference/reference.hpp"
-#include "base/thread_pool.hpp"
+#include "base/threads/thread_pool.hpp"
 #include "bridge/entity_network.hpp"
 #include "check.hpp"
 #include "grid/session.hpp"
-#include "io/hash.hpp"
+#include "io/bytes/hash.hpp"
 
 namespace {
 

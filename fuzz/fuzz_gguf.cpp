@@ -9,7 +9,7 @@
 #include "check.hpp"
 #include "formats/gguf/config.hpp"
 #include "formats/gguf/file.hpp"
-#include "formats/gguf/tokenizer.hpp"
+#include "formats/gguf/tokenizer/tokenizer.hpp"
 #include "text/tokenizer.hpp"
 
 extern "C" size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t max_size);

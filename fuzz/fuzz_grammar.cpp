@@ -2,8 +2,8 @@
 // compiled. Then exactly the tokens of its masks may follow.
 #include "check.hpp"
 #include "grammar/gbnf.hpp"
-#include "grammar/json_schema.hpp"
 #include "grammar/matcher.hpp"
+#include "grammar/schemas/json_schema.hpp"
 
 namespace {
 

@@ -11,10 +11,10 @@
 #include "base/text.hpp"
 #include "check.hpp"
 #include "http_framing.hpp"
-#include "io/json.hpp"
+#include "io/json/json.hpp"
 #include "peer.hpp"
-#include "serve/http_reply.hpp"
-#include "serve/http_sockets.hpp"
+#include "serve/http/http_reply.hpp"
+#include "serve/http/http_sockets.hpp"
 #include "serve/server.hpp"
 
 using namespace loom::core;

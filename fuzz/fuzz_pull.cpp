@@ -12,9 +12,9 @@
 #include <system_error>
 #include <vector>
 
-#include "../cli/console.hpp"
 #include "../cli/hub/fetch.hpp"
 #include "../cli/hub/transfer.hpp"
+#include "../cli/shared/console.hpp"
 #include "check.hpp"
 #include "loom/files.hpp"
 #include "peer.hpp"

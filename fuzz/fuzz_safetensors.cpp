@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "check.hpp"
-#include "io/safetensors.hpp"
+#include "io/weights/safetensors.hpp"
 #include "safetensors_mutator.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

@@ -2,7 +2,7 @@
 // every parameter is filled from the file and whose report names every tensor once.
 #include <string>
 
-#include "base/thread_pool.hpp"
+#include "base/threads/thread_pool.hpp"
 #include "check.hpp"
 #include "formats/universal/infer.hpp"
 #include "safetensors_mutator.hpp"

@@ -45,7 +45,7 @@ pcre2_and_zlib() {
   cp "$pcre2/src/pcre2.h.generic" "$pcre2/src/pcre2.h"
   cp "$pcre2/src/config.h.generic" "$pcre2/src/config.h"
   cp "$pcre2/src/pcre2_chartables.c.dist" "$pcre2/src/pcre2_chartables.c"
-  # Patterns are in symbols of one byte (src/text/symbol_map.hpp), so PCRE2 needs no tables of Unicode.
+  # Patterns are in symbols of one byte (src/text/models/symbol_map.hpp), so PCRE2 needs no tables of Unicode.
   mapfile -t parts < <(cd "$pcre2/src" && ls pcre2_*.c |
     grep -vE '_(jit_test|jit_match|jit_misc|printint|dftables|ucptables|fuzzsupport|maketables)\.c$')
   compile_archive "$pcre2/src" "$work/tree/lib/libpcre2-8.a" "$@" -DHAVE_CONFIG_H -DPCRE2_CODE_UNIT_WIDTH=8 \

@@ -299,7 +299,7 @@ def field_tables(layers: Layers, mark: str) -> str:
              *comment("Fields of every layer kind and block: the table that its LayerDef has, and "
                       "the position of each field by its name, for LayerConfig::integer() and its "
                       "like."),
-             "#pragma once", "", '#include "layers/config.hpp"', "",
+             "#pragma once", "", '#include "layers/core/config.hpp"', "",
              "namespace loom::core::fields {", ""]  # fmt: skip
     for row in layers.rows:
         if not row.fields:
@@ -463,7 +463,7 @@ def translation(layers: Layers, mark: str) -> str:
     lines = [f"// {mark}", "// clang-format off",
              "// The structs of layers.hpp, graph_layers.hpp and blocks.hpp as Layers.",
              '#include "loom/blocks.hpp"', '#include "loom/graph_layers.hpp"', "",
-             "#include <utility>", "", '#include "api/layer_builder.hpp"', "",
+             "#include <utility>", "", '#include "api/network/layer_builder.hpp"', "",
              "namespace loom {", "namespace {", ""]  # fmt: skip
     for enum in layers.enums.values():
         words = ", ".join(quoted(text) for _, text in enum.words)
@@ -491,11 +491,11 @@ def every_layer(layers: Layers, mark: str) -> str:
 def generated(layers: Layers, mark: str) -> dict[str, str]:
     """Path -> text of the C++ of layers."""
     return {
-        "src/layers/registry.def": registry(layers, mark),
-        "src/layers/blocks.def": blocks(layers, mark),
-        "src/layers/field_tables.hpp": field_tables(layers, mark),
+        "src/layers/core/registry.def": registry(layers, mark),
+        "src/layers/blocks/blocks.def": blocks(layers, mark),
+        "src/layers/core/field_tables.hpp": field_tables(layers, mark),
         **{f"include/loom/{name}.hpp": header(layers, name, mark) for name in HEADERS},
-        "src/api/layers.cpp": translation(layers, mark),
+        "src/api/network/layers.cpp": translation(layers, mark),
         "tests/api/every_layer.inl": every_layer(layers, mark),
     }
 

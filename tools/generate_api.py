@@ -422,7 +422,7 @@ def option_files(table: dict, root: Path) -> dict[str, str]:
         **api_options_docs.generated(known, MARK),
         **api_options_typescript.generated(known, MARK),
         **api_options_tongues.generated(known, unset, MARK),
-        "src/capi/read_options.cpp": read_options(table, root),
+        "src/capi/options/read_options.cpp": read_options(table, root),
     }
 
 

@@ -79,11 +79,11 @@ ARROWS: dict[str, list[str]] = {
 
 # Rooms outside the library, each with the files of the program that start it.
 FRONTS: dict[str, str] = {
-    "cli/serve.cpp": "src/serve/",
-    "cli/absorb_host.cpp": "src/serve/",
-    "cli/donate.cpp": "src/donate/",
-    "cli/tls_flags.hpp": "src/net/",
-    "cli/tls_flags.cpp": "src/net/",
+    "cli/network/serve.cpp": "src/serve/",
+    "cli/models/absorb_host.cpp": "src/serve/",
+    "cli/network/donate.cpp": "src/donate/",
+    "cli/shared/tls_flags.hpp": "src/net/",
+    "cli/shared/tls_flags.cpp": "src/net/",
 }
 
 
@@ -98,9 +98,9 @@ class Rule:
 
 
 HEADER_RULES = [
-    Rule("nlohmann-json", r"nlohmann/", ("src/io/json.cpp", "cli/json.cpp", "cli/json_value.cpp"),
-         "use io/json.hpp, in the program json.hpp"),
-    Rule("zlib", r"zlib\.h$|zconf", ("src/io/deflate.cpp",), "use io/deflate.hpp"),
+    Rule("nlohmann-json", r"nlohmann/", ("src/io/json/json.cpp", "cli/shared/json.cpp", "cli/shared/json_value.cpp"),
+         "use io/json/json.hpp, in the program json.hpp"),
+    Rule("zlib", r"zlib\.h$|zconf", ("src/io/bytes/deflate.cpp",), "use io/bytes/deflate.hpp"),
     Rule("libpng", r"png\.h$", ("src/media/png.cpp",), "use media/picture.hpp"),
     Rule("libjpeg", r"j(?:peglib|error)\.h$", ("src/media/jpeg.cpp",), "use media/picture.hpp"),
     Rule("flatbuffers", r"flatbuffers/", ("src/formats/tflite/flat.hpp",),
@@ -109,14 +109,14 @@ HEADER_RULES = [
     Rule("CLI11", r"CLI/|CLI11", ("cli/",), "options are parsed in cli/ only"),
     Rule("fmt", r"fmt/", ("cli/",), "the library builds messages with base/text.hpp"),
     Rule("cpp-httplib", r"httplib", ("cli/",), "the library needs no network"),
-    Rule("Boost", r"boost/", ("src/net/", "src/serve/http.cpp", "src/donate/listener.cpp"),
-         "what listens uses net/stream.hpp, in src/serve/http.cpp and src/donate/listener.cpp"),
+    Rule("Boost", r"boost/", ("src/net/", "src/serve/http/http.cpp", "src/donate/listener.cpp"),
+         "what listens uses net/stream.hpp, in src/serve/http/http.cpp and src/donate/listener.cpp"),
     Rule("libcurl", r"curl/", ("cli/hub/http.cpp",), "the library needs no network"),
-    Rule("libedit", r"histedit\.h$", ("cli/line_editor_edit.cpp",), "use line_editor.hpp"),
+    Rule("libedit", r"histedit\.h$", ("cli/language/line_editor_edit.cpp",), "use line_editor.hpp"),
     Rule("OpenSSL", r"openssl/", ("cli/hub/digest.cpp", "src/donate/secret.cpp", "src/net/tls.cpp"),
          "use hub/digest.hpp, in src/donate secret.hpp, for connections net/stream.hpp"),
     Rule(
-        "xxHash", r"xxhash", ("src/io/hash.cpp",), "use io/hash.hpp"
+        "xxHash", r"xxhash", ("src/io/bytes/hash.cpp",), "use io/bytes/hash.hpp"
     ),
     Rule(
         "CPU intrinsics",
@@ -184,18 +184,18 @@ COMPARES_DTYPES = {
     "src/backend/webgpu/": "picks the WGSL for the bits of f16, bf16 or fp8",
     "src/formats/gguf/export.cpp": "f16 or bf16 is what that format has for this tensor",
     "src/formats/hf/export.cpp": "f16 and bf16 have names of their own in that format",
-    "src/convert/format_safetensors.cpp": "a blob is bytes or floats, and nothing else",
-    "src/api/dtype.cpp": "compares the public enumeration with the table, row by row",
-    "src/api/dataset.cpp": "which arrays of a caller are features, and which are classes",
+    "src/convert/formats/format_safetensors.cpp": "a blob is bytes or floats, and nothing else",
+    "src/api/engine/dtype.cpp": "compares the public enumeration with the table, row by row",
+    "src/api/train/dataset.cpp": "which arrays of a caller are features, and which are classes",
 }
 COMPARES_KINDS = {
     "src/layers/": "its own room",
     "src/convert/network_decoder.cpp": "reads a decoder off the cells that decoder.cpp makes",
     "src/formats/": "says which kind stands for which layer of a foreign format; refuses others",
-    "src/evolve/grid_change.cpp": "which layers have units that can be copied, split and left out",
-    "src/evolve/darts_cells.cpp": "which layers have alternatives of the same shapes",
-    "src/evolve/darts.cpp": "which layers draw numbers, whose differences say nothing",
-    "src/evolve/class_order.cpp": "whose rows are the classes, and which layers keep their order",
+    "src/evolve/networks/grid_change.cpp": "which layers have units that can be copied, split and left out",
+    "src/evolve/networks/darts_cells.cpp": "which layers have alternatives of the same shapes",
+    "src/evolve/networks/darts.cpp": "which layers draw numbers, whose differences say nothing",
+    "src/evolve/merging/class_order.cpp": "whose rows are the classes, and which layers keep their order",
     "src/lab/layer_cases.cpp": "which shapes are worth a measurement",
 }
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "../console.hpp"
+#include "../shared/console.hpp"
 
 namespace loom::cli {
 

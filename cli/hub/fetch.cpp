@@ -11,8 +11,8 @@
 #include <optional>
 #include <thread>
 
-#include "../console.hpp"
-#include "../json_value.hpp"
+#include "../shared/console.hpp"
+#include "../shared/json_value.hpp"
 #include "transfer.hpp"
 
 namespace loom::cli {

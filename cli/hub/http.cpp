@@ -7,7 +7,7 @@
 #include <array>
 #include <mutex>
 
-#include "../console.hpp"
+#include "../shared/console.hpp"
 
 namespace loom::cli {
 

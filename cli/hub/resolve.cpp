@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "../console.hpp"
+#include "../shared/console.hpp"
 #include "cache.hpp"
 
 namespace loom::cli {

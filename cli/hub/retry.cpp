@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <thread>
 
-#include "../console.hpp"
+#include "../shared/console.hpp"
 
 namespace loom::cli {
 namespace {

@@ -13,7 +13,7 @@
 #include <cstring>
 #include <vector>
 
-#include "../console.hpp"
+#include "../shared/console.hpp"
 
 namespace loom::cli {
 namespace {

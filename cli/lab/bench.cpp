@@ -7,13 +7,13 @@
 #include <functional>
 #include <memory>
 
-#include "api/gpu.hpp"
-#include "api/impl.hpp"
+#include "api/engine/gpu.hpp"
+#include "api/engine/impl.hpp"
 #include "bench_streams.hpp"
 #include "lab.hpp"
 #include "lab/logits_hash.hpp"
 #include "lab/machine_bench.hpp"
-#include "llm/sampler.hpp"
+#include "llm/sampling/sampler.hpp"
 #include "profile.hpp"
 
 namespace loom::core::cli {

@@ -5,13 +5,13 @@
 #include <memory>
 #include <optional>
 
-#include "../outputs.hpp"
-#include "../progress.hpp"
-#include "../spread_picture.hpp"
+#include "../plots/spread_picture.hpp"
+#include "../shared/outputs.hpp"
+#include "../shared/progress.hpp"
 #include "backend/cpu/cpu.hpp"
-#include "base/thread_pool.hpp"
+#include "base/threads/thread_pool.hpp"
 #include "lab.hpp"
-#include "lab/pursuit.hpp"
+#include "lab/tasks/pursuit.hpp"
 
 namespace loom::core::cli {
 namespace {

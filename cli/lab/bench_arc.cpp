@@ -7,11 +7,11 @@
 #include <memory>
 #include <optional>
 
-#include "../outputs.hpp"
-#include "../progress.hpp"
-#include "../svg.hpp"
+#include "../plots/svg.hpp"
+#include "../shared/outputs.hpp"
+#include "../shared/progress.hpp"
 #include "backend/cpu/cpu.hpp"
-#include "base/thread_pool.hpp"
+#include "base/threads/thread_pool.hpp"
 #include "lab.hpp"
 #include "puzzle/generator.hpp"
 #include "puzzle/program.hpp"

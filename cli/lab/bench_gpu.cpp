@@ -5,7 +5,7 @@
 #include <charconv>
 #include <memory>
 
-#include "base/checked.hpp"
+#include "base/numbers/checked.hpp"
 #include "base/text.hpp"
 
 #include "gpu_lab.hpp"

@@ -8,7 +8,7 @@
 #include <memory>
 #include <optional>
 
-#include "api/impl.hpp"
+#include "api/engine/impl.hpp"
 #include "backend/reference/reference.hpp"
 #include "base/text.hpp"
 #include "lab.hpp"

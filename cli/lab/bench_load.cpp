@@ -8,7 +8,7 @@
 #include <functional>
 #include <memory>
 
-#include "api/impl.hpp"
+#include "api/engine/impl.hpp"
 #include "competing_load.hpp"
 #include "lab.hpp"
 #include "lab/layer_bench.hpp"

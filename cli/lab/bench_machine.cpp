@@ -7,8 +7,8 @@
 #include <memory>
 #include <random>
 
-#include "../progress.hpp"
-#include "io/file.hpp"
+#include "../shared/progress.hpp"
+#include "io/files/file.hpp"
 #include "lab.hpp"
 #include "lab/machine_bench.hpp"
 

@@ -11,13 +11,13 @@
 #include <memory>
 #include <optional>
 
-#include "../progress.hpp"
-#include "base/thread_pool.hpp"
-#include "evolve/genome_network.hpp"
-#include "evolve/neat.hpp"
+#include "../shared/progress.hpp"
+#include "base/threads/thread_pool.hpp"
+#include "evolve/neat/genome_network.hpp"
+#include "evolve/neat/neat.hpp"
 #include "lab.hpp"
-#include "lab/cart_pole.hpp"
-#include "lab/double_pole.hpp"
+#include "lab/tasks/cart_pole.hpp"
+#include "lab/tasks/double_pole.hpp"
 
 namespace loom::core::cli {
 namespace {

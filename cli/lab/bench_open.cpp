@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <memory>
 
-#include "api/impl.hpp"
+#include "api/engine/impl.hpp"
 #include "bridge/entity_network.hpp"
 #include "convert/language_model.hpp"
 #include "formats/entity/model.hpp"

@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <chrono>
 
-#include "api/gpu.hpp"
-#include "llm/llm_batch.hpp"
+#include "api/engine/gpu.hpp"
+#include "llm/sessions/llm_batch.hpp"
 #include "profile.hpp"
 #include "train_io/bits_hash.hpp"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "api/impl.hpp"
+#include "api/engine/impl.hpp"
 #include "lab.hpp"
 
 namespace loom::core::cli {

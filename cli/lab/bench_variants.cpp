@@ -4,7 +4,7 @@
 
 #include <cstring>
 
-#include "api/gpu.hpp"
+#include "api/engine/gpu.hpp"
 #include "base/text.hpp"
 
 #include "gpu_lab.hpp"

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <memory>
 
-#include "api/gpu.hpp"
-#include "api/impl.hpp"
-#include "base/x86_features.hpp"
+#include "api/engine/gpu.hpp"
+#include "api/engine/impl.hpp"
+#include "base/numbers/x86_features.hpp"
 #include "lab.hpp"
 #include "lab/hardware_audit.hpp"
 #include "lab/machine_info.hpp"

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "api/impl.hpp"
+#include "api/engine/impl.hpp"
 #include "lab.hpp"
-#include "ops/recorder.hpp"
+#include "ops/recording/recorder.hpp"
 
 namespace loom::core::cli {
 

@@ -2,7 +2,7 @@
 // the other verbs use only the public interface.
 #pragma once
 
-#include "../verbs.hpp"
+#include "../shared/verbs.hpp"
 
 namespace loom::core::webgpu {
 class Backend;

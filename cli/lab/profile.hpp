@@ -7,7 +7,7 @@
 
 #include "backend/webgpu/webgpu.hpp"
 #include "lab.hpp"
-#include "ops/recorder.hpp"
+#include "ops/recording/recorder.hpp"
 
 namespace loom::core::cli {
 

@@ -2,8 +2,8 @@
 // equal bits, for any threads, instruction set and chunk size.
 #include <memory>
 
-#include "../progress.hpp"
-#include "api/impl.hpp"
+#include "../shared/progress.hpp"
+#include "api/engine/impl.hpp"
 #include "lab.hpp"
 #include "lab/logits_hash.hpp"
 

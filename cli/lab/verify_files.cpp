@@ -9,12 +9,12 @@
 #include <filesystem>
 #include <memory>
 
-#include "../outputs.hpp"
-#include "../progress.hpp"
-#include "api/impl.hpp"
+#include "../shared/outputs.hpp"
+#include "../shared/progress.hpp"
+#include "api/engine/impl.hpp"
 #include "base/text.hpp"
-#include "io/file.hpp"
-#include "io/json.hpp"
+#include "io/files/file.hpp"
+#include "io/json/json.hpp"
 #include "lab.hpp"
 #include "lab/file_proof.hpp"
 

@@ -2,7 +2,7 @@
 // threads, instruction set and compiler.
 #include <memory>
 
-#include "api/impl.hpp"
+#include "api/engine/impl.hpp"
 #include "base/text.hpp"
 #include "convert/convert.hpp"
 #include "lab.hpp"

@@ -8,9 +8,9 @@
 #include <optional>
 #include <set>
 
-#include "../outputs.hpp"
-#include "../progress.hpp"
-#include "../spread_picture.hpp"
+#include "../plots/spread_picture.hpp"
+#include "../shared/outputs.hpp"
+#include "../shared/progress.hpp"
 #include "train_flags.hpp"
 
 namespace loom::cli {

@@ -2,7 +2,7 @@
 
 #include <fmt/ranges.h>
 
-#include "../console.hpp"
+#include "../shared/console.hpp"
 
 namespace loom::cli {
 

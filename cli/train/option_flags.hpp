@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "../flags.hpp"
+#include "../shared/flags.hpp"
 #include "loom/loom.hpp"
 
 namespace loom::cli {

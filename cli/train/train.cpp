@@ -6,11 +6,11 @@
 #include <memory>
 #include <optional>
 
-#include "../learning.hpp"
-#include "../link_report.hpp"
-#include "../outputs.hpp"
-#include "../plot.hpp"
-#include "../progress.hpp"
+#include "../evolve/link_report.hpp"
+#include "../plots/learning.hpp"
+#include "../plots/plot.hpp"
+#include "../shared/outputs.hpp"
+#include "../shared/progress.hpp"
 #include "train_flags.hpp"
 #include "train_folds.hpp"
 

@@ -2,8 +2,8 @@
 
 #include <fmt/core.h>
 
-#include "../console.hpp"
-#include "../outputs.hpp"
+#include "../shared/console.hpp"
+#include "../shared/outputs.hpp"
 
 namespace loom::cli {
 namespace {

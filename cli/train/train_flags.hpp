@@ -1,8 +1,8 @@
 // The options of `loom train`, and what they come to.
 #pragma once
 
-#include "../learning.hpp"
-#include "../memory_report.hpp"
+#include "../plots/learning.hpp"
+#include "../shared/memory_report.hpp"
 #include "option_flags.hpp"
 
 namespace loom::cli {

@@ -6,8 +6,8 @@
 #include <cmath>
 #include <memory>
 
-#include "../outputs.hpp"
-#include "../progress.hpp"
+#include "../shared/outputs.hpp"
+#include "../shared/progress.hpp"
 
 namespace loom::cli {
 namespace {

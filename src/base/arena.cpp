@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "base/checked.hpp"
+#include "base/numbers/checked.hpp"
 
 namespace loom::core {
 

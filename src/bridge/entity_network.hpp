@@ -11,7 +11,7 @@
 #include "bridge/weight_source.hpp"
 #include "grid/builders.hpp"
 #include "grid/network.hpp"
-#include "io/file_ref.hpp"
+#include "io/files/file_ref.hpp"
 
 namespace loom::core {
 

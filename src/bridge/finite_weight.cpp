@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/text.hpp"
-#include "dtype/r16_scales.hpp"
+#include "dtype/r16/r16_scales.hpp"
 
 namespace loom::core {
 namespace {

@@ -5,8 +5,8 @@
 
 #include "base/text.hpp"
 #include "bridge/network_json.hpp"
-#include "io/base64.hpp"
-#include "io/hash.hpp"
+#include "io/bytes/base64.hpp"
+#include "io/bytes/hash.hpp"
 
 namespace loom::core {
 namespace {

@@ -12,7 +12,7 @@
 #include <string_view>
 
 #include "bridge/network_source.hpp"
-#include "ops/fwd.hpp"
+#include "ops/families/fwd.hpp"
 
 namespace loom::core {
 

@@ -5,12 +5,12 @@
 
 #include <algorithm>
 
-#include "base/checked.hpp"
+#include "base/numbers/checked.hpp"
 #include "base/text.hpp"
 #include "grid/network.hpp"
-#include "io/file.hpp"
-#include "layers/blocks.hpp"
-#include "layers/graph.hpp"
+#include "io/files/file.hpp"
+#include "layers/blocks/blocks.hpp"
+#include "layers/core/graph.hpp"
 
 namespace loom::core {
 namespace {

@@ -14,7 +14,7 @@
 #include <string_view>
 
 #include "grid/builders.hpp"
-#include "io/json.hpp"
+#include "io/json/json.hpp"
 
 namespace loom::core {
 

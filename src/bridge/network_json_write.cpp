@@ -2,7 +2,7 @@
 // of the layer's table.
 #include "bridge/network_json.hpp"
 
-#include "layers/graph.hpp"
+#include "layers/core/graph.hpp"
 
 namespace loom::core {
 namespace {

@@ -9,8 +9,8 @@
 #include "bridge/normalization.hpp"
 #include "bridge/weight_source.hpp"
 #include "grid/builders.hpp"
-#include "io/file_ref.hpp"
-#include "ops/fwd.hpp"
+#include "io/files/file_ref.hpp"
+#include "ops/families/fwd.hpp"
 
 namespace loom::core {
 

@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "base/text.hpp"
-#include "io/sha256.hpp"
+#include "io/bytes/sha256.hpp"
 
 namespace loom::core {
 namespace {

@@ -1,6 +1,6 @@
 // The proof of an absorbed network: the outputs of its source for some inputs, and hashes of
 // everything. It is the section "proof" and the blobs proof/inputN and proof/expectedN of .entity
-// files (docs/absorb.md). Plain data; api/proof.cpp runs it.
+// files (docs/absorb.md). Plain data; api/engine/proof.cpp runs it.
 //
 // Invariant: the section names as many inputs and outputs as there are blobs.
 #pragma once

@@ -2,7 +2,7 @@
 // Private to the room.
 #pragma once
 
-#include "base/checked.hpp"
+#include "base/numbers/checked.hpp"
 #include "tensor/tensor.hpp"
 
 namespace loom::core {

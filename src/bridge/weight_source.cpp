@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/dmath.hpp"
+#include "base/numbers/dmath.hpp"
 #include "bridge/finite_weight.hpp"
 
 namespace loom::core {

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "grid/network.hpp"
-#include "io/entity.hpp"
-#include "ops/fwd.hpp"
+#include "io/weights/entity.hpp"
+#include "ops/families/fwd.hpp"
 
 namespace loom::core {
 
@@ -24,7 +24,7 @@ struct SourceWeight {
   // Packs row `row` of the parameter with the exact codes and scales of the file into a matrix of
   // type `stored`. May be null: rows() and packing are lossless, or the file has no such type.
   std::function<Status(int64_t row, const R16& matrix, std::byte* to)> place;
-  // Ranges that determined scales of type `held_dtype` (dtype/r16.hpp); may be empty.
+  // Ranges that determined scales of type `held_dtype` (dtype/r16/r16.hpp); may be empty.
   std::vector<float> held;
   DType held_dtype = DType::f32;
   std::string tensor;  // its name in the file, for messages; "" means the parameter's path

@@ -12,7 +12,7 @@
 #include "loom.h"
 #include "loom/loom.hpp"
 #ifndef LOOM_MINIMAL
-#include "capi/option_kinds.hpp"
+#include "capi/options/option_kinds.hpp"
 #endif
 
 namespace loom::capi {

@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "capi/enum_counts.hpp"
 #include "capi/handles.hpp"
+#include "capi/options/enum_counts.hpp"
 
 namespace loom::capi {
 

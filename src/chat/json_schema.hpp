@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "io/json.hpp"
+#include "io/json/json.hpp"
 
 namespace loom::core {
 

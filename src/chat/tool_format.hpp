@@ -40,7 +40,7 @@ struct ToolFormat {
 // text of the template.
 const ToolFormat& tool_format(std::string_view source);
 // With tools, if a template has no format: that of most models, which the prompt must then describe
-// (serve/chat_tools.cpp).
+// (serve/dialects/chat_tools.cpp).
 const ToolFormat& told_format(std::string_view source, bool tools);
 std::span<const ToolFormat> tool_formats();
 // By its name; may be null: there is none.

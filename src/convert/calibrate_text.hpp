@@ -1,6 +1,6 @@
 // Calibrates a language model on a text before quantization. It observes the inputs of every matrix
 // in windows of the text. It narrows rows to the range with the least error of their products
-// (learn/calibrate.hpp).
+// (learn/rules/calibrate.hpp).
 #pragma once
 
 #include <functional>
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "bridge/weight_source.hpp"
-#include "learn/calibrate.hpp"
+#include "learn/rules/calibrate.hpp"
 #include "llm/model_source.hpp"
 
 namespace loom::core {

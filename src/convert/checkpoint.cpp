@@ -3,9 +3,9 @@
 #include "base/text.hpp"
 #include "convert/language_model.hpp"
 #include "formats/config/encoder.hpp"
-#include "io/file.hpp"
-#include "io/foreign_file.hpp"
-#include "io/json.hpp"
+#include "io/files/file.hpp"
+#include "io/files/foreign_file.hpp"
+#include "io/json/json.hpp"
 
 namespace loom::core {
 namespace {

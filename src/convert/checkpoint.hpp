@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "formats/config/config.hpp"
-#include "io/file_ref.hpp"
-#include "io/safetensors.hpp"
+#include "io/files/file_ref.hpp"
+#include "io/weights/safetensors.hpp"
 #include "jinja/chat_template.hpp"
 #include "text/tokenizer.hpp"
 

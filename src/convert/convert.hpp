@@ -12,7 +12,7 @@
 #include "base/memory_budget.hpp"
 #include "bridge/network_source.hpp"
 #include "formats/universal/infer_options.hpp"
-#include "io/file_ref.hpp"
+#include "io/files/file_ref.hpp"
 #include "io/machine_memory.hpp"
 #include "llm/model_source.hpp"
 #include "train_io/training_files.hpp"

@@ -1,8 +1,8 @@
 #include "convert/language_model.hpp"
 
 #include "base/text.hpp"
-#include "convert/formats.hpp"
-#include "io/file.hpp"
+#include "convert/formats/formats.hpp"
+#include "io/files/file.hpp"
 
 namespace loom::core {
 namespace {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "io/file_ref.hpp"
+#include "io/files/file_ref.hpp"
 #include "llm/model.hpp"
 
 namespace loom::core {

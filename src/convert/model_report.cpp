@@ -2,13 +2,13 @@
 
 #include <algorithm>
 
-#include "base/bits.hpp"
+#include "base/numbers/bits.hpp"
 #include "base/text.hpp"
 #include "bridge/entity_network.hpp"
 #include "convert/language_model.hpp"
-#include "io/file.hpp"
-#include "io/json.hpp"
-#include "io/safetensors_file.hpp"
+#include "io/files/file.hpp"
+#include "io/json/json.hpp"
+#include "io/weights/safetensors_file.hpp"
 #include "llm/decoder.hpp"
 
 #ifdef LOOM_WITHOUT_GGUF

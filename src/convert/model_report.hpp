@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "convert/convert.hpp"
-#include "io/file_ref.hpp"
-#include "io/tensor_file.hpp"
+#include "io/files/file_ref.hpp"
+#include "io/weights/tensor_file.hpp"
 
 namespace loom::core {
 

@@ -6,8 +6,8 @@
 #include "bridge/network_json.hpp"
 #include "formats/config/config.hpp"
 #include "formats/config/text.hpp"
-#include "io/file.hpp"
-#include "layers/fields.hpp"
+#include "io/files/file.hpp"
+#include "layers/core/fields.hpp"
 #include "llm/decoder.hpp"
 #include "llm/decoder_role.hpp"
 

@@ -1,8 +1,8 @@
 // Selects the reader of a file: see convert.hpp.
 #include "base/text.hpp"
-#include "convert/formats.hpp"
-#include "io/file.hpp"
-#include "io/foreign_file.hpp"
+#include "convert/formats/formats.hpp"
+#include "io/files/file.hpp"
+#include "io/files/foreign_file.hpp"
 #include "train_io/file_memory.hpp"
 
 namespace loom::core {

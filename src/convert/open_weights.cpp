@@ -1,12 +1,12 @@
 // Weights for a network that is known already: see open_network_weights() in convert.hpp.
 #include "convert/convert.hpp"
-#include "io/file.hpp"
-#include "io/foreign_file.hpp"
+#include "io/files/file.hpp"
+#include "io/files/foreign_file.hpp"
 #include "train_io/file_memory.hpp"
 
 #ifndef LOOM_WITHOUT_ARRAYS
-#include "io/npy.hpp"
-#include "train_io/arrays_source.hpp"
+#include "io/arrays/npy.hpp"
+#include "train_io/weights/arrays_source.hpp"
 #endif
 
 namespace loom::core {

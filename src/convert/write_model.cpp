@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "base/text.hpp"
-#include "convert/formats.hpp"
+#include "convert/formats/formats.hpp"
 
 namespace loom::core {
 namespace {

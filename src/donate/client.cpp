@@ -9,10 +9,10 @@
 #include "donate/message.hpp"
 #include "donate/secret.hpp"
 #include "donate/server.hpp"
-#include "io/base64.hpp"
+#include "io/bytes/base64.hpp"
 #include "io/socket.hpp"
 #include "net/address.hpp"
-#include "text/unicode.hpp"
+#include "text/normalizers/unicode.hpp"
 
 namespace loom::core {
 namespace {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "io/json.hpp"
+#include "io/json/json.hpp"
 #include "net/client.hpp"
 
 namespace loom::core {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "io/json.hpp"
+#include "io/json/json.hpp"
 
 namespace loom::core {
 

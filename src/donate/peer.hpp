@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "donate/server.hpp"
-#include "io/json.hpp"
+#include "io/json/json.hpp"
 
 namespace loom::core {
 

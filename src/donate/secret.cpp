@@ -10,7 +10,7 @@
 #include <span>
 
 #include "base/text.hpp"
-#include "io/sha256.hpp"
+#include "io/bytes/sha256.hpp"
 
 namespace loom::core {
 void DonateDigest::Free::operator()(evp_md_ctx_st* context) const {

@@ -6,7 +6,7 @@
 
 #include "base/memory_budget.hpp"
 #include "base/text.hpp"
-#include "io/base64.hpp"
+#include "io/bytes/base64.hpp"
 
 namespace loom::core {
 namespace {

@@ -5,8 +5,8 @@
 
 #include <cstdint>
 
-#include "dtype/codec.hpp"
-#include "dtype/rounding.hpp"
+#include "dtype/codecs/codec.hpp"
+#include "dtype/codecs/rounding.hpp"
 
 namespace loom::core {
 

@@ -3,7 +3,7 @@
 // step as a kernel.
 #include "dtype/scale.hpp"
 
-#include "dtype/super_block.hpp"
+#include "dtype/codecs/super_block.hpp"
 
 namespace loom::core {
 namespace {

@@ -3,9 +3,9 @@
 // gives a step of 0.
 #pragma once
 
-#include "dtype/codec.hpp"
+#include "dtype/codecs/codec.hpp"
 #include "dtype/elements.hpp"
-#include "dtype/r16.hpp"
+#include "dtype/r16/r16.hpp"
 
 namespace loom::core {
 

@@ -4,10 +4,10 @@
 #include <cmath>
 #include <limits>
 
-#include "base/dmath.hpp"
+#include "base/numbers/dmath.hpp"
 #include "evaluate/products.hpp"
 #include "ops/fmath.hpp"
-#include "ops/recorder.hpp"
+#include "ops/recording/recorder.hpp"
 
 namespace loom::core::evaluate {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "evaluate/families.hpp"
 #include "onnx/operators/rows.hpp"
-#include "ops/recorder.hpp"
+#include "ops/recording/recorder.hpp"
 
 namespace loom::core::evaluate {
 

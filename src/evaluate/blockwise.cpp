@@ -7,7 +7,7 @@
 #include "evaluate/families.hpp"
 #include "evaluate/parts.hpp"
 #include "evaluate/products.hpp"
-#include "ops/recorder.hpp"
+#include "ops/recording/recorder.hpp"
 
 namespace loom::core::evaluate {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "evaluate/windows.hpp"
-#include "ops/recorder.hpp"
+#include "ops/recording/recorder.hpp"
 
 namespace loom::core::evaluate {
 

@@ -5,9 +5,9 @@
 #include <chrono>
 
 #include "evaluate/body.hpp"
-#include "io/foreign_file.hpp"
+#include "io/files/foreign_file.hpp"
 #include "onnx/file/external.hpp"
-#include "ops/recorder.hpp"
+#include "ops/recording/recorder.hpp"
 
 namespace loom::core::evaluate {
 namespace {

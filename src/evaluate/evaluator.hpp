@@ -9,9 +9,9 @@
 #include <memory>
 #include <string>
 
-#include "io/file.hpp"
+#include "io/files/file.hpp"
 #include "onnx/operators/value.hpp"
-#include "ops/fwd.hpp"
+#include "ops/families/fwd.hpp"
 
 namespace loom::core::evaluate {
 

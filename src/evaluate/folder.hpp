@@ -3,7 +3,7 @@
 #pragma once
 
 #include "formats/onnx/import.hpp"
-#include "ops/fwd.hpp"
+#include "ops/families/fwd.hpp"
 
 namespace loom::core::evaluate {
 

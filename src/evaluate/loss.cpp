@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/dmath.hpp"
+#include "base/numbers/dmath.hpp"
 #include "evaluate/families.hpp"
 #include "onnx/operators/functions.hpp"
 #include "onnx/operators/rows.hpp"

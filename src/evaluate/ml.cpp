@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/dmath.hpp"
+#include "base/numbers/dmath.hpp"
 
 namespace loom::core::evaluate {
 

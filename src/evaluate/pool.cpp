@@ -10,7 +10,7 @@
 #include "evaluate/windows.hpp"
 #include "onnx/operators/functions.hpp"
 #include "onnx/operators/rows.hpp"
-#include "ops/recorder.hpp"
+#include "ops/recording/recorder.hpp"
 
 namespace loom::core::evaluate {
 namespace {

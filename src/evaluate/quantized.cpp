@@ -8,7 +8,7 @@
 
 #include "evaluate/parts.hpp"
 #include "evaluate/windows.hpp"
-#include "ops/recorder.hpp"
+#include "ops/recording/recorder.hpp"
 
 namespace loom::core::evaluate {
 namespace {

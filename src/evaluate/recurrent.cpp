@@ -7,7 +7,7 @@
 
 #include "evaluate/products.hpp"
 #include "ops/fmath.hpp"
-#include "ops/recorder.hpp"
+#include "ops/recording/recorder.hpp"
 
 namespace loom::core::evaluate {
 namespace {

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "base/dmath.hpp"
+#include "base/numbers/dmath.hpp"
 #include "evaluate/families.hpp"
 #include "onnx/operators/rows.hpp"
 

@@ -4,7 +4,7 @@
 
 #include <cstddef>
 
-#include "base/rng.hpp"
+#include "base/numbers/rng.hpp"
 
 namespace loom::core {
 

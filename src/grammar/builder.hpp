@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "text/char_set.hpp"
+#include "text/normalizers/char_set.hpp"
 
 namespace loom::core::grammar {
 

@@ -4,8 +4,8 @@
 #include <optional>
 
 #include "base/text.hpp"
-#include "grammar/json_schema.hpp"
-#include "text/unicode.hpp"
+#include "grammar/schemas/json_schema.hpp"
+#include "text/normalizers/unicode.hpp"
 
 namespace loom::core::grammar {
 namespace {

@@ -1,7 +1,7 @@
 #include "grammar/pattern.hpp"
 
 #include "base/text.hpp"
-#include "text/unicode.hpp"
+#include "text/normalizers/unicode.hpp"
 
 namespace loom::core::grammar {
 namespace {

@@ -5,7 +5,7 @@
 #include <unordered_map>
 
 #include "base/text.hpp"
-#include "grammar/rule_facts.hpp"
+#include "grammar/schemas/rule_facts.hpp"
 #include "grammar/utf8_ranges.hpp"
 
 namespace loom::core::grammar {

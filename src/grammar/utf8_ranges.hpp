@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "text/char_set.hpp"
+#include "text/normalizers/char_set.hpp"
 
 namespace loom::core::grammar {
 

@@ -2,8 +2,8 @@
 // here cover the cases that neither would report clearly.
 #include "grid/builders.hpp"
 
-#include "base/checked.hpp"
-#include "base/rng.hpp"
+#include "base/numbers/checked.hpp"
+#include "base/numbers/rng.hpp"
 #include "base/text.hpp"
 #include "grid/network.hpp"
 

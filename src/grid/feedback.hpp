@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "grid/network.hpp"
-#include "ops/fwd.hpp"
+#include "ops/families/fwd.hpp"
 
 namespace loom::core {
 

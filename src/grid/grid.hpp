@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "layers/layer.hpp"
+#include "layers/core/layer.hpp"
 
 namespace loom::core {
 

@@ -2,8 +2,8 @@
 
 #include <cstdlib>
 
-#include "base/dmath.hpp"
-#include "base/rng.hpp"
+#include "base/numbers/dmath.hpp"
+#include "base/numbers/rng.hpp"
 
 namespace loom::core {
 namespace {

@@ -1,9 +1,9 @@
 // Initial values of parameters: a pure function of the seed, the location of the parameter in the
-// network, and its rule (layers/layer.hpp, Init). They are the same on every machine.
+// network, and its rule (layers/core/layer.hpp, Init). They are the same on every machine.
 #pragma once
 
 #include "grid/network.hpp"
-#include "ops/fwd.hpp"
+#include "ops/families/fwd.hpp"
 
 namespace loom::core {
 

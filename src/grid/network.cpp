@@ -5,8 +5,8 @@
 
 #include "base/pattern.hpp"
 #include "base/text.hpp"
-#include "base/thread_pool.hpp"
-#include "layers/graph.hpp"
+#include "base/threads/thread_pool.hpp"
+#include "layers/core/graph.hpp"
 
 namespace loom::core {
 namespace {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "grid/grid.hpp"
-#include "ops/fwd.hpp"
+#include "ops/families/fwd.hpp"
 
 namespace loom::core {
 
@@ -74,7 +74,7 @@ class Network {
   const std::vector<StateSpec>& states() const { return states_; }
   const Shape& input() const { return input_; }  // as given to finalize()
   const Shape& output() const { return cells_.back().out; }
-  // Inputs besides the first, in the order of the layers that bring them (layers/input.cpp).
+  // Inputs besides the first, in the order of the layers that bring them (layers/core/input.cpp).
   const std::vector<InputSpec>& extra_inputs() const { return more_inputs_; }
   // Outputs of the last cell after the first, for the input of finalize().
   const std::vector<Shape>& more_outputs() const { return more_outputs_; }

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "base/text.hpp"
-#include "layers/forward_call.hpp"
-#include "ops/trace.hpp"
+#include "layers/core/forward_call.hpp"
+#include "ops/recording/trace.hpp"
 
 namespace loom::core {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "grid/network.hpp"
 #include "grid/rope_table.hpp"
-#include "ops/fwd.hpp"
+#include "ops/families/fwd.hpp"
 
 namespace loom::core {
 
@@ -33,7 +33,7 @@ struct Pass {
   int64_t first = 0;
   Tensor mask;
   SequenceEnds ends;  // with a mask
-  Tensor places;      // of a ragged pass (layers/layer.hpp)
+  Tensor places;      // of a ragged pass (layers/core/layer.hpp)
   // With caches and states, one per state, passes continue each other.
   bool stateful = false;
   const std::vector<KvCache>* caches = nullptr;

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/dmath.hpp"
+#include "base/numbers/dmath.hpp"
 #include "base/text.hpp"
 
 namespace loom::core {

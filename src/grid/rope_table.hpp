@@ -5,7 +5,7 @@
 // ids for a table of learned positions.
 #pragma once
 
-#include "layers/layer.hpp"
+#include "layers/core/layer.hpp"
 #include "tensor/tensor.hpp"
 
 namespace loom::core {

@@ -8,8 +8,8 @@
 #include "base/text.hpp"
 #include "grid/session_impl.hpp"
 #include "grid/traced.hpp"
-#include "ops/reserve.hpp"
-#include "ops/trace.hpp"
+#include "ops/recording/reserve.hpp"
+#include "ops/recording/trace.hpp"
 
 namespace loom::core {
 
@@ -19,7 +19,7 @@ namespace {
 constexpr int64_t kFusedCommands = 5;
 
 // Offsets are assigned in the order of the plan. A layer that requested more or fewer tensors for a
-// shorter input would get memory of another use (layers/layer.hpp).
+// shorter input would get memory of another use (layers/core/layer.hpp).
 Error broken_plan() {
   return make_error(Code::internal,
                     "the memory planned for this network does not fit an input of this length; "

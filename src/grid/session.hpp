@@ -12,7 +12,7 @@
 
 #include "grid/network.hpp"
 #include "grid/rope_table.hpp"
-#include "ops/fwd.hpp"
+#include "ops/families/fwd.hpp"
 
 namespace loom::core {
 

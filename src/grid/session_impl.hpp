@@ -5,8 +5,8 @@
 #include "grid/feedback.hpp"
 #include "grid/pass.hpp"
 #include "grid/session.hpp"
-#include "ops/device.hpp"
 #include "ops/operands.hpp"
+#include "ops/recording/device.hpp"
 
 namespace loom::core {
 
@@ -33,7 +33,7 @@ struct Session::Impl {
   Buffer arena;
   Buffer state_memory;
   std::vector<KvCache> caches;  // [state]
-  Buffer place_memory;          // of a ragged session: locations of all rows (ops/pages.hpp)
+  Buffer place_memory;  // of a ragged session: locations of all rows (ops/recording/pages.hpp)
   int64_t place_width = 2;
   Buffer page_memory;                    // of a session with pages: their tables
   std::vector<Device::Move> page_moves;  // of copy_page()

@@ -1,11 +1,12 @@
 // Ragged sessions: a pass has rows of several sequences, each at a position of its own. Each
-// sequence has its own cache, or pages of a shared one (ops/pages.hpp). Passes are recorded once.
+// sequence has its own cache, or pages of a shared one (ops/recording/pages.hpp). Passes are
+// recorded once.
 #include <algorithm>
 #include <cstring>
 
 #include "base/text.hpp"
 #include "grid/session_impl.hpp"
-#include "ops/recorder.hpp"
+#include "ops/recording/recorder.hpp"
 
 namespace loom::core {
 namespace {

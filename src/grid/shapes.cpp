@@ -8,7 +8,7 @@
 
 #include "base/text.hpp"
 #include "grid/network.hpp"
-#include "layers/graph.hpp"
+#include "layers/core/graph.hpp"
 
 namespace loom::core {
 namespace {

@@ -1,8 +1,8 @@
 #include "grid/traced.hpp"
 
 #include "base/text.hpp"
-#include "ops/recorder.hpp"
-#include "ops/trace.hpp"
+#include "ops/recording/recorder.hpp"
+#include "ops/recording/trace.hpp"
 
 namespace loom::core {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "grid/feedback.hpp"
 #include "grid/pass.hpp"
-#include "ops/fwd.hpp"
+#include "ops/families/fwd.hpp"
 
 namespace loom::core {
 

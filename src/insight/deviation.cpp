@@ -5,8 +5,8 @@
 
 #include "base/result.hpp"
 #include "base/text.hpp"
-#include "io/file.hpp"
-#include "io/json.hpp"
+#include "io/files/file.hpp"
+#include "io/json/json.hpp"
 #include "loom/evaluation.hpp"
 
 namespace loom {

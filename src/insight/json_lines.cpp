@@ -2,8 +2,8 @@
 
 #include "base/text.hpp"
 #include "insight/sink.hpp"
-#include "io/json.hpp"
-#include "io/line_file.hpp"
+#include "io/files/line_file.hpp"
+#include "io/json/json.hpp"
 
 namespace loom::core {
 namespace {

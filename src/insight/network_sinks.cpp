@@ -6,7 +6,7 @@
 #include "base/text.hpp"
 #include "insight/datagram_sender.hpp"
 #include "insight/sink.hpp"
-#include "io/json.hpp"
+#include "io/json/json.hpp"
 
 namespace loom::core {
 namespace {

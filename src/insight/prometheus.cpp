@@ -3,7 +3,7 @@
 
 #include "base/text.hpp"
 #include "insight/sink.hpp"
-#include "io/file.hpp"
+#include "io/files/file.hpp"
 
 namespace loom::core {
 namespace {

@@ -9,8 +9,8 @@
 #include <thread>
 #endif
 
-#include "base/fork_watch.hpp"
 #include "base/text.hpp"
+#include "base/threads/fork_watch.hpp"
 
 namespace loom::core {
 namespace {

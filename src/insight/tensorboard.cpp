@@ -5,9 +5,9 @@
 #include "base/text.hpp"
 #include "insight/crc32c.hpp"
 #include "insight/sink.hpp"
-#include "io/append_file.hpp"
-#include "io/file.hpp"
-#include "io/protobuf.hpp"
+#include "io/bytes/protobuf.hpp"
+#include "io/files/append_file.hpp"
+#include "io/files/file.hpp"
 
 namespace loom::core {
 namespace {

@@ -1,5 +1,5 @@
 // See machine_memory.hpp. A control group's own limit may be "max" while an ancestor has a number,
-// so all ancestors are read (base/control_groups.hpp).
+// so all ancestors are read (base/threads/control_groups.hpp).
 #include "io/machine_memory.hpp"
 
 #ifndef __wasi__
@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "base/control_groups.hpp"
+#include "base/threads/control_groups.hpp"
 
 namespace loom::core {
 namespace {

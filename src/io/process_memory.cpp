@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "io/file.hpp"
+#include "io/files/file.hpp"
 
 namespace loom::core {
 

@@ -10,7 +10,7 @@
 
 #include "base/civil_time.hpp"
 #include "base/result.hpp"
-#include "io/json.hpp"
+#include "io/json/json.hpp"
 
 namespace loom::core {
 

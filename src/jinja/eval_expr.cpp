@@ -4,7 +4,7 @@
 
 #include "base/text.hpp"
 #include "jinja/eval.hpp"
-#include "text/unicode.hpp"
+#include "text/normalizers/unicode.hpp"
 
 namespace loom::core::jinja {
 namespace {

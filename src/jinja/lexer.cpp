@@ -7,7 +7,7 @@
 #include <charconv>
 
 #include "base/text.hpp"
-#include "text/unicode.hpp"
+#include "text/normalizers/unicode.hpp"
 
 namespace loom::core::jinja {
 namespace {

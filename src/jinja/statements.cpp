@@ -6,7 +6,7 @@
 
 #include "base/text.hpp"
 #include "jinja/parser.hpp"
-#include "text/unicode.hpp"
+#include "text/normalizers/unicode.hpp"
 
 namespace loom::core::jinja {
 namespace {

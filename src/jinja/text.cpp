@@ -1,7 +1,7 @@
 // Operations on strings that exist as filters, as methods, or as both: white space, cases, parts.
 #include "base/text.hpp"
 #include "jinja/library.hpp"
-#include "text/unicode.hpp"
+#include "text/normalizers/unicode.hpp"
 
 namespace loom::core::jinja {
 namespace {

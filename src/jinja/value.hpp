@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "io/json.hpp"
+#include "io/json/json.hpp"
 
 namespace loom::core::jinja {
 

@@ -1,11 +1,11 @@
 #include "lab/file_proof.hpp"
 
-#include "base/dmath.hpp"
-#include "base/thread_pool.hpp"
+#include "base/numbers/dmath.hpp"
+#include "base/threads/thread_pool.hpp"
 #include "bridge/entity_network.hpp"
 #include "grid/init.hpp"
 #include "grid/session.hpp"
-#include "io/hash.hpp"
+#include "io/bytes/hash.hpp"
 #include "lab/logits_hash.hpp"
 
 namespace loom::core {

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "base/text.hpp"
-#include "io/file.hpp"
+#include "io/files/file.hpp"
 #include "io/process_memory.hpp"
 
 namespace loom::core {

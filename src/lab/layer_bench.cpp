@@ -1,9 +1,9 @@
 #include "lab/layer_bench.hpp"
 
-#include "base/rng.hpp"
+#include "base/numbers/rng.hpp"
 #include "base/text.hpp"
 #include "grid/init.hpp"
-#include "ops/program.hpp"
+#include "ops/recording/program.hpp"
 
 namespace loom::core {
 namespace {

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "grid/grid.hpp"
-#include "learn/train_step.hpp"
-#include "ops/program.hpp"
+#include "learn/step/train_step.hpp"
+#include "ops/recording/program.hpp"
 
 namespace loom::core {
 

@@ -4,7 +4,7 @@
 #include <span>
 #include <string>
 
-#include "llm/llm_session.hpp"
+#include "llm/sessions/llm_session.hpp"
 #include "train_io/bits_hash.hpp"
 
 namespace loom::core {

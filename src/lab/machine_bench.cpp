@@ -5,8 +5,8 @@
 #include <memory>
 
 #include "base/text.hpp"
-#include "base/thread_clock.hpp"
-#include "base/thread_pool.hpp"
+#include "base/threads/thread_clock.hpp"
+#include "base/threads/thread_pool.hpp"
 #include "io/machine_memory.hpp"
 
 namespace loom::core {

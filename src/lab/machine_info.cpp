@@ -7,8 +7,8 @@
 #include <tuple>
 
 #include "base/text.hpp"
-#include "base/thread_pool.hpp"
-#include "io/file.hpp"
+#include "base/threads/thread_pool.hpp"
+#include "io/files/file.hpp"
 
 namespace loom::core {
 namespace {

@@ -3,9 +3,9 @@
 #include <cstring>
 
 #include "backend/reference/reference.hpp"
-#include "base/rng.hpp"
+#include "base/numbers/rng.hpp"
 #include "base/text.hpp"
-#include "ops/recorder.hpp"
+#include "ops/recording/recorder.hpp"
 
 namespace loom::core {
 namespace {

@@ -1,6 +1,6 @@
 #include "lab/training_hash.hpp"
 
-#include "base/dmath.hpp"
+#include "base/numbers/dmath.hpp"
 #include "grid/init.hpp"
 #include "ops/ops.hpp"
 #include "train_io/bits_hash.hpp"

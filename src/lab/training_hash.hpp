@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "grid/builders.hpp"
-#include "learn/train_step.hpp"
+#include "learn/step/train_step.hpp"
 
 namespace loom::core {
 

@@ -2,9 +2,9 @@
 // not `in` but a whole sample has that many values, the sample is the row. soft_cap c > 0 gives c
 // tanh(y / c), which keeps small values and bounds all by c.
 #include "base/text.hpp"
-#include "layers/field_tables.hpp"
-#include "layers/forward_call.hpp"
-#include "layers/layer.hpp"
+#include "layers/core/field_tables.hpp"
+#include "layers/core/forward_call.hpp"
+#include "layers/core/layer.hpp"
 #include "ops/activation.hpp"
 
 namespace loom::core {

@@ -6,9 +6,9 @@
 // sparse table may not be shared, and optimizers keep the state of a row until a batch names it
 // again.
 #include "base/text.hpp"
-#include "layers/field_tables.hpp"
-#include "layers/forward_call.hpp"
-#include "layers/layer.hpp"
+#include "layers/core/field_tables.hpp"
+#include "layers/core/forward_call.hpp"
+#include "layers/core/layer.hpp"
 #include "ops/activation.hpp"
 
 namespace loom::core {

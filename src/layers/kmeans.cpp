@@ -2,9 +2,9 @@
 // "probabilities" gives act(p), "features" gives act(sum p_k c_k). Centres [clusters, width] train
 // like any weight.
 #include "base/text.hpp"
-#include "layers/field_tables.hpp"
-#include "layers/forward_call.hpp"
-#include "layers/layer.hpp"
+#include "layers/core/field_tables.hpp"
+#include "layers/core/forward_call.hpp"
+#include "layers/core/layer.hpp"
 #include "ops/activation.hpp"
 
 namespace loom::core {

@@ -3,11 +3,11 @@
 #include <algorithm>
 
 #include "base/text.hpp"
-#include "layers/axes.hpp"
-#include "layers/broadcast.hpp"
-#include "layers/field_tables.hpp"
-#include "layers/forward_call.hpp"
-#include "layers/layer.hpp"
+#include "layers/core/field_tables.hpp"
+#include "layers/core/forward_call.hpp"
+#include "layers/core/layer.hpp"
+#include "layers/shapes/broadcast.hpp"
+#include "layers/spatial/axes.hpp"
 
 namespace loom::core {
 namespace {

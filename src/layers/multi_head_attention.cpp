@@ -4,10 +4,10 @@
 // width], Wo [width, H*D]; head h reads kv head h / (H/G). Keys and values are in the session's
 // cache, so a prompt may come in pieces of any size.
 #include "base/text.hpp"
-#include "layers/field_tables.hpp"
-#include "layers/forward_call.hpp"
-#include "layers/layer.hpp"
-#include "ops/pages.hpp"
+#include "layers/core/field_tables.hpp"
+#include "layers/core/forward_call.hpp"
+#include "layers/core/layer.hpp"
+#include "ops/recording/pages.hpp"
 
 namespace loom::core {
 namespace {

@@ -11,9 +11,9 @@
 #include <algorithm>
 
 #include "base/text.hpp"
-#include "layers/ends.hpp"
-#include "layers/field_tables.hpp"
-#include "layers/forward_call.hpp"
+#include "layers/core/field_tables.hpp"
+#include "layers/core/forward_call.hpp"
+#include "layers/shapes/ends.hpp"
 #include "ops/activation.hpp"
 
 namespace loom::core {

@@ -3,9 +3,9 @@
 // [B, T, ..] of one shape; the extents after time have `width` values. In a session the state
 // starts where the last pass ended.
 #include "base/text.hpp"
-#include "layers/field_tables.hpp"
-#include "layers/forward_call.hpp"
-#include "layers/layer.hpp"
+#include "layers/core/field_tables.hpp"
+#include "layers/core/forward_call.hpp"
+#include "layers/core/layer.hpp"
 
 namespace loom::core {
 namespace {

@@ -13,11 +13,11 @@
 //   over log n. tau_eff is a constant in the gradient.
 // - mixture: rows components of cols: y = sum_m softmax(pi)_m softmax(x_m). The last `rows` values
 //   of the input are pi; without them pi is uniform.
-#include "base/dmath.hpp"
+#include "base/numbers/dmath.hpp"
 #include "base/text.hpp"
-#include "layers/field_tables.hpp"
-#include "layers/forward_call.hpp"
-#include "layers/largest.hpp"
+#include "layers/core/field_tables.hpp"
+#include "layers/core/forward_call.hpp"
+#include "layers/shapes/largest.hpp"
 
 namespace loom::core {
 namespace {

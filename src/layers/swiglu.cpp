@@ -2,9 +2,9 @@
 // 2020). Wg, Wu [inner, width]; Wd [width, inner]. The gate's activation is a field, so this layer
 // covers GeGLU and ReGLU too. sub_norm applies an RMS norm to the input of Wd (BitNet b1.58).
 #include "base/text.hpp"
-#include "layers/field_tables.hpp"
-#include "layers/forward_call.hpp"
-#include "layers/layer.hpp"
+#include "layers/core/field_tables.hpp"
+#include "layers/core/forward_call.hpp"
+#include "layers/core/layer.hpp"
 #include "ops/activation.hpp"
 
 namespace loom::core {

@@ -1,6 +1,6 @@
 #include "learn/scribe.hpp"
 
-#include "learn/step_builder.hpp"
+#include "learn/step/step_builder.hpp"
 
 namespace loom::core {
 

@@ -1,8 +1,8 @@
 // Shorthands for small tensors of a recording. Private to the room.
 #pragma once
 
-#include "ops/recorder.hpp"
-#include "ops/trace.hpp"
+#include "ops/recording/recorder.hpp"
+#include "ops/recording/trace.hpp"
 
 namespace loom::core {
 

@@ -37,9 +37,11 @@ struct LossSpec {
   bool all_triplets = false;  // triplet: the mean over all, not the hardest of each anchor
   bool across = false;        // pairs(): rows of a sample are compared with other ones alone
 
-  // Of all rows of a sample together, with labels of any number (learn/ctc.hpp): no loss of an op.
+  // Of all rows of a sample together, with labels of any number (learn/loss/ctc.hpp): no loss of an
+  // op.
   bool sequence() const;
-  // Of embeddings, which the labels of a batch bring together and keep apart (learn/pairs.hpp).
+  // Of embeddings, which the labels of a batch bring together and keep apart
+  // (learn/data/pairs.hpp).
   bool pairs() const;
   float number() const;  // LossArgs::delta of the kind
   bool sides() const;    // targets are 0 or 1, and an output above 0 says 1
@@ -71,12 +73,12 @@ struct AverageSpec {
   bool any() const { return decay > 0 || from > 0; }
 };
 
-// What a rule is made with; where cells get their signal from is in learn/signals.hpp.
+// What a rule is made with; where cells get their signal from is in learn/rules/signals.hpp.
 struct RuleSpec {
   Rule kind = Rule::back_propagation;
   float beta = 0.6f;  // of the rules that has_beta(): share of the way to the target, (0, 1]
-  // Link budgets (learn/budgets.hpp): blocks with a budget below the gate learn nothing, others at
-  // the rate of their budget. 0: no budgets. Unset: 0.2 of chain, 0 of others.
+  // Link budgets (learn/rules/budgets.hpp): blocks with a budget below the gate learn nothing,
+  // others at the rate of their budget. 0: no budgets. Unset: 0.2 of chain, 0 of others.
   std::optional<float> gate = {};
   float noise = 0.1f;          // dtp: deviation of what inverses learn to take away
   float inverse_rate = 2e-3f;  // dtp: rate of the inverses, which RMSprop trains

@@ -6,10 +6,10 @@
 
 #include "base/text.hpp"
 #include "grid/init.hpp"
-#include "learn/ctc.hpp"
-#include "learn/domains.hpp"
+#include "learn/loss/ctc.hpp"
+#include "learn/loss/domains.hpp"
+#include "learn/loss/predictions.hpp"
 #include "learn/optimizer/optimizer.hpp"
-#include "learn/predictions.hpp"
 #include "learn/trainer_impl.hpp"
 
 namespace loom::core {

@@ -7,12 +7,12 @@
 #include <memory>
 #include <optional>
 
-#include "learn/augment.hpp"
-#include "learn/calibrate.hpp"
-#include "learn/dataset.hpp"
-#include "learn/links.hpp"
-#include "learn/scores.hpp"
-#include "learn/train_step.hpp"
+#include "learn/data/augment.hpp"
+#include "learn/data/dataset.hpp"
+#include "learn/loss/scores.hpp"
+#include "learn/rules/calibrate.hpp"
+#include "learn/rules/links.hpp"
+#include "learn/step/train_step.hpp"
 
 namespace loom::core {
 
@@ -27,7 +27,7 @@ struct TrainerOptions {
   // divided by the sum of the weights.
   std::vector<float> class_weights;
   bool balanced_weights = false;  // of the data that create() is given, in place of class_weights
-  std::vector<std::string> metrics;  // of the validation: learn/scores.hpp
+  std::vector<std::string> metrics;  // of the validation: learn/loss/scores.hpp
   AugmentSpec augment;               // of training alone
   bool balance = false;              // epochs show every class equally often: balanced_order()
   uint64_t seed = 1;
@@ -112,9 +112,9 @@ class Trainer {
   Result<Evaluation> evaluate(const Dataset& data, const OnOutputs& on_outputs,
                               const OnSamples& on_samples = {});
 
-  // Post-training quantization (learn/calibrate.hpp): runs `data` through the network as it is
-  // packed, then narrows the rows of every matrix below 16 bits to what costs its products least,
-  // and packs again. Masters change: for networks that are done training.
+  // Post-training quantization (learn/rules/calibrate.hpp): runs `data` through the network as it
+  // is packed, then narrows the rows of every matrix below 16 bits to what costs its products
+  // least, and packs again. Masters change: for networks that are done training.
   Result<std::vector<ClipReport>> calibrate(const Dataset& data, const OnSamples& on_samples = {});
   // From now on the matrices of the cell at `at` are held, trained and evaluated in `dtype`;
   // masters and the optimizer's state stay. Tensors that step() gave before are gone.

@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "base/text.hpp"
-#include "learn/predictions.hpp"
+#include "learn/loss/predictions.hpp"
 #include "learn/trainer_impl.hpp"
 
 namespace loom::core {

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "learn/pairs.hpp"
-#include "learn/step_builder.hpp"
+#include "learn/data/pairs.hpp"
+#include "learn/step/step_builder.hpp"
 #include "learn/trainer.hpp"
 
 namespace loom::core {

@@ -1,7 +1,7 @@
 #include "llm/decoder.hpp"
 
 #include "base/text.hpp"
-#include "layers/graph.hpp"
+#include "layers/core/graph.hpp"
 
 namespace loom::core {
 namespace {

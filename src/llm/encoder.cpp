@@ -1,7 +1,7 @@
 #include "llm/encoder.hpp"
 
 #include "base/text.hpp"
-#include "layers/graph.hpp"
+#include "layers/core/graph.hpp"
 
 namespace loom::core {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/text.hpp"
-#include "base/thread_pool.hpp"
+#include "base/threads/thread_pool.hpp"
 #include "bridge/finite_weight.hpp"
 #include "dtype/dtype_tally.hpp"
 #include "llm/decoder_role.hpp"

@@ -11,7 +11,7 @@
 
 #include "grammar/vocabulary.hpp"
 #include "grid/session.hpp"
-#include "io/file_ref.hpp"
+#include "io/files/file_ref.hpp"
 #include "jinja/chat_template.hpp"
 #include "llm/decoder.hpp"
 #include "llm/decoder_config.hpp"

@@ -10,7 +10,7 @@
 
 #include "bridge/weight_source.hpp"
 #include "grid/grid.hpp"
-#include "io/file_ref.hpp"
+#include "io/files/file_ref.hpp"
 #include "llm/decoder_config.hpp"
 #include "llm/encoder_config.hpp"
 #include "text/tokenizer_spec.hpp"

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "llm/device_sampling.hpp"
+#include "llm/sampling/device_sampling.hpp"
 #include "loom/generation.hpp"
 
 namespace loom::core {

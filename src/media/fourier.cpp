@@ -1,6 +1,6 @@
 #include "media/fourier.hpp"
 
-#include "base/dmath.hpp"
+#include "base/numbers/dmath.hpp"
 
 namespace loom::core {
 namespace {

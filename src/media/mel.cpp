@@ -4,7 +4,7 @@
 #include <array>
 #include <cmath>
 
-#include "base/dmath.hpp"
+#include "base/numbers/dmath.hpp"
 #include "base/text.hpp"
 
 namespace loom::core {

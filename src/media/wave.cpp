@@ -6,9 +6,9 @@
 #include <cstring>
 #include <numeric>
 
-#include "base/dmath.hpp"
+#include "base/numbers/dmath.hpp"
 #include "base/text.hpp"
-#include "io/byte_reader.hpp"
+#include "io/bytes/byte_reader.hpp"
 #include "media/fourier.hpp"
 
 namespace loom::core {

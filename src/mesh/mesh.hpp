@@ -15,7 +15,7 @@
 #include <memory>
 
 #include "mesh/topology.hpp"
-#include "ops/fwd.hpp"
+#include "ops/families/fwd.hpp"
 
 namespace loom::core {
 

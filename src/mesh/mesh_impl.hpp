@@ -6,7 +6,7 @@
 
 #include "mesh/mesh.hpp"
 #include "mesh/record.hpp"
-#include "ops/program.hpp"
+#include "ops/recording/program.hpp"
 
 namespace loom::core {
 

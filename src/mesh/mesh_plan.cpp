@@ -2,7 +2,7 @@
 // ticks, and the tape of a device.
 #include <algorithm>
 
-#include "base/checked.hpp"
+#include "base/numbers/checked.hpp"
 #include "mesh/mesh_impl.hpp"
 
 namespace loom::core {

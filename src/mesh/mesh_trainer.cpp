@@ -4,7 +4,7 @@
 
 #include "base/memory_budget.hpp"
 #include "base/text.hpp"
-#include "learn/tick_signals.hpp"
+#include "learn/rules/tick_signals.hpp"
 #include "mesh/unroll.hpp"
 
 namespace loom::core {

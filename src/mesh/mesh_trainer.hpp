@@ -4,14 +4,14 @@
 // begins. (Williams and Peng, 1990: k2 = window, k1 = stride.) A window that overlaps the previous
 // one runs its ticks again with the current weights.
 //
-// TrainStep provides losses, masters, number types, clipping and optimizers; learn/tick_signals.hpp
-// provides learning rules.
+// TrainStep provides losses, masters, number types, clipping and optimizers;
+// learn/rules/tick_signals.hpp provides learning rules.
 #pragma once
 
 #include <memory>
 #include <optional>
 
-#include "learn/train_step.hpp"
+#include "learn/step/train_step.hpp"
 #include "mesh/topology.hpp"
 
 namespace loom::core {
@@ -21,7 +21,7 @@ struct MeshTrainOptions {
   int64_t window = 8;           // ticks
   int64_t stride = 0;           // 0 means equal to the window
   std::optional<Coord> output;  // the cell that is trained; unset means the last
-  bool steady = false;          // of rules: learn/tick_signals.hpp
+  bool steady = false;          // of rules: learn/rules/tick_signals.hpp
   uint64_t budget = 0;  // limit in bytes of windows, gradients and moments; 0 means no limit
 };
 

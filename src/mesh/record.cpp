@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "base/text.hpp"
-#include "ops/recorder.hpp"
-#include "ops/trace.hpp"
-#include "ops/visit.hpp"
+#include "ops/recording/recorder.hpp"
+#include "ops/recording/trace.hpp"
+#include "ops/recording/visit.hpp"
 
 namespace loom::core {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "grid/pass.hpp"
 #include "mesh/topology.hpp"
-#include "ops/fwd.hpp"
+#include "ops/families/fwd.hpp"
 
 namespace loom::core {
 

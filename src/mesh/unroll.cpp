@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/checked.hpp"
+#include "base/numbers/checked.hpp"
 #include "base/text.hpp"
 #include "mesh/record.hpp"
-#include "ops/recorder.hpp"
-#include "ops/trace.hpp"
+#include "ops/recording/recorder.hpp"
+#include "ops/recording/trace.hpp"
 
 namespace loom::core {
 namespace {

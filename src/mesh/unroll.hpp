@@ -1,7 +1,7 @@
 // A window of ticks, unrolled into one trace: the basis of back-propagation through ticks.
-// ops/gradient.hpp gives the gradient of any value in the window with respect to any other. Let
-// g_t[k] = dL/dS_t[k] be the direct gradient of losses, and J_j(t) the Jacobian of f_j at U_t[j].
-// Then:
+// ops/gradients/gradient.hpp gives the gradient of any value in the window with respect to any
+// other. Let g_t[k] = dL/dS_t[k] be the direct gradient of losses, and J_j(t) the Jacobian of f_j
+// at U_t[j]. Then:
 //   G_t[k] = g_t[k] + sum over slots j that read k of J_j(t+1)^T G_{t+1}[j];
 //   dL/dW_k = sum over t of the gradient of f_k at U_t[k] by W_k, with G_t[k];
 //   dL/dX_t = sum over slots that read the port.
@@ -14,7 +14,7 @@
 #include "grid/traced.hpp"
 #include "mesh/record.hpp"
 #include "mesh/topology.hpp"
-#include "ops/fwd.hpp"
+#include "ops/families/fwd.hpp"
 
 namespace loom::core {
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/text.hpp"
-#include "base/try_again.hpp"
+#include "base/threads/try_again.hpp"
 #include "net/address.hpp"
 #include "net/unix_socket.hpp"
 

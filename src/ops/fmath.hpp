@@ -10,8 +10,8 @@
 #include <cstring>
 #include <type_traits>
 
-#include "base/dmath.hpp"
 #include "base/inline.hpp"
+#include "base/numbers/dmath.hpp"
 
 namespace loom::core::fmath {
 

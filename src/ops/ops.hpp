@@ -10,10 +10,10 @@
 #include <string_view>
 
 #include "base/result.hpp"
-#include "base/thread_pool.hpp"
+#include "base/threads/thread_pool.hpp"
 #include "ops/args.hpp"
-#include "ops/device.hpp"
 #include "ops/op_id.hpp"
+#include "ops/recording/device.hpp"
 
 namespace loom::core {
 
@@ -83,7 +83,7 @@ struct Command {
   OpId op = OpId::fill;
   bool serial = false;   // too small to share: lane 0 runs it alone
   bool barrier = false;  // all lanes meet before it
-  int64_t work = 0;      // an estimate (ops/visit.hpp)
+  int64_t work = 0;      // an estimate (ops/recording/visit.hpp)
   alignas(8) std::byte args[kMaxArgs];
 };
 

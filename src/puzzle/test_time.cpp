@@ -4,7 +4,7 @@
 #include <memory>
 #include <numeric>
 
-#include "base/thread_pool.hpp"
+#include "base/threads/thread_pool.hpp"
 #include "evolve/draws.hpp"
 #include "grid/builders.hpp"
 #include "grid/init.hpp"

@@ -3,7 +3,7 @@
 // surroundings, so it applies to puzzles whose grids keep their size.
 #pragma once
 
-#include "learn/train_step.hpp"
+#include "learn/step/train_step.hpp"
 #include "puzzle/puzzle.hpp"
 
 namespace loom::core {

@@ -7,17 +7,17 @@
 #include <random>
 #include <span>
 
-#include "api/bridge_stream.hpp"
+#include "api/network/bridge_stream.hpp"
 #include "base/text.hpp"
-#include "io/json.hpp"
-#include "io/sha256.hpp"
+#include "io/bytes/sha256.hpp"
+#include "io/json/json.hpp"
 #include "loom/absorb.hpp"
 #include "loom/files.hpp"
 #include "loom/session.hpp"
 #include "net/address.hpp"
-#include "serve/fields.hpp"
-#include "serve/guard.hpp"
-#include "serve/http_head.hpp"
+#include "serve/dialects/fields.hpp"
+#include "serve/http/guard.hpp"
+#include "serve/http/http_head.hpp"
 #include "serve/model_files.hpp"
 
 namespace loom::core {

@@ -16,7 +16,7 @@
 
 #include "loom/engine.hpp"
 #include "loom/result.hpp"
-#include "serve/http.hpp"
+#include "serve/http/http.hpp"
 #include "serve/work_queue.hpp"
 
 namespace loom::core {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/text.hpp"
-#include "io/line_file.hpp"
+#include "io/files/line_file.hpp"
 
 namespace loom::core {
 namespace {

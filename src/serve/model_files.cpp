@@ -1,7 +1,7 @@
 #include "serve/model_files.hpp"
 
 #include "base/text.hpp"
-#include "io/mapped_watch.hpp"
+#include "io/files/mapped_watch.hpp"
 
 namespace loom::core {
 

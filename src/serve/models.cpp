@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "base/text.hpp"
-#include "serve/dialects.hpp"
+#include "serve/dialects/dialects.hpp"
 
 namespace loom::core {
 namespace {

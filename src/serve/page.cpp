@@ -1,6 +1,6 @@
 #include "serve/page.hpp"
 
-#include "serve/dialects.hpp"
+#include "serve/dialects/dialects.hpp"
 
 namespace loom::core {
 namespace {

@@ -4,7 +4,7 @@
 #include <mutex>
 
 #include "base/civil_time.hpp"
-#include "serve/fields.hpp"
+#include "serve/dialects/fields.hpp"
 
 namespace loom::core {
 namespace {

@@ -7,7 +7,7 @@
 #include <memory>
 #include <string>
 
-#include "serve/http.hpp"
+#include "serve/http/http.hpp"
 
 namespace loom::core {
 

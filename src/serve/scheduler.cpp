@@ -4,7 +4,7 @@
 #include <chrono>
 
 #include "base/result.hpp"
-#include "base/try_again.hpp"
+#include "base/threads/try_again.hpp"
 #include "serve/model_files.hpp"
 
 namespace loom::core {

@@ -2,16 +2,16 @@
 
 #include <algorithm>
 
-#include "api/impl.hpp"
+#include "api/engine/impl.hpp"
 #include "base/text.hpp"
-#include "io/mapped_watch.hpp"
+#include "io/files/mapped_watch.hpp"
 #include "net/address.hpp"
-#include "serve/fields.hpp"
-#include "serve/guard.hpp"
-#include "serve/http_head.hpp"
-#include "serve/http_reply.hpp"
+#include "serve/dialects/fields.hpp"
+#include "serve/dialects/openapi.hpp"
+#include "serve/http/guard.hpp"
+#include "serve/http/http_head.hpp"
+#include "serve/http/http_reply.hpp"
 #include "serve/model_files.hpp"
-#include "serve/openapi.hpp"
 
 namespace loom::core {
 namespace {

@@ -13,8 +13,8 @@
 #include <thread>
 #include <vector>
 
-#include "serve/dialects.hpp"
-#include "serve/http.hpp"
+#include "serve/dialects/dialects.hpp"
+#include "serve/http/http.hpp"
 #include "serve/models.hpp"
 #include "serve/request_log.hpp"
 #include "serve/service.hpp"

@@ -5,11 +5,11 @@
 #include <cstdlib>
 #include <random>
 
-#include "api/impl.hpp"
+#include "api/engine/impl.hpp"
 #include "base/text.hpp"
-#include "io/hash.hpp"
-#include "serve/chat_tools.hpp"
-#include "serve/text_fields.hpp"
+#include "io/bytes/hash.hpp"
+#include "serve/dialects/chat_tools.hpp"
+#include "serve/dialects/text_fields.hpp"
 
 namespace loom::core {
 namespace {

@@ -11,11 +11,11 @@
 #include <vector>
 
 #include "base/memory_budget.hpp"
-#include "base/try_again.hpp"
-#include "io/json.hpp"
+#include "base/threads/try_again.hpp"
+#include "io/json/json.hpp"
 #include "loom/language_model.hpp"
 #include "serve/figures.hpp"
-#include "serve/http.hpp"
+#include "serve/http/http.hpp"
 #include "serve/scheduler.hpp"
 #include "serve/streams.hpp"
 #include "serve/work_queue.hpp"

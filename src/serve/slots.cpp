@@ -6,8 +6,8 @@
 #include <filesystem>
 
 #include "base/text.hpp"
-#include "serve/dialects.hpp"
-#include "serve/openapi.hpp"
+#include "serve/dialects/dialects.hpp"
+#include "serve/dialects/openapi.hpp"
 
 namespace loom::core {
 namespace {

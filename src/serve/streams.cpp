@@ -4,9 +4,9 @@
 #include <charconv>
 
 #include "base/text.hpp"
-#include "base/try_again.hpp"
-#include "serve/dialects.hpp"
-#include "serve/fields.hpp"
+#include "base/threads/try_again.hpp"
+#include "serve/dialects/dialects.hpp"
+#include "serve/dialects/fields.hpp"
 
 namespace loom::core {
 

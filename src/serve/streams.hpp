@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "serve/clock.hpp"
-#include "serve/http.hpp"
+#include "serve/http/http.hpp"
 
 namespace loom::core {
 

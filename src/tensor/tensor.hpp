@@ -1,7 +1,7 @@
 // Tensor: a view of numbers in memory (dtype, layout, shape, address). It owns nothing; Buffer owns
 // bytes. Plain tensors are row-major with one free stride, that of the second-to-last axis, so a
 // slice of rows or columns is again a tensor. R16 tensors are packed weight matrices
-// (dtype/r16.hpp).
+// (dtype/r16/r16.hpp).
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@
 #include "base/inline.hpp"
 #include "base/result.hpp"
 #include "dtype/dtype.hpp"
-#include "dtype/r16.hpp"
+#include "dtype/r16/r16.hpp"
 
 namespace loom::core {
 

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "base/text.hpp"
-#include "text/byte_alphabet.hpp"
-#include "text/unicode.hpp"
+#include "text/normalizers/byte_alphabet.hpp"
+#include "text/normalizers/unicode.hpp"
 
 namespace loom::core::text {
 namespace {

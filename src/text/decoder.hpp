@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "text/pattern.hpp"
+#include "text/splitting/pattern.hpp"
 
 namespace loom::core::text {
 

@@ -6,7 +6,7 @@
 
 #include "base/result.hpp"
 #include "base/text.hpp"
-#include "text/unicode.hpp"
+#include "text/normalizers/unicode.hpp"
 
 namespace loom::core::text {
 namespace {

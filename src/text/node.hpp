@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "io/json.hpp"
+#include "io/json/json.hpp"
 #include "text/tokenizer_spec.hpp"
 
 namespace loom::core::text {

@@ -7,15 +7,15 @@
 #include <unordered_map>
 
 #include "base/text.hpp"
-#include "text/added_tokens.hpp"
-#include "text/bpe.hpp"
 #include "text/decoder.hpp"
-#include "text/normalizer.hpp"
+#include "text/models/bpe.hpp"
+#include "text/models/unigram.hpp"
+#include "text/models/word_piece.hpp"
+#include "text/normalizers/normalizer.hpp"
+#include "text/normalizers/unicode.hpp"
 #include "text/postprocessor.hpp"
-#include "text/pretokenizer.hpp"
-#include "text/unicode.hpp"
-#include "text/unigram.hpp"
-#include "text/word_piece.hpp"
+#include "text/splitting/added_tokens.hpp"
+#include "text/splitting/pretokenizer.hpp"
 
 namespace loom::core {
 

@@ -1,6 +1,6 @@
 // Writes a TokenizerSpec as tokenizer.json. Fields that the format requires and a spec lacks
 // (offsets) get their unused default.
-#include "io/json.hpp"
+#include "io/json/json.hpp"
 #include "text/tokenizer_spec.hpp"
 
 namespace loom::core {

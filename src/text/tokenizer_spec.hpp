@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "text/unicode.hpp"
+#include "text/normalizers/unicode.hpp"
 
 namespace loom::core {
 namespace text {

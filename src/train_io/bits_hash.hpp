@@ -5,7 +5,7 @@
 #include <span>
 #include <string>
 
-#include "io/hash.hpp"
+#include "io/bytes/hash.hpp"
 #include "loom/generation.hpp"
 
 namespace loom::core {

@@ -12,12 +12,12 @@
 
 #include "base/text.hpp"
 #include "grid/network.hpp"
-#include "io/array_file.hpp"
-#include "io/foreign_file.hpp"
-#include "io/utf8.hpp"
+#include "io/arrays/array_file.hpp"
+#include "io/bytes/utf8.hpp"
+#include "io/files/foreign_file.hpp"
 #include "train_io/media_files.hpp"
 #include "train_io/sequences.hpp"
-#include "train_io/training_parts.hpp"
+#include "train_io/weights/training_parts.hpp"
 
 namespace loom::core {
 namespace {

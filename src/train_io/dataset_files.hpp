@@ -8,12 +8,12 @@
 #include <vector>
 
 #include "base/memory_budget.hpp"
-#include "base/thread_pool.hpp"
+#include "base/threads/thread_pool.hpp"
 #include "bridge/normalization.hpp"
 #include "grid/builders.hpp"
-#include "io/csv.hpp"
-#include "io/file_ref.hpp"
-#include "learn/dataset.hpp"
+#include "io/arrays/csv.hpp"
+#include "io/files/file_ref.hpp"
+#include "learn/data/dataset.hpp"
 #include "loom/training_kinds.hpp"
 #include "train_io/media_reading.hpp"
 #include "train_io/table_columns.hpp"

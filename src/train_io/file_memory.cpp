@@ -2,14 +2,14 @@
 
 #include <algorithm>
 
-#include "base/checked.hpp"
+#include "base/numbers/checked.hpp"
 #include "base/text.hpp"
 #include "grid/network.hpp"
-#include "io/byte_reader.hpp"
-#include "io/entity.hpp"
-#include "io/file.hpp"
-#include "io/json_memory.hpp"
-#include "io/safetensors.hpp"
+#include "io/bytes/byte_reader.hpp"
+#include "io/files/file.hpp"
+#include "io/json/json_memory.hpp"
+#include "io/weights/entity.hpp"
+#include "io/weights/safetensors.hpp"
 
 namespace loom::core {
 namespace {

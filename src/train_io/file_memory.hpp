@@ -8,7 +8,7 @@
 
 #include "base/memory_budget.hpp"
 #include "grid/builders.hpp"
-#include "io/file_ref.hpp"
+#include "io/files/file_ref.hpp"
 
 namespace loom::core {
 

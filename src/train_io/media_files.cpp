@@ -4,8 +4,8 @@
 #include <numeric>
 
 #include "base/text.hpp"
-#include "io/byte_source.hpp"
-#include "io/folder.hpp"
+#include "io/bytes/byte_source.hpp"
+#include "io/files/folder.hpp"
 #include "media/picture.hpp"
 #include "media/sound.hpp"
 

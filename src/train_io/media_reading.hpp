@@ -2,7 +2,7 @@
 // keeps it (section "model", "media"), so that later files are read the same way.
 #pragma once
 
-#include "io/json.hpp"
+#include "io/json/json.hpp"
 #include "media/fit.hpp"
 #include "media/mel.hpp"
 

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "io/array.hpp"
-#include "learn/dataset.hpp"
+#include "io/arrays/array.hpp"
+#include "learn/data/dataset.hpp"
 
 namespace loom::core {
 

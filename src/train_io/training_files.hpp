@@ -9,9 +9,9 @@
 #pragma once
 
 #include "bridge/network_source.hpp"
-#include "io/file_ref.hpp"
-#include "io/safetensors.hpp"
-#include "learn/split.hpp"
+#include "io/files/file_ref.hpp"
+#include "io/weights/safetensors.hpp"
+#include "learn/data/split.hpp"
 #include "learn/trainer.hpp"
 #include "train_io/dataset_files.hpp"
 

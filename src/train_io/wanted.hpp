@@ -2,8 +2,8 @@
 #pragma once
 
 #include "grid/builders.hpp"
-#include "io/array_file.hpp"
-#include "learn/dataset.hpp"
+#include "io/arrays/array_file.hpp"
+#include "learn/data/dataset.hpp"
 
 namespace loom::core {
 

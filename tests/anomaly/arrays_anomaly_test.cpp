@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "anomaly/damage.hpp"
-#include "io/npy.hpp"
+#include "io/arrays/npy.hpp"
 #include "io/zip_testing.hpp"
 
 namespace loom::core {

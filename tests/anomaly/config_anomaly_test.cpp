@@ -3,7 +3,7 @@
 #include "anomaly/damage.hpp"
 #include "formats/config/config.hpp"
 #include "formats/config_testing.hpp"
-#include "io/json.hpp"
+#include "io/json/json.hpp"
 
 namespace loom::core {
 namespace {

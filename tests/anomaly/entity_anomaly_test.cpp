@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "anomaly/damage.hpp"
-#include "base/thread_pool.hpp"
+#include "base/threads/thread_pool.hpp"
 #include "bridge/entity_network.hpp"
 #include "bridge/network_json.hpp"
 #include "formats/entity/model.hpp"

@@ -12,8 +12,8 @@
 
 #include "anomaly/faulty_calls.hpp"
 #include "base/text.hpp"
-#include "io/atomic_folder.hpp"
-#include "io/file.hpp"
+#include "io/files/atomic_folder.hpp"
+#include "io/files/file.hpp"
 #include "io/io_testing.hpp"
 
 namespace loom::core::test {

@@ -3,7 +3,7 @@
 // refusal. Nothing crashes, and no read is out of bounds.
 #include "anomaly/damage.hpp"
 #include "formats/onnx/import.hpp"
-#include "io/file.hpp"
+#include "io/files/file.hpp"
 #include "io/io_testing.hpp"
 #include "support/paths.hpp"
 

@@ -5,7 +5,7 @@
 
 #include "anomaly/damage.hpp"
 #include "io/io_testing.hpp"
-#include "io/safetensors.hpp"
+#include "io/weights/safetensors.hpp"
 
 namespace loom::core {
 namespace {

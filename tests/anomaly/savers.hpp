@@ -8,10 +8,10 @@
 #include <memory>
 
 #include "backend/cpu/cpu.hpp"
-#include "base/thread_pool.hpp"
+#include "base/threads/thread_pool.hpp"
 #include "bridge/network_json.hpp"
-#include "io/entity.hpp"
-#include "io/safetensors_write.hpp"
+#include "io/weights/entity.hpp"
+#include "io/weights/safetensors_write.hpp"
 #include "train_io/training_files.hpp"
 
 namespace loom::core::test {

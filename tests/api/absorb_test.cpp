@@ -11,7 +11,7 @@
 #include <random>
 
 #include "base/text.hpp"
-#include "io/sha256.hpp"
+#include "io/bytes/sha256.hpp"
 #include "loom/layers.hpp"
 
 namespace loom {

@@ -1,7 +1,7 @@
 // The public interface as a program would use it: handles, errors, text in and out.
 #include <gmock/gmock.h>
 
-#include "io/file.hpp"
+#include "io/files/file.hpp"
 #include "loom/loom.hpp"
 #include "support/paths.hpp"
 

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "io/file.hpp"
+#include "io/files/file.hpp"
 #include "io/io_testing.hpp"
-#include "io/json.hpp"
+#include "io/json/json.hpp"
 #include "loom/loom.hpp"
 #include "support/paths.hpp"
 

@@ -1,5 +1,5 @@
 // The cache file of GPU kernel variants: it is read back, shared, and its faults are harmless.
-#include "api/gpu_cache.hpp"
+#include "api/engine/gpu_cache.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

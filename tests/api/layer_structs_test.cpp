@@ -6,7 +6,7 @@
 #include <set>
 #include <type_traits>
 
-#include "layers/blocks.hpp"
+#include "layers/blocks/blocks.hpp"
 #include "loom/loom.hpp"
 
 namespace loom::test {

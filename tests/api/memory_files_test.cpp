@@ -8,7 +8,7 @@
 #include <memory>
 #include <random>
 
-#include "api/network_impl.hpp"
+#include "api/network/network_impl.hpp"
 #include "e2e/temp_folder.hpp"
 #include "formats/onnx/export.hpp"
 #include "loom/loom.hpp"

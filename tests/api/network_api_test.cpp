@@ -10,7 +10,7 @@
 #include <numeric>
 
 #include "e2e/temp_folder.hpp"
-#include "layers/blocks.hpp"
+#include "layers/blocks/blocks.hpp"
 #include "loom/loom.hpp"
 #include "ops/args.hpp"
 

@@ -11,7 +11,7 @@
 #include "bridge/entity_network.hpp"
 #include "bridge/proof.hpp"
 #include "e2e/temp_folder.hpp"
-#include "io/sha256.hpp"
+#include "io/bytes/sha256.hpp"
 #include "ops/args.hpp"
 
 namespace loom {

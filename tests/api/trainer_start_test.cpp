@@ -1,7 +1,7 @@
 // A trainer of the public interface compared with the core trainer: equal bits from equal seeds.
 #include <gtest/gtest.h>
 
-#include "api/network_impl.hpp"
+#include "api/network/network_impl.hpp"
 #include "loom/loom.hpp"
 
 namespace loom::core {

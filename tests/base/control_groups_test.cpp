@@ -1,5 +1,5 @@
 // The effective quota of processor time, on trees of /proc and /sys as real machines have them.
-#include "base/control_groups.hpp"
+#include "base/threads/control_groups.hpp"
 
 #include <gtest/gtest.h>
 

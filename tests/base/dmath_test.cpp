@@ -1,6 +1,6 @@
 // The double-precision functions against libm: relative error over sweeps, and the values at the
 // ends of the line.
-#include "base/dmath.hpp"
+#include "base/numbers/dmath.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // The exact emulation of fused multiply-add against the C library's fma, which is correctly
 // rounded. LOOM_FMA_TRIPLES=100000000 tries as many random triples as the name says.
-#include "base/fma.hpp"
+#include "base/numbers/fma.hpp"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "base/rng.hpp"
+#include "base/numbers/rng.hpp"
 
 namespace loom::core {
 namespace {

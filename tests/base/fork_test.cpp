@@ -9,8 +9,8 @@
 #include <thread>
 #include <vector>
 
-#include "base/fork_watch.hpp"
-#include "base/thread_pool.hpp"
+#include "base/threads/fork_watch.hpp"
+#include "base/threads/thread_pool.hpp"
 
 // ThreadSanitizer knows threads by their numbers, and those of a child begin again: it ends such a
 // child.

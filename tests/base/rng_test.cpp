@@ -1,6 +1,6 @@
 // Philox against the known answers of Random123 (kat_vectors, philox4x32-10), and the guarantees of
 // Rng.
-#include "base/rng.hpp"
+#include "base/numbers/rng.hpp"
 
 #include <gtest/gtest.h>
 

@@ -4,8 +4,8 @@
 #include <limits>
 #include <memory>
 
-#include "base/bits.hpp"
-#include "base/checked.hpp"
+#include "base/numbers/bits.hpp"
+#include "base/numbers/checked.hpp"
 #include "base/result.hpp"
 #include "base/text.hpp"
 

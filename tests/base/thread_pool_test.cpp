@@ -1,6 +1,6 @@
 // ThreadPool: regions, barriers, parking, and the division of work among lanes. Lanes are
 // oversubscribed on purpose: the guarantees hold on one core.
-#include "base/thread_pool.hpp"
+#include "base/threads/thread_pool.hpp"
 
 #include <gtest/gtest.h>
 
@@ -11,9 +11,9 @@
 #include <thread>
 #include <vector>
 
-#include "base/lane_rest.hpp"
-#include "base/parked.hpp"
-#include "base/thread_clock.hpp"
+#include "base/threads/lane_rest.hpp"
+#include "base/threads/parked.hpp"
+#include "base/threads/thread_clock.hpp"
 #include "base/waits.hpp"
 
 namespace loom::core {

@@ -1,4 +1,4 @@
-#include "base/x86_features.hpp"
+#include "base/numbers/x86_features.hpp"
 
 #include <gtest/gtest.h>
 

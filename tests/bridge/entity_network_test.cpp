@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "backend/cpu/cpu.hpp"
-#include "base/thread_pool.hpp"
+#include "base/threads/thread_pool.hpp"
 #include "bridge/network_json.hpp"
 #include "bridge/network_source.hpp"
 #include "dtype/samples.hpp"

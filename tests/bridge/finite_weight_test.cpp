@@ -6,10 +6,10 @@
 #include <limits>
 #include <memory>
 
-#include "base/thread_pool.hpp"
+#include "base/threads/thread_pool.hpp"
 #include "bridge/network_source.hpp"
 #include "grid/builders.hpp"
-#include "layers/layer.hpp"
+#include "layers/core/layer.hpp"
 
 namespace loom::core {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <gmock/gmock.h>
 
-#include "base/thread_pool.hpp"
+#include "base/threads/thread_pool.hpp"
 #include "grid/init.hpp"
 #include "lab/training_hash.hpp"
 

@@ -6,7 +6,7 @@
 
 #include "bridge/network_json.hpp"
 #include "io/io_testing.hpp"
-#include "layers/blocks.hpp"
+#include "layers/blocks/blocks.hpp"
 
 namespace loom::core::test {
 

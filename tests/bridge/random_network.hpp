@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "backend/cpu/cpu.hpp"
-#include "base/rng.hpp"
+#include "base/numbers/rng.hpp"
 #include "base/text.hpp"
 #include "grid/session.hpp"
 

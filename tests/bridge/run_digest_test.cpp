@@ -3,7 +3,7 @@
 
 #include "e2e/temp_folder.hpp"
 #include "io/io_testing.hpp"
-#include "train_io/training_parts.hpp"
+#include "train_io/weights/training_parts.hpp"
 
 namespace loom::core {
 namespace {

@@ -1,10 +1,10 @@
 // kv_write and attention: head groupings, widths on and off the fast path, windows, causal or not.
 // Positions around the groups of 16 and the chunks of 256, rows of several sequences, caches of
 // every type. Memory that no position may read holds NaN.
-#include "base/bits.hpp"
+#include "base/numbers/bits.hpp"
 #include "base/text.hpp"
 #include "conformance/support.hpp"
-#include "dtype/codec.hpp"
+#include "dtype/codecs/codec.hpp"
 
 namespace loom::core::test {
 namespace {

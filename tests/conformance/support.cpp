@@ -5,9 +5,9 @@
 #include <algorithm>
 
 #include "backend/reference/reference.hpp"
-#include "base/bits.hpp"
-#include "ops/device.hpp"
-#include "ops/visit.hpp"
+#include "base/numbers/bits.hpp"
+#include "ops/recording/device.hpp"
+#include "ops/recording/visit.hpp"
 
 namespace loom::core::test {
 namespace {

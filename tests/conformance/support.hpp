@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "base/rng.hpp"
-#include "ops/fwd.hpp"
+#include "base/numbers/rng.hpp"
+#include "ops/families/fwd.hpp"
 #include "ops/ops.hpp"
 
 namespace loom::core::test {

@@ -2,7 +2,7 @@
 #include "conformance/support.hpp"
 #include "backend/cpu/cpu.hpp"
 #include "backend/reference/reference.hpp"
-#include "base/bits.hpp"
+#include "base/numbers/bits.hpp"
 #include "base/text.hpp"
 
 namespace loom::core::test {

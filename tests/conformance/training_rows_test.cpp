@@ -2,7 +2,7 @@
 // lanes, the blocks of 4096 and every vector width; strided, in place, empty, with special values.
 #include "base/text.hpp"
 #include "conformance/training.hpp"
-#include "ops/activation_dx.hpp"
+#include "ops/gradients/activation_dx.hpp"
 
 namespace loom::core::test {
 namespace {

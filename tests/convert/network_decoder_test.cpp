@@ -7,7 +7,7 @@
 #include "base/text.hpp"
 #include "bridge/network_json.hpp"
 #include "formats/config/config.hpp"
-#include "io/file.hpp"
+#include "io/files/file.hpp"
 #include "llm/decoder.hpp"
 #include "support/paths.hpp"
 

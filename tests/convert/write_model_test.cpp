@@ -8,9 +8,9 @@
 
 #include <fstream>
 
-#include "io/array_file.hpp"
+#include "io/arrays/array_file.hpp"
 #include "io/io_testing.hpp"
-#include "io/safetensors_file.hpp"
+#include "io/weights/safetensors_file.hpp"
 
 namespace loom::core {
 namespace {

@@ -8,7 +8,7 @@
 #include "donate/message.hpp"
 #include "donate/secret.hpp"
 #include "donate/upload.hpp"
-#include "io/base64.hpp"
+#include "io/bytes/base64.hpp"
 
 namespace loom::core {
 namespace {

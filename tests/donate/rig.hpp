@@ -17,8 +17,8 @@
 #include "donate/frame.hpp"
 #include "donate/message.hpp"
 #include "donate/server.hpp"
-#include "io/base64.hpp"
-#include "io/json.hpp"
+#include "io/bytes/base64.hpp"
+#include "io/json/json.hpp"
 #include "serve/client.hpp"
 
 namespace loom::core::test {

@@ -12,10 +12,10 @@
 #include <string>
 #include <vector>
 
-#include "base/bits.hpp"
-#include "base/rng.hpp"
-#include "dtype/codec.hpp"
-#include "dtype/r16.hpp"
+#include "base/numbers/bits.hpp"
+#include "base/numbers/rng.hpp"
+#include "dtype/codecs/codec.hpp"
+#include "dtype/r16/r16.hpp"
 
 namespace loom::core::test {
 

@@ -3,7 +3,7 @@
 // equal the formats' formulas in f64, from bytes decoded by hand. Also covers values at the edges.
 #include <random>
 
-#include "dtype/r16_blocks.hpp"
+#include "dtype/r16/r16_blocks.hpp"
 #include "samples.hpp"
 
 namespace loom::core {

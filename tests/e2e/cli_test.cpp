@@ -9,7 +9,7 @@
 #include "e2e/program.hpp"
 #include "e2e/reference.hpp"
 #include "e2e/signalled.hpp"
-#include "io/file.hpp"
+#include "io/files/file.hpp"
 #include "support/paths.hpp"
 
 namespace loom::core {

@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "e2e/program.hpp"
-#include "io/safetensors_write.hpp"
+#include "io/weights/safetensors_write.hpp"
 #include "support/paths.hpp"
 
 namespace loom::core::test {

@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "e2e/program.hpp"
-#include "io/file.hpp"
-#include "io/json.hpp"
+#include "io/files/file.hpp"
+#include "io/json/json.hpp"
 #include "support/paths.hpp"
 
 namespace loom::core::test {

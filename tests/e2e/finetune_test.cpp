@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "e2e/program.hpp"
-#include "io/json.hpp"
+#include "io/json/json.hpp"
 #include "support/paths.hpp"
 
 namespace loom::core {

@@ -4,7 +4,7 @@
 
 #include "e2e/program.hpp"
 #include "e2e/signalled.hpp"
-#include "io/json.hpp"
+#include "io/json/json.hpp"
 
 namespace loom::core {
 namespace {

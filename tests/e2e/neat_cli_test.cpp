@@ -6,7 +6,7 @@
 #include <tuple>
 
 #include "e2e/program.hpp"
-#include "io/json.hpp"
+#include "io/json/json.hpp"
 #include "support/paths.hpp"
 
 namespace loom::core::test {

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "e2e/program.hpp"
-#include "io/json.hpp"
+#include "io/json/json.hpp"
 #include "loom/loom.hpp"
 
 namespace loom::core {

@@ -2,8 +2,8 @@
 
 #include <cmath>
 
-#include "io/file.hpp"
-#include "io/safetensors.hpp"
+#include "io/files/file.hpp"
+#include "io/weights/safetensors.hpp"
 
 namespace loom::core::test {
 namespace {

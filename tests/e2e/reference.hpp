@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "api/impl.hpp"
-#include "io/json.hpp"
+#include "api/engine/impl.hpp"
+#include "io/json/json.hpp"
 
 namespace loom::core::test {
 

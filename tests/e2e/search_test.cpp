@@ -6,8 +6,8 @@
 #include <set>
 
 #include "e2e/program.hpp"
-#include "io/file.hpp"
-#include "io/json.hpp"
+#include "io/files/file.hpp"
+#include "io/json/json.hpp"
 
 namespace loom::core {
 namespace {

@@ -3,8 +3,8 @@
 #include <cmath>
 
 #include "e2e/reference.hpp"
-#include "io/file.hpp"
-#include "llm/perplexity.hpp"
+#include "io/files/file.hpp"
+#include "llm/sessions/perplexity.hpp"
 #include "support/paths.hpp"
 
 namespace loom::core {

@@ -7,7 +7,7 @@
 
 #include "base/text.hpp"
 #include "e2e/program.hpp"
-#include "io/json.hpp"
+#include "io/json/json.hpp"
 #include "loom/training_options.hpp"
 
 namespace loom::core {

@@ -7,8 +7,8 @@
 #include <filesystem>
 
 #include "e2e/program.hpp"
-#include "io/json.hpp"
-#include "layers/layer.hpp"
+#include "io/json/json.hpp"
+#include "layers/core/layer.hpp"
 #include "loom/training_kinds.hpp"
 #include "support/paths.hpp"
 

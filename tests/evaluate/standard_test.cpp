@@ -6,10 +6,10 @@
 #include <cmath>
 
 #include "backend/cpu/cpu.hpp"
-#include "base/thread_pool.hpp"
+#include "base/threads/thread_pool.hpp"
 #include "evaluate/values.hpp"
-#include "io/array_file.hpp"
-#include "io/json.hpp"
+#include "io/arrays/array_file.hpp"
+#include "io/json/json.hpp"
 #include "support/paths.hpp"
 
 namespace loom::core::evaluate {

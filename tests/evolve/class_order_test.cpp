@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <numeric>
 
-#include "evolve/class_order.hpp"
+#include "evolve/merging/class_order.hpp"
 #include "evolve/networks.hpp"
-#include "io/file.hpp"
+#include "io/files/file.hpp"
 #include "loom/ensemble.hpp"
 #include "loom/merge.hpp"
 

@@ -8,8 +8,8 @@
 #include <cmath>
 #include <numeric>
 
-#include "base/rng.hpp"
-#include "evolve/assignment.hpp"
+#include "base/numbers/rng.hpp"
+#include "evolve/merging/assignment.hpp"
 #include "evolve/vectors.hpp"
 #include "support/paths.hpp"
 

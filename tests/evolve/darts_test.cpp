@@ -14,7 +14,7 @@
 #include "backend/cpu/cpu.hpp"
 #include "base/text.hpp"
 #include "bridge/network_json.hpp"
-#include "evolve/darts.hpp"
+#include "evolve/networks/darts.hpp"
 #include "io/io_testing.hpp"
 #include "loom/loom.hpp"
 

@@ -9,7 +9,7 @@
 #include <numeric>
 
 #include "evolve/networks.hpp"
-#include "io/json.hpp"
+#include "io/json/json.hpp"
 
 namespace loom::core {
 namespace {

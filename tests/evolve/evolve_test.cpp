@@ -7,10 +7,10 @@
 #include <map>
 #include <random>
 
-#include "io/file.hpp"
-#include "io/hash.hpp"
+#include "io/bytes/hash.hpp"
+#include "io/files/file.hpp"
 #include "io/io_testing.hpp"
-#include "io/json.hpp"
+#include "io/json/json.hpp"
 #include "loom/network.hpp"
 
 namespace loom::test {

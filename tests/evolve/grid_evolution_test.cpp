@@ -10,10 +10,10 @@
 #include <random>
 #include <span>
 
-#include "base/thread_pool.hpp"
+#include "base/threads/thread_pool.hpp"
 #include "bridge/network_json.hpp"
-#include "evolve/architectures.hpp"
-#include "evolve/pareto.hpp"
+#include "evolve/networks/architectures.hpp"
+#include "evolve/networks/pareto.hpp"
 #include "io/io_testing.hpp"
 #include "loom/loom.hpp"
 #include "ops/args.hpp"

@@ -7,8 +7,8 @@
 
 #include <cmath>
 
+#include "evolve/merging/splice.hpp"
 #include "evolve/networks.hpp"
-#include "evolve/splice.hpp"
 
 namespace loom::core {
 namespace {

@@ -1,13 +1,13 @@
 // The methods of merging, one parameter at a time: against a NumPy oracle bit by bit, and what must
 // hold of any values.
-#include "evolve/merge_math.hpp"
+#include "evolve/merging/merge_math.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "base/rng.hpp"
+#include "base/numbers/rng.hpp"
 #include "evolve/vectors.hpp"
 
 namespace loom::core {

@@ -7,8 +7,8 @@
 #include <random>
 #include <set>
 
-#include "evolve/genome_network.hpp"
-#include "evolve/neat.hpp"
+#include "evolve/neat/genome_network.hpp"
+#include "evolve/neat/neat.hpp"
 #include "ops/args.hpp"
 
 namespace loom::core::test {

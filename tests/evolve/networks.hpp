@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "base/rng.hpp"
+#include "base/numbers/rng.hpp"
 #include "e2e/temp_folder.hpp"
 #include "loom/loom.hpp"
 #include "support/paths.hpp"

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "base/bits.hpp"
-#include "io/file.hpp"
-#include "io/json.hpp"
+#include "base/numbers/bits.hpp"
+#include "io/files/file.hpp"
+#include "io/json/json.hpp"
 #include "support/paths.hpp"
 
 namespace loom::core::test {

@@ -2,7 +2,7 @@
 # Proves the walks of CONTRIBUTING.md: a toy layer, number type of three bits, op and optimizer, each a patch that may touch
 # only the files the design names. All are applied to one copy of the tree, where tools/generate_api.py writes what derives
 # from the row of the layer; it is built, and every suite that needs no GPU runs on it, whole. What lists released things
-# skips rows that no release has (released() of layers/config.hpp and dtype/dtype.hpp). A second run in the same folder
+# skips rows that no release has (released() of layers/core/config.hpp and dtype/dtype.hpp). A second run in the same folder
 # builds only what changed.
 # --patches: applies them and builds nothing, as CI does. --selection: the rooms that the toys are in, and those next
 # to them. All suites take about half an hour.

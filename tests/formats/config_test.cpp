@@ -2,7 +2,7 @@
 #include "formats/config/config.hpp"
 
 #include "formats/config_testing.hpp"
-#include "io/file.hpp"
+#include "io/files/file.hpp"
 
 namespace loom::core {
 namespace {

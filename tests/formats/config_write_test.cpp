@@ -5,7 +5,7 @@
 #include "base/text.hpp"
 #include "formats/config/config.hpp"
 #include "formats/config_testing.hpp"
-#include "io/file.hpp"
+#include "io/files/file.hpp"
 #include "io/io_testing.hpp"
 #include "support/paths.hpp"
 

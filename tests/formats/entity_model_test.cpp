@@ -6,14 +6,14 @@
 #include <gmock/gmock.h>
 
 #include "backend/cpu/cpu.hpp"
-#include "base/thread_pool.hpp"
+#include "base/threads/thread_pool.hpp"
 #include "dtype/samples.hpp"
 #include "formats/config/config.hpp"
 #include "formats/config/text.hpp"
 #include "grid/init.hpp"
 #include "io/entity_testing.hpp"
 #include "llm/decoder.hpp"
-#include "llm/llm_session.hpp"
+#include "llm/sessions/llm_session.hpp"
 #include "support/paths.hpp"
 
 namespace loom::core {

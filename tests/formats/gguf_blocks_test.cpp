@@ -1,6 +1,6 @@
 // GGUF blocks to R16 and back: the same bytes come out, and both have the same values. The test is
 // here and not with the number types because it uses io's decoder.
-#include "dtype/r16_blocks.hpp"
+#include "dtype/r16/r16_blocks.hpp"
 
 #include <algorithm>
 #include <random>
@@ -8,9 +8,9 @@
 
 #include <gtest/gtest.h>
 
-#include "base/bits.hpp"
+#include "base/numbers/bits.hpp"
 #include "formats/gguf/quants.hpp"
-#include "io/file.hpp"
+#include "io/files/file.hpp"
 #include "support/paths.hpp"
 
 namespace loom::core {

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "formats/gguf/export_tokenizer.hpp"
+#include "formats/gguf/tokenizer/export_tokenizer.hpp"
 #include "formats/gguf_testing.hpp"
 #include "text/golden.hpp"
 

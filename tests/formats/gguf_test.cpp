@@ -6,7 +6,7 @@
 #include <cmath>
 #include <filesystem>
 
-#include "base/bits.hpp"
+#include "base/numbers/bits.hpp"
 #include "formats/gguf/write.hpp"
 #include "formats/gguf_bytes.hpp"
 #include "io/io_testing.hpp"

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "formats/config/config.hpp"
-#include "formats/gguf/tokenizer.hpp"
+#include "formats/gguf/tokenizer/tokenizer.hpp"
 #include "formats/gguf/write.hpp"
 #include "io/io_testing.hpp"
 #include "llm/decoder.hpp"

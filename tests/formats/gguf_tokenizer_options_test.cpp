@@ -3,9 +3,9 @@
 #include <gmock/gmock.h>
 
 #include "base/text.hpp"
-#include "formats/gguf/export_tokenizer.hpp"
-#include "formats/gguf/pre.hpp"
-#include "formats/gguf/tokenizer_limits.hpp"
+#include "formats/gguf/tokenizer/export_tokenizer.hpp"
+#include "formats/gguf/tokenizer/pre.hpp"
+#include "formats/gguf/tokenizer/tokenizer_limits.hpp"
 #include "formats/gguf_testing.hpp"
 #include "text/golden.hpp"
 #include "text/tokenizer.hpp"

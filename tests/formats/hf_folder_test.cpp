@@ -5,7 +5,7 @@
 #include "base/text.hpp"
 #include "e2e/temp_folder.hpp"
 #include "formats/hf/source.hpp"
-#include "io/safetensors_write.hpp"
+#include "io/weights/safetensors_write.hpp"
 #include "llm/stories.hpp"
 #include "support/paths.hpp"
 

@@ -2,9 +2,9 @@
 // documented formula of every layer, whatever the order of its weights.
 #include "formats/original/original.hpp"
 
-#include "dtype/loom1_codes.hpp"
+#include "dtype/codecs/loom1_codes.hpp"
 #include "formats/loom1_testing.hpp"
-#include "ops/recorder.hpp"
+#include "ops/recording/recorder.hpp"
 
 namespace loom::core {
 namespace {

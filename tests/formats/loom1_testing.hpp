@@ -10,12 +10,12 @@
 #include <vector>
 
 #include "backend/cpu/cpu.hpp"
-#include "base/rng.hpp"
+#include "base/numbers/rng.hpp"
 #include "base/text.hpp"
-#include "base/thread_pool.hpp"
+#include "base/threads/thread_pool.hpp"
 #include "formats/original/original.hpp"
 #include "grid/session.hpp"
-#include "io/json.hpp"
+#include "io/json/json.hpp"
 
 namespace loom::core::test {
 

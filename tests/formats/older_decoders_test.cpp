@@ -9,7 +9,7 @@
 #include "formats/hf/export.hpp"
 #include "formats/hf/source.hpp"
 #include "io/io_testing.hpp"
-#include "io/safetensors_write.hpp"
+#include "io/weights/safetensors_write.hpp"
 #include "llm/stories.hpp"
 #include "support/paths.hpp"
 #include "text/golden.hpp"

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/thread_pool.hpp"
+#include "base/threads/thread_pool.hpp"
 #include "bridge/network_json.hpp"
 #include "formats/onnx_network_testing.hpp"
 

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <functional>
 
-#include "base/thread_pool.hpp"
+#include "base/threads/thread_pool.hpp"
 #include "formats/onnx_network_testing.hpp"
 
 namespace loom::core::test::onnx_ends {

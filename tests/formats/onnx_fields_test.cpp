@@ -5,7 +5,7 @@
 #include "backend/cpu/cpu.hpp"
 #include "evaluate/evaluator.hpp"
 #include "formats/onnx_network_testing.hpp"
-#include "layers/fields.hpp"
+#include "layers/core/fields.hpp"
 
 namespace loom::core::test::fields {
 namespace {

@@ -4,8 +4,8 @@
 #include <cstring>
 #include <limits>
 
-#include "base/rng.hpp"
-#include "base/thread_pool.hpp"
+#include "base/numbers/rng.hpp"
+#include "base/threads/thread_pool.hpp"
 #include "formats/onnx/graph.hpp"
 #include "formats/onnx_network_testing.hpp"
 

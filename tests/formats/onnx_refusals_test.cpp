@@ -1,5 +1,5 @@
 // Refusals of the importer, each with its exact line: the node, its operator, the reason.
-#include "base/thread_pool.hpp"
+#include "base/threads/thread_pool.hpp"
 #include "formats/onnx/graph.hpp"
 #include "formats/onnx_network_testing.hpp"
 

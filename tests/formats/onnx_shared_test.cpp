@@ -1,7 +1,7 @@
 // Models whose nodes read the same weights, and which of them become layers that share.
 #include <random>
 
-#include "base/thread_pool.hpp"
+#include "base/threads/thread_pool.hpp"
 #include "formats/onnx_network_testing.hpp"
 
 namespace loom::core::test::onnx_shared {

@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "base/thread_pool.hpp"
+#include "base/threads/thread_pool.hpp"
 #include "formats/onnx/graph.hpp"
 #include "formats/onnx_network_testing.hpp"
-#include "io/file.hpp"
-#include "io/safetensors.hpp"
+#include "io/files/file.hpp"
+#include "io/weights/safetensors.hpp"
 #include "ops/activation.hpp"
 #include "support/paths.hpp"
 

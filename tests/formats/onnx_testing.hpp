@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "io/protobuf.hpp"
+#include "io/bytes/protobuf.hpp"
 #include "onnx/file/model.hpp"
 
 namespace loom::core::test {

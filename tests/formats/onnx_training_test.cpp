@@ -2,8 +2,8 @@
 // to compute the same predictions.
 #include <cmath>
 
-#include "base/rng.hpp"
-#include "base/thread_pool.hpp"
+#include "base/numbers/rng.hpp"
+#include "base/threads/thread_pool.hpp"
 #include "formats/onnx_network_testing.hpp"
 
 namespace loom::core::test::onnx_training {

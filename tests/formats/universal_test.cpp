@@ -2,13 +2,13 @@
 // files that must be refused. The known faults of the original's loader each have a test (W1-W4).
 #include "formats/universal/infer.hpp"
 
-#include "base/thread_pool.hpp"
+#include "base/threads/thread_pool.hpp"
 #include "bridge/network_json.hpp"
 #include "formats/hf/names.hpp"
 #include "formats/loom1_testing.hpp"
 #include "grid/init.hpp"
-#include "io/safetensors_write.hpp"
-#include "layers/fields.hpp"
+#include "io/weights/safetensors_write.hpp"
+#include "layers/core/fields.hpp"
 #include "llm/decoder.hpp"
 
 namespace loom::core {

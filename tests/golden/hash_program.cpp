@@ -10,7 +10,7 @@
 
 #include "backend/cpu/cpu.hpp"
 #include "base/text.hpp"
-#include "base/thread_pool.hpp"
+#include "base/threads/thread_pool.hpp"
 #include "grid/session.hpp"
 #include "lab/training_hash.hpp"
 #include "llm/decoder.hpp"

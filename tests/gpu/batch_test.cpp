@@ -8,7 +8,7 @@
 #include "e2e/reference.hpp"
 #include "gpu/support.hpp"
 #include "llm/decoder.hpp"
-#include "llm/llm_batch.hpp"
+#include "llm/sessions/llm_batch.hpp"
 #include "loom/batch.hpp"
 #include "ops/ops.hpp"
 #include "support/paths.hpp"

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "api/impl.hpp"
+#include "api/engine/impl.hpp"
 #include "base/text.hpp"
 #include "e2e/program.hpp"
 #include "gpu/support.hpp"

@@ -6,8 +6,8 @@
 #include "base/text.hpp"
 #include "e2e/reference.hpp"
 #include "gpu/support.hpp"
-#include "io/file.hpp"
-#include "llm/perplexity.hpp"
+#include "io/files/file.hpp"
+#include "llm/sessions/perplexity.hpp"
 #include "ops/ops.hpp"
 #include "support/paths.hpp"
 

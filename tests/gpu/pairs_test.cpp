@@ -1,5 +1,5 @@
 // Losses of embeddings on a GPU: their ops have kernels, and none runs on the CPU.
-#include "learn/pairs.hpp"
+#include "learn/data/pairs.hpp"
 #include "gpu/training_rig.hpp"
 
 namespace loom::core::test {

@@ -2,11 +2,11 @@
 // sixteen at a time; and the state after a text that ends in the middle of those.
 #include <algorithm>
 
-#include "api/impl.hpp"
+#include "api/engine/impl.hpp"
 #include "gpu/support.hpp"
-#include "llm/generate.hpp"
-#include "llm/llm_session.hpp"
-#include "llm/sampler.hpp"
+#include "llm/sampling/sampler.hpp"
+#include "llm/sessions/generate.hpp"
+#include "llm/sessions/llm_session.hpp"
 #include "ops/ops.hpp"
 #include "support/paths.hpp"
 

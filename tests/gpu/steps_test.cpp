@@ -4,7 +4,7 @@
 #include "gpu/support.hpp"
 #include "grid/init.hpp"
 #include "lab/training_hash.hpp"
-#include "learn/train_step.hpp"
+#include "learn/step/train_step.hpp"
 
 namespace loom::core::test {
 namespace {

@@ -2,11 +2,11 @@
 // without masters; medium networks; and saving trained networks.
 #include "gpu/training_rig.hpp"
 
-#include "base/rng.hpp"
+#include "base/numbers/rng.hpp"
 #include "base/text.hpp"
 #include "bridge/network_json.hpp"
 #include "e2e/program.hpp"
-#include "io/json.hpp"
+#include "io/json/json.hpp"
 #include "lab/layer_bench.hpp"
 
 namespace loom::core {

@@ -3,13 +3,13 @@
 
 #include <cstring>
 
-#include "api/gpu_cache.hpp"
-#include "api/impl.hpp"
+#include "api/engine/gpu_cache.hpp"
+#include "api/engine/impl.hpp"
 #include "base/text.hpp"
 #include "e2e/program.hpp"
 #include "e2e/temp_folder.hpp"
 #include "gpu/support.hpp"
-#include "ops/recorder.hpp"
+#include "ops/recording/recorder.hpp"
 
 namespace loom::core::test {
 namespace {

@@ -6,7 +6,7 @@
 #include "backend/cpu/cpu.hpp"
 #include "backend/reference/reference.hpp"
 #include "gradients/golden_rig.hpp"
-#include "learn/step_builder.hpp"
+#include "learn/step/step_builder.hpp"
 
 namespace loom::core::test {
 namespace {

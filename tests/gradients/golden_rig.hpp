@@ -10,14 +10,14 @@
 #include <vector>
 
 #include "base/text.hpp"
-#include "base/thread_pool.hpp"
+#include "base/threads/thread_pool.hpp"
 #include "grid/session.hpp"
 #include "grid/traced.hpp"
-#include "io/file.hpp"
-#include "io/json.hpp"
-#include "io/safetensors.hpp"
-#include "ops/gradient.hpp"
-#include "ops/program.hpp"
+#include "io/files/file.hpp"
+#include "io/json/json.hpp"
+#include "io/weights/safetensors.hpp"
+#include "ops/gradients/gradient.hpp"
+#include "ops/recording/program.hpp"
 #include "support/paths.hpp"
 
 namespace loom::core::test {

@@ -10,12 +10,12 @@
 #include <vector>
 
 #include "backend/reference/reference.hpp"
-#include "base/rng.hpp"
-#include "base/thread_pool.hpp"
+#include "base/numbers/rng.hpp"
+#include "base/threads/thread_pool.hpp"
 #include "grid/grid_testing.hpp"
 #include "grid/traced.hpp"
-#include "ops/gradient.hpp"
-#include "ops/program.hpp"
+#include "ops/gradients/gradient.hpp"
+#include "ops/recording/program.hpp"
 
 namespace loom::core::test {
 

@@ -1,8 +1,8 @@
 // Every layer kind (by its example) and variant: dL/dx and every parameter against central
 // differences in f64, to 1e-6 of the largest component.
 #include "gradients/gradient_rig.hpp"
-#include "layers/blocks.hpp"
-#include "layers/graph.hpp"
+#include "layers/blocks/blocks.hpp"
+#include "layers/core/graph.hpp"
 
 namespace loom::core::test {
 namespace {

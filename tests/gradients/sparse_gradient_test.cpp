@@ -3,9 +3,9 @@
 #include <gtest/gtest.h>
 
 #include "backend/reference/reference.hpp"
-#include "base/rng.hpp"
-#include "ops/gradient.hpp"
-#include "ops/program.hpp"
+#include "base/numbers/rng.hpp"
+#include "ops/gradients/gradient.hpp"
+#include "ops/recording/program.hpp"
 
 namespace loom::core::test {
 namespace {

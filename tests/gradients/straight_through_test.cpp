@@ -1,7 +1,7 @@
 // A hard Gumbel softmax gives one-hot rows and has the gradient of the soft one.
 #include "learn/train_rig.hpp"
-#include "ops/gradient.hpp"
-#include "ops/program.hpp"
+#include "ops/gradients/gradient.hpp"
+#include "ops/recording/program.hpp"
 
 namespace loom::core::test {
 namespace {

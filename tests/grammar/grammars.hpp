@@ -9,7 +9,7 @@
 
 #include "grammar/automaton.hpp"
 #include "grammar/gbnf.hpp"
-#include "grammar/json_schema.hpp"
+#include "grammar/schemas/json_schema.hpp"
 
 namespace loom::core::grammar::test {
 

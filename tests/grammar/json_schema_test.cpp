@@ -1,6 +1,6 @@
 // JSON schemas: which texts they allow, what is refused and where, numbers beside trying them all,
 // and that whatever is allowed is JSON.
-#include "grammar/json_schema.hpp"
+#include "grammar/schemas/json_schema.hpp"
 
 #include <gmock/gmock.h>
 

@@ -4,9 +4,9 @@
 
 #include "backend/cpu/cpu.hpp"
 #include "base/arena.hpp"
-#include "base/dmath.hpp"
+#include "base/numbers/dmath.hpp"
 #include "base/text.hpp"
-#include "base/thread_pool.hpp"
+#include "base/threads/thread_pool.hpp"
 #include "grid/rope_table.hpp"
 #include "layers/layer_fixture.hpp"
 

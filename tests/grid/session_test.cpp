@@ -11,7 +11,7 @@
 #include "backend/cpu/cpu.hpp"
 #include "grid/grid_testing.hpp"
 #include "grid/init.hpp"
-#include "ops/recorder.hpp"
+#include "ops/recording/recorder.hpp"
 
 namespace loom::core::test {
 namespace {

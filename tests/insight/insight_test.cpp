@@ -11,15 +11,15 @@
 #include <mutex>
 #include <thread>
 
-#include "base/rng.hpp"
+#include "base/numbers/rng.hpp"
 #include "base/text.hpp"
 #include "base/waits.hpp"
 #include "insight/crc32c.hpp"
 #include "insight/hanging.hpp"
 #include "insight/queue.hpp"
-#include "io/file.hpp"
-#include "io/json.hpp"
-#include "io/protobuf.hpp"
+#include "io/bytes/protobuf.hpp"
+#include "io/files/file.hpp"
+#include "io/json/json.hpp"
 
 namespace loom::core {
 namespace {

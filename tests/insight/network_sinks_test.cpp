@@ -6,7 +6,7 @@
 #include "base/waits.hpp"
 #include "insight/hanging.hpp"
 #include "insight/queue.hpp"
-#include "io/json.hpp"
+#include "io/json/json.hpp"
 #include "io/socket.hpp"
 
 #if LOOM_THREADS && (defined(__unix__) || defined(__APPLE__))

@@ -1,12 +1,12 @@
 // Array files: gzip, IDX, NPY, NPZ. Good files are checked by value, damaged ones by message. Every
 // truncated file is refused.
-#include "io/array_file.hpp"
+#include "io/arrays/array_file.hpp"
 
 #include <gmock/gmock.h>
 
-#include "io/idx.hpp"
+#include "io/arrays/idx.hpp"
+#include "io/arrays/npy.hpp"
 #include "io/io_testing.hpp"
-#include "io/npy.hpp"
 
 namespace loom::core {
 namespace {

@@ -1,5 +1,5 @@
 // The vectors of RFC 4648, section 10, and texts that are not Base64.
-#include "io/base64.hpp"
+#include "io/bytes/base64.hpp"
 
 #include "io/io_testing.hpp"
 

@@ -1,5 +1,5 @@
 // ByteReader: values, bounds, and the offset in every error.
-#include "io/byte_reader.hpp"
+#include "io/bytes/byte_reader.hpp"
 
 #include "io/io_testing.hpp"
 

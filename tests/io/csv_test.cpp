@@ -1,6 +1,6 @@
 // CSV as a stream: separators, quotes, header detection, and errors by row and column. The cells
 // must not depend on where a piece of the stream ends.
-#include "io/csv.hpp"
+#include "io/arrays/csv.hpp"
 
 #include <gmock/gmock.h>
 

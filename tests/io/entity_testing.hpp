@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "base/text.hpp"
-#include "io/entity.hpp"
-#include "io/hash.hpp"
+#include "io/bytes/hash.hpp"
 #include "io/io_testing.hpp"
+#include "io/weights/entity.hpp"
 
 namespace loom::core::test {
 

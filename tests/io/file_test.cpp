@@ -1,5 +1,5 @@
 // Files: reading whole, mapping, atomic writing, and their refusals.
-#include "io/file.hpp"
+#include "io/files/file.hpp"
 
 #include <fcntl.h>
 #include <sys/file.h>

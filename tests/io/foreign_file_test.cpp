@@ -1,14 +1,14 @@
 // Issue 37, line 33: files of an unexpected type are recognized by their first bytes.
-#include "io/foreign_file.hpp"
+#include "io/files/foreign_file.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
-#include "io/array_file.hpp"
+#include "io/arrays/array_file.hpp"
 #include "io/io_testing.hpp"
-#include "io/json.hpp"
-#include "io/safetensors.hpp"
+#include "io/json/json.hpp"
+#include "io/weights/safetensors.hpp"
 
 namespace loom::core {
 namespace {

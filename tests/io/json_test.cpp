@@ -1,5 +1,5 @@
 // parse_json: accepted texts, refusals with their messages and offsets, and its limits.
-#include "io/json.hpp"
+#include "io/json/json.hpp"
 
 #include "base/processor_time.hpp"
 #include "base/text.hpp"

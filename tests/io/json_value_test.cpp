@@ -3,7 +3,7 @@
 #include <limits>
 
 #include "io/io_testing.hpp"
-#include "io/json.hpp"
+#include "io/json/json.hpp"
 
 namespace loom::core {
 namespace {

@@ -1,10 +1,10 @@
 // Lines on a full disk: complete lines before and after it are in the file.
-#include "io/line_file.hpp"
+#include "io/files/line_file.hpp"
 
 #include <gtest/gtest.h>
 
-#include "io/file.hpp"
 #include "io/file_size_limit.hpp"
+#include "io/files/file.hpp"
 #include "io/io_testing.hpp"
 
 namespace loom::core {

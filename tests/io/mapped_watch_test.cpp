@@ -1,5 +1,5 @@
 // Files that change under a map: truncated, overwritten in place, replaced.
-#include "io/mapped_watch.hpp"
+#include "io/files/mapped_watch.hpp"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 
 #include <filesystem>
 
-#include "io/file.hpp"
+#include "io/files/file.hpp"
 #include "io/io_testing.hpp"
 
 namespace loom::core {

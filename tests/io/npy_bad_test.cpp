@@ -1,8 +1,8 @@
 // Handcrafted bad NPY files, each with the exact text of its refusal. The header of version 1
 // starts at byte 10; offsets count from the start of the file that holds the array.
 #include "base/text.hpp"
+#include "io/arrays/npy.hpp"
 #include "io/io_testing.hpp"
-#include "io/npy.hpp"
 
 namespace loom::core {
 namespace {

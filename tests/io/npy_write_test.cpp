@@ -1,13 +1,13 @@
 // NPY and NPZ files from our writer: our reader reads them back, and they equal the bytes that the
 // golden script (tools/goldens/npy_check.py) verified with NumPy.
-#include "io/npy_write.hpp"
+#include "io/arrays/npy_write.hpp"
 
 #include <cstring>
 
 #include "base/text.hpp"
-#include "io/file.hpp"
+#include "io/arrays/npy.hpp"
+#include "io/files/file.hpp"
 #include "io/io_testing.hpp"
-#include "io/npy.hpp"
 #include "support/paths.hpp"
 
 namespace loom::core {

@@ -1,7 +1,7 @@
 // Handcrafted bad NPZ files, each with the exact text of its refusal: ZIP structures with false
 // fields, and members that are not arrays. The first member's data starts at byte 35.
 #include "base/text.hpp"
-#include "io/npy.hpp"
+#include "io/arrays/npy.hpp"
 #include "io/zip_testing.hpp"
 
 namespace loom::core {

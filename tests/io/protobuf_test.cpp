@@ -1,6 +1,6 @@
 // The protobuf wire format against bytes written by hand from its specification, and the writer
 // against the reader.
-#include "io/protobuf.hpp"
+#include "io/bytes/protobuf.hpp"
 
 #include "base/text.hpp"
 #include "io/io_testing.hpp"

@@ -2,7 +2,7 @@
 // the start of the file; the header starts at byte 8.
 #include "base/text.hpp"
 #include "io/io_testing.hpp"
-#include "io/safetensors.hpp"
+#include "io/weights/safetensors.hpp"
 
 namespace loom::core {
 namespace {

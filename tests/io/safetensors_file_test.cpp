@@ -1,8 +1,8 @@
 // A safetensors checkpoint through the interface that all tensor files share.
-#include "io/safetensors_file.hpp"
+#include "io/weights/safetensors_file.hpp"
 
 #include "io/io_testing.hpp"
-#include "io/safetensors_write.hpp"
+#include "io/weights/safetensors_write.hpp"
 
 namespace loom::core {
 namespace {

@@ -1,6 +1,6 @@
 // Sharded checkpoints: selection of folder, index and shard, and the refusals of an index.
 #include "io/io_testing.hpp"
-#include "io/safetensors.hpp"
+#include "io/weights/safetensors.hpp"
 
 namespace loom::core {
 namespace {

@@ -1,5 +1,5 @@
 // SafeTensors: good files in the forms of the format and of the Python library.
-#include "io/safetensors.hpp"
+#include "io/weights/safetensors.hpp"
 
 #include "io/io_testing.hpp"
 #include "support/paths.hpp"

@@ -2,9 +2,9 @@
 #include <cmath>
 #include <limits>
 
-#include "base/bits.hpp"
+#include "base/numbers/bits.hpp"
 #include "io/io_testing.hpp"
-#include "io/safetensors.hpp"
+#include "io/weights/safetensors.hpp"
 
 namespace loom::core {
 namespace {

@@ -1,5 +1,5 @@
 // The safetensors writer: the strict reader accepts its files, with the same content.
-#include "io/safetensors_write.hpp"
+#include "io/weights/safetensors_write.hpp"
 
 #include "io/io_testing.hpp"
 

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "io/deflate.hpp"
+#include "io/bytes/deflate.hpp"
 #include "io/io_testing.hpp"
 
 namespace loom::core::test {

@@ -1,7 +1,7 @@
 // A request to render a template, as JSON: {"messages": [...], "tools": ..., any variable: ...}.
 #pragma once
 
-#include "io/json.hpp"
+#include "io/json/json.hpp"
 #include "jinja/chat_template.hpp"
 
 namespace loom::core {

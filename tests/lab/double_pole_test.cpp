@@ -1,5 +1,5 @@
 // The physics of two poles on a cart, held to what it must keep: energy, mirror images, momentum.
-#include "lab/double_pole.hpp"
+#include "lab/tasks/double_pole.hpp"
 
 #include <gtest/gtest.h>
 

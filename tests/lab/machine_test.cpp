@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "base/thread_pool.hpp"
+#include "base/threads/thread_pool.hpp"
 #include "e2e/temp_folder.hpp"
 #include "lab/machine_bench.hpp"
 

@@ -4,11 +4,11 @@
 
 #include <cmath>
 
-#include "api/impl.hpp"
+#include "api/engine/impl.hpp"
 #include "convert/checkpoint.hpp"
 #include "lab/logits_hash.hpp"
 #include "lab/self_check.hpp"
-#include "llm/perplexity.hpp"
+#include "llm/sessions/perplexity.hpp"
 #include "support/paths.hpp"
 
 namespace loom::core {

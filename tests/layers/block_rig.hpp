@@ -2,11 +2,11 @@
 #pragma once
 
 #include "base/text.hpp"
-#include "base/thread_pool.hpp"
+#include "base/threads/thread_pool.hpp"
 #include "grid/builders.hpp"
 #include "grid/init.hpp"
-#include "layers/blocks.hpp"
-#include "layers/graph_maker.hpp"
+#include "layers/blocks/blocks.hpp"
+#include "layers/core/graph_maker.hpp"
 #include "layers/layer_fixture.hpp"
 
 namespace loom::core::test::block_formulas {

@@ -1,6 +1,6 @@
 // Blocks against their formulas in doubles, written without graphs: random fields, weights and
 // inputs. Other tests cover their parts. These check that the combination matches the name.
-#include "layers/blocks.hpp"
+#include "layers/blocks/blocks.hpp"
 
 #include "layers/block_rig.hpp"
 

@@ -3,7 +3,7 @@
 
 #include <set>
 
-#include "layers/layer.hpp"
+#include "layers/core/layer.hpp"
 
 namespace loom::core {
 namespace {

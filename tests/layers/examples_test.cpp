@@ -2,7 +2,7 @@
 // holds its kind, and a session runs it with the same bits on every backend.
 #include <algorithm>
 
-#include "base/thread_pool.hpp"
+#include "base/threads/thread_pool.hpp"
 #include "grid/builders.hpp"
 #include "grid/init.hpp"
 #include "layers/layer_fixture.hpp"

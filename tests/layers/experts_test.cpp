@@ -8,7 +8,7 @@
 #include "grid/init.hpp"
 #include "grid/traced.hpp"
 #include "layers/layer_fixture.hpp"
-#include "ops/program.hpp"
+#include "ops/recording/program.hpp"
 
 namespace loom::core::test::experts {
 namespace {

@@ -1,6 +1,6 @@
 // Graph and its kinds: names and wires, refusals with their messages, and values computed by hand.
 // tests/outside has random graphs against an independent evaluator.
-#include "layers/graph.hpp"
+#include "layers/core/graph.hpp"
 
 #include <gmock/gmock.h>
 

@@ -1,6 +1,6 @@
 // KMeans with centres in eight bits: its probabilities are those of the packed centres, and uniform
 // only if all centres are equal.
-#include "base/thread_pool.hpp"
+#include "base/threads/thread_pool.hpp"
 #include "layers/layer_fixture.hpp"
 
 namespace loom::core::test {

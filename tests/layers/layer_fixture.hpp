@@ -10,8 +10,8 @@
 
 #include "backend/cpu/cpu.hpp"
 #include "backend/reference/reference.hpp"
-#include "base/rng.hpp"
-#include "base/thread_pool.hpp"
+#include "base/numbers/rng.hpp"
+#include "base/threads/thread_pool.hpp"
 #include "grid/grid_testing.hpp"
 #include "grid/session.hpp"
 

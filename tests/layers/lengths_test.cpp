@@ -1,11 +1,11 @@
 // A session assigns planned memory in the order of the layers' requests. So a layer must request as
-// many tensors for one step and one sample as for many (layers/layer.hpp).
+// many tensors for one step and one sample as for many (layers/core/layer.hpp).
 #include <gtest/gtest.h>
 
 #include "grid/grid_testing.hpp"
 #include "grid/init.hpp"
 #include "grid/traced.hpp"
-#include "ops/trace.hpp"
+#include "ops/recording/trace.hpp"
 
 namespace loom::core::test {
 namespace {

@@ -2,10 +2,10 @@
 // whole, through nodes of a Graph and through sessions. Kinds, extents and positions are random.
 #include <gmock/gmock.h>
 
-#include "base/thread_pool.hpp"
+#include "base/threads/thread_pool.hpp"
 #include "grid/init.hpp"
-#include "layers/blocks.hpp"
-#include "layers/graph.hpp"
+#include "layers/blocks/blocks.hpp"
+#include "layers/core/graph.hpp"
 #include "layers/layer_fixture.hpp"
 
 namespace loom::core::test::carried_states {

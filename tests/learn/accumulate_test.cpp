@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "base/rng.hpp"
+#include "base/numbers/rng.hpp"
 #include "learn/train_rig.hpp"
 #include "learn/trainer.hpp"
 

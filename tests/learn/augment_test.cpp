@@ -1,6 +1,6 @@
 // Augmentation: what happens to a picture, held to what geometry and statistics say of it; the same
 // bits whatever the batches and the threads; targets that are mixed as the inputs are.
-#include "learn/augment.hpp"
+#include "learn/data/augment.hpp"
 
 #include <gtest/gtest.h>
 

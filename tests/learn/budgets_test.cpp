@@ -2,7 +2,7 @@
 // both are back-propagation bit by bit.
 #include <algorithm>
 
-#include "base/thread_pool.hpp"
+#include "base/threads/thread_pool.hpp"
 #include "learn/rule_oracle.hpp"
 
 namespace loom::core::test {

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/rng.hpp"
+#include "base/numbers/rng.hpp"
 #include "base/text.hpp"
 #include "learn/every_kind.hpp"
 #include "learn/trainer.hpp"
-#include "ops/trace.hpp"
+#include "ops/recording/trace.hpp"
 
 namespace loom::core::test {
 namespace {

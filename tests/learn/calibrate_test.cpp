@@ -1,5 +1,5 @@
 // Post-training quantization: narrowed ranges cost less on the data they were chosen for.
-#include "learn/calibrate.hpp"
+#include "learn/rules/calibrate.hpp"
 
 #include "learn/every_kind.hpp"
 #include "learn/trainer.hpp"

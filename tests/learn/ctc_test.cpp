@@ -1,6 +1,6 @@
 // CTC against what it means: the sum over every way in which the rows can spell the labels, written
 // out one by one, and differences of that sum. Then training with it.
-#include "learn/ctc.hpp"
+#include "learn/loss/ctc.hpp"
 
 #include <gtest/gtest.h>
 

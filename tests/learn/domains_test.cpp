@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "learn/domains.hpp"
+#include "learn/loss/domains.hpp"
 #include "learn/train_rig.hpp"
 #include "learn/trainer.hpp"
 

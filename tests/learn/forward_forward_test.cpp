@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <random>
 
-#include "base/thread_pool.hpp"
+#include "base/threads/thread_pool.hpp"
 #include "learn/rule_oracle.hpp"
 
 namespace loom::core::test {

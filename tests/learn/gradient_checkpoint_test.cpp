@@ -1,6 +1,6 @@
 // Gradient checkpointing changes memory and time, never bits.
 #include "grid/builders.hpp"
-#include "layers/forward_call.hpp"
+#include "layers/core/forward_call.hpp"
 #include "learn/every_kind.hpp"
 
 namespace loom::core::test {

@@ -1,5 +1,5 @@
 // L-BFGS against torch.optim.LBFGS (max_iter 1 a step, no line search, history 10).
-#include "base/thread_pool.hpp"
+#include "base/threads/thread_pool.hpp"
 #include "learn/every_kind.hpp"
 
 namespace loom::core::test {

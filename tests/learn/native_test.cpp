@@ -1,5 +1,5 @@
 // Training without a master: the packed weights themselves, rounded stochastically.
-#include "base/thread_pool.hpp"
+#include "base/threads/thread_pool.hpp"
 #include "learn/every_kind.hpp"
 
 namespace loom::core::test {

@@ -7,7 +7,7 @@
 
 #include "backend/cpu/cpu.hpp"
 #include "backend/reference/reference.hpp"
-#include "learn/hyper.hpp"
+#include "learn/step/hyper.hpp"
 #include "learn/train_rig.hpp"
 #include "ops/ops.hpp"
 

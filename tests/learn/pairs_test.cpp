@@ -1,6 +1,6 @@
 // Losses of embeddings against their formulas, written out pair by pair and triplet by triplet in
 // float64, and differences of those; against numbers of PyTorch; then training with them.
-#include "learn/pairs.hpp"
+#include "learn/data/pairs.hpp"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 #include "backend/cpu/cpu.hpp"
 #include "backend/reference/reference.hpp"
 #include "grid/grid_testing.hpp"
-#include "learn/step_builder.hpp"
+#include "learn/step/step_builder.hpp"
 #include "learn/trainer.hpp"
 
 namespace loom::core::test {

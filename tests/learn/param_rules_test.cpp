@@ -1,12 +1,12 @@
 // Frozen parameters keep their bits and cost nothing; rates of their own are those of a step with
 // that rate.
-#include "learn/param_rules.hpp"
+#include "learn/step/param_rules.hpp"
 
 #include <gmock/gmock.h>
 
+#include "base/numbers/rng.hpp"
 #include "base/pattern.hpp"
-#include "base/rng.hpp"
-#include "base/thread_pool.hpp"
+#include "base/threads/thread_pool.hpp"
 #include "learn/train_rig.hpp"
 
 namespace loom::core::test {

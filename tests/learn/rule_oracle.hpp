@@ -1,5 +1,5 @@
-// One step of learning rules on chains of Dense layers, in doubles: learn/signals.hpp once more,
-// written as its formulas are.
+// One step of learning rules on chains of Dense layers, in doubles: learn/rules/signals.hpp once
+// more, written as its formulas are.
 #pragma once
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "base/rng.hpp"
+#include "base/numbers/rng.hpp"
 #include "base/text.hpp"
 #include "learn/train_rig.hpp"
 

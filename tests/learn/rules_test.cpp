@@ -1,9 +1,10 @@
 // Learning rules beside back-propagation: one step of gradient descent on random networks of Dense
-// layers against the formulas of learn/signals.hpp in doubles, and what holds for every network.
+// layers against the formulas of learn/rules/signals.hpp in doubles, and what holds for every
+// network.
 #include <algorithm>
 #include <random>
 
-#include "base/thread_pool.hpp"
+#include "base/threads/thread_pool.hpp"
 #include "learn/rule_oracle.hpp"
 
 namespace loom::core::test {

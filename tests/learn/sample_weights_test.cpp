@@ -5,7 +5,7 @@
 #include <cmath>
 #include <set>
 
-#include "base/rng.hpp"
+#include "base/numbers/rng.hpp"
 #include "learn/train_rig.hpp"
 #include "learn/trainer.hpp"
 

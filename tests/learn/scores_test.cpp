@@ -1,12 +1,12 @@
 // Metrics by name: scikit-learn's figures (tools/goldens/metrics.py), and counts over all pairs.
-#include "learn/scores.hpp"
+#include "learn/loss/scores.hpp"
 
 #include <gmock/gmock.h>
 
 #include <algorithm>
 #include <cmath>
 
-#include "base/rng.hpp"
+#include "base/numbers/rng.hpp"
 
 namespace loom::core {
 namespace {

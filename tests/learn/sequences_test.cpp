@@ -7,11 +7,11 @@
 #include <limits>
 
 #include "backend/cpu/cpu.hpp"
-#include "base/rng.hpp"
+#include "base/numbers/rng.hpp"
 #include "grid/session.hpp"
-#include "layers/blocks.hpp"
-#include "learn/ctc.hpp"
-#include "learn/scores.hpp"
+#include "layers/blocks/blocks.hpp"
+#include "learn/loss/ctc.hpp"
+#include "learn/loss/scores.hpp"
 #include "learn/train_rig.hpp"
 #include "learn/trainer.hpp"
 

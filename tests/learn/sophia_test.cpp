@@ -4,7 +4,7 @@
 #include <cmath>
 #include <random>
 
-#include "base/thread_pool.hpp"
+#include "base/threads/thread_pool.hpp"
 #include "learn/optimizer/optimizer.hpp"
 #include "learn/train_rig.hpp"
 

@@ -3,7 +3,7 @@
 #include <cstring>
 #include <numeric>
 
-#include "base/thread_pool.hpp"
+#include "base/threads/thread_pool.hpp"
 #include "learn/every_kind.hpp"
 
 namespace loom::core::test {

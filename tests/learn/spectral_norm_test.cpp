@@ -4,8 +4,8 @@
 
 #include <cmath>
 
-#include "base/rng.hpp"
-#include "layers/blocks.hpp"
+#include "base/numbers/rng.hpp"
+#include "layers/blocks/blocks.hpp"
 #include "learn/train_rig.hpp"
 
 namespace loom::core::test::spectral {

@@ -1,5 +1,5 @@
 // Samples that are held out: how many, of which classes, the same for the same seed.
-#include "learn/split.hpp"
+#include "learn/data/split.hpp"
 
 #include <gtest/gtest.h>
 

@@ -10,11 +10,11 @@
 
 #include "backend/cpu/cpu.hpp"
 #include "backend/reference/reference.hpp"
-#include "base/thread_pool.hpp"
+#include "base/threads/thread_pool.hpp"
 #include "grid/grid_testing.hpp"
 #include "grid/init.hpp"
 #include "lab/training_hash.hpp"
-#include "learn/train_step.hpp"
+#include "learn/step/train_step.hpp"
 
 namespace loom::core::test {
 

@@ -4,8 +4,8 @@
 #include <cstdlib>
 #include <new>
 
-#include "llm/llm_batch.hpp"
-#include "llm/sampler.hpp"
+#include "llm/sampling/sampler.hpp"
+#include "llm/sessions/llm_batch.hpp"
 #include "llm/stories.hpp"
 #include "support/paths.hpp"
 

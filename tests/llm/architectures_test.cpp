@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "io/safetensors.hpp"
+#include "io/weights/safetensors.hpp"
 #include "llm/stories.hpp"
 #include "support/paths.hpp"
 

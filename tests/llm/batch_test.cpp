@@ -1,12 +1,12 @@
 // LlmBatch: sequences in shared passes have the logits of separate sessions, for any split of their
 // tokens into passes, any neighbours, and every decoder.
-#include "llm/llm_batch.hpp"
+#include "llm/sessions/llm_batch.hpp"
 
 #include <cmath>
 #include <random>
 
 #include "base/text.hpp"
-#include "base/thread_pool.hpp"
+#include "base/threads/thread_pool.hpp"
 #include "grid/init.hpp"
 #include "llm/stories.hpp"
 #include "support/paths.hpp"

@@ -1,6 +1,6 @@
 // Beam search compared with a reference that follows transformers' _beam_search array by array,
 // reads every text from its start, and sums in long double with the C library.
-#include "llm/beam_search.hpp"
+#include "llm/sessions/beam_search.hpp"
 
 #include <algorithm>
 #include <cmath>

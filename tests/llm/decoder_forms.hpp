@@ -8,7 +8,7 @@
 #include <map>
 #include <utility>
 
-#include "base/rng.hpp"
+#include "base/numbers/rng.hpp"
 #include "llm/decoder.hpp"
 #include "llm/decoder_role.hpp"
 #include "llm/stories.hpp"

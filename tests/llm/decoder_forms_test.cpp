@@ -4,7 +4,7 @@
 #include "llm/decoder_forms.hpp"
 
 #include "base/text.hpp"
-#include "llm/llm_batch.hpp"
+#include "llm/sessions/llm_batch.hpp"
 
 namespace loom::core {
 namespace {

@@ -7,7 +7,7 @@
 #include <set>
 #include <tuple>
 
-#include "base/rng.hpp"
+#include "base/numbers/rng.hpp"
 #include "formats/gguf/names.hpp"
 #include "formats/hf/names.hpp"
 #include "llm/decoder.hpp"

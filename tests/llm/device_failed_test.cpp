@@ -3,10 +3,10 @@
 #include <cstring>
 
 #include "base/text.hpp"
-#include "llm/llm_batch.hpp"
+#include "llm/sessions/llm_batch.hpp"
 #include "llm/stories.hpp"
-#include "ops/device.hpp"
-#include "ops/recorder.hpp"
+#include "ops/recording/device.hpp"
+#include "ops/recording/recorder.hpp"
 
 namespace loom::core::test {
 namespace {

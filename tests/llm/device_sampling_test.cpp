@@ -9,8 +9,8 @@
 #include <set>
 
 #include "backend/reference/reference.hpp"
-#include "base/rng.hpp"
-#include "llm/sampler.hpp"
+#include "base/numbers/rng.hpp"
+#include "llm/sampling/sampler.hpp"
 #include "llm/stories.hpp"
 #include "ops/ops.hpp"
 

@@ -1,6 +1,6 @@
 // Generation on the model in the tree: why it ends, what reaches the reader, and that no token is
 // fed without need.
-#include "llm/generate.hpp"
+#include "llm/sessions/generate.hpp"
 
 #include <gmock/gmock.h>
 
@@ -8,7 +8,7 @@
 #include <cmath>
 
 #include "llm/stories.hpp"
-#include "text/unicode.hpp"
+#include "text/normalizers/unicode.hpp"
 
 namespace loom::core {
 namespace {

@@ -2,9 +2,9 @@
 // of the grammar.
 #include <gmock/gmock.h>
 
-#include "io/json.hpp"
+#include "io/json/json.hpp"
+#include "llm/sampling/text_rules.hpp"
 #include "llm/stories.hpp"
-#include "llm/text_rules.hpp"
 
 namespace loom::core {
 namespace {

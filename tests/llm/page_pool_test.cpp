@@ -1,7 +1,7 @@
 // PagePool: random sequences over few tokens, compared with a simple reference that records the
 // text of each position of each page. Whatever is shared, copied or evicted, a sequence finds its
 // own text.
-#include "llm/page_pool.hpp"
+#include "llm/sessions/page_pool.hpp"
 
 #include <gtest/gtest.h>
 

@@ -9,8 +9,8 @@
 #include <map>
 #include <random>
 
-#include "base/rng.hpp"
-#include "llm/sampler.hpp"
+#include "base/numbers/rng.hpp"
+#include "llm/sampling/sampler.hpp"
 
 namespace loom::core {
 namespace {

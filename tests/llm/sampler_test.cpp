@@ -1,6 +1,6 @@
 // The sampler on hand-made logits: which tokens each rule keeps, in which order rules apply, and
 // that draws follow the probabilities and the seed.
-#include "llm/sampler.hpp"
+#include "llm/sampling/sampler.hpp"
 
 #include <gmock/gmock.h>
 

@@ -8,7 +8,7 @@
 #include <random>
 
 #include "base/text.hpp"
-#include "base/thread_pool.hpp"
+#include "base/threads/thread_pool.hpp"
 #include "llm/stories.hpp"
 #include "loom/lookup.hpp"
 #include "support/paths.hpp"

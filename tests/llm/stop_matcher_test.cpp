@@ -1,5 +1,5 @@
 // Stop strings in a stream: none of their text is output, no other text is lost, for any pieces.
-#include "llm/stop_matcher.hpp"
+#include "llm/sampling/stop_matcher.hpp"
 
 #include <gtest/gtest.h>
 

@@ -4,10 +4,10 @@
 #include <gtest/gtest.h>
 
 #include "backend/cpu/cpu.hpp"
-#include "base/thread_pool.hpp"
+#include "base/threads/thread_pool.hpp"
 #include "convert/language_model.hpp"
-#include "llm/generate.hpp"
-#include "llm/llm_session.hpp"
+#include "llm/sessions/generate.hpp"
+#include "llm/sessions/llm_session.hpp"
 #include "support/paths.hpp"
 
 namespace loom::core::test {

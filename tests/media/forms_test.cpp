@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "base/text.hpp"
-#include "io/array_file.hpp"
+#include "io/arrays/array_file.hpp"
 #include "media/decoders.hpp"
 #include "media/fit.hpp"
 #include "media/sound.hpp"

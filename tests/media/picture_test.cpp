@@ -8,7 +8,7 @@
 #include <cstdlib>
 
 #include "base/text.hpp"
-#include "io/array_file.hpp"
+#include "io/arrays/array_file.hpp"
 #include "media/decoders.hpp"
 #include "media/fit.hpp"
 #include "support/paths.hpp"

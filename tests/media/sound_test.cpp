@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "base/text.hpp"
-#include "io/array_file.hpp"
+#include "io/arrays/array_file.hpp"
 #include "media/mel.hpp"
 #include "media/wave.hpp"
 #include "support/paths.hpp"

@@ -8,8 +8,8 @@
 
 #include "mesh/mesh.hpp"
 #include "mesh/unroll.hpp"
-#include "ops/gradient.hpp"
-#include "ops/program.hpp"
+#include "ops/gradients/gradient.hpp"
+#include "ops/recording/program.hpp"
 #include "outside/rig.hpp"
 
 namespace loom::core::mesh_test {

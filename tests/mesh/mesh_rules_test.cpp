@@ -5,8 +5,8 @@
 #include <optional>
 #include <random>
 
-#include "base/rng.hpp"
-#include "learn/tick_signals.hpp"
+#include "base/numbers/rng.hpp"
+#include "learn/rules/tick_signals.hpp"
 #include "mesh/mesh_rig.hpp"
 #include "mesh/mesh_trainer.hpp"
 

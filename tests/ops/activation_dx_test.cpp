@@ -1,13 +1,13 @@
 // Derivatives of the unary kinds against central differences of the functions in double. Covers
 // derivatives from the output, float and vector lanes, and inputs that could overflow.
-#include "ops/activation_dx.hpp"
+#include "ops/gradients/activation_dx.hpp"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
 
-#include "base/bits.hpp"
+#include "base/numbers/bits.hpp"
 
 namespace loom::core {
 namespace {

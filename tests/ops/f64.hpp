@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "backend/reference/reference.hpp"
-#include "base/rng.hpp"
+#include "base/numbers/rng.hpp"
 #include "base/text.hpp"
 #include "ops/ops.hpp"
 

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <limits>
 
-#include "base/bits.hpp"
+#include "base/numbers/bits.hpp"
 #include "ops/activation.hpp"
 
 namespace loom::core {

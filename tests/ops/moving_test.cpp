@@ -5,9 +5,9 @@
 #include "base/text.hpp"
 #include "ops/check_testing.hpp"
 #include "ops/f64.hpp"
-#include "ops/gradient.hpp"
-#include "ops/program.hpp"
+#include "ops/gradients/gradient.hpp"
 #include "ops/random_copy.hpp"
+#include "ops/recording/program.hpp"
 
 namespace loom::core {
 namespace {

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "ops/gradient_rules.hpp"
-#include "ops/visit.hpp"
+#include "ops/gradients/gradient_rules.hpp"
+#include "ops/recording/visit.hpp"
 
 namespace loom::core {
 namespace {

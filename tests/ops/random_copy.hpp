@@ -6,7 +6,7 @@
 #include <array>
 #include <vector>
 
-#include "base/rng.hpp"
+#include "base/numbers/rng.hpp"
 #include "ops/moves.hpp"
 
 namespace loom::core::test {

@@ -6,8 +6,8 @@
 #include <array>
 #include <vector>
 
-#include "base/rng.hpp"
-#include "ops/recorder.hpp"
+#include "base/numbers/rng.hpp"
+#include "ops/recording/recorder.hpp"
 
 namespace loom::core::test {
 

@@ -1,14 +1,14 @@
 // Recorder: barriers, shared q8 copies and memory, tested through results. The expected result is
 // the same program flushed after every op on one lane.
-#include "ops/recorder.hpp"
+#include "ops/recording/recorder.hpp"
 
 #include <gtest/gtest.h>
 
 #include "backend/cpu/cpu.hpp"
 #include "backend/reference/reference.hpp"
 #include "ops/allocations.hpp"
-#include "ops/program.hpp"
 #include "ops/random_program.hpp"
+#include "ops/recording/program.hpp"
 
 namespace loom::core {
 namespace {

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "backend/reference/reference.hpp"
-#include "backend/reference/training_rows.hpp"
+#include "backend/reference/training/training_rows.hpp"
 #include "ops/op_id.hpp"
 
 namespace loom::core {

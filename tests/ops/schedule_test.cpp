@@ -1,12 +1,12 @@
 // schedule(): the order of commands on a device. The expected result is that of the recorded order.
-#include "ops/schedule.hpp"
+#include "ops/recording/schedule.hpp"
 
 #include <gtest/gtest.h>
 
 #include "backend/reference/reference.hpp"
-#include "ops/program.hpp"
 #include "ops/random_program.hpp"
-#include "ops/trace.hpp"
+#include "ops/recording/program.hpp"
+#include "ops/recording/trace.hpp"
 
 namespace loom::core {
 namespace {

@@ -3,8 +3,8 @@
 #include <cstring>
 
 #include "backend/reference/reference.hpp"
-#include "base/bits.hpp"
-#include "base/rng.hpp"
+#include "base/numbers/bits.hpp"
+#include "base/numbers/rng.hpp"
 #include "base/text.hpp"
 #include "ops/f64.hpp"
 #include "ops/ops.hpp"

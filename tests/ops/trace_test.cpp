@@ -1,9 +1,9 @@
-#include "ops/trace.hpp"
+#include "ops/recording/trace.hpp"
 
 #include <gtest/gtest.h>
 
 #include "backend/cpu/cpu.hpp"
-#include "ops/program.hpp"
+#include "ops/recording/program.hpp"
 
 namespace loom::core {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/text.hpp"
-#include "io/json.hpp"
+#include "io/json/json.hpp"
 #include "loom/training_options.hpp"
 
 namespace loom::options_test {

@@ -20,10 +20,10 @@
 
 #include "backend/cpu/cpu.hpp"
 #include "base/text.hpp"
-#include "base/thread_pool.hpp"
+#include "base/threads/thread_pool.hpp"
 #include "evaluate/evaluator.hpp"
 #include "evaluate/values.hpp"
-#include "io/file.hpp"
+#include "io/files/file.hpp"
 
 namespace loom::core::evaluate {
 namespace {

@@ -3,8 +3,8 @@
 // Carried values are constants: no gradient flows through them.
 #include "base/arena.hpp"
 #include "grid/traced.hpp"
-#include "ops/gradient.hpp"
-#include "ops/program.hpp"
+#include "ops/gradients/gradient.hpp"
+#include "ops/recording/program.hpp"
 #include "outside/rig.hpp"
 
 namespace loom::core::outside {

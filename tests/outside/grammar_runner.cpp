@@ -11,8 +11,8 @@
 #include <random>
 
 #include "grammar/gbnf.hpp"
-#include "grammar/json_schema.hpp"
 #include "grammar/matcher.hpp"
+#include "grammar/schemas/json_schema.hpp"
 
 namespace {
 

@@ -1,5 +1,5 @@
 // Graphs in the evaluator, and the layers inside them: written from NumPy's rules, index by index.
-#include "layers/graph.hpp"
+#include "layers/core/graph.hpp"
 #include "outside/evaluator_parts.hpp"
 
 namespace loom::core::outside {

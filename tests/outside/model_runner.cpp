@@ -12,11 +12,11 @@
 #include <vector>
 
 #include "backend/cpu/cpu.hpp"
-#include "base/thread_pool.hpp"
+#include "base/threads/thread_pool.hpp"
 #include "convert/checkpoint.hpp"
 #include "convert/convert.hpp"
 #include "convert/language_model.hpp"
-#include "llm/llm_session.hpp"
+#include "llm/sessions/llm_session.hpp"
 
 namespace {
 

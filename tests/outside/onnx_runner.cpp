@@ -20,14 +20,14 @@
 #include <vector>
 
 #include "backend/reference/reference.hpp"
-#include "base/bits.hpp"
-#include "base/thread_pool.hpp"
+#include "base/numbers/bits.hpp"
+#include "base/threads/thread_pool.hpp"
 #include "bridge/network_json.hpp"
 #include "bridge/random_network.hpp"
 #include "evaluate/folder.hpp"
 #include "formats/onnx/export.hpp"
 #include "formats/onnx/import.hpp"
-#include "io/file.hpp"
+#include "io/files/file.hpp"
 #include "onnx/file/external.hpp"
 #include "onnx/operators/operator.hpp"
 

@@ -10,8 +10,8 @@
 #include <random>
 
 #include "base/text.hpp"
-#include "layers/broadcast.hpp"
-#include "layers/graph.hpp"
+#include "layers/core/graph.hpp"
+#include "layers/shapes/broadcast.hpp"
 
 namespace loom::core::outside {
 namespace {

@@ -1,6 +1,6 @@
 // Sessions of random networks against the evaluator: inputs shorter than the session's maximum,
 // parts of sequences that continue the previous part, and feedback from pass to pass.
-#include "base/thread_pool.hpp"
+#include "base/threads/thread_pool.hpp"
 #include "grid/session.hpp"
 #include "outside/rig.hpp"
 

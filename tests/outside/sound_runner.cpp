@@ -4,7 +4,7 @@
 #include <iostream>
 #include <sstream>
 
-#include "io/file.hpp"
+#include "io/files/file.hpp"
 #include "media/sound.hpp"
 
 namespace {

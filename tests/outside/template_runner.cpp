@@ -4,7 +4,7 @@
 #include <iostream>
 #include <string>
 
-#include "io/json.hpp"
+#include "io/json/json.hpp"
 #include "jinja/chat_template.hpp"
 #include "jinja/request.hpp"
 

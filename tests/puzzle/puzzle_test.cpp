@@ -7,7 +7,7 @@
 #include <map>
 
 #include "backend/cpu/cpu.hpp"
-#include "base/thread_pool.hpp"
+#include "base/threads/thread_pool.hpp"
 #include "evolve/draws.hpp"
 #include "puzzle/generator.hpp"
 #include "puzzle/program.hpp"

@@ -8,12 +8,12 @@
 #include <fstream>
 #include <random>
 
-#include "api/bridge_stream.hpp"
+#include "api/network/bridge_stream.hpp"
 #include "client.hpp"
 #include "loom/files.hpp"
 #include "loom/layers.hpp"
 #include "loom/proof.hpp"
-#include "serve/fields.hpp"
+#include "serve/dialects/fields.hpp"
 
 namespace loom::core::test {
 namespace {

@@ -15,7 +15,7 @@
 
 #include "base/text.hpp"
 #include "base/waits.hpp"
-#include "io/json.hpp"
+#include "io/json/json.hpp"
 
 namespace loom::core::test {
 

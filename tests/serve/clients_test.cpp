@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "client.hpp"
-#include "serve/fields.hpp"
+#include "serve/dialects/fields.hpp"
 #include "serve/server.hpp"
 #include "stand_in.hpp"
 #include "stories.hpp"

@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "client.hpp"
-#include "io/base64.hpp"
+#include "io/bytes/base64.hpp"
 #include "serve/server.hpp"
 #include "stories.hpp"
 #include "support/paths.hpp"

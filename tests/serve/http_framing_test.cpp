@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "client.hpp"
-#include "serve/http.hpp"
+#include "serve/http/http.hpp"
 
 namespace loom::core::test {
 namespace {

@@ -1,4 +1,4 @@
-#include "serve/http.hpp"
+#include "serve/http/http.hpp"
 
 #include <atomic>
 #include <chrono>

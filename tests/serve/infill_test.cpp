@@ -1,6 +1,6 @@
 // Fill-in-the-middle prompts: the prompt of a model with such tokens, truncation, and the error of
 // a model without them.
-#include "serve/infill.hpp"
+#include "serve/dialects/infill.hpp"
 
 #include <gmock/gmock.h>
 

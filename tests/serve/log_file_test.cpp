@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include "io/file.hpp"
 #include "io/file_size_limit.hpp"
+#include "io/files/file.hpp"
 #include "io/io_testing.hpp"
 
 namespace loom::core {

@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "client.hpp"
-#include "serve/fields.hpp"
+#include "serve/dialects/fields.hpp"
 #include "stories.hpp"
 
 namespace loom::core::test {

@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "client.hpp"
-#include "serve/fields.hpp"
+#include "serve/dialects/fields.hpp"
 #include "serve/server.hpp"
 #include "stories.hpp"
 

@@ -13,7 +13,7 @@
 
 #include "base/text.hpp"
 #include "loom/loom.hpp"
-#include "serve/fields.hpp"
+#include "serve/dialects/fields.hpp"
 
 namespace loom::core::test {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "io/json.hpp"
+#include "io/json/json.hpp"
 #include "support/paths.hpp"
 #include "text/tokenizer.hpp"
 

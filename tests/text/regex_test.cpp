@@ -1,5 +1,5 @@
 // The dialect of the patterns: translation, matching, and bounded work.
-#include "text/regex.hpp"
+#include "text/splitting/regex.hpp"
 
 #include <gtest/gtest.h>
 

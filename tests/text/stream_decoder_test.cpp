@@ -4,9 +4,9 @@
 
 #include <map>
 
-#include "base/rng.hpp"
+#include "base/numbers/rng.hpp"
 #include "golden.hpp"
-#include "text/unicode.hpp"
+#include "text/normalizers/unicode.hpp"
 
 namespace loom::core {
 namespace {

@@ -1,11 +1,11 @@
 // The vocabulary tables against the standard containers.
-#include "text/string_table.hpp"
+#include "text/models/string_table.hpp"
 
 #include <gtest/gtest.h>
 
 #include <map>
 
-#include "base/rng.hpp"
+#include "base/numbers/rng.hpp"
 
 namespace loom::core::text {
 namespace {

@@ -6,9 +6,9 @@
 #include <functional>
 
 #include "golden.hpp"
-#include "text/normalizer.hpp"
-#include "text/regex.hpp"
-#include "text/unicode.hpp"
+#include "text/normalizers/normalizer.hpp"
+#include "text/normalizers/unicode.hpp"
+#include "text/splitting/regex.hpp"
 
 namespace loom::core::text {
 namespace {

@@ -1,5 +1,5 @@
 // UTF-8 repair, properties and normalization forms against known values.
-#include "text/unicode.hpp"
+#include "text/normalizers/unicode.hpp"
 
 #include <gtest/gtest.h>
 

@@ -34,7 +34,7 @@ class GeneratedFiles(unittest.TestCase):
 
     def test_every_function_of_the_description_is_defined_once_and_no_other(self):
         defined = []
-        for file in sorted((ROOT / "src" / "capi").glob("*.cpp")):
+        for file in sorted((ROOT / "src" / "capi").rglob("*.cpp")):
             code = file.read_text()
             defined += re.findall(r"^\w[\w *]*?\b(loom_\w+)\([^;]*?\) \{$", code, re.M | re.S)
         self.assertEqual(sorted(defined), sorted([*description().functions, "loom_get_api"]))

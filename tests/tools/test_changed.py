@@ -57,7 +57,7 @@ class Reach(unittest.TestCase):
                 {"formats_onnx", "evaluate", "convert"},
                 {"formats_config", "learn"},
             ),
-            ("src/serve/openai.cpp", {"serve", "e2e"}, {"api", "llm", "donate"}),
+            ("src/serve/dialects/openai.cpp", {"serve", "e2e"}, {"api", "llm", "donate"}),
             (
                 "src/learn/optimizer/lbfgs.cpp",
                 {"learn", "mesh", "api"},
@@ -92,7 +92,7 @@ class Reach(unittest.TestCase):
             ("models/stories.entity", {"api", "serve", "e2e"}, {"io", "learn"}),
             ("fuzz/corpus/gguf/x", {"fuzz_gguf", "formats_gguf"}, {"formats_onnx"}),
             ("cli/hub/transfer.cpp", {"fuzz_pull", "e2e"}, {"fuzz_donate", "io"}),
-            ("cli/console.hpp", {"fuzz_pull", "e2e"}, {"fuzz_donate", "io"}),
+            ("cli/shared/console.hpp", {"fuzz_pull", "e2e"}, {"fuzz_donate", "io"}),
             ("docs/training.md", set(), {"io", "e2e", "api"}),
             ("bindings/python/loom/training.py", set(), {"io", "e2e", "api"}),
         ]
@@ -116,7 +116,7 @@ class Reach(unittest.TestCase):
                 {"onnx", "tensorboard", "arm64"},
             ),
             (
-                "src/backend/webgpu/kernels/pool.cpp",
+                "src/backend/webgpu/kernels/products/pool.cpp",
                 {"gpu", "suites"},
                 {"onnx", "arm64", "templates"},
             ),
@@ -160,7 +160,7 @@ class Reach(unittest.TestCase):
         self.assertEqual(
             check.unchanged_lazy(checks, of("docs/training.md")), {"consumer", *WASM}
         )
-        self.assertEqual(check.unchanged_lazy(checks, of("src/base/dmath.cpp")), set())
+        self.assertEqual(check.unchanged_lazy(checks, of("src/base/numbers/dmath.cpp")), set())
         self.assertEqual(
             check.unchanged_lazy(checks, of("web/index.html")) & WASM,
             WASM - {"wasm-browser", "wasm-package", "wasm-build"},

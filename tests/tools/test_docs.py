@@ -41,7 +41,7 @@ class Docs(unittest.TestCase):
     def test_the_readme_counts_what_the_tables_hold(self):
         readme = (ROOT / "README.md").read_text()
         tables = {
-            "{} layer kinds": ("src/layers/registry.def", "LOOM_LAYER("),
+            "{} layer kinds": ("src/layers/core/registry.def", "LOOM_LAYER("),
             "{} number types": ("src/dtype/dtypes.def", "LOOM_DTYPE("),
         }
         for text, (table, row) in tables.items():

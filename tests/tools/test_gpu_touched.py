@@ -24,13 +24,13 @@ class Touched(unittest.TestCase):
         ("src/backend/webgpu/tuning/trial.cpp", {"GpuVariants", "VariantTuner"}, {"gemm"}),
         ("src/backend/webgpu/wgsl/weights.cpp", {"everything"}, set()),
         ("src/ops/args/attention.hpp", {"attention", "kv_write", "rope"}, {"conv"}),
-        ("src/ops/recorder.cpp", {"everything"}, set()),
-        ("src/backend/reference/loss.cpp", {"loss"}, {"matmul"}),
+        ("src/ops/recording/recorder.cpp", {"everything"}, set()),
+        ("src/backend/reference/training/loss.cpp", {"loss"}, {"matmul"}),
         ("tests/conformance/pool_test.cpp", {"pool", "pool_dx"}, {"conv"}),
         ("tests/webgpu/spans_test.cpp", {"GpuSpans"}, {"matmul"}),
         ("tests/webgpu/sample.hpp", {"everything"}, set()),
         ("tests/gpu/rules_test.cpp", {"GpuRules", "GpuKfac"}, {"GpuMesh"}),
-        ("src/layers/pool.cpp", {"kind:pool"}, {"kind:dense"}),
+        ("src/layers/spatial/pool.cpp", {"kind:pool"}, {"kind:dense"}),
     ]
     TESTS = [
         "GpuSpans.Products", "GpuConformance.conv", "Kinds/GpuLayers.Train/cnn2", "GpuMesh.Ticks",
@@ -55,7 +55,7 @@ class Touched(unittest.TestCase):
         self.assertEqual(computed, frozenset(touched.ops()))
 
     def test_other_rooms_touch_nothing(self):
-        for path in ("src/text/unicode.cpp", "docs/webgpu.md", "cli/main.cpp"):
+        for path in ("src/text/normalizers/unicode.cpp", "docs/webgpu.md", "cli/main.cpp"):
             self.assertEqual(touched.touched_by(path), frozenset(), path)
 
     def test_tests_that_are_touched_or_always_run_are_chosen(self):

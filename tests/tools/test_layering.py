@@ -53,7 +53,7 @@ class Layering(unittest.TestCase):
 
     def test_third_party_headers_stay_in_their_rooms(self):
         cases = [
-            ("src/io/file.cpp", "nlohmann/json.hpp", "src/io/json.cpp"),
+            ("src/io/files/file.cpp", "nlohmann/json.hpp", "src/io/json/json.cpp"),
             ("src/io/a.cpp", "pcre2.h", "src/text/"),
             ("src/base/a.cpp", "CLI/CLI.hpp", "cli/"),
             ("src/base/a.cpp", "fmt/core.h", "cli/"),
@@ -70,7 +70,7 @@ class Layering(unittest.TestCase):
 
     def test_third_party_headers_are_allowed_where_they_live(self):
         files = {
-            "src/io/json.cpp": "#include <nlohmann/json.hpp>\n",
+            "src/io/json/json.cpp": "#include <nlohmann/json.hpp>\n",
             "cli/main.cpp": "#include <CLI/CLI.hpp>\n#include <fmt/core.h>\n#include <iostream>\n",
         }
         self.assertEqual(self.findings(files), [])
@@ -83,15 +83,15 @@ class Layering(unittest.TestCase):
 
     def test_one_file_of_the_program_starts_the_server(self):
         rooms = {"src/serve/a.hpp": "", "src/base/a.hpp": ""}
-        cases = [("cli/serve.cpp", "serve", 0), ("cli/run.cpp", "serve", 1),
-                 ("cli/serve.cpp", "base", 1)]
+        cases = [("cli/network/serve.cpp", "serve", 0), ("cli/language/run.cpp", "serve", 1),
+                 ("cli/network/serve.cpp", "base", 1)]
         for path, room, count in cases:
             with self.subTest(path=path, room=room):
                 found = self.findings({**rooms, path: f'#include "{room}/a.hpp"\n'})
                 self.assertEqual(len([f for f in found if "loom/ alone" in f]), count)
 
     def test_quotes_do_not_hide_a_third_party_header(self):
-        self.assert_one({"src/base/a.cpp": '#include "nlohmann/json.hpp"\n'}, "src/io/json.cpp")
+        self.assert_one({"src/base/a.cpp": '#include "nlohmann/json.hpp"\n'}, "src/io/json/json.cpp")
 
     def test_a_case_on_a_dtype_is_allowed_in_dtype_only(self):
         code = "int f(DType d) {\n  switch (d) {\n    case DType::f32: return 1;\n  }\n}\n"

@@ -38,8 +38,8 @@ class Generated(unittest.TestCase):
             self.assertIn(f"\n{line}\n", self.files[path])
 
     def test_core_has_the_kind_its_fields_and_their_positions(self):
-        self.has("src/layers/registry.def", "LOOM_LAYER(200, toy_swap, kToySwap)")
-        self.has("src/layers/field_tables.hpp", "namespace toy_swap {",
+        self.has("src/layers/core/registry.def", "LOOM_LAYER(200, toy_swap, kToySwap)")
+        self.has("src/layers/core/field_tables.hpp", "namespace toy_swap {",
                  "inline constexpr int kWidth = 0, kMode = 1, kSizes = 2;",
                  '    {"width", FieldType::integer, 2, 2, 1048576, "", "values of a row"},',
                  '    {"mode", FieldType::text, 0, 0, 0, "afar", "plain or afar"},',
@@ -50,7 +50,7 @@ class Generated(unittest.TestCase):
                  "  // Values of a row; 2 to 1048576.", "  int64_t width = 2;",
                  "  Mode mode = Mode::far;", "  Axes sizes = {};",
                  "enum class Mode : uint8_t { plain, far };")  # fmt: skip
-        self.has("src/api/layers.cpp", '  LayerBuilder b("ToySwap");', '  b.add("width", width);',
+        self.has("src/api/network/layers.cpp", '  LayerBuilder b("ToySwap");', '  b.add("width", width);',
                  '  b.add("mode", word(kMode, mode));',
                  'constexpr const char* kMode[] = {"plain", "afar"};')  # fmt: skip
 
@@ -65,8 +65,8 @@ class Generated(unittest.TestCase):
 
     def test_a_block_has_no_number(self):
         files = api_layers.generated(described(layer(WIDTH, more="")), "generated")
-        self.assertIn("\nLOOM_BLOCK(kToySwap)\n", files["src/layers/blocks.def"])
-        self.assertNotIn("ToySwap", files["src/layers/registry.def"])
+        self.assertIn("\nLOOM_BLOCK(kToySwap)\n", files["src/layers/blocks/blocks.def"])
+        self.assertNotIn("ToySwap", files["src/layers/core/registry.def"])
 
     def test_a_family_has_a_kind_per_number_of_axes(self):
         text = ('[[layer]]\nname = "Pool{}d"\ntype = "P{}"\nkind = "p{}"\nstruct = "Pools"\n'

@@ -5,9 +5,9 @@
 
 #include "backend/cpu/cpu.hpp"
 #include "io/io_testing.hpp"
-#include "io/safetensors_write.hpp"
+#include "io/weights/safetensors_write.hpp"
 #include "train_io/training_files.hpp"
-#include "train_io/weights_source.hpp"
+#include "train_io/weights/weights_source.hpp"
 
 namespace loom::core {
 namespace {

@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <numeric>
 
-#include "io/file.hpp"
+#include "io/files/file.hpp"
 #include "io/io_testing.hpp"
 #include "support/paths.hpp"
 

@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "convert/convert.hpp"
+#include "io/arrays/npy_write.hpp"
 #include "io/io_testing.hpp"
-#include "io/npy_write.hpp"
 
 namespace loom::core {
 namespace {

@@ -2,9 +2,9 @@
 // are the same samples; what is wrong is said in one line.
 #include <gmock/gmock.h>
 
-#include "base/rng.hpp"
+#include "base/numbers/rng.hpp"
 #include "io/io_testing.hpp"
-#include "io/safetensors_write.hpp"
+#include "io/weights/safetensors_write.hpp"
 #include "train_io/dataset_files.hpp"
 
 namespace loom::core::sequence_files {

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "base/rng.hpp"
+#include "base/numbers/rng.hpp"
 
 namespace loom::core {
 namespace {

@@ -14,7 +14,7 @@
 
 #include "backend/reference/reference.hpp"
 #include "backend/webgpu/wgsl/weights.hpp"
-#include "base/bits.hpp"
+#include "base/numbers/bits.hpp"
 #include "base/text.hpp"
 #include "conformance/support.hpp"
 #include "webgpu/gpu.hpp"

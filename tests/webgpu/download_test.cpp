@@ -1,7 +1,7 @@
 // Downloads while the device continues.
 #include <gtest/gtest.h>
 
-#include "ops/device.hpp"
+#include "ops/recording/device.hpp"
 #include "tensor/tensor.hpp"
 #include "webgpu/gpu.hpp"
 

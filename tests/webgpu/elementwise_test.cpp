@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "backend/reference/reference.hpp"
-#include "base/bits.hpp"
+#include "base/numbers/bits.hpp"
 #include "base/text.hpp"
 #include "conformance/support.hpp"
 #include "webgpu/gpu.hpp"

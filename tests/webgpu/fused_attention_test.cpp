@@ -5,8 +5,8 @@
 
 #include "base/text.hpp"
 #include "conformance/support.hpp"
-#include "dtype/codec.hpp"
-#include "ops/recorder.hpp"
+#include "dtype/codecs/codec.hpp"
+#include "ops/recording/recorder.hpp"
 #include "webgpu/distance.hpp"
 #include "webgpu/gpu.hpp"
 #include "webgpu/sample.hpp"

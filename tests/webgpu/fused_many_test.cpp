@@ -6,7 +6,7 @@
 #include "backend/reference/reference.hpp"
 #include "base/text.hpp"
 #include "conformance/support.hpp"
-#include "ops/recorder.hpp"
+#include "ops/recording/recorder.hpp"
 #include "webgpu/distance.hpp"
 #include "webgpu/gpu.hpp"
 #include "webgpu/sample.hpp"

@@ -1,10 +1,10 @@
 // Steps of recurrent layers, run as a whole (one dispatch) and command by command: random sizes,
 // number types and state locations. Both must leave the same values.
 #include "backend/reference/reference.hpp"
-#include "base/rng.hpp"
+#include "base/numbers/rng.hpp"
 #include "base/text.hpp"
 #include "conformance/support.hpp"
-#include "ops/recorder.hpp"
+#include "ops/recording/recorder.hpp"
 #include "webgpu/distance.hpp"
 #include "webgpu/gpu.hpp"
 #include "webgpu/sample.hpp"

@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/rng.hpp"
+#include "base/numbers/rng.hpp"
 
 namespace loom::core::test {
 

@@ -3,7 +3,7 @@
 
 #include "backend/reference/reference.hpp"
 #include "conformance/support.hpp"
-#include "ops/recorder.hpp"
+#include "ops/recording/recorder.hpp"
 #include "webgpu/gpu.hpp"
 
 namespace loom::core::test {

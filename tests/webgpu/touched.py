@@ -175,7 +175,7 @@ def kinds_of_decoders() -> Words:
 def kinds_of(path: str) -> Words:
     """The layer kinds that a file of src/layers defines."""
     named = set(re.findall(r"^const LayerDef (k\w+)", text_of(path), re.MULTILINE))
-    registry = text_of("src/layers/registry.def")
+    registry = text_of("src/layers/core/registry.def")
     rows = re.findall(r"^LOOM_LAYER\(\d+, (\w+), (k\w+)\)", registry, re.MULTILINE)
     return frozenset(f"kind:{kind}" for kind, name in rows if name in named)
 

@@ -62,7 +62,7 @@ def ranges(points):
 
 
 def script_names():
-    lines = GOLDEN.parents[2].joinpath("src/text/unicode_tables.cpp").read_text("utf-8")
+    lines = GOLDEN.parents[2].joinpath("src/text/normalizers/unicode_tables.cpp").read_text("utf-8")
     names = lines.split("kScriptNamesTable = {{", 1)[1].split("}};", 1)[0]
     return [name.split('"')[1] for name in names.split("},") if '"' in name]
 

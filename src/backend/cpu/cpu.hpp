@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "ops/fwd.hpp"
+#include "ops/families/fwd.hpp"
 
 namespace loom::core {
 

@@ -2,7 +2,7 @@
 // runs before any kernel relies on it (docs/numerics.md, rule 2).
 #pragma once
 
-#include "base/fma.hpp"
+#include "base/numbers/fma.hpp"
 
 namespace loom::core {
 

@@ -3,4 +3,4 @@
 #define LOOM_ISA_BASE isa_avx512
 #define LOOM_SIMD_WIDTH 16
 #define LOOM_ISA_NAME "avx512vnni"
-#include "backend/cpu/dot_kernels.inl"
+#include "backend/cpu/products/dot_kernels.inl"

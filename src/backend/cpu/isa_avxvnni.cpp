@@ -3,4 +3,4 @@
 #define LOOM_ISA_BASE isa_avx2
 #define LOOM_SIMD_WIDTH 8
 #define LOOM_ISA_NAME "avxvnni"
-#include "backend/cpu/dot_kernels.inl"
+#include "backend/cpu/products/dot_kernels.inl"

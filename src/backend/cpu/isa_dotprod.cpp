@@ -3,4 +3,4 @@
 #define LOOM_ISA_BASE isa_neon
 #define LOOM_SIMD_WIDTH 4
 #define LOOM_ISA_NAME "dotprod"
-#include "backend/cpu/dot_kernels.inl"
+#include "backend/cpu/products/dot_kernels.inl"

@@ -2,7 +2,7 @@
 // LOOM_ISA_NAMESPACE, LOOM_SIMD_WIDTH and LOOM_ISA_NAME. The standard and shared headers come
 // first, outside the namespace.
 #include "backend/cpu/set.hpp"
-#include "ops/pages.hpp"
+#include "ops/recording/pages.hpp"
 
 namespace loom::core::LOOM_ISA_NAMESPACE {
 namespace {
@@ -20,43 +20,43 @@ constexpr int kFloatTileGroups = LOOM_SIMD_WIDTH == 16 ? 2 : 1;
 constexpr int kFloatRowGroups = LOOM_SIMD_WIDTH == 16 ? 8 : 4;
 #endif
 
-#include "backend/cpu/share.inl"
+#include "backend/cpu/products/share.inl"
 //
-#include "backend/cpu/finish.inl"
+#include "backend/cpu/products/finish.inl"
 //
-#include "backend/cpu/dot.inl"
+#include "backend/cpu/products/dot.inl"
 //
-#include "backend/cpu/matmul_q8.inl"
+#include "backend/cpu/products/matmul_q8.inl"
 //
-#include "backend/cpu/decode.inl"
+#include "backend/cpu/products/decode.inl"
 //
-#include "backend/cpu/matmul_float.inl"
+#include "backend/cpu/products/matmul_float.inl"
 //
-#include "backend/cpu/rows.inl"
+#include "backend/cpu/rows/rows.inl"
 //
-#include "backend/cpu/attention.inl"
+#include "backend/cpu/rows/attention.inl"
 //
-#include "backend/cpu/transpose.inl"
+#include "backend/cpu/rows/transpose.inl"
 //
-#include "backend/cpu/copy.inl"
+#include "backend/cpu/rows/copy.inl"
 //
-#include "backend/cpu/product.inl"
+#include "backend/cpu/products/product.inl"
 //
-#include "backend/cpu/distance.inl"
+#include "backend/cpu/products/distance.inl"
 //
-#include "backend/cpu/attend.inl"
+#include "backend/cpu/rows/attend.inl"
 //
-#include "backend/cpu/conv.inl"
+#include "backend/cpu/conv/conv.inl"
 //
-#include "backend/cpu/conv_dx.inl"
+#include "backend/cpu/conv/conv_dx.inl"
 //
-#include "backend/cpu/pool.inl"
+#include "backend/cpu/conv/pool.inl"
 //
-#include "backend/cpu/update.inl"
+#include "backend/cpu/rows/update.inl"
 //
-#include "backend/cpu/rows_dx.inl"
+#include "backend/cpu/rows/rows_dx.inl"
 //
-#include "backend/cpu/recurrent.inl"
+#include "backend/cpu/rows/recurrent.inl"
 }  // namespace
 
 void matmul(const MatmulArgs& m, const Lane& lane) {
@@ -96,7 +96,7 @@ void fill_ops(Ops& ops) {
   ops.pool = pool;
 }
 
-#include "backend/cpu/training.inl"
+#include "backend/cpu/rows/training.inl"
 //
 #include "backend/cpu/probe.inl"
 

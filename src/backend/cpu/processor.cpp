@@ -1,7 +1,7 @@
 #include "backend/cpu/processor.hpp"
 
 #include "backend/cpu/isa.hpp"
-#include "base/x86_features.hpp"
+#include "base/numbers/x86_features.hpp"
 
 #if defined(__aarch64__) && defined(__linux__)
 #include <asm/hwcap.h>

@@ -78,7 +78,7 @@ LOOM_INLINE Vf vf_fma(Vf a, Vf b, Vf c) {
   return (Vf)wasm_f32x4_relaxed_madd((v128_t)a, (v128_t)b, (v128_t)c);
 }
 #elif LOOM_SIMD_WIDTH == 4
-// As fused_exact of base/fma.hpp, four at a time.
+// As fused_exact of base/numbers/fma.hpp, four at a time.
 LOOM_INLINE Vf vf_fma(Vf a, Vf b, Vf c) {
   typedef double Vd __attribute__((vector_size(32)));
   typedef int64_t Vl __attribute__((vector_size(32)));

@@ -8,10 +8,10 @@
 
 #include "backend/reference/chain.hpp"
 #include "backend/reference/kernels.hpp"
-#include "base/bits.hpp"
-#include "dtype/codec.hpp"
+#include "base/numbers/bits.hpp"
+#include "dtype/codecs/codec.hpp"
 #include "ops/fmath.hpp"
-#include "ops/pages.hpp"
+#include "ops/recording/pages.hpp"
 
 namespace loom::core::reference {
 namespace {

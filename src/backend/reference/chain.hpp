@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "base/fma.hpp"
+#include "base/numbers/fma.hpp"
 
 namespace loom::core::reference {
 

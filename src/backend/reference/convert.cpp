@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "backend/reference/kernels.hpp"
-#include "dtype/codec.hpp"
+#include "dtype/codecs/codec.hpp"
 
 namespace loom::core::reference {
 namespace {

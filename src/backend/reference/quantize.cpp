@@ -3,7 +3,7 @@
 // infinity or a NaN, its codes are 0 and its scale is that value. So 0 * scale makes its sums NaN.
 // A block too small to invert becomes zeros.
 #include "backend/reference/kernels.hpp"
-#include "base/bits.hpp"
+#include "base/numbers/bits.hpp"
 #include "ops/fmath.hpp"
 
 namespace loom::core::reference {

@@ -6,8 +6,8 @@
 //            sqrt(-2 log((w_even + 1) / 2^32)), angle 2 pi w_odd / 2^32, cosine then sine.
 // Lanes share the values.
 #include "backend/reference/kernels.hpp"
-#include "base/dmath.hpp"
-#include "base/rng.hpp"
+#include "base/numbers/dmath.hpp"
+#include "base/numbers/rng.hpp"
 #include "ops/fmath.hpp"
 
 namespace loom::core::reference {

@@ -2,7 +2,7 @@
 #include "backend/reference/reference.hpp"
 
 #include "backend/reference/kernels.hpp"
-#include "backend/reference/training_rows.hpp"
+#include "backend/reference/training/training_rows.hpp"
 
 namespace loom::core {
 namespace {

@@ -3,7 +3,7 @@
 // bound (device).
 #pragma once
 
-#include "ops/fwd.hpp"
+#include "ops/families/fwd.hpp"
 
 namespace loom::core {
 

@@ -1,11 +1,11 @@
 // sample: picks the next token of each row among the candidates of topk. Lanes share the rows.
-#include "ops/sampling.hpp"
+#include "ops/gradients/sampling.hpp"
 
 #include <cmath>
 #include <limits>
 
 #include "backend/reference/kernels.hpp"
-#include "base/rng.hpp"
+#include "base/numbers/rng.hpp"
 #include "ops/fmath.hpp"
 
 namespace loom::core::reference {

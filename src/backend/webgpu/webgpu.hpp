@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "backend/webgpu/runtime/options.hpp"
-#include "ops/device.hpp"
-#include "ops/fwd.hpp"
+#include "ops/families/fwd.hpp"
 #include "ops/op_id.hpp"
+#include "ops/recording/device.hpp"
 
 namespace loom::core::webgpu {
 

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "base/result.hpp"
-#include "io/json.hpp"
+#include "io/json/json.hpp"
 
 namespace loom::core {
 

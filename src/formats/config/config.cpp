@@ -8,12 +8,12 @@
 #include <algorithm>
 #include <array>
 
-#include "base/checked.hpp"
+#include "base/numbers/checked.hpp"
 #include "base/text.hpp"
 #include "formats/config/architecture.hpp"
 #include "formats/config/layers.hpp"
 #include "formats/config/rope.hpp"
-#include "io/json.hpp"
+#include "io/json/json.hpp"
 
 namespace loom::core {
 namespace {

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "base/result.hpp"
-#include "io/json.hpp"
+#include "io/json/json.hpp"
 #include "llm/decoder_config.hpp"
 
 namespace loom::core {

@@ -6,7 +6,7 @@
 #include "base/text.hpp"
 #include "formats/config/config.hpp"
 #include "formats/config/fields.hpp"
-#include "io/json.hpp"
+#include "io/json/json.hpp"
 
 namespace loom::core {
 namespace {

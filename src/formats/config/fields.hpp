@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "base/result.hpp"
-#include "io/json.hpp"
+#include "io/json/json.hpp"
 
 namespace loom::core {
 

@@ -7,7 +7,7 @@
 
 #include "formats/config/architecture.hpp"
 #include "formats/config/config.hpp"
-#include "io/json.hpp"
+#include "io/json/json.hpp"
 
 namespace loom::core {
 

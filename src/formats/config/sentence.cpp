@@ -5,7 +5,7 @@
 #include "formats/config/encoder.hpp"
 #include "formats/config/fields.hpp"
 #include "formats/config/text.hpp"
-#include "io/json.hpp"
+#include "io/json/json.hpp"
 
 namespace loom::core {
 namespace {

@@ -4,8 +4,8 @@
 #include "formats/config/bpe_files.hpp"
 #include "formats/config/config.hpp"
 #include "formats/config/fields.hpp"
-#include "io/file.hpp"
-#include "io/json.hpp"
+#include "io/files/file.hpp"
+#include "io/json/json.hpp"
 
 namespace loom::core {
 namespace {

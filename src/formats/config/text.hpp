@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "io/json.hpp"
+#include "io/json/json.hpp"
 #include "llm/model_source.hpp"
 
 namespace loom::core {

@@ -10,8 +10,8 @@
 #include "formats/config/architecture.hpp"
 #include "formats/gguf/graph_limits.hpp"
 #include "formats/gguf/rope.hpp"
-#include "formats/gguf/tokenizer.hpp"
-#include "io/json.hpp"
+#include "formats/gguf/tokenizer/tokenizer.hpp"
+#include "io/json/json.hpp"
 
 namespace loom::core {
 namespace {

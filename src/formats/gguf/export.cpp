@@ -8,13 +8,13 @@
 
 #include "base/text.hpp"
 #include "bridge/finite_weight.hpp"
-#include "dtype/codec.hpp"
+#include "dtype/codecs/codec.hpp"
 #include "dtype/dtype_tally.hpp"
-#include "dtype/r16_blocks.hpp"
+#include "dtype/r16/r16_blocks.hpp"
 #include "formats/gguf/config.hpp"
-#include "formats/gguf/export_tokenizer.hpp"
 #include "formats/gguf/names.hpp"
 #include "formats/gguf/rope.hpp"
+#include "formats/gguf/tokenizer/export_tokenizer.hpp"
 #include "formats/gguf/write.hpp"
 #include "llm/decoder.hpp"
 

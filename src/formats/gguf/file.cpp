@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include "base/bits.hpp"
-#include "base/checked.hpp"
+#include "base/numbers/bits.hpp"
+#include "base/numbers/checked.hpp"
 #include "base/text.hpp"
 
 namespace loom::core {

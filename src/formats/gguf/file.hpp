@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "formats/gguf/quants.hpp"
-#include "io/byte_reader.hpp"
-#include "io/file.hpp"
-#include "io/tensor_file.hpp"
+#include "io/bytes/byte_reader.hpp"
+#include "io/files/file.hpp"
+#include "io/weights/tensor_file.hpp"
 
 namespace loom::core {
 

@@ -3,8 +3,8 @@
 // offsets within the table's `bytes`.
 #include "formats/gguf/quants.hpp"
 
-#include "base/bits.hpp"
-#include "dtype/codec.hpp"
+#include "base/numbers/bits.hpp"
+#include "dtype/codecs/codec.hpp"
 
 namespace loom::core {
 namespace {

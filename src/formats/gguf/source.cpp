@@ -5,11 +5,11 @@
 #include <unordered_set>
 
 #include "base/text.hpp"
-#include "dtype/r16_blocks.hpp"
+#include "dtype/r16/r16_blocks.hpp"
 #include "formats/gguf/config.hpp"
 #include "formats/gguf/file.hpp"
 #include "formats/gguf/names.hpp"
-#include "formats/gguf/tokenizer.hpp"
+#include "formats/gguf/tokenizer/tokenizer.hpp"
 #include "llm/decoder.hpp"
 
 namespace loom::core {

@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "io/file_ref.hpp"
+#include "io/files/file_ref.hpp"
 #include "llm/model_source.hpp"
 
 namespace loom::core {

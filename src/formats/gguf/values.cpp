@@ -1,5 +1,5 @@
 // Typed access to the metadata of a GGUF file: a value is had in just the type it was written in.
-#include "base/bits.hpp"
+#include "base/numbers/bits.hpp"
 #include "base/text.hpp"
 #include "formats/gguf/file.hpp"
 

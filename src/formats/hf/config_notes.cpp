@@ -8,7 +8,7 @@
 #include "base/text.hpp"
 #include "formats/config/architecture.hpp"
 #include "formats/config/encoder.hpp"
-#include "io/json.hpp"
+#include "io/json/json.hpp"
 
 namespace loom::core {
 namespace {

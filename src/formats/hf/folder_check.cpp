@@ -10,7 +10,7 @@
 #include "formats/config/architecture.hpp"
 #include "formats/hf/encoder_names.hpp"
 #include "formats/hf/names.hpp"
-#include "io/json.hpp"
+#include "io/json/json.hpp"
 
 namespace loom::core {
 namespace {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "io/safetensors.hpp"
+#include "io/weights/safetensors.hpp"
 #include "llm/decoder_role.hpp"
 #include "llm/model_source.hpp"
 

@@ -11,9 +11,9 @@
 #include "formats/hf/folder_check.hpp"
 #include "formats/hf/names.hpp"
 #include "formats/hf/ternary.hpp"
-#include "io/file.hpp"
-#include "io/json.hpp"
-#include "io/safetensors.hpp"
+#include "io/files/file.hpp"
+#include "io/json/json.hpp"
+#include "io/weights/safetensors.hpp"
 #include "llm/decoder.hpp"
 
 namespace loom::core {

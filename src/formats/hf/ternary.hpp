@@ -6,7 +6,7 @@
 #include <string>
 
 #include "grid/network.hpp"
-#include "io/safetensors.hpp"
+#include "io/weights/safetensors.hpp"
 #include "llm/decoder_config.hpp"
 
 namespace loom::core {

@@ -8,8 +8,8 @@
 #include <set>
 
 #include "formats/onnx/graph.hpp"
-#include "io/file.hpp"
-#include "layers/graph.hpp"
+#include "io/files/file.hpp"
+#include "layers/core/graph.hpp"
 
 namespace loom::core {
 namespace {

@@ -13,7 +13,7 @@
 
 #include "bridge/normalization.hpp"
 #include "grid/network.hpp"
-#include "io/file_ref.hpp"
+#include "io/files/file_ref.hpp"
 #include "onnx/file/model.hpp"
 
 namespace loom::core {

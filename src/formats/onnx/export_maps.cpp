@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "formats/onnx/graph.hpp"
-#include "layers/axes.hpp"
+#include "layers/spatial/axes.hpp"
 
 namespace loom::core {
 namespace {

@@ -2,7 +2,7 @@
 // values. Most have an operator of the same meaning; see graph.hpp.
 #include "base/text.hpp"
 #include "formats/onnx/graph.hpp"
-#include "layers/axes.hpp"
+#include "layers/spatial/axes.hpp"
 
 namespace loom::core {
 namespace {

@@ -5,9 +5,9 @@
 #include <cstring>
 
 #include "backend/reference/reference.hpp"
-#include "base/checked.hpp"
+#include "base/numbers/checked.hpp"
 #include "base/text.hpp"
-#include "dtype/codec.hpp"
+#include "dtype/codecs/codec.hpp"
 #include "formats/onnx/schema.hpp"
 #include "formats/onnx/values.hpp"
 #include "onnx/operators/alone.hpp"

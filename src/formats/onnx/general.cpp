@@ -6,10 +6,10 @@
 #include <cmath>
 #include <limits>
 
-#include "base/checked.hpp"
+#include "base/numbers/checked.hpp"
 #include "base/text.hpp"
 #include "bridge/network_json.hpp"
-#include "layers/fields.hpp"
+#include "layers/core/fields.hpp"
 
 namespace loom::core {
 namespace {

@@ -1,5 +1,5 @@
-// The general way into ONNX: every operator becomes a node of one Graph (layers/graph.hpp). It is
-// taken where the pattern-wise way (lower.hpp), whose layers are faster, finds no row of layers.
+// The general way into ONNX: every operator becomes a node of one Graph (layers/core/graph.hpp). It
+// is taken where the pattern-wise way (lower.hpp), whose layers are faster, finds no row of layers.
 // Constants are folded, shapes are those that the layers infer, nodes that nobody reads are
 // dropped. What has no node is refused by name. Room-private.
 #pragma once
@@ -13,7 +13,7 @@
 
 #include "formats/onnx/lower.hpp"
 #include "formats/onnx/origins.hpp"
-#include "layers/graph.hpp"
+#include "layers/core/graph.hpp"
 
 namespace loom::core {
 

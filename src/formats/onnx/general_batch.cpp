@@ -6,8 +6,8 @@
 #include <span>
 
 #include "formats/onnx/general.hpp"
-#include "layers/axes.hpp"
-#include "layers/fields.hpp"
+#include "layers/core/fields.hpp"
+#include "layers/spatial/axes.hpp"
 
 namespace loom::core {
 

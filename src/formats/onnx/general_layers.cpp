@@ -4,7 +4,7 @@
 
 #include "base/text.hpp"
 #include "formats/onnx/general.hpp"
-#include "layers/fields.hpp"
+#include "layers/core/fields.hpp"
 
 namespace loom::core {
 

@@ -8,7 +8,7 @@
 
 #include "base/text.hpp"
 #include "formats/onnx/general.hpp"
-#include "layers/axes.hpp"
+#include "layers/spatial/axes.hpp"
 
 namespace loom::core {
 namespace {

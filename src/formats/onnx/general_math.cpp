@@ -4,9 +4,9 @@
 
 #include "base/text.hpp"
 #include "formats/onnx/general.hpp"
-#include "layers/axes.hpp"
-#include "layers/broadcast.hpp"
-#include "layers/fields.hpp"
+#include "layers/core/fields.hpp"
+#include "layers/shapes/broadcast.hpp"
+#include "layers/spatial/axes.hpp"
 
 namespace loom::core {
 namespace {

@@ -6,7 +6,7 @@
 #include "base/text.hpp"
 #include "formats/onnx/general.hpp"
 #include "formats/onnx/one_sample.hpp"
-#include "layers/axes.hpp"
+#include "layers/spatial/axes.hpp"
 
 namespace loom::core {
 namespace {

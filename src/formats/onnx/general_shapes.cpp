@@ -3,7 +3,7 @@
 
 #include "base/text.hpp"
 #include "formats/onnx/general.hpp"
-#include "layers/axes.hpp"
+#include "layers/spatial/axes.hpp"
 
 namespace loom::core {
 namespace {

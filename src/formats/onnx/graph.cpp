@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "dtype/r16.hpp"
+#include "dtype/r16/r16.hpp"
 
 namespace loom::core {
 

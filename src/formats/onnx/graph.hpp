@@ -10,7 +10,7 @@
 
 #include "base/text.hpp"
 #include "formats/onnx/export.hpp"
-#include "layers/fields.hpp"
+#include "layers/core/fields.hpp"
 
 namespace loom::core {
 

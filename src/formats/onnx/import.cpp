@@ -10,7 +10,7 @@
 #include "formats/onnx/lower.hpp"
 #include "formats/onnx/one_sample.hpp"
 #include "formats/onnx/origins.hpp"
-#include "io/file.hpp"
+#include "io/files/file.hpp"
 #include "onnx/file/external.hpp"
 
 namespace loom::core {

@@ -16,9 +16,9 @@
 #include "bridge/normalization.hpp"
 #include "grid/builders.hpp"
 #include "grid/network.hpp"
-#include "io/file_ref.hpp"
+#include "io/files/file_ref.hpp"
 #include "onnx/file/model.hpp"
-#include "ops/fwd.hpp"
+#include "ops/families/fwd.hpp"
 
 namespace loom::core {
 

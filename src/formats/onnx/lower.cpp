@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <charconv>
 
-#include "base/checked.hpp"
+#include "base/numbers/checked.hpp"
 #include "base/text.hpp"
-#include "layers/fields.hpp"
+#include "layers/core/fields.hpp"
 
 namespace loom::core {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "base/text.hpp"
 #include "formats/onnx/lower.hpp"
-#include "layers/field_tables.hpp"
+#include "layers/core/field_tables.hpp"
 
 namespace loom::core {
 namespace {

@@ -2,7 +2,7 @@
 // of them, that axis is split in two.
 #include <algorithm>
 
-#include "base/checked.hpp"
+#include "base/numbers/checked.hpp"
 #include "formats/onnx/values.hpp"
 
 namespace loom::core {

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
-#include "base/bits.hpp"
-#include "base/checked.hpp"
+#include "base/numbers/bits.hpp"
+#include "base/numbers/checked.hpp"
 #include "base/text.hpp"
-#include "dtype/loom1_codes.hpp"
-#include "io/byte_reader.hpp"
+#include "dtype/codecs/loom1_codes.hpp"
+#include "io/bytes/byte_reader.hpp"
 
 namespace loom::core {
 namespace {

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <map>
 
-#include "base/checked.hpp"
+#include "base/numbers/checked.hpp"
 #include "base/text.hpp"
 #include "bridge/sample_size.hpp"
 #include "formats/original/reader.hpp"
-#include "layers/field_tables.hpp"
+#include "layers/core/field_tables.hpp"
 
 namespace loom::core {
 namespace {

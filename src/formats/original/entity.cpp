@@ -5,7 +5,7 @@
 
 #include "base/text.hpp"
 #include "bridge/sample_size.hpp"
-#include "dtype/loom1_codes.hpp"
+#include "dtype/codecs/loom1_codes.hpp"
 #include "formats/original/blobs.hpp"
 
 namespace loom::core {

@@ -1,9 +1,9 @@
 // JSON files of the original: checkpoints with weights as Base64, and architectures without; see
 // original.hpp. Which of the two a file is shows in its keys.
 #include "base/text.hpp"
-#include "dtype/loom1_codes.hpp"
+#include "dtype/codecs/loom1_codes.hpp"
 #include "formats/original/reader.hpp"
-#include "io/base64.hpp"
+#include "io/bytes/base64.hpp"
 
 namespace loom::core {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/text.hpp"
-#include "dtype/loom1_codes.hpp"
+#include "dtype/codecs/loom1_codes.hpp"
 #include "formats/original/reader.hpp"
 
 namespace loom::core {

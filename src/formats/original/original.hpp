@@ -11,7 +11,7 @@
 
 #include "grid/builders.hpp"
 #include "grid/network.hpp"
-#include "ops/fwd.hpp"
+#include "ops/families/fwd.hpp"
 
 namespace loom::core {
 

@@ -9,7 +9,7 @@
 #include <optional>
 
 #include "formats/original/original.hpp"
-#include "io/json.hpp"
+#include "io/json/json.hpp"
 
 namespace loom::core {
 

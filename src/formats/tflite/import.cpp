@@ -2,7 +2,7 @@
 #include "formats/tflite/import.hpp"
 
 #include "formats/tflite/lower.hpp"
-#include "io/file.hpp"
+#include "io/files/file.hpp"
 
 namespace loom::core {
 

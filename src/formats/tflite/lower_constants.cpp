@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/bits.hpp"
+#include "base/numbers/bits.hpp"
 #include "base/text.hpp"
 #include "formats/tflite/lower.hpp"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/checked.hpp"
+#include "base/numbers/checked.hpp"
 #include "base/text.hpp"
 #include "formats/tflite/lower.hpp"
 

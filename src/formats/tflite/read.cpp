@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "base/checked.hpp"
+#include "base/numbers/checked.hpp"
 #include "base/text.hpp"
 #include "formats/tflite/ops.hpp"
 

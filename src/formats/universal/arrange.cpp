@@ -7,7 +7,7 @@
 #include "base/text.hpp"
 #include "bridge/sample_size.hpp"
 #include "formats/universal/parts.hpp"
-#include "layers/fields.hpp"
+#include "layers/core/fields.hpp"
 
 namespace loom::core {
 namespace {

@@ -10,9 +10,9 @@
 #include "formats/universal/infer_options.hpp"
 #include "grid/builders.hpp"
 #include "grid/network.hpp"
-#include "io/safetensors_file.hpp"
-#include "io/tensor_file.hpp"
-#include "ops/fwd.hpp"
+#include "io/weights/safetensors_file.hpp"
+#include "io/weights/tensor_file.hpp"
+#include "ops/families/fwd.hpp"
 
 namespace loom::core {
 

@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "io/tensor_file.hpp"
-#include "layers/config.hpp"
+#include "io/weights/tensor_file.hpp"
+#include "layers/core/config.hpp"
 
 namespace loom::core {
 

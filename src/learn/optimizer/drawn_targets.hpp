@@ -3,7 +3,7 @@
 #pragma once
 
 #include "learn/scribe.hpp"
-#include "learn/step_tensors.hpp"
+#include "learn/step/step_tensors.hpp"
 
 namespace loom::core {
 

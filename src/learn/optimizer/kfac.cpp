@@ -4,10 +4,10 @@
 #include <cmath>
 
 #include "base/text.hpp"
-#include "dtype/r16.hpp"
+#include "dtype/r16/r16.hpp"
+#include "learn/loss/predictions.hpp"
 #include "learn/optimizer/drawn_targets.hpp"
-#include "learn/predictions.hpp"
-#include "ops/device.hpp"
+#include "ops/recording/device.hpp"
 
 namespace loom::core {
 namespace {

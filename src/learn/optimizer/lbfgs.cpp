@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "base/text.hpp"
-#include "ops/program.hpp"
+#include "ops/recording/program.hpp"
 
 namespace loom::core {
 // One program in the making: the vector operations of the method, over all parameters.

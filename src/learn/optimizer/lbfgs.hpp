@@ -8,7 +8,7 @@
 #pragma once
 
 #include "learn/optimizer/optimizer.hpp"
-#include "ops/program.hpp"
+#include "ops/recording/program.hpp"
 
 namespace loom::core {
 

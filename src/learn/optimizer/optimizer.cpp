@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "base/dmath.hpp"
+#include "base/numbers/dmath.hpp"
 
 namespace loom::core {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "learn/scribe.hpp"
-#include "learn/step_tensors.hpp"
+#include "learn/step/step_tensors.hpp"
 
 namespace loom::core {
 

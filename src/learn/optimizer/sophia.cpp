@@ -10,10 +10,10 @@
 #include <cstring>
 
 #include "base/text.hpp"
+#include "learn/loss/predictions.hpp"
 #include "learn/optimizer/drawn_targets.hpp"
 #include "learn/optimizer/optimizer.hpp"
-#include "learn/predictions.hpp"
-#include "ops/program.hpp"
+#include "ops/recording/program.hpp"
 
 namespace loom::core {
 namespace {

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <charconv>
 
-#include "base/checked.hpp"
+#include "base/numbers/checked.hpp"
 #include "base/text.hpp"
-#include "io/file.hpp"
-#include "io/links.hpp"
+#include "io/files/file.hpp"
+#include "io/files/links.hpp"
 #include "onnx/file/read.hpp"
 
 namespace loom::core {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "io/file_ref.hpp"
+#include "io/files/file_ref.hpp"
 #include "onnx/file/model.hpp"
 
 namespace loom::core {

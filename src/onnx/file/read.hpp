@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/text.hpp"
-#include "io/protobuf.hpp"
+#include "io/bytes/protobuf.hpp"
 #include "onnx/file/external.hpp"
 #include "onnx/file/model.hpp"
 

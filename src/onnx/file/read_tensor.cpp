@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/bits.hpp"
-#include "base/checked.hpp"
+#include "base/numbers/bits.hpp"
+#include "base/numbers/checked.hpp"
 #include "onnx/file/read.hpp"
 
 namespace loom::core {

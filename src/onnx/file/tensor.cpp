@@ -1,9 +1,9 @@
 // Tensors of ONNX models: types, counts and values. See model.hpp.
 #include <limits>
 
-#include "base/bits.hpp"
+#include "base/numbers/bits.hpp"
 #include "base/text.hpp"
-#include "dtype/codec.hpp"
+#include "dtype/codecs/codec.hpp"
 #include "onnx/file/model.hpp"
 
 namespace loom::core {

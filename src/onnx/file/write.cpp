@@ -1,7 +1,7 @@
 // The writer of ONNX models: fields in ascending order, tensors as raw_data, nothing that a default
 // already says. See model.hpp.
 #include "base/text.hpp"
-#include "io/protobuf.hpp"
+#include "io/bytes/protobuf.hpp"
 #include "onnx/file/model.hpp"
 
 namespace loom::core {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "onnx/operators/operator.hpp"
-#include "ops/recorder.hpp"
+#include "ops/recording/recorder.hpp"
 
 namespace loom::core::evaluate {
 

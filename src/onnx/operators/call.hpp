@@ -11,10 +11,10 @@
 #include <string_view>
 
 #include "base/text.hpp"
-#include "base/thread_pool.hpp"
+#include "base/threads/thread_pool.hpp"
 #include "onnx/operators/value.hpp"
 #include "ops/args.hpp"
-#include "ops/fwd.hpp"
+#include "ops/families/fwd.hpp"
 
 namespace loom::core::evaluate {
 

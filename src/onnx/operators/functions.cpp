@@ -6,7 +6,7 @@
 #include <limits>
 #include <numbers>
 
-#include "base/dmath.hpp"
+#include "base/numbers/dmath.hpp"
 
 namespace loom::core::evaluate {
 namespace {

@@ -1,6 +1,6 @@
-// Elementary functions in double precision beyond those of base/dmath.hpp, of the same kind: IEEE
-// operations in a fixed order, no libm but what is exact (floor, fmod, ldexp), so that bits are
-// the same on every machine. About 1e-15 of the value.
+// Elementary functions in double precision beyond those of base/numbers/dmath.hpp, of the same
+// kind: IEEE operations in a fixed order, no libm but what is exact (floor, fmod, ldexp), so that
+// bits are the same on every machine. About 1e-15 of the value.
 #pragma once
 
 namespace loom::core::evaluate {

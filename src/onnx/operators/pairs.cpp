@@ -4,7 +4,7 @@
 #include <cmath>
 #include <utility>
 
-#include "base/dmath.hpp"
+#include "base/numbers/dmath.hpp"
 #include "onnx/operators/elementwise.hpp"
 #include "onnx/operators/functions.hpp"
 

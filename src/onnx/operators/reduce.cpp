@@ -6,7 +6,7 @@
 #include <limits>
 #include <numeric>
 
-#include "base/dmath.hpp"
+#include "base/numbers/dmath.hpp"
 #include "onnx/operators/functions.hpp"
 #include "onnx/operators/rows.hpp"
 

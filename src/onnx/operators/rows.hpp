@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "base/dmath.hpp"
+#include "base/numbers/dmath.hpp"
 #include "onnx/operators/elementwise.hpp"
 #include "onnx/operators/functions.hpp"
 

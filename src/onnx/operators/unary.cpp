@@ -4,11 +4,11 @@
 #include <cmath>
 #include <functional>
 
-#include "base/dmath.hpp"
+#include "base/numbers/dmath.hpp"
 #include "onnx/operators/elementwise.hpp"
 #include "onnx/operators/functions.hpp"
 #include "ops/fmath.hpp"
-#include "ops/recorder.hpp"
+#include "ops/recording/recorder.hpp"
 
 namespace loom::core::evaluate {
 

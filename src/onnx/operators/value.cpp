@@ -7,9 +7,9 @@
 #include <cstring>
 #include <limits>
 
-#include "base/checked.hpp"
+#include "base/numbers/checked.hpp"
 #include "base/text.hpp"
-#include "dtype/codec.hpp"
+#include "dtype/codecs/codec.hpp"
 
 namespace loom::core::evaluate {
 

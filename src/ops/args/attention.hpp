@@ -47,8 +47,8 @@ struct KvWriteArgs {
 // y[r, h*D..] = softmax(scale * q . K^T) V over positions p <= first + r (causal), or over all
 // `length` positions. With window > 0 only nearer positions count: |first + r - p| < window. Head h
 // reads kv head h / (H/G). With soft_cap c > 0 a score s = scale * q . k counts as c tanh(s / c).
-// With `places` ([R, 2], with pages [R, 2 + N]: ops/pages.hpp) row r reads its sequence and
-// position at run time. So rows of several sequences share a pass. All positions are then below
+// With `places` ([R, 2], with pages [R, 2 + N]: ops/recording/pages.hpp) row r reads its sequence
+// and position at run time. So rows of several sequences share a pass. All positions are then below
 // `length`, first is 0, and causal is true.
 struct AttentionArgs {
   Tensor q, y;

@@ -41,7 +41,7 @@ struct QuantizeRowsArgs {
 // with the probability that makes its mean exact; value i draws number i of stream (seed, stream)
 // at step `*step` (as in RandomArgs). ranges (f32; may be empty): the range from which the scale of
 // each row (of the tensor, depending on scope) was computed, read and updated. A scale is kept
-// while its range shrinks by at most `band` (FrozenRanges in dtype/r16.hpp). [N], or [N, 2] for
+// while its range shrinks by at most `band` (FrozenRanges in dtype/r16/r16.hpp). [N], or [N, 2] for
 // dtypes with a zero point; zeros mean no range yet. With `rows` (scope per_row; not for dtypes
 // with a scale of the tensor) w is already packed, and those rows of src replace theirs.
 struct PackArgs {

@@ -3,7 +3,7 @@
 
 #include <span>
 
-#include "ops/visit.hpp"
+#include "ops/recording/visit.hpp"
 
 namespace loom::core::webgpu {
 

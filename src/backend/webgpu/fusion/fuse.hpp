@@ -6,7 +6,7 @@
 #include <span>
 
 #include "backend/webgpu/fusion/commands.hpp"
-#include "backend/webgpu/kernels/rope_write.hpp"
+#include "backend/webgpu/kernels/attention/rope_write.hpp"
 #include "backend/webgpu/wgsl/frame.hpp"
 
 namespace loom::core::webgpu {

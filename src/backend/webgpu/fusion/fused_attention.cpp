@@ -1,8 +1,8 @@
 // The attention of one row with its neighbours. The dispatch that attends also rotates queries and
 // keys and writes the cache. The products that read its splits join them.
 #include "backend/webgpu/fusion/fuse.hpp"
-#include "backend/webgpu/kernels/attend_one.hpp"
-#include "backend/webgpu/kernels/row_products.hpp"
+#include "backend/webgpu/kernels/attention/attend_one.hpp"
+#include "backend/webgpu/kernels/products/row_products.hpp"
 
 namespace loom::core::webgpu {
 namespace {

@@ -2,9 +2,9 @@
 // outputs of the commands are written.
 #include "backend/webgpu/fusion/fused.hpp"
 #include "backend/webgpu/kernels/elementwise.hpp"
-#include "backend/webgpu/kernels/matmul_narrow.hpp"
-#include "base/checked.hpp"
-#include "ops/visit.hpp"
+#include "backend/webgpu/kernels/products/matmul_narrow.hpp"
+#include "base/numbers/checked.hpp"
+#include "ops/recording/visit.hpp"
 
 namespace loom::core::webgpu {
 namespace {

@@ -6,8 +6,8 @@
 
 #include "backend/webgpu/fusion/commands.hpp"
 
-#include "backend/webgpu/kernels/products.hpp"
-#include "backend/webgpu/kernels/quantize.hpp"
+#include "backend/webgpu/kernels/codes/quantize.hpp"
+#include "backend/webgpu/kernels/products/products.hpp"
 #include "backend/webgpu/wgsl/rows.hpp"
 
 namespace loom::core::webgpu {

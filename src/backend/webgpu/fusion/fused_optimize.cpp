@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "backend/webgpu/fusion/fused.hpp"
-#include "backend/webgpu/kernels/optimize.hpp"
-#include "base/checked.hpp"
+#include "backend/webgpu/kernels/training/optimize.hpp"
+#include "base/numbers/checked.hpp"
 
 namespace loom::core::webgpu {
 namespace {

@@ -1,8 +1,8 @@
 // The products of one row as commands: norm, quantize_rows, up to three matmul over the same x,
 // then a gated unit or an addition. row_products.hpp runs them.
 #include "backend/webgpu/fusion/fuse.hpp"
-#include "backend/webgpu/kernels/matmul_narrow.hpp"
-#include "backend/webgpu/kernels/row_products.hpp"
+#include "backend/webgpu/kernels/products/matmul_narrow.hpp"
+#include "backend/webgpu/kernels/products/row_products.hpp"
 
 namespace loom::core::webgpu {
 namespace {

@@ -4,8 +4,8 @@
 // batch and keeps its state. All outputs of the commands are written.
 #include "backend/webgpu/fusion/fused.hpp"
 #include "backend/webgpu/wgsl/weights.hpp"
-#include "base/checked.hpp"
-#include "ops/visit.hpp"
+#include "base/numbers/checked.hpp"
+#include "ops/recording/visit.hpp"
 
 namespace loom::core::webgpu {
 namespace {

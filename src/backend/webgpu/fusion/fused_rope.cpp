@@ -1,10 +1,10 @@
 // rope of queries and of keys and the cache write, for any number of rows. There is one invocation
 // per rotated pair, per stored value and per value that is only copied.
-#include "backend/webgpu/kernels/rope_write.hpp"
+#include "backend/webgpu/kernels/attention/rope_write.hpp"
 
 #include "backend/webgpu/fusion/fuse.hpp"
-#include "backend/webgpu/kernels/cache.hpp"
-#include "backend/webgpu/kernels/kv_write.hpp"
+#include "backend/webgpu/kernels/attention/cache.hpp"
+#include "backend/webgpu/kernels/attention/kv_write.hpp"
 #include "backend/webgpu/kernels/places.hpp"
 
 namespace loom::core::webgpu {

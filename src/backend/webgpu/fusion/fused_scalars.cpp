@@ -2,8 +2,8 @@
 // depend on each other. Results are also kept in workgroup memory for later commands: waiting for
 // storage would take longer than everything else.
 #include "backend/webgpu/fusion/fused.hpp"
-#include "backend/webgpu/kernels/loss.hpp"
-#include "ops/visit.hpp"
+#include "backend/webgpu/kernels/training/loss.hpp"
+#include "ops/recording/visit.hpp"
 
 namespace loom::core::webgpu {
 namespace {

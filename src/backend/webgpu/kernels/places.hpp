@@ -1,5 +1,5 @@
-// Rows at positions of their own (ops/pages.hpp) in kernels: the position of row r, and the
-// location of each group of 16 positions of its sequence in the cache.
+// Rows at positions of their own (ops/recording/pages.hpp) in kernels: the position of row r, and
+// the location of each group of 16 positions of its sequence in the cache.
 #pragma once
 
 #include "backend/webgpu/wgsl/frame.hpp"

@@ -2,7 +2,7 @@
 // exact. The values are computed in f32 here, and in f64 rounded once on the CPU. Logarithms and
 // angles come directly from the integers, so nothing is lost near a logarithm of 0.
 #include "backend/webgpu/kernels/kernels.hpp"
-#include "base/checked.hpp"
+#include "base/numbers/checked.hpp"
 
 namespace loom::core::webgpu::kernels {
 namespace {

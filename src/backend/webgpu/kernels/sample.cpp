@@ -1,6 +1,6 @@
 // sample: a workgroup per row. Its invocations share the weights. One invocation computes the sums
 // over at most 256 integers.
-#include "ops/sampling.hpp"
+#include "ops/gradients/sampling.hpp"
 
 #include "backend/webgpu/kernels/kernels.hpp"
 

@@ -2,7 +2,7 @@
 // search of all earlier ids. There are no atomics on values: the order of a sum is that of the
 // rows.
 #include "backend/webgpu/kernels/kernels.hpp"
-#include "base/checked.hpp"
+#include "base/numbers/checked.hpp"
 
 namespace loom::core::webgpu::kernels {
 namespace {

@@ -12,7 +12,7 @@
 #include "backend/webgpu/runtime/answers.hpp"
 #include "backend/webgpu/runtime/library.hpp"
 #include "backend/webgpu/runtime/staging.hpp"
-#include "base/checked.hpp"
+#include "base/numbers/checked.hpp"
 #include "base/text.hpp"
 
 namespace loom::core::webgpu {

@@ -16,8 +16,8 @@
 #include "backend/webgpu/runtime/options.hpp"
 #include "backend/webgpu/runtime/submission_thread.hpp"
 #include "backend/webgpu/runtime/wgpu.hpp"
-#include "base/fork_watch.hpp"
 #include "base/result.hpp"
+#include "base/threads/fork_watch.hpp"
 
 namespace loom::core::webgpu {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "backend/webgpu/runtime/gpu.hpp"
-#include "ops/device.hpp"
+#include "ops/recording/device.hpp"
 
 namespace loom::core::webgpu {
 

@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <string>
 
-#include "ops/device.hpp"
-#include "ops/fwd.hpp"
+#include "ops/families/fwd.hpp"
 #include "ops/op_id.hpp"
+#include "ops/recording/device.hpp"
 
 namespace loom::core::webgpu {
 

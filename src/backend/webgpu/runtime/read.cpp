@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "backend/webgpu/runtime/staging.hpp"
-#include "base/checked.hpp"
+#include "base/numbers/checked.hpp"
 #include "base/text.hpp"
 
 namespace loom::core::webgpu {

@@ -11,7 +11,7 @@
 #include <mutex>
 #include <thread>
 
-#include "base/fork_watch.hpp"
+#include "base/threads/fork_watch.hpp"
 #endif
 
 namespace loom::core::webgpu {

@@ -3,8 +3,8 @@
 #include <chrono>
 
 #include "backend/webgpu/kernels/kernels.hpp"
-#include "backend/webgpu/kernels/products.hpp"
-#include "dtype/r16.hpp"
+#include "backend/webgpu/kernels/products/products.hpp"
+#include "dtype/r16/r16.hpp"
 
 namespace loom::core::webgpu {
 namespace {

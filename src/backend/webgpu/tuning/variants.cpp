@@ -6,7 +6,7 @@
 
 #include "backend/webgpu/wgsl/weights.hpp"
 #include "base/text.hpp"
-#include "dtype/r16.hpp"
+#include "dtype/r16/r16.hpp"
 
 namespace loom::core::webgpu {
 namespace {

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "backend/webgpu/kernels/tiles.hpp"
+#include "backend/webgpu/kernels/products/tiles.hpp"
 
 namespace loom::core::webgpu {
 

@@ -1,7 +1,7 @@
 #include <cstring>
 
 #include "backend/webgpu/wgsl/frame.hpp"
-#include "base/checked.hpp"
+#include "base/numbers/checked.hpp"
 #include "base/text.hpp"
 
 namespace loom::core::webgpu {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/checked.hpp"
+#include "base/numbers/checked.hpp"
 #include "base/text.hpp"
 
 namespace loom::core::webgpu {

@@ -29,7 +29,7 @@
 #include "backend/webgpu/runtime/memory.hpp"
 #include "backend/webgpu/runtime/profile.hpp"
 #include "backend/webgpu/wgsl/work.hpp"
-#include "ops/uses.hpp"
+#include "ops/recording/uses.hpp"
 
 namespace loom::core::webgpu {
 

@@ -233,7 +233,7 @@ fn multiply_wide(a: u32, b: u32) -> vec2<u32> {
   return vec2(a * b, a1 * b1 + (middle >> 16u) + (other >> 16u));
 }
 )"},
-    // base/rng.hpp; every argument low word first.
+    // base/numbers/rng.hpp; every argument low word first.
     {"philox", R"(
 fn philox(seed: vec2<u32>, stream: vec2<u32>, index: vec2<u32>) -> vec4<u32> {
   var c = vec4(index, stream);

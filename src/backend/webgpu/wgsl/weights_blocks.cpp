@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include "base/text.hpp"
-#include "dtype/r16.hpp"
+#include "dtype/r16/r16.hpp"
 
 namespace loom::core::webgpu {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "backend/webgpu/runtime/gpu.hpp"
 #include "backend/webgpu/runtime/memory.hpp"
-#include "ops/visit.hpp"
+#include "ops/recording/visit.hpp"
 
 namespace loom::core::webgpu {
 

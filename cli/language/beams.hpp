@@ -1,0 +1,21 @@
+// The texts of a beam search, as `loom run --beams` writes them.
+#pragma once
+
+#include "../shared/verbs.hpp"
+#include "loom/beams.hpp"
+
+namespace loom::cli {
+
+struct BeamOutput {
+  int64_t texts = 1;  // of those that are found
+  bool json = false, quiet = false, no_echo = false;
+};
+
+// Whether no option of the verb sets sampling, which a beam search does not use.
+bool beams_alone(const Command& verb);
+
+// Returns an exit code.
+int write_beams(const Model& model, const std::string& prompt, const std::vector<TokenId>& ids,
+                BeamOptions options, const BeamOutput& how);
+
+}  // namespace loom::cli

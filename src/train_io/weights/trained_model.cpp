@@ -1,0 +1,193 @@
+// What a network was trained for, as the section "model" and the blobs input/ of our files: see
+// training_files.hpp. Apart from the files of training, since who only runs networks needs it too.
+#include "base/text.hpp"
+#include "train_io/weights/training_parts.hpp"
+#include "train_io/weights/weights_source.hpp"
+
+namespace loom::core {
+namespace {
+
+constexpr const char* kSection = "model";
+
+EntityOutput floats_output(std::string path, const std::vector<float>& values) {
+  EntityOutput out;
+  out.path = std::move(path);
+  out.shape = Shape{static_cast<int64_t>(values.size())};
+  out.data = [&values]() -> Result<std::span<const std::byte>> {
+    return std::as_bytes(std::span(values));
+  };
+  return out;
+}
+
+}  // namespace
+
+JsonValue names_json(const std::vector<std::string>& names) {
+  JsonValue list = JsonValue::array();
+  for (const std::string& name : names) list.push(JsonValue::string(name));
+  return list;
+}
+
+JsonValue columns_json(const TableColumns& columns) {
+  JsonValue out = JsonValue::object();
+  out.add("inputs", names_json(columns.inputs));
+  out.add("targets", names_json(columns.targets));
+  return out;
+}
+
+Result<TableColumns> read_columns(const JsonValue& json, const std::string& where) {
+  TableColumns out;
+  for (const auto& [key, list] :
+       {std::pair("inputs", &out.inputs), std::pair("targets", &out.targets)}) {
+    const JsonValue* names = json.find(key);
+    if (names == nullptr || !names->is_array())
+      return bad_file(cat("columns: ", key, " is absent"), where);
+    for (const JsonValue& name : names->elements()) list->push_back(name.text());
+  }
+  return out;
+}
+
+namespace {
+
+// What only some kinds have, and only their files say.
+struct LossNumber {
+  LossKind kind;
+  const char* name;
+  float LossSpec::*member;
+};
+constexpr LossNumber kLossNumbers[] = {{LossKind::focal, "gamma", &LossSpec::gamma},
+                                       {LossKind::focal, "alpha", &LossSpec::alpha},
+                                       {LossKind::quantile, "quantile", &LossSpec::quantile},
+                                       {kTripletLoss, "margin", &LossSpec::margin},
+                                       {kContrastiveLoss, "margin", &LossSpec::margin},
+                                       {kInfoNceLoss, "temperature", &LossSpec::temperature}};
+
+}  // namespace
+
+JsonValue loss_json(const LossSpec& loss) {
+  JsonValue out = JsonValue::object();
+  out.add("kind", JsonValue::string(std::string(loss_name(loss.kind))));
+  out.add("delta", JsonValue::real(static_cast<double>(loss.delta)));
+  out.add("smoothing", JsonValue::real(static_cast<double>(loss.smoothing)));
+  for (const LossNumber& n : kLossNumbers) {
+    if (n.kind == loss.kind) out.add(n.name, JsonValue::real(static_cast<double>(loss.*n.member)));
+  }
+  if (loss.sequence()) out.add("blank", JsonValue::integer(loss.blank));
+  if (loss.kind == kTripletLoss) out.add("all", JsonValue::boolean(loss.all_triplets));
+  if (loss.pairs()) out.add("across", JsonValue::boolean(loss.across));
+  JsonValue heads = JsonValue::array();
+  for (const int64_t width : loss.heads) heads.push(JsonValue::integer(width));
+  if (!loss.heads.empty()) out.add("heads", std::move(heads));
+  return out;
+}
+
+Result<LossSpec> read_loss(const JsonValue& json, const std::string& where) {
+  LossSpec loss;
+  const JsonValue* kind = json.find("kind");
+  const JsonValue* delta = json.find("delta");
+  const JsonValue* smoothing = json.find("smoothing");
+  if (kind == nullptr || delta == nullptr || smoothing == nullptr)
+    return bad_file("kind, delta or smoothing is absent", where);
+  LOOM_ASSIGN(loss.kind, parse_loss(kind->text()));
+  LOOM_ASSIGN(const double d, delta->as_double(where));
+  LOOM_ASSIGN(const double s, smoothing->as_double(where));
+  loss.delta = static_cast<float>(d);
+  loss.smoothing = static_cast<float>(s);
+  for (const LossNumber& n : kLossNumbers) {
+    if (n.kind != loss.kind || json.find(n.name) == nullptr) continue;
+    LOOM_ASSIGN(const double value, json.find(n.name)->as_double(where));
+    loss.*n.member = static_cast<float>(value);
+  }
+  if (loss.sequence() && json.find("blank") != nullptr) {
+    LOOM_ASSIGN(loss.blank, json.find("blank")->as_int(where));
+  }
+  if (loss.kind == kTripletLoss && json.find("all") != nullptr) {
+    LOOM_ASSIGN(loss.all_triplets, json.find("all")->as_bool(where));
+  }
+  if (loss.pairs() && json.find("across") != nullptr) {
+    LOOM_ASSIGN(loss.across, json.find("across")->as_bool(where));
+  }
+  const JsonValue* heads = json.find("heads");
+  for (size_t i = 0; heads != nullptr && i < heads->elements().size(); ++i) {
+    LOOM_ASSIGN(const int64_t width, heads->elements()[i].as_int(where));
+    loss.heads.push_back(width);
+  }
+  return loss;
+}
+
+JsonValue split_json(const SplitRecord& split) {
+  JsonValue out = JsonValue::object();
+  out.add("share", JsonValue::real(split.spec.share));
+  out.add("seed", JsonValue::integer(static_cast<int64_t>(split.spec.seed)));
+  out.add("shuffle", JsonValue::boolean(split.spec.shuffle));
+  out.add("data", JsonValue::string(split.data));
+  if (split.spec.folds == 0) return out;
+  out.add("folds", JsonValue::integer(split.spec.folds));
+  out.add("fold", JsonValue::integer(split.spec.fold));
+  return out;
+}
+
+Result<SplitRecord> read_split(const JsonValue& json, const std::string& where) {
+  const JsonValue* share = json.find("share");
+  const JsonValue* seed = json.find("seed");
+  const JsonValue* shuffle = json.find("shuffle");
+  const JsonValue* data = json.find("data");
+  if (share == nullptr || seed == nullptr || shuffle == nullptr || data == nullptr ||
+      !data->is_string())
+    return bad_file("share, seed, shuffle or data of the split is absent", where);
+  SplitRecord split;
+  LOOM_ASSIGN(split.spec.share, share->as_double(where));
+  LOOM_ASSIGN(const int64_t number, seed->as_int(where));
+  LOOM_ASSIGN(split.spec.shuffle, shuffle->as_bool(where));
+  split.spec.seed = static_cast<uint64_t>(number);
+  split.data = data->text();
+  if (json.find("folds") == nullptr || json.find("fold") == nullptr) return split;
+  LOOM_ASSIGN(split.spec.folds, json.find("folds")->as_int(where));
+  LOOM_ASSIGN(split.spec.fold, json.find("fold")->as_int(where));
+  return split;
+}
+
+void add_model(const TrainedModel& model, JsonValue& header, std::vector<EntityOutput>& blobs) {
+  JsonValue section = JsonValue::object();
+  section.add("dtype", JsonValue::string(std::string(dtype_name(model.dtype))));
+  section.add("loss", loss_json(model.loss));
+  section.add("classes", names_json(model.names));
+  if (!model.columns.empty()) section.add("columns", columns_json(model.columns));
+  if (model.media) section.add("media", media_json(*model.media));
+  if (model.split) section.add("split", split_json(*model.split));
+  header.add(kSection, std::move(section));
+  if (model.normalization.empty()) return;
+  blobs.push_back(floats_output("input/shift", model.normalization.shift));
+  blobs.push_back(floats_output("input/scale", model.normalization.scale));
+}
+
+Result<TrainedModel> model_of(const NetworkSource& source) {
+  TrainedModel model{source.spec, DType::f32, {}, {}, {}};
+  LOOM_ASSIGN(model.dtype, parse_dtype(source.dtype));
+  LOOM_ASSIGN(model.normalization, normalization_of(source));
+  model.loss.kind = LossKind::softmax_ce;
+  const JsonValue* section = source.sections.find(kSection);
+  if (section == nullptr) return model;
+  const std::string where = source.path + ": model";
+  const JsonValue* dtype = section->find("dtype");
+  const JsonValue* loss = section->find("loss");
+  const JsonValue* classes = section->find("classes");
+  if (dtype == nullptr || loss == nullptr || classes == nullptr || !classes->is_array())
+    return bad_file("dtype, loss or classes is absent", where);
+  const Result<DType> stored = parse_dtype(dtype->text());
+  if (!stored.ok()) return bad_file(cat("dtype: ", stored.error().message), where);
+  model.dtype = *stored;
+  LOOM_ASSIGN(model.loss, read_loss(*loss, where));
+  for (const JsonValue& name : classes->elements()) model.names.push_back(name.text());
+  if (const JsonValue* columns = section->find("columns")) {
+    LOOM_ASSIGN(model.columns, read_columns(*columns, where));
+  }
+  if (const JsonValue* media = section->find("media")) {
+    LOOM_ASSIGN(model.media, read_media(*media, where));
+  }
+  if (const JsonValue* split = section->find("split")) {
+    LOOM_ASSIGN(model.split, read_split(*split, where));
+  }
+  return model;
+}
+
+}  // namespace loom::core
