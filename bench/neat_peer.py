@@ -2,7 +2,7 @@
 """NEAT of Loom and neat-python in one run: networks until a task is solved, and seconds.
 
 Two tasks. XOR: a run ends with the first generation in which any network has all four answers on
-the right side of 0.5. Cart-pole (equations and starts of src/lab/tasks/cart_pole.hpp, in Python here):
+the right side of 0.5. Cart-pole (equations and starts of src/lab/tasks/cart_pole.hpp, in Python):
 any network balances 1000 steps from each of five starts. Every network of every generation counts.
 neat-python runs in one thread with its usual settings for XOR (population 150, weights of +-30,
 sigmoid) on both. Loom runs in one lane with those of `loom bench neat`.

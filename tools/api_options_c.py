@@ -73,7 +73,8 @@ def _read(name: str, at: str, option: Option, fields: set[str], shifted: bool) -
 def c_reader(v: Vocabulary, structs: list[dict], enums: dict[str, dict], mark: str) -> str:
     """The struct of C as that of C++. The former is frozen: options that came later have no field.
     enums: of C, by the name in C++."""
-    lines = [f"// {mark}", "// clang-format off", "", '#include "capi/options/read_options.hpp"', "",
+    lines = [f"// {mark}", "// clang-format off", "",
+             '#include "capi/options/read_options.hpp"', "",
              '#include "capi/support.hpp"', "", "namespace loom::capi {", ""]  # fmt: skip
     for struct in (s for s in v.structs.values() if s.c):
         fields = {f[1] for f in next(s for s in structs if s["name"] == struct.c)["fields"]}

@@ -98,7 +98,8 @@ class Rule:
 
 
 HEADER_RULES = [
-    Rule("nlohmann-json", r"nlohmann/", ("src/io/json/json.cpp", "cli/shared/json.cpp", "cli/shared/json_value.cpp"),
+    Rule("nlohmann-json", r"nlohmann/",
+         ("src/io/json/json.cpp", "cli/shared/json.cpp", "cli/shared/json_value.cpp"),
          "use io/json/json.hpp, in the program json.hpp"),
     Rule("zlib", r"zlib\.h$|zconf", ("src/io/bytes/deflate.cpp",), "use io/bytes/deflate.hpp"),
     Rule("libpng", r"png\.h$", ("src/media/png.cpp",), "use media/picture.hpp"),
@@ -110,7 +111,7 @@ HEADER_RULES = [
     Rule("fmt", r"fmt/", ("cli/",), "the library builds messages with base/text.hpp"),
     Rule("cpp-httplib", r"httplib", ("cli/",), "the library needs no network"),
     Rule("Boost", r"boost/", ("src/net/", "src/serve/http/http.cpp", "src/donate/listener.cpp"),
-         "what listens uses net/stream.hpp, in src/serve/http/http.cpp and src/donate/listener.cpp"),
+         "listeners use net/stream.hpp, in src/serve/http/http.cpp and src/donate/listener.cpp"),
     Rule("libcurl", r"curl/", ("cli/hub/http.cpp",), "the library needs no network"),
     Rule("libedit", r"histedit\.h$", ("cli/language/line_editor_edit.cpp",), "use line_editor.hpp"),
     Rule("OpenSSL", r"openssl/", ("cli/hub/digest.cpp", "src/donate/secret.cpp", "src/net/tls.cpp"),
@@ -192,10 +193,10 @@ COMPARES_KINDS = {
     "src/layers/": "its own room",
     "src/convert/network_decoder.cpp": "reads a decoder off the cells that decoder.cpp makes",
     "src/formats/": "says which kind stands for which layer of a foreign format; refuses others",
-    "src/evolve/networks/grid_change.cpp": "which layers have units that can be copied, split and left out",
+    "src/evolve/networks/grid_change.cpp": "which layers have units to copy, split and leave out",
     "src/evolve/networks/darts_cells.cpp": "which layers have alternatives of the same shapes",
     "src/evolve/networks/darts.cpp": "which layers draw numbers, whose differences say nothing",
-    "src/evolve/merging/class_order.cpp": "whose rows are the classes, and which layers keep their order",
+    "src/evolve/merging/class_order.cpp": "whose rows are classes, which layers keep their order",
     "src/lab/layer_cases.cpp": "which shapes are worth a measurement",
 }
 

@@ -15,10 +15,10 @@ KERNELS = touched.KERNELS
 
 class Touched(unittest.TestCase):
     TOUCHES = [  # a path, words that it touches, words that it does not
-        (KERNELS + "conv_direct.cpp", {"conv", "conv_dx", "kind:cnn2"}, {"matmul"}),
-        (KERNELS + "matmul_many.cpp", {"matmul", "GpuSpans", "GpuFusedMany"}, {"conv"}),
-        (KERNELS + "pack_words.cpp", {"pack"}, {"matmul", "GpuSpans"}),
-        (KERNELS + "pool.cpp", {"pool", "pool_dx", "kind:pool"}, {"norm"}),
+        (KERNELS + "products/conv_direct.cpp", {"conv", "conv_dx", "kind:cnn2"}, {"matmul"}),
+        (KERNELS + "products/matmul_many.cpp", {"matmul", "GpuSpans", "GpuFusedMany"}, {"conv"}),
+        (KERNELS + "codes/pack_words.cpp", {"pack"}, {"matmul", "GpuSpans"}),
+        (KERNELS + "products/pool.cpp", {"pool", "pool_dx", "kind:pool"}, {"norm"}),
         (KERNELS + "kernels.hpp", {"everything"}, set()),
         ("src/backend/webgpu/fusion/fused_rope.cpp", {"GpuFusedAttention", "GpuReplay"}, {"rope"}),
         ("src/backend/webgpu/tuning/trial.cpp", {"GpuVariants", "VariantTuner"}, {"gemm"}),

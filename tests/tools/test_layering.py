@@ -91,7 +91,8 @@ class Layering(unittest.TestCase):
                 self.assertEqual(len([f for f in found if "loom/ alone" in f]), count)
 
     def test_quotes_do_not_hide_a_third_party_header(self):
-        self.assert_one({"src/base/a.cpp": '#include "nlohmann/json.hpp"\n'}, "src/io/json/json.cpp")
+        text = '#include "nlohmann/json.hpp"\n'
+        self.assert_one({"src/base/a.cpp": text}, "src/io/json/json.cpp")
 
     def test_a_case_on_a_dtype_is_allowed_in_dtype_only(self):
         code = "int f(DType d) {\n  switch (d) {\n    case DType::f32: return 1;\n  }\n}\n"

@@ -50,7 +50,8 @@ class Generated(unittest.TestCase):
                  "  // Values of a row; 2 to 1048576.", "  int64_t width = 2;",
                  "  Mode mode = Mode::far;", "  Axes sizes = {};",
                  "enum class Mode : uint8_t { plain, far };")  # fmt: skip
-        self.has("src/api/network/layers.cpp", '  LayerBuilder b("ToySwap");', '  b.add("width", width);',
+        self.has("src/api/network/layers.cpp", '  LayerBuilder b("ToySwap");',
+                 '  b.add("width", width);',
                  '  b.add("mode", word(kMode, mode));',
                  'constexpr const char* kMode[] = {"plain", "afar"};')  # fmt: skip
 
