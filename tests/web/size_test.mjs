@@ -16,8 +16,8 @@ import { brotliCompress, constants, gzipSync } from "node:zlib";
 // 0090-an-operator-is-a-row.md, 0091-options-in-small-modules.md). `fast` is the size of a module
 // within its budget at quality 9, measured with `best`.
 const kBudgets = {
-  whole: { best: 1_520_000, fast: 1_743_000 }, core: { best: 1_434_000, fast: 1_644_500 },
-  inference: { best: 831_000, fast: 955_500 }, gpu: { best: 1_716_000, fast: 1_969_000 },
+  whole: { best: 1_521_000, fast: 1_743_000 }, core: { best: 1_437_000, fast: 1_646_000 },
+  inference: { best: 831_000, fast: 955_500 }, gpu: { best: 1_718_000, fast: 1_969_000 },
 };
 
 const compressed = promisify(brotliCompress);
