@@ -124,7 +124,7 @@ TEST(PictureForms, ThatAreNotReadAreNamedWithWhatToDo) {
   EXPECT_THAT(said(std::string("RIFF\x10\x01\x01\x01WEBPVP8 ", 16)),
               HasSubstr("this is a WebP image, which Loom does not read; save it as PNG"));
   EXPECT_THAT(said("BM6\x01............"), HasSubstr("a BMP image"));
-  EXPECT_THAT(said(std::string("II*\0aaaaaaaaaaaaa", 16)), HasSubstr("a TIFF picture"));
+  EXPECT_THAT(said(std::string("II*\0aaaaaaaaaaaaa", 16)), HasSubstr("a TIFF image"));
   EXPECT_TRUE(is_unread_picture_name("a.WebP"));
 }
 
