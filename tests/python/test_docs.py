@@ -36,7 +36,7 @@ class Page(Scratch):
     def test_the_python_runs(self):
         names, printed = {"__name__": "__main__"}, io.StringIO()
         found = code("python")
-        self.assertEqual(len(found), 5)
+        self.assertEqual(len(found), 8)
         for block in found:
             program = compile("\n" * block.line + block.text, str(PAGE), "exec")
             with contextlib.redirect_stdout(printed):

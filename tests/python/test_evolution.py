@@ -88,7 +88,7 @@ class Populations(unittest.TestCase):
             (lambda: loom.Population(2, 1, output="sigmoidal"), "sigmoidal"),
             (lambda: population.tell([1.0]), "1"),
             (lambda: population.run(np.zeros((1, 3), np.float32)), "rows, 2"),
-            (population.best, "told"),
+            (population.best, "before the first call of tell"),
         ):
             with self.subTest(words), self.assertRaisesRegex(ValueError, words):
                 call()
