@@ -6,12 +6,12 @@
 
 namespace loom::core {
 
-Result<Picture> decode_png(std::span<const std::byte> /*bytes*/, const std::string& where,
+Result<Image> decode_png(std::span<const std::byte> /*bytes*/, const std::string& where,
                            const MemoryBudget& /*memory*/) {
   return left_out_of_build("reader of PNG and JPEG", "LOOM_PICTURES=ON", where);
 }
 
-Result<Picture> decode_jpeg(std::span<const std::byte> bytes, const std::string& where,
+Result<Image> decode_jpeg(std::span<const std::byte> bytes, const std::string& where,
                             const MemoryBudget& memory) {
   return decode_png(bytes, where, memory);
 }

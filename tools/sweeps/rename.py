@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from cpp_source import CPP_SUFFIXES, is_generated, without_comments  # noqa: E402
 
-FOLDERS = ("src", "cli", "tests", "bench", "fuzz", "examples", "wasm")
+FOLDERS = ("src", "cli", "tests", "bench", "fuzz", "examples", "wasm", "bindings")
 IDENTIFIER = re.compile(r"\b[A-Za-z_]\w*\b")
 LIKE_CODE = re.compile(r"_|[a-z][A-Z]|^k[A-Z]|\d")
 

@@ -9,11 +9,11 @@
 namespace {
 
 // A double has at most 309 digits before the point and 1074 behind it; what is asked for beyond them is zeros.
-constexpr int kMostDigits = 1074;
+constexpr int kMaxDigits = 1074;
 
 std::to_chars_result written(char* first, char* last, double value, uint32_t precision, char how) {
   char digits[1536];
-  const int kept = precision < kMostDigits ? static_cast<int>(precision) : kMostDigits;
+  const int kept = precision < kMaxDigits ? static_cast<int>(precision) : kMaxDigits;
   const char format[] = {'%', '.', '*', how, '\0'};
   const int size = std::snprintf(digits, sizeof digits, format, kept, value);
   const char* const exponent = how == 'e' ? std::strchr(digits, 'e') : digits + size;
