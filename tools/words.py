@@ -5,7 +5,8 @@
   tools/words.py --write        records counts that fell in tools/words_left.toml
   tools/words.py --of NAME      path:line and text of each place of one entry
   tools/words.py --in FOLDER    places of every entry below a folder or in a file
-  tools/words.py --added [BASE] places in lines added since BASE (.ci/checked); exit 1 if any
+  tools/words.py --added [BASE] places in lines added since BASE (.ci/checked); exit 1 if any.
+                                --base is the same
   tools/words.py --root DIR     another tree
 
 Generated files, test data, decisions, CHANGELOG.md and the seeds of corpora are not searched. The
@@ -346,7 +347,7 @@ def main() -> int:
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--of", metavar="NAME")
     parser.add_argument("--in", dest="below", metavar="FOLDER")
-    parser.add_argument("--added", nargs="?", const="", metavar="BASE")
+    parser.add_argument("--added", "--base", nargs="?", const="", metavar="BASE")
     options = parser.parse_args()
     root = options.root
     if options.write:
