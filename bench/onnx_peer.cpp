@@ -10,9 +10,9 @@
 #include "base/threads/thread_pool.hpp"
 #include "bridge/network_json.hpp"
 #include "bridge/random_network.hpp"
-#include "formats/onnx/export.hpp"
-#include "formats/onnx/import.hpp"
 #include "io/files/file.hpp"
+#include "onnx/import/import.hpp"
+#include "onnx/import/write/export.hpp"
 
 namespace loom::core {
 namespace {

@@ -3,7 +3,7 @@
 
   bench/under_load.py                         20 runs of each suite next to four spinning processes.
   bench/under_load.py --minutes 25            a part of that; the same command continues.
-  bench/under_load.py --suites 'serve|donate' the suites whose name has a match.
+  bench/under_load.py --suites 'serve|remote' the suites whose name has a match.
   bench/under_load.py --cores 0,1             on two cores, also next to others with other cores.
   bench/under_load.py --status                the table alone.
 

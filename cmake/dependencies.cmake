@@ -1,5 +1,5 @@
 # Third-party libraries, each used by one room: JSON, hashes and zlib in io, regular expressions in
-# text, HTTP in serve, sockets and TLS in net, OpenSSL in donate. The names begin with LOOM_, so
+# text, HTTP in serve, sockets and TLS in net, OpenSSL in remote. The names begin with LOOM_, so
 # that a surrounding project can find its own.
 find_path(LOOM_NLOHMANN_JSON_INCLUDE nlohmann/json.hpp REQUIRED)
 find_path(LOOM_XXHASH_INCLUDE xxhash.h REQUIRED)
@@ -42,7 +42,7 @@ if(TARGET loom_net)
   if(LOOM_TLS_HERE)
     target_link_libraries(loom_net PUBLIC OpenSSL::SSL)
     # Targets that include net/stream.hpp.
-    foreach(room net serve donate)
+    foreach(room net serve remote)
       if(TARGET loom_${room})
         target_compile_definitions(loom_${room} PRIVATE LOOM_TLS=1)
       endif()
@@ -54,7 +54,7 @@ if(TARGET loom_net)
   endif()
 endif()
 if(LOOM_DONATE_HERE)
-  target_link_libraries(loom_donate PRIVATE OpenSSL::Crypto)
+  target_link_libraries(loom_remote PRIVATE OpenSSL::Crypto)
   # In unity builds it stays alone: its names are those that Asio's examples have too.
-  set_source_files_properties(src/donate/listener.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  set_source_files_properties(src/remote/listener.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 endif()

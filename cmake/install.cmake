@@ -5,7 +5,7 @@ include(CMakePackageConfigHelpers)
 
 # The rooms of the library, without the rooms for measurements, servers and remote workers.
 get_property(rooms GLOBAL PROPERTY LOOM_ROOMS)
-list(REMOVE_ITEM rooms lab net serve donate)
+list(REMOVE_ITEM rooms lab net serve remote)
 set(objects)
 foreach(room ${rooms})
   list(APPEND objects $<TARGET_OBJECTS:loom_${room}>)

@@ -7,7 +7,7 @@
 set(LOOM_LEFT_OUT)
 set(LOOM_WITHOUT)
 if(NOT LOOM_ONNX)
-  list(APPEND LOOM_LEFT_OUT "^formats/onnx/" "^onnx/" "^evaluate/")
+  list(APPEND LOOM_LEFT_OUT "^onnx/")
 endif()
 if(NOT LOOM_ORIGINAL)
   list(APPEND LOOM_LEFT_OUT "^formats/original/")
@@ -54,7 +54,7 @@ if(NOT LOOM_SCALAR)
   list(APPEND LOOM_LEFT_OUT "^backend/cpu/isa_scalar")
 endif()
 if(LOOM_MINIMAL OR LOOM_SMALL)  # no interpreter: importers fold constants by onnx/operators
-  list(APPEND LOOM_LEFT_OUT "^evaluate/")
+  list(APPEND LOOM_LEFT_OUT "^onnx/interpreter/")
   list(APPEND LOOM_WITHOUT LOOM_WITHOUT_EVALUATE)
 endif()
 foreach(part ONNX ORIGINAL GGUF HF ARRAYS WEBGPU)
@@ -75,7 +75,7 @@ if(LOOM_MINIMAL)
     list(APPEND LOOM_LEFT_OUT "^capi/")
   endif()
   # Only the parts of media that read and write the description of a file remain.
-  list(APPEND LOOM_LEFT_OUT "^media/(exif|jpeg|picture|png|sound|wave)" "^mesh/" "^evolve/" "^insight/" "^lab/"
+  list(APPEND LOOM_LEFT_OUT "^media/(exif|jpeg|picture|png|sound|wave)" "^mesh/" "^evolve/" "^telemetry/" "^lab/"
     "^io/(append_file|line_file|array|csv|deflate|folder|idx|np[yz]|byte_source|zip_directory)")
   set(LOOM_ONLY_learn spec)
   set(LOOM_ONLY_train_io file_memory media_reading trained_model)

@@ -10,7 +10,7 @@ if(LOOM_MINIMAL OR LOOM_CORE_ONLY OR CMAKE_SYSTEM_PROCESSOR MATCHES "^wasm")
   set(LOOM_STARTER_HERE OFF)
 endif()
 set(LOOM_STARTER_ABSENT backend/webgpu backend/webgpu/fusion backend/webgpu/kernels backend/webgpu/runtime
-  backend/webgpu/tuning backend/webgpu/wgsl evaluate evolve formats/onnx formats/original formats/tflite
+  backend/webgpu/tuning backend/webgpu/wgsl onnx/interpreter evolve onnx/import formats/original formats/tflite
   formats/universal learn media mesh onnx/file onnx/operators)
 # One instruction set of this processor. Each set has the bits of all others.
 set(LOOM_STARTER_ISA scalar)
@@ -27,7 +27,7 @@ if(NOT LOOM_STARTER_ISA STREQUAL scalar)
   set(LOOM_STARTER_ISAS LOOM_WITHOUT_SCALAR LOOM_FEW_ISAS)
 endif()
 set(LOOM_STARTER_backend_cpu isa_${LOOM_STARTER_ISA} processor)
-set(LOOM_STARTER_insight spread)
+set(LOOM_STARTER_telemetry spread)
 set(LOOM_STARTER_train_io file_memory)
 set(LOOM_STARTER_convert checkpoint description_diff format_entity format_folder format_gguf format_json formats fresh_source
   language_model model_report open_model packing)

@@ -9,12 +9,12 @@
 
 #include "base/text.hpp"
 #include "check.hpp"
-#include "donate/client.hpp"
-#include "donate/frame.hpp"
-#include "donate/message.hpp"
-#include "donate/secret.hpp"
-#include "donate/server.hpp"
 #include "peer.hpp"
+#include "remote/client.hpp"
+#include "remote/frame.hpp"
+#include "remote/message.hpp"
+#include "remote/secret.hpp"
+#include "remote/server.hpp"
 #include "text/normalizers/unicode.hpp"
 
 using namespace loom::core;

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "check.hpp"
-#include "formats/onnx/import.hpp"
+#include "onnx/import/import.hpp"
 
 namespace {
 

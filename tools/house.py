@@ -18,7 +18,7 @@ from layering import ARROWS, reachable
 ROOT = Path(__file__).resolve().parent.parent
 BOX, GAP_X, GAP_Y, MARGIN = 26, 14, 44, 16
 LETTER = 7.0  # width of a letter of 12 px
-OUTSIDE = {"serve", "donate", "net", "puzzle", "lab", "capi"}
+OUTSIDE = {"serve", "remote", "net", "puzzle", "lab", "capi"}
 ROOMS = "rooms of src/"
 
 
@@ -126,11 +126,11 @@ def surfaces() -> str:
     """Programs and bindings over the public headers. ROOMS represents those of docs/house.svg."""
     cpp, c = "include/loom (C++)", "include/loom.h (C)"
     names: dict[str, set[str]] = {ROOMS: set(), cpp: {ROOMS}}
-    for folder in ("src/capi", "src/serve", "src/donate", "src/lab", "cli"):
+    for folder in ("src/capi", "src/serve", "src/remote", "src/lab", "cli"):
         used = includes(folder)
         names[folder] = {cpp} if "loom" in used else set()
         names[folder] |= {ROOMS} if used & set(ARROWS) - OUTSIDE else set()
-        names[folder] |= {f"src/{r}" for r in ("serve", "donate", "lab") if r in used} - {folder}
+        names[folder] |= {f"src/{r}" for r in ("serve", "remote", "lab") if r in used} - {folder}
     names[c] = {"src/capi"}
     for folder in sorted(p for p in (ROOT / "bindings").iterdir() if p.is_dir()):
         names[f"bindings/{folder.name}"] = {c}

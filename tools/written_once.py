@@ -28,7 +28,7 @@ SURFACES = ("src", "include", "cli", "bindings", "api", "web", "tools")
 TEXT = {".cpp", ".hpp", ".h", ".inl", ".def", ".py", ".ts", ".js", ".mjs", ".rs", ".go", ".java",
         ".cs", ".dart", ".toml"}  # fmt: skip
 CODE = {".cpp", ".hpp", ".h", ".inl", ".def", ".py", ".ts", ".rs", ".go", ".java", ".cs", ".dart"}
-ONNX_ROOMS = ("src/formats/onnx/", "src/evaluate/", "src/onnx/")
+ONNX_ROOMS = ("src/onnx/",)
 # The counter itself, frozen layouts, generators of test data and files of packages.
 LEFT_OUT = ("tools/written_once", "tools/sweeps/", "tools/goldens/", "tools/stories/",
             "api/frozen/", "node_modules/")  # fmt: skip
@@ -36,13 +36,13 @@ LEFT_OUT = ("tools/written_once", "tools/sweeps/", "tools/goldens/", "tools/stor
 
 # What a file of an ONNX room says of an operator. All but signature and export are meanings.
 ONNX_ROLES = (
-    ("row", r"src/(evaluate|onnx/operators)/"),
-    ("signature", r"src/formats/onnx/schema"),
-    ("fold", r"src/formats/onnx/fold"),
-    ("function", r"src/formats/onnx/expr"),
-    ("pattern", r"src/formats/onnx/lower"),
-    ("node", r"src/formats/onnx/general"),
-    ("export", r"src/formats/onnx/export"),
+    ("row", r"src/onnx/(interpreter|operators)/"),
+    ("signature", r"src/onnx/import/schema"),
+    ("fold", r"src/onnx/import/fold"),
+    ("function", r"src/onnx/import/expr"),
+    ("pattern", r"src/onnx/import/lower/"),
+    ("node", r"src/onnx/import/general/"),
+    ("export", r"src/onnx/import/write/export"),
 )
 NO_MEANING = {"signature", "export"}
 
@@ -106,7 +106,7 @@ class Tree:
     def operators(self) -> list[str]:
         """Rows of the interpreter's tables."""
         texts = [text for path, text in self.files.items()
-                 if path.startswith(("src/evaluate/", "src/onnx/"))]  # fmt: skip
+                 if path.startswith(("src/onnx/interpreter/", "src/onnx/"))]  # fmt: skip
         rows = r'{(?:""|k\w+), "([A-Z]\w+)",'
         return sorted({name for text in texts for name in re.findall(rows, text)})
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "convert/convert.hpp"
-#include "formats/onnx/import.hpp"
+#include "onnx/import/import.hpp"
 
 namespace loom::core {
 

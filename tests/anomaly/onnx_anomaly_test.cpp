@@ -2,9 +2,9 @@
 // in one line, or gives a model that reads back equal after writing, and then a network or another
 // refusal. Nothing crashes, and no read is out of bounds.
 #include "anomaly/damage.hpp"
-#include "formats/onnx/import.hpp"
 #include "io/files/file.hpp"
 #include "io/io_testing.hpp"
+#include "onnx/import/import.hpp"
 #include "support/paths.hpp"
 
 namespace loom::core {

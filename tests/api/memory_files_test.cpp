@@ -10,9 +10,9 @@
 
 #include "api/network/network_impl.hpp"
 #include "e2e/temp_folder.hpp"
-#include "formats/onnx/export.hpp"
 #include "loom/loom.hpp"
 #include "onnx/file/model.hpp"
+#include "onnx/import/write/export.hpp"
 #include "support/paths.hpp"
 
 namespace {

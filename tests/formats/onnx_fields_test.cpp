@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "backend/cpu/cpu.hpp"
-#include "evaluate/evaluator.hpp"
 #include "formats/onnx_network_testing.hpp"
 #include "layers/core/fields.hpp"
+#include "onnx/interpreter/evaluator.hpp"
 
 namespace loom::core::test::fields {
 namespace {

@@ -1,11 +1,11 @@
 // Constants that are folded by the rows of operators, without the interpreter of whole graphs, as
 // in a browser: values by the text of the standard, and what is refused. Random ones beside ONNX
 // Runtime: tests/outside/onnx_folds.py.
-#include "formats/onnx/values.hpp"
+#include "onnx/import/values.hpp"
 
 #include "backend/reference/reference.hpp"
-#include "evaluate/folder.hpp"
 #include "formats/onnx_network_testing.hpp"
+#include "onnx/interpreter/folder.hpp"
 
 namespace loom::core::test::onnx_folds {
 namespace {

@@ -6,8 +6,8 @@
 
 #include "base/numbers/rng.hpp"
 #include "base/threads/thread_pool.hpp"
-#include "formats/onnx/graph.hpp"
 #include "formats/onnx_network_testing.hpp"
+#include "onnx/import/graph.hpp"
 
 namespace loom::core::test {
 namespace {

@@ -6,10 +6,10 @@
 #include <filesystem>
 
 #include "base/threads/thread_pool.hpp"
-#include "formats/onnx/graph.hpp"
 #include "formats/onnx_network_testing.hpp"
 #include "io/files/file.hpp"
 #include "io/weights/safetensors.hpp"
+#include "onnx/import/graph.hpp"
 #include "ops/activation.hpp"
 #include "support/paths.hpp"
 

@@ -3,10 +3,10 @@
 // models with the TFLite interpreter.
 #include "backend/reference/reference.hpp"
 #include "convert/convert.hpp"
-#include "evaluate/folder.hpp"
 #include "formats/onnx_network_testing.hpp"
 #include "formats/tflite_testing.hpp"
 #include "io/io_testing.hpp"
+#include "onnx/interpreter/folder.hpp"
 
 namespace loom::core::test {
 namespace {

@@ -21,9 +21,9 @@
 #include "backend/cpu/cpu.hpp"
 #include "base/text.hpp"
 #include "base/threads/thread_pool.hpp"
-#include "evaluate/evaluator.hpp"
 #include "evaluate/values.hpp"
 #include "io/files/file.hpp"
+#include "onnx/interpreter/evaluator.hpp"
 
 namespace loom::core::evaluate {
 namespace {

@@ -24,11 +24,11 @@
 #include "base/threads/thread_pool.hpp"
 #include "bridge/network_json.hpp"
 #include "bridge/random_network.hpp"
-#include "evaluate/folder.hpp"
-#include "formats/onnx/export.hpp"
-#include "formats/onnx/import.hpp"
 #include "io/files/file.hpp"
 #include "onnx/file/external.hpp"
+#include "onnx/import/import.hpp"
+#include "onnx/import/write/export.hpp"
+#include "onnx/interpreter/folder.hpp"
 #include "onnx/operators/operator.hpp"
 
 namespace loom::core {

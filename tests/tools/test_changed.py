@@ -24,12 +24,12 @@ class Reach(unittest.TestCase):
         rooms = of("src/jinja/lexer.cpp").rooms()
         self.assertLessEqual({"jinja", "llm", "convert", "api", "capi", "serve"}, set(rooms))
         self.assertFalse(
-            {"text", "grammar", "learn", "grid", "formats/onnx", "insight"} & set(rooms)
+            {"text", "grammar", "learn", "grid", "onnx/import", "telemetry"} & set(rooms)
         )
 
     def test_a_public_header_reaches_what_stands_on_the_interface(self):
         self.assertEqual(
-            set(of("include/loom/mesh.hpp").rooms()), {"api", "capi", "serve", "donate"}
+            set(of("include/loom/mesh.hpp").rooms()), {"api", "capi", "serve", "remote"}
         )
 
     def test_a_public_header_that_rooms_include_reaches_them(self):
@@ -53,11 +53,11 @@ class Reach(unittest.TestCase):
                 {"formats_onnx", "jinja", "learn"},
             ),
             (
-                "src/formats/onnx/import.cpp",
-                {"formats_onnx", "evaluate", "convert"},
+                "src/onnx/import/import.cpp",
+                {"formats_onnx", "interpreter", "convert"},
                 {"formats_config", "learn"},
             ),
-            ("src/serve/dialects/openai.cpp", {"serve", "e2e"}, {"api", "llm", "donate"}),
+            ("src/serve/dialects/openai.cpp", {"serve", "e2e"}, {"api", "llm", "remote"}),
             (
                 "src/learn/optimizer/lbfgs.cpp",
                 {"learn", "mesh", "api"},

@@ -83,8 +83,8 @@ class Layering(unittest.TestCase):
 
     def test_one_file_of_the_program_starts_the_server(self):
         rooms = {"src/serve/a.hpp": "", "src/base/a.hpp": ""}
-        cases = [("cli/network/serve.cpp", "serve", 0), ("cli/language/run.cpp", "serve", 1),
-                 ("cli/network/serve.cpp", "base", 1)]
+        cases = [("cli/server/serve.cpp", "serve", 0), ("cli/language/run.cpp", "serve", 1),
+                 ("cli/server/serve.cpp", "base", 1)]
         for path, room, count in cases:
             with self.subTest(path=path, room=room):
                 found = self.findings({**rooms, path: f'#include "{room}/a.hpp"\n'})

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Writes tests/evaluate/golden/standard.npz: small tests of the ONNX standard (package onnx).
+"""Writes tests/interpreter/golden/standard.npz: small tests of the ONNX standard (package onnx).
 
   tools/goldens/onnx_standard.py [--bytes N] [--output FILE]
 
 tests/outside/onnx_standard.py runs all of them if the package is installed. Array `cases` has the
 model, the inputs and the outputs of each test, one after the other. Values are models without nodes
-whose initializers they are (tests/evaluate/values.hpp). Array `index` is JSON: [name, rtol, atol,
-bytes of the model, of the inputs, of the outputs]. Tests of more than --bytes, those with strings
-and those that Loom refuses are left out.
+whose initializers they are (tests/interpreter/values.hpp). Array `index` is JSON:
+[name, rtol, atol, bytes of the model, of the inputs, of the outputs].
+Tests of more than --bytes, those with strings and those that Loom refuses are left out.
 """
 
 import argparse
@@ -48,7 +48,7 @@ def main() -> int:
     parser.add_argument("--program", type=Path, default=ROOT / "build/dev/tests/evaluate_runner")
     parser.add_argument("--bytes", type=int, default=1500)
     parser.add_argument("--output", type=Path,
-                        default=ROOT / "tests/evaluate/golden/standard.npz")  # fmt: skip
+                        default=ROOT / "tests/interpreter/golden/standard.npz")  # fmt: skip
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as text:
         folder = Path(text)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Moves files of rooms into folders by tools/sweeps/moves.toml, and rewrites every mention of them.
+"""Moves rooms and files of rooms by tools/sweeps/moves.toml, and rewrites every mention of them.
 
   tools/sweeps/move.py           moves by git, rewrites #include lines, CMake lists and documents
   tools/sweeps/move.py --list    prints how many files each folder would have
@@ -33,15 +33,26 @@ def tracked() -> list[str]:
     return subprocess.check_output(["git", "ls-files"], cwd=ROOT, text=True).split("\n")[:-1]
 
 
+def renamed(name: str, renames: dict[str, str]) -> str:
+    """The path after the renames of folders; a longer name of a folder wins."""
+    for old in sorted(renames, key=len, reverse=True):
+        if name.startswith(old + "/"):
+            return renames[old] + name[len(old):]
+    return name
+
+
 def moves(table: dict) -> dict[str, str]:
     """Old path -> new path."""
     found = {}
-    rooms = folders(table)
+    rooms = folders({key: value for key, value in table.items() if key != "renamed"})
     for name in tracked():
-        path = Path(name)
+        to = renamed(name, table.get("renamed", {}))
+        path = Path(to)
         folder = rooms.get(path.parent.as_posix(), {}).get(path.name.split(".")[0])
         if folder and path.suffix in ENDINGS:
-            found[name] = f"{path.parent.as_posix()}/{folder}/{path.name}"
+            to = f"{path.parent.as_posix()}/{folder}/{path.name}"
+        if to != name:
+            found[name] = to
     return found
 
 
@@ -77,6 +88,16 @@ def mentions(moved: dict[str, str]) -> tuple[re.Pattern, dict[str, str]]:
     return re.compile(pattern), names
 
 
+def mentions_of_folders(renames: dict[str, str]) -> tuple[re.Pattern, dict[str, str]]:
+    """Paths of folders: with src/ or tests/ in any text, without it if they have a slash."""
+    names = dict(renames)
+    names |= {old[4:]: new[4:] for old, new in renames.items()
+              if old.startswith("src/") and "/" in old[4:]}
+    longest = sorted(names, key=len, reverse=True)
+    pattern = r"(?<![\w/.-])(?:" + "|".join(map(re.escape, longest)) + r")\b(?![-_.]\w)"
+    return re.compile(pattern if longest else r"(?!)"), names
+
+
 def rewritten(name: str, text: str, pattern: re.Pattern, names: dict[str, str]) -> str:
     text = pattern.sub(lambda found: names[found[0]], text)
     if Path(name).suffix in (".cmake", ".txt"):  # ${src}/api/gpu.cpp
@@ -103,6 +124,7 @@ def main() -> int:
         return 0
     KNOWN.update(name for name in tracked() if name.startswith(("src/", "cli/")))
     pattern, names = mentions(moved)
+    rooms, room_names = mentions_of_folders(table.get("renamed", {}))
     for name in tracked():
         path = ROOT / name
         if name.startswith(UNTOUCHED) or not path.is_file() or path.is_symlink():
@@ -115,6 +137,7 @@ def main() -> int:
         if Path(name).suffix in ENDINGS | {".cpp"}:
             new = relative_includes(name, moved.get(name, name), new, moved)
         new = rewritten(name, new, pattern, names)
+        new = rooms.sub(lambda found: room_names[found[0]], new)
         if new != text:
             path.write_text(new, encoding="utf-8")
     for old, new in moved.items():

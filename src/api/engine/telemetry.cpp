@@ -4,8 +4,8 @@
 
 #include "api/network/network_impl.hpp"
 #include "base/text.hpp"
-#include "insight/queue.hpp"
 #include "layers/core/layer.hpp"
+#include "telemetry/queue.hpp"
 
 namespace loom::core {
 namespace {

@@ -8,11 +8,11 @@
 #include "base/text.hpp"
 
 #ifndef LOOM_WITHOUT_ONNX
-#include "evaluate/evaluator.hpp"
+#include "onnx/interpreter/evaluator.hpp"
 #ifndef LOOM_WITHOUT_TFLITE
 #include "backend/reference/reference.hpp"
-#include "evaluate/folder.hpp"
 #include "formats/tflite/import.hpp"
+#include "onnx/interpreter/folder.hpp"
 #endif
 #endif
 

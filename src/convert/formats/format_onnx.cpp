@@ -6,10 +6,10 @@
 #include "bridge/finite_weight.hpp"
 #include "bridge/network_json.hpp"
 #include "convert/imported.hpp"
-#include "formats/onnx/export.hpp"
+#include "onnx/import/write/export.hpp"
 #ifndef LOOM_WITHOUT_EVALUATE
 #include "backend/reference/reference.hpp"
-#include "evaluate/folder.hpp"
+#include "onnx/interpreter/folder.hpp"
 #endif
 #endif
 

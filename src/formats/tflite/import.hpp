@@ -1,4 +1,4 @@
-// TFLite files as networks: each operator is said in those of ONNX, which formats/onnx reads. What
+// TFLite files as networks: each operator is said in those of ONNX, which onnx/import reads. What
 // is read: see docs/tflite.md. Inputs and outputs keep the order of axes that they have in the
 // file, and quantized ones are the numbers that they stand for.
 #pragma once
@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "formats/onnx/import.hpp"
 #include "formats/tflite/model.hpp"
+#include "onnx/import/import.hpp"
 
 namespace loom::core {
 

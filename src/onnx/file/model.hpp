@@ -1,9 +1,10 @@
 // ONNX models as plain data: what a file says, checked for sizes and counts, with no meaning given
-// to any operator (src/onnx/operators, src/formats/onnx). Reader and writer are ours, over
+// to any operator (src/onnx/operators, src/onnx/import). Reader and writer are ours, over
 // protobuf.hpp; field numbers are those of onnx.proto. Tensors that are read view the bytes of the
 // file, which must outlive the model. Nothing a file says names a path that is opened: tensors
-// whose data lie in other files are refused. Networks know tensors of the plain types alone; what
-// also runs subgraphs, functions and narrow types (src/evaluate) asks for OnnxReading::everything.
+// whose data lie in other files are refused. Networks know tensors of the plain types alone; the
+// interpreter (src/onnx/interpreter), which also runs subgraphs, functions and narrow types, asks
+// for OnnxReading::everything.
 #pragma once
 
 #include <span>

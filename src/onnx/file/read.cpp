@@ -230,7 +230,7 @@ Status OnnxReader::type(ProtoReader in, OnnxValue& out) {
         LOOM_TRY(type(deeper, out));
       }
       --depth_;
-      // What gives a list of maps here gives their values (src/evaluate/ml.hpp).
+      // What gives a list of maps here gives their values (src/onnx/interpreter/ml/ml.hpp).
       out.kind = maps_ ? OnnxKind::tensor : kind;
       maps_ = false;
     } else if (everything() && f.number == 5) {

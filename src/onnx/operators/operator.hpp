@@ -1,7 +1,7 @@
 // The row of an operator: its name, its inputs, its attributes and the function that computes it.
 // The families here are in every build that reads ONNX: constants of imported networks are folded
 // by them, and graphs that run as they are use them too. Families that only the interpreter needs
-// are in src/evaluate.
+// are in src/onnx/interpreter.
 #pragma once
 
 #include "onnx/operators/call.hpp"
