@@ -8,7 +8,10 @@ set(LOOM_ARITHMETIC "^(base|dtype|tensor|ops|text|backend/.*)$")
 # Code that runs once per file, conversation or call. Optimization for speed would add a third to
 # every program and wheel (docs/decisions/0055), with no measurable gain. If you choose the level
 # yourself (build types None and Debug), it applies everywhere.
-set(LOOM_COLD "^(layers|evolve|formats/.*|convert|bridge|api|capi|telemetry|chat|jinja|net|serve|remote|lab|onnx/(file|import)|puzzle|train_io)$")
+set(LOOM_COLD "^(layers|learn|options|evolve|formats/.*|convert|bridge|api|capi|telemetry|chat|jinja|net|serve|remote|lab|onnx/(file|import)|puzzle|train_io)$")
+
+# Files of such rooms with loops over samples on the host, as ROOM/FILE.
+set(LOOM_HOT "^learn/(augment|ctc|dataset|kfac|lbfgs|metrics|pair_labels|pairs|scores)$")
 
 # loom_room_options(TARGET PATH): compile options of the files of a room.
 function(loom_room_options target path)
@@ -28,9 +31,21 @@ function(loom_room_options target path)
     target_compile_options(${target} PRIVATE -Oz)
   elseif(path MATCHES "${LOOM_COLD}" AND NOT MSVC AND CMAKE_BUILD_TYPE MATCHES "^Rel")
     target_compile_options(${target} PRIVATE -Os)
+    loom_hot_files(${target} ${path})
   endif()
   target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
   target_link_libraries(${target} PUBLIC loom_flags)
+endfunction()
+
+# loom_hot_files(TARGET PATH): the files of LOOM_HOT are optimized for speed.
+function(loom_hot_files target path)
+  get_target_property(sources ${target} SOURCES)
+  foreach(source ${sources})
+    get_filename_component(stem ${source} NAME_WE)
+    if("${path}/${stem}" MATCHES "${LOOM_HOT}")
+      set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS -O2)
+    endif()
+  endforeach()
 endfunction()
 
 # loom_sources(ROOM LIST): the files of a room and of its folders. Rooms below a room are not its folders.

@@ -35,13 +35,15 @@ builder="$(checks_python scikit-build-core:scikit_build_core)" || skipped "$buil
 # does, and pictures are left out. Sanitizers and other linkers than that of Debian take the library as it was
 # built.
 portable() {
-  local pcre zlib to="$work/portable/libloom.so"
+  local pcre zlib fold=() to="$work/portable/libloom.so"
   pcre="$(c++ -print-file-name=libpcre2-8.a)" zlib="$(c++ -print-file-name=libz.a)"
   [[ -f "$pcre" && -f "$zlib" && -f "$built/libloom.a" ]] || return 1
   mkdir -p "$work/portable"
   c++ -std=c++20 -O2 -fPIC -fvisibility=hidden -Isrc -Iinclude -c bindings/python/no_pictures.cpp \
     -o "$work/portable/no_pictures.o" >"$work/portable/log" 2>&1 || return 1
-  c++ -shared -o "$to" -Wl,--allow-multiple-definition "$work/portable/no_pictures.o" \
+  # The linker that folds equal functions into one, if it is there: it takes 2 % off the wheel.
+  c++ -fuse-ld=gold -Wl,--version >/dev/null 2>&1 && fold=(-fuse-ld=gold -Wl,--icf=safe)
+  c++ -shared -o "$to" ${fold[@]+"${fold[@]}"} -Wl,--allow-multiple-definition "$work/portable/no_pictures.o" \
     -Wl,--whole-archive "$built/libloom.a" -Wl,--no-whole-archive -static-libstdc++ \
     -static-libgcc "$pcre" "$zlib" -lm -ldl -pthread -Wl,--no-undefined -Wl,--gc-sections \
     -Wl,--version-script=bindings/python/exports.map -Wl,-s >>"$work/portable/log" 2>&1 || return 1
@@ -88,7 +90,7 @@ skip() {
 # Nothing but the system's C library is asked of the machine, and of it no more than glibc 2.35 has: what
 # GCC 12 needs for exceptions. An older toolchain asks for less.
 if [[ "$library" == "$linked" ]] && auditor="$(checks_python auditwheel)"; then
-  check "size" test "$(stat -c %s "$wheel")" -lt 6560000
+  check "size" test "$(stat -c %s "$wheel")" -lt 6340000
   check "audit" "$auditor" tests/python/audit.py "$wheel"
 else
   skip "audit" "${auditor:-the wheel is not linked for other machines}"
