@@ -43,9 +43,9 @@ Result<std::string> chat_template_text(const std::string& folder, std::string& w
 }  // namespace
 
 Status check_model_folder(const FileRef& path) {
-  const ModelFile kind = model_file_kind(path);
+  const ModelFileKind kind = model_file_kind(path);
   const std::string& folder = path.name();
-  if (kind == ModelFile::gguf || kind == ModelFile::entity) return {};
+  if (kind == ModelFileKind::gguf || kind == ModelFileKind::entity) return {};
   if (!is_directory(path)) {
     if (file_exists(path)) return not_a_model(path);
     return make_error(Code::not_found,
@@ -95,8 +95,8 @@ Result<Checkpoint> Checkpoint::open(const std::string& folder) {
 }
 
 Result<Tokenizer> load_tokenizer(const FileRef& path) {
-  const ModelFile kind = model_file_kind(path);
-  if (kind == ModelFile::gguf || kind == ModelFile::entity) {
+  const ModelFileKind kind = model_file_kind(path);
+  if (kind == ModelFileKind::gguf || kind == ModelFileKind::entity) {
     LOOM_ASSIGN(const std::unique_ptr<ModelSource> source, open_model_source(path));
     LOOM_ASSIGN(const std::optional<TokenizerSpec> spec, tokenizer_spec(*source));
     if (spec) return Tokenizer::make(*spec);

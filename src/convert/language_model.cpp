@@ -17,13 +17,13 @@ const Format* format_at(const FileRef& path) {
 
 }  // namespace
 
-ModelFile model_file_kind(const FileRef& path) {
-  if (!file_exists(path)) return ModelFile::none;
+ModelFileKind model_file_kind(const FileRef& path) {
+  if (!file_exists(path)) return ModelFileKind::none;
   const Format* format = format_at(path);
-  if (format == &kFolderFormat) return ModelFile::folder;
-  if (format == &kGgufFormat) return ModelFile::gguf;
+  if (format == &kFolderFormat) return ModelFileKind::folder;
+  if (format == &kGgufFormat) return ModelFileKind::gguf;
   const bool entity = format == &kEntityFormat || format == &kOriginalEntityFormat;
-  return entity ? ModelFile::entity : ModelFile::other;
+  return entity ? ModelFileKind::entity : ModelFileKind::other;
 }
 
 Result<std::unique_ptr<ModelSource>> open_model_source(const FileRef& path) {

@@ -10,8 +10,8 @@
 namespace loom::core {
 
 // The kind of a path for language models.
-enum class ModelFile : uint8_t { none, folder, gguf, entity, other };
-ModelFile model_file_kind(const FileRef& path);
+enum class ModelFileKind : uint8_t { none, folder, gguf, entity, other };
+ModelFileKind model_file_kind(const FileRef& path);
 
 // Errors: not_found, unsupported (a file of another kind), and those of the reader.
 Result<std::unique_ptr<ModelSource>> open_model_source(const FileRef& path);

@@ -112,7 +112,7 @@ Result<std::unique_ptr<TensorFile>> open_tensor_file(const FileRef& path) {
     LOOM_ASSIGN(std::unique_ptr<Entity> entity, Entity::open(path));
     return std::unique_ptr<TensorFile>(std::move(entity));
   }
-  if (model_file_kind(path) == ModelFile::gguf) {
+  if (model_file_kind(path) == ModelFileKind::gguf) {
 #ifdef LOOM_WITHOUT_GGUF
     return left_out_of_build("reader for GGUF files", LOOM_BUILD_WITH("LOOM_GGUF=ON"), path);
 #else

@@ -38,7 +38,7 @@ struct Expr {
   bool must = false;              // free_text: it may not end before a trigger
 };
 
-struct Rule {
+struct GrammarRule {
   std::string name;
   ExprId body = -1;  // -1 means not defined
 };
@@ -74,14 +74,14 @@ class Builder {
   ExprId text_without(const std::vector<std::string>& texts);
 
   const std::vector<Expr>& exprs() const { return exprs_; }
-  const std::vector<Rule>& rules() const { return rules_; }
+  const std::vector<GrammarRule>& rules() const { return rules_; }
   // More than kMaxExprs were requested; the excess ones are missing.
   bool overflowed() const { return overflowed_; }
 
  private:
   ExprId add(Expr expr);
   std::vector<Expr> exprs_;
-  std::vector<Rule> rules_;
+  std::vector<GrammarRule> rules_;
   bool overflowed_ = false;
 };
 

@@ -74,7 +74,7 @@ Result<std::string> ChatTemplate::render(const ChatInputs& inputs) const {
     messages.push_back(message_value(message));
     bytes += 64 + message.role.size() + message.content.size() + size_of(message.more);
   }
-  jinja::Evaluator::Variables globals;
+  jinja::TemplateEvaluator::Variables globals;
   globals.emplace_back("messages", Value::list(std::move(messages)));
   globals.emplace_back("add_generation_prompt", Value::boolean(inputs.add_generation_prompt));
   globals.emplace_back("tools", Value::from_json(inputs.tools));
@@ -98,8 +98,8 @@ Result<std::string> ChatTemplate::render(const ChatInputs& inputs) const {
     globals.emplace(globals.begin(), name, Value::undefined(name));
   }
   const uint64_t max_output = (uint64_t{16} << 20) + 4 * bytes;
-  return jinja::Evaluator(jinja::Meter(impl_->where, bytes), max_output, std::move(globals),
-                          inputs.now)
+  return jinja::TemplateEvaluator(jinja::Meter(impl_->where, bytes), max_output, std::move(globals),
+                                  inputs.now)
       .run(impl_->body);
 }
 

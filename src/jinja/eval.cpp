@@ -11,35 +11,36 @@ namespace {
 constexpr int kMaxDepth = 600;
 }  // namespace
 
-class Evaluator::Inside {
+class TemplateEvaluator::Inside {
  public:
-  Inside(Evaluator& evaluator, std::shared_ptr<Scope> parent)
+  Inside(TemplateEvaluator& evaluator, std::shared_ptr<Scope> parent)
       : evaluator_(evaluator), outer_(evaluator.scope_) {
     evaluator_.scope_ = std::make_shared<Scope>();
     evaluator_.scope_->parent = std::move(parent);
   }
-  explicit Inside(Evaluator& evaluator) : Inside(evaluator, evaluator.scope_) {}
+  explicit Inside(TemplateEvaluator& evaluator) : Inside(evaluator, evaluator.scope_) {}
   ~Inside() { evaluator_.scope_ = std::move(outer_); }
   Inside(const Inside&) = delete;
   Inside& operator=(const Inside&) = delete;
 
  private:
-  Evaluator& evaluator_;
+  TemplateEvaluator& evaluator_;
   std::shared_ptr<Scope> outer_;
 };
 
-Evaluator::Evaluator(Meter meter, uint64_t max_output, Variables globals, const CivilTime& now)
+TemplateEvaluator::TemplateEvaluator(Meter meter, uint64_t max_output, Variables globals,
+                                     const CivilTime& now)
     : meter_(std::move(meter)), max_output_(max_output), now_(now) {
   scope_->variables = std::move(globals);
 }
 
-Result<std::string> Evaluator::run(const std::vector<Statement>& body) {
+Result<std::string> TemplateEvaluator::run(const std::vector<Statement>& body) {
   const Result<Flow> flow = execute(body);
   if (!flow.ok()) return flow.error();
   return std::move(out_);
 }
 
-const Value* Evaluator::lookup(std::string_view name) const {
+const Value* TemplateEvaluator::lookup(std::string_view name) const {
   for (const Scope* scope = scope_.get(); scope != nullptr; scope = scope->parent.get()) {
     for (const auto& [key, value] : scope->variables) {
       if (key == name) return &value;
@@ -48,7 +49,7 @@ const Value* Evaluator::lookup(std::string_view name) const {
   return nullptr;
 }
 
-void Evaluator::assign(const std::string& name, Value value) {
+void TemplateEvaluator::assign(const std::string& name, Value value) {
   for (auto& [key, old] : scope_->variables) {
     if (key != name) continue;
     old = std::move(value);
@@ -57,12 +58,12 @@ void Evaluator::assign(const std::string& name, Value value) {
   scope_->variables.emplace_back(name, std::move(value));
 }
 
-Status Evaluator::deeper(int64_t offset) {
+Status TemplateEvaluator::deeper(int64_t offset) {
   if (depth_ >= kMaxDepth) return meter_.fail("calls are nested too deeply", offset);
   return meter_.work(0, offset);
 }
 
-Status Evaluator::print(std::string_view text, int64_t offset) {
+Status TemplateEvaluator::print(std::string_view text, int64_t offset) {
   LOOM_TRY(meter_.work(text.size(), offset));
   if (out_.size() + text.size() > max_output_) {
     return meter_.fail(cat("rendering gives more than ", max_output_, " bytes"), offset);
@@ -71,7 +72,7 @@ Status Evaluator::print(std::string_view text, int64_t offset) {
   return {};
 }
 
-Result<Evaluator::Flow> Evaluator::execute(const std::vector<Statement>& body) {
+Result<TemplateEvaluator::Flow> TemplateEvaluator::execute(const std::vector<Statement>& body) {
   for (const Statement& statement : body) {
     LOOM_TRY(deeper(statement.offset));
     ++depth_;
@@ -82,7 +83,7 @@ Result<Evaluator::Flow> Evaluator::execute(const std::vector<Statement>& body) {
   return Flow::on;
 }
 
-Result<Evaluator::Flow> Evaluator::execute(const Statement& statement) {
+Result<TemplateEvaluator::Flow> TemplateEvaluator::execute(const Statement& statement) {
   switch (statement.kind) {
     case Statement::Kind::data: LOOM_TRY(print(statement.text, statement.offset)); break;
     case Statement::Kind::branch: return branch(statement);
@@ -119,7 +120,7 @@ Result<Evaluator::Flow> Evaluator::execute(const Statement& statement) {
 }
 
 // A block whose text is assigned to a variable or passed through filters.
-Result<Evaluator::Flow> Evaluator::block(const Statement& statement) {
+Result<TemplateEvaluator::Flow> TemplateEvaluator::block(const Statement& statement) {
   Flow flow = Flow::on;
   const auto body = [&]() -> Status {
     const Inside inside(*this);
@@ -140,7 +141,7 @@ Result<Evaluator::Flow> Evaluator::block(const Statement& statement) {
   return flow;
 }
 
-Result<Evaluator::Flow> Evaluator::with(const Statement& statement) {
+Result<TemplateEvaluator::Flow> TemplateEvaluator::with(const Statement& statement) {
   Value::List values;
   for (const ExprPtr& expr : statement.values) {
     LOOM_ASSIGN(Value value, evaluate(*expr));
@@ -153,7 +154,7 @@ Result<Evaluator::Flow> Evaluator::with(const Statement& statement) {
   return execute(statement.bodies[0]);
 }
 
-Result<Evaluator::Flow> Evaluator::branch(const Statement& statement) {
+Result<TemplateEvaluator::Flow> TemplateEvaluator::branch(const Statement& statement) {
   for (size_t i = 0; i < statement.values.size(); ++i) {
     if (statement.values[i]) {
       LOOM_ASSIGN(const Value condition, evaluate(*statement.values[i]));
@@ -164,7 +165,7 @@ Result<Evaluator::Flow> Evaluator::branch(const Statement& statement) {
   return Flow::on;
 }
 
-Status Evaluator::bind(const Target& target, const Value& value, int64_t offset) {
+Status TemplateEvaluator::bind(const Target& target, const Value& value, int64_t offset) {
   if (!target.parts.empty()) {
     LOOM_ASSIGN(const Value::List items, iterate(value, meter_, offset));
     if (items.size() != target.parts.size()) {
@@ -193,7 +194,8 @@ Status Evaluator::bind(const Target& target, const Value& value, int64_t offset)
 
 // The items of the loop: the filter "for x in list if condition" is applied before the first
 // iteration.
-Result<Value::List> Evaluator::loop_items(const Statement& statement, const Value& iterable) {
+Result<Value::List> TemplateEvaluator::loop_items(const Statement& statement,
+                                                  const Value& iterable) {
   LOOM_ASSIGN(Value::List items, iterate(iterable, meter_, statement.offset));
   if (!statement.values[1]) return items;
   Value::List kept;
@@ -206,8 +208,9 @@ Result<Value::List> Evaluator::loop_items(const Statement& statement, const Valu
   return kept;
 }
 
-Value Evaluator::loop_variable(const Statement& statement, const Value::List& items, size_t index,
-                               int64_t depth, const std::shared_ptr<Value::List>& changed) {
+Value TemplateEvaluator::loop_variable(const Statement& statement, const Value::List& items,
+                                       size_t index, int64_t depth,
+                                       const std::shared_ptr<Value::List>& changed) {
   const auto at = static_cast<int64_t>(index), count = static_cast<int64_t>(items.size());
   auto loop = std::make_shared<Callable>();
   loop->kind = Callable::Kind::loop;
@@ -230,8 +233,8 @@ Value Evaluator::loop_variable(const Statement& statement, const Value::List& it
   return Value::function(std::move(loop));
 }
 
-Result<Evaluator::Flow> Evaluator::rounds(const Statement& statement, const Value& iterable,
-                                          int64_t depth) {
+Result<TemplateEvaluator::Flow> TemplateEvaluator::rounds(const Statement& statement,
+                                                          const Value& iterable, int64_t depth) {
   LOOM_ASSIGN(const Value::List items, loop_items(statement, iterable));
   if (items.empty()) {
     const Inside inside(*this);
@@ -249,7 +252,7 @@ Result<Evaluator::Flow> Evaluator::rounds(const Statement& statement, const Valu
   return Flow::on;
 }
 
-Value Evaluator::macro_value(const Statement& statement) const {
+Value TemplateEvaluator::macro_value(const Statement& statement) const {
   auto macro = std::make_shared<Callable>();
   macro->kind = Callable::Kind::macro;
   macro->name = statement.text;
@@ -260,7 +263,7 @@ Value Evaluator::macro_value(const Statement& statement) const {
 }
 
 // Binds arguments, defaults and excess arguments in the scope of the call.
-Status Evaluator::bind_arguments(const Statement& macro, const Call& call) {
+Status TemplateEvaluator::bind_arguments(const Statement& macro, const Call& call) {
   const size_t first_default = macro.kind == Statement::Kind::call_block ? 1 : 0;
   std::vector<bool> used(call.named.size());
   for (size_t i = 0; i < macro.parameters.size(); ++i) {
@@ -310,7 +313,7 @@ Status Evaluator::bind_arguments(const Statement& macro, const Call& call) {
   return {};
 }
 
-Result<Value> Evaluator::call_macro(const Callable& macro, const Call& call) {
+Result<Value> TemplateEvaluator::call_macro(const Callable& macro, const Call& call) {
   const std::shared_ptr<Scope> home = macro.scope.lock();
   if (!home) return meter_.refuse("a macro outside of the block that defines it", call.offset);
   const Statement& statement = *macro.statement;
@@ -325,7 +328,7 @@ Result<Value> Evaluator::call_macro(const Callable& macro, const Call& call) {
   return meter_.make(std::move(text), call.offset);
 }
 
-Result<Value> Evaluator::call_loop(const Callable& loop, const Call& call) {
+Result<Value> TemplateEvaluator::call_loop(const Callable& loop, const Call& call) {
   const std::shared_ptr<Scope> home = loop.scope.lock();
   if (!loop.statement->recursive || !home || call.arguments.size() != 1) {
     return meter_.fail("loop() needs 'recursive' and one argument", call.offset);

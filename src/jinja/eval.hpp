@@ -18,10 +18,10 @@ struct Scope {
   std::shared_ptr<Scope> parent;
 };
 
-class Evaluator {
+class TemplateEvaluator {
  public:
   using Variables = std::vector<std::pair<std::string, Value>>;
-  Evaluator(Meter meter, uint64_t max_output, Variables globals, const CivilTime& now);
+  TemplateEvaluator(Meter meter, uint64_t max_output, Variables globals, const CivilTime& now);
   Result<std::string> run(const std::vector<Statement>& body);
 
  private:

@@ -40,7 +40,7 @@ std::vector<size_t> slice_indices(const Value& low, const Value& high, int64_t s
 
 }  // namespace
 
-Result<Value> Evaluator::evaluate(const Expr& expr) {
+Result<Value> TemplateEvaluator::evaluate(const Expr& expr) {
   LOOM_TRY(deeper(expr.offset));
   ++depth_;
   Result<Value> value = evaluate_inside(expr);
@@ -48,7 +48,7 @@ Result<Value> Evaluator::evaluate(const Expr& expr) {
   return value;
 }
 
-Result<Value> Evaluator::evaluate_inside(const Expr& expr) {
+Result<Value> TemplateEvaluator::evaluate_inside(const Expr& expr) {
   switch (expr.kind) {
     case Expr::Kind::list:
     case Expr::Kind::tuple:
@@ -81,7 +81,7 @@ Result<Value> Evaluator::evaluate_inside(const Expr& expr) {
   }
 }
 
-Result<Value> Evaluator::literal(const Expr& expr) {
+Result<Value> TemplateEvaluator::literal(const Expr& expr) {
   switch (expr.kind) {
     case Expr::Kind::string: return meter_.make(expr.name, expr.offset);
     case Expr::Kind::integer: return Value::integer(expr.number);
@@ -98,7 +98,7 @@ Result<Value> Evaluator::literal(const Expr& expr) {
   }
 }
 
-Result<Value> Evaluator::collection(const Expr& expr) {
+Result<Value> TemplateEvaluator::collection(const Expr& expr) {
   if (expr.kind != Expr::Kind::dict) {
     Value::List list;
     for (const ExprPtr& child : expr.children) {
@@ -127,7 +127,7 @@ Result<Value> Evaluator::collection(const Expr& expr) {
   return meter_.make(std::move(dict), expr.offset);
 }
 
-Result<Value> Evaluator::binary(const Expr& expr) {
+Result<Value> TemplateEvaluator::binary(const Expr& expr) {
   LOOM_ASSIGN(Value left, evaluate(*expr.children[0]));
   if (expr.name == "and" && !left.truthy()) return left;
   if (expr.name == "or" && left.truthy()) return left;
@@ -137,7 +137,7 @@ Result<Value> Evaluator::binary(const Expr& expr) {
 }
 
 // a < b < c: each operand is evaluated once, and none after the first failed comparison.
-Result<Value> Evaluator::comparison(const Expr& expr) {
+Result<Value> TemplateEvaluator::comparison(const Expr& expr) {
   LOOM_ASSIGN(Value left, evaluate(*expr.children[0]));
   for (size_t i = 0; i < expr.keywords.size(); ++i) {
     LOOM_ASSIGN(Value right, evaluate(*expr.children[i + 1]));
@@ -148,14 +148,14 @@ Result<Value> Evaluator::comparison(const Expr& expr) {
   return Value::boolean(true);
 }
 
-Result<Value> Evaluator::attribute(const Expr& expr) {
+Result<Value> TemplateEvaluator::attribute(const Expr& expr) {
   LOOM_ASSIGN(const Value object, evaluate(*expr.children[0]));
   return attribute_of(object, expr.name, expr.offset);
 }
 
 // Python looks for a method before Jinja looks for a key: x.items is never the key "items".
-Result<Value> Evaluator::attribute_of(const Value& object, const std::string& name,
-                                      int64_t offset) {
+Result<Value> TemplateEvaluator::attribute_of(const Value& object, const std::string& name,
+                                              int64_t offset) {
   if (object.is(Kind::undefined)) return meter_.undefined(object, offset);
   switch (method_of(object, name)) {
     case Method::changes: return Value::undefined(name);
@@ -172,7 +172,7 @@ Result<Value> Evaluator::attribute_of(const Value& object, const std::string& na
   return found != nullptr ? *found : Value::undefined(name);
 }
 
-Result<Value> Evaluator::item(const Expr& expr) {
+Result<Value> TemplateEvaluator::item(const Expr& expr) {
   LOOM_ASSIGN(const Value object, evaluate(*expr.children[0]));
   LOOM_ASSIGN(const Value key, evaluate(*expr.children[1]));
   if (object.is(Kind::undefined)) return meter_.undefined(object, expr.offset);
@@ -201,7 +201,7 @@ Result<Value> Evaluator::item(const Expr& expr) {
   return Value::undefined(key.is_integer() ? cat("item ", key.number()) : std::string("item"));
 }
 
-Result<Value> Evaluator::slice(const Expr& expr) {
+Result<Value> TemplateEvaluator::slice(const Expr& expr) {
   LOOM_ASSIGN(const Value object, evaluate(*expr.children[0]));
   Value bounds[3];
   for (size_t i = 0; i < 3; ++i) {
@@ -235,7 +235,7 @@ Result<Value> Evaluator::slice(const Expr& expr) {
   return meter_.make(std::move(text), expr.offset);
 }
 
-Result<Value> Evaluator::conditional(const Expr& expr) {
+Result<Value> TemplateEvaluator::conditional(const Expr& expr) {
   LOOM_ASSIGN(const Value condition, evaluate(*expr.children[1]));
   if (condition.truthy()) return evaluate(*expr.children[0]);
   if (!expr.children[2]) return Value();
@@ -243,7 +243,7 @@ Result<Value> Evaluator::conditional(const Expr& expr) {
 }
 
 // "*list" and "**mapping" as arguments.
-Status Evaluator::spread(const std::string& stars, const Value& value, Call& call) {
+Status TemplateEvaluator::spread(const std::string& stars, const Value& value, Call& call) {
   if (stars == "**") {
     if (!value.is(Kind::dict)) return meter_.fail("'**' needs a mapping", call.offset);
     call.named.insert(call.named.end(), value.members().begin(), value.members().end());
@@ -254,7 +254,7 @@ Status Evaluator::spread(const std::string& stars, const Value& value, Call& cal
   return meter_.work(32 * items.size(), call.offset);
 }
 
-Status Evaluator::arguments(const Expr& expr, Call& call) {
+Status TemplateEvaluator::arguments(const Expr& expr, Call& call) {
   const size_t positional = expr.children.size() - 1 - expr.keywords.size();
   for (size_t i = 1; i < expr.children.size(); ++i) {
     LOOM_ASSIGN(Value value, evaluate(*expr.children[i]));
@@ -273,7 +273,7 @@ Status Evaluator::arguments(const Expr& expr, Call& call) {
 }
 
 // `input`: the input of the innermost filter of a block.
-Result<Value> Evaluator::filter_or_test(const Expr& expr, const Value* input) {
+Result<Value> TemplateEvaluator::filter_or_test(const Expr& expr, const Value* input) {
   Call call;
   call.offset = expr.offset;
   call.name = expr.name;
@@ -288,14 +288,14 @@ Result<Value> Evaluator::filter_or_test(const Expr& expr, const Value* input) {
   return Value::boolean(passes);
 }
 
-Result<Value> Evaluator::filtered(const Expr& chain, const Value& input) {
+Result<Value> TemplateEvaluator::filtered(const Expr& chain, const Value& input) {
   const Expr* inner = chain.children.empty() ? nullptr : chain.children[0].get();
   if (inner == nullptr) return filter_or_test(chain, &input);
   LOOM_ASSIGN(const Value value, filtered(*inner, input));
   return filter_or_test(chain, &value);
 }
 
-Result<Value> Evaluator::call(const Expr& expr, const Value* caller) {
+Result<Value> TemplateEvaluator::call(const Expr& expr, const Value* caller) {
   Call call;
   call.offset = expr.offset;
   LOOM_ASSIGN(const Value function, evaluate(*expr.children[0]));
@@ -304,7 +304,7 @@ Result<Value> Evaluator::call(const Expr& expr, const Value* caller) {
   return call_value(function, call);
 }
 
-Result<Value> Evaluator::call_value(const Value& function, Call& call) {
+Result<Value> TemplateEvaluator::call_value(const Value& function, Call& call) {
   if (function.is(Kind::undefined)) return meter_.undefined(function, call.offset);
   const Callable* callable = function.callable();
   if (callable == nullptr) {

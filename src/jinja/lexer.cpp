@@ -34,12 +34,12 @@ class Lexer {
  public:
   Lexer(std::string_view source, const std::string& where) : source_(source), where_(where) {}
 
-  Result<std::vector<Token>> run() {
+  Result<std::vector<TemplateToken>> run() {
     while (at_ < source_.size()) {
       LOOM_TRY(text_and_tag());
       if (tokens_.size() > kMaxTokens) return fail("too many tokens");
     }
-    push(Token::Kind::end, "");
+    push(TemplateToken::Kind::end, "");
     return std::move(tokens_);
   }
 
@@ -48,7 +48,7 @@ class Lexer {
   int64_t offset() const { return static_cast<int64_t>(at_); }
   std::string_view rest() const { return source_.substr(at_); }
   bool looking_at(std::string_view text) const { return rest().substr(0, text.size()) == text; }
-  void push(Token::Kind kind, std::string text, int64_t number = 0) {
+  void push(TemplateToken::Kind kind, std::string text, int64_t number = 0) {
     tokens_.push_back({kind, std::move(text), number, 0, offset()});
   }
 
@@ -67,7 +67,7 @@ class Lexer {
     const size_t tag = find_tag();
     std::string_view data = source_.substr(at_, tag - at_);
     if (tag == source_.size()) {
-      if (!data.empty()) push(Token::Kind::data, std::string(data));
+      if (!data.empty()) push(TemplateToken::Kind::data, std::string(data));
       at_ = tag;
       return {};
     }
@@ -78,9 +78,11 @@ class Lexer {
     } else if (sign != '+' && kind != '{') {
       data = strip_line_start(data);
     }
-    if (!data.empty()) push(Token::Kind::data, std::string(data));
+    if (!data.empty()) push(TemplateToken::Kind::data, std::string(data));
     at_ = tag;
-    if (kind != '#') push(kind == '%' ? Token::Kind::block_begin : Token::Kind::variable_begin, "");
+    if (kind != '#')
+      push(kind == '%' ? TemplateToken::Kind::block_begin : TemplateToken::Kind::variable_begin,
+           "");
     at_ += sign == '-' || sign == '+' ? 3 : 2;
     line_starting_ = false;
     if (kind == '#') return comment();
@@ -121,7 +123,7 @@ class Lexer {
       } else if (sign != '+') {
         data = strip_line_start(data);
       }
-      if (!data.empty()) push(Token::Kind::data, std::string(data));
+      if (!data.empty()) push(TemplateToken::Kind::data, std::string(data));
       at_ = end;
       after_end(source_[end - 3] == '-', source_[end - 3] == '+', true);
       return {};
@@ -164,7 +166,7 @@ class Lexer {
 
   Status inside(bool block) {
     const std::string_view end = block ? "%}" : "}}";
-    const auto kind = block ? Token::Kind::block_end : Token::Kind::variable_end;
+    const auto kind = block ? TemplateToken::Kind::block_end : TemplateToken::Kind::variable_end;
     size_t brackets = 0;
     while (at_ < source_.size()) {
       const char c = source_[at_];
@@ -192,7 +194,7 @@ class Lexer {
     if (is_name(c)) {
       size_t end = at_;
       while (end < source_.size() && is_name(source_[end])) ++end;
-      push(Token::Kind::name, std::string(source_.substr(at_, end - at_)));
+      push(TemplateToken::Kind::name, std::string(source_.substr(at_, end - at_)));
       at_ = end;
       return {};
     }
@@ -242,8 +244,8 @@ class Lexer {
       }
     }
     if (text.empty()) return fail("a number without digits");
-    Token token;
-    token.kind = real ? Token::Kind::real : Token::Kind::integer;
+    TemplateToken token;
+    token.kind = real ? TemplateToken::Kind::real : TemplateToken::Kind::integer;
     token.offset = offset();
     const char* const last = text.data() + text.size();
     const auto read = real ? std::from_chars(text.data(), last, token.real)
@@ -269,7 +271,7 @@ class Lexer {
       if ((c == ')' || c == ']' || c == '}') && brackets-- == 0) {
         return fail(cat("an unexpected '", symbol, "'"));
       }
-      push(Token::Kind::symbol, std::string(symbol));
+      push(TemplateToken::Kind::symbol, std::string(symbol));
       at_ += symbol.size();
       return {};
     }
@@ -289,7 +291,7 @@ class Lexer {
       LOOM_TRY(escape(i, out));
     }
     if (i >= source_.size()) return fail("a string without an end");
-    push(Token::Kind::string, std::move(out));
+    push(TemplateToken::Kind::string, std::move(out));
     at_ = i + 1;
     return {};
   }
@@ -331,14 +333,14 @@ class Lexer {
 
   std::string_view source_;
   const std::string& where_;
-  std::vector<Token> tokens_;
+  std::vector<TemplateToken> tokens_;
   size_t at_ = 0;
   bool line_starting_ = true;
 };
 
 }  // namespace
 
-Result<std::vector<Token>> tokenize(std::string_view source, const std::string& where) {
+Result<std::vector<TemplateToken>> tokenize(std::string_view source, const std::string& where) {
   return Lexer(source, where).run();
 }
 

@@ -11,7 +11,7 @@
 
 namespace loom::core::jinja {
 
-struct Token {
+struct TemplateToken {
   enum class Kind : uint8_t {
     data,            // text outside of tags
     block_begin,     // {%
@@ -33,6 +33,6 @@ struct Token {
 };
 
 // Ends with one token of kind `end`. `source` is valid UTF-8 with "\n" line ends.
-Result<std::vector<Token>> tokenize(std::string_view source, const std::string& where);
+Result<std::vector<TemplateToken>> tokenize(std::string_view source, const std::string& where);
 
 }  // namespace loom::core::jinja

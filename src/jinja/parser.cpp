@@ -50,7 +50,7 @@ Status ExpressionParser::expect_symbol(std::string_view text) {
 }
 
 Result<std::string> ExpressionParser::expect_any_name() {
-  if (peek().kind != Token::Kind::name) return fail("expected a name");
+  if (peek().kind != TemplateToken::Kind::name) return fail("expected a name");
   return next().text;
 }
 
@@ -129,8 +129,9 @@ Result<ExprPtr> ExpressionParser::comparison() {
       if (is_symbol(symbol)) name = symbol;
     }
     if (is_name("in")) name = "in";
-    const Token& after = tokens_[std::min(at_ + 1, tokens_.size() - 1)];
-    if (is_name("not") && after.kind == Token::Kind::name && after.text == "in") name = "not in";
+    const TemplateToken& after = tokens_[std::min(at_ + 1, tokens_.size() - 1)];
+    if (is_name("not") && after.kind == TemplateToken::Kind::name && after.text == "in")
+      name = "not in";
     if (name.empty()) return chain ? std::move(chain) : std::move(left);
     next();
     if (name == "not in") next();
@@ -193,21 +194,21 @@ Result<ExprPtr> ExpressionParser::unary(bool with_filters) {
 }
 
 Result<ExprPtr> ExpressionParser::primary() {
-  const Token& token = peek();
+  const TemplateToken& token = peek();
   switch (token.kind) {
-    case Token::Kind::name: return literal_name();
-    case Token::Kind::string: return string_literal();
-    case Token::Kind::integer: {
+    case TemplateToken::Kind::name: return literal_name();
+    case TemplateToken::Kind::string: return string_literal();
+    case TemplateToken::Kind::integer: {
       ExprPtr expr = make(Expr::Kind::integer);
       expr->number = next().number;
       return expr;
     }
-    case Token::Kind::real: {
+    case TemplateToken::Kind::real: {
       ExprPtr expr = make(Expr::Kind::real);
       expr->real = next().real;
       return expr;
     }
-    case Token::Kind::symbol:
+    case TemplateToken::Kind::symbol:
       if (token.text == "(") return parenthesis();
       if (token.text == "[") return list_literal();
       if (token.text == "{") return dict_literal();
@@ -234,7 +235,7 @@ Result<ExprPtr> ExpressionParser::literal_name() {
 // Adjacent literals are joined, as in Python.
 Result<ExprPtr> ExpressionParser::string_literal() {
   ExprPtr expr = make(Expr::Kind::string);
-  while (peek().kind == Token::Kind::string) expr->name += next().text;
+  while (peek().kind == TemplateToken::Kind::string) expr->name += next().text;
   return expr;
 }
 
@@ -251,8 +252,9 @@ Result<ExprPtr> ExpressionParser::parenthesis() {
 }
 
 bool ExpressionParser::at_tuple_end() const {
-  const Token::Kind kind = peek().kind;
-  return kind == Token::Kind::variable_end || kind == Token::Kind::block_end || is_symbol(")");
+  const TemplateToken::Kind kind = peek().kind;
+  return kind == TemplateToken::Kind::variable_end || kind == TemplateToken::Kind::block_end ||
+         is_symbol(")");
 }
 
 Result<ExprPtr> ExpressionParser::tuple(bool with_condition) {
@@ -333,7 +335,7 @@ Result<ExprPtr> ExpressionParser::dict_literal() {
 Result<ExprPtr> ExpressionParser::postfix(ExprPtr value) {
   for (;;) {
     if (accept_symbol(".")) {
-      if (peek().kind == Token::Kind::integer) {
+      if (peek().kind == TemplateToken::Kind::integer) {
         LOOM_ASSIGN(ExprPtr index, primary());
         LOOM_ASSIGN(value, node(Expr::Kind::item, "", std::move(value), std::move(index)));
         continue;
@@ -383,9 +385,9 @@ Status ExpressionParser::arguments(Expr& call) {
   while (!accept_symbol(")")) {
     if (call.children.size() > before) LOOM_TRY(expect_symbol(","));
     if (accept_symbol(")")) break;
-    const Token& after = tokens_[std::min(at_ + 1, tokens_.size() - 1)];
-    const bool keyword =
-        peek().kind == Token::Kind::name && after.kind == Token::Kind::symbol && after.text == "=";
+    const TemplateToken& after = tokens_[std::min(at_ + 1, tokens_.size() - 1)];
+    const bool keyword = peek().kind == TemplateToken::Kind::name &&
+                         after.kind == TemplateToken::Kind::symbol && after.text == "=";
     if (is_symbol("*") || is_symbol("**")) {
       call.keywords.push_back(next().text);
     } else if (keyword) {
@@ -432,12 +434,12 @@ Result<ExprPtr> ExpressionParser::test(ExprPtr value) {
   const bool negated = accept_name("not");
   LOOM_ASSIGN(std::string name, expect_any_name());
   LOOM_ASSIGN(ExprPtr expr, node(Expr::Kind::test, std::move(name), std::move(value)));
-  const Token& token = peek();
+  const TemplateToken& token = peek();
   const bool starts_operand =
-      token.kind == Token::Kind::string || token.kind == Token::Kind::integer ||
-      token.kind == Token::Kind::real ||
-      (token.kind == Token::Kind::symbol && (token.text == "[" || token.text == "{")) ||
-      (token.kind == Token::Kind::name && token.text != "else" && token.text != "or" &&
+      token.kind == TemplateToken::Kind::string || token.kind == TemplateToken::Kind::integer ||
+      token.kind == TemplateToken::Kind::real ||
+      (token.kind == TemplateToken::Kind::symbol && (token.text == "[" || token.text == "{")) ||
+      (token.kind == TemplateToken::Kind::name && token.text != "else" && token.text != "or" &&
        token.text != "and" && token.text != "if" && token.text != "in" && token.text != "not");
   if (is_symbol("(")) {
     LOOM_TRY(arguments(*expr));

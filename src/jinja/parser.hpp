@@ -13,7 +13,7 @@ namespace loom::core::jinja {
 
 class ExpressionParser {
  public:
-  ExpressionParser(const std::vector<Token>& tokens, const std::string& where)
+  ExpressionParser(const std::vector<TemplateToken>& tokens, const std::string& where)
       : tokens_(tokens), where_(where) {}
 
   Result<ExprPtr> expression();  // with "a if b else c"
@@ -29,13 +29,13 @@ class ExpressionParser {
   Result<ExprPtr> call_expression();  // a primary with its suffixes
 
  protected:
-  const Token& peek() const { return tokens_[at_]; }
-  const Token& next() { return tokens_[at_ + 1 < tokens_.size() ? at_++ : at_]; }
+  const TemplateToken& peek() const { return tokens_[at_]; }
+  const TemplateToken& next() { return tokens_[at_ + 1 < tokens_.size() ? at_++ : at_]; }
   bool is_symbol(std::string_view text) const {
-    return peek().kind == Token::Kind::symbol && peek().text == text;
+    return peek().kind == TemplateToken::Kind::symbol && peek().text == text;
   }
   bool is_name(std::string_view text) const {
-    return peek().kind == Token::Kind::name && peek().text == text;
+    return peek().kind == TemplateToken::Kind::name && peek().text == text;
   }
   bool accept_symbol(std::string_view text);
   bool accept_name(std::string_view text);
@@ -44,7 +44,7 @@ class ExpressionParser {
   Error fail(std::string message) const;
   Error refuse(std::string_view what) const;
 
-  const std::vector<Token>& tokens_;
+  const std::vector<TemplateToken>& tokens_;
   const std::string& where_;
   size_t at_ = 0;
   int depth_ = 0;  // the current nesting

@@ -18,7 +18,7 @@ class StatementParser : public ExpressionParser {
 
   Result<Body> run() {
     LOOM_ASSIGN(Body body, statements({}));
-    if (peek().kind != Token::Kind::end) return fail(cat("unexpected '", tag_name(), "'"));
+    if (peek().kind != TemplateToken::Kind::end) return fail(cat("unexpected '", tag_name(), "'"));
     return body;
   }
 
@@ -31,9 +31,9 @@ class StatementParser : public ExpressionParser {
   Result<Body> statements(std::initializer_list<std::string_view> ends) {
     if (++nesting_ > kMaxTreeDepth) return refuse(cat("nesting deeper than ", kMaxTreeDepth));
     Body body;
-    while (peek().kind != Token::Kind::end) {
-      const Token& token = peek();
-      if (token.kind == Token::Kind::block_begin) {
+    while (peek().kind != TemplateToken::Kind::end) {
+      const TemplateToken& token = peek();
+      if (token.kind == TemplateToken::Kind::block_begin) {
         const std::string name = tag_name();
         if (std::find(ends.begin(), ends.end(), name) != ends.end()) break;
         if (ends.size() == 0 && name.substr(0, 3) == "end") break;
@@ -43,14 +43,14 @@ class StatementParser : public ExpressionParser {
       }
       Statement statement;
       statement.offset = token.offset;
-      if (token.kind == Token::Kind::data) {
+      if (token.kind == TemplateToken::Kind::data) {
         statement.text = next().text;
       } else {
         next();
         statement.kind = Statement::Kind::output;
         LOOM_ASSIGN(ExprPtr value, tuple());
         statement.values.push_back(std::move(value));
-        if (peek().kind != Token::Kind::variable_end) return fail("expected '}}'");
+        if (peek().kind != TemplateToken::Kind::variable_end) return fail("expected '}}'");
         next();
       }
       body.push_back(std::move(statement));
@@ -60,14 +60,14 @@ class StatementParser : public ExpressionParser {
   }
 
   Status end_of_tag() {
-    if (peek().kind != Token::Kind::block_end) return fail("expected '%}'");
+    if (peek().kind != TemplateToken::Kind::block_end) return fail("expected '%}'");
     next();
     return {};
   }
 
   // Reads "{% name", which statements() stopped at.
   Status closing(std::string_view name) {
-    if (peek().kind == Token::Kind::end) return fail(cat("expected '{% ", name, " %}'"));
+    if (peek().kind == TemplateToken::Kind::end) return fail(cat("expected '{% ", name, " %}'"));
     next();
     if (!accept_name(name)) return fail(cat("expected '{% ", name, " %}'"));
     return {};
@@ -76,7 +76,7 @@ class StatementParser : public ExpressionParser {
   Status tag(Body& body) {
     Statement statement;
     statement.offset = peek().offset;
-    if (peek().kind != Token::Kind::name) return fail("expected the name of a tag");
+    if (peek().kind != TemplateToken::Kind::name) return fail("expected the name of a tag");
     if (accept_name("generation")) {
       LOOM_TRY(end_of_tag());
       LOOM_ASSIGN(Body inner, statements({"endgeneration"}));
@@ -121,7 +121,7 @@ class StatementParser : public ExpressionParser {
       LOOM_ASSIGN(Body body, statements({"elif", "else", "endif"}));
       statement.values.push_back(std::move(condition));
       statement.bodies.push_back(std::move(body));
-      if (peek().kind == Token::Kind::end) return fail("expected '{% endif %}'");
+      if (peek().kind == TemplateToken::Kind::end) return fail("expected '{% endif %}'");
       next();
       more = accept_name("elif");
     }
@@ -155,7 +155,7 @@ class StatementParser : public ExpressionParser {
     --loops_;
     statement.bodies.push_back(std::move(body));
     Body otherwise;
-    if (peek().kind == Token::Kind::block_begin && tag_name() == "else") {
+    if (peek().kind == TemplateToken::Kind::block_begin && tag_name() == "else") {
       LOOM_TRY(closing("else"));
       LOOM_TRY(end_of_tag());
       LOOM_ASSIGN(otherwise, statements({"endfor"}));
@@ -220,7 +220,7 @@ class StatementParser : public ExpressionParser {
     const size_t begin = at_;
     LOOM_TRY(body_until(statement, end));
     for (size_t i = begin; i < at_; ++i) {
-      const bool named = tokens_[i].kind == Token::Kind::name;
+      const bool named = tokens_[i].kind == TemplateToken::Kind::name;
       if (named && tokens_[i].text == "varargs") statement.takes_more = true;
       if (named && tokens_[i].text == "kwargs") statement.takes_named = true;
       if (named && tokens_[i].text == "caller") statement.takes_caller = true;
@@ -248,7 +248,7 @@ class StatementParser : public ExpressionParser {
 
   Status with(Statement& statement) {
     statement.kind = Statement::Kind::with;
-    while (peek().kind != Token::Kind::block_end) {
+    while (peek().kind != TemplateToken::Kind::block_end) {
       if (!statement.values.empty()) LOOM_TRY(expect_symbol(","));
       LOOM_ASSIGN(Target name, one_target(false));
       LOOM_TRY(expect_symbol("="));
@@ -282,7 +282,7 @@ std::string normalize_lines(std::string_view source) {
 Result<std::vector<Statement>> parse_template(std::string_view source, const std::string& where) {
   if (!text::is_valid_utf8(source)) return bad_file("the template is not UTF-8", where);
   const std::string text = normalize_lines(source);
-  LOOM_ASSIGN(const std::vector<Token> tokens, tokenize(text, where));
+  LOOM_ASSIGN(const std::vector<TemplateToken> tokens, tokenize(text, where));
   return StatementParser(tokens, where).run();
 }
 

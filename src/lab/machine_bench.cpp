@@ -8,6 +8,7 @@
 #include "base/threads/thread_clock.hpp"
 #include "base/threads/thread_pool.hpp"
 #include "io/machine_memory.hpp"
+#include "tensor/tensor.hpp"
 
 namespace loom::core {
 namespace {
@@ -202,7 +203,7 @@ std::string_view peak_unit(PeakKind kind) {
   return kKinds[static_cast<size_t>(kind)].unit;
 }
 
-Spread spread_of(std::vector<double> values) {
+RateSpread spread_of(std::vector<double> values) {
   if (values.empty()) return {};
   std::sort(values.begin(), values.end());
   const size_t middle = values.size() / 2;

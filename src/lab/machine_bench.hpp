@@ -24,10 +24,10 @@ std::string_view peak_unit(PeakKind kind);
 
 // The least, the median and the most of some values; zeros for none. The median of an even number
 // is the mean of the two middle ones.
-struct Spread {
+struct RateSpread {
   double least = 0, median = 0, most = 0;
 };
-Spread spread_of(std::vector<double> values);
+RateSpread spread_of(std::vector<double> values);
 
 // 1, 2, 4, ... and `most`.
 std::vector<int> lane_counts(int most);
@@ -41,7 +41,7 @@ struct PeakCase {
 };
 struct PeakRow {
   PeakCase c;
-  Spread rate;  // in the unit of its kind, of all threads together
+  RateSpread rate;  // in the unit of its kind, of all threads together
 };
 
 struct MachineBenchOptions {

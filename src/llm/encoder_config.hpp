@@ -16,7 +16,7 @@ enum class EncoderFamily : uint8_t { bert, roberta, distilbert, modernbert };
 // How hidden states [T, width] become one vector: the mean, the first position, the last one, the
 // maximum of each value, the mean weighted by position (1, 2, ...), the sum over sqrt(T). none:
 // all.
-enum class Pooling : uint8_t { mean, cls, last, max, weighted_mean, mean_sqrt_len, none };
+enum class EncoderPooling : uint8_t { mean, cls, last, max, weighted_mean, mean_sqrt_len, none };
 
 struct EncoderLayer {
   int64_t window = 0;     // sees positions nearer than this; 0 means all
@@ -46,11 +46,11 @@ struct EncoderConfig {
   int64_t labels = 0;
   std::string head_act = "tanh";
   bool head_bias = true, head_norm = false;
-  Pooling head_pooling = Pooling::cls;
+  EncoderPooling head_pooling = EncoderPooling::cls;
 };
 
 struct EmbeddingSettings {
-  Pooling pooling = Pooling::mean;
+  EncoderPooling pooling = EncoderPooling::mean;
   bool normalize = true;
   int64_t max_tokens = 0;  // 0 means the model's
   std::vector<std::pair<std::string, std::string>> prompts;

@@ -63,16 +63,16 @@ Result<std::string> hash_weights(Trainer& trainer);
 JsonValue run_options(const TrainerOptions& options, const Dataset& train,
                       const Dataset& validation);
 
-struct TrainingRun {
+struct RecordedRun {
   JsonValue options;  // of run_options()
   std::vector<EpochReport> history;
 };
 // Keeps the checkpoint before this one as PATH.previous.
 Status save_checkpoint(const std::string& path, const TrainedModel& model, Trainer& trainer,
-                       const TrainingRun& run);
+                       const RecordedRun& run);
 // Fills `trainer` and run.history. When PATH is damaged or absent, PATH.previous is taken; returns
 // the file that was. Refuses a checkpoint of another network or other options, naming what differs.
 Result<std::string> load_checkpoint(const std::string& path, const TrainedModel& model,
-                                    Trainer& trainer, TrainingRun& run);
+                                    Trainer& trainer, RecordedRun& run);
 
 }  // namespace loom::core

@@ -78,7 +78,7 @@ struct Runs {
   TrainerOptions options;
   ThreadPool pool{1};
   std::vector<std::unique_ptr<Trainer>> trainers;
-  TrainingRun run;
+  RecordedRun run;
 };
 
 inline std::unique_ptr<Trainer> new_trainer(Runs& r) {
@@ -114,7 +114,7 @@ inline Saver checkpoint_saver() {
   };
   const auto verify = [runs](const std::string& path) -> Status {
     const std::unique_ptr<Trainer> trainer = new_trainer(*runs);
-    TrainingRun run = runs->run;
+    RecordedRun run = runs->run;
     LOOM_ASSIGN(const std::string from, load_checkpoint(path, runs->model, *trainer, run));
     return from == path ? Status() : Status(bad_file("is not the file that was loaded", path));
   };

@@ -86,7 +86,7 @@ void conform_loss_of(const LossInputs& in, LossArgs args, bool use_ids, bool in_
 // ---- updates ----
 
 // `some`: as many rows, from a table with three times as many.
-void conform_optimize_of(OptimizerKind kind, int64_t rows, int64_t cols, uint64_t seed, bool some) {
+void conform_optimize_of(UpdateKind kind, int64_t rows, int64_t cols, uint64_t seed, bool some) {
   const Values values = values_of(seed);
   const Rows g(rows, cols, 1, seed, values);
   const int64_t table = some ? rows * 3 : rows;
@@ -258,12 +258,12 @@ void conform_loss() {
 
 void conform_optimize() {
   uint64_t seed = 90;
-  for (int k = 0; k <= static_cast<int>(OptimizerKind::radam); ++k) {
+  for (int k = 0; k <= static_cast<int>(UpdateKind::radam); ++k) {
     for (int64_t rows : kRowCounts) {
       for (int64_t cols : kWidths) {
         for (int i = 0; i < 3; ++i) {
-          conform_optimize_of(static_cast<OptimizerKind>(k), rows, cols, seed, false);
-          conform_optimize_of(static_cast<OptimizerKind>(k), rows, cols, seed++, true);
+          conform_optimize_of(static_cast<UpdateKind>(k), rows, cols, seed, false);
+          conform_optimize_of(static_cast<UpdateKind>(k), rows, cols, seed++, true);
         }
       }
     }

@@ -69,7 +69,7 @@ struct Bounded {
 };
 
 // A feed-forward genome by recursion from its outputs.
-Bounded value_of(const Genome& g, int64_t id, const std::vector<double>& x, double slope,
+Bounded value_of(const NeatGenome& g, int64_t id, const std::vector<double>& x, double slope,
                  std::map<int64_t, Bounded>& known) {
   if (const auto at = known.find(id); at != known.end()) return at->second;
   const NodeGene& node = *g.node(id);
@@ -96,7 +96,7 @@ TEST(Genomes, GiveWhatTheirGenesSayInDoubles) {
     NeatPopulation p = *NeatPopulation::create(busy_spec(seed, false));
     drift(p, 25, seed);
     std::mt19937 draw(static_cast<unsigned>(seed));
-    for (const Genome& g : p.genomes()) {
+    for (const NeatGenome& g : p.genomes()) {
       Result<GenomeNetwork> net = GenomeNetwork::create(g, false, p.spec().slope);
       ASSERT_TRUE(net.ok()) << net.error().str();
       const std::vector<float> x = random_input(draw, p.spec().shape.inputs);
@@ -122,7 +122,7 @@ TEST(Genomes, OfRecurrentPopulationsFireAllNodesOnTheValuesOfTheStepBefore) {
     NeatPopulation p = *NeatPopulation::create(busy_spec(seed, true));
     drift(p, 25, seed);
     std::mt19937 draw(static_cast<unsigned>(seed));
-    for (const Genome& g : p.genomes()) {
+    for (const NeatGenome& g : p.genomes()) {
       GenomeNetwork net = *GenomeNetwork::create(g, true, p.spec().slope);
       std::map<int64_t, Bounded> values;
       for (int step = 0; step < 4; ++step) {
@@ -163,7 +163,7 @@ TEST(Genomes, KeepTheirRulesThroughAnyMutationAndCrossing) {
       for (int g = 0; g < 20; ++g) {
         drift(p, 1, seed * 100 + static_cast<uint64_t>(g));
         ASSERT_EQ(p.genomes().size(), 12u);
-        for (const Genome& genome : p.genomes()) {
+        for (const NeatGenome& genome : p.genomes()) {
           const Status fits = check_genome(genome, recurrent);
           ASSERT_TRUE(fits.ok()) << fits.error().str();
           std::set<std::pair<int64_t, int64_t>> pairs;
@@ -180,7 +180,7 @@ TEST(Genomes, KeepTheirRulesThroughAnyMutationAndCrossing) {
 
 TEST(Genomes, AreAsFarApartAsTheFormulaSays) {
   NeatRates rates;
-  Genome a, b;
+  NeatGenome a, b;
   EXPECT_EQ(distance(a, b, rates), 0);
   a.connections = {{0, 0, 2, 1.0f, true}, {1, 1, 2, 2.0f, true}, {3, 0, 3, 0.5f, true}};
   b.connections = {{0, 0, 2, 1.5f, true},
@@ -396,7 +396,7 @@ TEST(SpeciesPlans, LeaveOutWhatStagnatesAndKeepTheTwoBestInACrisis) {
 }
 
 TEST(Genomes, OfLongChainsTakeNoLongerThanTheirLength) {
-  Genome g;
+  NeatGenome g;
   constexpr int64_t kLong = 50000;
   g.nodes = {{0, NodeRole::input}, {1, NodeRole::bias}, {2, NodeRole::output, Activation::linear}};
   for (int64_t i = 0; i < kLong; ++i)
@@ -426,7 +426,7 @@ TEST(Populations, NeverLoseTheirBest) {
     double best = -INFINITY;
     for (int g = 0; g < 40; ++g) {
       std::vector<double> fitness;
-      for (const Genome& genome : p.genomes()) {
+      for (const NeatGenome& genome : p.genomes()) {
         double sum = 0;
         for (const ConnectionGene& c : genome.connections) sum -= std::fabs(c.weight - 0.7f);
         fitness.push_back(genome.connections.empty() ? NAN : sum);

@@ -219,11 +219,11 @@ TEST(EntityModel, IsToldByHowItBegins) {
   folder.write("e", std::string("ENTITY\0\0\7\0", 10));
   folder.write("s", "ENTITY");
   folder.write("g", "GGUF");
-  EXPECT_EQ(model_file_kind(folder.path("e")), ModelFile::entity);
-  EXPECT_EQ(model_file_kind(folder.path("g")), ModelFile::gguf);
-  EXPECT_EQ(model_file_kind(folder.path("s")), ModelFile::other);
-  EXPECT_EQ(model_file_kind(folder.path()), ModelFile::folder);
-  EXPECT_EQ(model_file_kind(folder.path("none")), ModelFile::none);
+  EXPECT_EQ(model_file_kind(folder.path("e")), ModelFileKind::entity);
+  EXPECT_EQ(model_file_kind(folder.path("g")), ModelFileKind::gguf);
+  EXPECT_EQ(model_file_kind(folder.path("s")), ModelFileKind::other);
+  EXPECT_EQ(model_file_kind(folder.path()), ModelFileKind::folder);
+  EXPECT_EQ(model_file_kind(folder.path("none")), ModelFileKind::none);
 }
 
 // A file may describe any network. One that gives one row for many tokens would be read beyond its

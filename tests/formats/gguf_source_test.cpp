@@ -94,11 +94,11 @@ TEST(GgufModels, IsPickedByWhatTheFileBeginsWith) {
   folder.write("a.gguf", "GGML and more");
   folder.write("b.bin", "GGUF");
   folder.write("c", "");
-  EXPECT_EQ(model_file_kind(folder.path("a.gguf")), ModelFile::other);
-  EXPECT_EQ(model_file_kind(folder.path("b.bin")), ModelFile::gguf);
-  EXPECT_EQ(model_file_kind(folder.path("c")), ModelFile::other);
-  EXPECT_EQ(model_file_kind(folder.path("none")), ModelFile::none);
-  EXPECT_EQ(model_file_kind(folder.path()), ModelFile::folder);
+  EXPECT_EQ(model_file_kind(folder.path("a.gguf")), ModelFileKind::other);
+  EXPECT_EQ(model_file_kind(folder.path("b.bin")), ModelFileKind::gguf);
+  EXPECT_EQ(model_file_kind(folder.path("c")), ModelFileKind::other);
+  EXPECT_EQ(model_file_kind(folder.path("none")), ModelFileKind::none);
+  EXPECT_EQ(model_file_kind(folder.path()), ModelFileKind::folder);
   EXPECT_EQ(open_model_source(folder.path("a.gguf")).error().str(),
             folder.path("a.gguf") +
                 ": no language model that is read here; give a folder, an .entity or a GGUF file");

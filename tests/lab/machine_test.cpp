@@ -28,7 +28,7 @@ TEST(MachineSpread, IsTheLeastTheMedianAndTheMost) {
                         {{8, 2, 4, 100}, 2, 6, 100},
                         {{7, 7, 7, 7, 1}, 1, 7, 7}};
   for (const Case& c : cases) {
-    const Spread spread = spread_of(c.values);
+    const RateSpread spread = spread_of(c.values);
     EXPECT_EQ(spread.least, c.least);
     EXPECT_EQ(spread.median, c.median);
     EXPECT_EQ(spread.most, c.most);

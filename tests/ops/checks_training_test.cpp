@@ -242,7 +242,7 @@ TEST(TrainingChecks, Loss) {
 TEST(TrainingChecks, Optimize) {
   const Tensor p = f32(3, 4), g = f32(3, 4, 1), m = f32(3, 4, 2), v = f32(3, 4, 3),
                hyper = f32_vec(4, 4), scale = f32_vec(1, 5);
-  using enum OptimizerKind;
+  using enum UpdateKind;
   expect({
       {check(OptimizeArgs{p, g, kNone, kNone, hyper, kNone, sgd}), ""},
       {check(OptimizeArgs{p, g, m, kNone, hyper, scale, lion}), ""},

@@ -394,30 +394,30 @@ struct Hand {
 };
 
 // One step of one parameter, as the formulas read.
-void hand_step(const Hand& o, OptimizerKind kind, int step, double g, double& p, double& m,
+void hand_step(const Hand& o, UpdateKind kind, int step, double g, double& p, double& m,
                double& v) {
   const double c1 = 1 - std::pow(o.b1, step), c2 = 1 - std::pow(o.b2, step);
   switch (kind) {
-    case OptimizerKind::sgd: p -= o.rate * (g + o.decay * p); return;
-    case OptimizerKind::momentum:
+    case UpdateKind::sgd: p -= o.rate * (g + o.decay * p); return;
+    case UpdateKind::momentum:
       m = o.b1 * m + g + o.decay * p;
       p -= o.rate * m;
       return;
-    case OptimizerKind::nesterov: {
+    case UpdateKind::nesterov: {
       const double full = g + o.decay * p;
       m = o.b1 * m + full;
       p -= o.rate * (full + o.b1 * m);
       return;
     }
-    case OptimizerKind::rmsprop: {
+    case UpdateKind::rmsprop: {
       const double full = g + o.decay * p;
       v = o.b2 * v + (1 - o.b2) * full * full;
       p -= o.rate * full / (std::sqrt(v) + o.eps);
       return;
     }
-    case OptimizerKind::adam:
-    case OptimizerKind::adamw: {
-      const bool apart = kind == OptimizerKind::adamw;
+    case UpdateKind::adam:
+    case UpdateKind::adamw: {
+      const bool apart = kind == UpdateKind::adamw;
       const double full = apart ? g : g + o.decay * p;
       m = o.b1 * m + (1 - o.b1) * full;
       v = o.b2 * v + (1 - o.b2) * full * full;
@@ -425,13 +425,13 @@ void hand_step(const Hand& o, OptimizerKind kind, int step, double g, double& p,
       p -= o.rate * (m / c1) / (std::sqrt(v / c2) + o.eps);
       return;
     }
-    case OptimizerKind::adagrad: {
+    case UpdateKind::adagrad: {
       const double full = g + o.decay * p;
       v += full * full;
       p -= o.rate * full / (std::sqrt(v) + o.eps);
       return;
     }
-    case OptimizerKind::adadelta: {
+    case UpdateKind::adadelta: {
       const double full = g + o.decay * p;
       v = o.b2 * v + (1 - o.b2) * full * full;
       const double d = std::sqrt((m + o.eps) / (v + o.eps)) * full;
@@ -439,26 +439,26 @@ void hand_step(const Hand& o, OptimizerKind kind, int step, double g, double& p,
       p -= o.rate * d;
       return;
     }
-    case OptimizerKind::adamax: {
+    case UpdateKind::adamax: {
       const double full = g + o.decay * p;
       m = o.b1 * m + (1 - o.b1) * full;
       v = std::max(o.b2 * v, std::abs(full) + o.eps);
       p -= o.rate / c1 * m / v;
       return;
     }
-    case OptimizerKind::nadam:
-    case OptimizerKind::radam: {
+    case UpdateKind::nadam:
+    case UpdateKind::radam: {
       const double full = g + o.decay * p, c3 = step == 2 ? 0 : o.c3;
       m = o.b1 * m + (1 - o.b1) * full;
       v = o.b2 * v + (1 - o.b2) * full * full;
-      if (kind == OptimizerKind::nadam) {
+      if (kind == UpdateKind::nadam) {
         p -= o.rate * (c1 * full + c3 * m) / (std::sqrt(v / c2) + o.eps);
       } else {
         p -= o.rate * m / c1 * (c3 > 0 ? c3 / (std::sqrt(v) + o.eps) : 1);
       }
       return;
     }
-    case OptimizerKind::lion: {
+    case UpdateKind::lion: {
       const double mixed = o.b1 * m + (1 - o.b1) * g;
       p -= o.rate * ((mixed > 0) - (mixed < 0) + o.decay * p);
       m = o.b2 * m + (1 - o.b2) * g;
@@ -469,8 +469,8 @@ void hand_step(const Hand& o, OptimizerKind kind, int step, double g, double& p,
 
 TEST(Optimize, ThreeStepsAreTheFormulas) {
   const Hand o;
-  for (int k = 0; k <= static_cast<int>(OptimizerKind::radam); ++k) {
-    const auto kind = static_cast<OptimizerKind>(k);
+  for (int k = 0; k <= static_cast<int>(UpdateKind::radam); ++k) {
+    const auto kind = static_cast<UpdateKind>(k);
     const F64 p = F64::random(3, 5, 60, 1), m(3, 5), v(3, 5, 2), hyper(1, 4), scale(1, 1);
     const F64 hand_p = F64::random(3, 5, 60), hand_m(3, 5), hand_v(3, 5);
     scale[0] = 0.5;
@@ -499,7 +499,7 @@ TEST(Optimize, ANanScaleLeavesEverythingUnchanged) {
   scale[0] = std::nan("");
   OptimizeArgs args{p.tensor(), g.tensor(), m.tensor(), v.tensor(), hyper.vector()};
   args.scale = scale.vector();
-  args.kind = OptimizerKind::adam;
+  args.kind = UpdateKind::adam;
   run64(&Ops::optimize, args);
   const F64 p0 = F64::random(2, 5, 70), m0 = F64::random(2, 5, 71), v0 = F64::random(2, 5, 72);
   for (int64_t i = 0; i < p.size(); ++i) {

@@ -67,12 +67,12 @@ struct Table {
 };
 
 TEST(SomeRows, AreUpdatedAsRowsOfATableOfTheirOwn) {
-  for (int k = 0; k <= static_cast<int>(OptimizerKind::lion); ++k) {
+  for (int k = 0; k <= static_cast<int>(UpdateKind::lion); ++k) {
     Table t;
     const Table before = t;
     OptimizeArgs args{Table::matrix(t.p), Table::matrix(t.g), Table::matrix(t.m),
                       Table::matrix(t.v), f32_vector(t.hyper.data(), 4)};
-    args.kind = static_cast<OptimizerKind>(k);
+    args.kind = static_cast<UpdateKind>(k);
     args.decay = 0.25f;
     args.rows = ids_of(t.rows);
     run32(&Ops::optimize, args);

@@ -175,7 +175,7 @@ TEST(TrainingFiles, WeightsSayWhatTheyAre) {
   EXPECT_NE(hash_weights(*a).value(), hash_weights(*b).value());
   ASSERT_TRUE(load_weights(**file, *b).ok());
   EXPECT_EQ(hash_weights(*a).value(), hash_weights(*b).value());
-  TrainingRun run;
+  RecordedRun run;
   const Result<std::string> none = load_checkpoint(path, model, *a, run);
   ASSERT_FALSE(none.ok());
   EXPECT_EQ(none.error().str(), path + ": these are weights, no checkpoint");

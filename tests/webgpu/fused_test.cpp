@@ -60,8 +60,8 @@ TEST(GpuFused, LossesShareADispatchWithTheirSums) {
 }
 
 TEST(GpuFused, UpdatesShareADispatchWithTheirPacking) {
-  using enum OptimizerKind;
-  for (const OptimizerKind kind : {sgd, momentum, nesterov, rmsprop, adam, adamw, lion}) {
+  using enum UpdateKind;
+  for (const UpdateKind kind : {sgd, momentum, nesterov, rmsprop, adam, adamw, lion}) {
     check(cat("optimizer ", static_cast<int>(kind)), 1, [&](Sheet& s) -> Status {
       const Tensor hyper = s.matrix(1, 4), scale = s.matrix(1, 1);
       const float numbers[] = {0.1f, 0.2f, 0.3f, 0.0f};

@@ -19,7 +19,7 @@
 namespace loom {
 
 struct Genome::Impl {
-  core::Genome genome;
+  core::NeatGenome genome;
   core::GenomeNetwork run;
   bool recurrent = false;
   float slope = 1;
@@ -75,7 +75,7 @@ GenerationReport generation_report(const NeatGeneration& g) {
   return r;
 }
 
-Result<loom::Genome> genome_handle(const Genome& genome, const NeatSpec& spec) {
+Result<loom::Genome> genome_handle(const core::NeatGenome& genome, const NeatSpec& spec) {
   auto impl = std::make_shared<loom::Genome::Impl>();
   impl->genome = genome;
   impl->recurrent = spec.shape.recurrent;

@@ -15,7 +15,7 @@ using Encoding = Tokenizer::Encoding;
 
 // The resolved settings of embed(), from options and model.
 struct Vectors {
-  Pooling pooling = Pooling::mean;
+  EncoderPooling pooling = EncoderPooling::mean;
   bool normalize = true;
   std::string prompt;
   int64_t most = 0;  // tokens of a text
@@ -50,12 +50,12 @@ int64_t token_limit(const LanguageModel& model, int64_t wanted) {
 Result<Vectors> vectors_of(const LanguageModel& model, const EmbedOptions& options) {
   Vectors how;
   const bool decoder = model.encoder() == nullptr;
-  how.pooling = decoder ? Pooling::last : Pooling::mean;
+  how.pooling = decoder ? EncoderPooling::last : EncoderPooling::mean;
   if (model.embedding() != nullptr) {
     how.pooling = model.embedding()->pooling;
     how.normalize = model.embedding()->normalize;
   }
-  if (options.pooling) how.pooling = static_cast<Pooling>(*options.pooling);
+  if (options.pooling) how.pooling = static_cast<EncoderPooling>(*options.pooling);
   if (options.normalize) how.normalize = *options.normalize;
   LOOM_ASSIGN(how.prompt, prompt_of(model, options));
   if (options.max_tokens < 0) return invalid("max_tokens must be 0 or more");
@@ -172,7 +172,7 @@ Result<std::vector<loom::TextEmbedding>> embed_all(const loom::Model& model, con
     loom::TextEmbedding made;
     made.tokens = static_cast<int64_t>(text.ids.size());
     made.truncated = text.truncated;
-    made.rows = how.pooling == Pooling::none ? made.tokens : 1;
+    made.rows = how.pooling == EncoderPooling::none ? made.tokens : 1;
     pool_rows(rows, how.pooling, made.values);
     cut_rows(made.values, made.rows, options.dimensions);
     if (how.normalize) normalize_rows(made.values, made.rows);

@@ -48,7 +48,7 @@ struct Trainer::Impl {
   TrainerOptions options;
   core::TrainerOptions plan;
   std::optional<core::Trainer> trainer;
-  core::TrainingRun run;
+  core::RecordedRun run;
   bool ahead = false;      // the network lacks the newest weights
   bool last_step = false;  // of an epoch
   int64_t passed_ns = 0;   // when the previous layer ended, or the batch began

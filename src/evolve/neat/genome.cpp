@@ -9,7 +9,7 @@
 namespace loom::core {
 namespace {
 
-Status check_connection(const Genome& genome, const ConnectionGene& c) {
+Status check_connection(const NeatGenome& genome, const ConnectionGene& c) {
   const NodeGene* to = genome.node(c.to);
   if (genome.node(c.from) == nullptr || to == nullptr)
     return invalid(cat("connection ", c.innovation, " leads from node ", c.from, " to node ", c.to,
@@ -23,20 +23,20 @@ Status check_connection(const Genome& genome, const ConnectionGene& c) {
 
 }  // namespace
 
-const NodeGene* Genome::node(int64_t id) const {
+const NodeGene* NeatGenome::node(int64_t id) const {
   const auto at = std::ranges::lower_bound(nodes, id, {}, &NodeGene::id);
   return at != nodes.end() && at->id == id ? &*at : nullptr;
 }
 
-int64_t Genome::count(NodeRole role) const {
+int64_t NeatGenome::count(NodeRole role) const {
   return std::ranges::count(nodes, role, &NodeGene::role);
 }
 
-int64_t Genome::enabled() const {
+int64_t NeatGenome::enabled() const {
   return std::ranges::count(connections, true, &ConnectionGene::enabled);
 }
 
-Status check_genome(const Genome& genome, bool recurrent) {
+Status check_genome(const NeatGenome& genome, bool recurrent) {
   if (genome.count(NodeRole::output) < 1 || genome.count(NodeRole::bias) != 1)
     return invalid("a genome has outputs and one bias");
   for (size_t i = 1; i < genome.nodes.size(); ++i) {
@@ -55,13 +55,13 @@ Status check_genome(const Genome& genome, bool recurrent) {
   return {};
 }
 
-std::unordered_map<int64_t, std::vector<int64_t>> targets_of(const Genome& genome) {
+std::unordered_map<int64_t, std::vector<int64_t>> targets_of(const NeatGenome& genome) {
   std::unordered_map<int64_t, std::vector<int64_t>> targets;
   for (const ConnectionGene& c : genome.connections) targets[c.from].push_back(c.to);
   return targets;
 }
 
-std::vector<int64_t> topological_order(const Genome& genome) {
+std::vector<int64_t> topological_order(const NeatGenome& genome) {
   const auto targets = targets_of(genome);
   std::unordered_map<int64_t, int64_t> incoming;
   for (const ConnectionGene& c : genome.connections) ++incoming[c.to];
@@ -79,7 +79,7 @@ std::vector<int64_t> topological_order(const Genome& genome) {
   return order;
 }
 
-bool leads_to(const Genome& genome, int64_t from, int64_t to) {
+bool leads_to(const NeatGenome& genome, int64_t from, int64_t to) {
   const auto targets = targets_of(genome);
   std::vector<int64_t> reached = {from};
   std::unordered_set<int64_t> seen = {from};
@@ -101,7 +101,7 @@ int64_t Innovations::connection(int64_t from, int64_t to) {
   return at->second;
 }
 
-int64_t Innovations::node(const ConnectionGene& split, const Genome& genome) {
+int64_t Innovations::node(const ConnectionGene& split, const NeatGenome& genome) {
   for (const Split& s : splits_) {
     if (s.connection == split.innovation && genome.node(s.node) == nullptr) return s.node;
   }

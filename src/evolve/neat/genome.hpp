@@ -32,29 +32,29 @@ struct ConnectionGene {
   bool operator==(const ConnectionGene&) const = default;
 };
 
-struct Genome {
+struct NeatGenome {
   std::vector<NodeGene> nodes;              // by id, ascending
   std::vector<ConnectionGene> connections;  // by innovation, ascending
 
   const NodeGene* node(int64_t id) const;
   int64_t count(NodeRole role) const;
   int64_t enabled() const;  // connections
-  bool operator==(const Genome&) const = default;
+  bool operator==(const NeatGenome&) const = default;
 };
 
 // Checks that a genome can run. Ids and innovations ascend; connections join existing nodes, none
 // leads to an input; weights are finite; without `recurrent` there is no cycle. Errors:
 // invalid_argument.
-Status check_genome(const Genome& genome, bool recurrent);
+Status check_genome(const NeatGenome& genome, bool recurrent);
 
 // The ids of nodes that each node leads to over connections, enabled or not.
-std::unordered_map<int64_t, std::vector<int64_t>> targets_of(const Genome& genome);
+std::unordered_map<int64_t, std::vector<int64_t>> targets_of(const NeatGenome& genome);
 // Ids in an order in which every connection leads to a later one. Nodes on a cycle, and those after
 // it, are missing.
-std::vector<int64_t> topological_order(const Genome& genome);
+std::vector<int64_t> topological_order(const NeatGenome& genome);
 
 // Whether there is a path from one node to another over connections, enabled or not.
-bool leads_to(const Genome& genome, int64_t from, int64_t to);
+bool leads_to(const NeatGenome& genome, int64_t from, int64_t to);
 
 // The numbers of innovations. The same connection and the same split get the same number, in every
 // genome and generation.
@@ -69,7 +69,7 @@ class Innovations {
 
   int64_t connection(int64_t from, int64_t to);
   // The node of a split, or a new one if `genome` has that node already.
-  int64_t node(const ConnectionGene& split, const Genome& genome);
+  int64_t node(const ConnectionGene& split, const NeatGenome& genome);
 
   // For files.
   int64_t next_node() const { return next_node_; }

@@ -6,7 +6,7 @@
 namespace loom::core {
 namespace {
 
-void insert(Genome& genome, const ConnectionGene& c) {
+void insert(NeatGenome& genome, const ConnectionGene& c) {
   const auto at =
       std::ranges::lower_bound(genome.connections, c.innovation, {}, &ConnectionGene::innovation);
   if (at != genome.connections.end() && at->innovation == c.innovation) {
@@ -16,13 +16,13 @@ void insert(Genome& genome, const ConnectionGene& c) {
   }
 }
 
-bool connected(const Genome& genome, int64_t from, int64_t to) {
+bool connected(const NeatGenome& genome, int64_t from, int64_t to) {
   return std::ranges::any_of(genome.connections,
                              [&](const ConnectionGene& c) { return c.from == from && c.to == to; });
 }
 
 // Splits an enabled connection: the incoming part has weight 1, the outgoing one the old weight.
-bool add_node(Genome& genome, const NeatShape& shape, Innovations& innovations, Draws& draws) {
+bool add_node(NeatGenome& genome, const NeatShape& shape, Innovations& innovations, Draws& draws) {
   std::vector<size_t> open;
   for (size_t i = 0; i < genome.connections.size(); ++i) {
     const NodeGene* from = genome.node(genome.connections[i].from);
@@ -42,7 +42,7 @@ bool add_node(Genome& genome, const NeatShape& shape, Innovations& innovations, 
 }
 
 // Joins two nodes without a connection; gives up after some impossible pairs.
-bool add_connection(Genome& genome, const NeatShape& shape, const NeatRates& rates,
+bool add_connection(NeatGenome& genome, const NeatShape& shape, const NeatRates& rates,
                     Innovations& innovations, Draws& draws) {
   constexpr int kTries = 20;
   for (int i = 0; i < kTries; ++i) {
@@ -58,7 +58,7 @@ bool add_connection(Genome& genome, const NeatShape& shape, const NeatRates& rat
   return false;
 }
 
-void change_weights(Genome& genome, const NeatRates& rates, Draws& draws) {
+void change_weights(NeatGenome& genome, const NeatRates& rates, Draws& draws) {
   const auto most = static_cast<float>(rates.weight_limit);
   for (ConnectionGene& c : genome.connections) {
     if (draws.chance(rates.new_weight)) {
@@ -70,7 +70,7 @@ void change_weights(Genome& genome, const NeatRates& rates, Draws& draws) {
   }
 }
 
-void change_activation(Genome& genome, const NeatShape& shape, Draws& draws) {
+void change_activation(NeatGenome& genome, const NeatShape& shape, Draws& draws) {
   std::vector<NodeGene*> hidden;
   for (NodeGene& n : genome.nodes) {
     if (n.role == NodeRole::hidden) hidden.push_back(&n);
@@ -80,7 +80,7 @@ void change_activation(Genome& genome, const NeatShape& shape, Draws& draws) {
   node.activation = shape.hidden[draws.below(shape.hidden.size())];
 }
 
-void enable_one(Genome& genome, Draws& draws) {
+void enable_one(NeatGenome& genome, Draws& draws) {
   std::vector<ConnectionGene*> disabled;
   for (ConnectionGene& c : genome.connections) {
     if (!c.enabled) disabled.push_back(&c);
@@ -88,7 +88,7 @@ void enable_one(Genome& genome, Draws& draws) {
   if (!disabled.empty()) disabled[draws.below(disabled.size())]->enabled = true;
 }
 
-const ConnectionGene* gene_of(const Genome& genome, int64_t innovation) {
+const ConnectionGene* gene_of(const NeatGenome& genome, int64_t innovation) {
   const auto at =
       std::ranges::lower_bound(genome.connections, innovation, {}, &ConnectionGene::innovation);
   return at != genome.connections.end() && at->innovation == innovation ? &*at : nullptr;
@@ -96,9 +96,9 @@ const ConnectionGene* gene_of(const Genome& genome, int64_t innovation) {
 
 }  // namespace
 
-Genome first_genome(const NeatShape& shape, const NeatRates& rates, Innovations& innovations,
-                    Draws& draws) {
-  Genome genome;
+NeatGenome first_genome(const NeatShape& shape, const NeatRates& rates, Innovations& innovations,
+                        Draws& draws) {
+  NeatGenome genome;
   const int64_t bias = shape.inputs;
   for (int64_t i = 0; i < bias; ++i)
     genome.nodes.push_back({i, NodeRole::input, Activation::linear});
@@ -115,7 +115,7 @@ Genome first_genome(const NeatShape& shape, const NeatRates& rates, Innovations&
   return genome;
 }
 
-void mutate(Genome& genome, const NeatShape& shape, const NeatRates& rates,
+void mutate(NeatGenome& genome, const NeatShape& shape, const NeatRates& rates,
             Innovations& innovations, Draws& draws) {
   if (draws.chance(rates.add_node) && add_node(genome, shape, innovations, draws)) return;
   if (draws.chance(rates.add_connection) &&
@@ -126,8 +126,9 @@ void mutate(Genome& genome, const NeatShape& shape, const NeatRates& rates,
   if (draws.chance(rates.activation)) change_activation(genome, shape, draws);
 }
 
-Genome crossed(const Genome& better, const Genome& other, const NeatRates& rates, Draws& draws) {
-  Genome child = better;
+NeatGenome crossed(const NeatGenome& better, const NeatGenome& other, const NeatRates& rates,
+                   Draws& draws) {
+  NeatGenome child = better;
   const bool average = draws.chance(rates.average);
   for (ConnectionGene& c : child.connections) {
     const ConnectionGene* match = gene_of(other, c.innovation);
@@ -147,7 +148,7 @@ Genome crossed(const Genome& better, const Genome& other, const NeatRates& rates
   return child;
 }
 
-double distance(const Genome& a, const Genome& b, const NeatRates& rates) {
+double distance(const NeatGenome& a, const NeatGenome& b, const NeatRates& rates) {
   double excess = 0, disjoint = 0, matching = 0, difference = 0;
   size_t i = 0, j = 0;
   const auto& left = a.connections;

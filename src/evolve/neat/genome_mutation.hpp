@@ -33,18 +33,19 @@ struct NeatShape {
   std::vector<Activation> hidden = {Activation::sigmoid};
 };
 
-Genome first_genome(const NeatShape& shape, const NeatRates& rates, Innovations& innovations,
-                    Draws& draws);
+NeatGenome first_genome(const NeatShape& shape, const NeatRates& rates, Innovations& innovations,
+                        Draws& draws);
 
 // One structural change, or else changes of weights.
-void mutate(Genome& genome, const NeatShape& shape, const NeatRates& rates,
+void mutate(NeatGenome& genome, const NeatShape& shape, const NeatRates& rates,
             Innovations& innovations, Draws& draws);
 
 // The child has the genes of `better`; those that `other` has too come from either.
-Genome crossed(const Genome& better, const Genome& other, const NeatRates& rates, Draws& draws);
+NeatGenome crossed(const NeatGenome& better, const NeatGenome& other, const NeatRates& rates,
+                   Draws& draws);
 
 // excess E / N + disjoint D / N + weight_difference W, where N is the larger number of genes, and 1
 // below 20 genes.
-double distance(const Genome& a, const Genome& b, const NeatRates& rates);
+double distance(const NeatGenome& a, const NeatGenome& b, const NeatRates& rates);
 
 }  // namespace loom::core

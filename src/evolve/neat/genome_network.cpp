@@ -14,7 +14,7 @@ bool fires(const NodeGene& n) {
 
 // The level of every node, by id: 0 for inputs, else 1 + the highest of its sources over enabled
 // connections. A node without inputs has level 1, like those that read only inputs.
-std::unordered_map<int64_t, int64_t> levels_of(const Genome& genome) {
+std::unordered_map<int64_t, int64_t> levels_of(const NeatGenome& genome) {
   std::unordered_map<int64_t, int64_t> levels;
   for (const NodeGene& n : genome.nodes) levels[n.id] = fires(n) ? 1 : 0;
   std::unordered_map<int64_t, std::vector<int64_t>> targets;
@@ -31,7 +31,7 @@ std::unordered_map<int64_t, int64_t> levels_of(const Genome& genome) {
 
 }  // namespace
 
-Result<GenomeNetwork> GenomeNetwork::create(const Genome& genome, bool recurrent, float slope) {
+Result<GenomeNetwork> GenomeNetwork::create(const NeatGenome& genome, bool recurrent, float slope) {
   LOOM_TRY(check_genome(genome, recurrent));
   GenomeNetwork out;
   out.recurrent_ = recurrent;

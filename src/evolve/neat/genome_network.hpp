@@ -22,7 +22,7 @@ class GenomeNetwork {
  public:
   // Values are in the order: inputs, then nodes by level and id. recurrent: nodes by id, and all
   // fire at once on the values of the previous step. Errors: invalid_argument (check_genome).
-  static Result<GenomeNetwork> create(const Genome& genome, bool recurrent, float slope);
+  static Result<GenomeNetwork> create(const NeatGenome& genome, bool recurrent, float slope);
 
   size_t inputs() const { return inputs_; }
   size_t outputs() const { return outputs_.size(); }

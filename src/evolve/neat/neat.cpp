@@ -83,10 +83,10 @@ Result<NeatPopulation> NeatPopulation::create(const NeatSpec& spec) {
   return out;
 }
 
-void NeatPopulation::group(const std::vector<Genome>& representatives) {
+void NeatPopulation::group(const std::vector<NeatGenome>& representatives) {
   // The first member of a new species stands for it.
-  std::vector<const Genome*> heads;
-  for (const Genome& g : representatives) heads.push_back(&g);
+  std::vector<const NeatGenome*> heads;
+  for (const NeatGenome& g : representatives) heads.push_back(&g);
   for (Species& s : species_) s.members.clear();
   for (size_t i = 0; i < genomes_.size(); ++i) {
     size_t home = 0;
@@ -104,10 +104,10 @@ void NeatPopulation::group(const std::vector<Genome>& representatives) {
 }
 
 void NeatPopulation::breed(const std::vector<Birth>& births, Draws& draws) {
-  std::vector<Genome> representatives;
+  std::vector<NeatGenome> representatives;
   for (const Species& s : species_)
     representatives.push_back(genomes_[s.members[draws.below(s.members.size())]]);
-  std::vector<Genome> next;
+  std::vector<NeatGenome> next;
   next.reserve(births.size());
   for (const Birth& b : births) {
     next.push_back(b.other ? crossed(genomes_[b.parent], genomes_[*b.other], spec_.rates, draws)
@@ -155,7 +155,7 @@ Status NeatPopulation::tell(std::span<const double> fitness) {
     stagnant_ = 0;
   }
   std::vector<int64_t> sizes;
-  for (const Genome& g : genomes_)
+  for (const NeatGenome& g : genomes_)
     sizes.push_back(static_cast<int64_t>(g.nodes.size() + g.connections.size()));
   Draws draws(spec_.seed, kNeatStream + history_.size());
   breed(plan_births(species_, fitness, sizes, spec_.selection, stagnant_, draws), draws);

@@ -35,11 +35,11 @@ class NeatPopulation {
   static Result<NeatPopulation> create(const NeatSpec& spec);
 
   const NeatSpec& spec() const { return spec_; }
-  const std::vector<Genome>& genomes() const { return genomes_; }
+  const std::vector<NeatGenome>& genomes() const { return genomes_; }
   const std::vector<Species>& species() const { return species_; }
   const std::vector<NeatGeneration>& history() const { return history_; }
   // The best of all generations after the first tell(); the earlier of equal ones.
-  const Genome& best() const { return best_; }
+  const NeatGenome& best() const { return best_; }
   double best_fitness() const { return best_fitness_; }
 
   std::optional<FitnessRecord> fitness_record;  // saved by text()
@@ -57,16 +57,16 @@ class NeatPopulation {
   friend class NeatReader;
 
   void breed(const std::vector<Birth>& births, Draws& draws);
-  void group(const std::vector<Genome>& representatives);
+  void group(const std::vector<NeatGenome>& representatives);
   NeatGeneration report(std::span<const double> fitness, size_t top) const;
 
   NeatSpec spec_;
-  std::vector<Genome> genomes_;
+  std::vector<NeatGenome> genomes_;
   std::vector<Species> species_;
   Innovations innovations_;
   int64_t next_species_ = 0;
   int64_t stagnant_ = 0;  // generations since the overall best improved
-  Genome best_;
+  NeatGenome best_;
   double best_fitness_ = -std::numeric_limits<double>::infinity();
   std::vector<NeatGeneration> history_;
 };

@@ -77,7 +77,7 @@ JsonValue spec_json(const NeatSpec& spec) {
   return out;
 }
 
-JsonValue genome_json(const Genome& genome) {
+JsonValue genome_json(const NeatGenome& genome) {
   std::vector<JsonValue> nodes, connections;
   for (const NodeGene& n : genome.nodes) {
     if (n.role == NodeRole::hidden)
@@ -186,7 +186,7 @@ class NeatReader {
       return bad(cat("has ", genomes->size(), " genomes in a population of ",
                      p_.spec_.selection.population));
     for (const JsonValue& g : *genomes) {
-      LOOM_ASSIGN(Genome genome, genome_of(g));
+      LOOM_ASSIGN(NeatGenome genome, genome_of(g));
       p_.genomes_.push_back(std::move(genome));
     }
     LOOM_TRY(species(file));
@@ -334,10 +334,10 @@ class NeatReader {
     return {};
   }
 
-  Result<Genome> genome_of(const JsonValue& v) const {
+  Result<NeatGenome> genome_of(const JsonValue& v) const {
     const NeatShape& shape = p_.spec_.shape;
     const auto& ends = p_.innovations_.connections();
-    Genome g;
+    NeatGenome g;
     const int64_t fixed = shape.inputs + 1 + shape.outputs;
     for (int64_t id = 0; id < fixed; ++id) {
       const NodeRole role = id < shape.inputs    ? NodeRole::input

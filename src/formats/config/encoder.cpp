@@ -186,7 +186,7 @@ Status read_modernbert(const ConfigFields& fields, const std::string& where, Enc
   LOOM_TRY(fields.read("classifier_pooling", pooling));
   if (pooling != "cls" && pooling != "mean")
     return fields.refuse("classifier_pooling", cat("'", printable(pooling), "' is not supported"));
-  c.head_pooling = pooling == "cls" ? Pooling::cls : Pooling::mean;
+  c.head_pooling = pooling == "cls" ? EncoderPooling::cls : EncoderPooling::mean;
   c.max_positions = 8192;
   LOOM_TRY(fields.read("max_position_embeddings", c.max_positions, 1, kMaxExtent));
   return read_modern_layers(fields, where, c);

@@ -11,20 +11,20 @@ namespace loom::core {
 namespace {
 
 struct PoolingName {
-  Pooling how;
+  EncoderPooling how;
   std::string_view name, flag;  // flag: in 1_Pooling/config.json
 };
 constexpr std::array kPoolings = {
-    PoolingName{Pooling::mean, "mean", "pooling_mode_mean_tokens"},
-    PoolingName{Pooling::cls, "cls", "pooling_mode_cls_token"},
-    PoolingName{Pooling::last, "lasttoken", "pooling_mode_lasttoken"},
-    PoolingName{Pooling::max, "max", "pooling_mode_max_tokens"},
-    PoolingName{Pooling::weighted_mean, "weightedmean", "pooling_mode_weightedmean_tokens"},
-    PoolingName{Pooling::mean_sqrt_len, "mean_sqrt_len_tokens",
+    PoolingName{EncoderPooling::mean, "mean", "pooling_mode_mean_tokens"},
+    PoolingName{EncoderPooling::cls, "cls", "pooling_mode_cls_token"},
+    PoolingName{EncoderPooling::last, "lasttoken", "pooling_mode_lasttoken"},
+    PoolingName{EncoderPooling::max, "max", "pooling_mode_max_tokens"},
+    PoolingName{EncoderPooling::weighted_mean, "weightedmean", "pooling_mode_weightedmean_tokens"},
+    PoolingName{EncoderPooling::mean_sqrt_len, "mean_sqrt_len_tokens",
                 "pooling_mode_mean_sqrt_len_tokens"},
-    PoolingName{Pooling::none, "none", ""}};
+    PoolingName{EncoderPooling::none, "none", ""}};
 
-Result<Pooling> pooling_of(const ConfigFields& fields, std::string_view key) {
+Result<EncoderPooling> pooling_of(const ConfigFields& fields, std::string_view key) {
   std::string name;
   LOOM_TRY(fields.read(key, name));
   for (const PoolingName& row : kPoolings)

@@ -21,7 +21,7 @@ class FactFinder {
   }
 
   Result<RuleFacts> find() {
-    for (const Rule& rule : b_.rules()) {
+    for (const GrammarRule& rule : b_.rules()) {
       if (rule.body < 0) return invalid(cat("the rule ", printable(rule.name), " is not defined"));
     }
     if (b_.rules().size() > kMaxRules)

@@ -12,8 +12,6 @@
 
 namespace loom::core {
 
-using UpdateKind = core::OptimizerKind;  // of the op
-
 // What a parameter keeps between updates, f32. Unset: nothing.
 struct OptimizerState {
   std::optional<Shape> m, v;

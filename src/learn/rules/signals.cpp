@@ -199,7 +199,7 @@ class Signals {
     o.p = p;
     o.g = g;
     o.v = v;
-    o.kind = OptimizerKind::rmsprop;
+    o.kind = UpdateKind::rmsprop;
     o.beta2 = 0.99f;
     o.scale = finite_;
     o.hyper = s_.fresh(Shape{4});

@@ -9,12 +9,12 @@
 namespace loom::core {
 namespace {
 
-double pooling_weight(Pooling how, int64_t row) {
-  return how == Pooling::weighted_mean ? static_cast<double>(row + 1) : 1.0;
+double pooling_weight(EncoderPooling how, int64_t row) {
+  return how == EncoderPooling::weighted_mean ? static_cast<double>(row + 1) : 1.0;
 }
 
 // Divides the sum of the weighted rows to get the requested mean.
-void average_rows(const Tensor& rows, Pooling how, std::vector<float>& out) {
+void average_rows(const Tensor& rows, EncoderPooling how, std::vector<float>& out) {
   std::vector<double> sums(static_cast<size_t>(rows.cols()), 0.0);
   double total = 0.0;
   for (int64_t r = 0; r < rows.rows(); ++r) {
@@ -23,24 +23,24 @@ void average_rows(const Tensor& rows, Pooling how, std::vector<float>& out) {
     for (size_t i = 0; i < sums.size(); ++i) sums[i] += weight * static_cast<double>(row[i]);
     total += weight;
   }
-  if (how == Pooling::mean_sqrt_len) total = __builtin_sqrt(total);
+  if (how == EncoderPooling::mean_sqrt_len) total = __builtin_sqrt(total);
   for (const double sum : sums) out.push_back(static_cast<float>(sum / total));
 }
 
 }  // namespace
 
-void pool_rows(const Tensor& rows, Pooling how, std::vector<float>& out) {
+void pool_rows(const Tensor& rows, EncoderPooling how, std::vector<float>& out) {
   const auto append = [&](int64_t r) {
     out.insert(out.end(), rows.f32_row(r), rows.f32_row(r) + rows.cols());
   };
   out.clear();
   switch (how) {
-    case Pooling::cls: append(0); return;
-    case Pooling::last: append(rows.rows() - 1); return;
-    case Pooling::none:
+    case EncoderPooling::cls: append(0); return;
+    case EncoderPooling::last: append(rows.rows() - 1); return;
+    case EncoderPooling::none:
       for (int64_t r = 0; r < rows.rows(); ++r) append(r);
       return;
-    case Pooling::max:
+    case EncoderPooling::max:
       append(0);
       for (int64_t r = 1; r < rows.rows(); ++r)
         for (size_t i = 0; i < out.size(); ++i) out[i] = std::max(out[i], rows.f32_row(r)[i]);

@@ -9,9 +9,9 @@
 
 namespace loom::core {
 
-// Pools `rows` [T, width] to one vector [width] (Pooling::none: all rows). Sums are in double
-// precision, positions ascending.
-void pool_rows(const Tensor& rows, Pooling how, std::vector<float>& out);
+// Pools `rows` [T, width] to one vector [width] (EncoderPooling::none: all rows). Sums are in
+// double precision, positions ascending.
+void pool_rows(const Tensor& rows, EncoderPooling how, std::vector<float>& out);
 // Divides each of `rows` vectors of `values` by its Euclidean length, or by 1e-12 if that is
 // larger.
 void normalize_rows(std::vector<float>& values, int64_t rows);

@@ -54,7 +54,7 @@ struct LossArgs {
   int64_t work() const { return 4 * pred.shape.count(); }
 };
 
-enum class OptimizerKind : uint8_t {
+enum class UpdateKind : uint8_t {
   sgd,
   momentum,
   nesterov,
@@ -70,12 +70,12 @@ enum class OptimizerKind : uint8_t {
 };
 
 // Which moments a kind has.
-constexpr bool keeps_m(OptimizerKind kind) {
-  using enum OptimizerKind;
+constexpr bool keeps_m(UpdateKind kind) {
+  using enum UpdateKind;
   return kind != sgd && kind != rmsprop && kind != adagrad;
 }
-constexpr bool keeps_v(OptimizerKind kind) {
-  using enum OptimizerKind;
+constexpr bool keeps_v(UpdateKind kind) {
+  using enum UpdateKind;
   return kind != sgd && kind != momentum && kind != nesterov && kind != lion;
 }
 
@@ -102,7 +102,7 @@ constexpr bool keeps_v(OptimizerKind kind) {
 //             0; c3 = sqrt(1 - b2^t) times the rectification (Liu et al., 2020)
 struct OptimizeArgs {
   Tensor p, g, m, v, hyper, scale;
-  OptimizerKind kind = OptimizerKind::sgd;
+  UpdateKind kind = UpdateKind::sgd;
   float beta1 = 0.9f, beta2 = 0.999f, eps = 1e-8f, decay = 0.0f;
   Tensor rows;
 

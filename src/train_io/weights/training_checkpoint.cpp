@@ -179,7 +179,7 @@ Status same_options(const JsonValue& theirs, const JsonValue& ours, const std::s
 }
 
 Status load_from(const std::string& path, const TrainedModel& model, Trainer& trainer,
-                 TrainingRun& run) {
+                 RecordedRun& run) {
   LOOM_ASSIGN(const WeightsFile file, open_weights(path));
   // Damage anywhere means that the file before this one is taken.
   for (size_t i = 0; file.entity != nullptr && i < file.entity->blobs().size(); ++i)
@@ -323,7 +323,7 @@ JsonValue run_options(const TrainerOptions& o, const Dataset& train, const Datas
 }
 
 Status save_checkpoint(const std::string& path, const TrainedModel& model, Trainer& trainer,
-                       const TrainingRun& run) {
+                       const RecordedRun& run) {
   LOOM_TRY(trainer.step().show_average(false));
   LOOM_TRY(trainer.step().fetch());
   const SafeMetadata about = {{"options", dump_json(run.options)},
@@ -341,7 +341,7 @@ Status save_checkpoint(const std::string& path, const TrainedModel& model, Train
 }
 
 Result<std::string> load_checkpoint(const std::string& path, const TrainedModel& model,
-                                    Trainer& trainer, TrainingRun& run) {
+                                    Trainer& trainer, RecordedRun& run) {
   const Status first = load_from(path, model, trainer, run);
   if (first.ok()) return path;
   const Code code = first.error().code;

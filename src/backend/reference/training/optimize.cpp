@@ -67,31 +67,31 @@ struct Update {
   void operator()(T& p, T g, T* m, T* v) const {
     const T decayed = g + decay * p;
     switch (kind) {
-      case OptimizerKind::sgd: p = p - rate * decayed; return;
-      case OptimizerKind::momentum:
+      case UpdateKind::sgd: p = p - rate * decayed; return;
+      case UpdateKind::momentum:
         *m = beta1 * *m + decayed;
         p = p - rate * *m;
         return;
-      case OptimizerKind::nesterov:
+      case UpdateKind::nesterov:
         *m = beta1 * *m + decayed;
         p = p - rate * (decayed + beta1 * *m);
         return;
-      case OptimizerKind::rmsprop: rmsprop(p, decayed, *v); return;
-      case OptimizerKind::adam: adam(p, decayed, *m, *v); return;
-      case OptimizerKind::adamw:
+      case UpdateKind::rmsprop: rmsprop(p, decayed, *v); return;
+      case UpdateKind::adam: adam(p, decayed, *m, *v); return;
+      case UpdateKind::adamw:
         p = p - (rate * decay) * p;
         adam(p, g, *m, *v);
         return;
-      case OptimizerKind::lion: lion(p, g, *m); return;
-      case OptimizerKind::adagrad: adagrad(p, decayed, *v); return;
-      case OptimizerKind::adadelta: adadelta(p, decayed, *m, *v); return;
-      case OptimizerKind::nadam: nadam(p, decayed, *m, *v); return;
-      case OptimizerKind::adamax: adamax(p, decayed, *m, *v); return;
-      case OptimizerKind::radam: radam(p, decayed, *m, *v); return;
+      case UpdateKind::lion: lion(p, g, *m); return;
+      case UpdateKind::adagrad: adagrad(p, decayed, *v); return;
+      case UpdateKind::adadelta: adadelta(p, decayed, *m, *v); return;
+      case UpdateKind::nadam: nadam(p, decayed, *m, *v); return;
+      case UpdateKind::adamax: adamax(p, decayed, *m, *v); return;
+      case UpdateKind::radam: radam(p, decayed, *m, *v); return;
     }
   }
 
-  OptimizerKind kind;
+  UpdateKind kind;
   T rate, c1, c2, c3, beta1, beta2, eps, decay;
 };
 

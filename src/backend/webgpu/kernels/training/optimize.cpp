@@ -7,7 +7,7 @@
 namespace loom::core::webgpu {
 namespace {
 
-// Kinds are those of OptimizerKind, in its order. c1, c2, c3: OptimizeArgs::hyper.
+// Kinds are those of UpdateKind, in its order. c1, c2, c3: OptimizeArgs::hyper.
 constexpr std::string_view kUpdate = R"(
 struct Updated { w: f32, m: f32, v: f32 }
 fn updated(w: f32, g: f32, m0: f32, v0: f32, rate: f32, c1: f32, c2: f32,
