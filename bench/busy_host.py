@@ -20,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -75,11 +76,14 @@ def quantile(values: list[float], part: float) -> float:
     return ordered[min(len(ordered) - 1, int(part * len(ordered)))]
 
 
-def pairs(loom: list[str], case: list[str], count: int) -> tuple[list[float], list[float]]:
+def pairs(loom: list[str], case: list[str], count: int,
+          note: Callable[[float, float], None]) -> tuple[list[float], list[float]]:  # fmt: skip
+    """Calls `note` with the seconds of each pair, so that a run that is stopped leaves its pairs."""
     one, default = [], []
     for turn in range(count):
         for threads in (1, 0) if turn % 2 == 0 else (0, 1):
             (one if threads == 1 else default).append(run(loom, case, threads))
+        note(one[-1], default[-1])
     return one, default
 
 
@@ -110,11 +114,13 @@ def main() -> int:
             for name, case in rows.items():
                 if not re.search(args.filter, name):
                     continue
-                one, default = pairs(args.loom.split(), case, args.pairs)
-                if args.raw:
-                    with open(args.raw, "a", encoding="utf-8") as raw:
-                        for a, b in zip(one, default):
-                            raw.write(f"{name}\t{count}\t{a:.6g}\t{b:.6g}\n")
+
+                def note(a: float, b: float, row: str = f"{name}\t{count}") -> None:
+                    if args.raw:
+                        with open(args.raw, "a", encoding="utf-8") as raw:
+                            raw.write(f"{row}\t{a:.6g}\t{b:.6g}\n")
+
+                one, default = pairs(args.loom.split(), case, args.pairs, note)
                 ratios = [a / b for a, b in zip(one, default)]
                 tail = quantile(default, 0.95) / quantile(one, 0.95)
                 good = quantile(ratios, 0.5) >= LEAST_MEDIAN and tail <= MOST_TAIL
