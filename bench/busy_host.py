@@ -78,7 +78,7 @@ def quantile(values: list[float], part: float) -> float:
 
 def pairs(loom: list[str], case: list[str], count: int,
           note: Callable[[float, float], None]) -> tuple[list[float], list[float]]:  # fmt: skip
-    """Calls `note` with the seconds of each pair, so that a run that is stopped leaves its pairs."""
+    """Calls `note` with the seconds of each pair: a run that is stopped leaves its pairs."""
     one, default = [], []
     for turn in range(count):
         for threads in (1, 0) if turn % 2 == 0 else (0, 1):

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/waits.hpp"
-#include "insight/hanging.hpp"
+#include "telemetry/hanging.hpp"
 #include "io/json/json.hpp"
 #include "io/socket.hpp"
 #include "telemetry/queue.hpp"

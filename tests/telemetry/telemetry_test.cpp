@@ -14,7 +14,7 @@
 #include "base/numbers/rng.hpp"
 #include "base/text.hpp"
 #include "base/waits.hpp"
-#include "insight/hanging.hpp"
+#include "telemetry/hanging.hpp"
 #include "io/bytes/protobuf.hpp"
 #include "io/files/file.hpp"
 #include "io/json/json.hpp"
