@@ -42,7 +42,7 @@ ONNX_ROLES = (
     ("function", r"src/onnx/import/expr"),
     ("pattern", r"src/onnx/import/lower/"),
     ("node", r"src/onnx/import/general/"),
-    ("export", r"src/onnx/import/write/export"),
+    ("export", r"src/onnx/export/"),
 )
 NO_MEANING = {"signature", "export"}
 
