@@ -11,8 +11,8 @@
 #include "bridge/network_json.hpp"
 #include "bridge/random_network.hpp"
 #include "io/files/file.hpp"
+#include "onnx/export/export.hpp"
 #include "onnx/import/import.hpp"
-#include "onnx/import/write/export.hpp"
 
 namespace loom::core {
 namespace {

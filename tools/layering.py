@@ -46,6 +46,7 @@ ARROWS: dict[str, list[str]] = {
     "onnx/file": ["io"],
     "onnx/operators": ["onnx/file", "ops"],
     "onnx/import": ["bridge", "onnx/operators", "backend/reference"],
+    "onnx/export": ["bridge", "onnx/file"],
     "onnx/interpreter": ["onnx/import"],
     "formats/tflite": ["onnx/import"],
     "formats/original": ["bridge"],
@@ -61,7 +62,8 @@ ARROWS: dict[str, list[str]] = {
     "train_io": ["learn", "bridge", "media"],
     "convert": [
         "train_io", "onnx/interpreter", "backend/reference", "formats/entity", "formats/gguf",
-        "formats/hf", "onnx/import", "formats/original", "formats/tflite", "formats/universal",
+        "formats/hf", "onnx/export", "onnx/import", "formats/original", "formats/tflite",
+        "formats/universal",
     ],
     "evolve": ["convert"],
     "api": [
@@ -192,6 +194,7 @@ COMPARES_DTYPES = {
 COMPARES_KINDS = {
     "src/layers/": "its own room",
     "src/convert/network_decoder.cpp": "reads a decoder off the cells that decoder.cpp makes",
+    "src/onnx/export/": "says which kind stands for which layer of ONNX; refuses others",
     "src/onnx/import/": "says which kind stands for which layer of ONNX; refuses others",
     "src/formats/": "says which kind stands for which layer of a foreign format; refuses others",
     "src/evolve/networks/grid_change.cpp": "which layers have units to copy, split and leave out",

@@ -37,12 +37,12 @@ LEFT_OUT = ("tools/written_once", "tools/sweeps/", "tools/goldens/", "tools/stor
 # What a file of an ONNX room says of an operator. All but signature and export are meanings.
 ONNX_ROLES = (
     ("row", r"src/onnx/(interpreter|operators)/"),
-    ("signature", r"src/onnx/import/schema"),
+    ("signature", r"src/onnx/operators/declared"),
     ("fold", r"src/onnx/import/fold"),
     ("function", r"src/onnx/import/expr"),
     ("pattern", r"src/onnx/import/lower/"),
     ("node", r"src/onnx/import/general/"),
-    ("export", r"src/onnx/import/write/export"),
+    ("export", r"src/onnx/export/"),
 )
 NO_MEANING = {"signature", "export"}
 

@@ -11,8 +11,8 @@
 #include "api/network/network_impl.hpp"
 #include "e2e/temp_folder.hpp"
 #include "loom/loom.hpp"
+#include "onnx/export/export.hpp"
 #include "onnx/file/model.hpp"
-#include "onnx/import/write/export.hpp"
 #include "support/paths.hpp"
 
 namespace {

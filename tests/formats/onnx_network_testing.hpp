@@ -9,8 +9,8 @@
 #include "base/text.hpp"
 #include "bridge/network_json.hpp"
 #include "bridge/random_network.hpp"
+#include "onnx/export/export.hpp"
 #include "onnx/import/import.hpp"
-#include "onnx/import/write/export.hpp"
 
 namespace loom::core::test {
 

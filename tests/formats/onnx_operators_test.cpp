@@ -7,7 +7,7 @@
 #include "base/numbers/rng.hpp"
 #include "base/threads/thread_pool.hpp"
 #include "formats/onnx_network_testing.hpp"
-#include "onnx/import/graph.hpp"
+#include "onnx/file/model.hpp"
 
 namespace loom::core::test {
 namespace {

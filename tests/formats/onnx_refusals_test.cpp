@@ -1,7 +1,7 @@
 // Refusals of the importer, each with its exact line: the node, its operator, the reason.
 #include "base/threads/thread_pool.hpp"
 #include "formats/onnx_network_testing.hpp"
-#include "onnx/import/graph.hpp"
+#include "onnx/file/model.hpp"
 
 namespace loom::core::test {
 namespace {

@@ -9,7 +9,7 @@
 #include "formats/onnx_network_testing.hpp"
 #include "io/files/file.hpp"
 #include "io/weights/safetensors.hpp"
-#include "onnx/import/graph.hpp"
+#include "onnx/file/model.hpp"
 #include "ops/activation.hpp"
 #include "support/paths.hpp"
 

@@ -7,7 +7,7 @@
 
 #include "backend/cpu/cpu.hpp"
 #include "base/threads/thread_pool.hpp"
-#include "evaluate/values.hpp"
+#include "interpreter/values.hpp"
 #include "io/arrays/array_file.hpp"
 #include "io/json/json.hpp"
 #include "support/paths.hpp"

@@ -21,7 +21,7 @@
 #include "backend/cpu/cpu.hpp"
 #include "base/text.hpp"
 #include "base/threads/thread_pool.hpp"
-#include "evaluate/values.hpp"
+#include "interpreter/values.hpp"
 #include "io/files/file.hpp"
 #include "onnx/interpreter/evaluator.hpp"
 

@@ -25,9 +25,9 @@
 #include "bridge/network_json.hpp"
 #include "bridge/random_network.hpp"
 #include "io/files/file.hpp"
+#include "onnx/export/export.hpp"
 #include "onnx/file/external.hpp"
 #include "onnx/import/import.hpp"
-#include "onnx/import/write/export.hpp"
 #include "onnx/interpreter/folder.hpp"
 #include "onnx/operators/operator.hpp"
 

@@ -6,7 +6,7 @@
 #include "bridge/finite_weight.hpp"
 #include "bridge/network_json.hpp"
 #include "convert/imported.hpp"
-#include "onnx/import/write/export.hpp"
+#include "onnx/export/export.hpp"
 #ifndef LOOM_WITHOUT_EVALUATE
 #include "backend/reference/reference.hpp"
 #include "onnx/interpreter/folder.hpp"

@@ -29,7 +29,8 @@ OnnxNode node_of(const Expr& e) {
   node.op = e.op.starts_with("Gelu") ? "Gelu" : e.op;
   node.outputs = {"y"};
   if (e.op == "GeluTanh") node.attributes = {onnx_attribute("approximate", std::string("tanh"))};
-  const bool sloped = e.op == "LeakyRelu" || e.op == "Elu";
+  const std::string_view function = evaluate::layer_of(e.op).function;
+  const bool sloped = function == "leaky_relu" || function == "elu";
   if (sloped) node.attributes = {onnx_attribute("alpha", static_cast<float>(e.number))};
   return node;
 }
@@ -227,8 +228,8 @@ ExprRef expr_of(std::string op, std::vector<ExprRef> args, double number) {
 bool expr_knows(const std::string& op, size_t args) {
   const Operator* row = evaluate::find_common_operator("", op);
   if (row == nullptr || (row->flags & Operator::function) == 0) return false;
-  const size_t takes = row->most < 0 ? 2 : static_cast<size_t>(row->least);
-  return takes == args;
+  const evaluate::InputCount takes = row->inputs();
+  return static_cast<size_t>(takes.max < 0 ? 2 : takes.min) == args;
 }
 
 Recognized recognize(const Expr& f, const Expr* inner) {

@@ -245,6 +245,35 @@ Result<OnnxTensor> tensor_of(const Constant& constant) {
   return out;
 }
 
+ConstantRef numbers_of(const OnnxNode& node) {
+  Constant made;
+  if (const OnnxAttribute* real = node.find("value_float")) {
+    made.values = {static_cast<double>(real->real)};
+  } else if (const OnnxAttribute* whole = node.find("value_int")) {
+    made = {{}, OnnxType::i64, {static_cast<double>(whole->integer)}};
+  } else if (const OnnxAttribute* list = node.find("value_ints")) {
+    made = {{static_cast<int64_t>(list->integers.size())}, OnnxType::i64, {}};
+    made.values.assign(list->integers.begin(), list->integers.end());
+  } else if (const OnnxAttribute* reals = node.find("value_floats")) {
+    made = {{static_cast<int64_t>(reals->reals.size())}, OnnxType::f32, {}};
+    made.values.assign(reals->reals.begin(), reals->reals.end());
+  } else {
+    return nullptr;
+  }
+  return std::make_shared<const Constant>(std::move(made));
+}
+
+Constant shape_of(const OnnxNode& node, const std::vector<int64_t>& dims) {
+  const auto rank = static_cast<int64_t>(dims.size());
+  const auto place = [&](int64_t p) { return std::clamp(p < 0 ? p + rank : p, int64_t{0}, rank); };
+  const int64_t first = place(attribute(node, "start", 0));
+  const int64_t last = place(attribute(node, "end", rank));
+  Constant out{{std::max<int64_t>(last - first, 0)}, OnnxType::i64, {}};
+  for (int64_t i = first; i < last; ++i)
+    out.values.push_back(static_cast<double>(dims[static_cast<size_t>(i)]));
+  return out;
+}
+
 OnnxNode cast_of(const OnnxNode& node, OnnxType type) {
   OnnxNode cast = node;
   cast.op = "Cast";
@@ -279,9 +308,10 @@ bool folds(const OnnxNode& node) {
 
 Result<Constant> fold(const OnnxNode& node, int64_t opset, const std::vector<ConstantRef>& inputs) {
   const Operator& row = *evaluate::find_common_operator("", node.op);
-  for (size_t i = 0; i < std::max(static_cast<size_t>(row.least), inputs.size()); ++i) {
+  const evaluate::InputCount takes = row.inputs();
+  for (size_t i = 0; i < std::max(static_cast<size_t>(takes.min), inputs.size()); ++i) {
     const bool here = i < inputs.size() && inputs[i] != nullptr;
-    if (!here && (static_cast<int>(i) < row.least || row.most < 0))
+    if (!here && (static_cast<int>(i) < takes.min || takes.max < 0))
       return bad(node, cat("input ", i, " is absent"));
   }
   return Folding(row, node, opset).run(inputs);

@@ -38,6 +38,10 @@ Result<Constant> constant_of(const OnnxTensor& tensor);
 // The same as a tensor that owns its values. Errors: whole numbers beyond 2^53, of which a Constant
 // does not know which they were.
 Result<OnnxTensor> tensor_of(const Constant& constant);
+// The numbers of a Constant that are attributes; null for a tensor, strings or sparse values.
+ConstantRef numbers_of(const OnnxNode& node);
+// What a Shape gives of a value of these extents.
+Constant shape_of(const OnnxNode& node, const std::vector<int64_t>& dims);
 // A CastLike as the Cast that it is, to the type of its second input.
 OnnxNode cast_of(const OnnxNode& node, OnnxType type);
 // Constants from constants, by the rows of the operators (onnx/operators): shape arithmetic and

@@ -111,13 +111,12 @@ Status by_axis(const Call& c) {
   return along_axis(c, R);
 }
 
-constexpr std::string_view kPlaces = "axis keepdims select_last_index";
 constexpr Operator kAxis[] = {
-    {"", "ArgMax", arg_extreme<true>, 1, 1, kPlaces},
-    {"", "ArgMin", arg_extreme<false>, 1, 1, kPlaces},
-    {"", "Softmax", by_axis<softmax_rows>, 1, 1, "axis"},
-    {"", "LogSoftmax", by_axis<log_softmax_rows>, 1, 1, "axis"},
-    {"", "Hardmax", by_axis<hardmax_rows>, 1, 1, "axis"},
+    {"", "ArgMax", arg_extreme<true>, {}},
+    {"", "ArgMin", arg_extreme<false>, {}},
+    {"", "Softmax", by_axis<softmax_rows>, {}},
+    {"", "LogSoftmax", by_axis<log_softmax_rows>, {}},
+    {"", "Hardmax", by_axis<hardmax_rows>, "a axis"},
 };
 
 }  // namespace

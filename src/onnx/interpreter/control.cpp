@@ -244,13 +244,13 @@ Status sequence_map(const Call& c) {
 
 constexpr uint8_t kInner = Operator::graphs | Operator::lists;
 constexpr Operator kControl[] = {
-    {"", "If", if_operator, 1, 1, "then_branch else_branch", kInner},
-    {"", "Loop", loop_operator, 0, -1, "body", kInner},
-    {"", "Scan", scan_operator, 1, -1,
-     "body num_scan_inputs scan_input_axes scan_input_directions scan_output_axes "
+    {"", "If", if_operator, "a then_branch else_branch", "", kInner},
+    {"", "Loop", loop_operator, "?a+ body", "", kInner},
+    {"", "Scan", scan_operator,
+     "a+ body num_scan_inputs scan_input_axes scan_input_directions scan_output_axes "
      "scan_output_directions directions",
-     kInner},
-    {"", "SequenceMap", sequence_map, 1, -1, "body", kInner},
+     "", kInner},
+    {"", "SequenceMap", sequence_map, "a+ body", "", kInner},
 };
 
 }  // namespace

@@ -194,7 +194,7 @@ Status einsum(const Call& c) {
   return c.give_as(y, c.value(0).type);
 }
 
-constexpr Operator kEinsum[] = {{"", "Einsum", einsum, 1, -1, "equation"}};
+constexpr Operator kEinsum[] = {{"", "Einsum", einsum, {}}};
 
 }  // namespace
 

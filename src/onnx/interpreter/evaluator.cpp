@@ -25,8 +25,8 @@ Status run_function(const Call& c) {
 
 }  // namespace
 
-const Operator kFunctionCall = {
-    "", "function", run_function, 0, -1, "", Operator::lists | Operator::graphs};
+const Operator kFunctionCall = {"",    "function", run_function,
+                                "?a+", "",         Operator::lists | Operator::graphs};
 
 Status run_step(const Step& step, std::span<Slot> frame, Runtime& rt) {
   static const Slot kNothing;
@@ -44,8 +44,8 @@ Status run_step(const Step& step, std::span<Slot> frame, Runtime& rt) {
     in[i] = step.in[i] < 0 ? &kNothing : &frame[static_cast<size_t>(step.in[i])];
     const Slot::Kind kind = in[i]->kind;
     if ((step.op->flags & Operator::lists) != 0) continue;
-    if (kind == Slot::Kind::tensor ||
-        (kind == Slot::Kind::absent && step.in[i] < 0 && static_cast<int>(i) >= step.op->least))
+    if (kind == Slot::Kind::tensor || (kind == Slot::Kind::absent && step.in[i] < 0 &&
+                                       static_cast<int>(i) >= step.op->inputs().min))
       continue;
     return invalid(cat("node '", printable(step.node->name), "' (", printable(step.node->op),
                        "): input ", i, " is no tensor"));

@@ -285,29 +285,29 @@ Status dynamic_lstm(const Call& c) {
   return {};
 }
 
-constexpr std::string_view kConvWords =
-    "auto_pad channels_last dilations group kernel_shape pads strides";
 constexpr Operator kLinear[] = {
-    {kMs, "QLinearAdd", linear_add, 2, 8, ""},
-    {kMs, "QLinearMul", linear_mul, 2, 8, ""},
-    {kMs, "QLinearSigmoid", linear_sigmoid, 2, 5, ""},
-    {kMs, "QLinearLeakyRelu", linear_leaky_relu, 2, 5, "alpha"},
-    {kMs, "QLinearSoftmax", linear_softmax, 2, 5, "axis opset"},
-    {kMs, "QLinearAveragePool", linear_average_pool, 2, 5,
-     "auto_pad ceil_mode channels_last count_include_pad kernel_shape pads strides"},
-    {kMs, "QLinearGlobalAveragePool", linear_global_pool, 2, 5, "channels_last"},
-    {kMs, "NhwcMaxPool", nhwc_max_pool, 1, 1,
-     "auto_pad ceil_mode dilations kernel_shape pads strides"},
-    {kMs, "QLinearConcat", linear_concat, 5, -1, "axis"},
-    {kMs, "QLinearWhere", linear_where, 9, 9, ""},
-    {kMs, "QLinearConv", linear_conv, 8, 9, kConvWords, Operator::none, prepare_linear_conv},
-    {kMs, "DynamicQuantizeMatMul", dynamic_matmul, 3, 5, "", Operator::none,
+    {kMs, "QLinearAdd", linear_add, "aa?aaaaaa"},
+    {kMs, "QLinearMul", linear_mul, "aa?aaaaaa"},
+    {kMs, "QLinearSigmoid", linear_sigmoid, "aa?aaa"},
+    {kMs, "QLinearLeakyRelu", linear_leaky_relu, "aa?aaa alpha"},
+    {kMs, "QLinearSoftmax", linear_softmax, "aa?aaa axis opset"},
+    {kMs, "QLinearAveragePool", linear_average_pool,
+     "aa?aaa auto_pad ceil_mode channels_last count_include_pad kernel_shape pads strides"},
+    {kMs, "QLinearGlobalAveragePool", linear_global_pool, "aa?aaa channels_last"},
+    {kMs, "NhwcMaxPool", nhwc_max_pool, "a auto_pad ceil_mode dilations kernel_shape pads strides"},
+    {kMs, "QLinearConcat", linear_concat, "aaaaa+ axis"},
+    {kMs, "QLinearWhere", linear_where, "aaaaaaaaa"},
+    {kMs, "QLinearConv", linear_conv,
+     "aaaaaaaa?a auto_pad channels_last dilations group kernel_shape pads strides", "",
+     Operator::none, prepare_linear_conv},
+    {kMs, "DynamicQuantizeMatMul", dynamic_matmul, "aaa?aa", "", Operator::none,
      prepare_dynamic_matmul},
-    {kMs, "MatMulIntegerToFloat", integer_to_float, 4, 7, "", Operator::none,
+    {kMs, "MatMulIntegerToFloat", integer_to_float, "aaaa?aaa", "", Operator::none,
      prepare_integer_to_float},
-    {kMs, "QGemm", linear_gemm, 6, 9, "alpha transA transB"},
-    {kMs, "DynamicQuantizeLSTM", dynamic_lstm, 3, 12,
-     "activation_alpha activation_beta activations clip direction hidden_size input_forget"},
+    {kMs, "QGemm", linear_gemm, "aaaaaa?aaa alpha transA transB"},
+    {kMs, "DynamicQuantizeLSTM", dynamic_lstm,
+     "aaa?aaaaaaaaa activation_alpha activation_beta activations clip direction hidden_size "
+     "input_forget"},
 };
 
 }  // namespace

@@ -131,8 +131,8 @@ Status unique(const Call& c) {
 }
 
 constexpr Operator kOrder[] = {
-    {"", "TopK", topk, 1, 2, "axis largest sorted k"},
-    {"", "Unique", unique, 1, 1, "axis sorted"},
+    {"", "TopK", topk, "a?a axis largest sorted k"},
+    {"", "Unique", unique, "a axis sorted"},
 };
 
 }  // namespace

@@ -35,7 +35,8 @@ Result<std::vector<Slot>> Part::values(Inputs in, size_t outputs) {
   const std::vector<Slot> given = slots(in);
   std::vector<const Slot*> pointers;
   for (const Slot& s : given) pointers.push_back(&s);
-  for (size_t i = 0; i < static_cast<size_t>(op_->least); ++i) {
+  const auto needed = static_cast<size_t>(op_->inputs().min);
+  for (size_t i = 0; i < needed; ++i) {
     if (i >= given.size() || given[i].kind != Slot::Kind::tensor)
       return c_.bad("an input that it needs is left out");
   }

@@ -168,7 +168,8 @@ Status Planner::node(const OnnxNode& n, Scope& s) {
     }
   }
   const auto given = static_cast<int>(step.in.size());
-  if (given < step.op->least || (step.op->most >= 0 && given > step.op->most))
+  const InputCount takes = step.op->inputs();
+  if (given < takes.min || (takes.max >= 0 && given > takes.max))
     return at(n, cat("has ", given, " inputs"));
   LOOM_ASSIGN(const bool constant, folded(step, s));
   if (constant) return {};

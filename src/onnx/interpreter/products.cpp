@@ -253,9 +253,9 @@ Status det(const Call& c) {
 }
 
 constexpr Operator kProducts[] = {
-    {"", "MatMul", matmul_operator, 2, 2, "", Operator::none, prepare_matmul},
-    {"", "Gemm", gemm, 2, 3, "alpha beta broadcast transA transB", Operator::none, prepare_gemm},
-    {"", "Det", det, 1, 1, ""},
+    {"", "MatMul", matmul_operator, {}, "", Operator::none, prepare_matmul},
+    {"", "Gemm", gemm, {}, "", Operator::none, prepare_gemm},
+    {"", "Det", det, "a"},
 };
 
 }  // namespace

@@ -162,13 +162,13 @@ Status reverse_sequence(const Call& c) {
 }
 
 constexpr Operator kRearrange[] = {
-    {"", "CenterCropPad", center_crop_pad, 2, 2, "axes"},
-    {"", "DepthToSpace", depth_to_space, 1, 1, "blocksize mode"},
-    {"", "SpaceToDepth", space_to_depth, 1, 1, "blocksize mode"},
-    {"", "ReverseSequence", reverse_sequence, 2, 2, "batch_axis time_axis"},
-    {"", "TensorScatter", tensor_scatter, 2, 3, "axis mode"},
-    {"", "Compress", compress, 2, 2, "axis"},
-    {"ai.onnx.ml", "ArrayFeatureExtractor", feature_extractor, 2, 2, ""},
+    {"", "CenterCropPad", center_crop_pad, "aa axes"},
+    {"", "DepthToSpace", depth_to_space, {}},
+    {"", "SpaceToDepth", space_to_depth, {}},
+    {"", "ReverseSequence", reverse_sequence, "aa batch_axis time_axis"},
+    {"", "TensorScatter", tensor_scatter, "aa?a axis mode"},
+    {"", "Compress", compress, "aa axis"},
+    {"ai.onnx.ml", "ArrayFeatureExtractor", feature_extractor, "aa"},
 };
 
 }  // namespace

@@ -160,17 +160,17 @@ Status get_element(const Call& c) {
 
 constexpr uint8_t kLists = Operator::lists;
 constexpr Operator kSequences[] = {
-    {"", "SequenceConstruct", construct, 1, -1, "", kLists},
-    {"", "SequenceEmpty", empty_list, 0, 0, "dtype", kLists},
-    {"", "SequenceInsert", insert, 2, 3, "", kLists},
-    {"", "SequenceErase", erase, 1, 2, "", kLists},
-    {"", "SequenceAt", element, 2, 2, "", kLists},
-    {"", "SequenceLength", length, 1, 1, "", kLists},
-    {"", "SplitToSequence", split_to_list, 1, 2, "axis keepdims", kLists},
-    {"", "ConcatFromSequence", concat_list, 1, 1, "axis new_axis", kLists},
-    {"", "Optional", optional, 0, 1, "type", kLists},
-    {"", "OptionalHasElement", has_element, 0, 1, "", kLists},
-    {"", "OptionalGetElement", get_element, 1, 1, "", kLists},
+    {"", "SequenceConstruct", construct, {}, "", kLists},
+    {"", "SequenceEmpty", empty_list, ". dtype", "", kLists},
+    {"", "SequenceInsert", insert, {}, "", kLists},
+    {"", "SequenceErase", erase, {}, "", kLists},
+    {"", "SequenceAt", element, {}, "", kLists},
+    {"", "SequenceLength", length, {}, "", kLists},
+    {"", "SplitToSequence", split_to_list, {}, "", kLists},
+    {"", "ConcatFromSequence", concat_list, {}, "", kLists},
+    {"", "Optional", optional, "?a type", "", kLists},
+    {"", "OptionalHasElement", has_element, "?a", "", kLists},
+    {"", "OptionalGetElement", get_element, "a", "", kLists},
 };
 
 }  // namespace

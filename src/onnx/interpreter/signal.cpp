@@ -210,12 +210,12 @@ Status mel_weights(const Call& c) {
 }
 
 constexpr Operator kSignals[] = {
-    {"", "DFT", dft, 1, 3, "axis inverse onesided"},
-    {"", "STFT", stft, 2, 4, "onesided"},
-    {"", "HannWindow", hann, 1, 1, "output_datatype periodic"},
-    {"", "HammingWindow", hamming, 1, 1, "output_datatype periodic"},
-    {"", "BlackmanWindow", blackman, 1, 1, "output_datatype periodic"},
-    {"", "MelWeightMatrix", mel_weights, 5, 5, "output_datatype"},
+    {"", "DFT", dft, "a?aa axis inverse onesided"},
+    {"", "STFT", stft, "aa?aa onesided"},
+    {"", "HannWindow", hann, "a output_datatype periodic"},
+    {"", "HammingWindow", hamming, "a output_datatype periodic"},
+    {"", "BlackmanWindow", blackman, "a output_datatype periodic"},
+    {"", "MelWeightMatrix", mel_weights, "aaaaa output_datatype"},
 };
 
 }  // namespace

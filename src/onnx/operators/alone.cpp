@@ -18,8 +18,9 @@ std::vector<const Slot*> present(std::span<const Slot> inputs) {
 
 Status check(const Operator& row, const Call& c) {
   const auto count = static_cast<int>(c.in.size());
-  if (count < row.least) return c.bad(cat("input ", count, " is absent"));
-  if (row.most >= 0 && count > row.most) return c.bad(cat("has ", count, " inputs"));
+  const InputCount takes = row.inputs();
+  if (count < takes.min) return c.bad(cat("input ", count, " is absent"));
+  if (takes.max >= 0 && count > takes.max) return c.bad(cat("has ", count, " inputs"));
   for (const OnnxAttribute& a : c.node.attributes) {
     if (!a.graphs.empty()) return c.not_done("graphs of its own");
     if (!row.knows_attribute(a.name))
@@ -27,7 +28,7 @@ Status check(const Operator& row, const Call& c) {
   }
   if ((row.flags & Operator::lists) != 0) return {};
   for (int i = 0; i < count; ++i) {
-    if (!c.has(static_cast<size_t>(i)) && (i < row.least || row.most < 0))
+    if (!c.has(static_cast<size_t>(i)) && (i < takes.min || takes.max < 0))
       return c.bad(cat("input ", i, " is absent"));
   }
   return {};

@@ -135,11 +135,11 @@ Status dequantize(const Call& c) {
 }
 
 constexpr Operator kCasts[] = {
-    {"", "Cast", cast_operator, 1, 1, "to saturate round_mode",
+    {"", "Cast", cast_operator, "a>c to:i!|19 a>c to:i! saturate:g round_mode", "",
      Operator::folds | Operator::pointwise, nullptr, nullptr, cast_defined},
-    {"", "CastLike", cast_like, 2, 2, "saturate round_mode"},
-    {"", "BitCast", bit_cast, 1, 1, "to"},
-    {"", "DequantizeLinear", dequantize, 2, 3, "axis block_size output_dtype"},
+    {"", "CastLike", cast_like, "15 aA>A|19 aA>A saturate:g round_mode"},
+    {"", "BitCast", bit_cast, "a to"},
+    {"", "DequantizeLinear", dequantize, "aa?a axis block_size output_dtype"},
 };
 
 }  // namespace

@@ -5,12 +5,20 @@
 
 namespace loom::core::evaluate {
 
+static std::string_view signature_of(const Operator& o) {
+  return o.signature.empty() ? find_described(o.name)->signature : o.signature;
+}
+
+InputCount Operator::inputs() const {
+  return input_count(signature_of(*this));
+}
+
 bool Operator::knows_attribute(std::string_view attribute) const {
-  std::string_view rest = attributes;
-  while (!rest.empty()) {
-    const size_t end = std::min(rest.find(' '), rest.size());
-    if (rest.substr(0, end) == attribute) return true;
-    rest.remove_prefix(std::min(end + 1, rest.size()));
+  std::string_view rest = signature_of(*this);
+  while (std::optional<Version> v = next_version(rest)) {
+    while (const std::optional<AttributeRule> rule = next_attribute(v->attributes)) {
+      if (rule->name == attribute) return true;
+    }
   }
   return false;
 }
@@ -30,6 +38,22 @@ const Operator* find_common_operator(std::string_view domain, std::string_view n
     }
   }
   return nullptr;
+}
+
+const Operator* find_described(std::string_view name) {
+  if (const Operator* common = find_common_operator("", name)) return common;
+  for (const Operator& o : declared_operators()) {
+    if (o.name == name) return &o;
+  }
+  return nullptr;
+}
+
+LayerName layer_of(std::string_view name) {
+  const Operator* row = find_described(name);
+  if (row == nullptr) return {};
+  const size_t space = std::min(row->layer.find(' '), row->layer.size());
+  const size_t rest = std::min(space + 1, row->layer.size());
+  return {row->layer.substr(0, space), row->layer.substr(rest)};
 }
 
 }  // namespace loom::core::evaluate

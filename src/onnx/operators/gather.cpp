@@ -261,15 +261,15 @@ Status one_hot(const Call& c) {
 }
 
 constexpr Operator kGather[] = {
-    {"", "Gather", gather, 2, 2, "axis", Operator::folds | Operator::moves | Operator::picks,
+    {"", "Gather", gather, "Ai>A axis:i", "", Operator::folds | Operator::moves | Operator::picks,
      nullptr, gathered_shape},
-    {"", "GatherElements", gather_elements, 2, 2, "axis"},
-    {"", "ScatterElements", scatter_elements, 3, 3, "axis reduction"},
-    {"", "Scatter", scatter_elements, 3, 3, "axis"},
-    {"", "GatherND", gather_nd, 2, 2, "batch_dims"},
-    {"", "ScatterND", scatter_nd, 3, 3, "reduction"},
-    {"", "NonZero", non_zero, 1, 1, "", Operator::folds},
-    {"", "OneHot", one_hot, 3, 3, "axis"},
+    {"", "GatherElements", gather_elements, "11 Ai>A axis:i"},
+    {"", "ScatterElements", scatter_elements, "aaa axis reduction"},
+    {"", "Scatter", scatter_elements, "aaa axis"},
+    {"", "GatherND", gather_nd, "11 Al>A|12 Al>A batch_dims:i"},
+    {"", "ScatterND", scatter_nd, "aaa reduction"},
+    {"", "NonZero", non_zero, "9 a>l", "", Operator::folds},
+    {"", "OneHot", one_hot, "9 nnA>A axis:i"},
 };
 
 }  // namespace

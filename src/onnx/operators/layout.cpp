@@ -304,14 +304,16 @@ Status trilu(const Call& c) {
 
 constexpr uint16_t kPicks = Operator::folds | Operator::moves | Operator::picks;
 constexpr Operator kLayout[] = {
-    {"", "Transpose", transpose, 1, 1, "perm", kPicks, nullptr, transposed_shape},
-    {"", "Concat", concat, 1, -1, "axis", Operator::folds | Operator::moves, nullptr, joined_shape},
-    {"", "Slice", slice, 1, 5, "starts ends axes", kPicks, nullptr, sliced_shape},
-    {"", "Split", split, 1, 2, "axis split num_outputs"},
-    {"", "Expand", expand, 2, 2, "", kPicks, nullptr, expanded_shape},
-    {"", "Tile", tile, 2, 2, ""},
-    {"", "Pad", pad, 1, 4, "mode pads paddings value"},
-    {"", "Trilu", trilu, 1, 2, "upper", Operator::folds | Operator::moves},
+    {"", "Transpose", transpose, "A>A perm:I", "", kPicks, nullptr, transposed_shape},
+    {"", "Concat", concat, "A+>A axis:i!", "", Operator::folds | Operator::moves, nullptr,
+     joined_shape},
+    {"", "Slice", slice, "A>A axes:I ends:I! starts:I!|10 AII?II>A", "", kPicks, nullptr,
+     sliced_shape},
+    {"", "Split", split, "2 A>A+ axis:i split:I|13 A?l>A+ axis:i|18 A?l>A+ axis:i num_outputs:i"},
+    {"", "Expand", expand, "Al>A", "", kPicks, nullptr, expanded_shape},
+    {"", "Tile", tile, "6 Al>A"},
+    {"", "Pad", pad, "F paddings|2 F>F mode:s pads:I! value:f|11 Al?A>A mode:s|18 Al?Ai>A mode:s"},
+    {"", "Trilu", trilu, "A?l>A upper:g", "", Operator::folds | Operator::moves},
 };
 
 }  // namespace

@@ -1,10 +1,11 @@
-// The row of an operator: its name, its inputs, its attributes and the function that computes it.
+// The row of an operator: its name, its signature and the function that computes it.
 // The families here are in every build that reads ONNX: constants of imported networks are folded
 // by them, and graphs that run as they are use them too. Families that only the interpreter needs
-// are in src/onnx/interpreter.
+// are in src/onnx/interpreter; those of them that importers read are declared here.
 #pragma once
 
 #include "onnx/operators/call.hpp"
+#include "onnx/operators/signature.hpp"
 
 namespace loom::core::evaluate {
 
@@ -12,9 +13,12 @@ namespace loom::core::evaluate {
 struct Operator {
   std::string_view domain;  // "": that of ONNX
   std::string_view name;
-  Status (*run)(const Call&);
-  int least = 1, most = 1;      // inputs; most < 0: any number
-  std::string_view attributes;  // those that it knows, apart by spaces
+  Status (*run)(const Call&);  // may be null in declared.cpp alone
+  // See signature.hpp. The rows of the interpreter that are declared have none of their own.
+  std::string_view signature;
+  // The layer that computes it, and which of its functions: "reduce log_sum". Importers choose a
+  // handler by this or by the name.
+  std::string_view layer;
   // lists: inputs may be sequences or absent. random: its result is never a constant. graphs: its
   // attributes hold graphs. folds: importers compute it wherever its inputs are known.
   // pointwise: each element of the result follows from one element of each input. function: graphs
@@ -44,6 +48,8 @@ struct Operator {
   // computes something. Null: all is defined.
   Status (*defined)(const Call&) = nullptr;
 
+  InputCount inputs() const;
+  // Whether a version of it has the attribute.
   bool knows_attribute(std::string_view attribute) const;
 };
 
@@ -59,5 +65,16 @@ std::span<const Operator> reduce_operators();
 std::span<const std::span<const Operator>> common_families();
 // A row of one of them; null if none has the operator.
 const Operator* find_common_operator(std::string_view domain, std::string_view name);
+// Rows without a function.
+std::span<const Operator> declared_operators();
+// A row of ONNX itself, with a function or without; null if no build has it.
+const Operator* find_described(std::string_view name);
+
+// Operator::layer, apart.
+struct LayerName {
+  std::string_view kind, function;
+};
+// The layer of an operator of ONNX itself; both are empty if its row names none.
+LayerName layer_of(std::string_view name);
 
 }  // namespace loom::core::evaluate

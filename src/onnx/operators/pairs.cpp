@@ -422,34 +422,38 @@ Status prelu(const Call& c) {
   return c.give_as(y, c.value(0).type);
 }
 
-constexpr std::string_view kOld = "axis broadcast consumed_inputs";
+constexpr std::string_view kOfNumbers = "NN>N axis broadcast consumed_inputs";
+constexpr std::string_view kCompared = "NN>b axis broadcast consumed_inputs";
+constexpr std::string_view kOfBooleans = "BB>b axis broadcast consumed_inputs";
 constexpr uint16_t kFolds = Operator::pointwise | Operator::folds;
 constexpr uint16_t kFunction = kFolds | Operator::function;
 constexpr Operator kPairs[] = {
-    {"", "Add", arithmetic<Pair::add>, 2, 2, kOld, kFunction},
-    {"", "Sub", arithmetic<Pair::sub>, 2, 2, kOld, kFunction},
-    {"", "Mul", arithmetic<Pair::mul>, 2, 2, kOld, kFunction},
-    {"", "Div", arithmetic<Pair::div>, 2, 2, kOld, kFunction, nullptr, nullptr, quotient_defined},
-    {"", "Mod", modulo, 2, 2, "fmod"},
-    {"", "Pow", power, 2, 2, kOld, kFunction, nullptr, nullptr, power_defined},
-    {"", "Max", arithmetic<Pair::max>, 1, -1, "", kFunction},
-    {"", "Min", arithmetic<Pair::min>, 1, -1, "", kFunction},
-    {"", "Sum", arithmetic<Pair::add>, 1, -1, ""},
-    {"", "Mean", mean, 1, -1, ""},
-    {"", "Equal", equal, 2, 2, kOld, kFolds},
-    {"", "Less", less, 2, 2, kOld, kFunction},
-    {"", "LessOrEqual", less_equal, 2, 2, "", kFunction},
-    {"", "Greater", greater, 2, 2, kOld, kFunction},
-    {"", "GreaterOrEqual", greater_equal, 2, 2, "", kFunction},
-    {"", "And", logic<BitsAnd>, 2, 2, kOld, kFolds},
-    {"", "Or", logic<BitsOr>, 2, 2, kOld, kFolds},
-    {"", "Xor", logic<BitsXor>, 2, 2, kOld},
-    {"", "BitwiseAnd", bitwise<BitsAnd>, 2, 2, ""},
-    {"", "BitwiseOr", bitwise<BitsOr>, 2, 2, ""},
-    {"", "BitwiseXor", bitwise<BitsXor>, 2, 2, ""},
-    {"", "BitShift", bit_shift, 2, 2, "direction"},
-    {"", "Where", where, 3, 3, "", kFunction | Operator::moves},
-    {"", "PRelu", prelu, 2, 2, ""},
+    {"", "Add", arithmetic<Pair::add>, kOfNumbers, "binary add", kFunction},
+    {"", "Sub", arithmetic<Pair::sub>, kOfNumbers, "binary sub", kFunction},
+    {"", "Mul", arithmetic<Pair::mul>, kOfNumbers, "binary mul", kFunction},
+    {"", "Div", arithmetic<Pair::div>, kOfNumbers, "binary div", kFunction, nullptr, nullptr,
+     quotient_defined},
+    {"", "Mod", modulo, "aa fmod"},
+    {"", "Pow", power, "Pn>P axis broadcast consumed_inputs", "", kFunction, nullptr, nullptr,
+     power_defined},
+    {"", "Max", arithmetic<Pair::max>, "N+>N", "binary max", kFunction},
+    {"", "Min", arithmetic<Pair::min>, "N+>N", "binary min", kFunction},
+    {"", "Sum", arithmetic<Pair::add>, "6 F+>F", "binary sum"},
+    {"", "Mean", mean, "6 F+>F", "binary mean"},
+    {"", "Equal", equal, "AA>b axis broadcast consumed_inputs", "compare equal", kFolds},
+    {"", "Less", less, kCompared, "compare less", kFunction},
+    {"", "LessOrEqual", less_equal, "NN>b", "compare less_equal", kFunction},
+    {"", "Greater", greater, kCompared, "compare greater", kFunction},
+    {"", "GreaterOrEqual", greater_equal, "NN>b", "compare greater_equal", kFunction},
+    {"", "And", logic<BitsAnd>, kOfBooleans, "logic and", kFolds},
+    {"", "Or", logic<BitsOr>, kOfBooleans, "logic or", kFolds},
+    {"", "Xor", logic<BitsXor>, "BB axis broadcast consumed_inputs|7 BB>b", "logic xor"},
+    {"", "BitwiseAnd", bitwise<BitsAnd>, "aa"},
+    {"", "BitwiseOr", bitwise<BitsOr>, "aa"},
+    {"", "BitwiseXor", bitwise<BitsXor>, "aa"},
+    {"", "BitShift", bit_shift, "aa direction"},
+    {"", "Where", where, "bAA>A", "", kFunction | Operator::moves},
+    {"", "PRelu", prelu, "7 NN>N", "activation prelu"},
 };
 
 }  // namespace

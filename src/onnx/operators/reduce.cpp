@@ -208,21 +208,23 @@ Status running(const Call& c) {
   return run_along(c, Sums);
 }
 
-constexpr std::string_view kOverAxes = "axes keepdims noop_with_empty_axes";
+constexpr std::string_view kReduction =
+    "G>G axes:I keepdims:g|18 G?l>G keepdims:g noop_with_empty_axes:g";
 constexpr Operator kReduce[] = {
-    {"", "ReduceSum", reduce<Kind::sum>, 1, 2, kOverAxes},
-    {"", "ReduceMean", reduce<Kind::mean>, 1, 2, kOverAxes, Operator::none, nullptr, nullptr,
-     mean_defined},
-    {"", "ReduceMax", reduce<Kind::max>, 1, 2, kOverAxes},
-    {"", "ReduceMin", reduce<Kind::min>, 1, 2, kOverAxes},
-    {"", "ReduceProd", reduce<Kind::prod>, 1, 2, kOverAxes, Operator::folds},
-    {"", "ReduceL1", reduce<Kind::l1>, 1, 2, kOverAxes},
-    {"", "ReduceL2", reduce<Kind::l2>, 1, 2, kOverAxes},
-    {"", "ReduceLogSum", reduce<Kind::log_sum>, 1, 2, kOverAxes},
-    {"", "ReduceLogSumExp", reduce<Kind::log_sum_exp>, 1, 2, kOverAxes},
-    {"", "ReduceSumSquare", reduce<Kind::squares>, 1, 2, kOverAxes},
-    {"", "CumSum", running<true>, 2, 2, "exclusive reverse"},
-    {"", "CumProd", running<false>, 2, 2, "exclusive reverse"},
+    {"", "ReduceSum", reduce<Kind::sum>,
+     "G>G axes:I keepdims:g|13 G?l>G keepdims:g noop_with_empty_axes:g", "reduce sum"},
+    {"", "ReduceMean", reduce<Kind::mean>, kReduction, "reduce mean", Operator::none, nullptr,
+     nullptr, mean_defined},
+    {"", "ReduceMax", reduce<Kind::max>, kReduction, "reduce max"},
+    {"", "ReduceMin", reduce<Kind::min>, kReduction, "reduce min"},
+    {"", "ReduceProd", reduce<Kind::prod>, kReduction, "", Operator::folds},
+    {"", "ReduceL1", reduce<Kind::l1>, kReduction, "reduce l1"},
+    {"", "ReduceL2", reduce<Kind::l2>, kReduction, "reduce l2"},
+    {"", "ReduceLogSum", reduce<Kind::log_sum>, kReduction, "reduce log_sum"},
+    {"", "ReduceLogSumExp", reduce<Kind::log_sum_exp>, kReduction, "reduce log_sum_exp"},
+    {"", "ReduceSumSquare", reduce<Kind::squares>, kReduction, "reduce sum_squares"},
+    {"", "CumSum", running<true>, "11 Ni>N exclusive:g reverse:g"},
+    {"", "CumProd", running<false>, "aa exclusive reverse"},
 };
 
 }  // namespace

@@ -246,23 +246,26 @@ Status eye_like(const Call& c) {
 
 constexpr uint16_t kViews = Operator::moves | Operator::picks;
 constexpr Operator kShapes[] = {
-    {"", "Identity", identity, 1, 1, "",
+    {"", "Identity", identity, "A>A", "same",
      Operator::lists | Operator::folds | Operator::pointwise | Operator::moves},
-    {"", "Dropout", dropout, 1, 3, "seed ratio is_test"},
-    {"", "Constant", constant, 0, 0,
-     "value value_float value_floats value_int value_ints value_string value_strings"},
-    {"", "ConstantOfShape", constant_of_shape, 1, 1, "value",
+    {"", "Dropout", dropout, "F>F2 ratio:f is_test|12 F?fb>F2 seed:i", "same dropout"},
+    {"", "Constant", constant,
+     ".>c value:t value_float:f value_floats:F value_int:i value_ints:I value_string:s "
+     "value_strings:S"},
+    {"", "ConstantOfShape", constant_of_shape, "l>c value:t", "",
      Operator::folds | Operator::moves | Operator::fills, nullptr, list_of_extents},
-    {"", "Shape", shape_of, 1, 1, "start end"},
-    {"", "Size", size_of, 1, 1, ""},
-    {"", "Reshape", under_shape<reshaped>, 1, 2, "allowzero shape consumed_inputs", kViews, nullptr,
-     reshaped},
-    {"", "Flatten", under_shape<flattened>, 1, 1, "axis", kViews, nullptr, flattened},
-    {"", "Squeeze", under_shape<squeezed>, 1, 2, "axes", kViews, nullptr, squeezed, axes_defined},
-    {"", "Unsqueeze", under_shape<unsqueezed>, 1, 2, "axes", kViews, nullptr, unsqueezed,
+    {"", "Shape", shape_of, "a>l|15 a>l start:i end:i"},
+    {"", "Size", size_of, "a>l"},
+    {"", "Reshape", under_shape<reshaped>, "A shape consumed_inputs|5 Al>A|14 Al>A allowzero:g",
+     "view reshape", kViews, nullptr, reshaped},
+    {"", "Flatten", under_shape<flattened>, "A>A axis:i", "view", kViews, nullptr, flattened},
+    {"", "Squeeze", under_shape<squeezed>, "A>A axes:I|13 A?l>A", "view", kViews, nullptr, squeezed,
      axes_defined},
-    {"", "Range", range, 3, 3, "stash_type", Operator::folds, nullptr, range_shape, range_defined},
-    {"", "EyeLike", eye_like, 1, 1, "dtype k"},
+    {"", "Unsqueeze", under_shape<unsqueezed>, "A>A axes:I!|13 Al>A", "view", kViews, nullptr,
+     unsqueezed, axes_defined},
+    {"", "Range", range, "RRR>R stash_type", "", Operator::folds, nullptr, range_shape,
+     range_defined},
+    {"", "EyeLike", eye_like, "a dtype k"},
 };
 
 }  // namespace

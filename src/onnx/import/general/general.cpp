@@ -20,10 +20,11 @@ constexpr int64_t kFree = int64_t{1} << 21;
 
 // Operators that take whole numbers and truths as they take floats: they change no value.
 bool moves_only(std::string_view op) {
-  constexpr std::string_view kOps[] = {"Reshape", "Flatten",  "Squeeze", "Unsqueeze", "Transpose",
-                                       "Slice",   "Split",    "Concat",  "Expand",    "Gather",
-                                       "Tile",    "Identity", "output"};
-  return std::ranges::find(kOps, op) != std::end(kOps);
+  constexpr std::string_view kOps[] = {"Transpose", "Slice",  "Split", "Concat",
+                                       "Expand",    "Gather", "Tile",  "output"};
+  const evaluate::LayerName layer = layer_of(op);
+  return layer.kind == "view" || (layer.kind == "same" && layer.function.empty()) ||
+         std::ranges::find(kOps, op) != std::end(kOps);
 }
 
 // The largest whole number up to which values of a type are computed as they are: that of the type,
@@ -258,57 +259,35 @@ std::span<const GraphImport::Row> GraphImport::rows() {
   using G = GraphImport;
   // clang-format off
   static constexpr Row kRows[] = {
-      {"Attention", &G::attention_node},
-      {"If", &G::if_node}, {"Identity", &G::same_node}, {"Dropout", &G::same_node},
+      {"Attention", &G::attention_node}, {"If", &G::if_node}, {"same", &G::same_node},
       {"Cast", &G::cast_node},
       {"SplitToSequence", &G::split_to_list_node}, {"SequenceConstruct", &G::make_list_node},
       {"SequenceAt", &G::list_item_node}, {"SequenceLength", &G::list_length_node},
       {"SequenceInsert", &G::change_list_node}, {"SequenceErase", &G::change_list_node},
       {"ConcatFromSequence", &G::join_list_node}, {"Shape", &G::shape_node},
-      {"Size", &G::shape_node}, {"Reshape", &G::reshape_node}, {"Flatten", &G::reshape_node},
-      {"Squeeze", &G::reshape_node}, {"Unsqueeze", &G::reshape_node},
+      {"Size", &G::shape_node}, {"view", &G::reshape_node},
       {"Transpose", &G::transpose_node}, {"Slice", &G::slice_node}, {"Split", &G::split_node},
       {"Concat", &G::concat_node}, {"Expand", &G::expand_node}, {"Gather", &G::gather_node},
-      {"GatherND", &G::gather_nd_node}, {"Add", &G::binary_node}, {"Sub", &G::binary_node},
-      {"Mul", &G::binary_node}, {"Div", &G::binary_node}, {"Max", &G::binary_node},
-      {"Min", &G::binary_node}, {"Sum", &G::binary_node}, {"Mean", &G::binary_node},
-      {"Pow", &G::pow_node}, {"Clip", &G::clip_node}, {"LeakyRelu", &G::leaky_node},
-      {"PRelu", &G::leaky_node}, {"Elu", &G::leaky_node}, {"Selu", &G::leaky_node},
-      {"Celu", &G::leaky_node}, {"Gelu", &G::gelu_node}, {"HardSigmoid", &G::hard_sigmoid_node},
-      {"Softmax", &G::softmax_node}, {"LogSoftmax", &G::softmax_node},
-      {"ReduceSum", &G::reduce_node}, {"ReduceMean", &G::reduce_node},
-      {"ReduceMax", &G::reduce_node}, {"ReduceMin", &G::reduce_node}, {"ReduceL1", &G::reduce_node},
-      {"ReduceL2", &G::reduce_node}, {"ReduceSumSquare", &G::reduce_node},
-      {"ReduceLogSum", &G::reduce_node}, {"ReduceLogSumExp", &G::reduce_node},
-      {"Einsum", &G::einsum_node},
-      {"MatMul", &G::matmul_node}, {"Gemm", &G::gemm_node}, {"Conv", &G::conv_node},
-      {"ConvTranspose", &G::conv_node}, {"MaxPool", &G::pool_node}, {"AveragePool", &G::pool_node},
-      {"LpPool", &G::pool_node}, {"GlobalMaxPool", &G::pool_node},
-      {"GlobalAveragePool", &G::pool_node}, {"GlobalLpPool", &G::pool_node},
-      {"BatchNormalization", &G::batch_norm_node},
-      {"InstanceNormalization", &G::instance_norm_node},
-      {"LayerNormalization", &G::layer_norm_node}, {"Pad", &G::pad_node},
-      {"DepthToSpace", &G::blocks_node}, {"SpaceToDepth", &G::blocks_node},
-      {"Equal", &G::compare_node}, {"Greater", &G::compare_node},
-      {"GreaterOrEqual", &G::compare_node}, {"Less", &G::compare_node},
-      {"LessOrEqual", &G::compare_node}, {"And", &G::logic_node}, {"Or", &G::logic_node},
-      {"Xor", &G::logic_node}, {"Not", &G::logic_node}, {"Where", &G::where_node},
-      {"IsNaN", &G::logic_node}, {"CumSum", &G::sum_so_far_node},
-      {"Floor", &G::round_node}, {"Ceil", &G::round_node}, {"Round", &G::round_node},
-      {"Sin", &G::sine_node}, {"Cos", &G::sine_node},
-      {"Sign", &G::round_node}, {"Softsign", &G::round_node}, {"ThresholdedRelu", &G::round_node},
-      {"ArgMax", &G::arg_node}, {"ArgMin", &G::arg_node}, {"OneHot", &G::one_hot_node},
-      {"GatherElements", &G::gather_elements_node}, {"LRN", &G::lrn_node}, {"Tile", &G::tile_node},
-      {"Trilu", &G::trilu_node}, {"Resize", &G::resize_node}, {"Upsample", &G::resize_node},
-      {"LSTM", &G::recurrent_node}, {"GRU", &G::recurrent_node}, {"RNN", &G::recurrent_node},
+      {"GatherND", &G::gather_nd_node}, {"binary", &G::binary_node}, {"Pow", &G::pow_node},
+      {"Clip", &G::clip_node}, {"activation", &G::leaky_node}, {"Gelu", &G::gelu_node},
+      {"HardSigmoid", &G::hard_sigmoid_node}, {"Softmax", &G::softmax_node},
+      {"LogSoftmax", &G::softmax_node}, {"reduce", &G::reduce_node}, {"Einsum", &G::einsum_node},
+      {"MatMul", &G::matmul_node}, {"Gemm", &G::gemm_node}, {"conv", &G::conv_node},
+      {"pool", &G::pool_node}, {"BatchNormalization", &G::batch_norm_node},
+      {"InstanceNormalization", &G::instance_norm_node}, {"norm layer", &G::layer_norm_node},
+      {"Pad", &G::pad_node}, {"blocks", &G::blocks_node}, {"compare", &G::compare_node},
+      {"logic", &G::logic_node}, {"Where", &G::where_node}, {"CumSum", &G::sum_so_far_node},
+      {"round", &G::round_node}, {"sine", &G::sine_node}, {"arg", &G::arg_node},
+      {"OneHot", &G::one_hot_node}, {"GatherElements", &G::gather_elements_node},
+      {"LRN", &G::lrn_node}, {"Tile", &G::tile_node}, {"Trilu", &G::trilu_node},
+      {"resize", &G::resize_node}, {"recurrent", &G::recurrent_node},
   };
   // clang-format on
   return kRows;
 }
 
 bool GraphImport::is_computed_by_row(const std::string& op) {
-  const auto named = [&](const Row& row) { return row.op == op; };
-  return expr_knows(op, 1) || std::ranges::any_of(rows(), named);
+  return expr_knows(op, 1) || handler_of(rows(), op) != nullptr;
 }
 
 Status GraphImport::fold_node(const OnnxNode& n) {
@@ -325,7 +304,8 @@ Status GraphImport::fold_node(const OnnxNode& n) {
     return refuse(n, "the model makes far more values than it holds; that is no model of Loom's");
   Value out;
   out.constant = std::make_shared<const Constant>(std::move(*made));
-  if (n.op == "Identity") {  // by which exporters give one tensor a second name
+  if (layer_of(n.op).kind ==
+      "same") {  // Identity, by which exporters give one tensor a second name
     LOOM_ASSIGN(const Value* first, value(n, 0));
     out.source = first->source;
   } else {
@@ -338,8 +318,9 @@ Status GraphImport::fold_node(const OnnxNode& n) {
 // what has an extent for each sample of an open batch.
 bool GraphImport::folds_as_tensors(const OnnxNode& n) const {
   if (!(options_.folder || folds_tensors(n)) || folds(n) || moves_only(n.op)) return false;
-  constexpr std::string_view kOwn[] = {"Unsqueeze", "Shape", "Size", "Dropout"};
-  if (std::ranges::find(kOwn, n.op) != std::end(kOwn) || n.op.find("Sequence") != n.op.npos)
+  constexpr std::string_view kOwn[] = {"Shape", "Size"};
+  if (std::ranges::find(kOwn, n.op) != std::end(kOwn) || layer_of(n.op).kind == "same" ||
+      n.op.find("Sequence") != n.op.npos)
     return false;
   return std::ranges::none_of(n.inputs, [&](const std::string& name) {
     const auto found = values_.find(name);
@@ -403,7 +384,7 @@ bool GraphImport::grows_with_batch(const OnnxNode& n) const {
 Result<OnnxType> GraphImport::checked(const OnnxNode& n) const {
   if (!knows_operator(n.op)) {
     std::vector<std::string> names;
-    for (const Row& row : rows()) names.emplace_back(row.op);
+    for (const Row& row : rows()) add_names(row.op, names);
     return refuse(n, cat("no layer computes this operator; read are elementwise functions, ",
                          join(names, ", ")));
   }
@@ -448,9 +429,7 @@ Status GraphImport::node(const OnnxNode& n) {
   if (n.op == "Constant") return same_node(n);
   LOOM_TRY(check_lists(n));
   if (known && folds(n) && !grows_with_batch(n)) return fold_node(n);
-  for (const Row& row : rows()) {
-    if (row.op == n.op) return (this->*row.handle)(n);
-  }
+  if (const Row* row = handler_of(rows(), n.op)) return (this->*row->handle)(n);
   if (expr_knows(n.op, 1)) return unary_node(n);
   return refuse(n, "is read where all its inputs are constants");
 }

@@ -51,7 +51,7 @@ Result<GraphImport::Window> GraphImport::window(const OnnxNode& n, const Shape& 
 }
 
 Status GraphImport::conv_node(const OnnxNode& n) {
-  const bool transposed = n.op == "ConvTranspose";
+  const bool transposed = layer_of(n.op).function == "transposed";
   LOOM_ASSIGN(Value x, stream(n, 0));
   LOOM_ASSIGN(const ConstantRef w, constant(n, 1));
   const auto axes = static_cast<size_t>(std::max(x.shape.rank() - 2, 0));

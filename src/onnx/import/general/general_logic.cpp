@@ -148,7 +148,8 @@ Result<bool> GraphImport::ids_beside(const OnnxNode& n, Value& y) {
 }
 
 Status GraphImport::compare_node(const OnnxNode& n) {
-  if (n.op == "Equal") {
+  const std::string_view function = layer_of(n.op).function;
+  if (function == "equal") {
     Value y;
     LOOM_ASSIGN(const bool looked_up, ids_beside(n, y));
     if (looked_up) {
@@ -159,11 +160,11 @@ Status GraphImport::compare_node(const OnnxNode& n) {
   const bool simple = finite(n, 0) || finite(n, 1);
   LOOM_ASSIGN(Value a, numbers(n, 0));
   LOOM_ASSIGN(Value b, numbers(n, 1));
-  if (n.op.starts_with("Less")) std::swap(a, b);
+  if (function.starts_with("less")) std::swap(a, b);
   Value y;
-  if (n.op == "Equal") {
+  if (function == "equal") {
     LOOM_ASSIGN(y, equal(n, a, b, simple));
-  } else if (n.op.ends_with("OrEqual")) {
+  } else if (function.ends_with("_equal")) {
     LOOM_ASSIGN(y, at_least(n, a, b));
     if (!simple) {
       LOOM_ASSIGN(const Value far, both_infinite(n, a, b));
@@ -182,10 +183,11 @@ Status GraphImport::compare_node(const OnnxNode& n) {
 
 Status GraphImport::logic_node(const OnnxNode& n) {
   LOOM_ASSIGN(const Value a, numbers(n, 0));
+  const std::string_view truth = layer_of(n.op).function;
   Value y;
-  if (n.op == "Not") {
+  if (truth == "not") {
     LOOM_ASSIGN(y, negated(n, a));
-  } else if (n.op == "IsNaN") {  // a NaN is neither above 0 nor below
+  } else if (truth == "is_nan") {  // a NaN is neither above 0 nor below
     LOOM_ASSIGN(const Value less, unary(n, "neg", a));
     LOOM_ASSIGN(const Value below, unary(n, "step", less));
     LOOM_ASSIGN(y, unary(n, "step", a));
@@ -193,9 +195,9 @@ Status GraphImport::logic_node(const OnnxNode& n) {
     LOOM_ASSIGN(y, negated(n, y));
   } else {
     LOOM_ASSIGN(const Value b, numbers(n, 1));
-    const char* function = n.op == "And" ? "mul" : n.op == "Or" ? "max" : "sub";
+    const char* function = truth == "and" ? "mul" : truth == "or" ? "max" : "sub";
     LOOM_ASSIGN(y, binary(n, function, a, b));
-    if (n.op == "Xor") {
+    if (truth == "xor") {
       LOOM_ASSIGN(y, unary(n, "abs", y));
     }
   }
@@ -282,22 +284,23 @@ Result<GraphImport::Value> GraphImport::floored(const OnnxNode& n, const Value& 
 
 Status GraphImport::round_node(const OnnxNode& n) {
   LOOM_ASSIGN(const Value x, stream(n, 0));
+  const std::string_view function = layer_of(n.op).function;
   Value y;
-  if (n.op == "Softsign") {
+  if (function == "softsign") {
     LOOM_ASSIGN(y, unary(n, "abs", x));
     LOOM_ASSIGN(y, with_number(n, "add", y, 1));
     LOOM_ASSIGN(y, binary(n, "div", x, y));
-  } else if (n.op == "ThresholdedRelu") {
+  } else if (function == "thresholded_relu") {
     LOOM_ASSIGN(const Value edge, number(n, attribute_real(n, "alpha", 1)));
     LOOM_ASSIGN(const Value zero, number(n, 0));
     LOOM_ASSIGN(const Value below, at_least(n, edge, x));
     LOOM_ASSIGN(y, chosen(n, below, zero, x));
-  } else if (n.op == "Sign") {
+  } else if (function == "sign") {
     LOOM_ASSIGN(y, sign(n, x));
-  } else if (n.op == "Round") {
+  } else if (function == "round") {
     LOOM_ASSIGN(y, rounded(n, x));
   } else {
-    LOOM_ASSIGN(y, floored(n, x, n.op == "Ceil"));
+    LOOM_ASSIGN(y, floored(n, x, function == "ceil"));
   }
   return define(n, std::move(y));
 }

@@ -11,24 +11,6 @@
 namespace loom::core {
 namespace {
 
-struct NamedFunction {
-  std::string_view op, function;
-};
-constexpr NamedFunction kUnaries[] = {
-    {"Relu", "relu"},         {"Sigmoid", "sigmoid"}, {"Tanh", "tanh"},
-    {"Softplus", "softplus"}, {"Mish", "mish"},       {"HardSwish", "hard_swish"},
-    {"Exp", "exp"},           {"Log", "log"},         {"Sqrt", "sqrt"},
-    {"Neg", "neg"},           {"Abs", "abs"},         {"Reciprocal", "reciprocal"},
-};
-constexpr NamedFunction kBinaries[] = {{"Add", "add"}, {"Sum", "add"}, {"Mean", "add"},
-                                       {"Sub", "sub"}, {"Mul", "mul"}, {"Div", "div"},
-                                       {"Max", "max"}, {"Min", "min"}};
-
-std::string_view function_of(std::span<const NamedFunction> table, std::string_view op) {
-  const auto row = std::ranges::find_if(table, [&](const NamedFunction& f) { return f.op == op; });
-  return row == table.end() ? std::string_view() : row->function;
-}
-
 // One number, if a constant is that.
 bool single(const Constant& c) {
   return c.count() == 1 || (c.values.size() == 1 && c.count() > 0);
@@ -163,10 +145,10 @@ Status GraphImport::unary_node(const OnnxNode& n) {
   if (!x->is_constant()) remember(y, n.op, *x, nullptr, nullptr, false);
   LOOM_ASSIGN(const bool done, recognized(n, y));
   if (done) return define(n, std::move(y));
-  const std::string_view function = function_of(kUnaries, n.op);
+  const std::string_view function = layer_of(n.op).function;
   if (function.empty()) {
     // Erf alone is no layer, but a part of one.
-    if (y.f != nullptr && n.op == "Erf") return define(n, std::move(y));
+    if (y.f != nullptr) return define(n, std::move(y));
     return refuse(n, "no layer computes this function");
   }
   LOOM_ASSIGN(const Value from, stream(n, 0));
@@ -177,11 +159,13 @@ Status GraphImport::unary_node(const OnnxNode& n) {
 }
 
 Status GraphImport::binary_node(const OnnxNode& n) {
-  const std::string_view function = function_of(kBinaries, n.op);
+  std::string_view function = layer_of(n.op).function;
+  const bool mean = function == "mean";
+  if (mean || function == "sum") function = "add";
   if (!is_float(result_) && n.inputs.size() == 2) {
-    const bool falls = n.op == "Sub" && (result_ == OnnxType::u8 || result_ == OnnxType::u16 ||
-                                         result_ == OnnxType::u32 || result_ == OnnxType::u64);
-    if (falls || function == "div" || n.op == "Mean")
+    const bool falls = function == "sub" && (result_ == OnnxType::u8 || result_ == OnnxType::u16 ||
+                                             result_ == OnnxType::u32 || result_ == OnnxType::u64);
+    if (falls || function == "div" || mean)
       return refuse(n, cat("computes with computed ", onnx_type_name(result_), " values"));
     LOOM_ASSIGN(const Value a, numbers(n, 0));
     LOOM_ASSIGN(const Value b, numbers(n, 1));
@@ -216,7 +200,7 @@ Status GraphImport::binary_node(const OnnxNode& n) {
     LOOM_ASSIGN(const Value p, stream(n, 0));
     LOOM_ASSIGN(const Value q, stream(n, 1));
     LOOM_ASSIGN(Value made, binary(n, function, p, q));
-    if (n.op == "Mean") {
+    if (mean) {
       LOOM_ASSIGN(made, with_number(n, "mul", made, 0.5));
     }
     made.f = y.f;
@@ -229,7 +213,7 @@ Status GraphImport::binary_node(const OnnxNode& n) {
     LOOM_ASSIGN(const Value next, stream(n, i));
     LOOM_ASSIGN(y, binary(n, function, y, next));
   }
-  if (n.op == "Mean" && n.inputs.size() > 1) {
+  if (mean && n.inputs.size() > 1) {
     LOOM_ASSIGN(y, with_number(n, "mul", y, 1.0 / static_cast<double>(n.inputs.size())));
   }
   return define(n, std::move(y));
@@ -321,34 +305,32 @@ Status GraphImport::clip_node(const OnnxNode& n) {
 // Functions of two branches: max(x, 0) and something of min(x, 0).
 Status GraphImport::leaky_node(const OnnxNode& n) {
   LOOM_ASSIGN(const Value x, stream(n, 0));
+  const std::string_view function = layer_of(n.op).function;
+  const bool leaky = function == "leaky_relu", selu = function == "selu";
   const double alpha = attribute_real(n, "alpha",
-                                      n.op == "LeakyRelu" ? 0.01
-                                      : n.op == "Selu"    ? 1.67326319217681884765625
-                                                          : 1.0);
-  if (n.op == "Elu" && alpha == 1) {
-    LOOM_ASSIGN(Value y, unary(n, "elu", named(n, x)));
-    return define(n, std::move(y));
-  }
-  if (n.op == "LeakyRelu" && static_cast<float>(alpha) == 0.01f) {
-    LOOM_ASSIGN(Value y, unary(n, "leaky_relu", named(n, x)));
+                                      leaky  ? 0.01
+                                      : selu ? 1.67326319217681884765625
+                                             : 1.0);
+  if ((function == "elu" && alpha == 1) || (leaky && static_cast<float>(alpha) == 0.01f)) {
+    LOOM_ASSIGN(Value y, unary(n, function, named(n, x)));
     return define(n, std::move(y));
   }
   LOOM_ASSIGN(const Value above, unary(n, "relu", x));
   LOOM_ASSIGN(Value below, with_number(n, "min", x, 0));
-  if (n.op == "PRelu") {
+  if (function == "prelu") {
     LOOM_ASSIGN(const Value slope, stream(n, 1));
     LOOM_ASSIGN(below, binary(n, "mul", below, slope));
-  } else if (n.op == "LeakyRelu") {
+  } else if (leaky) {
     LOOM_ASSIGN(below, with_number(n, "mul", below, alpha));
   } else {
-    if (n.op == "Celu") {
+    if (function == "celu") {
       LOOM_ASSIGN(below, with_number(n, "div", below, alpha));
     }
     LOOM_ASSIGN(below, unary(n, "elu", below));  // exp(x) - 1 below 0
     LOOM_ASSIGN(below, with_number(n, "mul", below, alpha));
   }
   LOOM_ASSIGN(Value y, binary(n, "add", above, below));
-  if (n.op == "Selu") {
+  if (selu) {
     const double gamma = attribute_real(n, "gamma", 1.05070102214813232421875);
     LOOM_ASSIGN(y, with_number(n, "mul", y, gamma));
   }
@@ -416,15 +398,6 @@ Status GraphImport::softmax_node(const OnnxNode& n) {
 }
 
 Status GraphImport::reduce_node(const OnnxNode& n) {
-  constexpr NamedFunction kReductions[] = {{"ReduceSum", "sum"},
-                                           {"ReduceMean", "mean"},
-                                           {"ReduceMax", "max"},
-                                           {"ReduceMin", "min"},
-                                           {"ReduceL1", "l1"},
-                                           {"ReduceL2", "l2"},
-                                           {"ReduceSumSquare", "sum_squares"},
-                                           {"ReduceLogSum", "sum"},
-                                           {"ReduceLogSumExp", "sum"}};
   LOOM_ASSIGN(const Value x, stream(n, 0));
   LOOM_ASSIGN(std::vector<int64_t> axes, list(n, 1, "axes", {}));
   if (axes.empty()) {
@@ -434,20 +407,20 @@ Status GraphImport::reduce_node(const OnnxNode& n) {
   if (x.scalar) return refuse(n, "its input is a single number");
   const bool keep = attribute(n, "keepdims", 1) != 0;
   Value from = x, top;
-  const bool exponents = n.op == "ReduceLogSumExp";
+  std::string_view function = layer_of(n.op).function;
+  const bool exponents = function == "log_sum_exp", logs = exponents || function == "log_sum";
+  if (logs) function = "sum";
   if (exponents) {  // less the largest, so that none is beyond a float
     LOOM_ASSIGN(top, emit(n, LayerKind::reduce,
                           {{"function", "max"}, {"axes", axes}, {"keep", true}}, {x}));
     LOOM_ASSIGN(from, binary(n, "sub", x, top));
     LOOM_ASSIGN(from, unary(n, "exp", from));
   }
-  LOOM_ASSIGN(Value y, emit(n, LayerKind::reduce,
-                            {{"function", std::string(function_of(kReductions, n.op))},
-                             {"axes", axes},
-                             {"keep", keep}},
-                            {from}));
+  LOOM_ASSIGN(Value y,
+              emit(n, LayerKind::reduce,
+                   {{"function", std::string(function)}, {"axes", axes}, {"keep", keep}}, {from}));
   y.scalar = !keep && static_cast<int>(axes.size()) == x.rank();
-  if (n.op == "ReduceLogSum" || exponents) {
+  if (logs) {
     LOOM_ASSIGN(y, unary(n, "log", y));
   }
   if (exponents) {

@@ -33,7 +33,8 @@ Status GraphImport::arg_node(const OnnxNode& n) {
   const int64_t extent = x.shape[static_cast<int>(axis)];
   if (axis == 0) return refuse(n, "looks for a place in the batch");
   if (extent > kMaxPlaces) return refuse(n, "too many places");
-  const bool least = n.op == "ArgMin", last = attribute(n, "select_last_index", 0) != 0;
+  const bool least = layer_of(n.op).function == "min",
+             last = attribute(n, "select_last_index", 0) != 0;
   const std::vector<int64_t> axes = {axis};
   if (bound(x) < 0) {  // infinities have no difference
     constexpr double kFinite = std::numeric_limits<float>::max();

@@ -20,11 +20,11 @@ Result<GraphImport::Value> GraphImport::padded(const OnnxNode& n, const Value& x
 
 Status GraphImport::pool_node(const OnnxNode& n) {
   LOOM_ASSIGN(const Value x, stream(n, 0));
-  const bool over_all = n.op.starts_with("Global");
-  const std::string kind = n.op.ends_with("MaxPool")  ? "max"
-                           : n.op.ends_with("LpPool") ? "lp"
-                                                      : "average";
-  std::vector<Field> fields = {{"kind", kind}, {"p", attribute(n, "p", 2)}};
+  constexpr std::string_view kGlobal = "global_";
+  std::string_view kind = layer_of(n.op).function;
+  const bool over_all = kind.starts_with(kGlobal);
+  if (over_all) kind.remove_prefix(kGlobal.size());
+  std::vector<Field> fields = {{"kind", std::string(kind)}, {"p", attribute(n, "p", 2)}};
   if (over_all) {
     fields.emplace_back("output", std::vector<int64_t>{1});
   } else {
@@ -103,7 +103,7 @@ Status GraphImport::blocks_node(const OnnxNode& n) {
   const int64_t b = attribute(n, "blocksize", 0);
   if (x.shape.rank() != 4 || b < 1 || b > 4096) return refuse(n, "is read of pictures alone");
   const int64_t batch = x.shape[0], c = x.shape[1], h = x.shape[2], w = x.shape[3];
-  const bool to_space = n.op == "DepthToSpace";
+  const bool to_space = layer_of(n.op).function == "to_space";
   if (to_space ? c % (b * b) != 0 : (h % b != 0 || w % b != 0))
     return refuse(n, cat("blocks of ", b, " do not divide ", x.shape.str()));
   const std::string mode = attribute_text(n, "mode", "DCR");

@@ -149,7 +149,7 @@ Result<GraphImport::Value> GraphImport::along(const OnnxNode& n, const Value& x,
 
 Status GraphImport::resize_node(const OnnxNode& n) {
   LOOM_ASSIGN(Value x, stream(n, 0));
-  const bool modern = n.op == "Resize" && opset_ >= 11;
+  const bool modern = opset_ >= 11;
   const Way w = way_of(n, modern);
   if (!is_read(w, n) || (w.mode == "cubic" && x.shape.rank() != 4))
     return refuse(n, "a mode, antialias or keep_aspect_ratio_policy that is not read");

@@ -106,8 +106,8 @@ Result<std::vector<GraphImport::Value>> GraphImport::starting_states(const OnnxN
 
 Status GraphImport::recurrent_node(const OnnxNode& n) {
   const std::vector<ImportGates> table = gate_table();
-  const ImportGates& g =
-      *std::ranges::find_if(table, [&](const ImportGates& row) { return row.op == n.op; });
+  const ImportGates& g = *std::ranges::find_if(
+      table, [&](const ImportGates& row) { return row.function == layer_of(n.op).function; });
   LOOM_ASSIGN(Value x, stream(n, 0));
   LOOM_ASSIGN(const ConstantRef w, constant(n, 1));
   LOOM_ASSIGN(const ConstantRef r, constant(n, 2));

@@ -67,37 +67,24 @@ Status GraphImport::same_node(const OnnxNode& n) {
   if (n.op == "Constant") {
     const OnnxAttribute* a = n.attributes.size() == 1 ? &n.attributes[0] : nullptr;
     Value v;
-    Constant c;
     if (a != nullptr && a->name == "value" && a->tensors.size() == 1) {
       v.tensor = &a->tensors[0];
       v.type = v.tensor->type;
       v.source = ++sources_;
       return define(n, std::move(v));
     }
-    if (a != nullptr && a->name == "value_float") {
-      c.values = {static_cast<double>(a->real)};
-    } else if (a != nullptr && a->name == "value_int") {
-      c = {{}, OnnxType::i64, {static_cast<double>(a->integer)}};
-    } else if (a != nullptr && a->name == "value_ints") {
-      c = {{static_cast<int64_t>(a->integers.size())}, OnnxType::i64, {}};
-      c.values.assign(a->integers.begin(), a->integers.end());
-    } else if (a != nullptr && a->name == "value_floats") {
-      c = {{static_cast<int64_t>(a->reals.size())}, OnnxType::f32, {}};
-      c.values.assign(a->reals.begin(), a->reals.end());
-    } else {
-      return refuse(n, "a constant of strings or sparse values");
-    }
-    v.type = c.type;
-    v.constant = std::make_shared<const Constant>(std::move(c));
+    if (a != nullptr) v.constant = numbers_of(n);
+    if (v.constant == nullptr) return refuse(n, "a constant of strings or sparse values");
+    v.type = v.constant->type;
     return define(n, std::move(v));
   }
   LOOM_ASSIGN(const Value* x, value(n, 0));
-  if (n.op == "Dropout" && has_input(n, 1)) {
+  if (layer_of(n.op).function == "dropout" && has_input(n, 1)) {
     LOOM_ASSIGN(const ConstantRef ratio, constant(n, 1));
     if (!ratio->dims.empty() || !(ratio->at(0) >= 0 && ratio->at(0) < 1))
       return refuse(n, "a ratio that is not one number from 0 to 1");
   }
-  if (n.op == "Dropout" && has_input(n, 2)) {
+  if (layer_of(n.op).function == "dropout" && has_input(n, 2)) {
     LOOM_ASSIGN(const ConstantRef training, constant(n, 2));
     if (training->count() != 1 || training->at(0) != 0)
       return refuse(n, "training_mode drops values at random; export for inference");
@@ -115,12 +102,7 @@ Status GraphImport::shape_node(const OnnxNode& n) {
   if (n.op == "Size") {
     out = {{}, OnnxType::i64, {static_cast<double>(product(dims, 0, dims.size()))}};
   } else {
-    const auto rank = static_cast<int64_t>(dims.size());
-    const auto at = [&](int64_t p) { return std::clamp(p < 0 ? p + rank : p, int64_t{0}, rank); };
-    const int64_t first = at(attribute(n, "start", 0)), last = at(attribute(n, "end", rank));
-    out = {{std::max<int64_t>(last - first, 0)}, OnnxType::i64, {}};
-    for (int64_t i = first; i < last; ++i)
-      out.values.push_back(static_cast<double>(dims[static_cast<size_t>(i)]));
+    out = shape_of(n, dims);
   }
   Value v;
   v.type = OnnxType::i64;
@@ -140,7 +122,8 @@ Status GraphImport::reshape_node(const OnnxNode& n) {
   if (known == nullptr && x->scalar) have.clear();
   int64_t inner = 0;
   std::vector<int64_t> dims;
-  if (fixed_ != 0 && known == nullptr && n.op == "Reshape" && batch_axis(*x) >= 0) {
+  if (fixed_ != 0 && known == nullptr && layer_of(n.op).function == "reshape" &&
+      batch_axis(*x) >= 0) {
     LOOM_ASSIGN(dims, list(n, 1, "shape", {}));
     LOOM_ASSIGN(dims, opened(n, *x, std::move(dims), inner));
   } else {

@@ -88,9 +88,13 @@ int64_t GraphImport::owner_of(size_t i, std::vector<int64_t>& first) const {
 }
 
 bool GraphImport::shares_weights(const OnnxModel& model) {
-  constexpr std::string_view kReaders[] = {"Conv", "ConvTranspose", "Gemm", "MatMul",
-                                           "LSTM", "GRU",           "RNN",  "Gather"};
+  constexpr std::string_view kReaders[] = {"conv", "Gemm", "MatMul", "recurrent", "Gather"};
   constexpr std::string_view kForms[] = {"Transpose", "Identity", "Cast"};
+  const auto reads_one_of = [](std::span<const std::string_view> keys, std::string_view op) {
+    const evaluate::Operator* row = evaluate::find_described(op);
+    return row != nullptr &&
+           std::ranges::any_of(keys, [&](std::string_view key) { return reads(key, *row); });
+  };
   std::map<std::string, std::string> tensors;  // the name of a value: the tensor
   for (const OnnxTensor& t : model.graph.initializers) {
     if (is_float(t.type) && t.count() > 1 && !all_the_same(t.data(), onnx_type_bytes(t.type)))
@@ -98,8 +102,8 @@ bool GraphImport::shares_weights(const OnnxModel& model) {
   }
   std::set<std::string> seen;  // operators with their tensors
   for (const OnnxNode& n : model.graph.nodes) {
-    const bool form = std::ranges::find(kForms, n.op) != std::end(kForms);
-    if (!form && std::ranges::find(kReaders, n.op) == std::end(kReaders)) continue;
+    const bool form = reads_one_of(kForms, n.op);
+    if (!form && !reads_one_of(kReaders, n.op)) continue;
     for (const std::string& name : n.inputs) {
       const auto found = tensors.find(name);
       if (found == tensors.end()) continue;

@@ -21,7 +21,7 @@ constexpr double kSeries[] = {1.0 / 6227020800, -1.0 / 39916800, 1.0 / 362880, -
 
 Status GraphImport::sine_node(const OnnxNode& n) {
   LOOM_ASSIGN(const Value x, stream(n, 0));
-  const bool cosine = n.op == "Cos";
+  const bool cosine = layer_of(n.op).function == "cos";
   // Half turns: a cosine is the sine of half a pi more, whose k is a half less.
   LOOM_ASSIGN(Value k, with_number(n, "mul", x, 1 / std::numbers::pi));
   if (cosine) {

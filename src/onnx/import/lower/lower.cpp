@@ -273,29 +273,15 @@ Status Lowering::read_input() {
 }
 
 Status Lowering::constant_node(const OnnxNode& n) {
-  Constant made;
   if (n.attributes.size() != 1) return refuse(n, "must have one value");
-  if (const OnnxAttribute* value = n.find("value");
-      value != nullptr && value->tensors.size() == 1) {
-    Lowered out;
-    out.tensor = &value->tensors[0];
-    return define(n, std::move(out));
-  }
-  if (const OnnxAttribute* a = n.find("value_float")) {
-    made.values = {static_cast<double>(a->real)};
-  } else if (const OnnxAttribute* i = n.find("value_int")) {
-    made = {{}, OnnxType::i64, {static_cast<double>(i->integer)}};
-  } else if (const OnnxAttribute* list = n.find("value_ints")) {
-    made = {{static_cast<int64_t>(list->integers.size())}, OnnxType::i64, {}};
-    made.values.assign(list->integers.begin(), list->integers.end());
-  } else if (const OnnxAttribute* reals = n.find("value_floats")) {
-    made = {{static_cast<int64_t>(reals->reals.size())}, OnnxType::f32, {}};
-    made.values.assign(reals->reals.begin(), reals->reals.end());
-  } else {
-    return refuse(n, "a constant of strings or sparse values");
-  }
+  const OnnxAttribute* value = n.find("value");
   Lowered out;
-  out.constant = std::make_shared<const Constant>(std::move(made));
+  if (value != nullptr && value->tensors.size() == 1) {
+    out.tensor = &value->tensors[0];
+  } else {
+    out.constant = numbers_of(n);
+    if (out.constant == nullptr) return refuse(n, "a constant of strings or sparse values");
+  }
   return define(n, std::move(out));
 }
 
@@ -305,14 +291,8 @@ Status Lowering::shape_node(const OnnxNode& n) {
   if (x->constant != nullptr) dims = x->constant->dims;
   if (x->tensor != nullptr) dims = x->tensor->shape;
   if (x->reduced) dims.back() = 1;
-  const auto rank = static_cast<int64_t>(dims.size());
-  const auto place = [&](int64_t p) { return std::clamp(p < 0 ? p + rank : p, int64_t{0}, rank); };
-  const int64_t first = place(attribute(n, "start", 0)), last = place(attribute(n, "end", rank));
-  Constant out{{std::max<int64_t>(last - first, 0)}, OnnxType::i64, {}};
-  for (int64_t i = first; i < last; ++i)
-    out.values.push_back(static_cast<double>(dims[static_cast<size_t>(i)]));
   Lowered made;
-  made.constant = std::make_shared<const Constant>(std::move(out));
+  made.constant = std::make_shared<const Constant>(shape_of(n, dims));
   return define(n, std::move(made));
 }
 
@@ -371,7 +351,7 @@ Status Lowering::view_node(const OnnxNode& n) {
 // Identity, Dropout, Cast: the value itself.
 Status Lowering::same_node(const OnnxNode& n) {
   LOOM_ASSIGN(const Lowered* x, input(n, 0));
-  if (n.op == "Dropout") LOOM_TRY(check_dropout(n));
+  if (layer_of(n.op).function == "dropout") LOOM_TRY(check_dropout(n));
   if (n.op == "Cast") LOOM_TRY(check_cast(n, x->holds()));
   return define(n, *x);
 }
@@ -407,35 +387,26 @@ std::span<const Lowering::HandlerRow> Lowering::handlers() {
   static constexpr HandlerRow kRows[] = {
       {"Constant", &L::constant_node},
       {"Shape", &L::shape_node},
-      {"Reshape", &L::view_node},
-      {"Flatten", &L::view_node},
-      {"Squeeze", &L::view_node},
-      {"Unsqueeze", &L::view_node},
+      {"view", &L::view_node},
       {"Transpose", &L::view_node},
       {"Expand", &L::view_node},
-      {"Identity", &L::same_node},
-      {"Dropout", &L::same_node},
+      {"same", &L::same_node},
       {"Cast", &L::same_node},
       {"Gemm", &L::gemm_node},
       {"MatMul", &L::matmul_node},
-      {"Conv", &L::conv_node},
-      {"ConvTranspose", &L::conv_node},
-      {"AveragePool", &L::pool_node},
-      {"GlobalAveragePool", &L::pool_node},
+      {"conv", &L::conv_node},
+      {"pool average", &L::pool_node},
+      {"pool global_average", &L::pool_node},
       {"BatchNormalization", &L::batch_norm_node},
-      {"LayerNormalization", &L::norm_node},
-      {"RMSNormalization", &L::norm_node},
-      {"SimplifiedLayerNormalization", &L::norm_node},
+      {"norm", &L::norm_node},
       {"Softmax", &L::softmax_node},
       {"Gather", &L::gather_node},
       {"Slice", &L::slice_node},
-      {"LSTM", &L::recurrent_node},
-      {"GRU", &L::recurrent_node},
-      {"RNN", &L::recurrent_node},
+      {"recurrent", &L::recurrent_node},
       {"Concat", &L::concat_node},
       {"Gelu", &L::gelu_node},
       {"Where", &L::where_node},
-      {"ReduceMean", &L::mean_node},
+      {"reduce mean", &L::mean_node},
   };
   return kRows;
 }
@@ -443,7 +414,7 @@ std::span<const Lowering::HandlerRow> Lowering::handlers() {
 Result<OnnxType> Lowering::checked(const OnnxNode& n) const {
   if (!knows_operator(n.op)) {
     std::vector<std::string> names;
-    for (const HandlerRow& row : handlers()) names.emplace_back(row.op);
+    for (const HandlerRow& row : handlers()) add_names(row.op, names);
     return refuse(n,
                   cat("no layer computes this operator; read are elementwise functions, Add, Mul, ",
                       join(names, ", ")));
@@ -488,9 +459,7 @@ Status Lowering::node(const OnnxNode& n) {
     out.constant = std::make_shared<const Constant>(std::move(*made));
     return define(n, std::move(out));
   }
-  for (const HandlerRow& row : handlers()) {
-    if (row.op == n.op) return (this->*row.handle)(n);
-  }
+  if (const HandlerRow* row = handler_of(handlers(), n.op)) return (this->*row->handle)(n);
   if (expr_knows(n.op, 1)) return unary_node(n);
   if (expr_knows(n.op, 2)) return binary_node(n);
   return refuse(n, "is read where all its inputs are constants");

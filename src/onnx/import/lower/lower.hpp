@@ -242,7 +242,7 @@ std::vector<int64_t> attribute_list(const OnnxNode& node, std::string_view name,
 
 // lower_sequence.cpp: recurrences by their operators
 struct ImportGates {
-  std::string_view op;
+  std::string_view function;  // of the operator's layer
   LayerKind kind;
   std::vector<size_t> order;  // which of theirs stands where
 };

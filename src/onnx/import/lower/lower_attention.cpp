@@ -83,10 +83,11 @@ Result<Lowered> Lowering::scores_with(const OnnxNode& n, const Lowered& x, const
   Scores s = *x.scores;
   Lowered out = x;
   if (s.softmax) return refuse(n, "changes the weights of attention");
-  if (n.op != "Add") {
-    const bool known = (n.op == "Mul" || n.op == "Div") && c.values.size() == 1;
+  const std::string_view function = layer_of(n.op).function;
+  if (function != "add") {
+    const bool known = (function == "mul" || function == "div") && c.values.size() == 1;
     if (!known) return refuse(n, "changes scores of attention by what is no factor and no mask");
-    s.scale = n.op == "Mul" ? s.scale * c.at(0) : s.scale / c.at(0);
+    s.scale = function == "mul" ? s.scale * c.at(0) : s.scale / c.at(0);
     out.scores = std::make_shared<const Scores>(s);
     return out;
   }

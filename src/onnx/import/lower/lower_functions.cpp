@@ -130,8 +130,9 @@ Status Lowering::unary_node(const OnnxNode& n) {
   LOOM_ASSIGN(const Lowered* x, input(n, 0));
   if (x->item < 0 || x->scores != nullptr) return refuse(n, "its input is no plain stream");
   double parameter = 1;
-  if (n.op == "LeakyRelu") parameter = attribute_real(n, "alpha", 0.01);
-  if (n.op == "Elu") parameter = attribute_real(n, "alpha", 1);
+  const std::string_view function = layer_of(n.op).function;
+  if (function == "leaky_relu") parameter = attribute_real(n, "alpha", 0.01);
+  if (function == "elu") parameter = attribute_real(n, "alpha", 1);
   Lowered y = *x;
   y.f = expr_of(n.op, {of(*x)}, parameter);
   if (y.f == nullptr) return refuse(n, "a function of too many operators");
@@ -211,10 +212,11 @@ Status Lowering::where_node(const OnnxNode& n) {
 // x - shift or * scale of the input by constants, which nothing else reads: see
 // OnnxImportOptions::take_normalization. A shift stands before the scale.
 Result<bool> Lowering::normalizes(const OnnxNode& n) {
-  const bool shifts = n.op == "Sub" || n.op == "Add", divides = n.op == "Div";
-  if (!options_.take_normalization || ids_ || !(shifts || divides || n.op == "Mul") ||
-      n.inputs.size() != 2 || normalized_.empty() || n.inputs[0] != normalized_ ||
-      n.outputs.size() != 1)
+  if (!options_.take_normalization || ids_) return false;
+  const std::string_view function = layer_of(n.op).function;
+  const bool shifts = function == "sub" || function == "add", divides = function == "div";
+  if (!(shifts || divides || function == "mul") || n.inputs.size() != 2 || normalized_.empty() ||
+      n.inputs[0] != normalized_ || n.outputs.size() != 1)
     return false;
   // Tried once per value: a graph of many readers is not searched for each of them.
   const std::string name = std::exchange(normalized_, "");
@@ -234,7 +236,7 @@ Result<bool> Lowering::normalizes(const OnnxNode& n) {
   const Lowered& x = values_.at(input_name_);
   if (!keeps(*c, x) || (c->dims.size() == x.view.axes.size() && c->dims[0] != 1)) return false;
   std::vector<float> values = spread(*c, sample_);
-  if (shifts && n.op == "Add") std::ranges::transform(values, values.begin(), std::negate<>());
+  if (function == "add") std::ranges::transform(values, values.begin(), std::negate<>());
   if (divides) std::ranges::transform(values, values.begin(), [](float v) { return 1 / v; });
   (shifts ? to.shift : to.scale) = std::move(values);
   normalized_ = n.outputs[0];
@@ -295,16 +297,17 @@ Result<Lowered> Lowering::affine(const OnnxNode& n, const Lowered& x, const Cons
   AffineParts by;
   by.from = AffineParts::From::weights;
   by.scale = by.shift = c.floats();
-  by.exact = n.op == "Add" || n.op == "Mul";
-  by.shifts = n.op == "Add" || n.op == "Sub";
-  by.scales = !by.shifts || (n.op == "Sub" && first);
+  const std::string_view function = layer_of(n.op).function;
+  const bool less = function == "sub";
+  by.exact = function == "add" || function == "mul";
+  by.shifts = function == "add" || less;
+  by.scales = !by.shifts || (less && first);
   if (by.shifts) {
-    std::ranges::fill(by.scale, n.op == "Sub" && first ? -1.0f : 1.0f);
-    if (n.op == "Sub" && !first)
-      std::ranges::transform(by.shift, by.shift.begin(), std::negate<>());
-  } else if (n.op == "Mul" || (n.op == "Div" && !first)) {
+    std::ranges::fill(by.scale, less && first ? -1.0f : 1.0f);
+    if (less && !first) std::ranges::transform(by.shift, by.shift.begin(), std::negate<>());
+  } else if (function == "mul" || (function == "div" && !first)) {
     std::ranges::fill(by.shift, 0.0f);
-    if (n.op == "Div")
+    if (function == "div")
       std::ranges::transform(by.scale, by.scale.begin(), [](float v) { return 1 / v; });
   } else {
     return refuse(n, "no layer has this function of a value and a constant");
@@ -365,8 +368,9 @@ Result<Lowered> Lowering::stream_pair(const OnnxNode& n, const Lowered& a, const
     return y;
   }
   if (a.reduced || b.reduced) return refuse(n, "the mean of one layer and values of another");
-  if (n.op == "Add") return add_streams(n, a, b);
-  if (n.op == "Mul") return gate(n, a, b);
+  const std::string_view function = layer_of(n.op).function;
+  if (function == "add") return add_streams(n, a, b);
+  if (function == "mul") return gate(n, a, b);
   return refuse(n, "of two computed values only sums, and products that are gates, are read");
 }
 
@@ -481,7 +485,8 @@ Result<int> Lowering::function_item(const OnnxNode& n, int item, const ExprRef& 
     own.params.push_back({"gamma", Shape{width}, all(1.0f), true, true});
     if (layer) own.params.push_back({"beta", Shape{width}, all(0.0f), true, true});
     LOOM_ASSIGN(made, add(n, std::move(own)));
-  } else if (f->op == "Add" && f->args[0]->op != "number" && f->args[1]->op != "number") {
+  } else if (layer_of(f->op).function == "add" && f->args[0]->op != "number" &&
+             f->args[1]->op != "number") {
     Item own;
     own.role = Item::Role::add;
     LOOM_ASSIGN(const int one, function_item(n, item, f->args[0]));

@@ -178,7 +178,7 @@ Result<OnnxWindow> Lowering::window(const OnnxNode& n, std::vector<int64_t> kern
 }
 
 Status Lowering::conv_node(const OnnxNode& n) {
-  const bool transposed = n.op == "ConvTranspose";
+  const bool transposed = layer_of(n.op).function == "transposed";
   LOOM_ASSIGN(const Lowered* x, input(n, 0));
   LOOM_ASSIGN(const ConstantRef w, weights(n, 1));
   if (x->item < 0) return refuse(n, "its input is a constant");
@@ -232,7 +232,7 @@ Status Lowering::pool_node(const OnnxNode& n) {
   const size_t axes = in.size() - std::min<size_t>(in.size(), 2);
   if (axes < 1 || axes > 3) return refuse(n, "one to three axes of positions are read");
   std::vector<int64_t> kernel(in.begin() + 2, in.end());
-  if (n.op == "AveragePool") kernel = attribute_list(n, "kernel_shape", {});
+  if (layer_of(n.op).function == "average") kernel = attribute_list(n, "kernel_shape", {});
   if (kernel.size() != axes) return refuse(n, "a kernel_shape of the wrong length");
   LOOM_ASSIGN(const OnnxWindow v, window(n, std::move(kernel)));
   const bool padded = std::ranges::any_of(v.pad, [](int64_t p) { return p != 0; });
@@ -246,7 +246,7 @@ Status Lowering::pool_node(const OnnxNode& n) {
 
 Status Lowering::pool(const OnnxNode& n, int from, const OnnxWindow& v) {
   std::vector<Field> fields = {{"kind", "average"}};
-  if (n.op.starts_with("Global")) {
+  if (layer_of(n.op).function == "global_average") {
     fields.emplace_back("output", std::vector<int64_t>{1});
   } else {
     fields.insert(fields.end(), {{"kernel", v.kernel},
@@ -300,7 +300,7 @@ Status Lowering::norm_node(const OnnxNode& n) {
   const int64_t axis = attribute(n, "axis", -1);
   if (x->item < 0 || rank < 1 || (axis != -1 && axis != rank - 1))
     return refuse(n, "only norms over the last axis are read");
-  const bool layer_norm = n.op == "LayerNormalization";
+  const bool layer_norm = layer_of(n.op).function == "layer";
   LOOM_TRY(shaped(n, *gamma, {dims.back()}, "a scale that is not one per value"));
   if (attribute(n, "stash_type", 1) != 1) return refuse(n, "a stash_type other than 1, float");
   LOOM_ASSIGN(const int from, rows(n, *x, dims.back()));

@@ -16,9 +16,9 @@ bool has_second_bias(const std::vector<float>& biases, size_t count) {
 }
 
 std::vector<ImportGates> gate_table() {
-  return {{"LSTM", LayerKind::lstm, {0, 2, 3, 1}},
-          {"GRU", LayerKind::gru, {1, 0, 2}},
-          {"RNN", LayerKind::rnn, {0}}};
+  return {{"lstm", LayerKind::lstm, {0, 2, 3, 1}},
+          {"gru", LayerKind::gru, {1, 0, 2}},
+          {"rnn", LayerKind::rnn, {0}}};
 }
 
 std::vector<float> reordered(const std::vector<float>& all, size_t first, size_t block,
@@ -40,12 +40,11 @@ std::string rnn_activation(const OnnxNode& n) {
   const auto is = [](const OnnxAttribute* given, float value, bool otherwise) {
     return given == nullptr || given->reals.empty() ? otherwise : given->reals[0] == value;
   };
-  if (name == "Tanh") return "tanh";
-  if (name == "Relu") return "relu";
-  if (name == "Sigmoid") return "sigmoid";
-  if (name == "Softplus") return "softplus";
-  if (name == "LeakyRelu" && is(alphas, 0.01f, true)) return "leaky_relu";
-  if (name == "Elu" && is(alphas, 1.0f, true)) return "elu";
+  const std::string function(layer_of(name).function);
+  constexpr std::string_view kPlain[] = {"tanh", "relu", "sigmoid", "softplus"};
+  if (std::ranges::find(kPlain, function) != std::end(kPlain)) return function;
+  if (function == "leaky_relu" && is(alphas, 0.01f, true)) return function;
+  if (function == "elu" && is(alphas, 1.0f, true)) return function;
   if (name == "Affine" && is(alphas, 1.0f, false) && is(betas, 0.0f, true)) return "linear";
   return "";
 }
@@ -129,8 +128,8 @@ Status Lowering::slice_node(const OnnxNode& n) {
 
 Status Lowering::recurrent_node(const OnnxNode& n) {
   const std::vector<ImportGates> table = gate_table();
-  const ImportGates& g =
-      *std::ranges::find_if(table, [&](const ImportGates& row) { return row.op == n.op; });
+  const ImportGates& g = *std::ranges::find_if(
+      table, [&](const ImportGates& row) { return row.function == layer_of(n.op).function; });
   LOOM_ASSIGN(const Lowered* x, input(n, 0));
   LOOM_ASSIGN(const ConstantRef w, weights(n, 1));
   LOOM_ASSIGN(const ConstantRef r, weights(n, 2));

@@ -412,20 +412,21 @@ Status group_query(const Call& c) {
 }
 
 constexpr Operator kFusedAttention[] = {
-    {kMs, "Attention", attention, 2, 7,
-     "do_rotary mask_filter_value num_heads past_present_share_buffer qkv_hidden_sizes "
+    {kMs, "Attention", attention,
+     "aa?aaaaa do_rotary mask_filter_value num_heads past_present_share_buffer qkv_hidden_sizes "
      "rotary_embedding_dim scale unidirectional",
-     Operator::none, prepare_attention},
-    {kMs, "QAttention", q_attention, 5, 9,
-     "do_rotary mask_filter_value num_heads past_present_share_buffer scale unidirectional"},
-    {kMs, "MultiHeadAttention", multi_head, 1, 10,
-     "mask_filter_value num_heads scale unidirectional"},
-    {kMs, "GroupQueryAttention", group_query, 1, 17,
-     "causal do_rotary k_norm_epsilon k_quant_type kv_cache_bit_width kv_num_heads "
-     "local_window_size num_heads q_norm_epsilon qk_norm_epsilon qk_output rotary_interleaved "
-     "scale sliding_window_cache smooth_softmax softcap v_quant_type"},
-    {kMs, "RotaryEmbedding", rotary, 4, 4,
-     "interleaved is_packed_batching num_heads rotary_embedding_dim scale"},
+     "", Operator::none, prepare_attention},
+    {kMs, "QAttention", q_attention,
+     "aaaaa?aaaa do_rotary mask_filter_value num_heads past_present_share_buffer scale "
+     "unidirectional"},
+    {kMs, "MultiHeadAttention", multi_head,
+     "a?aaaaaaaaa mask_filter_value num_heads scale unidirectional"},
+    {kMs, "GroupQueryAttention", group_query,
+     "a?aaaaaaaaaaaaaaaa causal do_rotary k_norm_epsilon k_quant_type kv_cache_bit_width "
+     "kv_num_heads local_window_size num_heads q_norm_epsilon qk_norm_epsilon qk_output "
+     "rotary_interleaved scale sliding_window_cache smooth_softmax softcap v_quant_type"},
+    {kMs, "RotaryEmbedding", rotary,
+     "aaaa interleaved is_packed_batching num_heads rotary_embedding_dim scale"},
 };
 
 }  // namespace

@@ -172,17 +172,17 @@ Status inverse(const Call& c) {
 }
 
 constexpr Operator kFusedProducts[] = {
-    {kMs, "FusedConv", fused_conv, 2, 4,
-     "activation activation_params auto_pad dilations group kernel_shape pads strides",
+    {kMs, "FusedConv", fused_conv,
+     "aa?aa activation activation_params auto_pad dilations group kernel_shape pads strides", "",
      Operator::none, prepare_fused_conv},
-    {kMs, "FusedGemm", fused_gemm, 2, 3,
-     "activation activation_alpha activation_beta activation_gamma alpha beta transA transB",
-     Operator::none, prepare_fused_gemm},
-    {kMs, "FusedMatMul", fused_matmul, 2, 2, "alpha transA transB transBatchA transBatchB",
+    {kMs, "FusedGemm", fused_gemm,
+     "aa?a activation activation_alpha activation_beta activation_gamma alpha beta transA transB",
+     "", Operator::none, prepare_fused_gemm},
+    {kMs, "FusedMatMul", fused_matmul, "aa alpha transA transB transBatchA transBatchB", "",
      Operator::none, prepare_fused_matmul},
-    {kMs, "TransposeMatMul", fused_matmul, 2, 2, "alpha transA transB", Operator::none,
+    {kMs, "TransposeMatMul", fused_matmul, "aa alpha transA transB", "", Operator::none,
      prepare_fused_matmul},
-    {kMs, "Inverse", inverse, 1, 1, ""},
+    {kMs, "Inverse", inverse, "a"},
 };
 
 }  // namespace

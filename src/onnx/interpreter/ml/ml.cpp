@@ -318,22 +318,22 @@ Status zip_map(const Call& c) {
 }
 
 constexpr Operator kMl[] = {
-    {"ai.onnx.ml", "LinearRegressor", linear_regressor, 1, 1,
-     "coefficients intercepts post_transform targets"},
-    {"ai.onnx.ml", "LinearClassifier", linear_classifier, 1, 1,
-     "classlabels_ints classlabels_strings coefficients intercepts multi_class post_transform"},
-    {"ai.onnx.ml", "Scaler", scaler, 1, 1, "offset scale"},
-    {"ai.onnx.ml", "Normalizer", normalizer, 1, 1, "norm"},
-    {"ai.onnx.ml", "Binarizer", binarizer, 1, 1, "threshold"},
-    {"ai.onnx.ml", "Imputer", imputer, 1, 1,
-     "imputed_value_floats imputed_value_int64s replaced_value_float replaced_value_int64"},
-    {"ai.onnx.ml", "FeatureVectorizer", feature_vectorizer, 1, -1, "inputdimensions"},
-    {"ai.onnx.ml", "OneHotEncoder", ml_one_hot, 1, 1, "cats_int64s cats_strings zeros"},
-    {"ai.onnx.ml", "LabelEncoder", label_encoder, 1, 1,
-     "classes_strings default_float default_int64 default_string default_tensor keys_floats "
+    {"ai.onnx.ml", "LinearRegressor", linear_regressor,
+     "a coefficients intercepts post_transform targets"},
+    {"ai.onnx.ml", "LinearClassifier", linear_classifier,
+     "a classlabels_ints classlabels_strings coefficients intercepts multi_class post_transform"},
+    {"ai.onnx.ml", "Scaler", scaler, "a offset scale"},
+    {"ai.onnx.ml", "Normalizer", normalizer, "a norm"},
+    {"ai.onnx.ml", "Binarizer", binarizer, "a threshold"},
+    {"ai.onnx.ml", "Imputer", imputer,
+     "a imputed_value_floats imputed_value_int64s replaced_value_float replaced_value_int64"},
+    {"ai.onnx.ml", "FeatureVectorizer", feature_vectorizer, "a+ inputdimensions"},
+    {"ai.onnx.ml", "OneHotEncoder", ml_one_hot, "a cats_int64s cats_strings zeros"},
+    {"ai.onnx.ml", "LabelEncoder", label_encoder,
+     "a classes_strings default_float default_int64 default_string default_tensor keys_floats "
      "keys_int64s keys_strings keys_tensor values_floats values_int64s values_strings "
      "values_tensor"},
-    {"ai.onnx.ml", "ZipMap", zip_map, 1, 1, "classlabels_int64s classlabels_strings"},
+    {"ai.onnx.ml", "ZipMap", zip_map, "a classlabels_int64s classlabels_strings"},
 };
 
 }  // namespace

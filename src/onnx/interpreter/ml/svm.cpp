@@ -216,11 +216,11 @@ Status svm_classifier(const Call& c) {
 }
 
 constexpr Operator kSvm[] = {
-    {"ai.onnx.ml", "SVMRegressor", svm_regressor, 1, 1,
-     "coefficients kernel_params kernel_type n_supports one_class post_transform rho "
+    {"ai.onnx.ml", "SVMRegressor", svm_regressor,
+     "a coefficients kernel_params kernel_type n_supports one_class post_transform rho "
      "support_vectors"},
-    {"ai.onnx.ml", "SVMClassifier", svm_classifier, 1, 1,
-     "classlabels_ints classlabels_strings coefficients kernel_params kernel_type post_transform "
+    {"ai.onnx.ml", "SVMClassifier", svm_classifier,
+     "a classlabels_ints classlabels_strings coefficients kernel_params kernel_type post_transform "
      "prob_a prob_b rho support_vectors vectors_per_class"},
 };
 

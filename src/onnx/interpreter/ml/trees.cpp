@@ -385,29 +385,27 @@ Status tree_classifier(const Call& c) {
   return c.give_as(y, OnnxType::f32, 1);
 }
 
-constexpr std::string_view kRegressor =
-    "aggregate_function base_values base_values_as_tensor n_targets nodes_falsenodeids "
-    "nodes_featureids nodes_hitrates nodes_hitrates_as_tensor nodes_missing_value_tracks_true "
-    "nodes_modes nodes_nodeids nodes_treeids nodes_truenodeids nodes_values nodes_values_as_tensor "
-    "post_transform target_ids target_nodeids target_treeids target_weights "
-    "target_weights_as_tensor";
-constexpr std::string_view kClassifier =
-    "base_values base_values_as_tensor class_ids class_nodeids class_treeids class_weights "
-    "class_weights_as_tensor classlabels_int64s classlabels_strings nodes_falsenodeids "
-    "nodes_featureids nodes_hitrates nodes_hitrates_as_tensor nodes_missing_value_tracks_true "
-    "nodes_modes nodes_nodeids nodes_treeids nodes_truenodeids nodes_values nodes_values_as_tensor "
-    "post_transform";
-
 constexpr Operator kTrees[] = {
-    {"ai.onnx.ml", "TreeEnsembleRegressor", tree_regressor, 1, 1, kRegressor, Operator::none,
-     prepare_ensemble},
-    {"ai.onnx.ml", "TreeEnsembleClassifier", tree_classifier, 1, 1, kClassifier, Operator::none,
-     prepare_ensemble},
-    {"ai.onnx.ml", "TreeEnsemble", tree_regressor, 1, 1,
-     "aggregate_function leaf_targetids leaf_weights membership_values n_targets nodes_falseleafs "
-     "nodes_falsenodeids nodes_featureids nodes_hitrates nodes_missing_value_tracks_true "
-     "nodes_modes nodes_splits nodes_trueleafs nodes_truenodeids post_transform tree_roots",
-     Operator::none, prepare_ensemble},
+    {"ai.onnx.ml", "TreeEnsembleRegressor", tree_regressor,
+     "a aggregate_function base_values base_values_as_tensor n_targets nodes_falsenodeids "
+     "nodes_featureids nodes_hitrates nodes_hitrates_as_tensor nodes_missing_value_tracks_true "
+     "nodes_modes nodes_nodeids nodes_treeids nodes_truenodeids nodes_values "
+     "nodes_values_as_tensor post_transform target_ids target_nodeids target_treeids "
+     "target_weights target_weights_as_tensor",
+     "", Operator::none, prepare_ensemble},
+    {"ai.onnx.ml", "TreeEnsembleClassifier", tree_classifier,
+     "a base_values base_values_as_tensor class_ids class_nodeids class_treeids class_weights "
+     "class_weights_as_tensor classlabels_int64s classlabels_strings nodes_falsenodeids "
+     "nodes_featureids nodes_hitrates nodes_hitrates_as_tensor nodes_missing_value_tracks_true "
+     "nodes_modes nodes_nodeids nodes_treeids nodes_truenodeids nodes_values "
+     "nodes_values_as_tensor post_transform",
+     "", Operator::none, prepare_ensemble},
+    {"ai.onnx.ml", "TreeEnsemble", tree_regressor,
+     "a aggregate_function leaf_targetids leaf_weights membership_values n_targets "
+     "nodes_falseleafs nodes_falsenodeids nodes_featureids nodes_hitrates "
+     "nodes_missing_value_tracks_true nodes_modes nodes_splits nodes_trueleafs nodes_truenodeids "
+     "post_transform tree_roots",
+     "", Operator::none, prepare_ensemble},
 };
 
 }  // namespace

@@ -386,14 +386,12 @@ Status swiglu(const Call& c) {
 }
 
 constexpr Operator kAttention[] = {
-    {"", "Attention", attention, 3, 7,
-     "is_causal kv_num_heads left_window_size q_num_heads qk_matmul_output_mode right_window_size "
-     "scale softcap softmax_precision"},
-    {"", "RotaryEmbedding", rotary, 3, 4, "interleaved num_heads rotary_embedding_dim"},
-    {"", "LinearAttention", linear_attention, 3, 6,
-     "chunk_size kv_num_heads q_num_heads scale update_rule"},
-    {"", "CausalConvWithState", causal_conv, 2, 4, "activation"},
-    {"", "SwiGLU", swiglu, 2, 2, "alpha"},
+    {"", "Attention", attention, {}},
+    {"", "RotaryEmbedding", rotary, "aaa?a interleaved num_heads rotary_embedding_dim"},
+    {"", "LinearAttention", linear_attention,
+     "aaa?aaa chunk_size kv_num_heads q_num_heads scale update_rule"},
+    {"", "CausalConvWithState", causal_conv, "aa?aa activation"},
+    {"", "SwiGLU", swiglu, "aa alpha"},
 };
 
 }  // namespace

@@ -320,12 +320,9 @@ Status conv_transpose(const Call& c) {
   return c.give_as(y, c.value(0).type);
 }
 
-constexpr std::string_view kConvWords = "auto_pad dilations group kernel_shape pads strides";
 constexpr Operator kConvs[] = {
-    {"", "Conv", conv, 2, 3, kConvWords, Operator::none, prepare_conv},
-    {"", "ConvTranspose", conv_transpose, 2, 3,
-     "auto_pad dilations group kernel_shape pads strides output_padding output_shape",
-     Operator::none, prepare_conv},
+    {"", "Conv", conv, {}, "", Operator::none, prepare_conv},
+    {"", "ConvTranspose", conv_transpose, {}, "", Operator::none, prepare_conv},
 };
 
 }  // namespace

@@ -295,10 +295,11 @@ Status deform_conv(const Call& c) {
 }
 
 constexpr Operator kImages[] = {
-    {"", "GridSample", grid_sample, 2, 2, "align_corners mode padding_mode"},
-    {"", "AffineGrid", affine_grid, 2, 2, "align_corners"},
-    {"", "Col2Im", col2im, 3, 3, "dilations pads strides"},
-    {"", "DeformConv", deform_conv, 3, 5, "dilations group kernel_shape offset_group pads strides"},
+    {"", "GridSample", grid_sample, "aa align_corners mode padding_mode"},
+    {"", "AffineGrid", affine_grid, "aa align_corners"},
+    {"", "Col2Im", col2im, "aaa dilations pads strides"},
+    {"", "DeformConv", deform_conv,
+     "aaa?aa dilations group kernel_shape offset_group pads strides"},
 };
 
 }  // namespace

@@ -139,11 +139,11 @@ Status momentum(const Call& c) {
 
 constexpr std::string_view kTraining = "ai.onnx.preview.training";
 constexpr Operator kLosses[] = {
-    {"", "NegativeLogLikelihoodLoss", negative_log_likelihood, 2, 3, "ignore_index reduction"},
-    {"", "SoftmaxCrossEntropyLoss", softmax_cross_entropy, 2, 3, "ignore_index reduction"},
-    {kTraining, "Adagrad", adagrad, 3, -1, "decay_factor epsilon norm_coefficient"},
-    {kTraining, "Adam", adam, 3, -1, "alpha beta epsilon norm_coefficient norm_coefficient_post"},
-    {kTraining, "Momentum", momentum, 3, -1, "alpha beta mode norm_coefficient"},
+    {"", "NegativeLogLikelihoodLoss", negative_log_likelihood, "aa?a ignore_index reduction"},
+    {"", "SoftmaxCrossEntropyLoss", softmax_cross_entropy, "aa?a ignore_index reduction"},
+    {kTraining, "Adagrad", adagrad, "aaa+ decay_factor epsilon norm_coefficient"},
+    {kTraining, "Adam", adam, "aaa+ alpha beta epsilon norm_coefficient norm_coefficient_post"},
+    {kTraining, "Momentum", momentum, "aaa+ alpha beta mode norm_coefficient"},
 };
 
 }  // namespace

@@ -282,15 +282,14 @@ Status mean_variance(const Call& c) {
 }
 
 constexpr Operator kNorms[] = {
-    {"", "LayerNormalization", layer_norm, 2, 3, "axis epsilon stash_type"},
-    {"", "RMSNormalization", rms_norm, 2, 2, "axis epsilon stash_type"},
-    {"", "BatchNormalization", batch_norm, 5, 5,
-     "epsilon momentum training_mode spatial is_test consumed_inputs"},
-    {"", "GroupNormalization", group_norm, 3, 3, "epsilon num_groups stash_type"},
-    {"", "InstanceNormalization", instance_norm, 3, 3, "epsilon consumed_inputs"},
-    {"", "LRN", lrn, 1, 1, "alpha beta bias size"},
-    {"", "LpNormalization", lp_normalization, 1, 1, "axis p"},
-    {"", "MeanVarianceNormalization", mean_variance, 1, 1, "axes"},
+    {"", "LayerNormalization", layer_norm, {}},
+    {"", "RMSNormalization", rms_norm, {}},
+    {"", "BatchNormalization", batch_norm, {}},
+    {"", "GroupNormalization", group_norm, "aaa epsilon num_groups stash_type"},
+    {"", "InstanceNormalization", instance_norm, {}},
+    {"", "LRN", lrn, {}},
+    {"", "LpNormalization", lp_normalization, "a axis p"},
+    {"", "MeanVarianceNormalization", mean_variance, "a axes"},
 };
 
 }  // namespace

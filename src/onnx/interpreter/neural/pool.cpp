@@ -255,15 +255,13 @@ Status max_unpool(const Call& c) {
 }
 
 constexpr Operator kPools[] = {
-    {"", "MaxPool", max_pool, 1, 1,
-     "auto_pad ceil_mode dilations kernel_shape pads storage_order strides"},
-    {"", "AveragePool", average_pool, 1, 1,
-     "auto_pad ceil_mode count_include_pad dilations kernel_shape pads strides"},
-    {"", "LpPool", lp_pool, 1, 1, "auto_pad ceil_mode dilations kernel_shape p pads strides"},
-    {"", "GlobalAveragePool", global_pool<Whole::average>, 1, 1, ""},
-    {"", "GlobalMaxPool", global_pool<Whole::max>, 1, 1, ""},
-    {"", "GlobalLpPool", global_pool<Whole::lp>, 1, 1, "p"},
-    {"", "MaxUnpool", max_unpool, 2, 3, "kernel_shape pads strides"},
+    {"", "MaxPool", max_pool, {}},
+    {"", "AveragePool", average_pool, {}},
+    {"", "LpPool", lp_pool, {}},
+    {"", "GlobalAveragePool", global_pool<Whole::average>, {}},
+    {"", "GlobalMaxPool", global_pool<Whole::max>, {}},
+    {"", "GlobalLpPool", global_pool<Whole::lp>, {}},
+    {"", "MaxUnpool", max_unpool, "aa?a kernel_shape pads strides"},
 };
 
 }  // namespace

@@ -406,16 +406,9 @@ Status gru(const Call& c) {
 }
 
 constexpr Operator kRecurrent[] = {
-    {"", "RNN", rnn, 3, 6,
-     "activation_alpha activation_beta activations clip direction hidden_size layout",
-     Operator::none, prepare_recurrence<false>},
-    {"", "LSTM", lstm, 3, 8,
-     "activation_alpha activation_beta activations clip direction hidden_size input_forget layout",
-     Operator::none, prepare_recurrence<false>},
-    {"", "GRU", gru, 3, 6,
-     "activation_alpha activation_beta activations clip direction hidden_size layout "
-     "linear_before_reset output_sequence",
-     Operator::none, prepare_recurrence<true>},
+    {"", "RNN", rnn, {}, "", Operator::none, prepare_recurrence<false>},
+    {"", "LSTM", lstm, {}, "", Operator::none, prepare_recurrence<false>},
+    {"", "GRU", gru, {}, "", Operator::none, prepare_recurrence<true>},
 };
 
 }  // namespace

@@ -268,10 +268,8 @@ Status upsample(const Call& c) {
 }
 
 constexpr Operator kResizes[] = {
-    {"", "Resize", resize, 1, 4,
-     "antialias axes coordinate_transformation_mode cubic_coeff_a exclude_outside "
-     "extrapolation_value keep_aspect_ratio_policy mode nearest_mode"},
-    {"", "Upsample", upsample, 1, 2, "mode scales"},
+    {"", "Resize", resize, {}},
+    {"", "Upsample", upsample, {}},
 };
 
 }  // namespace

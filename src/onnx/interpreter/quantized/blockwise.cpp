@@ -259,10 +259,11 @@ Status gather_block_quantized(const Call& c) {
 }
 
 constexpr Operator kBlockwise[] = {
-    {kMs, "MatMulNBits", matmul_nbits, 3, 6, "K N accuracy_level bits block_size weight_prepacked"},
-    {kMs, "MatMulBnb4", matmul_bnb4, 3, 3, "K N block_size quant_type training_mode transB"},
-    {kMs, "GatherBlockQuantized", gather_block_quantized, 3, 4,
-     "bits block_size gather_axis quantize_axis"},
+    {kMs, "MatMulNBits", matmul_nbits,
+     "aaa?aaa K N accuracy_level bits block_size weight_prepacked"},
+    {kMs, "MatMulBnb4", matmul_bnb4, "aaa K N block_size quant_type training_mode transB"},
+    {kMs, "GatherBlockQuantized", gather_block_quantized,
+     "aaa?a bits block_size gather_axis quantize_axis"},
 };
 
 }  // namespace

@@ -140,8 +140,8 @@ Status dynamic_quantize(const Call& c) {
 }
 
 constexpr Operator kQuantize[] = {
-    {"", "QuantizeLinear", quantize, 2, 3, "axis block_size output_dtype precision saturate"},
-    {"", "DynamicQuantizeLinear", dynamic_quantize, 1, 1, ""},
+    {"", "QuantizeLinear", quantize, "aa?a axis block_size output_dtype precision saturate"},
+    {"", "DynamicQuantizeLinear", dynamic_quantize, "a"},
 };
 
 }  // namespace

@@ -333,12 +333,14 @@ Status linear_conv(const Call& c) {
   return requantized(c, sums, scales, 7, 1);
 }
 
-constexpr std::string_view kConvWords = "auto_pad dilations group kernel_shape pads strides";
 constexpr Operator kQuantized[] = {
-    {"", "MatMulInteger", matmul_integer, 2, 4, "", Operator::none, prepare_product<1, 3>},
-    {"", "QLinearMatMul", linear_matmul, 8, 8, "", Operator::none, prepare_product<3, 5>},
-    {"", "ConvInteger", conv_integer, 2, 4, kConvWords, Operator::none, prepare_filters<1, 3>},
-    {"", "QLinearConv", linear_conv, 8, 9, kConvWords, Operator::none, prepare_filters<3, 5>},
+    {"", "MatMulInteger", matmul_integer, "aa?aa", "", Operator::none, prepare_product<1, 3>},
+    {"", "QLinearMatMul", linear_matmul, "aaaaaaaa", "", Operator::none, prepare_product<3, 5>},
+    {"", "ConvInteger", conv_integer, "aa?aa auto_pad dilations group kernel_shape pads strides",
+     "", Operator::none, prepare_filters<1, 3>},
+    {"", "QLinearConv", linear_conv,
+     "aaaaaaaa?a auto_pad dilations group kernel_shape pads strides", "", Operator::none,
+     prepare_filters<3, 5>},
 };
 
 }  // namespace

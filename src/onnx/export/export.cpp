@@ -1,7 +1,7 @@
 // The walk over a network that writes it as ONNX: cells in the order of the pass, links, and
 // containers. What single layers become stands in export_layers.cpp and its neighbours. See
 // export.hpp.
-#include "onnx/import/write/export.hpp"
+#include "onnx/export/export.hpp"
 
 #include <algorithm>
 #include <map>
@@ -9,7 +9,7 @@
 
 #include "io/files/file.hpp"
 #include "layers/core/graph.hpp"
-#include "onnx/import/graph.hpp"
+#include "onnx/export/builder.hpp"
 
 namespace loom::core {
 namespace {

@@ -1,8 +1,8 @@
 // What the nodes of a Graph become in ONNX: arithmetic of several inputs, and operators that move
-// values. Most have an operator of the same meaning; see graph.hpp.
+// values. Most have an operator of the same meaning; see builder.hpp.
 #include "base/text.hpp"
 #include "layers/spatial/axes.hpp"
-#include "onnx/import/graph.hpp"
+#include "onnx/export/builder.hpp"
 
 namespace loom::core {
 namespace {

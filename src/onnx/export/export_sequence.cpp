@@ -1,7 +1,7 @@
 // Recurrent layers, softmaxes and soft k-means as ONNX operators. ONNX keeps the time axis first
 // and the gates of an LSTM in the order i o f c (ours: i f g o, g being c), those of a GRU as z r h
 // (ours: r z n, with the reset after the product: linear_before_reset 1).
-#include "onnx/import/graph.hpp"
+#include "onnx/export/builder.hpp"
 
 namespace loom::core {
 namespace {

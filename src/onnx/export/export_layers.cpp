@@ -1,6 +1,6 @@
 // What each kind of layer becomes in ONNX, but for attention, recurrences and softmaxes, which
-// have files of their own. See graph.hpp.
-#include "onnx/import/graph.hpp"
+// have files of their own. See builder.hpp.
+#include "onnx/export/builder.hpp"
 
 namespace loom::core {
 

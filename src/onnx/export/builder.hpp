@@ -10,7 +10,7 @@
 
 #include "base/text.hpp"
 #include "layers/core/fields.hpp"
-#include "onnx/import/write/export.hpp"
+#include "onnx/export/export.hpp"
 
 namespace loom::core {
 

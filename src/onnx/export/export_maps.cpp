@@ -1,9 +1,9 @@
 // Layers over maps [batch, channels, extents] as ONNX operators: pools, other extents, channels
-// that become positions, norms of groups. See graph.hpp.
+// that become positions, norms of groups. See builder.hpp.
 #include <algorithm>
 
 #include "layers/spatial/axes.hpp"
-#include "onnx/import/graph.hpp"
+#include "onnx/export/builder.hpp"
 
 namespace loom::core {
 namespace {

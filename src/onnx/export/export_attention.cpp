@@ -1,7 +1,7 @@
 // MultiHeadAttention as the operators that every runtime has: products, a rotation and a mask from
 // constants, Softmax. Shapes: T positions, H heads, G kv heads, D values per head.
 #include "grid/rope_table.hpp"
-#include "onnx/import/graph.hpp"
+#include "onnx/export/builder.hpp"
 
 namespace loom::core {
 namespace {

@@ -1,59 +1,12 @@
-// The graph under construction: see graph.hpp. Names are numbers in the order of the calls, so
+// The graph under construction: see builder.hpp. Names are numbers in the order of the calls, so
 // equal networks are equal bytes.
-#include "onnx/import/graph.hpp"
+#include "onnx/export/builder.hpp"
 
 #include <algorithm>
 
 #include "dtype/r16/r16.hpp"
 
 namespace loom::core {
-
-OnnxAttribute onnx_attribute(std::string name, int64_t value) {
-  OnnxAttribute a;
-  a.name = std::move(name);
-  a.integer = value;
-  return a;
-}
-
-OnnxAttribute onnx_attribute(std::string name, float value) {
-  OnnxAttribute a;
-  a.name = std::move(name);
-  a.type = OnnxAttributeType::real;
-  a.real = value;
-  return a;
-}
-
-OnnxAttribute onnx_attribute(std::string name, std::string value) {
-  OnnxAttribute a;
-  a.name = std::move(name);
-  a.type = OnnxAttributeType::text;
-  a.text = std::move(value);
-  return a;
-}
-
-OnnxAttribute onnx_attribute(std::string name, std::vector<int64_t> values) {
-  OnnxAttribute a;
-  a.name = std::move(name);
-  a.type = OnnxAttributeType::integers;
-  a.integers = std::move(values);
-  return a;
-}
-
-OnnxAttribute onnx_attribute(std::string name, std::vector<float> values) {
-  OnnxAttribute a;
-  a.name = std::move(name);
-  a.type = OnnxAttributeType::reals;
-  a.reals = std::move(values);
-  return a;
-}
-
-OnnxAttribute onnx_attribute(std::string name, std::vector<std::string> values) {
-  OnnxAttribute a;
-  a.name = std::move(name);
-  a.type = OnnxAttributeType::texts;
-  a.texts = std::move(values);
-  return a;
-}
 
 Error GraphBuilder::refuse(const Node& node, std::string_view reason) const {
   return unsupported(cat("cell ", path_, " (", node.config.def->name, "): ", reason));
