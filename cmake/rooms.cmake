@@ -8,7 +8,7 @@ set(LOOM_ARITHMETIC "^(base|dtype|tensor|ops|text|backend/.*)$")
 # Code that runs once per file, conversation or call. Optimization for speed would add a third to
 # every program and wheel (docs/decisions/0055), with no measurable gain. If you choose the level
 # yourself (build types None and Debug), it applies everywhere.
-set(LOOM_COLD "^(layers|evolve|formats/.*|convert|bridge|api|capi|telemetry|chat|jinja|net|serve|remote|lab|onnx/(file|import)|puzzle|train_io)$")
+set(LOOM_COLD "^(layers|evolve|families|formats/.*|convert|bridge|api|capi|telemetry|chat|jinja|net|serve|remote|lab|onnx/(file|import)|puzzle|train_io)$")
 
 # loom_room_options(TARGET PATH): compile options of the files of a room.
 function(loom_room_options target path)
