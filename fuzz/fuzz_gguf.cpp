@@ -72,8 +72,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   check_values(*file);
   check_tensors(*file, size);
-  for (const loom::core::GgufArchitecture& row : loom::core::gguf_architectures()) {
-    const auto config = loom::core::read_gguf_config(*file, row);
+  for (const loom::core::DecoderFamily* family : loom::core::decoder_families()) {
+    if (family->gguf.name.empty()) continue;
+    const auto config = loom::core::read_gguf_config(*file, *family);
     if (!config.ok()) check_error(config.error());
   }
   const auto spec = loom::core::read_gguf_tokenizer(*file);

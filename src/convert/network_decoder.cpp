@@ -4,6 +4,7 @@
 
 #include "base/text.hpp"
 #include "bridge/network_json.hpp"
+#include "families/family.hpp"
 #include "formats/config/config.hpp"
 #include "formats/config/text.hpp"
 #include "io/files/file.hpp"
@@ -13,14 +14,6 @@
 
 namespace loom::core {
 namespace {
-
-// Classes in the order of attempts: the simplest first.
-constexpr std::pair<const char*, const char*> kClasses[] = {
-    {"LlamaForCausalLM", "llama"},       {"Qwen2ForCausalLM", "qwen2"},
-    {"Qwen3ForCausalLM", "qwen3"},       {"MistralForCausalLM", "mistral"},
-    {"BitNetForCausalLM", "bitnet"},     {"SmolLM3ForCausalLM", "smollm3"},
-    {"GemmaForCausalLM", "gemma"},       {"Gemma2ForCausalLM", "gemma2"},
-    {"Gemma3ForCausalLM", "gemma3_text"}};
 
 Error no_decoder(std::string_view what) {
   return make_error(Code::unsupported,
@@ -288,9 +281,10 @@ Result<DecoderConfig> decoder_config_of(const GridSpec& grid, int64_t positions)
   LOOM_ASSIGN(const GridSpec want, plain_grid(grid));
   std::vector<std::string> fewest;
   std::string nearest, why;  // why: the first class's error
-  for (const auto& [name, type] : kClasses) {
+  for (const DecoderFamily* family : network_families()) {
+    const std::string name(family->hf_class);
     c.architecture = name;
-    c.model_type = type;
+    c.model_type = family->model_type;
     const Result<DecoderConfig> back = parse_hf_config(hf_config_json(c), "", name);
     const Result<GridSpec> again = back.ok() ? decoder_grid(*back) : Result<GridSpec>(back.error());
     if (!again.ok()) {

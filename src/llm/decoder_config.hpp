@@ -69,7 +69,6 @@ struct DecoderConfig {
   double rope_local_theta = 10000.0;           // of sliding layers, if they have their own
   // How a Hugging Face folder holds the weights; other files set none of these.
   bool unit_offset_norms = false;  // norms are stored as w of (1 + w) (Gemma)
-  bool fused_projections = false;  // q, k, v in one tensor, gate and up in another (Phi-3)
   TernaryWeights ternary_weights = TernaryWeights::none;
   int64_t bos_token_id = -1;  // -1 means none
   // config and generation_config merged, in order, without repeats

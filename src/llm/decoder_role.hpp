@@ -2,48 +2,12 @@
 // of names by role; no code derives a role from a name.
 #pragma once
 
-#include <cstdint>
 #include <functional>
 
 #include "grid/network.hpp"
+#include "llm/roles.hpp"
 
 namespace loom::core {
-
-enum class DecoderRole : uint8_t {
-  token_embedding,
-  output_norm,
-  head,
-  // Roles in a block, in order of use.
-  attention_norm,  // before attention
-  q,
-  k,
-  v,
-  o,
-  q_bias,
-  k_bias,
-  v_bias,
-  o_bias,
-  q_norm,
-  k_norm,
-  attention_sub_norm,   // between the heads and o
-  attention_post_norm,  // after attention, if a model has four norms per block
-  mlp_norm,
-  gate,
-  up,
-  down,
-  gate_bias,
-  up_bias,
-  down_bias,
-  mlp_sub_norm,  // between the gated unit and down
-  mlp_post_norm,
-  // Roles of models with learned positions, or with biases of norms and heads.
-  positions,
-  output_norm_bias,
-  head_bias,
-  attention_norm_bias,
-  mlp_norm_bias,
-};
-inline constexpr int kDecoderRoles = static_cast<int>(DecoderRole::mlp_norm_bias) + 1;
 
 struct DecoderPiece {
   DecoderRole role = DecoderRole::head;

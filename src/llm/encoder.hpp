@@ -15,6 +15,7 @@
 #include "grid/grid.hpp"
 #include "grid/network.hpp"
 #include "llm/encoder_config.hpp"
+#include "llm/roles.hpp"
 
 namespace loom::core {
 
@@ -24,42 +25,6 @@ size_t encoder_body_cells(const Network& network, const EncoderConfig& config);
 // Checks that `network`, read from a file, is the network of `config`.
 Status check_encoder(const Network& network, const EncoderConfig& config, const std::string& where);
 
-// The role of each parameter, independent of its name in files. The weight and the bias of a part
-// are two consecutive roles.
-enum class EncoderRole : uint8_t {
-  tokens,
-  positions,
-  types,
-  embedding_norm,
-  embedding_norm_bias,
-  q,
-  q_bias,
-  k,
-  k_bias,
-  v,
-  v_bias,
-  o,
-  o_bias,
-  attention_norm,
-  attention_norm_bias,
-  inner,  // of a plain unit
-  inner_bias,
-  outer,
-  outer_bias,
-  gate,  // of a gated one
-  up,
-  down,
-  mlp_norm,
-  mlp_norm_bias,
-  final_norm,
-  final_norm_bias,
-  head,
-  head_bias,
-  head_norm,
-  head_norm_bias,
-  labels,
-  labels_bias,
-};
 struct EncoderPiece {
   EncoderRole role = EncoderRole::tokens;
   int64_t block = -1;  // -1 means outside the blocks

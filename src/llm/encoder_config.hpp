@@ -10,9 +10,6 @@
 
 namespace loom::core {
 
-// The family selects the tensor names of a checkpoint; only the other members define the network.
-enum class EncoderFamily : uint8_t { bert, roberta, distilbert, modernbert };
-
 // How hidden states [T, width] become one vector: the mean, the first position, the last one, the
 // maximum of each value, the mean weighted by position (1, 2, ...), the sum over sqrt(T). none:
 // all.
@@ -25,9 +22,8 @@ struct EncoderLayer {
 };
 
 struct EncoderConfig {
-  EncoderFamily family = EncoderFamily::bert;
   std::string architecture;  // "BertModel"
-  std::string model_type;    // "bert"
+  std::string model_type;    // "bert"; selects the tensor names of a checkpoint
   int64_t hidden_size = 0, intermediate_size = 0;
   int64_t num_layers = 0, num_heads = 0, head_dim = 0;
   int64_t vocab_size = 0;

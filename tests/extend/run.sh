@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Proves the walks of CONTRIBUTING.md: a toy layer, number type of three bits, op, optimizer and ONNX operator, each a patch that may
+# Proves the walks of CONTRIBUTING.md: a toy layer, number type of three bits, op, optimizer, ONNX operator and family, each a patch that may
 # touch only the files the design names. All are applied to one copy of the tree, where tools/generate_api.py writes what derives
 # from the row of the layer; it is built, and every suite that needs no GPU runs on it, whole. What lists released things
 # skips rows that no release has (released() of layers/core/config.hpp and dtype/dtype.hpp). A second run in the same folder
@@ -38,6 +38,7 @@ allow op_roll.patch src/ops/ops.def src/ops/args/rows.hpp src/ops/roll.cpp src/b
 
 allow optimizer_signsgd.patch api/options/training.toml src/learn/optimizer/signsgd.cpp
 allow onnx_square.patch src/onnx/operators/unary.cpp tests/formats/onnx_square_test.cpp
+allow family_pebble.patch src/families/decoder/pebble.cpp
 
 # Files that are as they were keep their time, so that they are not built again.
 fresh=$(mktemp -d "$work/fresh.XXXX")
@@ -59,7 +60,7 @@ grep -q '^    &kSignsgdOptimizer,$' "$fresh/src/learn/optimizer/registry.cpp" ||
   exit 1
 }
 if [ "$patches" = yes ]; then
-  echo "extend: a toy layer, number type, op, optimizer and ONNX operator apply, which touch only the files the design says"
+  echo "extend: a toy layer, number type, op, optimizer, ONNX operator and family apply, which touch only the files the design says"
   exit 0
 fi
 (cd "$fresh" && find . -type f -print0) | while IFS= read -r -d '' file; do
@@ -85,7 +86,7 @@ if [ "${#suites[@]}" -lt 20 ]; then
   echo "extend: only ${#suites[@]} suites were found: ${suites[*]}" >&2
   exit 1
 fi
-if [ "$selection" = yes ]; then suites=(test_dtype test_layers test_grid test_conformance test_learn test_formats_onnx); fi
+if [ "$selection" = yes ]; then suites=(test_dtype test_layers test_grid test_conformance test_learn test_formats_onnx test_families); fi
 start=$SECONDS
 cmake --build "$build" --target "${suites[@]}" | tail -n 1
 echo "extend: built ${#suites[@]} suites in $((SECONDS - start)) s"
@@ -116,12 +117,13 @@ export -f run_suite program_of
 printf '%s\n' "${suites[@]}" | xargs -P "$(nproc)" -I{} bash -c 'run_suite {}'
 # The toys' own tests were among them.
 for own in "test_layers Swap* 1" "test_dtype Int3* 3" "test_conformance Roll* 3" "test_conformance Conformance.roll 1" \
-  "test_learn OptimizerRows.LowerTheLoss* 1" "test_formats_onnx OnnxSquare* 3"; do
+  "test_learn OptimizerRows.LowerTheLoss* 1" "test_formats_onnx OnnxSquare* 3" \
+  "test_families *EveryFamily*/pebble 3"; do
   read -r suite filter count <<< "$own"
   "$build/tests/$suite" --gtest_filter="$filter" --gtest_brief=1 | grep -q "PASSED.*$count test" || {
     echo "extend: $suite has not run $count tests of $filter" >&2
     exit 1
   }
 done
-echo "extend: ${#suites[@]} suites pass with a toy layer, number type, op, optimizer and ONNX operator, which touch only the files the design says" \
+echo "extend: ${#suites[@]} suites pass with a toy layer, number type, op, optimizer, ONNX operator and family, which touch only the files the design says" \
   "($((SECONDS - start)) s)"

@@ -1,6 +1,7 @@
 // Config files that are refused: malformed, inconsistent, or with unsupported features. Each row
 // changes one or two fields of a good config and has the exact message.
 #include "base/text.hpp"
+#include "families/family.hpp"
 #include "formats/config/config.hpp"
 #include "formats/config_testing.hpp"
 
@@ -188,13 +189,15 @@ ConfigChanges with(ConfigChanges base, const ConfigChanges& more) {
   return base;
 }
 
+std::string known_classes() {
+  std::vector<std::string> names;
+  for (const DecoderFamily* family : decoder_families()) names.emplace_back(family->hf_class);
+  return join(names, ", ");
+}
+
 const std::vector<Refused> kFields = {
     {{{"architectures", R"(["BloomForCausalLM"])"}},
-     "architectures: \"BloomForCausalLM\" is not supported; these are: "
-     "LlamaForCausalLM, MistralForCausalLM, Qwen2ForCausalLM, Qwen3ForCausalLM, GemmaForCausalLM, "
-     "Gemma2ForCausalLM, Gemma3ForCausalLM, Phi3ForCausalLM, SmolLM3ForCausalLM, "
-     "BitNetForCausalLM, GPT2LMHeadModel, OPTForCausalLM, GPTNeoXForCausalLM, PhiForCausalLM, "
-     "Starcoder2ForCausalLM"},
+     "architectures: \"BloomForCausalLM\" is not supported; these are: " + known_classes()},
     {{{"hidden_act", "\"swish\""}},
      "hidden_act: \"swish\" is not supported; these are: silu, gelu, gelu_new, "
      "gelu_pytorch_tanh, relu, relu2"},

@@ -1,5 +1,6 @@
 // parse_hf_config: the fields of good files of each architecture, and the defaults.
 #include "formats/config/config.hpp"
+#include "families/family.hpp"
 
 #include "formats/config_testing.hpp"
 #include "io/files/file.hpp"
@@ -220,7 +221,7 @@ TEST(DecoderConfig, Gemma3HasTwoKindsOfPositions) {
 
 TEST(DecoderConfig, Phi3FusesItsProjections) {
   DecoderConfig config = parsed(text_of("Phi3", "phi3"));
-  EXPECT_TRUE(config.fused_projections);
+  EXPECT_TRUE(find_family_of_type(config.model_type)->folder.fused);
   EXPECT_EQ(config.rms_norm_eps, 1e-5);
   EXPECT_EQ(config.max_positions, 4096);
   EXPECT_EQ(config.rope_width, 0);

@@ -60,7 +60,6 @@ std::string differing(const DecoderConfig& a, const DecoderConfig& b) {
   LOOM_FIELD(rope_width);
   LOOM_FIELD(rope_local_theta);
   LOOM_FIELD(unit_offset_norms);
-  LOOM_FIELD(fused_projections);
   LOOM_FIELD(bos_token_id);
   LOOM_FIELD(eos_token_ids);
 #undef LOOM_FIELD

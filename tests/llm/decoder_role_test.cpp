@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "base/numbers/rng.hpp"
+#include "families/family.hpp"
 #include "formats/gguf/names.hpp"
 #include "formats/hf/names.hpp"
 #include "llm/decoder.hpp"
@@ -35,7 +36,7 @@ DecoderConfig random_config(uint64_t seed) {
   c.mlp_bias = coin();
   c.tie_word_embeddings = coin();
   c.head_bias = !c.tie_word_embeddings && coin();
-  c.fused_projections = coin();
+  c.model_type = coin() ? "phi3" : "llama";
   return c;
 }
 
@@ -48,8 +49,8 @@ TEST(DecoderRole, IsOneOfItsBlockForEveryParameterOfRandomDecoders) {
     ASSERT_TRUE(network.ok()) << seed;
     std::set<std::pair<int64_t, DecoderRole>> pieces;
     std::set<std::tuple<std::string, int64_t>> hf, gguf;
-    GgufArchitecture plain = *find_gguf_architecture("llama");
-    plain.fused = config.fused_projections;
+    GgufRules plain = find_family_of_gguf("llama")->gguf;
+    plain.fused = find_family_of_type(config.model_type)->folder.fused;
     for (const Param& param : network->params()) {
       const DecoderPiece piece = decoder_piece(param);
       EXPECT_LT(piece.block, config.num_layers) << param.path;

@@ -1,5 +1,5 @@
 // config.json of decoders. The fixed values and defaults of a class of `transformers` are a row of
-// architecture.cpp; the rest is read from the file. Positions (rope_scaling, rope_parameters)
+// rules.cpp; the rest is read from the file. Positions (rope_scaling, rope_parameters)
 // are in rope.cpp, per-layer settings in layers.cpp. Invariants of an accepted config: every
 // size is in 1..2^24, the heads divide it, and there are at most 2^48 weights. So no product of
 // sizes overflows.
@@ -10,7 +10,7 @@
 
 #include "base/numbers/checked.hpp"
 #include "base/text.hpp"
-#include "formats/config/architecture.hpp"
+#include "families/family.hpp"
 #include "formats/config/layers.hpp"
 #include "formats/config/rope.hpp"
 #include "io/json/json.hpp"
@@ -22,18 +22,33 @@ constexpr int64_t kMaxSize = int64_t{1} << 24;
 constexpr uint64_t kMaxWeights = uint64_t{1} << 48;
 constexpr size_t kMaxEosTokens = 256;
 
-Status read_names(const ConfigFields& fields, const HfArchitecture& architecture,
-                  DecoderConfig& config) {
-  config.architecture = architecture.name;
-  config.model_type = architecture.model_type;
-  LOOM_TRY(fields.read("model_type", config.model_type));
-  if (config.model_type != architecture.model_type) {
-    return fields.bad("model_type",
-                      cat("expected \"", architecture.model_type, "\" for ", architecture.name,
-                          ", found ", fields.find("model_type")->describe()));
+// The family that "architectures" names.
+Result<const DecoderFamily*> read_family(const ConfigFields& fields) {
+  LOOM_TRY(fields.require("architectures"));
+  const JsonValue& list = *fields.find("architectures");
+  if (list.elements().size() != 1 || !list.elements()[0].is_string()) {
+    return fields.bad("architectures", "expected a list of one name");
   }
-  const std::string_view key = architecture.act_key;
-  config.hidden_act = architecture.act;
+  const DecoderFamily* family = find_family_of_class(list.elements()[0].text());
+  if (family != nullptr) return family;
+  std::vector<std::string> known;
+  for (const DecoderFamily* row : decoder_families()) known.emplace_back(row->hf_class);
+  return fields.refuse("architectures", cat(list.elements()[0].describe(),
+                                            " is not supported; these are: ", join(known, ", ")));
+}
+
+Status read_names(const ConfigFields& fields, const DecoderFamily& family, DecoderConfig& config) {
+  const ConfigRules& rules = family.config;
+  config.architecture = family.hf_class;
+  config.model_type = family.model_type;
+  LOOM_TRY(fields.read("model_type", config.model_type));
+  if (config.model_type != family.model_type) {
+    return fields.bad("model_type",
+                      cat("expected \"", family.model_type, "\" for ", family.hf_class, ", found ",
+                          fields.find("model_type")->describe()));
+  }
+  const std::string_view key = rules.act_key;
+  config.hidden_act = rules.act;
   LOOM_TRY(fields.read(key, config.hidden_act));
   constexpr std::array<std::string_view, 6> kKnown = {
       "silu", "gelu", "gelu_new", "gelu_pytorch_tanh", "relu", "relu2"};
@@ -42,9 +57,8 @@ Status read_names(const ConfigFields& fields, const HfArchitecture& architecture
                                   " is not supported; these are: silu, gelu, gelu_new, "
                                   "gelu_pytorch_tanh, relu, relu2"));
   }
-  // The first Gemma files say gelu but mean its approximation; the class corrects them.
-  if (architecture.model_type == "gemma" && config.hidden_act == "gelu")
-    config.hidden_act = "gelu_pytorch_tanh";
+  if (!rules.gelu_means.empty() && config.hidden_act == "gelu")
+    config.hidden_act = rules.gelu_means;
   return {};
 }
 
@@ -53,11 +67,10 @@ Status read_size(const ConfigFields& fields, std::string_view key, int64_t& out)
   return fields.read(key, out, 1, kMaxSize);
 }
 
-Status read_sizes(const ConfigFields& fields, const HfArchitecture& architecture,
-                  DecoderConfig& config) {
-  const HfKeys& keys = architecture.keys;
+Status read_sizes(const ConfigFields& fields, const ConfigRules& rules, DecoderConfig& config) {
+  const ConfigKeys& keys = *rules.keys;
   LOOM_TRY(read_size(fields, keys.hidden, config.hidden_size));
-  if (architecture.inner_default && fields.find(keys.inner) == nullptr) {
+  if (rules.inner_default && fields.find(keys.inner) == nullptr) {
     config.intermediate_size = 4 * config.hidden_size;
   } else {
     LOOM_TRY(read_size(fields, keys.inner, config.intermediate_size));
@@ -73,18 +86,17 @@ Status read_sizes(const ConfigFields& fields, const HfArchitecture& architecture
                            cat(width, " is not supported; only ", keys.hidden, " is"));
     }
   }
-  config.max_positions = architecture.max_positions;
+  config.max_positions = rules.max_positions;
   LOOM_TRY(fields.read(keys.positions, config.max_positions, 1, kMaxSize));
-  config.rms_norm_eps = architecture.rms_norm_eps;
+  config.rms_norm_eps = rules.rms_norm_eps;
   if (keys.eps.empty()) return {};
   return fields.read(keys.eps, config.rms_norm_eps, 1e-30, 1.0);
 }
 
-Status read_kv_heads(const ConfigFields& fields, const HfArchitecture& architecture,
-                     DecoderConfig& config) {
+Status read_kv_heads(const ConfigFields& fields, const ConfigRules& rules, DecoderConfig& config) {
   config.num_kv_heads = config.num_heads;
-  if (architecture.plain_heads) return {};
-  if (!architecture.kv_heads_default && !fields.has_key("num_key_value_heads")) {
+  if (rules.plain_heads) return {};
+  if (!rules.kv_heads_default && !fields.has_key("num_key_value_heads")) {
     return fields.require("num_key_value_heads");
   }
   LOOM_TRY(fields.read("num_key_value_heads", config.num_kv_heads, 1, kMaxSize));
@@ -94,22 +106,21 @@ Status read_kv_heads(const ConfigFields& fields, const HfArchitecture& architect
       cat(config.num_kv_heads, " does not divide num_attention_heads ", config.num_heads));
 }
 
-Status read_heads(const ConfigFields& fields, const HfArchitecture& architecture,
-                  DecoderConfig& config) {
-  LOOM_TRY(read_kv_heads(fields, architecture, config));
-  if (!architecture.plain_heads) {
-    config.head_dim = fields.has_key("head_dim") ? 0 : architecture.head_dim;
+Status read_heads(const ConfigFields& fields, const ConfigRules& rules, DecoderConfig& config) {
+  LOOM_TRY(read_kv_heads(fields, rules, config));
+  if (!rules.plain_heads) {
+    config.head_dim = fields.has_key("head_dim") ? 0 : rules.head_dim;
     LOOM_TRY(fields.read("head_dim", config.head_dim, 2, kMaxSize));
   }
   if (config.head_dim == 0) {
-    const HfKeys& keys = architecture.keys;
+    const ConfigKeys& keys = *rules.keys;
     if (config.hidden_size % config.num_heads != 0) {
       return fields.bad(keys.hidden, cat(config.hidden_size, " is not a multiple of ", keys.heads,
                                          " ", config.num_heads, ", and there is no head_dim"));
     }
     config.head_dim = config.hidden_size / config.num_heads;
   }
-  if (config.head_dim % 2 != 0 && !architecture.learned_positions) {
+  if (config.head_dim % 2 != 0 && !rules.learned_positions) {
     return fields.bad("head_dim", cat(config.head_dim, " is odd; rotary positions need pairs"));
   }
   if (config.num_heads * config.head_dim > kMaxSize) {
@@ -120,21 +131,18 @@ Status read_heads(const ConfigFields& fields, const HfArchitecture& architecture
 }
 
 // Sets the values that the class fixes, independent of the file.
-Status take_structure(const ConfigFields& fields, const HfArchitecture& architecture,
-                      DecoderConfig& config) {
-  config.layer_norms = architecture.layer_norms;
-  config.gated_mlp = architecture.gated;
-  config.learned_positions = architecture.learned_positions ? config.max_positions : 0;
-  if (architecture.learned_positions) config.rope = RopeKind::none;
-  bool parallel = architecture.residual != ResidualKind::serial;
-  if (!architecture.parallel_key.empty())
-    LOOM_TRY(fields.read(architecture.parallel_key, parallel));
-  config.residual = parallel ? architecture.residual : ResidualKind::serial;
-  config.qk_norm = architecture.qk_norm;
-  config.sub_norms = architecture.sub_norms;
-  config.post_norms = architecture.post_norms;
-  config.unit_offset_norms = architecture.unit_offset_norms;
-  config.fused_projections = architecture.fused_projections;
+Status take_structure(const ConfigFields& fields, const ConfigRules& rules, DecoderConfig& config) {
+  config.layer_norms = rules.layer_norms;
+  config.gated_mlp = rules.gated;
+  config.learned_positions = rules.learned_positions ? config.max_positions : 0;
+  if (rules.learned_positions) config.rope = RopeKind::none;
+  bool parallel = rules.residual != ResidualKind::serial;
+  if (!rules.parallel_key.empty()) LOOM_TRY(fields.read(rules.parallel_key, parallel));
+  config.residual = parallel ? rules.residual : ResidualKind::serial;
+  config.qk_norm = rules.qk_norm;
+  config.sub_norms = rules.sub_norms;
+  config.post_norms = rules.post_norms;
+  config.unit_offset_norms = rules.unit_offset_norms;
   if (config.sub_norms && config.num_heads * config.head_dim != config.hidden_size) {
     return fields.bad("hidden_size",
                       cat(config.num_heads, " heads of ", config.head_dim, " do not make ",
@@ -144,31 +152,31 @@ Status take_structure(const ConfigFields& fields, const HfArchitecture& architec
 }
 
 // The file may not contradict biases that the class hard-codes.
-Status read_biases(const ConfigFields& fields, const HfArchitecture& architecture,
-                   DecoderConfig& config) {
-  config.tie_word_embeddings = architecture.tied;
+Status read_biases(const ConfigFields& fields, const DecoderFamily& family, DecoderConfig& config) {
+  const ConfigRules& rules = family.config;
+  config.tie_word_embeddings = rules.tied;
   LOOM_TRY(fields.read("tie_word_embeddings", config.tie_word_embeddings));
-  config.head_bias = architecture.head_bias;
+  config.head_bias = rules.head_bias;
   if (config.head_bias && config.tie_word_embeddings) {
-    return fields.refuse("tie_word_embeddings", cat("true is not supported for ", architecture.name,
+    return fields.refuse("tie_word_embeddings", cat("true is not supported for ", family.hf_class,
                                                     ", whose head has a bias"));
   }
-  if (architecture.bias == HfArchitecture::Bias::always) {
+  if (rules.bias == ConfigRules::Bias::always) {
     config.attention_bias = config.attention_out_bias = config.mlp_bias = true;
     return {};
   }
-  const bool fixed = architecture.bias != HfArchitecture::Bias::read;
-  config.attention_bias = architecture.bias == HfArchitecture::Bias::qkv;
+  const bool fixed = rules.bias != ConfigRules::Bias::read;
+  config.attention_bias = rules.bias == ConfigRules::Bias::qkv;
   const bool expected = config.attention_bias;
   LOOM_TRY(fields.read("attention_bias", config.attention_bias));
   if (fixed && config.attention_bias != expected) {
     return fields.refuse("attention_bias",
-                         cat(architecture.name, " always has ", expected ? "true" : "false"));
+                         cat(family.hf_class, " always has ", expected ? "true" : "false"));
   }
   config.attention_out_bias = !fixed && config.attention_bias;
   LOOM_TRY(fields.read("mlp_bias", config.mlp_bias));
-  if (config.mlp_bias && !architecture.reads_mlp_bias) {
-    return fields.refuse("mlp_bias", cat(architecture.name, " always has false"));
+  if (config.mlp_bias && !rules.reads_mlp_bias) {
+    return fields.refuse("mlp_bias", cat(family.hf_class, " always has false"));
   }
   return {};
 }
@@ -180,29 +188,29 @@ Status read_cap(const ConfigFields& fields, std::string_view key, double absent,
 }
 
 // Reads scales and caps of activations.
-Status read_scales(const ConfigFields& fields, const HfArchitecture& architecture,
-                   DecoderConfig& config) {
-  if (architecture.scaled_embedding) {
+Status read_scales(const ConfigFields& fields, const DecoderFamily& family, DecoderConfig& config) {
+  const ConfigRules& rules = family.config;
+  if (rules.scaled_embedding) {
     config.embedding_scale = __builtin_sqrt(static_cast<double>(config.hidden_size));
   }
-  if (architecture.query_scalar > 0) {
-    double scalar = architecture.query_scalar;
+  if (rules.query_scalar > 0) {
+    double scalar = rules.query_scalar;
     LOOM_TRY(fields.read("query_pre_attn_scalar", scalar, 1e-3, 1e6));
     config.attention_scale = 1.0 / __builtin_sqrt(scalar);
   }
-  if (architecture.attention_cap) {
-    LOOM_TRY(read_cap(fields, "attn_logit_softcapping", architecture.attention_cap_default,
+  if (rules.attention_cap) {
+    LOOM_TRY(read_cap(fields, "attn_logit_softcapping", rules.attention_cap_default,
                       config.attention_soft_cap));
-  } else if (architecture.final_cap && fields.find("attn_logit_softcapping") != nullptr) {
-    return fields.refuse("attn_logit_softcapping", cat(architecture.name, " has none"));
+  } else if (rules.final_cap && fields.find("attn_logit_softcapping") != nullptr) {
+    return fields.refuse("attn_logit_softcapping", cat(family.hf_class, " has none"));
   }
-  if (!architecture.final_cap) return {};
-  return read_cap(fields, "final_logit_softcapping", architecture.final_cap_default,
+  if (!rules.final_cap) return {};
+  return read_cap(fields, "final_logit_softcapping", rules.final_cap_default,
                   config.final_soft_cap);
 }
 
 // Settings that have no effect at one value, and are unsupported at all others.
-Status check_switches(const ConfigFields& fields, const HfArchitecture& architecture) {
+Status check_switches(const ConfigFields& fields, const ConfigRules& rules) {
   if (fields.find("compression_config") != nullptr) {
     return fields.refuse("compression_config",
                          "quantized checkpoints are not supported; load the original one");
@@ -213,13 +221,13 @@ Status check_switches(const ConfigFields& fields, const HfArchitecture& architec
     LOOM_TRY(fields.read(key, on));
     if (on) return fields.refuse(key, "true is not supported");
   }
-  for (const HfSwitch& one : architecture.switches) {
+  for (const FixedSetting& one : rules.fixed) {
     bool value = one.value;
     LOOM_TRY(fields.read(one.key, value));
     if (value != one.value)
       return fields.refuse(one.key, cat(value ? "true" : "false", " is not supported"));
   }
-  if (architecture.partial_rotary || architecture.learned_positions) return {};
+  if (rules.partial_rotary || rules.learned_positions) return {};
   double factor = 1.0;
   LOOM_TRY(fields.read("partial_rotary_factor", factor, 0.0, 1e6));
   if (factor == 1.0) return {};
@@ -304,13 +312,13 @@ Status read_special_tokens(const ConfigFields& fields, DecoderConfig& config) {
 }
 
 // The class's ids, if no file has any and the vocabulary is large enough.
-void take_default_tokens(const ConfigFields& fields, const HfArchitecture& architecture,
+void take_default_tokens(const ConfigFields& fields, const ConfigRules& rules,
                          DecoderConfig& config) {
   if (!fields.has_key("bos_token_id") && config.bos_token_id < 0 &&
-      architecture.bos_token_id < config.vocab_size) {
-    config.bos_token_id = architecture.bos_token_id;
+      rules.bos_token_id < config.vocab_size) {
+    config.bos_token_id = rules.bos_token_id;
   }
-  const int64_t eos = architecture.eos_token_id;
+  const int64_t eos = rules.eos_token_id;
   if (!fields.has_key("eos_token_id") && config.eos_token_ids.empty() && eos >= 0 &&
       eos < config.vocab_size) {
     config.eos_token_ids.push_back(eos);
@@ -335,22 +343,23 @@ Result<DecoderConfig> read_hf_config(const JsonValue& json, const JsonValue* gen
                                      const std::string& where) {
   const ConfigFields fields(json, where);
   DecoderConfig config;
-  LOOM_ASSIGN(const HfArchitecture* architecture, read_hf_architecture(fields));
-  LOOM_TRY(read_names(fields, *architecture, config));
-  LOOM_TRY(check_switches(fields, *architecture));
+  LOOM_ASSIGN(const DecoderFamily* family, read_family(fields));
+  const ConfigRules& rules = family->config;
+  LOOM_TRY(read_names(fields, *family, config));
+  LOOM_TRY(check_switches(fields, rules));
   LOOM_TRY(read_quantization(fields, where, config));
-  LOOM_TRY(read_sizes(fields, *architecture, config));
-  LOOM_TRY(read_heads(fields, *architecture, config));
-  LOOM_TRY(read_biases(fields, *architecture, config));
-  LOOM_TRY(take_structure(fields, *architecture, config));
+  LOOM_TRY(read_sizes(fields, rules, config));
+  LOOM_TRY(read_heads(fields, rules, config));
+  LOOM_TRY(read_biases(fields, *family, config));
+  LOOM_TRY(take_structure(fields, rules, config));
   LOOM_TRY(check_weight_count(fields, config));
-  LOOM_TRY(read_scales(fields, *architecture, config));
-  if (!architecture->learned_positions) LOOM_TRY(read_hf_rope(json, where, *architecture, config));
-  LOOM_TRY(read_hf_layers(fields, *architecture, config));
+  LOOM_TRY(read_scales(fields, *family, config));
+  if (!rules.learned_positions) LOOM_TRY(read_hf_rope(json, where, rules, config));
+  LOOM_TRY(read_hf_layers(fields, rules, config));
   LOOM_TRY(read_special_tokens(fields, config));
   if (generation != nullptr)
     LOOM_TRY(read_special_tokens(ConfigFields(*generation, generation_name(where)), config));
-  take_default_tokens(fields, *architecture, config);
+  take_default_tokens(fields, rules, config);
   return config;
 }
 

@@ -2,16 +2,15 @@
 // values that differ from the class's defaults in the reader's form.
 #include <algorithm>
 #include <bit>
-#include <utility>
 
-#include "formats/config/architecture.hpp"
+#include "families/family.hpp"
 #include "formats/config/config.hpp"
 #include "io/json/json.hpp"
 
 namespace loom::core {
 namespace {
 
-using Sliding = HfArchitecture::Sliding;
+using Sliding = ConfigRules::Sliding;
 
 // The factor from which the reader computes `width` again.
 double rotary_factor(int64_t width, int64_t head_dim) {
@@ -20,7 +19,7 @@ double rotary_factor(int64_t width, int64_t head_dim) {
   return same ? exact : (static_cast<double>(width) + 0.5) / static_cast<double>(head_dim);
 }
 
-JsonValue rope_json(const DecoderConfig& c, const HfArchitecture& row = {}) {
+JsonValue rope_json(const DecoderConfig& c, const ConfigRules& row = {}) {
   JsonValue rope = JsonValue::object();
   const char* type = c.rope == RopeKind::linear   ? "linear"
                      : c.rope == RopeKind::llama3 ? "llama3"
@@ -72,7 +71,7 @@ void add_number_or_null(JsonValue& out, const char* key, double value) {
   out.add(key, value > 0 ? JsonValue::real(value) : JsonValue());
 }
 
-void add_scales(const DecoderConfig& c, const HfArchitecture& row, JsonValue& out) {
+void add_scales(const DecoderConfig& c, const ConfigRules& row, JsonValue& out) {
   if (row.query_scalar > 0)
     out.add("query_pre_attn_scalar", JsonValue::real(query_scalar(c.attention_scale)));
   if (row.attention_cap) add_number_or_null(out, "attn_logit_softcapping", c.attention_soft_cap);
@@ -83,7 +82,7 @@ bool slides(const DecoderLayer& layer) {
   return layer.window > 0 || layer.rope_theta > 0;
 }
 
-void add_layers(const DecoderConfig& c, const HfArchitecture& row, JsonValue& out) {
+void add_layers(const DecoderConfig& c, const ConfigRules& row, JsonValue& out) {
   if (row.sliding == Sliding::never) return;
   int64_t window = 0;
   bool any = false;
@@ -110,11 +109,8 @@ void add_layers(const DecoderConfig& c, const HfArchitecture& row, JsonValue& ou
 
 // Loom has no padding token. Classes of transformers have a default one, and do not open if it is
 // beyond the vocabulary.
-void add_padding(const DecoderConfig& c, JsonValue& out) {
-  constexpr std::pair<std::string_view, int64_t> kDefaults[] = {{"Phi3ForCausalLM", 32000},
-                                                                {"SmolLM3ForCausalLM", 128004}};
-  for (const auto& [name, id] : kDefaults)
-    if (c.architecture == name && id >= c.vocab_size) out.add("pad_token_id", JsonValue());
+void add_padding(const DecoderConfig& c, const ConfigRules& row, JsonValue& out) {
+  if (row.pad_token_id >= c.vocab_size) out.add("pad_token_id", JsonValue());
 }
 
 void add_tokens(const DecoderConfig& c, JsonValue& out) {
@@ -124,8 +120,8 @@ void add_tokens(const DecoderConfig& c, JsonValue& out) {
   out.add("eos_token_id", c.eos_token_ids.empty() ? JsonValue() : std::move(eos));
 }
 
-void add_sizes(const DecoderConfig& c, const HfArchitecture& row, JsonValue& out) {
-  const HfKeys& keys = row.keys;
+void add_sizes(const DecoderConfig& c, const ConfigRules& row, JsonValue& out) {
+  const ConfigKeys& keys = *row.keys;
   const auto add = [&](std::string_view key, int64_t value) {
     out.add(std::string(key), JsonValue::integer(value));
   };
@@ -145,8 +141,8 @@ void add_sizes(const DecoderConfig& c, const HfArchitecture& row, JsonValue& out
 }  // namespace
 
 std::string hf_config_json(const DecoderConfig& c) {
-  const HfArchitecture* found = find_hf_architecture(c.architecture);
-  const HfArchitecture row = found == nullptr ? HfArchitecture{} : *found;
+  const DecoderFamily* found = find_family_of_class(c.architecture);
+  const ConfigRules row = found == nullptr ? ConfigRules{} : found->config;
   JsonValue out = JsonValue::object();
   JsonValue names = JsonValue::array();
   names.push(JsonValue::string(c.architecture));
@@ -155,7 +151,7 @@ std::string hf_config_json(const DecoderConfig& c) {
   add_sizes(c, row, out);
   out.add(std::string(row.act_key), JsonValue::string(c.hidden_act));
   out.add("tie_word_embeddings", JsonValue::boolean(c.tie_word_embeddings));
-  if (row.bias == HfArchitecture::Bias::read)
+  if (row.bias == ConfigRules::Bias::read)
     out.add("attention_bias", JsonValue::boolean(c.attention_bias));
   if (c.mlp_bias && row.reads_mlp_bias) out.add("mlp_bias", JsonValue::boolean(true));
   if (!row.parallel_key.empty()) {
@@ -166,7 +162,7 @@ std::string hf_config_json(const DecoderConfig& c) {
     out.add("rope_parameters", row.local_rope ? rope_by_kind(c) : rope_json(c, row));
   add_layers(c, row, out);
   add_tokens(c, out);
-  add_padding(c, out);
+  add_padding(c, row, out);
   return dump_json(out, 2) + "\n";
 }
 

@@ -1,9 +1,8 @@
-// Source of every default: configuration_*.py and modeling_*.py of transformers 5.
+// The fixed values and defaults of a class are a row of src/families/encoder.
 #include "formats/config/encoder.hpp"
 
-#include <array>
-
 #include "base/text.hpp"
+#include "families/encoder_family.hpp"
 #include "formats/config/config.hpp"
 #include "formats/config/fields.hpp"
 #include "io/json/json.hpp"
@@ -13,37 +12,11 @@ namespace {
 
 constexpr int64_t kMaxExtent = 1 << 24;
 
-struct EncoderClass {
-  std::string_view name, model_type;
-  EncoderFamily family;
-  bool scores = false;  // has a classifier head
-};
-constexpr std::array kEncoderClasses = {
-    EncoderClass{"BertModel", "bert", EncoderFamily::bert},
-    EncoderClass{"BertForMaskedLM", "bert", EncoderFamily::bert},
-    EncoderClass{"BertForSequenceClassification", "bert", EncoderFamily::bert, true},
-    EncoderClass{"RobertaModel", "roberta", EncoderFamily::roberta},
-    EncoderClass{"RobertaForMaskedLM", "roberta", EncoderFamily::roberta},
-    EncoderClass{"RobertaForSequenceClassification", "roberta", EncoderFamily::roberta, true},
-    EncoderClass{"XLMRobertaModel", "xlm-roberta", EncoderFamily::roberta},
-    EncoderClass{"XLMRobertaForMaskedLM", "xlm-roberta", EncoderFamily::roberta},
-    EncoderClass{"XLMRobertaForSequenceClassification", "xlm-roberta", EncoderFamily::roberta,
-                 true},
-    EncoderClass{"DistilBertModel", "distilbert", EncoderFamily::distilbert},
-    EncoderClass{"DistilBertForMaskedLM", "distilbert", EncoderFamily::distilbert},
-    EncoderClass{"DistilBertForSequenceClassification", "distilbert", EncoderFamily::distilbert,
-                 true},
-    EncoderClass{"ModernBertModel", "modernbert", EncoderFamily::modernbert},
-    EncoderClass{"ModernBertForMaskedLM", "modernbert", EncoderFamily::modernbert},
-    EncoderClass{"ModernBertForSequenceClassification", "modernbert", EncoderFamily::modernbert,
-                 true}};
-
-const EncoderClass* class_of(const JsonValue& config) {
+// The class that "architectures" names.
+EncoderClass class_of(const JsonValue& config) {
   const JsonValue* list = config.find("architectures");
-  if (list == nullptr || list->elements().size() != 1) return nullptr;
-  for (const EncoderClass& row : kEncoderClasses)
-    if (row.name == list->elements()[0].text()) return &row;
-  return nullptr;
+  if (list == nullptr || list->elements().size() != 1) return {};
+  return find_encoder_class(list->elements()[0].text());
 }
 
 Status read_extent(const ConfigFields& fields, std::string_view key, int64_t& out) {
@@ -75,45 +48,43 @@ Status read_labels(const ConfigFields& fields, EncoderConfig& c) {
   return c.labels > 0 ? Status() : fields.bad("id2label", "has no label");
 }
 
-Status read_bert(const ConfigFields& fields, EncoderConfig& c) {
-  LOOM_TRY(read_extent(fields, "hidden_size", c.hidden_size));
-  LOOM_TRY(read_extent(fields, "intermediate_size", c.intermediate_size));
-  LOOM_TRY(read_extent(fields, "num_hidden_layers", c.num_layers));
-  LOOM_TRY(read_encoder_heads(fields, "num_attention_heads", c));
-  c.types = 2;
-  LOOM_TRY(fields.read("type_vocab_size", c.types, 1, kMaxExtent));
-  LOOM_TRY(fields.read("layer_norm_eps", c.norm_eps, 0, 1));
-  LOOM_TRY(read_act(fields, "hidden_act", c.hidden_act));
-  std::string kind = "absolute";
-  LOOM_TRY(fields.read("position_embedding_type", kind));
-  if (kind != "absolute") return fields.refuse("position_embedding_type", "only absolute is run");
-  c.position_rows = 512;
+// Sizes, the norm and the activation.
+Status read_structure(const ConfigFields& fields, const EncoderRules& rules, EncoderConfig& c) {
+  const EncoderKeys& keys = rules.keys;
+  LOOM_TRY(read_extent(fields, keys.hidden, c.hidden_size));
+  LOOM_TRY(read_extent(fields, keys.inner, c.intermediate_size));
+  LOOM_TRY(read_extent(fields, keys.layers, c.num_layers));
+  LOOM_TRY(read_encoder_heads(fields, keys.heads, c));
+  if (rules.types) {
+    c.types = 2;
+    LOOM_TRY(fields.read("type_vocab_size", c.types, 1, kMaxExtent));
+  }
+  c.norm_eps = rules.norm_eps;
+  if (!keys.eps.empty()) LOOM_TRY(fields.read(keys.eps, c.norm_eps, 0, 1));
+  c.head_act = rules.head_act;
+  return read_act(fields, keys.act, c.hidden_act);
+}
+
+// Positions of models with a table of them.
+Status read_table(const ConfigFields& fields, const EncoderRules& rules, EncoderConfig& c) {
+  if (rules.absolute_positions) {
+    std::string kind = "absolute";
+    LOOM_TRY(fields.read("position_embedding_type", kind));
+    if (kind != "absolute") return fields.refuse("position_embedding_type", "only absolute is run");
+    bool decoder = false;
+    LOOM_TRY(fields.read("is_decoder", decoder));
+    if (decoder) return fields.refuse("is_decoder", "true is not supported");
+  }
+  c.position_rows = rules.max_positions;
   LOOM_TRY(fields.read("max_position_embeddings", c.position_rows, 1, kMaxExtent));
-  if (c.family == EncoderFamily::roberta) {
+  if (rules.padded_positions) {
     int64_t padding = 1;
     LOOM_TRY(fields.read("pad_token_id", padding, 0, kMaxExtent));
     c.position_offset = padding + 1;
     if (c.position_rows <= c.position_offset)
       return fields.bad("max_position_embeddings", "leaves no position after the padding's");
   }
-  bool decoder = false;
-  LOOM_TRY(fields.read("is_decoder", decoder));
-  if (decoder) return fields.refuse("is_decoder", "true is not supported");
   c.max_positions = c.position_rows - c.position_offset;
-  c.layers.resize(static_cast<size_t>(c.num_layers));
-  return {};
-}
-
-Status read_distilbert(const ConfigFields& fields, EncoderConfig& c) {
-  LOOM_TRY(read_extent(fields, "dim", c.hidden_size));
-  LOOM_TRY(read_extent(fields, "hidden_dim", c.intermediate_size));
-  LOOM_TRY(read_extent(fields, "n_layers", c.num_layers));
-  LOOM_TRY(read_encoder_heads(fields, "n_heads", c));
-  LOOM_TRY(read_act(fields, "activation", c.hidden_act));
-  c.position_rows = 512;
-  LOOM_TRY(fields.read("max_position_embeddings", c.position_rows, 1, kMaxExtent));
-  c.max_positions = c.position_rows;
-  c.head_act = "relu";
   c.layers.resize(static_cast<size_t>(c.num_layers));
   return {};
 }
@@ -159,16 +130,11 @@ Status read_modern_layers(const ConfigFields& fields, const std::string& where, 
   return {};
 }
 
-Status read_modernbert(const ConfigFields& fields, const std::string& where, EncoderConfig& c) {
-  LOOM_TRY(read_extent(fields, "hidden_size", c.hidden_size));
-  LOOM_TRY(read_extent(fields, "intermediate_size", c.intermediate_size));
-  LOOM_TRY(read_extent(fields, "num_hidden_layers", c.num_layers));
-  LOOM_TRY(read_encoder_heads(fields, "num_attention_heads", c));
+// Models with norms before attention, gated units and rotary positions.
+Status read_modern(const ConfigFields& fields, const std::string& where, const EncoderRules& rules,
+                   EncoderConfig& c) {
   if (c.head_dim % 2 != 0)
     return fields.bad("hidden_size", "rotary positions need an even number of values per head");
-  LOOM_TRY(read_act(fields, "hidden_activation", c.hidden_act));
-  c.norm_eps = 1e-5;
-  LOOM_TRY(fields.read("norm_eps", c.norm_eps, 0, 1));
   c.pre_norm = true;
   c.attention_bias = c.mlp_bias = c.head_bias = false;
   LOOM_TRY(fields.read("attention_bias", c.attention_bias));
@@ -179,7 +145,6 @@ Status read_modernbert(const ConfigFields& fields, const std::string& where, Enc
     LOOM_TRY(fields.read(key, on));
     if (on) return fields.refuse(key, "true is not supported");
   }
-  c.head_act = "gelu";
   LOOM_TRY(read_act(fields, "classifier_activation", c.head_act));
   c.head_norm = true;
   std::string pooling = "cls";
@@ -187,7 +152,7 @@ Status read_modernbert(const ConfigFields& fields, const std::string& where, Enc
   if (pooling != "cls" && pooling != "mean")
     return fields.refuse("classifier_pooling", cat("'", printable(pooling), "' is not supported"));
   c.head_pooling = pooling == "cls" ? EncoderPooling::cls : EncoderPooling::mean;
-  c.max_positions = 8192;
+  c.max_positions = rules.max_positions;
   LOOM_TRY(fields.read("max_position_embeddings", c.max_positions, 1, kMaxExtent));
   return read_modern_layers(fields, where, c);
 }
@@ -211,26 +176,23 @@ DecoderConfig common_config(const EncoderConfig& e) {
 
 bool is_encoder_config(std::string_view config_json) {
   const Result<JsonValue> json = parse_json(config_json, "config.json");
-  return json.ok() && class_of(*json) != nullptr;
+  return json.ok() && class_of(*json).family != nullptr;
 }
 
 Result<EncoderConfig> parse_encoder_config(std::string_view config_json, const std::string& where) {
   LOOM_ASSIGN(const JsonValue json, parse_json(config_json, where));
-  const EncoderClass* row = class_of(json);
-  if (row == nullptr) return unsupported("names no encoder that is read here", where);
+  const EncoderClass found = class_of(json);
+  if (found.family == nullptr) return unsupported("names no encoder that is read here", where);
   const ConfigFields fields(json, where);
   EncoderConfig c;
-  c.family = row->family;
-  c.architecture = row->name;
-  c.model_type = row->model_type;
+  const EncoderRules& rules = found.family->config;
+  c.architecture = json.find("architectures")->elements()[0].text();
+  c.model_type = found.family->model_type;
   LOOM_TRY(read_extent(fields, "vocab_size", c.vocab_size));
-  switch (c.family) {
-    case EncoderFamily::distilbert: LOOM_TRY(read_distilbert(fields, c)); break;
-    case EncoderFamily::modernbert: LOOM_TRY(read_modernbert(fields, where, c)); break;
-    default: LOOM_TRY(read_bert(fields, c)); break;
-  }
+  LOOM_TRY(read_structure(fields, rules, c));
+  LOOM_TRY(rules.modern ? read_modern(fields, where, rules, c) : read_table(fields, rules, c));
   if (c.num_layers > 4096) return fields.bad("num_hidden_layers", "more than 4096 layers");
-  if (row->scores) LOOM_TRY(read_labels(fields, c));
+  if (found.scores) LOOM_TRY(read_labels(fields, c));
   return c;
 }
 

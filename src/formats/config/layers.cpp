@@ -9,7 +9,7 @@
 namespace loom::core {
 namespace {
 
-using Sliding = HfArchitecture::Sliding;
+using Sliding = ConfigRules::Sliding;
 
 constexpr int64_t kMaxLayers = 4096;
 constexpr int64_t kMaxWindow = int64_t{1} << 40;
@@ -21,14 +21,13 @@ Status check_count(const ConfigFields& fields, std::string_view key, const JsonV
 }
 
 // The window of the file or the class; 0 means none.
-Status read_window(const ConfigFields& fields, const HfArchitecture& architecture,
-                   int64_t& window) {
+Status read_window(const ConfigFields& fields, const ConfigRules& rules, int64_t& window) {
   window = 0;
-  if (architecture.sliding == Sliding::never) return {};
-  bool counts = !architecture.window_switch;
-  if (architecture.window_switch) LOOM_TRY(fields.read("use_sliding_window", counts));
+  if (rules.sliding == Sliding::never) return {};
+  bool counts = !rules.window_switch;
+  if (rules.window_switch) LOOM_TRY(fields.read("use_sliding_window", counts));
   if (!counts) return {};
-  if (!fields.has_key("sliding_window")) window = architecture.window;
+  if (!fields.has_key("sliding_window")) window = rules.window;
   return fields.read("sliding_window", window, 1, kMaxWindow);
 }
 
@@ -104,34 +103,32 @@ Status read_types(const ConfigFields& fields, const JsonValue& list, Sliding kin
 
 }  // namespace
 
-Status read_hf_layers(const ConfigFields& fields, const HfArchitecture& architecture,
-                      DecoderConfig& config) {
+Status read_hf_layers(const ConfigFields& fields, const ConfigRules& rules, DecoderConfig& config) {
   int64_t window = 0;
-  LOOM_TRY(read_window(fields, architecture, window));
+  LOOM_TRY(read_window(fields, rules, window));
   const JsonValue* types = fields.find("layer_types");
-  const bool always =
-      architecture.sliding == Sliding::odd || architecture.sliding == Sliding::pattern;
+  const bool always = rules.sliding == Sliding::odd || rules.sliding == Sliding::pattern;
   if (always && window == 0 && types == nullptr) return fields.require("sliding_window");
-  const bool differs = window > 0 || architecture.nope_layers || architecture.local_rope;
+  const bool differs = window > 0 || rules.nope_layers || rules.local_rope;
   if (!differs) {
     if (types == nullptr) return {};
-    return read_types(fields, *types, architecture.sliding, 0, config);
+    return read_types(fields, *types, rules.sliding, 0, config);
   }
   if (config.num_layers > kMaxLayers) {
     return fields.bad("num_hidden_layers", cat(config.num_layers, " layers of different kinds; ",
                                                kMaxLayers, " are supported"));
   }
   config.layers.assign(static_cast<size_t>(config.num_layers), DecoderLayer{});
-  if (architecture.nope_layers) LOOM_TRY(read_nope(fields, config));
-  LOOM_ASSIGN(const SlidingRule rule, read_rule(fields, architecture.sliding));
+  if (rules.nope_layers) LOOM_TRY(read_nope(fields, config));
+  LOOM_ASSIGN(const SlidingRule rule, read_rule(fields, rules.sliding));
   for (size_t i = 0; i < config.layers.size(); ++i) {
     DecoderLayer& layer = config.layers[i];
     if (rule.slides(static_cast<int64_t>(i), layer)) layer.window = window;
   }
-  if (types != nullptr) LOOM_TRY(read_types(fields, *types, architecture.sliding, window, config));
+  if (types != nullptr) LOOM_TRY(read_types(fields, *types, rules.sliding, window, config));
   for (DecoderLayer& layer : config.layers) {
     // Sliding layers have their own positions even if the window has no effect.
-    if (architecture.local_rope && layer.window > 0) layer.rope_theta = config.rope_local_theta;
+    if (rules.local_rope && layer.window > 0) layer.rope_theta = config.rope_local_theta;
     if (layer.window >= config.max_positions) layer.window = 0;
   }
   // If all layers are plain, the list is empty.

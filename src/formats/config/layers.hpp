@@ -4,13 +4,12 @@
 
 #include <string>
 
-#include "formats/config/architecture.hpp"
+#include "families/family.hpp"
 #include "formats/config/config.hpp"
 
 namespace loom::core {
 
 // Fills config.layers; the sizes of `config` must be set.
-Status read_hf_layers(const ConfigFields& fields, const HfArchitecture& architecture,
-                      DecoderConfig& config);
+Status read_hf_layers(const ConfigFields& fields, const ConfigRules& rules, DecoderConfig& config);
 
 }  // namespace loom::core

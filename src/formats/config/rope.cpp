@@ -64,11 +64,11 @@ Status read_llama3(const ConfigFields& fields, DecoderConfig& config) {
 // The number of rotated values of a head: `key`, or `part` if it is absent. The class rounds
 // fractions down.
 Status read_part(const ConfigFields& fields, std::string_view key, double part,
-                 const HfArchitecture& architecture, DecoderConfig& config) {
+                 const ConfigRules& rules, DecoderConfig& config) {
   LOOM_TRY(fields.read(key, part, 0.0, kMaxFactor));
   config.rope_width = 0;
   if (part == 1.0) return {};
-  if (!architecture.partial_rotary) {
+  if (!rules.partial_rotary) {
     return fields.refuse(key,
                          cat(JsonValue::real(part).describe(), " is not supported; only 1 is"));
   }
@@ -82,7 +82,7 @@ Status read_part(const ConfigFields& fields, std::string_view key, double part,
 
 // The inner object; `kind_required`: rope_scaling must name its kind, rope_parameters need not.
 Status read_inner(const ConfigFields& fields, const JsonValue& object, bool kind_required,
-                  const HfArchitecture& architecture, DecoderConfig& config) {
+                  const ConfigRules& rules, DecoderConfig& config) {
   LOOM_TRY(read_kind(fields, kind_required, config.rope));
   for (const auto& [key, value] : object.members()) {
     if (std::find(kKnownFields.begin(), kKnownFields.end(), key) == kKnownFields.end()) {
@@ -90,7 +90,7 @@ Status read_inner(const ConfigFields& fields, const JsonValue& object, bool kind
     }
   }
   constexpr std::string_view kPart = "partial_rotary_factor";
-  if (fields.find(kPart) != nullptr) LOOM_TRY(read_part(fields, kPart, 1.0, architecture, config));
+  if (fields.find(kPart) != nullptr) LOOM_TRY(read_part(fields, kPart, 1.0, rules, config));
   if (config.rope == RopeKind::standard) return {};
   LOOM_TRY(fields.require("factor"));
   LOOM_TRY(fields.read("factor", config.rope_factor, 1.0, kMaxFactor));
@@ -99,11 +99,11 @@ Status read_inner(const ConfigFields& fields, const JsonValue& object, bool kind
 
 // One object and the theta outside it, which must agree.
 Status read_object(const ConfigFields& outer, const JsonValue& object, const ConfigFields& inner,
-                   bool kind_required, const HfArchitecture& architecture, DecoderConfig& config) {
-  LOOM_TRY(read_inner(inner, object, kind_required, architecture, config));
+                   bool kind_required, const ConfigRules& rules, DecoderConfig& config) {
+  LOOM_TRY(read_inner(inner, object, kind_required, rules, config));
   double theta = config.rope_theta;
   LOOM_TRY(inner.read("rope_theta", theta, kMinTheta, kMaxTheta));
-  if (outer.find(architecture.keys.rope_theta) != nullptr && theta != config.rope_theta) {
+  if (outer.find(rules.keys->rope_theta) != nullptr && theta != config.rope_theta) {
     return inner.bad("rope_theta", "contradicts the rope_theta outside");
   }
   config.rope_theta = theta;
@@ -113,8 +113,7 @@ Status read_object(const ConfigFields& outer, const JsonValue& object, const Con
 // rope_parameters with an object for each kind of layer. Sliding layers rotate as many values as
 // plain ones.
 Status read_by_kind(const ConfigFields& outer, const JsonValue& parameters,
-                    const std::string& where, const HfArchitecture& architecture,
-                    DecoderConfig& config) {
+                    const std::string& where, const ConfigRules& rules, DecoderConfig& config) {
   const ConfigFields kinds(parameters, where, "rope_parameters.");
   for (const auto& [key, value] : parameters.members()) {
     if (key != "full_attention" && key != "sliding_attention")
@@ -124,13 +123,13 @@ Status read_by_kind(const ConfigFields& outer, const JsonValue& parameters,
   }
   if (const JsonValue* full = kinds.find("full_attention")) {
     const ConfigFields inner(*full, where, "rope_parameters.full_attention.");
-    LOOM_TRY(read_object(outer, *full, inner, false, architecture, config));
+    LOOM_TRY(read_object(outer, *full, inner, false, rules, config));
   }
   const JsonValue* sliding = kinds.find("sliding_attention");
   if (sliding == nullptr) return {};
   const ConfigFields inner(*sliding, where, "rope_parameters.sliding_attention.");
   DecoderConfig local;
-  LOOM_TRY(read_inner(inner, *sliding, false, architecture, local));
+  LOOM_TRY(read_inner(inner, *sliding, false, rules, local));
   if (local.rope != RopeKind::standard) {
     return inner.refuse("rope_type", "only default is supported for sliding layers");
   }
@@ -139,15 +138,15 @@ Status read_by_kind(const ConfigFields& outer, const JsonValue& parameters,
 
 }  // namespace
 
-Status read_hf_rope(const JsonValue& json, const std::string& where,
-                    const HfArchitecture& architecture, DecoderConfig& config) {
+Status read_hf_rope(const JsonValue& json, const std::string& where, const ConfigRules& rules,
+                    DecoderConfig& config) {
   const ConfigFields outer(json, where);
   const JsonValue* scaling = outer.find("rope_scaling");
   const JsonValue* parameters = outer.find("rope_parameters");
-  config.rope_theta = architecture.rope_theta;
-  const HfKeys& keys = architecture.keys;
+  config.rope_theta = rules.rope_theta;
+  const ConfigKeys& keys = *rules.keys;
   LOOM_TRY(outer.read(keys.rope_theta, config.rope_theta, kMinTheta, kMaxTheta));
-  if (architecture.local_rope)
+  if (rules.local_rope)
     LOOM_TRY(outer.read("rope_local_base_freq", config.rope_local_theta, kMinTheta, kMaxTheta));
   if (scaling != nullptr && parameters != nullptr) {
     return outer.bad("rope_parameters", "written together with rope_scaling; keep one of them");
@@ -156,18 +155,18 @@ Status read_hf_rope(const JsonValue& json, const std::string& where,
   // A setting inside overrides the default of the class.
   const JsonValue* part = object != nullptr ? object->find("partial_rotary_factor") : nullptr;
   const bool inside = part != nullptr && !part->is_null();
-  if (architecture.partial_rotary && !inside) {
-    LOOM_TRY(read_part(outer, keys.rotary_part, architecture.rotary_part, architecture, config));
+  if (rules.partial_rotary && !inside) {
+    LOOM_TRY(read_part(outer, keys.rotary_part, rules.rotary_part, rules, config));
   }
   if (object == nullptr) return {};
   const std::string name = scaling != nullptr ? "rope_scaling" : "rope_parameters";
   if (!object->is_object()) {
     return outer.bad(name, cat("expected an object, found ", object->describe()));
   }
-  if (parameters != nullptr && architecture.local_rope)
-    return read_by_kind(outer, *parameters, where, architecture, config);
+  if (parameters != nullptr && rules.local_rope)
+    return read_by_kind(outer, *parameters, where, rules, config);
   const ConfigFields inner(*object, where, name + ".");
-  return read_object(outer, *object, inner, scaling != nullptr, architecture, config);
+  return read_object(outer, *object, inner, scaling != nullptr, rules, config);
 }
 
 }  // namespace loom::core

@@ -5,14 +5,14 @@
 
 #include <string>
 
-#include "formats/config/architecture.hpp"
+#include "families/family.hpp"
 #include "formats/config/config.hpp"
 #include "io/json/json.hpp"
 
 namespace loom::core {
 
 // Fills the rope fields of `config`; head_dim must be set.
-Status read_hf_rope(const JsonValue& json, const std::string& where,
-                    const HfArchitecture& architecture, DecoderConfig& config);
+Status read_hf_rope(const JsonValue& json, const std::string& where, const ConfigRules& rules,
+                    DecoderConfig& config);
 
 }  // namespace loom::core

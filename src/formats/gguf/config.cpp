@@ -7,7 +7,7 @@
 #include <charconv>
 
 #include "base/text.hpp"
-#include "formats/config/architecture.hpp"
+#include "families/family.hpp"
 #include "formats/gguf/graph_limits.hpp"
 #include "formats/gguf/rope.hpp"
 #include "formats/gguf/tokenizer/tokenizer.hpp"
@@ -21,16 +21,15 @@ constexpr std::string_view kWindow = "attention.sliding_window";
 constexpr std::string_view kScoreCap = "attn_logit_softcapping";
 constexpr std::string_view kLogitCap = "final_logit_softcapping";
 
-std::string_view eps_key(const GgufArchitecture& architecture) {
-  return architecture.layer_norms ? "attention.layer_norm_epsilon"
-                                  : "attention.layer_norm_rms_epsilon";
+std::string_view eps_key(const GgufRules& rules) {
+  return rules.layer_norms ? "attention.layer_norm_epsilon" : "attention.layer_norm_rms_epsilon";
 }
 
 // The class's name in config.json for a setting that most classes call `key`.
-std::string_view key_of_class(std::string_view key, const HfKeys& keys) {
-  const HfKeys most;
-  for (const auto name : {&HfKeys::hidden, &HfKeys::inner, &HfKeys::layers, &HfKeys::heads,
-                          &HfKeys::positions, &HfKeys::eps})
+std::string_view key_of_class(std::string_view key, const ConfigKeys& keys) {
+  const ConfigKeys most;
+  for (const auto name : {&ConfigKeys::hidden, &ConfigKeys::inner, &ConfigKeys::layers,
+                          &ConfigKeys::heads, &ConfigKeys::positions, &ConfigKeys::eps})
     if (most.*name == key) return keys.*name;
   return key;
 }
@@ -54,16 +53,15 @@ double decimal(float value) {
 
 class ConfigReader {
  public:
-  ConfigReader(const Gguf& gguf, const GgufArchitecture& architecture)
-      : gguf_(gguf), architecture_(architecture), json_(JsonValue::object()) {}
+  ConfigReader(const Gguf& gguf, const DecoderFamily& family)
+      : gguf_(gguf), family_(family), rules_(family.gguf), json_(JsonValue::object()) {}
 
   Result<DecoderConfig> read() {
     LOOM_TRY(check_keys());
     json_.add("architectures",
-              JsonValue::array({JsonValue::string(std::string(architecture_.hf_class))}));
-    json_.add("model_type", JsonValue::string(std::string(architecture_.model_type)));
-    if (!architecture_.act.empty())
-      json_.add("hidden_act", JsonValue::string(std::string(architecture_.act)));
+              JsonValue::array({JsonValue::string(std::string(family_.hf_class))}));
+    json_.add("model_type", JsonValue::string(std::string(family_.model_type)));
+    if (!rules_.act.empty()) json_.add("hidden_act", JsonValue::string(std::string(rules_.act)));
     LOOM_TRY(read_sizes());
     LOOM_TRY(read_tensors());
     LOOM_TRY(read_attention());
@@ -86,7 +84,7 @@ class ConfigReader {
   }
 
  private:
-  std::string key(std::string_view name) const { return cat(architecture_.name, ".", name); }
+  std::string key(std::string_view name) const { return cat(rules_.name, ".", name); }
 
   Error refuse(std::string_view full_key, std::string_view what) const {
     Error error = gguf_.key_error(full_key, what);
@@ -95,25 +93,24 @@ class ConfigReader {
   }
 
   JsonValue named_as_class() const {
-    const HfArchitecture* row = find_hf_architecture(architecture_.hf_class);
     JsonValue out = JsonValue::object();
     for (const auto& [name, value] : json_.members())
-      out.add(std::string(key_of_class(name, row->keys)), value);
+      out.add(std::string(key_of_class(name, *family_.config.keys)), value);
     return out;
   }
 
   Status check_keys() const {
-    const std::string prefix = cat(architecture_.name, ".");
+    const std::string prefix = cat(rules_.name, ".");
     for (const GgufValue& value : gguf_.metadata()) {
       if (value.key.substr(0, prefix.size()) != prefix) continue;
       const std::string_view name = value.key.substr(prefix.size());
       const bool size = std::any_of(gguf_sizes().begin(), gguf_sizes().end(),
                                     [&](const GgufSize& s) { return s.key == name; });
-      if (size || name == eps_key(architecture_) ||
+      if (size || name == eps_key(rules_) ||
           std::find(kKnown.begin(), kKnown.end(), name) != kKnown.end())
         continue;
-      if (architecture_.window && name == kWindow) continue;
-      if (architecture_.caps && (name == kScoreCap || name == kLogitCap)) continue;
+      if (rules_.window && name == kWindow) continue;
+      if (rules_.caps && (name == kScoreCap || name == kLogitCap)) continue;
       // Counts of features that a plain decoder lacks.
       if (value.count() == 1 && value.number(0) == 0 && value.type != GgufType::string) continue;
       return refuse(value.key, "is not supported");
@@ -140,7 +137,7 @@ class ConfigReader {
                                "is not a multiple of attention.head_count");
       json_.add("head_dim", JsonValue::integer(width / count));
     }
-    LOOM_ASSIGN(const float eps, gguf_.f32(key(eps_key(architecture_))));
+    LOOM_ASSIGN(const float eps, gguf_.f32(key(eps_key(rules_))));
     json_.add("rms_norm_eps", JsonValue::real(decimal(eps)));
     return {};
   }
@@ -159,8 +156,8 @@ class ConfigReader {
     json_.add("vocab_size", JsonValue::integer(entry.shape[0]));
     json_.add("tie_word_embeddings", JsonValue::boolean(!has_tensor("output.weight")));
     const bool q = has_tensor("blk.0.attn_q.bias"), out = has_tensor("blk.0.attn_output.bias");
-    if (!architecture_.bias) return {};
-    if (architecture_.qkv_bias) {
+    if (!rules_.bias) return {};
+    if (rules_.qkv_bias) {
       if (!q) return bad_file("tensor blk.0.attn_q.bias is missing", gguf_.where());
     } else {
       if (q != out) {
@@ -176,19 +173,19 @@ class ConfigReader {
 
   // Windows, caps and the score scale, for the architectures that have them.
   Status read_attention() {
-    if (architecture_.window && gguf_.has(key(kWindow))) {
+    if (rules_.window && gguf_.has(key(kWindow))) {
       LOOM_ASSIGN(const uint32_t window, gguf_.u32(key(kWindow)));
       json_.add("sliding_window", window > 0 ? JsonValue::integer(window) : JsonValue());
     }
     for (const std::string_view name : {kScoreCap, kLogitCap}) {
-      if (!architecture_.caps || !gguf_.has(key(name))) continue;
+      if (!rules_.caps || !gguf_.has(key(name))) continue;
       LOOM_ASSIGN(const float cap, gguf_.f32(key(name)));
       json_.add(std::string(name), cap > 0 ? JsonValue::real(decimal(cap)) : JsonValue());
     }
-    if (architecture_.wide_blocks == 0) return {};
+    if (rules_.wide_blocks == 0) return {};
     const auto size = [&](const char* hf_key) { return *json_.find(hf_key)->as_int(""); };
     const int64_t heads = size("num_attention_heads");
-    const bool wide = size("num_hidden_layers") == architecture_.wide_blocks && heads > 0;
+    const bool wide = size("num_hidden_layers") == rules_.wide_blocks && heads > 0;
     json_.add("query_pre_attn_scalar",
               JsonValue::integer(wide ? size("hidden_size") / heads : size("head_dim")));
     return {};
@@ -221,7 +218,7 @@ class ConfigReader {
                                                    {"factor", JsonValue::real(factor)}}));
     }
     const std::string width_key = key("rope.dimension_count");
-    if (!architecture_.fused || !gguf_.has(width_key)) return {};
+    if (!rules_.fused || !gguf_.has(width_key)) return {};
     LOOM_ASSIGN(const uint32_t width, gguf_.u32(width_key));
     const int64_t head = *json_.find("head_dim")->as_int("");
     if (head > 0 && width != head) {
@@ -265,7 +262,7 @@ class ConfigReader {
       const std::string full = key(name);
       if (!gguf_.has(full)) continue;
       LOOM_ASSIGN(const uint32_t value, gguf_.u32(full));
-      const bool part = architecture_.fused && full == key("rope.dimension_count");
+      const bool part = rules_.fused && full == key("rope.dimension_count");
       const int64_t width = config.rope_width > 0 ? config.rope_width : config.head_dim;
       if (value != (part ? width : config.head_dim)) {
         return refuse(full, cat("is ", value, "; only the size of a head, ", config.head_dim,
@@ -292,14 +289,15 @@ class ConfigReader {
   }
 
   const Gguf& gguf_;
-  const GgufArchitecture& architecture_;
+  const DecoderFamily& family_;
+  const GgufRules& rules_;
   JsonValue json_;
 };
 
 }  // namespace
 
-Result<DecoderConfig> read_gguf_config(const Gguf& gguf, const GgufArchitecture& architecture) {
-  return ConfigReader(gguf, architecture).read();
+Result<DecoderConfig> read_gguf_config(const Gguf& gguf, const DecoderFamily& family) {
+  return ConfigReader(gguf, family).read();
 }
 
 namespace {
@@ -375,14 +373,15 @@ std::string_view difference(const DecoderConfig& a, const DecoderConfig& b) {
 
 }  // namespace
 
-Status write_gguf_config(const DecoderConfig& config, const GgufArchitecture& architecture,
+Status write_gguf_config(const DecoderConfig& config, const DecoderFamily& family,
                          GgufMetadata& metadata) {
-  const auto key = [&](std::string_view name) { return cat(architecture.name, ".", name); };
-  metadata.string("general.architecture", architecture.name);
+  const GgufRules& rules = family.gguf;
+  const auto key = [&](std::string_view name) { return cat(rules.name, ".", name); };
+  metadata.string("general.architecture", rules.name);
   for (const GgufSize& size : gguf_sizes())
     metadata.u32(key(size.key), static_cast<uint32_t>(config.*size.field));
   metadata.u32(key("attention.value_length"), static_cast<uint32_t>(config.head_dim));
-  metadata.f32(key(eps_key(architecture)), static_cast<float>(config.rms_norm_eps));
+  metadata.f32(key(eps_key(rules)), static_cast<float>(config.rms_norm_eps));
   metadata.u32(key("vocab_size"), static_cast<uint32_t>(config.vocab_size));
   const int64_t width = config.rope_width > 0 ? config.rope_width : config.head_dim;
   if (config.rope != RopeKind::none) {
@@ -393,30 +392,30 @@ Status write_gguf_config(const DecoderConfig& config, const GgufArchitecture& ar
     metadata.string(key("rope.scaling.type"), "linear");
     metadata.f32(key("rope.scaling.factor"), static_cast<float>(config.rope_factor));
   }
-  if (architecture.window) {
+  if (rules.window) {
     int64_t window = 0;
     for (const DecoderLayer& layer : config.layers) window = std::max(window, layer.window);
     // A window as long as the context has no effect.
     if (window == 0 || window > config.max_positions) window = config.max_positions;
     metadata.u32(key(kWindow), static_cast<uint32_t>(window));
   }
-  if (architecture.caps) {
+  if (rules.caps) {
     metadata.f32(key(kScoreCap), static_cast<float>(config.attention_soft_cap));
     metadata.f32(key(kLogitCap), static_cast<float>(config.final_soft_cap));
   }
   if (config.rope == RopeKind::llama3 && !recognize_llama3(config, llama3_factors(config))) {
-    return unsupported(cat("GGUF files of '", architecture.name, "' hold the factors of rotary ",
+    return unsupported(cat("GGUF files of '", rules.name, "' hold the factors of rotary ",
                            "positions, of which rope_low_freq, rope_high_freq and rope_original ",
                            "of this ", config.architecture, " cannot be read again"));
   }
   LOOM_ASSIGN(const std::string bytes, skeleton(config, metadata));
   LOOM_ASSIGN(const Gguf gguf,
               Gguf::parse(std::as_bytes(std::span(bytes)), "the metadata of this model"));
-  LOOM_ASSIGN(const DecoderConfig back, read_gguf_config(gguf, architecture));
+  LOOM_ASSIGN(const DecoderConfig back, read_gguf_config(gguf, family));
   const std::string_view what = difference(config, back);
-  if (what.empty()) return check_gguf_graph(config, architecture);
-  return unsupported(cat("GGUF files of '", architecture.name, "' cannot say ", what, " of this ",
-                         config.architecture));
+  if (what.empty()) return check_gguf_graph(config, family);
+  return unsupported(
+      cat("GGUF files of '", rules.name, "' cannot say ", what, " of this ", config.architecture));
 }
 
 }  // namespace loom::core

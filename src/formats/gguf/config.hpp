@@ -10,11 +10,11 @@
 namespace loom::core {
 
 // Errors: unsupported (another architecture, an unsupported key of it), bad_file.
-Result<DecoderConfig> read_gguf_config(const Gguf& gguf, const GgufArchitecture& architecture);
+Result<DecoderConfig> read_gguf_config(const Gguf& gguf, const DecoderFamily& family);
 
 // general.architecture and the keys under it. Errors: unsupported (a setting without a key in the
 // architecture, found by reading the output back).
-Status write_gguf_config(const DecoderConfig& config, const GgufArchitecture& architecture,
+Status write_gguf_config(const DecoderConfig& config, const DecoderFamily& family,
                          GgufMetadata& metadata);
 
 }  // namespace loom::core

@@ -42,8 +42,8 @@ class Exporter {
       : source_(source), options_(options) {}
 
   Status write(const std::string& path) {
-    architecture_ = find_gguf_architecture(source_.config);
-    if (architecture_ == nullptr) {
+    family_ = find_family_in_gguf(source_.config);
+    if (family_ == nullptr) {
       return unsupported(cat("no GGUF file is written of ", source_.config.architecture),
                          source_.path);
     }
@@ -63,7 +63,7 @@ class Exporter {
     for (const Param& param : network.params()) LOOM_TRY(add(param, tensors));
     if (source_.config.rope == RopeKind::llama3) tensors.push_back(rope_factors());
     GgufMetadata metadata;
-    LOOM_TRY(write_gguf_config(source_.config, *architecture_, metadata));
+    LOOM_TRY(write_gguf_config(source_.config, *family_, metadata));
     metadata.u32("general.file_type", file_type(body_type()));
     metadata.u32("general.quantization_version", 2);
     LOOM_TRY(write_gguf_tokenizer(source_, metadata));
@@ -93,9 +93,9 @@ class Exporter {
   // A separate tensor for the parameter, or rows appended to an added tensor: fused projections
   // hold several parameters, in network order.
   Status add(const Param& param, std::vector<GgufOutput>& tensors) {
-    const TensorPart part = gguf_tensor(param, source_.config, *architecture_);
+    const TensorPart part = gguf_tensor(param, source_.config, family_->gguf);
     const std::string& name = part.name;
-    const int64_t head = has_paired_rows(param, *architecture_) ? source_.config.head_dim : 0;
+    const int64_t head = has_paired_rows(param, family_->gguf) ? source_.config.head_dim : 0;
     if (part.first_row > 0) {
       const auto whole = std::find_if(tensors.begin(), tensors.end(),
                                       [&](const GgufOutput& t) { return t.name == name; });
@@ -220,7 +220,7 @@ class Exporter {
   std::unordered_map<std::string, DType> types_;  // of tensors, by name
   const ModelSource& source_;
   const GgufExportOptions& options_;
-  const GgufArchitecture* architecture_ = nullptr;
+  const DecoderFamily* family_ = nullptr;
   DTypeTally types_of_blocks_;
   int64_t done_ = 0, total_ = 0;
 };

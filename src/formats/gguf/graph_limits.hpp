@@ -10,7 +10,7 @@
 namespace loom::core {
 
 // Errors: unsupported, naming the field: llama.cpp reads no file of this architecture with it.
-Status check_gguf_graph(const DecoderConfig& config, const GgufArchitecture& architecture);
+Status check_gguf_graph(const DecoderConfig& config, const DecoderFamily& family);
 
 // Cases in which llama.cpp computes other numbers than the source: lines for people.
 std::vector<std::string> gguf_graph_notes(const DecoderConfig& config);

@@ -7,68 +7,6 @@
 namespace loom::core {
 namespace {
 
-constexpr GgufArchitecture kArchitectures[] = {
-    {.name = "llama",
-     .hf_class = "LlamaForCausalLM",
-     .model_type = "llama",
-     .pairs_rows = true,
-     .optional_parts = true},
-    // Written as "llama" too; never found under its own name.
-    {.name = "", .hf_class = "MistralForCausalLM", .model_type = "mistral", .pairs_rows = true},
-    {.name = "qwen2",
-     .hf_class = "Qwen2ForCausalLM",
-     .model_type = "qwen2",
-     .qkv_bias = true,
-     .square = true},
-    {.name = "qwen3", .hf_class = "Qwen3ForCausalLM", .model_type = "qwen3"},
-    {.name = "smollm3",
-     .hf_class = "SmolLM3ForCausalLM",
-     .model_type = "smollm3",
-     .pairs_rows = true},
-    {.name = "gemma", .hf_class = "GemmaForCausalLM", .model_type = "gemma", .tied = true},
-    {.name = "gemma2",
-     .hf_class = "Gemma2ForCausalLM",
-     .model_type = "gemma2",
-     .window = true,
-     .caps = true,
-     .wide_blocks = 46,
-     .tied = true},
-    {.name = "gemma3",
-     .hf_class = "Gemma3ForCausalLM",
-     .model_type = "gemma3_text",
-     .window = true,
-     .wide_blocks = 62},
-    {.name = "phi3",
-     .hf_class = "Phi3ForCausalLM",
-     .model_type = "phi3",
-     .bias = false,
-     .window = true,
-     .fused = true,
-     .square = true,
-     .ignores_window = true},
-    // The first BitNets (b1.58 large, 3B) use SiLU; the 2B-4T model uses squared ReLU.
-    {.name = "bitnet",
-     .hf_class = "BitNetForCausalLM",
-     .model_type = "bitnet",
-     .bias = false,
-     .act = "silu",
-     .square = true,
-     .tied = true},
-    {.name = "gpt2",
-     .hf_class = "GPT2LMHeadModel",
-     .model_type = "gpt2",
-     .bias = false,
-     .fused = true,
-     .layer_norms = true,
-     .square = true},
-    {.name = "starcoder2",
-     .hf_class = "Starcoder2ForCausalLM",
-     .model_type = "starcoder2",
-     .bias = false,
-     .layer_norms = true,
-     .square = true},
-};
-
 constexpr GgufSize kSizes[] = {
     {"context_length", "max_position_embeddings", &DecoderConfig::max_positions, true},
     {"embedding_length", "hidden_size", &DecoderConfig::hidden_size, true},
@@ -110,43 +48,31 @@ constexpr TypePair kTypePairs[] = {
 
 }  // namespace
 
-std::span<const GgufArchitecture> gguf_architectures() {
-  return kArchitectures;
-}
-
-const GgufArchitecture* find_gguf_architecture(std::string_view name) {
-  for (const GgufArchitecture& row : kArchitectures)
-    if (!name.empty() && row.name == name) return &row;
-  return nullptr;
-}
-
-const GgufArchitecture* find_gguf_architecture(const DecoderConfig& config) {
-  for (const GgufArchitecture& row : kArchitectures)
-    if (row.hf_class == config.architecture) return row.name.empty() ? &kArchitectures[0] : &row;
-  return nullptr;
+const DecoderFamily* find_family_in_gguf(const DecoderConfig& config) {
+  const DecoderFamily* family = find_family_of_class(config.architecture);
+  return family == nullptr ? nullptr : find_family_of_gguf(family->gguf.name);
 }
 
 std::span<const GgufSize> gguf_sizes() {
   return kSizes;
 }
 
-TensorPart gguf_tensor(const Param& param, const DecoderConfig& config,
-                       const GgufArchitecture& architecture) {
+TensorPart gguf_tensor(const Param& param, const DecoderConfig& config, const GgufRules& rules) {
   const DecoderPiece piece = decoder_piece(param);
   const int64_t rows = param.spec.shape[0];
   const std::string_view name = kGgufNames[static_cast<int>(piece.role)];
   if (piece.block < 0) return {std::string(name), 0, rows};
-  const FusedRows part = architecture.fused ? fused_rows(piece.role, config) : FusedRows{};
+  const FusedRows part = rules.fused ? fused_rows(piece.role, config) : FusedRows{};
   if (part.total == 0) return {cat("blk.", piece.block, ".", name), 0, rows};
   const bool mlp = name.starts_with("ffn_");
   const std::string_view kind = param.spec.matrix() ? ".weight" : ".bias";
   return {cat("blk.", piece.block, mlp ? ".ffn_up" : ".attn_qkv", kind), part.first, part.total};
 }
 
-bool has_paired_rows(const Param& param, const GgufArchitecture& architecture) {
+bool has_paired_rows(const Param& param, const GgufRules& rules) {
   using enum DecoderRole;
   const DecoderRole role = decoder_piece(param).role;
-  return architecture.pairs_rows && !architecture.fused &&
+  return rules.pairs_rows && !rules.fused &&
          (role == q || role == k || role == q_bias || role == k_bias);
 }
 

@@ -1,5 +1,5 @@
-// GGUF names of the parts of a decoder: architectures, metadata keys and tensors. Reading and
-// writing share these tables.
+// GGUF names of the parts of a decoder: metadata keys and tensors. Reading and writing share these
+// tables and the rules of families (families/family.hpp).
 #pragma once
 
 #include <cstdint>
@@ -8,37 +8,14 @@
 #include <string_view>
 
 #include "dtype/dtype.hpp"
+#include "families/family.hpp"
 #include "formats/gguf/quants.hpp"
 #include "llm/decoder_parts.hpp"
 
 namespace loom::core {
 
-struct GgufArchitecture {
-  std::string_view name;        // general.architecture
-  std::string_view hf_class;    // "LlamaForCausalLM"
-  std::string_view model_type;  // "llama"
-  // Rows of q and k have the two halves of each rotary pair side by side.
-  bool pairs_rows = false;
-  bool qkv_bias = false;  // the class always has biases of q, k and v
-  bool bias = true;       // biases are possible
-  bool window = false;    // has attention.sliding_window
-  bool caps = false;      // has attn_logit_softcapping and final_logit_softcapping
-  // Scores are scaled by 1 / sqrt(head_dim). Models with this many blocks use embedding_length /
-  // head_count instead of head_dim. 0 means the class's rule.
-  int64_t wide_blocks = 0;
-  bool fused = false;         // q, k, v in one tensor, gate and up in another
-  bool layer_norms = false;   // its eps has another key
-  std::string_view act = {};  // the activation of the graph, if it differs from the class's
-  // Requirements of llama.cpp's graph (graph_limits.hpp).
-  bool square = false;          // head_dim * heads must be the width
-  bool tied = false;            // the head is always the embedding
-  bool optional_parts = false;  // allows biases everywhere, and rope_freqs.weight
-  bool ignores_window = false;  // reads attention.sliding_window and ignores it
-};
-std::span<const GgufArchitecture> gguf_architectures();
-// May return null.
-const GgufArchitecture* find_gguf_architecture(std::string_view name);
-const GgufArchitecture* find_gguf_architecture(const DecoderConfig& config);
+// The family as which a decoder is written and read; null if GGUF has none.
+const DecoderFamily* find_family_in_gguf(const DecoderConfig& config);
 
 // A size in config.json and its key after "<architecture>.".
 struct GgufSize {
@@ -49,8 +26,7 @@ struct GgufSize {
 std::span<const GgufSize> gguf_sizes();
 
 // The tensor with a parameter of decoder_grid(config).
-TensorPart gguf_tensor(const Param& param, const DecoderConfig& config,
-                       const GgufArchitecture& architecture);
+TensorPart gguf_tensor(const Param& param, const DecoderConfig& config, const GgufRules& rules);
 
 // The file row with row `row` of a matrix of q or k, and back, for heads of `head_dim` rows: value
 // j of half s of a head is its row 2 j + s.
@@ -63,7 +39,7 @@ inline int64_t unpaired_row(int64_t row, int64_t head_dim) {
   return row - in_head + in_head % 2 * half + in_head / 2;
 }
 // Whether a file has the rows of this parameter, a matrix or bias of q or k, in that order.
-bool has_paired_rows(const Param& param, const GgufArchitecture& architecture);
+bool has_paired_rows(const Param& param, const GgufRules& rules);
 
 // The number type that packs a ggml type exactly, if there is one; else f16, which holds the values
 // of the quantized types to 11 bits.

@@ -28,7 +28,7 @@ class GgufSource : public ModelSource {
   Result<std::string> token_text(std::string_view key) const;
 
   Gguf gguf_;
-  const GgufArchitecture* architecture_ = nullptr;
+  const DecoderFamily* family_ = nullptr;
 };
 
 std::string shape_text(const std::vector<int64_t>& shape) {
@@ -51,11 +51,11 @@ Status GgufSource::check_whole() const {
 Status GgufSource::read() {
   LOOM_TRY(check_whole());
   LOOM_ASSIGN(const std::string_view name, gguf_.string("general.architecture"));
-  architecture_ = find_gguf_architecture(name);
-  if (architecture_ == nullptr) {
+  family_ = find_family_of_gguf(name);
+  if (family_ == nullptr) {
     std::vector<std::string> known;
-    for (const GgufArchitecture& row : gguf_architectures())
-      if (!row.name.empty()) known.emplace_back(row.name);
+    for (const DecoderFamily* row : decoder_families())
+      if (!row->gguf.name.empty() && !row->gguf.shared_name) known.emplace_back(row->gguf.name);
     Error error = gguf_.key_error("general.architecture", cat("is '", printable(name),
                                                               "', which is not "
                                                               "supported; these are: ",
@@ -63,7 +63,7 @@ Status GgufSource::read() {
     error.code = Code::unsupported;
     return error;
   }
-  LOOM_ASSIGN(config, read_gguf_config(gguf_, *architecture_));
+  LOOM_ASSIGN(config, read_gguf_config(gguf_, *family_));
   LOOM_TRY(check_tensors());
   return read_text();
 }
@@ -73,12 +73,12 @@ Status GgufSource::check_tensors() const {
   LOOM_ASSIGN(const GridSpec grid, decoder_grid(config));
   std::unordered_set<std::string> read = {"rope_freqs.weight"};
   each_decoder_param(grid, [&](const Param& param) {
-    read.insert(gguf_tensor(param, config, *architecture_).name);
+    read.insert(gguf_tensor(param, config, family_->gguf).name);
   });
   for (const TensorEntry& entry : gguf_.entries()) {
     if (read.contains(entry.name)) continue;
     Error error = bad_file(cat("tensor '", printable(entry.name), "' has no place in a decoder of ",
-                               config.num_layers, " blocks of '", architecture_->name, "'"),
+                               config.num_layers, " blocks of '", family_->gguf.name, "'"),
                            path, static_cast<int64_t>(entry.offset));
     error.code = Code::unsupported;
     return error;
@@ -109,7 +109,7 @@ Status GgufSource::read_text() {
 }
 
 Result<SourceWeight> GgufSource::weight(const Param& param) const {
-  const TensorPart part = gguf_tensor(param, config, *architecture_);
+  const TensorPart part = gguf_tensor(param, config, family_->gguf);
   const std::string& name = part.name;
   const int64_t found = gguf_.find_tensor(name);
   if (found < 0) return bad_file(cat("tensor ", name, " is missing"), path);
@@ -125,7 +125,7 @@ Result<SourceWeight> GgufSource::weight(const Param& param) const {
         path, static_cast<int64_t>(entry.offset));
   }
   const int64_t cols = param.spec.matrix() ? want[1] : 1;
-  const int64_t head = has_paired_rows(param, *architecture_) ? config.head_dim : 0;
+  const int64_t head = has_paired_rows(param, family_->gguf) ? config.head_dim : 0;
   SourceWeight weight;
   weight.tensor = name;
   weight.stored = dtype_of_ggml(gguf_.type(index));

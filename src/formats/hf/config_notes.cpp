@@ -6,7 +6,7 @@
 #include <array>
 
 #include "base/text.hpp"
-#include "formats/config/architecture.hpp"
+#include "families/family.hpp"
 #include "formats/config/encoder.hpp"
 #include "io/json/json.hpp"
 
@@ -97,8 +97,8 @@ bool accepts_any(const JsonValue& config, std::string_view key) {
 bool switched_off(const ModelSource& source, std::string_view key, const JsonValue& value) {
   if (value.is_bool() && !*value.as_bool(key)) return true;
   if (source.encoder && key == "tie_word_embeddings") return true;  // it has no head of words
-  const HfArchitecture* row = find_hf_architecture(source.config.architecture);
-  return row != nullptr && row->window_switch &&
+  const DecoderFamily* family = find_family_of_class(source.config.architecture);
+  return family != nullptr && family->config.window_switch &&
          (key == "sliding_window" || key == "max_window_layers");
 }
 

@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "base/text.hpp"
-#include "formats/config/architecture.hpp"
+#include "families/family.hpp"
 #include "formats/hf/encoder_names.hpp"
 #include "formats/hf/names.hpp"
 #include "io/json/json.hpp"
@@ -29,16 +29,17 @@ std::string says(const ModelSource& source, std::string_view key, bool value) {
 
 // The field that controls biases of this kind; empty if the class does.
 std::string_view bias_field(const ModelSource& source, Role owner) {
-  const HfArchitecture* row = find_hf_architecture(source.config.architecture);
-  if (row == nullptr) return {};
+  const DecoderFamily* family = find_family_of_class(source.config.architecture);
+  if (family == nullptr) return {};
+  const ConfigRules& rules = family->config;
   switch (owner) {
     case Role::q:
     case Role::k:
     case Role::v:
-    case Role::o: return row->bias == HfArchitecture::Bias::read ? "attention_bias" : "";
+    case Role::o: return rules.bias == ConfigRules::Bias::read ? "attention_bias" : "";
     case Role::gate:
     case Role::up:
-    case Role::down: return row->reads_mlp_bias ? "mlp_bias" : "";
+    case Role::down: return rules.reads_mlp_bias ? "mlp_bias" : "";
     default: return {};
   }
 }
@@ -201,11 +202,12 @@ std::string presence_claim(const ModelSource& source, DecoderRole role) {
 }
 
 std::string shape_claim(const ModelSource& source, DecoderRole role) {
-  const HfArchitecture* row = find_hf_architecture(source.config.architecture);
-  if (row == nullptr) return {};
-  const HfKeys& keys = row->keys;
+  const DecoderFamily* family = find_family_of_class(source.config.architecture);
+  if (family == nullptr) return {};
+  const ConfigRules& rules = family->config;
+  const ConfigKeys& keys = *rules.keys;
   const std::string heads = std::string(keys.heads), width = std::string(keys.hidden);
-  const std::string of_head = row->plain_heads ? width : "head_dim";
+  const std::string of_head = rules.plain_heads ? width : "head_dim";
   switch (role) {
     case Role::token_embedding:
     case Role::head: return cat(" (vocab_size, ", width, ")");
@@ -218,8 +220,8 @@ std::string shape_claim(const ModelSource& source, DecoderRole role) {
     case Role::v:
     case Role::k_bias:
     case Role::v_bias:
-      return cat(" (", row->plain_heads ? heads : "num_key_value_heads", ", ", of_head, ", ", width,
-                 ")");
+      return cat(" (", rules.plain_heads ? heads : "num_key_value_heads", ", ", of_head, ", ",
+                 width, ")");
     case Role::q_norm:
     case Role::k_norm: return " (head_dim)";
     case Role::gate:
@@ -233,11 +235,12 @@ std::string shape_claim(const ModelSource& source, DecoderRole role) {
 }
 
 Status check_hf_sizes(const ModelSource& source) {
-  const HfArchitecture* row = find_hf_architecture(source.config.architecture);
+  const DecoderFamily* family = find_family_of_class(source.config.architecture);
   const Result<JsonValue> json = parse_json(source.config_json, "config.json");
-  if (row == nullptr || !json.ok()) return {};
+  if (family == nullptr || !json.ok()) return {};
   const DecoderConfig& c = source.config;
-  const HfKeys& keys = row->keys;
+  const ConfigRules& rules = family->config;
+  const ConfigKeys& keys = *rules.keys;
   const struct {
     std::string_view name, own;
     int64_t value;
@@ -245,7 +248,7 @@ Status check_hf_sizes(const ModelSource& source) {
                {"num_hidden_layers", keys.layers, c.num_layers},
                {"num_attention_heads", keys.heads, c.num_heads},
                {"max_position_embeddings", keys.positions, c.max_positions},
-               {"head_dim", row->plain_heads ? "hidden_size / num_attention_heads" : "head_dim",
+               {"head_dim", rules.plain_heads ? "hidden_size / num_attention_heads" : "head_dim",
                 c.head_dim}};
   for (const auto& size : sizes) {
     const JsonValue* field = size.name == size.own ? nullptr : json->find(size.name);

@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "base/text.hpp"
+#include "families/family.hpp"
 #include "formats/gguf/tokenizer/pre.hpp"
 #include "io/bytes/utf8.hpp"
 
@@ -98,11 +99,10 @@ class TokenizerReader {
     LOOM_TRY(read_strip_ids(kGgufLstrip, lstrip_));
     LOOM_TRY(read_strip_ids(kGgufRstrip, rstrip_));
     if (gguf_.has(kGgufLstrip) || gguf_.has(kGgufRstrip)) return {};
-    if (pieces && is_phi3()) {
-      static constexpr std::string_view kPlain[] = {"<unk>", "<s>", "<|endoftext|>"};
+    if (const GgufRules* rules = pieces ? stripping_rules() : nullptr) {
       for (size_t i = 0; i < tokens_.size(); ++i) {
         const bool plain =
-            std::find(std::begin(kPlain), std::end(kPlain), tokens_[i]) != std::end(kPlain);
+            std::ranges::find(rules->strip_except, tokens_[i]) != rules->strip_except.end();
         rstrip_[i] = (is_added(i) || tokens_[i] == "</s>") && !plain;
       }
     }
@@ -130,11 +130,19 @@ class TokenizerReader {
     return text.ok() ? *text : std::string_view();
   }
 
-  // By its architecture, or by its name if the architecture is another one's.
-  bool is_phi3() const {
+  // Those of the family whose special tokens absorb white space: by the architecture of the file,
+  // or by its name if it has another family's architecture. Null if there is none.
+  const GgufRules* stripping_rules() const {
     const std::string name = to_lower_ascii(optional_text("general.name"));
-    return optional_text("general.architecture") == "phi3" ||
-           name.find("phi-3") != std::string::npos || name.find("phi3") != std::string::npos;
+    const std::string_view architecture = optional_text("general.architecture");
+    for (const DecoderFamily* family : decoder_families()) {
+      const GgufRules& rules = family->gguf;
+      const bool named = std::ranges::any_of(rules.strip_marks, [&](std::string_view mark) {
+        return name.find(mark) != std::string::npos;
+      });
+      if (named || (!rules.strip_marks.empty() && rules.name == architecture)) return &rules;
+    }
+    return nullptr;
   }
 
   bool is_special(size_t i) const {

@@ -1,0 +1,171 @@
+// A family of decoders is one row of data in its own file, src/families/decoder/NAME.cpp. The row
+// has the values that differ from the defaults here: the rules of config.json, the tensor names of
+// Hugging Face folders, and the form of GGUF files. Readers and writers use rows; none names a
+// family. A rule that no row can express yet becomes a new field, whose default is the behaviour of
+// the other rows. cmake/families.cmake makes the list of rows from the file names.
+// docs/decisions/0095 has the reasons.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "llm/decoder_config.hpp"
+#include "llm/roles.hpp"
+
+namespace loom::core {
+
+// The names of sizes in config.json. An empty name: the class has no such setting.
+struct ConfigKeys {
+  std::string_view hidden = "hidden_size", inner = "intermediate_size";
+  std::string_view layers = "num_hidden_layers", heads = "num_attention_heads";
+  std::string_view positions = "max_position_embeddings", eps = "rms_norm_eps";
+  std::string_view rope_theta = "rope_theta", rotary_part = "partial_rotary_factor";
+  std::string_view table_width = {};  // of the embedding, if it may differ from the hidden one
+};
+
+inline constexpr ConfigKeys kUsualKeys;
+
+// A setting of which only one value is supported; an absent setting has that value.
+struct FixedSetting {
+  std::string_view key;
+  bool value;
+};
+
+// config.json: the settings that a class of `transformers` fixes, and its defaults. All other
+// settings are read from the file.
+struct ConfigRules {
+  // of attention; read: attention_bias decides for q, k, v and o; always: all products of blocks
+  enum class Bias : uint8_t { read, never, qkv, always };
+  // Which layers have a sliding window without layer_types. never: not supported by the class;
+  // every: all, or none; late: from max_window_layers on; nope: those without rotary positions;
+  // odd: the first, the third, ...; pattern: all except each sliding_window_pattern-th.
+  enum class Sliding : uint8_t { never, every, late, nope, odd, pattern };
+
+  // The structure of a block.
+  Bias bias = Bias::read;
+  bool reads_mlp_bias = false;
+  bool head_bias = false;          // the head has a bias
+  bool layer_norms = false;        // LayerNorm with a bias instead of RMSNorm
+  bool unit_offset_norms = false;  // norms store w of (1 + w)
+  bool qk_norm = false;
+  bool sub_norms = false;   // before the last projections of attention and MLP
+  bool post_norms = false;  // after attention and MLP too
+  bool gated = true;        // the MLP has a gate
+  ResidualKind residual = ResidualKind::serial;
+  std::string_view parallel_key = {};  // setting; false makes the residual serial
+
+  // Sizes.
+  const ConfigKeys* keys = &kUsualKeys;
+  std::span<const FixedSetting> fixed = {};
+  bool plain_heads = false;       // num_key_value_heads and head_dim are ignored
+  bool kv_heads_default = true;   // num_key_value_heads may be absent
+  bool inner_default = false;     // the inner size may be absent: 4 * hidden
+  int32_t head_dim = 0;           // when absent (not null): 0 = hidden_size / num_heads
+  int32_t max_positions = 2048;   // when absent
+  double rms_norm_eps = 1e-6;     // when absent
+  bool tied = false;              // tie_word_embeddings when absent
+  bool scaled_embedding = false;  // by sqrt(hidden_size)
+
+  // Positions.
+  bool learned_positions = false;
+  bool partial_rotary = false;  // partial_rotary_factor is used
+  double rotary_part = 1;       // rotated part of a head, when absent
+  bool local_rope = false;      // sliding layers have their own rotary positions
+  bool nope_layers = false;     // no_rope_layers is used
+  double rope_theta = 10000;    // when absent
+
+  // Windows.
+  Sliding sliding = Sliding::never;
+  bool window_switch = false;  // the window needs use_sliding_window
+  int32_t window = 0;          // when absent (not null): 0 = none
+
+  // Activations and their limits.
+  std::string_view act_key = "hidden_act";
+  std::string_view act = "silu";     // when absent
+  std::string_view gelu_means = {};  // the activation that the class uses if a file says gelu
+  // query_pre_attn_scalar when absent; 0 means that scores are always divided by sqrt(head_dim)
+  double query_scalar = 0;
+  bool attention_cap = false;        // attn_logit_softcapping is used
+  bool final_cap = false;            // final_logit_softcapping is used
+  double attention_cap_default = 0;  // when absent (not null): 0 = none
+  double final_cap_default = 0;      // the same
+
+  // Tokens, if no file has them: -1 = none.
+  int32_t bos_token_id = -1;
+  int32_t eos_token_id = -1;
+  int32_t pad_token_id = -1;  // Loom has none; the writer disables one beyond the vocabulary
+};
+
+// The name of a part in folders, without ".weight" or ".bias".
+struct PartName {
+  DecoderRole role;
+  std::string_view name;
+};
+
+// Hugging Face folders: the tensors of a class. Names that are absent here are those of Llama
+// (formats/hf/names.cpp).
+struct FolderNames {
+  std::span<const PartName> names = {};
+  std::string_view block = "model.layers.";
+  // Tensors of the class without a head lack the first word of `block`.
+  bool optional_prefix = false;
+  std::string_view other_head = {};  // a second name of the head
+  bool fused = false;                // q, k and v concatenated; gate and up too, if there is a gate
+  bool by_head = false;              // concatenated for each head
+  bool transposed = false;           // matrices of blocks are [in, out]
+  int32_t unused_positions = 0;      // rows before that of the first position
+};
+
+// GGUF files: the graph of llama.cpp.
+struct GgufRules {
+  std::string_view name = {};  // general.architecture; empty: GGUF has no such family
+  // Files of this name are read as another family, which has the name alone; this family is
+  // written as that one.
+  bool shared_name = false;
+  // Rows of q and k have the two halves of each rotary pair side by side.
+  bool pairs_rows = false;
+  bool qkv_bias = false;  // the class always has biases of q, k and v
+  bool bias = true;       // biases are possible
+  bool window = false;    // has attention.sliding_window
+  bool caps = false;      // has attn_logit_softcapping and final_logit_softcapping
+  // Scores are scaled by 1 / sqrt(head_dim). Models with this many blocks use embedding_length /
+  // head_count instead of head_dim. 0 means the class's rule.
+  int32_t wide_blocks = 0;
+  bool fused = false;         // q, k, v in one tensor, gate and up in another
+  bool layer_norms = false;   // its eps has another key
+  std::string_view act = {};  // the activation of the graph, if it differs from the class's
+  // Requirements of llama.cpp's graph (formats/gguf/graph_limits.hpp).
+  bool square = false;          // head_dim * heads must be the width
+  bool tied = false;            // the head is always the embedding
+  bool optional_parts = false;  // allows biases everywhere, and rope_freqs.weight
+  bool ignores_window = false;  // reads attention.sliding_window and ignores it
+  // Special tokens of SentencePiece absorb the white space after them, except these. It also
+  // applies to files of another family whose general.name contains one of `strip_marks`.
+  std::span<const std::string_view> strip_marks = {}, strip_except = {};
+};
+
+struct DecoderFamily {
+  std::string_view hf_class;    // "LlamaForCausalLM"
+  std::string_view model_type;  // "llama"
+  // Networks without a class are tried as the families with a rank, lowest first: the simplest one
+  // that describes the same network is chosen. 0 excludes a family.
+  int network_rank = 0;
+  ConfigRules config = {};
+  FolderNames folder = {};
+  GgufRules gguf = {};
+};
+
+// All rows, by the name of their file.
+std::span<const DecoderFamily* const> decoder_families();
+// The rows with a network_rank, in its order.
+std::vector<const DecoderFamily*> network_families();
+
+// The row of a class, of a model_type, or of the general.architecture of a GGUF file; null if there
+// is none.
+const DecoderFamily* find_family_of_class(std::string_view hf_class);
+const DecoderFamily* find_family_of_type(std::string_view model_type);
+const DecoderFamily* find_family_of_gguf(std::string_view name);
+
+}  // namespace loom::core

@@ -1,0 +1,80 @@
+// The roles of the parameters of decoders and encoders. Formats have tables of names by role.
+#pragma once
+
+#include <cstdint>
+
+namespace loom::core {
+
+enum class DecoderRole : uint8_t {
+  token_embedding,
+  output_norm,
+  head,
+  // Roles in a block, in order of use.
+  attention_norm,  // before attention
+  q,
+  k,
+  v,
+  o,
+  q_bias,
+  k_bias,
+  v_bias,
+  o_bias,
+  q_norm,
+  k_norm,
+  attention_sub_norm,   // between the heads and o
+  attention_post_norm,  // after attention, if a model has four norms per block
+  mlp_norm,
+  gate,
+  up,
+  down,
+  gate_bias,
+  up_bias,
+  down_bias,
+  mlp_sub_norm,  // between the gated unit and down
+  mlp_post_norm,
+  // Roles of models with learned positions, or with biases of norms and heads.
+  positions,
+  output_norm_bias,
+  head_bias,
+  attention_norm_bias,
+  mlp_norm_bias,
+};
+inline constexpr int kDecoderRoles = static_cast<int>(DecoderRole::mlp_norm_bias) + 1;
+
+// The weight and the bias of a part of an encoder are two consecutive roles.
+enum class EncoderRole : uint8_t {
+  tokens,
+  positions,
+  types,
+  embedding_norm,
+  embedding_norm_bias,
+  q,
+  q_bias,
+  k,
+  k_bias,
+  v,
+  v_bias,
+  o,
+  o_bias,
+  attention_norm,
+  attention_norm_bias,
+  inner,  // of a plain unit
+  inner_bias,
+  outer,
+  outer_bias,
+  gate,  // of a gated one
+  up,
+  down,
+  mlp_norm,
+  mlp_norm_bias,
+  final_norm,
+  final_norm_bias,
+  head,
+  head_bias,
+  head_norm,
+  head_norm_bias,
+  labels,
+  labels_bias,
+};
+
+}  // namespace loom::core
