@@ -83,13 +83,13 @@ struct TypeError {
   double bound;
 };
 constexpr TypeError kTypeErrors[] = {
-    {"float64", 0},        {"float32", 0},        {"float16", 0x1p-11},  {"bfloat16", 0x1p-8},
-    {"fp8e4m3", 0x1p-4},   {"fp8e5m2", 0x1p-3},   {"int64", 0x1p-23},    {"int32", 0x1p-23},
-    {"int16", 0.51 / 32767}, {"int8", 0.51 / 127}, {"uint64", 0x1p-22},  {"uint32", 0x1p-22},
-    {"uint16", 1.02 / 65535}, {"uint8", 1.02 / 255}, {"int4", 0.51 / 7}, {"uint4", 1.02 / 15},
-    {"fp4", 1.01 / 6},     {"nf4", 0.16},         {"e3m0", 0.26},        {"q4_0", 1.01 / 8},
-    {"q8_0", 0.52 / 127},  {"mxfp4", 0.26},       {"nvfp4", 0.2},        {"q4_1", 1.02 / 15},
-    {"q5_0", 1.01 / 16},   {"q5_1", 1.02 / 31},   {"uint2", 1.01 / 3}};
+    {"float64", 0},           {"float32", 0},        {"float16", 0x1p-11}, {"bfloat16", 0x1p-8},
+    {"fp8e4m3", 0x1p-4},      {"fp8e5m2", 0x1p-3},   {"int64", 0x1p-23},   {"int32", 0x1p-23},
+    {"int16", 0.51 / 32767},  {"int8", 0.51 / 127},  {"uint64", 0x1p-22},  {"uint32", 0x1p-22},
+    {"uint16", 1.02 / 65535}, {"uint8", 1.02 / 255}, {"int4", 0.51 / 7},   {"uint4", 1.02 / 15},
+    {"fp4", 1.01 / 6},        {"nf4", 0.16},         {"e3m0", 0.26},       {"q4_0", 1.01 / 8},
+    {"q8_0", 0.52 / 127},     {"mxfp4", 0.26},       {"nvfp4", 0.2},       {"q4_1", 1.02 / 15},
+    {"q5_0", 1.01 / 16},      {"q5_1", 1.02 / 31},   {"uint2", 1.01 / 3}};
 
 TEST(GoldenNetwork, InAnyNumberTypeIsOffByHalfAStepAtMost) {
   const TemporaryFolder folder;
