@@ -409,6 +409,8 @@ Result<NetworkSpec> Reader::network(const JsonValue& root) {
     }
     return named(root, {std::move(grid), sample});
   }
+  if (root.find("grid") == nullptr && root.find("cells") == nullptr)
+    return bad(root, "", "\"layers\" or \"grid\" is required, but absent");
   LOOM_ASSIGN(const JsonValue* size, member(root, "", "grid"));
   LOOM_ASSIGN(const JsonValue* list, member(root, "", "cells"));
   LOOM_ASSIGN(GridSpec made, grid(*size));

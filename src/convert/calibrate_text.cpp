@@ -13,8 +13,12 @@ Result<TextCalibration> TextCalibration::observe(const ModelSource& source, cons
                                                  const CalibrationOptions& options, const Ops& ops,
                                                  ThreadPool& pool) {
   LOOM_ASSIGN(const std::optional<TokenizerSpec> spec, tokenizer_spec(source));
-  if (source.encoder) return unsupported("an encoder cannot be calibrated", source.path);
-  if (!spec) return unsupported("has no tokenizer to read a calibration text with", source.path);
+  if (source.encoder)
+    return unsupported("an encoder cannot be calibrated; leave the calibration text out",
+                       source.path);
+  if (!spec)
+    return unsupported("has no tokenizer for a calibration text; leave the calibration text out",
+                       source.path);
   LOOM_ASSIGN(const Tokenizer tokenizer, Tokenizer::make(*spec));
   LOOM_ASSIGN(const std::vector<TokenId> ids, tokenizer.encode(text));
   const int64_t window = std::min(options.window, source.config.max_positions);

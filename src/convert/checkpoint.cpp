@@ -63,7 +63,8 @@ Status check_model_folder(const FileRef& path) {
       !file_exists(folder + "/model.safetensors.index.json")) {
     return make_error(Code::not_found,
                       "model.safetensors is missing, and so is model.safetensors.index.json; "
-                      "other weight files (pytorch_model.bin) are not read",
+                      "other weight files (pytorch_model.bin) are not read; save_pretrained() of "
+                      "transformers writes it",
                       folder);
   }
   return {};

@@ -121,12 +121,13 @@ Result<std::unique_ptr<TensorFile>> open_tensor_file(const FileRef& path) {
 #endif
   }
   if (!bytes.empty() && bytes[0] == std::byte{'{'})
-    return unsupported("a description has no tensors", path);
+    return unsupported("a description has no tensors; give a file with weights", path);
   Result<std::unique_ptr<TensorFile>> tensors = SafeTensorsFile::open(path);
   // For a file of another kind, the reader's error would be misleading.
   if (!tensors.ok() && tensors.error().code == Code::bad_file &&
       !path.name().ends_with(".safetensors"))
-    return bad_file("holds no tensors that are read: neither .entity, GGUF nor safetensors", path);
+    return bad_file("holds no tensors that can be read; give an .entity, GGUF or safetensors file",
+                    path);
   return tensors;
 }
 

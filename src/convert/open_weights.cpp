@@ -30,7 +30,10 @@ Result<std::unique_ptr<NetworkSource>> open_network_weights(const FileRef& path,
   (void)spec;  // only arrays use parameter paths
 #endif
   LOOM_ASSIGN(OpenedModel model, open_network(path, options));
-  if (model.fresh) return bad_file("this is a description and holds no weights", path);
+  if (model.fresh) {
+    return bad_file("this is a description and holds no weights; give a file that loom train wrote",
+                    path);
+  }
   return std::move(model.network);
 }
 

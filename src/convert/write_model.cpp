@@ -58,8 +58,9 @@ Error no_such_format(const FileRef& path, std::string_view extension, bool decod
   const Format* folder = format_for("", decoder);
   if (folder != nullptr && !folder->left_out)
     choices.emplace_back("or a folder (a name without an extension)");
-  return unsupported(cat("cannot write ", decoder ? "a language model" : "a network", " as '",
-                         extension, "'; choose ", join(choices, ", ")),
+  const std::string target = extension.empty() ? "a folder" : cat("'", extension, "'");
+  return unsupported(cat("cannot write ", decoder ? "a language model" : "a network", " as ",
+                         target, "; choose ", join(choices, ", ")),
                      path);
 }
 

@@ -190,6 +190,7 @@ const BadNetwork kBadDocuments[] = {
      "at byte 30: layer: unknown key; a network has loom, input, grid, cells, layers"},
     {R"({"loom":1,"input":[3],"layers":[],"grid":[1,1,1,1]})",
      "at byte 31: layers: stands in the place of grid and cells; give one or the other"},
+    {R"({"loom":1,"input":[3]})", R"(at byte 0: "layers" or "grid" is required, but absent)"},
     {R"({"loom":1,"input":[3],"cells":[]})", R"(at byte 0: "grid" is required, but absent)"},
     {R"({"loom":1,"input":[3],"grid":[1,1,1],"cells":[]})",
      "at byte 29: grid: expected a list of 4 integers, found 3"},

@@ -220,11 +220,11 @@ const std::vector<Bad> kPlaces = {
      "at byte 128: tensor 'b' has offset 18446744073709551615, the one before it ends at 32"},
     {two(UINT64_MAX - 3, 0, 64),
      "at byte 96: tensor 'a' has offset 18446744073709551612, the one before it ends at 0"},
-    {two(0, 32, 0), "at byte 96: tensor 'a' needs 4 bytes, 0 remain"},
-    {two(0, 32, 3), "at byte 96: tensor 'a' needs 4 bytes, 3 remain"},
-    {two(0, 32, 4), "at byte 100: tensor 'b' needs 4 bytes, 0 remain"},
-    {two(0, 32, 32), "at byte 128: tensor 'b' needs 4 bytes, 0 remain"},
-    {two(0, 32, 35), "at byte 128: tensor 'b' needs 4 bytes, 3 remain"},
+    {two(0, 32, 0), "at byte 96: tensor 'a' needs 4 bytes, 0 remain; copy or download it again"},
+    {two(0, 32, 3), "at byte 96: tensor 'a' needs 4 bytes, 3 remain; copy or download it again"},
+    {two(0, 32, 4), "at byte 100: tensor 'b' needs 4 bytes, 0 remain; copy or download it again"},
+    {two(0, 32, 32), "at byte 128: tensor 'b' needs 4 bytes, 0 remain; copy or download it again"},
+    {two(0, 32, 35), "at byte 128: tensor 'b' needs 4 bytes, 3 remain; copy or download it again"},
     {two(0, 32, 40), "at byte 136: the last tensor is padded to 160 bytes or not at all"},
     {two(0, 32, 65), "at byte 160: 1 bytes after the last tensor"},
     {two(0, 32, 96), "at byte 160: 32 bytes after the last tensor"},
@@ -234,9 +234,11 @@ const std::vector<Bad> kPlaces = {
      "at byte 57: padding that is not zero"},
     {GgufBytes(1, 0).tensor("t", {1}, 0, 0).pad().data(32), "at byte 68: padding that is not zero"},
     {one({1}, 0, 4, 32), "at byte 64: tensor 't' has offset 32, the one before it ends at 0"},
-    {one({64}, 0, 32), "at byte 64: tensor 't' needs 256 bytes, 32 remain"},
+    {one({64}, 0, 32),
+     "at byte 64: tensor 't' needs 256 bytes, 32 remain; copy or download it again"},
     {one({uint64_t{1} << 61}, 24, 32),
-     "at byte 64: tensor 't' needs 2305843009213693952 bytes, 32 remain"},
+     "at byte 64: tensor 't' needs 2305843009213693952 bytes, 32 remain; copy or download it "
+     "again"},
 };
 
 TEST(BadGguf, IsRefusedForThePlacesOfItsTensors) {

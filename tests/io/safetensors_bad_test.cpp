@@ -168,9 +168,11 @@ const std::vector<Bad> kOffsets = {
     {one("\"U8\"", "[4]", "[0,4.5]", 4),
      "at byte 57: tensor \"a\": data_offsets: expected a count, found 4.5"},
     {one("\"U8\"", "[4]", "[4,0]", 4), "at byte 54: tensor \"a\" ends at 0 before it begins"},
-    {one("\"U8\"", "[4]", "[0,4]", 3), "at byte 54: tensor \"a\" ends at 4, the data has 3 bytes"},
+    {one("\"U8\"", "[4]", "[0,4]", 3),
+     "at byte 54: tensor \"a\" ends at 4, the data has 3 bytes; copy or download it again"},
     {one("\"U8\"", "[4]", "[9223372036854775803,9223372036854775807]", 4),
-     "at byte 54: tensor \"a\" ends at 9223372036854775807, the data has 4 bytes"},
+     "at byte 54: tensor \"a\" ends at 9223372036854775807, the data has 4 bytes; copy or download "
+     "it again"},
     {one("\"U8\"", "[4]", "[0,18446744073709551615]", 4),
      "at byte 57: tensor \"a\": data_offsets: expected a count, found "
      "18446744073709551615"},

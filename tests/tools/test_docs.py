@@ -34,6 +34,20 @@ class Docs(unittest.TestCase):
                         there = ROOT / path.rstrip(".,:")
                         self.assertTrue(there.exists(), f"{doc.name} names {path}")
 
+    def test_every_file_and_room_that_the_architecture_names_exists(self):
+        text = (ROOT / "ARCHITECTURE.md").read_text()
+        files = subprocess.check_output(["git", "ls-files"], cwd=ROOT, text=True).split()
+        folders = {folder.as_posix() for path in files for folder in Path(path).parents}
+        for name in re.findall(r"`((?:[\w-]+/)*[\w-]+\.(?:cpp|hpp|inl|def|py|md|json|h))`", text):
+            with self.subTest(file=name):
+                found = [p for p in files if p.endswith("/" + name) or p == name]
+                self.assertTrue(found, f"no file is called {name}")
+        rooms = re.search(r"\| room \|.*?\n\n", text, re.S)[0]
+        for row in rooms.strip().splitlines()[2:]:
+            for room in re.findall(r"`([^`]+)`", row.split("|")[1]):
+                with self.subTest(room=room):
+                    self.assertIn(f"src/{room}", folders)
+
     def test_the_readme_shows_the_program_of_the_examples(self):
         shown = block_of(ROOT / "README.md", "From C++", "cpp")
         self.assertEqual(shown, (ROOT / "examples" / "hello.cpp").read_text())

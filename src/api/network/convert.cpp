@@ -20,7 +20,8 @@ Status add_tokenizer(const std::string& input, const loom::ConvertOptions& optio
   if (options.tokenizer.empty()) return {};
   if (model.network == nullptr)
     return invalid("this is a language model, which has its tokenizer; leave the other out", input);
-  if (options.context < 1) return invalid(cat("a context of ", options.context, " positions"));
+  if (options.context < 1)
+    return invalid(cat("context is ", options.context, ", must be 1 or more"));
   LOOM_ASSIGN(model.decoder,
               decoder_of_network(std::move(model.network), options.tokenizer, options.context));
   model.decoder->allow_nonfinite = options.allow_nonfinite;
@@ -54,7 +55,8 @@ Status calibrate(const loom::ConvertOptions& options, const OpenedModel& model,
                  ConvertOptions& how) {
   if (options.calibration.empty()) return {};
   if (model.decoder == nullptr)
-    return unsupported("calibration with a text is for language models; this is a network");
+    return unsupported(
+        "this is a network, which is not calibrated with a text; leave the text out");
   CalibrationOptions observing;
   observing.windows = options.calibration_windows;
   if (options.progress) {

@@ -86,7 +86,7 @@ Result<OpenedModel> open_safetensors(const Probe& file) {
     if (path.name().ends_with(".safetensors")) return weights.error();
     return bad_file(
         "is not a model that can be opened: neither .entity, GGUF, ONNX (by its name), a "
-        "description nor safetensors",
+        "description nor safetensors; export the model to one of these",
         path);
   }
   if (!weights->text("loom").ok()) return open_tensors(path, file.options.infer);

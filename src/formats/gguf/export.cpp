@@ -44,15 +44,17 @@ class Exporter {
   Status write(const std::string& path) {
     family_ = find_family_in_gguf(source_.config);
     if (family_ == nullptr) {
-      return unsupported(cat("no GGUF file is written of ", source_.config.architecture),
+      return unsupported(cat("GGUF has no class ", source_.config.architecture,
+                             "; write an .entity file or a folder"),
                          source_.path);
     }
     if (options_.dtype && ggml_of_dtype(*options_.dtype) == nullptr) {
       std::vector<std::string> names;
       for (const DTypeInfo& info : dtype_table())
         if (ggml_of_dtype(info.dtype) != nullptr) names.emplace_back(info.name);
-      return unsupported(cat("GGUF has no type ", dtype_name(*options_.dtype), "; ",
-                             join(names, ", "), " can be written"));
+      return unsupported(
+          cat("GGUF has no type ", dtype_name(*options_.dtype), "; choose ", join(names, ", ")),
+          path);
     }
     if (source_.encoder)
       return unsupported("encoders are not written as GGUF; write an .entity file", source_.path);

@@ -209,8 +209,9 @@ Status Gguf::place_tensors(uint64_t header_end) {
                                                 ", the one before it ends at ", end - data));
     }
     if (end > size || entry.bytes > size - end) {
-      return fault(end > size ? size : end, cat(what, " needs ", entry.bytes, " bytes, ",
-                                                end > size ? 0 : size - end, " remain"));
+      return fault(end > size ? size : end,
+                   cat(what, " needs ", entry.bytes, " bytes, ", end > size ? 0 : size - end,
+                       " remain; copy or download it again"));
     }
     entry.offset = end;
     unpadded = end + entry.bytes;

@@ -29,20 +29,21 @@ struct Parts {
   std::vector<std::pair<const Param*, TensorPart>> params;
 };
 
-Result<SafeDType> file_type(DType stored, std::optional<DType> wanted) {
+Result<SafeDType> file_type(DType stored, std::optional<DType> wanted, const std::string& where) {
   const DType dtype = wanted.value_or(stored);
   if (dtype == DType::f32) return SafeDType::f32;
   if (dtype == DType::f16) return SafeDType::f16;
   if (dtype == DType::bf16) return SafeDType::bf16;
   if (!wanted) return SafeDType::f32;
-  return unsupported(
-      cat("a Hugging Face folder holds float32, float16 or bfloat16, not ", dtype_name(dtype)));
+  return unsupported(cat("a Hugging Face folder has no type ", dtype_name(dtype),
+                         "; choose float32, float16 or bfloat16, or write a .gguf or .entity file"),
+                     where);
 }
 
 class HfExporter {
  public:
-  HfExporter(const ModelSource& source, std::optional<DType> dtype)
-      : source_(source), dtype_(dtype) {}
+  HfExporter(const ModelSource& source, std::optional<DType> dtype, const std::string& path)
+      : source_(source), dtype_(dtype), path_(path) {}
   Status prepare();
   Status write(const std::string& path);
   SafeDType type() const;  // of the matrices, which config.json names
@@ -53,6 +54,7 @@ class HfExporter {
 
   const ModelSource& source_;
   std::optional<DType> dtype_;
+  const std::string& path_;
   std::unique_ptr<Network> network_;
   std::map<std::string, Parts> tensors_;
   std::vector<float> floats_, rows_;
@@ -74,7 +76,7 @@ Status HfExporter::prepare() {
     parts.matrix = param.spec.matrix();
     parts.transposed = part.transposed;
     if (parts.matrix) parts.cols = param.spec.shape[1];
-    LOOM_ASSIGN(parts.dtype, file_type(weight.stored, dtype_));
+    LOOM_ASSIGN(parts.dtype, file_type(weight.stored, dtype_, path_));
     parts.params.emplace_back(&param, part);
   }
   return {};
@@ -209,7 +211,7 @@ Status write_files(HfExporter& exporter, const std::string& folder, const ModelS
 
 Status write_hf_folder(const std::string& path, const ModelSource& source,
                        std::optional<DType> dtype) {
-  HfExporter exporter(source, dtype);
+  HfExporter exporter(source, dtype, path);
   LOOM_TRY(exporter.prepare());
   LOOM_ASSIGN(AtomicFolder folder, AtomicFolder::create(path, is_model_file));
   const Status written = write_files(exporter, folder.temporary(), source);

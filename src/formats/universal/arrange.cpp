@@ -275,7 +275,8 @@ Status Arranger::order_by_shapes() {
       if (follows(layers_[i - 1], layers_[i])) continue;
       return refuse(cat("'", layers_[i].name, "' takes ", layers_[i].in, " values, but '",
                         layers_[i - 1].name, "' before it gives ", layers_[i - 1].out, ", and ",
-                        found.empty() ? "no" : "more than one", " other order fits"));
+                        found.empty() ? "no" : "more than one",
+                        " other order fits; describe the network in JSON"));
     }
   }
   std::vector<ModuleLayer> sorted;

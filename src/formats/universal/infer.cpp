@@ -14,6 +14,8 @@ namespace loom::core {
 namespace {
 
 constexpr size_t kShown = 16;  // tensors in a message
+constexpr std::string_view kDescribe =
+    "; describe the network in JSON, and give this file with --weights";
 
 Error left_over(const std::vector<std::string>& names, const std::string& where) {
   std::vector<std::string> shown;
@@ -22,7 +24,7 @@ Error left_over(const std::vector<std::string>& names, const std::string& where)
   }
   return unsupported(cat(names.size(), names.size() == 1 ? " tensor has" : " tensors have",
                          " no place in a network of ours: ", join(shown, ", "),
-                         names.size() > kShown ? ", ..." : ""),
+                         names.size() > kShown ? ", ..." : "", kDescribe),
                      where);
 }
 

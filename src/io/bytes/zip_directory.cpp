@@ -24,7 +24,7 @@ Result<uint64_t> find_end(std::span<const std::byte> bytes, const std::string& w
     LOOM_ASSIGN(const uint16_t comment, reader.u16("the comment length"));
     if (comment == reader.remaining()) return at;
   }
-  return bad_file("not a whole ZIP file: its directory is absent", where,
+  return bad_file("not a whole ZIP file: its directory is absent; copy or download it again", where,
                   static_cast<int64_t>(size));
 }
 

@@ -171,7 +171,8 @@ class SafeHeaderReader {
     const uint64_t available = bytes_.size() - data_start_;
     if (begin > end) return fault(value, cat(what, " ends at ", end, " before it begins"));
     if (end > available) {
-      return fault(value, cat(what, " ends at ", end, ", the data has ", available, " bytes"));
+      return fault(value, cat(what, " ends at ", end, ", the data has ", available,
+                              " bytes; copy or download it again"));
     }
     // In the order of the reference library: after a dimension of 0, later dimensions do not
     // matter.

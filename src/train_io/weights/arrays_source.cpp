@@ -113,7 +113,7 @@ Result<std::unique_ptr<NetworkSource>> open_npz_network(const FileRef& path,
   if (!network.ok()) {
     if (network.error().code != Code::not_found) return network.error();
     return bad_file(
-        "holds arrays, but does not say of which network; where they are weights, give the "
+        "holds arrays, but does not say of which network; if they are weights, give the "
         "description, and this file with --weights",
         path);
   }
