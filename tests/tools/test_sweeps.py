@@ -134,7 +134,7 @@ TREE = {
     "src/formats/onnx/grid.hpp": "",
     "tests/io/json_test.cpp": '#include "io/json.hpp"\n#include "insight/queue.hpp"\n',
     "cmake/parts.cmake": "set(a ${src}/io/json.cpp ${src}/io/file.hpp)\n",
-    "docs/a.md": "See `src/io/json.cpp`, `src/insight` and `formats/onnx`, not insight-full.\n",
+    "docs/a.md": "See `src/io/json.cpp`, `src/insight`, `formats/onnx`; no insight-full.\n",
     "CHANGELOG.md": "src/io/json.cpp is new.\n",
 }
 MOVED = {
@@ -149,7 +149,7 @@ MOVED = {
     "src/onnx/import/grid.hpp": "",
     "tests/io/json_test.cpp": '#include "io/json/json.hpp"\n#include "telemetry/queue.hpp"\n',
     "cmake/parts.cmake": "set(a ${src}/io/json/json.cpp ${src}/io/file.hpp)\n",
-    "docs/a.md": "See `src/io/json/json.cpp`, `src/telemetry` and `onnx/import`, not insight-full.\n",
+    "docs/a.md": "See `src/io/json/json.cpp`, `src/telemetry`, `onnx/import`; no insight-full.\n",
     "CHANGELOG.md": "src/io/json.cpp is new.\n",
 }
 
