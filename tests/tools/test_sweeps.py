@@ -30,6 +30,10 @@ RENAMES = {
         [{"from": "whole", "to": "integer", "called": True}],
         "src/a.cpp", "int whole = f.whole(3);", "int whole = f.integer(3);",
     ),
+    "member leaves other variables alone": (
+        [{"from": "place", "to": "copy_row", "member": True}],
+        "src/a.cpp", "w.place = w->place + place;", "w.copy_row = w->copy_row + place;",
+    ),
     "strings and includes keep their text": (
         [{"from": "wanted", "to": "schema"}],
         "src/a.cpp", '#include "wanted.hpp"\nauto wanted = "wanted";',

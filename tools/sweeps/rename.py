@@ -8,6 +8,7 @@ A row has `from`, a regular expression of a whole identifier, and `to`, with a b
 for a group. The first row that matches counts. Optional keys:
   under    folders or files that it is limited to
   called   true: only if a parenthesis follows, which leaves variables of that name alone
+  member   true: only after . or ->
   public   true: also a name that include/ declares; for local variables that share such a name
 Strings and #include lines keep their text, so keys of files do not change. Without `public`, an
 identifier that include/ declares keeps its name. A comment is renamed if the name is spelled like
@@ -37,11 +38,12 @@ class Rename:
     new: tuple[str, ...]
     under: tuple[str, ...]
     called: bool
+    member: bool
     public: bool
 
-    def of(self, path: str, name: str, called: bool) -> tuple[str, ...]:
+    def of(self, path: str, name: str, called: bool, member: bool) -> tuple[str, ...]:
         """New names, best first; none if the row does not apply."""
-        if not path.startswith(self.under) or (self.called and not called):
+        if not path.startswith(self.under) or self.called > called or self.member > member:
             return ()
         found = self.old.fullmatch(name)
         return tuple(found.expand(new) for new in self.new) if found else ()
@@ -53,7 +55,7 @@ def table_of(path: Path) -> list[Rename]:
     for r in rows:
         new = (r["to"],) if isinstance(r["to"], str) else tuple(r["to"])
         under = tuple(r.get("under", FOLDERS))
-        flags = r.get("called", False), r.get("public", False)
+        flags = (r.get(flag, False) for flag in ("called", "member", "public"))
         found.append(Rename(re.compile(r["from"]), new, under, *flags))
     return found
 
@@ -73,10 +75,13 @@ class Renaming:
         self.done: Counter = Counter()
         self.refused: list[str] = []
 
-    def new_names(self, path: str, name: str, called: bool) -> tuple[str, ...]:
-        public = name in self.public
+    def new_names(self, path: str, text: str, found: re.Match) -> tuple[str, ...]:
+        public = found[0] in self.public
+        called = text[found.end() : found.end() + 1] == "("
+        member = text[max(0, found.start() - 2) : found.start()].endswith((".", "->"))
         for rename in self.table:
-            if (rename.public or not public) and (new := rename.of(path, name, called)):
+            new = rename.of(path, found[0], called, member)
+            if new and (rename.public or not public):
                 return new
         return ()
 
@@ -88,7 +93,7 @@ class Renaming:
         pieces, at = [], 0
         for found in IDENTIFIER.finditer(text):
             name, start = found[0], found.start()
-            choices = self.new_names(path, name, text[found.end() : found.end() + 1] == "(")
+            choices = self.new_names(path, text, found)
             if not choices:
                 continue
             fits = (n for n in choices if n not in present and taken.get(n, name) == name)
