@@ -65,7 +65,7 @@ enum {
 /* LOOM_ABI_VERSION of the library that runs. Another number than the header's: do not go on. */
 LOOM_EXPORT uint32_t loom_abi_version(void);
 
-/* "0.1.0". Borrowed, for ever. */
+/* "0.1.0". Borrowed; valid forever. */
 LOOM_EXPORT const char *loom_version(void);
 
 /* One line about the last call of this thread that failed; "" if none did. Borrowed until the
@@ -75,7 +75,7 @@ LOOM_EXPORT const char *loom_last_error(void);
 /* The code of that call; LOOM_OK if none failed. */
 LOOM_EXPORT loom_status loom_last_error_code(void);
 
-/* "invalid argument"; "unknown" for a number that is no status. Borrowed, for ever. */
+/* "invalid argument"; "unknown" for a number that is not a status. Borrowed; valid forever. */
 LOOM_EXPORT const char *loom_status_name(loom_status status);
 
 /* Frees texts and lists that were transferred to the caller. Null is fine. */
@@ -127,13 +127,13 @@ enum {
   LOOM_UINT4_G128 = 36 /* blocks of 128 with a zero point, as AWQ and GPTQ */
 };
 
-/* "float32"; null for a number that is no type. Borrowed, for ever. */
+/* "float32"; null for a number that is not a type. Borrowed; valid forever. */
 LOOM_EXPORT const char *loom_dtype_name(loom_dtype dtype);
 
 /* The type of a name, or of a short form such as "f32" and "i8". */
 LOOM_EXPORT loom_status loom_dtype_parse(const char *name, loom_dtype *out);
 
-/* Bits that a value takes, without its share of a scale; 0 for a number that is no type. */
+/* Bits that a value takes, without its share of a scale; 0 for a number that is not a type. */
 LOOM_EXPORT int32_t loom_dtype_bits(loom_dtype dtype);
 
 /* ---- tensors --------------------------------------------------------------------------------- */
@@ -201,7 +201,7 @@ LOOM_EXPORT loom_status loom_arrays_save(const char *path, const char *const *na
  * freed before them. Sessions of one engine take turns; a program that computes at the same time
  * on several threads of its own makes an engine per thread. */
 
-/* What computes. GPU: through WebGPU. */
+/* The device that computes. GPU: through WebGPU. */
 typedef int32_t loom_device;
 enum {
   LOOM_DEVICE_CPU = 0,
@@ -225,7 +225,7 @@ enum {
   LOOM_GPU_TUNING_FORCE = 2 /* on software adapters too */
 };
 
-/* What a line is about. */
+/* The level of a line of the log. */
 typedef int32_t loom_log_level;
 enum {
   LOOM_LOG_DEBUG = 0, /* work as it goes */
@@ -242,14 +242,15 @@ typedef int32_t (*loom_log_fn)(void *user, loom_log_level level, const char *lin
 /* Texts are borrowed during the call. */
 typedef struct loom_engine_options {
   uint32_t struct_size; /* sizeof(loom_engine_options), which the caller sets */
-  int32_t threads; /* lanes of work, the caller's included; 0: all cores */
+  int32_t threads; /* lanes of work, the caller's included; 0 means all cores */
   int32_t exact_threads; /* 1: so many also beyond the cores, or where others use them */
   const char *isa; /* "scalar", "avx2", ...; null: the best one here */
   loom_activations activations;
   loom_device device;
   const char *gpu_library; /* of webgpu.h; null: one that the system finds by name */
   const char *gpu_cache; /* file that keeps what tuning found; null: none */
-  uint64_t memory_limit; /* bytes that reading files may take; 0: what the machine has free */
+  /* bytes that reading files may take; 0 means the free memory of the machine */
+  uint64_t memory_limit;
   int32_t gpu_strict; /* 1: an op that the GPU has no kernel for is an error */
   loom_gpu_tuning gpu_tuning;
   loom_log_fn log; /* where lines about the work go; null: nowhere */
@@ -258,12 +259,12 @@ typedef struct loom_engine_options {
 #define LOOM_ENGINE_OPTIONS_INIT \
   {(uint32_t)sizeof(loom_engine_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
 
-/* What an engine is. */
+/* The description of an engine. */
 typedef struct loom_engine_info {
   uint32_t struct_size; /* sizeof(loom_engine_info), which the caller sets */
   int32_t threads; /* as they run, after the limit of cores */
   int32_t cores; /* that this process may use */
-  int32_t threads_built_in; /* 0: a single-threaded build */
+  int32_t threads_built_in; /* 0 means a single-threaded build */
   char isa[32]; /* in use */
   char isas[128]; /* that this build holds and this processor runs, with spaces between */
   loom_activations activations; /* default of new sessions; never AUTOMATIC */
@@ -298,7 +299,7 @@ LOOM_EXPORT loom_status loom_engine_shared(loom_engine **out);
 /* Fills `out`, whose struct_size the caller has set. */
 LOOM_EXPORT loom_status loom_engine_get_info(const loom_engine *engine, loom_engine_info *out);
 
-/* Fills `out`, whose struct_size the caller has set. Null: the shared engine. */
+/* Fills `out`, whose struct_size the caller has set. A null engine means the shared one. */
 LOOM_EXPORT loom_status loom_engine_get_memory(const loom_engine *engine, loom_memory *out);
 
 /* Null is fine. */
@@ -323,7 +324,7 @@ typedef struct loom_network loom_network; /* A network. */
 /* One user of a network, with the memory that running it takes. */
 typedef struct loom_session loom_session;
 
-/* Work done and in all. 0: go on; anything else ends the call with LOOM_CANCELLED. */
+/* Work done and in all. Return 0 to continue; any other value ends the call with LOOM_CANCELLED. */
 typedef int32_t (*loom_progress_fn)(void *user, int64_t done, int64_t total);
 
 /* How a network is made or read. */
@@ -334,7 +335,8 @@ typedef struct loom_load_options {
   int32_t has_seed; /* 1: `seed` counts */
   uint64_t seed; /* of weights that the file does not have; unset: 1 */
   const char *weights; /* file of weights for one that describes a network; null: none */
-  int64_t open_extent; /* of axes that an ONNX file leaves open, besides the batch; 0: an error */
+  /* of axes that an ONNX file leaves open, besides the batch; 0 means an error */
+  int64_t open_extent;
   loom_progress_fn progress; /* parameters read and in all; null: none */
   void *user; /* handed to `progress` */
   int32_t borrow; /* loom_network_load_memory(): 1: bytes are not copied; they stay, see there */
@@ -354,7 +356,7 @@ typedef struct loom_save_options {
 #define LOOM_SAVE_OPTIONS_INIT \
   {(uint32_t)sizeof(loom_save_options), 0, 0, 0, 0, 0}
 
-/* What a network is. Shapes are those of one sample. */
+/* The description of a network. Shapes are those of one sample. */
 typedef struct loom_network_info {
   uint32_t struct_size; /* sizeof(loom_network_info), which the caller sets */
   int32_t input_rank;
@@ -390,16 +392,16 @@ typedef struct loom_parameter_info {
 /* How a network is run. */
 typedef struct loom_session_options {
   uint32_t struct_size; /* sizeof(loom_session_options), which the caller sets */
-  int64_t max_batch; /* samples computed at a time; changes speed, never bits; 0: 1 */
+  int64_t max_batch; /* samples computed at a time; changes speed, never bits; 0 means 1 */
   int32_t float_activations; /* 1: inputs of integer weights are never rounded to 8 bits */
   int32_t stateful; /* 1: each call goes on where the one before ended, with max_batch streams */
-  int64_t max_steps; /* stateful: steps that caches hold; 0: those of one input */
+  int64_t max_steps; /* stateful: steps that caches hold; 0 means those of one input */
   int32_t lengths; /* 1: samples may have fewer steps than inputs; loom_session_set_lengths() */
 } loom_session_options;
 #define LOOM_SESSION_OPTIONS_INIT \
   {(uint32_t)sizeof(loom_session_options), 0, 0, 0, 0, 0}
 
-/* What one cell gave. Borrowed during the callback. */
+/* The output of one cell. Borrowed during the callback. */
 typedef struct loom_cell {
   uint32_t struct_size; /* sizeof(loom_cell), which the caller sets */
   int64_t at[4]; /* z, y, x, l */
@@ -417,25 +419,26 @@ typedef struct loom_port {
   int32_t rank;
   int64_t shape[8]; /* [rank]: of one sample, or of the whole where all samples share it */
   int32_t batched; /* 1: each sample has its own */
-  int64_t ids; /* above 0: whole numbers below it */
-  const loom_tensor *values; /* that a run gave; null where ports are only told */
+  int64_t ids; /* above 0: the values are integers below it */
+  const loom_tensor *values; /* the values of a run; null if ports are only described */
 } loom_port;
 #define LOOM_PORT_INIT \
   {(uint32_t)sizeof(loom_port), 0, 0, 0, {0}, 0, 0, 0}
 
-/* An input or an output. 0: go on; anything else ends the call with LOOM_CANCELLED. */
+/* An input or an output. Return 0 to continue; any other value ends the call with
+ * LOOM_CANCELLED. */
 typedef int32_t (*loom_port_fn)(void *user, const loom_port *port);
 
-/* A cell's output. 0: go on; anything else ends the call with LOOM_CANCELLED. */
+/* A cell's output. Return 0 to continue; any other value ends the call with LOOM_CANCELLED. */
 typedef int32_t (*loom_cell_fn)(void *user, const loom_cell *cell);
 
-/* What a proof says beside its numbers. */
+/* The facts of a proof besides its numbers. */
 typedef struct loom_prove_options {
   uint32_t struct_size; /* sizeof(loom_prove_options), which the caller sets */
   const char *source; /* framework, version and model: "PyTorch 2.5.1: Sequential"; null: "" */
   const char *rungs; /* what was compared; null: "native, engine" */
-  double abs_tol; /* of |a - b| <= abs_tol + rel_tol |b|; 0: 1e-5; below 0: none */
-  double rel_tol; /* 0: 1e-4; below 0: none */
+  double abs_tol; /* of |a - b| <= abs_tol + rel_tol |b|; 0 means 1e-5; below 0: none */
+  double rel_tol; /* 0 means 1e-4; below 0: none */
 } loom_prove_options;
 #define LOOM_PROVE_OPTIONS_INIT \
   {(uint32_t)sizeof(loom_prove_options), 0, 0, 0, 0}
@@ -568,7 +571,7 @@ LOOM_EXPORT loom_status loom_session_set_lengths(loom_session *session, const in
 LOOM_EXPORT loom_status loom_session_state_count(loom_session *session, int64_t *out);
 
 /* Stateful: the state of recurrent layer `index`, in the order of computation, float32
- * [max_batch, width]; of an LSTM with its cell behind it. `*out` is transferred. Errors:
+ * [max_batch, width]; for an LSTM followed by its cell. `*out` is transferred. Errors:
  * out_of_range. One thread at a time. */
 LOOM_EXPORT loom_status loom_session_state(loom_session *session, int64_t index, loom_array **out);
 
@@ -609,7 +612,7 @@ typedef struct loom_dataset_options {
   const char *labels; /* file of labels or targets, where the first file holds one array */
   const char *x; /* name of the inputs (.npz, .safetensors); null: "x" */
   const char *y; /* name of the targets; null: "y" */
-  int64_t targets; /* .csv: the last columns; 0: 1 */
+  int64_t targets; /* .csv: the last columns; 0 means 1 */
   int32_t numbers; /* 1: whole-number targets are numbers, not labels */
   int32_t inputs_only; /* 1: the file has no targets */
   loom_header header; /* .csv */
@@ -624,7 +627,7 @@ typedef struct loom_dataset_options {
 #define LOOM_DATASET_OPTIONS_INIT \
   {(uint32_t)sizeof(loom_dataset_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
 
-/* What a data set holds. */
+/* The description of a data set. */
 typedef struct loom_dataset_info {
   uint32_t struct_size; /* sizeof(loom_dataset_info), which the caller sets */
   int64_t samples;
@@ -654,8 +657,8 @@ LOOM_EXPORT loom_status loom_dataset_from_arrays(const loom_tensor *x, const loo
     loom_dataset **out);
 
 /* The same of samples [positions, ..] of different lengths, padded at the end. lengths: [n], how
- * many positions of each are real. What stands behind them is seen by no layer that looks along
- * the positions, no loss and no metric. `*out` is transferred. */
+ * many positions of each are real. Values after them are padding, which is skipped by layers
+ * along the positions, no loss and no metric. `*out` is transferred. */
 LOOM_EXPORT loom_status loom_dataset_from_sequences(const loom_tensor *x, const loom_tensor *y,
     const loom_tensor *lengths, loom_dataset **out);
 
@@ -824,8 +827,8 @@ enum {
 };
 
 typedef struct loom_trainer loom_trainer; /* Fits the weights of a network to a data set. */
-typedef struct loom_history loom_history; /* What the epochs of a fit gave. */
-/* What a run tells while it goes on. A thread of its own writes; it never holds the run up. */
+typedef struct loom_history loom_history; /* The results of the epochs of a fit. */
+/* The telemetry of a run. A separate thread writes it, so the run never waits. */
 typedef struct loom_telemetry loom_telemetry;
 /* Options by name: all that a struct of options has in C++, each with its default. */
 typedef struct loom_options loom_options;
@@ -835,7 +838,7 @@ typedef struct loom_options loom_options;
 typedef struct loom_trainer_options {
   uint32_t struct_size; /* sizeof(loom_trainer_options), which the caller sets */
   loom_loss loss;
-  float huber_delta; /* 0: 1 */
+  float huber_delta; /* 0 means 1 */
   float label_smoothing; /* of CROSS_ENTROPY */
   int32_t heads_count;
   const int64_t *heads; /* CROSS_ENTROPY: widths of heads side by side; null: one */
@@ -849,35 +852,35 @@ typedef struct loom_trainer_options {
   int32_t has_weight_decay;
   float weight_decay;
   loom_schedule schedule;
-  double rate; /* learning rate at the start; 0: 1e-3 */
+  double rate; /* learning rate at the start; 0 means 1e-3 */
   double schedule_floor;
-  double schedule_gamma; /* 0: 0.1 */
-  double schedule_power; /* 0: 2 */
-  int64_t schedule_every; /* epochs; 0: 10 */
+  double schedule_gamma; /* 0 means 0.1 */
+  double schedule_power; /* 0 means 2 */
+  int64_t schedule_every; /* epochs; 0 means 10 */
   const int64_t *milestones; /* epochs */
   int32_t milestones_count;
   loom_clip clip;
   int64_t warmup; /* steps */
-  int64_t schedule_patience; /* epochs; 0: 5 */
-  float clip_limit; /* 0: 1 */
+  int64_t schedule_patience; /* epochs; 0 means 5 */
+  float clip_limit; /* 0 means 1 */
   int32_t keep_order; /* 1: samples are not shuffled */
-  int64_t batch; /* samples per step; 0: 32, of LBFGS all */
-  int64_t accumulate; /* batches whose gradients are added up before an update; 0: 1 */
+  int64_t batch; /* samples per step; 0 means 32, of LBFGS all */
+  int64_t accumulate; /* batches whose gradients are added up before an update; 0 means 1 */
   int32_t has_seed; /* 1: `seed` counts */
   loom_normalize normalize;
   uint64_t seed; /* of the order of samples and of noise; unset: 1 */
   int32_t native_weights; /* 1: integer weights are trained as they are packed, without masters */
   int32_t carry_feedback; /* 1: feedback links go on from batch to batch */
-  int64_t checkpoint_cells; /* gradient checkpointing in groups of so many cells; 0: none */
+  int64_t checkpoint_cells; /* gradient checkpointing in groups of so many cells; 0 means none */
   loom_engine *engine; /* null: that of the network */
-  double ema; /* decay of an average of the weights, which is evaluated and saved; 0: none */
-  int64_t swa_from; /* the mean over the ends of the epochs from this one on; 0: none */
-  int64_t lookahead; /* every so many updates back to slow weights; 0: never */
-  double lookahead_share; /* by which those move; 0: 0.5 */
-  double gradient_noise; /* deviation of noise on gradients; 0: none */
+  double ema; /* decay of an average of the weights, which is evaluated and saved; 0 means none */
+  int64_t swa_from; /* the mean over the ends of the epochs from this one on; 0 means none */
+  int64_t lookahead; /* every so many updates back to slow weights; 0 means never */
+  double lookahead_share; /* by which those move; 0 means 0.5 */
+  double gradient_noise; /* deviation of noise on gradients; 0 means none */
   double gradient_noise_fade; /* with the update t as (1 + t)^(-fade / 2) */
-  float margin; /* TRIPLET, CONTRASTIVE: a distance; 0: 1 */
-  float temperature; /* INFONCE: what cosines are divided by; 0: 0.1 */
+  float margin; /* TRIPLET, CONTRASTIVE: a distance; 0 means 1 */
+  float temperature; /* INFONCE: what cosines are divided by; 0 means 0.1 */
   int32_t all_triplets; /* TRIPLET, 1: all of a batch, not the hardest of each row */
   int32_t pairs_across; /* 1: rows of a sample are compared with other rows alone, as in CLIP */
 } loom_trainer_options;
@@ -891,7 +894,7 @@ typedef struct loom_epoch {
   int64_t number; /* from 1 */
   double train_loss;
   int32_t has_validation; /* 1: there are validation data */
-  int32_t has_validation_accuracy; /* 1: and they have labels */
+  int32_t has_validation_accuracy; /* 1: they have labels */
   double validation_loss;
   double validation_accuracy; /* 0 to 1 */
   double rate; /* of the last step */
@@ -906,10 +909,10 @@ typedef struct loom_epoch {
 #define LOOM_EPOCH_INIT \
   {(uint32_t)sizeof(loom_epoch), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
 
-/* After each batch. 0: go on; anything else ends the call with LOOM_CANCELLED. */
+/* After each batch. Return 0 to continue; any other value ends the call with LOOM_CANCELLED. */
 typedef int32_t (*loom_batch_fn)(void *user, int64_t done, int64_t steps, double loss);
 
-/* After each epoch. 0: go on; anything else ends the call with LOOM_CANCELLED. */
+/* After each epoch. Return 0 to continue; any other value ends the call with LOOM_CANCELLED. */
 typedef int32_t (*loom_epoch_fn)(void *user, const loom_epoch *epoch);
 
 /* What happens in training, on the thread that trains. Both texts are borrowed during the
@@ -924,8 +927,8 @@ typedef int32_t (*loom_observer_fn)(void *user, const char *event, const char *j
 /* Texts are borrowed during the call. */
 typedef struct loom_fit_options {
   uint32_t struct_size; /* sizeof(loom_fit_options), which the caller sets */
-  int64_t epochs; /* in all; those done before (resume) count; 0: 10 */
-  int64_t early_stop; /* epochs without a better loss; 0: never */
+  int64_t epochs; /* in all; those done before (resume) count; 0 means 10 */
+  int64_t early_stop; /* epochs without a better loss; 0 means never */
   const char *checkpoint; /* file written after each epoch; null: none */
   const char *best; /* file of the weights with the least loss; null: none */
   int32_t resume; /* 1: go on from `checkpoint`, with the bits of a run that never stopped */
@@ -934,7 +937,8 @@ typedef struct loom_fit_options {
   loom_epoch_fn on_epoch; /* null: none */
   void *user; /* handed to these */
   loom_progress_fn on_validation; /* samples that were validated, and in all; null: none */
-  int64_t checkpoint_every; /* batches after which it is written within an epoch too; 0: never */
+  /* batches after which it is written within an epoch too; 0 means never */
+  int64_t checkpoint_every;
   loom_observer_fn observer; /* null: none */
   const char *observe; /* events at commas: layer, pass, link, begin; null: all but pass */
   loom_telemetry *telemetry; /* gets each epoch, and each pass if it has a viewer; null: none */
@@ -942,10 +946,10 @@ typedef struct loom_fit_options {
 #define LOOM_FIT_OPTIONS_INIT \
   {(uint32_t)sizeof(loom_fit_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
 
-/* What a training step gave. */
+/* The result of a training step. */
 typedef struct loom_step_report {
   uint32_t struct_size; /* sizeof(loom_step_report), which the caller sets */
-  int32_t updated; /* 0: gradients are being added up, or were not finite and were dropped */
+  int32_t updated; /* 0 means gradients are being added up, or were not finite and were dropped */
   double loss;
 } loom_step_report;
 #define LOOM_STEP_REPORT_INIT \
@@ -958,7 +962,7 @@ typedef struct loom_evaluation {
   int64_t samples;
   int32_t has_accuracy; /* 1: there are labels */
   int32_t has_mean_absolute_error; /* 1: there are targets */
-  int32_t has_r2; /* 1: and they vary */
+  int32_t has_r2; /* 1: the targets vary */
   double accuracy; /* share of labels that have the largest output */
   double mean_absolute_error; /* over all outputs */
   double r2; /* 1 - (sum of squared errors) / (sum of squared distances from the mean) */
@@ -967,8 +971,8 @@ typedef struct loom_evaluation {
   {(uint32_t)sizeof(loom_evaluation), 0, 0, 0, 0, 0, 0, 0, 0}
 
 /* A loss of the caller's own. outputs: float32 [batch, ...]; gradients: zeros of that shape, to
- * be filled with the gradient of the loss, which goes to `*loss`. 0: go on; anything else ends
- * the call with LOOM_CANCELLED, and no weight has changed. */
+ * be filled with the gradient of the loss, which goes to `*loss`. Return 0 to continue; any
+ * other value ends the call with LOOM_CANCELLED, and no weight has changed. */
 typedef int32_t (*loom_loss_fn)(void *user, const loom_tensor *outputs,
     const loom_tensor *gradients, double *loss);
 
@@ -986,14 +990,14 @@ typedef struct loom_telemetry_options {
   const char *http; /* "http://host:port/path": lines are posted to it */
   const char *udp; /* "host:port": a datagram for each line */
   const char *tanhi; /* "host:port": a datagram for each layer that a batch goes through */
-  int64_t queue; /* records that may wait; 0: 4096 */
+  int64_t queue; /* records that may wait; 0 means 4096 */
   loom_line_fn on_line; /* gets the lines too; null: none */
   void *user; /* handed to `on_line` */
 } loom_telemetry_options;
 #define LOOM_TELEMETRY_OPTIONS_INIT \
   {(uint32_t)sizeof(loom_telemetry_options), 0, 0, 0, 0, 0, 0, 0, 0, 0}
 
-/* What was lost. */
+/* Counts of lost records. */
 typedef struct loom_telemetry_info {
   uint32_t struct_size; /* sizeof(loom_telemetry_info), which the caller sets */
   int64_t dropped; /* records that found the queue full */
@@ -1181,7 +1185,7 @@ enum {
 /* A language model with its weights, tokenizer and chat template. */
 typedef struct loom_model loom_model;
 typedef struct loom_model_session loom_model_session; /* One conversation. */
-typedef struct loom_generation loom_generation; /* What was generated. */
+typedef struct loom_generation loom_generation; /* The result of a generation. */
 /* Text to tokens and back, without the weights of a model. Never changes. */
 typedef struct loom_tokenizer loom_tokenizer;
 
@@ -1197,7 +1201,7 @@ typedef struct loom_model_options {
 #define LOOM_MODEL_OPTIONS_INIT \
   {(uint32_t)sizeof(loom_model_options), 0, 0, 0, 0, 0}
 
-/* What a model is. */
+/* The description of a model. */
 typedef struct loom_model_info {
   uint32_t struct_size; /* sizeof(loom_model_info), which the caller sets */
   int64_t layers;
@@ -1238,11 +1242,11 @@ typedef struct loom_chat_options {
 #define LOOM_CHAT_OPTIONS_INIT \
   {(uint32_t)sizeof(loom_chat_options), 0, 0, 0, 0, 0}
 
-/* What a conversation takes. */
+/* The options of a conversation. */
 typedef struct loom_model_session_options {
   uint32_t struct_size; /* sizeof(loom_model_session_options), which the caller sets */
-  int64_t context; /* positions of the KV cache; 0: the model's, at most 2048 */
-  int64_t chunk; /* tokens per forward pass of a prompt; changes speed, never bits; 0: 256 */
+  int64_t context; /* positions of the KV cache; 0 means the model's, at most 2048 */
+  int64_t chunk; /* tokens per forward pass of a prompt; changes speed, never bits; 0 means 256 */
   loom_activations activations;
   int32_t has_cache_type; /* 1: `cache_type` counts */
   loom_dtype cache_type; /* of keys and values: float32, float16, bfloat16, q8_0; unset: float32 */
@@ -1275,25 +1279,26 @@ typedef struct loom_token_bias {
   float bias; /* added to the logit */
 } loom_token_bias;
 
-/* After each token of the text. 0: go on; anything else ends generation with
+/* After each token of the text. Return 0 to continue; any other value ends generation with
  * LOOM_STOP_CANCELLED. */
 typedef int32_t (*loom_token_fn)(void *user, const loom_token *token);
 
-/* Logits [count] of one position. 0: go on; anything else ends the call with LOOM_CANCELLED. */
+/* Logits [count] of one position. Return 0 to continue; any other value ends the call with
+ * LOOM_CANCELLED. */
 typedef int32_t (*loom_logits_fn)(void *user, int64_t position, const float *logits, int64_t count);
 
 /* How the next tokens are chosen. Texts and lists are borrowed during the call. */
 typedef struct loom_generate_options {
   uint32_t struct_size; /* sizeof(loom_generate_options), which the caller sets */
-  int64_t max_tokens; /* 0: 256 */
-  float temperature; /* 0: the likeliest token; else logits are divided by it */
-  float top_p; /* keep the fewest tokens that hold this share of the probability; 0: 1 */
+  int64_t max_tokens; /* 0 means 256 */
+  float temperature; /* 0 means the likeliest token; else logits are divided by it */
+  float top_p; /* keep the fewest tokens that hold this share of the probability; 0 means 1 */
   float min_p; /* keep those with at least this share of the best one's */
-  float repetition_penalty; /* Keskar et al., 2019; 0: 1 */
-  int64_t top_k; /* keep the k likeliest tokens; 0: all */
+  float repetition_penalty; /* Keskar et al., 2019; 0 means 1 */
+  int64_t top_k; /* keep the k likeliest tokens; 0 means all */
   int32_t has_repetition_window; /* 1: `repetition_window` counts */
   int32_t ignore_eos; /* 1: the token that ends a text does not end it */
-  int64_t repetition_window; /* tokens to look back; 0: all; unset: 64 */
+  int64_t repetition_window; /* tokens to look back; 0 means all; unset means 64 */
   uint64_t seed; /* equal seeds give equal texts, on any machine */
   const char *const *stop; /* generation ends where one of these appears, [stop_count] */
   const int32_t *eos_ids; /* tokens that end the text; null: those of the model */
@@ -1306,23 +1311,23 @@ typedef struct loom_generate_options {
   void *user; /* handed to both */
   float frequency_penalty; /* logits lose it for every time that the window has the token */
   float presence_penalty; /* and this once (OpenAI) */
-  int64_t no_repeat_ngram; /* no run of so many tokens comes twice; 0: off */
-  float dry_multiplier; /* penalty of what would go on with a repetition; 0: off */
-  float dry_base; /* 0: 1.75 */
-  int64_t dry_allowed_length; /* 0: 2 */
-  int64_t dry_window; /* tokens to look back; 0: all */
+  int64_t no_repeat_ngram; /* no run of so many tokens comes twice; 0 means off */
+  float dry_multiplier; /* penalty of what would go on with a repetition; 0 means off */
+  float dry_base; /* 0 means 1.75 */
+  int64_t dry_allowed_length; /* 0 means 2 */
+  int64_t dry_window; /* tokens to look back; 0 means all */
   /* texts no repetition reaches over, [dry_breaker_count]; null: the usual */
   const char *const *dry_breakers;
   int32_t dry_breaker_count;
-  float typical_p; /* keep the share whose surprise is nearest to the entropy; 0: 1 */
-  float top_n_sigma; /* keep logits within n deviations of the largest; 0: off */
+  float typical_p; /* keep the share whose surprise is nearest to the entropy; 0 means 1 */
+  float top_n_sigma; /* keep logits within n deviations of the largest; 0 means off */
   float xtc_probability; /* of keeping only the least likely of those above the threshold */
-  float xtc_threshold; /* 0: 0.1 */
-  float dynamic_range; /* of the temperature, by the entropy; 0: off */
-  float dynamic_exponent; /* 0: 1 */
-  int64_t mirostat; /* 1, 2: keep the surprise near tau (Basu et al., 2021); 0: off */
-  float mirostat_tau; /* bits; 0: 5 */
-  float mirostat_eta; /* 0: 0.1 */
+  float xtc_threshold; /* 0 means 0.1 */
+  float dynamic_range; /* of the temperature, by the entropy; 0 means off */
+  float dynamic_exponent; /* 0 means 1 */
+  int64_t mirostat; /* 1, 2: keep the surprise near tau (Basu et al., 2021); 0 means off */
+  float mirostat_tau; /* bits; 0 means 5 */
+  float mirostat_eta; /* 0 means 0.1 */
   const loom_token_bias *logit_bias; /* [logit_bias_count] */
   const int32_t *banned_tokens; /* never drawn, [banned_token_count] */
   const char *const *banned_strings; /* texts that are never spelled, [banned_string_count] */
@@ -1333,7 +1338,7 @@ typedef struct loom_generate_options {
   const char *grammar; /* what the text may be, in GBNF; null: anything */
   const char *json_schema; /* or a JSON schema of draft 2020-12; not both */
   int32_t lookup; /* 1: tokens are guessed from what followed before; the text stays the same */
-  int64_t guesses; /* at a time, 1 to 64; 0: 8 */
+  int64_t guesses; /* at a time, 1 to 64; 0 means 8 */
 } loom_generate_options;
 #define LOOM_GENERATE_OPTIONS_INIT \
   {(uint32_t)sizeof(loom_generate_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, \
@@ -1460,7 +1465,7 @@ LOOM_EXPORT loom_status loom_model_session_logits(const loom_model_session *sess
 
 /* Reads the prompt, then draws tokens. The last one drawn is not fed. An empty prompt goes on
  * from where the session is. `out` may be null; `*out` is transferred. A callback that stops is
- * no error. Errors: invalid_argument, out_of_range (a prompt longer than the context). One
+ * not an error. Errors: invalid_argument, out_of_range (a prompt longer than the context). One
  * thread at a time. */
 LOOM_EXPORT loom_status loom_model_session_generate(loom_model_session *session, const char *prompt,
     const loom_generate_options *options, loom_generation **out);
@@ -1517,10 +1522,10 @@ LOOM_EXPORT loom_status loom_model_session_load_state(loom_model_session *sessio
 
 /* ---- replies --------------------------------------------------------------------------------- */
 
-/* What a model writes in a conversation, told apart into text, reasoning and calls of tools
- * while it appears. Generate with options.special_text, and hand each piece of text over. */
+/* What a model writes in a conversation, separated into text, reasoning and calls of tools while
+ * it appears. Generate with options.special_text, and hand each piece of text over. */
 
-/* What a piece of a reply is. */
+/* The kind of a piece of a reply. */
 typedef int32_t loom_reply_kind;
 enum {
   LOOM_REPLY_TEXT = 0,
@@ -1544,8 +1549,8 @@ LOOM_EXPORT loom_status loom_model_tool_format(const loom_model *model, char **o
 LOOM_EXPORT loom_status loom_model_reply_parser(const loom_model *model, const char *prompt,
     const char *tools, loom_reply_parser **out);
 
-/* More text of the reply; `sink` is told what is certain by now. How the text is cut does not
- * matter. One thread at a time. */
+/* More text of the reply; `sink` gets the pieces that are certain by now. The split of the text
+ * does not matter. One thread at a time. */
 LOOM_EXPORT loom_status loom_reply_parser_feed(loom_reply_parser *parser, const char *text,
     loom_reply_fn sink, void *user);
 
@@ -1586,8 +1591,8 @@ typedef struct loom_embed_options {
   int32_t no_truncate; /* 1: a text too long is an error; else it loses its end */
   const char *prompt_name; /* a prompt of the model by its name; null: its default one */
   const char *prompt; /* a prompt as text, in its place; null: none */
-  int64_t max_tokens; /* of a text; 0: what the model takes */
-  int64_t dimensions; /* the first so many values of each vector; 0: all */
+  int64_t max_tokens; /* of a text; 0 means the limit of the model */
+  int64_t dimensions; /* the first so many values of each vector; 0 means all */
   loom_progress_fn progress; /* texts done and in all; null: none */
   void *user; /* handed to `progress` */
 } loom_embed_options;
@@ -1597,7 +1602,7 @@ typedef struct loom_embed_options {
 /* How documents are read. */
 typedef struct loom_rerank_options {
   uint32_t struct_size; /* sizeof(loom_rerank_options), which the caller sets */
-  int64_t max_tokens; /* of query and document together; 0: what the model takes */
+  int64_t max_tokens; /* of query and document together; 0 means the limit of the model */
   int32_t no_truncate; /* 1: a pair too long is an error; else the longer text loses its end */
   loom_progress_fn progress; /* documents done and in all; null: none */
   void *user; /* handed to `progress` */
@@ -1633,12 +1638,12 @@ LOOM_EXPORT loom_status loom_model_rerank(const loom_model *model, const char *q
 
 typedef struct loom_batch loom_batch; /* Texts that are written together. */
 
-/* What texts of a batch take. */
+/* The options of a batch of texts. */
 typedef struct loom_batch_options {
   uint32_t struct_size; /* sizeof(loom_batch_options), which the caller sets */
-  int64_t sequences; /* texts at the same time, at most 4096; 0: 4 */
-  int64_t context; /* positions of each; 0: the model's, at most 2048 */
-  int64_t chunk; /* tokens of prompts in a pass, of all together; 0: 256 */
+  int64_t sequences; /* texts at the same time, at most 4096; 0 means 4 */
+  int64_t context; /* positions of each; 0 means the model's, at most 2048 */
+  int64_t chunk; /* tokens of prompts in a pass, of all together; 0 means 256 */
   int32_t has_cache_type; /* 1: `cache_type` counts */
   loom_dtype cache_type; /* of keys and values; unset: float32 */
 } loom_batch_options;
@@ -1694,9 +1699,9 @@ typedef struct loom_adaptation loom_adaptation;
 /* Windows, and when one has recovered. */
 typedef struct loom_adaptation_options {
   uint32_t struct_size; /* sizeof(loom_adaptation_options), which the caller sets */
-  double duration; /* seconds; 0: 15 */
-  double window; /* seconds; 0: 1 */
-  double threshold; /* accuracy in percent of a window that has recovered; 0: 50 */
+  double duration; /* seconds; 0 means 15 */
+  double window; /* seconds; 0 means 1 */
+  double threshold; /* accuracy in percent of a window that has recovered; 0 means 50 */
   int32_t relative; /* 1: `threshold` is that share of the accuracy before the change */
 } loom_adaptation_options;
 #define LOOM_ADAPTATION_OPTIONS_INIT \
@@ -1718,7 +1723,7 @@ LOOM_EXPORT loom_status loom_deviation_add_classes(loom_deviation *deviation, co
  * false beside. `*out` is transferred: loom_free(). One thread at a time. */
 LOOM_EXPORT loom_status loom_deviation_json(const loom_deviation *deviation, char **out);
 
-/* What loom_deviation_json() wrote. `*out` is transferred. Errors: bad_file. */
+/* Reads the text of loom_deviation_json(). `*out` is transferred. Errors: bad_file. */
 LOOM_EXPORT loom_status loom_deviation_from_json(const char *text, loom_deviation **out);
 
 /* Samples of a bucket by their order, int64. `*out` is transferred. Errors: not_found, naming
@@ -1772,7 +1777,7 @@ enum {
   LOOM_DNA_FUNCTIONAL = 0, /* counts of weights must be equal */
   LOOM_DNA_STRICT = 1,
   LOOM_DNA_ALIGNED = 2, /* other widths too: what both have */
-  LOOM_DNA_PERMUTATION = 3 /* hidden units may stand in another order */
+  LOOM_DNA_PERMUTATION = 3 /* hidden units may be in another order */
 };
 
 /* How the weights of two parents become those of a child. */
@@ -1791,9 +1796,9 @@ typedef struct loom_genome loom_genome;
 /* What is not here is as docs/evolution.md has it. Texts are borrowed during the call. */
 typedef struct loom_neat_options {
   uint32_t struct_size; /* sizeof(loom_neat_options), which the caller sets */
-  int64_t inputs; /* 0: 1 */
-  int64_t outputs; /* 0: 1 */
-  int64_t population; /* genomes; 0: 150 */
+  int64_t inputs; /* 0 means 1 */
+  int64_t outputs; /* 0 means 1 */
+  int64_t population; /* genomes; 0 means 150 */
   int32_t has_seed; /* 1: `seed` counts */
   uint64_t seed; /* unset: 1 */
   int32_t recurrent; /* 1: connections may close cycles; all nodes fire at once */
@@ -1801,13 +1806,13 @@ typedef struct loom_neat_options {
   int32_t unconnected;
   const char *output; /* activation of the outputs; null: "sigmoid" */
   const char *hidden; /* activation of new nodes; null: "sigmoid" */
-  double slope; /* a node is activation(slope x sum); 0: 4.9 */
+  double slope; /* a node is activation(slope x sum); 0 means 4.9 */
   int32_t has_add_node; /* 1: `add_node` counts */
   double add_node; /* probability that a child has a new node; unset: 0.03 */
   int32_t has_add_connection; /* 1: `add_connection` counts */
   double add_connection; /* and of a new connection; unset: 0.3 */
-  double weight_step; /* 0: 2.5 */
-  double threshold; /* distance up to which genomes are of one species; 0: 2 */
+  double weight_step; /* 0 means 2.5 */
+  double threshold; /* distance up to which genomes are of one species; 0 means 2 */
 } loom_neat_options;
 #define LOOM_NEAT_OPTIONS_INIT \
   {(uint32_t)sizeof(loom_neat_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
@@ -1819,14 +1824,14 @@ typedef struct loom_population_info {
   int64_t inputs;
   int64_t outputs;
   int32_t recurrent; /* 1: connections may close cycles */
-  int64_t generation; /* those told so far */
-  double best_fitness; /* of all that were told; -infinity before the first */
+  int64_t generation; /* number of evaluated generations */
+  double best_fitness; /* of all evaluated generations; -infinity before the first */
   uint64_t seed;
 } loom_population_info;
 #define LOOM_POPULATION_INFO_INIT \
   {(uint32_t)sizeof(loom_population_info), 0, 0, 0, 0, 0, 0, 0}
 
-/* A generation that was told. */
+/* An evaluated generation. */
 typedef struct loom_population_report {
   uint32_t struct_size; /* sizeof(loom_population_report), which the caller sets */
   int64_t generation; /* the first is 0 */
@@ -1834,7 +1839,7 @@ typedef struct loom_population_report {
   double best;
   double mean;
   double worst;
-  int64_t failed; /* members whose fitness is no finite number */
+  int64_t failed; /* members whose fitness is not finite */
   int64_t hidden; /* nodes of its best */
   int64_t connections; /* of its best */
   int64_t species;
@@ -1842,7 +1847,7 @@ typedef struct loom_population_report {
 #define LOOM_POPULATION_REPORT_INIT \
   {(uint32_t)sizeof(loom_population_report), 0, 0, 0, 0, 0, 0, 0, 0, 0}
 
-/* What a genome is made of. */
+/* The counts of a genome. */
 typedef struct loom_genome_info {
   uint32_t struct_size; /* sizeof(loom_genome_info), which the caller sets */
   int64_t inputs;
@@ -1894,8 +1899,8 @@ LOOM_EXPORT loom_status loom_population_save(const loom_population *population, 
 LOOM_EXPORT loom_status loom_population_get_info(const loom_population *population,
     loom_population_info *out);
 
-/* Of a generation that was told, from 0. Fills `out`. Errors: out_of_range. One thread at a
- * time. */
+/* The statistics of an evaluated generation, from 0. Fills `out`. Errors: out_of_range. One
+ * thread at a time. */
 LOOM_EXPORT loom_status loom_population_report_of(const loom_population *population,
     int64_t generation, loom_population_report *out);
 
@@ -1904,7 +1909,7 @@ LOOM_EXPORT loom_status loom_population_report_of(const loom_population *populat
 LOOM_EXPORT loom_status loom_population_genome(const loom_population *population, int64_t index,
     loom_genome **out);
 
-/* The best of all generations that were told. `*out` is transferred. Errors: invalid_argument
+/* The best genome of all evaluated generations. `*out` is transferred. Errors: invalid_argument
  * (none was). One thread at a time. */
 LOOM_EXPORT loom_status loom_population_best(const loom_population *population, loom_genome **out);
 
@@ -2067,7 +2072,7 @@ typedef struct loom_mesh_link {
   int64_t to[4]; /* z, y, x, l of the cell */
   int64_t source[4]; /* of the cell that it reads, with has_source */
   const char *port; /* the port that it reads; null: none */
-  int64_t delay; /* ticks; 0: 1. Of a port 1 is the sample of this very tick */
+  int64_t delay; /* ticks; 0 means 1. For a port, 1 is the sample of the current tick */
   int32_t has_source; /* 1: it reads the cell `source` */
   /* 1: it reads nothing. Without a source the source stays, and the delay is new */
   int32_t nothing;
@@ -2078,7 +2083,7 @@ typedef struct loom_mesh_link {
 /* How cells fire, and what they read. */
 typedef struct loom_mesh_options {
   uint32_t struct_size; /* sizeof(loom_mesh_options), which the caller sets */
-  int64_t batch; /* streams side by side; 0: 1 */
+  int64_t batch; /* streams side by side; 0 means 1 */
   int32_t zero_fill; /* 1: cells whose source has nothing yet fire on zeros; else they hold */
   int32_t carry; /* 1: recurrent layers go on from the tick before */
   int32_t float_activations; /* 1: activations stay float where weights have block scales */
@@ -2097,7 +2102,7 @@ typedef struct loom_mesh_info {
   int64_t cells;
   int64_t ticks; /* since the last reset */
   int64_t stale; /* cells that did not fire in the last tick */
-  int64_t latency; /* ticks from a sample to its result; -1: it never comes */
+  int64_t latency; /* ticks from a sample to its result; -1 means it never comes */
   int64_t bytes; /* memory that it took */
 } loom_mesh_info;
 #define LOOM_MESH_INFO_INIT \
@@ -2122,7 +2127,7 @@ typedef int32_t (*loom_mesh_epoch_fn)(void *user, const loom_mesh_epoch *epoch);
 /* How a mesh is trained. */
 typedef struct loom_mesh_fit_options {
   uint32_t struct_size; /* sizeof(loom_mesh_fit_options), which the caller sets */
-  int64_t epochs; /* 0: 10 */
+  int64_t epochs; /* 0 means 10 */
   loom_progress_fn on_window; /* windows done and in all; null: none */
   loom_mesh_epoch_fn on_epoch; /* null: none */
   void *user; /* handed to these */
@@ -2134,7 +2139,7 @@ typedef struct loom_mesh_fit_options {
 LOOM_EXPORT loom_status loom_mesh_create(const loom_network *network,
     const loom_mesh_options *options, loom_mesh **out);
 
-/* What the mesh reads until it is replaced: [batch, ...]. It is copied. Errors:
+/* Sets the input of the mesh until it is replaced: [batch, ...]. It is copied. Errors:
  * invalid_argument. One thread at a time. */
 LOOM_EXPORT loom_status loom_mesh_set_input(loom_mesh *mesh, const loom_tensor *inputs);
 
@@ -2147,8 +2152,8 @@ LOOM_EXPORT loom_status loom_mesh_set_port(loom_mesh *mesh, const char *port,
 /* So many ticks. Errors: invalid_argument (less than none). One thread at a time. */
 LOOM_EXPORT loom_status loom_mesh_tick(loom_mesh *mesh, int64_t count);
 
-/* What the last cell committed last, float32 [batch, ...]; zeros before it fired. `*out` is
- * transferred. One thread at a time. */
+/* The last committed value of the last cell, float32 [batch, ...]; zeros before it fired. `*out`
+ * is transferred. One thread at a time. */
 LOOM_EXPORT loom_status loom_mesh_output(const loom_mesh *mesh, loom_array **out);
 
 /* The same of the cell at `at`: z, y, x, l. Errors: not_found (no such cell). One thread at a
@@ -2220,7 +2225,7 @@ typedef struct loom_kmeans_report {
 #define LOOM_KMEANS_REPORT_INIT \
   {(uint32_t)sizeof(loom_kmeans_report), 0, 0, 0}
 
-/* What k-means takes besides its options by name. */
+/* Options of k-means besides those by name. */
 typedef struct loom_kmeans_options {
   uint32_t struct_size; /* sizeof(loom_kmeans_options), which the caller sets */
   const loom_options *options; /* "kmeans"; null: the defaults */
@@ -2308,7 +2313,7 @@ LOOM_EXPORT loom_status loom_stack(loom_engine *engine, const loom_tensor *share
 
 typedef struct loom_model_file loom_model_file; /* Never changes. */
 
-/* What was noticed, for a person; borrowed during the callback. What it returns is not asked. */
+/* A note for the user; borrowed during the callback. The return value is ignored. */
 typedef int32_t (*loom_note_fn)(void *user, const char *note);
 
 /* Which work, how much of it is done, and all of it. Anything but 0 ends the call with
@@ -2326,10 +2331,10 @@ typedef struct loom_convert_options {
   int32_t with_weights; /* 1: .json has the parameters too */
   int32_t measure; /* 1, for .entity: what packing cost each parameter */
   const char *calibration; /* text whose tokens decide which values scales keep; null: none */
-  int64_t calibration_windows; /* of 128 tokens; 0: 16 */
-  int32_t allow_nonfinite; /* 1: weights that are NaN or infinite are no error */
+  int64_t calibration_windows; /* of 128 tokens; 0 means 16 */
+  int32_t allow_nonfinite; /* 1: weights that are NaN or infinite are not an error */
   const char *tokenizer; /* folder or file that makes a language model of a network; null: none */
-  int64_t context; /* positions of such a model; 0: 2048 */
+  int64_t context; /* positions of such a model; 0 means 2048 */
   loom_work_fn progress; /* null: none */
   loom_note_fn note; /* null: none */
   void *user; /* handed to these */
@@ -2374,10 +2379,10 @@ LOOM_EXPORT loom_status loom_model_file_open_memory(loom_engine *engine, const v
     int64_t size, const char *name, int32_t borrow, loom_model_file **out);
 
 /* One object: format, grid ("1 x 1 x 2 x 1"), parameters, notes [text], layers [{depth, at,
- * type, settings, in, out, notes, parameters}] of which each stands before those below it,
- * tensors [{name, dtype, shape, bytes}], and decoder, null for a network, or {architecture,
- * layers, width, inner_width, heads, kv_heads, head_dim, vocab, context, tokenizer_tokens}.
- * `*out` is transferred: loom_free(). */
+ * type, settings, in, out, notes, parameters}] in depth-first order, parents first, tensors
+ * [{name, dtype, shape, bytes}], and decoder, null for a network, or {architecture, layers,
+ * width, inner_width, heads, kv_heads, head_dim, vocab, context, tokenizer_tokens}. `*out` is
+ * transferred: loom_free(). */
 LOOM_EXPORT loom_status loom_model_file_json(const loom_model_file *file, char **out);
 
 /* Values of a tensor by its place in the list, as float32. `*out` is transferred. Errors:

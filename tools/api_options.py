@@ -80,7 +80,7 @@ class Option:
 
     @property
     def enum(self) -> str:
-        """Of "Activation[]", a list of values of an enum, the enum."""
+        """The enum of "Activation[]", a list of values of an enum."""
         return self.type.removesuffix("[]")
 
     @property
@@ -120,7 +120,7 @@ class Vocabulary:
     """One file of api/options."""
 
     source: str
-    kinds: str  # header of the enums; "": it has none
+    kinds: str  # header of the enums; may be empty
     header: str  # of the structs
     about: str = ""  # "Options of training"
     includes: tuple[str, ...] = ()  # of the header

@@ -218,7 +218,7 @@ def _left_out(rows: list[Row]) -> list[str]:
 
 
 def _of_all(row: Row, kind: str, capability: dict) -> bool:
-    """Is the reason the one of the whole capability, which stands above the table?"""
+    """Is the reason that of the whole capability, which is above the table?"""
     return row.cells[kind] != "" and row.cells[kind] == capability.get("why", {}).get(kind)
 
 

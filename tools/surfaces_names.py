@@ -24,7 +24,7 @@ def snake(name: str) -> str:
 
 def _methods(owner: str, body: str) -> list[str]:
     public = re.sub(r"^ (?:private|protected):.*?(?=^ public:|\Z)", "", body, flags=re.M | re.S)
-    # Types inside of the class, bodies of methods, and what stands in parentheses.
+    # Types inside of the class, bodies of methods, and text in parentheses.
     public = re.sub(r"^  (?:struct|enum|using)\b.*?;\n", "", public, flags=re.M | re.S)
     names = []
     for found in _METHOD.finditer(public):

@@ -34,7 +34,8 @@ LEFT_OUT = ("tools/written_once", "tools/sweeps/", "tools/goldens/", "tools/stor
             "api/frozen/", "node_modules/")  # fmt: skip
 
 
-# What a file of an ONNX room says of an operator. All but signature and export are meanings.
+# The declarations of an operator in a file of an ONNX room. All but signature and export are
+# meanings.
 ONNX_ROLES = (
     ("row", r"src/onnx/(interpreter|operators)/"),
     ("signature", r"src/onnx/operators/declared"),

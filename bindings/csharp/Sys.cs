@@ -81,7 +81,7 @@ namespace Loom
         Uint4G128 = 36,
     }
 
-    /// <summary>What computes. GPU: through WebGPU.</summary>
+    /// <summary>The device that computes. GPU: through WebGPU.</summary>
     public enum Device
     {
         Cpu = 0,
@@ -108,7 +108,7 @@ namespace Loom
         Force = 2,
     }
 
-    /// <summary>What a line is about.</summary>
+    /// <summary>The level of a line of the log.</summary>
     public enum LogLevel
     {
         /// <summary>work as it goes</summary>
@@ -318,7 +318,7 @@ namespace Loom
         Cancelled = 4,
     }
 
-    /// <summary>What a piece of a reply is.</summary>
+    /// <summary>The kind of a piece of a reply.</summary>
     public enum ReplyKind
     {
         Text = 0,
@@ -355,7 +355,7 @@ namespace Loom
         Strict = 1,
         /// <summary>other widths too: what both have</summary>
         Aligned = 2,
-        /// <summary>hidden units may stand in another order</summary>
+        /// <summary>hidden units may be in another order</summary>
         Permutation = 3,
     }
 
@@ -671,7 +671,7 @@ namespace Loom
     internal struct CEngineOptions
     {
         public uint struct_size;
-        /// <summary>lanes of work, the caller's included; 0: all cores</summary>
+        /// <summary>lanes of work, the caller's included; 0 means all cores</summary>
         public int threads;
         /// <summary>1: so many also beyond the cores, or where others use them</summary>
         public int exact_threads;
@@ -683,7 +683,8 @@ namespace Loom
         public IntPtr gpu_library;
         /// <summary>file that keeps what tuning found; null: none</summary>
         public IntPtr gpu_cache;
-        /// <summary>bytes that reading files may take; 0: what the machine has free</summary>
+        /// <summary>bytes that reading files may take; 0 means the free memory of the
+        /// machine</summary>
         public ulong memory_limit;
         /// <summary>1: an op that the GPU has no kernel for is an error</summary>
         public int gpu_strict;
@@ -702,7 +703,7 @@ namespace Loom
         }
     }
 
-    /// <summary>What an engine is.</summary>
+    /// <summary>The description of an engine.</summary>
     [StructLayout(LayoutKind.Sequential)]
     internal struct CEngineInfo
     {
@@ -711,7 +712,7 @@ namespace Loom
         public int threads;
         /// <summary>that this process may use</summary>
         public int cores;
-        /// <summary>0: a single-threaded build</summary>
+        /// <summary>0 means a single-threaded build</summary>
         public int threads_built_in;
         /// <summary>in use</summary>
         [MarshalAs(UnmanagedType.ByValArray, SizeConst = 32)]
@@ -764,7 +765,7 @@ namespace Loom
         }
     }
 
-    /// <summary>Work done and in all. 0: go on; anything else ends the call with
+    /// <summary>Work done and in all. Return 0 to continue; any other value ends the call with
     /// LOOM_CANCELLED.</summary>
     [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
     internal delegate int CProgressFn(IntPtr user, long done, long total);
@@ -784,7 +785,8 @@ namespace Loom
         public ulong seed;
         /// <summary>file of weights for one that describes a network; null: none</summary>
         public IntPtr weights;
-        /// <summary>of axes that an ONNX file leaves open, besides the batch; 0: an error</summary>
+        /// <summary>of axes that an ONNX file leaves open, besides the batch; 0 means an
+        /// error</summary>
         public long open_extent;
         /// <summary>parameters read and in all; null: none</summary>
         public CProgressFn progress;
@@ -826,7 +828,7 @@ namespace Loom
         }
     }
 
-    /// <summary>What a network is. Shapes are those of one sample.</summary>
+    /// <summary>The description of a network. Shapes are those of one sample.</summary>
     [StructLayout(LayoutKind.Sequential)]
     internal struct CNetworkInfo
     {
@@ -904,14 +906,14 @@ namespace Loom
     internal struct CSessionOptions
     {
         public uint struct_size;
-        /// <summary>samples computed at a time; changes speed, never bits; 0: 1</summary>
+        /// <summary>samples computed at a time; changes speed, never bits; 0 means 1</summary>
         public long max_batch;
         /// <summary>1: inputs of integer weights are never rounded to 8 bits</summary>
         public int float_activations;
         /// <summary>1: each call goes on where the one before ended, with max_batch
         /// streams</summary>
         public int stateful;
-        /// <summary>stateful: steps that caches hold; 0: those of one input</summary>
+        /// <summary>stateful: steps that caches hold; 0 means those of one input</summary>
         public long max_steps;
         /// <summary>1: samples may have fewer steps than inputs;
         /// loom_session_set_lengths()</summary>
@@ -925,7 +927,7 @@ namespace Loom
         }
     }
 
-    /// <summary>What one cell gave. Borrowed during the callback.</summary>
+    /// <summary>The output of one cell. Borrowed during the callback.</summary>
     [StructLayout(LayoutKind.Sequential)]
     internal struct CCell
     {
@@ -961,9 +963,9 @@ namespace Loom
         public long[] shape;
         /// <summary>1: each sample has its own</summary>
         public int batched;
-        /// <summary>above 0: whole numbers below it</summary>
+        /// <summary>above 0: the values are integers below it</summary>
         public long ids;
-        /// <summary>that a run gave; null where ports are only told</summary>
+        /// <summary>the values of a run; null if ports are only described</summary>
         public IntPtr values;
 
         public static CPort Sized()
@@ -975,17 +977,17 @@ namespace Loom
         }
     }
 
-    /// <summary>An input or an output. 0: go on; anything else ends the call with
+    /// <summary>An input or an output. Return 0 to continue; any other value ends the call with
     /// LOOM_CANCELLED.</summary>
     [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
     internal delegate int CPortFn(IntPtr user, IntPtr port);
 
-    /// <summary>A cell's output. 0: go on; anything else ends the call with
+    /// <summary>A cell's output. Return 0 to continue; any other value ends the call with
     /// LOOM_CANCELLED.</summary>
     [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
     internal delegate int CCellFn(IntPtr user, IntPtr cell);
 
-    /// <summary>What a proof says beside its numbers.</summary>
+    /// <summary>The facts of a proof besides its numbers.</summary>
     [StructLayout(LayoutKind.Sequential)]
     internal struct CProveOptions
     {
@@ -994,9 +996,9 @@ namespace Loom
         public IntPtr source;
         /// <summary>what was compared; null: "native, engine"</summary>
         public IntPtr rungs;
-        /// <summary>of |a - b| &lt;= abs_tol + rel_tol |b|; 0: 1e-5; below 0: none</summary>
+        /// <summary>of |a - b| &lt;= abs_tol + rel_tol |b|; 0 means 1e-5; below 0: none</summary>
         public double abs_tol;
-        /// <summary>0: 1e-4; below 0: none</summary>
+        /// <summary>0 means 1e-4; below 0: none</summary>
         public double rel_tol;
 
         public static CProveOptions Sized()
@@ -1018,7 +1020,7 @@ namespace Loom
         public IntPtr x;
         /// <summary>name of the targets; null: "y"</summary>
         public IntPtr y;
-        /// <summary>.csv: the last columns; 0: 1</summary>
+        /// <summary>.csv: the last columns; 0 means 1</summary>
         public long targets;
         /// <summary>1: whole-number targets are numbers, not labels</summary>
         public int numbers;
@@ -1048,7 +1050,7 @@ namespace Loom
         }
     }
 
-    /// <summary>What a data set holds.</summary>
+    /// <summary>The description of a data set.</summary>
     [StructLayout(LayoutKind.Sequential)]
     internal struct CDatasetInfo
     {
@@ -1100,7 +1102,7 @@ namespace Loom
     {
         public uint struct_size;
         public int loss;
-        /// <summary>0: 1</summary>
+        /// <summary>0 means 1</summary>
         public float huber_delta;
         /// <summary>of CROSS_ENTROPY</summary>
         public float label_smoothing;
@@ -1119,14 +1121,14 @@ namespace Loom
         public int has_weight_decay;
         public float weight_decay;
         public int schedule;
-        /// <summary>learning rate at the start; 0: 1e-3</summary>
+        /// <summary>learning rate at the start; 0 means 1e-3</summary>
         public double rate;
         public double schedule_floor;
-        /// <summary>0: 0.1</summary>
+        /// <summary>0 means 0.1</summary>
         public double schedule_gamma;
-        /// <summary>0: 2</summary>
+        /// <summary>0 means 2</summary>
         public double schedule_power;
-        /// <summary>epochs; 0: 10</summary>
+        /// <summary>epochs; 0 means 10</summary>
         public long schedule_every;
         /// <summary>epochs</summary>
         public IntPtr milestones;
@@ -1134,15 +1136,15 @@ namespace Loom
         public int clip;
         /// <summary>steps</summary>
         public long warmup;
-        /// <summary>epochs; 0: 5</summary>
+        /// <summary>epochs; 0 means 5</summary>
         public long schedule_patience;
-        /// <summary>0: 1</summary>
+        /// <summary>0 means 1</summary>
         public float clip_limit;
         /// <summary>1: samples are not shuffled</summary>
         public int keep_order;
-        /// <summary>samples per step; 0: 32, of LBFGS all</summary>
+        /// <summary>samples per step; 0 means 32, of LBFGS all</summary>
         public long batch;
-        /// <summary>batches whose gradients are added up before an update; 0: 1</summary>
+        /// <summary>batches whose gradients are added up before an update; 0 means 1</summary>
         public long accumulate;
         /// <summary>1: `seed` counts</summary>
         public int has_seed;
@@ -1153,26 +1155,26 @@ namespace Loom
         public int native_weights;
         /// <summary>1: feedback links go on from batch to batch</summary>
         public int carry_feedback;
-        /// <summary>gradient checkpointing in groups of so many cells; 0: none</summary>
+        /// <summary>gradient checkpointing in groups of so many cells; 0 means none</summary>
         public long checkpoint_cells;
         /// <summary>null: that of the network</summary>
         public IntPtr engine;
-        /// <summary>decay of an average of the weights, which is evaluated and saved; 0:
+        /// <summary>decay of an average of the weights, which is evaluated and saved; 0 means
         /// none</summary>
         public double ema;
-        /// <summary>the mean over the ends of the epochs from this one on; 0: none</summary>
+        /// <summary>the mean over the ends of the epochs from this one on; 0 means none</summary>
         public long swa_from;
-        /// <summary>every so many updates back to slow weights; 0: never</summary>
+        /// <summary>every so many updates back to slow weights; 0 means never</summary>
         public long lookahead;
-        /// <summary>by which those move; 0: 0.5</summary>
+        /// <summary>by which those move; 0 means 0.5</summary>
         public double lookahead_share;
-        /// <summary>deviation of noise on gradients; 0: none</summary>
+        /// <summary>deviation of noise on gradients; 0 means none</summary>
         public double gradient_noise;
         /// <summary>with the update t as (1 + t)^(-fade / 2)</summary>
         public double gradient_noise_fade;
-        /// <summary>TRIPLET, CONTRASTIVE: a distance; 0: 1</summary>
+        /// <summary>TRIPLET, CONTRASTIVE: a distance; 0 means 1</summary>
         public float margin;
-        /// <summary>INFONCE: what cosines are divided by; 0: 0.1</summary>
+        /// <summary>INFONCE: what cosines are divided by; 0 means 0.1</summary>
         public float temperature;
         /// <summary>TRIPLET, 1: all of a batch, not the hardest of each row</summary>
         public int all_triplets;
@@ -1197,7 +1199,7 @@ namespace Loom
         public double train_loss;
         /// <summary>1: there are validation data</summary>
         public int has_validation;
-        /// <summary>1: and they have labels</summary>
+        /// <summary>1: they have labels</summary>
         public int has_validation_accuracy;
         public double validation_loss;
         /// <summary>0 to 1</summary>
@@ -1224,12 +1226,12 @@ namespace Loom
         }
     }
 
-    /// <summary>After each batch. 0: go on; anything else ends the call with
+    /// <summary>After each batch. Return 0 to continue; any other value ends the call with
     /// LOOM_CANCELLED.</summary>
     [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
     internal delegate int CBatchFn(IntPtr user, long done, long steps, double loss);
 
-    /// <summary>After each epoch. 0: go on; anything else ends the call with
+    /// <summary>After each epoch. Return 0 to continue; any other value ends the call with
     /// LOOM_CANCELLED.</summary>
     [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
     internal delegate int CEpochFn(IntPtr user, IntPtr epoch);
@@ -1249,9 +1251,9 @@ namespace Loom
     internal struct CFitOptions
     {
         public uint struct_size;
-        /// <summary>in all; those done before (resume) count; 0: 10</summary>
+        /// <summary>in all; those done before (resume) count; 0 means 10</summary>
         public long epochs;
-        /// <summary>epochs without a better loss; 0: never</summary>
+        /// <summary>epochs without a better loss; 0 means never</summary>
         public long early_stop;
         /// <summary>file written after each epoch; null: none</summary>
         public IntPtr checkpoint;
@@ -1269,7 +1271,7 @@ namespace Loom
         public IntPtr user;
         /// <summary>samples that were validated, and in all; null: none</summary>
         public CProgressFn on_validation;
-        /// <summary>batches after which it is written within an epoch too; 0: never</summary>
+        /// <summary>batches after which it is written within an epoch too; 0 means never</summary>
         public long checkpoint_every;
         /// <summary>null: none</summary>
         public CObserverFn observer;
@@ -1286,12 +1288,13 @@ namespace Loom
         }
     }
 
-    /// <summary>What a training step gave.</summary>
+    /// <summary>The result of a training step.</summary>
     [StructLayout(LayoutKind.Sequential)]
     internal struct CStepReport
     {
         public uint struct_size;
-        /// <summary>0: gradients are being added up, or were not finite and were dropped</summary>
+        /// <summary>0 means gradients are being added up, or were not finite and were
+        /// dropped</summary>
         public int updated;
         public double loss;
 
@@ -1314,7 +1317,7 @@ namespace Loom
         public int has_accuracy;
         /// <summary>1: there are targets</summary>
         public int has_mean_absolute_error;
-        /// <summary>1: and they vary</summary>
+        /// <summary>1: the targets vary</summary>
         public int has_r2;
         /// <summary>share of labels that have the largest output</summary>
         public double accuracy;
@@ -1333,8 +1336,9 @@ namespace Loom
     }
 
     /// <summary>A loss of the caller's own. outputs: float32 [batch, ...]; gradients: zeros of that
-    /// shape, to be filled with the gradient of the loss, which goes to `*loss`. 0: go on; anything
-    /// else ends the call with LOOM_CANCELLED, and no weight has changed.</summary>
+    /// shape, to be filled with the gradient of the loss, which goes to `*loss`. Return 0 to
+    /// continue; any other value ends the call with LOOM_CANCELLED, and no weight has
+    /// changed.</summary>
     [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
     internal delegate int CLossFn(IntPtr user, IntPtr outputs, IntPtr gradients, IntPtr loss);
 
@@ -1361,7 +1365,7 @@ namespace Loom
         public IntPtr udp;
         /// <summary>"host:port": a datagram for each layer that a batch goes through</summary>
         public IntPtr tanhi;
-        /// <summary>records that may wait; 0: 4096</summary>
+        /// <summary>records that may wait; 0 means 4096</summary>
         public long queue;
         /// <summary>gets the lines too; null: none</summary>
         public CLineFn on_line;
@@ -1376,7 +1380,7 @@ namespace Loom
         }
     }
 
-    /// <summary>What was lost.</summary>
+    /// <summary>Counts of lost records.</summary>
     [StructLayout(LayoutKind.Sequential)]
     internal struct CTelemetryInfo
     {
@@ -1419,7 +1423,7 @@ namespace Loom
         }
     }
 
-    /// <summary>What a model is.</summary>
+    /// <summary>The description of a model.</summary>
     [StructLayout(LayoutKind.Sequential)]
     internal struct CModelInfo
     {
@@ -1492,14 +1496,14 @@ namespace Loom
         }
     }
 
-    /// <summary>What a conversation takes.</summary>
+    /// <summary>The options of a conversation.</summary>
     [StructLayout(LayoutKind.Sequential)]
     internal struct CModelSessionOptions
     {
         public uint struct_size;
-        /// <summary>positions of the KV cache; 0: the model's, at most 2048</summary>
+        /// <summary>positions of the KV cache; 0 means the model's, at most 2048</summary>
         public long context;
-        /// <summary>tokens per forward pass of a prompt; changes speed, never bits; 0:
+        /// <summary>tokens per forward pass of a prompt; changes speed, never bits; 0 means
         /// 256</summary>
         public long chunk;
         public int activations;
@@ -1558,13 +1562,13 @@ namespace Loom
         public float bias;
     }
 
-    /// <summary>After each token of the text. 0: go on; anything else ends generation with
-    /// LOOM_STOP_CANCELLED.</summary>
+    /// <summary>After each token of the text. Return 0 to continue; any other value ends generation
+    /// with LOOM_STOP_CANCELLED.</summary>
     [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
     internal delegate int CTokenFn(IntPtr user, IntPtr token);
 
-    /// <summary>Logits [count] of one position. 0: go on; anything else ends the call with
-    /// LOOM_CANCELLED.</summary>
+    /// <summary>Logits [count] of one position. Return 0 to continue; any other value ends the call
+    /// with LOOM_CANCELLED.</summary>
     [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
     internal delegate int CLogitsFn(IntPtr user, long position, IntPtr logits, long count);
 
@@ -1574,23 +1578,24 @@ namespace Loom
     internal struct CGenerateOptions
     {
         public uint struct_size;
-        /// <summary>0: 256</summary>
+        /// <summary>0 means 256</summary>
         public long max_tokens;
-        /// <summary>0: the likeliest token; else logits are divided by it</summary>
+        /// <summary>0 means the likeliest token; else logits are divided by it</summary>
         public float temperature;
-        /// <summary>keep the fewest tokens that hold this share of the probability; 0: 1</summary>
+        /// <summary>keep the fewest tokens that hold this share of the probability; 0 means
+        /// 1</summary>
         public float top_p;
         /// <summary>keep those with at least this share of the best one's</summary>
         public float min_p;
-        /// <summary>Keskar et al., 2019; 0: 1</summary>
+        /// <summary>Keskar et al., 2019; 0 means 1</summary>
         public float repetition_penalty;
-        /// <summary>keep the k likeliest tokens; 0: all</summary>
+        /// <summary>keep the k likeliest tokens; 0 means all</summary>
         public long top_k;
         /// <summary>1: `repetition_window` counts</summary>
         public int has_repetition_window;
         /// <summary>1: the token that ends a text does not end it</summary>
         public int ignore_eos;
-        /// <summary>tokens to look back; 0: all; unset: 64</summary>
+        /// <summary>tokens to look back; 0 means all; unset means 64</summary>
         public long repetition_window;
         /// <summary>equal seeds give equal texts, on any machine</summary>
         public ulong seed;
@@ -1614,37 +1619,37 @@ namespace Loom
         public float frequency_penalty;
         /// <summary>and this once (OpenAI)</summary>
         public float presence_penalty;
-        /// <summary>no run of so many tokens comes twice; 0: off</summary>
+        /// <summary>no run of so many tokens comes twice; 0 means off</summary>
         public long no_repeat_ngram;
-        /// <summary>penalty of what would go on with a repetition; 0: off</summary>
+        /// <summary>penalty of what would go on with a repetition; 0 means off</summary>
         public float dry_multiplier;
-        /// <summary>0: 1.75</summary>
+        /// <summary>0 means 1.75</summary>
         public float dry_base;
-        /// <summary>0: 2</summary>
+        /// <summary>0 means 2</summary>
         public long dry_allowed_length;
-        /// <summary>tokens to look back; 0: all</summary>
+        /// <summary>tokens to look back; 0 means all</summary>
         public long dry_window;
         /// <summary>texts no repetition reaches over, [dry_breaker_count]; null: the
         /// usual</summary>
         public IntPtr dry_breakers;
         public int dry_breaker_count;
-        /// <summary>keep the share whose surprise is nearest to the entropy; 0: 1</summary>
+        /// <summary>keep the share whose surprise is nearest to the entropy; 0 means 1</summary>
         public float typical_p;
-        /// <summary>keep logits within n deviations of the largest; 0: off</summary>
+        /// <summary>keep logits within n deviations of the largest; 0 means off</summary>
         public float top_n_sigma;
         /// <summary>of keeping only the least likely of those above the threshold</summary>
         public float xtc_probability;
-        /// <summary>0: 0.1</summary>
+        /// <summary>0 means 0.1</summary>
         public float xtc_threshold;
-        /// <summary>of the temperature, by the entropy; 0: off</summary>
+        /// <summary>of the temperature, by the entropy; 0 means off</summary>
         public float dynamic_range;
-        /// <summary>0: 1</summary>
+        /// <summary>0 means 1</summary>
         public float dynamic_exponent;
-        /// <summary>1, 2: keep the surprise near tau (Basu et al., 2021); 0: off</summary>
+        /// <summary>1, 2: keep the surprise near tau (Basu et al., 2021); 0 means off</summary>
         public long mirostat;
-        /// <summary>bits; 0: 5</summary>
+        /// <summary>bits; 0 means 5</summary>
         public float mirostat_tau;
-        /// <summary>0: 0.1</summary>
+        /// <summary>0 means 0.1</summary>
         public float mirostat_eta;
         /// <summary>[logit_bias_count]</summary>
         public IntPtr logit_bias;
@@ -1664,7 +1669,7 @@ namespace Loom
         /// <summary>1: tokens are guessed from what followed before; the text stays the
         /// same</summary>
         public int lookup;
-        /// <summary>at a time, 1 to 64; 0: 8</summary>
+        /// <summary>at a time, 1 to 64; 0 means 8</summary>
         public long guesses;
 
         public static CGenerateOptions Sized()
@@ -1726,9 +1731,9 @@ namespace Loom
         public IntPtr prompt_name;
         /// <summary>a prompt as text, in its place; null: none</summary>
         public IntPtr prompt;
-        /// <summary>of a text; 0: what the model takes</summary>
+        /// <summary>of a text; 0 means the limit of the model</summary>
         public long max_tokens;
-        /// <summary>the first so many values of each vector; 0: all</summary>
+        /// <summary>the first so many values of each vector; 0 means all</summary>
         public long dimensions;
         /// <summary>texts done and in all; null: none</summary>
         public CProgressFn progress;
@@ -1748,7 +1753,7 @@ namespace Loom
     internal struct CRerankOptions
     {
         public uint struct_size;
-        /// <summary>of query and document together; 0: what the model takes</summary>
+        /// <summary>of query and document together; 0 means the limit of the model</summary>
         public long max_tokens;
         /// <summary>1: a pair too long is an error; else the longer text loses its end</summary>
         public int no_truncate;
@@ -1779,16 +1784,16 @@ namespace Loom
         public long tokens;
     }
 
-    /// <summary>What texts of a batch take.</summary>
+    /// <summary>The options of a batch of texts.</summary>
     [StructLayout(LayoutKind.Sequential)]
     internal struct CBatchOptions
     {
         public uint struct_size;
-        /// <summary>texts at the same time, at most 4096; 0: 4</summary>
+        /// <summary>texts at the same time, at most 4096; 0 means 4</summary>
         public long sequences;
-        /// <summary>positions of each; 0: the model's, at most 2048</summary>
+        /// <summary>positions of each; 0 means the model's, at most 2048</summary>
         public long context;
-        /// <summary>tokens of prompts in a pass, of all together; 0: 256</summary>
+        /// <summary>tokens of prompts in a pass, of all together; 0 means 256</summary>
         public long chunk;
         /// <summary>1: `cache_type` counts</summary>
         public int has_cache_type;
@@ -1808,11 +1813,11 @@ namespace Loom
     internal struct CAdaptationOptions
     {
         public uint struct_size;
-        /// <summary>seconds; 0: 15</summary>
+        /// <summary>seconds; 0 means 15</summary>
         public double duration;
-        /// <summary>seconds; 0: 1</summary>
+        /// <summary>seconds; 0 means 1</summary>
         public double window;
-        /// <summary>accuracy in percent of a window that has recovered; 0: 50</summary>
+        /// <summary>accuracy in percent of a window that has recovered; 0 means 50</summary>
         public double threshold;
         /// <summary>1: `threshold` is that share of the accuracy before the change</summary>
         public int relative;
@@ -1831,11 +1836,11 @@ namespace Loom
     internal struct CNeatOptions
     {
         public uint struct_size;
-        /// <summary>0: 1</summary>
+        /// <summary>0 means 1</summary>
         public long inputs;
-        /// <summary>0: 1</summary>
+        /// <summary>0 means 1</summary>
         public long outputs;
-        /// <summary>genomes; 0: 150</summary>
+        /// <summary>genomes; 0 means 150</summary>
         public long population;
         /// <summary>1: `seed` counts</summary>
         public int has_seed;
@@ -1850,7 +1855,7 @@ namespace Loom
         public IntPtr output;
         /// <summary>activation of new nodes; null: "sigmoid"</summary>
         public IntPtr hidden;
-        /// <summary>a node is activation(slope x sum); 0: 4.9</summary>
+        /// <summary>a node is activation(slope x sum); 0 means 4.9</summary>
         public double slope;
         /// <summary>1: `add_node` counts</summary>
         public int has_add_node;
@@ -1860,9 +1865,9 @@ namespace Loom
         public int has_add_connection;
         /// <summary>and of a new connection; unset: 0.3</summary>
         public double add_connection;
-        /// <summary>0: 2.5</summary>
+        /// <summary>0 means 2.5</summary>
         public double weight_step;
-        /// <summary>distance up to which genomes are of one species; 0: 2</summary>
+        /// <summary>distance up to which genomes are of one species; 0 means 2</summary>
         public double threshold;
 
         public static CNeatOptions Sized()
@@ -1884,9 +1889,9 @@ namespace Loom
         public long outputs;
         /// <summary>1: connections may close cycles</summary>
         public int recurrent;
-        /// <summary>those told so far</summary>
+        /// <summary>number of evaluated generations</summary>
         public long generation;
-        /// <summary>of all that were told; -infinity before the first</summary>
+        /// <summary>of all evaluated generations; -infinity before the first</summary>
         public double best_fitness;
         public ulong seed;
 
@@ -1898,7 +1903,7 @@ namespace Loom
         }
     }
 
-    /// <summary>A generation that was told.</summary>
+    /// <summary>An evaluated generation.</summary>
     [StructLayout(LayoutKind.Sequential)]
     internal struct CPopulationReport
     {
@@ -1910,7 +1915,7 @@ namespace Loom
         public double best;
         public double mean;
         public double worst;
-        /// <summary>members whose fitness is no finite number</summary>
+        /// <summary>members whose fitness is not finite</summary>
         public long failed;
         /// <summary>nodes of its best</summary>
         public long hidden;
@@ -1926,7 +1931,7 @@ namespace Loom
         }
     }
 
-    /// <summary>What a genome is made of.</summary>
+    /// <summary>The counts of a genome.</summary>
     [StructLayout(LayoutKind.Sequential)]
     internal struct CGenomeInfo
     {
@@ -2009,7 +2014,7 @@ namespace Loom
         public long[] source;
         /// <summary>the port that it reads; null: none</summary>
         public IntPtr port;
-        /// <summary>ticks; 0: 1. Of a port 1 is the sample of this very tick</summary>
+        /// <summary>ticks; 0 means 1. For a port, 1 is the sample of the current tick</summary>
         public long delay;
         /// <summary>1: it reads the cell `source`</summary>
         public int has_source;
@@ -2027,7 +2032,7 @@ namespace Loom
     internal struct CMeshOptions
     {
         public uint struct_size;
-        /// <summary>streams side by side; 0: 1</summary>
+        /// <summary>streams side by side; 0 means 1</summary>
         public long batch;
         /// <summary>1: cells whose source has nothing yet fire on zeros; else they hold</summary>
         public int zero_fill;
@@ -2062,7 +2067,7 @@ namespace Loom
         public long ticks;
         /// <summary>cells that did not fire in the last tick</summary>
         public long stale;
-        /// <summary>ticks from a sample to its result; -1: it never comes</summary>
+        /// <summary>ticks from a sample to its result; -1 means it never comes</summary>
         public long latency;
         /// <summary>memory that it took</summary>
         public long bytes;
@@ -2107,7 +2112,7 @@ namespace Loom
     internal struct CMeshFitOptions
     {
         public uint struct_size;
-        /// <summary>0: 10</summary>
+        /// <summary>0 means 10</summary>
         public long epochs;
         /// <summary>windows done and in all; null: none</summary>
         public CProgressFn on_window;
@@ -2143,7 +2148,7 @@ namespace Loom
         }
     }
 
-    /// <summary>What k-means takes besides its options by name.</summary>
+    /// <summary>Options of k-means besides those by name.</summary>
     [StructLayout(LayoutKind.Sequential)]
     internal struct CKmeansOptions
     {
@@ -2165,8 +2170,8 @@ namespace Loom
         }
     }
 
-    /// <summary>What was noticed, for a person; borrowed during the callback. What it returns is
-    /// not asked.</summary>
+    /// <summary>A note for the user; borrowed during the callback. The return value is
+    /// ignored.</summary>
     [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
     internal delegate int CNoteFn(IntPtr user, IntPtr note);
 
@@ -2196,13 +2201,13 @@ namespace Loom
         public int measure;
         /// <summary>text whose tokens decide which values scales keep; null: none</summary>
         public IntPtr calibration;
-        /// <summary>of 128 tokens; 0: 16</summary>
+        /// <summary>of 128 tokens; 0 means 16</summary>
         public long calibration_windows;
-        /// <summary>1: weights that are NaN or infinite are no error</summary>
+        /// <summary>1: weights that are NaN or infinite are not an error</summary>
         public int allow_nonfinite;
         /// <summary>folder or file that makes a language model of a network; null: none</summary>
         public IntPtr tokenizer;
-        /// <summary>positions of such a model; 0: 2048</summary>
+        /// <summary>positions of such a model; 0 means 2048</summary>
         public long context;
         /// <summary>null: none</summary>
         public CWorkFn progress;
@@ -2278,7 +2283,7 @@ namespace Loom
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         internal static extern uint loom_abi_version();
 
-        /// <summary>"0.1.0". Borrowed, for ever.</summary>
+        /// <summary>"0.1.0". Borrowed; valid forever.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         internal static extern IntPtr loom_version();
 
@@ -2291,8 +2296,8 @@ namespace Loom
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         internal static extern int loom_last_error_code();
 
-        /// <summary>"invalid argument"; "unknown" for a number that is no status. Borrowed, for
-        /// ever.</summary>
+        /// <summary>"invalid argument"; "unknown" for a number that is not a status. Borrowed;
+        /// valid forever.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         internal static extern IntPtr loom_status_name(int status);
 
@@ -2301,7 +2306,8 @@ namespace Loom
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         internal static extern void loom_free(IntPtr memory);
 
-        /// <summary>"float32"; null for a number that is no type. Borrowed, for ever.</summary>
+        /// <summary>"float32"; null for a number that is not a type. Borrowed; valid
+        /// forever.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         internal static extern IntPtr loom_dtype_name(int dtype);
 
@@ -2310,7 +2316,7 @@ namespace Loom
         internal static extern int loom_dtype_parse(IntPtr name, out int @out);
 
         /// <summary>Bits that a value takes, without its share of a scale; 0 for a number that is
-        /// no type.</summary>
+        /// not a type.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         internal static extern int loom_dtype_bits(int dtype);
 
@@ -2395,8 +2401,8 @@ namespace Loom
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         internal static extern int loom_engine_get_info(EngineHandle engine, ref CEngineInfo @out);
 
-        /// <summary>Fills `out`, whose struct_size the caller has set. Null: the shared
-        /// engine.</summary>
+        /// <summary>Fills `out`, whose struct_size the caller has set. A null engine means the
+        /// shared one.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         internal static extern int loom_engine_get_memory(EngineHandle engine, ref CMemory @out);
 
@@ -2598,7 +2604,7 @@ namespace Loom
         internal static extern int loom_session_state_count(SessionHandle session, out long @out);
 
         /// <summary>Stateful: the state of recurrent layer `index`, in the order of computation,
-        /// float32 [max_batch, width]; of an LSTM with its cell behind it. `*out` is transferred.
+        /// float32 [max_batch, width]; for an LSTM followed by its cell. `*out` is transferred.
         /// Errors: out_of_range. One thread at a time.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         internal static extern int loom_session_state(
@@ -2639,8 +2645,8 @@ namespace Loom
         );
 
         /// <summary>The same of samples [positions, ..] of different lengths, padded at the end.
-        /// lengths: [n], how many positions of each are real. What stands behind them is seen by no
-        /// layer that looks along the positions, no loss and no metric. `*out` is
+        /// lengths: [n], how many positions of each are real. Values after them are padding, which
+        /// is skipped by layers along the positions, no loss and no metric. `*out` is
         /// transferred.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         internal static extern int loom_dataset_from_sequences(
@@ -3125,8 +3131,8 @@ namespace Loom
 
         /// <summary>Reads the prompt, then draws tokens. The last one drawn is not fed. An empty
         /// prompt goes on from where the session is. `out` may be null; `*out` is transferred. A
-        /// callback that stops is no error. Errors: invalid_argument, out_of_range (a prompt longer
-        /// than the context). One thread at a time.</summary>
+        /// callback that stops is not an error. Errors: invalid_argument, out_of_range (a prompt
+        /// longer than the context). One thread at a time.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         internal static extern int loom_model_session_generate(
             ModelSessionHandle session, IntPtr prompt, ref CGenerateOptions options, out
@@ -3224,8 +3230,8 @@ namespace Loom
             ModelHandle model, IntPtr prompt, IntPtr tools, out ReplyParserHandle @out
         );
 
-        /// <summary>More text of the reply; `sink` is told what is certain by now. How the text is
-        /// cut does not matter. One thread at a time.</summary>
+        /// <summary>More text of the reply; `sink` gets the pieces that are certain by now. The
+        /// split of the text does not matter. One thread at a time.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         internal static extern int loom_reply_parser_feed(
             ReplyParserHandle parser, IntPtr text, CReplyFn sink, IntPtr user
@@ -3347,7 +3353,7 @@ namespace Loom
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         internal static extern int loom_deviation_json(DeviationHandle deviation, out IntPtr @out);
 
-        /// <summary>What loom_deviation_json() wrote. `*out` is transferred. Errors:
+        /// <summary>Reads the text of loom_deviation_json(). `*out` is transferred. Errors:
         /// bad_file.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         internal static extern int loom_deviation_from_json(IntPtr text, out DeviationHandle @out);
@@ -3438,8 +3444,8 @@ namespace Loom
             PopulationHandle population, ref CPopulationInfo @out
         );
 
-        /// <summary>Of a generation that was told, from 0. Fills `out`. Errors: out_of_range. One
-        /// thread at a time.</summary>
+        /// <summary>The statistics of an evaluated generation, from 0. Fills `out`. Errors:
+        /// out_of_range. One thread at a time.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         internal static extern int loom_population_report_of(
             PopulationHandle population, long generation, ref CPopulationReport @out
@@ -3452,7 +3458,7 @@ namespace Loom
             PopulationHandle population, long index, out GenomeHandle @out
         );
 
-        /// <summary>The best of all generations that were told. `*out` is transferred. Errors:
+        /// <summary>The best genome of all evaluated generations. `*out` is transferred. Errors:
         /// invalid_argument (none was). One thread at a time.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         internal static extern int loom_population_best(
@@ -3647,8 +3653,8 @@ namespace Loom
             NetworkHandle network, ref CMeshOptions options, out MeshHandle @out
         );
 
-        /// <summary>What the mesh reads until it is replaced: [batch, ...]. It is copied. Errors:
-        /// invalid_argument. One thread at a time.</summary>
+        /// <summary>Sets the input of the mesh until it is replaced: [batch, ...]. It is copied.
+        /// Errors: invalid_argument. One thread at a time.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         internal static extern int loom_mesh_set_input(MeshHandle mesh, IntPtr inputs);
 
@@ -3663,8 +3669,8 @@ namespace Loom
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         internal static extern int loom_mesh_tick(MeshHandle mesh, long count);
 
-        /// <summary>What the last cell committed last, float32 [batch, ...]; zeros before it fired.
-        /// `*out` is transferred. One thread at a time.</summary>
+        /// <summary>The last committed value of the last cell, float32 [batch, ...]; zeros before
+        /// it fired. `*out` is transferred. One thread at a time.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         internal static extern int loom_mesh_output(MeshHandle mesh, out ArrayHandle @out);
 
@@ -3848,9 +3854,9 @@ namespace Loom
         );
 
         /// <summary>One object: format, grid ("1 x 1 x 2 x 1"), parameters, notes [text], layers
-        /// [{depth, at, type, settings, in, out, notes, parameters}] of which each stands before
-        /// those below it, tensors [{name, dtype, shape, bytes}], and decoder, null for a network,
-        /// or {architecture, layers, width, inner_width, heads, kv_heads, head_dim, vocab, context,
+        /// [{depth, at, type, settings, in, out, notes, parameters}] in depth-first order, parents
+        /// first, tensors [{name, dtype, shape, bytes}], and decoder, null for a network, or
+        /// {architecture, layers, width, inner_width, heads, kv_heads, head_dim, vocab, context,
         /// tokenizer_tokens}. `*out` is transferred: loom_free().</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         internal static extern int loom_model_file_json(ModelFileHandle file, out IntPtr @out);

@@ -154,7 +154,7 @@ func (v DType) String() string {
 	return strconv.Itoa(int(v))
 }
 
-// Device: What computes. GPU: through WebGPU.
+// Device: The device that computes. GPU: through WebGPU.
 type Device int32
 
 const (
@@ -225,7 +225,7 @@ func (v GpuTuning) String() string {
 	return strconv.Itoa(int(v))
 }
 
-// LogLevel: What a line is about.
+// LogLevel: The level of a line of the log.
 type LogLevel int32
 
 const (
@@ -628,7 +628,7 @@ func (v Stop) String() string {
 	return strconv.Itoa(int(v))
 }
 
-// ReplyKind: What a piece of a reply is.
+// ReplyKind: The kind of a piece of a reply.
 type ReplyKind int32
 
 const (
@@ -700,7 +700,7 @@ const (
 	DnaModeStrict     DnaMode = 1
 	// other widths too: what both have
 	DnaModeAligned DnaMode = 2
-	// hidden units may stand in another order
+	// hidden units may be in another order
 	DnaModePermutation DnaMode = 3
 )
 

@@ -1,5 +1,5 @@
-// loom bench neat: how many networks NEAT tries until it has solved XOR, one pole on a cart, and
-// double pole balancing without velocities, next to the figures of the paper.
+// loom bench neat: the number of networks that NEAT tries before it solves XOR, one pole on a cart,
+// and double pole balancing without velocities, next to the results of the paper.
 #include <fmt/core.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// What signal handlers of the program write, and SIGHUP as a request to read files again, for
-// servers.
+// The flags that signal handlers of the program write, and SIGHUP as a request to read files again,
+// for servers.
 #pragma once
 
 #include <atomic>

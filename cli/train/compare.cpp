@@ -122,7 +122,7 @@ Status Comparing::check() const {
   return {};
 }
 
-// The clock runs while the network is trained, and stands while it is scored.
+// The clock runs during training, and pauses during scoring.
 Result<TrainingRun> Comparing::train(const Method& method, uint64_t seed) {
   TrainFlags flags = method.flags;
   flags.seed = seed;
@@ -155,7 +155,7 @@ Result<TrainingRun> Comparing::train(const Method& method, uint64_t seed) {
   };
   if (flags.epochs > 0) {
     const Result<loom::History> history = trainer.fit(parts.first, parts.second, fit);
-    // A loss that is no number any more is a result of the method, not of the comparison.
+    // A loss that is not finite is a result of the method, not of the comparison.
     if (!history.ok() && history.error().code != Code::internal) return history.error();
     if (!history.ok()) {
       run.loss = NAN;

@@ -9,7 +9,7 @@ namespace loom::cli {
 // A flag as the line has it.
 struct ParsedFlag {
   std::string flag;  // of today, without dashes
-  std::string was;   // the flag of before that this is; "": it is the one of today
+  std::string was;   // the former flag, if this row is one
   std::string text;
   std::vector<std::string> list;
   bool on = false, off_by_flag = false;
@@ -33,7 +33,7 @@ std::string help_of(const OptionInfo& info) {
   return text;
 }
 
-// What the help calls a value.
+// The name of a value in the help.
 std::string_view kind_of(std::string_view type) {
   if (type == "ints" || type.starts_with("int") || type == "seed") return "INT";
   if (type.starts_with("float") || type.starts_with("double")) return "NUMBER";

@@ -75,7 +75,7 @@ std::string epoch_line(const Epoch& e, int64_t epochs) {
   return text + "\n";
 }
 
-// What differs from the defaults of the library, as set_option() reads it.
+// The settings that differ from the defaults of the library, as set_option() reads them.
 Json options_json(const TrainerOptions& options) {
   JsonObject out;
   const std::vector<OptionInfo> usual = list_options(TrainerOptions{});
@@ -159,7 +159,7 @@ void Training::tell(const Epoch& e) {
   if (!spread.ok()) note(spread.error().str());
 }
 
-// What could not be told is said and no more: the weights are what the run was for.
+// A failed report is printed and does not end the run: the weights are its result.
 void Training::end_telling() {
   if (!told_) return;
   const Status told = told_->close();

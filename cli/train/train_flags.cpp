@@ -10,7 +10,7 @@ namespace {
 
 constexpr int64_t kMany = int64_t{1} << 40;
 
-// What the program trains with where nothing is given.
+// The settings of a run without options.
 TrainerOptions usual() {
   TrainerOptions o;
   o.schedule.kind = ScheduleKind::cosine;

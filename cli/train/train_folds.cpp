@@ -22,7 +22,7 @@ struct Column {
     for (const double v : values) sum += v;
     return sum / static_cast<double>(values.size());
   }
-  // Of a sample: the squares are divided by n - 1.
+  // The standard deviation of a sample: the squares are divided by n - 1.
   double deviation() const {
     double sum = 0;
     for (const double v : values) sum += (v - mean()) * (v - mean());

@@ -23,7 +23,7 @@ struct LOOM_API SqueezeExcite {
   int64_t channels = 1;
   // Values the means are squeezed to; 1 to 16777216.
   int64_t hidden = 1;
-  // Axes behind the channels; 1 to 3.
+  // Axes after the channels; 1 to 3.
   int64_t axes = 2;
   // Function of the squeezed values.
   Activation activation = Activation::relu;
@@ -39,7 +39,7 @@ struct LOOM_API SeparableConv {
   int64_t channels = 1;
   // Channels of the output; 1 to 16777216.
   int64_t filters = 1;
-  // Axes behind the channels; 1 to 3.
+  // Axes after the channels; 1 to 3.
   int64_t axes = 2;
   // taps: one number, or one per axis; 1 to 4096.
   Axes kernel = {3};
@@ -99,7 +99,7 @@ struct LOOM_API BiasedAttention {
   operator Layer() const;
 };
 
-// What becomes of the rows of a sample.
+// The reduction of the rows of a sample.
 enum class BagMode : uint8_t { mean, sum, max };
 
 // The mean, sum or largest of the rows that the ids of a sample name: [B, T] ids -> [B, width].
@@ -127,7 +127,7 @@ struct LOOM_API RecurrentStack {
   int64_t hidden = 1;
   // How many upon each other; 1 to 1024.
   int64_t layers = 1;
-  // Also from the last step to the first; the states of both stand side by side.
+  // Also from the last step to the first; the states of both are concatenated.
   bool bidirectional = false;
   // The states of all steps, or only the last ones.
   bool return_sequence = true;
@@ -162,7 +162,7 @@ struct LOOM_API WeightNormConv {
   int64_t channels = 1;
   // Channels of the output; 1 to 1048576.
   int64_t filters = 1;
-  // Axes behind the channels; 1 to 3.
+  // Axes after the channels; 1 to 3.
   int64_t axes = 2;
   // taps: one number, or one per axis; 1 to 64.
   Axes kernel = {3};
@@ -203,7 +203,7 @@ struct LOOM_API SpectralNormConv {
   int64_t channels = 1;
   // Channels of the output; 1 to 1048576.
   int64_t filters = 1;
-  // Axes behind the channels; 1 to 3.
+  // Axes after the channels; 1 to 3.
   int64_t axes = 2;
   // taps: one number, or one per axis; 1 to 64.
   Axes kernel = {3};
@@ -234,7 +234,8 @@ struct LOOM_API Mamba {
   int64_t expand = 2;
   // Taps of the convolution; 1 to 4096.
   int64_t kernel = 4;
-  // R: values that step sizes are made of; 0: a sixteenth of the width, rounded up; 0 to 1048576.
+  // R: values that step sizes are made of; 0 means a sixteenth of the width, rounded up; 0 to
+  // 1048576.
   int64_t rank = 0;
   operator Layer() const;
 };

@@ -48,7 +48,7 @@ struct LOOM_API MatMul {
 struct LOOM_API Constant {
   // Its extents; 1 to 16777216.
   Axes shape = {1};
-  // Training changes them; 0: they stay as they are.
+  // Training changes them; 0 means they stay fixed.
   bool trained = true;
   // What they begin as: normal, zeros, ones, sinusoidal, alibi, causal, log_range.
   std::string fill = "normal";
@@ -66,7 +66,7 @@ struct LOOM_API Input {
   Axes shape = {1};
   // Whether each sample has its own.
   bool batched = true;
-  // Above 0: whole numbers below it; 0 to 16777216.
+  // Above 0: integers below it; 0 to 16777216.
   int64_t ids = 0;
   operator Layer() const;
 };
@@ -78,7 +78,7 @@ struct LOOM_API Unary {
   operator Layer() const;
 };
 
-// What becomes of the values along the axes.
+// The reduction along the axes.
 enum class Reduction : uint8_t { sum, mean, max, min, sum_squares, l1, l2 };
 
 // One value for all positions along the axes.
@@ -97,7 +97,7 @@ struct LOOM_API Slice {
   static constexpr int64_t kEnd = 9007199254740991;
   // First position along each axis.
   Axes starts = {0};
-  // The position behind the last one.
+  // The position after the last one.
   Axes ends = {9007199254740991};
   // Which axes, the batch being 0; none: the first ones; -6 to 5.
   Axes axes = {};
@@ -115,7 +115,8 @@ struct LOOM_API Transpose {
 
 // The same values in another shape, batch included.
 struct LOOM_API View {
-  // Extents, the batch being the first; 0: as the input has it, -1: what is left; -1 to 1073741824.
+  // Extents, the batch being the first; 0 means that of the input, -1 the remaining size; -1 to
+  // 1073741824.
   Axes shape = {0, -1};
   operator Layer() const;
 };
@@ -145,7 +146,7 @@ struct LOOM_API ConvLstm {
 // A node of two inputs of one shape, a and b, [B, T, ..]: y_t = a_t y_(t-1) + b_t, from 0 on, value
 // by value.
 struct LOOM_API Scan {
-  // Values of a step, of all extents behind time; 1 to 16777216.
+  // Values of a step, of all extents after time; 1 to 16777216.
   int64_t width = 1;
   operator Layer() const;
 };

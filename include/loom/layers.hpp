@@ -161,7 +161,7 @@ struct LOOM_API Embedding {
   int64_t vocab = 1;
   // Values per row; 1 to 16777216.
   int64_t width = 1;
-  // Id whose row is not trained; -1: none; -1 to 16777216.
+  // Id whose row is not trained; -1 means none; -1 to 16777216.
   int64_t padding_id = -1;
   // Function applied to the result.
   Activation activation = Activation::linear;
@@ -169,7 +169,7 @@ struct LOOM_API Embedding {
   bool sparse = false;
   // Factor of the rows; 1e-06 to 1000000.
   double scale = 1;
-  // Learned positions: rows of a table whose row for the place of an id is added; 0: none; 0 to
+  // Learned positions: a table whose row for the position of an id is added; 0 means none; 0 to
   // 16777216.
   int64_t positions = 0;
   operator Layer() const;
@@ -278,7 +278,7 @@ struct LOOM_API Dropout {
 // Over [B, channels, ..]: each channel is normalized by mean and variance, of the batch in
 // training, else running ones. Then times weight plus bias if `affine` (Ioffe and Szegedy, 2015).
 struct LOOM_API BatchNorm {
-  // channels: the extent behind the batch; 1 to 16777216.
+  // channels: the extent after the batch; 1 to 16777216.
   int64_t channels = 1;
   // Added to the variance; 0 to 1.
   double eps = 1e-05;
@@ -291,7 +291,7 @@ struct LOOM_API BatchNorm {
 
 // Over [B, channels, ..]: each group of channels of a sample is normalized (Wu and He, 2018).
 struct LOOM_API GroupNorm {
-  // channels: the extent behind the batch; 1 to 16777216.
+  // channels: the extent after the batch; 1 to 16777216.
   int64_t channels = 1;
   // Groups; must divide channels; 1 to 16777216.
   int64_t groups = 1;
@@ -304,7 +304,7 @@ struct LOOM_API GroupNorm {
 
 // Over [B, channels, ..]: each channel of a sample is normalized (Ulyanov et al., 2016).
 struct LOOM_API InstanceNorm {
-  // channels: the extent behind the batch; 1 to 16777216.
+  // channels: the extent after the batch; 1 to 16777216.
   int64_t channels = 1;
   // Added to the variance; 0 to 1.
   double eps = 1e-05;
@@ -363,7 +363,7 @@ struct LOOM_API Softmax {
   operator Layer() const;
 };
 
-// What a window gives: its largest value, its mean or its p-norm.
+// The result of a window: its largest value, its mean or its p-norm.
 enum class Pooling : uint8_t { max, average, lp };
 
 // Windows of each channel: [B, C, L], [B, C, H, W] or [B, C, D, H, W] -> the same with other
@@ -373,7 +373,7 @@ struct LOOM_API Pool {
   Pooling kind = Pooling::max;
   // taps: one number, or one per axis; 1 to 1048576.
   Axes kernel = {2};
-  // Step between outputs, one or one per axis; 0: the kernel; 0 to 1048576.
+  // Step between outputs, one or one per axis; 0 means the kernel; 0 to 1048576.
   Axes stride = {0};
   // Places at both ends, one or one per axis; or one per axis before it, then one per axis after
   // it; 0 to 1048576.
@@ -413,8 +413,7 @@ struct LOOM_API Permute {
   operator Layer() const;
 };
 
-// What stands around the values: a constant, or the values mirrored, repeated or from the other
-// end.
+// The padding: a constant, or the values mirrored, repeated or from the other end.
 enum class Padding : uint8_t { constant, reflect, edge, wrap };
 
 // Values around the last axes of a sample, a number for each of them.
@@ -477,7 +476,7 @@ struct LOOM_API Parallel {
   std::vector<Layer> children = {};
   // Concat, add, avg, grid_scatter, filter or mixed.
   Combine combine = Combine::concat;
-  // filter: experts kept per sample; 0: all; 0 to 4096.
+  // filter: experts kept per sample; 0 means all; 0 to 4096.
   int64_t top_k = 0;
   // filter: weight of the load-balance loss; 0 to 1000.
   double balance = 0;

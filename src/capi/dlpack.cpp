@@ -61,7 +61,7 @@ constexpr std::array<TypeRow, 12> kTypes = {{{DType::float64, kFloat, 64},
                                              {DType::uint16, kUint, 16},
                                              {DType::uint8, kUint, 8}}};
 
-// What an exported tensor keeps alive, with the extents that it points to.
+// The memory that an exported tensor keeps alive, with the extents that it points to.
 template <class Managed>
 struct Exported {
   Managed managed{};

@@ -1,5 +1,5 @@
-// The table behind handles.hpp. Slots are never given back, only used again, the longest unused one
-// first; reading one takes no lock.
+// The table of handles.hpp. Slots are never freed, only reused, the longest unused one first.
+// Reading a slot takes no lock.
 #include "capi/handles.hpp"
 
 #include <array>
@@ -27,7 +27,7 @@ constexpr std::array<std::string_view, 19> kNames = {
     "loom_genome",     "loom_mesh",      "loom_model_file",   "loom_options"};
 
 struct Slot {
-  std::atomic<uintptr_t> handle{0};  // 0: free
+  std::atomic<uintptr_t> handle{0};  // 0 if free
   void* object = nullptr;
   uintptr_t generation = 0;
   uint32_t next_free = 0;  // slot + 1
@@ -143,7 +143,7 @@ Result<Slot*> slot_of(uintptr_t handle, Kind kind) {
   if (handle == 0) return wrong_handle("the ", name, " is null");
   Slot* slot = table().find(handle);
   if (slot == nullptr)
-    return wrong_handle("this ", name, " was freed, or is no handle that this library made");
+    return wrong_handle("this ", name, " was freed, or is not a handle of this library");
   const Kind found = kind_of(handle);
   if (found != kind) return wrong_handle("a ", name_of(found), " was given for a ", name);
   return slot;

@@ -1,6 +1,6 @@
-// Handles: what the opaque pointers of loom.h are. Not addresses: each is the number of a slot, the
-// kind of object and a generation, which the slot compares. So a freed handle, one of another kind
-// and any other value are errors that are always found, and never a read of memory that is not ours
+// Handles: the opaque pointers of loom.h. They are not addresses. Each has the number of a slot,
+// the kind of object, and a generation that the slot compares. So a freed handle, one of another
+// kind and any other value are always found as errors. None of them reads foreign memory
 // (docs/decisions/0021-c-handles.md).
 #pragma once
 
@@ -53,7 +53,7 @@ struct KeptHistory {
 };
 #endif
 
-// The kind and the object behind an opaque type.
+// The kind and the object of an opaque type.
 template <class Handle>
 struct HandleOf;
 #define LOOM_HANDLE(handle, what, object)     \

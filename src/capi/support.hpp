@@ -1,5 +1,5 @@
-// What every function of the C interface does: catches, keeps the error, reads options of any size,
-// and hands out objects, texts and lists. Names with `give` write to a pointer of the caller.
+// Shared code of the C interface: catches exceptions, stores the last error, reads options of any
+// size, and returns objects, texts and lists. Names with `give` write to a pointer of the caller.
 #pragma once
 
 #include <cstring>
@@ -36,7 +36,7 @@ loom_status guarded(F&& f) noexcept {
   }
 }
 
-// Frees the object of a handle; one that is none is kept as the last error of the thread.
+// Frees the object of a handle. An invalid handle becomes the last error of the thread.
 template <class Handle>
 void free_handle(Handle* handle) noexcept {
   if (handle == nullptr) return;
@@ -105,7 +105,7 @@ Result<std::span<const T>> list_of(const T* values, int64_t count, const char* n
 }
 // A file of the caller in memory.
 Result<FileBytes> file_of(const void* bytes, int64_t size, const char* name, bool borrow);
-// What a callback of C makes of progress; null: no function.
+// Wraps a progress callback of C. A null callback gives an empty function.
 inline std::function<bool(int64_t, int64_t)> progress_of(loom_progress_fn progress, void* user) {
   if (progress == nullptr) return {};
   return [=](int64_t done, int64_t total) { return progress(user, done, total) == 0; };
@@ -123,13 +123,13 @@ Result<E> enum_of(int32_t value, int32_t count, const char* name) {
   }
   return static_cast<E>(value);
 }
-// Of an enum of api/options.
+// Converts an enum of api/options.
 template <class E>
 Result<E> enum_of(int32_t value, const char* name) {
   static_assert(kValues<E> > 0);
   return enum_of<E>(value, kValues<E>, name);
 }
-// Of one whose C enum has 0 for "unset" and its values after that: 0 leaves `to`.
+// Converts an enum whose C form has 0 for "unset" and its values after that. 0 leaves `to`.
 template <class E>
 Status read_enum(int32_t value, const char* name, E& to) {
   LOOM_ASSIGN(const int32_t number, enum_of<int32_t>(value, kValues<E> + 1, name));

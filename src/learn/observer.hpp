@@ -14,8 +14,8 @@ struct LayerStats {
   int64_t active = 0;  // |x| > 1e-6
   int64_t total = 0;
 };
-// Of plain f32 values, added up in their order in double precision. A value that is not finite
-// makes mean and std not finite, and is left out of min and max.
+// Statistics of plain f32 values, summed in order in double precision. A value that is not finite
+// makes mean and std not finite, and does not count for min and max.
 LayerStats layer_stats(const Tensor& values);
 
 struct LayerEvent {

@@ -1,5 +1,5 @@
-// What to train with, as plain data: loss, clipping, schedule. The optimizer is that of the public
-// options.
+// The description of a training run as plain data: loss, clipping, schedule. The optimizer is that
+// of the public options.
 #pragma once
 
 #include <optional>
@@ -26,8 +26,8 @@ struct LossSpec {
   float gamma = 2.0f;      // focal: how much values that are right already count less
   float alpha = -1.0f;     // focal: weight of targets 1, those of 0 have the rest; below 0: none
   float quantile = 0.5f;   // quantile: share of the targets below the prediction
-  // softmax_ce: widths of heads that stand side by side in a row of the prediction, each with a
-  // target of its own; empty: one head.
+  // softmax_ce: widths of heads that are side by side in a row of the prediction, each with its own
+  // target. If empty, there is one head.
   std::vector<int64_t> heads;
 
   int64_t blank = 0;  // ctc: the class that says nothing
@@ -37,10 +37,10 @@ struct LossSpec {
   bool all_triplets = false;  // triplet: the mean over all, not the hardest of each anchor
   bool across = false;        // pairs(): rows of a sample are compared with other ones alone
 
-  // Of all rows of a sample together, with labels of any number (learn/loss/ctc.hpp): no loss of an
-  // op.
+  // The loss is over all rows of a sample together, with any number of labels (learn/loss/ctc.hpp).
+  // It is not the loss of an op.
   bool sequence() const;
-  // Of embeddings, which the labels of a batch bring together and keep apart
+  // Loss of embeddings, which pulls rows of one label together and others apart
   // (learn/data/pairs.hpp).
   bool pairs() const;
   float number() const;  // LossArgs::delta of the kind
@@ -58,7 +58,7 @@ struct ClipSpec {
 // Normal noise on gradients, after clipping: of update t, from 0, with deviation std / (1 +
 // t)^(fade / 2) (Neelakantan et al., 2015, with fade 0.55).
 struct NoiseSpec {
-  double std = 0;  // 0: none
+  double std = 0;  // 0 if unknown
   double fade = 0;
   double deviation(int64_t t) const;
 };
@@ -73,18 +73,19 @@ struct AverageSpec {
   bool any() const { return decay > 0 || from > 0; }
 };
 
-// What a rule is made with; where cells get their signal from is in learn/rules/signals.hpp.
+// The options of a rule. learn/rules/signals.hpp describes where cells get their signal from.
 struct RuleSpec {
   Rule kind = Rule::back_propagation;
   float beta = 0.6f;  // of the rules that has_beta(): share of the way to the target, (0, 1]
   // Link budgets (learn/rules/budgets.hpp): blocks with a budget below the gate learn nothing,
-  // others at the rate of their budget. 0: no budgets. Unset: 0.2 of chain, 0 of others.
+  // others at the rate of their budget. 0 disables budgets. The default is 0.2 for chain, 0 for
+  // others.
   std::optional<float> gate = {};
   float noise = 0.1f;          // dtp: deviation of what inverses learn to take away
   float inverse_rate = 2e-3f;  // dtp: rate of the inverses, which RMSprop trains
   float threshold = 2.0f;      // forward_forward: goodness that parts right labels from wrong
   float label_scale = 1.0f;    // forward_forward: deviation of the pattern of a label
-  float temperature = 0.0f;    // forward_forward: of the goodness; 0: the numbers of a layer
+  float temperature = 0.0f;    // forward_forward: of the goodness; 0 takes the width of a layer
   bool stats = false;          // TrainStep::link_stats() is wanted
 
   bool has_beta() const {
@@ -96,14 +97,14 @@ struct RuleSpec {
 
 // Every so many updates slow weights s += share (w - s), and w becomes s (Zhang et al., 2019).
 struct LookaheadSpec {
-  int64_t every = 0;  // 0: none
+  int64_t every = 0;  // 0 disables it
   double share = 0.5;
 };
 
-// A step is an update: with TrainStepOptions::accumulate it takes several batches, and the last of
-// an epoch those that are left. With s the steps since the warm-up ended, n those from there to the
-// end of the run, t = min(s / n, 1), e = floor(s / steps per epoch), and half(t) = (1 + cos(pi t))
-// / 2, which falls from 1 to 0:
+// A step is an update. With TrainStepOptions::accumulate it takes several batches, and the last of
+// an epoch takes those that are left. Let s be the steps since the end of the warm-up, and n those
+// from there to the end of the run. With t = min(s / n, 1), e = floor(s / steps per epoch), and
+// half(t) = (1 + cos(pi t)) / 2, which falls from 1 to 0:
 //   constant         rate
 //   step             rate gamma^floor(e / every)
 //   multi_step       rate gamma^(milestones passed), which are epochs of the run, warm-up included

@@ -92,7 +92,7 @@ Status Trainer::Impl::more_fit(const Dataset& data) const {
           cat(what, " of a sample is ", given->sample.str(), ", must be ", spec.shape.str()));
     }
     if ((spec.ids > 0) != given->values.empty()) {
-      return invalid(cat(what, spec.ids > 0 ? " are ids: give whole numbers"
+      return invalid(cat(what, spec.ids > 0 ? " are ids: give integers"
                                             : " are numbers, and the samples have ids"));
     }
     for (size_t i = 0; i < given->ids.size(); ++i) {
@@ -114,8 +114,7 @@ Status Trainer::Impl::inputs_fit(const Dataset& data) const {
   const int64_t vocab = network->vocab();
   const bool ids = vocab > 0;
   if (ids && data.ids.empty()) {
-    return invalid(
-        "the network begins with an Embedding, so its inputs must be whole numbers (ids)");
+    return invalid("the network begins with an Embedding, so its inputs must be integers (ids)");
   }
   for (size_t i = 0; ids && i < data.ids.size(); ++i) {
     if (data.ids[i] >= 0 && data.ids[i] < vocab) continue;
@@ -309,7 +308,7 @@ Result<EpochReport> Trainer::epoch(const Dataset& train, const Dataset& validati
       if (!result.finite) ++report.dropped;
       ++done;
       if (on_step && !on_step(done, steps, loss)) {
-        LOOM_TRY(s.step->finish());  // what runs is nobody's later
+        LOOM_TRY(s.step->finish());  // no later call waits for these steps
         return make_error(Code::cancelled, "training was stopped");
       }
     }
@@ -347,7 +346,7 @@ double Trainer::Impl::rate_of(int64_t i, int64_t steps) const {
                        options.epochs * updates, updates, progress.plateau_drops);
 }
 
-// Batch `i` of an epoch: its result where it is there already.
+// The result of batch `i` of an epoch, if it is ready.
 Result<BatchBegun> Trainer::Impl::begin_batch(const Dataset& train,
                                               const std::vector<int64_t>& order, int64_t i,
                                               double rate) {
@@ -372,7 +371,7 @@ Result<BatchBegun> Trainer::Impl::begin_batch(const Dataset& train,
   return begun;
 }
 
-// What the caller saves now says that this epoch is under way.
+// Progress that is saved from here on says that this epoch is under way.
 Status Trainer::Impl::save_within(const EpochPlace& place, const Pause& pause) {
   progress.place = place;
   progress.updates = step->updates();

@@ -1,6 +1,6 @@
-// Trainer: epochs over a dataset. Shuffles by a counter-based permutation, pads the last batch with
-// rows of weight 0, validates, stops early, and gives its whole state out so that a run that was
-// killed goes on with the same bits. Files, terminals and clocks are the caller's.
+// Trainer: epochs over a dataset. It shuffles by a counter-based permutation, pads the last batch
+// with rows of weight 0, validates and stops early. Its whole state can be saved, and a resumed run
+// gives the same bits. Files, terminals and clocks are the caller's.
 #pragma once
 
 #include <functional>
@@ -21,10 +21,10 @@ struct TrainerOptions {
   ScheduleSpec schedule;
   int64_t epochs = 10;
   int64_t batch = 32;
-  int64_t early_stop = 0;  // epochs without a better validation loss; 0: never
+  int64_t early_stop = 0;  // epochs without a better validation loss; 0 disables it
   bool shuffle = true;
-  // Of labels with one head: what each class counts in the loss; empty: 1. Weighted means are
-  // divided by the sum of the weights.
+  // Class weights for labels with one head; 1 if empty. Weighted means are divided by the sum of
+  // the weights.
   std::vector<float> class_weights;
   bool balanced_weights = false;  // of the data that create() is given, in place of class_weights
   std::vector<std::string> metrics;  // of the validation: learn/loss/scores.hpp
@@ -60,7 +60,7 @@ struct EpochPlace {
   double sum = 0, counted = 0;
 };
 
-// What a run has come to, besides TrainStep::state(). Plain numbers, to be saved with it.
+// The progress of a run, besides TrainStep::state(). Plain numbers, saved with it.
 struct TrainerProgress {
   int64_t epoch = 0;  // finished ones
   int64_t updates = 0;
@@ -97,8 +97,8 @@ class Trainer {
   Result<EpochReport> epoch(const Dataset& train, const Dataset& validation,
                             const OnStep& on_step = {}, const OnSamples& on_validation = {},
                             const Pause& pause = {0, {}});
-  // One step on one batch of at most options.batch samples, for loops of one's own. Its mean loss
-  // is the result's; epochs and schedules know nothing of it.
+  // One step on one batch of at most options.batch samples, for custom loops. The result has its
+  // mean loss. Epochs and schedules do not change.
   Result<StepResult> train_batch(const Dataset& batch, double rate);
   // The same with a loss of the caller: TrainStep::run_with_loss(). `batch` needs no targets; y and
   // dy have the rows of options.batch samples, of which the first are those of `batch`.
@@ -112,9 +112,9 @@ class Trainer {
   Result<Evaluation> evaluate(const Dataset& data, const OnOutputs& on_outputs,
                               const OnSamples& on_samples = {});
 
-  // Post-training quantization (learn/rules/calibrate.hpp): runs `data` through the network as it
-  // is packed, then narrows the rows of every matrix below 16 bits to what costs its products
-  // least, and packs again. Masters change: for networks that are done training.
+  // Post-training quantization (learn/rules/calibrate.hpp). Runs `data` through the packed network,
+  // narrows the rows of every matrix below 16 bits with the least error of its products, and packs
+  // again. Masters change, so the network should be done training.
   Result<std::vector<ClipReport>> calibrate(const Dataset& data, const OnSamples& on_samples = {});
   // From now on the matrices of the cell at `at` are held, trained and evaluated in `dtype`;
   // masters and the optimizer's state stay. Tensors that step() gave before are gone.

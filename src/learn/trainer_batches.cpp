@@ -56,7 +56,7 @@ Status Trainer::Impl::fill_inputs(const Dataset& data, const std::vector<int64_t
   return {};
 }
 
-// What a row counts in the loss: its sample, its class, and how many of its heads have a label.
+// The weight of a row in the loss, from its sample, its class, and its number of labelled heads.
 double Trainer::Impl::weight_of(const Dataset& data, int64_t sample, int64_t row) const {
   const double weight =
       data.weights.empty() ? 1.0 : static_cast<double>(data.weights[static_cast<size_t>(sample)]);
@@ -99,7 +99,7 @@ double Trainer::Impl::counted(const Dataset& data, const std::vector<int64_t>& o
   return sum;
 }
 
-// What makes a sum of losses their mean, and the gradients of the `batches` of an update theirs.
+// The factor that turns a sum of losses into their mean; the same for gradients of `batches`.
 float Trainer::Impl::share(const Dataset& data, int64_t count, double counted,
                            int64_t batches) const {
   if (plain(data)) return 1.0f / static_cast<float>(count * parts() * batches);
@@ -134,7 +134,7 @@ Status Trainer::Impl::fill_training(const Dataset& data, const std::vector<int64
   return step->set_present(count);
 }
 
-// What the rows of a batch count as anchors; their relation goes to `relation`, unless it is empty.
+// The anchor weights of the rows of a batch. Writes their relation unless `relation` is empty.
 std::vector<double> Trainer::Impl::anchor_weights(const Dataset& data,
                                                   std::span<const int64_t> samples,
                                                   const Tensor& relation) const {
@@ -160,8 +160,8 @@ void Trainer::Impl::fill_relation(const Dataset& data, const std::vector<int64_t
     weight.f32()[r] = static_cast<float>(weights[r]) * each;
 }
 
-// What embeddings of a whole data set come to. The accuracy is the share of those that have another
-// of their label whose nearest other one has it.
+// Scores of the embeddings of a whole data set. The accuracy is over samples whose label occurs
+// again: the share whose nearest neighbour has the same label.
 Status Trainer::Impl::judge(const Dataset& data, std::span<const float> embeddings,
                             Evaluation& result) const {
   std::vector<double> weights;

@@ -1,4 +1,4 @@
-// What a Trainer is made of. Private to the room.
+// The parts of a Trainer. Private to the room.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@ struct Forward {
   std::optional<PairJudge> judge;  // of losses of embeddings
 };
 
-// What begin_batch() says: what the batch counts, and its result where it is there at once.
+// The result of begin_batch(): the weight of the batch, and its result if it is ready at once.
 struct BatchBegun {
   double counted = 0;
   std::optional<StepResult> result;
@@ -39,7 +39,7 @@ struct Trainer::Impl {
   bool sequences() const { return options.step.loss.sequence(); }
   bool pairs() const { return options.step.loss.pairs(); }
   PairLabels pair_labels(const Dataset& data) const { return {data, rows_per_sample}; }
-  // What the loss is a mean over: rows of predictions, or samples.
+  // The unit of the mean of the loss: rows of predictions, or samples.
   int64_t parts() const { return sequences() ? 1 : rows_per_sample; }
   Result<StepResult> sequence_step(const Dataset& data, const std::vector<int64_t>& order,
                                    int64_t first, int64_t count, float each, double rate);

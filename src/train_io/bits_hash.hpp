@@ -1,5 +1,5 @@
-// BitsHash: XXH3-128 over the little-endian f32 bits of numbers (logits, weights), in the order
-// they are added. It tells bits apart; it is no signature.
+// BitsHash: XXH3-128 over the little-endian f32 bits of numbers (logits, weights), in the order of
+// add(). It finds differing bits. It is not a signature.
 #pragma once
 
 #include <span>

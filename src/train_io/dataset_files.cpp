@@ -1,5 +1,5 @@
-// See dataset_files.hpp. What the network takes and gives (ids or numbers, how many, how many
-// classes) is asked once, of a network finalized for one sample.
+// See dataset_files.hpp. The inputs and outputs of the network (ids or numbers, sizes, classes) are
+// computed once, from a network finalized for one sample.
 #include "train_io/dataset_files.hpp"
 
 #include <algorithm>
@@ -64,7 +64,7 @@ Status check_below(const std::vector<int32_t>& values, const std::vector<int64_t
   return {};
 }
 
-// Labels of embeddings have no limit of the network's: those that are there say how many there are.
+// Labels of embeddings have no limit from the network; the largest label of the file sets it.
 void count_classes(Dataset& data) {
   data.classes = 1;
   for (const int32_t label : data.labels)
@@ -121,12 +121,12 @@ Status set_inputs(const ArrayView& x, bool idx, const InputSchema& w, Dataset& d
   return {};
 }
 
-// Whether whole numbers are taken for class labels.
+// Whether integers are taken for class labels.
 bool are_labels(const ArrayView& y, const InputSchema& w, const DatasetOptions& options) {
   return options.classes && is_whole(y.type) && (w.outputs > 1 || w.embeddings);
 }
 
-// Of targets of each position, how many values one has.
+// The number of values per position of targets that have positions.
 int64_t values_of_position(const ArrayView& y, const InputSchema& w,
                            const DatasetOptions& options) {
   return are_labels(y, w, options) ? std::ssize(w.classes) : w.outputs;
@@ -168,7 +168,7 @@ Status set_targets(const ArrayView& y, const InputSchema& w, const DatasetOption
   return {};
 }
 
-// What the values of the arrays take as floats or ids.
+// Memory of the values of the arrays, as floats or ids.
 Status book(const ArrayView& x, const ArrayView& y, const DatasetOptions& options, uint64_t padded,
             LoadedDataset& out) {
   const auto values = static_cast<uint64_t>(x.count()) + static_cast<uint64_t>(y.count()) + padded;
@@ -234,14 +234,14 @@ Result<int32_t> whole_cell(const CsvFile& file, const CsvCell& cell, int64_t lim
     return static_cast<int32_t>(value);
   if (ignored && value == static_cast<float>(*ignored)) return *ignored;
   return file.error(
-      cell, cat(what, " ", printable(cell.text), " must be a whole number from 0 to ", limit - 1));
+      cell, cat(what, " ", printable(cell.text), " must be an integer from 0 to ", limit - 1));
 }
 
 // Takes the cells of a CSV in their order: the inputs of a row, then its targets.
 class CsvDataset {
  public:
-  // weights, lengths: the columns of what samples count and of how long they are; -1: none.
-  // places: of each column among inputs and targets.
+  // weights, lengths: the columns of sample weights and lengths, or -1. places: the index of each
+  // column among inputs and targets.
   CsvDataset(const CsvFile& file, const std::string& path, const InputSchema& w,
              const DatasetOptions& options, int64_t weights, int64_t lengths,
              const std::vector<int64_t>& places, LoadedDataset& out)
@@ -254,9 +254,10 @@ class CsvDataset {
         places_(places),
         out_(out) {}
 
-  // What the columns are, and memory for all of them. numeric: no target of one column is text.
+  // The layout of the columns, and memory for all of them. numeric: no target of one column is
+  // text.
   Status begin(bool numeric);
-  // With what was told of the work after every so many rows.
+  // Reports progress after every so many rows.
   Status add_told(const CsvCell& cell) {
     constexpr int64_t kRows = 4096;
     const bool last = cell.row + 1 == file_.rows();
@@ -276,14 +277,13 @@ class CsvDataset {
  private:
   enum class Targets : uint8_t { numbers, labels, names };
 
-  // Of the cell among inputs and targets.
+  // The index of the cell among inputs and targets.
   int64_t place_of(const CsvCell& cell) const { return places_[static_cast<size_t>(cell.col)]; }
-  // Of a list that holds `each` values of a row, the one of this cell.
+  // The element of this cell in a list with `each` values per row.
   static size_t at(const CsvCell& cell, int64_t each, int64_t place) {
     return static_cast<size_t>(cell.row * each + place);
   }
-  // Of samples that have lengths, a cell that must stand behind the end of its own; finish() finds
-  // the others.
+  // An empty cell of a sample that has a length. It must be after the end; finish() checks that.
   bool skipped(const CsvCell& cell) const { return lengths_ >= 0 && cell.text.empty(); }
   Status begin_inputs();
   Status add_weight(const CsvCell& cell);
@@ -437,8 +437,8 @@ std::string header_note(const std::vector<std::string>& header, const std::strin
   return cat(path, ": the first row is taken as the header: ", join(names, ", "));
 }
 
-// The column of that name or number, from 0; -1: none. `what` it holds. The target stays last,
-// whose cells say whether labels are text.
+// The column of that name or number, from 0; -1 if `name` is empty. `what` names its contents. The
+// target stays last, and its cells decide whether labels are text.
 Result<int64_t> column_of(const CsvFile& file, const std::string& name, std::string_view what,
                           const std::string& path) {
   if (name.empty()) return int64_t{-1};

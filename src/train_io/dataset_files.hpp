@@ -1,7 +1,7 @@
-// Data sets from files, as a network wants them: CSV, arrays x and y of an NPZ or safetensors file,
-// a pair of NPY or IDX files (each may be gzip), folders of pictures (media_files.hpp). Everything
-// is checked here, so that an Error names the file and the place in it; what comes out passes
-// Dataset::check.
+// Data sets from files, in the form that a network needs. Sources: CSV, arrays x and y of an NPZ or
+// safetensors file, a pair of NPY or IDX files (each may be gzip), folders of images
+// (media_files.hpp). Everything is checked here, so an Error names the file and the position in it.
+// The results pass Dataset::check.
 #pragma once
 
 #include <string>
@@ -31,20 +31,20 @@ struct DatasetOptions {
   std::vector<std::string> names;  // classes of text labels, known from training; empty: new ones
   // Weights of samples: the name of an array, or of a CSV column, or that column's number from 1.
   std::string weights;
-  // Samples of different lengths: how many positions of each are real, named as `weights` is.
-  // Arrays hold them padded or packed (sequences.hpp); cells of a CSV behind the end may be empty.
+  // For samples of different lengths: how many positions of each are real, named as `weights` is.
+  // Arrays store them padded or packed (sequences.hpp). Cells of a CSV after the end may be empty.
   std::string lengths;
   std::optional<int32_t> ignored;  // labels of this value count nothing
   // Samples have any number of labels (ctc), padded with `ignored`, or else with -1.
   bool sequences = false;
-  // The network gives embeddings (LossSpec::pairs()): labels are any whole numbers, one per sample
-  // or one per row of its prediction.
+  // The network returns embeddings (LossSpec::pairs()). Labels are any integers, one per sample or
+  // one per row of its prediction.
   bool embeddings = false;
   // The inputs alone, for predictions: targets may be absent, and are left out where they are not.
   bool inputs_only = false;
   CsvHeader header = CsvHeader::automatic;  // CSV: is the first row one?
   TableColumns columns;  // CSV: those of training, which are matched by name; empty: by order
-  MediaReading reading;  // folders of pictures and sound
+  MediaReading reading;  // folders of images and sound
   // CSV: rows, folders: files; false: cancelled.
   std::function<bool(int64_t done, int64_t total)> progress;
   ThreadPool* pool = nullptr;  // that files of a folder are read with; null: one after the other
@@ -61,8 +61,8 @@ struct LoadedDataset {
   MemoryShare memory;                 // what `data` takes of the budget
 };
 
-// The inputs get the shape of the network's (sizes must agree); IDX bytes are scaled to [0, 1].
-// What the values take is known, and booked, before any of them is read.
+// The inputs get the shape of the network's (sizes must agree); IDX bytes are scaled to [0, 1]. The
+// memory of the values is reserved before any of them is read.
 Result<LoadedDataset> load_dataset(const FileRef& path, const NetworkSpec& network,
                                    const DatasetOptions& options);
 

@@ -14,12 +14,12 @@
 namespace loom::core {
 namespace {
 
-// Of one layer or tensor that an object describes, beside its JSON: its configuration and its
-// parameters; and of each level that it is nested in. Measured with `loom info` on descriptions of
-// 200,000 layers, which take 1.0 kB each with their JSON.
+// Bytes per layer or tensor of an object, beside its JSON: its configuration and its parameters;
+// also per level of nesting. Measured with `loom info` on descriptions of 200,000 layers, which
+// take 1.0 kB each with their JSON.
 constexpr uint64_t kObject = 1000, kLevel = 700;
-// Of one layer that is written: what is written of it, and its parameters once more. `loom convert`
-// of the same descriptions takes 5.4 to 6.6 kB more for each.
+// Bytes per layer that is written: its text, and its parameters once more. `loom convert` of the
+// same descriptions takes 5.4 to 6.6 kB more for each.
 constexpr uint64_t kWritten = 7000;
 // A tokenizer: its vocabulary by text and by id, its merges as a table.
 constexpr uint64_t kTokenizer = 8;
@@ -50,14 +50,14 @@ uint64_t length_at(std::span<const std::byte> bytes, uint64_t offset) {
   return length.ok() ? *length : 0;
 }
 
-// Counts that stand in the header of a GGUF file; its reader compares them with the file's size.
+// Counts in the header of a GGUF file. Its reader compares them with the file's size.
 uint64_t gguf_need(std::span<const std::byte> bytes) {
   constexpr uint64_t kTensorBytes = 24, kPairBytes = 12;  // the least that one takes in the file
   return kGgufTensor * std::min<uint64_t>(length_at(bytes, 8), bytes.size() / kTensorBytes) +
          kGgufPair * std::min<uint64_t>(length_at(bytes, 16), bytes.size() / kPairBytes);
 }
 
-// Is it JSON? Spaces may stand before its first brace.
+// Whether it is JSON. Spaces may precede its first brace.
 bool is_json(std::string_view text) {
   const size_t at = text.substr(0, 4096).find_first_not_of(" \n\r\t");
   return at != std::string_view::npos && text[at] == '{';

@@ -1,6 +1,6 @@
-// What opening a model takes in memory, by the sizes of its files and what their headers say, asked
+// Memory that opening a model takes, from the sizes and headers of its files. It is asked for
 // before anything is parsed: tables of tensors, descriptions of networks, tokenizers. Weights are
-// not in it: they are mapped, or packed into memory that the model says it needs.
+// not included: they are mapped, or packed into memory that the model states.
 #pragma once
 
 #include <string>
@@ -16,12 +16,12 @@ namespace loom::core {
 // or of no format that is known, is left to the reader it is given to next.
 Status check_opening(const FileRef& path, const MemoryBudget& memory);
 
-// Of a JSON text that describes a network or its training, inside another file.
+// Memory of a JSON text that describes a network or its training, inside another file.
 Status check_json(std::string_view text, const MemoryBudget& memory, const std::string& where);
 
 // Pieces of a text and its ids, per byte; what the program takes of a budget for texts, too.
 constexpr uint64_t kMemoryPerTextByte = 16;
-// Of a text that is tokenized as a whole.
+// Memory of a text that is tokenized as a whole.
 Status check_text(const std::string& path, const MemoryBudget& memory);
 // The same of one that comes from elsewhere, of which `bytes` are known.
 Status check_text(uint64_t bytes, const MemoryBudget& memory, const std::string& where);
@@ -31,8 +31,7 @@ Status check_text(uint64_t bytes, const MemoryBudget& memory, const std::string&
 Status check_parameters(const NetworkSpec& network, uint64_t copies, const MemoryBudget& memory,
                         const std::string& where);
 
-// What writing a network takes for the descriptions of its layers, of which a file may have
-// millions.
+// Memory for writing the descriptions of a network's layers. A file may have millions.
 Status check_writing(const NetworkSpec& network, const MemoryBudget& memory,
                      const std::string& where);
 

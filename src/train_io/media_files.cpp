@@ -22,10 +22,10 @@ struct MediaFiles {
   std::vector<std::string> classes;  // their names
   int64_t pictures = 0, sounds = 0;  // of the paths
   int64_t others = 0;                // files that are left out
-  std::string unread;                // one of them that is a picture of a form that is not read
+  std::string unread;                // one of them that is an image of an unsupported format
 };
 
-// Adds the pictures and sounds of `path` and of the folders in it.
+// Adds the images and sounds of `path` and of the folders in it.
 Status add_files(const std::string& path, int depth, MediaFiles& out) {
   if (depth > kMaxDepth) return bad_file(cat("more than ", kMaxDepth, " folders deep"), path);
   LOOM_ASSIGN(const std::vector<FolderEntry> entries, list_folder(path, kMaxFiles));
@@ -88,7 +88,7 @@ Result<PictureShape> picture_shape(const InputSchema& w) {
   if (!w.ids && (s.rank() == 2 || colours))
     return PictureShape{colours ? s[0] : 1, s[s.rank() - 2], s.last()};
   return invalid(
-      cat("pictures need an input [height, width], [1, height, width] or [3, height, "
+      cat("images need an input [height, width], [1, height, width] or [3, height, "
           "width]; the network takes ",
           w.ids ? "ids " : "", s.str()));
 }
@@ -114,7 +114,7 @@ class PictureSource : public InputSource {
   MemoryBudget memory_;
 };
 
-// What an input takes of a sound: samples alone (no bands), or so many bands in so many frames.
+// The form of a sound as an input: samples alone (no bands), or bands in frames.
 struct SoundShape {
   int64_t bands = 0, frames = 0;
   bool time_first = false;
@@ -199,7 +199,7 @@ Status set_classes(const MediaFiles& files, const InputSchema& w, const std::str
   return {};
 }
 
-// What reads the files, and how: `reading` is completed by what the input says.
+// The decoder of the files, and its options. The input completes `reading`.
 Result<std::shared_ptr<const InputSource>> source_of(std::vector<FileRef> files, bool sound,
                                                      const InputSchema& schema,
                                                      const DatasetOptions& options,
@@ -237,7 +237,7 @@ Status read_all(const FileRef& path, const DatasetOptions& options, Dataset& dat
 
 std::string left_out_note(const MediaFiles& files, const std::string& path) {
   return cat(path, ": ", files.others, files.others == 1 ? " file is" : " files are",
-             " neither a picture (.png, .jpg, .jpeg) nor a sound, and left out",
+             " neither an image (.png, .jpg, .jpeg) nor a sound, and left out",
              files.unread.empty() ? "" : cat("; save '", files.unread, "' as PNG to use it"));
 }
 
@@ -286,10 +286,10 @@ Result<LoadedDataset> load_media(const FileRef& path, const InputSchema& schema,
     ++(is_sound(map.bytes()) ? files.sounds : files.pictures);
   }
   if (files.paths.empty())
-    return make_error(Code::not_found, "no picture (.png, .jpg, .jpeg) and no sound in this folder",
+    return make_error(Code::not_found, "no image (.png, .jpg, .jpeg) and no sound in this folder",
                       path);
   if (files.pictures > 0 && files.sounds > 0)
-    return bad_file(cat(files.pictures, " pictures and ", files.sounds, " sounds in one folder"),
+    return bad_file(cat(files.pictures, " images and ", files.sounds, " sounds in one folder"),
                     path);
   LoadedDataset out;
   out.media = options.reading;

@@ -47,7 +47,7 @@ Result<MediaReading> read_media(const JsonValue& json, const std::string& where)
   LOOM_ASSIGN(out.mel.high, json.find("high")->as_double(where));
   LOOM_ASSIGN(out.time_first, json.find("time_first")->as_bool(where));
   MelSpec mel = out.mel;
-  if (mel.bands == 0) mel.bands = 1;  // pictures have none
+  if (mel.bands == 0) mel.bands = 1;  // images have none
   const Status fine = check_mel(mel);
   if (!fine.ok()) return bad_file(fine.error().message, where);
   return out;

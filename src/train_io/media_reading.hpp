@@ -1,5 +1,5 @@
-// How files of pictures and sound become the values of an input. A network that was trained on them
-// keeps it (section "model", "media"), so that later files are read the same way.
+// The conversion of image and sound files to the values of an input. A network that was trained on
+// them stores it (section "model", "media"), so later files are read the same way.
 #pragma once
 
 #include "io/json/json.hpp"
@@ -10,17 +10,17 @@ namespace loom::core {
 
 struct MediaReading {
   PictureFit fit = PictureFit::crop;
-  // Of sound, with the bands of the input; 1 where it is samples alone. Of pictures they are 0.
+  // For sound: the bands of the input, or 1 if it is samples alone. For images: 0.
   MelSpec mel;
   bool time_first = false;  // [frames, bands] instead of [bands, frames]
 };
 
-// What a person may leave open: it is then as the network was trained, or the default.
+// Settings that a user may leave open. They default to those of the trained network, if it has any.
 struct MediaWishes {
   std::optional<PictureFit> fit;
   std::optional<MelRecipe> recipe;
   std::optional<bool> time_first;
-  int64_t rate = 0, window = 0, hop = 0;  // 0: open
+  int64_t rate = 0, window = 0, hop = 0;  // 0 leaves it open
   double low = -1, high = -1;             // Hz; below 0: open
 };
 MediaReading reading_of(const MediaWishes& wishes, const std::optional<MediaReading>& trained);

@@ -16,14 +16,14 @@ struct Column {
   bool seen = false;
 };
 
-// How many values of a sample stand before its end.
+// The number of values of a sample before its end.
 size_t real_values(const Dataset& data, int64_t i, size_t width) {
   if (data.lengths.empty()) return width;
   return width / static_cast<size_t>(data.sample[0]) *
          static_cast<size_t>(data.lengths[static_cast<size_t>(i)]);
 }
 
-// Calls add(value, column) for all values that are no padding, sample by sample.
+// Calls add(value, column) for all values that are not padding, sample by sample.
 template <class F>
 Status each_input(const Dataset& data, size_t width, const F& add) {
   std::vector<float> row(width);

@@ -19,7 +19,7 @@ class Spreading {
                                   const std::string& where);
   // Whether `array` has `each` values for every position, and not for the samples alone.
   bool spreads(const ArrayView& array, int64_t each) const;
-  // The values of such an array, with zeros behind the ends.
+  // The values of such an array, with zeros after the ends.
   template <class T>
   std::vector<T> spread(const std::vector<T>& values, const ArrayView& array, int64_t each) const {
     std::vector<T> out(lengths_.size() * static_cast<size_t>(most_ * each));

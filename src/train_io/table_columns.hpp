@@ -9,7 +9,7 @@
 
 namespace loom::core {
 
-// Names of the columns that a network was trained with, in its own order. Empty: the table had no
+// Names of the columns that a network was trained with, in its own order. Empty if the table had no
 // header, or two columns of one name.
 struct TableColumns {
   std::vector<std::string> inputs, targets;

@@ -1,4 +1,4 @@
-// What training leaves in files, safetensors or .entity:
+// Files of training, safetensors or .entity:
 //   weights      the parameters by path as f32 masters, and PATH/scale, the ranges that scales of
 //                packed weights were taken from; metadata: the network, its number type, the loss,
 //                the names of classes, how samples were held out; tensors input/shift and
@@ -17,8 +17,8 @@
 
 namespace loom::core {
 
-// Which samples training held out, and of what data set (hash_dataset, before normalizing), so that
-// they can be told from those that were trained on later.
+// The samples that training held out, and the hash of their data set (hash_dataset, before
+// normalizing). Later evaluations separate them from the samples of training.
 struct SplitRecord {
   SplitSpec spec;
   std::string data;
@@ -31,7 +31,7 @@ struct TrainedModel {
   std::vector<std::string> names;  // of classes
   Normalization normalization;
   std::optional<SplitRecord> split = {};
-  std::optional<MediaReading> media = {};  // how its pictures or sounds were read
+  std::optional<MediaReading> media = {};  // how its images or sounds were read
   TableColumns columns = {};               // of the table that it was trained with
 };
 
@@ -47,10 +47,10 @@ struct WeightsFile {
   Result<std::string> text(std::string_view name) const;
 };
 Result<WeightsFile> open_weights(const FileRef& path);
-// What the metadata says. Errors: bad_file when the file is not ours.
+// Reads the metadata. Errors: bad_file if the file is not ours.
 Result<TrainedModel> read_model(const WeightsFile& file);
-// What a network from any file was trained for (its section "model" and blobs input/); where the
-// file does not say: classes, no normalization.
+// The training task of a network from any file (its section "model" and blobs input/). If the file
+// does not state it: classes, no normalization.
 Result<TrainedModel> model_of(const NetworkSource& source);
 // Fills the parameters of `trainer`; the Error names the first that is absent or of another shape.
 // Matrices that the file holds in the number type of the trainer get its very codes and scales;

@@ -1,4 +1,4 @@
-// What a network takes and gives, as readers of samples ask for it. Private to the room.
+// The inputs and outputs of a network, as readers of samples need them. Private to the room.
 #pragma once
 
 #include "grid/builders.hpp"
@@ -20,7 +20,7 @@ struct InputSchema {
   std::vector<int64_t> classes;
   // Outputs are embeddings: labels are any numbers below `classes`, one per sample or per row.
   bool embeddings = false;
-  // Most labels that an embedding may have: whole numbers that a float holds.
+  // Most labels that an embedding may have: integers that a float represents exactly.
   static constexpr int64_t kMaxLabels = int64_t{1} << 24;
   int64_t labels() const { return rows * static_cast<int64_t>(classes.size()); }
   bool takes(int64_t each) const { return each == labels() || (embeddings && each == 1); }

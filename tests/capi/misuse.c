@@ -54,7 +54,7 @@ static void test_handles(void) {
   /* No handle at all. */
   int local = 0;
   CHECK_FAILS(loom_network_summary((const loom_network*)(void*)&local, &text),
-              LOOM_INVALID_ARGUMENT, "no handle");
+              LOOM_INVALID_ARGUMENT, "not a handle");
   uintptr_t state = 12345;
   for (int i = 0; i < 100000; ++i) {
     state = state * (uintptr_t)6364136223846793005u + (uintptr_t)1442695040888963407u;

@@ -21,7 +21,7 @@ Tools weather_tools() {
   return *Tools::read(*parse_json(json, "tools"));
 }
 
-// What a reply holds, on a line for each thing; pieces put together must say the same.
+// The parts of a reply, one per line. Concatenated parts must give the same.
 std::string told(const ReplyReader& reader) {
   std::string out = cat("T:", reader.text(), "\nR:", reader.reasoning());
   for (const ReadCall& call : reader.calls())

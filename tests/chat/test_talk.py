@@ -220,7 +220,7 @@ class OnATerminal(ChatTest):
         terminal = self.start("--save", str(path))
         terminal.type("Grüße, 世")
         terminal.wait_for("世")
-        terminal.resize(10, 30)  # The program may hear of it before, between or after the letters.
+        terminal.resize(10, 30)  # The signal may arrive before, between or after the letters.
         terminal.type("界" + " and so on" * 6 + "\r")
         terminal.wait_for("tokens read")
         terminal.type("\x04")

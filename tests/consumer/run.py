@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Loom as the library of a stranger's project: what README.md shows under "From C++" is built as it
-stands, in a folder of its own, beside a shared library that holds Loom: of it what inference needs,
+"""Loom as the library of another project. The project of README.md, under "From C++", is built
+unchanged in a folder of its own, beside a shared library that has Loom: the parts for inference,
 or all with --whole, a step of bench/nightly.sh.
 
 Closes with "N passed, N failed, N skipped". The build stays in build/consumer for the next run.

@@ -59,7 +59,7 @@ TEST_F(Settings, ErrorsAreOneLine) {
     const char* more;
     const char* says;
   } cases[] = {
-      {"--sample-weights w", "label -100 must be a whole number from 0 to 2"},
+      {"--sample-weights w", "label -100 must be an integer from 0 to 2"},
       {"--sample-weights nothing --ignore-label -100", "no column 'nothing' for the weights"},
       {"--sample-weights 4 --ignore-label -100", "stand in the last column"},
       {"--sample-weights w --ignore-label -100 --class-weights 1,2",

@@ -239,7 +239,7 @@ TEST_F(Train, LearnsSeveralHeads) {
   EXPECT_EQ(run_loom(begin + "--heads 2,2").err,
             "loom: the heads have 4 values together, the network gives 5\n");
   EXPECT_THAT(run_loom(begin + "--heads 3,2").err,
-              HasSubstr("label 2 must be a whole number from 0 to 1"));
+              HasSubstr("label 2 must be an integer from 0 to 1"));
 }
 
 TEST_F(Train, SavesTheBestEpochAndTheStatsOfLayers) {
@@ -336,7 +336,7 @@ TEST_F(Train, SaysWhatIsWrongInOneLine) {
       {"1,2,red\n1,nan,red\n", "", "D: at byte 10: row 2, column 2: the value is not finite", 3},
       {"1,2,red\n1,x,red\n", "", "D: at byte 10: row 2, column 2: 'x' is not a number", 3},
       {"1,2,0\n1,2,3\n", "",
-       "D: at byte 10: row 2, column 3: label 3 must be a whole number from 0 to 2", 3},
+       "D: at byte 10: row 2, column 3: label 3 must be an integer from 0 to 2", 3},
       {"1,2,a\n1,2,b\n1,2,c\n1,2,d\n", "",
        "D: at byte 22: row 4, column 3: 'd' would be class 3, but the network has 3 outputs", 3},
       {"1,2\n", "", "D: 2 columns, must be 2 for the network's input [2] and 1 for the target", 3},

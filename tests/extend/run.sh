@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
-# Proves the walks of CONTRIBUTING.md: a toy layer, number type of three bits, op, optimizer, ONNX operator and family, each a patch that may
-# touch only the files the design names. All are applied to one copy of the tree, where tools/generate_api.py writes what derives
-# from the row of the layer; it is built, and every suite that needs no GPU runs on it, whole. What lists released things
-# skips rows that no release has (released() of layers/core/config.hpp and dtype/dtype.hpp). A second run in the same folder
-# builds only what changed.
+# Proves the walks of CONTRIBUTING.md with a toy layer, number type of three bits, op, optimizer, ONNX operator
+# and family.
+# Each is a patch that may touch only the files that its walk names. All are applied to one copy of
+# the repository. There, tools/generate_api.py writes the files that follow from the row of the
+# layer. The copy is built, and every suite that needs no GPU runs on it, whole. Lists of released
+# things skip rows without a release (released() of layers/core/config.hpp and dtype/dtype.hpp). A
+# second run in the same folder builds only changes.
 # --patches: applies them and builds nothing, as CI does. --selection: the rooms that the toys are in, and those next
 # to them. All suites take about half an hour.
 # usage: tests/extend/run.sh [--patches | --selection] [BUILD_FOLDER]
@@ -46,7 +48,8 @@ git ls-files -z --cached --others --exclude-standard | xargs -0 cp --parents -t 
 for toy in tests/extend/*.patch; do
   patch -d "$fresh" -p1 -s --no-backup-if-mismatch < "$toy"
 done
-# What derives from api/ is not touched by hand. The layer is there for people who use C++, Python and TypeScript.
+# Files that are generated from api/ are not edited by hand. The layer exists in C++, Python and
+# TypeScript.
 python3 "$fresh/tools/generate_api.py" >/dev/null
 rm -rf "$fresh/tools/__pycache__"
 for file in include/loom/layers.hpp bindings/python/loom/layers.py bindings/typescript/src/layers.ts; do

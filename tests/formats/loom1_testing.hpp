@@ -1,5 +1,5 @@
-// A small writer of the original's files, made from their documentation alone (it shares no code
-// with the reader), and a way to run a loaded network.
+// A small writer of the original's files, made only from their documentation (it shares no code
+// with the reader), and a function that runs a loaded network.
 #pragma once
 
 #include <gtest/gtest.h>

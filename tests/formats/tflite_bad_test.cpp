@@ -61,9 +61,9 @@ TEST(BadTflite, IsRefusedForItsFraming) {
   magic[4] = 'X';
   no_table[0] = no_table[1] = no_table[2] = no_table[3] = 0;
   check_tflite({
-      {"", "at byte 4: is no TFLite file: bytes 4 to 7 are not TFL3"},
-      {"TFL3TFL", "at byte 4: is no TFLite file: bytes 4 to 7 are not TFL3"},
-      {magic, "at byte 4: is no TFLite file: bytes 4 to 7 are not TFL3"},
+      {"", "at byte 4: is not a TFLite file: bytes 4 to 7 are not TFL3"},
+      {"TFL3TFL", "at byte 4: is not a TFLite file: bytes 4 to 7 are not TFL3"},
+      {magic, "at byte 4: is not a TFLite file: bytes 4 to 7 are not TFL3"},
       {far, "does not begin with a table of a TFLite model"},
       {no_table, "does not begin with a table of a TFLite model"},
       {std::string("\x08\0\0\0TFL3", 8), "does not begin with a table of a TFLite model"},
@@ -147,7 +147,7 @@ TEST(BadTflite, IsRefusedForShapesAndValuesThatContradictEachOther) {
       {tflite_changed([](TfliteMaker& m) { m.tensors[0].dims.assign(9, 1); }),
        "tensor 0: its shape does not lie in the file, or is too long"},
       {tflite_changed([](TfliteMaker& m) { m.tensors[0].scale = {0}; }),
-       "tensor 0: a scale that is no number above 0"},
+       "tensor 0: a scale that is not a number above 0"},
       {tflite_changed([](TfliteMaker& m) {
          m.tensors[0].scale = {1, 1};
        }),

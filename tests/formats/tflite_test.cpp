@@ -208,7 +208,7 @@ TEST(Tflite, AFileIsKnownByItsBytesWhateverItIsCalled) {
   ASSERT_TRUE(
       write_file_atomic(other, std::as_bytes(std::span(std::string_view("no model")))).ok());
   expect_error(open_network(other), Code::bad_file,
-               other + ": at byte 4: is no TFLite file: bytes 4 to 7 are not TFL3");
+               other + ": at byte 4: is not a TFLite file: bytes 4 to 7 are not TFL3");
 }
 
 // Issue 37, line 29.

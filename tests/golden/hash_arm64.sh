@@ -45,7 +45,7 @@ logits() {
   [[ -n "$wanted" && "$got" == "$wanted" ]] || differs "$3 $2 threads $4 chunk $5 gives '$got'" "$log" "$status"
 }
 
-# Of its input the lines of the kinds that training.txt names: all but those that no release has.
+# The lines of its input for the kinds of training.txt, which are the released kinds.
 named() { awk 'NR == FNR { known[$1]; next } $1 in known' "$golden_training" -; }
 # training CPU ISA THREADS
 training() {

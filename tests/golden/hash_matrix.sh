@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# The determinism proof: one hash of all logits per dtype, and three of training (forward, backward, 50 steps) per layer
-# kind, equal for every instruction set, thread count, prompt split, compiler and optimization level. Builds what is
-# missing, compares with hashes.txt and training.txt, prints one line per dtype.
-# At the end ARM64, under qemu (hash_arm64.sh).
+# The determinism proof: one hash of all logits per dtype, and three of training (forward, backward,
+# 50 steps) per layer kind. They are equal for every instruction set, thread count, prompt split,
+# compiler and optimization level. Builds missing programs, compares with hashes.txt and
+# training.txt, and prints one line per dtype. Last it runs ARM64, under qemu (hash_arm64.sh).
 # usage: tests/golden/hash_matrix.sh [--all | --dev] [--every] [--native] [--update] [BUILD_ROOT]
 #   --all      every compiler at every level; else g++ -O2, g++ -O1 and clang -O3. Implies --every
 #   --dev      g++ -O2 alone, which the dev preset has built

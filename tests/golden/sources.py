@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Prints what loom_hash is made of, one path or folder a line: the rooms that it links with those
+"""Prints the sources of loom_hash, one path or folder a line: the rooms that it links with those
 that they reach, the files that tests/golden/CMakeLists.txt adds with the headers that they include,
-and what says how all that is built and run. Changes elsewhere leave its hashes as they are."""
+and the files that build and run them. Changes elsewhere do not change its hashes."""
 
 import re
 import sys
@@ -33,7 +33,7 @@ def files(text: str) -> list[str]:
 
 
 def headers(paths: list[str]) -> set[str]:
-    """Of our own, all that these files include."""
+    """Our own headers that these files include."""
     found: set[str] = set()
     todo = list(paths)
     while todo:

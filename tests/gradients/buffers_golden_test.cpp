@@ -1,5 +1,5 @@
 // BatchNorm in f32 against PyTorch (golden/buffers.json): training, gradients, running statistics
-// behind three batches, and use, on the reference backend and on the best one of this processor.
+// after three batches, and use, on the reference backend and on the best one of this processor.
 #include <cmath>
 #include <map>
 
@@ -66,7 +66,7 @@ class BufferGolden : public ::testing::TestWithParam<BufferCase> {
     return build();
   }
 
-  // A training pass with its gradients, behind which buffers move.
+  // A training pass with its gradients, followed by the updates of buffers.
   Status build() {
     Trace trace(DType::f32, true);
     TraceOptions options;

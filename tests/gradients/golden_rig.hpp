@@ -1,5 +1,5 @@
-// What PyTorch computed for a layer (golden/, made by tools/goldens/make_layer_goldens.py), and the
-// same layer recorded in f32 on a backend: inputs, parameters and loss are those of the golden.
+// PyTorch's results for a layer (golden/, made by tools/goldens/make_layer_goldens.py), and the
+// same layer recorded in f32 on a backend. Inputs, parameters and loss are those of the golden.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -141,7 +141,7 @@ class GoldenRun {
   }
 
   Status run() { return program_->run(); }
-  // What a session gives for x: attention goes through its caches, states are kept.
+  // The outputs of a session for x: attention uses its caches, and states carry over.
   Result<std::vector<float>> session_output(const Ops& ops) {
     SessionOptions options;
     options.sequences = net_.x.shape.rank() > 1 ? net_.x.shape[0] : 1;

@@ -1,5 +1,5 @@
-// What the grid adds to layers: links, shared weights, disabled cells, whole grids. Gradients
-// against central differences, as for layers.
+// Features of the grid besides layers: links, shared weights, disabled cells, whole grids.
+// Gradients are compared with central differences, as for layers.
 #include "gradients/gradient_rig.hpp"
 #include "grid/builders.hpp"
 

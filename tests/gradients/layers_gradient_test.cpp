@@ -355,7 +355,7 @@ std::vector<Case> example_cases() {
 }
 INSTANTIATE_TEST_SUITE_P(Examples, LayerGradient, ::testing::ValuesIn(example_cases()), name_of);
 
-// What blocks are made of has cases of its own; these are of the whole.
+// Parts of blocks have their own cases. These are for whole blocks.
 std::vector<Case> block_cases() {
   const auto block = [](const char* name, Fields fields, Shape input) {
     const auto layers = [=] { return Layers{*make_layer(*find_layer(name), fields)}; };

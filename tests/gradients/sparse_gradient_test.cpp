@@ -1,5 +1,5 @@
 // The sparse gradient of gather_rows: the rows of the dense one that the ids name, each once, with
-// the same bits; and who else may read such a table: nobody.
+// the same bits. No other op may read such a table.
 #include <gtest/gtest.h>
 
 #include "backend/reference/reference.hpp"
@@ -28,7 +28,7 @@ struct Table {
   Tensor tensor;
 };
 
-// What the gradient of the table holds, and which rows it is of.
+// The sparse gradient of a table, and the ids of its rows.
 struct Gradient {
   std::vector<double> values;
   std::vector<int32_t> rows;

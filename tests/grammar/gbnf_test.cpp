@@ -90,7 +90,7 @@ TEST(Gbnf, NestingIsBounded) {
   EXPECT_THAT(test::gbnf(deep).error().str(), HasSubstr("nested too deep"));
 }
 
-// What GBNF itself does not have: schemas, and text up to a mark.
+// Features that GBNF itself lacks: schemas, and text up to a mark.
 TEST(Gbnf, SchemasAndFreeTextStandInGrammars) {
   struct Case {
     const char *grammar, *text;

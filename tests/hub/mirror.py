@@ -1,5 +1,5 @@
-"""A hub of our own on this machine, for tests: it speaks the protocol that `loom pull` speaks, and
-misbehaves when it is told to. It never reaches another address than 127.0.0.1.
+"""A hub of our own on this machine, for tests: it speaks the protocol of `loom pull`, and
+misbehaves on request. It never reaches another address than 127.0.0.1.
 
   with Mirror() as mirror:
       mirror.add("org/name", {"config.json": b"{}", "model.safetensors": b"..."})
@@ -86,9 +86,9 @@ class Mirror:
         return self.repos[name]
 
     def fault(self, path: str, times: int = 1, **what):
-        """What the next requests for `path` (or "list") meet: status=, headers=, cut= (bytes),
-        flip=True, longer=True, start= (a 206 from that byte, whatever was asked), length= (a
-        wrong Content-Length), hold= (bytes, after which nothing comes until the client leaves).
+        """Faults of the next requests for `path` (or "list"). Keys: status=, headers=, cut=
+        (bytes), flip=True, longer=True, start= (a 206 from that byte for any range), length= (a
+        wrong Content-Length). hold= (bytes) then sends nothing until the client leaves.
         """
         with self.lock:
             self.faults.setdefault(path, []).extend([what] * times)

@@ -1,6 +1,6 @@
-// Pooling and convolutions in double, which plain loops compute, beside the same file in float32,
-// which the kernels of networks compute. Small whole numbers, so that sums are exact in both.
-// LOOM_EVALUATE_CASES: how many random ones.
+// Pooling and convolutions in double, which plain loops compute, compared with the same file in
+// float32, which the kernels of networks compute. Inputs are small integers, so sums are exact in
+// both. LOOM_EVALUATE_CASES: how many random ones.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -79,7 +79,7 @@ Slot slot_of(Memory& memory, OnnxType type, const Dims& dims, const std::vector<
   return Slot::of(std::move(v));
 }
 
-// Outputs one behind the other, as doubles; the error where it is refused.
+// The outputs as doubles, one after the other, or the error.
 template <class T>
 Result<std::vector<double>> run(const Case& c, OnnxType type, ThreadPool& pool) {
   OnnxModel m;

@@ -1,6 +1,5 @@
-// Graphs that run as they stand: types, control flow, what is refused and how, damaged files. What
-// every operator computes is compared with the standard's own tests by
-// tests/outside/onnx_standard.py.
+// Graphs that run unchanged: types, control flow, refusals, damaged files.
+// tests/outside/onnx_standard.py compares every operator with the standard's own tests.
 #include "onnx/interpreter/evaluator.hpp"
 
 #include <gtest/gtest.h>

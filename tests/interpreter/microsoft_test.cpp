@@ -1,5 +1,5 @@
-// Operators of com.microsoft: a result by hand of each kind of row, and what is refused. What each
-// of them computes is compared with ONNX Runtime by tests/outside/onnx_microsoft.py.
+// Operators of com.microsoft: a result by hand for each kind of row, and refusals.
+// tests/outside/onnx_microsoft.py compares each operator with ONNX Runtime.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -46,7 +46,7 @@ class QuantizedRig {
     return c;
   }
 
-  // `op` over both, y first where `constant`: the second and the zero points stand in the file.
+  // `op` over both. If `constant`, y and the zero points are constants of the file.
   std::vector<int32_t> run(const std::string& op, const Codes& a, const Codes& b, bool constant,
                            std::vector<OnnxAttribute> attributes = {}) {
     OnnxGraph g;

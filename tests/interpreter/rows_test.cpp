@@ -45,7 +45,7 @@ struct Bench {
   }
 };
 
-// Numbers that meet the ends of types, ties, signs and what is no number.
+// Numbers at the ends of types, ties, signs and NaN.
 std::vector<double> corners(size_t count) {
   std::mt19937_64 random(5);
   std::vector<double> out = {0,   -0.0, 0.5, 1.5,     -1.5,   127.5, 255.5, 256,  -129,
@@ -100,7 +100,7 @@ TEST(Rows, CastsKeepWhatTheirTypesHold) {
   }
 }
 
-// What pairs of T give, by C++ alone.
+// The expected results for pairs of T, computed by C++ alone.
 template <class T>
 T expected(const std::string& op, T a, T b) {
   using U = std::conditional_t<std::is_integral_v<T>, uint64_t, T>;

@@ -63,8 +63,8 @@ TEST(ChatTemplateTest, FiveHundredRandomTemplatesRenderLikeJinja) {
     expect_rendering(one.elements()[0].text(), inputs, one.elements()[1]);
 }
 
-// 1,000 damaged templates of all families: what is no template is a bad file, what renders is text
-// of bounded size, and nothing takes more steps than the meter has.
+// 1,000 damaged templates of all families. A text that is not a template is a bad file. A template
+// renders text of bounded size, within the steps of the meter.
 TEST(ChatTemplateTest, DamagedTemplatesAreErrorsOrTexts) {
   const JsonValue golden = read_golden("chat.json");
   const auto& families = member(golden, "families").elements();
@@ -210,7 +210,7 @@ TEST(ChatTemplateTest, WhatGoesWrongWhileRenderingIsNamed) {
   }
 }
 
-// What jinja2 prints for the same template; tests/outside/templates.py asks it for many more.
+// The output of jinja2 for the same template. tests/outside/templates.py compares many more.
 TEST(ChatTemplateTest, WhatRealTemplatesUseRendersLikeJinja) {
   const std::pair<const char*, const char*> cases[] = {
       {"{% macro f(a, b='z') %}[{{ a }}{{ b }}{{ varargs | length }}]{% endmacro %}"

@@ -1,5 +1,5 @@
-// What is said of the machine, and how rates become a least, a median and a most. How fast it is,
-// nobody can test: machines are busy.
+// The description of the machine, and the min, median and max of rates. Its speed is not tested,
+// since machines are busy.
 #include <gmock/gmock.h>
 
 #include <cmath>

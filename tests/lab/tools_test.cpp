@@ -1,4 +1,4 @@
-// What the engine offers besides running: hashes of logits, perplexity, the self-check, a look into
+// Tools of the engine besides running: hashes of logits, perplexity, the self-check, inspection of
 // a checkpoint.
 #include <gmock/gmock.h>
 

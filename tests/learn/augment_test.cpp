@@ -1,5 +1,5 @@
-// Augmentation: what happens to a picture, held to what geometry and statistics say of it; the same
-// bits whatever the batches and the threads; targets that are mixed as the inputs are.
+// Augmentation: changes of an image against geometry and statistics, equal bits for all batch sizes
+// and threads, and targets that are mixed like the inputs.
 #include "learn/data/augment.hpp"
 
 #include <gtest/gtest.h>
@@ -104,7 +104,7 @@ TEST(Augment, RefusesDataThatItCannotChange) {
       {"cutmix", &table, "needs samples [height, width]"},
       {"saturation", &weighted, "three channels"},
       {"mixup", &weighted, "one label or target per sample"},
-      {"flip", &places, "labels of places"}};
+      {"flip", &places, "labels per position"}};
   for (const auto& [text, data, message] : cases) {
     const Result<Augmenter> made = Augmenter::create(spec_of(text), *data, 1);
     ASSERT_FALSE(made.ok()) << text;
@@ -121,7 +121,7 @@ TEST(Augment, MirrorsAndShiftsMoveWholePixels) {
   std::set<std::pair<int64_t, int64_t>> shifts;
   for (int64_t s = 0; s < data.samples; ++s) {
     const auto from = static_cast<size_t>(s * 70);
-    // The middle of the picture says by how much it was moved.
+    // The middle of the image shows how far it was moved.
     const auto middle = static_cast<int64_t>(moved[from + 2 * 7 + 3]) % 100;
     const int64_t dy = 2 - middle / 10, dx = 3 - middle % 10;
     ASSERT_LE(std::abs(dy), 2);
@@ -224,7 +224,7 @@ TEST(Augment, MixesTargetsByTheShareOfTheInputs) {
     const Augmenter augmenter = Augmenter::create(spec, data, 5).or_exit();
     std::vector<float> target(kSamples * 3);
     augmenter.targets(data, in_order(kSamples), 0, 0, kSamples, 3, target.data());
-    // The same with targets that are numbers: the value of the picture.
+    // The same with targets that are numbers: the value of the image.
     Dataset numbers = data;
     numbers.labels.clear();
     numbers.outputs = 1;

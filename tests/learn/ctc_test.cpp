@@ -151,7 +151,7 @@ TEST(Ctc, TheBestPathDropsRepeatsThenBlanks) {
 
 constexpr int64_t kRows = 12;
 
-// Strokes of one to three rows, some with a gap behind them: what is spelled is their kinds.
+// Strokes of one to three rows, some followed by a gap. Their kinds spell the labels.
 Dataset strokes(int64_t samples, uint64_t seed) {
   std::mt19937_64 random(seed);
   const auto whole = [&](int64_t low, int64_t high) {

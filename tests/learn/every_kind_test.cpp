@@ -1,5 +1,5 @@
-// Every layer kind in every dtype trains: after 60 steps of Adam the loss is at most 0.9 of its
-// start for floats and types of 8 bits and more, at most its start for lower ones. And forward,
+// Every layer kind in every dtype trains. After 60 steps of Adam the loss is at most 0.9 of its
+// start for floats and types of 8 bits and more. For lower types it is at most its start. Forward,
 // backward and 50 steps of every kind have the same bits on all instruction sets and threads.
 #include "learn/every_kind.hpp"
 

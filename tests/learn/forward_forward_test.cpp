@@ -1,5 +1,5 @@
-// Forward-Forward: that one step moves the weights of hidden layers as its formulas say, in
-// doubles, and that goodness comes to tell right labels from wrong ones.
+// Forward-Forward: one step moves the weights of hidden layers by its formulas, in doubles.
+// Goodness learns to separate right labels from wrong ones.
 #include <algorithm>
 #include <random>
 
@@ -31,7 +31,7 @@ double sigmoid(double x) {
 // The weights after one step, from those before it: the state of `rig` in doubles.
 class ContrastOracle {
  public:
-  // heat: the temperature; 0: the numbers of the layer.
+  // heat: the temperature; 0 takes the width of the layer.
   ContrastOracle(const RuleCase& c, TrainRig& rig, double heat)
       : c_(c), n_(static_cast<size_t>(c.batch)), heat_(heat) {
     const auto size = [&](size_t i) { return static_cast<size_t>(c.widths[i]); };

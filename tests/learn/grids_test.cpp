@@ -104,8 +104,8 @@ std::ostream& operator<<(std::ostream& out, const LearnCase& c) {
   return out << c.family.name << " " << c.edge << "^3 " << dtype_name(c.dtype);
 }
 
-// Seven layers in every number type. Of the larger grids every fourth, another one for each family
-// and edge; all of them where LOOM_EVERY_CASE is set (the step `grids` of bench/nightly.sh).
+// Seven layers in every number type. Larger grids run every fourth, a different one for each family
+// and edge. LOOM_EVERY_CASE runs all of them (the step `grids` of bench/nightly.sh).
 std::vector<LearnCase> grid_cases() {
   const bool every = std::getenv("LOOM_EVERY_CASE") != nullptr;
   std::vector<LearnCase> all;

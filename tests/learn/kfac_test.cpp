@@ -66,8 +66,8 @@ const Tensor& kept_by(TrainRig& rig, const std::string& name) {
   return none;
 }
 
-// With a loss whose targets cannot be drawn the factors are those of the gradients that are there,
-// so that all of a step of one layer follows from its input and output.
+// If the targets of a loss cannot be drawn, the factors are those of the real gradients. Then a
+// whole step of one layer follows from its input and output.
 TEST(Kfac, StepsOneLayerAsItsFormulasSay) {
   for (uint64_t seed = 1; seed <= 100; ++seed) {
     std::mt19937 draw(static_cast<unsigned>(seed));

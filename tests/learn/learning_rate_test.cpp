@@ -28,7 +28,7 @@ double half(double t) {
   return 0.5 * (1 + std::cos(M_PI * t));
 }
 
-// The formulas of learn/spec.hpp: `s` steps of `n` are behind, after a warm-up of `w`.
+// The formulas of learn/spec.hpp: `s` steps of `n` are done, after a warm-up of `w`.
 double formula(ScheduleKind kind, int64_t s, int64_t n, int64_t w) {
   const double rate = 0.5, floor = 0.1;
   const double t = static_cast<double>(s) / static_cast<double>(n);
@@ -81,8 +81,8 @@ TEST(LearningRate, RisesInAStraightLineToWhereTheScheduleBegins) {
   });
 }
 
-// Rates may jump down where a schedule says so, by gamma; and up where a cosine starts again, or
-// in the first steps of a warm-up and of a cycle, by no more than what those rise by in a step.
+// A schedule may lower the rate by the factor gamma. A rate may rise where a cosine restarts, and
+// in the first steps of a warm-up or cycle. It rises by no more than those rise in a step.
 TEST(LearningRate, JumpsNowhereElse) {
   each_schedule([](ScheduleKind kind, int64_t warmup) {
     const ScheduleSpec s = spec_of(kind, warmup);

@@ -7,7 +7,7 @@ namespace loom::core::test {
 namespace {
 
 TEST(LayerStats, AreThoseOfTheNumbers) {
-  float values[] = {1, 2, 99, 3, -6, 99};  // two rows of two, one behind each
+  float values[] = {1, 2, 99, 3, -6, 99};  // two rows of two, each with padding
   Tensor t;
   t.shape = Shape{2, 2};
   t.row_stride = 3;

@@ -63,8 +63,8 @@ TEST(OptimizerRows, KeepAConstantThatIsSet) {
   }
 }
 
-// Every row, those of a toy too: the loss falls, with the same bits on any number of threads, and a
-// run that goes on from the state of another has its bits.
+// Every row, also those of a toy: the loss falls, with the same bits on any number of threads. A
+// run that resumes from a saved state has its bits.
 TEST(OptimizerRows, LowerTheLossAndGoOnFromTheirState) {
   const GridSpec grid =
       row_of({layer(LayerKind::dense, {{"in", 6}, {"out", 10}, {"activation", "tanh"}}),

@@ -18,7 +18,7 @@ namespace {
 
 constexpr LossKind kKinds[] = {kTripletLoss, kContrastiveLoss, kInfoNceLoss};
 
-// A batch: `rows_per_sample` embeddings of each sample, some behind the samples that fill it up.
+// A batch with `rows_per_sample` embeddings of each sample. Some samples only fill it up.
 struct Batch {
   LossSpec loss;
   Dataset data;

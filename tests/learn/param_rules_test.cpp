@@ -33,7 +33,7 @@ std::vector<float> values_of(TrainStep& step, const std::string& name) {
   return {};
 }
 
-// What a * may stand for, tried out in every way.
+// The matches of *, found by trying every way.
 bool matches_slowly(std::string_view pattern, std::string_view text) {
   if (pattern.empty()) return text.empty();
   if (pattern[0] == '*') {
@@ -137,7 +137,7 @@ GridSpec with_frozen(std::vector<std::string> patterns) {
   return grid;
 }
 
-// What a network freezes has the bits of what a run freezes, and can be trained for once.
+// Freezing by a network has the bits of freezing by a run. A run can train the frozen part once.
 TEST(ParamRules, FrozenCellsTrainAsTheSamePatternsOfARun) {
   TrainStepOptions plain = step_of("adamw");
   TrainStepOptions frozen = plain, unfrozen = plain;

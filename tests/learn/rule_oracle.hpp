@@ -33,7 +33,7 @@ inline Grid2 grid_of(const Tensor& t, size_t rows, size_t cols) {
   return y;
 }
 
-// The matrix of the cut behind `cell`.
+// The matrix of the cut after `cell`.
 inline Grid2 random_of(uint64_t seed, size_t cell, size_t rows, size_t cols) {
   const Rng rng(seed, (uint64_t{1} << 51) + cell);
   Grid2 b = empty_grid(rows, cols);
@@ -269,7 +269,7 @@ class RuleOracle {
   std::vector<double> weights_;                // of rows
 };
 
-// Infinite where a number is none, which std::max would pass over.
+// Infinite if a number is NaN, which std::max would skip.
 inline double farthest(const Grid2& wanted, const Grid2& got) {
   double most = 0;
   for (size_t r = 0; r < wanted.size(); ++r) {

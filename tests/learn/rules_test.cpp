@@ -203,8 +203,8 @@ TEST(LearningRules, LearnExclusiveOr) {
   }
 }
 
-// Targets push hidden layers on however right the prediction is, so they must be able to saturate.
-// An update for each sample, by turns.
+// Targets push hidden layers on even if the prediction is right, so the layers must be able to
+// saturate. Samples alternate, with an update for each.
 TEST(LearningRules, LearnExclusiveOrOneSampleAtATime) {
   RuleCase c;
   c.widths = {3, 5, 2};

@@ -1,5 +1,5 @@
-// What samples, classes and labels count: against sums written out in double, against data in which
-// samples stand twice, and against PyTorch's weighted cross entropy.
+// Weights of samples, classes and labels, against sums written out in double, against data with
+// repeated samples, and against PyTorch's weighted cross entropy.
 #include <gmock/gmock.h>
 
 #include <cmath>

@@ -106,7 +106,7 @@ Stack random_stack(Choice& choose) {
   return s;
 }
 
-// `n` samples of up to `most` steps; what stands behind their ends is anything.
+// `n` samples of up to `most` steps, with random values after their ends.
 Dataset random_data(Choice& choose, const Stack& s, int64_t n, int64_t most, bool classes) {
   Dataset d;
   d.samples = n;
@@ -299,7 +299,7 @@ TEST_P(RandomSequences, TrainToTheSameBitsWhateverStandsBehindTheirEnds) {
   for (const std::vector<float>& w : weights) EXPECT_EQ(w, weights[0]);
 }
 
-// What metrics say of real positions alone, written out.
+// The metrics over real positions alone, written out.
 TEST(Sequences, MetricsDoNotCountPadding) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     Choice choose(seed + 100);

@@ -43,7 +43,7 @@ struct Layer {
     for (double& v : p) v /= sum;
     return p;
   }
-  // Of the weights, then of the biases, for these labels.
+  // The estimates for the weights, then the biases, for these labels.
   Doubles gradient(const std::vector<int>& labels) const {
     Doubles g(static_cast<size_t>(kClasses * (kIn + 1)));
     for (int64_t r = 0; r < kRows; ++r) {

@@ -103,8 +103,8 @@ TEST_P(SparseType, GivesTheSameBitsOnAnyThreadsAndInstructions) {
   }
 }
 
-// y is the rows themselves and the loss their mean squared distance from the targets, so the
-// gradient of a row is a sum one can write down.
+// y is the rows themselves, and the loss is their mean squared distance from the targets. So the
+// gradient of a row is a simple sum.
 TEST(SparseAdam, IsADoubleLoopInWhichRowsThatNoIdNamesDoNotMoveOrDecayAsInPyTorchsSparseAdam) {
   constexpr double kRate = 0.05, kBeta1 = 0.9, kBeta2 = 0.999, kEps = 1e-8;
   Training run({embedding(true)}, with("adam"));

@@ -1,5 +1,5 @@
-// Spectral norm while it trains: the directions are those of power iteration in doubles, as PyTorch
-// does it, and the norm that they find is the largest that a matrix gives a vector of length 1.
+// Spectral norm during training. The directions are those of power iteration in doubles, as in
+// PyTorch. Their norm is the largest that a matrix gives a vector of length 1.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -70,7 +70,7 @@ TEST_P(SpectralNorm, FollowsPowerIterationInTrainingAndStandsStillOutside) {
     for (size_t i = 0; i < u.size(); ++i) ASSERT_NEAR(got_u[i], u[i], 2e-5) << step;
     for (size_t i = 0; i < v.size(); ++i) ASSERT_NEAR(got_v[i], v[i], 2e-5) << step;
   }
-  // What the step predicted: x W^T / s + b.
+  // The prediction of the step: x W^T / s + b.
   double s = 0;
   const Vector wv = product(w, v, false);
   for (size_t i = 0; i < u.size(); ++i) s += u[i] * wv[i];

@@ -40,8 +40,8 @@ std::vector<Logits> alone(const LanguageModel& model, std::span<const TokenId> i
   return all;
 }
 
-// Random events between passes: a sequence drops some positions, or all and reuses a prefix that
-// others have read, or is saved and restored into another sequence of its text.
+// Random events between passes. A sequence drops some positions, or drops all and reuses a prefix
+// that others have read. Or it is saved, and restored into another sequence of its text.
 void between(LlmBatch& batch, std::mt19937& random, int64_t s,
              const std::vector<std::vector<TokenId>>& texts) {
   const std::vector<TokenId>& text = texts[static_cast<size_t>(s)];

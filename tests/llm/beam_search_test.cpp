@@ -1,5 +1,5 @@
-// Beam search compared with a reference that follows transformers' _beam_search array by array,
-// reads every text from its start, and sums in long double with the C library.
+// Beam search compared with a reference that follows transformers' _beam_search array by array. The
+// reference reads every text from its start, and sums in long double with the C library.
 #include "llm/sessions/beam_search.hpp"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
-// Decoders of every form compared with a literal reference: LayerNorm or RMSNorm, learned or rotary
-// positions (or of a part of a head), MLPs with and without a gate, serial and parallel residuals,
-// optional biases. Also the limits of learned positions.
+// Decoders of every form compared with a literal reference. Forms: LayerNorm or RMSNorm; learned or
+// rotary positions (or of a part of a head); MLPs with and without a gate; serial and parallel
+// residuals; optional biases. Also the limits of learned positions.
 #include "llm/decoder_forms.hpp"
 
 #include "base/text.hpp"

@@ -1,5 +1,5 @@
-// Pictures against Pillow (tools/goldens/pictures.py), and pictures that are damaged.
-// LOOM_PICTURES_GOLDEN names a larger file of the same kind.
+// Images compared with Pillow (tools/goldens/pictures.py), and damaged images. LOOM_PICTURES_GOLDEN
+// names a larger file of the same kind.
 #include "media/picture.hpp"
 
 #include <gmock/gmock.h>

@@ -11,7 +11,7 @@ import pytest
 
 
 def free_port() -> int:
-    """Below the ports that a system hands out: nobody gets it between two servers."""
+    """A port below those that a system assigns, so no program gets it between two servers."""
     for port in random.SystemRandom().sample(range(20000, 32000), 1000):
         with socket.socket() as probe:
             try:

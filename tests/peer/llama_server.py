@@ -2,7 +2,7 @@
 """llama-server's command line in front of `loom serve`, for the test suite of llama.cpp (run.sh).
 
 Every model that the suite asks for is the one in LOOM_PEER_MODEL. Flags that only change speed or
-memory there mean nothing here; one that nobody knows ends the program, so that its test fails.
+memory there mean nothing here. An unknown flag ends the program, so its test fails.
 """
 import datetime
 import json

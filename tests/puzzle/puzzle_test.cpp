@@ -164,7 +164,7 @@ TEST(GridSteps, KeepWhatTheyMustOnRandomGrids) {
       EXPECT_EQ(out.cells.size(), static_cast<size_t>(out.rows * out.cols));
       EXPECT_TRUE(std::ranges::all_of(out.cells, [](uint8_t v) { return v < kPuzzleColours; }));
     }
-    // What falls keeps its colours.
+    // Falling cells keep their colours.
     std::map<int, int> before, after;
     const PuzzleGrid down = apply({GridOp::fall_down}, g);
     for (const uint8_t v : g.cells) ++before[v];

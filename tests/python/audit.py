@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a wheel asks of a machine: nothing but glibc, of a version that the machine can be told by.
+"""The requirements of a wheel: only glibc, of at least the version in its manylinux tag.
 
   tests/python/audit.py WHEEL     prints the lowest manylinux tag; exit 1 for stray libraries
 

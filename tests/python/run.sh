@@ -31,9 +31,9 @@ library="$(find "$built" -maxdepth 1 \( -name 'libloom.so' -o -name 'libloom.dyl
 [[ -n "$library" ]] || skipped "build/$preset has no shared library; configure with -DLOOM_INSTALL=ON"
 builder="$(checks_python scikit-build-core:scikit_build_core)" || skipped "$builder"
 
-# The library as a wheel for others has it: what can be linked in is, as bindings/python/CMakeLists.txt
-# does, and pictures are left out. Sanitizers and other linkers than that of Debian take the library as it was
-# built.
+# The library as a wheel for others has it. It links all that can be linked, as
+# bindings/python/CMakeLists.txt does, and has no readers of images. Sanitizers, and linkers other
+# than Debian's, take the library as it was built.
 portable() {
   local pcre zlib fold=() to="$work/portable/libloom.so"
   pcre="$(c++ -print-file-name=libpcre2-8.a)" zlib="$(c++ -print-file-name=libz.a)"

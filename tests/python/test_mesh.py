@@ -98,7 +98,7 @@ STREAM = np.sin(np.arange(160, dtype=np.float32) / 3).reshape(-1, 1)
 
 
 def weights(**given):
-    """Of a small network after an epoch as a mesh."""
+    """The report of a small network after an epoch as a mesh."""
     net = loom.Sequential(
         [loom.Dense(1, 6, activation="tanh"), loom.Dense(6, 1)], input=1, seed=3
     )

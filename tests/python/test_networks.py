@@ -293,7 +293,7 @@ class Layers(unittest.TestCase):
         "SpectralNormConv": {"channels": 2, "filters": 3},
         "SpectralNormDense": {"in": 4, "out": 3}, "SpectralNorm": {"rows": 1, "cols": 4},
     }  # fmt: skip
-    # What stands in a graph alone, and how many inputs it is given there.
+    # Layers that only a graph may contain, and their number of inputs there.
     NODES = {"Binary": 2, "Concat": 2, "MatMul": 2, "Constant": 0, "Scan": 2, "CrossAttention": 2}
     INPUTS = {"Embedding": [5], "RNN": [5, 4], "LSTM": [5, 4], "GRU": [5, 4],
               "MultiHeadAttention": [5, 4], "InstanceNorm": [3, 4], "Pool": [1, 4],
@@ -446,7 +446,7 @@ class Arrays(unittest.TestCase):
         with self.assertRaises(BufferError):
             np.from_dlpack(fixed)
         kept = loom.Array.from_dlpack(np.arange(3.0))
-        loom.Array.from_dlpack(kept).__dlpack__()  # nobody takes it
+        loom.Array.from_dlpack(kept).__dlpack__()  # without a receiver
         self.assertEqual(kept.tolist(), [0, 1, 2])
 
     def test_what_is_no_tensor_is_refused_by_name(self):

@@ -35,7 +35,7 @@ def small():
 
 
 class CtrlC(unittest.TestCase):
-    """A program that runs for ever is interrupted, again and again, at moments that differ."""
+    """An endless program is interrupted again and again, at different moments."""
 
     def interrupted(self, body, times=1):
         for moment in range(times):

@@ -52,7 +52,7 @@ TEST(DonateClient, ATextThatIsNotUtf8IsRefused) {
   EXPECT_FALSE(connected(*pushing)->push("model", "{\"name\":\"\xff\"}").ok());
 }
 
-// A server that says what it is told to, whatever it hears.
+// A server that sends given answers to any request.
 class Script final : public NetClient {
  public:
   explicit Script(const std::vector<std::string>& messages) {

@@ -86,7 +86,7 @@ struct UploadCase {
   int64_t length;
   std::string sha256;
   std::vector<std::tuple<int64_t, bool, std::string>> chunks;  // base64
-  const char* error;                                           // "": it is whole
+  const char* error;                                           // empty if it is complete
 };
 
 Status run_upload(const UploadCase& c) {

@@ -1,6 +1,6 @@
-// Frames that nobody should send, by the hundred: damaged messages, wrong lengths, fields of wrong
-// types, pieces, and connections that break off. Whatever came, the server answers the next client.
-// LOOM_DONATE_CASES=N: so many connections.
+// Hundreds of invalid frames: damaged messages, wrong lengths, fields of wrong types, parts, and
+// connections that break off. The server answers the next client after each. LOOM_DONATE_CASES=N:
+// so many connections.
 #include <cstdlib>
 #include <random>
 
@@ -59,7 +59,7 @@ class Hostile {
     return out + "}";
   }
 
-  // A good message, so that the states behind it are reached.
+  // A valid message, so that later states are reached.
   std::string good() {
     switch (below(6)) {
       case 0: return begin_message(1 + below(8));

@@ -1,5 +1,5 @@
-// A server of "donate compute" on a free port of this machine, a client that says exactly what it
-// is told to, and models that compute what a test wants.
+// A server of "donate compute" on a free port of this machine, a client that sends exact bytes, and
+// models that compute a given function.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -109,7 +109,7 @@ class RawClient {
     EXPECT_TRUE(say(json));
     return hear();
   }
-  // What answers an error, after which the connection is over.
+  // Expects an error as the answer, after which the connection is closed.
   bool ended() {
     while (!hear().empty()) continue;
     return socket_.ended();

@@ -155,7 +155,7 @@ TEST(DonateServer, AFrameOfNoBytesOrTooManyEndsTheConnection) {
 TEST(DonateServer, AFrameThatIsNotWholeInTimeEndsTheConnection) {
   DonateOptions options = echo_options();
   options.limits.time = milliseconds(200);
-  options.limits.idle_time = kDeadline;  // a slow machine is no silent client
+  options.limits.idle_time = kDeadline;  // a slow machine is not a silent client
   const auto server = donate_server(options);
   const std::string frame = donate_frame(kQueueStatus);
   for (const size_t cut : {size_t{1}, size_t{3}, size_t{4}, frame.size() - 1}) {

@@ -187,7 +187,8 @@ TEST(Adaptation, RecordsEachScheduledChangeOnceWithItsRecovery) {
   ASSERT_TRUE(t.schedule(3, 7).ok());
   ASSERT_TRUE(t.schedule(6, 8).ok());
   t.start(5);
-  // Right answers of ten in each window: a fall at 3 that takes two windows, one at 6 for ever.
+  // Right answers of ten in each window: a drop at 3 that takes two windows, and one at 6 that
+  // lasts.
   const int right[] = {9, 9, 10, 1, 4, 8, 0, 1, 2};
   for (int w = 0; w < 9; ++w) {
     for (int i = 0; i < 10; ++i) {

@@ -1,4 +1,4 @@
-// A child process (fork) has no thread that writes records: it is told so at once.
+// A child process (fork) has no thread that writes records. A write there fails at once.
 #include <gtest/gtest.h>
 
 #include "telemetry/queue.hpp"

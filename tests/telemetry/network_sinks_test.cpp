@@ -244,7 +244,7 @@ TEST(HttpSink, ThatReachedNobodyFailsAtTheEnd) {
   EXPECT_EQ(closed.error().where, refuses.url());
 }
 
-// What a viewer gets, line by line.
+// The lines that a viewer gets.
 class Viewer {
  public:
   std::string address() const { return "127.0.0.1:" + std::to_string(server_.port()); }

@@ -1,5 +1,5 @@
-// What telemetry writes, read back by readers of its own; and queues over sinks that are slow, that
-// fail and that never come back.
+// The output of telemetry, read back by readers of its own; and queues over sinks that are slow,
+// that fail and that never return.
 #include <gtest/gtest.h>
 #include <unistd.h>
 

@@ -1,5 +1,5 @@
-// The twelve deviations of the original project's tokenizer from the reference library (K1 to K12
-// of its analysis), each as one small test of Loom's behavior.
+// The twelve deviations of the original project's tokenizer from the reference library, each as one
+// small test of Loom's behavior. K1 to K12 are their names in its analysis.
 #include <gtest/gtest.h>
 
 #include <map>

@@ -1,4 +1,4 @@
-// Folders of pictures as data sets, over examples/data/shapes.
+// Folders of images as data sets, over examples/data/shapes.
 #include "train_io/media_files.hpp"
 
 #include <gmock/gmock.h>
@@ -75,7 +75,7 @@ TEST_F(MediaFiles, AreSamplesWhoseFoldersAreTheirClasses) {
   DatasetOptions several;
   several.pool = &pool;
   EXPECT_EQ(load_dataset(kShapes, taking({3, 8, 8}, 3), several)->data.inputs, set->data.inputs);
-  // Grey pictures are three equal channels.
+  // Grey images become three equal channels.
   EXPECT_EQ(set->data.inputs[0], set->data.inputs[64]);
 }
 
@@ -93,7 +93,7 @@ TEST_F(MediaFiles, KeepTheClassesOfTrainingAndLeaveOthersOut) {
   const Result<LoadedDataset> set = load_dataset(folder.path(), taking({1, 8, 8}, 3), options);
   ASSERT_TRUE(set.ok()) << set.error().str();
   EXPECT_THAT(set->data.labels, ElementsAre(0, 0, 1, 1));
-  EXPECT_THAT(set->notes, ElementsAre(HasSubstr(": 1 file is neither a picture")));
+  EXPECT_THAT(set->notes, ElementsAre(HasSubstr(": 1 file is neither an image")));
   options.names = {"disc"};
   EXPECT_THAT(refused(folder.path(), taking({1, 8, 8}, 3), options),
               HasSubstr("square: class 'square' was not in training"));
@@ -124,14 +124,14 @@ TEST_F(MediaFiles, OfOneFolderOrOnePictureAreForPredictions) {
 
 TEST_F(MediaFiles, ThatDoNotFitAreRefusedByName) {
   const TemporaryFolder folder;
-  EXPECT_THAT(refused(folder.path(), taking({8, 8}, 3)), HasSubstr("no picture"));
+  EXPECT_THAT(refused(folder.path(), taking({8, 8}, 3)), HasSubstr("no image"));
   EXPECT_THAT(refused(kShapes, taking({64}, 3)), HasSubstr("the network takes [64]"));
   EXPECT_THAT(refused(kShapes, taking({8, 8}, 2)), HasSubstr("3 classes (one per folder)"));
   fs::create_directories(folder.path("a"));
   const std::string whole = *read_file(kShapes + "/disc/01.jpg");
   folder.write("a/cut.jpg", whole.substr(0, whole.size() / 2));
   EXPECT_THAT(refused(folder.path(), taking({8, 8}, 3)), HasSubstr("a/cut.jpg: damaged JPEG"));
-  folder.write("a/cut.jpg", "no picture at all");
+  folder.write("a/cut.jpg", "not an image at all");
   EXPECT_THAT(refused(folder.path(), taking({8, 8}, 3)), HasSubstr("neither a PNG nor a JPEG"));
   DatasetOptions options;
   options.memory = MemoryBudget(64 * 4 - 1);
@@ -190,13 +190,13 @@ TEST_F(MediaFiles, OfSoundAreSpectrogramsOrTheSoundItself) {
   const LoadedDataset plain = load_dataset(folder.path(), taking({2000}, 2), options).or_exit();
   EXPECT_EQ(plain.data.inputs[7], wave.samples[7]);
   EXPECT_EQ(plain.data.inputs[1999], 0.0f);
-  // What a file keeps of it.
+  // The training settings that a file stores.
   const MediaReading again = read_media(media_json(*mel.media), "a").or_exit();
   EXPECT_EQ(again.mel.recipe, MelRecipe::torchaudio);
   EXPECT_EQ(again.mel.window, 128);
   EXPECT_EQ(again.mel.bands, 6);
   folder.write("low/b.png", "");
-  EXPECT_THAT(refused(folder.path(), taking({26, 6}, 2)), HasSubstr("1 pictures and 1 sounds"));
+  EXPECT_THAT(refused(folder.path(), taking({26, 6}, 2)), HasSubstr("1 images and 1 sounds"));
   options.inputs_only = true;
   EXPECT_THAT(refused(folder.path("low/a.wav"), taking({3, 6, 6}, 2), options),
               HasSubstr("sound needs"));

@@ -60,7 +60,7 @@ TEST_F(MediaTraining, HasTheSameBitsWhetherSamplesAreInMemoryOrReadForEachBatch)
   EXPECT_EQ(whole.weights, read.weights);
   EXPECT_EQ(whole.split, read.split);
   EXPECT_EQ(whole.loss, read.loss);
-  // What was trained with bars reads pictures with bars from now on, and says its classes.
+  // A network trained with bars reads images with bars from then on, and knows its classes.
   for (const char* name : {"a.entity", "b.safetensors"}) {
     const Network net = Network::load(folder.path(name)).or_exit();
     EXPECT_EQ(net.info().classes, (std::vector<std::string>{"disc", "square", "triangle"}));

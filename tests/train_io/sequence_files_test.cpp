@@ -51,7 +51,7 @@ struct Samples {
       for (int64_t k = 0; k < (of_steps ? lengths.back() : 1); ++k) labels.push_back(from(0, 3));
     }
   }
-  // Side by side up to `most` positions, or none behind the end.
+  // Arrays that are padded to `most` positions, or packed without padding.
   template <class T>
   static std::vector<T> laid(const std::vector<std::vector<T>>& samples, int64_t each, T filler) {
     std::vector<T> out;
@@ -146,7 +146,7 @@ TEST(SequenceFileErrors, AreSaidInOneLine) {
     const char* message;
   } cases[] = {
       {"2,1,,,0\n", "1", "sample 0: input 1 is not finite"},
-      {"4,1,2,3,0\n", "1", "length 4 must be a whole number from 0 to 3"},
+      {"4,1,2,3,0\n", "1", "length 4 must be an integer from 0 to 3"},
       {"0,1,2,3,0\n", "1", "a length of 0; a sample has at least one position"},
       {"2,1,2,3,0\n", "steps", "no column 'steps' for the lengths of samples"},
       {"2,1,2,3,0\n", "5", "the lengths of samples stand in the last column"},

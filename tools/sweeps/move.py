@@ -85,7 +85,7 @@ def mentions(moved: dict[str, str]) -> tuple[re.Pattern, dict[str, str]]:
             names[old[4:]] = new[4:]
     longest = sorted(names, key=len, reverse=True)
     pattern = r"(?<![\w/.-])(?:" + "|".join(map(re.escape, longest)) + r")\b(?!/)"
-    return re.compile(pattern), names
+    return re.compile(pattern if longest else r"(?!)"), names
 
 
 def mentions_of_folders(renames: dict[str, str]) -> tuple[re.Pattern, dict[str, str]]:

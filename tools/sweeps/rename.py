@@ -5,9 +5,14 @@
   tools/sweeps/rename.py TABLE --check   prints what it would do; exit 1 if a name is still found
 
 A row has `from`, a regular expression of a whole identifier, and `to`, with a backslash and a digit
-for a group. `under` limits it to folders. Strings and #include lines keep their text, so keys of
-files do not change. An identifier that include/ declares keeps its name, because it is public. A
-comment is renamed if the name is spelled like code. A file that has the new name is refused.
+for a group. The first row that matches counts. Optional keys:
+  under    folders or files that it is limited to
+  called   true: only if a parenthesis follows, which leaves variables of that name alone
+  member   true: only after . or ->
+  public   true: also a name that include/ declares; for local variables that share such a name
+Strings and #include lines keep their text, so keys of files do not change. Without `public`, an
+identifier that include/ declares keeps its name. A comment is renamed if the name is spelled like
+code. A file that has the new name is refused. `to` may be a list: the first that the file lacks.
 """
 
 import argparse
@@ -30,21 +35,29 @@ LIKE_CODE = re.compile(r"_|[a-z][A-Z]|^k[A-Z]|\d")
 @dataclass(frozen=True)
 class Rename:
     old: re.Pattern
-    new: str
+    new: tuple[str, ...]
     under: tuple[str, ...]
+    called: bool
+    member: bool
+    public: bool
 
-    def of(self, path: str, name: str) -> str | None:
-        if not path.startswith(self.under):
-            return None
+    def of(self, path: str, name: str, called: bool, member: bool) -> tuple[str, ...]:
+        """New names, best first; none if the row does not apply."""
+        if not path.startswith(self.under) or self.called > called or self.member > member:
+            return ()
         found = self.old.fullmatch(name)
-        return found.expand(self.new) if found else None
+        return tuple(found.expand(new) for new in self.new) if found else ()
 
 
 def table_of(path: Path) -> list[Rename]:
     rows = tomllib.loads(path.read_text(encoding="utf-8"))["rename"]
-    return [
-        Rename(re.compile(r["from"]), r["to"], tuple(r.get("under", FOLDERS))) for r in rows
-    ]  # fmt: skip
+    found = []
+    for r in rows:
+        new = (r["to"],) if isinstance(r["to"], str) else tuple(r["to"])
+        under = tuple(r.get("under", FOLDERS))
+        flags = (r.get(flag, False) for flag in ("called", "member", "public"))
+        found.append(Rename(re.compile(r["from"]), new, under, *flags))
+    return found
 
 
 def public_names(root: Path) -> set[str]:
@@ -62,24 +75,29 @@ class Renaming:
         self.done: Counter = Counter()
         self.refused: list[str] = []
 
-    def new_name(self, path: str, name: str) -> str | None:
-        if name in self.public:
-            return None
+    def new_names(self, path: str, text: str, found: re.Match) -> tuple[str, ...]:
+        public = found[0] in self.public
+        called = text[found.end() : found.end() + 1] == "("
+        member = text[max(0, found.start() - 2) : found.start()].endswith((".", "->"))
         for rename in self.table:
-            if new := rename.of(path, name):
+            new = rename.of(path, found[0], called, member)
+            if new and (rename.public or not public):
                 return new
-        return None
+        return ()
 
     def text(self, path: str, text: str) -> str:
         code = without_comments(text)  # strings are blank, positions are kept
         words = without_comments(text, keep_strings=True)
         present = set(IDENTIFIER.findall(code))
+        taken: dict[str, str] = {}  # new name -> old name
         pieces, at = [], 0
         for found in IDENTIFIER.finditer(text):
             name, start = found[0], found.start()
-            new = self.new_name(path, name)
-            if new is None:
+            choices = self.new_names(path, text, found)
+            if not choices:
                 continue
+            fits = (n for n in choices if n not in present and taken.get(n, name) == name)
+            new = next(fits, None)
             in_code = code[start : found.end()] == name
             in_comment = not words[start : found.end()].strip()
             if not in_code and not (in_comment and LIKE_CODE.search(name)):
@@ -87,9 +105,10 @@ class Renaming:
             line = text[text.rfind("\n", 0, start) + 1 : start]
             if line.lstrip().startswith("#include"):
                 continue
-            if new in present:
-                self.refused.append(f"{path}: {name} would become {new}, which is there already")
+            if new is None:
+                self.refused.append(f"{path}: {name}: the file has {', '.join(choices)} already")
                 continue
+            taken[new] = name
             self.done[f"{name} -> {new}"] += 1
             pieces += [text[at:start], new]
             at = found.end()

@@ -194,7 +194,7 @@ class loom_engine_options(Structure):
 
 
 class loom_engine_info(Structure):
-    """What an engine is."""
+    """The description of an engine."""
 
     _fields_ = [
         ("struct_size", c_uint32),
@@ -258,7 +258,7 @@ class loom_save_options(Structure):
 
 
 class loom_network_info(Structure):
-    """What a network is. Shapes are those of one sample."""
+    """The description of a network. Shapes are those of one sample."""
 
     _fields_ = [
         ("struct_size", c_uint32),
@@ -306,7 +306,7 @@ class loom_session_options(Structure):
 
 
 class loom_cell(Structure):
-    """What one cell gave. Borrowed during the callback."""
+    """The output of one cell. Borrowed during the callback."""
 
     _fields_ = [
         ("struct_size", c_uint32),
@@ -338,7 +338,7 @@ loom_cell_fn = CFUNCTYPE(c_int32, c_void_p, POINTER(loom_cell))
 
 
 class loom_prove_options(Structure):
-    """What a proof says beside its numbers."""
+    """The facts of a proof besides its numbers."""
 
     _fields_ = [
         ("struct_size", c_uint32),
@@ -371,7 +371,7 @@ class loom_dataset_options(Structure):
 
 
 class loom_dataset_info(Structure):
-    """What a data set holds."""
+    """The description of a data set."""
 
     _fields_ = [
         ("struct_size", c_uint32),
@@ -502,7 +502,7 @@ class loom_fit_options(Structure):
 
 
 class loom_step_report(Structure):
-    """What a training step gave."""
+    """The result of a training step."""
 
     _fields_ = [
         ("struct_size", c_uint32),
@@ -558,7 +558,7 @@ class loom_telemetry_options(Structure):
 
 
 class loom_telemetry_info(Structure):
-    """What was lost."""
+    """Counts of lost records."""
 
     _fields_ = [
         ("struct_size", c_uint32),
@@ -581,7 +581,7 @@ class loom_model_options(Structure):
 
 
 class loom_model_info(Structure):
-    """What a model is."""
+    """The description of a model."""
 
     _fields_ = [
         ("struct_size", c_uint32),
@@ -626,7 +626,7 @@ class loom_chat_options(Structure):
 
 
 class loom_model_session_options(Structure):
-    """What a conversation takes."""
+    """The options of a conversation."""
 
     _fields_ = [
         ("struct_size", c_uint32),
@@ -794,7 +794,7 @@ class loom_ranked(Structure):
 
 
 class loom_batch_options(Structure):
-    """What texts of a batch take."""
+    """The options of a batch of texts."""
 
     _fields_ = [
         ("struct_size", c_uint32),
@@ -858,7 +858,7 @@ class loom_population_info(Structure):
 
 
 class loom_population_report(Structure):
-    """A generation that was told."""
+    """An evaluated generation."""
 
     _fields_ = [
         ("struct_size", c_uint32),
@@ -875,7 +875,7 @@ class loom_population_report(Structure):
 
 
 class loom_genome_info(Structure):
-    """What a genome is made of."""
+    """The counts of a genome."""
 
     _fields_ = [
         ("struct_size", c_uint32),
@@ -1004,7 +1004,7 @@ class loom_kmeans_report(Structure):
 
 
 class loom_kmeans_options(Structure):
-    """What k-means takes besides its options by name."""
+    """Options of k-means besides those by name."""
 
     _fields_ = [
         ("struct_size", c_uint32),

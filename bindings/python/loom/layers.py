@@ -398,11 +398,11 @@ class Embedding(Layer):
 
     vocab: Rows of the table; 1 to 16777216.
     width: Values per row; 1 to 16777216.
-    padding_id: Id whose row is not trained; -1: none; -1 to 16777216.
+    padding_id: Id whose row is not trained; -1 means none; -1 to 16777216.
     activation: Function applied to the result.
     sparse: Whether only rows that a batch names are updated.
     scale: Factor of the rows; 1e-06 to 1000000.
-    positions: Learned positions: rows of a table whose row for the place of an id is added; 0:
+    positions: Learned positions: a table whose row for the position of an id is added; 0 means
         none; 0 to 16777216.
     """
 
@@ -586,7 +586,7 @@ class BatchNorm(Layer):
     """Over [B, channels, ..]: each channel is normalized by mean and variance, of the batch in
     training, else running ones. Then times weight plus bias if `affine` (Ioffe and Szegedy, 2015).
 
-    channels: channels: the extent behind the batch; 1 to 16777216.
+    channels: channels: the extent after the batch; 1 to 16777216.
     eps: Added to the variance; 0 to 1.
     momentum: Weight of a batch's mean and variance in the running ones; 0 to 1.
     affine: Multiply by a trained gamma and add a beta.
@@ -605,7 +605,7 @@ class BatchNorm(Layer):
 class GroupNorm(Layer):
     """Over [B, channels, ..]: each group of channels of a sample is normalized (Wu and He, 2018).
 
-    channels: channels: the extent behind the batch; 1 to 16777216.
+    channels: channels: the extent after the batch; 1 to 16777216.
     groups: Groups; must divide channels; 1 to 16777216.
     eps: Added to the variance; 0 to 1.
     affine: Multiply by a trained gamma and add a beta.
@@ -624,7 +624,7 @@ class GroupNorm(Layer):
 class InstanceNorm(Layer):
     """Over [B, channels, ..]: each channel of a sample is normalized (Ulyanov et al., 2016).
 
-    channels: channels: the extent behind the batch; 1 to 16777216.
+    channels: channels: the extent after the batch; 1 to 16777216.
     eps: Added to the variance; 0 to 1.
     affine: Multiply by a trained gamma and add a beta.
     """
@@ -718,7 +718,7 @@ class Pool(Layer):
 
     kind: Max, average or lp.
     kernel: taps: one number, or one per axis; 1 to 1048576.
-    stride: Step between outputs, one or one per axis; 0: the kernel; 0 to 1048576.
+    stride: Step between outputs, one or one per axis; 0 means the kernel; 0 to 1048576.
     padding: Places at both ends, one or one per axis; or one per axis before it, then one per axis
         after it; 0 to 1048576.
     dilation: Step between taps, one or one per axis; 1 to 1048576.
@@ -878,7 +878,7 @@ class Parallel(Layer):
     """Children side by side on one input.
 
     combine: Concat, add, avg, grid_scatter, filter or mixed.
-    top_k: filter: experts kept per sample; 0: all; 0 to 4096.
+    top_k: filter: experts kept per sample; 0 means all; 0 to 4096.
     balance: filter: weight of the load-balance loss; 0 to 1000.
     rows: grid_scatter: rows; 0 to 4096.
     cols: grid_scatter: columns; 0 to 4096.
@@ -952,7 +952,7 @@ class Constant(Layer):
     {.., heads, T, T}, causal {.., T, T} with 0, and -1e9 after the diagonal, log_range log(n + 1).
 
     shape: Its extents; 1 to 16777216.
-    trained: Training changes them; 0: they stay as they are.
+    trained: Training changes them; 0 means they stay fixed.
     fill: What they begin as: normal, zeros, ones, sinusoidal, alibi, causal, log_range.
     factor: Factor of what they begin as; -1000000000 to 1000000000.
     """
@@ -974,7 +974,7 @@ class Input(Layer):
     input: Its name, by which callers give it.
     shape: Extents of one sample, or of all it is; 1 to 16777216.
     batched: Whether each sample has its own.
-    ids: Above 0: whole numbers below it; 0 to 16777216.
+    ids: Above 0: integers below it; 0 to 16777216.
     """
 
     input: str = 'more'
@@ -1022,7 +1022,7 @@ class Slice(Layer):
     """x[start:end:step] along each of the axes, as in Python.
 
     starts: First position along each axis.
-    ends: The position behind the last one.
+    ends: The position after the last one.
     axes: Which axes, the batch being 0; none: the first ones; -6 to 5.
     steps: One for each axis, or one for all; not 0.
     """
@@ -1054,8 +1054,8 @@ class Transpose(Layer):
 class View(Layer):
     """The same values in another shape, batch included.
 
-    shape: Extents, the batch being the first; 0: as the input has it, -1: what is left; -1 to
-        1073741824.
+    shape: Extents, the batch being the first; 0 means that of the input, -1 the remaining size; -1
+        to 1073741824.
     """
 
     shape: Axes
@@ -1108,7 +1108,7 @@ class Scan(Layer):
     """A node of two inputs of one shape, a and b, [B, T, ..]: y_t = a_t y_(t-1) + b_t, from 0 on,
     value by value.
 
-    width: Values of a step, of all extents behind time; 1 to 16777216.
+    width: Values of a step, of all extents after time; 1 to 16777216.
     """
 
     width: int = 1
@@ -1144,7 +1144,7 @@ class SqueezeExcite(Layer):
 
     channels: Channels of the input; 1 to 16777216.
     hidden: Values the means are squeezed to; 1 to 16777216.
-    axes: Axes behind the channels; 1 to 3.
+    axes: Axes after the channels; 1 to 3.
     activation: Function of the squeezed values.
     gate: Function of the factors.
     """
@@ -1172,7 +1172,7 @@ class SeparableConv(Layer):
 
     channels: Channels of the input; 1 to 16777216.
     filters: Channels of the output; 1 to 16777216.
-    axes: Axes behind the channels; 1 to 3.
+    axes: Axes after the channels; 1 to 3.
     kernel: taps: one number, or one per axis; 1 to 4096.
     stride: Step between outputs, one or one per axis; 1 to 4096.
     padding: Zeros at both ends, one or one per axis; 0 to 4096.
@@ -1291,7 +1291,7 @@ class RecurrentStack(Layer):
     hidden: Width of a state; 1 to 1048576.
     kind: Rnn, lstm or gru.
     layers: How many upon each other; 1 to 1024.
-    bidirectional: Also from the last step to the first; the states of both stand side by side.
+    bidirectional: Also from the last step to the first; the states of both are concatenated.
     return_sequence: The states of all steps, or only the last ones.
     activation: rnn: function applied to the state.
     initial_state: A node of more inputs: the states it begins with, [B, S, hidden], of an lstm h
@@ -1350,7 +1350,7 @@ class WeightNormConv(Layer):
 
     channels: Channels of the input; 1 to 1048576.
     filters: Channels of the output; 1 to 1048576.
-    axes: Axes behind the channels; 1 to 3.
+    axes: Axes after the channels; 1 to 3.
     kernel: taps: one number, or one per axis; 1 to 64.
     stride: Step between outputs, one or one per axis; 1 to 4096.
     padding: Zeros at both ends, one or one per axis; 0 to 4096.
@@ -1420,7 +1420,7 @@ class SpectralNormConv(Layer):
 
     channels: Channels of the input; 1 to 1048576.
     filters: Channels of the output; 1 to 1048576.
-    axes: Axes behind the channels; 1 to 3.
+    axes: Axes after the channels; 1 to 3.
     kernel: taps: one number, or one per axis; 1 to 64.
     stride: Step between outputs, one or one per axis; 1 to 4096.
     padding: Zeros at both ends, one or one per axis; 0 to 4096.
@@ -1467,7 +1467,7 @@ class Mamba(Layer):
     state: N: values of state per channel; 1 to 65536.
     expand: Channels per value of the width; 1 to 1024.
     kernel: Taps of the convolution; 1 to 4096.
-    rank: R: values that step sizes are made of; 0: a sixteenth of the width, rounded up; 0 to
+    rank: R: values that step sizes are made of; 0 means a sixteenth of the width, rounded up; 0 to
         1048576.
     """
 

@@ -160,7 +160,7 @@ impl Default for DType {
     }
 }
 
-/// What computes. GPU: through WebGPU.
+/// The device that computes. GPU: through WebGPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 #[repr(i32)]
@@ -249,7 +249,7 @@ impl Default for GpuTuning {
     }
 }
 
-/// What a line is about.
+/// The level of a line of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 #[repr(i32)]
@@ -711,7 +711,7 @@ impl Default for Stop {
     }
 }
 
-/// What a piece of a reply is.
+/// The kind of a piece of a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 #[repr(i32)]
@@ -795,7 +795,7 @@ pub enum DnaMode {
     Strict = 1,
     /// other widths too: what both have
     Aligned = 2,
-    /// hidden units may stand in another order
+    /// hidden units may be in another order
     Permutation = 3,
 }
 

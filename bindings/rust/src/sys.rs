@@ -80,7 +80,7 @@ pub const LOOM_UINT4_G64: loom_dtype = 35;
 /// blocks of 128 with a zero point, as AWQ and GPTQ
 pub const LOOM_UINT4_G128: loom_dtype = 36;
 
-/// What computes. GPU: through WebGPU.
+/// The device that computes. GPU: through WebGPU.
 pub type loom_device = i32;
 pub const LOOM_DEVICE_CPU: loom_device = 0;
 pub const LOOM_DEVICE_GPU: loom_device = 1;
@@ -101,7 +101,7 @@ pub const LOOM_GPU_TUNING_OFF: loom_gpu_tuning = 1;
 /// on software adapters too
 pub const LOOM_GPU_TUNING_FORCE: loom_gpu_tuning = 2;
 
-/// What a line is about.
+/// The level of a line of the log.
 pub type loom_log_level = i32;
 /// work as it goes
 pub const LOOM_LOG_DEBUG: loom_log_level = 0;
@@ -284,7 +284,7 @@ pub const LOOM_STOP_CONTEXT: loom_stop = 3;
 /// a callback said so
 pub const LOOM_STOP_CANCELLED: loom_stop = 4;
 
-/// What a piece of a reply is.
+/// The kind of a piece of a reply.
 pub type loom_reply_kind = i32;
 pub const LOOM_REPLY_TEXT: loom_reply_kind = 0;
 pub const LOOM_REPLY_REASONING: loom_reply_kind = 1;
@@ -314,7 +314,7 @@ pub const LOOM_DNA_FUNCTIONAL: loom_dna_mode = 0;
 pub const LOOM_DNA_STRICT: loom_dna_mode = 1;
 /// other widths too: what both have
 pub const LOOM_DNA_ALIGNED: loom_dna_mode = 2;
-/// hidden units may stand in another order
+/// hidden units may be in another order
 pub const LOOM_DNA_PERMUTATION: loom_dna_mode = 3;
 
 /// How the weights of two parents become those of a child.
@@ -500,7 +500,7 @@ pub type loom_log_fn = Option<unsafe extern "C" fn(
 #[derive(Clone, Copy, Debug)]
 pub struct loom_engine_options {
     pub struct_size: u32,
-    /// lanes of work, the caller's included; 0: all cores
+    /// lanes of work, the caller's included; 0 means all cores
     pub threads: i32,
     /// 1: so many also beyond the cores, or where others use them
     pub exact_threads: i32,
@@ -512,7 +512,7 @@ pub struct loom_engine_options {
     pub gpu_library: *const c_char,
     /// file that keeps what tuning found; null: none
     pub gpu_cache: *const c_char,
-    /// bytes that reading files may take; 0: what the machine has free
+    /// bytes that reading files may take; 0 means the free memory of the machine
     pub memory_limit: u64,
     /// 1: an op that the GPU has no kernel for is an error
     pub gpu_strict: i32,
@@ -550,7 +550,7 @@ const _: () = {
     assert!(core::mem::offset_of!(loom_engine_options, log_user) == 72);
 };
 
-/// What an engine is.
+/// The description of an engine.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct loom_engine_info {
@@ -559,7 +559,7 @@ pub struct loom_engine_info {
     pub threads: i32,
     /// that this process may use
     pub cores: i32,
-    /// 0: a single-threaded build
+    /// 0 means a single-threaded build
     pub threads_built_in: i32,
     /// in use
     pub isa: [c_char; 32],
@@ -634,7 +634,7 @@ const _: () = {
     assert!(core::mem::offset_of!(loom_memory, mapped) == 48);
 };
 
-/// Work done and in all. 0: go on; anything else ends the call with LOOM_CANCELLED.
+/// Work done and in all. Return 0 to continue; any other value ends the call with LOOM_CANCELLED.
 pub type loom_progress_fn = Option<unsafe extern "C" fn(
     user: *mut c_void, done: i64, total: i64
 ) -> i32>;
@@ -654,7 +654,7 @@ pub struct loom_load_options {
     pub seed: u64,
     /// file of weights for one that describes a network; null: none
     pub weights: *const c_char,
-    /// of axes that an ONNX file leaves open, besides the batch; 0: an error
+    /// of axes that an ONNX file leaves open, besides the batch; 0 means an error
     pub open_extent: i64,
     /// parameters read and in all; null: none
     pub progress: loom_progress_fn,
@@ -725,7 +725,7 @@ const _: () = {
     assert!(core::mem::offset_of!(loom_save_options, user) == 24);
 };
 
-/// What a network is. Shapes are those of one sample.
+/// The description of a network. Shapes are those of one sample.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct loom_network_info {
@@ -828,13 +828,13 @@ const _: () = {
 #[derive(Clone, Copy, Debug)]
 pub struct loom_session_options {
     pub struct_size: u32,
-    /// samples computed at a time; changes speed, never bits; 0: 1
+    /// samples computed at a time; changes speed, never bits; 0 means 1
     pub max_batch: i64,
     /// 1: inputs of integer weights are never rounded to 8 bits
     pub float_activations: i32,
     /// 1: each call goes on where the one before ended, with max_batch streams
     pub stateful: i32,
-    /// stateful: steps that caches hold; 0: those of one input
+    /// stateful: steps that caches hold; 0 means those of one input
     pub max_steps: i64,
     /// 1: samples may have fewer steps than inputs; loom_session_set_lengths()
     pub lengths: i32,
@@ -860,7 +860,7 @@ const _: () = {
     assert!(core::mem::offset_of!(loom_session_options, lengths) == 32);
 };
 
-/// What one cell gave. Borrowed during the callback.
+/// The output of one cell. Borrowed during the callback.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct loom_cell {
@@ -904,9 +904,9 @@ pub struct loom_port {
     pub shape: [i64; 8],
     /// 1: each sample has its own
     pub batched: i32,
-    /// above 0: whole numbers below it
+    /// above 0: the values are integers below it
     pub ids: i64,
-    /// that a run gave; null where ports are only told
+    /// the values of a run; null if ports are only described
     pub values: *const loom_tensor,
 }
 
@@ -932,17 +932,17 @@ const _: () = {
     assert!(core::mem::offset_of!(loom_port, values) == 104);
 };
 
-/// An input or an output. 0: go on; anything else ends the call with LOOM_CANCELLED.
+/// An input or an output. Return 0 to continue; any other value ends the call with LOOM_CANCELLED.
 pub type loom_port_fn = Option<unsafe extern "C" fn(
     user: *mut c_void, port: *const loom_port
 ) -> i32>;
 
-/// A cell's output. 0: go on; anything else ends the call with LOOM_CANCELLED.
+/// A cell's output. Return 0 to continue; any other value ends the call with LOOM_CANCELLED.
 pub type loom_cell_fn = Option<unsafe extern "C" fn(
     user: *mut c_void, cell: *const loom_cell
 ) -> i32>;
 
-/// What a proof says beside its numbers.
+/// The facts of a proof besides its numbers.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct loom_prove_options {
@@ -951,9 +951,9 @@ pub struct loom_prove_options {
     pub source: *const c_char,
     /// what was compared; null: "native, engine"
     pub rungs: *const c_char,
-    /// of |a - b| <= abs_tol + rel_tol |b|; 0: 1e-5; below 0: none
+    /// of |a - b| <= abs_tol + rel_tol |b|; 0 means 1e-5; below 0: none
     pub abs_tol: f64,
-    /// 0: 1e-4; below 0: none
+    /// 0 means 1e-4; below 0: none
     pub rel_tol: f64,
 }
 
@@ -987,7 +987,7 @@ pub struct loom_dataset_options {
     pub x: *const c_char,
     /// name of the targets; null: "y"
     pub y: *const c_char,
-    /// .csv: the last columns; 0: 1
+    /// .csv: the last columns; 0 means 1
     pub targets: i64,
     /// 1: whole-number targets are numbers, not labels
     pub numbers: i32,
@@ -1037,7 +1037,7 @@ const _: () = {
     assert!(core::mem::offset_of!(loom_dataset_options, ignore_label) == 92);
 };
 
-/// What a data set holds.
+/// The description of a data set.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct loom_dataset_info {
@@ -1112,7 +1112,7 @@ const _: () = {
 pub struct loom_trainer_options {
     pub struct_size: u32,
     pub loss: loom_loss,
-    /// 0: 1
+    /// 0 means 1
     pub huber_delta: f32,
     /// of CROSS_ENTROPY
     pub label_smoothing: f32,
@@ -1130,14 +1130,14 @@ pub struct loom_trainer_options {
     pub has_weight_decay: i32,
     pub weight_decay: f32,
     pub schedule: loom_schedule,
-    /// learning rate at the start; 0: 1e-3
+    /// learning rate at the start; 0 means 1e-3
     pub rate: f64,
     pub schedule_floor: f64,
-    /// 0: 0.1
+    /// 0 means 0.1
     pub schedule_gamma: f64,
-    /// 0: 2
+    /// 0 means 2
     pub schedule_power: f64,
-    /// epochs; 0: 10
+    /// epochs; 0 means 10
     pub schedule_every: i64,
     /// epochs
     pub milestones: *const i64,
@@ -1145,15 +1145,15 @@ pub struct loom_trainer_options {
     pub clip: loom_clip,
     /// steps
     pub warmup: i64,
-    /// epochs; 0: 5
+    /// epochs; 0 means 5
     pub schedule_patience: i64,
-    /// 0: 1
+    /// 0 means 1
     pub clip_limit: f32,
     /// 1: samples are not shuffled
     pub keep_order: i32,
-    /// samples per step; 0: 32, of LBFGS all
+    /// samples per step; 0 means 32, of LBFGS all
     pub batch: i64,
-    /// batches whose gradients are added up before an update; 0: 1
+    /// batches whose gradients are added up before an update; 0 means 1
     pub accumulate: i64,
     /// 1: `seed` counts
     pub has_seed: i32,
@@ -1164,25 +1164,25 @@ pub struct loom_trainer_options {
     pub native_weights: i32,
     /// 1: feedback links go on from batch to batch
     pub carry_feedback: i32,
-    /// gradient checkpointing in groups of so many cells; 0: none
+    /// gradient checkpointing in groups of so many cells; 0 means none
     pub checkpoint_cells: i64,
     /// null: that of the network
     pub engine: *mut loom_engine,
-    /// decay of an average of the weights, which is evaluated and saved; 0: none
+    /// decay of an average of the weights, which is evaluated and saved; 0 means none
     pub ema: f64,
-    /// the mean over the ends of the epochs from this one on; 0: none
+    /// the mean over the ends of the epochs from this one on; 0 means none
     pub swa_from: i64,
-    /// every so many updates back to slow weights; 0: never
+    /// every so many updates back to slow weights; 0 means never
     pub lookahead: i64,
-    /// by which those move; 0: 0.5
+    /// by which those move; 0 means 0.5
     pub lookahead_share: f64,
-    /// deviation of noise on gradients; 0: none
+    /// deviation of noise on gradients; 0 means none
     pub gradient_noise: f64,
     /// with the update t as (1 + t)^(-fade / 2)
     pub gradient_noise_fade: f64,
-    /// TRIPLET, CONTRASTIVE: a distance; 0: 1
+    /// TRIPLET, CONTRASTIVE: a distance; 0 means 1
     pub margin: f32,
-    /// INFONCE: what cosines are divided by; 0: 0.1
+    /// INFONCE: what cosines are divided by; 0 means 0.1
     pub temperature: f32,
     /// TRIPLET, 1: all of a batch, not the hardest of each row
     pub all_triplets: i32,
@@ -1261,7 +1261,7 @@ pub struct loom_epoch {
     pub train_loss: f64,
     /// 1: there are validation data
     pub has_validation: i32,
-    /// 1: and they have labels
+    /// 1: they have labels
     pub has_validation_accuracy: i32,
     pub validation_loss: f64,
     /// 0 to 1
@@ -1307,12 +1307,12 @@ const _: () = {
     assert!(core::mem::offset_of!(loom_epoch, validation_metrics) == 88);
 };
 
-/// After each batch. 0: go on; anything else ends the call with LOOM_CANCELLED.
+/// After each batch. Return 0 to continue; any other value ends the call with LOOM_CANCELLED.
 pub type loom_batch_fn = Option<unsafe extern "C" fn(
     user: *mut c_void, done: i64, steps: i64, loss: f64
 ) -> i32>;
 
-/// After each epoch. 0: go on; anything else ends the call with LOOM_CANCELLED.
+/// After each epoch. Return 0 to continue; any other value ends the call with LOOM_CANCELLED.
 pub type loom_epoch_fn = Option<unsafe extern "C" fn(
     user: *mut c_void, epoch: *const loom_epoch
 ) -> i32>;
@@ -1333,9 +1333,9 @@ pub type loom_observer_fn = Option<unsafe extern "C" fn(
 #[derive(Clone, Copy, Debug)]
 pub struct loom_fit_options {
     pub struct_size: u32,
-    /// in all; those done before (resume) count; 0: 10
+    /// in all; those done before (resume) count; 0 means 10
     pub epochs: i64,
-    /// epochs without a better loss; 0: never
+    /// epochs without a better loss; 0 means never
     pub early_stop: i64,
     /// file written after each epoch; null: none
     pub checkpoint: *const c_char,
@@ -1353,7 +1353,7 @@ pub struct loom_fit_options {
     pub user: *mut c_void,
     /// samples that were validated, and in all; null: none
     pub on_validation: loom_progress_fn,
-    /// batches after which it is written within an epoch too; 0: never
+    /// batches after which it is written within an epoch too; 0 means never
     pub checkpoint_every: i64,
     /// null: none
     pub observer: loom_observer_fn,
@@ -1392,12 +1392,12 @@ const _: () = {
     assert!(core::mem::offset_of!(loom_fit_options, telemetry) == 104);
 };
 
-/// What a training step gave.
+/// The result of a training step.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct loom_step_report {
     pub struct_size: u32,
-    /// 0: gradients are being added up, or were not finite and were dropped
+    /// 0 means gradients are being added up, or were not finite and were dropped
     pub updated: i32,
     pub loss: f64,
 }
@@ -1430,7 +1430,7 @@ pub struct loom_evaluation {
     pub has_accuracy: i32,
     /// 1: there are targets
     pub has_mean_absolute_error: i32,
-    /// 1: and they vary
+    /// 1: the targets vary
     pub has_r2: i32,
     /// share of labels that have the largest output
     pub accuracy: f64,
@@ -1464,8 +1464,8 @@ const _: () = {
 };
 
 /// A loss of the caller's own. outputs: float32 [batch, ...]; gradients: zeros of that shape, to be
-/// filled with the gradient of the loss, which goes to `*loss`. 0: go on; anything else ends the
-/// call with LOOM_CANCELLED, and no weight has changed.
+/// filled with the gradient of the loss, which goes to `*loss`. Return 0 to continue; any other
+/// value ends the call with LOOM_CANCELLED, and no weight has changed.
 pub type loom_loss_fn = Option<unsafe extern "C" fn(
     user: *mut c_void, outputs: *const loom_tensor, gradients: *const loom_tensor, loss: *mut f64
 ) -> i32>;
@@ -1492,7 +1492,7 @@ pub struct loom_telemetry_options {
     pub udp: *const c_char,
     /// "host:port": a datagram for each layer that a batch goes through
     pub tanhi: *const c_char,
-    /// records that may wait; 0: 4096
+    /// records that may wait; 0 means 4096
     pub queue: i64,
     /// gets the lines too; null: none
     pub on_line: loom_line_fn,
@@ -1524,7 +1524,7 @@ const _: () = {
     assert!(core::mem::offset_of!(loom_telemetry_options, user) == 72);
 };
 
-/// What was lost.
+/// Counts of lost records.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct loom_telemetry_info {
@@ -1589,7 +1589,7 @@ const _: () = {
     assert!(core::mem::offset_of!(loom_model_options, borrow) == 32);
 };
 
-/// What a model is.
+/// The description of a model.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct loom_model_info {
@@ -1710,14 +1710,14 @@ const _: () = {
     assert!(core::mem::offset_of!(loom_chat_options, variables) == 32);
 };
 
-/// What a conversation takes.
+/// The options of a conversation.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct loom_model_session_options {
     pub struct_size: u32,
-    /// positions of the KV cache; 0: the model's, at most 2048
+    /// positions of the KV cache; 0 means the model's, at most 2048
     pub context: i64,
-    /// tokens per forward pass of a prompt; changes speed, never bits; 0: 256
+    /// tokens per forward pass of a prompt; changes speed, never bits; 0 means 256
     pub chunk: i64,
     pub activations: loom_activations,
     /// 1: `cache_type` counts
@@ -1832,12 +1832,14 @@ const _: () = {
     assert!(core::mem::offset_of!(loom_token_bias, bias) == 4);
 };
 
-/// After each token of the text. 0: go on; anything else ends generation with LOOM_STOP_CANCELLED.
+/// After each token of the text. Return 0 to continue; any other value ends generation with
+/// LOOM_STOP_CANCELLED.
 pub type loom_token_fn = Option<unsafe extern "C" fn(
     user: *mut c_void, token: *const loom_token
 ) -> i32>;
 
-/// Logits [count] of one position. 0: go on; anything else ends the call with LOOM_CANCELLED.
+/// Logits [count] of one position. Return 0 to continue; any other value ends the call with
+/// LOOM_CANCELLED.
 pub type loom_logits_fn = Option<unsafe extern "C" fn(
     user: *mut c_void, position: i64, logits: *const f32, count: i64
 ) -> i32>;
@@ -1847,23 +1849,23 @@ pub type loom_logits_fn = Option<unsafe extern "C" fn(
 #[derive(Clone, Copy, Debug)]
 pub struct loom_generate_options {
     pub struct_size: u32,
-    /// 0: 256
+    /// 0 means 256
     pub max_tokens: i64,
-    /// 0: the likeliest token; else logits are divided by it
+    /// 0 means the likeliest token; else logits are divided by it
     pub temperature: f32,
-    /// keep the fewest tokens that hold this share of the probability; 0: 1
+    /// keep the fewest tokens that hold this share of the probability; 0 means 1
     pub top_p: f32,
     /// keep those with at least this share of the best one's
     pub min_p: f32,
-    /// Keskar et al., 2019; 0: 1
+    /// Keskar et al., 2019; 0 means 1
     pub repetition_penalty: f32,
-    /// keep the k likeliest tokens; 0: all
+    /// keep the k likeliest tokens; 0 means all
     pub top_k: i64,
     /// 1: `repetition_window` counts
     pub has_repetition_window: i32,
     /// 1: the token that ends a text does not end it
     pub ignore_eos: i32,
-    /// tokens to look back; 0: all; unset: 64
+    /// tokens to look back; 0 means all; unset means 64
     pub repetition_window: i64,
     /// equal seeds give equal texts, on any machine
     pub seed: u64,
@@ -1887,36 +1889,36 @@ pub struct loom_generate_options {
     pub frequency_penalty: f32,
     /// and this once (OpenAI)
     pub presence_penalty: f32,
-    /// no run of so many tokens comes twice; 0: off
+    /// no run of so many tokens comes twice; 0 means off
     pub no_repeat_ngram: i64,
-    /// penalty of what would go on with a repetition; 0: off
+    /// penalty of what would go on with a repetition; 0 means off
     pub dry_multiplier: f32,
-    /// 0: 1.75
+    /// 0 means 1.75
     pub dry_base: f32,
-    /// 0: 2
+    /// 0 means 2
     pub dry_allowed_length: i64,
-    /// tokens to look back; 0: all
+    /// tokens to look back; 0 means all
     pub dry_window: i64,
     /// texts no repetition reaches over, \[dry_breaker_count\]; null: the usual
     pub dry_breakers: *const *const c_char,
     pub dry_breaker_count: i32,
-    /// keep the share whose surprise is nearest to the entropy; 0: 1
+    /// keep the share whose surprise is nearest to the entropy; 0 means 1
     pub typical_p: f32,
-    /// keep logits within n deviations of the largest; 0: off
+    /// keep logits within n deviations of the largest; 0 means off
     pub top_n_sigma: f32,
     /// of keeping only the least likely of those above the threshold
     pub xtc_probability: f32,
-    /// 0: 0.1
+    /// 0 means 0.1
     pub xtc_threshold: f32,
-    /// of the temperature, by the entropy; 0: off
+    /// of the temperature, by the entropy; 0 means off
     pub dynamic_range: f32,
-    /// 0: 1
+    /// 0 means 1
     pub dynamic_exponent: f32,
-    /// 1, 2: keep the surprise near tau (Basu et al., 2021); 0: off
+    /// 1, 2: keep the surprise near tau (Basu et al., 2021); 0 means off
     pub mirostat: i64,
-    /// bits; 0: 5
+    /// bits; 0 means 5
     pub mirostat_tau: f32,
-    /// 0: 0.1
+    /// 0 means 0.1
     pub mirostat_eta: f32,
     /// \[logit_bias_count\]
     pub logit_bias: *const loom_token_bias,
@@ -1935,7 +1937,7 @@ pub struct loom_generate_options {
     pub json_schema: *const c_char,
     /// 1: tokens are guessed from what followed before; the text stays the same
     pub lookup: i32,
-    /// at a time, 1 to 64; 0: 8
+    /// at a time, 1 to 64; 0 means 8
     pub guesses: i64,
 }
 
@@ -2071,9 +2073,9 @@ pub struct loom_embed_options {
     pub prompt_name: *const c_char,
     /// a prompt as text, in its place; null: none
     pub prompt: *const c_char,
-    /// of a text; 0: what the model takes
+    /// of a text; 0 means the limit of the model
     pub max_tokens: i64,
-    /// the first so many values of each vector; 0: all
+    /// the first so many values of each vector; 0 means all
     pub dimensions: i64,
     /// texts done and in all; null: none
     pub progress: loom_progress_fn,
@@ -2111,7 +2113,7 @@ const _: () = {
 #[derive(Clone, Copy, Debug)]
 pub struct loom_rerank_options {
     pub struct_size: u32,
-    /// of query and document together; 0: what the model takes
+    /// of query and document together; 0 means the limit of the model
     pub max_tokens: i64,
     /// 1: a pair too long is an error; else the longer text loses its end
     pub no_truncate: i32,
@@ -2171,16 +2173,16 @@ const _: () = {
     assert!(core::mem::offset_of!(loom_ranked, tokens) == 16);
 };
 
-/// What texts of a batch take.
+/// The options of a batch of texts.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct loom_batch_options {
     pub struct_size: u32,
-    /// texts at the same time, at most 4096; 0: 4
+    /// texts at the same time, at most 4096; 0 means 4
     pub sequences: i64,
-    /// positions of each; 0: the model's, at most 2048
+    /// positions of each; 0 means the model's, at most 2048
     pub context: i64,
-    /// tokens of prompts in a pass, of all together; 0: 256
+    /// tokens of prompts in a pass, of all together; 0 means 256
     pub chunk: i64,
     /// 1: `cache_type` counts
     pub has_cache_type: i32,
@@ -2213,11 +2215,11 @@ const _: () = {
 #[derive(Clone, Copy, Debug)]
 pub struct loom_adaptation_options {
     pub struct_size: u32,
-    /// seconds; 0: 15
+    /// seconds; 0 means 15
     pub duration: f64,
-    /// seconds; 0: 1
+    /// seconds; 0 means 1
     pub window: f64,
-    /// accuracy in percent of a window that has recovered; 0: 50
+    /// accuracy in percent of a window that has recovered; 0 means 50
     pub threshold: f64,
     /// 1: `threshold` is that share of the accuracy before the change
     pub relative: i32,
@@ -2247,11 +2249,11 @@ const _: () = {
 #[derive(Clone, Copy, Debug)]
 pub struct loom_neat_options {
     pub struct_size: u32,
-    /// 0: 1
+    /// 0 means 1
     pub inputs: i64,
-    /// 0: 1
+    /// 0 means 1
     pub outputs: i64,
-    /// genomes; 0: 150
+    /// genomes; 0 means 150
     pub population: i64,
     /// 1: `seed` counts
     pub has_seed: i32,
@@ -2265,7 +2267,7 @@ pub struct loom_neat_options {
     pub output: *const c_char,
     /// activation of new nodes; null: "sigmoid"
     pub hidden: *const c_char,
-    /// a node is activation(slope x sum); 0: 4.9
+    /// a node is activation(slope x sum); 0 means 4.9
     pub slope: f64,
     /// 1: `add_node` counts
     pub has_add_node: i32,
@@ -2275,9 +2277,9 @@ pub struct loom_neat_options {
     pub has_add_connection: i32,
     /// and of a new connection; unset: 0.3
     pub add_connection: f64,
-    /// 0: 2.5
+    /// 0 means 2.5
     pub weight_step: f64,
-    /// distance up to which genomes are of one species; 0: 2
+    /// distance up to which genomes are of one species; 0 means 2
     pub threshold: f64,
 }
 
@@ -2323,9 +2325,9 @@ pub struct loom_population_info {
     pub outputs: i64,
     /// 1: connections may close cycles
     pub recurrent: i32,
-    /// those told so far
+    /// number of evaluated generations
     pub generation: i64,
-    /// of all that were told; -infinity before the first
+    /// of all evaluated generations; -infinity before the first
     pub best_fitness: f64,
     pub seed: u64,
 }
@@ -2352,7 +2354,7 @@ const _: () = {
     assert!(core::mem::offset_of!(loom_population_info, seed) == 56);
 };
 
-/// A generation that was told.
+/// An evaluated generation.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct loom_population_report {
@@ -2364,7 +2366,7 @@ pub struct loom_population_report {
     pub best: f64,
     pub mean: f64,
     pub worst: f64,
-    /// members whose fitness is no finite number
+    /// members whose fitness is not finite
     pub failed: i64,
     /// nodes of its best
     pub hidden: i64,
@@ -2397,7 +2399,7 @@ const _: () = {
     assert!(core::mem::offset_of!(loom_population_report, species) == 72);
 };
 
-/// What a genome is made of.
+/// The counts of a genome.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct loom_genome_info {
@@ -2526,7 +2528,7 @@ pub struct loom_mesh_link {
     pub source: [i64; 4],
     /// the port that it reads; null: none
     pub port: *const c_char,
-    /// ticks; 0: 1. Of a port 1 is the sample of this very tick
+    /// ticks; 0 means 1. For a port, 1 is the sample of the current tick
     pub delay: i64,
     /// 1: it reads the cell `source`
     pub has_source: i32,
@@ -2564,7 +2566,7 @@ const _: () = {
 #[derive(Clone, Copy, Debug)]
 pub struct loom_mesh_options {
     pub struct_size: u32,
-    /// streams side by side; 0: 1
+    /// streams side by side; 0 means 1
     pub batch: i64,
     /// 1: cells whose source has nothing yet fire on zeros; else they hold
     pub zero_fill: i32,
@@ -2616,7 +2618,7 @@ pub struct loom_mesh_info {
     pub ticks: i64,
     /// cells that did not fire in the last tick
     pub stale: i64,
-    /// ticks from a sample to its result; -1: it never comes
+    /// ticks from a sample to its result; -1 means it never comes
     pub latency: i64,
     /// memory that it took
     pub bytes: i64,
@@ -2688,7 +2690,7 @@ pub type loom_mesh_epoch_fn = Option<unsafe extern "C" fn(
 #[derive(Clone, Copy, Debug)]
 pub struct loom_mesh_fit_options {
     pub struct_size: u32,
-    /// 0: 10
+    /// 0 means 10
     pub epochs: i64,
     /// windows done and in all; null: none
     pub on_window: loom_progress_fn,
@@ -2747,7 +2749,7 @@ const _: () = {
     assert!(core::mem::offset_of!(loom_kmeans_report, converged) == 24);
 };
 
-/// What k-means takes besides its options by name.
+/// Options of k-means besides those by name.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct loom_kmeans_options {
@@ -2781,7 +2783,7 @@ const _: () = {
     assert!(core::mem::offset_of!(loom_kmeans_options, user) == 32);
 };
 
-/// What was noticed, for a person; borrowed during the callback. What it returns is not asked.
+/// A note for the user; borrowed during the callback. The return value is ignored.
 pub type loom_note_fn = Option<unsafe extern "C" fn(user: *mut c_void, note: *const c_char) -> i32>;
 
 /// Which work, how much of it is done, and all of it. Anything but 0 ends the call with
@@ -2810,13 +2812,13 @@ pub struct loom_convert_options {
     pub measure: i32,
     /// text whose tokens decide which values scales keep; null: none
     pub calibration: *const c_char,
-    /// of 128 tokens; 0: 16
+    /// of 128 tokens; 0 means 16
     pub calibration_windows: i64,
-    /// 1: weights that are NaN or infinite are no error
+    /// 1: weights that are NaN or infinite are not an error
     pub allow_nonfinite: i32,
     /// folder or file that makes a language model of a network; null: none
     pub tokenizer: *const c_char,
-    /// positions of such a model; 0: 2048
+    /// positions of such a model; 0 means 2048
     pub context: i64,
     /// null: none
     pub progress: loom_work_fn,
@@ -2933,7 +2935,7 @@ extern "C" {
     /// LOOM_ABI_VERSION of the library that runs. Another number than the header's: do not go on.
     pub fn loom_abi_version() -> u32;
 
-    /// "0.1.0". Borrowed, for ever.
+    /// "0.1.0". Borrowed; valid forever.
     pub fn loom_version() -> *const c_char;
 
     /// One line about the last call of this thread that failed; "" if none did. Borrowed until the
@@ -2943,19 +2945,19 @@ extern "C" {
     /// The code of that call; LOOM_OK if none failed.
     pub fn loom_last_error_code() -> loom_status;
 
-    /// "invalid argument"; "unknown" for a number that is no status. Borrowed, for ever.
+    /// "invalid argument"; "unknown" for a number that is not a status. Borrowed; valid forever.
     pub fn loom_status_name(status: loom_status) -> *const c_char;
 
     /// Frees texts and lists that were transferred to the caller. Null is fine.
     pub fn loom_free(memory: *mut c_void);
 
-    /// "float32"; null for a number that is no type. Borrowed, for ever.
+    /// "float32"; null for a number that is not a type. Borrowed; valid forever.
     pub fn loom_dtype_name(dtype: loom_dtype) -> *const c_char;
 
     /// The type of a name, or of a short form such as "f32" and "i8".
     pub fn loom_dtype_parse(name: *const c_char, out: *mut loom_dtype) -> loom_status;
 
-    /// Bits that a value takes, without its share of a scale; 0 for a number that is no type.
+    /// Bits that a value takes, without its share of a scale; 0 for a number that is not a type.
     pub fn loom_dtype_bits(dtype: loom_dtype) -> i32;
 
     /// Zeros. `*out` is transferred: free it with loom_array_free().
@@ -3022,7 +3024,7 @@ extern "C" {
         engine: *const loom_engine, out: *mut loom_engine_info
     ) -> loom_status;
 
-    /// Fills `out`, whose struct_size the caller has set. Null: the shared engine.
+    /// Fills `out`, whose struct_size the caller has set. A null engine means the shared one.
     pub fn loom_engine_get_memory(engine: *const loom_engine, out: *mut loom_memory) -> loom_status;
 
     /// Null is fine.
@@ -3188,7 +3190,7 @@ extern "C" {
     pub fn loom_session_state_count(session: *mut loom_session, out: *mut i64) -> loom_status;
 
     /// Stateful: the state of recurrent layer `index`, in the order of computation, float32
-    /// \[max_batch, width\]; of an LSTM with its cell behind it. `*out` is transferred. Errors:
+    /// \[max_batch, width\]; for an LSTM followed by its cell. `*out` is transferred. Errors:
     /// out_of_range. One thread at a time.
     pub fn loom_session_state(
         session: *mut loom_session, index: i64, out: *mut *mut loom_array
@@ -3221,8 +3223,8 @@ extern "C" {
     ) -> loom_status;
 
     /// The same of samples \[positions, ..\] of different lengths, padded at the end. lengths:
-    /// \[n\], how many positions of each are real. What stands behind them is seen by no layer that
-    /// looks along the positions, no loss and no metric. `*out` is transferred.
+    /// \[n\], how many positions of each are real. Values after them are padding, which is skipped
+    /// by layers along the positions, no loss and no metric. `*out` is transferred.
     pub fn loom_dataset_from_sequences(
         x: *const loom_tensor, y: *const loom_tensor, lengths: *const loom_tensor, out: *mut *mut
         loom_dataset
@@ -3641,8 +3643,8 @@ extern "C" {
 
     /// Reads the prompt, then draws tokens. The last one drawn is not fed. An empty prompt goes on
     /// from where the session is. `out` may be null; `*out` is transferred. A callback that stops
-    /// is no error. Errors: invalid_argument, out_of_range (a prompt longer than the context). One
-    /// thread at a time.
+    /// is not an error. Errors: invalid_argument, out_of_range (a prompt longer than the context).
+    /// One thread at a time.
     pub fn loom_model_session_generate(
         session: *mut loom_model_session, prompt: *const c_char, options: *const
         loom_generate_options, out: *mut *mut loom_generation
@@ -3721,8 +3723,8 @@ extern "C" {
         loom_reply_parser
     ) -> loom_status;
 
-    /// More text of the reply; `sink` is told what is certain by now. How the text is cut does not
-    /// matter. One thread at a time.
+    /// More text of the reply; `sink` gets the pieces that are certain by now. The split of the
+    /// text does not matter. One thread at a time.
     pub fn loom_reply_parser_feed(
         parser: *mut loom_reply_parser, text: *const c_char, sink: loom_reply_fn, user: *mut c_void
     ) -> loom_status;
@@ -3819,7 +3821,7 @@ extern "C" {
         deviation: *const loom_deviation, out: *mut *mut c_char
     ) -> loom_status;
 
-    /// What loom_deviation_json() wrote. `*out` is transferred. Errors: bad_file.
+    /// Reads the text of loom_deviation_json(). `*out` is transferred. Errors: bad_file.
     pub fn loom_deviation_from_json(
         text: *const c_char, out: *mut *mut loom_deviation
     ) -> loom_status;
@@ -3896,8 +3898,8 @@ extern "C" {
         population: *const loom_population, out: *mut loom_population_info
     ) -> loom_status;
 
-    /// Of a generation that was told, from 0. Fills `out`. Errors: out_of_range. One thread at a
-    /// time.
+    /// The statistics of an evaluated generation, from 0. Fills `out`. Errors: out_of_range. One
+    /// thread at a time.
     pub fn loom_population_report_of(
         population: *const loom_population, generation: i64, out: *mut loom_population_report
     ) -> loom_status;
@@ -3908,8 +3910,8 @@ extern "C" {
         population: *const loom_population, index: i64, out: *mut *mut loom_genome
     ) -> loom_status;
 
-    /// The best of all generations that were told. `*out` is transferred. Errors: invalid_argument
-    /// (none was). One thread at a time.
+    /// The best genome of all evaluated generations. `*out` is transferred. Errors:
+    /// invalid_argument (none was). One thread at a time.
     pub fn loom_population_best(
         population: *const loom_population, out: *mut *mut loom_genome
     ) -> loom_status;
@@ -4074,7 +4076,7 @@ extern "C" {
         network: *const loom_network, options: *const loom_mesh_options, out: *mut *mut loom_mesh
     ) -> loom_status;
 
-    /// What the mesh reads until it is replaced: \[batch, ...\]. It is copied. Errors:
+    /// Sets the input of the mesh until it is replaced: \[batch, ...\]. It is copied. Errors:
     /// invalid_argument. One thread at a time.
     pub fn loom_mesh_set_input(mesh: *mut loom_mesh, inputs: *const loom_tensor) -> loom_status;
 
@@ -4088,8 +4090,8 @@ extern "C" {
     /// So many ticks. Errors: invalid_argument (less than none). One thread at a time.
     pub fn loom_mesh_tick(mesh: *mut loom_mesh, count: i64) -> loom_status;
 
-    /// What the last cell committed last, float32 \[batch, ...\]; zeros before it fired. `*out` is
-    /// transferred. One thread at a time.
+    /// The last committed value of the last cell, float32 \[batch, ...\]; zeros before it fired.
+    /// `*out` is transferred. One thread at a time.
     pub fn loom_mesh_output(mesh: *const loom_mesh, out: *mut *mut loom_array) -> loom_status;
 
     /// The same of the cell at `at`: z, y, x, l. Errors: not_found (no such cell). One thread at a
@@ -4250,10 +4252,10 @@ extern "C" {
     ) -> loom_status;
 
     /// One object: format, grid ("1 x 1 x 2 x 1"), parameters, notes \[text\], layers \[{depth, at,
-    /// type, settings, in, out, notes, parameters}\] of which each stands before those below it,
-    /// tensors \[{name, dtype, shape, bytes}\], and decoder, null for a network, or {architecture,
-    /// layers, width, inner_width, heads, kv_heads, head_dim, vocab, context, tokenizer_tokens}.
-    /// `*out` is transferred: loom_free().
+    /// type, settings, in, out, notes, parameters}\] in depth-first order, parents first, tensors
+    /// \[{name, dtype, shape, bytes}\], and decoder, null for a network, or {architecture, layers,
+    /// width, inner_width, heads, kv_heads, head_dim, vocab, context, tokenizer_tokens}. `*out` is
+    /// transferred: loom_free().
     pub fn loom_model_file_json(file: *const loom_model_file, out: *mut *mut c_char) -> loom_status;
 
     /// Values of a tensor by its place in the list, as float32. `*out` is transferred. Errors:

@@ -61,7 +61,7 @@ export const Dtype = {
 } as const;
 export type Dtype = keyof typeof Dtype;
 
-/** What computes. GPU: through WebGPU. */
+/** The device that computes. GPU: through WebGPU. */
 export const Device = {cpu: 0, gpu: 1} as const;
 export type Device = keyof typeof Device;
 
@@ -73,7 +73,7 @@ export type Activations = keyof typeof Activations;
 export const GpuTuning = {on: 0, off: 1, force: 2} as const;
 export type GpuTuning = keyof typeof GpuTuning;
 
-/** What a line is about. */
+/** The level of a line of the log. */
 export const LogLevel = {debug: 0, info: 1, warning: 2} as const;
 export type LogLevel = keyof typeof LogLevel;
 
@@ -172,7 +172,7 @@ export type Normalize = keyof typeof Normalize;
 export const Stop = {eos: 0, string: 1, length: 2, context: 3, cancelled: 4} as const;
 export type Stop = keyof typeof Stop;
 
-/** What a piece of a reply is. */
+/** The kind of a piece of a reply. */
 export const ReplyKind = {text: 0, reasoning: 1, call: 2, arguments: 3} as const;
 export type ReplyKind = keyof typeof ReplyKind;
 
@@ -244,7 +244,7 @@ export const loom_engine_options = {
 
 /** Texts are borrowed during the call. */
 export interface EngineOptions {
-  /** lanes of work, the caller's included; 0: all cores */
+  /** lanes of work, the caller's included; 0 means all cores */
   threads?: number;
   /** 1: so many also beyond the cores, or where others use them */
   exactThreads?: boolean;
@@ -256,21 +256,21 @@ export interface EngineOptions {
   gpuLibrary?: string;
   /** file that keeps what tuning found; null: none */
   gpuCache?: string;
-  /** bytes that reading files may take; 0: what the machine has free */
+  /** bytes that reading files may take; 0 means the free memory of the machine */
   memoryLimit?: number | bigint;
   /** 1: an op that the GPU has no kernel for is an error */
   gpuStrict?: boolean;
   gpuTuning?: GpuTuning;
 }
 
-/** What an engine is. */
+/** The description of an engine. */
 export const loom_engine_info = {
   name: "loom_engine_info", size: 308, sized: true,
   fields: {
     struct_size: [0, "u32"],
     threads: [4, "i32"],
     cores: [8, "i32"],
-    threads_built_in: [12, "bool"],
+    threads_built_in: [12, "i32"],
     isa: [16, "chars:32"],
     isas: [48, "chars:128"],
     activations: [176, "enum:Activations"],
@@ -278,14 +278,14 @@ export const loom_engine_info = {
   },
 } as const;
 
-/** What an engine is. */
+/** The description of an engine. */
 export interface EngineInfo {
   /** as they run, after the limit of cores */
   threads: number;
   /** that this process may use */
   cores: number;
-  /** 0: a single-threaded build */
-  threadsBuiltIn: boolean;
+  /** 0 means a single-threaded build */
+  threadsBuiltIn: number;
   /** in use */
   isa: string;
   /** that this build holds and this processor runs, with spaces between */
@@ -351,7 +351,7 @@ export interface LoadOptions {
   seed?: number | bigint;
   /** file of weights for one that describes a network; null: none */
   weights?: string;
-  /** of axes that an ONNX file leaves open, besides the batch; 0: an error */
+  /** of axes that an ONNX file leaves open, besides the batch; 0 means an error */
   openExtent?: number;
   /** loom_network_load_memory(): 1: bytes are not copied; they stay, see there */
   borrow?: boolean;
@@ -378,7 +378,7 @@ export interface SaveOptions {
   withoutWeights?: number;
 }
 
-/** What a network is. Shapes are those of one sample. */
+/** The description of a network. Shapes are those of one sample. */
 export const loom_network_info = {
   name: "loom_network_info", size: 240, sized: true,
   fields: {
@@ -401,7 +401,7 @@ export const loom_network_info = {
   },
 } as const;
 
-/** What a network is. Shapes are those of one sample. */
+/** The description of a network. Shapes are those of one sample. */
 export interface NetworkInfo {
   /** [input_rank] */
   input: number[];
@@ -468,19 +468,19 @@ export const loom_session_options = {
 
 /** How a network is run. */
 export interface SessionOptions {
-  /** samples computed at a time; changes speed, never bits; 0: 1 */
+  /** samples computed at a time; changes speed, never bits; 0 means 1 */
   maxBatch?: number;
   /** 1: inputs of integer weights are never rounded to 8 bits */
   floatActivations?: boolean;
   /** 1: each call goes on where the one before ended, with max_batch streams */
   stateful?: boolean;
-  /** stateful: steps that caches hold; 0: those of one input */
+  /** stateful: steps that caches hold; 0 means those of one input */
   maxSteps?: number;
   /** 1: samples may have fewer steps than inputs; loom_session_set_lengths() */
   lengths?: boolean;
 }
 
-/** What one cell gave. Borrowed during the callback. */
+/** The output of one cell. Borrowed during the callback. */
 export const loom_cell = {
   name: "loom_cell", size: 48, sized: true,
   fields: {
@@ -491,7 +491,7 @@ export const loom_cell = {
   },
 } as const;
 
-/** What one cell gave. Borrowed during the callback. */
+/** The output of one cell. Borrowed during the callback. */
 export interface Cell {
   /** z, y, x, l */
   at: number[];
@@ -523,11 +523,11 @@ export interface Port {
   shape: number[];
   /** 1: each sample has its own */
   batched: boolean;
-  /** above 0: whole numbers below it */
+  /** above 0: the values are integers below it */
   ids: number;
 }
 
-/** What a proof says beside its numbers. */
+/** The facts of a proof besides its numbers. */
 export const loom_prove_options = {
   name: "loom_prove_options", size: 32, sized: true,
   fields: {
@@ -539,15 +539,15 @@ export const loom_prove_options = {
   },
 } as const;
 
-/** What a proof says beside its numbers. */
+/** The facts of a proof besides its numbers. */
 export interface ProveOptions {
   /** framework, version and model: "PyTorch 2.5.1: Sequential"; null: "" */
   source?: string;
   /** what was compared; null: "native, engine" */
   rungs?: string;
-  /** of |a - b| <= abs_tol + rel_tol |b|; 0: 1e-5; below 0: none */
+  /** of |a - b| <= abs_tol + rel_tol |b|; 0 means 1e-5; below 0: none */
   absTol?: number;
-  /** 0: 1e-4; below 0: none */
+  /** 0 means 1e-4; below 0: none */
   relTol?: number;
 }
 
@@ -580,7 +580,7 @@ export interface DatasetOptions {
   x?: string;
   /** name of the targets; null: "y" */
   y?: string;
-  /** .csv: the last columns; 0: 1 */
+  /** .csv: the last columns; 0 means 1 */
   targets?: number;
   /** 1: whole-number targets are numbers, not labels */
   numbers?: boolean;
@@ -596,7 +596,7 @@ export interface DatasetOptions {
   ignoreLabel?: number;
 }
 
-/** What a data set holds. */
+/** The description of a data set. */
 export const loom_dataset_info = {
   name: "loom_dataset_info", size: 104, sized: true,
   fields: {
@@ -610,7 +610,7 @@ export const loom_dataset_info = {
   },
 } as const;
 
-/** What a data set holds. */
+/** The description of a data set. */
 export interface DatasetInfo {
   samples: number;
   /** shape of one input, [sample_rank] */
@@ -708,9 +708,9 @@ export const loom_fit_options = {
 
 /** Texts are borrowed during the call. */
 export interface FitOptions {
-  /** in all; those done before (resume) count; 0: 10 */
+  /** in all; those done before (resume) count; 0 means 10 */
   epochs?: number;
-  /** epochs without a better loss; 0: never */
+  /** epochs without a better loss; 0 means never */
   earlyStop?: number;
   /** file written after each epoch; null: none */
   checkpoint?: string;
@@ -720,26 +720,26 @@ export interface FitOptions {
   resume?: boolean;
   /** 1: at the end the network has the best weights, not the last */
   keepBest?: boolean;
-  /** batches after which it is written within an epoch too; 0: never */
+  /** batches after which it is written within an epoch too; 0 means never */
   checkpointEvery?: number;
   /** events at commas: layer, pass, link, begin; null: all but pass */
   observe?: string;
 }
 
-/** What a training step gave. */
+/** The result of a training step. */
 export const loom_step_report = {
   name: "loom_step_report", size: 16, sized: true,
   fields: {
     struct_size: [0, "u32"],
-    updated: [4, "bool"],
+    updated: [4, "i32"],
     loss: [8, "f64"],
   },
 } as const;
 
-/** What a training step gave. */
+/** The result of a training step. */
 export interface StepReport {
-  /** 0: gradients are being added up, or were not finite and were dropped */
-  updated: boolean;
+  /** 0 means gradients are being added up, or were not finite and were dropped */
+  updated: number;
   loss: number;
 }
 
@@ -802,11 +802,11 @@ export interface TelemetryOptions {
   udp?: string;
   /** "host:port": a datagram for each layer that a batch goes through */
   tanhi?: string;
-  /** records that may wait; 0: 4096 */
+  /** records that may wait; 0 means 4096 */
   queue?: number;
 }
 
-/** What was lost. */
+/** Counts of lost records. */
 export const loom_telemetry_info = {
   name: "loom_telemetry_info", size: 24, sized: true,
   fields: {
@@ -816,7 +816,7 @@ export const loom_telemetry_info = {
   },
 } as const;
 
-/** What was lost. */
+/** Counts of lost records. */
 export interface TelemetryInfo {
   /** records that found the queue full */
   dropped: number;
@@ -845,7 +845,7 @@ export interface ModelOptions {
   borrow?: boolean;
 }
 
-/** What a model is. */
+/** The description of a model. */
 export const loom_model_info = {
   name: "loom_model_info", size: 168, sized: true,
   fields: {
@@ -868,7 +868,7 @@ export const loom_model_info = {
   },
 } as const;
 
-/** What a model is. */
+/** The description of a model. */
 export interface ModelInfo {
   layers: number;
   /** of the hidden states */
@@ -938,7 +938,7 @@ export interface ChatOptions {
   variables?: string;
 }
 
-/** What a conversation takes. */
+/** The options of a conversation. */
 export const loom_model_session_options = {
   name: "loom_model_session_options", size: 40, sized: true,
   fields: {
@@ -951,11 +951,11 @@ export const loom_model_session_options = {
   },
 } as const;
 
-/** What a conversation takes. */
+/** The options of a conversation. */
 export interface ModelSessionOptions {
-  /** positions of the KV cache; 0: the model's, at most 2048 */
+  /** positions of the KV cache; 0 means the model's, at most 2048 */
   context?: number;
-  /** tokens per forward pass of a prompt; changes speed, never bits; 0: 256 */
+  /** tokens per forward pass of a prompt; changes speed, never bits; 0 means 256 */
   chunk?: number;
   activations?: Activations;
   /** of keys and values: float32, float16, bfloat16, q8_0; unset: float32 */
@@ -1075,21 +1075,21 @@ export const loom_generate_options = {
 
 /** How the next tokens are chosen. Texts and lists are borrowed during the call. */
 export interface GenerateOptions {
-  /** 0: 256 */
+  /** 0 means 256 */
   maxTokens?: number;
-  /** 0: the likeliest token; else logits are divided by it */
+  /** 0 means the likeliest token; else logits are divided by it */
   temperature?: number;
-  /** keep the fewest tokens that hold this share of the probability; 0: 1 */
+  /** keep the fewest tokens that hold this share of the probability; 0 means 1 */
   topP?: number;
   /** keep those with at least this share of the best one's */
   minP?: number;
-  /** Keskar et al., 2019; 0: 1 */
+  /** Keskar et al., 2019; 0 means 1 */
   repetitionPenalty?: number;
-  /** keep the k likeliest tokens; 0: all */
+  /** keep the k likeliest tokens; 0 means all */
   topK?: number;
   /** 1: the token that ends a text does not end it */
   ignoreEos?: boolean;
-  /** tokens to look back; 0: all; unset: 64 */
+  /** tokens to look back; 0 means all; unset means 64 */
   repetitionWindow?: number;
   /** equal seeds give equal texts, on any machine */
   seed?: number | bigint;
@@ -1105,36 +1105,36 @@ export interface GenerateOptions {
   frequencyPenalty?: number;
   /** and this once (OpenAI) */
   presencePenalty?: number;
-  /** no run of so many tokens comes twice; 0: off */
+  /** no run of so many tokens comes twice; 0 means off */
   noRepeatNgram?: number;
-  /** penalty of what would go on with a repetition; 0: off */
+  /** penalty of what would go on with a repetition; 0 means off */
   dryMultiplier?: number;
-  /** 0: 1.75 */
+  /** 0 means 1.75 */
   dryBase?: number;
-  /** 0: 2 */
+  /** 0 means 2 */
   dryAllowedLength?: number;
-  /** tokens to look back; 0: all */
+  /** tokens to look back; 0 means all */
   dryWindow?: number;
   /** texts no repetition reaches over, [dry_breaker_count]; null: the usual */
   dryBreakers?: readonly string[];
   dryBreakerCount?: number;
-  /** keep the share whose surprise is nearest to the entropy; 0: 1 */
+  /** keep the share whose surprise is nearest to the entropy; 0 means 1 */
   typicalP?: number;
-  /** keep logits within n deviations of the largest; 0: off */
+  /** keep logits within n deviations of the largest; 0 means off */
   topNSigma?: number;
   /** of keeping only the least likely of those above the threshold */
   xtcProbability?: number;
-  /** 0: 0.1 */
+  /** 0 means 0.1 */
   xtcThreshold?: number;
-  /** of the temperature, by the entropy; 0: off */
+  /** of the temperature, by the entropy; 0 means off */
   dynamicRange?: number;
-  /** 0: 1 */
+  /** 0 means 1 */
   dynamicExponent?: number;
-  /** 1, 2: keep the surprise near tau (Basu et al., 2021); 0: off */
+  /** 1, 2: keep the surprise near tau (Basu et al., 2021); 0 means off */
   mirostat?: number;
-  /** bits; 0: 5 */
+  /** bits; 0 means 5 */
   mirostatTau?: number;
-  /** 0: 0.1 */
+  /** 0 means 0.1 */
   mirostatEta?: number;
   /** never drawn, [banned_token_count] */
   bannedTokens?: readonly number[];
@@ -1150,7 +1150,7 @@ export interface GenerateOptions {
   jsonSchema?: string;
   /** 1: tokens are guessed from what followed before; the text stays the same */
   lookup?: boolean;
-  /** at a time, 1 to 64; 0: 8 */
+  /** at a time, 1 to 64; 0 means 8 */
   guesses?: number;
 }
 
@@ -1220,9 +1220,9 @@ export interface EmbedOptions {
   promptName?: string;
   /** a prompt as text, in its place; null: none */
   prompt?: string;
-  /** of a text; 0: what the model takes */
+  /** of a text; 0 means the limit of the model */
   maxTokens?: number;
-  /** the first so many values of each vector; 0: all */
+  /** the first so many values of each vector; 0 means all */
   dimensions?: number;
 }
 
@@ -1240,7 +1240,7 @@ export const loom_rerank_options = {
 
 /** How documents are read. */
 export interface RerankOptions {
-  /** of query and document together; 0: what the model takes */
+  /** of query and document together; 0 means the limit of the model */
   maxTokens?: number;
   /** 1: a pair too long is an error; else the longer text loses its end */
   noTruncate?: boolean;
@@ -1269,7 +1269,7 @@ export interface Ranked {
   tokens: number;
 }
 
-/** What texts of a batch take. */
+/** The options of a batch of texts. */
 export const loom_batch_options = {
   name: "loom_batch_options", size: 40, sized: true,
   fields: {
@@ -1282,13 +1282,13 @@ export const loom_batch_options = {
   },
 } as const;
 
-/** What texts of a batch take. */
+/** The options of a batch of texts. */
 export interface BatchOptions {
-  /** texts at the same time, at most 4096; 0: 4 */
+  /** texts at the same time, at most 4096; 0 means 4 */
   sequences?: number;
-  /** positions of each; 0: the model's, at most 2048 */
+  /** positions of each; 0 means the model's, at most 2048 */
   context?: number;
-  /** tokens of prompts in a pass, of all together; 0: 256 */
+  /** tokens of prompts in a pass, of all together; 0 means 256 */
   chunk?: number;
   /** of keys and values; unset: float32 */
   cacheType?: Dtype;
@@ -1308,11 +1308,11 @@ export const loom_adaptation_options = {
 
 /** Windows, and when one has recovered. */
 export interface AdaptationOptions {
-  /** seconds; 0: 15 */
+  /** seconds; 0 means 15 */
   duration?: number;
-  /** seconds; 0: 1 */
+  /** seconds; 0 means 1 */
   window?: number;
-  /** accuracy in percent of a window that has recovered; 0: 50 */
+  /** accuracy in percent of a window that has recovered; 0 means 50 */
   threshold?: number;
   /** 1: `threshold` is that share of the accuracy before the change */
   relative?: boolean;
@@ -1344,11 +1344,11 @@ export const loom_neat_options = {
 
 /** What is not here is as docs/evolution.md has it. Texts are borrowed during the call. */
 export interface NeatOptions {
-  /** 0: 1 */
+  /** 0 means 1 */
   inputs?: number;
-  /** 0: 1 */
+  /** 0 means 1 */
   outputs?: number;
-  /** genomes; 0: 150 */
+  /** genomes; 0 means 150 */
   population?: number;
   /** unset: 1 */
   seed?: number | bigint;
@@ -1360,15 +1360,15 @@ export interface NeatOptions {
   output?: string;
   /** activation of new nodes; null: "sigmoid" */
   hidden?: string;
-  /** a node is activation(slope x sum); 0: 4.9 */
+  /** a node is activation(slope x sum); 0 means 4.9 */
   slope?: number;
   /** probability that a child has a new node; unset: 0.03 */
   addNode?: number;
   /** and of a new connection; unset: 0.3 */
   addConnection?: number;
-  /** 0: 2.5 */
+  /** 0 means 2.5 */
   weightStep?: number;
-  /** distance up to which genomes are of one species; 0: 2 */
+  /** distance up to which genomes are of one species; 0 means 2 */
   threshold?: number;
 }
 
@@ -1395,14 +1395,14 @@ export interface PopulationInfo {
   outputs: number;
   /** 1: connections may close cycles */
   recurrent: boolean;
-  /** those told so far */
+  /** number of evaluated generations */
   generation: number;
-  /** of all that were told; -infinity before the first */
+  /** of all evaluated generations; -infinity before the first */
   bestFitness: number;
   seed: number | bigint;
 }
 
-/** A generation that was told. */
+/** An evaluated generation. */
 export const loom_population_report = {
   name: "loom_population_report", size: 80, sized: true,
   fields: {
@@ -1419,7 +1419,7 @@ export const loom_population_report = {
   },
 } as const;
 
-/** A generation that was told. */
+/** An evaluated generation. */
 export interface PopulationReport {
   /** the first is 0 */
   generation: number;
@@ -1428,7 +1428,7 @@ export interface PopulationReport {
   best: number;
   mean: number;
   worst: number;
-  /** members whose fitness is no finite number */
+  /** members whose fitness is not finite */
   failed: number;
   /** nodes of its best */
   hidden: number;
@@ -1437,7 +1437,7 @@ export interface PopulationReport {
   species: number;
 }
 
-/** What a genome is made of. */
+/** The counts of a genome. */
 export const loom_genome_info = {
   name: "loom_genome_info", size: 48, sized: true,
   fields: {
@@ -1450,7 +1450,7 @@ export const loom_genome_info = {
   },
 } as const;
 
-/** What a genome is made of. */
+/** The counts of a genome. */
 export interface GenomeInfo {
   inputs: number;
   outputs: number;
@@ -1539,7 +1539,7 @@ export interface MeshLink {
   source: number[];
   /** the port that it reads; null: none */
   port: string;
-  /** ticks; 0: 1. Of a port 1 is the sample of this very tick */
+  /** ticks; 0 means 1. For a port, 1 is the sample of the current tick */
   delay: number;
   /** 1: it reads nothing. Without a source the source stays, and the delay is new */
   nothing: boolean;
@@ -1568,7 +1568,7 @@ export const loom_mesh_options = {
 
 /** How cells fire, and what they read. */
 export interface MeshOptions {
-  /** streams side by side; 0: 1 */
+  /** streams side by side; 0 means 1 */
   batch?: number;
   /** 1: cells whose source has nothing yet fire on zeros; else they hold */
   zeroFill?: boolean;
@@ -1602,7 +1602,7 @@ export interface MeshInfo {
   ticks: number;
   /** cells that did not fire in the last tick */
   stale: number;
-  /** ticks from a sample to its result; -1: it never comes */
+  /** ticks from a sample to its result; -1 means it never comes */
   latency: number;
   /** memory that it took */
   bytes: number;
@@ -1645,7 +1645,7 @@ export const loom_mesh_fit_options = {
 
 /** How a mesh is trained. */
 export interface MeshFitOptions {
-  /** 0: 10 */
+  /** 0 means 10 */
   epochs?: number;
 }
 
@@ -1669,7 +1669,7 @@ export interface KmeansReport {
   converged: boolean;
 }
 
-/** What k-means takes besides its options by name. */
+/** Options of k-means besides those by name. */
 export const loom_kmeans_options = {
   name: "loom_kmeans_options", size: 20, sized: true,
   fields: {
@@ -1681,7 +1681,7 @@ export const loom_kmeans_options = {
   },
 } as const;
 
-/** What k-means takes besides its options by name. */
+/** Options of k-means besides those by name. */
 export interface KmeansOptions {
 }
 
@@ -1722,13 +1722,13 @@ export interface ConvertOptions {
   measure?: number;
   /** text whose tokens decide which values scales keep; null: none */
   calibration?: string;
-  /** of 128 tokens; 0: 16 */
+  /** of 128 tokens; 0 means 16 */
   calibrationWindows?: number;
-  /** 1: weights that are NaN or infinite are no error */
+  /** 1: weights that are NaN or infinite are not an error */
   allowNonfinite?: boolean;
   /** folder or file that makes a language model of a network; null: none */
   tokenizer?: string;
-  /** positions of such a model; 0: 2048 */
+  /** positions of such a model; 0 means 2048 */
   context?: number;
 }
 
@@ -1799,21 +1799,21 @@ export type CallbackName = (typeof callbackNames)[number];
 export interface Functions {
   /** LOOM_ABI_VERSION of the library that runs. Another number than the header's: do not go on. */
   loom_abi_version(): number;
-  /** "0.1.0". Borrowed, for ever. */
+  /** "0.1.0". Borrowed; valid forever. */
   loom_version(): number;
   /** One line about the last call of this thread that failed; "" if none did. Borrowed until the next call of this thread that fails. */
   loom_last_error(): number;
   /** The code of that call; LOOM_OK if none failed. */
   loom_last_error_code(): number;
-  /** "invalid argument"; "unknown" for a number that is no status. Borrowed, for ever. */
+  /** "invalid argument"; "unknown" for a number that is not a status. Borrowed; valid forever. */
   loom_status_name(status: number): number;
   /** Frees texts and lists that were transferred to the caller. Null is fine. */
   loom_free(memory: number): void;
-  /** "float32"; null for a number that is no type. Borrowed, for ever. */
+  /** "float32"; null for a number that is not a type. Borrowed; valid forever. */
   loom_dtype_name(dtype: number): number;
   /** The type of a name, or of a short form such as "f32" and "i8". */
   loom_dtype_parse(name: number, out: number): number;
-  /** Bits that a value takes, without its share of a scale; 0 for a number that is no type. */
+  /** Bits that a value takes, without its share of a scale; 0 for a number that is not a type. */
   loom_dtype_bits(dtype: number): number;
   /** Zeros. `*out` is transferred: free it with loom_array_free(). */
   loom_array_zeros(dtype: number, rank: number, shape: number, out: number): number;
@@ -1841,7 +1841,7 @@ export interface Functions {
   loom_engine_shared(out: number): number;
   /** Fills `out`, whose struct_size the caller has set. */
   loom_engine_get_info(engine: number, out: number): number;
-  /** Fills `out`, whose struct_size the caller has set. Null: the shared engine. */
+  /** Fills `out`, whose struct_size the caller has set. A null engine means the shared one. */
   loom_engine_get_memory(engine: number, out: number): number;
   /** Null is fine. */
   loom_engine_free(engine: number): void;
@@ -1901,7 +1901,7 @@ export interface Functions {
   loom_session_set_lengths(session: number, lengths: number, count: bigint): number;
   /** Stateful: how many recurrent layers carry a state from call to call. Errors: unsupported. */
   loom_session_state_count(session: number, out: number): number;
-  /** Stateful: the state of recurrent layer `index`, in the order of computation, float32 [max_batch, width]; of an LSTM with its cell behind it. `*out` is transferred. Errors: out_of_range. */
+  /** Stateful: the state of recurrent layer `index`, in the order of computation, float32 [max_batch, width]; for an LSTM followed by its cell. `*out` is transferred. Errors: out_of_range. */
   loom_session_state(session: number, index: bigint, out: number): number;
   /** Stateful: what the next call begins with, a state for each. Errors: invalid_argument (another number or shape), and then nothing happened. */
   loom_session_set_states(session: number, states: number, count: bigint): number;
@@ -1915,7 +1915,7 @@ export interface Functions {
   loom_session_free(session: number): void;
   /** x: [n, sample]; integers of 32 and 64 bits are ids for an Embedding, other types are numbers. y: class labels as integers, [n] or [n, places]; or targets as floats, [n, outputs]; or null. Values are copied; `*out` is transferred. Errors: invalid_argument, naming the sample. */
   loom_dataset_from_arrays(x: number, y: number, out: number): number;
-  /** The same of samples [positions, ..] of different lengths, padded at the end. lengths: [n], how many positions of each are real. What stands behind them is seen by no layer that looks along the positions, no loss and no metric. `*out` is transferred. */
+  /** The same of samples [positions, ..] of different lengths, padded at the end. lengths: [n], how many positions of each are real. Values after them are padding, which is skipped by layers along the positions, no loss and no metric. `*out` is transferred. */
   loom_dataset_from_sequences(x: number, y: number, lengths: number, out: number): number;
   /** .csv, .npz, .npy, .safetensors, .idx, each also as .gz, read as `network` takes its inputs. `*out` is transferred. Errors: not_found, bad_file, naming line and column or array. */
   loom_dataset_from_file(path: number, network: number, options: number, out: number): number;
@@ -2059,7 +2059,7 @@ export interface Functions {
   loom_model_session_feed_all(session: number, ids: number, count: bigint, sink: number, user: number): number;
   /** Logits [vocab] after the last token fed; none before the first. Borrowed until the next call. */
   loom_model_session_logits(session: number, out: number, count: number): number;
-  /** Reads the prompt, then draws tokens. The last one drawn is not fed. An empty prompt goes on from where the session is. `out` may be null; `*out` is transferred. A callback that stops is no error. Errors: invalid_argument, out_of_range (a prompt longer than the context). */
+  /** Reads the prompt, then draws tokens. The last one drawn is not fed. An empty prompt goes on from where the session is. `out` may be null; `*out` is transferred. A callback that stops is not an error. Errors: invalid_argument, out_of_range (a prompt longer than the context). */
   loom_model_session_generate(session: number, prompt: number, options: number, out: number): number;
   /** The same for a prompt of tokens. */
   loom_model_session_generate_ids(session: number, prompt: number, count: bigint, options: number, out: number): number;
@@ -2089,7 +2089,7 @@ export interface Functions {
   loom_model_tool_format(model: number, out: number): number;
   /** Reads what the model writes after `prompt`, which loom_model_render_chat() gave for the same tools (null: none). `*out` is transferred. Errors: invalid_argument (tools that are no JSON array of functions). */
   loom_model_reply_parser(model: number, prompt: number, tools: number, out: number): number;
-  /** More text of the reply; `sink` is told what is certain by now. How the text is cut does not matter. */
+  /** More text of the reply; `sink` gets the pieces that are certain by now. The split of the text does not matter. */
   loom_reply_parser_feed(parser: number, text: number, sink: number, user: number): number;
   /** No more text comes: tells what was held back. */
   loom_reply_parser_finish(parser: number, sink: number, user: number): number;
@@ -2127,7 +2127,7 @@ export interface Functions {
   loom_deviation_add_classes(deviation: number, called: number, is: number, count: bigint): number;
   /** {samples, invalid, failures, score, average_deviation, accuracy, buckets: {name: count}, results: [{answer, truth, deviation}]}; an infinite number is +-1e9, and NaN 0, with valid false beside. `*out` is transferred: loom_free(). */
   loom_deviation_json(deviation: number, out: number): number;
-  /** What loom_deviation_json() wrote. `*out` is transferred. Errors: bad_file. */
+  /** Reads the text of loom_deviation_json(). `*out` is transferred. Errors: bad_file. */
   loom_deviation_from_json(text: number, out: number): number;
   /** Samples of a bucket by their order, int64. `*out` is transferred. Errors: not_found, naming the buckets. */
   loom_deviation_bucket(deviation: number, name: number, out: number): number;
@@ -2157,11 +2157,11 @@ export interface Functions {
   loom_population_save(population: number, path: number): number;
   /** Fills `out`, whose struct_size the caller has set. */
   loom_population_get_info(population: number, out: number): number;
-  /** Of a generation that was told, from 0. Fills `out`. Errors: out_of_range. */
+  /** The statistics of an evaluated generation, from 0. Fills `out`. Errors: out_of_range. */
   loom_population_report_of(population: number, generation: bigint, out: number): number;
   /** A genome of this generation. `*out` is transferred. Errors: invalid_argument (no such index). */
   loom_population_genome(population: number, index: bigint, out: number): number;
-  /** The best of all generations that were told. `*out` is transferred. Errors: invalid_argument (none was). */
+  /** The best genome of all evaluated generations. `*out` is transferred. Errors: invalid_argument (none was). */
   loom_population_best(population: number, out: number): number;
   /** What every genome gives for each row of inputs [rows, inputs], numbers: float32 [size, rows, outputs], each row by itself; of a recurrent population they are steps, one after the other, from a new beginning. `*out` is transferred. */
   loom_population_run(population: number, inputs: number, out: number): number;
@@ -2219,13 +2219,13 @@ export interface Functions {
   loom_architecture_search_free(search: number): void;
   /** `*out` is transferred. Errors: invalid_argument (cells that do not meet), out_of_memory. */
   loom_mesh_create(network: number, options: number, out: number): number;
-  /** What the mesh reads until it is replaced: [batch, ...]. It is copied. Errors: invalid_argument. */
+  /** Sets the input of the mesh until it is replaced: [batch, ...]. It is copied. Errors: invalid_argument. */
   loom_mesh_set_input(mesh: number, inputs: number): number;
   /** The same of any port: "input", a further input of the network, or one of the options. Errors: invalid_argument (no such port, another shape, numbers for ids), out_of_range (an id). */
   loom_mesh_set_port(mesh: number, port: number, inputs: number): number;
   /** So many ticks. Errors: invalid_argument (less than none). */
   loom_mesh_tick(mesh: number, count: bigint): number;
-  /** What the last cell committed last, float32 [batch, ...]; zeros before it fired. `*out` is transferred. */
+  /** The last committed value of the last cell, float32 [batch, ...]; zeros before it fired. `*out` is transferred. */
   loom_mesh_output(mesh: number, out: number): number;
   /** The same of the cell at `at`: z, y, x, l. Errors: not_found (no such cell). */
   loom_mesh_cell_output(mesh: number, at: number, out: number): number;
@@ -2277,7 +2277,7 @@ export interface Functions {
   loom_model_file_open(engine: number, path: number, out: number): number;
   /** The same of a file in memory, which errors call `name`; null: "the bytes". borrow 1: they are used where they are: they begin at a multiple of 64 bytes, and stay as long as `*out` does; 0: they are copied. */
   loom_model_file_open_memory(engine: number, bytes: number, size: bigint, name: number, borrow: number, out: number): number;
-  /** One object: format, grid ("1 x 1 x 2 x 1"), parameters, notes [text], layers [{depth, at, type, settings, in, out, notes, parameters}] of which each stands before those below it, tensors [{name, dtype, shape, bytes}], and decoder, null for a network, or {architecture, layers, width, inner_width, heads, kv_heads, head_dim, vocab, context, tokenizer_tokens}. `*out` is transferred: loom_free(). */
+  /** One object: format, grid ("1 x 1 x 2 x 1"), parameters, notes [text], layers [{depth, at, type, settings, in, out, notes, parameters}] in depth-first order, parents first, tensors [{name, dtype, shape, bytes}], and decoder, null for a network, or {architecture, layers, width, inner_width, heads, kv_heads, head_dim, vocab, context, tokenizer_tokens}. `*out` is transferred: loom_free(). */
   loom_model_file_json(file: number, out: number): number;
   /** Values of a tensor by its place in the list, as float32. `*out` is transferred. Errors: out_of_range, unsupported (a type without values). */
   loom_model_file_values(file: number, tensor: bigint, out: number): number;

@@ -19,7 +19,7 @@ Status give_merges(loom_array** out, const Linkage& tree) {
   return give(out, std::move(merges));
 }
 
-// Of row `i` the number in a column, which is a whole one below `limit`.
+// Reads the integer below `limit` in a column of row `i`.
 Result<int64_t> index_of(double value, int64_t limit, size_t i) {
   if (value >= 0 && value < static_cast<double>(limit) && value == std::trunc(value))
     return static_cast<int64_t>(value);

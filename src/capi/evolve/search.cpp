@@ -102,7 +102,7 @@ std::string search_text(const ArchitectureSearch& search) {
   return json.text();
 }
 
-// Of both kinds of searches.
+// Shared by both kinds of searches.
 template <class Handle>
 loom_status save_search(const Handle* search, const char* path) {
   return guarded([&]() -> Status {

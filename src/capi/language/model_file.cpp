@@ -56,7 +56,7 @@ void add_decoder(JsonText& json, const std::optional<DecoderInfo>& decoder) {
   json.close('}');
 }
 
-// The place of a tensor; one that is none becomes one that the file does not have either.
+// The index of a tensor. A value that is not an index becomes an index that the file does not have.
 size_t place_of(int64_t tensor) {
   return tensor < 0 ? SIZE_MAX : static_cast<size_t>(tensor);
 }

@@ -11,7 +11,7 @@ template <class Options, class... Others>
 inline constexpr bool kHolds<Options, std::variant<Others...>> = (std::is_same_v<Options, Others> ||
                                                                   ...);
 
-// Null: the defaults. Errors: invalid_argument (options of another kind).
+// A null pointer gives the defaults. Errors: invalid_argument (options of another kind).
 template <class Options>
 Result<Options> options_as(const loom_options* options) {
   if (options == nullptr) return Options{};

@@ -1,4 +1,4 @@
-// What a caller in C sees of training besides batches and epochs.
+// Observers of training for callers in C, besides batches and epochs.
 #pragma once
 
 #include "capi/support.hpp"
@@ -7,8 +7,8 @@
 namespace loom::capi {
 
 // Adds the observer and the telemetry of `from`. A trainer keeps functions of FitOptions for the
-// steps after fit(); the observer of C is called no more once the result is gone. Errors:
-// invalid_argument (an event that is none).
+// steps after fit(). The observer of C is not called once the result is freed. Errors:
+// invalid_argument (an invalid event).
 Result<std::shared_ptr<void>> observe(const loom_fit_options& from, FitOptions& to);
 
 }  // namespace loom::capi

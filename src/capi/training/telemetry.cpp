@@ -1,4 +1,4 @@
-// What a run tells while it goes on.
+// Telemetry of a run.
 #include "loom/telemetry.hpp"
 
 #include "capi/support.hpp"

@@ -1,8 +1,9 @@
-// Tables of a flatbuffer that nobody has verified: every field is checked against the bytes of the
-// file before it is read, by the verifier of the flatbuffers library. A field that is absent leaves
-// what the caller had; one that lies outside of the file, or not where its type may lie, is false.
-// Tables and lists may be shared in a flatbuffer, so that a small file could ask for any amount of
-// memory: what is copied out of it is counted, and is at most a few times the file. Room-private.
+// Tables of a flatbuffer from an untrusted file. The verifier of the flatbuffers library checks
+// every field against the bytes of the file before it is read. An absent field leaves the value of
+// the caller. A field outside of the file, or at an address that its type does not allow, returns
+// false. Tables and lists may be shared in a flatbuffer, so a small file could ask for any amount
+// of memory. So copied bytes are counted, and are at most a few times the file. Private to the
+// room.
 #pragma once
 
 #include <flatbuffers/flatbuffers.h>
@@ -141,7 +142,7 @@ class FlatTable {
     return at == 0 ? nullptr : here() + at;
   }
 
-  // What a field points at.
+  // The object that a field points at.
   bool target(int field, const uint8_t*& out) const {
     const uint8_t* slot = place(field);
     if (slot == nullptr) return true;

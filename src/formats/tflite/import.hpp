@@ -12,7 +12,7 @@
 namespace loom::core {
 
 struct TfliteOptions {
-  int64_t open_extent = 0;  // of axes but the first that the file leaves open; 0: an Error
+  int64_t open_extent = 0;  // for open axes after the first; 0 refuses them
   // Computed values of quantized files are rounded to the steps of their scales, as the interpreter
   // does. Without, they are only held in the range of those; a step has no slope to train by.
   bool steps = true;

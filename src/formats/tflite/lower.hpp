@@ -1,14 +1,14 @@
-// The walk over the operators of a TFLite file that says each of them in those of ONNX. Shapes are
-// computed here, as the interpreter does when it allocates; those that the file writes down beside
-// computed tensors mean nothing. Room-private; the door is import.hpp.
+// Translates the operators of a TFLite file to those of ONNX. Shapes are computed here, as the
+// interpreter does when it allocates. Shapes that the file has beside computed tensors mean
+// nothing. Private to the room; import.hpp is its interface.
 //
-// Layout. TFLite has channels last, ONNX first. A value of four axes may be there in one order or
-// in both; a convolution takes and gives `first`, what works value by value or along one axis takes
-// the order that is there, everything else the order of the file. So a Transpose stands only where
-// a picture comes in or goes out, or where axes are mixed.
+// Layout. TFLite has channels last, ONNX first. A value of four axes may exist in one order or in
+// both. A convolution takes and returns `first`. An operator on values or along one axis takes the
+// order that exists, all others the order of the file. So a Transpose is needed only at inputs and
+// outputs that are images, and at operators that mix axes.
 //
-// Quantization. What the file stores as int8, uint8 or int16 with a scale is here the number that
-// it stands for: constants are decoded, and computed values rounded to the steps of their scale.
+// Quantization. A value that the file stores as int8, uint8 or int16 with a scale is a real number
+// here. Constants are decoded, and computed values are rounded to the steps of their scale.
 #pragma once
 
 #include <initializer_list>
@@ -75,9 +75,9 @@ class TfliteGraph {
   void check_op(const Row& row);
   void outputs();
   std::string unique(const std::string& name, std::string_view otherwise);
-  // What cannot be read. The first such error is kept; from then on nothing is made, and what would
-  // have been is kNone or empty, which no handler indexes without asking failed(). Small code:
-  // there are hundreds of places where an operator of a file may be wrong.
+  // Records an error. The first one counts. From then on no node is made, and results are kNone or
+  // empty, which no handler indexes without asking failed(). The code is small because an operator
+  // of a file may be wrong in hundreds of ways.
   void refuse(std::string_view reason);
   void fail(Error error);
   bool failed() const { return error_.has_value(); }
@@ -85,7 +85,7 @@ class TfliteGraph {
   // lower_values.cpp: inputs and outputs of the operator under way, by position
   bool has(size_t i) const { return i < op_->inputs.size() && op_->inputs[i] >= 0; }
   double option(size_t field) const { return op_->options[field]; }
-  int64_t whole(size_t field) const;  // an option that is a whole number
+  int64_t whole(size_t field) const;  // an integer option
   bool flag(size_t field) const { return op_->options[field] != 0; }
   // An input, in the order that its operator can take; and two that are computed value by value.
   struct One {
@@ -247,7 +247,7 @@ class TfliteGraph {
 
 // Places of a value of four axes with channels first, and back.
 inline constexpr int64_t kToFirst[] = {0, 3, 1, 2}, kToLast[] = {0, 2, 3, 1};
-// Where an axis of the file lies with channels first.
+// The index of an axis of the file in the order with channels first.
 inline constexpr int64_t kAxisFirst[] = {0, 2, 3, 1};
 
 constexpr int64_t kTfliteOpset = 20;

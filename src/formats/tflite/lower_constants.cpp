@@ -12,8 +12,8 @@ namespace {
 
 constexpr size_t kMaxSparseAxes = 8;
 
-// Walks the axes of a sparse tensor in the order in which they are stored, and says for each stored
-// value where it belongs in the dense one.
+// Walks the axes of a sparse tensor in the order in which they are stored. Gives each stored value
+// its index in the dense tensor.
 class SparseWalk {
  public:
   SparseWalk(const TfliteTensor& t, const TfliteSparsity& s) : t_(t), s_(s) {}
@@ -105,7 +105,7 @@ class SparseWalk {
   std::vector<int64_t> extents_, block_, at_;
   std::vector<int64_t>* places_ = nullptr;
   size_t stored_ = 0;
-  int64_t left_ = 0;  // steps: a walk in which no place stands twice has no more
+  int64_t left_ = 0;  // steps: a walk that visits no index twice has no more
 };
 
 // Two values of four bits in a byte, the first lowest.
@@ -160,7 +160,8 @@ OnnxTensor TfliteGraph::decoded(const TfliteTensor& t, const OnnxTensor& stored)
   return onnx_tensor("", t.dims, std::span<const float>(values));
 }
 
-// as_number: whole numbers of 32 and 64 bits with a scale too, which else are places and extents.
+// as_number: also decodes integers of 32 and 64 bits with a scale, which else are indices and
+// extents.
 OnnxTensor TfliteGraph::constant_of(int64_t tensor, bool as_number) {
   const TfliteTensor& t = file_.tensors[static_cast<size_t>(tensor)];
   const bool half = t.type == TfliteType::f16 || t.type == TfliteType::bf16;

@@ -1,4 +1,4 @@
-// Convolutions, pools, products and what makes pictures larger. See lower.hpp.
+// Convolutions, pools, products and operators that enlarge images. See lower.hpp.
 #include <algorithm>
 #include <cmath>
 
@@ -22,8 +22,8 @@ int64_t nearest_place(int64_t i, int64_t from, int64_t to, bool corners, bool ce
 
 }  // namespace
 
-// What slides over the positions of a picture. padding: TFLite's enum; what SAME adds stands behind
-// where it is odd.
+// A window that slides over the positions of an image. padding: TFLite's enum. If SAME adds an odd
+// number, the larger part is at the end.
 TfliteGraph::Window TfliteGraph::window(int64_t height, int64_t width, List kernel, List stride,
                                         List dilation, int64_t padding) {
   Window w;
@@ -55,7 +55,7 @@ TfliteGraph::Window TfliteGraph::window(int64_t height, int64_t width, List kern
 void TfliteGraph::conv() {
   const List& x = dims(0);
   const List& k = dims(1);
-  if (x.size() != 4 || k.size() != 4) return refuse("is read of pictures: four axes");
+  if (x.size() != 4 || k.size() != 4) return refuse("needs an image with four axes");
   if (k[3] < 1 || x[3] % k[3] != 0)
     return refuse("weights that do not fit the channels of its input");
   const Window w =
@@ -68,7 +68,7 @@ void TfliteGraph::conv() {
 void TfliteGraph::depthwise() {
   const List& x = dims(0);
   const List& k = dims(1);
-  if (x.size() != 4 || k.size() != 4 || k[0] != 1) return refuse("is read of pictures: four axes");
+  if (x.size() != 4 || k.size() != 4 || k[0] != 1) return refuse("needs an image with four axes");
   if (x[3] < 1 || k[3] % x[3] != 0)
     return refuse("weights that do not fit the channels of its input");
   const Window w =
@@ -98,7 +98,7 @@ void TfliteGraph::transpose_conv() {
   const List& k = dims(1);
   const List& x = dims(2);
   if (x.size() != 4 || k.size() != 4 || out.size() != 4)
-    return refuse("is read of pictures: four axes");
+    return refuse("needs an image with four axes");
   if (out[0] != x[0] || out[3] != k[0] || x[3] != k[3])
     return refuse("weights or a shape that do not fit its input");
   if (out[1] < 1 || out[2] < 1 || out[1] > kMaxExtent || out[2] > kMaxExtent)
@@ -126,7 +126,7 @@ void TfliteGraph::transpose_conv() {
 // L2_POOL_2D is the root of the mean of squares.
 void TfliteGraph::pool() {
   const List& x = dims(0);
-  if (x.size() != 4) return refuse("is read of pictures: four axes");
+  if (x.size() != 4) return refuse("needs an image with four axes");
   const Window w = window(x[1], x[2], {whole(4), whole(3)}, {whole(2), whole(1)}, {1, 1}, whole(0));
   if (failed()) return;
   Name y = in(0, Order::first);
@@ -144,7 +144,7 @@ void TfliteGraph::pool() {
 void TfliteGraph::fully_connected() {
   const List& x = dims(0);
   const List& k = dims(1);
-  if (k.size() != 2 || k[1] < 1 || x.empty()) return refuse("weights that are no matrix");
+  if (k.size() != 2 || k[1] < 1 || x.empty()) return refuse("weights that are not a matrix");
   if (whole(1) != 0) return refuse("weights in an order of their own");
   if (count_of(x) % k[1] != 0 || (flag(2) && x.back() != k[1]))
     return refuse("weights that do not fit its input");
@@ -227,7 +227,7 @@ void TfliteGraph::resize() {
   const List& x = dims(0);
   const List to = integers(1);
   if (x.size() != 4 || to.size() != 2 || to[0] < 1 || to[1] < 1)
-    return refuse("is read of pictures, to a height and a width");
+    return refuse("needs an image, and a height and a width");
   const bool linear = op_->code == kResizeBilinear;
   const bool corners = flag(linear ? 2 : 0), centers = flag(linear ? 3 : 1);
   if (linear && corners && centers) return refuse("align_corners beside half_pixel_centers");
@@ -248,8 +248,7 @@ void TfliteGraph::blocks() {
   const List& x = dims(0);
   const int64_t b = whole(0);
   const bool to_space = op_->code == kDepthToSpace;
-  if (x.size() != 4 || b < 1 || b > 4096)
-    return refuse("is read of pictures, with blocks of 1 and more");
+  if (x.size() != 4 || b < 1 || b > 4096) return refuse("needs an image, and blocks of 1 and more");
   if (to_space ? x[3] % (b * b) != 0 : (x[1] % b != 0 || x[2] % b != 0))
     return refuse("blocks that do not divide its input");
   Name y = in(0, Order::first);

@@ -75,12 +75,13 @@ void TfliteGraph::floor_pair() {
   const Two v = two();
   Name y = add("Div", {v.a, v.b});
   if (v.type != OnnxType::f32) {
-    // Division of whole numbers goes towards 0, which is the same where both have one sign.
+    // Division of integers rounds towards 0. Division of reals gives the same if both have one
+    // sign.
     for (const Name name : {v.a, v.b}) {
       const OnnxTensor* c = known(name);
       const Result<List> all = c != nullptr ? onnx_i64(*c) : Result<List>(List{-1});
       if (!all.ok() || std::ranges::any_of(*all, [](int64_t i) { return i < 0; }))
-        return refuse("divides whole numbers that are not known to be 0 or more");
+        return refuse("divides integers that may be negative");
     }
   } else {
     y = add("Floor", {y});
@@ -174,7 +175,7 @@ void TfliteGraph::reduce() {
     if (!gone || kept) dims.push_back(gone ? 1 : from.dims[i]);
   }
   Order order = order_of({0});
-  // Channels that are left alone stand last in both orders.
+  // Channels that do not change are last in both orders.
   const bool pooled = over == List{1, 2} || over == List{1, 2, 3} || over == List{2, 3};
   if (!kept && !pooled) order = Order::plain;
   const Name x = in(0, order);
@@ -219,7 +220,7 @@ void TfliteGraph::local_response() {
   const List& x = dims(0);
   const int64_t radius = whole(0);
   if (x.size() != 4 || radius < 0 || radius > 65536)
-    return refuse("is read of pictures, with a radius of 0 or more");
+    return refuse("needs an image, and a radius of 0 or more");
   const int64_t size = 2 * radius + 1;
   const double alpha = option(2) * static_cast<double>(size);
   const Name y = add("LRN", {in(0, Order::first)},
@@ -239,7 +240,8 @@ void TfliteGraph::cast() {
   define(0, as_type(v.x, type), v.dims, v.order, type);
 }
 
-// What only changes how values are stored: they are numbers already. define() rounds them.
+// Operators that only change how values are stored. The values are real numbers already; define()
+// rounds them.
 void TfliteGraph::same() {
   const One v = one(0);
   if (op_->code == kDequantize && v.type != OnnxType::f32)

@@ -38,15 +38,15 @@ TfliteGraph::Name TfliteGraph::list(std::initializer_list<int64_t> values) {
   return list(std::span(values.begin(), values.size()));
 }
 
-// As it stands in the graph. Callers may have called an input anything, so ours have a space in
-// front and theirs are told apart by unique().
+// The name in the graph. An input of the model may have any name. So our names start with a space,
+// and unique() separates theirs.
 std::string TfliteGraph::spelled(Name name) const {
   if (name == kNone) return {};
   const auto input = inputs_.find(name);
   return input != inputs_.end() ? input->second : cat(" ", name);
 }
 
-// What constants alone make is made here: shapes and places have to be known.
+// Computes nodes that have only constant inputs, since shapes and indices must be known.
 TfliteGraph::Names TfliteGraph::folded(const OnnxNode& node, std::span<const Name> inputs) {
   std::vector<const OnnxTensor*> tensors;
   for (const Name name : inputs) tensors.push_back(known(name));
@@ -133,7 +133,7 @@ TfliteGraph::Name TfliteGraph::activated(Name x, int64_t function) {
     case kFusedN1To1: return clipped(x, -1, 1);
     case kFused6: return clipped(x, 0, 6);
     case kFusedTanh:
-      refuse("a fused tanh, which the interpreter passes over; put a TANH operator behind");
+      refuse("a fused tanh, which the interpreter ignores; add a TANH operator after it");
       return kNone;
     default: refuse(cat("fused activation number ", function, " is not read")); return kNone;
   }

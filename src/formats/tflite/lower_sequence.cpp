@@ -16,7 +16,8 @@ TfliteGraph::Name TfliteGraph::stacked(const Names& gates) {
   return add("Unsqueeze", {all, list({0})});
 }
 
-// What ONNX's LSTM has no place for. `first`: where the gates begin; `states`: its two states.
+// The part of a recurrent operator that ONNX's LSTM lacks. `first`: the index of the gates;
+// `states`: its two states.
 void TfliteGraph::check_lstm(size_t first, size_t states) {
   for (size_t i = 0; i < 8; ++i) {
     if (!has(first + i)) return refuse("a gate is left out (coupled input and forget gates)");
@@ -39,7 +40,7 @@ void TfliteGraph::check_lstm(size_t first, size_t states) {
 TfliteGraph::Names TfliteGraph::one_way(size_t first) {
   Names out;
   const List w = dims(first + 1);
-  if (w.size() != 2 || w[0] < 1 || w[0] > left_) refuse("weights that are no matrices");
+  if (w.size() != 2 || w[0] < 1 || w[0] > left_) refuse("weights that are not matrices");
   for (size_t i = 0; i < 8 && !failed(); ++i) {
     const List& have = dims(first + i);
     if (have.size() != 2 || have[0] != w[0] || have[1] != (i < 4 ? w[1] : w[0]))
@@ -84,7 +85,7 @@ void TfliteGraph::lstm() {
   const List& x = dims(0);
   const List& w = dims(1);
   if (x.size() != 3 || w.size() != 2 || w[1] != x[2])
-    return refuse("an input that is no sequence, or weights that do not fit it");
+    return refuse("an input that is not a sequence, or weights that do not fit it");
   const bool by_time = flag(3);
   Name y = in(0);
   if (!by_time) y = moved(y, {1, 0, 2});
@@ -105,7 +106,7 @@ void TfliteGraph::both_ways_lstm() {
   const List& w = dims(1);
   const List& back = dims(18);
   if (x.size() != 3 || w.size() != 2 || w[1] != x[2] || back != w)
-    return refuse("an input that is no sequence, or directions of different sizes");
+    return refuse("an input that is not a sequence, or directions of different sizes");
   const bool by_time = flag(4), merged = flag(3);
   if (op_->outputs.size() != (merged ? 1 : 2)) return refuse("another number of outputs");
   Name y = in(0);

@@ -1,4 +1,4 @@
-// What only moves values: shapes, slices, joins, places. See lower.hpp.
+// Operators that only move values: shapes, slices, joins, indices. See lower.hpp.
 #include <algorithm>
 #include <numeric>
 
@@ -17,7 +17,7 @@ void TfliteGraph::reshape() {
   List to = op_->list;
   if (has(1)) {
     to = integers(1);
-    if (dims(1).size() > 1) return refuse("a shape that is no list");
+    if (dims(1).size() > 1) return refuse("a shape that is not a list");
   }
   if (to.size() > kMaxTfliteRank) return refuse("a shape of too many axes");
   const int64_t count = count_of(from.dims);
@@ -67,7 +67,7 @@ void TfliteGraph::expand_dims() {
   define(0, y, dims, Order::plain, from.type);
 }
 
-// Of what is there with channels first alone, both orders become one.
+// Makes both orders of a value that exists only with channels first.
 void TfliteGraph::transpose() {
   const Value& from = value(0);
   List order = integers(1);
@@ -209,7 +209,7 @@ void TfliteGraph::slice() {
   define(0, y, dims, order, from.type);
 }
 
-// What STRIDED_SLICE takes of each axis, and the axes of what it gives.
+// The range that STRIDED_SLICE takes of each axis, and the axes of its result.
 struct TfliteGraph::Strides {
   std::vector<Range> ranges;
   List dims;

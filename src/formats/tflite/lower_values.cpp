@@ -55,7 +55,7 @@ Result<std::vector<int64_t>> broadcast_dims(const std::vector<int64_t>& a,
   return out;
 }
 
-// An option that stands for a count or a place: what is no whole number was refused by the reader.
+// An integer option for a count or an index. The reader refused all others.
 int64_t TfliteGraph::whole(size_t field) const {
   return static_cast<int64_t>(op_->options[field]);
 }
@@ -158,11 +158,11 @@ TfliteGraph::List TfliteGraph::integers(size_t i) {
     for (int64_t& at : *out) at = std::clamp(at, -kFarthest, kFarthest);
     return std::move(*out);
   }
-  refuse(cat("its input ", i, " holds no whole numbers"));
+  refuse(cat("its input ", i, " has no integers"));
   return {};
 }
 
-// What an operator that works value by value takes: channels first, where that is what is there.
+// The inputs of an operator on single values, with channels first if that order exists.
 TfliteGraph::One TfliteGraph::one(size_t i) {
   const Order order = order_of({i});
   const Name x = in(i, order);

@@ -1,8 +1,8 @@
 // TFLite files as plain data: tensors, operators and their options, checked for bounds and indexes,
 // with no meaning given to any operator (lower.hpp does that). The flatbuffer is walked with the
 // accessors of the flatbuffers library; which field is which is our table (read.cpp).
-// Values of tensors view the bytes of the file, which must outlive the model. Of a file with
-// several graphs the first is read, as the TFLite interpreter runs it.
+// Values of tensors view the bytes of the file, which must outlive the model. If a file has several
+// graphs, only the first is read, as in the TFLite interpreter.
 #pragma once
 
 #include <array>
@@ -74,8 +74,8 @@ struct TfliteTensor {
 
 struct TfliteOp {
   int code = 0;
-  std::string custom;                    // name of an operator that is none of TFLite's own
-  std::vector<int64_t> inputs, outputs;  // tensors; -1: left out
+  std::string custom;                    // name of an operator that TFLite does not define
+  std::vector<int64_t> inputs, outputs;  // tensors; -1 if absent
   std::array<double, 8>
       options{};              // by number of the field; what the file leaves out is its default
   std::vector<int64_t> list;  // the option that is a list
@@ -103,8 +103,8 @@ constexpr size_t kMaxTfliteOps = size_t{1} << 20;
 constexpr size_t kMaxTfliteList = size_t{1} << 16;  // tensors of one operator, option lists
 constexpr size_t kMaxTfliteRank = 8;
 
-// Errors: bad_file (what lies outside of the file, indexes of nothing, constants of another size
-// than their shape says); unsupported (no graph, more than 2 GB).
+// Errors: bad_file (data outside of the file, invalid indexes, constants whose size does not match
+// their shape); unsupported (no graph, more than 2 GB).
 Result<TfliteModel> parse_tflite(std::span<const std::byte> file, const std::string& where);
 
 }  // namespace loom::core

@@ -1,11 +1,11 @@
-// What TFLite calls its operators and types. See model.hpp.
+// TFLite's names of operators and types. See model.hpp.
 #include "base/text.hpp"
 #include "formats/tflite/model.hpp"
 
 namespace loom::core {
 namespace {
 
-// By number, up to the last that is no operator of another dialect.
+// Indexed by number, up to the last operator that is not of another dialect.
 constexpr std::string_view kOpNames =
     "ADD AVERAGE_POOL_2D CONCATENATION CONV_2D DEPTHWISE_CONV_2D DEPTH_TO_SPACE DEQUANTIZE "
     "EMBEDDING_LOOKUP FLOOR FULLY_CONNECTED HASHTABLE_LOOKUP L2_NORMALIZATION L2_POOL_2D "
@@ -33,7 +33,7 @@ constexpr std::string_view kTypeNames =
     "float32 float16 int32 uint8 int64 string bool int16 complex64 int8 float64 complex128 uint64 "
     "resource variant uint32 uint16 int4 bfloat16 ";
 
-// Word number `i` of a list of words; "": there are fewer.
+// Word number `i` of a list of words; empty if there are fewer.
 std::string_view word(std::string_view words, int i) {
   for (; i > 0 && !words.empty(); --i) words.remove_prefix(words.find(' ') + 1);
   return words.substr(0, words.find(' '));

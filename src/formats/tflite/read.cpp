@@ -70,7 +70,7 @@ bool number_of(const FlatTable& from, int field, double& out) {
   return from.number_as<T>(field, out);
 }
 
-// Bytes of a value; 0: a type whose constants are not read.
+// Bytes of a value; 0 for types whose constants are not read.
 size_t bytes_of(TfliteType type) {
   switch (type) {
     case TfliteType::i8:
@@ -135,7 +135,7 @@ Status TfliteReader::graph(const FlatTable& from) {
   return {};
 }
 
-// What has no values and is made by nothing is a constant: axes or a shape that name none.
+// A tensor without values that no operator makes is a constant: axes, or a shape without extents.
 void TfliteReader::keep_empty() {
   std::vector<bool> made(out_.tensors.size(), false);
   const auto mark = [&](const std::vector<int64_t>& list) {
@@ -205,7 +205,7 @@ Status TfliteReader::quantization(const FlatTable& from, const std::string& whic
     return bad_file(cat(which, ": scales or zero points that do not fit its shape"), where_);
   const auto usable = [](float s) { return s > 0 && s <= std::numeric_limits<float>::max(); };
   if (!std::ranges::all_of(q.scale, usable))
-    return bad_file(cat(which, ": a scale that is no number above 0"), where_);
+    return bad_file(cat(which, ": a scale that is not a number above 0"), where_);
   t.quantization = std::move(q);
   return {};
 }
@@ -250,7 +250,7 @@ Status TfliteReader::data(uint32_t buffer, const std::string& which, TfliteTenso
   uint64_t offset = 0, size = 0, end = 0;
   if (!from.bytes(0, t.data) || !from.number(1, offset) || !from.number(2, size))
     return wrong("buffer", which);
-  if (offset > 1 && size > 0) {  // behind the flatbuffer
+  if (offset > 1 && size > 0) {  // after the flatbuffer
     if (!checked_add(offset, size, end) || end > file_.size())
       return bad_file(cat(which, ": its buffer lies outside of the file"), where_);
     t.data = file_.subspan(offset, size);
@@ -321,7 +321,8 @@ Status TfliteReader::options(const FlatTable& from, const std::string& which, Tf
 }
 
 Result<TfliteModel> parse_tflite(std::span<const std::byte> file, const std::string& where) {
-  if (!is_tflite(file)) return bad_file("is no TFLite file: bytes 4 to 7 are not TFL3", where, 4);
+  if (!is_tflite(file))
+    return bad_file("is not a TFLite file: bytes 4 to 7 are not TFL3", where, 4);
   if (file.size() >= FLATBUFFERS_MAX_BUFFER_SIZE)
     return unsupported("more than 2 GB, which no flatbuffer is", where);
   if (reinterpret_cast<uintptr_t>(file.data()) % alignof(uint64_t) != 0)

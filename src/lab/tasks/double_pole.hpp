@@ -36,8 +36,8 @@ using PoleController = std::function<double(const std::array<float, 3>& seen)>;
 int64_t balance(const PoleController& controller, CartPoles from, int64_t steps);
 
 // 0.1 t / 1000 + 0.9 f. t is the number of balanced steps, up to 1000, from a long pole at 0.07
-// rad. From 100 steps on, f is 0.75 / the sum over the last 100 of |x| + |v| + |angle| + |speed| of
-// cart and long pole: oscillation lowers the fitness.
+// rad. From 100 steps on, f is 0.75 / the sum over the last 100 steps. The terms are |x| + |v| +
+// |angle| + |speed| of cart and long pole, so oscillation lowers the fitness.
 double pole_fitness(const PoleController& controller);
 
 // The number of 625 starts from which it balances 1000 steps. A solution of the task has at least

@@ -97,11 +97,11 @@ inline constexpr int kVocab = 0, kWidth = 1, kPaddingId = 2, kActivation = 3, kS
 inline constexpr FieldDesc kFields[] = {
     {"vocab", FieldType::integer, 1, 1, 16777216, "", "rows of the table", "vocab_size"},
     {"width", FieldType::integer, 1, 1, 16777216, "", "values per row", "embedding_dim"},
-    {"padding_id", FieldType::integer, -1, -1, 16777216, "", "id whose row is not trained; -1: none"},
+    {"padding_id", FieldType::integer, -1, -1, 16777216, "", "id whose row is not trained; -1 means none"},
     {"activation", FieldType::text, 0, 0, 0, "linear", "function applied to the result"},
     {"sparse", FieldType::boolean, 0, 0, 1, "", "whether only rows that a batch names are updated"},
     {"scale", FieldType::real, 1, 1e-06, 1000000, "", "factor of the rows"},
-    {"positions", FieldType::integer, 0, 0, 16777216, "", "learned positions: rows of a table whose row for the place of an id is added; 0: none"},
+    {"positions", FieldType::integer, 0, 0, 16777216, "", "learned positions: a table whose row for the position of an id is added; 0 means none"},
 };
 }  // namespace embedding
 
@@ -176,7 +176,7 @@ inline constexpr FieldDesc kFields[] = {
 namespace batch_norm {
 inline constexpr int kChannels = 0, kEps = 1, kMomentum = 2, kAffine = 3;
 inline constexpr FieldDesc kFields[] = {
-    {"channels", FieldType::integer, 1, 1, 16777216, "", "channels: the extent behind the batch"},
+    {"channels", FieldType::integer, 1, 1, 16777216, "", "channels: the extent after the batch"},
     {"eps", FieldType::real, 1e-05, 0, 1, "", "added to the variance"},
     {"momentum", FieldType::real, 0.1, 0, 1, "", "weight of a batch's mean and variance in the running ones"},
     {"affine", FieldType::boolean, 1, 0, 1, "", "multiply by a trained gamma and add a beta"},
@@ -186,7 +186,7 @@ inline constexpr FieldDesc kFields[] = {
 namespace group_norm {
 inline constexpr int kChannels = 0, kEps = 1, kAffine = 2, kGroups = 3;
 inline constexpr FieldDesc kFields[] = {
-    {"channels", FieldType::integer, 1, 1, 16777216, "", "channels: the extent behind the batch"},
+    {"channels", FieldType::integer, 1, 1, 16777216, "", "channels: the extent after the batch"},
     {"eps", FieldType::real, 1e-05, 0, 1, "", "added to the variance"},
     {"affine", FieldType::boolean, 1, 0, 1, "", "multiply by a trained gamma and add a beta"},
     {"groups", FieldType::integer, 1, 1, 16777216, "", "groups; must divide channels"},
@@ -196,7 +196,7 @@ inline constexpr FieldDesc kFields[] = {
 namespace instance_norm {
 inline constexpr int kChannels = 0, kEps = 1, kAffine = 2;
 inline constexpr FieldDesc kFields[] = {
-    {"channels", FieldType::integer, 1, 1, 16777216, "", "channels: the extent behind the batch"},
+    {"channels", FieldType::integer, 1, 1, 16777216, "", "channels: the extent after the batch"},
     {"eps", FieldType::real, 1e-05, 0, 1, "", "added to the variance"},
     {"affine", FieldType::boolean, 0, 0, 1, "", "multiply by a trained gamma and add a beta"},
 };
@@ -237,7 +237,7 @@ inline constexpr int kKind = 0, kKernel = 1, kStride = 2, kPadding = 3, kDilatio
 inline constexpr FieldDesc kFields[] = {
     {"kind", FieldType::text, 0, 0, 0, "max", "max, average or lp"},
     {"kernel", FieldType::list, 2, 1, 1048576, "", "taps: one number, or one per axis"},
-    {"stride", FieldType::list, 0, 0, 1048576, "", "step between outputs, one or one per axis; 0: the kernel"},
+    {"stride", FieldType::list, 0, 0, 1048576, "", "step between outputs, one or one per axis; 0 means the kernel"},
     {"padding", FieldType::list, 0, 0, 1048576, "", "places at both ends, one or one per axis; or one per axis before it, then one per axis after it"},
     {"dilation", FieldType::list, 1, 1, 1048576, "", "step between taps, one or one per axis"},
     {"ceil", FieldType::boolean, 0, 0, 1, "", "extents are rounded up"},
@@ -300,7 +300,7 @@ namespace parallel {
 inline constexpr int kCombine = 0, kTopK = 1, kBalance = 2, kRows = 3, kCols = 4, kTargets = 5;
 inline constexpr FieldDesc kFields[] = {
     {"combine", FieldType::text, 0, 0, 0, "concat", "concat, add, avg, grid_scatter, filter or mixed", "combine_mode"},
-    {"top_k", FieldType::integer, 0, 0, 4096, "", "filter: experts kept per sample; 0: all"},
+    {"top_k", FieldType::integer, 0, 0, 4096, "", "filter: experts kept per sample; 0 means all"},
     {"balance", FieldType::real, 0, 0, 1000, "", "filter: weight of the load-balance loss"},
     {"rows", FieldType::integer, 0, 0, 4096, "", "grid_scatter: rows"},
     {"cols", FieldType::integer, 0, 0, 4096, "", "grid_scatter: columns"},
@@ -315,7 +315,7 @@ inline constexpr FieldDesc kFields[] = {
     {"wires", FieldType::list, -2, -1, 1048576, "", "per node: a count, and pairs (node, output)"},
     {"outputs", FieldType::list, -2, -1, 1048576, "", "what it gives: pairs (node, output)"},
     {"names", FieldType::text, 0, 0, 0, "", "of inputs, then of nodes, one per line"},
-    {"owners", FieldType::list, -2, -1, 1048576, "", "per node: whose weights it has; -1: its own"},
+    {"owners", FieldType::list, -2, -1, 1048576, "", "per node: whose weights it has; -1 means its own"},
 };
 }  // namespace graph
 
@@ -345,7 +345,7 @@ namespace constant {
 inline constexpr int kShape = 0, kTrained = 1, kFill = 2, kFactor = 3;
 inline constexpr FieldDesc kFields[] = {
     {"shape", FieldType::list, 1, 1, 16777216, "", "its extents"},
-    {"trained", FieldType::boolean, 1, 0, 1, "", "training changes them; 0: they stay as they are"},
+    {"trained", FieldType::boolean, 1, 0, 1, "", "training changes them; 0 means they stay fixed"},
     {"fill", FieldType::text, 0, 0, 0, "normal", "what they begin as: normal, zeros, ones, sinusoidal, alibi, causal, log_range"},
     {"factor", FieldType::real, 1, -1000000000, 1000000000, "", "factor of what they begin as"},
 };
@@ -357,7 +357,7 @@ inline constexpr FieldDesc kFields[] = {
     {"input", FieldType::text, 0, 0, 0, "more", "its name, by which callers give it"},
     {"shape", FieldType::list, 1, 1, 16777216, "", "extents of one sample, or of all it is"},
     {"batched", FieldType::boolean, 1, 0, 1, "", "whether each sample has its own"},
-    {"ids", FieldType::integer, 0, 0, 16777216, "", "above 0: whole numbers below it"},
+    {"ids", FieldType::integer, 0, 0, 16777216, "", "above 0: integers below it"},
 };
 }  // namespace input
 
@@ -381,7 +381,7 @@ namespace slice {
 inline constexpr int kStarts = 0, kEnds = 1, kAxes = 2, kSteps = 3;
 inline constexpr FieldDesc kFields[] = {
     {"starts", FieldType::list, 0, -9007199254740991, 9007199254740991, "", "first position along each axis"},
-    {"ends", FieldType::list, 9007199254740991, -9007199254740991, 9007199254740991, "", "the position behind the last one"},
+    {"ends", FieldType::list, 9007199254740991, -9007199254740991, 9007199254740991, "", "the position after the last one"},
     {"axes", FieldType::list, -7, -6, 5, "", "which axes, the batch being 0; none: the first ones"},
     {"steps", FieldType::list, 1, -9007199254740991, 9007199254740991, "", "one for each axis, or one for all; not 0"},
 };
@@ -397,7 +397,7 @@ inline constexpr FieldDesc kFields[] = {
 namespace view {
 inline constexpr int kShape = 0;
 inline constexpr FieldDesc kFields[] = {
-    {"shape", FieldType::list, -2, -1, 1073741824, "", "extents, the batch being the first; 0: as the input has it, -1: what is left"},
+    {"shape", FieldType::list, -2, -1, 1073741824, "", "extents, the batch being the first; 0 means that of the input, -1 the remaining size"},
 };
 }  // namespace view
 
@@ -421,7 +421,7 @@ inline constexpr FieldDesc kFields[] = {
 namespace scan {
 inline constexpr int kWidth = 0;
 inline constexpr FieldDesc kFields[] = {
-    {"width", FieldType::integer, 1, 1, 16777216, "", "values of a step, of all extents behind time"},
+    {"width", FieldType::integer, 1, 1, 16777216, "", "values of a step, of all extents after time"},
 };
 }  // namespace scan
 
@@ -440,7 +440,7 @@ inline constexpr int kChannels = 0, kHidden = 1, kAxes = 2, kActivation = 3, kGa
 inline constexpr FieldDesc kFields[] = {
     {"channels", FieldType::integer, 1, 1, 16777216, "", "channels of the input"},
     {"hidden", FieldType::integer, 1, 1, 16777216, "", "values the means are squeezed to"},
-    {"axes", FieldType::integer, 2, 1, 3, "", "axes behind the channels"},
+    {"axes", FieldType::integer, 2, 1, 3, "", "axes after the channels"},
     {"activation", FieldType::text, 0, 0, 0, "relu", "function of the squeezed values"},
     {"gate", FieldType::text, 0, 0, 0, "sigmoid", "function of the factors"},
 };
@@ -452,7 +452,7 @@ inline constexpr int kChannels = 0, kFilters = 1, kAxes = 2, kKernel = 3, kStrid
 inline constexpr FieldDesc kFields[] = {
     {"channels", FieldType::integer, 1, 1, 16777216, "", "channels of the input"},
     {"filters", FieldType::integer, 1, 1, 16777216, "", "channels of the output"},
-    {"axes", FieldType::integer, 2, 1, 3, "", "axes behind the channels"},
+    {"axes", FieldType::integer, 2, 1, 3, "", "axes after the channels"},
     {"kernel", FieldType::list, 3, 1, 4096, "", "taps: one number, or one per axis"},
     {"stride", FieldType::list, 1, 1, 4096, "", "step between outputs, one or one per axis"},
     {"padding", FieldType::list, 0, 0, 4096, "", "zeros at both ends, one or one per axis"},
@@ -507,7 +507,7 @@ inline constexpr FieldDesc kFields[] = {
     {"in", FieldType::integer, 1, 1, 1048576, "", "width of the input"},
     {"hidden", FieldType::integer, 1, 1, 1048576, "", "width of a state"},
     {"layers", FieldType::integer, 1, 1, 1024, "", "how many upon each other"},
-    {"bidirectional", FieldType::boolean, 0, 0, 1, "", "also from the last step to the first; the states of both stand side by side"},
+    {"bidirectional", FieldType::boolean, 0, 0, 1, "", "also from the last step to the first; the states of both are concatenated"},
     {"return_sequence", FieldType::boolean, 1, 0, 1, "", "the states of all steps, or only the last ones"},
     {"activation", FieldType::text, 0, 0, 0, "tanh", "rnn: function applied to the state"},
     {"initial_state", FieldType::boolean, 0, 0, 1, "", "a node of more inputs: the states it begins with, [B, S, hidden], of an lstm h and c; S counts the directions of all layers"},
@@ -531,7 +531,7 @@ inline constexpr int kChannels = 0, kFilters = 1, kAxes = 2, kKernel = 3, kStrid
 inline constexpr FieldDesc kFields[] = {
     {"channels", FieldType::integer, 1, 1, 1048576, "", "channels of the input"},
     {"filters", FieldType::integer, 1, 1, 1048576, "", "channels of the output"},
-    {"axes", FieldType::integer, 2, 1, 3, "", "axes behind the channels"},
+    {"axes", FieldType::integer, 2, 1, 3, "", "axes after the channels"},
     {"kernel", FieldType::list, 3, 1, 64, "", "taps: one number, or one per axis"},
     {"stride", FieldType::list, 1, 1, 4096, "", "step between outputs, one or one per axis"},
     {"padding", FieldType::list, 0, 0, 4096, "", "zeros at both ends, one or one per axis"},
@@ -559,7 +559,7 @@ inline constexpr int kChannels = 0, kFilters = 1, kAxes = 2, kKernel = 3, kStrid
 inline constexpr FieldDesc kFields[] = {
     {"channels", FieldType::integer, 1, 1, 1048576, "", "channels of the input"},
     {"filters", FieldType::integer, 1, 1, 1048576, "", "channels of the output"},
-    {"axes", FieldType::integer, 2, 1, 3, "", "axes behind the channels"},
+    {"axes", FieldType::integer, 2, 1, 3, "", "axes after the channels"},
     {"kernel", FieldType::list, 3, 1, 64, "", "taps: one number, or one per axis"},
     {"stride", FieldType::list, 1, 1, 4096, "", "step between outputs, one or one per axis"},
     {"padding", FieldType::list, 0, 0, 4096, "", "zeros at both ends, one or one per axis"},
@@ -578,7 +578,7 @@ inline constexpr FieldDesc kFields[] = {
     {"state", FieldType::integer, 16, 1, 65536, "", "N: values of state per channel"},
     {"expand", FieldType::integer, 2, 1, 1024, "", "channels per value of the width"},
     {"kernel", FieldType::integer, 4, 1, 4096, "", "taps of the convolution"},
-    {"rank", FieldType::integer, 0, 0, 1048576, "", "R: values that step sizes are made of; 0: a sixteenth of the width, rounded up"},
+    {"rank", FieldType::integer, 0, 0, 1048576, "", "R: values that step sizes are made of; 0 means a sixteenth of the width, rounded up"},
 };
 }  // namespace mamba
 

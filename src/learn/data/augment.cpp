@@ -26,9 +26,9 @@ enum Draw : uint64_t {
 };
 enum MixDraw : uint64_t { kPartnerLow, kPartnerHigh, kWay, kCutX, kCutY };
 
-// Of the numbers u, v uniform in (0, 1): x = u^(1/a), y = v^(1/a) with x + y <= 1 give x / (x + y)
-// that is Beta(a, a) (Johnk, 1964). Of a up to 2 a sixth of the pairs or more are taken; where none
-// of the tries is, which 96 tries leave almost impossible, the share is a half.
+// Draws a share from Beta(a, a) (Johnk, 1964). For u, v uniform in (0, 1), let x = u^(1/a) and y =
+// v^(1/a). If x + y <= 1, x / (x + y) has that distribution. For a up to 2 at least a sixth of the
+// pairs pass. If all 96 tries fail, which is nearly impossible, the share is a half.
 template <class Uniform>
 double beta_share(double a, const Uniform& uniform) {
   constexpr uint64_t kTries = (kDrawsPerPlace - kBetaDraws) / 2;
@@ -88,7 +88,7 @@ Result<Augmenter> Augmenter::create(const AugmentSpec& spec, const Dataset& data
   const bool picture = sample.rank() == 2 || sample.rank() == 3;
   if (spec.moves() && !picture) {
     return invalid(
-        cat("augmentation of pictures needs samples [height, width] or [channels, height, "
+        cat("augmentation of images needs samples [height, width] or [channels, height, "
             "width]; these are ",
             sample.str()));
   }
@@ -101,7 +101,7 @@ Result<Augmenter> Augmenter::create(const AugmentSpec& spec, const Dataset& data
     return invalid(
         cat("augmentation saturation needs three channels; these samples are ", sample.str()));
   if (spec.moves() && data.labels_per_sample() > 1)
-    return invalid("augmentation moves pictures, but not their labels of places");
+    return invalid("augmentation moves images, but not their labels per position");
   if (spec.moves() || spec.mixes()) {
     if (!data.lengths.empty())
       return invalid("augmentation neither moves nor mixes samples that have lengths");
@@ -207,8 +207,8 @@ void Augmenter::show(const float* from, const Draws& draws, float* to) const {
     to[i] = (to[i] - spec_.shift[i]) * spec_.factor[i];
 }
 
-// The rectangle has the share of the picture that its sample does not keep, about a place anywhere;
-// what lies outside of the picture is lost, and the share is that of what is left.
+// The rectangle covers the share that its sample loses, around a random position. It is clipped at
+// the border of the image, and the share follows the clipped size.
 Augmenter::Mix Augmenter::mix(const Dataset& data, const Draws& draws) const {
   Mix m;
   const auto uniform = [&](uint64_t i) { return draws.uniform(i); };

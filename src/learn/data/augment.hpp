@@ -1,7 +1,6 @@
-// Augmentation: training samples that are changed anew in every epoch. What happens to a sample is
-// a function of (seed, epoch, its place in the order of the epoch), so that neither the batch size
-// nor threads nor a resumed run change a bit. Pictures are [height, width] or [channels, height,
-// width].
+// Augmentation: training samples that change anew in every epoch. The change of a sample is a
+// function of (seed, epoch, its index in the order of the epoch). So neither the batch size nor
+// threads nor a resumed run change a bit. Images are [height, width] or [channels, height, width].
 #pragma once
 
 #include <span>
@@ -19,7 +18,7 @@ struct AugmentSpec : loom::Augment {
   // How inputs were normalized: (x - shift) scale. Samples are changed as they were before.
   std::vector<float> shift = {}, factor = {};
 
-  bool moves() const;  // needs a picture
+  bool moves() const;  // needs images
   bool mixes() const { return mixup > 0 || cutmix > 0; }
   bool any() const;
 };
@@ -27,7 +26,7 @@ struct AugmentSpec : loom::Augment {
 class Augmenter {
  public:
   Augmenter() = default;
-  // Errors: invalid_argument where the samples are no pictures, or cannot be mixed.
+  // Errors: invalid_argument if the samples are not images, or cannot be mixed.
   static Result<Augmenter> create(const AugmentSpec& spec, const Dataset& data, uint64_t seed);
 
   bool any() const { return spec_.any(); }
@@ -59,7 +58,7 @@ class Augmenter {
 
   AugmentSpec spec_;
   uint64_t seed_ = 0;
-  int64_t channels_ = 1, height_ = 1, width_ = 1;  // of a picture; else width_ values
+  int64_t channels_ = 1, height_ = 1, width_ = 1;  // of an image; else width_ values
 };
 
 }  // namespace loom::core

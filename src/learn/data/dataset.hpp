@@ -23,7 +23,7 @@ class InputSource {
   virtual Status read(int64_t row, float* to) const = 0;
 };
 
-// What samples give an input of the network besides its first.
+// The values that samples give an input of the network besides its first.
 struct ExtraInput {
   std::string name;  // InputSpec::name
   Shape sample;
@@ -46,8 +46,8 @@ struct Dataset {
   int64_t classes = 0;                // labels are below it
   std::vector<float> weights;         // [samples]: what a sample counts in the loss; empty: 1
   std::optional<int32_t> ignored;     // labels of this value count nothing
-  // [samples]: how many positions of a sample's first axis are real; those behind them are padding,
-  // which no layer that looks along the axis sees, and no loss. Empty: all are.
+  // [samples]: how many positions of a sample's first axis are real. The positions after them are
+  // padding, which layers along the axis and losses skip. If empty, all are real.
   std::vector<int32_t> lengths;
 
   // That of this name, or null.
@@ -73,10 +73,10 @@ struct Dataset {
   // Whether value `i` of targets or labels, `each` to a sample, is of a padded position, if they
   // are a target for each position.
   bool of_padding(size_t i, int64_t each) const;
-  // What a pass needs of samples order[first .. first + count); empty without lengths.
+  // Tensors that a pass needs for samples order[first .. first + count); empty without lengths.
   std::vector<int64_t> lengths_of(std::span<const int64_t> order, int64_t first,
                                   int64_t count) const;
-  // Zeros in the place of what inputs hold behind their lengths.
+  // Writes zeros over the padding of the inputs.
   void clear_padding();
   // The first thing that is wrong: no samples, sizes that do not agree, a label or id out of range,
   // a number that is not finite; the Error names the sample. Targets of padding may be anything.
@@ -93,12 +93,12 @@ struct Dataset {
   uint64_t bytes() const;
 };
 
-// As many places as `data` has samples, of every class equally many as far as that goes: samples of
-// rare classes stand there more than once, those of others are left out. Samples need one label
-// each. A function of (seed, epoch).
+// As many indices as `data` has samples, with every class equally often if possible. Samples of
+// rare classes repeat, and some of the others are left out. Samples need one label each. A function
+// of (seed, epoch).
 std::vector<int64_t> balanced_order(const Dataset& data, uint64_t seed, int64_t epoch);
-// Weights of classes that make all count equally: samples / (classes that are there x samples of
-// the class); 1 for a class that is not there.
+// Weights of classes that make all count equally: samples / (classes that occur x samples of the
+// class); 1 for a class that does not occur.
 std::vector<float> balanced_weights(const Dataset& data, int64_t classes);
 
 // 0 .. n - 1 in an order that is a function of (seed, stream).

@@ -1,4 +1,4 @@
-// Who belongs together in a batch, and how well embeddings of a data set show it.
+// The pairs of a batch by their labels, and scores of the embeddings of a data set.
 #include <algorithm>
 #include <unordered_map>
 

@@ -1,20 +1,20 @@
-// Losses of embeddings: what each row of a batch should be near to, and far from, is told by the
-// labels of the other rows (triplet, contrastive, infonce). The relation of the rows [R, R] is made
-// on the host; all else is recorded from the ops that there are, and its gradient is the
-// Differentiator's. Not here: how batches are drawn. R: rows of all predictions of a batch.
+// Losses of embeddings (triplet, contrastive, infonce). The labels decide which rows of a batch
+// should be near each other and which far apart. The host makes the relation of the rows [R, R].
+// All else is recorded from existing ops, and the Differentiator adds the gradient. Drawing batches
+// is not part of this file. R: rows of all predictions of a batch.
 //
-// With d(i, j) the Euclidean distance of rows i and j, s(i, j) the cosine of their angle, P(i) the
-// rows of i's label and N(i) those of other labels, the loss of row i, the anchor, is
-//   triplet      hard: max(0, margin + max over P of d - min over N of d); all: the mean over all p
+// Let d(i, j) be the Euclidean distance of rows i and j, and s(i, j) the cosine of their angle.
+// P(i) are the rows of i's label, and N(i) those of other labels. The loss of row i, the anchor, is
+//   triplet      hard: max(0, margin + max over P of d - min over N of d). all: the mean over all p
 //                of P and n of N of max(0, margin + d(i, p) - d(i, n))     (Hermans et al., 2017)
 //   contrastive  the mean over P and N together of d^2 / 2 for p, max(0, margin - d)^2 / 2 for n
 //                                                                       (Hadsell et al., 2006)
 //   infonce      the mean over p of P of -log(e^(s(i, p) / T) / the sum of e^(s(i, a) / T) over all
-//                a of P and N): with one p NT-Xent (Chen et al., 2020), with more the supervised
+//                a of P and N). With one p NT-Xent (Chen et al., 2020), with more the supervised
 //                loss "out" (Khosla et al., 2020)
-// The loss of a batch is the weighted mean over its anchors. An anchor has a p, for triplet an n
-// too, for contrastive either; other rows count nothing. Labels that are ignored, and rows that
-// only fill a batch up, are no p and no n.
+// The loss of a batch is the weighted mean over its anchors. An anchor has a p; for triplet an n
+// too, for contrastive either. Other rows count nothing. Rows with an ignored label, and rows that
+// only fill a batch, are neither p nor n.
 #pragma once
 
 #include <memory>
@@ -43,11 +43,11 @@ class PairLabels {
   Status check_pairs(const LossSpec& loss) const;
 
   // relation [R, R]: 1 for p, -1 for n, 0 for rows that are nothing to each other; may be empty.
-  // Returns which rows are anchors. `samples`: those of the batch; rows behind theirs relate to
-  // none.
+  // Returns which rows are anchors. `samples`: those of the batch. Rows after theirs relate to no
+  // row.
   std::vector<bool> relate(std::span<const int64_t> samples, const LossSpec& loss,
                            const Tensor& relation) const;
-  // Of two rows, not the same one: as an element of that matrix.
+  // The element of that matrix for two different rows.
   int relation(const LossSpec& loss, int64_t sample, int64_t row, int64_t other_sample,
                int64_t other_row) const;
 
@@ -67,8 +67,8 @@ struct PairSeed {
 Result<PairSeed> record_pairs(TraceBuilder& s, const LossSpec& loss, const Tensor& y,
                               const Tensor& relation, const Tensor& weight, const Tensor& rows);
 
-// What embeddings of a whole data set come to: the sum of the losses of batches in an order that is
-// no order of the file's, in which labels may stand sorted, and what their anchors count.
+// Scores of the embeddings of a whole data set: the sum of the losses of shuffled batches, since
+// labels of a file may be sorted, and the count of their anchors.
 struct PairScore {
   double loss = 0, counted = 0;
   int64_t right = 0, asked = 0;  // rows whose nearest other row has their label; rows that have a p

@@ -30,8 +30,7 @@ std::vector<Group> groups_of(const Dataset& data, bool by_class, uint64_t seed) 
   return groups;
 }
 
-// Quotas that sum to `total`. Groups stand in a random order, which decides between equal
-// remainders.
+// Quotas that sum to `total`. Groups are in a random order, which decides between equal remainders.
 void set_quotas(std::vector<Group>& groups, double share, int64_t total) {
   std::vector<Group*> order;
   for (Group& group : groups) {
@@ -54,8 +53,8 @@ void set_quotas(std::vector<Group>& groups, double share, int64_t total) {
 
 namespace {
 
-// Which samples train: all but those of the fold. Samples are dealt to the folds one after the
-// other, class by class, so that neither a class nor the whole is ever more than one apart.
+// The samples that train: all but those of the fold. Samples are dealt to the folds in turn, class
+// by class. So fold sizes differ by at most one, in each class and in total.
 Result<std::vector<bool>> outside_fold(const Dataset& data, const SplitSpec& spec, bool by_class) {
   if (spec.folds < 2 || spec.folds > data.samples)
     return invalid(cat(spec.folds, " folds of ", data.samples,

@@ -1,5 +1,5 @@
-// Holding samples out: which of a data set train and which validate, as a function of the samples,
-// the share and the seed alone, so that the same rows can be found again later.
+// Holding samples out: which samples of a data set train and which validate. The split is a
+// function of the samples, the share and the seed alone, so a later run finds the same rows.
 #pragma once
 
 #include "learn/data/dataset.hpp"
@@ -20,10 +20,10 @@ struct SplitDataset {
   Dataset train, validation;  // each in the order of the data set
   bool by_class = false;      // every class is in both in the same share, as far as it can be
 };
-// round(share * samples) samples train, the rest validates; both must have some. Shuffled, and
-// where every sample has one label, each class apart: share * (samples of the class), rounded down,
-// and what is left goes to the classes that lost most by that.
-// What splitting so many samples takes for their order and the lists of both parts.
+// round(share * samples) samples train, the rest validates; both must have some. The split is
+// random. If every sample has one label, each class is split by itself: share * (samples of the
+// class), rounded down. The remainder goes to the classes that lost most by rounding.
+// Memory that a split of so many samples takes for their order and the lists of both parts.
 constexpr uint64_t split_list_bytes(int64_t samples) {
   return 2 * sizeof(int64_t) * static_cast<uint64_t>(samples);
 }

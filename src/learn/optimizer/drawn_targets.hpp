@@ -7,7 +7,7 @@
 
 namespace loom::core {
 
-// Recorded from softmax_ce and mse; of other losses dy, the gradient of the targets that are there.
+// Recorded for softmax_ce and mse. For other losses it is dy, the gradient at the real targets.
 Result<Tensor> drawn_gradient(Trace& trace, TraceBuilder& s, const TrainStepOptions& options,
                               const StepTensors& t, const Tensor& dy);
 

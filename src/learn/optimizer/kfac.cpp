@@ -196,7 +196,7 @@ Status Kfac::add_conv(TraceBuilder& s, const Layer& layer, const Use& use, const
   return s.ops().conv_dw({use.dz, use.dz, g, dot});
 }
 
-// A of the inputs with a 1 behind them, from `a` without it.
+// A of the inputs with a 1 appended, from `a` without it.
 Result<Tensor> Kfac::joined(TraceBuilder& s, const Layer& layer, const Use& use,
                             const Tensor& a) const {
   const int64_t in = a.rows();

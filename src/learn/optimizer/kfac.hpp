@@ -1,11 +1,11 @@
 // K-FAC: gradients of the weights of products and convolutions, multiplied by an approximate
 // inverse of the Fisher information (Martens and Grosse, 2015; for convolutions Grosse and Martens,
-// 2016). Of a product with inputs a, at T positions of each of n predictions, and gradients g of
-// what comes before the activation:
+// 2016). For a product with inputs a, at T positions of each of n predictions, and gradients g at
+// the input of the activation:
 //   A = E[sum over positions of a a'],  G = E[mean over positions of g g'],  both moving averages:
 //       of update k, from 1, the share min(1 - 1 / k, 0.95) stays
-//   g   gradients of the loss with targets drawn from the prediction (softmax_ce, mse); of other
-//       losses those of the targets that are there
+//   g   gradients of the loss with targets drawn from the prediction (softmax_ce, mse); for other
+//       losses those at the real targets
 //   pi  = sqrt((trace A / size of A) / (trace G / size of G)), l = sqrt(damping)
 //   a   ends in a 1 where the layer has a bias, which is the last column of W then (section 2.1)
 //   direction of a weight W: (G + l / pi)^-1 dW (A + l pi)^-1
@@ -51,7 +51,7 @@ class Kfac : public OptimizerDriver {
   struct Layer {
     Tensor weight;  // when it was found; morph() may have moved it since
     size_t trained = 0;
-    int64_t bias = -1;  // into what is trained; -1: none
+    int64_t bias = -1;  // into what is trained; -1 if none
     bool is_conv = false;
     ConvShape shape;
     int64_t in_side() const { return weight.cols() + (bias >= 0 ? 1 : 0); }

@@ -28,7 +28,7 @@ class Lbfgs : public OptimizerDriver {
   int64_t state_bytes() const override;
 
  private:
-  // Of one parameter. Slot 0 of s and y holds the pair that is being looked at.
+  // State of one parameter. Slot 0 of s and y is the pair under test.
   struct Memory {
     Tensor p, gradient, p_before, gradient_before, r;
     std::vector<Tensor> s, y;
@@ -46,7 +46,7 @@ class Lbfgs : public OptimizerDriver {
   std::vector<Memory> params_;
   std::vector<Buffer> buffers_;
   std::vector<StateTensor> state_;
-  Tensor rho_;    // [1, pairs], 1 / s.y, newest first; 0: no pair
+  Tensor rho_;    // [1, pairs], 1 / s.y, newest first; 0 marks a missing pair
   Tensor gamma_;  // [1, 1], scale of the first guess of the inverse Hessian
   // [1, 5]: s.y and y.y of the pair; r.g, |g|_1 and g.g of the direction.
   Tensor report_;

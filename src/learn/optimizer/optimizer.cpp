@@ -1,4 +1,4 @@
-// What optimizers share: constants, corrections of moments, updates of whole parameters.
+// Code that optimizers share: constants, corrections of moments, updates of whole parameters.
 #include "learn/optimizer/optimizer.hpp"
 
 #include <cmath>

@@ -12,19 +12,19 @@
 
 namespace loom::core {
 
-// What a parameter keeps between updates, f32. Unset: nothing.
+// The f32 state of a parameter between updates. If unset, it has none.
 struct OptimizerState {
   std::optional<Shape> m, v;
 };
 
-// What scalars() may keep from update to update, to save work. Any update may follow any other.
+// A cache for scalars() between updates. Updates may come in any order.
 struct ScalarCache {
   int64_t update = 0;
   double product = 1;
 };
 
-// The rows of StepTensors::hyper behind those of the learning rates. `rates`: rows of those, as
-// they are before the update `updates`, from 0.
+// The rows of StepTensors::hyper after those of the learning rates. `rates`: those rows before the
+// update `updates`, which counts from 0.
 struct ExtraRows {
   double rate = 0;
   int64_t updates = 0;
@@ -79,7 +79,7 @@ struct DriverOutcome {
   double norm = 0;       // of the gradients
 };
 
-// What a driver is made of. Memory and state are those of the step; all else outlives the driver.
+// The arguments of a driver. The step owns memory and state; all else outlives the driver.
 struct DriverCall {
   const Network& network;
   const TrainStepOptions& options;
@@ -90,7 +90,7 @@ struct DriverCall {
   std::vector<StateTensor>& state;
 };
 
-// What an optimizer does besides the updates that are recorded for each parameter.
+// The work of an optimizer besides the recorded update of each parameter.
 class OptimizerDriver {
  public:
   virtual ~OptimizerDriver() = default;
@@ -133,7 +133,7 @@ struct SavedConstant {
   const char* key;
   std::optional<float> Optimizer::*real = nullptr;
   std::optional<int64_t> Optimizer::*count = nullptr;
-  int64_t fixed = 0;  // where it is no option
+  int64_t fixed = 0;  // if it is not an option
 };
 
 struct OptimizerDef {
@@ -144,7 +144,7 @@ struct OptimizerDef {
   // Records the update of a parameter in place of the op; of matrices alone.
   Status (*step)(WholeUpdate& update) = nullptr;
   bool steps_matrices_alone = false;
-  // Writes hyper[1] to hyper[3] (OptimizeArgs) of update t, from 1. Unset: 1, 1, 0.
+  // Writes hyper[1] to hyper[3] (OptimizeArgs) of update t, from 1. The default is 1, 1, 0.
   void (*scalars)(const Optimizer& constants, int64_t t, float* hyper,
                   ScalarCache& cache) = nullptr;
   int64_t (*extra_rows)(int64_t rates) = nullptr;
@@ -156,7 +156,7 @@ struct OptimizerDef {
   bool gathers = false;        // the update is a recording of its own, after the gradients
   bool all_samples = false;    // an update takes all samples, the same ones each time
   bool targets_drawn = false;  // needs a loss whose targets can be drawn
-  // What it does not go with. Errors name the optimizer and what to do.
+  // Settings that it does not work with. Errors name the optimizer and what to do.
   Status (*check)(const TrainStepOptions& options) = nullptr;
   std::span<const SavedConstant> saved = {};
 };

@@ -72,7 +72,7 @@ Status record_curvature(Trace& trace, const Network& network, const TrainStepOpt
   Differentiator d(trace);
   const Tensor dy = s.fresh(Shape{t.network.y.rows(), t.network.y.cols()});
   t.weight = s.fresh(Shape{dy.rows()});
-  // Of the targets only their number says something: how many heads there are.
+  // Only the number of targets matters: it is the number of heads.
   t.targets.resize(std::max<size_t>(options.loss.heads.size(), 1));
   LOOM_ASSIGN(const Tensor drawn, drawn_gradient(trace, s, options, t, dy));
   for (const Trained& p : trained) {

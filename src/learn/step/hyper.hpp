@@ -20,7 +20,7 @@ class HyperNumbers {
   int64_t row_of(const ParamRule& rule) const;
   // Writes [rows(), 4] for the update after `updates` others. False: they are what they were.
   bool fill(double rate, int64_t updates, float* to);
-  // What was written is gone: the next fill() is true.
+  // Forgets the written values: the next fill() is true.
   void forget() { filled_ = false; }
 
  private:

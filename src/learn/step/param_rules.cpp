@@ -24,7 +24,7 @@ Status each_match(std::string_view what, const std::string& pattern, const Netwo
   return invalid(cat(what, ": no parameter matches '", printable(pattern), "'; there is ", first));
 }
 
-// Of parameters that could train.
+// The indices of parameters that can train.
 Status check_some_train(const ParamRules& rules, const Network& network,
                         const std::vector<ParamRule>& out) {
   bool any = false;

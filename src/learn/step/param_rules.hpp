@@ -22,7 +22,7 @@ struct ParamRules {
   std::vector<std::string> unfreeze;  // train although Cell::frozen has them; `freeze` comes after
 };
 
-// What the rules say of one parameter.
+// The result of the rules for one parameter.
 struct ParamRule {
   bool frozen = false;
   double factor = 1;

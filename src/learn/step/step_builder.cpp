@@ -112,7 +112,7 @@ class Updater {
     LOOM_TRY(apply());
     return together_ ? Status{} : report();
   }
-  // What gradients are multiplied by; NaN where the step is dropped.
+  // The factor of all gradients; NaN if the step is dropped.
   const Tensor& scale() const { return scale_; }
   Recorder& ops() { return builder_.ops(); }
 
@@ -161,7 +161,7 @@ class Updater {
     return {};
   }
 
-  // What waits, one after the other: first the updates, then the packing.
+  // The deferred commands in order: first the updates, then the packing.
   Status apply() {
     for (const Waiting& w : waiting_) LOOM_TRY(builder_.ops().optimize(w.args));
     for (const Waiting& w : waiting_) LOOM_TRY(pack(*w.p, w.args));
@@ -329,8 +329,8 @@ Result<FeedbackMemory> carried_feedback(const Network& network, bool carry, cons
   return FeedbackMemory::create(network, outputs, ops);
 }
 
-// The update is that of sgd by the gradient buffer - value, so that it is left out where `finite`
-// is NaN, as the updates of parameters are.
+// The update is that of sgd by the gradient buffer - value. Like the updates of parameters, it is
+// skipped if `finite` is NaN.
 Status record_kept(Trace& trace, const TracedNetwork& network, const Tensor& finite) {
   TraceBuilder s(trace);
   for (const BufferUpdate& kept : network.kept) {
@@ -377,7 +377,7 @@ Result<Tensor> record_learning(Trace& trace, const Network& network,
                                const TrainStepOptions& options, const std::vector<Trained>& trained,
                                StepTensors& t, bool together) {
   TraceBuilder s(trace);
-  // Tensors behind it have no gradients, but for the passes that a rule adds.
+  // Tensors after it have no gradients, except for the passes that a rule adds.
   std::optional<Differentiator> late;
   const bool contrasts = options.rule.kind == Rule::forward_forward;
   LOOM_ASSIGN(const PairSeed seed, record_seed(trace, s, options, t, together, [&] {
@@ -404,8 +404,8 @@ Result<Tensor> record_learning(Trace& trace, const Network& network,
       if (!same) d.want(*earlier);
     }
   }
-  // Gradients of outputs become notes behind those of the outputs, that of the last layer first;
-  // true when `of` is one.
+  // Adds the gradients of outputs as notes after those of the outputs, last layer first. True if
+  // `of` is one.
   const auto noted = [&](const Tensor& of) {
     bool found = false;
     for (size_t i = t.network.outputs.size(); options.observed && i-- > 0;) {

@@ -34,7 +34,7 @@ class OptimizerDriver;
 struct StepTensors {
   const SignalPlan* plan = nullptr;         // of a learning rule; null: back-propagation
   const OptimizerDriver* driver = nullptr;  // may be null
-  // What the gradients of every parameter are multiplied by; empty: 1, for all or for this one.
+  // The factor of every parameter's gradient. Empty for all or for one parameter: 1.
   std::vector<Tensor> factors;
   TracedNetwork network;
   std::vector<Tensor> targets;  // per head
@@ -50,7 +50,7 @@ struct StepTensors {
 
 // A pass as steps record it, without notes and feedback.
 TraceOptions traced_as_in_steps(const TrainStepOptions& options);
-// Of the next batch the first `samples` are real.
+// Marks the first `samples` rows of the next batch as real.
 void mark_present(const TracedNetwork& network, int64_t samples);
 // Errors: fewer samples are real than a layer needs.
 Status enough_present(const TracedNetwork& network);

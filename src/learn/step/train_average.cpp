@@ -1,5 +1,5 @@
-// What follows the weights while they are trained: averages of them, and the slow weights of
-// lookahead. Both are the update of sgd by the gradient follower - live, as buffers are moved.
+// Averages of the weights during training, and the slow weights of lookahead. Both are the update
+// of sgd by the gradient follower - live, as for buffers.
 #include <cmath>
 #include <cstring>
 

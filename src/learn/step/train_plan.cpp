@@ -1,4 +1,4 @@
-// What a training step would take, before anything of it is made.
+// The memory of a training step, computed before any of it is made.
 #include "learn/optimizer/optimizer.hpp"
 #include "learn/step/hyper.hpp"
 #include "learn/step/step_builder.hpp"
@@ -16,7 +16,7 @@ Result<int64_t> TrainStep::planned_bytes(const Network& network, const TrainStep
   t.hyper = trace.fresh(Shape{HyperNumbers(options.optimizer, {}).rows(), 4});
   t.report = trace.fresh(Shape{1, 4});
   t.numbers = trace.fresh(Shape{1, 3});
-  // What outlives a step has its place in the plan as well.
+  // The plan includes tensors that outlive a step.
   std::vector<Trained> trained;
   for (size_t i = 0; i < network.params().size(); ++i) {
     const Param& p = network.params()[i];

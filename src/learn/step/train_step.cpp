@@ -46,7 +46,7 @@ Status TrainStep::Impl::make_weight(int i, Recorder& recorder, Trained& one) {
   return {};
 }
 
-// Room for the ranges that scales of `dtype` are held at; 0: none yet.
+// Memory for the ranges that scales of `dtype` stay at; 0 in it means no range yet.
 Status TrainStep::Impl::make_ranges(const Param& p, DType dtype, Trained& one) {
   const int64_t held = options.scale_band > 0 ? r16_frozen_values(dtype) : 0;
   one.ranges = Tensor{};
@@ -121,7 +121,7 @@ Status TrainStep::Impl::make_state() {
   return {};
 }
 
-// What outlives a step: weights, masters, optimizer state.
+// Tensors that outlive a step: weights, masters, optimizer state.
 std::vector<MemoryRange> TrainStep::Impl::ranges() const {
   std::vector<MemoryRange> all;
   for (const Param& p : network->params()) all.push_back({p.tensor.data, p.bytes()});
@@ -205,8 +205,8 @@ Status TrainStep::Impl::make_with_loss() {
   return {};
 }
 
-// In the middle of a step: the caller sees y and gives the loss and its gradient. Where it fails,
-// the loss is no number and the gradient is zero, so that nothing changes.
+// The middle of a step: the caller gets y, and returns the loss and its gradient. On an error the
+// loss is NaN and the gradient zero, so nothing changes.
 Status TrainStep::Impl::take_loss(const GivenLoss& loss) {
   const StepTensors& t = given_step();
   const Tensor& dy = t.custom_gradient;
@@ -230,7 +230,7 @@ Status TrainStep::Impl::set_hyper(double rate) {
   return hyper.fill(rate, updates, tensors.hyper.f32()) ? to_device(*ops, tensors.hyper) : Status{};
 }
 
-// What a step needs besides its batch.
+// Data that a step needs besides its batch.
 Status TrainStep::Impl::prepare(double rate) {
   LOOM_TRY(enough_present(tensors.network));
   LOOM_TRY(set_hyper(rate));
@@ -392,7 +392,7 @@ Status TrainStep::begin(double learning_rate, bool kept) {
   return s.begun % Impl::kGroup == 0 ? s.ask() : Status{};
 }
 
-// Reports that nobody asked for yet, all of one group, begin to come back.
+// Starts the download of the remaining reports, all of one group.
 Status TrainStep::Impl::ask() {
   if (asked == begun) return {};
   const int64_t first = asked % kReports, count = begun - asked;

@@ -44,8 +44,8 @@ class TrainStep {
   const std::vector<Tensor>& targets() const;  // per head
   const Tensor& weight() const;
   const Tensor& y() const;  // the prediction of the last run
-  // How many samples of the next batches are real; those behind them only fill them up, and no
-  // statistics are taken of them. All, unless this was called. Errors: fewer than a layer needs.
+  // Sets how many samples of the next batches are real. The others only fill the batch, and
+  // statistics leave them out. By default all are real. Errors: fewer than a layer needs.
   Status set_present(int64_t samples);
   // With options.masked: how many positions of each sample of the next batches are real
   // (mark_lengths()). All, unless this was called.
@@ -70,14 +70,14 @@ class TrainStep {
   // an update for those that were begun before finish() said so.
   Status begin(double learning_rate, bool kept = false);
   Result<std::vector<StepResult>> finish();
-  // The results that are there, in order, without waiting; others come with a later call, and all
-  // that are left with finish(). begin() waits where too many are.
+  // The results that are ready, in order, without waiting. A later call returns others, and
+  // finish() all that are left. begin() waits if too many are pending.
   Result<std::vector<StepResult>> ready();
   // Steps worth beginning before ready(): 1 where begin() runs them at once.
   int64_t ahead() const;
 
   // With options.observed: called for every layer in every run from now on, forward and backward.
-  // Bits are those of a run without; speed is not. Empty: stop.
+  // It changes the speed but no bits. An empty function stops it.
   void observe(LayerObserver observer);
 
   // Metamorphosis: from now on the matrices of the cell at `at` are held in `dtype`. Masters and

@@ -1,4 +1,4 @@
-// What a TrainStep is made of. Private to the room.
+// The parts of a TrainStep. Private to the room.
 #pragma once
 
 #include <chrono>
@@ -67,7 +67,7 @@ struct TrainStep::Impl {
   std::vector<StepResult> results;
   HyperNumbers hyper;
   WeightAverage average, slow;  // averages that are shown, and slow weights of lookahead
-  std::vector<std::vector<std::byte>> hidden;  // what averages stand in place of; empty: nothing
+  std::vector<std::vector<std::byte>> hidden;  // the weights that averages replace; may be empty
   std::vector<MemoryRange> ranges() const;
   bool gathers() const { return options.gathers(); }
   bool updates_alone() const { return driver != nullptr && driver->updates_alone(); }
@@ -82,7 +82,7 @@ struct TrainStep::Impl {
   Status make_programs();
   Status make_with_loss();
   Status take_loss(const GivenLoss& loss);
-  // The recording that stops for a loss of the caller: the step itself, where its loss is no op.
+  // The recording that stops for a loss of the caller; the step itself if its loss is not an op.
   const StepTensors& given_step() const {
     return options.loss.sequence() ? tensors : custom_loss_tensors;
   }

@@ -29,7 +29,7 @@ class ArraysSource : public NetworkSource {
 Result<std::string_view> text_of(ArrayFile& file, std::string_view name) {
   LOOM_ASSIGN(const ArrayView view, file.find(name));
   if (view.type != ElementType::u8)
-    return bad_file("is no text: its type must be uint8", view.where);
+    return bad_file("is not text: its type must be uint8", view.where);
   return std::string_view(reinterpret_cast<const char*>(view.data.data()), view.data.size());
 }
 
@@ -72,7 +72,7 @@ Status ArraysSource::read_normalization() {
   return {};
 }
 
-// What the network was trained for, and how its inputs are normalized, where the file says it.
+// The training task of the network, and the normalization of its inputs, if the file has them.
 Status ArraysSource::read_model() {
   LOOM_TRY(read_normalization());
   const Result<std::string_view> model = text_of(file_, kNpzModel);

@@ -1,5 +1,6 @@
-// What a network was trained for, as the section "model" and the blobs input/ of our files: see
-// training_files.hpp. Apart from the files of training, since who only runs networks needs it too.
+// The training task of a network as the section "model" and the blobs input/ of our files: see
+// training_files.hpp. Separate from the files of training, since programs that only run networks
+// need it too.
 #include "base/text.hpp"
 #include "train_io/weights/training_parts.hpp"
 #include "train_io/weights/weights_source.hpp"
@@ -48,7 +49,7 @@ Result<TableColumns> read_columns(const JsonValue& json, const std::string& wher
 
 namespace {
 
-// What only some kinds have, and only their files say.
+// Settings that only some kinds have, and that only their files store.
 struct LossNumber {
   LossKind kind;
   const char* name;

@@ -141,7 +141,7 @@ std::string_view line_of(std::string_view text, size_t at) {
   return line.substr(std::min(line.find_first_not_of(' '), line.size()));
 }
 
-// The first difference of two descriptions: cells stand on lines of their own.
+// The first difference of two descriptions. Each cell is on its own line.
 Status same_network(const std::string& theirs, const std::string& ours, const std::string& where) {
   if (theirs == ours) return {};
   size_t at = 0;

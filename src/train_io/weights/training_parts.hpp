@@ -1,4 +1,4 @@
-// What files of weights and checkpoints share. Private to the room.
+// Code that files of weights and checkpoints share. Private to the room.
 #pragma once
 
 #include "io/weights/safetensors_write.hpp"
@@ -19,8 +19,8 @@ Result<TableColumns> read_columns(const JsonValue& json, const std::string& wher
 void add_dataset(const Dataset& data, BitsHash& hash);
 JsonValue split_json(const SplitRecord& split);
 Result<SplitRecord> read_split(const JsonValue& json, const std::string& where);
-// Of a tensor of the training state: the parameter it is the master of, or the held ranges of its
-// scales; -1: what the optimizer keeps.
+// The parameter of a tensor of the training state, which is its master or the ranges of its scales;
+// -1 for state of the optimizer.
 int param_of(const Network& network, std::string_view name);
 // Reads one tensor of the training state from a file.
 Status fill_state(const WeightsFile& file, const StateTensor& state);

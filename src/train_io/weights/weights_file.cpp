@@ -146,7 +146,7 @@ Status save_weights(const std::string& path, const TrainedModel& model, Trainer&
 
 namespace {
 
-// What an .entity file says where a safetensors file has metadata of that name.
+// The section of an .entity file for a name of safetensors metadata.
 Result<std::string> entity_text(const std::shared_ptr<const Entity>& entity,
                                 std::string_view name) {
   const Entity& file = *entity;
@@ -199,7 +199,8 @@ Result<TrainedModel> read_model(const WeightsFile& file) {
   }
   LOOM_ASSIGN(const std::string form, file.text("loom"));
   if (form != "weights 1" && form != "checkpoint 1")
-    return bad_file(cat("'", printable(form), "' is no form this version reads"), file.path);
+    return bad_file(cat("'", printable(form), "' is not a form that this version reads"),
+                    file.path);
   LOOM_ASSIGN(const std::string network, file.text("network"));
   LOOM_ASSIGN(const std::string dtype, file.text("dtype"));
   LOOM_ASSIGN(const std::string loss, file.text("loss"));

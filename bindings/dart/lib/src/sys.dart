@@ -81,7 +81,7 @@ abstract final class loom_dtype {
   static const int LOOM_UINT4_G128 = 36;
 }
 
-/// What computes. GPU: through WebGPU.
+/// The device that computes. GPU: through WebGPU.
 abstract final class loom_device {
   static const int LOOM_DEVICE_CPU = 0;
   static const int LOOM_DEVICE_GPU = 1;
@@ -105,7 +105,7 @@ abstract final class loom_gpu_tuning {
   static const int LOOM_GPU_TUNING_FORCE = 2;
 }
 
-/// What a line is about.
+/// The level of a line of the log.
 abstract final class loom_log_level {
   /// work as it goes
   static const int LOOM_LOG_DEBUG = 0;
@@ -298,7 +298,7 @@ abstract final class loom_stop {
   static const int LOOM_STOP_CANCELLED = 4;
 }
 
-/// What a piece of a reply is.
+/// The kind of a piece of a reply.
 abstract final class loom_reply_kind {
   static const int LOOM_REPLY_TEXT = 0;
   static const int LOOM_REPLY_REASONING = 1;
@@ -330,7 +330,7 @@ abstract final class loom_dna_mode {
   static const int LOOM_DNA_STRICT = 1;
   /// other widths too: what both have
   static const int LOOM_DNA_ALIGNED = 2;
-  /// hidden units may stand in another order
+  /// hidden units may be in another order
   static const int LOOM_DNA_PERMUTATION = 3;
 }
 
@@ -426,7 +426,7 @@ typedef loom_log_fn = Int32 Function(Pointer<Void>, Int32, Pointer<Uint8>);
 final class loom_engine_options extends Struct {
   @Uint32()
   external int struct_size;
-  /// lanes of work, the caller's included; 0: all cores
+  /// lanes of work, the caller's included; 0 means all cores
   @Int32()
   external int threads;
   /// 1: so many also beyond the cores, or where others use them
@@ -442,7 +442,7 @@ final class loom_engine_options extends Struct {
   external Pointer<Uint8> gpu_library;
   /// file that keeps what tuning found; null: none
   external Pointer<Uint8> gpu_cache;
-  /// bytes that reading files may take; 0: what the machine has free
+  /// bytes that reading files may take; 0 means the free memory of the machine
   @Uint64()
   external int memory_limit;
   /// 1: an op that the GPU has no kernel for is an error
@@ -456,7 +456,7 @@ final class loom_engine_options extends Struct {
   external Pointer<Void> log_user;
 }
 
-/// What an engine is.
+/// The description of an engine.
 final class loom_engine_info extends Struct {
   @Uint32()
   external int struct_size;
@@ -466,7 +466,7 @@ final class loom_engine_info extends Struct {
   /// that this process may use
   @Int32()
   external int cores;
-  /// 0: a single-threaded build
+  /// 0 means a single-threaded build
   @Int32()
   external int threads_built_in;
   /// in use
@@ -508,7 +508,7 @@ final class loom_memory extends Struct {
   external int mapped;
 }
 
-/// Work done and in all. 0: go on; anything else ends the call with LOOM_CANCELLED.
+/// Work done and in all. Return 0 to continue; any other value ends the call with LOOM_CANCELLED.
 typedef loom_progress_fn = Int32 Function(Pointer<Void>, Int64, Int64);
 
 /// How a network is made or read.
@@ -529,7 +529,7 @@ final class loom_load_options extends Struct {
   external int seed;
   /// file of weights for one that describes a network; null: none
   external Pointer<Uint8> weights;
-  /// of axes that an ONNX file leaves open, besides the batch; 0: an error
+  /// of axes that an ONNX file leaves open, besides the batch; 0 means an error
   @Int64()
   external int open_extent;
   /// parameters read and in all; null: none
@@ -560,7 +560,7 @@ final class loom_save_options extends Struct {
   external Pointer<Void> user;
 }
 
-/// What a network is. Shapes are those of one sample.
+/// The description of a network. Shapes are those of one sample.
 final class loom_network_info extends Struct {
   @Uint32()
   external int struct_size;
@@ -630,7 +630,7 @@ final class loom_parameter_info extends Struct {
 final class loom_session_options extends Struct {
   @Uint32()
   external int struct_size;
-  /// samples computed at a time; changes speed, never bits; 0: 1
+  /// samples computed at a time; changes speed, never bits; 0 means 1
   @Int64()
   external int max_batch;
   /// 1: inputs of integer weights are never rounded to 8 bits
@@ -639,7 +639,7 @@ final class loom_session_options extends Struct {
   /// 1: each call goes on where the one before ended, with max_batch streams
   @Int32()
   external int stateful;
-  /// stateful: steps that caches hold; 0: those of one input
+  /// stateful: steps that caches hold; 0 means those of one input
   @Int64()
   external int max_steps;
   /// 1: samples may have fewer steps than inputs; loom_session_set_lengths()
@@ -647,7 +647,7 @@ final class loom_session_options extends Struct {
   external int lengths;
 }
 
-/// What one cell gave. Borrowed during the callback.
+/// The output of one cell. Borrowed during the callback.
 final class loom_cell extends Struct {
   @Uint32()
   external int struct_size;
@@ -676,20 +676,20 @@ final class loom_port extends Struct {
   /// 1: each sample has its own
   @Int32()
   external int batched;
-  /// above 0: whole numbers below it
+  /// above 0: the values are integers below it
   @Int64()
   external int ids;
-  /// that a run gave; null where ports are only told
+  /// the values of a run; null if ports are only described
   external Pointer<loom_tensor> values;
 }
 
-/// An input or an output. 0: go on; anything else ends the call with LOOM_CANCELLED.
+/// An input or an output. Return 0 to continue; any other value ends the call with LOOM_CANCELLED.
 typedef loom_port_fn = Int32 Function(Pointer<Void>, Pointer<loom_port>);
 
-/// A cell's output. 0: go on; anything else ends the call with LOOM_CANCELLED.
+/// A cell's output. Return 0 to continue; any other value ends the call with LOOM_CANCELLED.
 typedef loom_cell_fn = Int32 Function(Pointer<Void>, Pointer<loom_cell>);
 
-/// What a proof says beside its numbers.
+/// The facts of a proof besides its numbers.
 final class loom_prove_options extends Struct {
   @Uint32()
   external int struct_size;
@@ -697,10 +697,10 @@ final class loom_prove_options extends Struct {
   external Pointer<Uint8> source;
   /// what was compared; null: "native, engine"
   external Pointer<Uint8> rungs;
-  /// of |a - b| <= abs_tol + rel_tol |b|; 0: 1e-5; below 0: none
+  /// of |a - b| <= abs_tol + rel_tol |b|; 0 means 1e-5; below 0: none
   @Double()
   external double abs_tol;
-  /// 0: 1e-4; below 0: none
+  /// 0 means 1e-4; below 0: none
   @Double()
   external double rel_tol;
 }
@@ -715,7 +715,7 @@ final class loom_dataset_options extends Struct {
   external Pointer<Uint8> x;
   /// name of the targets; null: "y"
   external Pointer<Uint8> y;
-  /// .csv: the last columns; 0: 1
+  /// .csv: the last columns; 0 means 1
   @Int64()
   external int targets;
   /// 1: whole-number targets are numbers, not labels
@@ -743,7 +743,7 @@ final class loom_dataset_options extends Struct {
   external int ignore_label;
 }
 
-/// What a data set holds.
+/// The description of a data set.
 final class loom_dataset_info extends Struct {
   @Uint32()
   external int struct_size;
@@ -786,7 +786,7 @@ final class loom_trainer_options extends Struct {
   external int struct_size;
   @Int32()
   external int loss;
-  /// 0: 1
+  /// 0 means 1
   @Float()
   external double huber_delta;
   /// of CROSS_ENTROPY
@@ -817,18 +817,18 @@ final class loom_trainer_options extends Struct {
   external double weight_decay;
   @Int32()
   external int schedule;
-  /// learning rate at the start; 0: 1e-3
+  /// learning rate at the start; 0 means 1e-3
   @Double()
   external double rate;
   @Double()
   external double schedule_floor;
-  /// 0: 0.1
+  /// 0 means 0.1
   @Double()
   external double schedule_gamma;
-  /// 0: 2
+  /// 0 means 2
   @Double()
   external double schedule_power;
-  /// epochs; 0: 10
+  /// epochs; 0 means 10
   @Int64()
   external int schedule_every;
   /// epochs
@@ -840,19 +840,19 @@ final class loom_trainer_options extends Struct {
   /// steps
   @Int64()
   external int warmup;
-  /// epochs; 0: 5
+  /// epochs; 0 means 5
   @Int64()
   external int schedule_patience;
-  /// 0: 1
+  /// 0 means 1
   @Float()
   external double clip_limit;
   /// 1: samples are not shuffled
   @Int32()
   external int keep_order;
-  /// samples per step; 0: 32, of LBFGS all
+  /// samples per step; 0 means 32, of LBFGS all
   @Int64()
   external int batch;
-  /// batches whose gradients are added up before an update; 0: 1
+  /// batches whose gradients are added up before an update; 0 means 1
   @Int64()
   external int accumulate;
   /// 1: `seed` counts
@@ -869,33 +869,33 @@ final class loom_trainer_options extends Struct {
   /// 1: feedback links go on from batch to batch
   @Int32()
   external int carry_feedback;
-  /// gradient checkpointing in groups of so many cells; 0: none
+  /// gradient checkpointing in groups of so many cells; 0 means none
   @Int64()
   external int checkpoint_cells;
   /// null: that of the network
   external Pointer<loom_engine> engine;
-  /// decay of an average of the weights, which is evaluated and saved; 0: none
+  /// decay of an average of the weights, which is evaluated and saved; 0 means none
   @Double()
   external double ema;
-  /// the mean over the ends of the epochs from this one on; 0: none
+  /// the mean over the ends of the epochs from this one on; 0 means none
   @Int64()
   external int swa_from;
-  /// every so many updates back to slow weights; 0: never
+  /// every so many updates back to slow weights; 0 means never
   @Int64()
   external int lookahead;
-  /// by which those move; 0: 0.5
+  /// by which those move; 0 means 0.5
   @Double()
   external double lookahead_share;
-  /// deviation of noise on gradients; 0: none
+  /// deviation of noise on gradients; 0 means none
   @Double()
   external double gradient_noise;
   /// with the update t as (1 + t)^(-fade / 2)
   @Double()
   external double gradient_noise_fade;
-  /// TRIPLET, CONTRASTIVE: a distance; 0: 1
+  /// TRIPLET, CONTRASTIVE: a distance; 0 means 1
   @Float()
   external double margin;
-  /// INFONCE: what cosines are divided by; 0: 0.1
+  /// INFONCE: what cosines are divided by; 0 means 0.1
   @Float()
   external double temperature;
   /// TRIPLET, 1: all of a batch, not the hardest of each row
@@ -918,7 +918,7 @@ final class loom_epoch extends Struct {
   /// 1: there are validation data
   @Int32()
   external int has_validation;
-  /// 1: and they have labels
+  /// 1: they have labels
   @Int32()
   external int has_validation_accuracy;
   @Double()
@@ -945,10 +945,10 @@ final class loom_epoch extends Struct {
   external Pointer<Uint8> validation_metrics;
 }
 
-/// After each batch. 0: go on; anything else ends the call with LOOM_CANCELLED.
+/// After each batch. Return 0 to continue; any other value ends the call with LOOM_CANCELLED.
 typedef loom_batch_fn = Int32 Function(Pointer<Void>, Int64, Int64, Double);
 
-/// After each epoch. 0: go on; anything else ends the call with LOOM_CANCELLED.
+/// After each epoch. Return 0 to continue; any other value ends the call with LOOM_CANCELLED.
 typedef loom_epoch_fn = Int32 Function(Pointer<Void>, Pointer<loom_epoch>);
 
 /// What happens in training, on the thread that trains. Both texts are borrowed during the
@@ -964,10 +964,10 @@ typedef loom_observer_fn = Int32 Function(Pointer<Void>, Pointer<Uint8>, Pointer
 final class loom_fit_options extends Struct {
   @Uint32()
   external int struct_size;
-  /// in all; those done before (resume) count; 0: 10
+  /// in all; those done before (resume) count; 0 means 10
   @Int64()
   external int epochs;
-  /// epochs without a better loss; 0: never
+  /// epochs without a better loss; 0 means never
   @Int64()
   external int early_stop;
   /// file written after each epoch; null: none
@@ -988,7 +988,7 @@ final class loom_fit_options extends Struct {
   external Pointer<Void> user;
   /// samples that were validated, and in all; null: none
   external Pointer<NativeFunction<loom_progress_fn>> on_validation;
-  /// batches after which it is written within an epoch too; 0: never
+  /// batches after which it is written within an epoch too; 0 means never
   @Int64()
   external int checkpoint_every;
   /// null: none
@@ -999,11 +999,11 @@ final class loom_fit_options extends Struct {
   external Pointer<loom_telemetry> telemetry;
 }
 
-/// What a training step gave.
+/// The result of a training step.
 final class loom_step_report extends Struct {
   @Uint32()
   external int struct_size;
-  /// 0: gradients are being added up, or were not finite and were dropped
+  /// 0 means gradients are being added up, or were not finite and were dropped
   @Int32()
   external int updated;
   @Double()
@@ -1024,7 +1024,7 @@ final class loom_evaluation extends Struct {
   /// 1: there are targets
   @Int32()
   external int has_mean_absolute_error;
-  /// 1: and they vary
+  /// 1: the targets vary
   @Int32()
   external int has_r2;
   /// share of labels that have the largest output
@@ -1039,8 +1039,8 @@ final class loom_evaluation extends Struct {
 }
 
 /// A loss of the caller's own. outputs: float32 [batch, ...]; gradients: zeros of that shape, to be
-/// filled with the gradient of the loss, which goes to `*loss`. 0: go on; anything else ends the
-/// call with LOOM_CANCELLED, and no weight has changed.
+/// filled with the gradient of the loss, which goes to `*loss`. Return 0 to continue; any other
+/// value ends the call with LOOM_CANCELLED, and no weight has changed.
 typedef loom_loss_fn = Int32 Function(
     Pointer<Void>, Pointer<loom_tensor>, Pointer<loom_tensor>, Pointer<Double>
 );
@@ -1066,7 +1066,7 @@ final class loom_telemetry_options extends Struct {
   external Pointer<Uint8> udp;
   /// "host:port": a datagram for each layer that a batch goes through
   external Pointer<Uint8> tanhi;
-  /// records that may wait; 0: 4096
+  /// records that may wait; 0 means 4096
   @Int64()
   external int queue;
   /// gets the lines too; null: none
@@ -1075,7 +1075,7 @@ final class loom_telemetry_options extends Struct {
   external Pointer<Void> user;
 }
 
-/// What was lost.
+/// Counts of lost records.
 final class loom_telemetry_info extends Struct {
   @Uint32()
   external int struct_size;
@@ -1106,7 +1106,7 @@ final class loom_model_options extends Struct {
   external int borrow;
 }
 
-/// What a model is.
+/// The description of a model.
 final class loom_model_info extends Struct {
   @Uint32()
   external int struct_size;
@@ -1174,14 +1174,14 @@ final class loom_chat_options extends Struct {
   external Pointer<Uint8> variables;
 }
 
-/// What a conversation takes.
+/// The options of a conversation.
 final class loom_model_session_options extends Struct {
   @Uint32()
   external int struct_size;
-  /// positions of the KV cache; 0: the model's, at most 2048
+  /// positions of the KV cache; 0 means the model's, at most 2048
   @Int64()
   external int context;
-  /// tokens per forward pass of a prompt; changes speed, never bits; 0: 256
+  /// tokens per forward pass of a prompt; changes speed, never bits; 0 means 256
   @Int64()
   external int chunk;
   @Int32()
@@ -1232,32 +1232,34 @@ final class loom_token_bias extends Struct {
   external double bias;
 }
 
-/// After each token of the text. 0: go on; anything else ends generation with LOOM_STOP_CANCELLED.
+/// After each token of the text. Return 0 to continue; any other value ends generation with
+/// LOOM_STOP_CANCELLED.
 typedef loom_token_fn = Int32 Function(Pointer<Void>, Pointer<loom_token>);
 
-/// Logits [count] of one position. 0: go on; anything else ends the call with LOOM_CANCELLED.
+/// Logits [count] of one position. Return 0 to continue; any other value ends the call with
+/// LOOM_CANCELLED.
 typedef loom_logits_fn = Int32 Function(Pointer<Void>, Int64, Pointer<Float>, Int64);
 
 /// How the next tokens are chosen. Texts and lists are borrowed during the call.
 final class loom_generate_options extends Struct {
   @Uint32()
   external int struct_size;
-  /// 0: 256
+  /// 0 means 256
   @Int64()
   external int max_tokens;
-  /// 0: the likeliest token; else logits are divided by it
+  /// 0 means the likeliest token; else logits are divided by it
   @Float()
   external double temperature;
-  /// keep the fewest tokens that hold this share of the probability; 0: 1
+  /// keep the fewest tokens that hold this share of the probability; 0 means 1
   @Float()
   external double top_p;
   /// keep those with at least this share of the best one's
   @Float()
   external double min_p;
-  /// Keskar et al., 2019; 0: 1
+  /// Keskar et al., 2019; 0 means 1
   @Float()
   external double repetition_penalty;
-  /// keep the k likeliest tokens; 0: all
+  /// keep the k likeliest tokens; 0 means all
   @Int64()
   external int top_k;
   /// 1: `repetition_window` counts
@@ -1266,7 +1268,7 @@ final class loom_generate_options extends Struct {
   /// 1: the token that ends a text does not end it
   @Int32()
   external int ignore_eos;
-  /// tokens to look back; 0: all; unset: 64
+  /// tokens to look back; 0 means all; unset means 64
   @Int64()
   external int repetition_window;
   /// equal seeds give equal texts, on any machine
@@ -1298,50 +1300,50 @@ final class loom_generate_options extends Struct {
   /// and this once (OpenAI)
   @Float()
   external double presence_penalty;
-  /// no run of so many tokens comes twice; 0: off
+  /// no run of so many tokens comes twice; 0 means off
   @Int64()
   external int no_repeat_ngram;
-  /// penalty of what would go on with a repetition; 0: off
+  /// penalty of what would go on with a repetition; 0 means off
   @Float()
   external double dry_multiplier;
-  /// 0: 1.75
+  /// 0 means 1.75
   @Float()
   external double dry_base;
-  /// 0: 2
+  /// 0 means 2
   @Int64()
   external int dry_allowed_length;
-  /// tokens to look back; 0: all
+  /// tokens to look back; 0 means all
   @Int64()
   external int dry_window;
   /// texts no repetition reaches over, [dry_breaker_count]; null: the usual
   external Pointer<Pointer<Uint8>> dry_breakers;
   @Int32()
   external int dry_breaker_count;
-  /// keep the share whose surprise is nearest to the entropy; 0: 1
+  /// keep the share whose surprise is nearest to the entropy; 0 means 1
   @Float()
   external double typical_p;
-  /// keep logits within n deviations of the largest; 0: off
+  /// keep logits within n deviations of the largest; 0 means off
   @Float()
   external double top_n_sigma;
   /// of keeping only the least likely of those above the threshold
   @Float()
   external double xtc_probability;
-  /// 0: 0.1
+  /// 0 means 0.1
   @Float()
   external double xtc_threshold;
-  /// of the temperature, by the entropy; 0: off
+  /// of the temperature, by the entropy; 0 means off
   @Float()
   external double dynamic_range;
-  /// 0: 1
+  /// 0 means 1
   @Float()
   external double dynamic_exponent;
-  /// 1, 2: keep the surprise near tau (Basu et al., 2021); 0: off
+  /// 1, 2: keep the surprise near tau (Basu et al., 2021); 0 means off
   @Int64()
   external int mirostat;
-  /// bits; 0: 5
+  /// bits; 0 means 5
   @Float()
   external double mirostat_tau;
-  /// 0: 0.1
+  /// 0 means 0.1
   @Float()
   external double mirostat_eta;
   /// [logit_bias_count]
@@ -1366,7 +1368,7 @@ final class loom_generate_options extends Struct {
   /// 1: tokens are guessed from what followed before; the text stays the same
   @Int32()
   external int lookup;
-  /// at a time, 1 to 64; 0: 8
+  /// at a time, 1 to 64; 0 means 8
   @Int64()
   external int guesses;
 }
@@ -1425,10 +1427,10 @@ final class loom_embed_options extends Struct {
   external Pointer<Uint8> prompt_name;
   /// a prompt as text, in its place; null: none
   external Pointer<Uint8> prompt;
-  /// of a text; 0: what the model takes
+  /// of a text; 0 means the limit of the model
   @Int64()
   external int max_tokens;
-  /// the first so many values of each vector; 0: all
+  /// the first so many values of each vector; 0 means all
   @Int64()
   external int dimensions;
   /// texts done and in all; null: none
@@ -1441,7 +1443,7 @@ final class loom_embed_options extends Struct {
 final class loom_rerank_options extends Struct {
   @Uint32()
   external int struct_size;
-  /// of query and document together; 0: what the model takes
+  /// of query and document together; 0 means the limit of the model
   @Int64()
   external int max_tokens;
   /// 1: a pair too long is an error; else the longer text loses its end
@@ -1469,17 +1471,17 @@ final class loom_ranked extends Struct {
   external int tokens;
 }
 
-/// What texts of a batch take.
+/// The options of a batch of texts.
 final class loom_batch_options extends Struct {
   @Uint32()
   external int struct_size;
-  /// texts at the same time, at most 4096; 0: 4
+  /// texts at the same time, at most 4096; 0 means 4
   @Int64()
   external int sequences;
-  /// positions of each; 0: the model's, at most 2048
+  /// positions of each; 0 means the model's, at most 2048
   @Int64()
   external int context;
-  /// tokens of prompts in a pass, of all together; 0: 256
+  /// tokens of prompts in a pass, of all together; 0 means 256
   @Int64()
   external int chunk;
   /// 1: `cache_type` counts
@@ -1494,13 +1496,13 @@ final class loom_batch_options extends Struct {
 final class loom_adaptation_options extends Struct {
   @Uint32()
   external int struct_size;
-  /// seconds; 0: 15
+  /// seconds; 0 means 15
   @Double()
   external double duration;
-  /// seconds; 0: 1
+  /// seconds; 0 means 1
   @Double()
   external double window;
-  /// accuracy in percent of a window that has recovered; 0: 50
+  /// accuracy in percent of a window that has recovered; 0 means 50
   @Double()
   external double threshold;
   /// 1: `threshold` is that share of the accuracy before the change
@@ -1512,13 +1514,13 @@ final class loom_adaptation_options extends Struct {
 final class loom_neat_options extends Struct {
   @Uint32()
   external int struct_size;
-  /// 0: 1
+  /// 0 means 1
   @Int64()
   external int inputs;
-  /// 0: 1
+  /// 0 means 1
   @Int64()
   external int outputs;
-  /// genomes; 0: 150
+  /// genomes; 0 means 150
   @Int64()
   external int population;
   /// 1: `seed` counts
@@ -1537,7 +1539,7 @@ final class loom_neat_options extends Struct {
   external Pointer<Uint8> output;
   /// activation of new nodes; null: "sigmoid"
   external Pointer<Uint8> hidden;
-  /// a node is activation(slope x sum); 0: 4.9
+  /// a node is activation(slope x sum); 0 means 4.9
   @Double()
   external double slope;
   /// 1: `add_node` counts
@@ -1552,10 +1554,10 @@ final class loom_neat_options extends Struct {
   /// and of a new connection; unset: 0.3
   @Double()
   external double add_connection;
-  /// 0: 2.5
+  /// 0 means 2.5
   @Double()
   external double weight_step;
-  /// distance up to which genomes are of one species; 0: 2
+  /// distance up to which genomes are of one species; 0 means 2
   @Double()
   external double threshold;
 }
@@ -1574,17 +1576,17 @@ final class loom_population_info extends Struct {
   /// 1: connections may close cycles
   @Int32()
   external int recurrent;
-  /// those told so far
+  /// number of evaluated generations
   @Int64()
   external int generation;
-  /// of all that were told; -infinity before the first
+  /// of all evaluated generations; -infinity before the first
   @Double()
   external double best_fitness;
   @Uint64()
   external int seed;
 }
 
-/// A generation that was told.
+/// An evaluated generation.
 final class loom_population_report extends Struct {
   @Uint32()
   external int struct_size;
@@ -1600,7 +1602,7 @@ final class loom_population_report extends Struct {
   external double mean;
   @Double()
   external double worst;
-  /// members whose fitness is no finite number
+  /// members whose fitness is not finite
   @Int64()
   external int failed;
   /// nodes of its best
@@ -1613,7 +1615,7 @@ final class loom_population_report extends Struct {
   external int species;
 }
 
-/// What a genome is made of.
+/// The counts of a genome.
 final class loom_genome_info extends Struct {
   @Uint32()
   external int struct_size;
@@ -1693,7 +1695,7 @@ final class loom_mesh_link extends Struct {
   external Array<Int64> source;
   /// the port that it reads; null: none
   external Pointer<Uint8> port;
-  /// ticks; 0: 1. Of a port 1 is the sample of this very tick
+  /// ticks; 0 means 1. For a port, 1 is the sample of the current tick
   @Int64()
   external int delay;
   /// 1: it reads the cell `source`
@@ -1714,7 +1716,7 @@ final class loom_mesh_link extends Struct {
 final class loom_mesh_options extends Struct {
   @Uint32()
   external int struct_size;
-  /// streams side by side; 0: 1
+  /// streams side by side; 0 means 1
   @Int64()
   external int batch;
   /// 1: cells whose source has nothing yet fire on zeros; else they hold
@@ -1751,7 +1753,7 @@ final class loom_mesh_info extends Struct {
   /// cells that did not fire in the last tick
   @Int64()
   external int stale;
-  /// ticks from a sample to its result; -1: it never comes
+  /// ticks from a sample to its result; -1 means it never comes
   @Int64()
   external int latency;
   /// memory that it took
@@ -1786,7 +1788,7 @@ typedef loom_mesh_epoch_fn = Int32 Function(Pointer<Void>, Pointer<loom_mesh_epo
 final class loom_mesh_fit_options extends Struct {
   @Uint32()
   external int struct_size;
-  /// 0: 10
+  /// 0 means 10
   @Int64()
   external int epochs;
   /// windows done and in all; null: none
@@ -1811,7 +1813,7 @@ final class loom_kmeans_report extends Struct {
   external int converged;
 }
 
-/// What k-means takes besides its options by name.
+/// Options of k-means besides those by name.
 final class loom_kmeans_options extends Struct {
   @Uint32()
   external int struct_size;
@@ -1825,7 +1827,7 @@ final class loom_kmeans_options extends Struct {
   external Pointer<Void> user;
 }
 
-/// What was noticed, for a person; borrowed during the callback. What it returns is not asked.
+/// A note for the user; borrowed during the callback. The return value is ignored.
 typedef loom_note_fn = Int32 Function(Pointer<Void>, Pointer<Uint8>);
 
 /// Which work, how much of it is done, and all of it. Anything but 0 ends the call with
@@ -1857,15 +1859,15 @@ final class loom_convert_options extends Struct {
   external int measure;
   /// text whose tokens decide which values scales keep; null: none
   external Pointer<Uint8> calibration;
-  /// of 128 tokens; 0: 16
+  /// of 128 tokens; 0 means 16
   @Int64()
   external int calibration_windows;
-  /// 1: weights that are NaN or infinite are no error
+  /// 1: weights that are NaN or infinite are not an error
   @Int32()
   external int allow_nonfinite;
   /// folder or file that makes a language model of a network; null: none
   external Pointer<Uint8> tokenizer;
-  /// positions of such a model; 0: 2048
+  /// positions of such a model; 0 means 2048
   @Int64()
   external int context;
   /// null: none
@@ -1936,7 +1938,7 @@ class LoomLibrary {
   late final loom_abi_version =
       library.lookupFunction<_loom_abi_version_native, _loom_abi_version_dart>('loom_abi_version');
 
-  /// "0.1.0". Borrowed, for ever.
+  /// "0.1.0". Borrowed; valid forever.
   late final loom_version =
       library.lookupFunction<_loom_version_native, _loom_version_dart>('loom_version');
 
@@ -1949,7 +1951,7 @@ class LoomLibrary {
   late final loom_last_error_code =
       library.lookupFunction<_loom_last_error_code_native, _loom_last_error_code_dart>('loom_last_error_code');
 
-  /// "invalid argument"; "unknown" for a number that is no status. Borrowed, for ever.
+  /// "invalid argument"; "unknown" for a number that is not a status. Borrowed; valid forever.
   late final loom_status_name =
       library.lookupFunction<_loom_status_name_native, _loom_status_name_dart>('loom_status_name');
 
@@ -1957,7 +1959,7 @@ class LoomLibrary {
   late final loom_free =
       library.lookupFunction<_loom_free_native, _loom_free_dart>('loom_free');
 
-  /// "float32"; null for a number that is no type. Borrowed, for ever.
+  /// "float32"; null for a number that is not a type. Borrowed; valid forever.
   late final loom_dtype_name =
       library.lookupFunction<_loom_dtype_name_native, _loom_dtype_name_dart>('loom_dtype_name');
 
@@ -1965,7 +1967,7 @@ class LoomLibrary {
   late final loom_dtype_parse =
       library.lookupFunction<_loom_dtype_parse_native, _loom_dtype_parse_dart>('loom_dtype_parse');
 
-  /// Bits that a value takes, without its share of a scale; 0 for a number that is no type.
+  /// Bits that a value takes, without its share of a scale; 0 for a number that is not a type.
   late final loom_dtype_bits =
       library.lookupFunction<_loom_dtype_bits_native, _loom_dtype_bits_dart>('loom_dtype_bits');
 
@@ -2031,7 +2033,7 @@ class LoomLibrary {
   late final loom_engine_get_info =
       library.lookupFunction<_loom_engine_get_info_native, _loom_engine_get_info_dart>('loom_engine_get_info');
 
-  /// Fills `out`, whose struct_size the caller has set. Null: the shared engine.
+  /// Fills `out`, whose struct_size the caller has set. A null engine means the shared one.
   late final loom_engine_get_memory =
       library.lookupFunction<_loom_engine_get_memory_native, _loom_engine_get_memory_dart>('loom_engine_get_memory');
 
@@ -2176,7 +2178,7 @@ class LoomLibrary {
       library.lookupFunction<_loom_session_state_count_native, _loom_session_state_count_dart>('loom_session_state_count');
 
   /// Stateful: the state of recurrent layer `index`, in the order of computation, float32
-  /// [max_batch, width]; of an LSTM with its cell behind it. `*out` is transferred. Errors:
+  /// [max_batch, width]; for an LSTM followed by its cell. `*out` is transferred. Errors:
   /// out_of_range. One thread at a time.
   late final loom_session_state =
       library.lookupFunction<_loom_session_state_native, _loom_session_state_dart>('loom_session_state');
@@ -2209,8 +2211,8 @@ class LoomLibrary {
       library.lookupFunction<_loom_dataset_from_arrays_native, _loom_dataset_from_arrays_dart>('loom_dataset_from_arrays');
 
   /// The same of samples [positions, ..] of different lengths, padded at the end. lengths: [n], how
-  /// many positions of each are real. What stands behind them is seen by no layer that looks along
-  /// the positions, no loss and no metric. `*out` is transferred.
+  /// many positions of each are real. Values after them are padding, which is skipped by layers
+  /// along the positions, no loss and no metric. `*out` is transferred.
   late final loom_dataset_from_sequences =
       library.lookupFunction<_loom_dataset_from_sequences_native, _loom_dataset_from_sequences_dart>('loom_dataset_from_sequences');
 
@@ -2562,7 +2564,7 @@ class LoomLibrary {
 
   /// Reads the prompt, then draws tokens. The last one drawn is not fed. An empty prompt goes on
   /// from where the session is. `out` may be null; `*out` is transferred. A callback that stops is
-  /// no error. Errors: invalid_argument, out_of_range (a prompt longer than the context). One
+  /// not an error. Errors: invalid_argument, out_of_range (a prompt longer than the context). One
   /// thread at a time.
   late final loom_model_session_generate =
       library.lookupFunction<_loom_model_session_generate_native, _loom_model_session_generate_dart>('loom_model_session_generate');
@@ -2630,8 +2632,8 @@ class LoomLibrary {
   late final loom_model_reply_parser =
       library.lookupFunction<_loom_model_reply_parser_native, _loom_model_reply_parser_dart>('loom_model_reply_parser');
 
-  /// More text of the reply; `sink` is told what is certain by now. How the text is cut does not
-  /// matter. One thread at a time.
+  /// More text of the reply; `sink` gets the pieces that are certain by now. The split of the text
+  /// does not matter. One thread at a time.
   late final loom_reply_parser_feed =
       library.lookupFunction<_loom_reply_parser_feed_native, _loom_reply_parser_feed_dart>('loom_reply_parser_feed');
 
@@ -2720,7 +2722,7 @@ class LoomLibrary {
   late final loom_deviation_json =
       library.lookupFunction<_loom_deviation_json_native, _loom_deviation_json_dart>('loom_deviation_json');
 
-  /// What loom_deviation_json() wrote. `*out` is transferred. Errors: bad_file.
+  /// Reads the text of loom_deviation_json(). `*out` is transferred. Errors: bad_file.
   late final loom_deviation_from_json =
       library.lookupFunction<_loom_deviation_from_json_native, _loom_deviation_from_json_dart>('loom_deviation_from_json');
 
@@ -2789,8 +2791,8 @@ class LoomLibrary {
   late final loom_population_get_info =
       library.lookupFunction<_loom_population_get_info_native, _loom_population_get_info_dart>('loom_population_get_info');
 
-  /// Of a generation that was told, from 0. Fills `out`. Errors: out_of_range. One thread at a
-  /// time.
+  /// The statistics of an evaluated generation, from 0. Fills `out`. Errors: out_of_range. One
+  /// thread at a time.
   late final loom_population_report_of =
       library.lookupFunction<_loom_population_report_of_native, _loom_population_report_of_dart>('loom_population_report_of');
 
@@ -2799,7 +2801,7 @@ class LoomLibrary {
   late final loom_population_genome =
       library.lookupFunction<_loom_population_genome_native, _loom_population_genome_dart>('loom_population_genome');
 
-  /// The best of all generations that were told. `*out` is transferred. Errors: invalid_argument
+  /// The best genome of all evaluated generations. `*out` is transferred. Errors: invalid_argument
   /// (none was). One thread at a time.
   late final loom_population_best =
       library.lookupFunction<_loom_population_best_native, _loom_population_best_dart>('loom_population_best');
@@ -2943,7 +2945,7 @@ class LoomLibrary {
   late final loom_mesh_create =
       library.lookupFunction<_loom_mesh_create_native, _loom_mesh_create_dart>('loom_mesh_create');
 
-  /// What the mesh reads until it is replaced: [batch, ...]. It is copied. Errors:
+  /// Sets the input of the mesh until it is replaced: [batch, ...]. It is copied. Errors:
   /// invalid_argument. One thread at a time.
   late final loom_mesh_set_input =
       library.lookupFunction<_loom_mesh_set_input_native, _loom_mesh_set_input_dart>('loom_mesh_set_input');
@@ -2958,8 +2960,8 @@ class LoomLibrary {
   late final loom_mesh_tick =
       library.lookupFunction<_loom_mesh_tick_native, _loom_mesh_tick_dart>('loom_mesh_tick');
 
-  /// What the last cell committed last, float32 [batch, ...]; zeros before it fired. `*out` is
-  /// transferred. One thread at a time.
+  /// The last committed value of the last cell, float32 [batch, ...]; zeros before it fired. `*out`
+  /// is transferred. One thread at a time.
   late final loom_mesh_output =
       library.lookupFunction<_loom_mesh_output_native, _loom_mesh_output_dart>('loom_mesh_output');
 
@@ -3099,10 +3101,10 @@ class LoomLibrary {
       library.lookupFunction<_loom_model_file_open_memory_native, _loom_model_file_open_memory_dart>('loom_model_file_open_memory');
 
   /// One object: format, grid ("1 x 1 x 2 x 1"), parameters, notes [text], layers [{depth, at,
-  /// type, settings, in, out, notes, parameters}] of which each stands before those below it,
-  /// tensors [{name, dtype, shape, bytes}], and decoder, null for a network, or {architecture,
-  /// layers, width, inner_width, heads, kv_heads, head_dim, vocab, context, tokenizer_tokens}.
-  /// `*out` is transferred: loom_free().
+  /// type, settings, in, out, notes, parameters}] in depth-first order, parents first, tensors
+  /// [{name, dtype, shape, bytes}], and decoder, null for a network, or {architecture, layers,
+  /// width, inner_width, heads, kv_heads, head_dim, vocab, context, tokenizer_tokens}. `*out` is
+  /// transferred: loom_free().
   late final loom_model_file_json =
       library.lookupFunction<_loom_model_file_json_native, _loom_model_file_json_dart>('loom_model_file_json');
 

@@ -30,14 +30,14 @@ Result<Value> less_zero(const Call& c, size_t i, size_t z, int axis, OnnxType ty
   LOOM_ASSIGN(const Value x, c.as(i, type));
   if (!c.has(z)) return x;
   LOOM_ASSIGN(const Dims zero, c.whole(z));
-  Dims whole(x.dims.size(), 1);
+  Dims list_dims(x.dims.size(), 1);
   if (zero.size() != 1) {
     LOOM_ASSIGN(const int at, c.axis(axis, x.rank()));
     if (static_cast<int64_t>(zero.size()) != x.dims[static_cast<size_t>(at)])
       return c.bad("zero points that do not fit");
-    whole[static_cast<size_t>(at)] = static_cast<int64_t>(zero.size());
+    list_dims[static_cast<size_t>(at)] = static_cast<int64_t>(zero.size());
   }
-  LOOM_ASSIGN(Value list, c.make(type, whole));
+  LOOM_ASSIGN(Value list, c.make(type, list_dims));
   with_type(type, [&]<class T>(T) {
     for (size_t k = 0; k < zero.size(); ++k) list.data<T>()[k] = static_cast<T>(zero[k]);
   });

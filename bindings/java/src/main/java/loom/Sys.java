@@ -68,7 +68,7 @@ public interface Sys extends Library {
   class EngineOptions extends Structure {
     public int struct_size;
     /**
-     * lanes of work, the caller's included; 0: all cores
+     * lanes of work, the caller's included; 0 means all cores
      */
     public int threads;
     /**
@@ -90,7 +90,7 @@ public interface Sys extends Library {
      */
     public Pointer gpu_cache;
     /**
-     * bytes that reading files may take; 0: what the machine has free
+     * bytes that reading files may take; 0 means the free memory of the machine
      */
     public long memory_limit;
     /**
@@ -119,7 +119,7 @@ public interface Sys extends Library {
   }
 
   /**
-   * What an engine is.
+   * The description of an engine.
    */
   @Structure.FieldOrder({
       "struct_size", "threads", "cores", "threads_built_in", "isa", "isas", "activations", "device"
@@ -135,7 +135,7 @@ public interface Sys extends Library {
      */
     public int cores;
     /**
-     * 0: a single-threaded build
+     * 0 means a single-threaded build
      */
     public int threads_built_in;
     /**
@@ -212,7 +212,7 @@ public interface Sys extends Library {
   }
 
   /**
-   * Work done and in all. 0: go on; anything else ends the call with LOOM_CANCELLED.
+   * Work done and in all. Return 0 to continue; any other value ends the call with LOOM_CANCELLED.
    */
   interface ProgressFn extends Callback {
     int invoke(Pointer user, long done, long total);
@@ -248,7 +248,7 @@ public interface Sys extends Library {
      */
     public Pointer weights;
     /**
-     * of axes that an ONNX file leaves open, besides the batch; 0: an error
+     * of axes that an ONNX file leaves open, besides the batch; 0 means an error
      */
     public long open_extent;
     /**
@@ -316,7 +316,7 @@ public interface Sys extends Library {
   }
 
   /**
-   * What a network is. Shapes are those of one sample.
+   * The description of a network. Shapes are those of one sample.
    */
   @Structure.FieldOrder({
       "struct_size", "input_rank", "input", "output_rank", "output", "layers", "parameters",
@@ -431,7 +431,7 @@ public interface Sys extends Library {
   class SessionOptions extends Structure {
     public int struct_size;
     /**
-     * samples computed at a time; changes speed, never bits; 0: 1
+     * samples computed at a time; changes speed, never bits; 0 means 1
      */
     public long max_batch;
     /**
@@ -443,7 +443,7 @@ public interface Sys extends Library {
      */
     public int stateful;
     /**
-     * stateful: steps that caches hold; 0: those of one input
+     * stateful: steps that caches hold; 0 means those of one input
      */
     public long max_steps;
     /**
@@ -463,7 +463,7 @@ public interface Sys extends Library {
   }
 
   /**
-   * What one cell gave. Borrowed during the callback.
+   * The output of one cell. Borrowed during the callback.
    */
   @Structure.FieldOrder({"struct_size", "at", "layer", "values"})
   class Cell extends Structure {
@@ -515,11 +515,11 @@ public interface Sys extends Library {
      */
     public int batched;
     /**
-     * above 0: whole numbers below it
+     * above 0: the values are integers below it
      */
     public long ids;
     /**
-     * that a run gave; null where ports are only told
+     * the values of a run; null if ports are only described
      */
     public Pointer values;
 
@@ -535,21 +535,21 @@ public interface Sys extends Library {
   }
 
   /**
-   * An input or an output. 0: go on; anything else ends the call with LOOM_CANCELLED.
+   * An input or an output. Return 0 to continue; any other value ends the call with LOOM_CANCELLED.
    */
   interface PortFn extends Callback {
     int invoke(Pointer user, Pointer port);
   }
 
   /**
-   * A cell's output. 0: go on; anything else ends the call with LOOM_CANCELLED.
+   * A cell's output. Return 0 to continue; any other value ends the call with LOOM_CANCELLED.
    */
   interface CellFn extends Callback {
     int invoke(Pointer user, Pointer cell);
   }
 
   /**
-   * What a proof says beside its numbers.
+   * The facts of a proof besides its numbers.
    */
   @Structure.FieldOrder({"struct_size", "source", "rungs", "abs_tol", "rel_tol"})
   class ProveOptions extends Structure {
@@ -563,11 +563,11 @@ public interface Sys extends Library {
      */
     public Pointer rungs;
     /**
-     * of |a - b| &lt;= abs_tol + rel_tol |b|; 0: 1e-5; below 0: none
+     * of |a - b| &lt;= abs_tol + rel_tol |b|; 0 means 1e-5; below 0: none
      */
     public double abs_tol;
     /**
-     * 0: 1e-4; below 0: none
+     * 0 means 1e-4; below 0: none
      */
     public double rel_tol;
 
@@ -604,7 +604,7 @@ public interface Sys extends Library {
      */
     public Pointer y;
     /**
-     * .csv: the last columns; 0: 1
+     * .csv: the last columns; 0 means 1
      */
     public long targets;
     /**
@@ -656,7 +656,7 @@ public interface Sys extends Library {
   }
 
   /**
-   * What a data set holds.
+   * The description of a data set.
    */
   @Structure.FieldOrder({
       "struct_size", "samples", "sample_rank", "sample", "has_labels", "has_targets", "classes"
@@ -738,7 +738,7 @@ public interface Sys extends Library {
     public int struct_size;
     public int loss;
     /**
-     * 0: 1
+     * 0 means 1
      */
     public float huber_delta;
     /**
@@ -764,20 +764,20 @@ public interface Sys extends Library {
     public float weight_decay;
     public int schedule;
     /**
-     * learning rate at the start; 0: 1e-3
+     * learning rate at the start; 0 means 1e-3
      */
     public double rate;
     public double schedule_floor;
     /**
-     * 0: 0.1
+     * 0 means 0.1
      */
     public double schedule_gamma;
     /**
-     * 0: 2
+     * 0 means 2
      */
     public double schedule_power;
     /**
-     * epochs; 0: 10
+     * epochs; 0 means 10
      */
     public long schedule_every;
     /**
@@ -791,11 +791,11 @@ public interface Sys extends Library {
      */
     public long warmup;
     /**
-     * epochs; 0: 5
+     * epochs; 0 means 5
      */
     public long schedule_patience;
     /**
-     * 0: 1
+     * 0 means 1
      */
     public float clip_limit;
     /**
@@ -803,11 +803,11 @@ public interface Sys extends Library {
      */
     public int keep_order;
     /**
-     * samples per step; 0: 32, of LBFGS all
+     * samples per step; 0 means 32, of LBFGS all
      */
     public long batch;
     /**
-     * batches whose gradients are added up before an update; 0: 1
+     * batches whose gradients are added up before an update; 0 means 1
      */
     public long accumulate;
     /**
@@ -828,7 +828,7 @@ public interface Sys extends Library {
      */
     public int carry_feedback;
     /**
-     * gradient checkpointing in groups of so many cells; 0: none
+     * gradient checkpointing in groups of so many cells; 0 means none
      */
     public long checkpoint_cells;
     /**
@@ -836,23 +836,23 @@ public interface Sys extends Library {
      */
     public Pointer engine;
     /**
-     * decay of an average of the weights, which is evaluated and saved; 0: none
+     * decay of an average of the weights, which is evaluated and saved; 0 means none
      */
     public double ema;
     /**
-     * the mean over the ends of the epochs from this one on; 0: none
+     * the mean over the ends of the epochs from this one on; 0 means none
      */
     public long swa_from;
     /**
-     * every so many updates back to slow weights; 0: never
+     * every so many updates back to slow weights; 0 means never
      */
     public long lookahead;
     /**
-     * by which those move; 0: 0.5
+     * by which those move; 0 means 0.5
      */
     public double lookahead_share;
     /**
-     * deviation of noise on gradients; 0: none
+     * deviation of noise on gradients; 0 means none
      */
     public double gradient_noise;
     /**
@@ -860,11 +860,11 @@ public interface Sys extends Library {
      */
     public double gradient_noise_fade;
     /**
-     * TRIPLET, CONTRASTIVE: a distance; 0: 1
+     * TRIPLET, CONTRASTIVE: a distance; 0 means 1
      */
     public float margin;
     /**
-     * INFONCE: what cosines are divided by; 0: 0.1
+     * INFONCE: what cosines are divided by; 0 means 0.1
      */
     public float temperature;
     /**
@@ -907,7 +907,7 @@ public interface Sys extends Library {
      */
     public int has_validation;
     /**
-     * 1: and they have labels
+     * 1: they have labels
      */
     public int has_validation_accuracy;
     public double validation_loss;
@@ -950,14 +950,14 @@ public interface Sys extends Library {
   }
 
   /**
-   * After each batch. 0: go on; anything else ends the call with LOOM_CANCELLED.
+   * After each batch. Return 0 to continue; any other value ends the call with LOOM_CANCELLED.
    */
   interface BatchFn extends Callback {
     int invoke(Pointer user, long done, long steps, double loss);
   }
 
   /**
-   * After each epoch. 0: go on; anything else ends the call with LOOM_CANCELLED.
+   * After each epoch. Return 0 to continue; any other value ends the call with LOOM_CANCELLED.
    */
   interface EpochFn extends Callback {
     int invoke(Pointer user, Pointer epoch);
@@ -987,11 +987,11 @@ public interface Sys extends Library {
   class FitOptions extends Structure {
     public int struct_size;
     /**
-     * in all; those done before (resume) count; 0: 10
+     * in all; those done before (resume) count; 0 means 10
      */
     public long epochs;
     /**
-     * epochs without a better loss; 0: never
+     * epochs without a better loss; 0 means never
      */
     public long early_stop;
     /**
@@ -1027,7 +1027,7 @@ public interface Sys extends Library {
      */
     public ProgressFn on_validation;
     /**
-     * batches after which it is written within an epoch too; 0: never
+     * batches after which it is written within an epoch too; 0 means never
      */
     public long checkpoint_every;
     /**
@@ -1055,13 +1055,13 @@ public interface Sys extends Library {
   }
 
   /**
-   * What a training step gave.
+   * The result of a training step.
    */
   @Structure.FieldOrder({"struct_size", "updated", "loss"})
   class StepReport extends Structure {
     public int struct_size;
     /**
-     * 0: gradients are being added up, or were not finite and were dropped
+     * 0 means gradients are being added up, or were not finite and were dropped
      */
     public int updated;
     public double loss;
@@ -1097,7 +1097,7 @@ public interface Sys extends Library {
      */
     public int has_mean_absolute_error;
     /**
-     * 1: and they vary
+     * 1: the targets vary
      */
     public int has_r2;
     /**
@@ -1126,8 +1126,8 @@ public interface Sys extends Library {
 
   /**
    * A loss of the caller's own. outputs: float32 [batch, ...]; gradients: zeros of that shape, to
-   * be filled with the gradient of the loss, which goes to `*loss`. 0: go on; anything else ends
-   * the call with LOOM_CANCELLED, and no weight has changed.
+   * be filled with the gradient of the loss, which goes to `*loss`. Return 0 to continue; any other
+   * value ends the call with LOOM_CANCELLED, and no weight has changed.
    */
   interface LossFn extends Callback {
     int invoke(Pointer user, Pointer outputs, Pointer gradients, Pointer loss);
@@ -1176,7 +1176,7 @@ public interface Sys extends Library {
      */
     public Pointer tanhi;
     /**
-     * records that may wait; 0: 4096
+     * records that may wait; 0 means 4096
      */
     public long queue;
     /**
@@ -1200,7 +1200,7 @@ public interface Sys extends Library {
   }
 
   /**
-   * What was lost.
+   * Counts of lost records.
    */
   @Structure.FieldOrder({"struct_size", "dropped", "passes_dropped"})
   class TelemetryInfo extends Structure {
@@ -1264,7 +1264,7 @@ public interface Sys extends Library {
   }
 
   /**
-   * What a model is.
+   * The description of a model.
    */
   @Structure.FieldOrder({
       "struct_size", "layers", "width", "inner_width", "heads", "kv_heads", "head_dim", "vocab",
@@ -1384,7 +1384,7 @@ public interface Sys extends Library {
   }
 
   /**
-   * What a conversation takes.
+   * The options of a conversation.
    */
   @Structure.FieldOrder({
       "struct_size", "context", "chunk", "activations", "has_cache_type", "cache_type"
@@ -1392,11 +1392,11 @@ public interface Sys extends Library {
   class ModelSessionOptions extends Structure {
     public int struct_size;
     /**
-     * positions of the KV cache; 0: the model's, at most 2048
+     * positions of the KV cache; 0 means the model's, at most 2048
      */
     public long context;
     /**
-     * tokens per forward pass of a prompt; changes speed, never bits; 0: 256
+     * tokens per forward pass of a prompt; changes speed, never bits; 0 means 256
      */
     public long chunk;
     public int activations;
@@ -1499,14 +1499,16 @@ public interface Sys extends Library {
   }
 
   /**
-   * After each token of the text. 0: go on; anything else ends generation with LOOM_STOP_CANCELLED.
+   * After each token of the text. Return 0 to continue; any other value ends generation with
+   * LOOM_STOP_CANCELLED.
    */
   interface TokenFn extends Callback {
     int invoke(Pointer user, Pointer token);
   }
 
   /**
-   * Logits [count] of one position. 0: go on; anything else ends the call with LOOM_CANCELLED.
+   * Logits [count] of one position. Return 0 to continue; any other value ends the call with
+   * LOOM_CANCELLED.
    */
   interface LogitsFn extends Callback {
     int invoke(Pointer user, long position, Pointer logits, long count);
@@ -1529,15 +1531,15 @@ public interface Sys extends Library {
   class GenerateOptions extends Structure {
     public int struct_size;
     /**
-     * 0: 256
+     * 0 means 256
      */
     public long max_tokens;
     /**
-     * 0: the likeliest token; else logits are divided by it
+     * 0 means the likeliest token; else logits are divided by it
      */
     public float temperature;
     /**
-     * keep the fewest tokens that hold this share of the probability; 0: 1
+     * keep the fewest tokens that hold this share of the probability; 0 means 1
      */
     public float top_p;
     /**
@@ -1545,11 +1547,11 @@ public interface Sys extends Library {
      */
     public float min_p;
     /**
-     * Keskar et al., 2019; 0: 1
+     * Keskar et al., 2019; 0 means 1
      */
     public float repetition_penalty;
     /**
-     * keep the k likeliest tokens; 0: all
+     * keep the k likeliest tokens; 0 means all
      */
     public long top_k;
     /**
@@ -1561,7 +1563,7 @@ public interface Sys extends Library {
      */
     public int ignore_eos;
     /**
-     * tokens to look back; 0: all; unset: 64
+     * tokens to look back; 0 means all; unset means 64
      */
     public long repetition_window;
     /**
@@ -1607,23 +1609,23 @@ public interface Sys extends Library {
      */
     public float presence_penalty;
     /**
-     * no run of so many tokens comes twice; 0: off
+     * no run of so many tokens comes twice; 0 means off
      */
     public long no_repeat_ngram;
     /**
-     * penalty of what would go on with a repetition; 0: off
+     * penalty of what would go on with a repetition; 0 means off
      */
     public float dry_multiplier;
     /**
-     * 0: 1.75
+     * 0 means 1.75
      */
     public float dry_base;
     /**
-     * 0: 2
+     * 0 means 2
      */
     public long dry_allowed_length;
     /**
-     * tokens to look back; 0: all
+     * tokens to look back; 0 means all
      */
     public long dry_window;
     /**
@@ -1632,11 +1634,11 @@ public interface Sys extends Library {
     public Pointer dry_breakers;
     public int dry_breaker_count;
     /**
-     * keep the share whose surprise is nearest to the entropy; 0: 1
+     * keep the share whose surprise is nearest to the entropy; 0 means 1
      */
     public float typical_p;
     /**
-     * keep logits within n deviations of the largest; 0: off
+     * keep logits within n deviations of the largest; 0 means off
      */
     public float top_n_sigma;
     /**
@@ -1644,27 +1646,27 @@ public interface Sys extends Library {
      */
     public float xtc_probability;
     /**
-     * 0: 0.1
+     * 0 means 0.1
      */
     public float xtc_threshold;
     /**
-     * of the temperature, by the entropy; 0: off
+     * of the temperature, by the entropy; 0 means off
      */
     public float dynamic_range;
     /**
-     * 0: 1
+     * 0 means 1
      */
     public float dynamic_exponent;
     /**
-     * 1, 2: keep the surprise near tau (Basu et al., 2021); 0: off
+     * 1, 2: keep the surprise near tau (Basu et al., 2021); 0 means off
      */
     public long mirostat;
     /**
-     * bits; 0: 5
+     * bits; 0 means 5
      */
     public float mirostat_tau;
     /**
-     * 0: 0.1
+     * 0 means 0.1
      */
     public float mirostat_eta;
     /**
@@ -1699,7 +1701,7 @@ public interface Sys extends Library {
      */
     public int lookup;
     /**
-     * at a time, 1 to 64; 0: 8
+     * at a time, 1 to 64; 0 means 8
      */
     public long guesses;
 
@@ -1804,11 +1806,11 @@ public interface Sys extends Library {
      */
     public Pointer prompt;
     /**
-     * of a text; 0: what the model takes
+     * of a text; 0 means the limit of the model
      */
     public long max_tokens;
     /**
-     * the first so many values of each vector; 0: all
+     * the first so many values of each vector; 0 means all
      */
     public long dimensions;
     /**
@@ -1838,7 +1840,7 @@ public interface Sys extends Library {
   class RerankOptions extends Structure {
     public int struct_size;
     /**
-     * of query and document together; 0: what the model takes
+     * of query and document together; 0 means the limit of the model
      */
     public long max_tokens;
     /**
@@ -1898,7 +1900,7 @@ public interface Sys extends Library {
   }
 
   /**
-   * What texts of a batch take.
+   * The options of a batch of texts.
    */
   @Structure.FieldOrder({
       "struct_size", "sequences", "context", "chunk", "has_cache_type", "cache_type"
@@ -1906,15 +1908,15 @@ public interface Sys extends Library {
   class BatchOptions extends Structure {
     public int struct_size;
     /**
-     * texts at the same time, at most 4096; 0: 4
+     * texts at the same time, at most 4096; 0 means 4
      */
     public long sequences;
     /**
-     * positions of each; 0: the model's, at most 2048
+     * positions of each; 0 means the model's, at most 2048
      */
     public long context;
     /**
-     * tokens of prompts in a pass, of all together; 0: 256
+     * tokens of prompts in a pass, of all together; 0 means 256
      */
     public long chunk;
     /**
@@ -1944,15 +1946,15 @@ public interface Sys extends Library {
   class AdaptationOptions extends Structure {
     public int struct_size;
     /**
-     * seconds; 0: 15
+     * seconds; 0 means 15
      */
     public double duration;
     /**
-     * seconds; 0: 1
+     * seconds; 0 means 1
      */
     public double window;
     /**
-     * accuracy in percent of a window that has recovered; 0: 50
+     * accuracy in percent of a window that has recovered; 0 means 50
      */
     public double threshold;
     /**
@@ -1982,15 +1984,15 @@ public interface Sys extends Library {
   class NeatOptions extends Structure {
     public int struct_size;
     /**
-     * 0: 1
+     * 0 means 1
      */
     public long inputs;
     /**
-     * 0: 1
+     * 0 means 1
      */
     public long outputs;
     /**
-     * genomes; 0: 150
+     * genomes; 0 means 150
      */
     public long population;
     /**
@@ -2018,7 +2020,7 @@ public interface Sys extends Library {
      */
     public Pointer hidden;
     /**
-     * a node is activation(slope x sum); 0: 4.9
+     * a node is activation(slope x sum); 0 means 4.9
      */
     public double slope;
     /**
@@ -2038,11 +2040,11 @@ public interface Sys extends Library {
      */
     public double add_connection;
     /**
-     * 0: 2.5
+     * 0 means 2.5
      */
     public double weight_step;
     /**
-     * distance up to which genomes are of one species; 0: 2
+     * distance up to which genomes are of one species; 0 means 2
      */
     public double threshold;
 
@@ -2076,11 +2078,11 @@ public interface Sys extends Library {
      */
     public int recurrent;
     /**
-     * those told so far
+     * number of evaluated generations
      */
     public long generation;
     /**
-     * of all that were told; -infinity before the first
+     * of all evaluated generations; -infinity before the first
      */
     public double best_fitness;
     public long seed;
@@ -2097,7 +2099,7 @@ public interface Sys extends Library {
   }
 
   /**
-   * A generation that was told.
+   * An evaluated generation.
    */
   @Structure.FieldOrder({
       "struct_size", "generation", "evaluations", "best", "mean", "worst", "failed", "hidden",
@@ -2117,7 +2119,7 @@ public interface Sys extends Library {
     public double mean;
     public double worst;
     /**
-     * members whose fitness is no finite number
+     * members whose fitness is not finite
      */
     public long failed;
     /**
@@ -2142,7 +2144,7 @@ public interface Sys extends Library {
   }
 
   /**
-   * What a genome is made of.
+   * The counts of a genome.
    */
   @Structure.FieldOrder({"struct_size", "inputs", "outputs", "hidden", "connections", "recurrent"})
   class GenomeInfo extends Structure {
@@ -2282,7 +2284,7 @@ public interface Sys extends Library {
      */
     public Pointer port;
     /**
-     * ticks; 0: 1. Of a port 1 is the sample of this very tick
+     * ticks; 0 means 1. For a port, 1 is the sample of the current tick
      */
     public long delay;
     /**
@@ -2322,7 +2324,7 @@ public interface Sys extends Library {
   class MeshOptions extends Structure {
     public int struct_size;
     /**
-     * streams side by side; 0: 1
+     * streams side by side; 0 means 1
      */
     public long batch;
     /**
@@ -2379,7 +2381,7 @@ public interface Sys extends Library {
      */
     public long stale;
     /**
-     * ticks from a sample to its result; -1: it never comes
+     * ticks from a sample to its result; -1 means it never comes
      */
     public long latency;
     /**
@@ -2447,7 +2449,7 @@ public interface Sys extends Library {
   class MeshFitOptions extends Structure {
     public int struct_size;
     /**
-     * 0: 10
+     * 0 means 10
      */
     public long epochs;
     /**
@@ -2502,7 +2504,7 @@ public interface Sys extends Library {
   }
 
   /**
-   * What k-means takes besides its options by name.
+   * Options of k-means besides those by name.
    */
   @Structure.FieldOrder({"struct_size", "options", "start", "progress", "user"})
   class KmeansOptions extends Structure {
@@ -2536,7 +2538,7 @@ public interface Sys extends Library {
   }
 
   /**
-   * What was noticed, for a person; borrowed during the callback. What it returns is not asked.
+   * A note for the user; borrowed during the callback. The return value is ignored.
    */
   interface NoteFn extends Callback {
     int invoke(Pointer user, Pointer note);
@@ -2590,11 +2592,11 @@ public interface Sys extends Library {
      */
     public Pointer calibration;
     /**
-     * of 128 tokens; 0: 16
+     * of 128 tokens; 0 means 16
      */
     public long calibration_windows;
     /**
-     * 1: weights that are NaN or infinite are no error
+     * 1: weights that are NaN or infinite are not an error
      */
     public int allow_nonfinite;
     /**
@@ -2602,7 +2604,7 @@ public interface Sys extends Library {
      */
     public Pointer tokenizer;
     /**
-     * positions of such a model; 0: 2048
+     * positions of such a model; 0 means 2048
      */
     public long context;
     /**
@@ -2725,7 +2727,7 @@ public interface Sys extends Library {
   int loom_abi_version();
 
   /**
-   * "0.1.0". Borrowed, for ever.
+   * "0.1.0". Borrowed; valid forever.
    */
   String loom_version();
 
@@ -2741,7 +2743,7 @@ public interface Sys extends Library {
   int loom_last_error_code();
 
   /**
-   * "invalid argument"; "unknown" for a number that is no status. Borrowed, for ever.
+   * "invalid argument"; "unknown" for a number that is not a status. Borrowed; valid forever.
    */
   String loom_status_name(int status);
 
@@ -2751,7 +2753,7 @@ public interface Sys extends Library {
   void loom_free(Pointer memory);
 
   /**
-   * "float32"; null for a number that is no type. Borrowed, for ever.
+   * "float32"; null for a number that is not a type. Borrowed; valid forever.
    */
   String loom_dtype_name(int dtype);
 
@@ -2761,7 +2763,7 @@ public interface Sys extends Library {
   int loom_dtype_parse(String name, IntByReference out);
 
   /**
-   * Bits that a value takes, without its share of a scale; 0 for a number that is no type.
+   * Bits that a value takes, without its share of a scale; 0 for a number that is not a type.
    */
   int loom_dtype_bits(int dtype);
 
@@ -2841,7 +2843,7 @@ public interface Sys extends Library {
   int loom_engine_get_info(Pointer engine, EngineInfo out);
 
   /**
-   * Fills `out`, whose struct_size the caller has set. Null: the shared engine.
+   * Fills `out`, whose struct_size the caller has set. A null engine means the shared one.
    */
   int loom_engine_get_memory(Pointer engine, Memory out);
 
@@ -3026,7 +3028,7 @@ public interface Sys extends Library {
 
   /**
    * Stateful: the state of recurrent layer `index`, in the order of computation, float32
-   * [max_batch, width]; of an LSTM with its cell behind it. `*out` is transferred. Errors:
+   * [max_batch, width]; for an LSTM followed by its cell. `*out` is transferred. Errors:
    * out_of_range. One thread at a time.
    */
   int loom_session_state(Pointer session, long index, PointerByReference out);
@@ -3066,8 +3068,8 @@ public interface Sys extends Library {
 
   /**
    * The same of samples [positions, ..] of different lengths, padded at the end. lengths: [n], how
-   * many positions of each are real. What stands behind them is seen by no layer that looks along
-   * the positions, no loss and no metric. `*out` is transferred.
+   * many positions of each are real. Values after them are padding, which is skipped by layers
+   * along the positions, no loss and no metric. `*out` is transferred.
    */
   int loom_dataset_from_sequences(Tensor x, Tensor y, Tensor lengths, PointerByReference out);
 
@@ -3543,8 +3545,8 @@ public interface Sys extends Library {
   /**
    * Reads the prompt, then draws tokens. The last one drawn is not fed. An empty prompt goes on
    * from where the session is. `out` may be null; `*out` is transferred. A callback that stops is
-   * no error. Errors: invalid_argument, out_of_range (a prompt longer than the context). One thread
-   * at a time.
+   * not an error. Errors: invalid_argument, out_of_range (a prompt longer than the context). One
+   * thread at a time.
    */
   int loom_model_session_generate(
       Pointer session, String prompt, GenerateOptions options, PointerByReference out
@@ -3632,8 +3634,8 @@ public interface Sys extends Library {
   int loom_model_reply_parser(Pointer model, String prompt, String tools, PointerByReference out);
 
   /**
-   * More text of the reply; `sink` is told what is certain by now. How the text is cut does not
-   * matter. One thread at a time.
+   * More text of the reply; `sink` gets the pieces that are certain by now. The split of the text
+   * does not matter. One thread at a time.
    */
   int loom_reply_parser_feed(Pointer parser, String text, ReplyFn sink, Pointer user);
 
@@ -3746,7 +3748,7 @@ public interface Sys extends Library {
   int loom_deviation_json(Pointer deviation, PointerByReference out);
 
   /**
-   * What loom_deviation_json() wrote. `*out` is transferred. Errors: bad_file.
+   * Reads the text of loom_deviation_json(). `*out` is transferred. Errors: bad_file.
    */
   int loom_deviation_from_json(String text, PointerByReference out);
 
@@ -3832,7 +3834,8 @@ public interface Sys extends Library {
   int loom_population_get_info(Pointer population, PopulationInfo out);
 
   /**
-   * Of a generation that was told, from 0. Fills `out`. Errors: out_of_range. One thread at a time.
+   * The statistics of an evaluated generation, from 0. Fills `out`. Errors: out_of_range. One
+   * thread at a time.
    */
   int loom_population_report_of(Pointer population, long generation, PopulationReport out);
 
@@ -3843,7 +3846,7 @@ public interface Sys extends Library {
   int loom_population_genome(Pointer population, long index, PointerByReference out);
 
   /**
-   * The best of all generations that were told. `*out` is transferred. Errors: invalid_argument
+   * The best genome of all evaluated generations. `*out` is transferred. Errors: invalid_argument
    * (none was). One thread at a time.
    */
   int loom_population_best(Pointer population, PointerByReference out);
@@ -4022,8 +4025,8 @@ public interface Sys extends Library {
   int loom_mesh_create(Pointer network, MeshOptions options, PointerByReference out);
 
   /**
-   * What the mesh reads until it is replaced: [batch, ...]. It is copied. Errors: invalid_argument.
-   * One thread at a time.
+   * Sets the input of the mesh until it is replaced: [batch, ...]. It is copied. Errors:
+   * invalid_argument. One thread at a time.
    */
   int loom_mesh_set_input(Pointer mesh, Tensor inputs);
 
@@ -4040,8 +4043,8 @@ public interface Sys extends Library {
   int loom_mesh_tick(Pointer mesh, long count);
 
   /**
-   * What the last cell committed last, float32 [batch, ...]; zeros before it fired. `*out` is
-   * transferred. One thread at a time.
+   * The last committed value of the last cell, float32 [batch, ...]; zeros before it fired. `*out`
+   * is transferred. One thread at a time.
    */
   int loom_mesh_output(Pointer mesh, PointerByReference out);
 
@@ -4220,9 +4223,9 @@ public interface Sys extends Library {
 
   /**
    * One object: format, grid ("1 x 1 x 2 x 1"), parameters, notes [text], layers [{depth, at, type,
-   * settings, in, out, notes, parameters}] of which each stands before those below it, tensors
-   * [{name, dtype, shape, bytes}], and decoder, null for a network, or {architecture, layers,
-   * width, inner_width, heads, kv_heads, head_dim, vocab, context, tokenizer_tokens}. `*out` is
+   * settings, in, out, notes, parameters}] in depth-first order, parents first, tensors [{name,
+   * dtype, shape, bytes}], and decoder, null for a network, or {architecture, layers, width,
+   * inner_width, heads, kv_heads, head_dim, vocab, context, tokenizer_tokens}. `*out` is
    * transferred: loom_free().
    */
   int loom_model_file_json(Pointer file, PointerByReference out);

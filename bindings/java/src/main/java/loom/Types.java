@@ -148,7 +148,7 @@ public final class Types {
   }
 
   /**
-   * What computes. GPU: through WebGPU.
+   * The device that computes. GPU: through WebGPU.
    */
   public enum Device {
     CPU(0),
@@ -223,7 +223,7 @@ public final class Types {
   }
 
   /**
-   * What a line is about.
+   * The level of a line of the log.
    */
   public enum LogLevel {
     /**
@@ -707,7 +707,7 @@ public final class Types {
   }
 
   /**
-   * What a piece of a reply is.
+   * The kind of a piece of a reply.
    */
   public enum ReplyKind {
     TEXT(0),
@@ -787,7 +787,7 @@ public final class Types {
      */
     ALIGNED(2),
     /**
-     * hidden units may stand in another order
+     * hidden units may be in another order
      */
     PERMUTATION(3);
 
