@@ -83,7 +83,7 @@ if(LOOM_MINIMAL)
     open_model open_weights packing write_model)
   set(LOOM_ONLY_api chat chat_json dtype engine files gpu gpu_cache graph layer_builder layers model model_session
     names network network_bytes network_impl network_session reply templates tensor suggested_sampling text
-    think_splitter tokenizer)
+    tokenizer)
 endif()
 
 # loom_kept(ROOM SOURCES): removes the files that this build leaves out from the list of that name.

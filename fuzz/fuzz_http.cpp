@@ -116,7 +116,7 @@ struct World {
     out.header_bytes = 8 << 10;
     out.body_bytes = kMaxBody;
     out.all_bodies = 2 * kMaxBody;
-    out.memory = memory;
+    out.memory = engine;
     return out;
   }
 
@@ -159,10 +159,11 @@ struct World {
     mine.read(heard);
     CHECK(mine.ended());
     CHECK(server->connections() == 0);
-    CHECK(memory.left() == kMaxMemory);
+    CHECK(engine.memory_left() == kMaxMemory);
   }
 
-  const MemoryBudget memory{kMaxMemory};
+  const loom::Engine engine =
+      loom::Engine::create({.threads = 1, .memory_limit = kMaxMemory}).or_exit();
   Mode mode{0};
   std::vector<HttpRequest> handled;
   std::string heard;

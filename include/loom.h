@@ -1185,6 +1185,10 @@ enum {
 /* A language model with its weights, tokenizer and chat template. */
 typedef struct loom_model loom_model;
 typedef struct loom_model_session loom_model_session; /* One conversation. */
+/* A grammar, a JSON schema and banned texts, compiled for one model. Never changes. */
+typedef struct loom_rules loom_rules;
+/* A text as a source of draft tokens. Never changes. */
+typedef struct loom_lookup_text loom_lookup_text;
 typedef struct loom_generation loom_generation; /* The result of a generation. */
 /* Text to tokens and back, without the weights of a model. Never changes. */
 typedef struct loom_tokenizer loom_tokenizer;
@@ -1339,10 +1343,14 @@ typedef struct loom_generate_options {
   const char *json_schema; /* or a JSON schema of draft 2020-12; not both */
   int32_t lookup; /* 1: tokens are guessed from what followed before; the text stays the same */
   int64_t guesses; /* at a time, 1 to 64; 0 means 8 */
+  /* of loom_model_compile_rules() with these options; null compiles them when the text starts */
+  const loom_rules *rules;
+  const loom_lookup_text *lookup_text; /* a further source of draft tokens; null means none */
 } loom_generate_options;
 #define LOOM_GENERATE_OPTIONS_INIT \
   {(uint32_t)sizeof(loom_generate_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, \
-  0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+  0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, \
+  0, 0}
 
 /* How it went. */
 typedef struct loom_generation_info {
@@ -1359,6 +1367,58 @@ typedef struct loom_generation_info {
 } loom_generation_info;
 #define LOOM_GENERATION_INFO_INIT \
   {(uint32_t)sizeof(loom_generation_info), 0, 0, 0, 0, 0, 0, 0, 0, 0}
+
+/* The position and the memory of a session. */
+typedef struct loom_model_session_info {
+  uint32_t struct_size; /* sizeof(loom_model_session_info), which the caller sets */
+  int64_t position; /* tokens that it has read */
+  int64_t context; /* positions in total */
+  int64_t activation_bytes; /* memory for one forward pass */
+  int64_t cache_bytes; /* memory for keys, values and rotary tables */
+  int64_t bytes; /* the sum of both */
+} loom_model_session_info;
+#define LOOM_MODEL_SESSION_INFO_INIT \
+  {(uint32_t)sizeof(loom_model_session_info), 0, 0, 0, 0, 0}
+
+/* How a text is divided. */
+typedef struct loom_perplexity_options {
+  uint32_t struct_size; /* sizeof(loom_perplexity_options), which the caller sets */
+  int64_t window; /* predictions per window; each is read without earlier context; 0: 512 */
+  int64_t limit; /* maximum predictions, in whole windows; 0: all */
+  loom_progress_fn progress; /* predictions done and in all; null: none */
+  void *user; /* handed to `progress` */
+} loom_perplexity_options;
+#define LOOM_PERPLEXITY_OPTIONS_INIT \
+  {(uint32_t)sizeof(loom_perplexity_options), 0, 0, 0, 0}
+
+/* How well a model predicts a text. */
+typedef struct loom_perplexity {
+  uint32_t struct_size; /* sizeof(loom_perplexity), which the caller sets */
+  double perplexity; /* exp of the mean */
+  double nats_per_token; /* the mean negative log-likelihood */
+  int64_t predictions;
+} loom_perplexity;
+#define LOOM_PERPLEXITY_INIT \
+  {(uint32_t)sizeof(loom_perplexity), 0, 0, 0}
+
+/* How beam search chooses. Lists are borrowed during the call. */
+typedef struct loom_beam_options {
+  uint32_t struct_size; /* sizeof(loom_beam_options), which the caller sets */
+  int64_t num_beams; /* 1 to 64; 0: 4 */
+  int64_t max_tokens; /* 0: 256 */
+  int32_t has_length_penalty; /* 1: `length_penalty` counts */
+  /* a score is the sum of log-probabilities / tokens^length_penalty; unset: 1 */
+  double length_penalty;
+  int32_t early_stopping; /* 1: ends as soon as num_beams texts have ended */
+  int32_t ignore_eos; /* 1: the token that ends a text does not end it */
+  const int32_t *eos_ids; /* tokens that end a text, [eos_count]; null: those of the model */
+  int64_t eos_count;
+  int64_t context; /* positions of the KV cache; 0: the model's, at most 2048 */
+  loom_progress_fn progress; /* before each token, with tokens so far and max_tokens; null: none */
+  void *user; /* handed to `progress` */
+} loom_beam_options;
+#define LOOM_BEAM_OPTIONS_INIT \
+  {(uint32_t)sizeof(loom_beam_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
 
 /* An .entity file, a GGUF file, or a Hugging Face folder. `*out` is transferred. Errors:
  * not_found, bad_file (with file and offset), unsupported (a field this engine does not honour,
@@ -1419,6 +1479,12 @@ LOOM_EXPORT loom_status loom_tokenizer_special_tokens(const loom_tokenizer *toke
 /* The id of a token as the vocabulary writes it. Errors: not_found. */
 LOOM_EXPORT loom_status loom_tokenizer_token_id(const loom_tokenizer *tokenizer, const char *token,
     int32_t *out);
+
+/* The bytes that a token adds to a text, which may be a part of a character; the name of a
+ * special token. `*out` ends with a NUL, which `*size` does not count. It is transferred:
+ * loom_free(). Errors: out_of_range. */
+LOOM_EXPORT loom_status loom_tokenizer_token_bytes(const loom_tokenizer *tokenizer, int32_t id,
+    char **out, int64_t *size);
 
 /* Ids of a text; special_tokens 1: with the tokens that the tokenizer puts around it. `*ids` is
  * transferred: loom_free(). */
@@ -1520,6 +1586,64 @@ LOOM_EXPORT loom_status loom_model_session_save_state(const loom_model_session *
 LOOM_EXPORT loom_status loom_model_session_load_state(loom_model_session *session,
     const char *path);
 
+/* Its position and memory. One thread at a time. */
+LOOM_EXPORT loom_status loom_model_session_get_info(const loom_model_session *session,
+    loom_model_session_info *out);
+
+/* The text of the chat template; "": there is none. `*out` is transferred: loom_free(). */
+LOOM_EXPORT loom_status loom_model_chat_template(const loom_model *model, char **out);
+
+/* The tokenizer, which keeps the model alive. `*out` is transferred. Errors: not_found (the
+ * model has none). */
+LOOM_EXPORT loom_status loom_model_tokenizer(const loom_model *model, loom_tokenizer **out);
+
+/* 16 hexadecimal digits for all that affects the bits of a text besides the request: the
+ * weights, their type, that of the KV cache, and the numerics. Reads all weights. `*out` is
+ * transferred: loom_free(). */
+LOOM_EXPORT loom_status loom_model_fingerprint(const loom_model *model, loom_dtype cache_type,
+    char **out);
+
+/* The sampling options in the model's generation_config.json, as a JSON object with fields of
+ * loom_generate_options; null without that file. `*out` is transferred: loom_free(). Errors:
+ * bad_file. */
+LOOM_EXPORT loom_status loom_model_suggested_sampling(const loom_model *model, char **out);
+
+/* Checks options.grammar or options.json_schema without a model. Errors: those of generation. */
+LOOM_EXPORT loom_status loom_check_rules(const loom_generate_options *options);
+
+/* Compiles the grammar, schema and banned texts of `options` for options.rules, so that texts
+ * start at once. `*out` is transferred; null if there is no constraint. Errors:
+ * invalid_argument, unsupported. */
+LOOM_EXPORT loom_status loom_model_compile_rules(const loom_model *model,
+    const loom_generate_options *options, loom_rules **out);
+
+/* Texts that use them continue. Null is fine. */
+LOOM_EXPORT void loom_rules_free(loom_rules *rules);
+
+/* Tokens that a model is likely to repeat, for options.lookup_text. It outlives the texts that
+ * use it. `ids` are copied. `*out` is transferred. */
+LOOM_EXPORT loom_status loom_lookup_text_create(const int32_t *ids, int64_t count,
+    loom_lookup_text **out);
+
+/* The token that followed the longest end of `history` in the text, in at least `share` of the
+ * cases; -1: none did. Of equally frequent tokens it is the smallest. */
+LOOM_EXPORT loom_status loom_lookup_text_next(const loom_lookup_text *text, const int32_t *history,
+    int64_t count, double share, int32_t *out);
+
+/* Null is fine. */
+LOOM_EXPORT void loom_lookup_text_free(loom_lookup_text *text);
+
+/* Of the tokens of a text. Errors: invalid_argument (fewer tokens than a window needs),
+ * cancelled. */
+LOOM_EXPORT loom_status loom_model_perplexity(const loom_model *model, const int32_t *ids,
+    int64_t count, const loom_perplexity_options *options, loom_perplexity *out);
+
+/* The likeliest continuations as a whole, best first, as JSON: [{text, token_ids, score, stop}];
+ * stop is a number of loom_stop. `*out` is transferred: loom_free(). Errors: invalid_argument,
+ * out_of_range, unsupported, cancelled. */
+LOOM_EXPORT loom_status loom_beam_search(const loom_model *model, const int32_t *prompt,
+    int64_t count, const loom_beam_options *options, char **out);
+
 /* ---- replies --------------------------------------------------------------------------------- */
 
 /* What a model writes in a conversation, separated into text, reasoning and calls of tools while
@@ -1540,8 +1664,28 @@ typedef struct loom_reply_parser loom_reply_parser; /* Reads one reply. */
  * on; anything else ends the call with LOOM_CANCELLED. */
 typedef int32_t (*loom_reply_fn)(void *user, loom_reply_kind kind, const char *text, int32_t call);
 
+/* Constraints on calls in a reply. Texts are borrowed during the call. */
+typedef struct loom_call_rules {
+  uint32_t struct_size; /* sizeof(loom_call_rules), which the caller sets */
+  int32_t required; /* 1: the reply is a call, after optional reasoning */
+  int32_t single; /* 1: at most one call in a reply */
+  /* names of functions that may be called, [allowed_count]; null: all */
+  const char *const *allowed;
+  int64_t allowed_count;
+  const char *otherwise; /* JSON schema of a reply without calls; null: any text */
+} loom_call_rules;
+#define LOOM_CALL_RULES_INIT \
+  {(uint32_t)sizeof(loom_call_rules), 0, 0, 0, 0, 0}
+
 /* How the model writes calls of tools; "": it knows none. `*out` is transferred: loom_free(). */
 LOOM_EXPORT loom_status loom_model_tool_format(const loom_model *model, char **out);
+
+/* A grammar for loom_generate_options.grammar that constrains calls in a reply to `prompt` to
+ * the schemas of `tools`; use it with special_text. "": there is nothing to constrain. `*out` is
+ * transferred: loom_free(). Errors: invalid_argument, unsupported (a keyword of a schema, a
+ * template without calls). */
+LOOM_EXPORT loom_status loom_model_call_grammar(const loom_model *model, const char *prompt,
+    const char *tools, const loom_call_rules *rules, char **out);
 
 /* Reads what the model writes after `prompt`, which loom_model_render_chat() gave for the same
  * tools (null: none). `*out` is transferred. Errors: invalid_argument (tools that are no JSON
@@ -1630,6 +1774,14 @@ LOOM_EXPORT loom_status loom_model_rerank(const loom_model *model, const char *q
     const char *const *documents, int64_t count, const loom_rerank_options *options,
     loom_ranked *out);
 
+/* loom_model_embed() for tokens. lengths [count]: tokens of each text; `ids` has all texts in
+ * order. No prompt and no special tokens are added. `*out` is transferred. */
+LOOM_EXPORT loom_status loom_model_embed_tokens(const loom_model *model, const int32_t *ids,
+    const int64_t *lengths, int64_t count, const loom_embed_options *options, loom_array **out);
+
+/* The cosine of the angle between two vectors [count]; 0 if one of them is zero. */
+LOOM_EXPORT loom_status loom_cosine(const float *a, const float *b, int64_t count, float *out);
+
 /* ---- batches --------------------------------------------------------------------------------- */
 
 /* Several texts of one model that share each pass through the weights, so that eight take little
@@ -1649,6 +1801,20 @@ typedef struct loom_batch_options {
 } loom_batch_options;
 #define LOOM_BATCH_OPTIONS_INIT \
   {(uint32_t)sizeof(loom_batch_options), 0, 0, 0, 0, 0}
+
+/* The size and the counters of a batch. */
+typedef struct loom_batch_info {
+  uint32_t struct_size; /* sizeof(loom_batch_info), which the caller sets */
+  int64_t sequences;
+  int32_t shares_passes; /* 0: texts alternate, each in passes of its own */
+  int64_t context; /* positions per sequence */
+  int64_t bytes; /* memory in total */
+  int64_t positions; /* positions with memory for keys and values; 0 without shared passes */
+  int64_t reused; /* positions that loom_batch_reuse() found, over all calls */
+  int64_t evicted; /* reusable positions that were evicted for memory */
+} loom_batch_info;
+#define LOOM_BATCH_INFO_INIT \
+  {(uint32_t)sizeof(loom_batch_info), 0, 0, 0, 0, 0, 0, 0}
 
 /* Takes all memory that the texts need. `*out` is transferred. Errors: invalid_argument,
  * out_of_memory. */
@@ -1683,6 +1849,40 @@ LOOM_EXPORT loom_status loom_batch_take(loom_batch *batch, int64_t sequence, loo
 /* Forgets what a sequence without a text has read from `position` on. Errors: out_of_range. One
  * thread at a time. */
 LOOM_EXPORT loom_status loom_batch_rewind(loom_batch *batch, int64_t sequence, int64_t position);
+
+/* Its size and its counters. One thread at a time. */
+LOOM_EXPORT loom_status loom_batch_get_info(const loom_batch *batch, loom_batch_info *out);
+
+/* Tokens that a sequence has read. Errors: out_of_range. One thread at a time. */
+LOOM_EXPORT loom_status loom_batch_position(const loom_batch *batch, int64_t sequence,
+    int64_t *out);
+
+/* Drops all positions of a sequence without a text. loom_batch_reuse() no longer finds them.
+ * Errors: out_of_range. One thread at a time. */
+LOOM_EXPORT loom_status loom_batch_erase(loom_batch *batch, int64_t sequence);
+
+/* Resets a sequence without a text to the longest prefix of `prompt`, without its last token,
+ * that any sequence of the same salt has read. `*out`: the tokens reused; loom_batch_start()
+ * continues with the rest. Errors: out_of_range. One thread at a time. */
+LOOM_EXPORT loom_status loom_batch_reuse(loom_batch *batch, int64_t sequence, const int32_t *prompt,
+    int64_t count, int64_t *out);
+
+/* loom_batch_reuse() finds only positions of sequences with the same salt. The default is 0.
+ * Errors: out_of_range. One thread at a time. */
+LOOM_EXPORT loom_status loom_batch_set_salt(loom_batch *batch, int64_t sequence, uint64_t salt);
+
+/* The salt of a sequence. Errors: out_of_range. One thread at a time. */
+LOOM_EXPORT loom_status loom_batch_salt(const loom_batch *batch, int64_t sequence, uint64_t *out);
+
+/* Saves the positions of a sequence without a text, as loom_model_session_save_state() does.
+ * Errors: its own, out_of_range. One thread at a time. */
+LOOM_EXPORT loom_status loom_batch_save_state(const loom_batch *batch, int64_t sequence,
+    const char *path);
+
+/* Restores them. Errors: those of loom_model_session_load_state(), invalid_argument (the
+ * sequence has a text). One thread at a time. */
+LOOM_EXPORT loom_status loom_batch_load_state(loom_batch *batch, int64_t sequence,
+    const char *path);
 
 /* Null is fine. */
 LOOM_EXPORT void loom_batch_free(loom_batch *batch);
@@ -1792,6 +1992,8 @@ enum {
 typedef struct loom_population loom_population;
 /* One individual, with the memory of its own run. It never changes, and outlives its population. */
 typedef struct loom_genome loom_genome;
+/* Fitness of genomes on samples. Never changes. */
+typedef struct loom_sample_fitness loom_sample_fitness;
 
 /* What is not here is as docs/evolution.md has it. Texts are borrowed during the call. */
 typedef struct loom_neat_options {
@@ -1961,6 +2163,35 @@ LOOM_EXPORT loom_status loom_network_compare_dna(const loom_network *a, const lo
  * transferred. Errors: not_found. */
 LOOM_EXPORT loom_status loom_network_dna(const loom_network *network, const char *at,
     loom_array **out);
+
+/* Cosine of two signatures of equal length, float32 or float64. Two zero vectors give 1, a
+ * single one gives 0. Errors: invalid_argument. */
+LOOM_EXPORT loom_status loom_dna_similarity(const loom_tensor *a, const loom_tensor *b,
+    double *out);
+
+/* With class labels it is exp(-cross entropy), with targets 1 / (1 + mean squared error); 1 is
+ * perfect. `*out` is transferred. Errors: invalid_argument (samples without targets, other
+ * widths). */
+LOOM_EXPORT loom_status loom_sample_fitness_create(const loom_dataset *data, int64_t inputs,
+    int64_t outputs, loom_normalize normalize, loom_sample_fitness **out);
+
+/* The fitness of a genome. Errors: invalid_argument (a recurrent genome, other widths). One
+ * thread at a time. */
+LOOM_EXPORT loom_status loom_sample_fitness_score(const loom_sample_fitness *fitness,
+    loom_genome *genome, double *out);
+
+/* loom_genome_network() with the normalization of the inputs, the names of the classes and the
+ * loss. `*out` is transferred. */
+LOOM_EXPORT loom_status loom_sample_fitness_network(const loom_sample_fitness *fitness,
+    const loom_genome *genome, loom_engine *engine, loom_network **out);
+
+/* loom_genome_json() with input_shift and input_scale, one number per input, if inputs are
+ * normalized, and classes, the names of the outputs. `*out` is transferred: loom_free(). */
+LOOM_EXPORT loom_status loom_sample_fitness_json(const loom_sample_fitness *fitness,
+    const loom_genome *genome, char **out);
+
+/* Null is fine. */
+LOOM_EXPORT void loom_sample_fitness_free(loom_sample_fitness *fitness);
 
 /* A child: a, with the layers that stand at the same place in b, of the same shapes, crossed.
  * `*out` is transferred. Errors: invalid_argument (one fitness alone, nothing in common). */
@@ -2420,6 +2651,36 @@ LOOM_EXPORT loom_status loom_merge(loom_engine *engine, const char *const *model
 /* Null is fine. */
 LOOM_EXPORT void loom_model_file_free(loom_model_file *file);
 
+/* ---- graphs ---------------------------------------------------------------------------------- */
+
+/* ONNX and TFLite files, run unchanged, node by node, on the CPU. */
+
+typedef struct loom_evaluator loom_evaluator; /* A graph of such a file. Never changes. */
+
+/* `*out` is transferred. Errors: not_found, bad_file, unsupported (nodes without an operator,
+ * with reasons). */
+LOOM_EXPORT loom_status loom_evaluator_load(loom_engine *engine, const char *path,
+    loom_evaluator **out);
+
+/* The same of a file in memory, which errors call `name`. `bytes` are copied. `*out` is
+ * transferred. */
+LOOM_EXPORT loom_status loom_evaluator_load_memory(loom_engine *engine, const void *bytes,
+    int64_t size, const char *name, loom_evaluator **out);
+
+/* {inputs, outputs}, each [{name, type, shape}] in the order of the file: type "float", "int64",
+ * ...; -1 in a shape is any extent, and null an unknown rank. Inputs with a default value are
+ * absent. `*out` is transferred: loom_free(). */
+LOOM_EXPORT loom_status loom_evaluator_json(const loom_evaluator *evaluator, char **out);
+
+/* All inputs, in order; `sink` gets each output with its values. Booleans are uint8, 0 and 1.
+ * Errors: invalid_argument (an input that differs from the file), unsupported, out_of_memory,
+ * cancelled. */
+LOOM_EXPORT loom_status loom_evaluator_run(const loom_evaluator *evaluator,
+    const loom_tensor *inputs, int64_t count, loom_port_fn sink, void *user);
+
+/* Null is fine. */
+LOOM_EXPORT void loom_evaluator_free(loom_evaluator *evaluator);
+
 /* ---- the table ------------------------------------------------------------------------------- */
 
 /* All functions as one table, for programs that find the library at run time: one
@@ -2625,9 +2886,31 @@ typedef struct loom_api {
   loom_status (*telemetry_get_info)(const loom_telemetry *telemetry, loom_telemetry_info *out);
   loom_status (*telemetry_close)(loom_telemetry *telemetry, double seconds);
   void (*telemetry_free)(loom_telemetry *telemetry);
+  loom_status (*tokenizer_token_bytes)(const loom_tokenizer *tokenizer, int32_t id, char **out,
+      int64_t *size);
   loom_status (*model_session_save_state)(const loom_model_session *session, const char *path);
   loom_status (*model_session_load_state)(loom_model_session *session, const char *path);
+  loom_status (*model_session_get_info)(const loom_model_session *session,
+      loom_model_session_info *out);
+  loom_status (*model_chat_template)(const loom_model *model, char **out);
+  loom_status (*model_tokenizer)(const loom_model *model, loom_tokenizer **out);
+  loom_status (*model_fingerprint)(const loom_model *model, loom_dtype cache_type, char **out);
+  loom_status (*model_suggested_sampling)(const loom_model *model, char **out);
+  loom_status (*check_rules)(const loom_generate_options *options);
+  loom_status (*model_compile_rules)(const loom_model *model, const loom_generate_options *options,
+      loom_rules **out);
+  void (*rules_free)(loom_rules *rules);
+  loom_status (*lookup_text_create)(const int32_t *ids, int64_t count, loom_lookup_text **out);
+  loom_status (*lookup_text_next)(const loom_lookup_text *text, const int32_t *history, int64_t count,
+      double share, int32_t *out);
+  void (*lookup_text_free)(loom_lookup_text *text);
+  loom_status (*model_perplexity)(const loom_model *model, const int32_t *ids, int64_t count,
+      const loom_perplexity_options *options, loom_perplexity *out);
+  loom_status (*beam_search)(const loom_model *model, const int32_t *prompt, int64_t count,
+      const loom_beam_options *options, char **out);
   loom_status (*model_tool_format)(const loom_model *model, char **out);
+  loom_status (*model_call_grammar)(const loom_model *model, const char *prompt, const char *tools,
+      const loom_call_rules *rules, char **out);
   loom_status (*model_reply_parser)(const loom_model *model, const char *prompt, const char *tools,
       loom_reply_parser **out);
   loom_status (*reply_parser_feed)(loom_reply_parser *parser, const char *text, loom_reply_fn sink,
@@ -2640,6 +2923,9 @@ typedef struct loom_api {
   loom_status (*model_rerank)(const loom_model *model, const char *query,
       const char *const *documents, int64_t count, const loom_rerank_options *options,
       loom_ranked *out);
+  loom_status (*model_embed_tokens)(const loom_model *model, const int32_t *ids,
+      const int64_t *lengths, int64_t count, const loom_embed_options *options, loom_array **out);
+  loom_status (*cosine)(const float *a, const float *b, int64_t count, float *out);
   loom_status (*model_batch)(const loom_model *model, const loom_batch_options *options,
       loom_batch **out);
   loom_status (*batch_start)(loom_batch *batch, int64_t sequence, const int32_t *prompt,
@@ -2650,6 +2936,15 @@ typedef struct loom_api {
   loom_status (*batch_cancel)(loom_batch *batch, int64_t sequence);
   loom_status (*batch_take)(loom_batch *batch, int64_t sequence, loom_generation **out);
   loom_status (*batch_rewind)(loom_batch *batch, int64_t sequence, int64_t position);
+  loom_status (*batch_get_info)(const loom_batch *batch, loom_batch_info *out);
+  loom_status (*batch_position)(const loom_batch *batch, int64_t sequence, int64_t *out);
+  loom_status (*batch_erase)(loom_batch *batch, int64_t sequence);
+  loom_status (*batch_reuse)(loom_batch *batch, int64_t sequence, const int32_t *prompt,
+      int64_t count, int64_t *out);
+  loom_status (*batch_set_salt)(loom_batch *batch, int64_t sequence, uint64_t salt);
+  loom_status (*batch_salt)(const loom_batch *batch, int64_t sequence, uint64_t *out);
+  loom_status (*batch_save_state)(const loom_batch *batch, int64_t sequence, const char *path);
+  loom_status (*batch_load_state)(loom_batch *batch, int64_t sequence, const char *path);
   void (*batch_free)(loom_batch *batch);
   loom_status (*deviation_create)(loom_deviation **out);
   loom_status (*deviation_add)(loom_deviation *deviation, const double *answers, const double *truths,
@@ -2692,6 +2987,16 @@ typedef struct loom_api {
   loom_status (*network_compare_dna)(const loom_network *a, const loom_network *b, loom_dna_mode mode,
       char **out);
   loom_status (*network_dna)(const loom_network *network, const char *at, loom_array **out);
+  loom_status (*dna_similarity)(const loom_tensor *a, const loom_tensor *b, double *out);
+  loom_status (*sample_fitness_create)(const loom_dataset *data, int64_t inputs, int64_t outputs,
+      loom_normalize normalize, loom_sample_fitness **out);
+  loom_status (*sample_fitness_score)(const loom_sample_fitness *fitness, loom_genome *genome,
+      double *out);
+  loom_status (*sample_fitness_network)(const loom_sample_fitness *fitness, const loom_genome *genome,
+      loom_engine *engine, loom_network **out);
+  loom_status (*sample_fitness_json)(const loom_sample_fitness *fitness, const loom_genome *genome,
+      char **out);
+  void (*sample_fitness_free)(loom_sample_fitness *fitness);
   loom_status (*network_splice)(const loom_network *a, const loom_network *b,
       const loom_splice_options *options, loom_network **out);
   loom_status (*darts_search_create)(const loom_network *network, const loom_dataset *data,
@@ -2772,6 +3077,13 @@ typedef struct loom_api {
   loom_status (*merge)(loom_engine *engine, const char *const *models, int64_t count,
       const char *output, const loom_merge_options *options, char **out);
   void (*model_file_free)(loom_model_file *file);
+  loom_status (*evaluator_load)(loom_engine *engine, const char *path, loom_evaluator **out);
+  loom_status (*evaluator_load_memory)(loom_engine *engine, const void *bytes, int64_t size,
+      const char *name, loom_evaluator **out);
+  loom_status (*evaluator_json)(const loom_evaluator *evaluator, char **out);
+  loom_status (*evaluator_run)(const loom_evaluator *evaluator, const loom_tensor *inputs,
+      int64_t count, loom_port_fn sink, void *user);
+  void (*evaluator_free)(loom_evaluator *evaluator);
 } loom_api;
 
 /* The table of a library that has this interface; version: LOOM_ABI_VERSION of the

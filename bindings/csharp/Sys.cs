@@ -502,6 +502,28 @@ namespace Loom
         }
     }
 
+    internal sealed class RulesHandle : SafeHandle
+    {
+        public RulesHandle() : base(IntPtr.Zero, true) { }
+        public override bool IsInvalid { get { return handle == IntPtr.Zero; } }
+        protected override bool ReleaseHandle()
+        {
+            Sys.loom_rules_free(handle);
+            return true;
+        }
+    }
+
+    internal sealed class LookupTextHandle : SafeHandle
+    {
+        public LookupTextHandle() : base(IntPtr.Zero, true) { }
+        public override bool IsInvalid { get { return handle == IntPtr.Zero; } }
+        protected override bool ReleaseHandle()
+        {
+            Sys.loom_lookup_text_free(handle);
+            return true;
+        }
+    }
+
     internal sealed class GenerationHandle : SafeHandle
     {
         public GenerationHandle() : base(IntPtr.Zero, true) { }
@@ -590,6 +612,17 @@ namespace Loom
         }
     }
 
+    internal sealed class SampleFitnessHandle : SafeHandle
+    {
+        public SampleFitnessHandle() : base(IntPtr.Zero, true) { }
+        public override bool IsInvalid { get { return handle == IntPtr.Zero; } }
+        protected override bool ReleaseHandle()
+        {
+            Sys.loom_sample_fitness_free(handle);
+            return true;
+        }
+    }
+
     internal sealed class DartsSearchHandle : SafeHandle
     {
         public DartsSearchHandle() : base(IntPtr.Zero, true) { }
@@ -641,6 +674,17 @@ namespace Loom
         protected override bool ReleaseHandle()
         {
             Sys.loom_model_file_free(handle);
+            return true;
+        }
+    }
+
+    internal sealed class EvaluatorHandle : SafeHandle
+    {
+        public EvaluatorHandle() : base(IntPtr.Zero, true) { }
+        public override bool IsInvalid { get { return handle == IntPtr.Zero; } }
+        protected override bool ReleaseHandle()
+        {
+            Sys.loom_evaluator_free(handle);
             return true;
         }
     }
@@ -1671,6 +1715,11 @@ namespace Loom
         public int lookup;
         /// <summary>at a time, 1 to 64; 0 means 8</summary>
         public long guesses;
+        /// <summary>of loom_model_compile_rules() with these options; null compiles them when the
+        /// text starts</summary>
+        public IntPtr rules;
+        /// <summary>a further source of draft tokens; null means none</summary>
+        public IntPtr lookup_text;
 
         public static CGenerateOptions Sized()
         {
@@ -1710,10 +1759,134 @@ namespace Loom
         }
     }
 
+    /// <summary>The position and the memory of a session.</summary>
+    [StructLayout(LayoutKind.Sequential)]
+    internal struct CModelSessionInfo
+    {
+        public uint struct_size;
+        /// <summary>tokens that it has read</summary>
+        public long position;
+        /// <summary>positions in total</summary>
+        public long context;
+        /// <summary>memory for one forward pass</summary>
+        public long activation_bytes;
+        /// <summary>memory for keys, values and rotary tables</summary>
+        public long cache_bytes;
+        /// <summary>the sum of both</summary>
+        public long bytes;
+
+        public static CModelSessionInfo Sized()
+        {
+            CModelSessionInfo made = default(CModelSessionInfo);
+            made.struct_size = (uint)Marshal.SizeOf(typeof(CModelSessionInfo));
+            return made;
+        }
+    }
+
+    /// <summary>How a text is divided.</summary>
+    [StructLayout(LayoutKind.Sequential)]
+    internal struct CPerplexityOptions
+    {
+        public uint struct_size;
+        /// <summary>predictions per window; each is read without earlier context; 0: 512</summary>
+        public long window;
+        /// <summary>maximum predictions, in whole windows; 0: all</summary>
+        public long limit;
+        /// <summary>predictions done and in all; null: none</summary>
+        public CProgressFn progress;
+        /// <summary>handed to `progress`</summary>
+        public IntPtr user;
+
+        public static CPerplexityOptions Sized()
+        {
+            CPerplexityOptions made = default(CPerplexityOptions);
+            made.struct_size = (uint)Marshal.SizeOf(typeof(CPerplexityOptions));
+            return made;
+        }
+    }
+
+    /// <summary>How well a model predicts a text.</summary>
+    [StructLayout(LayoutKind.Sequential)]
+    internal struct CPerplexity
+    {
+        public uint struct_size;
+        /// <summary>exp of the mean</summary>
+        public double perplexity;
+        /// <summary>the mean negative log-likelihood</summary>
+        public double nats_per_token;
+        public long predictions;
+
+        public static CPerplexity Sized()
+        {
+            CPerplexity made = default(CPerplexity);
+            made.struct_size = (uint)Marshal.SizeOf(typeof(CPerplexity));
+            return made;
+        }
+    }
+
+    /// <summary>How beam search chooses. Lists are borrowed during the call.</summary>
+    [StructLayout(LayoutKind.Sequential)]
+    internal struct CBeamOptions
+    {
+        public uint struct_size;
+        /// <summary>1 to 64; 0: 4</summary>
+        public long num_beams;
+        /// <summary>0: 256</summary>
+        public long max_tokens;
+        /// <summary>1: `length_penalty` counts</summary>
+        public int has_length_penalty;
+        /// <summary>a score is the sum of log-probabilities / tokens^length_penalty; unset:
+        /// 1</summary>
+        public double length_penalty;
+        /// <summary>1: ends as soon as num_beams texts have ended</summary>
+        public int early_stopping;
+        /// <summary>1: the token that ends a text does not end it</summary>
+        public int ignore_eos;
+        /// <summary>tokens that end a text, [eos_count]; null: those of the model</summary>
+        public IntPtr eos_ids;
+        public long eos_count;
+        /// <summary>positions of the KV cache; 0: the model's, at most 2048</summary>
+        public long context;
+        /// <summary>before each token, with tokens so far and max_tokens; null: none</summary>
+        public CProgressFn progress;
+        /// <summary>handed to `progress`</summary>
+        public IntPtr user;
+
+        public static CBeamOptions Sized()
+        {
+            CBeamOptions made = default(CBeamOptions);
+            made.struct_size = (uint)Marshal.SizeOf(typeof(CBeamOptions));
+            return made;
+        }
+    }
+
     /// <summary>A piece of a reply, borrowed during the callback. call: which one, from 0; -1 of
     /// text. 0: go on; anything else ends the call with LOOM_CANCELLED.</summary>
     [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
     internal delegate int CReplyFn(IntPtr user, int kind, IntPtr text, int call);
+
+    /// <summary>Constraints on calls in a reply. Texts are borrowed during the call.</summary>
+    [StructLayout(LayoutKind.Sequential)]
+    internal struct CCallRules
+    {
+        public uint struct_size;
+        /// <summary>1: the reply is a call, after optional reasoning</summary>
+        public int required;
+        /// <summary>1: at most one call in a reply</summary>
+        public int single;
+        /// <summary>names of functions that may be called, [allowed_count]; null: all</summary>
+        public IntPtr allowed;
+        public long allowed_count;
+        /// <summary>JSON schema of a reply without calls; null: any text</summary>
+        public IntPtr otherwise;
+
+        public static CCallRules Sized()
+        {
+            CCallRules made = default(CCallRules);
+            made.struct_size = (uint)Marshal.SizeOf(typeof(CCallRules));
+            return made;
+        }
+    }
 
     /// <summary>Texts are borrowed during the call.</summary>
     [StructLayout(LayoutKind.Sequential)]
@@ -1804,6 +1977,33 @@ namespace Loom
         {
             CBatchOptions made = default(CBatchOptions);
             made.struct_size = (uint)Marshal.SizeOf(typeof(CBatchOptions));
+            return made;
+        }
+    }
+
+    /// <summary>The size and the counters of a batch.</summary>
+    [StructLayout(LayoutKind.Sequential)]
+    internal struct CBatchInfo
+    {
+        public uint struct_size;
+        public long sequences;
+        /// <summary>0: texts alternate, each in passes of its own</summary>
+        public int shares_passes;
+        /// <summary>positions per sequence</summary>
+        public long context;
+        /// <summary>memory in total</summary>
+        public long bytes;
+        /// <summary>positions with memory for keys and values; 0 without shared passes</summary>
+        public long positions;
+        /// <summary>positions that loom_batch_reuse() found, over all calls</summary>
+        public long reused;
+        /// <summary>reusable positions that were evicted for memory</summary>
+        public long evicted;
+
+        public static CBatchInfo Sized()
+        {
+            CBatchInfo made = default(CBatchInfo);
+            made.struct_size = (uint)Marshal.SizeOf(typeof(CBatchInfo));
             return made;
         }
     }
@@ -3065,6 +3265,14 @@ namespace Loom
             TokenizerHandle tokenizer, IntPtr token, out int @out
         );
 
+        /// <summary>The bytes that a token adds to a text, which may be a part of a character; the
+        /// name of a special token. `*out` ends with a NUL, which `*size` does not count. It is
+        /// transferred: loom_free(). Errors: out_of_range.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_tokenizer_token_bytes(
+            TokenizerHandle tokenizer, int id, out IntPtr @out, out long size
+        );
+
         /// <summary>Ids of a text; special_tokens 1: with the tokens that the tokenizer puts around
         /// it. `*ids` is transferred: loom_free().</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
@@ -3217,10 +3425,105 @@ namespace Loom
             ModelSessionHandle session, IntPtr path
         );
 
+        /// <summary>Its position and memory. One thread at a time.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_model_session_get_info(
+            ModelSessionHandle session, ref CModelSessionInfo @out
+        );
+
+        /// <summary>The text of the chat template; "": there is none. `*out` is transferred:
+        /// loom_free().</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_model_chat_template(ModelHandle model, out IntPtr @out);
+
+        /// <summary>The tokenizer, which keeps the model alive. `*out` is transferred. Errors:
+        /// not_found (the model has none).</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_model_tokenizer(
+            ModelHandle model, out TokenizerHandle @out
+        );
+
+        /// <summary>16 hexadecimal digits for all that affects the bits of a text besides the
+        /// request: the weights, their type, that of the KV cache, and the numerics. Reads all
+        /// weights. `*out` is transferred: loom_free().</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_model_fingerprint(
+            ModelHandle model, int cache_type, out IntPtr @out
+        );
+
+        /// <summary>The sampling options in the model's generation_config.json, as a JSON object
+        /// with fields of loom_generate_options; null without that file. `*out` is transferred:
+        /// loom_free(). Errors: bad_file.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_model_suggested_sampling(
+            ModelHandle model, out IntPtr @out
+        );
+
+        /// <summary>Checks options.grammar or options.json_schema without a model. Errors: those of
+        /// generation.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_check_rules(ref CGenerateOptions options);
+
+        /// <summary>Compiles the grammar, schema and banned texts of `options` for options.rules,
+        /// so that texts start at once. `*out` is transferred; null if there is no constraint.
+        /// Errors: invalid_argument, unsupported.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_model_compile_rules(
+            ModelHandle model, ref CGenerateOptions options, out RulesHandle @out
+        );
+
+        /// <summary>Texts that use them continue. Null is fine.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern void loom_rules_free(IntPtr rules);
+
+        /// <summary>Tokens that a model is likely to repeat, for options.lookup_text. It outlives
+        /// the texts that use it. `ids` are copied. `*out` is transferred.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_lookup_text_create(
+            IntPtr ids, long count, out LookupTextHandle @out
+        );
+
+        /// <summary>The token that followed the longest end of `history` in the text, in at least
+        /// `share` of the cases; -1: none did. Of equally frequent tokens it is the
+        /// smallest.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_lookup_text_next(
+            LookupTextHandle text, IntPtr history, long count, double share, out int @out
+        );
+
+        /// <summary>Null is fine.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern void loom_lookup_text_free(IntPtr text);
+
+        /// <summary>Of the tokens of a text. Errors: invalid_argument (fewer tokens than a window
+        /// needs), cancelled.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_model_perplexity(
+            ModelHandle model, IntPtr ids, long count, ref CPerplexityOptions options, ref
+            CPerplexity @out
+        );
+
+        /// <summary>The likeliest continuations as a whole, best first, as JSON: [{text, token_ids,
+        /// score, stop}]; stop is a number of loom_stop. `*out` is transferred: loom_free().
+        /// Errors: invalid_argument, out_of_range, unsupported, cancelled.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_beam_search(
+            ModelHandle model, IntPtr prompt, long count, ref CBeamOptions options, out IntPtr @out
+        );
+
         /// <summary>How the model writes calls of tools; "": it knows none. `*out` is transferred:
         /// loom_free().</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         internal static extern int loom_model_tool_format(ModelHandle model, out IntPtr @out);
+
+        /// <summary>A grammar for loom_generate_options.grammar that constrains calls in a reply to
+        /// `prompt` to the schemas of `tools`; use it with special_text. "": there is nothing to
+        /// constrain. `*out` is transferred: loom_free(). Errors: invalid_argument, unsupported (a
+        /// keyword of a schema, a template without calls).</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_model_call_grammar(
+            ModelHandle model, IntPtr prompt, IntPtr tools, ref CCallRules rules, out IntPtr @out
+        );
 
         /// <summary>Reads what the model writes after `prompt`, which loom_model_render_chat() gave
         /// for the same tools (null: none). `*out` is transferred. Errors: invalid_argument (tools
@@ -3274,6 +3577,20 @@ namespace Loom
             options, IntPtr @out
         );
 
+        /// <summary>loom_model_embed() for tokens. lengths [count]: tokens of each text; `ids` has
+        /// all texts in order. No prompt and no special tokens are added. `*out` is
+        /// transferred.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_model_embed_tokens(
+            ModelHandle model, IntPtr ids, IntPtr lengths, long count, ref CEmbedOptions options,
+            out ArrayHandle @out
+        );
+
+        /// <summary>The cosine of the angle between two vectors [count]; 0 if one of them is
+        /// zero.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_cosine(IntPtr a, IntPtr b, long count, out float @out);
+
         /// <summary>Takes all memory that the texts need. `*out` is transferred. Errors:
         /// invalid_argument, out_of_memory.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
@@ -3324,6 +3641,59 @@ namespace Loom
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         internal static extern int loom_batch_rewind(
             BatchHandle batch, long sequence, long position
+        );
+
+        /// <summary>Its size and its counters. One thread at a time.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_batch_get_info(BatchHandle batch, ref CBatchInfo @out);
+
+        /// <summary>Tokens that a sequence has read. Errors: out_of_range. One thread at a
+        /// time.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_batch_position(
+            BatchHandle batch, long sequence, out long @out
+        );
+
+        /// <summary>Drops all positions of a sequence without a text. loom_batch_reuse() no longer
+        /// finds them. Errors: out_of_range. One thread at a time.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_batch_erase(BatchHandle batch, long sequence);
+
+        /// <summary>Resets a sequence without a text to the longest prefix of `prompt`, without its
+        /// last token, that any sequence of the same salt has read. `*out`: the tokens reused;
+        /// loom_batch_start() continues with the rest. Errors: out_of_range. One thread at a
+        /// time.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_batch_reuse(
+            BatchHandle batch, long sequence, IntPtr prompt, long count, out long @out
+        );
+
+        /// <summary>loom_batch_reuse() finds only positions of sequences with the same salt. The
+        /// default is 0. Errors: out_of_range. One thread at a time.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_batch_set_salt(
+            BatchHandle batch, long sequence, ulong salt
+        );
+
+        /// <summary>The salt of a sequence. Errors: out_of_range. One thread at a time.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_batch_salt(
+            BatchHandle batch, long sequence, out ulong @out
+        );
+
+        /// <summary>Saves the positions of a sequence without a text, as
+        /// loom_model_session_save_state() does. Errors: its own, out_of_range. One thread at a
+        /// time.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_batch_save_state(
+            BatchHandle batch, long sequence, IntPtr path
+        );
+
+        /// <summary>Restores them. Errors: those of loom_model_session_load_state(),
+        /// invalid_argument (the sequence has a text). One thread at a time.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_batch_load_state(
+            BatchHandle batch, long sequence, IntPtr path
         );
 
         /// <summary>Null is fine.</summary>
@@ -3532,6 +3902,47 @@ namespace Loom
         internal static extern int loom_network_dna(
             NetworkHandle network, IntPtr at, out ArrayHandle @out
         );
+
+        /// <summary>Cosine of two signatures of equal length, float32 or float64. Two zero vectors
+        /// give 1, a single one gives 0. Errors: invalid_argument.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_dna_similarity(IntPtr a, IntPtr b, out double @out);
+
+        /// <summary>With class labels it is exp(-cross entropy), with targets 1 / (1 + mean squared
+        /// error); 1 is perfect. `*out` is transferred. Errors: invalid_argument (samples without
+        /// targets, other widths).</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_sample_fitness_create(
+            DatasetHandle data, long inputs, long outputs, int normalize, out SampleFitnessHandle
+            @out
+        );
+
+        /// <summary>The fitness of a genome. Errors: invalid_argument (a recurrent genome, other
+        /// widths). One thread at a time.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_sample_fitness_score(
+            SampleFitnessHandle fitness, GenomeHandle genome, out double @out
+        );
+
+        /// <summary>loom_genome_network() with the normalization of the inputs, the names of the
+        /// classes and the loss. `*out` is transferred.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_sample_fitness_network(
+            SampleFitnessHandle fitness, GenomeHandle genome, EngineHandle engine, out NetworkHandle
+            @out
+        );
+
+        /// <summary>loom_genome_json() with input_shift and input_scale, one number per input, if
+        /// inputs are normalized, and classes, the names of the outputs. `*out` is transferred:
+        /// loom_free().</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_sample_fitness_json(
+            SampleFitnessHandle fitness, GenomeHandle genome, out IntPtr @out
+        );
+
+        /// <summary>Null is fine.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern void loom_sample_fitness_free(IntPtr fitness);
 
         /// <summary>A child: a, with the layers that stand at the same place in b, of the same
         /// shapes, crossed. `*out` is transferred. Errors: invalid_argument (one fitness alone,
@@ -3913,5 +4324,37 @@ namespace Loom
         /// <summary>Null is fine.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         internal static extern void loom_model_file_free(IntPtr file);
+
+        /// <summary>`*out` is transferred. Errors: not_found, bad_file, unsupported (nodes without
+        /// an operator, with reasons).</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_evaluator_load(
+            EngineHandle engine, IntPtr path, out EvaluatorHandle @out
+        );
+
+        /// <summary>The same of a file in memory, which errors call `name`. `bytes` are copied.
+        /// `*out` is transferred.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_evaluator_load_memory(
+            EngineHandle engine, IntPtr bytes, long size, IntPtr name, out EvaluatorHandle @out
+        );
+
+        /// <summary>{inputs, outputs}, each [{name, type, shape}] in the order of the file: type
+        /// "float", "int64", ...; -1 in a shape is any extent, and null an unknown rank. Inputs
+        /// with a default value are absent. `*out` is transferred: loom_free().</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_evaluator_json(EvaluatorHandle evaluator, out IntPtr @out);
+
+        /// <summary>All inputs, in order; `sink` gets each output with its values. Booleans are
+        /// uint8, 0 and 1. Errors: invalid_argument (an input that differs from the file),
+        /// unsupported, out_of_memory, cancelled.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int loom_evaluator_run(
+            EvaluatorHandle evaluator, IntPtr inputs, long count, CPortFn sink, IntPtr user
+        );
+
+        /// <summary>Null is fine.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern void loom_evaluator_free(IntPtr evaluator);
     }
 }

@@ -113,7 +113,7 @@ Result<core::LlmServerOptions> options_of(const ServeFlags& f, const Engine& eng
   options.sleep_seconds = f.sleep;
   LOOM_ASSIGN(options.service.variables, served_variables(f));
   options.service.version = engine.info().version;
-  options.http.memory = core::budget_of(engine);
+  options.http.memory = engine;
   options.service.strict = f.strict_fields;
   options.service.prefill = !f.no_prefill;
   options.service.verbose = f.verbose;

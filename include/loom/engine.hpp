@@ -93,6 +93,9 @@ struct MemoryUse {
   int64_t device = 0;  // all buffers on a GPU; not in the total
 };
 
+// Memory of a caller that counts against EngineOptions::memory_limit until the last copy is gone.
+using MemoryReservation = std::shared_ptr<const void>;
+
 class LOOM_API Engine {
  public:
   // Errors: invalid_argument (negative threads); unsupported (an instruction set that this build or
@@ -104,12 +107,17 @@ class LOOM_API Engine {
 
   const EngineInfo& info() const;
   MemoryUse memory() const;  // from any thread
+  // Counts `bytes` of the caller's own memory against EngineOptions::memory_limit. `what` names the
+  // memory in the error. Any thread. Errors: out_of_memory (more than memory_left()).
+  Result<MemoryReservation> reserve(uint64_t bytes, std::string_view what) const;
+  uint64_t memory_left() const;  // bytes of memory_limit that nothing uses; any thread
 
   struct LOOM_LOCAL Impl;
   Impl& impl() const { return *impl_; }
   const std::shared_ptr<Impl>& share() const { return impl_; }
 
  private:
+  friend class Model;
   explicit Engine(std::shared_ptr<Impl> impl);
   std::shared_ptr<Impl> impl_;
 };

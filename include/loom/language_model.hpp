@@ -71,6 +71,7 @@ struct ChatTurn {
   std::vector<ToolCall> tool_calls{};  // only of an assistant
   std::string tool_call_id{};          // only of a tool: the call that it answers
   std::string name{};                  // of a tool or a speaker
+  std::vector<std::string> parts{};    // content as a list of texts; replaces `content`
 };
 
 struct ChatOptions {
@@ -115,6 +116,7 @@ struct Perplexity {
 };
 
 class Chat;
+class Tokenizer;
 struct ConversationOptions;
 class ModelSession;
 
@@ -217,6 +219,14 @@ class LOOM_API Model {
                               uint64_t seed);
 
   const ModelInfo& info() const;
+  Engine engine() const;  // that loaded the model, and on which it computes
+  // The text of the chat template; empty if there is none. Valid while a copy of the model exists.
+  std::string_view chat_template() const;
+  // 16 hexadecimal digits for all that affects the bits of a text besides the request: the weights,
+  // their number type, that of the KV cache, and the version of the numerics. Reads all weights.
+  std::string fingerprint(DType cache_type = DType::float32) const;
+  // The tokenizer, which keeps the model alive. Errors: not_found (the model has none).
+  Result<Tokenizer> tokenizer() const;
 
   // Ids of `text`, with the tokens that the tokenizer adds around a text (such as BOS) unless
   // `add_special_tokens` is false. Text that spells a special token becomes that token.

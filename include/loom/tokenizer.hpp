@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -24,6 +25,13 @@ namespace loom {
 // beyond the engine's limit are refused by it.
 constexpr uint64_t kMemoryPerTextByte = 16;
 
+struct EncodeOptions {
+  bool add_special_tokens = true;    // adds the tokens around a text (such as BOS)
+  bool parse_special_tokens = true;  // text that spells a special token becomes that token
+  // Called every few thousand bytes; true ends encoding with Code::cancelled.
+  std::function<bool()> should_stop{};
+};
+
 // A handle: copies share the tokenizer, which never changes. Thread-safe.
 class LOOM_API Tokenizer {
  public:
@@ -38,9 +46,13 @@ class LOOM_API Tokenizer {
   // Adds the tokens around a text (such as BOS) unless `add_special_tokens` is false. Text that
   // spells a special token becomes that token.
   Result<std::vector<TokenId>> encode(std::string_view text, bool add_special_tokens = true) const;
+  Result<std::vector<TokenId>> encode(std::string_view text, const EncodeOptions& options) const;
   // Broken UTF-8 becomes U+FFFD. Errors: out_of_range (an id without a token).
   Result<std::string> decode(std::span<const TokenId> ids, bool skip_special_tokens = true) const;
   int64_t vocab_size() const;  // the highest id + 1
+  // The bytes that a token adds to a text, which may be a part of a character; the name of a
+  // special token. Errors: out_of_range (no such token).
+  Result<std::string> token_bytes(TokenId id) const;
   // Special tokens, ascending: the beginning of a text, turns of a chat. decode() with
   // skip_special_tokens false gives their names.
   std::vector<TokenId> special_tokens() const;

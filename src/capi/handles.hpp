@@ -42,7 +42,11 @@ enum class Kind : uint8_t {
   darts_search,
   architecture_search,
   deviation,
-  adaptation
+  adaptation,
+  rules,
+  lookup_text,
+  sample_fitness,
+  evaluator
 };
 
 #ifndef LOOM_MINIMAL
@@ -70,6 +74,8 @@ LOOM_HANDLE(loom_model, model, Model)
 LOOM_HANDLE(loom_model_session, model_session, ModelSession)
 LOOM_HANDLE(loom_generation, generation, Generation)
 LOOM_HANDLE(loom_tokenizer, tokenizer, Tokenizer)
+LOOM_HANDLE(loom_rules, rules, std::shared_ptr<const CompiledRules>)
+LOOM_HANDLE(loom_lookup_text, lookup_text, LookupText)
 #ifndef LOOM_MINIMAL  // whose headers declare no more
 LOOM_HANDLE(loom_dataset, dataset, Dataset)
 LOOM_HANDLE(loom_trainer, trainer, Trainer)
@@ -87,6 +93,8 @@ LOOM_HANDLE(loom_deviation, deviation, DeviationMetrics)
 LOOM_HANDLE(loom_adaptation, adaptation, AdaptationTracker)
 LOOM_HANDLE(loom_darts_search, darts_search, DartsSearch)
 LOOM_HANDLE(loom_architecture_search, architecture_search, ArchitectureSearch)
+LOOM_HANDLE(loom_sample_fitness, sample_fitness, SampleFitness)
+LOOM_HANDLE(loom_evaluator, evaluator, Evaluator)
 #endif
 #undef LOOM_HANDLE
 

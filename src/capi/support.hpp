@@ -112,6 +112,9 @@ inline std::function<bool(int64_t, int64_t)> progress_of(loom_progress_fn progre
 }
 // A tensor as C sees it, borrowed while `from` lives.
 loom_tensor view_of(const Tensor& from);
+// Hands ports to the sink; values: one of each, or none. Errors: cancelled.
+Status hand_out(const std::vector<PortInfo>& ports, const std::vector<Tensor>& values, bool outputs,
+                loom_port_fn sink, void* user);
 constexpr int32_t kMaxRank = 16;  // of a loom_tensor
 // Errors: invalid_argument, naming the numbers that there are.
 Result<DType> dtype_of(loom_dtype dtype);

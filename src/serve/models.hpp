@@ -35,7 +35,7 @@ struct ModelsOptions {
   int64_t keep_seconds = 300;  // after the last request; -1 means forever
   // The same for the only model of a server, which can be loaded again; -1 means forever.
   int64_t sleep_seconds = -1;
-  MemoryBudget budget{};  // charged by requests
+  std::optional<Engine> memory_of{};  // its memory limit covers requests
 };
 
 class Models {
@@ -82,7 +82,7 @@ class Models {
   const ModelsOptions& options() const { return options_; }
   int64_t started() const { return started_; }
   const Metrics& request_metrics() const { return request_metrics_; }
-  const MemoryBudget& memory() const { return options_.budget; }
+  const std::optional<Engine>& memory() const { return options_.memory_of; }
   Streams& streams() { return *options_.service.streams; }
   // Counts of all texts since the server started, also of unloaded models.
   SchedulerCounts counts();

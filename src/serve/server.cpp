@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "api/engine/impl.hpp"
+#include "base/memory_budget.hpp"
 #include "base/text.hpp"
 #include "io/files/mapped_watch.hpp"
 #include "net/address.hpp"
@@ -103,7 +103,7 @@ std::string verbs_of(const std::vector<Route>& routes, std::string_view path) {
 
 // A body, and the memory of its values, charged to the budget.
 struct ReadBody {
-  MemoryShare memory;
+  MemoryReservation memory;
   JsonValue json;
 };
 
@@ -123,12 +123,15 @@ Result<std::shared_ptr<ReadBody>> read_body(const Call& call, bool empty) {
     out->json = JsonValue::object();
     return out;
   }
-  Result<MemoryShare> share = call.models.memory().take(parsing_bytes(text), "the body", {});
-  if (!share.ok())
-    return make_error(Code::out_of_memory, cat("the body needs more memory than --memory leaves (",
-                                               size_text(call.models.memory().left()),
-                                               "); send less, or try again in a moment"));
-  out->memory = std::move(*share);
+  if (const std::optional<Engine>& engine = call.models.memory()) {
+    Result<MemoryReservation> share = engine->reserve(parsing_bytes(text), "the body");
+    if (!share.ok())
+      return make_error(
+          Code::out_of_memory,
+          cat("the body needs more memory than --memory leaves (", size_text(engine->memory_left()),
+              "); send less, or try again in a moment"));
+    out->memory = std::move(*share);
+  }
   LOOM_ASSIGN(out->json, parse_json(text, "the body"));
   if (!out->json.is_object())
     return invalid(cat("the body must be a JSON object; got ", out->json.describe()));
@@ -199,10 +202,6 @@ std::function<void(const Call&)> about_model(ModelHandler handler) {
         make_error(Code::not_found, name.empty() ? "no model is in memory; a request loads one"
                                                  : cat(printable(name), " is not in memory")));
   };
-}
-
-MemoryBudget budget_of(const Engine& engine) {
-  return engine.impl().budget();
 }
 
 Result<std::unique_ptr<LlmServer>> LlmServer::start(Model model, const LlmServerOptions& options) {

@@ -38,9 +38,6 @@ struct LlmServerOptions {
   LogLine log{};                                                   // null disables the log
 };
 
-// The budget of --memory, for HttpLimits::memory.
-MemoryBudget budget_of(const Engine& engine);
-
 class LlmServer {
  public:
   // Listens; from here on requests are answered. Errors: those of address and port, and of memory

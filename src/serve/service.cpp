@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <random>
 
-#include "api/engine/impl.hpp"
+#include "base/memory_budget.hpp"
 #include "base/text.hpp"
 #include "io/bytes/hash.hpp"
 #include "serve/dialects/chat_tools.hpp"
@@ -14,35 +14,14 @@
 namespace loom::core {
 namespace {
 
-constexpr std::string_view kNumerics = "loom numerics 2";
-
-std::string fingerprint_of(const Model& model, loom::DType cache) {
-  BytesHash hash;
-  hash.add(std::as_bytes(std::span(kNumerics)));
-  const std::string_view dtype = loom::dtype_name(model.info().dtype);
-  hash.add(std::as_bytes(std::span(dtype)));
-  if (cache != loom::DType::float32) {
-    const std::string_view name = loom::dtype_name(cache);
-    hash.add(std::as_bytes(std::span(name)));
-  }
-  for (const Param& param : model.impl().model.network().params()) {
-    hash.add(
-        {static_cast<const std::byte*>(param.tensor.data), static_cast<size_t>(param.bytes())});
-  }
-  return "b" + hash.hex().substr(0, 16);
-}
-
 // Bytes of the longest text of a token.
 uint64_t longest_token(const Model& model) {
-  const Tokenizer* tokenizer = model.impl().model.tokenizer();
-  if (tokenizer == nullptr) return 1;
+  const Result<loom::Tokenizer> tokenizer = model.tokenizer();
+  if (!tokenizer.ok()) return 1;
   size_t longest = 1;
   for (int64_t i = 0; i < tokenizer->vocab_size(); ++i) {
-    const auto id = static_cast<TokenId>(i);
-    if (!tokenizer->has_token(id)) continue;
-    size_t size = tokenizer->token_bytes(id).size();
-    if (tokenizer->is_special(id)) size = tokenizer->decode(std::span(&id, 1), false)->size();
-    longest = std::max(longest, size);
+    const Result<std::string> text = tokenizer->token_bytes(static_cast<TokenId>(i));
+    if (text.ok()) longest = std::max(longest, text->size());
   }
   return longest;
 }
@@ -61,7 +40,7 @@ constexpr uint64_t kMaxRules = 128 << 10, kRuleBytes = 700;
 // thread.
 class TextRun : public std::enable_shared_from_this<TextRun> {
  public:
-  TextRun(const TextRequest& request, size_t texts, MemoryShare rules,
+  TextRun(const TextRequest& request, size_t texts, MemoryReservation rules,
           std::shared_ptr<Dialect> dialect, std::shared_ptr<HttpReply> reply,
           Metrics& request_metrics)
       : stream_(request.stream),
@@ -192,7 +171,7 @@ class TextRun : public std::enable_shared_from_this<TextRun> {
   }
 
   const bool stream_, progress_, timings_;
-  const MemoryShare rules_;
+  const MemoryReservation rules_;
   Metrics& request_metrics_;
   const Clock::time_point begin_ = Clock::now();
   Clock::time_point before_ = begin_;
@@ -224,11 +203,10 @@ Result<std::unique_ptr<Service>> Service::create(Model model, const ServiceOptio
           : made->model_.info().context;
   made->max_text_bytes_ = kMaxShrinking * static_cast<uint64_t>(std::max<int64_t>(context, 1)) *
                           longest_token(made->model_);
-  made->fingerprint_ = fingerprint_of(made->model_, options.scheduler.session.cache_type);
-  const ChatTemplate* chat_template = made->model_.impl().model.chat_template();
-  if (chat_template != nullptr) {
-    made->separator_ = part_separator(*chat_template);
-    made->trims_parts_ = trims_parts(*chat_template);
+  made->fingerprint_ = "b" + made->model_.fingerprint(options.scheduler.session.cache_type);
+  if (made->model_.info().has_chat_template) {
+    made->separator_ = part_separator(made->model_);
+    made->trims_parts_ = trims_parts(made->model_);
   }
   made->started_ = unix_seconds();
   // An encoder generates no texts, so it needs no sessions.
@@ -283,7 +261,7 @@ Status Service::write(TextRequest request, std::shared_ptr<Dialect> dialect,
   if (request.sequence >= sessions())
     return invalid(
         cat("id_slot must be from 0 to ", sessions() - 1, ", or -1; got ", request.sequence));
-  LOOM_ASSIGN(MemoryShare rules, compile_rules(request.options));
+  LOOM_ASSIGN(MemoryReservation rules, compile_rules(request.options));
   const auto choices = static_cast<size_t>(request.choices);
   const size_t texts = request.prompts.size() * choices;
   LOOM_ASSIGN(std::shared_ptr<HttpReply> to, kept_reply(request, *dialect, reply));
@@ -335,13 +313,13 @@ Status Service::write(TextRequest request, std::shared_ptr<Dialect> dialect,
   return {};
 }
 
-Result<MemoryShare> Service::compile_rules(GenerateOptions& options) const {
+Result<MemoryReservation> Service::compile_rules(GenerateOptions& options) const {
   const uint64_t bytes = options.grammar.size() + options.json_schema.size();
-  if (bytes == 0) return MemoryShare();
+  if (bytes == 0) return MemoryReservation();
   if (bytes > kMaxRules)
     return invalid(cat("a grammar or schema, with those of tools, may have ", kMaxRules,
                        " bytes; got ", bytes));
-  LOOM_ASSIGN(MemoryShare share, reserve(kRuleBytes * bytes, "a grammar or schema"));
+  LOOM_ASSIGN(MemoryReservation share, reserve(kRuleBytes * bytes, "a grammar or schema"));
   LOOM_ASSIGN(options.rules, model_.compile_rules(options));
   options.grammar = options.json_schema = "";  // texts copy the options
   return share;
@@ -368,12 +346,12 @@ uint64_t Service::salt_of(std::string_view caller, std::string_view cache_salt) 
   return std::max<uint64_t>(hash64(std::as_bytes(std::span(all))), 1);
 }
 
-Result<MemoryShare> Service::reserve(uint64_t bytes, std::string_view what) const {
-  const MemoryBudget& budget = model_.impl().engine->budget();
-  Result<MemoryShare> share = budget.take(bytes, what, {});
+Result<MemoryReservation> Service::reserve(uint64_t bytes, std::string_view what) const {
+  const Engine engine = model_.engine();
+  Result<MemoryReservation> share = engine.reserve(bytes, what);
   if (share.ok()) return share;
   return make_error(Code::out_of_memory, cat("the request needs ", size_text(bytes), " for ", what,
-                                             ", and ", size_text(budget.left()),
+                                             ", and ", size_text(engine.memory_left()),
                                              " of --memory are left; send less, or try again "
                                              "in a moment"));
 }
@@ -391,10 +369,11 @@ Result<std::vector<TokenId>> Service::tokenize(std::string_view text, const Http
 }
 
 Result<std::vector<TokenId>> Service::encode(std::string_view text, const HttpReply& reply,
-                                             Tokenizer::EncodeOptions options) const {
-  LOOM_ASSIGN(const MemoryShare share, reserve(kTokenizingBytes * text.size(), "tokenizing"));
+                                             EncodeOptions options) const {
+  LOOM_ASSIGN(const loom::Tokenizer tokenizer, model_.tokenizer());
+  LOOM_ASSIGN(const MemoryReservation share, reserve(kTokenizingBytes * text.size(), "tokenizing"));
   options.should_stop = [this, &reply] { return stopping_ || reply.gone(); };
-  Result<std::vector<TokenId>> ids = core::tokenize(model_, text, options);
+  Result<std::vector<TokenId>> ids = tokenizer.encode(text, options);
   if (ids.ok() || ids.error().code != Code::cancelled) return ids;
   return make_error(Code::cancelled, "the server stops");  // a disconnected client reads nothing
 }

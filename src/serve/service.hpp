@@ -10,16 +10,15 @@
 #include <string_view>
 #include <vector>
 
-#include "base/memory_budget.hpp"
 #include "base/threads/try_again.hpp"
 #include "io/json/json.hpp"
 #include "loom/language_model.hpp"
+#include "loom/tokenizer.hpp"
 #include "serve/figures.hpp"
 #include "serve/http/http.hpp"
 #include "serve/scheduler.hpp"
 #include "serve/streams.hpp"
 #include "serve/work_queue.hpp"
-#include "text/tokenizer.hpp"
 
 namespace loom::core {
 
@@ -205,13 +204,13 @@ class Service {
                                         bool special = true) const;
   // The same for a text that passed check_text(). `options.should_stop` is set.
   Result<std::vector<TokenId>> encode(std::string_view text, const HttpReply& reply,
-                                      Tokenizer::EncodeOptions options) const;
+                                      EncodeOptions options) const;
   // For texts that are cut or only counted: allows `at_least` bytes, however small the context.
   Status check_text(std::string_view text, uint64_t at_least = 0) const;
   // The length of the longest text that may fit into the context.
   uint64_t max_text_bytes() const { return max_text_bytes_; }
   // Charges memory of a request to the engine's budget (--memory). Errors: out_of_memory.
-  Result<MemoryShare> reserve(uint64_t bytes, std::string_view what) const;
+  Result<MemoryReservation> reserve(uint64_t bytes, std::string_view what) const;
 
   // The salt for Batch::set_salt(), from a caller's key and a request's salt. 0 without both. It
   // includes a secret of this process, so that others cannot compute it.
@@ -238,7 +237,7 @@ class Service {
 
   // Compiles constraints here instead of on the compute thread. Returns the memory that they take.
   // Errors: invalid_argument (too large, or not a grammar or schema), out_of_memory.
-  Result<MemoryShare> compile_rules(GenerateOptions& options) const;
+  Result<MemoryReservation> compile_rules(GenerateOptions& options) const;
   // The output of the text: `reply`, and for resumable requests a stored stream.
   Result<std::shared_ptr<HttpReply>> kept_reply(const TextRequest& request, const Dialect& dialect,
                                                 const std::shared_ptr<HttpReply>& reply) const;

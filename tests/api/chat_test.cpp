@@ -8,7 +8,7 @@
 
 #include <random>
 
-#include "api/language/think_splitter.hpp"
+#include "chat/think_splitter.hpp"
 #include "support/paths.hpp"
 
 namespace loom {

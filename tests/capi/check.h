@@ -56,5 +56,7 @@ void test_bits(void);
 void test_evolution(void);
 void test_proof(void);
 void test_grouping(void);
+void test_language(void);
+void test_graphs(void);
 
 #endif

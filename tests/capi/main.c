@@ -39,7 +39,7 @@ int main(int argc, char** argv) {
       {"misuse", test_misuse},       {"cycles", test_cycles},     {"threads", test_threads},
       {"memory", test_memory},       {"writing", test_writing},   {"bits", test_bits},
       {"evolution", test_evolution}, {"proof", test_proof},
-      {"grouping", test_grouping}};
+      {"grouping", test_grouping},   {"language", test_language},       {"graphs", test_graphs}};
   int found = 0;
   CHECK(loom_layout_holds == 1);
   for (size_t i = 0; i < sizeof(kTests) / sizeof(kTests[0]); ++i) {

@@ -140,5 +140,38 @@ class Signatures(unittest.TestCase):
         self.assertLess(abs(fitter - one).sum(), abs(fitter - two).sum())
 
 
+class Samples(unittest.TestCase):
+    def test_fitness_on_samples_is_the_formula_of_the_answers(self):
+        population = loom.Population(2, 1, size=10, seed=3)
+        fitness = loom.SampleFitness(loom.Dataset(X, Y[:, None]), 2, 1)
+        for genome in population.ask():
+            error = float(((genome.run(X)[:, 0] - Y) ** 2).mean())
+            self.assertAlmostEqual(fitness(genome), 1 / (1 + error), places=6)
+        population.tell([fitness(genome) for genome in population.ask()])
+        self.assertGreater(population.best_fitness, 0)
+
+    def test_a_network_has_the_normalization_and_the_classes(self):
+        x, labels = X * 10 + 5, np.array(["a", "b", "b", "a"])
+        data = loom.Dataset(x, np.unique(labels, return_inverse=True)[1].astype(np.int32))
+        fitness = loom.SampleFitness(data, 2, 2, normalize="standard")
+        genome = loom.Population(2, 2, size=4, seed=1)[0]
+        described = fitness.json(genome)
+        np.testing.assert_allclose(described["input_shift"], x.mean(0))
+        self.assertTrue(fitness.network(genome).info["normalizes"])
+
+    def test_what_cannot_be_judged_is_an_error(self):
+        with self.assertRaises(loom.InvalidArgumentError):
+            loom.SampleFitness(loom.Dataset(X, Y[:, None]), 3, 1)
+        with self.assertRaises(ValueError):
+            loom.SampleFitness(loom.Dataset(X, Y[:, None]), 2, 1, normalize="other")
+
+    def test_signatures_are_as_alike_as_their_cosine(self):
+        self.assertAlmostEqual(loom.dna_similarity([1.0, 0.0], [1.0, 1.0]), 0.5**0.5)
+        self.assertEqual(loom.dna_similarity([0.0], [0.0]), 1.0)
+        self.assertEqual(loom.dna_similarity([0.0], [1.0]), 0.0)
+        with self.assertRaises(loom.InvalidArgumentError):
+            loom.dna_similarity([1.0], [1.0, 2.0])
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -17,8 +17,8 @@ using testing::HasSubstr;
 
 class Limits : public testing::Test {
  protected:
-  void start(MemoryBudget memory = {}) { start(model_, std::move(memory)); }
-  void start(const Model& model, MemoryBudget memory) {
+  void start(std::optional<Engine> memory = {}) { start(model_, std::move(memory)); }
+  void start(const Model& model, std::optional<Engine> memory) {
     LlmServerOptions options;
     options.port = 0;
     options.service.name = "stories";
@@ -258,7 +258,9 @@ TEST_F(Limits, WhatHoldsATextIsBoundedAndCharged) {
 }
 
 TEST_F(Limits, MemoryOfRequestsIsChargedToTheBudget) {
-  start(MemoryBudget(12 << 20));
+  Result<Engine> engine = Engine::create({.threads = 1, .memory_limit = 12 << 20});
+  ASSERT_TRUE(engine.ok());
+  start(*engine);
   const std::string body = cat(R"({"prompt":")", std::string(3'000'000, '7'), "\"}");
   EXPECT_EQ(post("/v1/completions", body).status, 413);
   const Answer values =

@@ -4,9 +4,9 @@
 #include <gtest/gtest.h>
 
 #include "base/waits.hpp"
-#include "telemetry/hanging.hpp"
 #include "io/json/json.hpp"
 #include "io/socket.hpp"
+#include "telemetry/hanging.hpp"
 #include "telemetry/queue.hpp"
 
 #if LOOM_THREADS && (defined(__unix__) || defined(__APPLE__))

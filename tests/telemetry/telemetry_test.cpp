@@ -14,11 +14,11 @@
 #include "base/numbers/rng.hpp"
 #include "base/text.hpp"
 #include "base/waits.hpp"
-#include "telemetry/hanging.hpp"
 #include "io/bytes/protobuf.hpp"
 #include "io/files/file.hpp"
 #include "io/json/json.hpp"
 #include "telemetry/crc32c.hpp"
+#include "telemetry/hanging.hpp"
 #include "telemetry/queue.hpp"
 
 namespace loom::core {

@@ -90,6 +90,18 @@ class Layering(unittest.TestCase):
                 found = self.findings({**rooms, path: f'#include "{room}/a.hpp"\n'})
                 self.assertEqual(len([f for f in found if "loom/ alone" in f]), count)
 
+    def test_the_server_sees_public_headers_and_few_rooms(self):
+        headers = {"src/api/engine/impl.hpp": "", "src/base/a.hpp": ""}
+        files = {"src/serve/a.cpp": '#include "api/engine/impl.hpp"\n#include "base/a.hpp"\n'}
+        arrows = {**ARROWS, "api": ["base"], "serve": ["api"]}
+        found, _ = layering.check(Tree(self, {**headers, **files}).root, arrows)
+        told = [str(f) for f in found if "serve includes" in str(f)]
+        self.assertEqual(len(told), 1, told)
+        self.assertIn("src/serve/a.cpp:1:", told[0])
+        for path, header in layering.SERVE_EXCEPTIONS.items():
+            root = Path(layering.__file__).parent.parent
+            self.assertIn(header.removeprefix("src/"), (root / path).read_text())
+
     def test_quotes_do_not_hide_a_third_party_header(self):
         text = '#include "nlohmann/json.hpp"\n'
         self.assert_one({"src/base/a.cpp": text}, "src/io/json/json.cpp")

@@ -191,6 +191,82 @@ export const cases = {
     net.close();
   },
 
+  async "a mesh runs samples by the names of its ports"(kit, loom) {
+    const { layers, tensor } = kit;
+    const net = await loom.network([layers.Dense(2, 2), layers.Dense(2, 1)], { input: 2, seed: 1 });
+    const mesh = await net.mesh({ activity: true }), x = tensor(Float32Array.from([1, 2, 1, 2, 1, 2]), [3, 2]);
+    const made = await mesh.run({ input: x });
+    equal(made.data[2], (await net.predict(tensor(Float32Array.from([1, 2]), [1, 2]))).data[0], "the third tick");
+    equal((await mesh.activity()).shape, [3, 2], "shape of the activity");
+    const cells = await mesh.cells();
+    equal(cells.map((cell) => [cell.layer, cell.holds]), [["Dense", true], ["Dense", true]], "cells");
+    equal([await mesh.holds([0, 0, 1, 0]), await mesh.holds([7, 0, 0, 0])], [true, false], "which fired");
+    mesh.close();
+    net.close();
+  },
+
+  async "points are grouped, and models vote"(kit, loom) {
+    const { tensor } = kit, points = tensor(Float64Array.from([0, 0, 0, 1, 9, 9, 9, 8]), [4, 2]);
+    const found = await loom.kmeans(points, { clusters: 2, seed: 3 });
+    const [a, b, c, d] = [...found.labels.data].map(Number);
+    equal([a === b, c === d, a === c, found.converged, found.inertia], [true, true, false, true, 1], "two groups");
+    holds(await loom.silhouette(points, [a, b, c, d]) > 0.8, "they are far from each other");
+    equal((await refusal(kit, () => loom.kmeans(points, { groups: 2 }))).code, "not_found", "no such option");
+    const tree = await loom.linkage(points, { method: "average" });
+    equal(tree.shape, [3, 4], "shape of the tree");
+    for (const cut of [await loom.cutInto(tree, 2), await loom.cutAt(tree, 2)])
+      equal([...cut.data].map(Number), [0, 0, 1, 1], "groups of the tree");
+    const masks = tensor(Uint8Array.from([1, 1, 0, 0, 0, 1, 1, 1]), [2, 4]);
+    equal([...(await loom.complementaryPairs(masks)).data], [0, 1, 1, 0.25], "they cover all");
+    equal([...(await loom.greedyCover(masks)).data], [1, 0.75, 0, 1], "the better one first");
+    const votes = tensor(BigInt64Array.from([0n, 1n, 1n, 1n, 0n, 1n]), [3, 2]);
+    equal([...(await loom.majorityVote(votes)).data].map(Number), [0, 1], "what most say");
+    const shares = [tensor(Float64Array.from([1, 0]), [1, 2]), tensor(Float64Array.from([0, 1]), [1, 2])];
+    equal([...(await loom.softVote(shares, [3, 1])).data], [0.75, 0.25], "weighted means");
+    equal((await loom.stackInputs(shares)).shape, [1, 4], "side by side");
+  },
+
+  async "answers are measured, and the measures are a text"(kit, loom) {
+    const metrics = await loom.deviationMetrics();
+    await metrics.add([1, 2, 4], [1, 4, 4]);
+    await metrics.addClass([1, 2], [1, 1]);
+    const { samples, accuracy } = await metrics.summary();
+    equal([samples, accuracy], [5, 60], "how many are right");
+    equal(await metrics.worst(1), [4], "the worst");
+    equal((await metrics.buckets())["0-10%"], [0, 2, 3], "the nearest");
+    const again = await loom.deviationMetrics(await metrics.json());
+    equal(await again.json(), await metrics.json(), "from the text");
+    const tracker = await loom.adaptationTracker({ duration: 60, window: 30 });
+    await tracker.start(3);
+    equal([await tracker.record(true), await tracker.task(), await tracker.over()], [3, 3, false], "the task");
+    equal((await tracker.report()).outputs >= 0, true, "a report");
+    for (const made of [metrics, again, tracker]) made.close();
+  },
+
+  async "a model has vectors, beams, a perplexity and a batch"(kit, loom) {
+    const llm = await loom.load(kit.source("models/stories.entity")), ids = await llm.tokenize(kPrompt);
+    const [one] = await llm.generateBatch([kPrompt, "The"], { maxTokens: 12, sequences: 2 });
+    const alone = await llm.generate(kPrompt, { maxTokens: 12 });
+    equal([one.text, [...one.ids]], [alone.text, [...alone.ids]], "together as alone");
+    const [beam] = await llm.beamSearch(kPrompt, { numBeams: 1, maxTokens: 12 });
+    equal([beam.text, beam.stop], [alone.text, "length"], "one beam is the likeliest text");
+    const { predictions, perplexity } = await llm.perplexity(ids, { window: 2 });
+    holds(predictions >= 2 && perplexity > 1, "a perplexity");
+    const [text, tokens] = [await llm.embed([kPrompt]), await llm.embedTokens([ids])];
+    equal([...tokens.data], [...text.data], "a text and its tokens");
+    equal((await llm.fingerprint()).length, 16, "a fingerprint");
+    equal((await llm.suggestedSampling()).temperature, 0, "suggested options");
+    const reply = await llm.parseReply("Hello.");
+    equal([reply.text, reply.reasoning, reply.calls], ["Hello.", "", []], "a reply without calls");
+    const tokenizer = await llm.tokenizer();
+    equal([...(await tokenizer.encode(kPrompt))], [...ids], "its tokenizer");
+    equal(new TextDecoder().decode(await tokenizer.tokenBytes(ids.at(-1))).trim(), "time", "bytes of a token");
+    holds((await tokenizer.specialTokens()).length > 0, "special tokens");
+    equal((await refusal(kit, () => tokenizer.tokenId("no such token"))).code, "not_found", "no such token");
+    tokenizer.close();
+    llm.close();
+  },
+
   async "a file tells what is in it without being run"(kit, loom) {
     const file = await loom.open(kit.source("models/stories.entity"));
     const told = await file.json();

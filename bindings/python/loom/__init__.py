@@ -16,6 +16,7 @@ from typing import Any, Union
 from . import layers
 from ._layer import Layer
 from ._library import lib as _lib
+from ._model import LookupText, Rules, Tokenizer, check_rules, cosine
 from .arrays import Array
 from .cluster import Clusters, Linkage, kmeans, linkage, linkage_of_distances, silhouette
 from .engine import Engine
@@ -40,11 +41,12 @@ from .errors import (
     UnsupportedError,
 )
 from .evaluation import AdaptationTracker, DeviationMetrics
-from .evolution import Genome, Population, splice
+from .evaluator import Evaluator
+from .evolution import Genome, Population, SampleFitness, dna_similarity, splice
 from .files import ModelFile, convert, diff, merge, quantize
 from .graph import Graph
 from .layers import *  # noqa: F403  every kind; Sequential is the one of .network
-from .llm import LLM, Generation, Token, Tokenizer
+from .llm import LLM, Generation, Token
 from .mesh import Mesh, MeshEpoch, MeshLink, MeshTrainer
 from .network import Network, Sequential, Session  # type: ignore[assignment]
 from .options import (
@@ -125,6 +127,7 @@ __all__ = [
     "Engine",
     "Epoch",
     "Evaluation",
+    "Evaluator",
     "Generation",
     "Genome",
     "Graph",
@@ -139,6 +142,7 @@ __all__ = [
     "Lbfgs",
     "Linkage",
     "Lion",
+    "LookupText",
     "LoomError",
     "Mesh",
     "MeshEpoch",
@@ -157,6 +161,8 @@ __all__ = [
     "Population",
     "RAdam",
     "RmsProp",
+    "Rules",
+    "SampleFitness",
     "Schedule",
     "Sequential",
     "Session",
@@ -168,9 +174,12 @@ __all__ = [
     "Trainer",
     "UnsupportedError",
     "absorb",
+    "check_rules",
     "complementary_pairs",
     "convert",
+    "cosine",
     "diff",
+    "dna_similarity",
     "greedy_cover",
     "kmeans",
     "layers",

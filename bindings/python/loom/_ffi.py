@@ -729,6 +729,8 @@ class loom_generate_options(Structure):
         ("json_schema", c_char_p),
         ("lookup", c_int32),
         ("guesses", c_int64),
+        ("rules", c_void_p),
+        ("lookup_text", c_void_p),
     ]
 
 
@@ -749,7 +751,75 @@ class loom_generation_info(Structure):
     ]
 
 
+class loom_model_session_info(Structure):
+    """The position and the memory of a session."""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("position", c_int64),
+        ("context", c_int64),
+        ("activation_bytes", c_int64),
+        ("cache_bytes", c_int64),
+        ("bytes", c_int64),
+    ]
+
+
+class loom_perplexity_options(Structure):
+    """How a text is divided."""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("window", c_int64),
+        ("limit", c_int64),
+        ("progress", loom_progress_fn),
+        ("user", c_void_p),
+    ]
+
+
+class loom_perplexity(Structure):
+    """How well a model predicts a text."""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("perplexity", c_double),
+        ("nats_per_token", c_double),
+        ("predictions", c_int64),
+    ]
+
+
+class loom_beam_options(Structure):
+    """How beam search chooses. Lists are borrowed during the call."""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("num_beams", c_int64),
+        ("max_tokens", c_int64),
+        ("has_length_penalty", c_int32),
+        ("length_penalty", c_double),
+        ("early_stopping", c_int32),
+        ("ignore_eos", c_int32),
+        ("eos_ids", POINTER(c_int32)),
+        ("eos_count", c_int64),
+        ("context", c_int64),
+        ("progress", loom_progress_fn),
+        ("user", c_void_p),
+    ]
+
+
 loom_reply_fn = CFUNCTYPE(c_int32, c_void_p, c_int32, c_char_p, c_int32)
+
+
+class loom_call_rules(Structure):
+    """Constraints on calls in a reply. Texts are borrowed during the call."""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("required", c_int32),
+        ("single", c_int32),
+        ("allowed", POINTER(c_char_p)),
+        ("allowed_count", c_int64),
+        ("otherwise", c_char_p),
+    ]
 
 
 class loom_embed_options(Structure):
@@ -803,6 +873,21 @@ class loom_batch_options(Structure):
         ("chunk", c_int64),
         ("has_cache_type", c_int32),
         ("cache_type", c_int32),
+    ]
+
+
+class loom_batch_info(Structure):
+    """The size and the counters of a batch."""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("sequences", c_int64),
+        ("shares_passes", c_int32),
+        ("context", c_int64),
+        ("bytes", c_int64),
+        ("positions", c_int64),
+        ("reused", c_int64),
+        ("evicted", c_int64),
     ]
 
 
@@ -1193,6 +1278,7 @@ SIGNATURES = {
     "loom_tokenizer_vocab_size": (c_int32, [c_void_p, POINTER(c_int64)]),
     "loom_tokenizer_special_tokens": (c_int32, [c_void_p, POINTER(POINTER(c_int32)), POINTER(c_int64)]),
     "loom_tokenizer_token_id": (c_int32, [c_void_p, c_char_p, POINTER(c_int32)]),
+    "loom_tokenizer_token_bytes": (c_int32, [c_void_p, c_int32, POINTER(c_void_p), POINTER(c_int64)]),
     "loom_model_tokenize": (c_int32, [c_void_p, c_char_p, c_int32, POINTER(POINTER(c_int32)), POINTER(c_int64)]),
     "loom_model_detokenize": (c_int32, [c_void_p, POINTER(c_int32), c_int64, c_int32, POINTER(c_void_p)]),
     "loom_model_render_chat": (c_int32, [c_void_p, POINTER(loom_chat_turn), c_int64, POINTER(loom_chat_options), POINTER(c_void_p)]),
@@ -1215,7 +1301,21 @@ SIGNATURES = {
     "loom_generation_free": (None, [c_void_p]),
     "loom_model_session_save_state": (c_int32, [c_void_p, c_char_p]),
     "loom_model_session_load_state": (c_int32, [c_void_p, c_char_p]),
+    "loom_model_session_get_info": (c_int32, [c_void_p, POINTER(loom_model_session_info)]),
+    "loom_model_chat_template": (c_int32, [c_void_p, POINTER(c_void_p)]),
+    "loom_model_tokenizer": (c_int32, [c_void_p, POINTER(c_void_p)]),
+    "loom_model_fingerprint": (c_int32, [c_void_p, c_int32, POINTER(c_void_p)]),
+    "loom_model_suggested_sampling": (c_int32, [c_void_p, POINTER(c_void_p)]),
+    "loom_check_rules": (c_int32, [POINTER(loom_generate_options)]),
+    "loom_model_compile_rules": (c_int32, [c_void_p, POINTER(loom_generate_options), POINTER(c_void_p)]),
+    "loom_rules_free": (None, [c_void_p]),
+    "loom_lookup_text_create": (c_int32, [POINTER(c_int32), c_int64, POINTER(c_void_p)]),
+    "loom_lookup_text_next": (c_int32, [c_void_p, POINTER(c_int32), c_int64, c_double, POINTER(c_int32)]),
+    "loom_lookup_text_free": (None, [c_void_p]),
+    "loom_model_perplexity": (c_int32, [c_void_p, POINTER(c_int32), c_int64, POINTER(loom_perplexity_options), POINTER(loom_perplexity)]),
+    "loom_beam_search": (c_int32, [c_void_p, POINTER(c_int32), c_int64, POINTER(loom_beam_options), POINTER(c_void_p)]),
     "loom_model_tool_format": (c_int32, [c_void_p, POINTER(c_void_p)]),
+    "loom_model_call_grammar": (c_int32, [c_void_p, c_char_p, c_char_p, POINTER(loom_call_rules), POINTER(c_void_p)]),
     "loom_model_reply_parser": (c_int32, [c_void_p, c_char_p, c_char_p, POINTER(c_void_p)]),
     "loom_reply_parser_feed": (c_int32, [c_void_p, c_char_p, loom_reply_fn, c_void_p]),
     "loom_reply_parser_finish": (c_int32, [c_void_p, loom_reply_fn, c_void_p]),
@@ -1223,6 +1323,8 @@ SIGNATURES = {
     "loom_reply_parser_free": (None, [c_void_p]),
     "loom_model_embed": (c_int32, [c_void_p, POINTER(c_char_p), c_int64, POINTER(loom_embed_options), POINTER(c_void_p)]),
     "loom_model_rerank": (c_int32, [c_void_p, c_char_p, POINTER(c_char_p), c_int64, POINTER(loom_rerank_options), POINTER(loom_ranked)]),
+    "loom_model_embed_tokens": (c_int32, [c_void_p, POINTER(c_int32), POINTER(c_int64), c_int64, POINTER(loom_embed_options), POINTER(c_void_p)]),
+    "loom_cosine": (c_int32, [POINTER(c_float), POINTER(c_float), c_int64, POINTER(c_float)]),
     "loom_model_batch": (c_int32, [c_void_p, POINTER(loom_batch_options), POINTER(c_void_p)]),
     "loom_batch_start": (c_int32, [c_void_p, c_int64, POINTER(c_int32), c_int64, POINTER(loom_generate_options)]),
     "loom_batch_step": (c_int32, [c_void_p]),
@@ -1231,6 +1333,14 @@ SIGNATURES = {
     "loom_batch_cancel": (c_int32, [c_void_p, c_int64]),
     "loom_batch_take": (c_int32, [c_void_p, c_int64, POINTER(c_void_p)]),
     "loom_batch_rewind": (c_int32, [c_void_p, c_int64, c_int64]),
+    "loom_batch_get_info": (c_int32, [c_void_p, POINTER(loom_batch_info)]),
+    "loom_batch_position": (c_int32, [c_void_p, c_int64, POINTER(c_int64)]),
+    "loom_batch_erase": (c_int32, [c_void_p, c_int64]),
+    "loom_batch_reuse": (c_int32, [c_void_p, c_int64, POINTER(c_int32), c_int64, POINTER(c_int64)]),
+    "loom_batch_set_salt": (c_int32, [c_void_p, c_int64, c_uint64]),
+    "loom_batch_salt": (c_int32, [c_void_p, c_int64, POINTER(c_uint64)]),
+    "loom_batch_save_state": (c_int32, [c_void_p, c_int64, c_char_p]),
+    "loom_batch_load_state": (c_int32, [c_void_p, c_int64, c_char_p]),
     "loom_batch_free": (None, [c_void_p]),
     "loom_deviation_create": (c_int32, [POINTER(c_void_p)]),
     "loom_deviation_add": (c_int32, [c_void_p, POINTER(c_double), POINTER(c_double), c_int64]),
@@ -1265,6 +1375,12 @@ SIGNATURES = {
     "loom_genome_free": (None, [c_void_p]),
     "loom_network_compare_dna": (c_int32, [c_void_p, c_void_p, c_int32, POINTER(c_void_p)]),
     "loom_network_dna": (c_int32, [c_void_p, c_char_p, POINTER(c_void_p)]),
+    "loom_dna_similarity": (c_int32, [POINTER(loom_tensor), POINTER(loom_tensor), POINTER(c_double)]),
+    "loom_sample_fitness_create": (c_int32, [c_void_p, c_int64, c_int64, c_int32, POINTER(c_void_p)]),
+    "loom_sample_fitness_score": (c_int32, [c_void_p, c_void_p, POINTER(c_double)]),
+    "loom_sample_fitness_network": (c_int32, [c_void_p, c_void_p, c_void_p, POINTER(c_void_p)]),
+    "loom_sample_fitness_json": (c_int32, [c_void_p, c_void_p, POINTER(c_void_p)]),
+    "loom_sample_fitness_free": (None, [c_void_p]),
     "loom_network_splice": (c_int32, [c_void_p, c_void_p, POINTER(loom_splice_options), POINTER(c_void_p)]),
     "loom_darts_search_create": (c_int32, [c_void_p, c_void_p, c_void_p, POINTER(c_void_p)]),
     "loom_darts_search_load": (c_int32, [c_char_p, c_void_p, POINTER(c_void_p)]),
@@ -1319,6 +1435,11 @@ SIGNATURES = {
     "loom_verify_hashes": (c_int32, [c_void_p, c_char_p, POINTER(c_int64)]),
     "loom_merge": (c_int32, [c_void_p, POINTER(c_char_p), c_int64, c_char_p, POINTER(loom_merge_options), POINTER(c_void_p)]),
     "loom_model_file_free": (None, [c_void_p]),
+    "loom_evaluator_load": (c_int32, [c_void_p, c_char_p, POINTER(c_void_p)]),
+    "loom_evaluator_load_memory": (c_int32, [c_void_p, c_void_p, c_int64, c_char_p, POINTER(c_void_p)]),
+    "loom_evaluator_json": (c_int32, [c_void_p, POINTER(c_void_p)]),
+    "loom_evaluator_run": (c_int32, [c_void_p, POINTER(loom_tensor), c_int64, loom_port_fn, c_void_p]),
+    "loom_evaluator_free": (None, [c_void_p]),
 }
 
 

@@ -49,4 +49,7 @@ def generate_options(more: Dict[str, Any], **fields: Any) -> Any:
         fields["json_schema"] = json.dumps(schema)
     for name in ("grammar", "json_schema"):
         fields[name] = encoded(fields.get(name))
+    for name in ("rules", "lookup_text"):
+        if fields.get(name) is not None:
+            fields[name] = fields[name].handle
     return sized(_ffi.loom_generate_options, **fields)

@@ -88,12 +88,13 @@ class TensorArgument:
         copied: bool,
     ) -> None:
         self.copied = copied
-        self._owner = owner
         self.shape = tuple(shape)
         extents = _INT64S[len(self.shape)]
         self._shape = extents(*shape)
         self._strides = None if strides is None else extents(*strides)
         self.tensor = _ffi.loom_tensor(dtype, len(self.shape), self._shape, self._strides, address)
+        # A pointer to the struct keeps the struct, which so keeps the memory that it names.
+        self.tensor.owner = owner
 
     @property
     def pointer(self) -> Any:

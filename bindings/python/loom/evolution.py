@@ -18,7 +18,8 @@ from ._options import Options
 from .arrays import as_tensor, result
 from .engine import Engine, engine_handle
 from .network import Network, Path
-from .options import NEAT_OPTIONS, ActivationName
+from .options import NEAT_OPTIONS, ActivationName, NormalizeName
+from .training import Dataset
 
 
 class Genome(Handle):
@@ -264,6 +265,45 @@ class Population(Handle):
         return f"<loom.Population of {len(self)}, generation {self.generation}>"
 
 
+class SampleFitness(Handle):
+    """Fitness of genomes on samples; 1 is perfect. With class labels it is exp(-cross entropy),
+    with targets 1 / (1 + mean squared error).
+
+    fitness = loom.SampleFitness(loom.Dataset(x, y), population.inputs, population.outputs)
+    population.tell([fitness(genome) for genome in population.ask()])
+    fitness.network(population.best()).save("best.entity")
+    """
+
+    _FREE = "loom_sample_fitness_free"
+
+    def __init__(
+        self, data: Dataset, inputs: int, outputs: int, *, normalize: NormalizeName = "none"
+    ) -> None:
+        """normalize: how inputs are shifted and scaled, by the samples. InvalidArgumentError:
+        samples without targets, other widths."""
+        number = number_of(_ffi.NORMALIZE, normalize, "normalize")
+        make = lib.loom_sample_fitness_create
+        super().__init__(handle_from(make, data.handle, inputs, outputs, number))
+
+    def __call__(self, genome: Genome) -> float:
+        """InvalidArgumentError: the genome is recurrent, or has other widths."""
+        out = ctypes.c_double()
+        check(lib.loom_sample_fitness_score(self.handle, genome.handle, ctypes.byref(out)))
+        return out.value
+
+    def network(self, genome: Genome, *, engine: Optional[Engine] = None) -> Network:
+        """Genome.network() with the normalization, the names of the classes and the loss."""
+        make, on = lib.loom_sample_fitness_network, engine_handle(engine)
+        return Network(handle_from(make, self.handle, genome.handle, on))
+
+    def json(self, genome: Genome) -> Dict[str, Any]:
+        """Genome.json() with input_shift and input_scale, if inputs are normalized, and classes."""
+        found: Dict[str, Any] = json.loads(
+            text_from(lib.loom_sample_fitness_json, self.handle, genome.handle)
+        )
+        return found
+
+
 # ---- of any two networks -------------------------------------------------------------------------
 
 
@@ -284,6 +324,13 @@ def dna(network: Network, cell: Sequence[int]) -> Any:
     """The signature of a cell (z, y, x, l): its weights as a vector of length 1, float64."""
     at = encoded(",".join(map(str, cell)))
     return result(handle_from(lib.loom_network_dna, network.handle, at))
+
+
+def dna_similarity(a: Any, b: Any) -> float:
+    """Cosine of two signatures of equal length. Two zero vectors give 1, a single one gives 0."""
+    out = ctypes.c_double()
+    check(lib.loom_dna_similarity(as_tensor(a).pointer, as_tensor(b).pointer, ctypes.byref(out)))
+    return out.value
 
 
 def splice(

@@ -11,7 +11,6 @@ from typing import (
     Dict,
     Iterator,
     List,
-    NamedTuple,
     Optional,
     Sequence,
     Tuple,
@@ -33,10 +32,11 @@ from ._library import (
     sized,
     text_from,
 )
+from ._model import ModelCalls, Prompt, c_ids, taken_ids
 from ._replies import Batch, Reply, read_reply
-from ._sampling import c_texts, generate_options
+from ._sampling import generate_options
 from ._turns import Turn, plain_turn
-from .arrays import dtype_name, dtype_number, numpy_module, result
+from .arrays import dtype_name, dtype_number, numpy_module
 from .engine import Engine, engine_handle
 from .network import Path
 
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from .bridge.proof import Proof
 
 _STOPS = {value: name for name, value in _ffi.STOP.items()}
-Prompt = Union[str, Sequence[int]]
 
 
 class Token(str):
@@ -66,75 +65,6 @@ class Generation(str):
     prefill_seconds: float
     decode_seconds: float
     reply: "Optional[Reply]" = None  # of LLM.chat()
-
-
-class Tokenizer(Handle):
-    """The tokenizer of a model (.entity, GGUF, a Hugging Face folder) or a tokenizer.json, without
-    the weights. Thread-safe."""
-
-    _FREE = "loom_tokenizer_free"
-
-    def __init__(
-        self,
-        path: Union[Path, bytes],
-        *,
-        name: Optional[str] = None,
-        engine: Optional[Engine] = None,
-    ) -> None:
-        """path: or the bytes of such a file, which errors call `name`."""
-        tokenizer = ctypes.c_void_p()
-        if is_bytes(path):
-            file = FileBytes(path, name)
-            code = lib.loom_tokenizer_load_memory(
-                engine_handle(engine), *file.arguments, ctypes.byref(tokenizer)
-            )
-        else:
-            code = lib.loom_tokenizer_load(
-                engine_handle(engine), encoded(path), ctypes.byref(tokenizer)
-            )
-        check(code)
-        super().__init__(tokenizer.value or 0)
-
-    def encode(self, text: str, *, special_tokens: bool = True) -> List[int]:
-        """Ids, with the tokens that the tokenizer puts around a text."""
-        return _taken_ids(
-            lib.loom_tokenizer_encode, self.handle, encoded(text), int(special_tokens)
-        )
-
-    def decode(self, ids: Sequence[int], *, skip_special: bool = True) -> str:
-        return text_from(
-            lib.loom_tokenizer_decode, self.handle, _ids(ids), len(ids), int(skip_special)
-        )
-
-    @property
-    def vocab_size(self) -> int:
-        """The highest id and one more."""
-        out = ctypes.c_int64()
-        check(lib.loom_tokenizer_vocab_size(self.handle, ctypes.byref(out)))
-        return out.value
-
-    @property
-    def special_tokens(self) -> Dict[str, int]:
-        """Ids of tokens that are no text by their names, ascending."""
-        ids = _taken_ids(lib.loom_tokenizer_special_tokens, self.handle)
-        return {self.decode([token], skip_special=False): token for token in ids}
-
-    def token_id(self, token: str) -> int:
-        """Of a token as the vocabulary writes it."""
-        out = ctypes.c_int32()
-        check(lib.loom_tokenizer_token_id(self.handle, encoded(token), ctypes.byref(out)))
-        return out.value
-
-    def __repr__(self) -> str:
-        return "<loom.Tokenizer, closed>" if self.closed else f"<loom.Tokenizer {self.vocab_size}>"
-
-
-class Ranked(NamedTuple):
-    """A document of LLM.rerank()."""
-
-    document: int  # its index
-    score: float  # 0 to 1
-    logit: float
 
 
 class _Session(Handle):
@@ -168,20 +98,7 @@ def _generation(handle: Any) -> Generation:
     return made
 
 
-def _ids(ids: Sequence[int]) -> Any:
-    return (ctypes.c_int32 * len(ids))(*ids)
-
-
-def _taken_ids(function: Any, *arguments: Any) -> List[int]:
-    ids, count = ctypes.POINTER(ctypes.c_int32)(), ctypes.c_int64()
-    check(function(*arguments, ctypes.byref(ids), ctypes.byref(count)))
-    try:
-        return ids[: count.value]
-    finally:
-        lib.loom_free(ids)
-
-
-class LLM(Handle):
+class LLM(ModelCalls):
     """An .entity file, a GGUF file, or a Hugging Face folder.
 
     Calls stand alone: each begins with an empty context. Calls of one LLM take turns; for several
@@ -253,15 +170,9 @@ class LLM(Handle):
 
     # ---- text and tokens -------------------------------------------------------------------------
 
-    def tokenize(self, text: str, *, special_tokens: bool = True) -> List[int]:
-        """Ids, with the tokens that the tokenizer puts around a text."""
-        return _taken_ids(
-            lib.loom_model_tokenize, self.handle, encoded(text), int(special_tokens)
-        )
-
     def detokenize(self, ids: Sequence[int], *, skip_special: bool = True) -> str:
         return text_from(
-            lib.loom_model_detokenize, self.handle, _ids(ids), len(ids), int(skip_special)
+            lib.loom_model_detokenize, self.handle, c_ids(ids), len(ids), int(skip_special)
         )
 
     def render_chat(
@@ -293,7 +204,7 @@ class LLM(Handle):
     ) -> List[int]:
         """The ids of render_chat()."""
         more = (tools, documents, variables)
-        return _taken_ids(
+        return taken_ids(
             lib.loom_model_tokenize_chat, self.handle, *self._talk(turns, reply, date, *more)
         )
 
@@ -345,8 +256,9 @@ class LLM(Handle):
         more: frequency_penalty, presence_penalty, no_repeat_ngram, dry_multiplier, dry_base,
         dry_allowed_length, dry_window, dry_breakers, typical_p, top_n_sigma, xtc_probability,
         xtc_threshold, dynamic_range, dynamic_exponent, mirostat, mirostat_tau, mirostat_eta,
-        logit_bias ({id: bias}), banned_tokens, banned_strings, special_text, lookup, guesses (see
-        docs/sampling.md); grammar (GBNF) or json_schema (a dict, or text): what the text may be.
+        logit_bias ({id: bias}), banned_tokens, banned_strings, special_text, lookup, lookup_text (a
+        LookupText), guesses (see docs/sampling.md); grammar (GBNF) or json_schema (a dict, or
+        text): what the text may be; rules: the same, of compile_rules().
 
         Equal arguments give equal text, on any machine. on_token(token) and on_prefill(done, total)
         end it by returning False.
@@ -393,7 +305,7 @@ class LLM(Handle):
                 )  # fmt: skip
             else:
                 code = callbacks.run(
-                    lib.loom_model_session_generate_ids, session, _ids(prompt), len(prompt),
+                    lib.loom_model_session_generate_ids, session, c_ids(prompt), len(prompt),
                     ctypes.byref(options), ctypes.byref(out),
                 )  # fmt: skip
             try:
@@ -478,74 +390,12 @@ class LLM(Handle):
         handle = handle_from(lib.loom_model_reply_parser, self.handle, encoded(prompt), words)
         return read_reply(handle, text)
 
-    # ---- vectors ---------------------------------------------------------------------------------
-
-    def embed(
-        self,
-        texts: Union[str, Sequence[str]],
-        *,
-        pooling: str = "model",
-        normalize: Optional[bool] = None,
-        prompt_name: Optional[str] = None,
-        prompt: Optional[str] = None,
-        max_tokens: int = 0,
-        truncate: bool = True,
-        dimensions: int = 0,
-        progress: Optional[Callable[[int, int], Any]] = None,
-    ) -> Any:
-        """Vectors float32 [texts, dimensions], of one text [dimensions]. pooling: "model", as its
-        files say, or "mean", "cls", "last", "max", "weighted_mean", "mean_sqrt_len"."""
-        callbacks = Callbacks()
-        options = sized(
-            _ffi.loom_embed_options,
-            pooling=number_of(_ffi.POOLING, pooling, "pooling"),
-            has_normalize=normalize is not None,
-            normalize=bool(normalize),
-            no_truncate=not truncate,
-            prompt_name=encoded(prompt_name),
-            prompt=encoded(prompt),
-            max_tokens=max_tokens,
-            dimensions=dimensions,
-            progress=callbacks.wrap(_ffi.loom_progress_fn, progress),
-        )
-        given = [texts] if isinstance(texts, str) else list(texts)
-        out = ctypes.c_void_p()
-        callbacks.check(
-            callbacks.run(
-                lib.loom_model_embed, self.handle, c_texts(given), len(given),
-                ctypes.byref(options), ctypes.byref(out),
-            )  # fmt: skip
-        )
-        made = result(out.value or 0)
-        return made[0] if isinstance(texts, str) and numpy_module() is not None else made
-
-    def rerank(
-        self, query: str, documents: Sequence[str], *, max_tokens: int = 0, truncate: bool = True
-    ) -> List[Ranked]:
-        """The documents by how well they answer the query, best first."""
-        callbacks = Callbacks()
-        options = sized(
-            _ffi.loom_rerank_options,
-            max_tokens=max_tokens,
-            no_truncate=not truncate,
-            progress=callbacks.wrap(_ffi.loom_progress_fn, None),
-        )
-        out = (_ffi.loom_ranked * max(1, len(documents)))()
-        given = c_texts(list(documents))
-        callbacks.check(
-            callbacks.run(
-                lib.loom_model_rerank, self.handle, encoded(query), given, len(documents),
-                ctypes.byref(options), out,
-            )
-        )  # fmt: skip
-        return [Ranked(r.index, r.score, r.logit) for r in out[: len(documents)]]
-
     def generate_batch(
         self, prompts: Sequence[Prompt], *, sequences: int = 4, **options: Any
     ) -> List[Generation]:
         """What generate() gives for each prompt, written together, so many at a time. The options
         are those of generate(), but for callbacks."""
-        ids = [self.tokenize(p) if isinstance(p, str) else list(p) for p in prompts]
+        ids = [self._tokens(p) for p in prompts]
         how = generate_options({}, **options)
         with Batch(self, sequences) as batch:
             return batch.write(ids, how)
@@ -572,7 +422,7 @@ class LLM(Handle):
         """Logits [vocab] after `prompt`: a copy. progress(done, total): tokens, after each piece of
         256; False ends it with CancelledError."""
         callbacks = Callbacks()
-        ids = self.tokenize(prompt) if isinstance(prompt, str) else list(prompt)
+        ids = self._tokens(prompt)
         out, count = ctypes.POINTER(ctypes.c_float)(), ctypes.c_int64()
         with self._lock:
             session = self._session.handle
@@ -580,13 +430,48 @@ class LLM(Handle):
             watch = callbacks.wrap(_ffi.loom_progress_fn, progress)
             callbacks.check(
                 callbacks.run(
-                    lib.loom_model_session_feed_watched, session, _ids(ids), len(ids), watch, None
+                    lib.loom_model_session_feed_watched, session, c_ids(ids), len(ids), watch, None
                 )
             )
             check(lib.loom_model_session_logits(session, ctypes.byref(out), ctypes.byref(count)))
             values = out[: count.value]
         numpy = numpy_module()
         return values if numpy is None else numpy.array(values, numpy.float32)
+
+    def _session_info(self) -> Any:
+        return report(
+            _ffi.loom_model_session_info, lib.loom_model_session_get_info, self._session.handle
+        )
+
+    @property
+    def position(self) -> int:
+        """Tokens that the last call, or load_state(), has read."""
+        return int(self._session_info().position)
+
+    @property
+    def context(self) -> int:
+        """Positions in total."""
+        return int(self._session_info().context)
+
+    def rewind(self, position: int = 0) -> None:
+        """Drops what was read from `position` on; continue_() goes on from there."""
+        with self._lock:
+            check(lib.loom_model_session_rewind(self._session.handle, position))
+
+    @property
+    def activation_bytes(self) -> int:
+        """Memory for one forward pass."""
+        return int(self._session_info().activation_bytes)
+
+    @property
+    def cache_bytes(self) -> int:
+        """Memory for keys, values and rotary tables."""
+        return int(self._session_info().cache_bytes)
+
+    @property
+    def bytes(self) -> int:
+        """Memory next to the weights: the sum of activation_bytes and cache_bytes."""
+        return int(self._session_info().bytes)
 
     def __repr__(self) -> str:
         if self.closed:

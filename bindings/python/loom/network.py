@@ -566,6 +566,21 @@ class Port(NamedTuple):
     ids: int  # above 0: whole numbers below it
 
 
+def run_ports(function: Any, handle: int, tensors: Sequence[Any]) -> Dict[str, Any]:
+    """Copies of the outputs of a run by their names; tensors: all inputs, in order."""
+    found: Dict[str, Any] = {}
+
+    def seen(pointer: Any) -> None:
+        port = pointer.contents
+        found[port.name.decode()] = result(handle_from(lib.loom_array_copy, port.values))
+
+    array = (_ffi.loom_tensor * len(tensors))(*[t.tensor for t in tensors])
+    callbacks = Callbacks()
+    sink = callbacks.wrap(_ffi.loom_port_fn, seen)
+    callbacks.check(callbacks.run(function, handle, array, len(tensors), sink, None))
+    return found
+
+
 class Session(Handle):
     """For one thread at a time."""
 
@@ -635,19 +650,7 @@ class Session(Handle):
                 f"the network takes {', '.join(names)}; given are {', '.join(given) or 'none'}"
             )
         tensors = [as_tensor(given[name]) for name in names]
-        found: Dict[str, Any] = {}
-
-        def seen(pointer: Any) -> None:
-            port = pointer.contents
-            found[port.name.decode()] = result(handle_from(lib.loom_array_copy, port.values))
-
-        array = (_ffi.loom_tensor * len(tensors))(*[t.tensor for t in tensors])
-        callbacks = Callbacks()
-        sink = callbacks.wrap(_ffi.loom_port_fn, seen)
-        callbacks.check(
-            lib.loom_session_run_ports(self.handle, array, len(tensors), sink, None)
-        )
-        return found
+        return run_ports(lib.loom_session_run_ports, self.handle, tensors)
 
     def cells(self, x: Any) -> Iterator[Tuple[Tuple[int, ...], str, Any]]:
         """(place, layer, values [n, ...]) of every cell, in the order of computation."""

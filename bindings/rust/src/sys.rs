@@ -391,6 +391,16 @@ pub struct loom_model_session {
 }
 
 #[repr(C)]
+pub struct loom_rules {
+    _private: [u8; 0],
+}
+
+#[repr(C)]
+pub struct loom_lookup_text {
+    _private: [u8; 0],
+}
+
+#[repr(C)]
 pub struct loom_generation {
     _private: [u8; 0],
 }
@@ -431,6 +441,11 @@ pub struct loom_genome {
 }
 
 #[repr(C)]
+pub struct loom_sample_fitness {
+    _private: [u8; 0],
+}
+
+#[repr(C)]
 pub struct loom_darts_search {
     _private: [u8; 0],
 }
@@ -452,6 +467,11 @@ pub struct loom_mesh_trainer {
 
 #[repr(C)]
 pub struct loom_model_file {
+    _private: [u8; 0],
+}
+
+#[repr(C)]
+pub struct loom_evaluator {
     _private: [u8; 0],
 }
 
@@ -1939,6 +1959,10 @@ pub struct loom_generate_options {
     pub lookup: i32,
     /// at a time, 1 to 64; 0 means 8
     pub guesses: i64,
+    /// of loom_model_compile_rules() with these options; null compiles them when the text starts
+    pub rules: *const loom_rules,
+    /// a further source of draft tokens; null means none
+    pub lookup_text: *const loom_lookup_text,
 }
 
 impl Default for loom_generate_options {
@@ -1952,7 +1976,7 @@ impl Default for loom_generate_options {
 
 #[cfg(target_pointer_width = "64")]
 const _: () = {
-    assert!(core::mem::size_of::<loom_generate_options>() == 288);
+    assert!(core::mem::size_of::<loom_generate_options>() == 304);
     assert!(core::mem::offset_of!(loom_generate_options, struct_size) == 0);
     assert!(core::mem::offset_of!(loom_generate_options, max_tokens) == 8);
     assert!(core::mem::offset_of!(loom_generate_options, temperature) == 16);
@@ -2002,6 +2026,8 @@ const _: () = {
     assert!(core::mem::offset_of!(loom_generate_options, json_schema) == 264);
     assert!(core::mem::offset_of!(loom_generate_options, lookup) == 272);
     assert!(core::mem::offset_of!(loom_generate_options, guesses) == 280);
+    assert!(core::mem::offset_of!(loom_generate_options, rules) == 288);
+    assert!(core::mem::offset_of!(loom_generate_options, lookup_text) == 296);
 };
 
 /// How it went.
@@ -2051,11 +2077,202 @@ const _: () = {
     assert!(core::mem::offset_of!(loom_generation_info, accepted) == 64);
 };
 
+/// The position and the memory of a session.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct loom_model_session_info {
+    pub struct_size: u32,
+    /// tokens that it has read
+    pub position: i64,
+    /// positions in total
+    pub context: i64,
+    /// memory for one forward pass
+    pub activation_bytes: i64,
+    /// memory for keys, values and rotary tables
+    pub cache_bytes: i64,
+    /// the sum of both
+    pub bytes: i64,
+}
+
+impl Default for loom_model_session_info {
+    fn default() -> Self {
+        // SAFETY: numbers, null pointers and no callbacks are all zeros.
+        let mut made: Self = unsafe { core::mem::zeroed() };
+        made.struct_size = core::mem::size_of::<Self>() as u32;
+        made
+    }
+}
+
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    assert!(core::mem::size_of::<loom_model_session_info>() == 48);
+    assert!(core::mem::offset_of!(loom_model_session_info, struct_size) == 0);
+    assert!(core::mem::offset_of!(loom_model_session_info, position) == 8);
+    assert!(core::mem::offset_of!(loom_model_session_info, context) == 16);
+    assert!(core::mem::offset_of!(loom_model_session_info, activation_bytes) == 24);
+    assert!(core::mem::offset_of!(loom_model_session_info, cache_bytes) == 32);
+    assert!(core::mem::offset_of!(loom_model_session_info, bytes) == 40);
+};
+
+/// How a text is divided.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct loom_perplexity_options {
+    pub struct_size: u32,
+    /// predictions per window; each is read without earlier context; 0: 512
+    pub window: i64,
+    /// maximum predictions, in whole windows; 0: all
+    pub limit: i64,
+    /// predictions done and in all; null: none
+    pub progress: loom_progress_fn,
+    /// handed to `progress`
+    pub user: *mut c_void,
+}
+
+impl Default for loom_perplexity_options {
+    fn default() -> Self {
+        // SAFETY: numbers, null pointers and no callbacks are all zeros.
+        let mut made: Self = unsafe { core::mem::zeroed() };
+        made.struct_size = core::mem::size_of::<Self>() as u32;
+        made
+    }
+}
+
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    assert!(core::mem::size_of::<loom_perplexity_options>() == 40);
+    assert!(core::mem::offset_of!(loom_perplexity_options, struct_size) == 0);
+    assert!(core::mem::offset_of!(loom_perplexity_options, window) == 8);
+    assert!(core::mem::offset_of!(loom_perplexity_options, limit) == 16);
+    assert!(core::mem::offset_of!(loom_perplexity_options, progress) == 24);
+    assert!(core::mem::offset_of!(loom_perplexity_options, user) == 32);
+};
+
+/// How well a model predicts a text.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct loom_perplexity {
+    pub struct_size: u32,
+    /// exp of the mean
+    pub perplexity: f64,
+    /// the mean negative log-likelihood
+    pub nats_per_token: f64,
+    pub predictions: i64,
+}
+
+impl Default for loom_perplexity {
+    fn default() -> Self {
+        // SAFETY: numbers, null pointers and no callbacks are all zeros.
+        let mut made: Self = unsafe { core::mem::zeroed() };
+        made.struct_size = core::mem::size_of::<Self>() as u32;
+        made
+    }
+}
+
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    assert!(core::mem::size_of::<loom_perplexity>() == 32);
+    assert!(core::mem::offset_of!(loom_perplexity, struct_size) == 0);
+    assert!(core::mem::offset_of!(loom_perplexity, perplexity) == 8);
+    assert!(core::mem::offset_of!(loom_perplexity, nats_per_token) == 16);
+    assert!(core::mem::offset_of!(loom_perplexity, predictions) == 24);
+};
+
+/// How beam search chooses. Lists are borrowed during the call.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct loom_beam_options {
+    pub struct_size: u32,
+    /// 1 to 64; 0: 4
+    pub num_beams: i64,
+    /// 0: 256
+    pub max_tokens: i64,
+    /// 1: `length_penalty` counts
+    pub has_length_penalty: i32,
+    /// a score is the sum of log-probabilities / tokens^length_penalty; unset: 1
+    pub length_penalty: f64,
+    /// 1: ends as soon as num_beams texts have ended
+    pub early_stopping: i32,
+    /// 1: the token that ends a text does not end it
+    pub ignore_eos: i32,
+    /// tokens that end a text, \[eos_count\]; null: those of the model
+    pub eos_ids: *const i32,
+    pub eos_count: i64,
+    /// positions of the KV cache; 0: the model's, at most 2048
+    pub context: i64,
+    /// before each token, with tokens so far and max_tokens; null: none
+    pub progress: loom_progress_fn,
+    /// handed to `progress`
+    pub user: *mut c_void,
+}
+
+impl Default for loom_beam_options {
+    fn default() -> Self {
+        // SAFETY: numbers, null pointers and no callbacks are all zeros.
+        let mut made: Self = unsafe { core::mem::zeroed() };
+        made.struct_size = core::mem::size_of::<Self>() as u32;
+        made
+    }
+}
+
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    assert!(core::mem::size_of::<loom_beam_options>() == 88);
+    assert!(core::mem::offset_of!(loom_beam_options, struct_size) == 0);
+    assert!(core::mem::offset_of!(loom_beam_options, num_beams) == 8);
+    assert!(core::mem::offset_of!(loom_beam_options, max_tokens) == 16);
+    assert!(core::mem::offset_of!(loom_beam_options, has_length_penalty) == 24);
+    assert!(core::mem::offset_of!(loom_beam_options, length_penalty) == 32);
+    assert!(core::mem::offset_of!(loom_beam_options, early_stopping) == 40);
+    assert!(core::mem::offset_of!(loom_beam_options, ignore_eos) == 44);
+    assert!(core::mem::offset_of!(loom_beam_options, eos_ids) == 48);
+    assert!(core::mem::offset_of!(loom_beam_options, eos_count) == 56);
+    assert!(core::mem::offset_of!(loom_beam_options, context) == 64);
+    assert!(core::mem::offset_of!(loom_beam_options, progress) == 72);
+    assert!(core::mem::offset_of!(loom_beam_options, user) == 80);
+};
+
 /// A piece of a reply, borrowed during the callback. call: which one, from 0; -1 of text. 0: go on;
 /// anything else ends the call with LOOM_CANCELLED.
 pub type loom_reply_fn = Option<unsafe extern "C" fn(
     user: *mut c_void, kind: loom_reply_kind, text: *const c_char, call: i32
 ) -> i32>;
+
+/// Constraints on calls in a reply. Texts are borrowed during the call.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct loom_call_rules {
+    pub struct_size: u32,
+    /// 1: the reply is a call, after optional reasoning
+    pub required: i32,
+    /// 1: at most one call in a reply
+    pub single: i32,
+    /// names of functions that may be called, \[allowed_count\]; null: all
+    pub allowed: *const *const c_char,
+    pub allowed_count: i64,
+    /// JSON schema of a reply without calls; null: any text
+    pub otherwise: *const c_char,
+}
+
+impl Default for loom_call_rules {
+    fn default() -> Self {
+        // SAFETY: numbers, null pointers and no callbacks are all zeros.
+        let mut made: Self = unsafe { core::mem::zeroed() };
+        made.struct_size = core::mem::size_of::<Self>() as u32;
+        made
+    }
+}
+
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    assert!(core::mem::size_of::<loom_call_rules>() == 40);
+    assert!(core::mem::offset_of!(loom_call_rules, struct_size) == 0);
+    assert!(core::mem::offset_of!(loom_call_rules, required) == 4);
+    assert!(core::mem::offset_of!(loom_call_rules, single) == 8);
+    assert!(core::mem::offset_of!(loom_call_rules, allowed) == 16);
+    assert!(core::mem::offset_of!(loom_call_rules, allowed_count) == 24);
+    assert!(core::mem::offset_of!(loom_call_rules, otherwise) == 32);
+};
 
 /// Texts are borrowed during the call.
 #[repr(C)]
@@ -2208,6 +2425,48 @@ const _: () = {
     assert!(core::mem::offset_of!(loom_batch_options, chunk) == 24);
     assert!(core::mem::offset_of!(loom_batch_options, has_cache_type) == 32);
     assert!(core::mem::offset_of!(loom_batch_options, cache_type) == 36);
+};
+
+/// The size and the counters of a batch.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct loom_batch_info {
+    pub struct_size: u32,
+    pub sequences: i64,
+    /// 0: texts alternate, each in passes of its own
+    pub shares_passes: i32,
+    /// positions per sequence
+    pub context: i64,
+    /// memory in total
+    pub bytes: i64,
+    /// positions with memory for keys and values; 0 without shared passes
+    pub positions: i64,
+    /// positions that loom_batch_reuse() found, over all calls
+    pub reused: i64,
+    /// reusable positions that were evicted for memory
+    pub evicted: i64,
+}
+
+impl Default for loom_batch_info {
+    fn default() -> Self {
+        // SAFETY: numbers, null pointers and no callbacks are all zeros.
+        let mut made: Self = unsafe { core::mem::zeroed() };
+        made.struct_size = core::mem::size_of::<Self>() as u32;
+        made
+    }
+}
+
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    assert!(core::mem::size_of::<loom_batch_info>() == 64);
+    assert!(core::mem::offset_of!(loom_batch_info, struct_size) == 0);
+    assert!(core::mem::offset_of!(loom_batch_info, sequences) == 8);
+    assert!(core::mem::offset_of!(loom_batch_info, shares_passes) == 16);
+    assert!(core::mem::offset_of!(loom_batch_info, context) == 24);
+    assert!(core::mem::offset_of!(loom_batch_info, bytes) == 32);
+    assert!(core::mem::offset_of!(loom_batch_info, positions) == 40);
+    assert!(core::mem::offset_of!(loom_batch_info, reused) == 48);
+    assert!(core::mem::offset_of!(loom_batch_info, evicted) == 56);
 };
 
 /// Windows, and when one has recovered.
@@ -3582,6 +3841,13 @@ extern "C" {
         tokenizer: *const loom_tokenizer, token: *const c_char, out: *mut i32
     ) -> loom_status;
 
+    /// The bytes that a token adds to a text, which may be a part of a character; the name of a
+    /// special token. `*out` ends with a NUL, which `*size` does not count. It is transferred:
+    /// loom_free(). Errors: out_of_range.
+    pub fn loom_tokenizer_token_bytes(
+        tokenizer: *const loom_tokenizer, id: i32, out: *mut *mut c_char, size: *mut i64
+    ) -> loom_status;
+
     /// Ids of a text; special_tokens 1: with the tokens that the tokenizer puts around it. `*ids`
     /// is transferred: loom_free().
     pub fn loom_model_tokenize(
@@ -3712,8 +3978,88 @@ extern "C" {
         session: *mut loom_model_session, path: *const c_char
     ) -> loom_status;
 
+    /// Its position and memory. One thread at a time.
+    pub fn loom_model_session_get_info(
+        session: *const loom_model_session, out: *mut loom_model_session_info
+    ) -> loom_status;
+
+    /// The text of the chat template; "": there is none. `*out` is transferred: loom_free().
+    pub fn loom_model_chat_template(model: *const loom_model, out: *mut *mut c_char) -> loom_status;
+
+    /// The tokenizer, which keeps the model alive. `*out` is transferred. Errors: not_found (the
+    /// model has none).
+    pub fn loom_model_tokenizer(
+        model: *const loom_model, out: *mut *mut loom_tokenizer
+    ) -> loom_status;
+
+    /// 16 hexadecimal digits for all that affects the bits of a text besides the request: the
+    /// weights, their type, that of the KV cache, and the numerics. Reads all weights. `*out` is
+    /// transferred: loom_free().
+    pub fn loom_model_fingerprint(
+        model: *const loom_model, cache_type: loom_dtype, out: *mut *mut c_char
+    ) -> loom_status;
+
+    /// The sampling options in the model's generation_config.json, as a JSON object with fields of
+    /// loom_generate_options; null without that file. `*out` is transferred: loom_free(). Errors:
+    /// bad_file.
+    pub fn loom_model_suggested_sampling(
+        model: *const loom_model, out: *mut *mut c_char
+    ) -> loom_status;
+
+    /// Checks options.grammar or options.json_schema without a model. Errors: those of generation.
+    pub fn loom_check_rules(options: *const loom_generate_options) -> loom_status;
+
+    /// Compiles the grammar, schema and banned texts of `options` for options.rules, so that texts
+    /// start at once. `*out` is transferred; null if there is no constraint. Errors:
+    /// invalid_argument, unsupported.
+    pub fn loom_model_compile_rules(
+        model: *const loom_model, options: *const loom_generate_options, out: *mut *mut loom_rules
+    ) -> loom_status;
+
+    /// Texts that use them continue. Null is fine.
+    pub fn loom_rules_free(rules: *mut loom_rules);
+
+    /// Tokens that a model is likely to repeat, for options.lookup_text. It outlives the texts that
+    /// use it. `ids` are copied. `*out` is transferred.
+    pub fn loom_lookup_text_create(
+        ids: *const i32, count: i64, out: *mut *mut loom_lookup_text
+    ) -> loom_status;
+
+    /// The token that followed the longest end of `history` in the text, in at least `share` of the
+    /// cases; -1: none did. Of equally frequent tokens it is the smallest.
+    pub fn loom_lookup_text_next(
+        text: *const loom_lookup_text, history: *const i32, count: i64, share: f64, out: *mut i32
+    ) -> loom_status;
+
+    /// Null is fine.
+    pub fn loom_lookup_text_free(text: *mut loom_lookup_text);
+
+    /// Of the tokens of a text. Errors: invalid_argument (fewer tokens than a window needs),
+    /// cancelled.
+    pub fn loom_model_perplexity(
+        model: *const loom_model, ids: *const i32, count: i64, options: *const
+        loom_perplexity_options, out: *mut loom_perplexity
+    ) -> loom_status;
+
+    /// The likeliest continuations as a whole, best first, as JSON: \[{text, token_ids, score,
+    /// stop}\]; stop is a number of loom_stop. `*out` is transferred: loom_free(). Errors:
+    /// invalid_argument, out_of_range, unsupported, cancelled.
+    pub fn loom_beam_search(
+        model: *const loom_model, prompt: *const i32, count: i64, options: *const loom_beam_options,
+        out: *mut *mut c_char
+    ) -> loom_status;
+
     /// How the model writes calls of tools; "": it knows none. `*out` is transferred: loom_free().
     pub fn loom_model_tool_format(model: *const loom_model, out: *mut *mut c_char) -> loom_status;
+
+    /// A grammar for loom_generate_options.grammar that constrains calls in a reply to `prompt` to
+    /// the schemas of `tools`; use it with special_text. "": there is nothing to constrain. `*out`
+    /// is transferred: loom_free(). Errors: invalid_argument, unsupported (a keyword of a schema, a
+    /// template without calls).
+    pub fn loom_model_call_grammar(
+        model: *const loom_model, prompt: *const c_char, tools: *const c_char, rules: *const
+        loom_call_rules, out: *mut *mut c_char
+    ) -> loom_status;
 
     /// Reads what the model writes after `prompt`, which loom_model_render_chat() gave for the same
     /// tools (null: none). `*out` is transferred. Errors: invalid_argument (tools that are no JSON
@@ -3758,6 +4104,16 @@ extern "C" {
         options: *const loom_rerank_options, out: *mut loom_ranked
     ) -> loom_status;
 
+    /// loom_model_embed() for tokens. lengths \[count\]: tokens of each text; `ids` has all texts
+    /// in order. No prompt and no special tokens are added. `*out` is transferred.
+    pub fn loom_model_embed_tokens(
+        model: *const loom_model, ids: *const i32, lengths: *const i64, count: i64, options: *const
+        loom_embed_options, out: *mut *mut loom_array
+    ) -> loom_status;
+
+    /// The cosine of the angle between two vectors \[count\]; 0 if one of them is zero.
+    pub fn loom_cosine(a: *const f32, b: *const f32, count: i64, out: *mut f32) -> loom_status;
+
     /// Takes all memory that the texts need. `*out` is transferred. Errors: invalid_argument,
     /// out_of_memory.
     pub fn loom_model_batch(
@@ -3797,6 +4153,44 @@ extern "C" {
     /// Forgets what a sequence without a text has read from `position` on. Errors: out_of_range.
     /// One thread at a time.
     pub fn loom_batch_rewind(batch: *mut loom_batch, sequence: i64, position: i64) -> loom_status;
+
+    /// Its size and its counters. One thread at a time.
+    pub fn loom_batch_get_info(batch: *const loom_batch, out: *mut loom_batch_info) -> loom_status;
+
+    /// Tokens that a sequence has read. Errors: out_of_range. One thread at a time.
+    pub fn loom_batch_position(
+        batch: *const loom_batch, sequence: i64, out: *mut i64
+    ) -> loom_status;
+
+    /// Drops all positions of a sequence without a text. loom_batch_reuse() no longer finds them.
+    /// Errors: out_of_range. One thread at a time.
+    pub fn loom_batch_erase(batch: *mut loom_batch, sequence: i64) -> loom_status;
+
+    /// Resets a sequence without a text to the longest prefix of `prompt`, without its last token,
+    /// that any sequence of the same salt has read. `*out`: the tokens reused; loom_batch_start()
+    /// continues with the rest. Errors: out_of_range. One thread at a time.
+    pub fn loom_batch_reuse(
+        batch: *mut loom_batch, sequence: i64, prompt: *const i32, count: i64, out: *mut i64
+    ) -> loom_status;
+
+    /// loom_batch_reuse() finds only positions of sequences with the same salt. The default is 0.
+    /// Errors: out_of_range. One thread at a time.
+    pub fn loom_batch_set_salt(batch: *mut loom_batch, sequence: i64, salt: u64) -> loom_status;
+
+    /// The salt of a sequence. Errors: out_of_range. One thread at a time.
+    pub fn loom_batch_salt(batch: *const loom_batch, sequence: i64, out: *mut u64) -> loom_status;
+
+    /// Saves the positions of a sequence without a text, as loom_model_session_save_state() does.
+    /// Errors: its own, out_of_range. One thread at a time.
+    pub fn loom_batch_save_state(
+        batch: *const loom_batch, sequence: i64, path: *const c_char
+    ) -> loom_status;
+
+    /// Restores them. Errors: those of loom_model_session_load_state(), invalid_argument (the
+    /// sequence has a text). One thread at a time.
+    pub fn loom_batch_load_state(
+        batch: *mut loom_batch, sequence: i64, path: *const c_char
+    ) -> loom_status;
 
     /// Null is fine.
     pub fn loom_batch_free(batch: *mut loom_batch);
@@ -3972,6 +4366,42 @@ extern "C" {
     pub fn loom_network_dna(
         network: *const loom_network, at: *const c_char, out: *mut *mut loom_array
     ) -> loom_status;
+
+    /// Cosine of two signatures of equal length, float32 or float64. Two zero vectors give 1, a
+    /// single one gives 0. Errors: invalid_argument.
+    pub fn loom_dna_similarity(
+        a: *const loom_tensor, b: *const loom_tensor, out: *mut f64
+    ) -> loom_status;
+
+    /// With class labels it is exp(-cross entropy), with targets 1 / (1 + mean squared error); 1 is
+    /// perfect. `*out` is transferred. Errors: invalid_argument (samples without targets, other
+    /// widths).
+    pub fn loom_sample_fitness_create(
+        data: *const loom_dataset, inputs: i64, outputs: i64, normalize: loom_normalize, out: *mut
+        *mut loom_sample_fitness
+    ) -> loom_status;
+
+    /// The fitness of a genome. Errors: invalid_argument (a recurrent genome, other widths). One
+    /// thread at a time.
+    pub fn loom_sample_fitness_score(
+        fitness: *const loom_sample_fitness, genome: *mut loom_genome, out: *mut f64
+    ) -> loom_status;
+
+    /// loom_genome_network() with the normalization of the inputs, the names of the classes and the
+    /// loss. `*out` is transferred.
+    pub fn loom_sample_fitness_network(
+        fitness: *const loom_sample_fitness, genome: *const loom_genome, engine: *mut loom_engine,
+        out: *mut *mut loom_network
+    ) -> loom_status;
+
+    /// loom_genome_json() with input_shift and input_scale, one number per input, if inputs are
+    /// normalized, and classes, the names of the outputs. `*out` is transferred: loom_free().
+    pub fn loom_sample_fitness_json(
+        fitness: *const loom_sample_fitness, genome: *const loom_genome, out: *mut *mut c_char
+    ) -> loom_status;
+
+    /// Null is fine.
+    pub fn loom_sample_fitness_free(fitness: *mut loom_sample_fitness);
 
     /// A child: a, with the layers that stand at the same place in b, of the same shapes, crossed.
     /// `*out` is transferred. Errors: invalid_argument (one fitness alone, nothing in common).
@@ -4302,4 +4732,35 @@ extern "C" {
 
     /// Null is fine.
     pub fn loom_model_file_free(file: *mut loom_model_file);
+
+    /// `*out` is transferred. Errors: not_found, bad_file, unsupported (nodes without an operator,
+    /// with reasons).
+    pub fn loom_evaluator_load(
+        engine: *mut loom_engine, path: *const c_char, out: *mut *mut loom_evaluator
+    ) -> loom_status;
+
+    /// The same of a file in memory, which errors call `name`. `bytes` are copied. `*out` is
+    /// transferred.
+    pub fn loom_evaluator_load_memory(
+        engine: *mut loom_engine, bytes: *const c_void, size: i64, name: *const c_char, out: *mut
+        *mut loom_evaluator
+    ) -> loom_status;
+
+    /// {inputs, outputs}, each \[{name, type, shape}\] in the order of the file: type "float",
+    /// "int64", ...; -1 in a shape is any extent, and null an unknown rank. Inputs with a default
+    /// value are absent. `*out` is transferred: loom_free().
+    pub fn loom_evaluator_json(
+        evaluator: *const loom_evaluator, out: *mut *mut c_char
+    ) -> loom_status;
+
+    /// All inputs, in order; `sink` gets each output with its values. Booleans are uint8, 0 and 1.
+    /// Errors: invalid_argument (an input that differs from the file), unsupported, out_of_memory,
+    /// cancelled.
+    pub fn loom_evaluator_run(
+        evaluator: *const loom_evaluator, inputs: *const loom_tensor, count: i64, sink:
+        loom_port_fn, user: *mut c_void
+    ) -> loom_status;
+
+    /// Null is fine.
+    pub fn loom_evaluator_free(evaluator: *mut loom_evaluator);
 }

@@ -1019,7 +1019,7 @@ export interface TokenBias {
 
 /** How the next tokens are chosen. Texts and lists are borrowed during the call. */
 export const loom_generate_options = {
-  name: "loom_generate_options", size: 240, sized: true,
+  name: "loom_generate_options", size: 248, sized: true,
   fields: {
     struct_size: [0, "u32"],
     max_tokens: [8, "i64"],
@@ -1070,6 +1070,8 @@ export const loom_generate_options = {
     json_schema: [224, "text"],
     lookup: [228, "bool"],
     guesses: [232, "i64"],
+    rules: [240, "pointer"],
+    lookup_text: [244, "pointer"],
   },
 } as const;
 
@@ -1191,6 +1193,135 @@ export interface GenerationInfo {
   accepted: number;
 }
 
+/** The position and the memory of a session. */
+export const loom_model_session_info = {
+  name: "loom_model_session_info", size: 48, sized: true,
+  fields: {
+    struct_size: [0, "u32"],
+    position: [8, "i64"],
+    context: [16, "i64"],
+    activation_bytes: [24, "i64"],
+    cache_bytes: [32, "i64"],
+    bytes: [40, "i64"],
+  },
+} as const;
+
+/** The position and the memory of a session. */
+export interface ModelSessionInfo {
+  /** tokens that it has read */
+  position: number;
+  /** positions in total */
+  context: number;
+  /** memory for one forward pass */
+  activationBytes: number;
+  /** memory for keys, values and rotary tables */
+  cacheBytes: number;
+  /** the sum of both */
+  bytes: number;
+}
+
+/** How a text is divided. */
+export const loom_perplexity_options = {
+  name: "loom_perplexity_options", size: 32, sized: true,
+  fields: {
+    struct_size: [0, "u32"],
+    window: [8, "i64"],
+    limit: [16, "i64"],
+    progress: [24, "callback"],
+    user: [28, "pointer"],
+  },
+} as const;
+
+/** How a text is divided. */
+export interface PerplexityOptions {
+  /** predictions per window; each is read without earlier context; 0: 512 */
+  window?: number;
+  /** maximum predictions, in whole windows; 0: all */
+  limit?: number;
+}
+
+/** How well a model predicts a text. */
+export const loom_perplexity = {
+  name: "loom_perplexity", size: 32, sized: true,
+  fields: {
+    struct_size: [0, "u32"],
+    perplexity: [8, "f64"],
+    nats_per_token: [16, "f64"],
+    predictions: [24, "i64"],
+  },
+} as const;
+
+/** How well a model predicts a text. */
+export interface Perplexity {
+  /** exp of the mean */
+  perplexity: number;
+  /** the mean negative log-likelihood */
+  natsPerToken: number;
+  predictions: number;
+}
+
+/** How beam search chooses. Lists are borrowed during the call. */
+export const loom_beam_options = {
+  name: "loom_beam_options", size: 80, sized: true,
+  fields: {
+    struct_size: [0, "u32"],
+    num_beams: [8, "i64"],
+    max_tokens: [16, "i64"],
+    has_length_penalty: [24, "bool"],
+    length_penalty: [32, "f64"],
+    early_stopping: [40, "bool"],
+    ignore_eos: [44, "bool"],
+    eos_ids: [48, "i32 list"],
+    eos_count: [56, "i64"],
+    context: [64, "i64"],
+    progress: [72, "callback"],
+    user: [76, "pointer"],
+  },
+} as const;
+
+/** How beam search chooses. Lists are borrowed during the call. */
+export interface BeamOptions {
+  /** 1 to 64; 0: 4 */
+  numBeams?: number;
+  /** 0: 256 */
+  maxTokens?: number;
+  /** a score is the sum of log-probabilities / tokens^length_penalty; unset: 1 */
+  lengthPenalty?: number;
+  /** 1: ends as soon as num_beams texts have ended */
+  earlyStopping?: boolean;
+  /** 1: the token that ends a text does not end it */
+  ignoreEos?: boolean;
+  /** tokens that end a text, [eos_count]; null: those of the model */
+  eosIds?: readonly number[];
+  /** positions of the KV cache; 0: the model's, at most 2048 */
+  context?: number;
+}
+
+/** Constraints on calls in a reply. Texts are borrowed during the call. */
+export const loom_call_rules = {
+  name: "loom_call_rules", size: 32, sized: true,
+  fields: {
+    struct_size: [0, "u32"],
+    required: [4, "bool"],
+    single: [8, "bool"],
+    allowed: [12, "text list"],
+    allowed_count: [16, "i64"],
+    otherwise: [24, "text"],
+  },
+} as const;
+
+/** Constraints on calls in a reply. Texts are borrowed during the call. */
+export interface CallRules {
+  /** 1: the reply is a call, after optional reasoning */
+  required?: boolean;
+  /** 1: at most one call in a reply */
+  single?: boolean;
+  /** names of functions that may be called, [allowed_count]; null: all */
+  allowed?: readonly string[];
+  /** JSON schema of a reply without calls; null: any text */
+  otherwise?: string;
+}
+
 /** Texts are borrowed during the call. */
 export const loom_embed_options = {
   name: "loom_embed_options", size: 56, sized: true,
@@ -1292,6 +1423,38 @@ export interface BatchOptions {
   chunk?: number;
   /** of keys and values; unset: float32 */
   cacheType?: Dtype;
+}
+
+/** The size and the counters of a batch. */
+export const loom_batch_info = {
+  name: "loom_batch_info", size: 64, sized: true,
+  fields: {
+    struct_size: [0, "u32"],
+    sequences: [8, "i64"],
+    shares_passes: [16, "bool"],
+    context: [24, "i64"],
+    bytes: [32, "i64"],
+    positions: [40, "i64"],
+    reused: [48, "i64"],
+    evicted: [56, "i64"],
+  },
+} as const;
+
+/** The size and the counters of a batch. */
+export interface BatchInfo {
+  sequences: number;
+  /** 0: texts alternate, each in passes of its own */
+  sharesPasses: boolean;
+  /** positions per sequence */
+  context: number;
+  /** memory in total */
+  bytes: number;
+  /** positions with memory for keys and values; 0 without shared passes */
+  positions: number;
+  /** positions that loom_batch_reuse() found, over all calls */
+  reused: number;
+  /** reusable positions that were evicted for memory */
+  evicted: number;
 }
 
 /** Windows, and when one has recovered. */
@@ -2041,6 +2204,8 @@ export interface Functions {
   loom_tokenizer_special_tokens(tokenizer: number, ids: number, count: number): number;
   /** The id of a token as the vocabulary writes it. Errors: not_found. */
   loom_tokenizer_token_id(tokenizer: number, token: number, out: number): number;
+  /** The bytes that a token adds to a text, which may be a part of a character; the name of a special token. `*out` ends with a NUL, which `*size` does not count. It is transferred: loom_free(). Errors: out_of_range. */
+  loom_tokenizer_token_bytes(tokenizer: number, id: number, out: number, size: number): number;
   /** Ids of a text; special_tokens 1: with the tokens that the tokenizer puts around it. `*ids` is transferred: loom_free(). */
   loom_model_tokenize(model: number, text: number, special_tokens: number, ids: number, count: number): number;
   /** Text of ids. `*out` is transferred: loom_free(). Errors: out_of_range (an id beyond the vocabulary). */
@@ -2085,8 +2250,36 @@ export interface Functions {
   loom_model_session_save_state(session: number, path: number): number;
   /** The reverse. The file is checked whole before anything changes. Errors: not_found, bad_file (damaged, or of another model), out_of_range (more tokens than this context has room for). */
   loom_model_session_load_state(session: number, path: number): number;
+  /** Its position and memory. */
+  loom_model_session_get_info(session: number, out: number): number;
+  /** The text of the chat template; "": there is none. `*out` is transferred: loom_free(). */
+  loom_model_chat_template(model: number, out: number): number;
+  /** The tokenizer, which keeps the model alive. `*out` is transferred. Errors: not_found (the model has none). */
+  loom_model_tokenizer(model: number, out: number): number;
+  /** 16 hexadecimal digits for all that affects the bits of a text besides the request: the weights, their type, that of the KV cache, and the numerics. Reads all weights. `*out` is transferred: loom_free(). */
+  loom_model_fingerprint(model: number, cache_type: number, out: number): number;
+  /** The sampling options in the model's generation_config.json, as a JSON object with fields of loom_generate_options; null without that file. `*out` is transferred: loom_free(). Errors: bad_file. */
+  loom_model_suggested_sampling(model: number, out: number): number;
+  /** Checks options.grammar or options.json_schema without a model. Errors: those of generation. */
+  loom_check_rules(options: number): number;
+  /** Compiles the grammar, schema and banned texts of `options` for options.rules, so that texts start at once. `*out` is transferred; null if there is no constraint. Errors: invalid_argument, unsupported. */
+  loom_model_compile_rules(model: number, options: number, out: number): number;
+  /** Texts that use them continue. Null is fine. */
+  loom_rules_free(rules: number): void;
+  /** Tokens that a model is likely to repeat, for options.lookup_text. It outlives the texts that use it. `ids` are copied. `*out` is transferred. */
+  loom_lookup_text_create(ids: number, count: bigint, out: number): number;
+  /** The token that followed the longest end of `history` in the text, in at least `share` of the cases; -1: none did. Of equally frequent tokens it is the smallest. */
+  loom_lookup_text_next(text: number, history: number, count: bigint, share: number, out: number): number;
+  /** Null is fine. */
+  loom_lookup_text_free(text: number): void;
+  /** Of the tokens of a text. Errors: invalid_argument (fewer tokens than a window needs), cancelled. */
+  loom_model_perplexity(model: number, ids: number, count: bigint, options: number, out: number): number;
+  /** The likeliest continuations as a whole, best first, as JSON: [{text, token_ids, score, stop}]; stop is a number of loom_stop. `*out` is transferred: loom_free(). Errors: invalid_argument, out_of_range, unsupported, cancelled. */
+  loom_beam_search(model: number, prompt: number, count: bigint, options: number, out: number): number;
   /** How the model writes calls of tools; "": it knows none. `*out` is transferred: loom_free(). */
   loom_model_tool_format(model: number, out: number): number;
+  /** A grammar for loom_generate_options.grammar that constrains calls in a reply to `prompt` to the schemas of `tools`; use it with special_text. "": there is nothing to constrain. `*out` is transferred: loom_free(). Errors: invalid_argument, unsupported (a keyword of a schema, a template without calls). */
+  loom_model_call_grammar(model: number, prompt: number, tools: number, rules: number, out: number): number;
   /** Reads what the model writes after `prompt`, which loom_model_render_chat() gave for the same tools (null: none). `*out` is transferred. Errors: invalid_argument (tools that are no JSON array of functions). */
   loom_model_reply_parser(model: number, prompt: number, tools: number, out: number): number;
   /** More text of the reply; `sink` gets the pieces that are certain by now. The split of the text does not matter. */
@@ -2101,6 +2294,10 @@ export interface Functions {
   loom_model_embed(model: number, texts: number, count: bigint, options: number, out: number): number;
   /** Writes `count` entries to `out`, best first; of equal ones the first. Texts are borrowed. Errors: unsupported (a model whose head is not one score), those of loom_model_embed(). */
   loom_model_rerank(model: number, query: number, documents: number, count: bigint, options: number, out: number): number;
+  /** loom_model_embed() for tokens. lengths [count]: tokens of each text; `ids` has all texts in order. No prompt and no special tokens are added. `*out` is transferred. */
+  loom_model_embed_tokens(model: number, ids: number, lengths: number, count: bigint, options: number, out: number): number;
+  /** The cosine of the angle between two vectors [count]; 0 if one of them is zero. */
+  loom_cosine(a: number, b: number, count: bigint, out: number): number;
   /** Takes all memory that the texts need. `*out` is transferred. Errors: invalid_argument, out_of_memory. */
   loom_model_batch(model: number, options: number, out: number): number;
   /** A text in a sequence that has none; its prompt goes on from where the sequence is. Nothing is computed yet. The callbacks of `options` are called by loom_batch_step(). Errors: invalid_argument, out_of_range. */
@@ -2117,6 +2314,22 @@ export interface Functions {
   loom_batch_take(batch: number, sequence: bigint, out: number): number;
   /** Forgets what a sequence without a text has read from `position` on. Errors: out_of_range. */
   loom_batch_rewind(batch: number, sequence: bigint, position: bigint): number;
+  /** Its size and its counters. */
+  loom_batch_get_info(batch: number, out: number): number;
+  /** Tokens that a sequence has read. Errors: out_of_range. */
+  loom_batch_position(batch: number, sequence: bigint, out: number): number;
+  /** Drops all positions of a sequence without a text. loom_batch_reuse() no longer finds them. Errors: out_of_range. */
+  loom_batch_erase(batch: number, sequence: bigint): number;
+  /** Resets a sequence without a text to the longest prefix of `prompt`, without its last token, that any sequence of the same salt has read. `*out`: the tokens reused; loom_batch_start() continues with the rest. Errors: out_of_range. */
+  loom_batch_reuse(batch: number, sequence: bigint, prompt: number, count: bigint, out: number): number;
+  /** loom_batch_reuse() finds only positions of sequences with the same salt. The default is 0. Errors: out_of_range. */
+  loom_batch_set_salt(batch: number, sequence: bigint, salt: bigint): number;
+  /** The salt of a sequence. Errors: out_of_range. */
+  loom_batch_salt(batch: number, sequence: bigint, out: number): number;
+  /** Saves the positions of a sequence without a text, as loom_model_session_save_state() does. Errors: its own, out_of_range. */
+  loom_batch_save_state(batch: number, sequence: bigint, path: number): number;
+  /** Restores them. Errors: those of loom_model_session_load_state(), invalid_argument (the sequence has a text). */
+  loom_batch_load_state(batch: number, sequence: bigint, path: number): number;
   /** Null is fine. */
   loom_batch_free(batch: number): void;
   /** Without samples. `*out` is transferred. */
@@ -2185,6 +2398,18 @@ export interface Functions {
   loom_network_compare_dna(a: number, b: number, mode: number, out: number): number;
   /** The signature of a cell "z,y,x,l": its weights as a vector of length 1, float64. `*out` is transferred. Errors: not_found. */
   loom_network_dna(network: number, at: number, out: number): number;
+  /** Cosine of two signatures of equal length, float32 or float64. Two zero vectors give 1, a single one gives 0. Errors: invalid_argument. */
+  loom_dna_similarity(a: number, b: number, out: number): number;
+  /** With class labels it is exp(-cross entropy), with targets 1 / (1 + mean squared error); 1 is perfect. `*out` is transferred. Errors: invalid_argument (samples without targets, other widths). */
+  loom_sample_fitness_create(data: number, inputs: bigint, outputs: bigint, normalize: number, out: number): number;
+  /** The fitness of a genome. Errors: invalid_argument (a recurrent genome, other widths). */
+  loom_sample_fitness_score(fitness: number, genome: number, out: number): number;
+  /** loom_genome_network() with the normalization of the inputs, the names of the classes and the loss. `*out` is transferred. */
+  loom_sample_fitness_network(fitness: number, genome: number, engine: number, out: number): number;
+  /** loom_genome_json() with input_shift and input_scale, one number per input, if inputs are normalized, and classes, the names of the outputs. `*out` is transferred: loom_free(). */
+  loom_sample_fitness_json(fitness: number, genome: number, out: number): number;
+  /** Null is fine. */
+  loom_sample_fitness_free(fitness: number): void;
   /** A child: a, with the layers that stand at the same place in b, of the same shapes, crossed. `*out` is transferred. Errors: invalid_argument (one fitness alone, nothing in common). */
   loom_network_splice(a: number, b: number, options: number, out: number): number;
   /** network: cells that follow each other. Parallel ones with combine "mixed" are decided; where there is none, every Dense and CNN2. options: "darts"; null: the defaults. `*out` is transferred. Errors: invalid_argument, unsupported. */
@@ -2293,4 +2518,14 @@ export interface Functions {
   loom_merge(engine: number, models: number, count: bigint, output: number, options: number, out: number): number;
   /** Null is fine. */
   loom_model_file_free(file: number): void;
+  /** `*out` is transferred. Errors: not_found, bad_file, unsupported (nodes without an operator, with reasons). */
+  loom_evaluator_load(engine: number, path: number, out: number): number;
+  /** The same of a file in memory, which errors call `name`. `bytes` are copied. `*out` is transferred. */
+  loom_evaluator_load_memory(engine: number, bytes: number, size: bigint, name: number, out: number): number;
+  /** {inputs, outputs}, each [{name, type, shape}] in the order of the file: type "float", "int64", ...; -1 in a shape is any extent, and null an unknown rank. Inputs with a default value are absent. `*out` is transferred: loom_free(). */
+  loom_evaluator_json(evaluator: number, out: number): number;
+  /** All inputs, in order; `sink` gets each output with its values. Booleans are uint8, 0 and 1. Errors: invalid_argument (an input that differs from the file), unsupported, out_of_memory, cancelled. */
+  loom_evaluator_run(evaluator: number, inputs: number, count: bigint, sink: number, user: number): number;
+  /** Null is fine. */
+  loom_evaluator_free(evaluator: number): void;
 }

@@ -27,6 +27,15 @@ MemoryUse Engine::memory() const {
   return use;
 }
 
+Result<MemoryReservation> Engine::reserve(uint64_t bytes, std::string_view what) const {
+  LOOM_ASSIGN(core::MemoryShare share, impl_->memory.take(bytes, what, {}));
+  return MemoryReservation(std::make_shared<core::MemoryShare>(std::move(share)));
+}
+
+uint64_t Engine::memory_left() const {
+  return impl_->memory.left();
+}
+
 const EngineInfo& Engine::info() const {
   return impl_->info;
 }

@@ -13,6 +13,7 @@
 #include "loom/engine.hpp"
 #include "loom/files.hpp"
 #include "loom/language_model.hpp"
+#include "loom/tokenizer.hpp"
 
 #ifndef LOOM_WITHOUT_WEBGPU
 #include "backend/webgpu/webgpu.hpp"
@@ -59,6 +60,11 @@ struct ModelSession::Impl {
   core::ScopedMemoryUse held;
 };
 
+struct Tokenizer::Impl {
+  std::shared_ptr<const core::Tokenizer> tokenizer;
+  core::MemoryBudget budget;
+};
+
 struct Generator::Impl {
   core::Generator generator;
 };
@@ -81,10 +87,6 @@ int64_t mapped_bytes(const Network& network);
 // unless they are borrowed, and `memory` is charged for the copy. Errors: invalid_argument
 // (borrowed bytes that are not aligned to 64), out_of_memory.
 Result<FileRef> file_ref(const FileBytes& file, bool lasting, const MemoryBudget& memory);
-
-// Model::tokenize() with internal options.
-Result<std::vector<TokenId>> tokenize(const Model& model, std::string_view text,
-                                      const Tokenizer::EncodeOptions& options);
 
 // Options of the core session. Errors: invalid_argument.
 Result<LlmSessionOptions> session_options(const Model& model, const ModelSessionOptions& options);

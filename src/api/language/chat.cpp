@@ -4,8 +4,8 @@
 #include <optional>
 
 #include "api/language/chat_impl.hpp"
-#include "api/language/think_splitter.hpp"
 #include "base/text.hpp"
+#include "chat/think_splitter.hpp"
 
 namespace loom {
 

@@ -5,6 +5,7 @@
 #include "base/text.hpp"
 #include "convert/checkpoint.hpp"
 #include "convert/language_model.hpp"
+#include "io/bytes/hash.hpp"
 #include "io/files/foreign_file.hpp"
 #include "io/machine_memory.hpp"
 #include "llm/sampling/text_rules.hpp"
@@ -128,16 +129,35 @@ Result<Model> Model::random(const Engine& engine, std::string_view shape, DType 
 }
 
 Result<std::vector<TokenId>> Model::tokenize(std::string_view text, bool add_special_tokens) const {
-  core::Tokenizer::EncodeOptions options;
-  options.add_special_tokens = add_special_tokens;
-  return core::tokenize(*this, text, options);
+  LOOM_ASSIGN(const Tokenizer own, tokenizer());
+  return own.encode(text, add_special_tokens);
 }
 
-Result<std::vector<TokenId>> core::tokenize(const Model& model, std::string_view text,
-                                            const Tokenizer::EncodeOptions& options) {
-  LOOM_ASSIGN(const Tokenizer* tokenizer, tokenizer_of(model.impl().model));
-  LOOM_TRY(check_text(text.size(), model.impl().engine->budget(), "the text"));
-  return tokenizer->encode(text, options);
+Engine Model::engine() const {
+  return Engine(impl_->engine);
+}
+
+std::string_view Model::chat_template() const {
+  return impl_->model.chat_source();
+}
+
+Result<Tokenizer> Model::tokenizer() const {
+  LOOM_ASSIGN(const core::Tokenizer* own, core::tokenizer_of(impl_->model));
+  return Tokenizer(std::make_shared<const Tokenizer::Impl>(Tokenizer::Impl{
+      std::shared_ptr<const core::Tokenizer>(impl_, own), impl_->engine->budget()}));
+}
+
+std::string Model::fingerprint(DType cache_type) const {
+  constexpr std::string_view kNumerics = "loom numerics 2";
+  core::BytesHash hash;
+  hash.add(std::as_bytes(std::span(kNumerics)));
+  hash.add(std::as_bytes(std::span(dtype_name(impl_->info.dtype))));
+  if (cache_type != DType::float32) hash.add(std::as_bytes(std::span(dtype_name(cache_type))));
+  for (const core::Param& param : impl_->model.network().params()) {
+    hash.add(
+        {static_cast<const std::byte*>(param.tensor.data), static_cast<size_t>(param.bytes())});
+  }
+  return hash.hex().substr(0, 16);
 }
 
 Result<std::shared_ptr<const CompiledRules>> Model::compile_rules(

@@ -38,6 +38,15 @@ JsonValue call_json(const ToolCall& call) {
   return made;
 }
 
+JsonValue parts_json(const std::vector<std::string>& parts) {
+  JsonValue all = JsonValue::array();
+  for (const std::string& part : parts) {
+    all.push(JsonValue::object(
+        {{"type", JsonValue::string("text")}, {"text", JsonValue::string(part)}}));
+  }
+  return all;
+}
+
 ChatMessage message_of(const ChatTurn& turn) {
   ChatMessage message;
   message.role = turn.role;
@@ -45,6 +54,7 @@ ChatMessage message_of(const ChatTurn& turn) {
   const auto add_text = [&](const char* key, const std::string& text) {
     if (!text.empty()) message.more.add(key, JsonValue::string(text));
   };
+  if (!turn.parts.empty()) message.more.add("content", parts_json(turn.parts));
   if (turn.null_content) message.more.add("content", JsonValue());
   add_text("thinking", turn.reasoning);  // gpt-oss's name; transformers gives both
   add_text("reasoning_content", turn.reasoning);

@@ -89,6 +89,13 @@ Result<loom::GenerateOptions> loom::capi::generate_options(const loom_generate_o
   to.json_schema = text_or(from.json_schema, "");
   to.lookup = from.lookup != 0;
   to.guesses = non_zero(from.guesses, to.guesses);
+  if (from.rules != nullptr) {
+    LOOM_ASSIGN(const auto* rules, object_of(from.rules));
+    to.rules = *rules;
+  }
+  if (from.lookup_text != nullptr) {
+    LOOM_ASSIGN(to.lookup_text, object_of(from.lookup_text));
+  }
   if (from.on_token != nullptr) to.on_token = token_sink(from);
   if (from.on_prefill != nullptr) {
     to.prefill_progress = [from](int64_t done, int64_t total) {
@@ -190,6 +197,20 @@ loom_status loom_model_session_position(const loom_model_session* session, int64
     if (position != nullptr) *position = object->position();
     if (context != nullptr) *context = object->context();
     return {};
+  });
+}
+
+loom_status loom_model_session_get_info(const loom_model_session* session,
+                                        loom_model_session_info* out) {
+  return guarded([&]() -> Status {
+    LOOM_ASSIGN(const ModelSession* object, object_of(session));
+    loom_model_session_info info{};
+    info.position = object->position();
+    info.context = object->context();
+    info.activation_bytes = object->activation_bytes();
+    info.cache_bytes = object->cache_bytes();
+    info.bytes = object->bytes();
+    return give_report(out, info, "loom_model_session_info");
   });
 }
 

@@ -163,6 +163,32 @@ loom_status loom_model_tokenize_chat(const loom_model* model, const loom_chat_tu
   });
 }
 
+loom_status loom_model_chat_template(const loom_model* model, char** out) {
+  return guarded([&]() -> Status {
+    LOOM_TRY(clear(out, "out"));
+    LOOM_ASSIGN(const Model* object, object_of(model));
+    return give_text(out, object->chat_template());
+  });
+}
+
+loom_status loom_model_tokenizer(const loom_model* model, loom_tokenizer** out) {
+  return guarded([&]() -> Status {
+    LOOM_TRY(clear(out, "out"));
+    LOOM_ASSIGN(const Model* object, object_of(model));
+    LOOM_ASSIGN(Tokenizer tokenizer, object->tokenizer());
+    return give(out, std::move(tokenizer));
+  });
+}
+
+loom_status loom_model_fingerprint(const loom_model* model, loom_dtype cache_type, char** out) {
+  return guarded([&]() -> Status {
+    LOOM_TRY(clear(out, "out"));
+    LOOM_ASSIGN(const Model* object, object_of(model));
+    LOOM_ASSIGN(const DType type, dtype_of(cache_type));
+    return give_text(out, object->fingerprint(type));
+  });
+}
+
 loom_status loom_model_start(const loom_model* model, const loom_model_session_options* options,
                              loom_model_session** out) {
   return guarded([&]() -> Status {

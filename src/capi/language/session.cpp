@@ -44,9 +44,10 @@ loom_cell cell_of(const CellOutput& from, const loom_tensor& values) {
   return cell;
 }
 
-// Hands ports to the sink; values: one of each, or none.
-Status hand_out(const std::vector<PortInfo>& ports, const std::vector<Tensor>& values, bool outputs,
-                loom_port_fn sink, void* user) {
+}  // namespace
+
+Status loom::capi::hand_out(const std::vector<PortInfo>& ports, const std::vector<Tensor>& values,
+                            bool outputs, loom_port_fn sink, void* user) {
   for (size_t i = 0; i < ports.size(); ++i) {
     const PortInfo& from = ports[i];
     loom_port port{};
@@ -66,8 +67,6 @@ Status hand_out(const std::vector<PortInfo>& ports, const std::vector<Tensor>& v
   }
   return {};
 }
-
-}  // namespace
 
 extern "C" {
 

@@ -25,6 +25,16 @@ Result<EmbedOptions> embed_options(const loom_embed_options* given) {
   return to;
 }
 
+// The vectors as one array [texts, width].
+Status give_vectors(loom_array** out, const std::vector<TextEmbedding>& found) {
+  const auto width = static_cast<int64_t>(found.front().values.size());
+  LOOM_ASSIGN(Tensor made, Tensor::zeros({static_cast<int64_t>(found.size()), width}));
+  LOOM_ASSIGN(const std::span<float> to, made.mutable_values<float>());
+  for (size_t i = 0; i < found.size(); ++i)
+    std::copy_n(found[i].values.data(), width, to.data() + static_cast<int64_t>(i) * width);
+  return give(out, std::move(made));
+}
+
 Status tell(const std::vector<ReplyPiece>& pieces, loom_reply_fn sink, void* user) {
   for (const ReplyPiece& piece : pieces) {
     const auto kind = static_cast<loom_reply_kind>(piece.kind);
@@ -38,6 +48,36 @@ Status tell(const std::vector<ReplyPiece>& pieces, loom_reply_fn sink, void* use
 
 extern "C" {
 
+loom_status loom_model_embed_tokens(const loom_model* model, const int32_t* ids,
+                                    const int64_t* lengths, int64_t count,
+                                    const loom_embed_options* options, loom_array** out) {
+  return guarded([&]() -> Status {
+    LOOM_TRY(clear(out, "out"));
+    LOOM_ASSIGN(const Model* object, object_of(model));
+    LOOM_ASSIGN(const auto sizes, list_of(lengths, count, "lengths"));
+    if (sizes.empty()) return invalid("'lengths' has none; give at least one text");
+    std::vector<std::vector<TokenId>> from;
+    for (const int64_t size : sizes) {
+      LOOM_ASSIGN(const auto one, list_of(ids, size, "ids"));
+      from.emplace_back(one.begin(), one.end());
+      ids += size;
+    }
+    LOOM_ASSIGN(const EmbedOptions how, embed_options(options));
+    LOOM_ASSIGN(const std::vector<TextEmbedding> found, object->embed_tokens(from, how));
+    return give_vectors(out, found);
+  });
+}
+
+loom_status loom_cosine(const float* a, const float* b, int64_t count, float* out) {
+  return guarded([&]() -> Status {
+    LOOM_TRY(clear(out, "out"));
+    LOOM_ASSIGN(const auto first, list_of(a, count, "a"));
+    LOOM_ASSIGN(const auto second, list_of(b, count, "b"));
+    *out = cosine(first, second);
+    return {};
+  });
+}
+
 loom_status loom_model_embed(const loom_model* model, const char* const* texts, int64_t count,
                              const loom_embed_options* options, loom_array** out) {
   return guarded([&]() -> Status {
@@ -47,12 +87,7 @@ loom_status loom_model_embed(const loom_model* model, const char* const* texts, 
     if (from.empty()) return invalid("'texts' has none; give at least one");
     LOOM_ASSIGN(const EmbedOptions how, embed_options(options));
     LOOM_ASSIGN(const std::vector<TextEmbedding> found, object->embed(from, how));
-    const auto width = static_cast<int64_t>(found.front().values.size());
-    LOOM_ASSIGN(Tensor made, Tensor::zeros({count, width}));
-    LOOM_ASSIGN(const std::span<float> to, made.mutable_values<float>());
-    for (size_t i = 0; i < found.size(); ++i)
-      std::copy_n(found[i].values.data(), width, to.data() + static_cast<int64_t>(i) * width);
-    return give(out, std::move(made));
+    return give_vectors(out, found);
   });
 }
 
@@ -81,6 +116,23 @@ loom_status loom_model_tool_format(const loom_model* model, char** out) {
     LOOM_TRY(clear(out, "out"));
     LOOM_ASSIGN(const Model* object, object_of(model));
     return give_text(out, object->tool_format());
+  });
+}
+
+loom_status loom_model_call_grammar(const loom_model* model, const char* prompt, const char* tools,
+                                    const loom_call_rules* rules, char** out) {
+  return guarded([&]() -> Status {
+    LOOM_TRY(clear(out, "out"));
+    LOOM_ASSIGN(const Model* object, object_of(model));
+    LOOM_ASSIGN(const std::string before, text_of(prompt, "prompt"));
+    LOOM_ASSIGN(const loom_call_rules from, options_of(rules, "loom_call_rules"));
+    CallRules how;
+    how.required = from.required != 0;
+    how.parallel = from.single == 0;
+    LOOM_ASSIGN(how.allowed, texts_of(from.allowed, from.allowed_count, "allowed"));
+    how.otherwise = text_or(from.otherwise, "");
+    LOOM_ASSIGN(const std::string grammar, object->call_grammar(before, text_or(tools, ""), how));
+    return give_text(out, grammar);
   });
 }
 

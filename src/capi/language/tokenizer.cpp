@@ -86,4 +86,16 @@ loom_status loom_tokenizer_token_id(const loom_tokenizer* tokenizer, const char*
   });
 }
 
+loom_status loom_tokenizer_token_bytes(const loom_tokenizer* tokenizer, int32_t id, char** out,
+                                       int64_t* size) {
+  return guarded([&]() -> Status {
+    LOOM_TRY(clear(out, "out"));
+    LOOM_TRY(clear(size, "size"));
+    LOOM_ASSIGN(const Tokenizer* object, object_of(tokenizer));
+    LOOM_ASSIGN(const std::string bytes, object->token_bytes(id));
+    *size = static_cast<int64_t>(bytes.size());
+    return give_text(out, bytes);
+  });
+}
+
 }  // extern "C"

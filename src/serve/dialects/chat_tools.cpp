@@ -2,9 +2,8 @@
 
 #include <algorithm>
 
-#include "api/engine/impl.hpp"
-#include "api/language/think_splitter.hpp"
 #include "base/text.hpp"
+#include "chat/think_splitter.hpp"
 #include "chat/tool_format.hpp"
 #include "serve/dialects/fields.hpp"
 
@@ -151,7 +150,7 @@ void add_unsaid(JsonValue& to, std::string_view key, const JsonValue& value) {
 // Templates take the effort as a word, or as a switch.
 Status add_effort(const Service& service, const ToolFields& fields, JsonValue& to) {
   if (fields.effort.empty()) return {};
-  const std::string& source = service.model().impl().model.chat_source();
+  const std::string_view source = service.model().chat_template();
   const auto knows = [&](std::string_view word) { return source.find(word) != std::string::npos; };
   if (knows("reasoning_effort")) {
     add_unsaid(to, "reasoning_effort", json(std::string_view(fields.effort)));
@@ -208,7 +207,7 @@ Result<ChatPrompt> chat_prompt(const Service& service, const std::vector<ChatTur
   const bool any = fields.tools != nullptr && !fields.tools->elements().empty();
   const bool odd = fields.tools != nullptr && !fields.tools->is_null() && !fields.tools->is_array();
   if (odd) return invalid(cat("tools must be a list of functions; got ", fields.tools->describe()));
-  const ToolFormat& format = tool_format(service.model().impl().model.chat_source());
+  const ToolFormat& format = tool_format(service.model().chat_template());
   LOOM_ASSIGN(ToolChoice choice, choice_of(fields));
   choice.rules.otherwise = fields.schema;
   for (size_t i = 0; any && i < fields.tools->elements().size(); ++i) {
@@ -234,7 +233,7 @@ Result<ChatPrompt> chat_prompt(const Service& service, const std::vector<ChatTur
   if (!told) options.tools = prompt.tools;
   LOOM_TRY(render(service, turns, fields, options, prompt.text));
   LOOM_ASSIGN(prompt.ids, service.tokenize(prompt.text, reply, false));
-  const std::string& source = service.model().impl().model.chat_source();
+  const std::string_view source = service.model().chat_template();
   prompt.has_replies = !prompt.tools.empty() || source.find(format.think_open) != std::string::npos;
   prompt.parallel = choice.rules.parallel;
   if (!prompt.tools.empty()) {
@@ -257,25 +256,15 @@ Status ChatPrompt::apply(GenerateOptions& options) const {
 namespace {
 
 // The template's rendering of a message with two parts; empty if it refuses them.
-std::string rendered_parts(const ChatTemplate& chat_template, const char* first,
-                           const char* second) {
-  const auto part = [](const char* text) {
-    return JsonValue::object(
-        {{"type", JsonValue::string("text")}, {"text", JsonValue::string(text)}});
-  };
-  ChatMessage message;
-  message.role = "user";
-  message.more.add("content", JsonValue::array({part(first), part(second)}));
-  ChatInputs inputs;
-  inputs.messages.push_back(std::move(message));
-  const Result<std::string> text = chat_template.render(inputs);
-  return text.ok() ? *text : std::string();
+std::string rendered_parts(const Model& model, const char* first, const char* second) {
+  const ChatTurn turn{.role = "user", .parts = {first, second}};
+  return model.render_chat(std::span(&turn, 1)).value_or("");
 }
 
 }  // namespace
 
-std::string_view part_separator(const ChatTemplate& chat_template) {
-  const std::string text = rendered_parts(chat_template, "first-part", "second-part");
+std::string_view part_separator(const Model& model) {
+  const std::string text = rendered_parts(model, "first-part", "second-part");
   // The separator of a template that reads lists of parts; others print the list, or nothing.
   for (const std::string_view separator : {"", " ", "\n\n"}) {
     if (text.find(cat("first-part", separator, "second-part")) != std::string::npos)
@@ -284,10 +273,9 @@ std::string_view part_separator(const ChatTemplate& chat_template) {
   return "\n";
 }
 
-bool trims_parts(const ChatTemplate& chat_template) {
-  const std::string text = rendered_parts(chat_template, "first-part ", " second-part");
-  return text.find(cat("first-part", part_separator(chat_template), "second-part")) !=
-         std::string::npos;
+bool trims_parts(const Model& model) {
+  const std::string text = rendered_parts(model, "first-part ", " second-part");
+  return text.find(cat("first-part", part_separator(model), "second-part")) != std::string::npos;
 }
 
 Result<std::string> trimmed_parts(const JsonValue& content, std::string_view where,

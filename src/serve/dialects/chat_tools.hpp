@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "jinja/chat_template.hpp"
 #include "serve/service.hpp"
 
 namespace loom::core {
@@ -45,9 +44,9 @@ struct ChatPrompt {
 // The separator between the text parts of a message, which a chat template gets as one text. It is
 // the template's own separator if the template prints lists of parts; else a new line, as in
 // llama.cpp and vLLM.
-std::string_view part_separator(const ChatTemplate& chat_template);
+std::string_view part_separator(const Model& model);
 // Whether the template trims each part, as Gemma 4's does.
-bool trims_parts(const ChatTemplate& chat_template);
+bool trims_parts(const Model& model);
 // content_text() of a list, with each part trimmed.
 Result<std::string> trimmed_parts(const JsonValue& content, std::string_view where,
                                   std::string_view separator);

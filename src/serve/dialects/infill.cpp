@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "api/engine/impl.hpp"
 #include "base/text.hpp"
 #include "serve/dialects/fields.hpp"
 
@@ -34,11 +33,11 @@ constexpr HoleTokens kFamilies[] = {
     {"[PREFIX]", "[SUFFIX]", "", "", "", "", "", true},
 };
 
-TokenId id_of(const Tokenizer& tokenizer, std::string_view name) {
-  return name.empty() ? -1 : tokenizer.token_id(name);
+TokenId id_of(const loom::Tokenizer& tokenizer, std::string_view name) {
+  return name.empty() ? -1 : tokenizer.token_id(name).value_or(-1);
 }
 
-const HoleTokens* family_of(const Tokenizer& tokenizer) {
+const HoleTokens* family_of(const loom::Tokenizer& tokenizer) {
   const auto has = [&](std::string_view name) { return id_of(tokenizer, name) >= 0; };
   // If families differ only in the tokens of projects, the one with all tokens wins.
   const auto all = [&](const HoleTokens& f) {
@@ -58,7 +57,7 @@ struct Plain {
   const Service& service;
   const HttpReply& reply;
   Result<std::vector<TokenId>> operator()(std::string_view text) const {
-    Tokenizer::EncodeOptions options;
+    EncodeOptions options;
     options.add_special_tokens = options.parse_special_tokens = false;
     return service.encode(text, reply, std::move(options));
   }
@@ -99,8 +98,8 @@ std::pair<size_t, size_t> shares(size_t prefix, size_t suffix, size_t room) {
 Result<InfillPrompt> infill_prompt(const Service& service, const InfillParts& parts,
                                    const HttpReply& reply) {
   LOOM_TRY(service.writes());
-  const Tokenizer* tokenizer = service.model().impl().model.tokenizer();
-  const HoleTokens* family = tokenizer != nullptr ? family_of(*tokenizer) : nullptr;
+  const Result<loom::Tokenizer> tokenizer = service.model().tokenizer();
+  const HoleTokens* family = tokenizer.ok() ? family_of(*tokenizer) : nullptr;
   if (family == nullptr) {
     return unsupported(
         cat(service.name(),
@@ -117,7 +116,7 @@ Result<InfillPrompt> infill_prompt(const Service& service, const InfillParts& pa
   LOOM_ASSIGN(std::vector<TokenId> prefix, plain(parts.prefix + parts.begin));
   LOOM_ASSIGN(std::vector<TokenId> suffix, plain(parts.suffix));
   LOOM_ASSIGN(const auto files, files_of(plain, id(family->file), parts.files));
-  LOOM_ASSIGN(const std::vector<TokenId> around, tokenizer->encode("", {}));
+  LOOM_ASSIGN(const std::vector<TokenId> around, tokenizer->encode(""));
 
   const int64_t context = service.scheduler().context();
   const int64_t text = parts.max_tokens < 0 ? context / 4 : std::min(parts.max_tokens, context / 2);

@@ -1,7 +1,6 @@
 // llama.cpp's own routes that its clients use, health, and metrics for Prometheus.
 #include <cmath>
 
-#include "api/engine/impl.hpp"
 #include "base/text.hpp"
 #include "serve/dialects/chat_tools.hpp"
 #include "serve/dialects/dialects.hpp"
@@ -282,7 +281,7 @@ Status tokenize(Service& service, const JsonValue& body, const std::shared_ptr<H
     LOOM_TRY(take_bool(*v, "add_special", special));
   if (const JsonValue* v = body.find("with_pieces")) LOOM_TRY(take_bool(*v, "with_pieces", pieces));
   LOOM_TRY(service.check_text(content, kMaxDocumentBytes));
-  Tokenizer::EncodeOptions options;
+  EncodeOptions options;
   options.add_special_tokens = special;
   LOOM_ASSIGN(const std::vector<TokenId> ids, service.encode(content, *reply, std::move(options)));
   JsonValue tokens = JsonValue::array();
@@ -439,15 +438,15 @@ JsonValue props_of(const Service& service, bool asleep) {
   const ModelInfo& info = service.model().info();
   Request unsaid = request_of_nobody();
   (void)service.set_defaults(unsaid.text);  // were checked when the server began
-  return object(
-      "default_generation_settings",
-      object("n_ctx", service.scheduler().context(), "params",
-             settings_of(service.model(), unsaid.text.options, unsaid.text.max_tokens)),
-      "total_slots", service.sessions(), "model_path", std::string_view(info.source), "model_alias",
-      std::string_view(service.name()), "n_ctx", service.scheduler().context(), "chat_template",
-      std::string_view(service.model().impl().model.chat_source()), "build_info",
-      std::string_view("loom " + service.version()), "has_chat_template", info.has_chat_template,
-      "is_sleeping", asleep, "system_fingerprint", std::string_view(service.fingerprint()));
+  return object("default_generation_settings",
+                object("n_ctx", service.scheduler().context(), "params",
+                       settings_of(service.model(), unsaid.text.options, unsaid.text.max_tokens)),
+                "total_slots", service.sessions(), "model_path", std::string_view(info.source),
+                "model_alias", std::string_view(service.name()), "n_ctx",
+                service.scheduler().context(), "chat_template", service.model().chat_template(),
+                "build_info", std::string_view("loom " + service.version()), "has_chat_template",
+                info.has_chat_template, "is_sleeping", asleep, "system_fingerprint",
+                std::string_view(service.fingerprint()));
 }
 
 void add_native(std::vector<Route>& routes) {

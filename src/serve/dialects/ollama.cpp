@@ -4,7 +4,6 @@
 #include <ctime>
 #include <optional>
 
-#include "api/engine/impl.hpp"
 #include "base/text.hpp"
 #include "chat/tool_format.hpp"
 #include "serve/dialects/chat_tools.hpp"
@@ -346,7 +345,7 @@ JsonValue capabilities(const Service& service) {
   JsonValue out = list("completion");
   if (!model.info().has_chat_template) return out;
   out.push(json("tools"));
-  const std::string& source = model.impl().model.chat_source();
+  const std::string_view source = model.chat_template();
   if (source.find(tool_format(source).think_open) != std::string::npos) out.push(json("thinking"));
   return out;
 }
@@ -366,12 +365,11 @@ Status show(Service& service, const JsonValue&, const std::shared_ptr<HttpReply>
     about.add(prefix + ".attention.head_count_kv", json(info.kv_heads));
     about.add(prefix + ".vocab_size", json(info.vocab));
   }
-  send_json(
-      *reply, 200,
-      object("license", "", "modelfile", "", "parameters", "", "template",
-             std::string_view(service.model().impl().model.chat_source()), "details",
-             details(service), "model_info", std::move(about), "capabilities",
-             capabilities(service), "modified_at", std::string_view(time_text(service.started()))));
+  send_json(*reply, 200,
+            object("license", "", "modelfile", "", "parameters", "", "template",
+                   service.model().chat_template(), "details", details(service), "model_info",
+                   std::move(about), "capabilities", capabilities(service), "modified_at",
+                   std::string_view(time_text(service.started()))));
   return {};
 }
 

@@ -114,8 +114,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Server& server_;
   NetStream stream_;
   NetTimer timer_;
-  char first_ = 0;          // first byte of a connection that should use TLS
-  MemoryShare tls_memory_;  // of HttpLimits::memory
+  char first_ = 0;                // first byte of a connection that should use TLS
+  MemoryReservation tls_memory_;  // of HttpLimits::memory
   boost::beast::flat_buffer buffer_;
   std::optional<http::request_parser<http::string_body>> parser_;
   HttpRequest request_;  // header, while the body is read
@@ -125,9 +125,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   const uint64_t limit_;
   std::atomic<uint64_t> waiting_{0};  // bytes in queue_ or posted
   std::atomic<bool> lost_{false};
-  uint64_t number_ = 0;  // of the current request
-  uint64_t body_ = 0;    // its share of HttpLimits::all_bodies
-  MemoryShare memory_;   // its share of HttpLimits::memory
+  uint64_t number_ = 0;       // of the current request
+  uint64_t body_ = 0;         // its share of HttpLimits::all_bodies
+  MemoryReservation memory_;  // its share of HttpLimits::memory
   bool replying_ = false, writing_ = false, last_ = false, watching_ = false, refused_ = false;
   bool cut_ = false, closing_ = false;  // the reply is incomplete; no more reading
   // Set before the handler is called, and read by the thread that answers.
@@ -270,20 +270,25 @@ Connection::~Connection() {
   server_.remove(this);
 }
 
+Result<MemoryReservation> reserve(const HttpLimits& limits, uint64_t bytes, std::string_view what) {
+  if (!limits.memory) return MemoryReservation();
+  return limits.memory->reserve(bytes, what);
+}
+
 // The length of a chunked body is unknown.
 bool Connection::reserve_body() {
   const auto announced = parser_->content_length();
   body_ = announced ? *announced : parser_->chunked() ? server_.limits.body_bytes : 0;
   server_.bodies += body_;
   if (server_.bodies > server_.limits.all_bodies) return false;
-  Result<MemoryShare> share = server_.limits.memory.take(body_, "the body", {});
+  Result<MemoryReservation> share = reserve(server_.limits, body_, "the body");
   if (share.ok()) memory_ = std::move(*share);
   return share.ok();
 }
 
 void Connection::release_body() {
   server_.bodies -= std::exchange(body_, 0);
-  memory_ = MemoryShare();
+  memory_.reset();
 }
 
 void Connection::shut() {
@@ -322,7 +327,7 @@ void Connection::handshake(const TlsContext& tls, const NetError& failed) {
   if (failed) return shut();
   if (first_ != kTlsRecord)
     return refuse({400, "this port speaks TLS; ask https:// in place of http://"});
-  Result<MemoryShare> share = server_.limits.memory.take(kTlsBytes, "a TLS connection", {});
+  Result<MemoryReservation> share = reserve(server_.limits, kTlsBytes, "a TLS connection");
   if (!share.ok() || !stream_.start_tls(tls)) return shut();
   tls_memory_ = std::move(*share);
   stream_.handshake(true, [me = shared_from_this()](const NetError& bad) {

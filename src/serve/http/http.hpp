@@ -9,12 +9,13 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "base/memory_budget.hpp"
+#include "loom/engine.hpp"
 #include "loom/result.hpp"
 #include "net/tls.hpp"
 
@@ -60,7 +61,7 @@ struct HttpLimits {
   uint32_t header_bytes = 16 << 10;
   uint64_t body_bytes = 32 << 20;
   uint64_t all_bodies = 512 << 20;   // of all requests being read or answered
-  MemoryBudget memory{};             // charged for bodies; 503 if it is used up
+  std::optional<Engine> memory{};    // its memory limit covers bodies; 503 if it is used up
   uint64_t waiting_bytes = 4 << 20;  // unread bytes of a reply
   // Maximum at the same time. At the maximum, a new connection replaces one that is idle. That is
   // the peer that has been silent longest before its first request, or else one between requests.

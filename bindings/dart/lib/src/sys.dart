@@ -376,6 +376,10 @@ final class loom_model extends Opaque {}
 
 final class loom_model_session extends Opaque {}
 
+final class loom_rules extends Opaque {}
+
+final class loom_lookup_text extends Opaque {}
+
 final class loom_generation extends Opaque {}
 
 final class loom_tokenizer extends Opaque {}
@@ -392,6 +396,8 @@ final class loom_population extends Opaque {}
 
 final class loom_genome extends Opaque {}
 
+final class loom_sample_fitness extends Opaque {}
+
 final class loom_darts_search extends Opaque {}
 
 final class loom_architecture_search extends Opaque {}
@@ -401,6 +407,8 @@ final class loom_mesh extends Opaque {}
 final class loom_mesh_trainer extends Opaque {}
 
 final class loom_model_file extends Opaque {}
+
+final class loom_evaluator extends Opaque {}
 
 /// An array of numbers. The layout is frozen.
 final class loom_tensor extends Struct {
@@ -1371,6 +1379,10 @@ final class loom_generate_options extends Struct {
   /// at a time, 1 to 64; 0 means 8
   @Int64()
   external int guesses;
+  /// of loom_model_compile_rules() with these options; null compiles them when the text starts
+  external Pointer<loom_rules> rules;
+  /// a further source of draft tokens; null means none
+  external Pointer<loom_lookup_text> lookup_text;
 }
 
 /// How it went.
@@ -1404,9 +1416,113 @@ final class loom_generation_info extends Struct {
   external int accepted;
 }
 
+/// The position and the memory of a session.
+final class loom_model_session_info extends Struct {
+  @Uint32()
+  external int struct_size;
+  /// tokens that it has read
+  @Int64()
+  external int position;
+  /// positions in total
+  @Int64()
+  external int context;
+  /// memory for one forward pass
+  @Int64()
+  external int activation_bytes;
+  /// memory for keys, values and rotary tables
+  @Int64()
+  external int cache_bytes;
+  /// the sum of both
+  @Int64()
+  external int bytes;
+}
+
+/// How a text is divided.
+final class loom_perplexity_options extends Struct {
+  @Uint32()
+  external int struct_size;
+  /// predictions per window; each is read without earlier context; 0: 512
+  @Int64()
+  external int window;
+  /// maximum predictions, in whole windows; 0: all
+  @Int64()
+  external int limit;
+  /// predictions done and in all; null: none
+  external Pointer<NativeFunction<loom_progress_fn>> progress;
+  /// handed to `progress`
+  external Pointer<Void> user;
+}
+
+/// How well a model predicts a text.
+final class loom_perplexity extends Struct {
+  @Uint32()
+  external int struct_size;
+  /// exp of the mean
+  @Double()
+  external double perplexity;
+  /// the mean negative log-likelihood
+  @Double()
+  external double nats_per_token;
+  @Int64()
+  external int predictions;
+}
+
+/// How beam search chooses. Lists are borrowed during the call.
+final class loom_beam_options extends Struct {
+  @Uint32()
+  external int struct_size;
+  /// 1 to 64; 0: 4
+  @Int64()
+  external int num_beams;
+  /// 0: 256
+  @Int64()
+  external int max_tokens;
+  /// 1: `length_penalty` counts
+  @Int32()
+  external int has_length_penalty;
+  /// a score is the sum of log-probabilities / tokens^length_penalty; unset: 1
+  @Double()
+  external double length_penalty;
+  /// 1: ends as soon as num_beams texts have ended
+  @Int32()
+  external int early_stopping;
+  /// 1: the token that ends a text does not end it
+  @Int32()
+  external int ignore_eos;
+  /// tokens that end a text, [eos_count]; null: those of the model
+  external Pointer<Int32> eos_ids;
+  @Int64()
+  external int eos_count;
+  /// positions of the KV cache; 0: the model's, at most 2048
+  @Int64()
+  external int context;
+  /// before each token, with tokens so far and max_tokens; null: none
+  external Pointer<NativeFunction<loom_progress_fn>> progress;
+  /// handed to `progress`
+  external Pointer<Void> user;
+}
+
 /// A piece of a reply, borrowed during the callback. call: which one, from 0; -1 of text. 0: go on;
 /// anything else ends the call with LOOM_CANCELLED.
 typedef loom_reply_fn = Int32 Function(Pointer<Void>, Int32, Pointer<Uint8>, Int32);
+
+/// Constraints on calls in a reply. Texts are borrowed during the call.
+final class loom_call_rules extends Struct {
+  @Uint32()
+  external int struct_size;
+  /// 1: the reply is a call, after optional reasoning
+  @Int32()
+  external int required;
+  /// 1: at most one call in a reply
+  @Int32()
+  external int single;
+  /// names of functions that may be called, [allowed_count]; null: all
+  external Pointer<Pointer<Uint8>> allowed;
+  @Int64()
+  external int allowed_count;
+  /// JSON schema of a reply without calls; null: any text
+  external Pointer<Uint8> otherwise;
+}
 
 /// Texts are borrowed during the call.
 final class loom_embed_options extends Struct {
@@ -1490,6 +1606,32 @@ final class loom_batch_options extends Struct {
   /// of keys and values; unset: float32
   @Int32()
   external int cache_type;
+}
+
+/// The size and the counters of a batch.
+final class loom_batch_info extends Struct {
+  @Uint32()
+  external int struct_size;
+  @Int64()
+  external int sequences;
+  /// 0: texts alternate, each in passes of its own
+  @Int32()
+  external int shares_passes;
+  /// positions per sequence
+  @Int64()
+  external int context;
+  /// memory in total
+  @Int64()
+  external int bytes;
+  /// positions with memory for keys and values; 0 without shared passes
+  @Int64()
+  external int positions;
+  /// positions that loom_batch_reuse() found, over all calls
+  @Int64()
+  external int reused;
+  /// reusable positions that were evicted for memory
+  @Int64()
+  external int evicted;
 }
 
 /// Windows, and when one has recovered.
@@ -2520,6 +2662,12 @@ class LoomLibrary {
   late final loom_tokenizer_token_id =
       library.lookupFunction<_loom_tokenizer_token_id_native, _loom_tokenizer_token_id_dart>('loom_tokenizer_token_id');
 
+  /// The bytes that a token adds to a text, which may be a part of a character; the name of a
+  /// special token. `*out` ends with a NUL, which `*size` does not count. It is transferred:
+  /// loom_free(). Errors: out_of_range.
+  late final loom_tokenizer_token_bytes =
+      library.lookupFunction<_loom_tokenizer_token_bytes_native, _loom_tokenizer_token_bytes_dart>('loom_tokenizer_token_bytes');
+
   /// Ids of a text; special_tokens 1: with the tokens that the tokenizer puts around it. `*ids` is
   /// transferred: loom_free().
   late final loom_model_tokenize =
@@ -2622,9 +2770,80 @@ class LoomLibrary {
   late final loom_model_session_load_state =
       library.lookupFunction<_loom_model_session_load_state_native, _loom_model_session_load_state_dart>('loom_model_session_load_state');
 
+  /// Its position and memory. One thread at a time.
+  late final loom_model_session_get_info =
+      library.lookupFunction<_loom_model_session_get_info_native, _loom_model_session_get_info_dart>('loom_model_session_get_info');
+
+  /// The text of the chat template; "": there is none. `*out` is transferred: loom_free().
+  late final loom_model_chat_template =
+      library.lookupFunction<_loom_model_chat_template_native, _loom_model_chat_template_dart>('loom_model_chat_template');
+
+  /// The tokenizer, which keeps the model alive. `*out` is transferred. Errors: not_found (the
+  /// model has none).
+  late final loom_model_tokenizer =
+      library.lookupFunction<_loom_model_tokenizer_native, _loom_model_tokenizer_dart>('loom_model_tokenizer');
+
+  /// 16 hexadecimal digits for all that affects the bits of a text besides the request: the
+  /// weights, their type, that of the KV cache, and the numerics. Reads all weights. `*out` is
+  /// transferred: loom_free().
+  late final loom_model_fingerprint =
+      library.lookupFunction<_loom_model_fingerprint_native, _loom_model_fingerprint_dart>('loom_model_fingerprint');
+
+  /// The sampling options in the model's generation_config.json, as a JSON object with fields of
+  /// loom_generate_options; null without that file. `*out` is transferred: loom_free(). Errors:
+  /// bad_file.
+  late final loom_model_suggested_sampling =
+      library.lookupFunction<_loom_model_suggested_sampling_native, _loom_model_suggested_sampling_dart>('loom_model_suggested_sampling');
+
+  /// Checks options.grammar or options.json_schema without a model. Errors: those of generation.
+  late final loom_check_rules =
+      library.lookupFunction<_loom_check_rules_native, _loom_check_rules_dart>('loom_check_rules');
+
+  /// Compiles the grammar, schema and banned texts of `options` for options.rules, so that texts
+  /// start at once. `*out` is transferred; null if there is no constraint. Errors:
+  /// invalid_argument, unsupported.
+  late final loom_model_compile_rules =
+      library.lookupFunction<_loom_model_compile_rules_native, _loom_model_compile_rules_dart>('loom_model_compile_rules');
+
+  /// Texts that use them continue. Null is fine.
+  late final loom_rules_free =
+      library.lookupFunction<_loom_rules_free_native, _loom_rules_free_dart>('loom_rules_free');
+
+  /// Tokens that a model is likely to repeat, for options.lookup_text. It outlives the texts that
+  /// use it. `ids` are copied. `*out` is transferred.
+  late final loom_lookup_text_create =
+      library.lookupFunction<_loom_lookup_text_create_native, _loom_lookup_text_create_dart>('loom_lookup_text_create');
+
+  /// The token that followed the longest end of `history` in the text, in at least `share` of the
+  /// cases; -1: none did. Of equally frequent tokens it is the smallest.
+  late final loom_lookup_text_next =
+      library.lookupFunction<_loom_lookup_text_next_native, _loom_lookup_text_next_dart>('loom_lookup_text_next');
+
+  /// Null is fine.
+  late final loom_lookup_text_free =
+      library.lookupFunction<_loom_lookup_text_free_native, _loom_lookup_text_free_dart>('loom_lookup_text_free');
+
+  /// Of the tokens of a text. Errors: invalid_argument (fewer tokens than a window needs),
+  /// cancelled.
+  late final loom_model_perplexity =
+      library.lookupFunction<_loom_model_perplexity_native, _loom_model_perplexity_dart>('loom_model_perplexity');
+
+  /// The likeliest continuations as a whole, best first, as JSON: [{text, token_ids, score, stop}];
+  /// stop is a number of loom_stop. `*out` is transferred: loom_free(). Errors: invalid_argument,
+  /// out_of_range, unsupported, cancelled.
+  late final loom_beam_search =
+      library.lookupFunction<_loom_beam_search_native, _loom_beam_search_dart>('loom_beam_search');
+
   /// How the model writes calls of tools; "": it knows none. `*out` is transferred: loom_free().
   late final loom_model_tool_format =
       library.lookupFunction<_loom_model_tool_format_native, _loom_model_tool_format_dart>('loom_model_tool_format');
+
+  /// A grammar for loom_generate_options.grammar that constrains calls in a reply to `prompt` to
+  /// the schemas of `tools`; use it with special_text. "": there is nothing to constrain. `*out` is
+  /// transferred: loom_free(). Errors: invalid_argument, unsupported (a keyword of a schema, a
+  /// template without calls).
+  late final loom_model_call_grammar =
+      library.lookupFunction<_loom_model_call_grammar_native, _loom_model_call_grammar_dart>('loom_model_call_grammar');
 
   /// Reads what the model writes after `prompt`, which loom_model_render_chat() gave for the same
   /// tools (null: none). `*out` is transferred. Errors: invalid_argument (tools that are no JSON
@@ -2660,6 +2879,15 @@ class LoomLibrary {
   /// Errors: unsupported (a model whose head is not one score), those of loom_model_embed().
   late final loom_model_rerank =
       library.lookupFunction<_loom_model_rerank_native, _loom_model_rerank_dart>('loom_model_rerank');
+
+  /// loom_model_embed() for tokens. lengths [count]: tokens of each text; `ids` has all texts in
+  /// order. No prompt and no special tokens are added. `*out` is transferred.
+  late final loom_model_embed_tokens =
+      library.lookupFunction<_loom_model_embed_tokens_native, _loom_model_embed_tokens_dart>('loom_model_embed_tokens');
+
+  /// The cosine of the angle between two vectors [count]; 0 if one of them is zero.
+  late final loom_cosine =
+      library.lookupFunction<_loom_cosine_native, _loom_cosine_dart>('loom_cosine');
 
   /// Takes all memory that the texts need. `*out` is transferred. Errors: invalid_argument,
   /// out_of_memory.
@@ -2699,6 +2927,44 @@ class LoomLibrary {
   /// thread at a time.
   late final loom_batch_rewind =
       library.lookupFunction<_loom_batch_rewind_native, _loom_batch_rewind_dart>('loom_batch_rewind');
+
+  /// Its size and its counters. One thread at a time.
+  late final loom_batch_get_info =
+      library.lookupFunction<_loom_batch_get_info_native, _loom_batch_get_info_dart>('loom_batch_get_info');
+
+  /// Tokens that a sequence has read. Errors: out_of_range. One thread at a time.
+  late final loom_batch_position =
+      library.lookupFunction<_loom_batch_position_native, _loom_batch_position_dart>('loom_batch_position');
+
+  /// Drops all positions of a sequence without a text. loom_batch_reuse() no longer finds them.
+  /// Errors: out_of_range. One thread at a time.
+  late final loom_batch_erase =
+      library.lookupFunction<_loom_batch_erase_native, _loom_batch_erase_dart>('loom_batch_erase');
+
+  /// Resets a sequence without a text to the longest prefix of `prompt`, without its last token,
+  /// that any sequence of the same salt has read. `*out`: the tokens reused; loom_batch_start()
+  /// continues with the rest. Errors: out_of_range. One thread at a time.
+  late final loom_batch_reuse =
+      library.lookupFunction<_loom_batch_reuse_native, _loom_batch_reuse_dart>('loom_batch_reuse');
+
+  /// loom_batch_reuse() finds only positions of sequences with the same salt. The default is 0.
+  /// Errors: out_of_range. One thread at a time.
+  late final loom_batch_set_salt =
+      library.lookupFunction<_loom_batch_set_salt_native, _loom_batch_set_salt_dart>('loom_batch_set_salt');
+
+  /// The salt of a sequence. Errors: out_of_range. One thread at a time.
+  late final loom_batch_salt =
+      library.lookupFunction<_loom_batch_salt_native, _loom_batch_salt_dart>('loom_batch_salt');
+
+  /// Saves the positions of a sequence without a text, as loom_model_session_save_state() does.
+  /// Errors: its own, out_of_range. One thread at a time.
+  late final loom_batch_save_state =
+      library.lookupFunction<_loom_batch_save_state_native, _loom_batch_save_state_dart>('loom_batch_save_state');
+
+  /// Restores them. Errors: those of loom_model_session_load_state(), invalid_argument (the
+  /// sequence has a text). One thread at a time.
+  late final loom_batch_load_state =
+      library.lookupFunction<_loom_batch_load_state_native, _loom_batch_load_state_dart>('loom_batch_load_state');
 
   /// Null is fine.
   late final loom_batch_free =
@@ -2859,6 +3125,36 @@ class LoomLibrary {
   /// transferred. Errors: not_found.
   late final loom_network_dna =
       library.lookupFunction<_loom_network_dna_native, _loom_network_dna_dart>('loom_network_dna');
+
+  /// Cosine of two signatures of equal length, float32 or float64. Two zero vectors give 1, a
+  /// single one gives 0. Errors: invalid_argument.
+  late final loom_dna_similarity =
+      library.lookupFunction<_loom_dna_similarity_native, _loom_dna_similarity_dart>('loom_dna_similarity');
+
+  /// With class labels it is exp(-cross entropy), with targets 1 / (1 + mean squared error); 1 is
+  /// perfect. `*out` is transferred. Errors: invalid_argument (samples without targets, other
+  /// widths).
+  late final loom_sample_fitness_create =
+      library.lookupFunction<_loom_sample_fitness_create_native, _loom_sample_fitness_create_dart>('loom_sample_fitness_create');
+
+  /// The fitness of a genome. Errors: invalid_argument (a recurrent genome, other widths). One
+  /// thread at a time.
+  late final loom_sample_fitness_score =
+      library.lookupFunction<_loom_sample_fitness_score_native, _loom_sample_fitness_score_dart>('loom_sample_fitness_score');
+
+  /// loom_genome_network() with the normalization of the inputs, the names of the classes and the
+  /// loss. `*out` is transferred.
+  late final loom_sample_fitness_network =
+      library.lookupFunction<_loom_sample_fitness_network_native, _loom_sample_fitness_network_dart>('loom_sample_fitness_network');
+
+  /// loom_genome_json() with input_shift and input_scale, one number per input, if inputs are
+  /// normalized, and classes, the names of the outputs. `*out` is transferred: loom_free().
+  late final loom_sample_fitness_json =
+      library.lookupFunction<_loom_sample_fitness_json_native, _loom_sample_fitness_json_dart>('loom_sample_fitness_json');
+
+  /// Null is fine.
+  late final loom_sample_fitness_free =
+      library.lookupFunction<_loom_sample_fitness_free_native, _loom_sample_fitness_free_dart>('loom_sample_fitness_free');
 
   /// A child: a, with the layers that stand at the same place in b, of the same shapes, crossed.
   /// `*out` is transferred. Errors: invalid_argument (one fitness alone, nothing in common).
@@ -3144,6 +3440,32 @@ class LoomLibrary {
   /// Null is fine.
   late final loom_model_file_free =
       library.lookupFunction<_loom_model_file_free_native, _loom_model_file_free_dart>('loom_model_file_free');
+
+  /// `*out` is transferred. Errors: not_found, bad_file, unsupported (nodes without an operator,
+  /// with reasons).
+  late final loom_evaluator_load =
+      library.lookupFunction<_loom_evaluator_load_native, _loom_evaluator_load_dart>('loom_evaluator_load');
+
+  /// The same of a file in memory, which errors call `name`. `bytes` are copied. `*out` is
+  /// transferred.
+  late final loom_evaluator_load_memory =
+      library.lookupFunction<_loom_evaluator_load_memory_native, _loom_evaluator_load_memory_dart>('loom_evaluator_load_memory');
+
+  /// {inputs, outputs}, each [{name, type, shape}] in the order of the file: type "float", "int64",
+  /// ...; -1 in a shape is any extent, and null an unknown rank. Inputs with a default value are
+  /// absent. `*out` is transferred: loom_free().
+  late final loom_evaluator_json =
+      library.lookupFunction<_loom_evaluator_json_native, _loom_evaluator_json_dart>('loom_evaluator_json');
+
+  /// All inputs, in order; `sink` gets each output with its values. Booleans are uint8, 0 and 1.
+  /// Errors: invalid_argument (an input that differs from the file), unsupported, out_of_memory,
+  /// cancelled.
+  late final loom_evaluator_run =
+      library.lookupFunction<_loom_evaluator_run_native, _loom_evaluator_run_dart>('loom_evaluator_run');
+
+  /// Null is fine.
+  late final loom_evaluator_free =
+      library.lookupFunction<_loom_evaluator_free_native, _loom_evaluator_free_dart>('loom_evaluator_free');
 }
 
 typedef _loom_abi_version_native = Uint32 Function();
@@ -3712,6 +4034,12 @@ typedef _loom_tokenizer_token_id_native = Int32 Function(
 typedef _loom_tokenizer_token_id_dart = int Function(
     Pointer<loom_tokenizer>, Pointer<Uint8>, Pointer<Int32>
 );
+typedef _loom_tokenizer_token_bytes_native = Int32 Function(
+    Pointer<loom_tokenizer>, Int32, Pointer<Pointer<Uint8>>, Pointer<Int64>
+);
+typedef _loom_tokenizer_token_bytes_dart = int Function(
+    Pointer<loom_tokenizer>, int, Pointer<Pointer<Uint8>>, Pointer<Int64>
+);
 typedef _loom_model_tokenize_native = Int32 Function(
     Pointer<loom_model>, Pointer<Uint8>, Int32, Pointer<Pointer<Int32>>, Pointer<Int64>
 );
@@ -3842,10 +4170,84 @@ typedef _loom_model_session_load_state_native = Int32 Function(
 typedef _loom_model_session_load_state_dart = int Function(
     Pointer<loom_model_session>, Pointer<Uint8>
 );
+typedef _loom_model_session_get_info_native = Int32 Function(
+    Pointer<loom_model_session>, Pointer<loom_model_session_info>
+);
+typedef _loom_model_session_get_info_dart = int Function(
+    Pointer<loom_model_session>, Pointer<loom_model_session_info>
+);
+typedef _loom_model_chat_template_native = Int32 Function(
+    Pointer<loom_model>, Pointer<Pointer<Uint8>>
+);
+typedef _loom_model_chat_template_dart = int Function(Pointer<loom_model>, Pointer<Pointer<Uint8>>);
+typedef _loom_model_tokenizer_native = Int32 Function(
+    Pointer<loom_model>, Pointer<Pointer<loom_tokenizer>>
+);
+typedef _loom_model_tokenizer_dart = int Function(
+    Pointer<loom_model>, Pointer<Pointer<loom_tokenizer>>
+);
+typedef _loom_model_fingerprint_native = Int32 Function(
+    Pointer<loom_model>, Int32, Pointer<Pointer<Uint8>>
+);
+typedef _loom_model_fingerprint_dart = int Function(
+    Pointer<loom_model>, int, Pointer<Pointer<Uint8>>
+);
+typedef _loom_model_suggested_sampling_native = Int32 Function(
+    Pointer<loom_model>, Pointer<Pointer<Uint8>>
+);
+typedef _loom_model_suggested_sampling_dart = int Function(
+    Pointer<loom_model>, Pointer<Pointer<Uint8>>
+);
+typedef _loom_check_rules_native = Int32 Function(Pointer<loom_generate_options>);
+typedef _loom_check_rules_dart = int Function(Pointer<loom_generate_options>);
+typedef _loom_model_compile_rules_native = Int32 Function(
+    Pointer<loom_model>, Pointer<loom_generate_options>, Pointer<Pointer<loom_rules>>
+);
+typedef _loom_model_compile_rules_dart = int Function(
+    Pointer<loom_model>, Pointer<loom_generate_options>, Pointer<Pointer<loom_rules>>
+);
+typedef _loom_rules_free_native = Void Function(Pointer<loom_rules>);
+typedef _loom_rules_free_dart = void Function(Pointer<loom_rules>);
+typedef _loom_lookup_text_create_native = Int32 Function(
+    Pointer<Int32>, Int64, Pointer<Pointer<loom_lookup_text>>
+);
+typedef _loom_lookup_text_create_dart = int Function(
+    Pointer<Int32>, int, Pointer<Pointer<loom_lookup_text>>
+);
+typedef _loom_lookup_text_next_native = Int32 Function(
+    Pointer<loom_lookup_text>, Pointer<Int32>, Int64, Double, Pointer<Int32>
+);
+typedef _loom_lookup_text_next_dart = int Function(
+    Pointer<loom_lookup_text>, Pointer<Int32>, int, double, Pointer<Int32>
+);
+typedef _loom_lookup_text_free_native = Void Function(Pointer<loom_lookup_text>);
+typedef _loom_lookup_text_free_dart = void Function(Pointer<loom_lookup_text>);
+typedef _loom_model_perplexity_native = Int32 Function(
+    Pointer<loom_model>, Pointer<Int32>, Int64, Pointer<loom_perplexity_options>,
+    Pointer<loom_perplexity>
+);
+typedef _loom_model_perplexity_dart = int Function(
+    Pointer<loom_model>, Pointer<Int32>, int, Pointer<loom_perplexity_options>,
+    Pointer<loom_perplexity>
+);
+typedef _loom_beam_search_native = Int32 Function(
+    Pointer<loom_model>, Pointer<Int32>, Int64, Pointer<loom_beam_options>, Pointer<Pointer<Uint8>>
+);
+typedef _loom_beam_search_dart = int Function(
+    Pointer<loom_model>, Pointer<Int32>, int, Pointer<loom_beam_options>, Pointer<Pointer<Uint8>>
+);
 typedef _loom_model_tool_format_native = Int32 Function(
     Pointer<loom_model>, Pointer<Pointer<Uint8>>
 );
 typedef _loom_model_tool_format_dart = int Function(Pointer<loom_model>, Pointer<Pointer<Uint8>>);
+typedef _loom_model_call_grammar_native = Int32 Function(
+    Pointer<loom_model>, Pointer<Uint8>, Pointer<Uint8>, Pointer<loom_call_rules>,
+    Pointer<Pointer<Uint8>>
+);
+typedef _loom_model_call_grammar_dart = int Function(
+    Pointer<loom_model>, Pointer<Uint8>, Pointer<Uint8>, Pointer<loom_call_rules>,
+    Pointer<Pointer<Uint8>>
+);
 typedef _loom_model_reply_parser_native = Int32 Function(
     Pointer<loom_model>, Pointer<Uint8>, Pointer<Uint8>, Pointer<Pointer<loom_reply_parser>>
 );
@@ -3890,6 +4292,16 @@ typedef _loom_model_rerank_dart = int Function(
     Pointer<loom_model>, Pointer<Uint8>, Pointer<Pointer<Uint8>>, int, Pointer<loom_rerank_options>,
     Pointer<loom_ranked>
 );
+typedef _loom_model_embed_tokens_native = Int32 Function(
+    Pointer<loom_model>, Pointer<Int32>, Pointer<Int64>, Int64, Pointer<loom_embed_options>,
+    Pointer<Pointer<loom_array>>
+);
+typedef _loom_model_embed_tokens_dart = int Function(
+    Pointer<loom_model>, Pointer<Int32>, Pointer<Int64>, int, Pointer<loom_embed_options>,
+    Pointer<Pointer<loom_array>>
+);
+typedef _loom_cosine_native = Int32 Function(Pointer<Float>, Pointer<Float>, Int64, Pointer<Float>);
+typedef _loom_cosine_dart = int Function(Pointer<Float>, Pointer<Float>, int, Pointer<Float>);
 typedef _loom_model_batch_native = Int32 Function(
     Pointer<loom_model>, Pointer<loom_batch_options>, Pointer<Pointer<loom_batch>>
 );
@@ -3918,6 +4330,26 @@ typedef _loom_batch_take_dart = int Function(
 );
 typedef _loom_batch_rewind_native = Int32 Function(Pointer<loom_batch>, Int64, Int64);
 typedef _loom_batch_rewind_dart = int Function(Pointer<loom_batch>, int, int);
+typedef _loom_batch_get_info_native = Int32 Function(Pointer<loom_batch>, Pointer<loom_batch_info>);
+typedef _loom_batch_get_info_dart = int Function(Pointer<loom_batch>, Pointer<loom_batch_info>);
+typedef _loom_batch_position_native = Int32 Function(Pointer<loom_batch>, Int64, Pointer<Int64>);
+typedef _loom_batch_position_dart = int Function(Pointer<loom_batch>, int, Pointer<Int64>);
+typedef _loom_batch_erase_native = Int32 Function(Pointer<loom_batch>, Int64);
+typedef _loom_batch_erase_dart = int Function(Pointer<loom_batch>, int);
+typedef _loom_batch_reuse_native = Int32 Function(
+    Pointer<loom_batch>, Int64, Pointer<Int32>, Int64, Pointer<Int64>
+);
+typedef _loom_batch_reuse_dart = int Function(
+    Pointer<loom_batch>, int, Pointer<Int32>, int, Pointer<Int64>
+);
+typedef _loom_batch_set_salt_native = Int32 Function(Pointer<loom_batch>, Int64, Uint64);
+typedef _loom_batch_set_salt_dart = int Function(Pointer<loom_batch>, int, int);
+typedef _loom_batch_salt_native = Int32 Function(Pointer<loom_batch>, Int64, Pointer<Uint64>);
+typedef _loom_batch_salt_dart = int Function(Pointer<loom_batch>, int, Pointer<Uint64>);
+typedef _loom_batch_save_state_native = Int32 Function(Pointer<loom_batch>, Int64, Pointer<Uint8>);
+typedef _loom_batch_save_state_dart = int Function(Pointer<loom_batch>, int, Pointer<Uint8>);
+typedef _loom_batch_load_state_native = Int32 Function(Pointer<loom_batch>, Int64, Pointer<Uint8>);
+typedef _loom_batch_load_state_dart = int Function(Pointer<loom_batch>, int, Pointer<Uint8>);
 typedef _loom_batch_free_native = Void Function(Pointer<loom_batch>);
 typedef _loom_batch_free_dart = void Function(Pointer<loom_batch>);
 typedef _loom_deviation_create_native = Int32 Function(Pointer<Pointer<loom_deviation>>);
@@ -4072,6 +4504,40 @@ typedef _loom_network_dna_native = Int32 Function(
 typedef _loom_network_dna_dart = int Function(
     Pointer<loom_network>, Pointer<Uint8>, Pointer<Pointer<loom_array>>
 );
+typedef _loom_dna_similarity_native = Int32 Function(
+    Pointer<loom_tensor>, Pointer<loom_tensor>, Pointer<Double>
+);
+typedef _loom_dna_similarity_dart = int Function(
+    Pointer<loom_tensor>, Pointer<loom_tensor>, Pointer<Double>
+);
+typedef _loom_sample_fitness_create_native = Int32 Function(
+    Pointer<loom_dataset>, Int64, Int64, Int32, Pointer<Pointer<loom_sample_fitness>>
+);
+typedef _loom_sample_fitness_create_dart = int Function(
+    Pointer<loom_dataset>, int, int, int, Pointer<Pointer<loom_sample_fitness>>
+);
+typedef _loom_sample_fitness_score_native = Int32 Function(
+    Pointer<loom_sample_fitness>, Pointer<loom_genome>, Pointer<Double>
+);
+typedef _loom_sample_fitness_score_dart = int Function(
+    Pointer<loom_sample_fitness>, Pointer<loom_genome>, Pointer<Double>
+);
+typedef _loom_sample_fitness_network_native = Int32 Function(
+    Pointer<loom_sample_fitness>, Pointer<loom_genome>, Pointer<loom_engine>,
+    Pointer<Pointer<loom_network>>
+);
+typedef _loom_sample_fitness_network_dart = int Function(
+    Pointer<loom_sample_fitness>, Pointer<loom_genome>, Pointer<loom_engine>,
+    Pointer<Pointer<loom_network>>
+);
+typedef _loom_sample_fitness_json_native = Int32 Function(
+    Pointer<loom_sample_fitness>, Pointer<loom_genome>, Pointer<Pointer<Uint8>>
+);
+typedef _loom_sample_fitness_json_dart = int Function(
+    Pointer<loom_sample_fitness>, Pointer<loom_genome>, Pointer<Pointer<Uint8>>
+);
+typedef _loom_sample_fitness_free_native = Void Function(Pointer<loom_sample_fitness>);
+typedef _loom_sample_fitness_free_dart = void Function(Pointer<loom_sample_fitness>);
 typedef _loom_network_splice_native = Int32 Function(
     Pointer<loom_network>, Pointer<loom_network>, Pointer<loom_splice_options>,
     Pointer<Pointer<loom_network>>
@@ -4362,3 +4828,29 @@ typedef _loom_merge_dart = int Function(
 );
 typedef _loom_model_file_free_native = Void Function(Pointer<loom_model_file>);
 typedef _loom_model_file_free_dart = void Function(Pointer<loom_model_file>);
+typedef _loom_evaluator_load_native = Int32 Function(
+    Pointer<loom_engine>, Pointer<Uint8>, Pointer<Pointer<loom_evaluator>>
+);
+typedef _loom_evaluator_load_dart = int Function(
+    Pointer<loom_engine>, Pointer<Uint8>, Pointer<Pointer<loom_evaluator>>
+);
+typedef _loom_evaluator_load_memory_native = Int32 Function(
+    Pointer<loom_engine>, Pointer<Void>, Int64, Pointer<Uint8>, Pointer<Pointer<loom_evaluator>>
+);
+typedef _loom_evaluator_load_memory_dart = int Function(
+    Pointer<loom_engine>, Pointer<Void>, int, Pointer<Uint8>, Pointer<Pointer<loom_evaluator>>
+);
+typedef _loom_evaluator_json_native = Int32 Function(
+    Pointer<loom_evaluator>, Pointer<Pointer<Uint8>>
+);
+typedef _loom_evaluator_json_dart = int Function(Pointer<loom_evaluator>, Pointer<Pointer<Uint8>>);
+typedef _loom_evaluator_run_native = Int32 Function(
+    Pointer<loom_evaluator>, Pointer<loom_tensor>, Int64, Pointer<NativeFunction<loom_port_fn>>,
+    Pointer<Void>
+);
+typedef _loom_evaluator_run_dart = int Function(
+    Pointer<loom_evaluator>, Pointer<loom_tensor>, int, Pointer<NativeFunction<loom_port_fn>>,
+    Pointer<Void>
+);
+typedef _loom_evaluator_free_native = Void Function(Pointer<loom_evaluator>);
+typedef _loom_evaluator_free_dart = void Function(Pointer<loom_evaluator>);

@@ -1526,7 +1526,7 @@ public interface Sys extends Library {
       "top_n_sigma", "xtc_probability", "xtc_threshold", "dynamic_range", "dynamic_exponent",
       "mirostat", "mirostat_tau", "mirostat_eta", "logit_bias", "banned_tokens", "banned_strings",
       "logit_bias_count", "banned_token_count", "banned_string_count", "special_text", "grammar",
-      "json_schema", "lookup", "guesses"
+      "json_schema", "lookup", "guesses", "rules", "lookup_text"
   })
   class GenerateOptions extends Structure {
     public int struct_size;
@@ -1704,6 +1704,14 @@ public interface Sys extends Library {
      * at a time, 1 to 64; 0 means 8
      */
     public long guesses;
+    /**
+     * of loom_model_compile_rules() with these options; null compiles them when the text starts
+     */
+    public Pointer rules;
+    /**
+     * a further source of draft tokens; null means none
+     */
+    public Pointer lookup_text;
 
     public GenerateOptions() {
       struct_size = size();
@@ -1768,11 +1776,211 @@ public interface Sys extends Library {
   }
 
   /**
+   * The position and the memory of a session.
+   */
+  @Structure.FieldOrder({
+      "struct_size", "position", "context", "activation_bytes", "cache_bytes", "bytes"
+  })
+  class ModelSessionInfo extends Structure {
+    public int struct_size;
+    /**
+     * tokens that it has read
+     */
+    public long position;
+    /**
+     * positions in total
+     */
+    public long context;
+    /**
+     * memory for one forward pass
+     */
+    public long activation_bytes;
+    /**
+     * memory for keys, values and rotary tables
+     */
+    public long cache_bytes;
+    /**
+     * the sum of both
+     */
+    public long bytes;
+
+    public ModelSessionInfo() {
+      struct_size = size();
+    }
+
+    /** What lies at an address. */
+    public ModelSessionInfo(Pointer at) {
+      super(at);
+      read();
+    }
+  }
+
+  /**
+   * How a text is divided.
+   */
+  @Structure.FieldOrder({"struct_size", "window", "limit", "progress", "user"})
+  class PerplexityOptions extends Structure {
+    public int struct_size;
+    /**
+     * predictions per window; each is read without earlier context; 0: 512
+     */
+    public long window;
+    /**
+     * maximum predictions, in whole windows; 0: all
+     */
+    public long limit;
+    /**
+     * predictions done and in all; null: none
+     */
+    public ProgressFn progress;
+    /**
+     * handed to `progress`
+     */
+    public Pointer user;
+
+    public PerplexityOptions() {
+      struct_size = size();
+    }
+
+    /** What lies at an address. */
+    public PerplexityOptions(Pointer at) {
+      super(at);
+      read();
+    }
+  }
+
+  /**
+   * How well a model predicts a text.
+   */
+  @Structure.FieldOrder({"struct_size", "perplexity", "nats_per_token", "predictions"})
+  class Perplexity extends Structure {
+    public int struct_size;
+    /**
+     * exp of the mean
+     */
+    public double perplexity;
+    /**
+     * the mean negative log-likelihood
+     */
+    public double nats_per_token;
+    public long predictions;
+
+    public Perplexity() {
+      struct_size = size();
+    }
+
+    /** What lies at an address. */
+    public Perplexity(Pointer at) {
+      super(at);
+      read();
+    }
+  }
+
+  /**
+   * How beam search chooses. Lists are borrowed during the call.
+   */
+  @Structure.FieldOrder({
+      "struct_size", "num_beams", "max_tokens", "has_length_penalty", "length_penalty",
+      "early_stopping", "ignore_eos", "eos_ids", "eos_count", "context", "progress", "user"
+  })
+  class BeamOptions extends Structure {
+    public int struct_size;
+    /**
+     * 1 to 64; 0: 4
+     */
+    public long num_beams;
+    /**
+     * 0: 256
+     */
+    public long max_tokens;
+    /**
+     * 1: `length_penalty` counts
+     */
+    public int has_length_penalty;
+    /**
+     * a score is the sum of log-probabilities / tokens^length_penalty; unset: 1
+     */
+    public double length_penalty;
+    /**
+     * 1: ends as soon as num_beams texts have ended
+     */
+    public int early_stopping;
+    /**
+     * 1: the token that ends a text does not end it
+     */
+    public int ignore_eos;
+    /**
+     * tokens that end a text, [eos_count]; null: those of the model
+     */
+    public Pointer eos_ids;
+    public long eos_count;
+    /**
+     * positions of the KV cache; 0: the model's, at most 2048
+     */
+    public long context;
+    /**
+     * before each token, with tokens so far and max_tokens; null: none
+     */
+    public ProgressFn progress;
+    /**
+     * handed to `progress`
+     */
+    public Pointer user;
+
+    public BeamOptions() {
+      struct_size = size();
+    }
+
+    /** What lies at an address. */
+    public BeamOptions(Pointer at) {
+      super(at);
+      read();
+    }
+  }
+
+  /**
    * A piece of a reply, borrowed during the callback. call: which one, from 0; -1 of text. 0: go
    * on; anything else ends the call with LOOM_CANCELLED.
    */
   interface ReplyFn extends Callback {
     int invoke(Pointer user, int kind, Pointer text, int call);
+  }
+
+  /**
+   * Constraints on calls in a reply. Texts are borrowed during the call.
+   */
+  @Structure.FieldOrder({
+      "struct_size", "required", "single", "allowed", "allowed_count", "otherwise"
+  })
+  class CallRules extends Structure {
+    public int struct_size;
+    /**
+     * 1: the reply is a call, after optional reasoning
+     */
+    public int required;
+    /**
+     * 1: at most one call in a reply
+     */
+    public int single;
+    /**
+     * names of functions that may be called, [allowed_count]; null: all
+     */
+    public Pointer allowed;
+    public long allowed_count;
+    /**
+     * JSON schema of a reply without calls; null: any text
+     */
+    public Pointer otherwise;
+
+    public CallRules() {
+      struct_size = size();
+    }
+
+    /** What lies at an address. */
+    public CallRules(Pointer at) {
+      super(at);
+      read();
+    }
   }
 
   /**
@@ -1934,6 +2142,52 @@ public interface Sys extends Library {
 
     /** What lies at an address. */
     public BatchOptions(Pointer at) {
+      super(at);
+      read();
+    }
+  }
+
+  /**
+   * The size and the counters of a batch.
+   */
+  @Structure.FieldOrder({
+      "struct_size", "sequences", "shares_passes", "context", "bytes", "positions", "reused",
+      "evicted"
+  })
+  class BatchInfo extends Structure {
+    public int struct_size;
+    public long sequences;
+    /**
+     * 0: texts alternate, each in passes of its own
+     */
+    public int shares_passes;
+    /**
+     * positions per sequence
+     */
+    public long context;
+    /**
+     * memory in total
+     */
+    public long bytes;
+    /**
+     * positions with memory for keys and values; 0 without shared passes
+     */
+    public long positions;
+    /**
+     * positions that loom_batch_reuse() found, over all calls
+     */
+    public long reused;
+    /**
+     * reusable positions that were evicted for memory
+     */
+    public long evicted;
+
+    public BatchInfo() {
+      struct_size = size();
+    }
+
+    /** What lies at an address. */
+    public BatchInfo(Pointer at) {
       super(at);
       read();
     }
@@ -3479,6 +3733,15 @@ public interface Sys extends Library {
   int loom_tokenizer_token_id(Pointer tokenizer, String token, IntByReference out);
 
   /**
+   * The bytes that a token adds to a text, which may be a part of a character; the name of a
+   * special token. `*out` ends with a NUL, which `*size` does not count. It is transferred:
+   * loom_free(). Errors: out_of_range.
+   */
+  int loom_tokenizer_token_bytes(
+      Pointer tokenizer, int id, PointerByReference out, LongByReference size
+  );
+
+  /**
    * Ids of a text; special_tokens 1: with the tokens that the tokenizer puts around it. `*ids` is
    * transferred: loom_free().
    */
@@ -3622,9 +3885,102 @@ public interface Sys extends Library {
   int loom_model_session_load_state(Pointer session, String path);
 
   /**
+   * Its position and memory. One thread at a time.
+   */
+  int loom_model_session_get_info(Pointer session, ModelSessionInfo out);
+
+  /**
+   * The text of the chat template; "": there is none. `*out` is transferred: loom_free().
+   */
+  int loom_model_chat_template(Pointer model, PointerByReference out);
+
+  /**
+   * The tokenizer, which keeps the model alive. `*out` is transferred. Errors: not_found (the model
+   * has none).
+   */
+  int loom_model_tokenizer(Pointer model, PointerByReference out);
+
+  /**
+   * 16 hexadecimal digits for all that affects the bits of a text besides the request: the weights,
+   * their type, that of the KV cache, and the numerics. Reads all weights. `*out` is transferred:
+   * loom_free().
+   */
+  int loom_model_fingerprint(Pointer model, int cache_type, PointerByReference out);
+
+  /**
+   * The sampling options in the model's generation_config.json, as a JSON object with fields of
+   * loom_generate_options; null without that file. `*out` is transferred: loom_free(). Errors:
+   * bad_file.
+   */
+  int loom_model_suggested_sampling(Pointer model, PointerByReference out);
+
+  /**
+   * Checks options.grammar or options.json_schema without a model. Errors: those of generation.
+   */
+  int loom_check_rules(GenerateOptions options);
+
+  /**
+   * Compiles the grammar, schema and banned texts of `options` for options.rules, so that texts
+   * start at once. `*out` is transferred; null if there is no constraint. Errors: invalid_argument,
+   * unsupported.
+   */
+  int loom_model_compile_rules(Pointer model, GenerateOptions options, PointerByReference out);
+
+  /**
+   * Texts that use them continue. Null is fine.
+   */
+  void loom_rules_free(Pointer rules);
+
+  /**
+   * Tokens that a model is likely to repeat, for options.lookup_text. It outlives the texts that
+   * use it. `ids` are copied. `*out` is transferred.
+   */
+  int loom_lookup_text_create(Pointer ids, long count, PointerByReference out);
+
+  /**
+   * The token that followed the longest end of `history` in the text, in at least `share` of the
+   * cases; -1: none did. Of equally frequent tokens it is the smallest.
+   */
+  int loom_lookup_text_next(
+      Pointer text, Pointer history, long count, double share, IntByReference out
+  );
+
+  /**
+   * Null is fine.
+   */
+  void loom_lookup_text_free(Pointer text);
+
+  /**
+   * Of the tokens of a text. Errors: invalid_argument (fewer tokens than a window needs),
+   * cancelled.
+   */
+  int loom_model_perplexity(
+      Pointer model, Pointer ids, long count, PerplexityOptions options, Perplexity out
+  );
+
+  /**
+   * The likeliest continuations as a whole, best first, as JSON: [{text, token_ids, score, stop}];
+   * stop is a number of loom_stop. `*out` is transferred: loom_free(). Errors: invalid_argument,
+   * out_of_range, unsupported, cancelled.
+   */
+  int loom_beam_search(
+      Pointer model, Pointer prompt, long count, BeamOptions options, PointerByReference out
+  );
+
+  /**
    * How the model writes calls of tools; "": it knows none. `*out` is transferred: loom_free().
    */
   int loom_model_tool_format(Pointer model, PointerByReference out);
+
+  /**
+   * A grammar for loom_generate_options.grammar that constrains calls in a reply to `prompt` to the
+   * schemas of `tools`; use it with special_text. "": there is nothing to constrain. `*out` is
+   * transferred: loom_free(). Errors: invalid_argument, unsupported (a keyword of a schema, a
+   * template without calls).
+   */
+  int loom_model_call_grammar(
+      Pointer model, String prompt, String tools, CallRules rules, PointerByReference out
+  );
 
   /**
    * Reads what the model writes after `prompt`, which loom_model_render_chat() gave for the same
@@ -3673,6 +4029,20 @@ public interface Sys extends Library {
   );
 
   /**
+   * loom_model_embed() for tokens. lengths [count]: tokens of each text; `ids` has all texts in
+   * order. No prompt and no special tokens are added. `*out` is transferred.
+   */
+  int loom_model_embed_tokens(
+      Pointer model, Pointer ids, Pointer lengths, long count, EmbedOptions options,
+      PointerByReference out
+  );
+
+  /**
+   * The cosine of the angle between two vectors [count]; 0 if one of them is zero.
+   */
+  int loom_cosine(Pointer a, Pointer b, long count, FloatByReference out);
+
+  /**
    * Takes all memory that the texts need. `*out` is transferred. Errors: invalid_argument,
    * out_of_memory.
    */
@@ -3719,6 +4089,54 @@ public interface Sys extends Library {
    * thread at a time.
    */
   int loom_batch_rewind(Pointer batch, long sequence, long position);
+
+  /**
+   * Its size and its counters. One thread at a time.
+   */
+  int loom_batch_get_info(Pointer batch, BatchInfo out);
+
+  /**
+   * Tokens that a sequence has read. Errors: out_of_range. One thread at a time.
+   */
+  int loom_batch_position(Pointer batch, long sequence, LongByReference out);
+
+  /**
+   * Drops all positions of a sequence without a text. loom_batch_reuse() no longer finds them.
+   * Errors: out_of_range. One thread at a time.
+   */
+  int loom_batch_erase(Pointer batch, long sequence);
+
+  /**
+   * Resets a sequence without a text to the longest prefix of `prompt`, without its last token,
+   * that any sequence of the same salt has read. `*out`: the tokens reused; loom_batch_start()
+   * continues with the rest. Errors: out_of_range. One thread at a time.
+   */
+  int loom_batch_reuse(
+      Pointer batch, long sequence, Pointer prompt, long count, LongByReference out
+  );
+
+  /**
+   * loom_batch_reuse() finds only positions of sequences with the same salt. The default is 0.
+   * Errors: out_of_range. One thread at a time.
+   */
+  int loom_batch_set_salt(Pointer batch, long sequence, long salt);
+
+  /**
+   * The salt of a sequence. Errors: out_of_range. One thread at a time.
+   */
+  int loom_batch_salt(Pointer batch, long sequence, LongByReference out);
+
+  /**
+   * Saves the positions of a sequence without a text, as loom_model_session_save_state() does.
+   * Errors: its own, out_of_range. One thread at a time.
+   */
+  int loom_batch_save_state(Pointer batch, long sequence, String path);
+
+  /**
+   * Restores them. Errors: those of loom_model_session_load_state(), invalid_argument (the sequence
+   * has a text). One thread at a time.
+   */
+  int loom_batch_load_state(Pointer batch, long sequence, String path);
 
   /**
    * Null is fine.
@@ -3915,6 +4333,46 @@ public interface Sys extends Library {
    * transferred. Errors: not_found.
    */
   int loom_network_dna(Pointer network, String at, PointerByReference out);
+
+  /**
+   * Cosine of two signatures of equal length, float32 or float64. Two zero vectors give 1, a single
+   * one gives 0. Errors: invalid_argument.
+   */
+  int loom_dna_similarity(Tensor a, Tensor b, DoubleByReference out);
+
+  /**
+   * With class labels it is exp(-cross entropy), with targets 1 / (1 + mean squared error); 1 is
+   * perfect. `*out` is transferred. Errors: invalid_argument (samples without targets, other
+   * widths).
+   */
+  int loom_sample_fitness_create(
+      Pointer data, long inputs, long outputs, int normalize, PointerByReference out
+  );
+
+  /**
+   * The fitness of a genome. Errors: invalid_argument (a recurrent genome, other widths). One
+   * thread at a time.
+   */
+  int loom_sample_fitness_score(Pointer fitness, Pointer genome, DoubleByReference out);
+
+  /**
+   * loom_genome_network() with the normalization of the inputs, the names of the classes and the
+   * loss. `*out` is transferred.
+   */
+  int loom_sample_fitness_network(
+      Pointer fitness, Pointer genome, Pointer engine, PointerByReference out
+  );
+
+  /**
+   * loom_genome_json() with input_shift and input_scale, one number per input, if inputs are
+   * normalized, and classes, the names of the outputs. `*out` is transferred: loom_free().
+   */
+  int loom_sample_fitness_json(Pointer fitness, Pointer genome, PointerByReference out);
+
+  /**
+   * Null is fine.
+   */
+  void loom_sample_fitness_free(Pointer fitness);
 
   /**
    * A child: a, with the layers that stand at the same place in b, of the same shapes, crossed.
@@ -4278,4 +4736,37 @@ public interface Sys extends Library {
    * Null is fine.
    */
   void loom_model_file_free(Pointer file);
+
+  /**
+   * `*out` is transferred. Errors: not_found, bad_file, unsupported (nodes without an operator,
+   * with reasons).
+   */
+  int loom_evaluator_load(Pointer engine, String path, PointerByReference out);
+
+  /**
+   * The same of a file in memory, which errors call `name`. `bytes` are copied. `*out` is
+   * transferred.
+   */
+  int loom_evaluator_load_memory(
+      Pointer engine, Pointer bytes, long size, String name, PointerByReference out
+  );
+
+  /**
+   * {inputs, outputs}, each [{name, type, shape}] in the order of the file: type "float", "int64",
+   * ...; -1 in a shape is any extent, and null an unknown rank. Inputs with a default value are
+   * absent. `*out` is transferred: loom_free().
+   */
+  int loom_evaluator_json(Pointer evaluator, PointerByReference out);
+
+  /**
+   * All inputs, in order; `sink` gets each output with its values. Booleans are uint8, 0 and 1.
+   * Errors: invalid_argument (an input that differs from the file), unsupported, out_of_memory,
+   * cancelled.
+   */
+  int loom_evaluator_run(Pointer evaluator, Tensor inputs, long count, PortFn sink, Pointer user);
+
+  /**
+   * Null is fine.
+   */
+  void loom_evaluator_free(Pointer evaluator);
 }

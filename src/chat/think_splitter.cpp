@@ -1,4 +1,4 @@
-#include "api/language/think_splitter.hpp"
+#include "chat/think_splitter.hpp"
 
 #include <algorithm>
 
