@@ -46,7 +46,7 @@ Pass Session::Impl::pass() {
   p.given = &received_inputs;
   // Recorded lists that are kept, and device lists, run only when they are complete.
   if (!options.ragged && recorder->ops().device == nullptr)
-    p.settle = [this]() -> Result<bool> {
+    p.synchronize = [this]() -> Result<bool> {
       LOOM_TRY(recorder->flush());
       return true;
     };
@@ -90,7 +90,7 @@ Status Session::Impl::plan_memory() {
   Recorder tracer(trace);
   Pass p = pass();
   p.recorder = &tracer;
-  if (p.settle) p.settle = [] { return Result<bool>(false); };
+  if (p.synchronize) p.synchronize = [] { return Result<bool>(false); };
   p.tensor = [&](const Shape& shape) -> Result<Tensor> { return trace.fresh(shape); };
   p.on_cell = [&](size_t) { first_slot.push_back(static_cast<int>(trace.tensors())); };
   p.on_output = {};
