@@ -8,6 +8,7 @@
 
 #include "grid/network.hpp"
 #include "grid/rope_table.hpp"
+#include "layers/core/forward_call.hpp"
 #include "ops/families/fwd.hpp"
 
 namespace loom::core {
@@ -24,27 +25,19 @@ struct BufferUpdate {
   Tensor gate;
 };
 
-struct Pass {
+struct Pass : PassState {
   const Network* network = nullptr;
-  Recorder* recorder = nullptr;
   std::function<Result<Tensor>(const Shape&)> tensor;
   const std::vector<RopeTable>* ropes = nullptr;
-  int64_t sequences = 1;
-  int64_t first = 0;
-  Tensor mask;
-  SequenceEnds ends;  // with a mask
-  Tensor places;      // of a ragged pass (layers/core/layer.hpp)
-  // With caches and states, one per state, passes continue each other.
-  bool stateful = false;
+  // For stateful passes, one per state.
   const std::vector<KvCache>* caches = nullptr;
   const std::vector<Tensor>* states = nullptr;
   // The inputs of feedback links, per cell; empty if a cell has none. The pass does not write them.
   const std::vector<Tensor>* feedback = nullptr;
   // In the order of Network::extra_inputs(); may be null: this pass has none.
   const std::vector<Tensor>* given = nullptr;
-  // Lets layers read values during the pass: ForwardCall::settle(). Empty means that they may not.
-  std::function<Result<bool>()> settle;
-  bool training = false;
+  // Lets layers read values: ForwardCall::synchronize(). Empty means that they may not.
+  std::function<Result<bool>()> synchronize;
   uint64_t seed = 0;
   Tensor step;
   std::vector<AddedLoss> losses;
@@ -65,10 +58,8 @@ struct Pass {
 
   // Runs cells [begin, end) on x; returns the output of the last.
   Result<Tensor> run(size_t begin, size_t end, const Tensor& x);
-  // Runs cell i alone on the given inputs; links are ignored.
-  Result<Tensor> cell(size_t i, const Tensor& in, const Tensor& skip);
-  // The same with all outputs of the cell.
-  Result<std::vector<Tensor>> cell_all(size_t i, const Tensor& in, const Tensor& skip);
+  // Runs cell i alone on these inputs; links are ignored. Returns all its outputs.
+  Result<Outputs> cell(size_t i, const Tensor& in, const Tensor& skip);
 };
 
 }  // namespace loom::core

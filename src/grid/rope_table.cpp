@@ -40,16 +40,17 @@ Result<RopeTable> RopeTable::make(const RopeSpec& spec, int64_t positions) {
     return table;
   }
   const int64_t half = spec.width / 2;
+  PositionTable& made = table.table_;
   LOOM_ASSIGN(table.memory_, Buffer::allocate(2 * positions * half * 4));
   auto* values = reinterpret_cast<float*>(table.memory_.data());
-  table.cos_ = f32_matrix(values, positions, half);
-  table.sin_ = f32_matrix(values + positions * half, positions, half);
+  made.cos = f32_matrix(values, positions, half);
+  made.sin = f32_matrix(values + positions * half, positions, half);
   for (int64_t j = 0; j < half; ++j) {
     const float freq = frequency(spec, j);
     for (int64_t p = 0; p < positions; ++p) {
       const float angle = static_cast<float>(p) * freq;
-      table.cos_.f32_row(p)[j] = static_cast<float>(dmath::cos(angle));
-      table.sin_.f32_row(p)[j] = static_cast<float>(dmath::sin(angle));
+      made.cos.f32_row(p)[j] = static_cast<float>(dmath::cos(angle));
+      made.sin.f32_row(p)[j] = static_cast<float>(dmath::sin(angle));
     }
   }
   return table;
@@ -57,11 +58,12 @@ Result<RopeTable> RopeTable::make(const RopeSpec& spec, int64_t positions) {
 
 Status RopeTable::count(int64_t positions) {
   LOOM_ASSIGN(memory_, Buffer::allocate(positions * 4));
-  numbers_.dtype = DType::i32;
-  numbers_.shape = Shape{positions};
-  numbers_.row_stride = positions;
-  numbers_.data = memory_.data();
-  for (int64_t p = 0; p < positions; ++p) numbers_.i32()[p] = static_cast<int32_t>(p);
+  Tensor& numbers = table_.numbers;
+  numbers.dtype = DType::i32;
+  numbers.shape = Shape{positions};
+  numbers.row_stride = positions;
+  numbers.data = memory_.data();
+  for (int64_t p = 0; p < positions; ++p) numbers.i32()[p] = static_cast<int32_t>(p);
   return {};
 }
 

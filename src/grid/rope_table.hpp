@@ -14,9 +14,7 @@ class RopeTable {
  public:
   static Result<RopeTable> make(const RopeSpec& spec, int64_t positions);
   const RopeSpec& spec() const { return spec_; }
-  const Tensor& cos() const { return cos_; }  // [positions, width/2]
-  const Tensor& sin() const { return sin_; }
-  const Tensor& numbers() const { return numbers_; }  // [positions], limited by the spec
+  const PositionTable& table() const { return table_; }  // numbers: limited by the spec
   const Buffer& memory() const { return memory_; }
   int64_t bytes() const { return memory_.size(); }
 
@@ -25,7 +23,7 @@ class RopeTable {
 
   RopeSpec spec_;
   Buffer memory_;
-  Tensor cos_, sin_, numbers_;
+  PositionTable table_;
 };
 
 }  // namespace loom::core

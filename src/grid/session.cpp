@@ -36,9 +36,11 @@ Pass Session::Impl::pass() {
   p.ropes = &ropes;
   p.sequences = options.ragged ? 1 : options.sequences;
   p.first = options.ragged ? 0 : position;
-  p.places = places;
-  p.mask = mask;
-  p.ends = ends;
+  if (ragged) p.places = ragged->places;
+  if (masked) {
+    p.mask = masked->mask;
+    p.ends = masked->ends;
+  }
   p.stateful = !options.masked;
   p.caches = &caches;
   p.states = &states;
@@ -46,7 +48,7 @@ Pass Session::Impl::pass() {
   p.given = &received_inputs;
   // Recorded lists that are kept, and device lists, run only when they are complete.
   if (!options.ragged && recorder->ops().device == nullptr)
-    p.settle = [this]() -> Result<bool> {
+    p.synchronize = [this]() -> Result<bool> {
       LOOM_TRY(recorder->flush());
       return true;
     };
@@ -90,7 +92,7 @@ Status Session::Impl::plan_memory() {
   Recorder tracer(trace);
   Pass p = pass();
   p.recorder = &tracer;
-  if (p.settle) p.settle = [] { return Result<bool>(false); };
+  if (p.synchronize) p.synchronize = [] { return Result<bool>(false); };
   p.tensor = [&](const Shape& shape) -> Result<Tensor> { return trace.fresh(shape); };
   p.on_cell = [&](size_t) { first_slot.push_back(static_cast<int>(trace.tensors())); };
   p.on_output = {};
@@ -183,9 +185,6 @@ Status Session::Impl::make_state() {
   const DType compute = recorder->ops().compute;
   const int64_t element = dtype_info(compute).bits / 8;
   int64_t bytes = 0;
-  if (options.pages > 0) {
-    LOOM_ASSIGN(page_memory, Buffer::allocate(options.sequences * (capacity / 16) * 4));
-  }
   for (const StateSpec& s : network->states()) {
     bytes += 2 * cache_of(s).bytes();
     bytes += round_up(s.width * options.sequences * element, 64);
@@ -230,7 +229,7 @@ Status Session::Impl::attach() {
   LOOM_TRY(attach_state(device));
   std::vector<MemoryRange> own = {range_of(arena), range_of(input)};
   for (const Buffer& copy : copies) own.push_back(range_of(copy));
-  if (options.masked) own.insert(own.end(), {range_of(mask_memory), range_of(ends_memory)});
+  if (masked) own.insert(own.end(), {range_of(masked->mask_memory), range_of(masked->ends_memory)});
   LOOM_ASSIGN(memory, Attached::attach(device, own, MemoryUse::scratch, false));
   return {};
 }
@@ -251,7 +250,7 @@ Status Session::Impl::attach_state(Device* device) {
     state.push_back(range_of(next_feedback.memory()));
   }
   LOOM_ASSIGN(state_attached, Attached::attach(device, state, MemoryUse::state, false));
-  const MemoryRange own = range_of(place_memory);
+  const MemoryRange own = ragged ? range_of(ragged->place_memory) : MemoryRange{};
   LOOM_ASSIGN(places_attached, Attached::attach(device, {&own, 1}, MemoryUse::scratch, false));
   return {};
 }
@@ -305,42 +304,6 @@ Status Session::Impl::receive_inputs(int64_t samples) {
     LOOM_ASSIGN(x, received(x, copies[i]));
     received_inputs.push_back(x);
   }
-  return {};
-}
-
-// Mask memory for the largest input; passes use the part for their input.
-Status Session::Impl::make_mask() {
-  if (!options.masked) return {};
-  if (max_input.rank() < 2 || options.ragged || network->has_links())
-    return invalid("lengths are for networks whose samples have positions, without feedback links");
-  const DType compute = recorder->ops().compute;
-  const int64_t rows = max_input[0] * max_input[1];
-  LOOM_ASSIGN(mask_memory, Buffer::allocate(plain_bytes(compute, Shape{rows})));
-  LOOM_ASSIGN(ends_memory, Buffer::allocate(4 * (rows + round_up(max_input[0], 16))));
-  shape_mask(max_input);
-  return {};
-}
-
-void Session::Impl::shape_mask(const Shape& shape) {
-  mask = zeroed(mask_memory.data(), recorder->ops().compute, Shape{shape[0], shape[1]});
-  ends.last = zeroed(ends_memory.data(), DType::i32, Shape{shape[0]});
-  ends.turned = zeroed(ends_memory.data() + 4 * round_up(max_input[0], 16), DType::i32,
-                       Shape{shape[0] * shape[1]});
-}
-
-// Computes the mask of the lengths for an input of this shape.
-Status Session::Impl::receive_lengths(const Shape& shape) {
-  if (!options.masked) return {};
-  if (shape.rank() < 2 || shape[0] > max_input[0] || shape[1] > max_input[1])
-    return invalid(cat("an input ", shape.str(), " does not fit the session, which was made for ",
-                       max_input.str()));
-  for (const int64_t length : lengths) {
-    if (length > shape[1])
-      return invalid(cat("a sequence has ", length, " positions, but the input only ", shape[1]));
-  }
-  shape_mask(shape);
-  mark_lengths(mask, ends, lengths);
-  for (const Tensor& t : {mask, ends.last, ends.turned}) LOOM_TRY(to_device(recorder->ops(), t));
   return {};
 }
 
@@ -468,16 +431,6 @@ Status Session::give(const std::vector<Tensor>& inputs) {
   return {};
 }
 
-Status Session::set_lengths(std::span<const int64_t> lengths) {
-  Impl& s = *impl_;
-  if (!s.options.masked) return invalid("this session was made without lengths");
-  for (const int64_t length : lengths) {
-    if (length < 1) return invalid(cat("a sequence of ", length, " positions; one at least"));
-  }
-  s.lengths.assign(lengths.begin(), lengths.end());
-  return {};
-}
-
 std::vector<Tensor> Session::Impl::with_width() const {
   std::vector<Tensor> out;
   for (const Tensor& t : states) {
@@ -538,15 +491,18 @@ const std::vector<KvCache>& Session::caches() const {
 }
 int64_t Session::arena_bytes() const {
   int64_t commands = 0;
-  for (const CachedPlan& pass : impl_->cached_plans)
-    commands += static_cast<int64_t>(pass.commands.capacity());
+  if (impl_->ragged) {
+    for (const CachedPlan& pass : impl_->ragged->cached_plans)
+      commands += static_cast<int64_t>(pass.commands.capacity());
+  }
   return impl_->arena.size() + impl_->recorder->workspace_bytes() +
          commands * static_cast<int64_t>(sizeof(Command));
 }
 int64_t Session::state_bytes() const {
   int64_t bytes = impl_->state_memory.size() + impl_->feedback.memory().size() +
-                  impl_->next_feedback.memory().size() + impl_->place_memory.size() +
-                  impl_->page_memory.size();
+                  impl_->next_feedback.memory().size();
+  if (impl_->ragged)
+    bytes += impl_->ragged->place_memory.size() + impl_->ragged->page_memory.size();
   for (const RopeTable& table : impl_->ropes) bytes += table.bytes();
   return bytes;
 }

@@ -1,6 +1,8 @@
 // Session::Impl: the shared state of the files of Session. Private to them.
 #pragma once
 
+#include <optional>
+
 #include "base/arena.hpp"
 #include "grid/feedback.hpp"
 #include "grid/pass.hpp"
@@ -19,6 +21,30 @@ struct CachedPlan {
   std::vector<Command> commands;
 };
 
+// The part of a masked session: the lengths of its sequences and their mask.
+struct MaskedRows {
+  std::vector<int64_t> lengths;
+  Buffer mask_memory, ends_memory;
+  Tensor mask;
+  SequenceEnds ends;
+};
+
+// The part of a ragged session: the locations of rows, and its recorded passes.
+struct RaggedRows {
+  Buffer place_memory;  // locations of all rows (ops/recording/pages.hpp)
+  int64_t place_width = 2;
+  Tensor places;
+  Buffer page_memory;                    // of a session with pages: their tables
+  std::vector<Device::Move> page_moves;  // of copy_page()
+  std::vector<CachedPlan> cached_plans;  // allocated with room for all of them
+  int64_t recordings = 0;
+  int64_t passes = 0;  // of forward_ragged()
+
+  // The recorded pass for this input, or else the one with the oldest run.
+  CachedPlan& plan_for(const Tensor& x, int64_t num_outputs);
+};
+
+// Plain passes, and all that the kinds of sessions share.
 struct Session::Impl {
   const Network* network = nullptr;
   SessionOptions options;
@@ -33,17 +59,8 @@ struct Session::Impl {
   Buffer arena;
   Buffer state_memory;
   std::vector<KvCache> caches;  // [state]
-  Buffer place_memory;  // of a ragged session: locations of all rows (ops/recording/pages.hpp)
-  int64_t place_width = 2;
-  Buffer page_memory;                    // of a session with pages: their tables
-  std::vector<Device::Move> page_moves;  // of copy_page()
-  int64_t recordings = 0;
-  Tensor places;
-  // Recorded ragged passes, allocated with room for all of them.
-  std::vector<CachedPlan> cached_plans;
-  int64_t passes = 0;          // of forward_ragged()
-  std::vector<Tensor> states;  // [state]: [sequences, width]
-  bool states_given = false;   // they are not zeros at position 0
+  std::vector<Tensor> states;   // [state]: [sequences, width]
+  bool states_given = false;    // they are not zeros at position 0
   std::vector<Tensor> with_width() const;
   // The values that feedback links read in this pass, and in the next.
   FeedbackMemory feedback, next_feedback;
@@ -60,11 +77,8 @@ struct Session::Impl {
   std::vector<Tensor> given, received_inputs;
   std::vector<Buffer> copies;
   std::vector<Tensor> results;
-  // For masked sessions.
-  std::vector<int64_t> lengths;
-  Buffer mask_memory, ends_memory;
-  Tensor mask;
-  SequenceEnds ends;
+  std::optional<MaskedRows> masked;
+  std::optional<RaggedRows> ragged;
 
   Status attach();
   Result<Tensor> received(const Tensor& x, Buffer& copy);
@@ -87,7 +101,6 @@ struct Session::Impl {
   Status keep_feedback(const std::vector<Tensor>& outputs, size_t first);
   Status run(const Tensor& x, size_t first, size_t last, Tensor& y);
   Status keep_passes(int64_t commands);
-  CachedPlan& plan_for(const Tensor& x, int64_t num_outputs);
   Status record_ragged(const Tensor& x, int64_t num_outputs, CachedPlan& cached_plan);
   Status attach_state(Device* device);
   Status fetch(const Tensor& t);

@@ -38,23 +38,27 @@ Status Session::Impl::make_places() {
         cat(bad->config.def->name, " at ", cell.at.str(),
             " looks at several rows of its input, so sequences cannot share a pass"));
   }
-  const int64_t rows = rows_of(max_input);
-  place_width = 2 + (options.pages > 0 ? capacity / 16 : 0);
-  LOOM_ASSIGN(place_memory, Buffer::allocate(rows * place_width * 4));
-  places = zeroed(place_memory.data(), DType::i32, Shape{rows, place_width});
+  const int64_t count = rows_of(max_input);
+  RaggedRows& r = ragged.emplace();
+  r.place_width = 2 + (options.pages > 0 ? capacity / 16 : 0);
+  LOOM_ASSIGN(r.place_memory, Buffer::allocate(count * r.place_width * 4));
+  r.places = zeroed(r.place_memory.data(), DType::i32, Shape{count, r.place_width});
+  if (options.pages > 0) {
+    LOOM_ASSIGN(r.page_memory, Buffer::allocate(options.sequences * (capacity / 16) * 4));
+  }
   recorder->keep_rows_alone();
   return {};
 }
 
 Status Session::Impl::keep_passes(int64_t commands) {
-  if (!options.ragged) return {};
-  cached_plans.resize(kKeptPasses);
-  for (CachedPlan& pass : cached_plans) pass.commands.reserve(static_cast<size_t>(commands));
+  if (!ragged) return {};
+  ragged->cached_plans.resize(kKeptPasses);
+  for (CachedPlan& pass : ragged->cached_plans)
+    pass.commands.reserve(static_cast<size_t>(commands));
   return {};
 }
 
-// The recorded pass for this input, or else the one with the oldest run.
-CachedPlan& Session::Impl::plan_for(const Tensor& x, int64_t num_outputs) {
+CachedPlan& RaggedRows::plan_for(const Tensor& x, int64_t num_outputs) {
   CachedPlan* oldest = cached_plans.data();
   for (CachedPlan& pass : cached_plans) {
     if (pass.num_outputs == num_outputs && pass.input.data == x.data && pass.input.shape == x.shape)
@@ -85,7 +89,7 @@ Status Session::Impl::record_ragged(const Tensor& x, int64_t num_outputs, Cached
   cached_plan.input = x;
   cached_plan.output = y;
   cached_plan.num_outputs = num_outputs;
-  ++recordings;
+  ++ragged->recordings;
   return {};
 }
 
@@ -103,15 +107,16 @@ Status Session::Impl::fetch(const Tensor& t) {
 // On a device, ids and positions are uploaded for each pass; its commands read them at run time.
 Result<Tensor> Session::forward_ragged(const Tensor& given, int64_t num_outputs) {
   Impl& s = *impl_;
-  if (s.places.rows() != s.rows_of(given.shape)) {
-    return invalid(cat("a pass of ", s.rows_of(given.shape), " rows, of which ", s.places.rows(),
-                       " were placed"));
+  const int64_t placed = s.ragged ? s.ragged->places.rows() : 0;
+  if (placed != s.rows_of(given.shape)) {
+    return invalid(
+        cat("a pass of ", s.rows_of(given.shape), " rows, of which ", placed, " were placed"));
   }
   LOOM_ASSIGN(const Tensor x, s.received(given, s.input));
-  LOOM_TRY(to_device(s.recorder->ops(), s.places));
-  CachedPlan& pass = s.plan_for(x, num_outputs);
+  LOOM_TRY(to_device(s.recorder->ops(), s.ragged->places));
+  CachedPlan& pass = s.ragged->plan_for(x, num_outputs);
   if (pass.num_outputs != num_outputs) LOOM_TRY(s.record_ragged(x, num_outputs, pass));
-  pass.used = ++s.passes;
+  pass.used = ++s.ragged->passes;
   LOOM_TRY(s.recorder->run(pass.commands));
   if (num_outputs > 0) LOOM_TRY(s.fetch(pass.output));
   return pass.output;
@@ -120,9 +125,9 @@ Result<Tensor> Session::forward_ragged(const Tensor& given, int64_t num_outputs)
 Status Session::place(std::span<const RowPosition> rows) {
   Impl& s = *impl_;
   const auto count = static_cast<int64_t>(rows.size());
-  if (!s.options.ragged || count > s.rows_of(s.max_input)) {
+  if (!s.ragged || count > s.rows_of(s.max_input)) {
     return invalid(cat(count, " rows are placed; this session was made for ",
-                       s.options.ragged ? s.rows_of(s.max_input) : 0));
+                       s.ragged ? s.rows_of(s.max_input) : 0));
   }
   for (const RowPosition& row : rows) {
     if (row.sequence >= 0 && row.sequence < s.options.sequences && row.position >= 0 &&
@@ -133,10 +138,11 @@ Status Session::place(std::span<const RowPosition> rows) {
                       cat("position ", row.position, " of sequence ", row.sequence,
                           " is not among ", s.last_place, " of ", s.options.sequences));
   }
-  s.places = zeroed(s.place_memory.data(), DType::i32, Shape{count, s.place_width});
+  RaggedRows& own = *s.ragged;
+  own.places = zeroed(own.place_memory.data(), DType::i32, Shape{count, own.place_width});
   for (int64_t r = 0; r < count; ++r) {
     const RowPosition& row = rows[static_cast<size_t>(r)];
-    int32_t* to = s.places.i32() + r * s.place_width;
+    int32_t* to = own.places.i32() + r * own.place_width;
     const bool paged = s.options.pages > 0;
     *to++ = paged ? 0 : row.sequence;
     *to++ = row.position;
@@ -149,12 +155,12 @@ bool Session::ragged() const {
   return impl_->options.ragged;
 }
 int64_t Session::recordings() const {
-  return impl_->recordings;
+  return impl_->ragged ? impl_->ragged->recordings : 0;
 }
 
 std::span<int32_t> Session::page_table(int64_t sequence) {
   const int64_t pages = impl_->capacity / 16;
-  return {reinterpret_cast<int32_t*>(impl_->page_memory.data()) + sequence * pages,
+  return {reinterpret_cast<int32_t*>(impl_->ragged->page_memory.data()) + sequence * pages,
           static_cast<size_t>(pages)};
 }
 
@@ -192,13 +198,13 @@ std::vector<MemoryRange> ranges_of_pages(const std::vector<KvCache>& caches,
 
 Status Session::copy_page(int32_t from, int32_t to) {
   Impl& s = *impl_;
-  s.page_moves.clear();
+  s.ragged->page_moves.clear();
   each_page_part(s.caches, [&](std::byte* begin, int64_t bytes) {
-    s.page_moves.push_back({begin + from * bytes, begin + to * bytes, bytes});
+    s.ragged->page_moves.push_back({begin + from * bytes, begin + to * bytes, bytes});
   });
   if (Device* device = s.recorder->ops().device; device != nullptr)
-    return device->move(s.page_moves);
-  for (const Device::Move& m : s.page_moves)
+    return device->move(s.ragged->page_moves);
+  for (const Device::Move& m : s.ragged->page_moves)
     std::memcpy(m.to, m.from, static_cast<size_t>(m.bytes));
   return {};
 }

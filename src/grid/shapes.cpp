@@ -23,7 +23,8 @@ constexpr int64_t kAnyWidth = 64;
 // Several outputs are those of a network: after a cell that is not its last, one continues.
 Result<std::vector<Shape>> outputs_of(const LayerConfig& layer, const Shape& in, const Shape& skip,
                                       bool last) {
-  if (last) return infer_all_after(layer, in, skip);
+  const std::array<Shape, 2> shapes = {in, skip};
+  if (last) return infer_all(layer, inputs_after(layer, shapes));
   LOOM_ASSIGN(const Shape out, infer_after(layer, in, skip));
   return std::vector<Shape>{out};
 }

@@ -85,10 +85,10 @@ const LayerDef kConstant = {.kind = LayerKind::constant,
                             .name = "Constant",
                             .fields = kFields,
                             .params = params,
+                            .infer = infer,
                             .forward = forward,
                             .min_inputs = 0,
                             .max_inputs = 0,
-                            .infer_all = infer,
                             .example = example};
 
 }  // namespace loom::core

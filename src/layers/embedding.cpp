@@ -55,7 +55,7 @@ Result<Tensor> places_of(ForwardCall& call, int64_t rows) {
     LOOM_TRY(call.ops().copy(c));
     return ids;
   }
-  c.x = call.position_numbers();
+  c.x = call.position_table().numbers;
   const int64_t length = rows / call.sequences();
   if (call.first() + length > c.x.shape.count()) {
     return make_error(Code::out_of_range, cat("position ", call.first() + length - 1,

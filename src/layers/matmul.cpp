@@ -123,10 +123,10 @@ extern const LayerDef kMatMul;
 const LayerDef kMatMul = {.kind = LayerKind::matmul,
                           .name = "MatMul",
                           .fields = kFields,
+                          .infer = infer,
                           .forward = forward,
                           .min_inputs = 2,
                           .max_inputs = 2,
-                          .infer_all = infer,
                           .example = example};
 
 }  // namespace loom::core

@@ -88,8 +88,9 @@ Result<Tensor> prepared(ForwardCall& call, const Tensor& t, int64_t heads, size_
   RopeArgs r;
   r.x = out;
   LOOM_ASSIGN(r.y, call.like(t));
-  r.cos = call.rope_cos();
-  r.sin = call.rope_sin();
+  const PositionTable& angles = call.position_table();
+  r.cos = angles.cos;
+  r.sin = angles.sin;
   r.heads = heads;
   r.first = call.first();
   r.places = call.places();

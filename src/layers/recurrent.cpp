@@ -282,9 +282,9 @@ constexpr LayerDef recurrent_def(LayerKind kind, std::string_view name,
           .name = name,
           .fields = fields,
           .params = params,
+          .infer = infer_with_states,
+          .forward = forward,
           .max_inputs = kind == LayerKind::lstm ? 3 : 2,
-          .infer_all = infer_with_states,
-          .forward_all = forward,
           .state = state,
           .example = example};
 }

@@ -70,10 +70,10 @@ extern const LayerDef kScan;
 const LayerDef kScan = {.kind = LayerKind::scan,
                         .name = "Scan",
                         .fields = kFields,
+                        .infer = infer,
                         .forward = forward,
                         .min_inputs = 2,
                         .max_inputs = 2,
-                        .infer_all = infer,
                         .state = state,
                         .example = example};
 

@@ -43,8 +43,7 @@ TEST(LayerTable, HasUniqueKindsAndNamesAndCompleteDefinitions) {
   for (const LayerDef* def : layer_table()) {
     EXPECT_TRUE(names.insert(def->name).second) << def->name;
     EXPECT_TRUE(kinds.insert(static_cast<int>(def->kind)).second) << def->name;
-    EXPECT_NE(def->infer != nullptr, def->infer_all != nullptr) << def->name;
-    EXPECT_NE(def->forward != nullptr, def->forward_all != nullptr) << def->name;
+    EXPECT_TRUE(def->infer.defined() && def->forward.defined()) << def->name;
     for (const FieldDesc& field : def->fields)
       EXPECT_FALSE(field.doc.empty()) << def->name << "." << field.name;
   }

@@ -40,15 +40,16 @@ Result<Tensor> forward_sequence(ForwardCall& call) {
   Tensor value = call.x(), before = call.x();
   const std::vector<LayerConfig>& children = call.config().children;
   for (size_t i = 0; i < children.size(); ++i) {
-    LOOM_ASSIGN(const Tensor next, call.child(i, value, before));
+    const std::array<Tensor, 2> read = {value, before};
+    LOOM_ASSIGN(const Outputs next, call.child(i, inputs_after(children[i], read)));
     if (!children[i].disabled) before = value;
-    value = next;
+    value = next[0];
   }
   return value;
 }
 
 Result<Tensor> forward_residual(ForwardCall& call) {
-  Tensor other = call.skip();
+  Tensor other = call.inputs().back();
   if (!call.config().children.empty()) {
     LOOM_ASSIGN(other, forward_sequence(call));
   }

@@ -50,9 +50,9 @@ extern const LayerDef kExpand;
 const LayerDef kExpand = {.kind = LayerKind::expand,
                           .name = "Expand",
                           .fields = kFields,
+                          .infer = infer,
                           .forward = forward,
                           .max_inputs = 2,
-                          .infer_all = infer,
                           .example = example};
 
 }  // namespace loom::core

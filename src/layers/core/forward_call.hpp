@@ -15,62 +15,73 @@ struct Noise {
   Tensor step;
 };
 
-// One forward call. Shapes may be smaller than planned in every axis but the last.
+// The facts of a pass that all of its layers share.
+struct PassState {
+  Recorder* recorder = nullptr;
+  // Rows of an input are `sequences` consecutive runs of equal length. All start at position
+  // `first`.
+  int64_t sequences = 1;
+  int64_t first = 0;
+  // The real positions: [sequences, length], 0 or 1; empty means all. The real positions of a
+  // sequence come first; it has at least one. `ends` is valid if there is a mask.
+  Tensor mask;
+  SequenceEnds ends;
+  // Ragged passes (LayerDef::ragged): a RowPosition for each row, [R, 2]; `sequences` is then 1 and
+  // `first` is 0. Empty means that these two apply.
+  Tensor places;
+  // Whether passes continue each other, so that cache() and state() have earlier data. If not,
+  // inputs are whole sequences and neither exists.
+  bool stateful = false;
+  bool training = false;
+};
+
+// One forward call. Shapes may be smaller than planned in every axis but the last. The driver of
+// passes (grid/pass.cpp) implements the memory and the children; the rest is data.
 class ForwardCall {
  public:
   virtual ~ForwardCall() = default;
-  virtual Recorder& ops() = 0;
-  virtual const LayerConfig& config() const = 0;
-  virtual const Tensor& x() const = 0;
-  // The second input of layers that take one (LayerDef::wants_skip).
-  virtual const Tensor& skip() const = 0;
-  // All inputs of a layer that takes several (LayerDef::max_inputs); x() is the first.
-  virtual std::span<const Tensor> inputs() const = 0;
+  Recorder& ops() { return *pass_.recorder; }
+  const LayerConfig& config() const { return config_; }
+  // From LayerDef::min_inputs to max_inputs. A layer that takes a skip (LayerDef::wants_skip) has
+  // it as its last input.
+  std::span<const Tensor> inputs() const { return inputs_; }
+  const Tensor& x() const { return inputs_[0]; }
+  int64_t sequences() const { return pass_.sequences; }
+  int64_t first() const { return pass_.first; }
+  bool stateful() const { return pass_.stateful; }
+  bool training() const { return pass_.training; }
+  const Tensor& places() const { return pass_.places; }
+  const Tensor& mask() const { return pass_.mask; }
+  const SequenceEnds& ends() const { return pass_.ends; }
+
   // Contiguous memory of the compute type, valid while anything recorded reads it.
   virtual Result<Tensor> tensor(const Shape& shape) = 0;
   virtual const Tensor& param(size_t i) const = 0;  // in the order of LayerDef::params
-  // Rows of x are `sequences` consecutive runs of equal length. All runs start at position `first`.
-  virtual int64_t sequences() const = 0;
-  virtual int64_t first() const = 0;
-  // Whether passes continue each other, so that cache() and state() hold earlier data. If not, x
-  // holds whole sequences and neither exists.
-  virtual bool stateful() const = 0;
-  virtual KvCache cache() = 0;  // of all sequences
-  // Ragged passes (LayerDef::ragged): a RowPosition for each row of x, [R, 2]; sequences() is then
-  // 1 and first() is 0. Empty means that sequences() and first() apply.
-  virtual Tensor places() const = 0;
-  virtual Tensor state() = 0;  // [sequences, width]
-  // The real positions: [sequences, length], 0 or 1; empty means all. The real positions of a
-  // sequence come first; it has at least one.
-  virtual Tensor mask() const = 0;
-  virtual const SequenceEnds& ends() const = 0;  // valid if there is a mask
+  virtual KvCache cache() = 0;                      // of all sequences
+  virtual Tensor state() = 0;                       // [sequences, width]
   // The caller's tensor for the input that LayerDef::input names. Errors: the input is not set.
-  virtual Result<Tensor> given() const = 0;
-  virtual const Tensor& rope_cos() const = 0;
-  virtual const Tensor& rope_sin() const = 0;
-  virtual const Tensor& position_numbers() const = 0;  // 0, 1, 2, ... of RopeSpec::numbers, i32
-  virtual bool training() const = 0;
+  virtual Result<Tensor> extra_input() const = 0;
+  virtual const PositionTable& position_table() const = 0;  // of LayerDef::rope
   virtual Noise noise() const = 0;
   // Adds weight * value to the training loss. value: one number. Training only.
   virtual Status add_loss(const Tensor& value, float weight) = 0;
   // Moves buffer i of the layer (ParamSpec::trained) by rate * (value - buffer) at the end of the
   // step. If the step is dropped, the buffer is unchanged. value: vector of its length. Training
   // only.
-  virtual Status keep(size_t i, const Tensor& value, float rate) = 0;
+  virtual Status update_buffer(size_t i, const Tensor& value, float rate) = 0;
   // The real samples of a training batch, if some may be padding: [samples, 1], 1 or 0; empty means
   // all. least: the minimum number of real samples.
-  virtual Result<Tensor> present(int64_t least) = 0;
-  virtual Result<Tensor> child(size_t i, const Tensor& input, const Tensor& skip = {}) = 0;
-  // Whether a layer can read values in the middle of a pass. Only host passes that run as they are
-  // recorded, outside training, allow it. settle() runs the commands recorded so far. It returns
-  // false if nothing has values, because the pass only measures the memory of other passes.
-  virtual bool can_read_values() const = 0;
-  virtual Result<bool> settle() = 0;
+  virtual Result<Tensor> sample_mask(int64_t least) = 0;
+  // Records child i; returns all its outputs. inputs: as those of inputs() above.
+  virtual Result<Outputs> child(size_t i, std::span<const Tensor> inputs) = 0;
   // Takes the memory that child() would request, without commands, for a child that is skipped.
-  // input: the input of child(). The plan keeps it apart from the child's outputs.
+  // input: the input of child(). The plan separates it from the child's outputs.
   virtual Status skip_child(size_t i, const Tensor& input) = 0;
-  // The same as child() for any number of inputs; returns every output (LayerDef::forward_all).
-  virtual Result<std::vector<Tensor>> child_all(size_t i, std::span<const Tensor> inputs) = 0;
+  // Whether a layer can read values in the middle of a pass. Only host passes that run as they are
+  // recorded, outside training, allow it. synchronize() runs the commands recorded so far. It
+  // returns false if nothing has values, because the pass only measures the memory of other passes.
+  virtual bool can_read_values() const = 0;
+  virtual Result<bool> synchronize() = 0;
 
   // Shorthands over the above.
   Result<Tensor> like(const Tensor& t) { return tensor(t.shape); }
@@ -86,6 +97,16 @@ class ForwardCall {
     LOOM_TRY(ops().fill({t, value}));
     return t;
   }
+
+ protected:
+  // All three must outlive the call.
+  ForwardCall(const PassState& pass, const LayerConfig& config, std::span<const Tensor> inputs)
+      : pass_(pass), config_(config), inputs_(inputs) {}
+
+ private:
+  const PassState& pass_;
+  const LayerConfig& config_;
+  std::span<const Tensor> inputs_;
 };
 
 }  // namespace loom::core

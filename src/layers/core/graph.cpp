@@ -218,9 +218,11 @@ Result<std::vector<Tensor>> forward_graph(ForwardCall& call) {
     return invalid(
         cat("Graph takes ", inputs, " inputs, but ", call.inputs().size(), " are given"));
   }
-  return walk<Tensor>(c, call.inputs().first(inputs), [&](size_t i, std::span<const Tensor> read) {
-    return call.child_all(i, read);
-  });
+  const auto run = [&](size_t i, std::span<const Tensor> read) -> Result<std::vector<Tensor>> {
+    LOOM_ASSIGN(const Outputs made, call.child(i, read));
+    return std::vector<Tensor>(made.all().begin(), made.all().end());
+  };
+  return walk<Tensor>(c, call.inputs().first(inputs), run);
 }
 
 bool is_number(std::string_view text) {
@@ -451,9 +453,9 @@ const LayerDef kGraph = {.kind = LayerKind::graph,
                          .container = true,
                          .wired = true,
                          .ragged = true,
+                         .infer = infer_graph,
+                         .forward = forward_graph,
                          .max_inputs = static_cast<int>(kMaxGraphInputs),
-                         .infer_all = infer_graph,
-                         .forward_all = forward_graph,
                          .example = example_graph};
 
 }  // namespace loom::core

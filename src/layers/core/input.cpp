@@ -27,7 +27,7 @@ Result<std::vector<Shape>> infer(const LayerConfig& c, std::span<const Shape> in
 }
 
 Result<Tensor> forward(ForwardCall& call) {
-  return call.given();
+  return call.extra_input();
 }
 
 LayerExample example() {
@@ -47,8 +47,8 @@ extern const LayerDef kInputLayer;
 const LayerDef kInputLayer = {.kind = LayerKind::input,
                               .name = "Input",
                               .fields = kFields,
+                              .infer = infer,
                               .forward = forward,
-                              .infer_all = infer,
                               .input = input,
                               .example = example};
 

@@ -66,6 +66,12 @@ struct RopeSpec {
   bool operator==(const RopeSpec&) const = default;
 };
 
+// Tables of a RopeSpec: the angles of rotary embeddings, or numbers 0, 1, 2, ... as ids.
+struct PositionTable {
+  Tensor cos, sin;  // [positions, width / 2]
+  Tensor numbers;   // [positions], i32
+};
+
 // Memory that a layer keeps between passes of a session, per sequence: a KV cache (kv_heads > 0),
 // or a vector that is zero at position 0 (width > 0).
 struct StateSpec {
@@ -93,6 +99,56 @@ struct SequenceEnds {
 };
 
 class ForwardCall;  // layers/core/forward_call.hpp
+
+// All outputs of a layer, at least one. A single output needs no allocation.
+class Outputs {
+ public:
+  Outputs(const Tensor& only) : first_(only) {}
+  Outputs(std::vector<Tensor> all) : first_(all.front()), list_(std::move(all)) {}
+  std::span<const Tensor> all() const {
+    return list_.empty() ? std::span(&first_, 1) : std::span<const Tensor>(list_);
+  }
+  size_t size() const { return all().size(); }
+  const Tensor& operator[](size_t i) const { return all()[i]; }
+
+ private:
+  Tensor first_;
+  std::vector<Tensor> list_;  // empty for one output
+};
+
+// Shape inference of a kind, from all input shapes to all output shapes. A kind that reads one
+// shape and has one output registers a function of one shape. Errors name the wrong extent.
+class InferRule {
+ public:
+  using One = Result<Shape>(const LayerConfig&, const Shape&);
+  using List = Result<std::vector<Shape>>(const LayerConfig&, std::span<const Shape>);
+  constexpr InferRule() = default;
+  constexpr InferRule(One* one) : one_(one) {}
+  constexpr InferRule(List* list) : list_(list) {}
+  Result<std::vector<Shape>> operator()(const LayerConfig& layer, std::span<const Shape> in) const;
+  bool defined() const { return one_ != nullptr || list_ != nullptr; }
+  bool reads_list() const { return list_ != nullptr; }
+
+ private:
+  One* one_ = nullptr;
+  List* list_ = nullptr;
+};
+
+// The recording of one pass of a kind. A kind with one output registers a function that returns it.
+class ForwardRule {
+ public:
+  using One = Result<Tensor>(ForwardCall&);
+  using List = Result<std::vector<Tensor>>(ForwardCall&);
+  constexpr ForwardRule() = default;
+  constexpr ForwardRule(One* one) : one_(one) {}
+  constexpr ForwardRule(List* list) : list_(list) {}
+  Result<Outputs> operator()(ForwardCall& call) const;
+  bool defined() const { return one_ != nullptr || list_ != nullptr; }
+
+ private:
+  One* one_ = nullptr;
+  List* list_ = nullptr;
+};
 
 // A compact description of a layer: the arguments of make_layer().
 struct LayerSketch {
@@ -123,16 +179,9 @@ struct LayerDef {
   bool ragged = false;
   // The parameters of a layer with this configuration, in a fixed order.
   void (*params)(const LayerConfig&, std::vector<ParamSpec>&) = nullptr;
-  // Shape of the output for an input shape; the Error names the wrong extent.
-  Result<Shape> (*infer)(const LayerConfig&, const Shape&) = nullptr;
-  // Records the ops of one pass and returns the output.
-  Result<Tensor> (*forward)(ForwardCall&) = nullptr;
-  // For kinds of several inputs or outputs, which are used in a Graph: the number of inputs, and
-  // infer_all, which replaces infer. A kind with several outputs has forward_all, which replaces
-  // forward.
-  int min_inputs = 1, max_inputs = 1;
-  Result<std::vector<Shape>> (*infer_all)(const LayerConfig&, std::span<const Shape>) = nullptr;
-  Result<std::vector<Tensor>> (*forward_all)(ForwardCall&) = nullptr;
+  InferRule infer;
+  ForwardRule forward;
+  int min_inputs = 1, max_inputs = 1;                // above 1: the kind is used in a Graph
   StateSpec (*state)(const LayerConfig&) = nullptr;  // may be null: none
   RopeSpec (*rope)(const LayerConfig&) = nullptr;    // may be null: none
   InputSpec (*input)(const LayerConfig&) = nullptr;  // may be null: no network input
@@ -151,20 +200,19 @@ std::span<const LayerDef* const> layer_table();
 // The layers of a sketch or an example, in order. Errors: those of make_layer().
 Result<std::vector<LayerConfig>> make_layers(const std::vector<LayerSketch>& sketches);
 
-// Shape of the output of a layer, children included; disabled layers pass their input on.
-Result<Shape> infer_shape(const LayerConfig& layer, const Shape& in);
-// The same for a layer after others: `skip` is the input of the layer before it. Validates layers
-// that take it.
-Result<Shape> infer_after(const LayerConfig& layer, const Shape& in, const Shape& skip);
-// The same for a layer of any number of inputs: the shapes of all its outputs. A layer that takes a
-// second input gets x and skip.
+// The shapes of all outputs of a layer, children included; disabled layers pass their first input
+// on. Errors: a wrong number of inputs, and those of InferRule.
 Result<std::vector<Shape>> infer_all(const LayerConfig& layer, std::span<const Shape> in);
-// Every output of the layer of `call`.
-Result<std::vector<Tensor>> forward_all(ForwardCall& call);
-// The same for the last layer of a network, whose outputs may be several.
-Result<std::vector<Shape>> infer_all_after(const LayerConfig& layer, const Shape& in,
-                                           const Shape& skip);
+// The same for a layer of one input and one output.
+Result<Shape> infer_shape(const LayerConfig& layer, const Shape& in);
+// The same for a layer after others: `skip` is the input of the layer before it.
+Result<Shape> infer_after(const LayerConfig& layer, const Shape& in, const Shape& skip);
 bool wants_skip(const LayerConfig& layer);
+// The inputs of a layer after others. values: its input, and the input of the layer before it.
+template <class T>
+std::span<const T> inputs_after(const LayerConfig& layer, const std::array<T, 2>& values) {
+  return {values.data(), wants_skip(layer) ? size_t{2} : size_t{1}};
+}
 // Whether the layer, or the first enabled child that sees its input, takes 32-bit ids.
 bool takes_ids(const LayerConfig& layer);
 

@@ -124,8 +124,8 @@ Result<std::vector<Tensor>> run_branches(ForwardCall& call) {
   std::vector<Tensor> out;
   const int64_t samples = call.x().shape[0];
   for (size_t i = 0; i < branches(call.config()); ++i) {
-    LOOM_ASSIGN(const Tensor y, call.child(i, call.x(), call.x()));
-    out.push_back(as_matrix(y, samples, y.shape.count() / samples));
+    LOOM_ASSIGN(const Outputs made, call.child(i, call.inputs().first(1)));
+    out.push_back(as_matrix(made[0], samples, made[0].shape.count() / samples));
   }
   return out;
 }
@@ -187,9 +187,9 @@ Status balance_loss(ForwardCall& call, const Tensor& p, const Tensor& kept) {
 Result<Tensor> gate_weights(ForwardCall& call, int64_t experts) {
   const LayerConfig& c = call.config();
   const int64_t samples = call.x().shape[0];
-  LOOM_ASSIGN(const Tensor gate, call.child(branches(c), call.x(), call.x()));
+  LOOM_ASSIGN(const Outputs gate, call.child(branches(c), call.inputs().first(1)));
   LOOM_ASSIGN(const Tensor p, call.tensor(Shape{samples, experts}));
-  LOOM_TRY(call.ops().softmax({as_matrix(gate, samples, experts), p, 1.0f}));
+  LOOM_TRY(call.ops().softmax({as_matrix(gate[0], samples, experts), p, 1.0f}));
   if (c.integer(kTopK) == 0) return p;
   LOOM_ASSIGN(const Tensor kept, largest(call, p, c.integer(kTopK)));
   if (c.real(kBalance) > 0 && call.training()) LOOM_TRY(balance_loss(call, p, kept));
@@ -272,7 +272,7 @@ Status add_expert(ForwardCall& call, int64_t i, const Tensor& weights, const Ten
   LOOM_ASSIGN(const Tensor x, call.tensor(in));
   LOOM_ASSIGN(const Tensor share, call.tensor(Shape{samples, 1}));
   LOOM_ASSIGN(const Tensor product, call.tensor(Shape{samples, y.cols()}));
-  LOOM_ASSIGN(const bool values, call.settle());
+  LOOM_ASSIGN(const bool values, call.synchronize());
   const int64_t count = values ? keepers(weights, i, ids) : samples;
   if (count == 0) return call.skip_child(static_cast<size_t>(i), x);
   const Tensor rows = first_of(ids, count), mine = first_of(x, count);
@@ -280,8 +280,8 @@ Status add_expert(ForwardCall& call, int64_t i, const Tensor& weights, const Ten
   LOOM_TRY(call.ops().gather_rows(
       {as_matrix(call.x(), samples, width), rows, as_matrix(mine, count, width)}));
   LOOM_TRY(call.ops().gather_rows({slice_cols(weights, i, 1), rows, first_of(share, count)}));
-  LOOM_ASSIGN(const Tensor made, call.child(static_cast<size_t>(i), mine, mine));
-  LOOM_TRY(call.ops().binary({as_matrix(made, count, y.cols()), first_of(share, count),
+  LOOM_ASSIGN(const Outputs made, call.child(static_cast<size_t>(i), {&mine, 1}));
+  LOOM_TRY(call.ops().binary({as_matrix(made[0], count, y.cols()), first_of(share, count),
                               first_of(product, count), BinaryKind::mul}));
   return call.ops().scatter_add_rows({first_of(product, count), rows, y, -1});
 }

@@ -193,36 +193,52 @@ Status check_input_count(const LayerConfig& layer, size_t count) {
 
 }  // namespace
 
+Result<std::vector<Shape>> InferRule::operator()(const LayerConfig& layer,
+                                                 std::span<const Shape> in) const {
+  if (list_ != nullptr) return list_(layer, in);
+  LOOM_ASSIGN(const Shape out, one_(layer, in[0]));
+  return std::vector<Shape>{out};
+}
+
+Result<Outputs> ForwardRule::operator()(ForwardCall& call) const {
+  if (list_ != nullptr) {
+    LOOM_ASSIGN(std::vector<Tensor> all, list_(call));
+    return Outputs(std::move(all));
+  }
+  LOOM_ASSIGN(const Tensor only, one_(call));
+  return Outputs(only);
+}
+
 Result<std::vector<Shape>> infer_all(const LayerConfig& layer, std::span<const Shape> in) {
   if (layer.disabled && !in.empty()) return std::vector<Shape>{in[0]};
   LOOM_TRY(check_input_count(layer, in.size()));
-  std::vector<Shape> out;
-  if (layer.def->infer_all != nullptr) {
-    LOOM_ASSIGN(out, layer.def->infer_all(layer, in));
-  } else {
-    if (wants_skip(layer) && in.size() == 2 && !(in[0] == in[1])) {
-      return invalid(cat(layer.def->name, ": its input ", in[0].str(), " and what it adds to it, ",
-                         in[1].str(), ", differ in shape"));
-    }
-    LOOM_ASSIGN(const Shape only, layer.def->infer(layer, in[0]));
-    out.push_back(only);
+  if (wants_skip(layer) && in.size() == 2 && !(in[0] == in[1])) {
+    return invalid(cat(layer.def->name, ": its input ", in[0].str(), " and what it adds to it, ",
+                       in[1].str(), ", differ in shape"));
   }
+  LOOM_ASSIGN(std::vector<Shape> out, layer.def->infer(layer, in));
   for (const Shape& shape : out) LOOM_TRY(check_size(layer, shape));
   return out;
 }
 
-Result<Shape> infer_shape(const LayerConfig& layer, const Shape& in) {
-  LOOM_ASSIGN(const std::vector<Shape> out, infer_all(layer, std::span(&in, 1)));
+namespace {
+
+Result<Shape> infer_only(const LayerConfig& layer, std::span<const Shape> in) {
+  LOOM_ASSIGN(const std::vector<Shape> out, infer_all(layer, in));
   if (out.size() == 1) return out[0];
   return invalid(cat(layer.def->name, " gives ", out.size(),
                      " outputs, which only a Graph around it can tell apart"));
 }
 
-Result<std::vector<Tensor>> forward_all(ForwardCall& call) {
-  const LayerDef& def = *call.config().def;
-  if (def.forward_all != nullptr) return def.forward_all(call);
-  LOOM_ASSIGN(const Tensor y, def.forward(call));
-  return std::vector<Tensor>{y};
+}  // namespace
+
+Result<Shape> infer_shape(const LayerConfig& layer, const Shape& in) {
+  return infer_only(layer, {&in, 1});
+}
+
+Result<Shape> infer_after(const LayerConfig& layer, const Shape& in, const Shape& skip) {
+  const std::array<Shape, 2> shapes = {in, skip};
+  return infer_only(layer, inputs_after(layer, shapes));
 }
 
 bool wants_skip(const LayerConfig& layer) {
@@ -253,21 +269,6 @@ int64_t id_rows(const LayerConfig& layer) {
     if (rows > 0 && (least == 0 || rows < least)) least = rows;
   }
   return least;
-}
-
-Result<std::vector<Shape>> infer_all_after(const LayerConfig& layer, const Shape& in,
-                                           const Shape& skip) {
-  if (layer.def->forward_all != nullptr && !layer.disabled) return infer_all(layer, {&in, 1});
-  LOOM_ASSIGN(const Shape out, infer_after(layer, in, skip));
-  return std::vector<Shape>{out};
-}
-
-Result<Shape> infer_after(const LayerConfig& layer, const Shape& in, const Shape& skip) {
-  if (wants_skip(layer) && !(in == skip)) {
-    return invalid(cat(layer.def->name, ": its input ", in.str(), " and what it adds to it, ",
-                       skip.str(), ", differ in shape"));
-  }
-  return infer_shape(layer, in);
 }
 
 Tensor as_matrix(const Tensor& t, int64_t rows, int64_t cols) {

@@ -107,7 +107,7 @@ Result<Tensor> forward_batch(ForwardCall& call) {
   const bool affine = config.flag(kAffine);
   const size_t first = affine ? 2 : 0;
   const Channels c = channels_of(call.x());
-  LOOM_ASSIGN(const Tensor present, call.present(c.flat() ? 2 : 1));
+  LOOM_ASSIGN(const Tensor present, call.sample_mask(c.flat() ? 2 : 1));
   // With `present` each batch decides. Only evaluation may pass samples one by one.
   if (present.empty() && c.samples * c.spots < 2) {
     return invalid(cat("BatchNorm: training needs more than one value per channel, the input ",
@@ -129,8 +129,8 @@ Result<Tensor> forward_batch(ForwardCall& call) {
   LOOM_ASSIGN(const Tensor fewer, combined(call, n, one, BinaryKind::sub));
   LOOM_ASSIGN(const Tensor unbiased, combined(call, squares, fewer, BinaryKind::div));
   const auto momentum = static_cast<float>(config.real(kMomentum));
-  LOOM_TRY(call.keep(first, mean, momentum));
-  LOOM_TRY(call.keep(first + 1, unbiased, momentum));
+  LOOM_TRY(call.update_buffer(first, mean, momentum));
+  LOOM_TRY(call.update_buffer(first + 1, unbiased, momentum));
 
   LOOM_ASSIGN(const Tensor a, scale_of(call, var));
   LOOM_ASSIGN(Tensor y, with_channels(call, c, centered, a, BinaryKind::mul));

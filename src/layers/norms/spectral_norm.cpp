@@ -71,7 +71,7 @@ Result<Directions> iterated(ForwardCall& call, const Tensor& w) {
     Tensor row = t;
     row.shape = Shape{t.rows()};
     row.row_stride = t.rows();
-    return call.keep(i, row, 1.0f);
+    return call.update_buffer(i, row, 1.0f);
   };
   LOOM_TRY(kept(kU, d.u));
   LOOM_TRY(kept(kV, d.v));

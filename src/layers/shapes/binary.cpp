@@ -68,10 +68,10 @@ const LayerDef kBinary = {.kind = LayerKind::binary,
                           .name = "Binary",
                           .fields = kFields,
                           .ragged = true,
+                          .infer = infer,
                           .forward = forward,
                           .min_inputs = 2,
                           .max_inputs = kMaxOperands,
-                          .infer_all = infer,
                           .example = example};
 
 }  // namespace loom::core

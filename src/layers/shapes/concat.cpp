@@ -71,10 +71,10 @@ extern const LayerDef kConcat;
 const LayerDef kConcat = {.kind = LayerKind::concat,
                           .name = "Concat",
                           .fields = kFields,
+                          .infer = infer,
                           .forward = forward,
                           .min_inputs = 1,
                           .max_inputs = kMaxParts,
-                          .infer_all = infer,
                           .example = example};
 
 }  // namespace loom::core

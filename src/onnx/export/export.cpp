@@ -219,7 +219,7 @@ Result<ExportValues> Exporter::wired_node(const Node& node, const std::string& p
   ExportValue y{"", out[0]};
   if (config.def->input != nullptr) {
     LOOM_ASSIGN(y.name, extra_input(node));
-  } else if (config.def->infer_all != nullptr) {
+  } else if (config.def->infer.reads_list()) {
     g_.enter(path);
     LOOM_ASSIGN(y.name, emitted(node, in));
   } else {

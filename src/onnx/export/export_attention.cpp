@@ -63,8 +63,8 @@ Status Attention::tables() {
   const auto add = [&](std::string_view name, const Tensor& t) {
     return g_.constant(name, {time_, 1, turned_ / 2}, {t.f32(), t.f32() + t.shape.count()});
   };
-  cos_ = add("cos", table.cos());
-  sin_ = add("sin", table.sin());
+  cos_ = add("cos", table.table().cos);
+  sin_ = add("sin", table.table().sin);
   return {};
 }
 
