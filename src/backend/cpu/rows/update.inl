@@ -141,9 +141,9 @@ struct Update {
     p = p - (c3 > 0.0f ? (step * c3) / (vf_sqrt(v) + eps) : step);
   }
 
-  template <OptimizerKind kKind>
+  template <UpdateKind kKind>
   LOOM_INLINE void step(Vf& p, Vf g, Vf& m, Vf& v) const {
-    using enum OptimizerKind;
+    using enum UpdateKind;
     const Vf decayed = g + decay * p;
     if constexpr (kKind == sgd) p = p - rate * decayed;
     if constexpr (kKind == momentum || kKind == nesterov) m = beta1 * m + decayed;
@@ -170,7 +170,7 @@ struct Update {
   }
 };
 
-template <OptimizerKind kKind>
+template <UpdateKind kKind>
 void update_loop(const OptimizeArgs& a, const Update& update, float scale, const Lane& lane) {
   constexpr bool has_v = keeps_v(kKind), has_m = keeps_m(kKind);
   const auto whole = [](const Tensor& t) { return t.empty() || t.row_stride == t.cols(); };
@@ -198,7 +198,7 @@ inline void optimize(const OptimizeArgs& a, const Lane& lane) {
   const float* h = a.hyper.f32();
   const Update u{h[0], h[1], h[2], h[3], a.beta1, a.beta2, a.eps, a.decay};
   switch (a.kind) {
-    using enum OptimizerKind;
+    using enum UpdateKind;
     case sgd: return update_loop<sgd>(a, u, scale, lane);
     case momentum: return update_loop<momentum>(a, u, scale, lane);
     case nesterov: return update_loop<nesterov>(a, u, scale, lane);
