@@ -199,7 +199,7 @@ Result<Trial> attempt(const Task& task, uint64_t seed, ThreadPool& pool) {
   Trial trial;
   for (int64_t g = 0; g < task.generations && !trial.solved; ++g) {
     Networks networks;
-    for (const Genome& genome : population.genomes()) {
+    for (const core::NeatGenome& genome : population.genomes()) {
       LOOM_ASSIGN(GenomeNetwork network,
                   GenomeNetwork::create(genome, spec.shape.recurrent, spec.slope));
       networks.push_back(std::move(network));
