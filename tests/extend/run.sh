@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Proves the walks of CONTRIBUTING.md: a toy layer, number type of three bits, op and optimizer, each a patch that may touch
+# Proves the walks of CONTRIBUTING.md: a toy layer, number type of three bits, op, optimizer and loss, each a patch that may touch
 # only the files the design names. All are applied to one copy of the tree, where tools/generate_api.py writes what derives
 # from the row of the layer; it is built, and every suite that needs no GPU runs on it, whole. What lists released things
 # skips rows that no release has (released() of layers/core/config.hpp and dtype/dtype.hpp). A second run in the same folder
@@ -37,6 +37,7 @@ allow op_roll.patch src/ops/ops.def src/ops/args/rows.hpp src/ops/roll.cpp src/b
   tests/conformance/roll_test.cpp
 
 allow optimizer_signsgd.patch api/options/training.toml src/learn/optimizer/signsgd.cpp
+allow loss_charbonnier.patch api/options/training.toml src/learn/loss/charbonnier.cpp tests/learn/charbonnier_test.cpp
 
 # Files that are as they were keep their time, so that they are not built again.
 fresh=$(mktemp -d "$work/fresh.XXXX")
@@ -57,8 +58,12 @@ grep -q '^    &kSignsgdOptimizer,$' "$fresh/src/learn/optimizer/registry.cpp" ||
   echo "extend: src/learn/optimizer/registry.cpp has no kSignsgdOptimizer" >&2
   exit 1
 }
+grep -q '^    &kCharbonnierLoss,$' "$fresh/src/learn/loss/registry.cpp" || {
+  echo "extend: src/learn/loss/registry.cpp has no kCharbonnierLoss" >&2
+  exit 1
+}
 if [ "$patches" = yes ]; then
-  echo "extend: a toy layer, number type, op and optimizer apply, which touch only the files the design says"
+  echo "extend: a toy layer, number type, op, optimizer and loss apply, which touch only the files the design says"
   exit 0
 fi
 (cd "$fresh" && find . -type f -print0) | while IFS= read -r -d '' file; do
@@ -115,12 +120,12 @@ export -f run_suite program_of
 printf '%s\n' "${suites[@]}" | xargs -P "$(nproc)" -I{} bash -c 'run_suite {}'
 # The toys' own tests were among them.
 for own in "test_layers Swap* 1" "test_dtype Int3* 3" "test_conformance Roll* 3" "test_conformance Conformance.roll 1" \
-  "test_learn OptimizerRows.LowerTheLoss* 1"; do
+  "test_learn OptimizerRows.LowerTheLoss* 1" "test_learn Charbonnier* 2" "test_learn LossRows.LowerTheLoss 1"; do
   read -r suite filter count <<< "$own"
   "$build/tests/$suite" --gtest_filter="$filter" --gtest_brief=1 | grep -q "PASSED.*$count test" || {
     echo "extend: $suite has not run $count tests of $filter" >&2
     exit 1
   }
 done
-echo "extend: ${#suites[@]} suites pass with a toy layer, number type, op and optimizer, which touch only the files the design says" \
+echo "extend: ${#suites[@]} suites pass with a toy layer, number type, op, optimizer and loss, which touch only the files the design says" \
   "($((SECONDS - start)) s)"

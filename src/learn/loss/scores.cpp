@@ -72,7 +72,7 @@ Result<MetricScores> MetricScores::create(const std::vector<std::string>& names,
       return invalid(cat("metric ", name, " is not for ", loss_name(loss.kind),
                          ", whose outputs are no classes"));
     if (!loss.heads.empty()) return invalid(cat("metric ", name, " is for one head alone"));
-    const bool sides = !data.has_labels() && loss.sides();
+    const bool sides = !data.has_labels() && loss.has_binary_targets();
     const bool of_sides = name == "accuracy" || name == "auc" || name == "ece" || name == "bce";
     const bool fits = data.has_labels() ? !for_numbers(name) && name != "bce"
                       : sides           ? of_sides
