@@ -79,7 +79,7 @@ if(LOOM_MINIMAL)
     "^io/(append_file|line_file|array|csv|deflate|folder|idx|np[yz]|byte_source|zip_directory)")
   # The rows of losses, which files of networks name.
   set(LOOM_ONLY_learn "loss/.*")
-  list(APPEND LOOM_LEFT_OUT "^learn/(checks|ctc_batch|recorded|metrics|scores)\\.")
+  list(APPEND LOOM_LEFT_OUT "^learn/(checks|ctc_batch|recorded)\\.")
   set(LOOM_ONLY_train_io file_memory media_reading trained_model)
   set(LOOM_ONLY_convert checkpoint format_.* formats fresh_source language_model
     open_model open_weights packing write_model)

@@ -124,7 +124,8 @@ class Tree:
         return {path: {*name.findall(text), *whole.findall(text)}
                 for path, text in self.files.items()}  # fmt: skip
 
-    def places(self, *names: str, but: str = "-", only: tuple[str, ...] = ("",)) -> list[str]:
+    def places(self, *names: str, but: str | tuple[str, ...] = "-",
+               only: tuple[str, ...] = ("",)) -> list[str]:
         """Files that have one of the words."""
         return [path for path, words in self.words.items()
                 if path.startswith(only) and not path.startswith(but)
@@ -139,7 +140,7 @@ class Tree:
 
     def loss_places(self, name: str) -> list[str]:
         named = {"cross_entropy": ("softmax_ce",)}.get(name, ())  # in files and of the op
-        return self.places(name, *named, but="src/learn/loss/")
+        return self.places(name, *named, but=("src/learn/loss/", "src/learn/metrics/"))
 
     def layer_places(self, name: str) -> list[str]:
         return self.places(name, re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower())

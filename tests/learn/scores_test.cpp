@@ -1,5 +1,5 @@
 // Metrics by name: scikit-learn's figures (tools/goldens/metrics.py), and counts over all pairs.
-#include "learn/loss/scores.hpp"
+#include "learn/metrics/scores.hpp"
 
 #include <gmock/gmock.h>
 

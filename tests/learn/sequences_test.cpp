@@ -11,7 +11,7 @@
 #include "grid/session.hpp"
 #include "layers/blocks/blocks.hpp"
 #include "learn/loss/ctc_batch.hpp"
-#include "learn/loss/scores.hpp"
+#include "learn/metrics/scores.hpp"
 #include "learn/train_rig.hpp"
 #include "learn/trainer.hpp"
 

@@ -1,4 +1,4 @@
-#include "learn/loss/metrics.hpp"
+#include "learn/metrics/output_scores.hpp"
 
 #include <algorithm>
 
