@@ -2,7 +2,7 @@
 # these lists. Code that calls an optional part is guarded by a definition of that name. Only the
 # rooms that test it get the definition.
 #   LOOM_LEFT_OUT    regular expressions of ROOM/FILE, without the folders of a room;
-#   LOOM_ONLY_room   the only files of that room, without their ending;
+#   LOOM_ONLY_room   the only files of that room, without their ending, or "FOLDER/.*";
 #   LOOM_WITHOUT     the definitions.
 set(LOOM_LEFT_OUT)
 set(LOOM_WITHOUT)
@@ -77,7 +77,9 @@ if(LOOM_MINIMAL)
   # Only the parts of media that read and write the description of a file remain.
   list(APPEND LOOM_LEFT_OUT "^media/(exif|jpeg|picture|png|sound|wave)" "^mesh/" "^evolve/" "^telemetry/" "^lab/"
     "^io/(append_file|line_file|array|csv|deflate|folder|idx|np[yz]|byte_source|zip_directory)")
-  set(LOOM_ONLY_learn spec)
+  # The rows of losses, which files of networks name.
+  set(LOOM_ONLY_learn "loss/.*")
+  list(APPEND LOOM_LEFT_OUT "^learn/(checks|ctc_batch|recorded)\\.")
   set(LOOM_ONLY_train_io file_memory media_reading trained_model)
   set(LOOM_ONLY_convert checkpoint format_.* formats fresh_source language_model
     open_model open_weights packing write_model)
@@ -102,7 +104,9 @@ function(loom_kept path list)
     endforeach()
     if(DEFINED LOOM_ONLY_${name})
       list(JOIN LOOM_ONLY_${name} "|" only)
-      if(NOT stem MATCHES "^(${only})$")
+      get_filename_component(folder ${source} DIRECTORY)
+      get_filename_component(folder ${folder} NAME)
+      if(NOT stem MATCHES "^(${only})$" AND NOT "${folder}/${stem}" MATCHES "^(${only})$")
         set(keep OFF)
       endif()
     endif()

@@ -11,7 +11,7 @@ set(LOOM_ARITHMETIC "^(base|dtype|tensor|ops|text|backend/.*)$")
 set(LOOM_COLD "^(layers|learn|options|evolve|families|formats/.*|convert|bridge|api|capi|telemetry|chat|jinja|net|serve|remote|lab|onnx/(file|import|export)|puzzle|train_io)$")
 
 # Files of such rooms with loops over samples on the host, as ROOM/FILE.
-set(LOOM_HOT "^learn/(augment|ctc|dataset|kfac|lbfgs|metrics|pair_labels|pairs|scores)$")
+set(LOOM_HOT "^learn/(augment|ctc_batch|dataset|kfac|lbfgs|output_scores|pairs|scores)$")
 
 # loom_room_options(TARGET PATH): compile options of the files of a room.
 function(loom_room_options target path)

@@ -3,7 +3,7 @@
 
   tools/written_once.py            table; exit 1 with a line per count that is not as recorded.
   tools/written_once.py --write    records counts that fell in tools/written_once.toml.
-  tools/written_once.py --of NAME  the files that name an option, optimizer, layer kind or operator.
+  tools/written_once.py --of NAME  files that name an option, optimizer, loss, layer or operator.
   tools/written_once.py --operators  where ONNX operators have a meaning; those in one place last.
   tools/written_once.py --root DIR another tree.
 
@@ -96,6 +96,11 @@ class Tree:
         names = self.enumerators("include/loom/training_kinds.hpp", "OptimizerKind")
         return [name for name in names if name not in plain]
 
+    def losses(self) -> list[str]:
+        plain = {"automatic", "cosine", "quantile", "poisson"}  # words of other things, too
+        return [name for name in self.enumerators("include/loom/training_kinds.hpp", "Loss")
+                if name not in plain]  # fmt: skip
+
     def layers(self) -> list[str]:
         rows = tomllib.loads(self.read("api/layers.toml"))["layer"]
         names = [row.get("type", row["name"]).format(axes)
@@ -120,7 +125,8 @@ class Tree:
         return {path: {*name.findall(text), *whole.findall(text)}
                 for path, text in self.files.items()}  # fmt: skip
 
-    def places(self, *names: str, but: str = "-", only: tuple[str, ...] = ("",)) -> list[str]:
+    def places(self, *names: str, but: str | tuple[str, ...] = "-",
+               only: tuple[str, ...] = ("",)) -> list[str]:
         """Files that have one of the words."""
         return [path for path, words in self.words.items()
                 if path.startswith(only) and not path.startswith(but)
@@ -132,6 +138,10 @@ class Tree:
 
     def optimizer_places(self, name: str) -> list[str]:
         return self.places(name, name.capitalize(), name.upper())
+
+    def loss_places(self, name: str) -> list[str]:
+        named = {"cross_entropy": ("softmax_ce",)}.get(name, ())  # in files and of the op
+        return self.places(name, *named, but=("src/learn/loss/", "src/learn/metrics/"))
 
     def layer_places(self, name: str) -> list[str]:
         return self.places(name, re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower())
@@ -191,6 +201,7 @@ class Tree:
         for kind, names, places in (
             ("option", self.options(), self.option_places),
             ("optimizer", self.optimizers(), self.optimizer_places),
+            ("loss", self.losses(), self.loss_places),
             ("layer", self.layers(), self.layer_places),
             ("operator", self.operators(), self.operator_places),
         ):
@@ -238,11 +249,13 @@ def main() -> int:
     args = parser.parse_args()
     tree = Tree(args.root)
     if args.of:
-        found = [tree.option_places, tree.optimizer_places, tree.layer_places, tree.operator_places]
-        kinds = [tree.options(), tree.optimizers(), tree.layers(), tree.operators()]
+        found = [tree.option_places, tree.optimizer_places, tree.loss_places, tree.layer_places,
+                 tree.operator_places]  # fmt: skip
+        kinds = [tree.options(), tree.optimizers(), tree.losses(), tree.layers(), tree.operators()]
         chosen = [places for places, names in zip(found, kinds, strict=True) if args.of in names]
         if not chosen:
-            print(f"'{args.of}' is no option, optimizer, layer kind or operator", file=sys.stderr)
+            print(f"'{args.of}' is not an option, optimizer, loss, layer or operator",
+                  file=sys.stderr)  # fmt: skip
             return 2
         print("\n".join(chosen[0](args.of)))
         return 0

@@ -34,7 +34,7 @@ Result<LayerRun> LayerRun::create(const LayerCase& c, DType dtype, ActivationMod
   if (c.train) {
     TrainStepOptions options;
     options.loss.kind = c.loss;
-    options.class_ids = c.loss == LossKind::softmax_ce;
+    options.class_ids = c.loss == Loss::cross_entropy;
     LOOM_ASSIGN(options.optimizer.kind, parse_optimizer(c.optimizer));
     options.dtype = dtype;
     LOOM_ASSIGN(TrainStep step, TrainStep::create(*run.network_, options, ops, pool));

@@ -22,7 +22,7 @@ struct LayerCase {
   Shape input;
   bool train = false;
   const char* optimizer = "sgd";
-  LossKind loss = LossKind::mse;
+  Loss loss = Loss::mse;
   int64_t vocab = 0;  // > 0: inputs are ids
   double flop = 0;    // of one run, multiplications and additions; 0 means not counted
 };

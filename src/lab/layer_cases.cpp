@@ -76,7 +76,7 @@ void add_peer(std::vector<LayerCase>& all) {
                 Shape{64, 128}};
     c.train = true;
     c.optimizer = optimizer;
-    c.loss = LossKind::softmax_ce;
+    c.loss = Loss::cross_entropy;
     all.push_back(c);
   }
 }

@@ -13,14 +13,9 @@
 
 namespace loom::core {
 
-constexpr auto kCtcLoss = static_cast<LossKind>(12);  // no kind of the op; LossSpec::sequence()
-// Nor are those: LossSpec::pairs().
-constexpr auto kTripletLoss = static_cast<LossKind>(13);
-constexpr auto kContrastiveLoss = static_cast<LossKind>(14);
-constexpr auto kInfoNceLoss = static_cast<LossKind>(15);
-
+// A loss and its options. The row of the loss says which options it reads (learn/loss/loss.hpp).
 struct LossSpec {
-  LossKind kind = LossKind::mse;
+  Loss kind = Loss::mse;   // not automatic
   float delta = 1.0f;      // huber
   float smoothing = 0.0f;  // softmax_ce: share of the target spread over all classes
   float gamma = 2.0f;      // focal: how much values that are right already count less
@@ -32,24 +27,22 @@ struct LossSpec {
 
   int64_t blank = 0;  // ctc: the class that says nothing
 
-  float margin = 1.0f;        // triplet, contrastive
-  float temperature = 0.1f;   // infonce
-  bool all_triplets = false;  // triplet: the mean over all, not the hardest of each anchor
-  bool across = false;        // pairs(): rows of a sample are compared with other ones alone
+  float margin = 1.0f;           // triplet, contrastive
+  float temperature = 0.1f;      // infonce
+  bool all_triplets = false;     // triplet: the mean over all, not the hardest of each anchor
+  bool cross_view_only = false;  // pairs(): rows of a sample are compared with other ones alone
 
-  // The loss is over all rows of a sample together, with any number of labels (learn/loss/ctc.hpp).
-  // It is not the loss of an op.
+  // Of the row. A target of sequence() belongs to all rows of a sample, one of pairs() to two rows
+  // of a batch; other targets belong to a row.
   bool sequence() const;
-  // Loss of embeddings, which pulls rows of one label together and others apart
-  // (learn/data/pairs.hpp).
   bool pairs() const;
-  float number() const;  // LossArgs::delta of the kind
-  bool sides() const;    // targets are 0 or 1, and an output above 0 says 1
+  bool has_classes() const;         // outputs are logits of classes, targets labels or shares
+  bool has_binary_targets() const;  // targets are 0 or 1, and an output above 0 says 1
 };
-// mse, mae, huber, softmax_ce (cross_entropy), bce, kl, cosine, focal, quantile, poisson, log_cosh,
-// hinge, ctc, triplet, contrastive, infonce.
-Result<LossKind> parse_loss(std::string_view name);
-std::string_view loss_name(LossKind kind);
+// Loss::automatic.
+constexpr Loss default_loss(bool has_labels) {
+  return has_labels ? Loss::cross_entropy : Loss::mse;
+}
 
 struct ClipSpec {
   Clip kind = Clip::none;

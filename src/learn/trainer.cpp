@@ -6,8 +6,8 @@
 
 #include "base/text.hpp"
 #include "grid/init.hpp"
-#include "learn/loss/ctc.hpp"
-#include "learn/loss/domains.hpp"
+#include "learn/loss/checks.hpp"
+#include "learn/loss/ctc_batch.hpp"
 #include "learn/loss/predictions.hpp"
 #include "learn/optimizer/optimizer.hpp"
 #include "learn/trainer_impl.hpp"
@@ -70,7 +70,7 @@ Status Trainer::Impl::mixing_fits() const {
   const LossSpec& loss = options.step.loss;
   if (!class_weights.empty() || options.balance)
     return invalid("mixup and cutmix go without weights and balance of classes");
-  if (labels && (loss.kind != LossKind::softmax_ce || !loss.heads.empty() || rows_per_sample != 1))
+  if (labels && (!loss.has_classes() || !loss.heads.empty() || rows_per_sample != 1))
     return invalid("mixup and cutmix of labels need softmax_ce with one row and one head");
   if (options.step.rule.kind == Rule::back_propagation) return {};
   return invalid("mixup and cutmix need the rule back-propagation");

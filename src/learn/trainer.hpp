@@ -9,7 +9,7 @@
 
 #include "learn/data/augment.hpp"
 #include "learn/data/dataset.hpp"
-#include "learn/loss/scores.hpp"
+#include "learn/metrics/scores.hpp"
 #include "learn/rules/calibrate.hpp"
 #include "learn/rules/links.hpp"
 #include "learn/step/train_step.hpp"
@@ -27,7 +27,7 @@ struct TrainerOptions {
   // the weights.
   std::vector<float> class_weights;
   bool balanced_weights = false;  // of the data that create() is given, in place of class_weights
-  std::vector<std::string> metrics;  // of the validation: learn/loss/scores.hpp
+  std::vector<std::string> metrics;  // of the validation: learn/metrics/scores.hpp
   AugmentSpec augment;               // of training alone
   bool balance = false;              // epochs show every class equally often: balanced_order()
   uint64_t seed = 1;

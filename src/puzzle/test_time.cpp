@@ -123,7 +123,7 @@ class CellTrainer {
     LOOM_TRY(init_params(*out.network_, DType::f32, how.seed, pool));
     TrainStepOptions options;
     options.optimizer = {.kind = loom::OptimizerKind::adamw, .weight_decay = 0.01f};
-    options.loss.kind = LossKind::softmax_ce;
+    options.loss.kind = Loss::cross_entropy;
     options.class_ids = true;
     options.seed = how.seed;
     LOOM_ASSIGN(TrainStep step, TrainStep::create(*out.network_, options, ops, pool));

@@ -16,9 +16,9 @@ void relate_rows(const Tensor& relation) {
 
 TEST(GpuPairs, TrainAsOnTheCpu) {
   LOOM_NEEDS_GPU();
-  for (const LossKind kind : {kTripletLoss, kContrastiveLoss, kInfoNceLoss}) {
+  for (const Loss kind : {Loss::triplet, Loss::contrastive, Loss::infonce}) {
     for (const bool all : {false, true}) {
-      if (all && kind != kTripletLoss) continue;
+      if (all && kind != Loss::triplet) continue;
       SCOPED_TRACE(std::string(loss_name(kind)) + (all ? " all" : ""));
       TrainingPlan plan;
       plan.options.loss.kind = kind;

@@ -1,6 +1,6 @@
 // CTC against what it means: the sum over every way in which the rows can spell the labels, written
 // out one by one, and differences of that sum. Then training with it.
-#include "learn/loss/ctc.hpp"
+#include "learn/loss/ctc_batch.hpp"
 
 #include <gtest/gtest.h>
 
@@ -185,7 +185,7 @@ GridSpec reader() {
 
 TrainerOptions options(int64_t batch, int accumulate = 1) {
   TrainerOptions o;
-  o.step.loss.kind = kCtcLoss;
+  o.step.loss.kind = Loss::ctc;
   o.step.accumulate = accumulate;
   o.schedule.rate = 0.02;
   o.batch = batch;

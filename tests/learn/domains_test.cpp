@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "learn/loss/domains.hpp"
+#include "learn/loss/checks.hpp"
 #include "learn/train_rig.hpp"
 #include "learn/trainer.hpp"
 
@@ -29,7 +29,7 @@ Dataset samples_with_target(const std::vector<float>& last, int64_t n = 5) {
   return d;
 }
 
-Result<Trainer> trainer_with_loss(const Dataset& data, LossKind kind) {
+Result<Trainer> trainer_with_loss(const Dataset& data, Loss kind) {
   static ThreadPool pool(1, true);
   TrainerOptions o;
   o.step.loss.kind = kind;
@@ -39,14 +39,14 @@ Result<Trainer> trainer_with_loss(const Dataset& data, LossKind kind) {
       data, o, reference_ops(), pool);
 }
 
-struct TargetDomain {
+struct TargetCase {
   const char* loss;
   std::vector<float> target;
   const char* error;  // null: it trains
 };
 
-const std::vector<TargetDomain>& domains() {
-  static const std::vector<TargetDomain> all = {
+const std::vector<TargetCase>& domains() {
+  static const std::vector<TargetCase> all = {
       {"bce", {0, 1}, nullptr},
       {"bce", {0.25f, 0.75f}, nullptr},
       {"bce", {0, 1.5f}, "sample 4: target 1.5 must be from 0 to 1 for bce"},
@@ -80,7 +80,7 @@ const std::vector<TargetDomain>& domains() {
 }
 
 TEST(Domains, EveryLossRefusesTargetsThatItIsNotDefinedFor) {
-  for (const TargetDomain& c : domains()) {
+  for (const TargetCase& c : domains()) {
     SCOPED_TRACE(std::string(c.loss) + " " + std::to_string(c.target[0]) + " " +
                  std::to_string(c.target[1]));
     const Dataset data = samples_with_target(c.target);
@@ -94,7 +94,7 @@ TEST(Domains, EveryLossRefusesTargetsThatItIsNotDefinedFor) {
 
 TEST(Domains, ValidationIsCheckedBeforeTheFirstStep) {
   const Dataset good = samples_with_target({0, 1}), bad = samples_with_target({0, 3});
-  Trainer trainer = trainer_with_loss(good, LossKind::bce).value();
+  Trainer trainer = trainer_with_loss(good, Loss::bce).value();
   const Result<EpochReport> report = trainer.epoch(good, bad);
   ASSERT_FALSE(report.ok());
   EXPECT_THAT(report.error().message, HasSubstr("target 3 must be from 0 to 1"));
@@ -113,7 +113,7 @@ TEST(Domains, PaddingMayHoldAnything) {
   data.lengths = {2, 1};
   const GridSpec grid = row_of({layer(LayerKind::dense, {{"in", 2}, {"out", 1}})});
   TrainerOptions o;
-  o.step.loss.kind = LossKind::bce;
+  o.step.loss.kind = Loss::bce;
   static ThreadPool pool(1, true);
   const Result<Trainer> fine = Trainer::create(grid, data, o, reference_ops(), pool);
   EXPECT_TRUE(fine.ok()) << fine.error().str();

@@ -49,10 +49,10 @@ TEST(Kfac, KeepsTheOldInverseOfAMatrixThatIsNotPositiveDefinite) {
   EXPECT_EQ(inverse[3], 8.0f);
 }
 
-TrainStepOptions kfac_options(LossKind loss) {
+TrainStepOptions kfac_options(Loss loss) {
   TrainStepOptions o;
   o.loss.kind = loss;
-  o.class_ids = loss == LossKind::softmax_ce;
+  o.class_ids = loss == Loss::cross_entropy;
   o.optimizer.kind = *parse_optimizer("kfac");
   return o;
 }
@@ -75,7 +75,7 @@ TEST(Kfac, StepsOneLayerAsItsFormulasSay) {
     const auto n = static_cast<size_t>(2 + draw() % 7);
     RuleCase c;
     c.widths = {static_cast<int64_t>(in), static_cast<int64_t>(out)};
-    TrainStepOptions o = kfac_options(LossKind::huber);
+    TrainStepOptions o = kfac_options(Loss::huber);
     o.optimizer.trust = draw() % 2 == 0 ? 0.0f : 1e-3f;
     TrainRig rig(c.grid(), Shape{static_cast<int64_t>(n), c.widths[0]}, DType::f32, o);
     ASSERT_TRUE(rig.ready());
@@ -152,11 +152,11 @@ GridSpec kfac_picture_net() {
 }
 
 TEST(Kfac, NeedsFewerStepsThanAdamOnAConvolutionNet) {
-  TrainStepOptions adam = kfac_options(LossKind::softmax_ce);
+  TrainStepOptions adam = kfac_options(Loss::cross_entropy);
   adam.optimizer.kind = *parse_optimizer("adam");
   TrainRig one(kfac_picture_net(), Shape{6, 1, 8, 8}, DType::f32, adam);
   TrainRig two(kfac_picture_net(), Shape{6, 1, 8, 8}, DType::f32,
-               kfac_options(LossKind::softmax_ce));
+               kfac_options(Loss::cross_entropy));
   ASSERT_TRUE(one.ready() && two.ready());
   const double reached = one.run(80, 0.01).back();
   EXPECT_LT(two.run(40, 0.1).back(), reached);
@@ -167,7 +167,7 @@ TEST(Kfac, GivesEqualBitsOverThreadsAndInstructionSets) {
   for (const Isa isa : available_isas()) {
     for (const int threads : {1, 2, 3, 7}) {
       TrainRig rig(kfac_picture_net(), Shape{6, 1, 8, 8}, DType::i8,
-                   kfac_options(LossKind::softmax_ce), cpu_ops(isa), threads, DType::i8);
+                   kfac_options(Loss::cross_entropy), cpu_ops(isa), threads, DType::i8);
       ASSERT_TRUE(rig.ready());
       rig.run(12, 0.05);
       if (!first) first = rig.hash();
@@ -177,7 +177,7 @@ TEST(Kfac, GivesEqualBitsOverThreadsAndInstructionSets) {
 }
 
 TEST(Kfac, GoesOnFromItsStateWithTheSameBits) {
-  const TrainStepOptions o = kfac_options(LossKind::softmax_ce);
+  const TrainStepOptions o = kfac_options(Loss::cross_entropy);
   TrainRig whole(kfac_picture_net(), Shape{6, 1, 8, 8}, DType::f32, o);
   TrainRig half(kfac_picture_net(), Shape{6, 1, 8, 8}, DType::f32, o);
   TrainRig rest(kfac_picture_net(), Shape{6, 1, 8, 8}, DType::f32, o);
@@ -213,7 +213,7 @@ TEST(Kfac, RefusesWhatItCannotDo) {
     Result<Network> network = Network::finalize(one.grid, Shape{2, 4});
     ASSERT_TRUE(network.ok());
     ASSERT_TRUE(init_params(*network, DType::f32, 7, pool).ok());
-    TrainStepOptions o = kfac_options(LossKind::mse);
+    TrainStepOptions o = kfac_options(Loss::mse);
     one.change(o);
     const Result<TrainStep> step = TrainStep::create(*network, o, cpu_ops(best_isa()), pool);
     ASSERT_FALSE(step.ok());

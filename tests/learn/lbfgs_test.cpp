@@ -16,7 +16,7 @@ TrainStepOptions lbfgs(float decay = 0.0f) {
 std::vector<double> regression(float decay, int steps, int threads, const Ops& ops,
                                uint64_t* hash = nullptr) {
   TrainStepOptions o = lbfgs(decay);
-  o.loss.kind = LossKind::softmax_ce;
+  o.loss.kind = Loss::cross_entropy;
   o.class_ids = true;
   TrainRig rig(row_of({dense(5, 3)}), Shape{8, 5}, DType::f32, o, ops, threads);
   for (const StateTensor& s : rig.step().state()) {

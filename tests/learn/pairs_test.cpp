@@ -10,13 +10,14 @@
 #include "backend/cpu/cpu.hpp"
 #include "backend/reference/reference.hpp"
 #include "grid/grid_testing.hpp"
-#include "learn/step/step_builder.hpp"
+#include "learn/scribe.hpp"
 #include "learn/trainer.hpp"
+#include "ops/gradients/gradient.hpp"
 
 namespace loom::core::test {
 namespace {
 
-constexpr LossKind kKinds[] = {kTripletLoss, kContrastiveLoss, kInfoNceLoss};
+constexpr Loss kKinds[] = {Loss::triplet, Loss::contrastive, Loss::infonce};
 
 // A batch with `rows_per_sample` embeddings of each sample. Some samples only fill it up.
 struct Batch {
@@ -37,7 +38,7 @@ Batch draw(uint64_t seed) {
   b.loss.temperature = 0.125f * static_cast<float>(whole(1, 8));
   b.loss.all_triplets = whole(0, 1) == 1;
   b.rows_per_sample = whole(1, 3);
-  b.loss.across = b.rows_per_sample > 1 && whole(0, 1) == 1;
+  b.loss.cross_view_only = b.rows_per_sample > 1 && whole(0, 1) == 1;
   b.width = whole(1, 6);
   b.data.samples = whole(1, 7);
   b.real = b.data.samples * b.rows_per_sample;
@@ -67,7 +68,7 @@ struct WrittenOut {
     if (i == j || i >= b.real || j >= b.real) return false;
     if (b.data.ignored && (label(i) == *b.data.ignored || label(j) == *b.data.ignored))
       return false;
-    return !b.loss.across || i % b.rows_per_sample != j % b.rows_per_sample;
+    return !b.loss.cross_view_only || i % b.rows_per_sample != j % b.rows_per_sample;
   }
   std::vector<int64_t> of(int64_t i, bool same) const {
     std::vector<int64_t> found;
@@ -96,8 +97,8 @@ struct WrittenOut {
 
   bool anchor(int64_t i) const {
     const bool same = !of(i, true).empty(), other = !of(i, false).empty();
-    if (b.loss.kind == kTripletLoss) return same && other;
-    return b.loss.kind == kContrastiveLoss ? same || other : same;
+    if (b.loss.kind == Loss::triplet) return same && other;
+    return b.loss.kind == Loss::contrastive ? same || other : same;
   }
   double triplet(int64_t i) const {
     const double margin = static_cast<double>(b.loss.margin);
@@ -130,9 +131,9 @@ struct WrittenOut {
   }
   double row(int64_t i) const {
     if (!anchor(i)) return 0;
-    const double loss = b.loss.kind == kTripletLoss       ? triplet(i)
-                        : b.loss.kind == kContrastiveLoss ? contrastive(i)
-                                                          : infonce(i);
+    const double loss = b.loss.kind == Loss::triplet       ? triplet(i)
+                        : b.loss.kind == Loss::contrastive ? contrastive(i)
+                                                           : infonce(i);
     return b.weights[static_cast<size_t>(i)] * loss;
   }
   double sum() const {
@@ -155,7 +156,8 @@ Result<Recorded> record(const Batch& b, const Ops& ops, DType dtype, int threads
   TraceBuilder s(trace);
   Tensor y = s.fresh(Shape{b.rows, b.width}), relation = s.fresh(Shape{b.rows, b.rows});
   Tensor weight = s.fresh(Shape{b.rows}), rows = s.fresh(Shape{b.rows});
-  LOOM_ASSIGN(const PairSeed seed, record_pairs(s, b.loss, y, relation, weight, rows));
+  LOOM_ASSIGN(const LossSeed seed,
+              loss_def(b.loss.kind).record(s, b.loss, {y, relation, weight, rows}));
   Differentiator d(trace);
   d.want(y);
   d.seed(seed.value, seed.gradient);
@@ -211,7 +213,7 @@ TEST(Pairs, AreTheFormulasWrittenOutAndTheirDifferences) {
 }
 
 struct Golden {
-  LossKind kind;
+  Loss kind;
   const char* name;
   std::vector<int32_t> labels;
   std::string how;
@@ -229,8 +231,8 @@ TEST(Pairs, AreThoseOfPyTorch) {
     b.loss.margin = 0.75f;
     b.loss.temperature = 0.25f;
     b.loss.all_triplets = g.how == "all";
-    b.loss.across = g.how == "across";
-    b.rows_per_sample = b.loss.across ? 2 : 1;
+    b.loss.cross_view_only = g.how == "across";
+    b.rows_per_sample = b.loss.cross_view_only ? 2 : 1;
     b.data.samples = 8 / b.rows_per_sample;
     b.rows = b.real = 8;
     b.width = 3;
@@ -264,7 +266,7 @@ TEST(Pairs, HaveTheSameBitsOnEveryInstructionSetAndForAnyThreads) {
 }
 
 TEST(Pairs, StayFiniteForEqualRowsAndForRowsOfZeros) {
-  for (const LossKind kind : kKinds) {
+  for (const Loss kind : kKinds) {
     for (const double value : {0.0, 3.0}) {
       Batch b = draw(4);
       b.loss = {};
@@ -310,7 +312,7 @@ GridSpec embedder(int64_t width = 3) {
                  layer(LayerKind::dense, {{"in", 16}, {"out", width}})});
 }
 
-TrainerOptions options(LossKind kind, int64_t batch = 16) {
+TrainerOptions options(Loss kind, int64_t batch = 16) {
   TrainerOptions o;
   o.step.loss.kind = kind;
   o.schedule.rate = 0.02;
@@ -346,7 +348,7 @@ Outcome train(const TrainerOptions& o, const Ops& ops, int threads, int epochs, 
 
 TEST(PairsTraining, LearnsWhatBelongsTogetherWithTheSameBitsForAnyThreads) {
   const Dataset data = corners(70, 3), other = corners(50, 4);
-  for (const LossKind kind : kKinds) {
+  for (const Loss kind : kKinds) {
     TrainerOptions o = options(kind);
     const Outcome one = train(o, reference_ops(), 1, 60, data, other);
     ASSERT_FALSE(one.losses.empty());
@@ -369,7 +371,7 @@ TEST(PairsTraining, SamplesThatAreIgnoredOrWeighNothingChangeNothing) {
     more.labels.push_back(7);
   }
   more.samples += 8;
-  for (const LossKind kind : kKinds) {
+  for (const Loss kind : kKinds) {
     TrainerOptions o = options(kind, 32);
     o.shuffle = false;
     const Outcome without = train(o, reference_ops(), 1, 3, data, data);
@@ -383,7 +385,7 @@ TEST(PairsTraining, SamplesThatAreIgnoredOrWeighNothingChangeNothing) {
 
 TEST(PairsTraining, AccuracyIsTheShareWhoseNearestOtherOneHasTheirLabel) {
   const Dataset data = corners(40, 6);
-  for (const LossKind kind : kKinds) {
+  for (const Loss kind : kKinds) {
     ThreadPool pool(2, true);
     Result<Trainer> trainer =
         Trainer::create(embedder(), data, options(kind), cpu_ops(best_isa()), pool);
@@ -408,7 +410,7 @@ TEST(PairsTraining, AccuracyIsTheShareWhoseNearestOtherOneHasTheirLabel) {
           b += y[j][k] * y[j][k];
           square += (y[i][k] - y[j][k]) * (y[i][k] - y[j][k]);
         }
-        const double away = kind == kInfoNceLoss ? -dot / std::sqrt(a * b) : square;
+        const double away = kind == Loss::infonce ? -dot / std::sqrt(a * b) : square;
         if (i == j || (nearest < y.size() && away >= best)) continue;
         best = away;
         nearest = j;
@@ -446,7 +448,8 @@ TEST(PairsTraining, RefusesWhatDoesNotGoWithIt) {
       {"margin of triplet is -1", [](TrainerOptions& o, Dataset&) { o.step.loss.margin = -1; }},
       {"metric macro_f1 is not for triplet",
        [](TrainerOptions& o, Dataset&) { o.metrics = {"macro_f1"}; }},
-      {"one embedding per sample", [](TrainerOptions& o, Dataset&) { o.step.loss.across = true; }},
+      {"one embedding per sample",
+       [](TrainerOptions& o, Dataset&) { o.step.loss.cross_view_only = true; }},
       {"no label stands there twice",
        [](TrainerOptions&, Dataset& d) {
          d.classes = d.samples;
@@ -454,7 +457,7 @@ TEST(PairsTraining, RefusesWhatDoesNotGoWithIt) {
        }},
   };
   for (const Case& c : cases) {
-    TrainerOptions o = options(kTripletLoss);
+    TrainerOptions o = options(Loss::triplet);
     Dataset data = corners(20, 1);
     c.change(o, data);
     ThreadPool pool(1, true);

@@ -71,7 +71,7 @@ struct RuleCase {
   }
   TrainStepOptions options() const {
     TrainStepOptions o;
-    o.loss.kind = classes ? LossKind::softmax_ce : LossKind::mse;
+    o.loss.kind = classes ? Loss::cross_entropy : Loss::mse;
     o.class_ids = classes;
     o.optimizer.kind = loom::OptimizerKind::sgd;
     o.rule.kind = rule;

@@ -29,7 +29,7 @@ Dataset labeled(int64_t n, uint64_t seed) {
 
 Trainer trainer_of(const Dataset& data, TrainerOptions o) {
   static ThreadPool pool(1, true);
-  o.step.loss.kind = data.has_labels() ? LossKind::softmax_ce : LossKind::mse;
+  o.step.loss.kind = data.has_labels() ? Loss::cross_entropy : Loss::mse;
   const GridSpec grid =
       row_of({layer(LayerKind::dense, {{"in", 4}, {"out", 8}, {"activation", "tanh"}}),
               layer(LayerKind::dense, {{"in", 8}, {"out", 3}})});
@@ -194,7 +194,7 @@ TEST(SampleWeights, ErrorsSayWhatIsWrong) {
   TrainerOptions o;
   ThreadPool pool(1, true);
   const GridSpec grid = row_of({layer(LayerKind::dense, {{"in", 4}, {"out", 3}})});
-  o.step.loss.kind = LossKind::softmax_ce;
+  o.step.loss.kind = Loss::cross_entropy;
   o.class_weights = {1, 2};
   const Dataset data = labeled(8, 2);
   const auto made = Trainer::create(grid, data, o, reference_ops(), pool);

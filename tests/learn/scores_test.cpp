@@ -1,5 +1,5 @@
 // Metrics by name: scikit-learn's figures (tools/goldens/metrics.py), and counts over all pairs.
-#include "learn/loss/scores.hpp"
+#include "learn/metrics/scores.hpp"
 
 #include <gmock/gmock.h>
 
@@ -15,7 +15,7 @@ using ::testing::HasSubstr;
 
 // Shows outputs [n, width] in two parts and gives the metrics.
 std::vector<MetricValue> measured(const std::vector<std::string>& names, const Dataset& data,
-                                  LossKind loss, std::vector<float> outputs, int64_t width) {
+                                  Loss loss, std::vector<float> outputs, int64_t width) {
   LossSpec spec;
   spec.kind = loss;
   Result<MetricScores> scores = MetricScores::create(names, data, spec, width);
@@ -48,7 +48,7 @@ Dataset eight() {
 
 TEST(Scores, OfClassesAreThoseOfScikitLearn) {
   expect_values(measured({"accuracy", "top2", "macro_f1", "auc", "ece"}, eight(),
-                         LossKind::softmax_ce, kLogits, 3),
+                         Loss::cross_entropy, kLogits, 3),
                 {0.75, 1.0, 0.7555555555555555, 0.8666666666666667, 0.29039102847643794});
 }
 
@@ -59,7 +59,7 @@ TEST(Scores, IgnoredLabelsCountNothing) {
   data.samples = 10;
   data.labels.insert(data.labels.begin() + 3, {-100, -100});
   outputs.insert(outputs.begin() + 9, {5, 0, 0, 0, 5, 0});
-  expect_values(measured({"accuracy", "top2", "macro_f1", "auc", "ece"}, data, LossKind::softmax_ce,
+  expect_values(measured({"accuracy", "top2", "macro_f1", "auc", "ece"}, data, Loss::cross_entropy,
                          outputs, 3),
                 {0.75, 1.0, 0.7555555555555555, 0.8666666666666667, 0.29039102847643794});
 }
@@ -70,7 +70,7 @@ TEST(Scores, OfTargetsZeroAndOneAreThoseOfScikitLearn) {
   data.outputs = 1;
   data.targets = {1, 0, 1, 0, 1, 1, 0};
   const std::vector<float> outputs = {0.5f, -1.0f, 2.0f, 0.5f, -0.25f, 1.5f, 0.5f};
-  expect_values(measured({"auc", "bce", "accuracy"}, data, LossKind::bce, outputs, 1),
+  expect_values(measured({"auc", "bce", "accuracy"}, data, Loss::bce, outputs, 1),
                 {0.75, 0.5556819069947302, 0.5714285714285714});
 }
 
@@ -80,8 +80,7 @@ TEST(Scores, OfNumbersAreThoseOfScikitLearn) {
   data.outputs = 2;
   data.targets = {1, 2, 0.5f, -1, 3, 0.25f, -2, 4};
   const std::vector<float> outputs = {1.5f, 1, 0.25f, -0.5f, 2, 0, -1, 3.5f};
-  expect_values(measured({"mae", "r2"}, data, LossKind::mse, outputs, 2),
-                {0.625, 0.853740203453164});
+  expect_values(measured({"mae", "r2"}, data, Loss::mse, outputs, 2), {0.625, 0.853740203453164});
 }
 
 TEST(Scores, TheAreaIsTheShareOfPairsInOrder) {
@@ -144,7 +143,7 @@ TEST(Scores, ErrorsSayWhichMetricAndWhatThereIs) {
   numbers.samples = 1;
   numbers.targets = {1, 2, 3};
   LossSpec mse, bce, heads;
-  bce.kind = LossKind::bce;
+  bce.kind = Loss::bce;
   heads.heads = {1, 2};
   EXPECT_THAT(message("acuracy", eight(), mse), HasSubstr("unknown metric 'acuracy'"));
   EXPECT_THAT(message("top0", eight(), mse), HasSubstr("unknown metric 'top0'"));

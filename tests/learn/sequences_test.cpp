@@ -10,8 +10,8 @@
 #include "base/numbers/rng.hpp"
 #include "grid/session.hpp"
 #include "layers/blocks/blocks.hpp"
-#include "learn/loss/ctc.hpp"
-#include "learn/loss/scores.hpp"
+#include "learn/loss/ctc_batch.hpp"
+#include "learn/metrics/scores.hpp"
 #include "learn/train_rig.hpp"
 #include "learn/trainer.hpp"
 
@@ -211,7 +211,7 @@ Trainer trainer_of(const Stack& s, const Dataset& d, int64_t batch, const Ops& o
                    ThreadPool& pool) {
   TrainerOptions o;
   o.batch = batch;
-  o.step.loss.kind = d.has_labels() ? LossKind::softmax_ce : LossKind::mse;
+  o.step.loss.kind = d.has_labels() ? Loss::cross_entropy : Loss::mse;
   o.step.accumulate = 2;  // so that gradients are kept
   o.seed = 3;
   Result<Trainer> made = Trainer::create(row_of(s.layers), d, o, ops, pool);
@@ -314,7 +314,7 @@ TEST(Sequences, MetricsDoNotCountPadding) {
     for (float& v : outputs) v = choose.number();
     const Tensor y = input_of(outputs, Shape{n, most, 3});
     LossSpec loss;
-    loss.kind = classes ? LossKind::softmax_ce : LossKind::mse;
+    loss.kind = classes ? Loss::cross_entropy : Loss::mse;
     const std::vector<std::string> names = {classes ? "accuracy" : "mae"};
     MetricScores scores = *MetricScores::create(names, d, loss, 3);
     OutputScores plain(d, loss, 3);
@@ -374,7 +374,7 @@ TEST(Sequences, CtcReadsNoRowBehindTheEnd) {
     std::vector<float> slopes(logits.size(), 7.0f);
     const Tensor dy = input_of(slopes, Shape{n * most, classes});
     LossSpec loss;
-    loss.kind = kCtcLoss;
+    loss.kind = Loss::ctc;
     ASSERT_TRUE(check_ctc(d, most, classes, 0).ok());
     const std::vector<double> ones(static_cast<size_t>(n), 1.0);
     const CtcBatch batch = ctc_batch(d, order, loss, y, ones, dy, pool);

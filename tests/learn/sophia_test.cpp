@@ -78,7 +78,7 @@ Layer layer_of(const TrainStep& step) {
 
 TrainStepOptions options(int64_t every) {
   TrainStepOptions o;
-  o.loss.kind = LossKind::softmax_ce;
+  o.loss.kind = Loss::cross_entropy;
   o.class_ids = true;
   o.optimizer.kind = *parse_optimizer("sophia");
   o.optimizer.inverse_every = every;
@@ -217,8 +217,7 @@ TEST(Sophia, RefusesWhatItCannotDrawFrom) {
     void (*change)(TrainStepOptions&);
   };
   const Case cases[] = {
-      {"not of huber",
-       [](TrainStepOptions& o) { o.loss.kind = LossKind::huber, o.class_ids = false; }},
+      {"not of huber", [](TrainStepOptions& o) { o.loss.kind = Loss::huber, o.class_ids = false; }},
       {"the rule dfa", [](TrainStepOptions& o) { o.rule.kind = Rule::dfa; }},
       {"every 0 updates", [](TrainStepOptions& o) { o.optimizer.inverse_every = 0; }},
       {"gamma of sophia is 0", [](TrainStepOptions& o) { o.optimizer.gamma = 0; }},

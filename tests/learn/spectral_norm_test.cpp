@@ -53,7 +53,7 @@ TEST_P(SpectralNorm, FollowsPowerIterationInTrainingAndStandsStillOutside) {
   const GridSpec grid = row_of({*make_layer(
       *find_layer("SpectralNormDense"), {{"in", in}, {"out", out}, {"iterations", iterations}})});
   TrainStepOptions options;
-  options.loss.kind = LossKind::mse;
+  options.loss.kind = Loss::mse;
   TrainRig rig(grid, Shape{4, in}, DType::f32, options);
   ASSERT_TRUE(rig.ready());
   const Vector w = values_of(rig.network(), "value");
@@ -90,7 +90,7 @@ TEST_P(SpectralNorm, FindsTheLargestLengthThatTheMatrixGives) {
   const GridSpec grid = row_of({*make_layer(*find_layer("SpectralNormDense"),
                                             {{"in", in}, {"out", out}, {"iterations", 500}})});
   TrainStepOptions options;
-  options.loss.kind = LossKind::mse;
+  options.loss.kind = Loss::mse;
   TrainRig rig(grid, Shape{2, in}, DType::f32, options);
   ASSERT_TRUE(rig.ready());
   (void)rig.run(1, 0.0);

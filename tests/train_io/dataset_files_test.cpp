@@ -148,7 +148,7 @@ TEST(TrainingFiles, WeightsSayWhatTheyAre) {
   const std::string path = folder.path("w.safetensors");
   ThreadPool pool(1);
   TrainedModel model{mlp(2, 2), DType::i8, {}, {"no", "yes"}, {{1, 2}, {3, 4}}};
-  model.loss.kind = LossKind::softmax_ce;
+  model.loss.kind = Loss::cross_entropy;
   Dataset d;
   d.samples = 1;
   d.sample = Shape{2};
@@ -156,7 +156,7 @@ TEST(TrainingFiles, WeightsSayWhatTheyAre) {
   d.labels = {1};
   d.classes = 2;
   TrainerOptions options;
-  options.step.loss.kind = LossKind::softmax_ce;
+  options.step.loss.kind = Loss::cross_entropy;
   options.batch = 1;
   const auto make = [&](uint64_t seed) {
     options.seed = seed;

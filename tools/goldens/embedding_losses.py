@@ -83,12 +83,12 @@ def contrastive(y):
 
 
 CASES = [
-    ("kInfoNceLoss", "NT-Xent", ntxent, TWICE, ""),
-    ("kInfoNceLoss", "CLIP", clip, SIDES, "across"),
-    ("kInfoNceLoss", "SupCon", supcon, MORE, ""),
-    ("kTripletLoss", "all triplets", triplet_all, MORE, "all"),
-    ("kTripletLoss", "hardest triplets", triplet_hard, MORE, ""),
-    ("kContrastiveLoss", "Hadsell", contrastive, MORE, ""),
+    ("Loss::infonce", "NT-Xent", ntxent, TWICE, ""),
+    ("Loss::infonce", "CLIP", clip, SIDES, "across"),
+    ("Loss::infonce", "SupCon", supcon, MORE, ""),
+    ("Loss::triplet", "all triplets", triplet_all, MORE, "all"),
+    ("Loss::triplet", "hardest triplets", triplet_hard, MORE, ""),
+    ("Loss::contrastive", "Hadsell", contrastive, MORE, ""),
 ]
 
 

@@ -25,7 +25,7 @@ constexpr double kFailedLoss = 1e9;  // of a network whose training came to no f
 
 TrainerOptions trainer_options(const ArchitectureSpec& spec, const Dataset& train) {
   TrainerOptions o;
-  o.step.loss.kind = train.has_labels() ? LossKind::softmax_ce : LossKind::mse;
+  o.step.loss.kind = default_loss(train.has_labels());
   o.step.class_ids = train.has_labels();
   o.step.seed = o.seed = spec.seed;
   o.schedule.kind = ScheduleKind::cosine;

@@ -131,7 +131,7 @@ Result<Network> SampleFitness::network(const Genome& genome,
   known.names = impl_->names;
   known.columns = impl_->samples.impl().columns;
   known.split = impl_->samples.impl().split;
-  known.loss.kind = impl_->data().has_labels() ? core::LossKind::softmax_ce : core::LossKind::mse;
+  known.loss.kind = core::default_loss(impl_->data().has_labels());
   out.impl().trained = true;
   return out;
 }

@@ -14,6 +14,7 @@
 #include "io/files/foreign_file.hpp"
 #include "layers/blocks/blocks.hpp"
 #include "layers/core/graph.hpp"
+#include "learn/loss/loss.hpp"
 #include "loom/session.hpp"
 #include "train_io/file_memory.hpp"
 
@@ -350,7 +351,7 @@ NetworkInfo Network::info() const {
   info.input = core::public_shape(model.network.input);
   info.dtype = static_cast<DType>(model.dtype);
   info.trained = impl_->trained;
-  if (impl_->trained) info.loss = core::loss_name(model.loss.kind);
+  if (impl_->trained) info.loss = loss_name(model.loss.kind);
   if (model.split) {
     const core::SplitSpec& spec = model.split->spec;
     info.split = TrainingSplit{spec.share,        spec.seed,  spec.shuffle,
@@ -450,9 +451,9 @@ Status Network::set_parameter(std::string_view name, const Tensor& values) {
 
 Result<Tensor> Network::probabilities(const Tensor& outputs) const {
   const core::LossSpec& loss = impl_->model.loss;
-  const bool classes = loss.kind == core::LossKind::softmax_ce;
-  const bool sides = loss.kind == core::LossKind::bce || loss.kind == core::LossKind::focal;
-  if (!impl_->trained || (!classes && !sides)) {
+  const core::Prediction prediction = core::loss_def(loss.kind).prediction;
+  const bool classes = prediction == core::Prediction::classes;
+  if (!impl_->trained || (!classes && prediction != core::Prediction::binary_logits)) {
     return core::unsupported(
         "this network was not trained for classes, so its outputs are no "
         "scores that probabilities could be made of");

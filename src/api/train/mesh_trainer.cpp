@@ -5,7 +5,7 @@
 
 #include "api/network/mesh_impl.hpp"
 #include "base/text.hpp"
-#include "learn/loss/domains.hpp"
+#include "learn/loss/checks.hpp"
 #include "learn/optimizer/optimizer.hpp"
 #include "mesh/mesh_trainer.hpp"
 #include "ops/ops.hpp"
@@ -78,8 +78,7 @@ Result<MeshTrainer> MeshTrainer::create(const Network& network, const MeshOption
   LOOM_ASSIGN(impl->mesh, core::mesh_options(mesh));
   core::MeshTrainOptions& plan = impl->plan;
   plan.step.optimizer = options.optimizer;
-  if (options.loss != Loss::automatic)
-    plan.step.loss.kind = static_cast<core::LossKind>(static_cast<int>(options.loss) - 1);
+  if (options.loss != Loss::automatic) plan.step.loss.kind = options.loss;
   plan.step.clip = {options.clip, options.clip_limit};
   plan.step.seed = options.seed;
   plan.step.rule.kind = options.rule;
@@ -108,11 +107,10 @@ Status MeshTrainer::Impl::prepare(const Dataset& data) {
     return core::invalid("a mesh ticks through whole samples; these have lengths");
   core::TrainedModel& known = network.impl().model;
   core::LossSpec& loss = plan.step.loss;
-  if (options.loss == Loss::automatic)
-    loss.kind = data.has_labels() ? core::LossKind::softmax_ce : core::LossKind::mse;
+  if (options.loss == Loss::automatic) loss.kind = core::default_loss(data.has_labels());
   if (loss.sequence() || loss.pairs())
-    return core::invalid(core::cat("a mesh is not trained with ", core::loss_name(loss.kind)));
-  if (data.has_labels() && loss.kind != core::LossKind::softmax_ce)
+    return core::invalid(core::cat("a mesh is not trained with ", loss_name(loss.kind)));
+  if (data.has_labels() && !loss.has_classes())
     return invalid("class labels are trained with Loss::cross_entropy; give targets as floats");
   plan.step.class_ids = data.has_labels();
   plan.step.dtype = known.dtype;

@@ -14,7 +14,7 @@ struct ScoredData {
   std::vector<std::string> names;
   TableColumns columns;
   std::optional<SplitRecord> split;
-  LossKind loss() const { return train.has_labels() ? LossKind::softmax_ce : LossKind::mse; }
+  Loss loss() const { return default_loss(train.has_labels()); }
 };
 
 // held: the scoring share; kind: a Normalize, computed from the training samples. Errors:

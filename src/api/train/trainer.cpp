@@ -12,8 +12,9 @@
 #include "api/train/training_reports.hpp"
 #include "base/text.hpp"
 #include "io/files/file.hpp"
-#include "learn/loss/metrics.hpp"
+#include "learn/loss/loss.hpp"
 #include "learn/loss/predictions.hpp"
+#include "learn/metrics/output_scores.hpp"
 #include "learn/optimizer/optimizer.hpp"
 #include "train_io/dataset_files.hpp"
 #include "train_io/file_memory.hpp"
@@ -127,24 +128,11 @@ Status Trainer::Impl::prepare(const Dataset& data) {
   core::TrainedModel& known = model();
   if (options.loss == Loss::automatic) {
     const bool trained = network.impl().trained;
-    plan.step.loss.kind = trained                ? known.loss.kind
-                          : samples.has_labels() ? core::LossKind::softmax_ce
-                                                 : core::LossKind::mse;
-    if (trained) {
-      plan.step.loss.gamma = known.loss.gamma;
-      plan.step.loss.alpha = known.loss.alpha;
-      plan.step.loss.quantile = known.loss.quantile;
-      plan.step.loss.blank = known.loss.blank;
-      plan.step.loss.margin = known.loss.margin;
-      plan.step.loss.temperature = known.loss.temperature;
-      plan.step.loss.all_triplets = known.loss.all_triplets;
-      plan.step.loss.across = known.loss.across;
-    }
+    plan.step.loss.kind = trained ? known.loss.kind : core::default_loss(samples.has_labels());
+    if (trained) core::copy_options(known.loss, plan.step.loss);
     if (trained && options.heads.empty()) plan.step.loss.heads = known.loss.heads;
   }
-  const bool by_label = plan.step.loss.kind == core::LossKind::softmax_ce ||
-                        plan.step.loss.sequence() || plan.step.loss.pairs();
-  if (samples.has_labels() && !by_label)
+  if (samples.has_labels() && !core::loss_def(plan.step.loss.kind).takes_labels())
     return invalid("class labels are trained with Loss::cross_entropy; give targets as floats");
   if (!samples.has_labels() && samples.targets.empty())
     return invalid("the dataset has inputs alone; training needs labels or targets");
@@ -203,8 +191,8 @@ Result<const core::Dataset*> Trainer::Impl::seen(const Dataset& data, core::Data
 Result<StepReport> Trainer::Impl::own_step(const Dataset& batch, const OwnLoss& loss, double rate) {
   core::Dataset copy;
   if (!trainer) {
-    const bool known = options.loss == Loss::automatic && network.impl().trained &&
-                       model().loss.kind == core::LossKind::softmax_ce;
+    const bool known =
+        options.loss == Loss::automatic && network.impl().trained && model().loss.has_classes();
     const bool labels = (known || options.loss == Loss::cross_entropy) && options.heads.empty() &&
                         model().loss.heads.empty();
     Dataset::Impl made{batch.impl().data, {}, {}, {}, {}};

@@ -5,18 +5,10 @@
 
 namespace loom::core {
 
-static_assert(static_cast<int>(loom::Loss::cosine) == static_cast<int>(LossKind::cosine) + 1);
-static_assert(static_cast<int>(loom::Loss::hinge) == static_cast<int>(LossKind::hinge) + 1);
-static_assert(static_cast<int>(loom::Loss::ctc) == static_cast<int>(kCtcLoss) + 1);
-static_assert(static_cast<int>(loom::Loss::infonce) == static_cast<int>(kInfoNceLoss) + 1);
-static_assert(static_cast<int>(loom::Loss::cross_entropy) ==
-              static_cast<int>(LossKind::softmax_ce) + 1);
-
 Result<TrainerOptions> options_of(const loom::TrainerOptions& from) {
   TrainerOptions o;
   o.step.optimizer = from.optimizer;
-  if (from.loss != Loss::automatic)
-    o.step.loss.kind = static_cast<LossKind>(static_cast<int>(from.loss) - 1);
+  if (from.loss != Loss::automatic) o.step.loss.kind = from.loss;
   o.step.loss.delta = from.huber_delta;
   o.step.loss.smoothing = from.label_smoothing;
   o.step.loss.heads = from.heads;
@@ -26,7 +18,7 @@ Result<TrainerOptions> options_of(const loom::TrainerOptions& from) {
   o.step.loss.margin = from.margin;
   o.step.loss.temperature = from.temperature;
   o.step.loss.all_triplets = from.all_triplets;
-  o.step.loss.across = from.pairs_across;
+  o.step.loss.cross_view_only = from.pairs_across;
   o.step.loss.blank = from.blank;
   o.step.clip = {from.clip, from.clip_limit};
   o.step.accumulate = static_cast<int>(from.accumulate);

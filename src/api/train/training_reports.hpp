@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "learn/loss/metrics.hpp"
+#include "learn/metrics/output_scores.hpp"
 #include "learn/trainer.hpp"
 #include "loom/trainer.hpp"
 

@@ -35,7 +35,7 @@ Optimizer alpha_optimizer(const DartsSpec& spec) {
 
 TrainerOptions weight_options(const DartsSpec& spec, const Dataset& train) {
   TrainerOptions o;
-  o.step.loss.kind = train.has_labels() ? LossKind::softmax_ce : LossKind::mse;
+  o.step.loss.kind = default_loss(train.has_labels());
   o.step.class_ids = train.has_labels();
   o.step.seed = o.seed = spec.seed;
   o.step.optimizer.kind = loom::OptimizerKind::momentum;

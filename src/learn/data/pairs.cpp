@@ -1,211 +1,183 @@
-#include "learn/data/pairs.hpp"
+// Relations of the rows of a batch, and scores of the embeddings of a data set.
+#include <algorithm>
+#include <unordered_map>
 
 #include "base/text.hpp"
-#include "learn/step/step_builder.hpp"
-#include "ops/moves.hpp"
+#include "learn/data/pairs.hpp"
+#include "learn/scribe.hpp"
 
 namespace loom::core {
+
+Status PairLabels::check(const LossSpec& loss) const {
+  const std::string_view name = loss_name(loss.kind);
+  if (!data_->has_labels())
+    return invalid(cat(name, " needs class labels, which say which samples belong together"));
+  const int64_t each = data_->labels_per_sample();
+  if (each != 1 && each != rows_per_sample_)
+    return invalid(cat("the network gives ", rows_per_sample_,
+                       " embeddings per sample, the dataset has ", each, " labels; ", name,
+                       " takes one for all of them, or one for each"));
+  if (loss.cross_view_only && rows_per_sample_ < 2)
+    return invalid(
+        cat("pairs across the rows of a sample need two or more of them; "
+            "the network gives one embedding per sample"));
+  return {};
+}
+
+Status PairLabels::check_pairs(const LossSpec& loss) const {
+  std::unordered_map<int32_t, int64_t> seen;
+  for (int64_t i = 0; i < data_->samples; ++i) {
+    for (int64_t r = 0; r < rows_per_sample_; ++r) {
+      if (!data_->ignores(of(i, r)) && ++seen[of(i, r)] == 2) return {};
+    }
+  }
+  return invalid(cat("no label stands there twice, so ", loss_name(loss.kind),
+                     " has nothing to bring together"));
+}
+
+int PairLabels::relation(const LossSpec& loss, int64_t sample, int64_t row, int64_t other_sample,
+                         int64_t other_row) const {
+  const int32_t a = of(sample, row), b = of(other_sample, other_row);
+  if (data_->ignores(a) || data_->ignores(b)) return 0;
+  if (loss.cross_view_only && row == other_row) return 0;
+  return a == b ? 1 : -1;
+}
+
+std::vector<bool> PairLabels::relate(std::span<const int64_t> samples, const LossSpec& loss,
+                                     const Tensor& relation) const {
+  const int64_t rows = static_cast<int64_t>(samples.size()) * rows_per_sample_;
+  if (!relation.empty()) std::fill_n(relation.f32(), relation.shape.count(), 0.0f);
+  std::vector<bool> anchors(static_cast<size_t>(rows));
+  for (int64_t i = 0; i < rows; ++i) {
+    const int64_t sample = samples[static_cast<size_t>(i / rows_per_sample_)];
+    bool same = false, other = false;
+    for (int64_t j = 0; j < rows; ++j) {
+      if (i == j) continue;
+      const int is =
+          this->relation(loss, sample, i % rows_per_sample_,
+                         samples[static_cast<size_t>(j / rows_per_sample_)], j % rows_per_sample_);
+      same = same || is > 0;
+      other = other || is < 0;
+      if (!relation.empty()) relation.f32_row(i)[j] = static_cast<float>(is);
+    }
+    const Anchors needed = loss_def(loss.kind).anchors;
+    anchors[static_cast<size_t>(i)] = needed == Anchors::both     ? same && other
+                                      : needed == Anchors::either ? same || other
+                                                                  : same;
+  }
+  return anchors;
+}
+
+Result<PairJudge> PairJudge::create(const LossSpec& loss, int64_t rows, int64_t width,
+                                    const Ops& ops, ThreadPool& pool) {
+  PairJudge judge;
+  judge.loss_ = loss;
+  judge.ops_ = &ops;
+  judge.pool_ = &pool;
+  Trace trace(DType::f32);
+  TraceBuilder s(trace);
+  LossTensors& t = judge.t_;
+  t.y = s.fresh(Shape{rows, width});
+  t.target = s.fresh(Shape{rows, rows});
+  t.weight = s.fresh(Shape{rows});
+  t.rows = s.fresh(Shape{rows});
+  LOOM_TRY(loss_def(loss.kind).record(s, loss, t));
+  Tensor* const pins[] = {&t.y, &t.target, &t.weight, &t.rows};
+  LOOM_ASSIGN(Program program, Program::compile(std::move(trace), pins, ops, pool));
+  judge.program_ = std::make_unique<Program>(std::move(program));
+  return judge;
+}
+
+Status PairJudge::add_losses(const PairLabels& labels, int64_t samples,
+                             std::span<const float> embeddings, std::span<const double> weights,
+                             PairScore& score) const {
+  constexpr uint64_t kOrder = uint64_t{1} << 51;  // a stream of its own
+  const std::vector<int64_t> order = permutation(samples, 0, kOrder);
+  const int64_t each = labels.rows_per_sample(), width = t_.y.cols(), batch = t_.y.rows() / each;
+  for (int64_t first = 0; first < samples; first += batch) {
+    const int64_t count = std::min(batch, samples - first);
+    const auto here =
+        std::span(order).subspan(static_cast<size_t>(first), static_cast<size_t>(count));
+    const std::vector<bool> anchors = labels.relate(here, loss_, t_.target);
+    std::fill_n(t_.weight.f32(), t_.y.rows(), 0.0f);
+    std::fill_n(t_.y.f32(), t_.y.shape.count(), 0.0f);
+    for (int64_t r = 0; r < count * each; ++r) {
+      const int64_t row = here[static_cast<size_t>(r / each)] * each + r % each;
+      std::copy_n(embeddings.data() + row * width, width, t_.y.f32_row(r));
+      const double weight = anchors[static_cast<size_t>(r)] ? weights[static_cast<size_t>(row)] : 0;
+      t_.weight.f32()[r] = static_cast<float>(weight);
+      score.counted += weight;
+    }
+    LOOM_TRY(program_->run());
+    for (int64_t r = 0; r < count * each; ++r) score.loss += static_cast<double>(t_.rows.f32()[r]);
+  }
+  return {};
+}
+
 namespace {
 
-constexpr float kMinSquare = 1e-12f;  // below any square that counts, and far from 0 / 0
-constexpr float kBeyondAll = 1e30f;   // beyond every distance and every logit
-
-// The recording of one loss. R rows of N values.
-class Pairs {
- public:
-  Pairs(TraceBuilder& s, const LossSpec& loss, const Tensor& y, const Tensor& relation)
-      : s_(s), loss_(loss), y_(as_matrix(y, y.rows(), y.cols())), relation_(relation) {}
-
-  // [R, 1], not weighted.
-  Result<Tensor> losses() {
-    LOOM_TRY(split());
-    if (loss_.kind == kContrastiveLoss) return contrastive();
-    return loss_.all_triplets ? all_triplets() : hardest_triplet();
+// Rows as they are compared; unit: of length 1.
+std::vector<float> compared(std::span<const float> embeddings, int64_t width, bool unit) {
+  std::vector<float> out(embeddings.begin(), embeddings.end());
+  for (size_t at = 0; unit && at < out.size(); at += static_cast<size_t>(width)) {
+    const auto row = std::span(out).subspan(at, static_cast<size_t>(width));
+    double squares = 0;
+    for (const float v : row) squares += static_cast<double>(v) * static_cast<double>(v);
+    const double length = std::max(__builtin_sqrt(squares), 1e-12);
+    for (float& v : row) v = static_cast<float>(static_cast<double>(v) / length);
   }
-
-  // Cosines over the temperature, and shares of the rows that are meant: what softmax_ce takes.
-  Status scores(Tensor& logits, Tensor& shares) {
-    LOOM_TRY(split());
-    const Tensor unit = s_.fresh(y_.shape), cosines = s_.fresh(square());
-    NormArgs norm;  // rows of the length sqrt(N)
-    norm.x = y_;
-    norm.y = unit;
-    norm.eps = kMinSquare;
-    LOOM_TRY(s_.ops().norm(norm));
-    LOOM_TRY(s_.ops().gemm({unit, unit, cosines, false, true}));
-    const auto length = static_cast<float>(y_.cols());
-    LOOM_ASSIGN(const Tensor one, s_.binary(cosines, length, BinaryKind::div));
-    LOOM_ASSIGN(const Tensor scaled, s_.binary(one, loss_.temperature, BinaryKind::div));
-    LOOM_ASSIGN(const Tensor related, s_.unary(relation_, UnaryKind::abs));
-    LOOM_ASSIGN(const Tensor less, s_.binary(related, 1.0f, BinaryKind::sub));
-    LOOM_ASSIGN(const Tensor away, s_.binary(less, kBeyondAll, BinaryKind::mul));
-    LOOM_ASSIGN(logits, s_.binary(scaled, away, BinaryKind::add));
-    LOOM_ASSIGN(const Tensor count, at_least_one(same_));
-    LOOM_ASSIGN(shares, s_.binary(same_, count, BinaryKind::div));
-    return {};
-  }
-
- private:
-  int64_t rows() const { return y_.rows(); }
-  Shape square() const { return Shape{rows(), rows()}; }
-
-  Status split() {
-    LOOM_ASSIGN(same_, s_.unary(relation_, UnaryKind::relu));
-    LOOM_ASSIGN(const Tensor minus, s_.unary(relation_, UnaryKind::neg));
-    LOOM_ASSIGN(other_, s_.unary(minus, UnaryKind::relu));
-    return {};
-  }
-
-  Result<Tensor> row_sums(const Tensor& x) {
-    Tensor sums = s_.fresh(Shape{x.rows()});
-    LOOM_TRY(s_.ops().reduce({x, sums, ReduceKind::sum}));
-    return as_matrix(sums, x.rows(), 1);
-  }
-  Result<Tensor> at_least_one(const Tensor& x) {
-    LOOM_ASSIGN(const Tensor sums, row_sums(x));
-    return s_.binary(sums, 1.0f, BinaryKind::max);
-  }
-
-  // The largest value of each row, as a pooling whose one window is the row.
-  Result<Tensor> row_maxima(const Tensor& x) {
-    PoolArgs pool;
-    pool.x = x;
-    pool.y = s_.fresh(Shape{x.rows(), 1});
-    pool.shape.channels = pool.shape.filters = pool.shape.groups = 1;
-    pool.shape.in[2] = pool.shape.kernel[2] = x.cols();
-    LOOM_TRY(s_.ops().pool(pool));
-    return pool.y;
-  }
-
-  // |i|^2 + |j|^2 - 2 i j of rows from which their mean is taken, so that little is cancelled.
-  Result<Tensor> squared_distances() {
-    const Tensor sums = s_.fresh(Shape{y_.cols()}), products = s_.fresh(square());
-    LOOM_TRY(s_.ops().reduce_cols({y_, sums}));
-    LOOM_ASSIGN(const Tensor mean, s_.binary(as_matrix(sums, 1, y_.cols()),
-                                             1.0f / static_cast<float>(rows()), BinaryKind::mul));
-    LOOM_ASSIGN(const Tensor x, s_.binary(y_, mean, BinaryKind::sub));
-    LOOM_TRY(s_.ops().gemm({x, x, products, false, true}));
-    const Tensor squares = s_.fresh(Shape{rows()});
-    LOOM_TRY(s_.ops().reduce({x, squares, ReduceKind::sum_squares}));
-    LOOM_ASSIGN(const Tensor twice, s_.binary(products, -2.0f, BinaryKind::mul));
-    LOOM_ASSIGN(const Tensor by_row,
-                s_.binary(twice, as_matrix(squares, rows(), 1), BinaryKind::add));
-    LOOM_ASSIGN(const Tensor both,
-                s_.binary(by_row, as_matrix(squares, 1, rows()), BinaryKind::add));
-    return s_.unary(both, UnaryKind::relu);
-  }
-  Result<Tensor> root(const Tensor& squares) {
-    LOOM_ASSIGN(const Tensor above, s_.binary(squares, kMinSquare, BinaryKind::add));
-    return s_.unary(above, UnaryKind::sqrt);
-  }
-
-  Result<Tensor> contrastive() {
-    LOOM_ASSIGN(const Tensor squares, squared_distances());
-    LOOM_ASSIGN(const Tensor distances, root(squares));
-    LOOM_ASSIGN(const Tensor near, s_.binary(squares, same_, BinaryKind::mul));
-    LOOM_ASSIGN(const Tensor minus, s_.unary(distances, UnaryKind::neg));
-    LOOM_ASSIGN(const Tensor left, s_.binary(minus, loss_.margin, BinaryKind::add));
-    LOOM_ASSIGN(const Tensor within, s_.unary(left, UnaryKind::relu));
-    LOOM_ASSIGN(const Tensor square, s_.unary(within, UnaryKind::square));
-    LOOM_ASSIGN(const Tensor far, s_.binary(square, other_, BinaryKind::mul));
-    LOOM_ASSIGN(const Tensor each, s_.binary(near, far, BinaryKind::add));
-    LOOM_ASSIGN(const Tensor sums, row_sums(each));
-    LOOM_ASSIGN(const Tensor related, s_.unary(relation_, UnaryKind::abs));
-    LOOM_ASSIGN(const Tensor count, at_least_one(related));
-    LOOM_ASSIGN(const Tensor mean, s_.binary(sums, count, BinaryKind::div));
-    return s_.binary(mean, 0.5f, BinaryKind::mul);
-  }
-
-  Result<Tensor> hardest_triplet() {
-    LOOM_ASSIGN(const Tensor squares, squared_distances());
-    LOOM_ASSIGN(const Tensor distances, root(squares));
-    LOOM_ASSIGN(const Tensor meant, s_.binary(distances, same_, BinaryKind::mul));
-    LOOM_ASSIGN(const Tensor farthest, row_maxima(meant));
-    LOOM_ASSIGN(const Tensor less, s_.binary(other_, 1.0f, BinaryKind::sub));
-    LOOM_ASSIGN(const Tensor away, s_.binary(less, kBeyondAll, BinaryKind::mul));
-    // The nearest of the others is the largest of what is turned around.
-    LOOM_ASSIGN(const Tensor turned, s_.binary(away, distances, BinaryKind::sub));
-    LOOM_ASSIGN(const Tensor nearest, row_maxima(turned));
-    LOOM_ASSIGN(const Tensor gap, s_.binary(farthest, nearest, BinaryKind::add));
-    LOOM_ASSIGN(const Tensor beyond, s_.binary(gap, loss_.margin, BinaryKind::add));
-    return s_.unary(beyond, UnaryKind::relu);
-  }
-
-  // x [R, R] with each row repeated R times: row i R + p is row i of x.
-  Result<Tensor> repeated(const Tensor& x) {
-    const int64_t n = rows();
-    const Tensor y = s_.fresh(Shape{n * n, n});
-    const int64_t from[] = {n, 1, n}, to[] = {n, n, n};
-    LOOM_TRY(s_.ops().copy(expand(x, from, y, to)));
-    return y;
-  }
-
-  Result<Tensor> all_triplets() {
-    LOOM_ASSIGN(const Tensor squares, squared_distances());
-    LOOM_ASSIGN(const Tensor distances, root(squares));
-    const int64_t n = rows();
-    LOOM_ASSIGN(const Tensor to_others, repeated(distances));
-    LOOM_ASSIGN(const Tensor minus, s_.unary(to_others, UnaryKind::neg));
-    LOOM_ASSIGN(const Tensor gap,
-                s_.binary(minus, as_matrix(distances, n * n, 1), BinaryKind::add));
-    LOOM_ASSIGN(const Tensor beyond, s_.binary(gap, loss_.margin, BinaryKind::add));
-    LOOM_ASSIGN(const Tensor hinge, s_.unary(beyond, UnaryKind::relu));
-    LOOM_ASSIGN(const Tensor others, repeated(other_));
-    LOOM_ASSIGN(const Tensor meant, s_.binary(hinge, others, BinaryKind::mul));
-    LOOM_ASSIGN(const Tensor sums, row_sums(meant));
-    LOOM_ASSIGN(const Tensor of_same, s_.binary(as_matrix(sums, n, n), same_, BinaryKind::mul));
-    LOOM_ASSIGN(const Tensor sum, row_sums(of_same));
-    LOOM_ASSIGN(const Tensor positives, at_least_one(same_));
-    LOOM_ASSIGN(const Tensor negatives, at_least_one(other_));
-    LOOM_ASSIGN(const Tensor count, s_.binary(positives, negatives, BinaryKind::mul));
-    return s_.binary(sum, count, BinaryKind::div);
-  }
-
-  TraceBuilder& s_;
-  const LossSpec& loss_;
-  Tensor y_, relation_;
-  Tensor same_, other_;  // 1 where the relation is 1, and where it is -1; else 0
-};
+  return out;
+}
 
 }  // namespace
 
-Result<PairSeed> record_pairs(TraceBuilder& s, const LossSpec& loss, const Tensor& y,
-                              const Tensor& relation, const Tensor& weight, const Tensor& rows) {
-  Pairs pairs(s, loss, y, relation);
-  PairSeed seed;
-  if (loss.kind == kInfoNceLoss) {
-    LossArgs cross;
-    cross.kind = LossKind::softmax_ce;
-    LOOM_TRY(pairs.scores(cross.pred, cross.target));
-    cross.weight = weight;
-    cross.row_loss = rows;
-    cross.dpred = s.fresh(cross.pred.shape);
-    LOOM_TRY(s.ops().loss(cross));
-    seed = {cross.pred, cross.dpred};
-  } else {
-    LOOM_ASSIGN(seed.value, pairs.losses());
-    const int64_t n = y.rows();
-    seed.gradient = s.fresh(Shape{n, 1});
-    const Tensor each = as_matrix(weight, n, 1);
-    LOOM_TRY(s.ops().unary({each, seed.gradient}));
-    LOOM_TRY(s.ops().binary({seed.value, each, as_matrix(rows, n, 1), BinaryKind::mul}));
+// By products of blocks of rows with all of them: |i - j|^2 is least where |j|^2 / 2 - i j is.
+Status PairJudge::add_nearest(const PairLabels& labels, int64_t samples,
+                              std::span<const float> embeddings, PairScore& score) const {
+  constexpr int64_t kBlock = 128;
+  const int64_t each = labels.rows_per_sample(), width = t_.y.cols(), rows = samples * each;
+  std::vector<float> x = compared(embeddings, width, loss_def(loss_.kind).by_angle);
+  std::vector<float> halves(static_cast<size_t>(rows));
+  std::vector<float> products(static_cast<size_t>(kBlock * rows));
+  const Tensor all = f32_matrix(x.data(), rows, width);
+  Recorder recorder(*ops_, *pool_, ActivationMode::f32);
+  LOOM_TRY(recorder.reduce({all, f32_vector(halves.data(), rows), ReduceKind::sum_squares}));
+  LOOM_TRY(recorder.flush());
+  for (float& h : halves) h *= 0.5f;
+  for (int64_t first = 0; first < rows; first += kBlock) {
+    const int64_t count = std::min(kBlock, rows - first);
+    LOOM_TRY(recorder.gemm({all.slice_rows(first, count), all,
+                            f32_matrix(products.data(), count, rows), false, true}));
+    LOOM_TRY(recorder.flush());
+    for (int64_t i = first; i < first + count; ++i) {
+      const float* row = products.data() + (i - first) * rows;
+      int64_t nearest = -1;
+      bool asked = false;
+      for (int64_t j = 0; j < rows; ++j) {
+        if (i == j) continue;
+        const int is = labels.relation(loss_, i / each, i % each, j / each, j % each);
+        asked = asked || is > 0;
+        if (is == 0) continue;
+        if (nearest < 0 || halves[static_cast<size_t>(j)] - row[j] <
+                               halves[static_cast<size_t>(nearest)] - row[nearest])
+          nearest = j;
+      }
+      if (!asked) continue;
+      ++score.asked;
+      const bool right = labels.of(i / each, i % each) == labels.of(nearest / each, nearest % each);
+      score.right += right ? 1 : 0;
+    }
   }
-  return seed;
+  return {};
 }
 
-Status check_pair_options(const LossSpec& loss, const RuleSpec& rule) {
-  if (!loss.pairs()) return {};
-  const std::string_view name = loss_name(loss.kind);
-  if (loss.kind == kInfoNceLoss && !(loss.temperature > 0))
-    return invalid(cat("the temperature of infonce is ", loss.temperature, ", must be above 0"));
-  if (loss.kind != kInfoNceLoss && !(loss.margin > 0))
-    return invalid(cat("the margin of ", name, " is ", loss.margin, ", must be above 0"));
-  if (!loss.heads.empty()) return invalid(cat("several heads are for softmax_ce, not for ", name));
-  if (rule.stats)
-    return invalid(cat("signals of layers are not measured with ", name, "; leave them out"));
-  if (rule.kind == Rule::back_propagation) return {};
-  return invalid(cat("the rule ", rule_name(rule.kind), " does not go with ", name,
-                     ", whose rows have no targets of their own; use back-propagation"));
+Result<PairScore> PairJudge::score(const PairLabels& labels, int64_t samples,
+                                   std::span<const float> embeddings,
+                                   std::span<const double> weights) const {
+  PairScore score;
+  LOOM_TRY(add_losses(labels, samples, embeddings, weights, score));
+  LOOM_TRY(add_nearest(labels, samples, embeddings, score));
+  return score;
 }
 
 }  // namespace loom::core

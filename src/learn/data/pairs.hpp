@@ -1,28 +1,18 @@
-// Losses of embeddings (triplet, contrastive, infonce). The labels decide which rows of a batch
-// should be near each other and which far apart. The host makes the relation of the rows [R, R].
-// All else is recorded from existing ops, and the Differentiator adds the gradient. Drawing batches
-// is not part of this file. R: rows of all predictions of a batch.
+// Relations of embeddings, for losses of pairs (LossForm::pairs): the labels of the other rows of a
+// batch tell which rows each row should be near to, and far from. The relation of the rows [R, R]
+// is computed on the host; the rest is recorded (learn/loss). How batches are drawn is not part of
+// this file. R: rows of all predictions of a batch.
 //
-// Let d(i, j) be the Euclidean distance of rows i and j, and s(i, j) the cosine of their angle.
-// P(i) are the rows of i's label, and N(i) those of other labels. The loss of row i, the anchor, is
-//   triplet      hard: max(0, margin + max over P of d - min over N of d). all: the mean over all p
-//                of P and n of N of max(0, margin + d(i, p) - d(i, n))     (Hermans et al., 2017)
-//   contrastive  the mean over P and N together of d^2 / 2 for p, max(0, margin - d)^2 / 2 for n
-//                                                                       (Hadsell et al., 2006)
-//   infonce      the mean over p of P of -log(e^(s(i, p) / T) / the sum of e^(s(i, a) / T) over all
-//                a of P and N). With one p NT-Xent (Chen et al., 2020), with more the supervised
-//                loss "out" (Khosla et al., 2020)
-// The loss of a batch is the weighted mean over its anchors. An anchor has a p; for triplet an n
-// too, for contrastive either. Other rows count nothing. Rows with an ignored label, and rows that
-// only fill a batch, are neither p nor n.
+// Row p is of the label of a row i, n is of another label. The loss of a batch is the weighted mean
+// over its anchors (Anchors); other rows have weight 0. Labels that are ignored, and rows that only
+// fill a batch up, are no p and no n.
 #pragma once
 
 #include <memory>
 #include <span>
 
 #include "learn/data/dataset.hpp"
-#include "learn/scribe.hpp"
-#include "learn/spec.hpp"
+#include "learn/loss/loss.hpp"
 #include "ops/recording/program.hpp"
 
 namespace loom::core {
@@ -56,19 +46,8 @@ class PairLabels {
   int64_t rows_per_sample_;
 };
 
-// Errors: what does not go with losses of embeddings.
-Status check_pair_options(const LossSpec& loss, const RuleSpec& rule);
-
-// The loss of each row times its weight goes to `rows` [R]. Returned: a tensor and the gradient of
-// the sum of `rows` by it, from which a Differentiator goes on.
-struct PairSeed {
-  Tensor value, gradient;
-};
-Result<PairSeed> record_pairs(TraceBuilder& s, const LossSpec& loss, const Tensor& y,
-                              const Tensor& relation, const Tensor& weight, const Tensor& rows);
-
-// Scores of the embeddings of a whole data set: the sum of the losses of shuffled batches, since
-// labels of a file may be sorted, and the count of their anchors.
+// What embeddings of a whole data set come to: the sum of the losses of batches in an order that is
+// no order of the file's, in which labels may stand sorted, and what their anchors count.
 struct PairScore {
   double loss = 0, counted = 0;
   int64_t right = 0, asked = 0;  // rows whose nearest other row has their label; rows that have a p
@@ -89,7 +68,7 @@ class PairJudge {
                      PairScore& score) const;
 
   LossSpec loss_;
-  Tensor y_, relation_, weight_, rows_;
+  LossTensors t_;
   std::unique_ptr<Program> program_;
   const Ops* ops_ = nullptr;
   ThreadPool* pool_ = nullptr;

@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "learn/loss/loss.hpp"
+
 namespace loom::core {
 namespace {
 
@@ -12,10 +14,10 @@ constexpr uint64_t kFisherStream = uint64_t{1} << 52;
 Result<Tensor> drawn_gradient(Trace& trace, TraceBuilder& s, const TrainStepOptions& options,
                               const StepTensors& t, const Tensor& dy) {
   const bool known = !options.custom_loss && !t.targets.empty();
-  const LossKind kind = options.loss.kind;
-  if (!known || (kind != LossKind::softmax_ce && kind != LossKind::mse)) return dy;
+  const Likelihood likelihood = loss_def(options.loss.kind).likelihood;
+  if (!known || likelihood == Likelihood::none) return dy;
   const Tensor noise = s.fresh(dy.shape), drawn = s.fresh(dy.shape);
-  const bool classes = kind == LossKind::softmax_ce;
+  const bool classes = likelihood == Likelihood::categorical;
   LOOM_TRY(s.ops().random({noise, t.network.step, options.seed, kFisherStream,
                            classes ? RandomKind::gumbel : RandomKind::normal}));
   if (!classes) {

@@ -5,6 +5,7 @@
 
 #include "base/text.hpp"
 #include "dtype/r16/r16.hpp"
+#include "learn/loss/loss.hpp"
 #include "learn/loss/predictions.hpp"
 #include "learn/optimizer/drawn_targets.hpp"
 #include "ops/recording/device.hpp"
@@ -374,7 +375,7 @@ namespace {
 
 Status check_kfac(const TrainStepOptions& o) {
   if (o.native) return invalid("kfac does not go with native training; leave one of them out");
-  if (o.loss.pairs())
+  if (loss_def(o.loss.kind).record != nullptr)
     return invalid(
         cat("kfac has no curvature of ", loss_name(o.loss.kind), "; choose another optimizer"));
   return {};

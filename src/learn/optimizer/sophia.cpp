@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "base/text.hpp"
+#include "learn/loss/loss.hpp"
 #include "learn/loss/predictions.hpp"
 #include "learn/optimizer/drawn_targets.hpp"
 #include "learn/optimizer/optimizer.hpp"
@@ -20,7 +21,7 @@ namespace {
 
 Status check_sophia(const TrainStepOptions& o) {
   if (o.forward) return invalid("sophia is not for meshes; choose adamw");
-  if (o.loss.kind != LossKind::softmax_ce && o.loss.kind != LossKind::mse)
+  if (loss_def(o.loss.kind).likelihood == Likelihood::none)
     return invalid(cat("sophia draws targets from predictions of softmax_ce and mse, not of ",
                        loss_name(o.loss.kind), "; choose another optimizer"));
   if (o.rule.kind != Rule::back_propagation)

@@ -194,8 +194,7 @@ class Planner {
 
   Status add_labels() {
     const Shape& x = network_.input();
-    if (options_.loss.kind != LossKind::softmax_ce || !options_.class_ids ||
-        options_.loss.heads.size() > 1)
+    if (!options_.loss.has_classes() || !options_.class_ids || options_.loss.heads.size() > 1)
       return invalid("forward-forward tells right labels from wrong: it is for labels, one head");
     if (takes_ids(network_.cells()[0].node.config)) {
       return refused(rule_, network_, 0,

@@ -282,7 +282,7 @@ Result<Tensor> minus_targets(TraceBuilder& s, const TrainStepOptions& options, c
   const Tensor all = s.fresh(dy.shape);
   int64_t first = 0;
   for (size_t head = 0; head < t.targets.size(); ++head) {
-    const bool classes = options.loss.kind == LossKind::softmax_ce;
+    const bool classes = options.loss.has_classes();
     const int64_t width = t.targets.size() > 1 ? options.loss.heads[head] : dy.cols();
     const Tensor part = slice_cols(all, first, width);
     if (classes) {

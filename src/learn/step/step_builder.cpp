@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/text.hpp"
-#include "learn/data/pairs.hpp"
+#include "learn/loss/loss.hpp"
 #include "learn/loss/predictions.hpp"
 #include "learn/optimizer/optimizer.hpp"
 #include "learn/rules/forward_forward.hpp"
@@ -253,13 +253,21 @@ Status record_given(Trace& trace, TraceBuilder& s, StepTensors& t, const Tensor&
   return add_losses(s, t, t.custom_loss);
 }
 
-// Records the loss; the gradient of y goes to dy unless that is empty. t.loss: the sum over rows
-// and added losses.
+// t.loss: the sum over `rows`, which has the losses of all rows, and over added losses.
+Status record_total(TraceBuilder& s, StepTensors& t, const Tensor& rows, bool together) {
+  t.loss = together ? cell(t.report, 2) : s.fresh(Shape{1, 1});
+  const Tensor total = t.network.losses.empty() ? t.loss : s.fresh(Shape{1, 1});
+  LOOM_TRY(s.ops().reduce({as_matrix(rows, 1, rows.shape.count()), total, ReduceKind::sum}));
+  return add_losses(s, t, total);
+}
+
+// Records the op of the loss; the gradient of y goes to dy unless that is empty.
 Status record_loss(Trace& trace, TraceBuilder& s, const TrainStepOptions& options, StepTensors& t,
                    const Tensor& dy, bool together) {
   const Tensor y = as_matrix(t.network.y, t.network.y.rows(), t.network.y.cols());
+  const LossDef& def = loss_def(options.loss.kind);
   LOOM_ASSIGN(const std::vector<int64_t> widths, head_widths(options.loss, y));
-  if (widths.size() > 1 && options.loss.kind != LossKind::softmax_ce) {
+  if (widths.size() > 1 && !options.loss.has_classes()) {
     return invalid("several heads are for softmax_ce");
   }
   const auto heads = static_cast<int64_t>(widths.size());
@@ -280,31 +288,29 @@ Status record_loss(Trace& trace, TraceBuilder& s, const TrainStepOptions& option
     loss.row_loss.shape = Shape{y.rows()};
     loss.row_loss.row_stride = y.rows();
     if (!dy.empty()) loss.dpred = slice_cols(dy, first, width);
-    loss.kind = options.loss.kind;
-    loss.delta = options.loss.number();
+    loss.kind = def.op;
+    loss.delta = options.loss.*def.parameter;
     loss.smoothing = options.loss.smoothing;
     loss.alpha = options.loss.alpha;
     LOOM_TRY(record_parts(s, loss, together));
     first += width;
   }
-  t.loss = together ? cell(t.report, 2) : s.fresh(Shape{1, 1});
-  const Tensor total = t.network.losses.empty() ? t.loss : s.fresh(Shape{1, 1});
-  LOOM_TRY(s.ops().reduce({as_matrix(rows, 1, heads * y.rows()), total, ReduceKind::sum}));
-  return add_losses(s, t, total);
+  return record_total(s, t, rows, together);
 }
 
-// The same of losses of embeddings, whose target is the relation of the rows.
-Result<PairSeed> record_pair_loss(TraceBuilder& s, const TrainStepOptions& options, StepTensors& t,
-                                  bool together) {
+// The same of a loss that is recorded from other ops (LossDef::record). training: its rows are not
+// read.
+Result<LossSeed> record_ops(TraceBuilder& s, const TrainStepOptions& options, StepTensors& t,
+                            bool together, bool training) {
   const Tensor y = as_matrix(t.network.y, t.network.y.rows(), t.network.y.cols());
   const Tensor rows = s.fresh(Shape{y.rows()});
+  if (!training) t.row_losses = as_matrix(rows, 1, y.rows());
   t.weight = s.fresh(Shape{y.rows()});
-  t.targets.push_back(s.fresh(Shape{y.rows(), y.rows()}));
-  LOOM_ASSIGN(const PairSeed seed, record_pairs(s, options.loss, y, t.targets[0], t.weight, rows));
-  t.loss = together ? cell(t.report, 2) : s.fresh(Shape{1, 1});
-  const Tensor total = t.network.losses.empty() ? t.loss : s.fresh(Shape{1, 1});
-  LOOM_TRY(s.ops().reduce({as_matrix(rows, 1, y.rows()), total, ReduceKind::sum}));
-  LOOM_TRY(add_losses(s, t, total));
+  t.targets.push_back(s.fresh(options.loss.pairs() ? Shape{y.rows(), y.rows()} : y.shape));
+  LOOM_ASSIGN(
+      const LossSeed seed,
+      loss_def(options.loss.kind).record(s, options.loss, {y, t.targets[0], t.weight, rows}));
+  LOOM_TRY(record_total(s, t, rows, together));
   return seed;
 }
 
@@ -356,15 +362,15 @@ namespace {
 // The loss, and the tensor that the backward pass begins with. What is recorded before
 // forward_done() is called has a gradient.
 template <class Done>
-Result<PairSeed> record_seed(Trace& trace, TraceBuilder& s, const TrainStepOptions& options,
+Result<LossSeed> record_seed(Trace& trace, TraceBuilder& s, const TrainStepOptions& options,
                              StepTensors& t, bool together, Done forward_done) {
-  if (options.loss.pairs() && !options.custom_loss) {
-    LOOM_ASSIGN(const PairSeed seed, record_pair_loss(s, options, t, together));
+  if (loss_def(options.loss.kind).record != nullptr && !options.custom_loss) {
+    LOOM_ASSIGN(const LossSeed seed, record_ops(s, options, t, together, true));
     forward_done();
     return seed;
   }
   forward_done();
-  const PairSeed seed{t.network.y, s.fresh(Shape{t.network.y.rows(), t.network.y.cols()})};
+  const LossSeed seed{t.network.y, s.fresh(Shape{t.network.y.rows(), t.network.y.cols()})};
   const bool given = options.custom_loss || options.loss.sequence();
   LOOM_TRY(given ? record_given(trace, s, t, seed.gradient, together)
                  : record_loss(trace, s, options, t, seed.gradient, together));
@@ -380,7 +386,7 @@ Result<Tensor> record_learning(Trace& trace, const Network& network,
   // Tensors after it have no gradients, except for the passes that a rule adds.
   std::optional<Differentiator> late;
   const bool contrasts = options.rule.kind == Rule::forward_forward;
-  LOOM_ASSIGN(const PairSeed seed, record_seed(trace, s, options, t, together, [&] {
+  LOOM_ASSIGN(const LossSeed seed, record_seed(trace, s, options, t, together, [&] {
                 if (!contrasts) late.emplace(trace);
               }));
   const Tensor& dy = seed.gradient;
@@ -501,8 +507,11 @@ Status record_evaluation(Trace& trace, const Network& network, const TrainStepOp
   LOOM_ASSIGN(t.network, trace_network(network, trace, o));
   t.network.y = predictions_of(t.network.y);
   TraceBuilder s(trace);
-  const bool by_row = !options.loss.sequence() && !options.loss.pairs();
-  if (by_row) LOOM_TRY(record_loss(trace, s, options, t, {}, false));
+  const LossDef& def = loss_def(options.loss.kind);
+  const bool from_ops = def.record != nullptr;
+  if (def.form == LossForm::rows && from_ops) LOOM_TRY(record_ops(s, options, t, false, false));
+  if (def.form == LossForm::rows && !from_ops)
+    LOOM_TRY(record_loss(trace, s, options, t, {}, false));
   return feedback != nullptr ? record_feedback(t.network, *feedback, s.ops()) : Status{};
 }
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/text.hpp"
-#include "learn/data/pairs.hpp"
+#include "learn/loss/checks.hpp"
 #include "learn/step/train_step_impl.hpp"
 
 namespace loom::core {
@@ -271,7 +271,7 @@ Result<TrainStep> TrainStep::create(Network& network, const TrainStepOptions& op
         "native training (without f32 masters) cannot add up gradients; set accumulate to 1");
   }
   LOOM_TRY(check_step_options(options));
-  if (!options.custom_loss) LOOM_TRY(check_pair_options(options.loss, options.rule));
+  if (!options.custom_loss) LOOM_TRY(check_loss(options.loss, options.rule));
   if (!(options.scale_band >= 0 && options.scale_band < 1)) {
     return invalid(cat("scale_band is ", options.scale_band, ", must be at least 0 and below 1"));
   }

@@ -47,38 +47,36 @@ Result<TableColumns> read_columns(const JsonValue& json, const std::string& wher
   return out;
 }
 
-namespace {
-
-// Settings that only some kinds have, and that only their files store.
-struct LossNumber {
-  LossKind kind;
-  const char* name;
-  float LossSpec::*member;
-};
-constexpr LossNumber kLossNumbers[] = {{LossKind::focal, "gamma", &LossSpec::gamma},
-                                       {LossKind::focal, "alpha", &LossSpec::alpha},
-                                       {LossKind::quantile, "quantile", &LossSpec::quantile},
-                                       {kTripletLoss, "margin", &LossSpec::margin},
-                                       {kContrastiveLoss, "margin", &LossSpec::margin},
-                                       {kInfoNceLoss, "temperature", &LossSpec::temperature}};
-
-}  // namespace
+JsonValue option_json(const LossSpec& loss, const LossOption& option) {
+  if (option.real != nullptr) return JsonValue::real(static_cast<double>(loss.*option.real));
+  if (option.integer != nullptr) return JsonValue::integer(loss.*option.integer);
+  return JsonValue::boolean(loss.*option.flag);
+}
 
 JsonValue loss_json(const LossSpec& loss) {
   JsonValue out = JsonValue::object();
   out.add("kind", JsonValue::string(std::string(loss_name(loss.kind))));
   out.add("delta", JsonValue::real(static_cast<double>(loss.delta)));
   out.add("smoothing", JsonValue::real(static_cast<double>(loss.smoothing)));
-  for (const LossNumber& n : kLossNumbers) {
-    if (n.kind == loss.kind) out.add(n.name, JsonValue::real(static_cast<double>(loss.*n.member)));
-  }
-  if (loss.sequence()) out.add("blank", JsonValue::integer(loss.blank));
-  if (loss.kind == kTripletLoss) out.add("all", JsonValue::boolean(loss.all_triplets));
-  if (loss.pairs()) out.add("across", JsonValue::boolean(loss.across));
+  for (const LossOption& option : loss_def(loss.kind).options)
+    out.add(option.key, option_json(loss, option));
   JsonValue heads = JsonValue::array();
   for (const int64_t width : loss.heads) heads.push(JsonValue::integer(width));
   if (!loss.heads.empty()) out.add("heads", std::move(heads));
   return out;
+}
+
+static Status read_option(const JsonValue& json, const std::string& where, const LossOption& option,
+                          LossSpec& loss) {
+  if (option.integer != nullptr) {
+    LOOM_ASSIGN(loss.*option.integer, json.as_int(where));
+  } else if (option.flag != nullptr) {
+    LOOM_ASSIGN(loss.*option.flag, json.as_bool(where));
+  } else {
+    LOOM_ASSIGN(const double value, json.as_double(where));
+    loss.*option.real = static_cast<float>(value);
+  }
+  return {};
 }
 
 Result<LossSpec> read_loss(const JsonValue& json, const std::string& where) {
@@ -89,23 +87,14 @@ Result<LossSpec> read_loss(const JsonValue& json, const std::string& where) {
   if (kind == nullptr || delta == nullptr || smoothing == nullptr)
     return bad_file("kind, delta or smoothing is absent", where);
   LOOM_ASSIGN(loss.kind, parse_loss(kind->text()));
+  if (loss.kind == Loss::automatic) return bad_file("the loss is automatic, must be a kind", where);
   LOOM_ASSIGN(const double d, delta->as_double(where));
   LOOM_ASSIGN(const double s, smoothing->as_double(where));
   loss.delta = static_cast<float>(d);
   loss.smoothing = static_cast<float>(s);
-  for (const LossNumber& n : kLossNumbers) {
-    if (n.kind != loss.kind || json.find(n.name) == nullptr) continue;
-    LOOM_ASSIGN(const double value, json.find(n.name)->as_double(where));
-    loss.*n.member = static_cast<float>(value);
-  }
-  if (loss.sequence() && json.find("blank") != nullptr) {
-    LOOM_ASSIGN(loss.blank, json.find("blank")->as_int(where));
-  }
-  if (loss.kind == kTripletLoss && json.find("all") != nullptr) {
-    LOOM_ASSIGN(loss.all_triplets, json.find("all")->as_bool(where));
-  }
-  if (loss.pairs() && json.find("across") != nullptr) {
-    LOOM_ASSIGN(loss.across, json.find("across")->as_bool(where));
+  for (const LossOption& option : loss_def(loss.kind).options) {
+    const JsonValue* value = json.find(option.key);
+    if (value != nullptr) LOOM_TRY(read_option(*value, where, option, loss));
   }
   const JsonValue* heads = json.find("heads");
   for (size_t i = 0; heads != nullptr && i < heads->elements().size(); ++i) {
@@ -165,7 +154,7 @@ Result<TrainedModel> model_of(const NetworkSource& source) {
   TrainedModel model{source.spec, DType::f32, {}, {}, {}};
   LOOM_ASSIGN(model.dtype, parse_dtype(source.dtype));
   LOOM_ASSIGN(model.normalization, normalization_of(source));
-  model.loss.kind = LossKind::softmax_ce;
+  model.loss.kind = Loss::cross_entropy;
   const JsonValue* section = source.sections.find(kSection);
   if (section == nullptr) return model;
   const std::string where = source.path + ": model";

@@ -259,11 +259,11 @@ JsonValue run_options(const TrainerOptions& o, const Dataset& train, const Datas
   add("loss", text(loss_name(o.step.loss.kind)));
   add("delta", real(o.step.loss.delta));
   add("smoothing", real(o.step.loss.smoothing));
-  if (o.step.loss.kind == LossKind::focal) add("gamma_focal", real(o.step.loss.gamma));
-  if (o.step.loss.kind == LossKind::focal) add("alpha", real(o.step.loss.alpha));
-  if (o.step.loss.kind == LossKind::quantile) add("quantile", real(o.step.loss.quantile));
-  if (o.step.loss.sequence()) add("blank", JsonValue::integer(o.step.loss.blank));
   if (o.step.loss.pairs()) add("pairs", loss_json(o.step.loss));
+  for (const LossOption& option : loss_def(o.step.loss.kind).options) {
+    const char* key = option.run_key != nullptr ? option.run_key : option.key;
+    if (!o.step.loss.pairs()) add(key, option_json(o.step.loss, option));
+  }
   add_optimizer(o.step.optimizer, out);
   if (!o.step.rules.freeze.empty()) add("freeze", text(join(o.step.rules.freeze, ";")));
   if (!o.step.rules.unfreeze.empty()) add("unfreeze", text(join(o.step.rules.unfreeze, ";")));

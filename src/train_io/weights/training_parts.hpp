@@ -2,6 +2,7 @@
 #pragma once
 
 #include "io/weights/safetensors_write.hpp"
+#include "learn/loss/loss.hpp"
 #include "train_io/bits_hash.hpp"
 #include "train_io/training_files.hpp"
 
@@ -10,6 +11,7 @@ namespace loom::core {
 SafeOutput state_output(const StateTensor& state);
 SafeMetadata model_metadata(const TrainedModel& model, std::string_view form);
 void add_normalization(const TrainedModel& model, std::vector<SafeOutput>& tensors);
+JsonValue option_json(const LossSpec& loss, const LossOption& option);
 JsonValue loss_json(const LossSpec& loss);
 Result<LossSpec> read_loss(const JsonValue& json, const std::string& where);
 JsonValue names_json(const std::vector<std::string>& names);

@@ -58,7 +58,7 @@ class OutputScores {
   std::optional<double> r2() const;
 
  private:
-  bool numbers() const { return !data_.targets.empty() && !loss_.sides(); }
+  bool numbers() const { return !data_.targets.empty() && !loss_.has_binary_targets(); }
 
   const Dataset& data_;
   const LossSpec& loss_;

@@ -1,12 +1,13 @@
 // Metrics that are asked for by name, of the outputs of a network beside the targets of a data set:
 // accuracy, topK (top3), macro_f1, auc, ece of classes or of targets 0 and 1; bce of the latter;
-// mae and r2 of numbers. Sums are in double, in the order of the samples.
+// mae and r2 of numbers.
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "learn/loss/metrics.hpp"
+#include "learn/metrics/metric.hpp"
+#include "learn/metrics/output_scores.hpp"
 
 namespace loom::core {
 
@@ -31,14 +32,6 @@ class MetricScores {
 
  private:
   MetricScores(const Dataset& data, int64_t width) : data_(&data), width_(width) {}
-  double value_of(const std::string& name) const;
-  double hits(size_t k) const;
-  double macro_f1() const;
-  double auc() const;
-  double calibration_error() const;
-  double cross_entropy() const;
-  double numbers(bool r2) const;
-  bool classes() const { return data_->has_labels(); }
 
   const Dataset* data_;
   int64_t width_;

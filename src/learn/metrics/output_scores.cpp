@@ -1,4 +1,4 @@
-#include "learn/loss/metrics.hpp"
+#include "learn/metrics/output_scores.hpp"
 
 #include <algorithm>
 
@@ -85,7 +85,7 @@ void OutputScores::add(int64_t first, int64_t count, const Tensor& y) {
 }
 
 std::optional<double> OutputScores::accuracy() const {
-  if (data_.targets.empty() || !loss_.sides()) return {};
+  if (data_.targets.empty() || !loss_.has_binary_targets()) return {};
   return share(right_, seen_);
 }
 

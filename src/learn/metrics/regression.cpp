@@ -1,0 +1,29 @@
+// The mean absolute error, and the coefficient of determination (RegressionMetrics).
+#include "learn/metrics/metric.hpp"
+#include "learn/metrics/output_scores.hpp"
+
+namespace loom::core {
+namespace {
+
+RegressionMetrics regression_of(const ScoredOutputs& s) {
+  RegressionMetrics metrics(s.width);
+  for (size_t i = 0; i < s.rows.size(); ++i)
+    metrics.add(s.row(i), std::span(s.data.targets).subspan(s.rows[i] * s.width, s.width));
+  return metrics;
+}
+
+double mean_absolute_error(const ScoredOutputs& s, size_t) {
+  return s.rows.empty() ? kUnknown : regression_of(s).mean_absolute_error();
+}
+
+double determination(const ScoredOutputs& s, size_t) {
+  return regression_of(s).r2().value_or(kUnknown);
+}
+
+}  // namespace
+
+extern const MetricDef kMaeMetric, kR2Metric;
+const MetricDef kMaeMetric = {.name = "mae", .for_numbers = true, .value = mean_absolute_error};
+const MetricDef kR2Metric = {.name = "r2", .for_numbers = true, .value = determination};
+
+}  // namespace loom::core
