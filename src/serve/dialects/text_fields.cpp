@@ -1,6 +1,7 @@
 #include "serve/dialects/text_fields.hpp"
 
 #include <cfloat>
+#include <cmath>
 
 namespace loom::core {
 
@@ -11,7 +12,11 @@ Status take_max_tokens(const JsonValue& value, std::string_view name, TextReques
 Status take_option(const JsonValue& value, std::string_view name, std::string_view option,
                    TextRequest& to) {
   if (!value.is_number()) return invalid(cat(name, " must be a number; got ", value.describe()));
-  const Status set = set_option(to.options.sampler, option, dump_json(value));
+  const double number = value.as_double(name).value_or(0.5);
+  const bool whole = std::floor(number) == number && std::fabs(number) < 9e15;
+  // 12.0 is 12, as some clients send it.
+  const std::string text = whole ? cat(static_cast<int64_t>(number)) : dump_json(value);
+  const Status set = set_option(to.options.sampler, option, text);
   if (set.ok()) return {};
   // The message begins with the name of the option.
   return invalid(cat(name, std::string_view(set.error().message).substr(option.size())));
