@@ -837,52 +837,77 @@ typedef struct loom_options loom_options;
  * loom_options_set() and loom_trainer_create_with(). */
 typedef struct loom_trainer_options {
   uint32_t struct_size; /* sizeof(loom_trainer_options), which the caller sets */
-  loom_loss loss;
-  float huber_delta; /* 0 means 1 */
-  float label_smoothing; /* of CROSS_ENTROPY */
+  loom_loss loss; /* Loss. Unset: the loss that the network was trained with, else by the data. */
+  float huber_delta; /* huber: distance at which the loss turns linear; above 0. 0: 1. */
+  /* cross_entropy: share of the target that is spread over all classes; 0 to 1. */
+  float label_smoothing;
   int32_t heads_count;
-  const int64_t *heads; /* CROSS_ENTROPY: widths of heads side by side; null: one */
-  loom_optimizer optimizer;
-  int32_t has_beta1; /* 1: `beta1` counts; unset constants are the usual ones of the optimizer */
-  float beta1;
-  int32_t has_beta2;
-  float beta2;
-  int32_t has_eps;
-  float eps;
-  int32_t has_weight_decay;
-  float weight_decay;
-  loom_schedule schedule;
-  double rate; /* learning rate at the start; 0 means 1e-3 */
+  /* cross_entropy: widths of several predictions side by side, each with a label; empty is one;
+   * 1 or more. */
+  const int64_t *heads;
+  loom_optimizer optimizer; /* Optimizer. */
+  int32_t has_beta1; /* 1: `beta1` counts */
+  float beta1; /* Decay of the first moment, or the momentum; from 0, below 1. */
+  int32_t has_beta2; /* 1: `beta2` counts */
+  float beta2; /* Decay of the second moment; from 0, below 1. */
+  int32_t has_eps; /* 1: `eps` counts */
+  float eps; /* Added to denominators; 0 to 1. */
+  int32_t has_weight_decay; /* 1: `weight_decay` counts */
+  float weight_decay; /* Weight decay per update; 0 to 1000. */
+  loom_schedule schedule; /* Schedule of the learning rate. */
+  double rate; /* Learning rate at the start; 0 or more. 0: 0.001. */
+  /* cosine, cosine_restarts, linear, polynomial: last learning rate; 0 to 1000. */
   double schedule_floor;
-  double schedule_gamma; /* 0 means 0.1 */
-  double schedule_power; /* 0 means 2 */
-  int64_t schedule_every; /* epochs; 0 means 10 */
-  const int64_t *milestones; /* epochs */
+  /* step, multi_step, exponential, plateau: factor of the learning rate; 0 to 1. 0: 0.1. */
+  double schedule_gamma;
+  double schedule_power; /* polynomial: exponent; 0 to 16. 0: 2. */
+  /* step, cosine_restarts: length of a period, after the warm-up; 1 or more epochs. 0: 10. */
+  int64_t schedule_every;
+  const int64_t *milestones; /* multi_step: epochs after which the rate falls; 1 or more epochs. */
   int32_t milestones_count;
-  loom_clip clip;
-  int64_t warmup; /* steps */
-  int64_t schedule_patience; /* epochs; 0 means 5 */
-  float clip_limit; /* 0 means 1 */
-  int32_t keep_order; /* 1: samples are not shuffled */
-  int64_t batch; /* samples per step; 0 means 32, of LBFGS all */
-  int64_t accumulate; /* batches whose gradients are added up before an update; 0 means 1 */
+  loom_clip clip; /* Which gradients are limited to clip_limit. */
+  /* Updates in which the rate rises to the start of the schedule; 0 or more updates. */
+  int64_t warmup;
+  /* plateau: epochs without a better loss before the rate falls; 0 or more epochs. 0: 5. */
+  int64_t schedule_patience;
+  float clip_limit; /* norm, layer, value: limit of clip; above 0. 0: 1. */
+  /* The opposite of `shuffle`. Draws a new order of the samples in every epoch. */
+  int32_t keep_order;
+  int64_t batch; /* Samples per batch; 1 or more samples. Unset: 32; all samples for lbfgs. */
+  /* Batches whose mean gradient makes one update; the last update of an epoch takes the
+   * remaining ones; 1 to 1048576 batches. 0: 1. */
+  int64_t accumulate;
   int32_t has_seed; /* 1: `seed` counts */
-  loom_normalize normalize;
-  uint64_t seed; /* of the order of samples and of noise; unset: 1 */
-  int32_t native_weights; /* 1: integer weights are trained as they are packed, without masters */
-  int32_t carry_feedback; /* 1: feedback links go on from batch to batch */
-  int64_t checkpoint_cells; /* gradient checkpointing in groups of so many cells; 0 means none */
+  loom_normalize normalize; /* Normalization of the inputs. */
+  uint64_t seed; /* Seed for the order of samples, augmentation and noise. Unset: 1. */
+  /* Trains packed integer weights with stochastic rounding, without float32 masters. */
+  int32_t native_weights;
+  int32_t carry_feedback; /* Feedback links read the previous batch, not zeros; docs/state.md. */
+  /* Group size of gradient checkpointing; 0 disables it; 0 or more cells. */
+  int64_t checkpoint_cells;
   loom_engine *engine; /* null: that of the network */
-  double ema; /* decay of an average of the weights, which is evaluated and saved; 0 means none */
-  int64_t swa_from; /* the mean over the ends of the epochs from this one on; 0 means none */
-  int64_t lookahead; /* every so many updates back to slow weights; 0 means never */
-  double lookahead_share; /* by which those move; 0 means 0.5 */
-  double gradient_noise; /* deviation of noise on gradients; 0 means none */
-  double gradient_noise_fade; /* with the update t as (1 + t)^(-fade / 2) */
-  float margin; /* TRIPLET, CONTRASTIVE: a distance; 0 means 1 */
-  float temperature; /* INFONCE: what cosines are divided by; 0 means 0.1 */
-  int32_t all_triplets; /* TRIPLET, 1: all of a batch, not the hardest of each row */
-  int32_t pairs_across; /* 1: rows of a sample are compared with other rows alone, as in CLIP */
+  /* Decay of an exponential average of the weights, which is evaluated and saved; 0 disables it;
+   * from 0, below 1. */
+  double ema;
+  /* First epoch of a mean of the weights, which is evaluated and saved; 0 disables it; 0 or more
+   * epochs. */
+  int64_t swa_from;
+  /* Updates between two steps of the slow weights; 0 disables them (Zhang et al., 2019); 0 to
+   * 1000000000 updates. */
+  int64_t lookahead;
+  /* Step of the slow weights towards the fast ones; above 0, up to 1. 0: 0.5. */
+  double lookahead_share;
+  /* Standard deviation of normal noise on gradients, after clipping; 0 or more. */
+  double gradient_noise;
+  /* Exponent f: in update t the deviation is gradient_noise x (1 + t)^(-f / 2); 0 or more. */
+  double gradient_noise_fade;
+  /* triplet, contrastive: distance by which other labels are farther; above 0. 0: 1. */
+  float margin;
+  float temperature; /* infonce: divisor of the cosines; above 0. 0: 0.1. */
+  int32_t all_triplets; /* triplet: uses all triplets of a batch, not the hardest of each sample. */
+  /* triplet, contrastive, infonce: compares a row only with rows at other positions of their
+   * samples, as in CLIP. */
+  int32_t pairs_across;
 } loom_trainer_options;
 #define LOOM_TRAINER_OPTIONS_INIT \
   {(uint32_t)sizeof(loom_trainer_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, \
@@ -1294,55 +1319,93 @@ typedef int32_t (*loom_logits_fn)(void *user, int64_t position, const float *log
 /* How the next tokens are chosen. Texts and lists are borrowed during the call. */
 typedef struct loom_generate_options {
   uint32_t struct_size; /* sizeof(loom_generate_options), which the caller sets */
-  int64_t max_tokens; /* 0 means 256 */
-  float temperature; /* 0 means the likeliest token; else logits are divided by it */
-  float top_p; /* keep the fewest tokens that hold this share of the probability; 0 means 1 */
-  float min_p; /* keep those with at least this share of the best one's */
-  float repetition_penalty; /* Keskar et al., 2019; 0 means 1 */
-  int64_t top_k; /* keep the k likeliest tokens; 0 means all */
+  int64_t max_tokens; /* Largest length of the text; 0 or more tokens. 0: 256. */
+  float temperature; /* Divisor of the logits; 0 always takes the most likely token; 0 or more. */
+  float top_p; /* Keep the fewest tokens with this total probability; above 0, up to 1. 0: 1. */
+  float min_p; /* Keep tokens with at least this share of the best one's probability; 0 to 1. */
+  /* Logits of tokens in the window are divided by this if positive, else multiplied (Keskar et
+   * al., 2019); above 0. 0: 1. */
+  float repetition_penalty;
+  int64_t top_k; /* Keep the k most likely tokens; 0 keeps all; 0 or more. */
   int32_t has_repetition_window; /* 1: `repetition_window` counts */
-  int32_t ignore_eos; /* 1: the token that ends a text does not end it */
-  int64_t repetition_window; /* tokens to look back; 0 means all; unset means 64 */
-  uint64_t seed; /* equal seeds give equal texts, on any machine */
-  const char *const *stop; /* generation ends where one of these appears, [stop_count] */
-  const int32_t *eos_ids; /* tokens that end the text; null: those of the model */
+  int32_t ignore_eos; /* A token that ends a text does not end it. */
+  /* Window of the penalties, prompt included; 0 is all; 0 or more tokens. Unset: 64. */
+  int64_t repetition_window;
+  uint64_t seed; /* Sampling seed; equal seeds give equal texts on every machine. */
+  const char *const *stop; /* Generation ends before one of these texts. Valid UTF-8, not empty. */
+  const int32_t *eos_ids; /* Tokens that end the text; empty means those of the model. */
   int32_t stop_count;
   int32_t eos_count;
-  int32_t logprobs; /* 1: fills loom_token.logprob and loom_generation_logprobs() */
-  int32_t top_logprobs; /* fills loom_token.top with so many */
+  int32_t logprobs; /* Fills logprob of each token and of the generation. */
+  /* Number of the most likely tokens that each Token lists; 0 or more tokens. */
+  int32_t top_logprobs;
   loom_token_fn on_token; /* null: none */
   loom_progress_fn on_prefill; /* while the prompt is read; null: none */
   void *user; /* handed to both */
-  float frequency_penalty; /* logits lose it for every time that the window has the token */
-  float presence_penalty; /* and this once (OpenAI) */
-  int64_t no_repeat_ngram; /* no run of so many tokens comes twice; 0 means off */
-  float dry_multiplier; /* penalty of what would go on with a repetition; 0 means off */
-  float dry_base; /* 0 means 1.75 */
-  int64_t dry_allowed_length; /* 0 means 2 */
-  int64_t dry_window; /* tokens to look back; 0 means all */
-  /* texts no repetition reaches over, [dry_breaker_count]; null: the usual */
+  /* Subtracted from a logit for each occurrence in the window (OpenAI); -1e6 to 1e6. */
+  float frequency_penalty;
+  /* Subtracted once from logits of tokens in the window (OpenAI); -1e6 to 1e6. */
+  float presence_penalty;
+  /* An n-gram of this length never repeats; 0 disables it; 0 to 1048576 tokens. */
+  int64_t no_repeat_ngram;
+  /* DRY penalty for a token that continues a repetition; 0 disables it; 0 to 1e6. */
+  float dry_multiplier;
+  float dry_base; /* Factor of the DRY penalty for each repeated token; 1 to 1e6. 0: 1.75. */
+  /* Length of a repetition that has no DRY penalty; 0 or more tokens. 0: 2. */
+  int64_t dry_allowed_length;
+  /* Length of the text in which DRY finds repetitions, prompt included; 0 is all; 0 or more
+   * tokens. */
+  int64_t dry_window;
+  /* A repetition ends at a token whose text contains one of these. Empty: a line end, a colon, a
+   * quote and an asterisk. */
   const char *const *dry_breakers;
   int32_t dry_breaker_count;
-  float typical_p; /* keep the share whose surprise is nearest to the entropy; 0 means 1 */
-  float top_n_sigma; /* keep logits within n deviations of the largest; 0 means off */
-  float xtc_probability; /* of keeping only the least likely of those above the threshold */
-  float xtc_threshold; /* 0 means 0.1 */
-  float dynamic_range; /* of the temperature, by the entropy; 0 means off */
-  float dynamic_exponent; /* 0 means 1 */
-  int64_t mirostat; /* 1, 2: keep the surprise near tau (Basu et al., 2021); 0 means off */
-  float mirostat_tau; /* bits; 0 means 5 */
-  float mirostat_eta; /* 0 means 0.1 */
-  const loom_token_bias *logit_bias; /* [logit_bias_count] */
-  const int32_t *banned_tokens; /* never drawn, [banned_token_count] */
-  const char *const *banned_strings; /* texts that are never spelled, [banned_string_count] */
+  /* Keep the share of tokens whose surprise is nearest to the entropy; above 0, up to 1. 0: 1. */
+  float typical_p;
+  /* Keep logits within this distance of the largest; 0 disables it; 0 to 1e6 deviations. */
+  float top_n_sigma;
+  /* How often XTC keeps only the least likely of the tokens above xtc_threshold; 0 to 1. */
+  float xtc_probability;
+  float xtc_threshold; /* Probability from which XTC counts a token; 0 to 1. 0: 0.1. */
+  /* The entropy moves the temperature by up to this, down and up; 0 disables it; 0 to 1e6. */
+  float dynamic_range;
+  /* Exponent of entropy / its maximum, for dynamic_range; above 0, up to 1000. 0: 1. */
+  float dynamic_exponent;
+  /* 1 and 2 keep the surprise of each token near mirostat_tau (Basu et al., 2021); 0 disables
+   * it; 0 to 2. */
+  int64_t mirostat;
+  float mirostat_tau; /* Surprise that Mirostat aims at; 0 to 1e6 bits. 0: 5. */
+  float mirostat_eta; /* Learning rate of Mirostat; 0 to 1e6. 0: 0.1. */
+  const loom_token_bias *logit_bias; /* Added to the logits of these tokens. */
+  const int32_t *banned_tokens; /* Tokens that are never drawn. */
+  /* Texts that never appear: a token that would complete one is removed. */
+  const char *const *banned_strings;
   int32_t logit_bias_count;
   int32_t banned_token_count;
   int32_t banned_string_count;
-  int32_t special_text; /* 1: marks of a chat are text too, for loom_reply_parser */
-  const char *grammar; /* what the text may be, in GBNF; null: anything */
-  const char *json_schema; /* or a JSON schema of draft 2020-12; not both */
-  int32_t lookup; /* 1: tokens are guessed from what followed before; the text stays the same */
-  int64_t guesses; /* at a time, 1 to 64; 0 means 8 */
+  int32_t special_text; /* Chat marks become text too, for a ReplyParser. */
+  /* Grammar of the text in GBNF, with the rule root. The text ends at the end of the grammar.
+   * Needs a tokenizer. */
+  const char *grammar;
+  /* JSON schema of the text (draft 2020-12, docs/sampling.md), in place of a grammar. */
+  const char *json_schema;
+  /* Draft tokens come from earlier occurrences of the last tokens; the text does not change. */
+  int32_t lookup;
+  int64_t guesses; /* Largest number of draft tokens per pass; 0 to 64 tokens. 0: 8. */
+  /* Log-probabilities are those of the draw: after temperature, penalties and truncation, over
+   * the remaining tokens. A token that is chosen without a draw has probability 1. */
+  int32_t logprobs_of_draw;
+  /* When the context is full, drops a part of it and reads the rest again at its new position.
+   * The text continues as if the prompt had never had that part. Not for recurrent layers. */
+  int32_t shift_context;
+  /* Length of the beginning that shift_context never drops; 0 or more tokens. */
+  int64_t keep_tokens;
+  /* Tokens that shift_context drops at a time; 0 is half of the allowed ones; 0 or more tokens. */
+  int64_t shift_tokens;
+  int32_t has_guess_chance; /* 1: `guess_chance` counts */
+  /* The draft model continues while the joint probability of its tokens in a pass is at least
+   * this; 0 always drafts `guesses` tokens; 0 to 1. Unset: 0.5. */
+  float guess_chance;
   /* of loom_model_compile_rules() with these options; null compiles them when the text starts */
   const loom_rules *rules;
   const loom_lookup_text *lookup_text; /* a further source of draft tokens; null means none */
@@ -1350,7 +1413,7 @@ typedef struct loom_generate_options {
 #define LOOM_GENERATE_OPTIONS_INIT \
   {(uint32_t)sizeof(loom_generate_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, \
   0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, \
-  0, 0}
+  0, 0, 0, 0, 0, 0, 0, 0}
 
 /* How it went. */
 typedef struct loom_generation_info {

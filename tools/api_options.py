@@ -24,7 +24,11 @@ CPP = {
     "texts": "std::vector<std::string>",
     "words": "std::vector<std::string>",
     "rates": "std::vector<RateFor>",
+    "tokens": "std::vector<TokenId>",
+    "biases": "std::vector<TokenBias>",
 }
+# Types without a text: their options have no row.
+NO_TEXT = ("tokens", "biases")
 NUMBERS = ("int", "seed", "float", "double")
 _RANGE = re.compile(r"^([\[(])(\S+), (\S+)([\])])$")
 
@@ -113,6 +117,11 @@ class Struct:
     c: str = ""
     kind: str = ""  # of loom_options_new(); "" if it is inside another struct
     flat: str = ""  # the prefix of the flat names of its options
+    rows: bool = False  # has rows without a kind: in C and Python it is a struct
+
+    @property
+    def has_rows(self) -> bool:
+        return bool(self.kind) or self.rows
 
 
 @dataclass
@@ -136,6 +145,10 @@ class Vocabulary:
 
     def user_structs(self) -> list[Struct]:
         """Those that a user fills."""
+        return [struct for struct in self.own_structs() if struct.has_rows]
+
+    def named_structs(self) -> list[Struct]:
+        """Those that loom_options_new() makes."""
         return [struct for struct in self.own_structs() if struct.kind]
 
 
@@ -175,14 +188,15 @@ def _enum(row: dict, where: str) -> Enum:
 
 
 def _struct(row: dict, where: str) -> Struct:
-    _only(row, {"name", "c", "kind", "flat", "help", "groups", "options"}, where)
+    _only(row, {"name", "c", "kind", "flat", "rows", "help", "groups", "options"}, where)
     groups = tuple(Group(*group) for group in row.get("groups", ()))
     options = tuple(_option(o, where) for o in row["options"])
     for option in options:
         if option.group not in [g.name for g in groups] and (groups or option.group):
             raise Wrong(f"{where}.{option.name}: group {option.group} is not one of its groups")
     return Struct(row["name"], " ".join(row["help"].split()), options, groups,
-                  row.get("c", ""), row.get("kind", ""), row.get("flat", ""))  # fmt: skip
+                  row.get("c", ""), row.get("kind", ""), row.get("flat", ""),
+                  row.get("rows", False))  # fmt: skip
 
 
 def _check(option: Option, struct: Struct, v: Vocabulary) -> None:
@@ -328,7 +342,7 @@ def _struct_lines(struct: Struct, v: Vocabulary) -> list[str]:
     lines = [*comment(struct.help), f"struct {struct.name} {{"]
     for option in struct.options:
         lines += [*comment(sentence(option), "  "), _member(option, v)]
-    return [*lines, "};", *(_declared(struct) if struct.kind else []), ""]
+    return [*lines, "};", *(_declared(struct) if struct.has_rows else []), ""]
 
 
 def _declared(struct: Struct) -> list[str]:
@@ -379,10 +393,12 @@ def structs_header(v: Vocabulary, mark: str) -> str:
     doc = f"""{v.about}. A sentence begins with the kinds that the option is for, and ends with its
     range and unit.\n\n{SETTING}"""
     own = [f'#include "{public(v.kinds)}"'] if v.kinds else []
-    loom = sorted({'#include "loom/engine.hpp"', '#include "loom/option_info.hpp"', *own,
+    types = " ".join(o.type for s in v.own_structs() for o in s.options)
+    engine = ['#include "loom/engine.hpp"'] if "Engine" in types or not v.includes else []
+    loom = sorted({*engine, '#include "loom/option_info.hpp"', *own,
                    *(f'#include "{name}"' for name in v.includes)})  # fmt: skip
-    system = ["functional"] if any("std::function" in o.type for s in v.own_structs()
-                                   for o in s.options) else []  # fmt: skip
+    system = ["functional"] if "std::function" in types else []
+    system += ["memory"] if "std::shared_ptr" in types else []
     system = [f"#include <{name}>" for name in sorted([*system, "optional", "string", "vector"])]
     return _header(mark, doc, [*system, "", *loom],
                    [line for s in v.own_structs() for line in _struct_lines(s, v)])  # fmt: skip
@@ -423,18 +439,25 @@ def words(enum: Enum, shared: bool = False) -> list[str]:
 # ---- rows of options -----------------------------------------------------------------------------
 
 
-def flat(struct: Struct, v: Vocabulary, prefix: str = "", path: str = "") -> list[tuple]:
-    """Each option with its own value: dotted name, path in C++, option."""
+def flat(struct: Struct, v: Vocabulary, prefix: str = "", path: str = "",
+         all_: bool = True) -> list[tuple]:  # fmt: skip
+    """Each option with its own value: dotted name, path in C++, option. all_: with those of structs
+    inside that have rows of their own."""
     rows = []
     for option in struct.options:
         if option.by_hand:
             continue
         name, at = prefix + option.name, f"{path}.{option.name}"
-        if option.type in v.structs:
-            rows += flat(v.structs[option.type], v, f"{name}.", at)
-        else:
+        if option.type not in v.structs:
             rows.append((name, at, option))
+        elif all_ or not v.structs[option.type].has_rows:
+            rows += flat(v.structs[option.type], v, f"{name}.", at, all_)
     return rows
+
+
+def in_rows(struct: Struct, v: Vocabulary) -> list[tuple]:
+    """The options that have a row of this struct, as flat() lists them."""
+    return [row for row in flat(struct, v, all_=False) if row[2].type not in NO_TEXT]
 
 
 def flat_name(dotted: str, option: Option, struct: Struct, v: Vocabulary) -> str:
@@ -444,8 +467,8 @@ def flat_name(dotted: str, option: Option, struct: Struct, v: Vocabulary) -> str
         return option.flat or outer
     if inner == "kind":
         return outer
-    inside = next(o for o in struct.options if o.name == outer)
-    return v.structs[inside.type].flat + inner
+    inside = v.structs[next(o for o in struct.options if o.name == outer).type]
+    return inside.flat + flat_name(inner, option, inside, v)
 
 
 def _limit(text: str) -> str:
@@ -495,8 +518,10 @@ def table(struct: Struct, v: Vocabulary) -> list[str]:
     lines = [f"static constexpr core::OptionRow {rows}[] = {{"]
     titles = {group.name: group.title for group in struct.groups}
     heads = {option.name: titles.get(option.group, "") for option in struct.options}
-    for dotted, at, option in flat(struct, v):
+    for dotted, at, option in in_rows(struct, v):
         lines += _row(dotted, at, option, struct, v, heads[dotted.partition(".")[0]])
+    # The checks of a struct without a kind do not keep the texts of the rows in small libraries.
+    checked = rows if struct.kind else f"core::kLimits<{rows}>"
     return [*lines, "};",
             f"Status set_option({name}& options, std::string_view name, std::string_view text) {{",
             f"  return core::set_option({rows}, &options, name, text);", "}",
@@ -510,7 +535,7 @@ def table(struct: Struct, v: Vocabulary) -> list[str]:
             f"std::vector<OptionInfo> list_options(const {name}& options) {{",
             f"  return core::list_options({rows}, &options);", "}",
             f"Status check_options(const {name}& options) {{",
-            f"  return core::check_options({rows}, &options);", "}",
+            f"  return core::check_options({checked}, &options);", "}",
             f"std::string describe(const {name}& options) {{",
             f"  return core::describe_options(list_options(options));", "}", ""]  # fmt: skip
 
@@ -518,7 +543,7 @@ def table(struct: Struct, v: Vocabulary) -> list[str]:
 def shared_enums(vocabularies: list[Vocabulary]) -> dict[str, Vocabulary]:
     """Enums whose words rows of other files have, each with the file that it is of."""
     names = {option.type for v in vocabularies for struct in v.user_structs()
-             for _, _, option in flat(struct, v) if option.type in v.used}  # fmt: skip
+             for _, _, option in in_rows(struct, v) if option.type in v.used}  # fmt: skip
     return {enum.name: v for v in vocabularies for enum in v.own_enums() if enum.name in names}
 
 
@@ -536,30 +561,6 @@ def source(v: Vocabulary, shared: dict[str, Vocabulary], mark: str) -> str:
     for struct in v.user_structs():
         lines += table(struct, v)
     return "\n".join([*lines, "}  // namespace loom", ""])
-
-
-def registry(enum: Enum, v: Vocabulary, mark: str) -> str:
-    """The list of the rows that an enum has. A row that is missing is an error of the linker."""
-    def camel(name: str) -> str:
-        return "".join(part.capitalize() for part in name.split("_"))
-
-    kind = camel(enum.function)
-    names = ["" if word.name in enum.no_row else f"k{camel(word.name)}{kind}"
-             for word in enum.words]  # fmt: skip
-    lines = [f"// {mark}", "// clang-format off", f'#include "{enum.rows}/{enum.function}.hpp"', "",
-             "namespace loom::core {", ""]  # fmt: skip
-    lines += [f"extern const {kind}Def {name};" for name in names if name]
-    lines.append(f"static const {kind}Def* const k{kind}Rows[] = {{")
-    lines += [f"    {'&' + name if name else 'nullptr'}," for name in names]
-    lines += ["};", f"const {kind}Def& {enum.function}_def(loom::{enum.name} value) {{",
-              f"  return *k{kind}Rows[static_cast<size_t>(value)];", "}"]  # fmt: skip
-    for struct in v.structs.values():
-        own = [o.name for o in struct.options if o.optional]
-        if own and any(o.name == "kind" and o.type == enum.name for o in struct.options):
-            lines.append(f"void fill_unset({struct.name}& to, const {struct.name}& from) {{")
-            lines += [f"  if (!to.{name}) to.{name} = from.{name};" for name in own]
-            lines.append("}")
-    return "\n".join([*lines, "", "}  // namespace loom::core", ""])
 
 
 def words_of(shared: dict[str, Vocabulary], mark: str) -> str:
@@ -580,6 +581,4 @@ def generated(vocabularies: list[Vocabulary], mark: str) -> dict[str, str]:
             files[v.kinds] = kinds_header(v, mark)
         files[v.header] = structs_header(v, mark)
         files[f"src/options/{v.source.removesuffix('.toml')}.cpp"] = source(v, shared, mark)
-        for enum in (enum for enum in v.enums.values() if enum.rows):
-            files[f"src/{enum.rows}/registry.cpp"] = registry(enum, v, mark)
     return files

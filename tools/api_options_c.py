@@ -3,13 +3,13 @@
 import textwrap
 
 import api_options
-from api_options import Enum, Option, Vocabulary
+from api_options import Enum, Option, Struct, Vocabulary
 
 
 def option_kinds(vocabularies: list[Vocabulary], mark: str) -> str:
     """What a loom_options may be."""
-    structs = sorted((s for v in vocabularies for s in v.user_structs()), key=lambda s: s.kind)
-    headers = sorted(api_options.public(v.header) for v in vocabularies if v.user_structs())
+    structs = sorted((s for v in vocabularies for s in v.named_structs()), key=lambda s: s.kind)
+    headers = sorted(api_options.public(v.header) for v in vocabularies if v.named_structs())
     includes = [f'#include "{header}"' for header in headers]
     names = ", ".join(struct.name for struct in structs)
     rows = [f'    {{"{s.kind}", [] {{ return AnyOptions({s.name}{{}}); }}}},' for s in structs]
@@ -50,17 +50,43 @@ def c_values(enum: Enum, unset: str) -> list[list]:
     return [[name, number, doc] for number, (name, doc) in enumerate([*first, *rest])]
 
 
+def c_fields(struct: Struct, v: Vocabulary, fields: set[str]) -> list[tuple[str, str, Option]]:
+    """Options that the struct of C has: name of the field, path in C++, option. A name that begins
+    with ! is the opposite. Options that came after a struct was frozen have no field."""
+    rows = [(option.c or api_options.flat_name(dotted, option, struct, v), at, option)
+            for dotted, at, option in api_options.flat(struct, v)]  # fmt: skip
+    return [row for row in rows if row[0].removeprefix("!") in fields]
+
+
+def count_of(name: str, fields: set[str]) -> str:
+    """The field that has the length of a list: stop_count, eos_count, banned_token_count."""
+    stems = (name, name.removesuffix("s"), name.removesuffix("_ids"))
+    return next(f"{stem}_count" for stem in stems if f"{stem}_count" in fields)
+
+
+def _list(name: str, to: str, option: Option, fields: set[str]) -> list[str]:
+    function = "texts_of" if option.type in ("texts", "words") else "list_of"
+    read = f'{function}(from.{name}, from.{count_of(name, fields)}, "{name}")'
+    if function == "texts_of":
+        return [f"  LOOM_ASSIGN({to}, {read});"]
+    lines = [f"  LOOM_ASSIGN(const auto {name}, {read});"]
+    if option.type == "biases":
+        return [*lines, f"  for (const auto& row : {name}) {to}.push_back({{row.id, row.bias}});"]
+    return [*lines, f"  {to}.assign({name}.begin(), {name}.end());"]
+
+
 def _read(name: str, at: str, option: Option, fields: set[str], shifted: bool) -> list[str]:
     """Statements that read a field of the struct of C into `to`."""
     opposite, field_ = name.startswith("!"), name.removeprefix("!")
     to, value = f"to{at}", f"from.{field_}"
     if api_options.CPP.get(option.type, "").startswith("std::vector"):
-        return [f'  LOOM_ASSIGN(const auto {field_}, list_of({value}, {value}_count, "{field_}"));',
-                f"  {to}.assign({field_}.begin(), {field_}.end());"]  # fmt: skip
+        return _list(field_, to, option, fields)
     if option.type not in api_options.CPP:
         if shifted:
             return [f'  LOOM_TRY(read_enum({value}, "{field_}", {to}));']
         return [f'  LOOM_ASSIGN({to}, enum_of<{option.type}>({value}, "{field_}"));']
+    if option.type == "text":
+        return [f'  {to} = text_or({value}, "");']
     if option.type == "bool":
         return [f"  {to} = {value} {'==' if opposite else '!='} 0;"]
     if f"has_{field_}" in fields:
@@ -71,22 +97,51 @@ def _read(name: str, at: str, option: Option, fields: set[str], shifted: bool) -
 
 
 def c_reader(v: Vocabulary, structs: list[dict], enums: dict[str, dict], mark: str) -> str:
-    """The struct of C as that of C++. The former is frozen: options that came later have no field.
-    enums: of C, by the name in C++."""
+    """The struct of C as that of C++. enums: of C, by the name in C++."""
     lines = [f"// {mark}", "// clang-format off", "",
              '#include "capi/options/read_options.hpp"', "",
              '#include "capi/support.hpp"', "", "namespace loom::capi {", ""]  # fmt: skip
-    for struct in (s for s in v.structs.values() if s.c):
+    for struct in (s for s in v.own_structs() if s.c):
         fields = {f[1] for f in next(s for s in structs if s["name"] == struct.c)["fields"]}
         lines.append(f"Result<{struct.name}> read_options(const {struct.c}& from) {{")
         lines.append(f"  {struct.name} to;")
-        for dotted, at, option in api_options.flat(struct, v):
-            name = option.c or api_options.flat_name(dotted, option, struct, v)
-            if name.removeprefix("!") in fields:
-                shifted = bool(enums.get(option.type, {}).get("unset"))
-                lines += _read(name, at, option, fields, shifted)
+        for name, at, option in c_fields(struct, v, fields):
+            shifted = bool(enums.get(option.type, {}).get("unset"))
+            lines += _read(name, at, option, fields, shifted)
         lines += ["  return to;", "}", ""]
     return "\n".join([*lines, "}  // namespace loom::capi", ""])
+
+
+def readers(vocabularies: list[Vocabulary], table: dict, mark: str) -> dict[str, str]:
+    enums = {enum["of"]: enum for enum in table["enum"] if "of" in enum}
+    return {f"src/capi/options/read_{v.source.removesuffix('.toml')}.cpp":
+            c_reader(v, table["struct"], enums, mark)
+            for v in vocabularies if any(s.c for s in v.own_structs())}  # fmt: skip
+
+
+def field_doc(name: str, option: Option, fields: set[str]) -> str:
+    """The sentence of an option, and the default if it is not 0."""
+    text = api_options.sentence(option)
+    if name.startswith("!"):
+        return f"The opposite of `{option.name}`. {text}"
+    if option.default and not option.optional and option.type in api_options.NUMBERS:
+        unset = "Unset" if f"has_{name}" in fields else "0"
+        text += f" {unset}: {api_options.number(option.default)}."
+    return text
+
+
+def fill_docs(vocabularies: list[Vocabulary], structs: list[dict]) -> None:
+    """Fields without a text in loom_api.toml get that of their option."""
+    for v in vocabularies:
+        for struct in (s for s in v.own_structs() if s.c):
+            rows = next(s for s in structs if s["name"] == struct.c)["fields"]
+            fields = {row[1] for row in rows}
+            docs = {name.removeprefix("!"): field_doc(name, option, fields)
+                    for name, _, option in c_fields(struct, v, fields)}  # fmt: skip
+            for name in list(docs):
+                docs[f"has_{name}"] = f"1: `{name}` counts"
+            for row in rows:
+                row[2] = row[2] or docs.get(row[1], "")
 
 
 def generated(vocabularies: list[Vocabulary], mark: str) -> dict[str, str]:

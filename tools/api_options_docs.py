@@ -1,16 +1,18 @@
 """The page of docs that has every option of a struct, and every value of an enum."""
 
 import api_options
-from api_options import Option, Struct, Vocabulary
+from api_options import Group, Option, Struct, Vocabulary
 
 TRAINING = "training.toml"
 SHORT_TOP = """\
 # {title}
 
 <!-- {mark} -->
-{help} In C they are `loom_options_new("{kind}", ..)`; Python has them as keywords.
+{help} {where}
 
 """
+NAMED = 'In C they are `loom_options_new("{kind}", ..)`; Python has them as keywords.'
+FIELDS = "In C they are fields of `loom_generate_options`; Python has them as keywords."
 TOP = """\
 # {title}
 
@@ -53,7 +55,7 @@ def _type(option: Option) -> str:
 
 def _table(struct: Struct, group: str, v: Vocabulary) -> list[str]:
     lines = ["| option | flag | type | default | |", "|---|---|---|---|---|"]
-    for dotted, _, option in api_options.flat(struct, v):
+    for dotted, _, option in api_options.flat(struct, v, all_=False):
         outer = next(o for o in struct.options if o.name == dotted.partition(".")[0])
         if outer.group != group:
             continue
@@ -68,10 +70,12 @@ def page(v: Vocabulary, mark: str) -> str:
     lines = []
     for struct in v.user_structs():
         top = TOP if v.source == TRAINING else SHORT_TOP
+        where = NAMED.format(kind=struct.kind) if struct.kind else FIELDS
         lines.append(top.format(title=f"Options: {struct.name}", mark=mark, help=struct.help,
-                                kind=struct.kind).rstrip("\n") + "\n")  # fmt: skip
-        for group in struct.groups:
-            lines += [f"## {group.title}", "", *_table(struct, group.name, v), ""]
+                                where=where).rstrip("\n") + "\n")  # fmt: skip
+        for group in struct.groups or (Group("", ""),):
+            heading = [f"## {group.title}", ""] if group.title else []
+            lines += [*heading, *_table(struct, group.name, v), ""]
     for enum in v.own_enums():
         lines += [f"## Values of {enum.name}", "", enum.help, "", "| value | |", "|---|---|"]
         lines += [f"| `{word.text}` | {shown(word.help)} |" for word in enum.words]

@@ -4,6 +4,7 @@ functions that take options. They are between marks in files that are written by
 
 import re
 import textwrap
+from dataclasses import replace
 from pathlib import Path
 
 import api_options
@@ -11,7 +12,7 @@ from api_options import Enum, Option, Struct, Vocabulary
 
 FILE = "bindings/python/loom/options.py"
 # Files with parameters of structs.
-FILES = ("training", "network", "evolution", "mesh", "cluster", "ensemble", "search")
+FILES = ("llm", "training", "network", "evolution", "mesh", "cluster", "ensemble", "search")
 # After the marks: ", KMeansOptions", of TrainerOptions nothing; ", NeatOptions but inputs, outputs"
 # omits what the function has by hand.
 BEGIN = "# options: generated from api/options"
@@ -21,7 +22,8 @@ OF = r"(?:, (\w+))?(?: but ([\w, ]+))?"
 PLAIN = {"bool": "bool", "int": "int", "seed": "int", "float": "float", "double": "float",
          "text": "str", "ints": "Sequence[int]", "floats": "Sequence[float]",
          "texts": "Sequence[str]", "words": "Sequence[str]",
-         "rates": "Mapping[str, float]"}  # fmt: skip
+         "rates": "Mapping[str, float]", "tokens": "Sequence[int]",
+         "biases": "Mapping[int, float]"}  # fmt: skip
 
 
 def literal(enum: Enum) -> str:
@@ -39,14 +41,14 @@ def hint(option: Option, v: Vocabulary) -> str:
         name = literal(v.enums[option.enum])
         return f"Union[{name}, Sequence[{name}]]"
     plain = literal(v.enums[option.type]) if option.type in v.enums else PLAIN[option.type]
-    return f"Optional[{plain}]" if option.optional or option.type == "rates" else plain
+    return f"Optional[{plain}]" if option.optional or plain.startswith("Mapping") else plain
 
 
 def default(option: Option, v: Vocabulary) -> str:
     if option.type in v.structs:
         kind = next((o for o in v.structs[option.type].options if o.name == "kind"), None)
         return "None" if kind is None else f'"{kind.default}"'
-    if option.optional or option.type == "rates":
+    if option.optional or option.type in ("rates", "biases"):
         return "None"
     if option.type in v.enums:
         word = next(w for w in v.enums[option.type].words if w.name == option.default)
@@ -56,11 +58,18 @@ def default(option: Option, v: Vocabulary) -> str:
         return f"({', '.join(names)}{',' if len(names) == 1 else ''})"
     if PLAIN[option.type].startswith("Sequence"):
         return "()"
+    if option.type == "text":
+        return f'"{option.default or ""}"'
     return repr(float(option.default) if PLAIN[option.type] == "float" else option.default)
 
 
-def shown(struct: Struct, but: list[str] | None = None) -> list[Option]:
-    return [o for o in struct.options if not o.by_hand and o.name not in (but or [])]
+def shown(struct: Struct, v: Vocabulary, but: list[str] | None = None) -> list[Option]:
+    """The parameters of a struct. A struct that is one in C, too, has those of structs inside."""
+    options = [o for o in struct.options if not o.by_hand]
+    if struct.rows:
+        options = [replace(option, name=api_options.flat_name(dotted, option, struct, v))
+                   for dotted, _, option in api_options.flat(struct, v)]  # fmt: skip
+    return [o for o in options if o.name not in (but or [])]
 
 
 def parameter(option: Option, struct: Struct, v: Vocabulary) -> str:
@@ -70,9 +79,10 @@ def parameter(option: Option, struct: Struct, v: Vocabulary) -> str:
     return f"{option.name}: {hint(option, v)} = {default(option, v)}"
 
 
-def described(struct: Struct, indent: str, but: list[str] | None = None) -> list[str]:
+def described(struct: Struct, v: Vocabulary, indent: str,
+              but: list[str] | None = None) -> list[str]:  # fmt: skip
     lines = []
-    for option in shown(struct, but):
+    for option in shown(struct, v, but):
         lines += textwrap.wrap(f"{option.name}: {api_options.sentence(option)}", 100,
                                initial_indent=indent, subsequent_indent=indent + "    ",
                                break_long_words=False)  # fmt: skip
@@ -89,10 +99,10 @@ def _class_lines(struct: Struct, v: Vocabulary) -> list[str]:
     kind = next((o for o in struct.options if o.name == "kind"), None)
     lines = ["", "", "@dataclass(frozen=True)", f"class {struct.name}:"]
     head = textwrap.wrap(struct.help, 96, initial_indent='    """', subsequent_indent="    ")
-    lines += [*head, "", *described(struct, "    "), '    """', ""]
+    lines += [*head, "", *described(struct, v, "    "), '    """', ""]
     if struct.name == "Optimizer":
         lines.append("    rate: float = 1e-3")
-        constants = [option for option in shown(struct) if option != kind]
+        constants = [option for option in shown(struct, v) if option != kind]
         lines += [f"    {o.name}: {hint(o, v)} = {default(o, v)}" for o in constants]
         lines.append(f'    KIND: ClassVar[str] = "{kind.default}"')
         for word in v.enums[kind.type].words:
@@ -103,7 +113,14 @@ def _class_lines(struct: Struct, v: Vocabulary) -> list[str]:
         wrapped = textwrap.wrap(names, 92, initial_indent="        ", subsequent_indent="        ")
         return [*lines, "", "", "OPTIMIZERS: Dict[str, Type[Optimizer]] = {", "    c.KIND: c",
                 "    for c in (", *wrapped, "    )", "}"]  # fmt: skip
-    return [*lines, *(f"    {o.name}: {hint(o, v)} = {default(o, v)}" for o in shown(struct))]
+    return [*lines, *(f"    {o.name}: {hint(o, v)} = {default(o, v)}" for o in shown(struct, v))]
+
+
+def _zeros(options: list[Option]) -> list[str]:
+    """Defaults that are not 0, which the struct of C has for them."""
+    names = [f'    "{o.name}": {api_options.number(o.default)},' for o in options
+             if o.default and o.type in api_options.NUMBERS]  # fmt: skip
+    return ["# Defaults that are not 0.", "NONZERO_DEFAULTS = {", *names, "}"]
 
 
 CLASSES = {"rmsprop": "RmsProp", "adamw": "AdamW", "nadam": "NAdam", "radam": "RAdam"}
@@ -125,14 +142,19 @@ def module(vocabularies: list[Vocabulary], mark: str) -> str:
             if enum.layers or enum.name not in v.used:
                 lines += _literal_lines(enum)
     for v in vocabularies:
+        if any(struct.rows for struct in v.own_structs()):
+            continue  # its functions have the options of structs inside
         for struct in v.own_structs():
             if not struct.kind and struct.name != "RateFor":
                 lines += _class_lines(struct, v)
     lines += ["", ""]
-    for struct in (s for v in vocabularies for s in v.user_structs()):
-        names = [f'    "{option.name}",' for option in shown(struct)]
+    for struct, v in ((s, v) for v in vocabularies for s in v.own_structs() if s.kind or s.c):
+        names = [f'    "{option.name}",' for option in shown(struct, v)]
+        kind = struct.kind or struct.name.removesuffix("Options")
         lines += [f"# Parameters that are {struct.name}.",
-                  f"{struct.kind.upper()}_OPTIONS = (", *names, ")"]  # fmt: skip
+                  f"{kind.upper()}_OPTIONS = (", *names, ")"]  # fmt: skip
+        if struct.rows:
+            lines += _zeros(shown(struct, v))
     return "\n".join([*lines, ""])
 
 
@@ -152,13 +174,13 @@ def section(text: str, vocabularies: list[Vocabulary]) -> str:
     def parameters(found: re.Match) -> str:
         struct, v, but = _struct_of(found, vocabularies)
         indent, begin = found[1], found[0].split("\n", 1)[0]
-        lines = [f"{indent}{parameter(option, struct, v)}," for option in shown(struct, but)]
+        lines = [f"{indent}{parameter(option, struct, v)}," for option in shown(struct, v, but)]
         return "\n".join([begin, *lines, f"{indent}{END}"])
 
     def docs(found: re.Match) -> str:
-        struct, _, but = _struct_of(found, vocabularies)
+        struct, v, but = _struct_of(found, vocabularies)
         indent, begin = found[1], found[0].split("\n", 1)[0]
-        return "\n".join([begin, "", *described(struct, indent, but), f'{indent}"""'])
+        return "\n".join([begin, "", *described(struct, v, indent, but), f'{indent}"""'])
 
     text = re.sub(rf"^( +){BEGIN}{OF}\n.*?{END}$", parameters, text, flags=re.M | re.S)
     return re.sub(rf'^( +){DOC}{OF}:\n.*?"""$', docs, text, flags=re.M | re.S)

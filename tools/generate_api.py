@@ -24,6 +24,7 @@ import api_options
 import api_options_c
 import api_options_docs
 import api_options_python
+import api_options_registry
 import api_options_tongues
 import api_options_typescript
 import api_rust
@@ -400,10 +401,12 @@ def vocabularies(root: Path = ROOT) -> list[api_options.Vocabulary]:
 def read_api(text: str, root: Path) -> dict:
     """api/loom_api.toml, with the values of the enums that api/options describes."""
     table = tomllib.loads(text)
-    known = {enum.name: enum for v in vocabularies(root) for enum in v.own_enums()}
+    files = vocabularies(root)
+    known = {enum.name: enum for v in files for enum in v.own_enums()}
     for enum in table["enum"]:
         if "of" in enum:
             enum["values"] = api_options_c.c_values(known[enum["of"]], enum.get("unset", ""))
+    api_options_c.fill_docs(files, table["struct"])
     return table
 
 
@@ -418,18 +421,13 @@ def option_files(table: dict, root: Path) -> dict[str, str]:
     return {
         **api_options.generated(known, MARK),
         **api_options_c.generated(known, MARK),
+        **api_options_registry.generated(known, MARK),
         **api_options_python.generated(root, known, MARK),
         **api_options_docs.generated(known, MARK),
         **api_options_typescript.generated(known, MARK),
         **api_options_tongues.generated(known, unset, MARK),
-        "src/capi/options/read_options.cpp": read_options(table, root),
+        **api_options_c.readers(known, table, MARK),
     }
-
-
-def read_options(table: dict, root: Path) -> str:
-    shifted = {enum["of"]: enum for enum in table["enum"] if "of" in enum}
-    training = next(v for v in vocabularies(root) if v.source == "training.toml")
-    return api_options_c.c_reader(training, table["struct"], shifted, MARK)
 
 
 def generated(root: Path = ROOT) -> dict[str, str]:

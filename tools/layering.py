@@ -42,7 +42,7 @@ ARROWS: dict[str, list[str]] = {
     "jinja": ["text"],
     "chat": ["io"],
     "grammar": ["text"],
-    "llm": ["bridge", "jinja", "grammar"],
+    "llm": ["bridge", "jinja", "grammar", "options"],
     "onnx/file": ["io"],
     "onnx/operators": ["onnx/file", "ops"],
     "onnx/import": ["bridge", "onnx/operators", "backend/reference"],

@@ -244,7 +244,7 @@ def write_layers_typescript(layers: api_layers.Layers) -> str:
 def generated(api: Api, table: dict, layers: api_layers.Layers) -> dict[str, str]:
     """Path -> text."""
     # Options that are set by name have no struct here.
-    named = {s.c for v in vocabularies() for s in v.own_structs()}
+    named = {s.c for v in vocabularies() for s in v.named_structs()}
     table = {**table, "order": [item for item in table["order"] if item.get("name") not in named]}
     return {
         "bindings/typescript/wasm/callbacks.cpp": write_callbacks(api),

@@ -1145,84 +1145,116 @@ namespace Loom
     internal struct CTrainerOptions
     {
         public uint struct_size;
+        /// <summary>Loss. Unset: the loss that the network was trained with, else by the
+        /// data.</summary>
         public int loss;
-        /// <summary>0 means 1</summary>
+        /// <summary>huber: distance at which the loss turns linear; above 0. 0: 1.</summary>
         public float huber_delta;
-        /// <summary>of CROSS_ENTROPY</summary>
+        /// <summary>cross_entropy: share of the target that is spread over all classes; 0 to
+        /// 1.</summary>
         public float label_smoothing;
         public int heads_count;
-        /// <summary>CROSS_ENTROPY: widths of heads side by side; null: one</summary>
+        /// <summary>cross_entropy: widths of several predictions side by side, each with a label;
+        /// empty is one; 1 or more.</summary>
         public IntPtr heads;
+        /// <summary>Optimizer.</summary>
         public int optimizer;
-        /// <summary>1: `beta1` counts; unset constants are the usual ones of the
-        /// optimizer</summary>
+        /// <summary>1: `beta1` counts</summary>
         public int has_beta1;
+        /// <summary>Decay of the first moment, or the momentum; from 0, below 1.</summary>
         public float beta1;
+        /// <summary>1: `beta2` counts</summary>
         public int has_beta2;
+        /// <summary>Decay of the second moment; from 0, below 1.</summary>
         public float beta2;
+        /// <summary>1: `eps` counts</summary>
         public int has_eps;
+        /// <summary>Added to denominators; 0 to 1.</summary>
         public float eps;
+        /// <summary>1: `weight_decay` counts</summary>
         public int has_weight_decay;
+        /// <summary>Weight decay per update; 0 to 1000.</summary>
         public float weight_decay;
+        /// <summary>Schedule of the learning rate.</summary>
         public int schedule;
-        /// <summary>learning rate at the start; 0 means 1e-3</summary>
+        /// <summary>Learning rate at the start; 0 or more. 0: 0.001.</summary>
         public double rate;
+        /// <summary>cosine, cosine_restarts, linear, polynomial: last learning rate; 0 to
+        /// 1000.</summary>
         public double schedule_floor;
-        /// <summary>0 means 0.1</summary>
+        /// <summary>step, multi_step, exponential, plateau: factor of the learning rate; 0 to 1. 0:
+        /// 0.1.</summary>
         public double schedule_gamma;
-        /// <summary>0 means 2</summary>
+        /// <summary>polynomial: exponent; 0 to 16. 0: 2.</summary>
         public double schedule_power;
-        /// <summary>epochs; 0 means 10</summary>
+        /// <summary>step, cosine_restarts: length of a period, after the warm-up; 1 or more epochs.
+        /// 0: 10.</summary>
         public long schedule_every;
-        /// <summary>epochs</summary>
+        /// <summary>multi_step: epochs after which the rate falls; 1 or more epochs.</summary>
         public IntPtr milestones;
         public int milestones_count;
+        /// <summary>Which gradients are limited to clip_limit.</summary>
         public int clip;
-        /// <summary>steps</summary>
+        /// <summary>Updates in which the rate rises to the start of the schedule; 0 or more
+        /// updates.</summary>
         public long warmup;
-        /// <summary>epochs; 0 means 5</summary>
+        /// <summary>plateau: epochs without a better loss before the rate falls; 0 or more epochs.
+        /// 0: 5.</summary>
         public long schedule_patience;
-        /// <summary>0 means 1</summary>
+        /// <summary>norm, layer, value: limit of clip; above 0. 0: 1.</summary>
         public float clip_limit;
-        /// <summary>1: samples are not shuffled</summary>
+        /// <summary>The opposite of `shuffle`. Draws a new order of the samples in every
+        /// epoch.</summary>
         public int keep_order;
-        /// <summary>samples per step; 0 means 32, of LBFGS all</summary>
+        /// <summary>Samples per batch; 1 or more samples. Unset: 32; all samples for
+        /// lbfgs.</summary>
         public long batch;
-        /// <summary>batches whose gradients are added up before an update; 0 means 1</summary>
+        /// <summary>Batches whose mean gradient makes one update; the last update of an epoch takes
+        /// the remaining ones; 1 to 1048576 batches. 0: 1.</summary>
         public long accumulate;
         /// <summary>1: `seed` counts</summary>
         public int has_seed;
+        /// <summary>Normalization of the inputs.</summary>
         public int normalize;
-        /// <summary>of the order of samples and of noise; unset: 1</summary>
+        /// <summary>Seed for the order of samples, augmentation and noise. Unset: 1.</summary>
         public ulong seed;
-        /// <summary>1: integer weights are trained as they are packed, without masters</summary>
+        /// <summary>Trains packed integer weights with stochastic rounding, without float32
+        /// masters.</summary>
         public int native_weights;
-        /// <summary>1: feedback links go on from batch to batch</summary>
+        /// <summary>Feedback links read the previous batch, not zeros; docs/state.md.</summary>
         public int carry_feedback;
-        /// <summary>gradient checkpointing in groups of so many cells; 0 means none</summary>
+        /// <summary>Group size of gradient checkpointing; 0 disables it; 0 or more cells.</summary>
         public long checkpoint_cells;
         /// <summary>null: that of the network</summary>
         public IntPtr engine;
-        /// <summary>decay of an average of the weights, which is evaluated and saved; 0 means
-        /// none</summary>
+        /// <summary>Decay of an exponential average of the weights, which is evaluated and saved; 0
+        /// disables it; from 0, below 1.</summary>
         public double ema;
-        /// <summary>the mean over the ends of the epochs from this one on; 0 means none</summary>
+        /// <summary>First epoch of a mean of the weights, which is evaluated and saved; 0 disables
+        /// it; 0 or more epochs.</summary>
         public long swa_from;
-        /// <summary>every so many updates back to slow weights; 0 means never</summary>
+        /// <summary>Updates between two steps of the slow weights; 0 disables them (Zhang et al.,
+        /// 2019); 0 to 1000000000 updates.</summary>
         public long lookahead;
-        /// <summary>by which those move; 0 means 0.5</summary>
+        /// <summary>Step of the slow weights towards the fast ones; above 0, up to 1. 0:
+        /// 0.5.</summary>
         public double lookahead_share;
-        /// <summary>deviation of noise on gradients; 0 means none</summary>
+        /// <summary>Standard deviation of normal noise on gradients, after clipping; 0 or
+        /// more.</summary>
         public double gradient_noise;
-        /// <summary>with the update t as (1 + t)^(-fade / 2)</summary>
+        /// <summary>Exponent f: in update t the deviation is gradient_noise x (1 + t)^(-f / 2); 0
+        /// or more.</summary>
         public double gradient_noise_fade;
-        /// <summary>TRIPLET, CONTRASTIVE: a distance; 0 means 1</summary>
+        /// <summary>triplet, contrastive: distance by which other labels are farther; above 0. 0:
+        /// 1.</summary>
         public float margin;
-        /// <summary>INFONCE: what cosines are divided by; 0 means 0.1</summary>
+        /// <summary>infonce: divisor of the cosines; above 0. 0: 0.1.</summary>
         public float temperature;
-        /// <summary>TRIPLET, 1: all of a batch, not the hardest of each row</summary>
+        /// <summary>triplet: uses all triplets of a batch, not the hardest of each
+        /// sample.</summary>
         public int all_triplets;
-        /// <summary>1: rows of a sample are compared with other rows alone, as in CLIP</summary>
+        /// <summary>triplet, contrastive, infonce: compares a row only with rows at other positions
+        /// of their samples, as in CLIP.</summary>
         public int pairs_across;
 
         public static CTrainerOptions Sized()
@@ -1622,36 +1654,41 @@ namespace Loom
     internal struct CGenerateOptions
     {
         public uint struct_size;
-        /// <summary>0 means 256</summary>
+        /// <summary>Largest length of the text; 0 or more tokens. 0: 256.</summary>
         public long max_tokens;
-        /// <summary>0 means the likeliest token; else logits are divided by it</summary>
+        /// <summary>Divisor of the logits; 0 always takes the most likely token; 0 or
+        /// more.</summary>
         public float temperature;
-        /// <summary>keep the fewest tokens that hold this share of the probability; 0 means
-        /// 1</summary>
+        /// <summary>Keep the fewest tokens with this total probability; above 0, up to 1. 0:
+        /// 1.</summary>
         public float top_p;
-        /// <summary>keep those with at least this share of the best one's</summary>
+        /// <summary>Keep tokens with at least this share of the best one's probability; 0 to
+        /// 1.</summary>
         public float min_p;
-        /// <summary>Keskar et al., 2019; 0 means 1</summary>
+        /// <summary>Logits of tokens in the window are divided by this if positive, else multiplied
+        /// (Keskar et al., 2019); above 0. 0: 1.</summary>
         public float repetition_penalty;
-        /// <summary>keep the k likeliest tokens; 0 means all</summary>
+        /// <summary>Keep the k most likely tokens; 0 keeps all; 0 or more.</summary>
         public long top_k;
         /// <summary>1: `repetition_window` counts</summary>
         public int has_repetition_window;
-        /// <summary>1: the token that ends a text does not end it</summary>
+        /// <summary>A token that ends a text does not end it.</summary>
         public int ignore_eos;
-        /// <summary>tokens to look back; 0 means all; unset means 64</summary>
+        /// <summary>Window of the penalties, prompt included; 0 is all; 0 or more tokens. Unset:
+        /// 64.</summary>
         public long repetition_window;
-        /// <summary>equal seeds give equal texts, on any machine</summary>
+        /// <summary>Sampling seed; equal seeds give equal texts on every machine.</summary>
         public ulong seed;
-        /// <summary>generation ends where one of these appears, [stop_count]</summary>
+        /// <summary>Generation ends before one of these texts. Valid UTF-8, not empty.</summary>
         public IntPtr stop;
-        /// <summary>tokens that end the text; null: those of the model</summary>
+        /// <summary>Tokens that end the text; empty means those of the model.</summary>
         public IntPtr eos_ids;
         public int stop_count;
         public int eos_count;
-        /// <summary>1: fills loom_token.logprob and loom_generation_logprobs()</summary>
+        /// <summary>Fills logprob of each token and of the generation.</summary>
         public int logprobs;
-        /// <summary>fills loom_token.top with so many</summary>
+        /// <summary>Number of the most likely tokens that each Token lists; 0 or more
+        /// tokens.</summary>
         public int top_logprobs;
         /// <summary>null: none</summary>
         public CTokenFn on_token;
@@ -1659,62 +1696,95 @@ namespace Loom
         public CProgressFn on_prefill;
         /// <summary>handed to both</summary>
         public IntPtr user;
-        /// <summary>logits lose it for every time that the window has the token</summary>
+        /// <summary>Subtracted from a logit for each occurrence in the window (OpenAI); -1e6 to
+        /// 1e6.</summary>
         public float frequency_penalty;
-        /// <summary>and this once (OpenAI)</summary>
+        /// <summary>Subtracted once from logits of tokens in the window (OpenAI); -1e6 to
+        /// 1e6.</summary>
         public float presence_penalty;
-        /// <summary>no run of so many tokens comes twice; 0 means off</summary>
+        /// <summary>An n-gram of this length never repeats; 0 disables it; 0 to 1048576
+        /// tokens.</summary>
         public long no_repeat_ngram;
-        /// <summary>penalty of what would go on with a repetition; 0 means off</summary>
+        /// <summary>DRY penalty for a token that continues a repetition; 0 disables it; 0 to
+        /// 1e6.</summary>
         public float dry_multiplier;
-        /// <summary>0 means 1.75</summary>
+        /// <summary>Factor of the DRY penalty for each repeated token; 1 to 1e6. 0: 1.75.</summary>
         public float dry_base;
-        /// <summary>0 means 2</summary>
+        /// <summary>Length of a repetition that has no DRY penalty; 0 or more tokens. 0:
+        /// 2.</summary>
         public long dry_allowed_length;
-        /// <summary>tokens to look back; 0 means all</summary>
+        /// <summary>Length of the text in which DRY finds repetitions, prompt included; 0 is all; 0
+        /// or more tokens.</summary>
         public long dry_window;
-        /// <summary>texts no repetition reaches over, [dry_breaker_count]; null: the
-        /// usual</summary>
+        /// <summary>A repetition ends at a token whose text contains one of these. Empty: a line
+        /// end, a colon, a quote and an asterisk.</summary>
         public IntPtr dry_breakers;
         public int dry_breaker_count;
-        /// <summary>keep the share whose surprise is nearest to the entropy; 0 means 1</summary>
+        /// <summary>Keep the share of tokens whose surprise is nearest to the entropy; above 0, up
+        /// to 1. 0: 1.</summary>
         public float typical_p;
-        /// <summary>keep logits within n deviations of the largest; 0 means off</summary>
+        /// <summary>Keep logits within this distance of the largest; 0 disables it; 0 to 1e6
+        /// deviations.</summary>
         public float top_n_sigma;
-        /// <summary>of keeping only the least likely of those above the threshold</summary>
+        /// <summary>How often XTC keeps only the least likely of the tokens above xtc_threshold; 0
+        /// to 1.</summary>
         public float xtc_probability;
-        /// <summary>0 means 0.1</summary>
+        /// <summary>Probability from which XTC counts a token; 0 to 1. 0: 0.1.</summary>
         public float xtc_threshold;
-        /// <summary>of the temperature, by the entropy; 0 means off</summary>
+        /// <summary>The entropy moves the temperature by up to this, down and up; 0 disables it; 0
+        /// to 1e6.</summary>
         public float dynamic_range;
-        /// <summary>0 means 1</summary>
+        /// <summary>Exponent of entropy / its maximum, for dynamic_range; above 0, up to 1000. 0:
+        /// 1.</summary>
         public float dynamic_exponent;
-        /// <summary>1, 2: keep the surprise near tau (Basu et al., 2021); 0 means off</summary>
+        /// <summary>1 and 2 keep the surprise of each token near mirostat_tau (Basu et al., 2021);
+        /// 0 disables it; 0 to 2.</summary>
         public long mirostat;
-        /// <summary>bits; 0 means 5</summary>
+        /// <summary>Surprise that Mirostat aims at; 0 to 1e6 bits. 0: 5.</summary>
         public float mirostat_tau;
-        /// <summary>0 means 0.1</summary>
+        /// <summary>Learning rate of Mirostat; 0 to 1e6. 0: 0.1.</summary>
         public float mirostat_eta;
-        /// <summary>[logit_bias_count]</summary>
+        /// <summary>Added to the logits of these tokens.</summary>
         public IntPtr logit_bias;
-        /// <summary>never drawn, [banned_token_count]</summary>
+        /// <summary>Tokens that are never drawn.</summary>
         public IntPtr banned_tokens;
-        /// <summary>texts that are never spelled, [banned_string_count]</summary>
+        /// <summary>Texts that never appear: a token that would complete one is removed.</summary>
         public IntPtr banned_strings;
         public int logit_bias_count;
         public int banned_token_count;
         public int banned_string_count;
-        /// <summary>1: marks of a chat are text too, for loom_reply_parser</summary>
+        /// <summary>Chat marks become text too, for a ReplyParser.</summary>
         public int special_text;
-        /// <summary>what the text may be, in GBNF; null: anything</summary>
+        /// <summary>Grammar of the text in GBNF, with the rule root. The text ends at the end of
+        /// the grammar. Needs a tokenizer.</summary>
         public IntPtr grammar;
-        /// <summary>or a JSON schema of draft 2020-12; not both</summary>
+        /// <summary>JSON schema of the text (draft 2020-12, docs/sampling.md), in place of a
+        /// grammar.</summary>
         public IntPtr json_schema;
-        /// <summary>1: tokens are guessed from what followed before; the text stays the
-        /// same</summary>
+        /// <summary>Draft tokens come from earlier occurrences of the last tokens; the text does
+        /// not change.</summary>
         public int lookup;
-        /// <summary>at a time, 1 to 64; 0 means 8</summary>
+        /// <summary>Largest number of draft tokens per pass; 0 to 64 tokens. 0: 8.</summary>
         public long guesses;
+        /// <summary>Log-probabilities are those of the draw: after temperature, penalties and
+        /// truncation, over the remaining tokens. A token that is chosen without a draw has
+        /// probability 1.</summary>
+        public int logprobs_of_draw;
+        /// <summary>When the context is full, drops a part of it and reads the rest again at its
+        /// new position. The text continues as if the prompt had never had that part. Not for
+        /// recurrent layers.</summary>
+        public int shift_context;
+        /// <summary>Length of the beginning that shift_context never drops; 0 or more
+        /// tokens.</summary>
+        public long keep_tokens;
+        /// <summary>Tokens that shift_context drops at a time; 0 is half of the allowed ones; 0 or
+        /// more tokens.</summary>
+        public long shift_tokens;
+        /// <summary>1: `guess_chance` counts</summary>
+        public int has_guess_chance;
+        /// <summary>The draft model continues while the joint probability of its tokens in a pass
+        /// is at least this; 0 always drafts `guesses` tokens; 0 to 1. Unset: 0.5.</summary>
+        public float guess_chance;
         /// <summary>of loom_model_compile_rules() with these options; null compiles them when the
         /// text starts</summary>
         public IntPtr rules;

@@ -11,6 +11,7 @@
 #include "../shared/outputs.hpp"
 #include "../shared/progress.hpp"
 #include "../shared/verbs.hpp"
+#include "../train/option_flags.hpp"
 
 namespace loom::cli {
 namespace {
@@ -20,10 +21,10 @@ struct DartsFlags {
   MemoryFlags memory;
   DataFlags data;
   DartsOptions search;
-  std::string network, output, state, resume, svg, normalize = "standard";
+  std::string network, output, state, resume, svg;
   int64_t most_parameters = -1;
   bool json = false, quiet = false;
-  std::vector<std::pair<std::string, Option>> kept;  // for --resume, by name
+  OptionFlags method;
 };
 
 constexpr const char* kBranchColours[] = {"#1f77b4", "#d62728", "#2ca02c", "#9467bd", "#ff7f0e",
@@ -136,10 +137,10 @@ void print_darts_json(const DartsSearch& search, const FoundForm& found) {
 }
 
 Status check_darts_outputs(const DartsFlags& f) {
-  for (const auto& [name, option] : f.kept) {
-    if (!f.resume.empty() && option.given())
+  for (const std::string& flag : f.method.given()) {
+    if (!f.resume.empty())
       return Error{Code::invalid_argument,
-                   name + " is as the search of --resume has it; leave it out",
+                   "--" + flag + " is as the search of --resume has it; leave it out",
                    {},
                    -1};
   }
@@ -155,13 +156,13 @@ Status check_darts_outputs(const DartsFlags& f) {
 }
 
 Result<DartsSearch> begin_darts(DartsFlags& f, const Engine& engine) {
+  LOOM_TRY(f.method.read(f.search));
   LOOM_ASSIGN(const Network network,
               Network::load(f.network, {.seed = f.search.seed, .engine = engine}));
   LOOM_ASSIGN(const DatasetOptions how, f.data.options(true));
   LOOM_ASSIGN(const Dataset data, Dataset::from_file(f.data.path, network, how));
   for (size_t i = 0; i < data.notes().size() && !f.quiet && !f.json; ++i) note(data.notes()[i]);
   if (!f.resume.empty()) return DartsSearch::load(f.resume, data, engine);
-  LOOM_ASSIGN(f.search.normalize, parse_normalize(f.normalize));
   return DartsSearch::create(network, data, f.search, engine);
 }
 
@@ -228,40 +229,10 @@ Verb add_darts(Command app) {
       "  loom darts net.json table.csv --state search.safetensors --resume search.safetensors\n"
       "Then compare both from new weights over several seeds:\n"
       "  loom compare table.csv net.json found.json --fresh --seeds 5");
-  const auto keep = [&f](const char* name, const Option& option) {
-    f->kept.emplace_back(name, option);
-  };
   verb.option("NETWORK", f->network, "Network; its Dense and CNN2 cells, or those that are mixed")
       .required();
   f->data.add(verb);
-  DartsOptions& s = f->search;
-  keep("--order", verb.option("--order", s.order, "1: faster; 2: looks one step of weights ahead")
-                      .range(1, 2)
-                      .show_default());
-  keep("--epochs",
-       verb.option("--epochs", s.epochs, "Epochs of the search").range(1, 1 << 20).show_default());
-  keep("--batch",
-       verb.option("--batch", s.batch, "Samples per step").range(1, 1 << 20).show_default());
-  keep("--seed", verb.option("--seed", s.seed, "Seed of weights, split and order").show_default());
-  keep("--rate", verb.option("--rate", s.rate, "Learning rate of the weights, with momentum 0.9")
-                     .range(0.0, 1e3)
-                     .show_default());
-  keep("--decay", verb.option("--decay", s.decay, "Weight decay of the weights")
-                      .range(0.0, 1e3)
-                      .show_default());
-  keep("--alpha-rate", verb.option("--alpha-rate", s.alpha_rate,
-                                   "Learning rate of the architecture parameters, by Adam")
-                           .range(0.0, 1e3)
-                           .show_default());
-  keep("--alpha-decay", verb.option("--alpha-decay", s.alpha_decay, "Weight decay of these")
-                            .range(0.0, 1e3)
-                            .show_default());
-  keep("--validation",
-       verb.option("--validation", s.validation, "Share of DATA that these learn from")
-           .range(0.01, 0.99)
-           .show_default());
-  keep("--normalize",
-       verb.option("--normalize", f->normalize, "Inputs: none, standard, range").show_default());
+  f->method.add(verb, list_options(f->search), {});
   verb.option("--most-parameters", f->most_parameters,
               "The network found may have no more; 0: no limit (default: as NETWORK)")
       .range(0, INT64_MAX);

@@ -14,6 +14,7 @@
 #include "../shared/outputs.hpp"
 #include "../shared/progress.hpp"
 #include "../shared/verbs.hpp"
+#include "../train/option_flags.hpp"
 
 namespace loom::cli {
 namespace {
@@ -35,12 +36,8 @@ struct MeshFlags {
   int64_t ticks = 0;
   bool stream = false;
   // train
-  int64_t epochs = 10, bptt = 8, stride = 0, batch = 1, budget = 0;
-  std::string optimizer = "adam", loss;
-  double rate = 2e-3, clip = 0;
-  std::string rule = "back-propagation";
-  double rule_beta = 0.6, rule_gate = -1;
-  bool rule_steady = false;
+  int64_t epochs = 10, batch = 1, budget = 0;
+  OptionFlags method;
 
   void add(Command verb);
   Result<MeshOptions> options(const Engine& on) const;
@@ -340,23 +337,27 @@ Status run_mesh(const MeshFlags& f, const Engine& engine) {
   return {};
 }
 
-Result<MeshTrainerOptions> training_options(const MeshFlags& f) {
+// The defaults of the program.
+MeshTrainerOptions usual_training() {
   MeshTrainerOptions o;
-  o.window = f.bptt;
-  o.stride = f.stride;
-  if (!f.loss.empty()) {
-    LOOM_ASSIGN(o.loss, parse_loss(f.loss));
+  o.rate = 2e-3;
+  return o;
+}
+
+Result<MeshTrainerOptions> training_options(const MeshFlags& f) {
+  OptionFlags method = f.method;
+  // In earlier versions the value was the limit of the norm.
+  const std::string clip = method.text("clip");
+  if (!clip.empty() && clip.find_first_not_of("0123456789.e+-") == std::string::npos) {
+    method.set("clip", {"norm"});
+    method.set("clip-limit", {clip});
+    note(fmt::format("--clip {} is now --clip norm --clip-limit {}", clip, clip));
   }
-  LOOM_ASSIGN(o.optimizer.kind, parse_optimizer(f.optimizer));
-  o.rate = f.rate;
-  if (f.clip > 0) o.clip = Clip::norm;
-  if (f.clip > 0) o.clip_limit = static_cast<float>(f.clip);
+  MeshTrainerOptions o = usual_training();
+  LOOM_TRY(method.note_earlier_flags());
+  LOOM_TRY(method.read(o));
   o.seed = f.seed;
   o.memory = static_cast<uint64_t>(f.budget) << 20;
-  LOOM_ASSIGN(o.rule, parse_rule(f.rule));
-  o.rule_beta = f.rule_beta;
-  if (f.rule_gate >= 0) o.rule_gate = f.rule_gate;
-  o.rule_steady = f.rule_steady;
   return o;
 }
 
@@ -370,7 +371,7 @@ Status train_mesh(const MeshFlags& f, const Engine& engine) {
   LOOM_ASSIGN(const MeshTrainerOptions how, training_options(f));
   LOOM_ASSIGN(const MeshOptions options, f.options(engine));
   LOOM_ASSIGN(const Network net, f.load(engine));
-  const bool classes = f.loss.empty() || how.loss == Loss::cross_entropy;
+  const bool classes = how.loss == Loss::automatic || how.loss == Loss::cross_entropy;
   LOOM_ASSIGN(const DatasetOptions reading, f.data.options(classes));
   LOOM_ASSIGN(const Dataset data, f.samples(net, reading));
   LOOM_ASSIGN(MeshTrainer trainer, MeshTrainer::create(net, options, how));
@@ -390,7 +391,7 @@ Status train_mesh(const MeshFlags& f, const Engine& engine) {
   if (!f.output.empty()) LOOM_TRY(net.save(f.output));
   if (f.json) {
     JsonObject out;
-    out.set("losses", losses).set("window", f.bptt).set("stride", f.stride);
+    out.set("losses", losses).set("window", how.window).set("stride", how.stride);
     if (!epochs.empty() && epochs.back().accuracy) out.set("accuracy", *epochs.back().accuracy);
     out.print();
   }
@@ -445,33 +446,12 @@ Verb add_mesh_train(Command mesh) {
   verb.option("--epochs", f->epochs, "Times the stream is seen")
       .range(1, kMaxMeshTicks)
       .show_default();
-  verb.option("--bptt", f->bptt, "Ticks that gradients reach back")
-      .range(1, 1 << 20)
-      .show_default();
-  verb.option("--stride", f->stride, "Ticks from one update to the next (default: those of --bptt)")
-      .range(1, 1 << 20);
   verb.option("--batch", f->batch, "Cut DATA into so many streams side by side")
       .range(1, 1 << 20)
       .show_default();
   verb.option("--budget", f->budget, "MB that windows, gradients and moments may take")
       .range(1, int64_t{1} << 30);
-  verb.option("--optimizer", f->optimizer, "sgd, momentum, nesterov, rmsprop, adam, adamw, lion")
-      .show_default();
-  verb.option("--loss", f->loss, "mse, mae, huber, softmax_ce, bce, kl, cosine (default: by DATA)");
-  verb.option("--rate", f->rate, "Learning rate").range(0.0, 1e3).show_default();
-  verb.option("--clip", f->clip, "Largest norm of all gradients together").range(0.0, 1e9);
-  verb.option("--rule", f->rule, "back-propagation, chain, dfa, drtp, diff-project").show_default();
-  verb.option("--rule-beta", f->rule_beta,
-              "diff-project: share of the way from the prediction to the target")
-      .range(0.001, 1.0)
-      .show_default();
-  verb.option(
-          "--rule-gate", f->rule_gate,
-          "Cells whose budget is below it learn nothing in that window; 0: no budgets (default: "
-          "0.2 of chain, else 0)")
-      .range(0.0, 0.999);
-  verb.flag("--rule-steady", f->rule_steady,
-            "dfa, drtp: cells learn from the error of the same tick, not of the same sample");
+  f->method.add(verb, list_options(usual_training()), {"seed", "memory"});
   verb.option("-o,--output", f->output, "Write the trained network: .entity or .safetensors");
   f->engine.add_lanes(verb);
   f->engine.add_device(verb);

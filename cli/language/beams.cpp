@@ -9,34 +9,6 @@
 
 namespace loom::cli {
 
-bool beams_alone(const Command& verb) {
-  constexpr const char* kDraws[] = {"--temperature",
-                                    "--seed",
-                                    "--top-k",
-                                    "--top-p",
-                                    "--min-p",
-                                    "--typical-p",
-                                    "--top-n-sigma",
-                                    "--mirostat",
-                                    "--xtc-probability",
-                                    "--dynamic-range",
-                                    "--repetition-penalty",
-                                    "--frequency-penalty",
-                                    "--presence-penalty",
-                                    "--no-repeat-ngram",
-                                    "--dry-multiplier",
-                                    "--logit-bias",
-                                    "--ban-token",
-                                    "--ban-string",
-                                    "--stop",
-                                    "--grammar",
-                                    "--json-schema",
-                                    "--lookup",
-                                    "--draft",
-                                    "--ignore-eos"};
-  return std::ranges::none_of(kDraws, [&](const char* name) { return verb.given(name); });
-}
-
 int write_beams(const Model& model, const std::string& prompt, const std::vector<TokenId>& ids,
                 BeamOptions options, const BeamOutput& how) {
   Progress bar("searching", "tokens", how.quiet || how.json);

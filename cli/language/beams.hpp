@@ -11,9 +11,6 @@ struct BeamOutput {
   bool json = false, quiet = false, no_echo = false;
 };
 
-// Whether no option of the verb sets sampling, which a beam search does not use.
-bool beams_alone(const Command& verb);
-
 // Returns an exit code.
 int write_beams(const Model& model, const std::string& prompt, const std::vector<TokenId>& ids,
                 BeamOptions options, const BeamOutput& how);

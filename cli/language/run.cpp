@@ -307,7 +307,7 @@ int run(RunFlags& f) {
   const bool chat = f.chat || saved || (no_text && stdin_is_terminal());
   const bool asks_person = chat && no_text;
   const bool for_chat = !f.tools_file.empty() || !f.template_args.empty() || f.no_thinking;
-  if (f.beams > 0 && (chat || !beams_alone(f.command.value()))) {
+  if (f.beams > 0 && (chat || !f.sampling.only_length() || !f.draft.empty())) {
     return fail(kUsage,
                 "--beams finds the likeliest texts: it goes with --max-tokens, --length-penalty "
                 "and --n, and with no other option of how tokens are drawn, and no chat");

@@ -25,106 +25,40 @@ Result<TokenBias> read_bias(const std::string& text) {
 }  // namespace
 
 void SamplingFlags::add(Command verb) {
-  add_draws(verb);
-  add_penalties(verb);
-  add_rules(verb);
+  text.add(verb, list_options(GenerateOptions{}), {});
+  sampler.add(verb, list_options(SamplerOptions{}), {});
+  add_tokens(verb.group("Penalties"));
+  add_rules(verb.group("Text"));
 }
 
-void SamplingFlags::add_draws(Command verb) {
-  SamplerOptions& s = generate.sampler;
-  verb.option("--max-tokens", generate.max_tokens, "Tokens to write at most")
-      .range(0, int64_t{1} << 40)
-      .show_default();
-  verb.option("--temperature", s.temperature, "0: always the most likely token")
-      .range(0.0, 1e6)
-      .show_default();
-  verb.option("--seed", s.seed, "Sampling seed; the same seed gives the same text")
-      .range(0, INT64_MAX)
-      .show_default();
-  verb.option("--top-k", s.top_k, "Draw among the K most likely tokens; 0: all")
-      .range(0, INT32_MAX)
-      .show_default();
-  verb.option("--top-p", s.top_p, "Draw among the fewest tokens that hold this probability")
-      .range(0.0, 1.0)
-      .show_default();
-  verb.option("--min-p", s.min_p, "Leave out tokens below this share of the best one's")
-      .range(0.0, 1.0)
-      .show_default();
-  verb.option("--typical-p", s.typical_p,
-              "Draw among the tokens whose surprise is nearest to the entropy, this share of them")
-      .range(0.0, 1.0)
-      .show_default();
-  verb.option("--top-n-sigma", s.top_n_sigma,
-              "Draw among logits within N deviations of the largest; 0: all")
-      .range(0.0, 1e6)
-      .show_default();
-  verb.option("--xtc-probability", s.xtc_probability,
-              "How often all tokens above --xtc-threshold but the last one are left out")
-      .range(0.0, 1.0)
-      .show_default();
-  verb.option("--xtc-threshold", s.xtc_threshold, "A probability").range(0.0, 1.0).show_default();
-  verb.option("--dynamic-range", s.dynamic_range,
-              "Temperature moves by this, down and up, with the entropy; 0: it stays")
-      .range(0.0, 1e6)
-      .show_default();
-  verb.option("--dynamic-exponent", s.dynamic_exponent, "Exponent of the entropy").show_default();
-  verb.option("--mirostat", s.mirostat, "1, 2: keep the surprise of each token near --mirostat-tau")
-      .range(0, 2)
-      .show_default();
-  verb.option("--mirostat-tau", s.mirostat_tau, "Bits").show_default();
-  verb.option("--mirostat-eta", s.mirostat_eta, "How fast it corrects itself").show_default();
-}
-
-void SamplingFlags::add_penalties(Command verb) {
-  SamplerOptions& s = generate.sampler;
-  verb.option("--repetition-penalty", s.repetition_penalty, "Above 1: repeat less").show_default();
-  verb.option("--repetition-window", s.repetition_window, "Tokens it looks back at; 0: all")
-      .range(0, INT32_MAX)
-      .show_default();
-  verb.option("--frequency-penalty", s.frequency_penalty,
-              "Off the logit of a token for each time it is in the window")
-      .show_default();
-  verb.option("--presence-penalty", s.presence_penalty, "Flat penalty for any token already used")
-      .show_default();
-  verb.option("--no-repeat-ngram", s.no_repeat_ngram, "No run of N tokens comes twice; 0: off")
-      .range(0, 1 << 20)
-      .show_default();
-  verb.option("--dry-multiplier", s.dry.multiplier,
-              "Penalty for going on with a repetition; 0: off")
-      .show_default();
-  verb.option("--dry-base", s.dry.base, "It grows by this with each token of the repetition")
-      .show_default();
-  verb.option("--dry-allowed-length", s.dry.allowed_length, "Shorter ones cost nothing")
-      .range(0, INT32_MAX)
-      .show_default();
-  verb.option("--dry-window", s.dry.window, "Tokens it looks back at; 0: all")
-      .range(0, INT32_MAX)
-      .show_default();
-  verb.option("--dry-breaker", s.dry.breakers,
-              "A text over which no repetition reaches (default: line end, colon, quote, asterisk)")
-      .one_at_a_time();
+// Lists of tokens have no text of the description.
+void SamplingFlags::add_tokens(Command verb) {
   verb.option("--logit-bias", biases, "ID=NUMBER, added to the logit of a token").one_at_a_time();
   verb.option("--ban-token", banned, "Never draw this token").split_at(',');
-  verb.option("--ban-string", s.banned_strings, "Never spell this text; may be given several times")
-      .one_at_a_time();
 }
 
 void SamplingFlags::add_rules(Command verb) {
-  verb.option("--stop", generate.stop, "End before this text; may be given several times")
-      .one_at_a_time();
-  verb.flag("--ignore-eos", generate.ignore_eos, "Go on where the model would end");
-  const Option file = verb.option("--grammar", grammar, "Hold the text to a grammar in GBNF");
-  verb.option("--json-schema", schema, "Hold the text to a JSON schema").excludes(file);
+  const Option file = verb.option("--grammar", grammar, "File with a grammar in GBNF for the text");
+  verb.option("--json-schema", schema, "File with a JSON schema for the text").excludes(file);
   verb.option("--lookup", lookup,
               "Guess up to N tokens from what came after the same words before; same text, faster")
       .range(0, 64)
       .show_default();
 }
 
+bool SamplingFlags::only_length() const {
+  const std::vector<std::string> flags = text.given();
+  const bool length = flags.empty() || (flags.size() == 1 && flags[0] == "max-tokens");
+  return length && sampler.given().empty() && biases.empty() && banned.empty() && grammar.empty() &&
+         schema.empty() && lookup == 0;
+}
+
 Result<GenerateOptions> SamplingFlags::options(uint64_t text_limit) const {
-  GenerateOptions out = generate;
-  for (const std::string& text : biases) {
-    LOOM_ASSIGN(const TokenBias bias, read_bias(text));
+  GenerateOptions out;
+  LOOM_TRY(text.read(out));
+  LOOM_TRY(sampler.read(out.sampler));
+  for (const std::string& row : biases) {
+    LOOM_ASSIGN(const TokenBias bias, read_bias(row));
     out.sampler.logit_bias.push_back(bias);
   }
   for (const int64_t id : banned) out.sampler.banned_tokens.push_back(static_cast<TokenId>(id));

@@ -37,7 +37,7 @@ std::string help_of(const OptionInfo& info) {
 std::string_view kind_of(std::string_view type) {
   if (type == "ints" || type.starts_with("int") || type == "seed") return "INT";
   if (type.starts_with("float") || type.starts_with("double")) return "NUMBER";
-  if (type == "texts") return "PATTERN";
+  if (type == "texts") return "TEXT";
   return type == "rates" ? "PATTERN=FACTOR" : "NAME";
 }
 
@@ -84,6 +84,12 @@ void OptionFlags::add(Command verb, const std::vector<OptionInfo>& list,
 
 void OptionFlags::set(std::string_view flag, std::vector<std::string> values) {
   changed_[std::string(flag)] = std::move(values);
+}
+
+std::vector<std::string> OptionFlags::given() const {
+  std::vector<std::string> flags;
+  for (const auto& [flag, values] : values_of_line()) flags.push_back(flag);
+  return flags;
 }
 
 OptionFlags::Values OptionFlags::values_of_line() const {

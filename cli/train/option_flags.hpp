@@ -28,6 +28,8 @@ class OptionFlags {
   void set(std::string_view flag, std::vector<std::string> values);
   // The values of a flag at commas; "" where it is not given.
   std::string text(std::string_view flag) const;
+  // The flags that the line has, without dashes.
+  std::vector<std::string> given() const;
 
   // Sets what the line has. Errors: those of set_flag().
   template <class Options>

@@ -28,7 +28,7 @@ namespace loom {
 
 // Options of kmeans().
 struct KMeansOptions {
-  // Number of groups; at most as many as there are points; 1 or more.
+  // Number of groups, at most the number of points; 1 or more.
   int64_t clusters = 8;
   // Seed of the first centres.
   uint64_t seed = 1;

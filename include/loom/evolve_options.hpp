@@ -18,7 +18,6 @@
 #include <string>
 #include <vector>
 
-#include "loom/engine.hpp"
 #include "loom/layers.hpp"
 #include "loom/option_info.hpp"
 #include "loom/training_kinds.hpp"

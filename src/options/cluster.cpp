@@ -36,7 +36,7 @@ Result<LinkageMethod> parse_linkage_method(std::string_view name) {
 
 static constexpr core::OptionRow kKMeansOptions[] = {
     {"clusters", "k", "", "", "int",
-     "Number of groups; at most as many as there are points; 1 or more.",
+     "Number of groups, at most the number of points; 1 or more.",
      {1, kInfinity, false, true}, "", "",
      [](void* o) -> OptionValue { return &static_cast<KMeansOptions*>(o)->clusters; }},
     {"seed", "seed", "", "", "seed",

@@ -13,14 +13,17 @@ namespace {
 
 // An option and the name that messages have for it: "clip_limit", "--clip-limit".
 struct Called {
-  const OptionRow& row;
+  OptionRange range;
+  std::string_view type;
   std::string name;
 
   Error wrong(std::string_view text, std::string_view wanted) const {
     const std::string shown = text.empty() ? "empty" : printable(text);
     return invalid(cat(name, " is ", shown, ", must be ", wanted));
   }
-  Called of(std::string_view pattern) const { return {row, cat(name, " of ", printable(pattern))}; }
+  Called of(std::string_view pattern) const {
+    return {range, type, cat(name, " of ", printable(pattern))};
+  }
 };
 
 template <class T>
@@ -28,8 +31,8 @@ constexpr std::string_view kKind = std::is_floating_point_v<T> ? "a number" : "a
 
 // Do commas separate the items of a list?
 template <class T>
-bool is_plain(const OptionRow& row) {
-  return std::is_arithmetic_v<T> || row.type == "words";
+bool is_plain(std::string_view type) {
+  return std::is_arithmetic_v<T> || type == "words";
 }
 
 // The whole text as a number in the range of the row.
@@ -39,8 +42,8 @@ Status read_number(const Called& option, std::string_view text, T& to) {
   const char* const last = text.data() + text.size();
   const auto [end, code] = std::from_chars(text.data(), last, value);
   if (code != std::errc() || end != last) return option.wrong(text, kKind<T>);
-  const OptionRange& range = option.row.range;
-  if (!range.holds(static_cast<double>(value))) return option.wrong(text, range.text());
+  if (!option.range.holds(static_cast<double>(value)))
+    return option.wrong(text, option.range.text());
   to = value;
   return {};
 }
@@ -116,7 +119,7 @@ struct Reader {
     if (items != nullptr) {
       texts = *items;
     } else {
-      LOOM_ASSIGN(texts, split_list(text, is_plain<T>(option.row)));
+      LOOM_ASSIGN(texts, split_list(text, is_plain<T>(option.type)));
     }
     std::vector<T> values(texts.size());
     for (size_t i = 0; i < texts.size(); ++i) LOOM_TRY(read_item(option, texts[i], values[i]));
@@ -163,7 +166,7 @@ struct Writer {
   std::string operator()(const std::vector<T>* values) const {
     std::vector<std::string> items;
     for (const T& value : *values) items.push_back(item_text(value));
-    return join_list(items, is_plain<T>(row));
+    return join_list(items, is_plain<T>(row.type));
   }
   template <class T>
   std::string operator()(const T* value) const {
@@ -177,9 +180,8 @@ struct Checker {
 
   template <class T>
   Status number(T value) const {
-    const OptionRange& range = option.row.range;
-    if (range.holds(static_cast<double>(value))) return {};
-    return option.wrong(cat(value), range.text());
+    if (option.range.holds(static_cast<double>(value))) return {};
+    return option.wrong(cat(value), option.range.text());
   }
   Status operator()(const bool*) const { return {}; }
   Status operator()(const std::string*) const { return {}; }
@@ -332,13 +334,17 @@ std::string json_of(const OptionInfo& o) {
 
 }  // namespace
 
+static Status read_value(const OptionRow& row, std::string_view text, void* options) {
+  return std::visit(Reader{{row.range, row.type, std::string(row.name)}, text}, row.value(options));
+}
+
 // "crop:2" of a struct inside; a name alone has its usual value.
 Status set_item(OptionRows rows, void* options, std::string_view group, std::string_view item) {
   const size_t colon = item.find(':');
   LOOM_ASSIGN(const OptionRow* row, find_option(rows, cat(group, ".", item.substr(0, colon))));
   const std::string_view value =
       colon == std::string_view::npos ? row->usual : item.substr(colon + 1);
-  return std::visit(Reader{{*row, std::string(row->name)}, value}, row->value(options));
+  return read_value(*row, value, options);
 }
 
 Status set_group(OptionRows rows, void* options, std::string_view group, std::string_view text) {
@@ -361,14 +367,15 @@ std::string group_text(OptionRows rows, const void* options, std::string_view gr
 Status set_option(OptionRows rows, void* options, std::string_view name, std::string_view text) {
   if (is_numbers(rows, name)) return set_group(rows, options, name, text);
   LOOM_ASSIGN(const OptionRow* row, find_option(rows, name));
-  return std::visit(Reader{{*row, std::string(row->name)}, text}, row->value(options));
+  return read_value(*row, text, options);
 }
 
 Status set_flag(OptionRows rows, void* options, std::string_view flag,
                 const std::vector<std::string>& values) {
   LOOM_ASSIGN(const OptionRow* row, find_flag(rows, flag));
   const std::string_view text = values.empty() ? std::string_view() : values.front();
-  return std::visit(Reader{{*row, cat("--", flag)}, text, &values}, row->value(options));
+  const Reader reader{{row->range, row->type, cat("--", flag)}, text, &values};
+  return std::visit(reader, row->value(options));
 }
 
 Result<std::string> option_text(OptionRows rows, const void* options, std::string_view name) {
@@ -377,9 +384,18 @@ Result<std::string> option_text(OptionRows rows, const void* options, std::strin
   return std::visit(Writer{*row}, value_in(*row, options));
 }
 
+static Status check_limit(const OptionLimit& limit, const void* options) {
+  const Checker check{{limit.range, {}, std::string(limit.name)}};
+  return std::visit(check, limit.value(const_cast<void*>(options)));  // it is only read
+}
+
 Status check_options(OptionRows rows, const void* options) {
-  for (const OptionRow& row : rows)
-    LOOM_TRY(std::visit(Checker{{row, std::string(row.name)}}, value_in(row, options)));
+  for (const OptionRow& row : rows) LOOM_TRY(check_limit(row.limit(), options));
+  return {};
+}
+
+Status check_options(std::span<const OptionLimit> limits, const void* options) {
+  for (const OptionLimit& limit : limits) LOOM_TRY(check_limit(limit, options));
   return {};
 }
 

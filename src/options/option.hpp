@@ -3,6 +3,7 @@
 // generated from api/options/*.toml.
 #pragma once
 
+#include <array>
 #include <limits>
 #include <optional>
 #include <span>
@@ -71,6 +72,13 @@ struct OptionRange {
   std::string text() const;        // "above 0", "0 or more", "0 to 1", "between 0 and 1"
 };
 
+// The part of a row that checks need.
+struct OptionLimit {
+  std::string_view name;
+  OptionRange range;
+  OptionValue (*value)(void* options);
+};
+
 struct OptionRow {
   std::string_view name;       // "quantile", of a struct inside "schedule.floor"
   std::string_view flag;       // of the program, without dashes; "": none
@@ -82,6 +90,8 @@ struct OptionRow {
   std::string_view usual;      // in the text of a struct, where its name stands alone
   std::string_view only_with;  // "loss=focal,quantile": it has an effect with these alone
   OptionValue (*value)(void* options);
+
+  constexpr OptionLimit limit() const { return {name, range, value}; }
 };
 using OptionRows = std::span<const OptionRow>;
 
@@ -89,12 +99,23 @@ using OptionRows = std::span<const OptionRow>;
 template <class Options>
 inline const Options kUsual{};
 
+// The limits of rows. A library that only checks a struct has no other text of its rows.
+template <size_t N>
+constexpr std::array<OptionLimit, N> limits_of(const OptionRow (&rows)[N]) {
+  std::array<OptionLimit, N> limits{};
+  for (size_t i = 0; i < N; ++i) limits[i] = rows[i].limit();
+  return limits;
+}
+template <const auto& Rows>
+constexpr auto kLimits = limits_of(Rows);
+
 // loom/training_options.hpp says what each does.
 Status set_option(OptionRows rows, void* options, std::string_view name, std::string_view text);
 Status set_flag(OptionRows rows, void* options, std::string_view flag,
                 const std::vector<std::string>& values);
 Result<std::string> option_text(OptionRows rows, const void* options, std::string_view name);
 Status check_options(OptionRows rows, const void* options);
+Status check_options(std::span<const OptionLimit> limits, const void* options);
 std::vector<OptionInfo> list_options(OptionRows rows, const void* options);
 std::vector<std::string> idle_options(OptionRows rows, const void* options, const void* usual);
 // A JSON array with an object for each option.

@@ -94,6 +94,34 @@ static void test_grammars(const loom_model* model) {
   loom_model_session_free(session);
 }
 
+/* A number outside of its range is refused by the name that the option has in C++. */
+static void test_ranges(const loom_model* model) {
+  loom_model_session* session = NULL;
+  CHECK_OK(loom_model_start(model, NULL, &session));
+  const loom_generate_options plain = LOOM_GENERATE_OPTIONS_INIT;
+  loom_generate_options cases[5];
+  const char* const words[] = {
+      "top_p is 2, must be above 0, up to 1", "dry.base is 0.5, must be 1 to",
+      "keep_tokens is -1, must be 0 or more", "shift_tokens is -1, must be 0 or more",
+      "guess_chance is 2, must be 0 to 1"};
+  const size_t count = sizeof(cases) / sizeof(cases[0]);
+  for (size_t i = 0; i < count; ++i) cases[i] = plain;
+  cases[0].top_p = 2.0F;
+  cases[1].dry_base = 0.5F;
+  cases[2].keep_tokens = -1;
+  cases[3].shift_tokens = -1;
+  cases[4].guess_chance = 2.0F;
+  cases[4].has_guess_chance = 1;
+  for (size_t i = 0; i < count; ++i) {
+    CHECK_FAILS(loom_model_session_generate(session, "a", &cases[i], NULL), LOOM_INVALID_ARGUMENT,
+                words[i]);
+  }
+  cases[4].has_guess_chance = 0;
+  cases[4].max_tokens = 1;
+  CHECK_OK(loom_model_session_generate(session, "a", &cases[4], NULL));
+  loom_model_session_free(session);
+}
+
 static void test_states(const loom_model* model) {
   loom_generate_options how = LOOM_GENERATE_OPTIONS_INIT;
   how.max_tokens = 20;
@@ -217,6 +245,7 @@ void test_writing(void) {
   loom_model* model = stories();
   test_samplers(model);
   test_grammars(model);
+  test_ranges(model);
   test_states(model);
   test_batches(model);
   test_replies(model);

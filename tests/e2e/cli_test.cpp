@@ -262,7 +262,7 @@ TEST(Cli, ErrorsAreOneLineWithTheirExitCode) {
       {"run S -p x -f y", 2, "excludes"},
       {"run S -p x --dtype q3", 2, "unknown dtype 'q3'"},
       {"run S -p x --temperature -1", 2, "temperature"},
-      {"run S -p x --top-p 2", 2, "--top-p: must be from 0 to 1"},
+      {"run S -p x --top-p 2", 2, "--top-p is 2, must be above 0, up to 1"},
       {"run S -p x --context 100000", 2, "512"},
       {"run S -p ''", 2, "prompt"},
       {"run S -p x --activations q7", 2, "q8, f32"},

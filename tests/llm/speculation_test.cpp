@@ -275,7 +275,7 @@ TEST(Speculation, RefusesAnotherVocabulary) {
   options.lookup = true;
   options.guesses = 65;
   EXPECT_THAT(generate(session, test::stories(), prompt, options).error().message,
-              testing::HasSubstr("guesses must be from 1 to 64"));
+              testing::HasSubstr("guesses is 65, must be 0 to 64"));
 }
 
 }  // namespace

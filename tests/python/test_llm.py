@@ -54,8 +54,10 @@ class Stories(unittest.TestCase):
         self.assertEqual(banned, biased)
         guessed = self.llm.generate("One day", **how, lookup=True, guesses=3)
         self.assertEqual(guessed, plain)
-        with self.assertRaisesRegex(TypeError, "'temprature' is no option"):
+        with self.assertRaisesRegex(TypeError, "temprature"):
             self.llm.generate("One day", temprature=1)
+        with self.assertRaisesRegex(TypeError, "'temprature' is no option"):
+            self.llm.generate_batch(["One day"], temprature=1)
 
     def test_texts_are_held_to_grammars_and_schemas(self):
         said = self.llm.generate("Is it?", grammar='root ::= " yes" | " no"')

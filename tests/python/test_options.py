@@ -8,9 +8,9 @@ import unittest
 from unittest import mock
 
 import loom
-from loom import _options, cluster, ensemble, evolution, mesh, options, search, training
+from loom import _options, _sampling, cluster, ensemble, evolution, mesh, options, search, training
 from loom._library import handle_from, lib, text_from
-from support import points
+from support import STORIES, points
 
 DESCRIBED = None
 
@@ -273,6 +273,77 @@ class EveryKind(unittest.TestCase):
         with _options.Options("kmeans", {}) as made:
             with self.assertRaisesRegex(ValueError, "options of 'kmeans'; give those of 'neat'"):
                 handle_from(lib.loom_population_create_with, made.handle)
+
+
+def generate_parameters():
+    """The options of generate() with their defaults."""
+    parameters = inspect.signature(loom.LLM.generate).parameters
+    return {name: parameters[name].default for name in options.GENERATE_OPTIONS}
+
+
+class Generation(unittest.TestCase):
+    """Options of LLM.generate(), which C has as a struct."""
+
+    def fields(self, **given):
+        """The struct, lists as Python has them."""
+        made = _sampling.generate_options({**generate_parameters(), **given})
+        names = [name for name, *_ in type(made)._fields_ if not name.startswith("on_")]
+        found = {name: getattr(made, name) for name in names}
+        for name in options.GENERATE_OPTIONS:
+            count = _sampling._count(name)
+            if not count:
+                continue
+            items = [found[name][i] for i in range(found[count])]
+            found[name] = [(i.id, i.bias) for i in items] if name == "logit_bias" else items
+        return found
+
+    def value(self, name, default):
+        """A value that is not the default, and the same in C."""
+        if name in ("eos_ids", "banned_tokens"):
+            return [3, 5], [3, 5]
+        if name == "logit_bias":
+            return {7: -1.5}, [(7, -1.5)]
+        if isinstance(default, tuple):
+            return ["a", "b c"], [b"a", b"b c"]
+        if isinstance(default, bool):
+            return not default, int(not default)
+        if isinstance(default, (int, float)):
+            return default + 1, default + 1
+        return ({"type": "object"}, b'{"type": "object"}') if default is None else ("x", b"x")
+
+    def test_every_option_arrives_in_the_struct_and_no_other_changes(self):
+        plain = self.fields()
+        for name, default in generate_parameters().items():
+            value, wanted = self.value(name, default)
+            seen = self.fields(**{name: value})
+            with self.subTest(option=name):
+                if isinstance(wanted, float):
+                    self.assertAlmostEqual(seen[name], wanted, places=5)
+                else:
+                    self.assertEqual(seen[name], wanted)
+                changed = {field for field in plain if seen[field] != plain[field]}
+                self.assertEqual(changed - {_sampling._count(name)}, {name})
+
+    def test_every_number_arrives_in_the_library_under_its_name(self):
+        llm = loom.LLM(STORIES)
+        for name, default in generate_parameters().items():
+            if isinstance(default, bool) or not isinstance(default, (int, float)) or name == "seed":
+                continue
+            dotted = name.replace("dry_", "dry.")
+            with self.subTest(option=name):
+                with self.assertRaisesRegex(ValueError, rf"^.*\b{dotted} is -2e?.*, must be "):
+                    llm.generate("Once", **{name: type(default)(-2000000)})
+
+    def test_a_zero_that_c_takes_for_the_default_is_refused(self):
+        for name, default in options.NONZERO_DEFAULTS.items():
+            if f"has_{name}" in _sampling._FIELDS:
+                self.assertEqual(self.fields(**{name: 0})[f"has_{name}"], 1)
+                continue
+            with self.subTest(option=name), self.assertRaisesRegex(ValueError, f"{name} is 0"):
+                self.fields(**{name: 0})
+
+    def test_the_struct_has_every_option(self):
+        self.assertLessEqual(set(options.GENERATE_OPTIONS), _sampling._FIELDS)
 
 
 if __name__ == "__main__":

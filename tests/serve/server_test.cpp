@@ -185,7 +185,7 @@ TEST_F(Served, EveryBadRequestGetsALineThatSaysWhatToDo) {
       {chat, R"({"messages":[{"role":"user","content":[{"type":"image_url"}]}]})", 400,
        "messages[0].content may hold parts of type \"text\" alone; got \"image_url\""},
       {chat, R"({"messages":[],"temperature":"hot"})", 400,
-       "temperature must be a number from 0 to 1e+06; got \"hot\""},
+       "temperature must be a number; got \"hot\""},
       {chat, R"({"messages":[],"n":17})", 400, "n must be an integer from 1 to 16; got 17"},
       {chat, R"({"messages":[],"stop":[1]})", 400,
        "stop must be a string or a list of strings; got 1"},

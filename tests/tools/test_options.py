@@ -9,6 +9,7 @@ import api_options
 import api_options_c
 import api_options_docs
 import api_options_python
+import api_options_registry
 import api_options_typescript
 from api_options import Wrong, range_text, read, sentence
 from api_options_c import c_values
@@ -46,7 +47,7 @@ class Rows(unittest.TestCase):
         v = described('{ name = "kind", type = "Rule", default = "plain", help = "Rule." }, '
                       '{ name = "beta", type = "float?", help = "Share." }',
                       f"{ENUM}{more}\n")  # fmt: skip
-        return api_options.generated([v], "made").get("src/learn/rules/registry.cpp", "")
+        return api_options_registry.generated([v], "made").get("src/learn/rules/registry.cpp", "")
 
     def test_each_value_has_its_row_in_the_order_of_the_enum(self):
         text = self.registry('rows = "learn/rules"')
@@ -208,6 +209,91 @@ class ToyOption(unittest.TestCase):
         text = api_options_docs.page(self.toy, "generated")
         self.assertIn("| `toy` | `--toy` | float | 0.5 | A toy; above 0, up to 1. |", text)
         self.assertIn("| `still` | `--no-still` | bool | true |", text)
+
+
+FIELDS = textwrap.dedent('''
+    [[struct]]
+    name = "Draws"
+    rows = true
+    help = "Draws."
+    options = [
+      { name = "share", type = "float", default = 0.5, range = "(0, 1]", help = "Share." },
+      { name = "bans", type = "tokens", help = "Tokens." },
+      { name = "bias", type = "biases", help = "Biases." },
+    ]
+    [[struct]]
+    name = "Write"
+    rows = true
+    c = "loom_write"
+    help = "Texts."
+    options = [
+      { name = "draws", type = "Draws", help = "Draws." },
+      { name = "window", type = "int", default = 64, help = "Window." },
+      { name = "ends", type = "texts", help = "Ends." },
+      { name = "form", type = "text", help = "Form." },
+    ]
+    ''')  # fmt: skip
+
+
+class Fields(unittest.TestCase):
+    """A struct that is one in C, with a struct inside whose options have names of their own."""
+
+    def setUp(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "a.toml"
+            path.write_text(HEAD + FIELDS, encoding="utf-8")
+            self.v = read(path)
+        rows = [["float", "share", ""], ["const int32_t *", "bans", ""],
+                ["int32_t", "ban_count", ""],
+                ["const loom_token_bias *", "bias", ""], ["int32_t", "bias_count", ""],
+                ["int32_t", "has_window", ""], ["int64_t", "window", ""],
+                ["int32_t", "end_count", ""], ["const char *const *", "ends", ""],
+                ["const char *", "form", "by hand"]]  # fmt: skip
+        self.structs = [{"name": "loom_write", "fields": rows}]
+
+    def test_every_field_of_c_is_read(self):
+        text = api_options_c.c_reader(self.v, self.structs, {}, "generated")
+        for line in (
+            "to.draws.share = non_zero(from.share, to.draws.share);",
+            'LOOM_ASSIGN(const auto bans, list_of(from.bans, from.ban_count, "bans"));',
+            "to.draws.bans.assign(bans.begin(), bans.end());",
+            "for (const auto& row : bias) to.draws.bias.push_back({row.id, row.bias});",
+            "if (from.has_window != 0) to.window = from.window;",
+            'LOOM_ASSIGN(to.ends, texts_of(from.ends, from.end_count, "ends"));',
+            'to.form = text_or(from.form, "");',
+        ):
+            self.assertIn(f"  {line}\n", text)
+
+    def test_a_field_without_a_text_gets_that_of_its_option(self):
+        api_options_c.fill_docs([self.v], self.structs)
+        docs = {name: doc for _, name, doc in self.structs[0]["fields"]}
+        self.assertEqual(docs["share"], "Share; above 0, up to 1. 0: 0.5.")
+        self.assertEqual(docs["window"], "Window. Unset: 64.")
+        self.assertEqual(docs["has_window"], "1: `window` counts")
+        self.assertEqual(docs["form"], "by hand")
+
+    def test_parameters_of_python_are_flat(self):
+        begin, end = api_options_python.BEGIN, api_options_python.END
+        text = api_options_python.section(f"    {begin}, Write\n    {end}\n", [self.v])
+        for line in (
+            "share: float = 0.5,",
+            "bans: Sequence[int] = (),",
+            "bias: Optional[Mapping[int, float]] = None,",
+            "window: int = 64,",
+            'form: str = "",',
+        ):
+            self.assertIn(f"    {line}\n", text)
+        module = api_options_python.module([self.v], "generated")
+        self.assertIn('WRITE_OPTIONS = (\n    "share",\n    "bans",\n', module)
+        self.assertIn('NONZERO_DEFAULTS = {\n    "share": 0.5,\n    "window": 64,\n}', module)
+
+    def test_rows_are_of_one_struct_and_checks_do_not_need_their_texts(self):
+        source = api_options.source(self.v, {}, "generated")
+        self.assertEqual(source.count('{"share", "share"'), 1)
+        self.assertNotIn('"bans"', source)
+        self.assertIn("core::check_options(core::kLimits<kDraws>, &options)", source)
+        self.assertEqual(self.v.named_structs(), [])
+        self.assertEqual([s.name for s in self.v.user_structs()], ["Draws", "Write"])
 
 
 class Files(unittest.TestCase):

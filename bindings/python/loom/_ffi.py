@@ -729,6 +729,12 @@ class loom_generate_options(Structure):
         ("json_schema", c_char_p),
         ("lookup", c_int32),
         ("guesses", c_int64),
+        ("logprobs_of_draw", c_int32),
+        ("shift_context", c_int32),
+        ("keep_tokens", c_int64),
+        ("shift_tokens", c_int64),
+        ("has_guess_chance", c_int32),
+        ("guess_chance", c_float),
         ("rules", c_void_p),
         ("lookup_text", c_void_p),
     ]

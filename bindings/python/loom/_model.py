@@ -179,7 +179,7 @@ class LookupText(Handle):
 def check_rules(*, grammar: Optional[str] = None, json_schema: Any = None) -> None:
     """Checks a grammar (GBNF) or a JSON schema without a model. The error says where the fault is:
     InvalidArgumentError, UnsupportedError, BadFileError (no JSON)."""
-    options = generate_options({}, grammar=grammar, json_schema=json_schema)
+    options = generate_options({"grammar": grammar, "json_schema": json_schema})
     check(lib.loom_check_rules(ctypes.byref(options)))
 
 
@@ -240,7 +240,7 @@ class ModelCalls(Handle):
         """Compiles constraints once for generate(rules=...), which then starts at once. None: there
         is no constraint."""
         options = generate_options(
-            {}, grammar=grammar, json_schema=json_schema, banned_strings=list(banned_strings)
+            {"grammar": grammar, "json_schema": json_schema, "banned_strings": banned_strings}
         )
         handle = handle_from(lib.loom_model_compile_rules, self.handle, ctypes.byref(options))
         return Rules(handle) if handle else None

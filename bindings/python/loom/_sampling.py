@@ -6,50 +6,58 @@ from typing import Any, Dict, List, Sequence
 
 from . import _ffi
 from ._library import encoded, sized
+from .options import NONZERO_DEFAULTS, GENERATE_OPTIONS
 
-_TEXTS = {"stop": "stop_count", "dry_breakers": "dry_breaker_count",
-          "banned_strings": "banned_string_count"}  # fmt: skip
-_IDS = {"eos_ids": "eos_count", "banned_tokens": "banned_token_count"}
-# What a caller may name that generate() does not.
-_MORE = {name for name, *_ in _ffi.loom_generate_options._fields_} - {
-    "struct_size", "user", "logit_bias_count", *_TEXTS.values(), *_IDS.values()
-}  # fmt: skip
+# Objects of this package that a text may use.
+HANDLES = ("rules", "lookup_text")
+_FIELDS = {name for name, *_ in _ffi.loom_generate_options._fields_}
 
 
 def c_texts(texts: Sequence[str]) -> Any:
     return (ctypes.c_char_p * len(texts))(*[encoded(text) for text in texts])
 
 
-def _biases(given: Dict[int, float]) -> Any:
-    rows: List[Any] = [_ffi.loom_token_bias(token, bias) for token, bias in given.items()]
-    return (_ffi.loom_token_bias * len(rows))(*rows)
+def _count(name: str) -> str:
+    """The field that has the length of a list; "" of a number."""
+    stems = (name, name[:-1], name.replace("_ids", ""))
+    return next((f"{s}_count" for s in stems if f"{s}_count" in _FIELDS), "")
 
 
-def generate_options(more: Dict[str, Any], **fields: Any) -> Any:
+def _array(name: str, value: Any) -> Any:
+    if name == "logit_bias":
+        rows: List[Any] = [_ffi.loom_token_bias(token, bias) for token, bias in value.items()]
+        return (_ffi.loom_token_bias * len(rows))(*rows)
+    items = [value] if isinstance(value, str) else list(value)
+    ids = name in ("eos_ids", "banned_tokens")
+    return (ctypes.c_int32 * len(items))(*items) if ids else c_texts(items)
+
+
+def _check(name: str, value: Any) -> None:
+    """0 means the default in C, so a default that is not 0 needs a field that says has_."""
+    if name in NONZERO_DEFAULTS and f"has_{name}" not in _FIELDS and value == 0:
+        raise ValueError(f"{name} is {value}, must be above 0")
+
+
+def generate_options(values: Dict[str, Any], **callbacks: Any) -> Any:
     """The struct. Raises TypeError for a name that is no option."""
-    unknown = sorted(set(more) - _MORE)
-    if unknown:
-        raise TypeError(f"'{unknown[0]}' is no option of generate(); docs/sampling.md has them")
-    fields.update(more)
-    for name, count in _TEXTS.items():
-        texts = fields.get(name) or []
-        array = c_texts([texts] if isinstance(texts, str) else list(texts))
-        fields[count] = len(array)
-        fields[name] = ctypes.cast(array, ctypes.POINTER(ctypes.c_char_p))
-    for name, count in _IDS.items():
-        ids = list(fields.get(name) or [])
-        fields[count] = len(ids)
-        list_ = (ctypes.c_int32 * len(ids))(*ids)
-        fields[name] = ctypes.cast(list_, ctypes.POINTER(ctypes.c_int32))
-    biases = _biases(fields.get("logit_bias") or {})
-    fields["logit_bias_count"] = len(biases)
-    fields["logit_bias"] = ctypes.cast(biases, ctypes.POINTER(_ffi.loom_token_bias))
-    schema = fields.get("json_schema")
-    if schema is not None and not isinstance(schema, str):
-        fields["json_schema"] = json.dumps(schema)
-    for name in ("grammar", "json_schema"):
-        fields[name] = encoded(fields.get(name))
-    for name in ("rules", "lookup_text"):
-        if fields.get(name) is not None:
-            fields[name] = fields[name].handle
+    fields: Dict[str, Any] = dict(callbacks)
+    types = dict(_ffi.loom_generate_options._fields_)
+    for name, value in values.items():
+        if name in HANDLES:
+            fields[name] = None if value is None else value.handle
+            continue
+        if name not in GENERATE_OPTIONS:
+            raise TypeError(f"'{name}' is no option of generate(); docs/generation-options.md")
+        if value is None:
+            continue
+        _check(name, value)
+        if _count(name):
+            array = _array(name, value)
+            fields[_count(name)] = len(array)
+            value = ctypes.cast(array, types[name])
+        elif name in ("grammar", "json_schema"):
+            value = encoded(value if isinstance(value, str) else json.dumps(value)) or None
+        elif f"has_{name}" in _FIELDS:
+            fields[f"has_{name}"] = 1
+        fields[name] = value
     return sized(_ffi.loom_generate_options, **fields)

@@ -58,7 +58,7 @@ def kmeans(
 
     Options, from api/options, KMeansOptions:
 
-    clusters: Number of groups; at most as many as there are points; 1 or more.
+    clusters: Number of groups, at most the number of points; 1 or more.
     seed: Seed of the first centres.
     plus_plus: Draws the first centres by k-means++ (Arthur and Vassilvitskii, 2007), each by the
         square of its distance to those there are; else distinct points, all equally likely.

@@ -11,6 +11,7 @@ from typing import (
     Dict,
     Iterator,
     List,
+    Mapping,
     Optional,
     Sequence,
     Tuple,
@@ -32,13 +33,14 @@ from ._library import (
     sized,
     text_from,
 )
-from ._model import ModelCalls, Prompt, c_ids, taken_ids
+from ._model import LookupText, ModelCalls, Prompt, Rules, c_ids, taken_ids
 from ._replies import Batch, Reply, read_reply
-from ._sampling import generate_options
+from ._sampling import HANDLES, generate_options
 from ._turns import Turn, plain_turn
 from .arrays import dtype_name, dtype_number, numpy_module
 from .engine import Engine, engine_handle
 from .network import Path
+from .options import GENERATE_OPTIONS
 
 if TYPE_CHECKING:
     from .bridge.proof import Proof
@@ -233,6 +235,7 @@ class LLM(ModelCalls):
         self,
         prompt: Prompt,
         *,
+        # options: generated from api/options, GenerateOptions but json_schema
         max_tokens: int = 256,
         temperature: float = 0.0,
         top_k: int = 0,
@@ -241,50 +244,125 @@ class LLM(ModelCalls):
         repetition_penalty: float = 1.0,
         repetition_window: int = 64,
         seed: int = 0,
-        stop: Union[str, Sequence[str]] = (),
+        frequency_penalty: float = 0.0,
+        presence_penalty: float = 0.0,
+        no_repeat_ngram: int = 0,
+        dry_multiplier: float = 0.0,
+        dry_base: float = 1.75,
+        dry_allowed_length: int = 2,
+        dry_window: int = 0,
+        dry_breakers: Sequence[str] = (),
+        typical_p: float = 1.0,
+        top_n_sigma: float = 0.0,
+        xtc_probability: float = 0.0,
+        xtc_threshold: float = 0.1,
+        dynamic_range: float = 0.0,
+        dynamic_exponent: float = 1.0,
+        mirostat: int = 0,
+        mirostat_tau: float = 5.0,
+        mirostat_eta: float = 0.1,
+        logit_bias: Optional[Mapping[int, float]] = None,
+        banned_tokens: Sequence[int] = (),
+        banned_strings: Sequence[str] = (),
+        stop: Sequence[str] = (),
         eos_ids: Sequence[int] = (),
         ignore_eos: bool = False,
+        special_text: bool = False,
         logprobs: bool = False,
         top_logprobs: int = 0,
+        logprobs_of_draw: bool = False,
+        shift_context: bool = False,
+        keep_tokens: int = 0,
+        shift_tokens: int = 0,
+        grammar: str = "",
+        lookup: bool = False,
+        guesses: int = 8,
+        guess_chance: float = 0.5,
+        # end of options
+        json_schema: Any = None,
+        rules: Optional[Rules] = None,
+        lookup_text: Optional[LookupText] = None,
         on_token: Optional[Callable[[Token], Any]] = None,
         on_prefill: Optional[Callable[[int, int], Any]] = None,
         rewind: bool = True,
-        **more: Any,
     ) -> Generation:
-        """New text after `prompt`, a text or tokens. temperature 0: always the likeliest token.
+        """New text after `prompt`, a text or tokens. Equal arguments give equal text, on any
+        machine. docs/sampling.md has the formulas.
 
-        more: frequency_penalty, presence_penalty, no_repeat_ngram, dry_multiplier, dry_base,
-        dry_allowed_length, dry_window, dry_breakers, typical_p, top_n_sigma, xtc_probability,
-        xtc_threshold, dynamic_range, dynamic_exponent, mirostat, mirostat_tau, mirostat_eta,
-        logit_bias ({id: bias}), banned_tokens, banned_strings, special_text, lookup, lookup_text (a
-        LookupText), guesses (see docs/sampling.md); grammar (GBNF) or json_schema (a dict, or
-        text): what the text may be; rules: the same, of compile_rules().
+        json_schema: JSON schema of the text, a dict or JSON; not with a grammar. logit_bias: a dict
+        of tokens. rules: a compiled grammar or schema (compile_rules()). lookup_text: a further
+        source of draft tokens, a LookupText. on_token(token) and on_prefill(done, total) end the
+        text by returning False.
 
-        Equal arguments give equal text, on any machine. on_token(token) and on_prefill(done, total)
-        end it by returning False.
+        Options, from api/options, GenerateOptions but json_schema:
+
+        max_tokens: Largest length of the text; 0 or more tokens.
+        temperature: Divisor of the logits; 0 always takes the most likely token; 0 or more.
+        top_k: Keep the k most likely tokens; 0 keeps all; 0 or more.
+        top_p: Keep the fewest tokens with this total probability; above 0, up to 1.
+        min_p: Keep tokens with at least this share of the best one's probability; 0 to 1.
+        repetition_penalty: Logits of tokens in the window are divided by this if positive, else
+            multiplied (Keskar et al., 2019); above 0.
+        repetition_window: Window of the penalties, prompt included; 0 is all; 0 or more tokens.
+        seed: Sampling seed; equal seeds give equal texts on every machine.
+        frequency_penalty: Subtracted from a logit for each occurrence in the window (OpenAI); -1e6
+            to 1e6.
+        presence_penalty: Subtracted once from logits of tokens in the window (OpenAI); -1e6 to 1e6.
+        no_repeat_ngram: An n-gram of this length never repeats; 0 disables it; 0 to 1048576 tokens.
+        dry_multiplier: DRY penalty for a token that continues a repetition; 0 disables it; 0 to
+            1e6.
+        dry_base: Factor of the DRY penalty for each repeated token; 1 to 1e6.
+        dry_allowed_length: Length of a repetition that has no DRY penalty; 0 or more tokens.
+        dry_window: Length of the text in which DRY finds repetitions, prompt included; 0 is all; 0
+            or more tokens.
+        dry_breakers: A repetition ends at a token whose text contains one of these. Empty: a line
+            end, a colon, a quote and an asterisk.
+        typical_p: Keep the share of tokens whose surprise is nearest to the entropy; above 0, up to
+            1.
+        top_n_sigma: Keep logits within this distance of the largest; 0 disables it; 0 to 1e6
+            deviations.
+        xtc_probability: How often XTC keeps only the least likely of the tokens above
+            xtc_threshold; 0 to 1.
+        xtc_threshold: Probability from which XTC counts a token; 0 to 1.
+        dynamic_range: The entropy moves the temperature by up to this, down and up; 0 disables it;
+            0 to 1e6.
+        dynamic_exponent: Exponent of entropy / its maximum, for dynamic_range; above 0, up to 1000.
+        mirostat: 1 and 2 keep the surprise of each token near mirostat_tau (Basu et al., 2021); 0
+            disables it; 0 to 2.
+        mirostat_tau: Surprise that Mirostat aims at; 0 to 1e6 bits.
+        mirostat_eta: Learning rate of Mirostat; 0 to 1e6.
+        logit_bias: Added to the logits of these tokens.
+        banned_tokens: Tokens that are never drawn.
+        banned_strings: Texts that never appear: a token that would complete one is removed.
+        stop: Generation ends before one of these texts. Valid UTF-8, not empty.
+        eos_ids: Tokens that end the text; empty means those of the model.
+        ignore_eos: A token that ends a text does not end it.
+        special_text: Chat marks become text too, for a ReplyParser.
+        logprobs: Fills logprob of each token and of the generation.
+        top_logprobs: Number of the most likely tokens that each Token lists; 0 or more tokens.
+        logprobs_of_draw: Log-probabilities are those of the draw: after temperature, penalties and
+            truncation, over the remaining tokens. A token that is chosen without a draw has
+            probability 1.
+        shift_context: When the context is full, drops a part of it and reads the rest again at its
+            new position. The text continues as if the prompt had never had that part. Not for
+            recurrent layers.
+        keep_tokens: Length of the beginning that shift_context never drops; 0 or more tokens.
+        shift_tokens: Tokens that shift_context drops at a time; 0 is half of the allowed ones; 0 or
+            more tokens.
+        grammar: Grammar of the text in GBNF, with the rule root. The text ends at the end of the
+            grammar. Needs a tokenizer.
+        lookup: Draft tokens come from earlier occurrences of the last tokens; the text does not
+            change.
+        guesses: Largest number of draft tokens per pass; 0 to 64 tokens.
+        guess_chance: The draft model continues while the joint probability of its tokens in a pass
+            is at least this; 0 always drafts `guesses` tokens; 0 to 1.
         """
-        for name, value, least in (("max_tokens", max_tokens, 1), ("top_p", top_p, 1e-9),
-                                   ("repetition_penalty", repetition_penalty, 1e-9)):  # fmt: skip
-            if not value >= least:
-                raise ValueError(f"{name} is {value}, must be above 0")
+        names = (*GENERATE_OPTIONS, *HANDLES)
+        values = {name: value for name, value in locals().items() if name in names}
         callbacks = Callbacks()
         seen = None if on_token is None else lambda t: on_token(_token(t, logprobs))
         options = generate_options(
-            more,
-            max_tokens=max_tokens,
-            temperature=temperature,
-            top_p=top_p,
-            min_p=min_p,
-            repetition_penalty=repetition_penalty,
-            top_k=top_k,
-            has_repetition_window=1,
-            repetition_window=repetition_window,
-            ignore_eos=ignore_eos,
-            seed=seed,
-            stop=[stop] if isinstance(stop, str) else list(stop),
-            eos_ids=eos_ids,
-            logprobs=logprobs,
-            top_logprobs=top_logprobs,
+            values,
             on_token=callbacks.wrap(_ffi.loom_token_fn, seen),
             on_prefill=callbacks.wrap(_ffi.loom_progress_fn, on_prefill),
         )
@@ -396,7 +474,7 @@ class LLM(ModelCalls):
         """What generate() gives for each prompt, written together, so many at a time. The options
         are those of generate(), but for callbacks."""
         ids = [self._tokens(p) for p in prompts]
-        how = generate_options({}, **options)
+        how = generate_options(options)
         with Batch(self, sequences) as batch:
             return batch.write(ids, how)
 

@@ -1131,82 +1131,101 @@ const _: () = {
 #[derive(Clone, Copy, Debug)]
 pub struct loom_trainer_options {
     pub struct_size: u32,
+    /// Loss. Unset: the loss that the network was trained with, else by the data.
     pub loss: loom_loss,
-    /// 0 means 1
+    /// huber: distance at which the loss turns linear; above 0. 0: 1.
     pub huber_delta: f32,
-    /// of CROSS_ENTROPY
+    /// cross_entropy: share of the target that is spread over all classes; 0 to 1.
     pub label_smoothing: f32,
     pub heads_count: i32,
-    /// CROSS_ENTROPY: widths of heads side by side; null: one
+    /// cross_entropy: widths of several predictions side by side, each with a label; empty is one;
+    /// 1 or more.
     pub heads: *const i64,
+    /// Optimizer.
     pub optimizer: loom_optimizer,
-    /// 1: `beta1` counts; unset constants are the usual ones of the optimizer
+    /// 1: `beta1` counts
     pub has_beta1: i32,
+    /// Decay of the first moment, or the momentum; from 0, below 1.
     pub beta1: f32,
+    /// 1: `beta2` counts
     pub has_beta2: i32,
+    /// Decay of the second moment; from 0, below 1.
     pub beta2: f32,
+    /// 1: `eps` counts
     pub has_eps: i32,
+    /// Added to denominators; 0 to 1.
     pub eps: f32,
+    /// 1: `weight_decay` counts
     pub has_weight_decay: i32,
+    /// Weight decay per update; 0 to 1000.
     pub weight_decay: f32,
+    /// Schedule of the learning rate.
     pub schedule: loom_schedule,
-    /// learning rate at the start; 0 means 1e-3
+    /// Learning rate at the start; 0 or more. 0: 0.001.
     pub rate: f64,
+    /// cosine, cosine_restarts, linear, polynomial: last learning rate; 0 to 1000.
     pub schedule_floor: f64,
-    /// 0 means 0.1
+    /// step, multi_step, exponential, plateau: factor of the learning rate; 0 to 1. 0: 0.1.
     pub schedule_gamma: f64,
-    /// 0 means 2
+    /// polynomial: exponent; 0 to 16. 0: 2.
     pub schedule_power: f64,
-    /// epochs; 0 means 10
+    /// step, cosine_restarts: length of a period, after the warm-up; 1 or more epochs. 0: 10.
     pub schedule_every: i64,
-    /// epochs
+    /// multi_step: epochs after which the rate falls; 1 or more epochs.
     pub milestones: *const i64,
     pub milestones_count: i32,
+    /// Which gradients are limited to clip_limit.
     pub clip: loom_clip,
-    /// steps
+    /// Updates in which the rate rises to the start of the schedule; 0 or more updates.
     pub warmup: i64,
-    /// epochs; 0 means 5
+    /// plateau: epochs without a better loss before the rate falls; 0 or more epochs. 0: 5.
     pub schedule_patience: i64,
-    /// 0 means 1
+    /// norm, layer, value: limit of clip; above 0. 0: 1.
     pub clip_limit: f32,
-    /// 1: samples are not shuffled
+    /// The opposite of `shuffle`. Draws a new order of the samples in every epoch.
     pub keep_order: i32,
-    /// samples per step; 0 means 32, of LBFGS all
+    /// Samples per batch; 1 or more samples. Unset: 32; all samples for lbfgs.
     pub batch: i64,
-    /// batches whose gradients are added up before an update; 0 means 1
+    /// Batches whose mean gradient makes one update; the last update of an epoch takes the
+    /// remaining ones; 1 to 1048576 batches. 0: 1.
     pub accumulate: i64,
     /// 1: `seed` counts
     pub has_seed: i32,
+    /// Normalization of the inputs.
     pub normalize: loom_normalize,
-    /// of the order of samples and of noise; unset: 1
+    /// Seed for the order of samples, augmentation and noise. Unset: 1.
     pub seed: u64,
-    /// 1: integer weights are trained as they are packed, without masters
+    /// Trains packed integer weights with stochastic rounding, without float32 masters.
     pub native_weights: i32,
-    /// 1: feedback links go on from batch to batch
+    /// Feedback links read the previous batch, not zeros; docs/state.md.
     pub carry_feedback: i32,
-    /// gradient checkpointing in groups of so many cells; 0 means none
+    /// Group size of gradient checkpointing; 0 disables it; 0 or more cells.
     pub checkpoint_cells: i64,
     /// null: that of the network
     pub engine: *mut loom_engine,
-    /// decay of an average of the weights, which is evaluated and saved; 0 means none
+    /// Decay of an exponential average of the weights, which is evaluated and saved; 0 disables it;
+    /// from 0, below 1.
     pub ema: f64,
-    /// the mean over the ends of the epochs from this one on; 0 means none
+    /// First epoch of a mean of the weights, which is evaluated and saved; 0 disables it; 0 or more
+    /// epochs.
     pub swa_from: i64,
-    /// every so many updates back to slow weights; 0 means never
+    /// Updates between two steps of the slow weights; 0 disables them (Zhang et al., 2019); 0 to
+    /// 1000000000 updates.
     pub lookahead: i64,
-    /// by which those move; 0 means 0.5
+    /// Step of the slow weights towards the fast ones; above 0, up to 1. 0: 0.5.
     pub lookahead_share: f64,
-    /// deviation of noise on gradients; 0 means none
+    /// Standard deviation of normal noise on gradients, after clipping; 0 or more.
     pub gradient_noise: f64,
-    /// with the update t as (1 + t)^(-fade / 2)
+    /// Exponent f: in update t the deviation is gradient_noise x (1 + t)^(-f / 2); 0 or more.
     pub gradient_noise_fade: f64,
-    /// TRIPLET, CONTRASTIVE: a distance; 0 means 1
+    /// triplet, contrastive: distance by which other labels are farther; above 0. 0: 1.
     pub margin: f32,
-    /// INFONCE: what cosines are divided by; 0 means 0.1
+    /// infonce: divisor of the cosines; above 0. 0: 0.1.
     pub temperature: f32,
-    /// TRIPLET, 1: all of a batch, not the hardest of each row
+    /// triplet: uses all triplets of a batch, not the hardest of each sample.
     pub all_triplets: i32,
-    /// 1: rows of a sample are compared with other rows alone, as in CLIP
+    /// triplet, contrastive, infonce: compares a row only with rows at other positions of their
+    /// samples, as in CLIP.
     pub pairs_across: i32,
 }
 
@@ -1869,35 +1888,36 @@ pub type loom_logits_fn = Option<unsafe extern "C" fn(
 #[derive(Clone, Copy, Debug)]
 pub struct loom_generate_options {
     pub struct_size: u32,
-    /// 0 means 256
+    /// Largest length of the text; 0 or more tokens. 0: 256.
     pub max_tokens: i64,
-    /// 0 means the likeliest token; else logits are divided by it
+    /// Divisor of the logits; 0 always takes the most likely token; 0 or more.
     pub temperature: f32,
-    /// keep the fewest tokens that hold this share of the probability; 0 means 1
+    /// Keep the fewest tokens with this total probability; above 0, up to 1. 0: 1.
     pub top_p: f32,
-    /// keep those with at least this share of the best one's
+    /// Keep tokens with at least this share of the best one's probability; 0 to 1.
     pub min_p: f32,
-    /// Keskar et al., 2019; 0 means 1
+    /// Logits of tokens in the window are divided by this if positive, else multiplied (Keskar et
+    /// al., 2019); above 0. 0: 1.
     pub repetition_penalty: f32,
-    /// keep the k likeliest tokens; 0 means all
+    /// Keep the k most likely tokens; 0 keeps all; 0 or more.
     pub top_k: i64,
     /// 1: `repetition_window` counts
     pub has_repetition_window: i32,
-    /// 1: the token that ends a text does not end it
+    /// A token that ends a text does not end it.
     pub ignore_eos: i32,
-    /// tokens to look back; 0 means all; unset means 64
+    /// Window of the penalties, prompt included; 0 is all; 0 or more tokens. Unset: 64.
     pub repetition_window: i64,
-    /// equal seeds give equal texts, on any machine
+    /// Sampling seed; equal seeds give equal texts on every machine.
     pub seed: u64,
-    /// generation ends where one of these appears, \[stop_count\]
+    /// Generation ends before one of these texts. Valid UTF-8, not empty.
     pub stop: *const *const c_char,
-    /// tokens that end the text; null: those of the model
+    /// Tokens that end the text; empty means those of the model.
     pub eos_ids: *const i32,
     pub stop_count: i32,
     pub eos_count: i32,
-    /// 1: fills loom_token.logprob and loom_generation_logprobs()
+    /// Fills logprob of each token and of the generation.
     pub logprobs: i32,
-    /// fills loom_token.top with so many
+    /// Number of the most likely tokens that each Token lists; 0 or more tokens.
     pub top_logprobs: i32,
     /// null: none
     pub on_token: loom_token_fn,
@@ -1905,60 +1925,79 @@ pub struct loom_generate_options {
     pub on_prefill: loom_progress_fn,
     /// handed to both
     pub user: *mut c_void,
-    /// logits lose it for every time that the window has the token
+    /// Subtracted from a logit for each occurrence in the window (OpenAI); -1e6 to 1e6.
     pub frequency_penalty: f32,
-    /// and this once (OpenAI)
+    /// Subtracted once from logits of tokens in the window (OpenAI); -1e6 to 1e6.
     pub presence_penalty: f32,
-    /// no run of so many tokens comes twice; 0 means off
+    /// An n-gram of this length never repeats; 0 disables it; 0 to 1048576 tokens.
     pub no_repeat_ngram: i64,
-    /// penalty of what would go on with a repetition; 0 means off
+    /// DRY penalty for a token that continues a repetition; 0 disables it; 0 to 1e6.
     pub dry_multiplier: f32,
-    /// 0 means 1.75
+    /// Factor of the DRY penalty for each repeated token; 1 to 1e6. 0: 1.75.
     pub dry_base: f32,
-    /// 0 means 2
+    /// Length of a repetition that has no DRY penalty; 0 or more tokens. 0: 2.
     pub dry_allowed_length: i64,
-    /// tokens to look back; 0 means all
+    /// Length of the text in which DRY finds repetitions, prompt included; 0 is all; 0 or more
+    /// tokens.
     pub dry_window: i64,
-    /// texts no repetition reaches over, \[dry_breaker_count\]; null: the usual
+    /// A repetition ends at a token whose text contains one of these. Empty: a line end, a colon, a
+    /// quote and an asterisk.
     pub dry_breakers: *const *const c_char,
     pub dry_breaker_count: i32,
-    /// keep the share whose surprise is nearest to the entropy; 0 means 1
+    /// Keep the share of tokens whose surprise is nearest to the entropy; above 0, up to 1. 0: 1.
     pub typical_p: f32,
-    /// keep logits within n deviations of the largest; 0 means off
+    /// Keep logits within this distance of the largest; 0 disables it; 0 to 1e6 deviations.
     pub top_n_sigma: f32,
-    /// of keeping only the least likely of those above the threshold
+    /// How often XTC keeps only the least likely of the tokens above xtc_threshold; 0 to 1.
     pub xtc_probability: f32,
-    /// 0 means 0.1
+    /// Probability from which XTC counts a token; 0 to 1. 0: 0.1.
     pub xtc_threshold: f32,
-    /// of the temperature, by the entropy; 0 means off
+    /// The entropy moves the temperature by up to this, down and up; 0 disables it; 0 to 1e6.
     pub dynamic_range: f32,
-    /// 0 means 1
+    /// Exponent of entropy / its maximum, for dynamic_range; above 0, up to 1000. 0: 1.
     pub dynamic_exponent: f32,
-    /// 1, 2: keep the surprise near tau (Basu et al., 2021); 0 means off
+    /// 1 and 2 keep the surprise of each token near mirostat_tau (Basu et al., 2021); 0 disables
+    /// it; 0 to 2.
     pub mirostat: i64,
-    /// bits; 0 means 5
+    /// Surprise that Mirostat aims at; 0 to 1e6 bits. 0: 5.
     pub mirostat_tau: f32,
-    /// 0 means 0.1
+    /// Learning rate of Mirostat; 0 to 1e6. 0: 0.1.
     pub mirostat_eta: f32,
-    /// \[logit_bias_count\]
+    /// Added to the logits of these tokens.
     pub logit_bias: *const loom_token_bias,
-    /// never drawn, \[banned_token_count\]
+    /// Tokens that are never drawn.
     pub banned_tokens: *const i32,
-    /// texts that are never spelled, \[banned_string_count\]
+    /// Texts that never appear: a token that would complete one is removed.
     pub banned_strings: *const *const c_char,
     pub logit_bias_count: i32,
     pub banned_token_count: i32,
     pub banned_string_count: i32,
-    /// 1: marks of a chat are text too, for loom_reply_parser
+    /// Chat marks become text too, for a ReplyParser.
     pub special_text: i32,
-    /// what the text may be, in GBNF; null: anything
+    /// Grammar of the text in GBNF, with the rule root. The text ends at the end of the grammar.
+    /// Needs a tokenizer.
     pub grammar: *const c_char,
-    /// or a JSON schema of draft 2020-12; not both
+    /// JSON schema of the text (draft 2020-12, docs/sampling.md), in place of a grammar.
     pub json_schema: *const c_char,
-    /// 1: tokens are guessed from what followed before; the text stays the same
+    /// Draft tokens come from earlier occurrences of the last tokens; the text does not change.
     pub lookup: i32,
-    /// at a time, 1 to 64; 0 means 8
+    /// Largest number of draft tokens per pass; 0 to 64 tokens. 0: 8.
     pub guesses: i64,
+    /// Log-probabilities are those of the draw: after temperature, penalties and truncation, over
+    /// the remaining tokens. A token that is chosen without a draw has probability 1.
+    pub logprobs_of_draw: i32,
+    /// When the context is full, drops a part of it and reads the rest again at its new position.
+    /// The text continues as if the prompt had never had that part. Not for recurrent layers.
+    pub shift_context: i32,
+    /// Length of the beginning that shift_context never drops; 0 or more tokens.
+    pub keep_tokens: i64,
+    /// Tokens that shift_context drops at a time; 0 is half of the allowed ones; 0 or more tokens.
+    pub shift_tokens: i64,
+    /// 1: `guess_chance` counts
+    pub has_guess_chance: i32,
+    /// The draft model continues while the joint probability of its tokens in a pass is at least
+    /// this; 0 always drafts `guesses` tokens; 0 to 1. Unset: 0.5.
+    pub guess_chance: f32,
     /// of loom_model_compile_rules() with these options; null compiles them when the text starts
     pub rules: *const loom_rules,
     /// a further source of draft tokens; null means none
@@ -1976,7 +2015,7 @@ impl Default for loom_generate_options {
 
 #[cfg(target_pointer_width = "64")]
 const _: () = {
-    assert!(core::mem::size_of::<loom_generate_options>() == 304);
+    assert!(core::mem::size_of::<loom_generate_options>() == 336);
     assert!(core::mem::offset_of!(loom_generate_options, struct_size) == 0);
     assert!(core::mem::offset_of!(loom_generate_options, max_tokens) == 8);
     assert!(core::mem::offset_of!(loom_generate_options, temperature) == 16);
@@ -2026,8 +2065,14 @@ const _: () = {
     assert!(core::mem::offset_of!(loom_generate_options, json_schema) == 264);
     assert!(core::mem::offset_of!(loom_generate_options, lookup) == 272);
     assert!(core::mem::offset_of!(loom_generate_options, guesses) == 280);
-    assert!(core::mem::offset_of!(loom_generate_options, rules) == 288);
-    assert!(core::mem::offset_of!(loom_generate_options, lookup_text) == 296);
+    assert!(core::mem::offset_of!(loom_generate_options, logprobs_of_draw) == 288);
+    assert!(core::mem::offset_of!(loom_generate_options, shift_context) == 292);
+    assert!(core::mem::offset_of!(loom_generate_options, keep_tokens) == 296);
+    assert!(core::mem::offset_of!(loom_generate_options, shift_tokens) == 304);
+    assert!(core::mem::offset_of!(loom_generate_options, has_guess_chance) == 312);
+    assert!(core::mem::offset_of!(loom_generate_options, guess_chance) == 316);
+    assert!(core::mem::offset_of!(loom_generate_options, rules) == 320);
+    assert!(core::mem::offset_of!(loom_generate_options, lookup_text) == 328);
 };
 
 /// How it went.

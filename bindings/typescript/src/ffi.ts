@@ -1019,7 +1019,7 @@ export interface TokenBias {
 
 /** How the next tokens are chosen. Texts and lists are borrowed during the call. */
 export const loom_generate_options = {
-  name: "loom_generate_options", size: 248, sized: true,
+  name: "loom_generate_options", size: 280, sized: true,
   fields: {
     struct_size: [0, "u32"],
     max_tokens: [8, "i64"],
@@ -1029,14 +1029,14 @@ export const loom_generate_options = {
     repetition_penalty: [28, "f32"],
     top_k: [32, "i64"],
     has_repetition_window: [40, "bool"],
-    ignore_eos: [44, "bool"],
+    ignore_eos: [44, "i32"],
     repetition_window: [48, "i64"],
     seed: [56, "u64"],
     stop: [64, "text list"],
     eos_ids: [68, "i32 list"],
     stop_count: [72, "i32"],
     eos_count: [76, "i32"],
-    logprobs: [80, "bool"],
+    logprobs: [80, "i32"],
     top_logprobs: [84, "i32"],
     on_token: [88, "callback"],
     on_prefill: [92, "callback"],
@@ -1065,95 +1065,111 @@ export const loom_generate_options = {
     logit_bias_count: [204, "i32"],
     banned_token_count: [208, "i32"],
     banned_string_count: [212, "i32"],
-    special_text: [216, "bool"],
+    special_text: [216, "i32"],
     grammar: [220, "text"],
     json_schema: [224, "text"],
-    lookup: [228, "bool"],
+    lookup: [228, "i32"],
     guesses: [232, "i64"],
-    rules: [240, "pointer"],
-    lookup_text: [244, "pointer"],
+    logprobs_of_draw: [240, "i32"],
+    shift_context: [244, "i32"],
+    keep_tokens: [248, "i64"],
+    shift_tokens: [256, "i64"],
+    has_guess_chance: [264, "bool"],
+    guess_chance: [268, "f32"],
+    rules: [272, "pointer"],
+    lookup_text: [276, "pointer"],
   },
 } as const;
 
 /** How the next tokens are chosen. Texts and lists are borrowed during the call. */
 export interface GenerateOptions {
-  /** 0 means 256 */
+  /** Largest length of the text; 0 or more tokens. 0: 256. */
   maxTokens?: number;
-  /** 0 means the likeliest token; else logits are divided by it */
+  /** Divisor of the logits; 0 always takes the most likely token; 0 or more. */
   temperature?: number;
-  /** keep the fewest tokens that hold this share of the probability; 0 means 1 */
+  /** Keep the fewest tokens with this total probability; above 0, up to 1. 0: 1. */
   topP?: number;
-  /** keep those with at least this share of the best one's */
+  /** Keep tokens with at least this share of the best one's probability; 0 to 1. */
   minP?: number;
-  /** Keskar et al., 2019; 0 means 1 */
+  /** Logits of tokens in the window are divided by this if positive, else multiplied (Keskar et al., 2019); above 0. 0: 1. */
   repetitionPenalty?: number;
-  /** keep the k likeliest tokens; 0 means all */
+  /** Keep the k most likely tokens; 0 keeps all; 0 or more. */
   topK?: number;
-  /** 1: the token that ends a text does not end it */
-  ignoreEos?: boolean;
-  /** tokens to look back; 0 means all; unset means 64 */
+  /** A token that ends a text does not end it. */
+  ignoreEos?: number;
+  /** Window of the penalties, prompt included; 0 is all; 0 or more tokens. Unset: 64. */
   repetitionWindow?: number;
-  /** equal seeds give equal texts, on any machine */
+  /** Sampling seed; equal seeds give equal texts on every machine. */
   seed?: number | bigint;
-  /** generation ends where one of these appears, [stop_count] */
+  /** Generation ends before one of these texts. Valid UTF-8, not empty. */
   stop?: readonly string[];
-  /** tokens that end the text; null: those of the model */
+  /** Tokens that end the text; empty means those of the model. */
   eosIds?: readonly number[];
-  /** 1: fills loom_token.logprob and loom_generation_logprobs() */
-  logprobs?: boolean;
-  /** fills loom_token.top with so many */
+  /** Fills logprob of each token and of the generation. */
+  logprobs?: number;
+  /** Number of the most likely tokens that each Token lists; 0 or more tokens. */
   topLogprobs?: number;
-  /** logits lose it for every time that the window has the token */
+  /** Subtracted from a logit for each occurrence in the window (OpenAI); -1e6 to 1e6. */
   frequencyPenalty?: number;
-  /** and this once (OpenAI) */
+  /** Subtracted once from logits of tokens in the window (OpenAI); -1e6 to 1e6. */
   presencePenalty?: number;
-  /** no run of so many tokens comes twice; 0 means off */
+  /** An n-gram of this length never repeats; 0 disables it; 0 to 1048576 tokens. */
   noRepeatNgram?: number;
-  /** penalty of what would go on with a repetition; 0 means off */
+  /** DRY penalty for a token that continues a repetition; 0 disables it; 0 to 1e6. */
   dryMultiplier?: number;
-  /** 0 means 1.75 */
+  /** Factor of the DRY penalty for each repeated token; 1 to 1e6. 0: 1.75. */
   dryBase?: number;
-  /** 0 means 2 */
+  /** Length of a repetition that has no DRY penalty; 0 or more tokens. 0: 2. */
   dryAllowedLength?: number;
-  /** tokens to look back; 0 means all */
+  /** Length of the text in which DRY finds repetitions, prompt included; 0 is all; 0 or more tokens. */
   dryWindow?: number;
-  /** texts no repetition reaches over, [dry_breaker_count]; null: the usual */
+  /** A repetition ends at a token whose text contains one of these. Empty: a line end, a colon, a quote and an asterisk. */
   dryBreakers?: readonly string[];
   dryBreakerCount?: number;
-  /** keep the share whose surprise is nearest to the entropy; 0 means 1 */
+  /** Keep the share of tokens whose surprise is nearest to the entropy; above 0, up to 1. 0: 1. */
   typicalP?: number;
-  /** keep logits within n deviations of the largest; 0 means off */
+  /** Keep logits within this distance of the largest; 0 disables it; 0 to 1e6 deviations. */
   topNSigma?: number;
-  /** of keeping only the least likely of those above the threshold */
+  /** How often XTC keeps only the least likely of the tokens above xtc_threshold; 0 to 1. */
   xtcProbability?: number;
-  /** 0 means 0.1 */
+  /** Probability from which XTC counts a token; 0 to 1. 0: 0.1. */
   xtcThreshold?: number;
-  /** of the temperature, by the entropy; 0 means off */
+  /** The entropy moves the temperature by up to this, down and up; 0 disables it; 0 to 1e6. */
   dynamicRange?: number;
-  /** 0 means 1 */
+  /** Exponent of entropy / its maximum, for dynamic_range; above 0, up to 1000. 0: 1. */
   dynamicExponent?: number;
-  /** 1, 2: keep the surprise near tau (Basu et al., 2021); 0 means off */
+  /** 1 and 2 keep the surprise of each token near mirostat_tau (Basu et al., 2021); 0 disables it; 0 to 2. */
   mirostat?: number;
-  /** bits; 0 means 5 */
+  /** Surprise that Mirostat aims at; 0 to 1e6 bits. 0: 5. */
   mirostatTau?: number;
-  /** 0 means 0.1 */
+  /** Learning rate of Mirostat; 0 to 1e6. 0: 0.1. */
   mirostatEta?: number;
-  /** never drawn, [banned_token_count] */
+  /** Tokens that are never drawn. */
   bannedTokens?: readonly number[];
-  /** texts that are never spelled, [banned_string_count] */
+  /** Texts that never appear: a token that would complete one is removed. */
   bannedStrings?: readonly string[];
   bannedTokenCount?: number;
   bannedStringCount?: number;
-  /** 1: marks of a chat are text too, for loom_reply_parser */
-  specialText?: boolean;
-  /** what the text may be, in GBNF; null: anything */
+  /** Chat marks become text too, for a ReplyParser. */
+  specialText?: number;
+  /** Grammar of the text in GBNF, with the rule root. The text ends at the end of the grammar. Needs a tokenizer. */
   grammar?: string;
-  /** or a JSON schema of draft 2020-12; not both */
+  /** JSON schema of the text (draft 2020-12, docs/sampling.md), in place of a grammar. */
   jsonSchema?: string;
-  /** 1: tokens are guessed from what followed before; the text stays the same */
-  lookup?: boolean;
-  /** at a time, 1 to 64; 0 means 8 */
+  /** Draft tokens come from earlier occurrences of the last tokens; the text does not change. */
+  lookup?: number;
+  /** Largest number of draft tokens per pass; 0 to 64 tokens. 0: 8. */
   guesses?: number;
+  /** Log-probabilities are those of the draw: after temperature, penalties and truncation, over the remaining tokens. A token that is chosen without a draw has probability 1. */
+  logprobsOfDraw?: number;
+  /** When the context is full, drops a part of it and reads the rest again at its new position. The text continues as if the prompt had never had that part. Not for recurrent layers. */
+  shiftContext?: number;
+  /** Length of the beginning that shift_context never drops; 0 or more tokens. */
+  keepTokens?: number;
+  /** Tokens that shift_context drops at a time; 0 is half of the allowed ones; 0 or more tokens. */
+  shiftTokens?: number;
+  /** The draft model continues while the joint probability of its tokens in a pass is at least this; 0 always drafts `guesses` tokens; 0 to 1. Unset: 0.5. */
+  guessChance?: number;
 }
 
 /** How it went. */

@@ -1,4 +1,5 @@
 // Conversations with language models: reading tokens, and drawing new ones.
+#include "capi/options/read_options.hpp"
 #include "capi/support.hpp"
 
 namespace {
@@ -8,47 +9,6 @@ using namespace loom::capi;
 
 static_assert(sizeof(loom_token_choice) == sizeof(TokenChoice));
 static_assert(LOOM_STOP_CANCELLED == static_cast<int>(StopReason::cancelled));
-
-SamplerOptions sampler_options(const loom_generate_options& from) {
-  SamplerOptions to;
-  to.temperature = from.temperature;
-  to.top_k = from.top_k;
-  to.top_p = non_zero(from.top_p, to.top_p);
-  to.min_p = from.min_p;
-  to.repetition_penalty = non_zero(from.repetition_penalty, to.repetition_penalty);
-  if (from.has_repetition_window != 0) to.repetition_window = from.repetition_window;
-  to.seed = from.seed;
-  to.frequency_penalty = from.frequency_penalty;
-  to.presence_penalty = from.presence_penalty;
-  to.no_repeat_ngram = from.no_repeat_ngram;
-  to.dry.multiplier = from.dry_multiplier;
-  to.dry.base = non_zero(from.dry_base, to.dry.base);
-  to.dry.allowed_length = non_zero(from.dry_allowed_length, to.dry.allowed_length);
-  to.dry.window = from.dry_window;
-  to.typical_p = non_zero(from.typical_p, to.typical_p);
-  to.top_n_sigma = from.top_n_sigma;
-  to.xtc_probability = from.xtc_probability;
-  to.xtc_threshold = non_zero(from.xtc_threshold, to.xtc_threshold);
-  to.dynamic_range = from.dynamic_range;
-  to.dynamic_exponent = non_zero(from.dynamic_exponent, to.dynamic_exponent);
-  to.mirostat = from.mirostat;
-  to.mirostat_tau = non_zero(from.mirostat_tau, to.mirostat_tau);
-  to.mirostat_eta = non_zero(from.mirostat_eta, to.mirostat_eta);
-  return to;
-}
-
-// The lists of the sampler.
-Status read_lists(const loom_generate_options& from, SamplerOptions& to) {
-  LOOM_ASSIGN(to.dry.breakers, texts_of(from.dry_breakers, from.dry_breaker_count, "dry_breakers"));
-  LOOM_ASSIGN(const auto biases, list_of(from.logit_bias, from.logit_bias_count, "logit_bias"));
-  for (const loom_token_bias& bias : biases) to.logit_bias.push_back({bias.id, bias.bias});
-  LOOM_ASSIGN(const auto banned,
-              list_of(from.banned_tokens, from.banned_token_count, "banned_tokens"));
-  to.banned_tokens.assign(banned.begin(), banned.end());
-  LOOM_ASSIGN(to.banned_strings,
-              texts_of(from.banned_strings, from.banned_string_count, "banned_strings"));
-  return {};
-}
 
 // Tells the caller of each token. The text of a token is a part of a longer one, so it is copied to
 // end with a NUL.
@@ -74,21 +34,7 @@ std::function<bool(const Token&)> token_sink(const loom_generate_options& from) 
 
 Result<loom::GenerateOptions> loom::capi::generate_options(const loom_generate_options* given) {
   LOOM_ASSIGN(const loom_generate_options from, options_of(given, "loom_generate_options"));
-  GenerateOptions to;
-  to.max_tokens = non_zero(from.max_tokens, to.max_tokens);
-  to.sampler = sampler_options(from);
-  LOOM_TRY(read_lists(from, to.sampler));
-  LOOM_ASSIGN(to.stop, texts_of(from.stop, from.stop_count, "stop"));
-  LOOM_ASSIGN(const auto ends, list_of(from.eos_ids, from.eos_count, "eos_ids"));
-  to.eos_ids.assign(ends.begin(), ends.end());
-  to.ignore_eos = from.ignore_eos != 0;
-  to.logprobs = from.logprobs != 0;
-  to.top_logprobs = from.top_logprobs;
-  to.special_text = from.special_text != 0;
-  to.grammar = text_or(from.grammar, "");
-  to.json_schema = text_or(from.json_schema, "");
-  to.lookup = from.lookup != 0;
-  to.guesses = non_zero(from.guesses, to.guesses);
+  LOOM_ASSIGN(GenerateOptions to, read_options(from));
   if (from.rules != nullptr) {
     LOOM_ASSIGN(const auto* rules, object_of(from.rules));
     to.rules = *rules;

@@ -2,11 +2,13 @@
 #pragma once
 
 #include "loom.h"
+#include "loom/generation_options.hpp"
 #include "loom/training_options.hpp"
 
 namespace loom::capi {
 
 // Errors: invalid_argument: a value that an enum has not, a list without a pointer.
 Result<TrainerOptions> read_options(const loom_trainer_options& from);
+Result<GenerateOptions> read_options(const loom_generate_options& from);
 
 }  // namespace loom::capi

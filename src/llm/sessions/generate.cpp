@@ -454,16 +454,13 @@ namespace {
 
 Status check(const TokenReader& session, const LanguageModel& model,
              std::span<const TokenId> prompt, const GenerateOptions& options) {
-  if (options.max_tokens < 0)
-    return invalid(cat("max_tokens must be 0 or more; got ", options.max_tokens));
+  LOOM_TRY(check_options(options));
   if (prompt.empty() && session.logits().empty())
     return invalid("the prompt holds no token; a text needs at least one to begin with");
-  if (options.top_logprobs < 0 || options.top_logprobs > model.config().vocab_size) {
+  if (options.top_logprobs > model.config().vocab_size) {
     return invalid(cat("top_logprobs must be from 0 to ", model.config().vocab_size, "; got ",
                        options.top_logprobs));
   }
-  if (options.keep_tokens < 0 || options.shift_tokens < 0)
-    return invalid("the tokens to keep and to forget must be 0 or more");
   const auto recurrent = [](const StateSpec& s) { return s.width > 0; };
   if (options.shift_context && std::ranges::any_of(model.network().states(), recurrent))
     return unsupported("a context with recurrent layers cannot forget a part of it");

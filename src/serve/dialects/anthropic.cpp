@@ -61,7 +61,7 @@ const std::vector<BodyField<Request>>& fields() {
       kept_field("messages", &Request::messages),
       {"system", take_system},
       text_field<Request>("max_tokens", take_max_tokens),
-      text_field<Request>("temperature", take_temperature),
+      sampler_field<Request>("temperature", "temperature"),
       text_field<Request>("top_k", take_top_k),
       text_field<Request>("top_p", take_top_p),
       text_field<Request>("seed", take_seed),

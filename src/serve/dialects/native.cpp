@@ -21,7 +21,7 @@ struct Request {
 using RequestField = BodyField<Request>;
 
 std::vector<RequestField> with_samplers(std::vector<RequestField> own) {
-  for (const NamedField& f : kLlamaFields) own.push_back(text_field<Request>(f.name, f.take));
+  add_llama_fields<Request>(own);
   return own;
 }
 
@@ -33,9 +33,9 @@ const std::vector<RequestField>& fields() {
                              Request& r) { return take_texts(v, name, 256, r.response_fields); }},
       text_field<Request>("n_predict", take_max_tokens),
       text_field<Request>("max_tokens", take_max_tokens),
-      text_field<Request>("temperature", take_temperature),
-      text_field<Request>("min_p", take_min_p),
-      text_field<Request>("repeat_penalty", take_repetition),
+      sampler_field<Request>("temperature", "temperature"),
+      sampler_field<Request>("min_p", "min_p"),
+      sampler_field<Request>("repeat_penalty", "repetition_penalty"),
       text_field<Request>("repeat_last_n", take_window),
       text_field<Request>("top_k", take_top_k),
       text_field<Request>("top_p", take_top_p),

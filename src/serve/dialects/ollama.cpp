@@ -34,19 +34,19 @@ const std::vector<RequestField>& option_fields() {
          return {};
        }},
       text_field<Request>("seed", take_seed),
-      text_field<Request>("temperature", take_temperature),
-      text_field<Request>("min_p", take_min_p),
-      text_field<Request>("repeat_penalty", take_repetition),
+      sampler_field<Request>("temperature", "temperature"),
+      sampler_field<Request>("min_p", "min_p"),
+      sampler_field<Request>("repeat_penalty", "repetition_penalty"),
       text_field<Request>("top_p", take_top_p),
       text_field<Request>("top_k", take_top_k),
       text_field<Request>("repeat_last_n", take_window),
       text_field<Request>("stop", take_stop),
-      text_field<Request>("presence_penalty", take_presence),
-      text_field<Request>("frequency_penalty", take_frequency),
+      sampler_field<Request>("presence_penalty", "presence_penalty"),
+      sampler_field<Request>("frequency_penalty", "frequency_penalty"),
       text_field<Request>("typical_p", take_typical),
-      text_field<Request>("mirostat", take_mirostat),
-      text_field<Request>("mirostat_tau", take_mirostat_tau),
-      text_field<Request>("mirostat_eta", take_mirostat_eta),
+      sampler_field<Request>("mirostat", "mirostat"),
+      sampler_field<Request>("mirostat_tau", "mirostat_tau"),
+      sampler_field<Request>("mirostat_eta", "mirostat_eta"),
   };
   return table;
 }

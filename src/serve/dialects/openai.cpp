@@ -52,11 +52,11 @@ Fields joined(Fields own, std::initializer_list<std::string_view> ignored) {
   const Fields shared = {
       text_field<R>("max_tokens", take_max_tokens),
       text_field<R>("max_completion_tokens", take_max_tokens),
-      text_field<R>("temperature", take_temperature),
+      sampler_field<R>("temperature", "temperature"),
       text_field<R>("top_p", take_top_p),
-      text_field<R>("min_p", take_min_p),
+      sampler_field<R>("min_p", "min_p"),
       text_field<R>("top_k", take_top_k),
-      text_field<R>("repetition_penalty", take_repetition),
+      sampler_field<R>("repetition_penalty", "repetition_penalty"),
       text_field<R>("ignore_eos", take_ignore_eos),
       text_field<R>("seed", take_seed),
       text_field<R>("stop", take_stop),
@@ -70,7 +70,7 @@ Fields joined(Fields own, std::initializer_list<std::string_view> ignored) {
       text_field<R>("grammar", take_grammar),
       text_field<R>("json_schema", take_schema),
   };
-  for (const NamedField& f : kLlamaFields) own.push_back(text_field<R>(f.name, f.take));
+  add_llama_fields<R>(own);
   add_vllm_fields(own);
   own.insert(own.end(), shared.begin(), shared.end());
   for (const char* name : {"model", "user", "store", "metadata", "service_tier",

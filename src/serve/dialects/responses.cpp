@@ -59,7 +59,7 @@ const std::vector<BodyField<Request>>& fields() {
       kept_field("input", &Request::input),
       string_field("instructions", &Request::instructions),
       text_field<Request>("max_output_tokens", take_max_tokens),
-      text_field<Request>("temperature", take_temperature),
+      sampler_field<Request>("temperature", "temperature"),
       text_field<Request>("top_p", take_top_p),
       text_field<Request>("seed", take_seed),
       text_field<Request>("stream", take_stream),

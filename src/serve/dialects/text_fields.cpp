@@ -1,6 +1,7 @@
 #include "serve/dialects/text_fields.hpp"
 
 #include <cfloat>
+#include <cmath>
 
 namespace loom::core {
 
@@ -8,8 +9,17 @@ Status take_max_tokens(const JsonValue& value, std::string_view name, TextReques
   return take_int(value, name, -1, INT32_MAX, to.max_tokens);
 }
 
-Status take_temperature(const JsonValue& value, std::string_view name, TextRequest& to) {
-  return take_real(value, name, 0, 1e6, to.options.sampler.temperature);
+Status take_option(const JsonValue& value, std::string_view name, std::string_view option,
+                   TextRequest& to) {
+  if (!value.is_number()) return invalid(cat(name, " must be a number; got ", value.describe()));
+  const double number = value.as_double(name).value_or(0.5);
+  const bool whole = std::floor(number) == number && std::fabs(number) < 9e15;
+  // 12.0 is 12, as some clients send it.
+  const std::string text = whole ? cat(static_cast<int64_t>(number)) : dump_json(value);
+  const Status set = set_option(to.options.sampler, option, text);
+  if (set.ok()) return {};
+  // The message begins with the name of the option.
+  return invalid(cat(name, std::string_view(set.error().message).substr(option.size())));
 }
 
 Status take_top_p(const JsonValue& value, std::string_view name, TextRequest& to) {
@@ -24,14 +34,6 @@ Status take_top_k(const JsonValue& value, std::string_view name, TextRequest& to
   LOOM_TRY(take_int(value, name, -1, INT32_MAX, k));
   k = std::max<int64_t>(k, 0);
   return {};
-}
-
-Status take_min_p(const JsonValue& value, std::string_view name, TextRequest& to) {
-  return take_real(value, name, 0, 1, to.options.sampler.min_p);
-}
-
-Status take_repetition(const JsonValue& value, std::string_view name, TextRequest& to) {
-  return take_real(value, name, 0.01, 100, to.options.sampler.repetition_penalty);
 }
 
 Status take_window(const JsonValue& value, std::string_view name, TextRequest& to) {
@@ -118,14 +120,6 @@ Status take_ignore_eos(const JsonValue& value, std::string_view name, TextReques
   return take_bool(value, name, to.options.ignore_eos);
 }
 
-Status take_frequency(const JsonValue& value, std::string_view name, TextRequest& to) {
-  return take_real(value, name, -100, 100, to.options.sampler.frequency_penalty);
-}
-
-Status take_presence(const JsonValue& value, std::string_view name, TextRequest& to) {
-  return take_real(value, name, -100, 100, to.options.sampler.presence_penalty);
-}
-
 Status take_typical(const JsonValue& value, std::string_view name, TextRequest& to) {
   float& p = to.options.sampler.typical_p;
   LOOM_TRY(take_real(value, name, 0, 1, p));
@@ -138,46 +132,6 @@ Status take_sigma(const JsonValue& value, std::string_view name, TextRequest& to
   LOOM_TRY(take_real(value, name, -1, 1e6, n));
   n = std::max(n, 0.0f);
   return {};
-}
-
-Status take_xtc_probability(const JsonValue& value, std::string_view name, TextRequest& to) {
-  return take_real(value, name, 0, 1, to.options.sampler.xtc_probability);
-}
-
-Status take_xtc_threshold(const JsonValue& value, std::string_view name, TextRequest& to) {
-  return take_real(value, name, 0, 1, to.options.sampler.xtc_threshold);
-}
-
-Status take_dynamic_range(const JsonValue& value, std::string_view name, TextRequest& to) {
-  return take_real(value, name, 0, 1e6, to.options.sampler.dynamic_range);
-}
-
-Status take_dynamic_exponent(const JsonValue& value, std::string_view name, TextRequest& to) {
-  return take_real(value, name, 0.001, 1000, to.options.sampler.dynamic_exponent);
-}
-
-Status take_mirostat(const JsonValue& value, std::string_view name, TextRequest& to) {
-  return take_int(value, name, 0, 2, to.options.sampler.mirostat);
-}
-
-Status take_mirostat_tau(const JsonValue& value, std::string_view name, TextRequest& to) {
-  return take_real(value, name, 0, 1e6, to.options.sampler.mirostat_tau);
-}
-
-Status take_mirostat_eta(const JsonValue& value, std::string_view name, TextRequest& to) {
-  return take_real(value, name, 0, 1e6, to.options.sampler.mirostat_eta);
-}
-
-Status take_dry_multiplier(const JsonValue& value, std::string_view name, TextRequest& to) {
-  return take_real(value, name, 0, 1e6, to.options.sampler.dry.multiplier);
-}
-
-Status take_dry_base(const JsonValue& value, std::string_view name, TextRequest& to) {
-  return take_real(value, name, 1, 1e6, to.options.sampler.dry.base);
-}
-
-Status take_dry_length(const JsonValue& value, std::string_view name, TextRequest& to) {
-  return take_int(value, name, 0, INT32_MAX, to.options.sampler.dry.allowed_length);
 }
 
 Status take_dry_window(const JsonValue& value, std::string_view name, TextRequest& to) {

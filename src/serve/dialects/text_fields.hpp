@@ -10,13 +10,13 @@ using TakeText = Status (*)(const JsonValue& value, std::string_view name, TextR
 
 // -1 means no limit.
 Status take_max_tokens(const JsonValue& value, std::string_view name, TextRequest& to);
-Status take_temperature(const JsonValue& value, std::string_view name, TextRequest& to);
 // 0 means greedy.
+// A number that is an option of SamplerOptions, in its range.
+Status take_option(const JsonValue& value, std::string_view name, std::string_view option,
+                   TextRequest& to);
 Status take_top_p(const JsonValue& value, std::string_view name, TextRequest& to);
 // -1 or 0 means all.
 Status take_top_k(const JsonValue& value, std::string_view name, TextRequest& to);
-Status take_min_p(const JsonValue& value, std::string_view name, TextRequest& to);
-Status take_repetition(const JsonValue& value, std::string_view name, TextRequest& to);
 // As in llama.cpp and Ollama: 0 disables the penalty, -1 means all tokens.
 Status take_window(const JsonValue& value, std::string_view name, TextRequest& to);
 // -1 means random.
@@ -24,21 +24,9 @@ Status take_seed(const JsonValue& value, std::string_view name, TextRequest& to)
 Status take_stop(const JsonValue& value, std::string_view name, TextRequest& to);
 Status take_stream(const JsonValue& value, std::string_view name, TextRequest& to);
 Status take_ignore_eos(const JsonValue& value, std::string_view name, TextRequest& to);
-Status take_frequency(const JsonValue& value, std::string_view name, TextRequest& to);
-Status take_presence(const JsonValue& value, std::string_view name, TextRequest& to);
 Status take_typical(const JsonValue& value, std::string_view name, TextRequest& to);
 // -1 disables it.
 Status take_sigma(const JsonValue& value, std::string_view name, TextRequest& to);
-Status take_xtc_probability(const JsonValue& value, std::string_view name, TextRequest& to);
-Status take_xtc_threshold(const JsonValue& value, std::string_view name, TextRequest& to);
-Status take_dynamic_range(const JsonValue& value, std::string_view name, TextRequest& to);
-Status take_dynamic_exponent(const JsonValue& value, std::string_view name, TextRequest& to);
-Status take_mirostat(const JsonValue& value, std::string_view name, TextRequest& to);
-Status take_mirostat_tau(const JsonValue& value, std::string_view name, TextRequest& to);
-Status take_mirostat_eta(const JsonValue& value, std::string_view name, TextRequest& to);
-Status take_dry_multiplier(const JsonValue& value, std::string_view name, TextRequest& to);
-Status take_dry_base(const JsonValue& value, std::string_view name, TextRequest& to);
-Status take_dry_length(const JsonValue& value, std::string_view name, TextRequest& to);
 // -1 means all.
 Status take_dry_window(const JsonValue& value, std::string_view name, TextRequest& to);
 Status take_dry_breakers(const JsonValue& value, std::string_view name, TextRequest& to);
@@ -77,21 +65,9 @@ struct NamedField {
   TakeText take;
 };
 inline constexpr NamedField kLlamaFields[] = {
-    {"frequency_penalty", take_frequency},
-    {"presence_penalty", take_presence},
     {"logit_bias", take_logit_bias},
     {"typical_p", take_typical},
     {"top_n_sigma", take_sigma},
-    {"xtc_probability", take_xtc_probability},
-    {"xtc_threshold", take_xtc_threshold},
-    {"dynatemp_range", take_dynamic_range},
-    {"dynatemp_exponent", take_dynamic_exponent},
-    {"mirostat", take_mirostat},
-    {"mirostat_tau", take_mirostat_tau},
-    {"mirostat_eta", take_mirostat_eta},
-    {"dry_multiplier", take_dry_multiplier},
-    {"dry_base", take_dry_base},
-    {"dry_allowed_length", take_dry_length},
     {"dry_penalty_last_n", take_dry_window},
     {"dry_sequence_breakers", take_dry_breakers},
     {"context_shift", take_context_shift},
@@ -103,12 +79,44 @@ inline constexpr NamedField kLlamaFields[] = {
     {"cache_salt", take_cache_salt},
 };
 
+// And those that are an option of the sampler.
+struct SamplerField {
+  const char* name;
+  const char* option;
+};
+inline constexpr SamplerField kLlamaSampler[] = {
+    {"frequency_penalty", "frequency_penalty"},
+    {"presence_penalty", "presence_penalty"},
+    {"xtc_probability", "xtc_probability"},
+    {"xtc_threshold", "xtc_threshold"},
+    {"dynatemp_range", "dynamic_range"},
+    {"dynatemp_exponent", "dynamic_exponent"},
+    {"mirostat", "mirostat"},
+    {"mirostat_tau", "mirostat_tau"},
+    {"mirostat_eta", "mirostat_eta"},
+    {"dry_multiplier", "dry.multiplier"},
+    {"dry_base", "dry.base"},
+    {"dry_allowed_length", "dry.allowed_length"},
+};
+
 // A field of a request R with a TextRequest member `text`.
 template <class R>
 BodyField<R> text_field(std::string_view name, TakeText take) {
   return {name, [take](const JsonValue& value, std::string_view called, R& to) {
             return take(value, called, to.text);
           }};
+}
+// A number that is an option of the sampler.
+template <class R>
+BodyField<R> sampler_field(std::string_view name, std::string_view option) {
+  return {name, [option](const JsonValue& value, std::string_view called, R& to) {
+            return take_option(value, called, option, to.text);
+          }};
+}
+template <class R>
+void add_llama_fields(std::vector<BodyField<R>>& own) {
+  for (const NamedField& f : kLlamaFields) own.push_back(text_field<R>(f.name, f.take));
+  for (const SamplerField& f : kLlamaSampler) own.push_back(sampler_field<R>(f.name, f.option));
 }
 // A vLLM field that this server does not support: only its default value is accepted.
 template <class R>
@@ -166,11 +174,11 @@ template <class R>
 std::vector<BodyField<R>> text_defaults() {
   return {
       text_field<R>("n_predict", take_max_tokens),
-      text_field<R>("temperature", take_temperature),
+      sampler_field<R>("temperature", "temperature"),
       text_field<R>("top_k", take_top_k),
       text_field<R>("top_p", take_top_p),
-      text_field<R>("min_p", take_min_p),
-      text_field<R>("repeat_penalty", take_repetition),
+      sampler_field<R>("min_p", "min_p"),
+      sampler_field<R>("repeat_penalty", "repetition_penalty"),
       text_field<R>("repeat_last_n", take_window),
       text_field<R>("seed", take_seed),
       text_field<R>("stop", take_stop),

@@ -792,124 +792,143 @@ final class loom_split_options extends Struct {
 final class loom_trainer_options extends Struct {
   @Uint32()
   external int struct_size;
+  /// Loss. Unset: the loss that the network was trained with, else by the data.
   @Int32()
   external int loss;
-  /// 0 means 1
+  /// huber: distance at which the loss turns linear; above 0. 0: 1.
   @Float()
   external double huber_delta;
-  /// of CROSS_ENTROPY
+  /// cross_entropy: share of the target that is spread over all classes; 0 to 1.
   @Float()
   external double label_smoothing;
   @Int32()
   external int heads_count;
-  /// CROSS_ENTROPY: widths of heads side by side; null: one
+  /// cross_entropy: widths of several predictions side by side, each with a label; empty is one; 1
+  /// or more.
   external Pointer<Int64> heads;
+  /// Optimizer.
   @Int32()
   external int optimizer;
-  /// 1: `beta1` counts; unset constants are the usual ones of the optimizer
+  /// 1: `beta1` counts
   @Int32()
   external int has_beta1;
+  /// Decay of the first moment, or the momentum; from 0, below 1.
   @Float()
   external double beta1;
+  /// 1: `beta2` counts
   @Int32()
   external int has_beta2;
+  /// Decay of the second moment; from 0, below 1.
   @Float()
   external double beta2;
+  /// 1: `eps` counts
   @Int32()
   external int has_eps;
+  /// Added to denominators; 0 to 1.
   @Float()
   external double eps;
+  /// 1: `weight_decay` counts
   @Int32()
   external int has_weight_decay;
+  /// Weight decay per update; 0 to 1000.
   @Float()
   external double weight_decay;
+  /// Schedule of the learning rate.
   @Int32()
   external int schedule;
-  /// learning rate at the start; 0 means 1e-3
+  /// Learning rate at the start; 0 or more. 0: 0.001.
   @Double()
   external double rate;
+  /// cosine, cosine_restarts, linear, polynomial: last learning rate; 0 to 1000.
   @Double()
   external double schedule_floor;
-  /// 0 means 0.1
+  /// step, multi_step, exponential, plateau: factor of the learning rate; 0 to 1. 0: 0.1.
   @Double()
   external double schedule_gamma;
-  /// 0 means 2
+  /// polynomial: exponent; 0 to 16. 0: 2.
   @Double()
   external double schedule_power;
-  /// epochs; 0 means 10
+  /// step, cosine_restarts: length of a period, after the warm-up; 1 or more epochs. 0: 10.
   @Int64()
   external int schedule_every;
-  /// epochs
+  /// multi_step: epochs after which the rate falls; 1 or more epochs.
   external Pointer<Int64> milestones;
   @Int32()
   external int milestones_count;
+  /// Which gradients are limited to clip_limit.
   @Int32()
   external int clip;
-  /// steps
+  /// Updates in which the rate rises to the start of the schedule; 0 or more updates.
   @Int64()
   external int warmup;
-  /// epochs; 0 means 5
+  /// plateau: epochs without a better loss before the rate falls; 0 or more epochs. 0: 5.
   @Int64()
   external int schedule_patience;
-  /// 0 means 1
+  /// norm, layer, value: limit of clip; above 0. 0: 1.
   @Float()
   external double clip_limit;
-  /// 1: samples are not shuffled
+  /// The opposite of `shuffle`. Draws a new order of the samples in every epoch.
   @Int32()
   external int keep_order;
-  /// samples per step; 0 means 32, of LBFGS all
+  /// Samples per batch; 1 or more samples. Unset: 32; all samples for lbfgs.
   @Int64()
   external int batch;
-  /// batches whose gradients are added up before an update; 0 means 1
+  /// Batches whose mean gradient makes one update; the last update of an epoch takes the remaining
+  /// ones; 1 to 1048576 batches. 0: 1.
   @Int64()
   external int accumulate;
   /// 1: `seed` counts
   @Int32()
   external int has_seed;
+  /// Normalization of the inputs.
   @Int32()
   external int normalize;
-  /// of the order of samples and of noise; unset: 1
+  /// Seed for the order of samples, augmentation and noise. Unset: 1.
   @Uint64()
   external int seed;
-  /// 1: integer weights are trained as they are packed, without masters
+  /// Trains packed integer weights with stochastic rounding, without float32 masters.
   @Int32()
   external int native_weights;
-  /// 1: feedback links go on from batch to batch
+  /// Feedback links read the previous batch, not zeros; docs/state.md.
   @Int32()
   external int carry_feedback;
-  /// gradient checkpointing in groups of so many cells; 0 means none
+  /// Group size of gradient checkpointing; 0 disables it; 0 or more cells.
   @Int64()
   external int checkpoint_cells;
   /// null: that of the network
   external Pointer<loom_engine> engine;
-  /// decay of an average of the weights, which is evaluated and saved; 0 means none
+  /// Decay of an exponential average of the weights, which is evaluated and saved; 0 disables it;
+  /// from 0, below 1.
   @Double()
   external double ema;
-  /// the mean over the ends of the epochs from this one on; 0 means none
+  /// First epoch of a mean of the weights, which is evaluated and saved; 0 disables it; 0 or more
+  /// epochs.
   @Int64()
   external int swa_from;
-  /// every so many updates back to slow weights; 0 means never
+  /// Updates between two steps of the slow weights; 0 disables them (Zhang et al., 2019); 0 to
+  /// 1000000000 updates.
   @Int64()
   external int lookahead;
-  /// by which those move; 0 means 0.5
+  /// Step of the slow weights towards the fast ones; above 0, up to 1. 0: 0.5.
   @Double()
   external double lookahead_share;
-  /// deviation of noise on gradients; 0 means none
+  /// Standard deviation of normal noise on gradients, after clipping; 0 or more.
   @Double()
   external double gradient_noise;
-  /// with the update t as (1 + t)^(-fade / 2)
+  /// Exponent f: in update t the deviation is gradient_noise x (1 + t)^(-f / 2); 0 or more.
   @Double()
   external double gradient_noise_fade;
-  /// TRIPLET, CONTRASTIVE: a distance; 0 means 1
+  /// triplet, contrastive: distance by which other labels are farther; above 0. 0: 1.
   @Float()
   external double margin;
-  /// INFONCE: what cosines are divided by; 0 means 0.1
+  /// infonce: divisor of the cosines; above 0. 0: 0.1.
   @Float()
   external double temperature;
-  /// TRIPLET, 1: all of a batch, not the hardest of each row
+  /// triplet: uses all triplets of a batch, not the hardest of each sample.
   @Int32()
   external int all_triplets;
-  /// 1: rows of a sample are compared with other rows alone, as in CLIP
+  /// triplet, contrastive, infonce: compares a row only with rows at other positions of their
+  /// samples, as in CLIP.
   @Int32()
   external int pairs_across;
 }
@@ -1252,48 +1271,49 @@ typedef loom_logits_fn = Int32 Function(Pointer<Void>, Int64, Pointer<Float>, In
 final class loom_generate_options extends Struct {
   @Uint32()
   external int struct_size;
-  /// 0 means 256
+  /// Largest length of the text; 0 or more tokens. 0: 256.
   @Int64()
   external int max_tokens;
-  /// 0 means the likeliest token; else logits are divided by it
+  /// Divisor of the logits; 0 always takes the most likely token; 0 or more.
   @Float()
   external double temperature;
-  /// keep the fewest tokens that hold this share of the probability; 0 means 1
+  /// Keep the fewest tokens with this total probability; above 0, up to 1. 0: 1.
   @Float()
   external double top_p;
-  /// keep those with at least this share of the best one's
+  /// Keep tokens with at least this share of the best one's probability; 0 to 1.
   @Float()
   external double min_p;
-  /// Keskar et al., 2019; 0 means 1
+  /// Logits of tokens in the window are divided by this if positive, else multiplied (Keskar et
+  /// al., 2019); above 0. 0: 1.
   @Float()
   external double repetition_penalty;
-  /// keep the k likeliest tokens; 0 means all
+  /// Keep the k most likely tokens; 0 keeps all; 0 or more.
   @Int64()
   external int top_k;
   /// 1: `repetition_window` counts
   @Int32()
   external int has_repetition_window;
-  /// 1: the token that ends a text does not end it
+  /// A token that ends a text does not end it.
   @Int32()
   external int ignore_eos;
-  /// tokens to look back; 0 means all; unset means 64
+  /// Window of the penalties, prompt included; 0 is all; 0 or more tokens. Unset: 64.
   @Int64()
   external int repetition_window;
-  /// equal seeds give equal texts, on any machine
+  /// Sampling seed; equal seeds give equal texts on every machine.
   @Uint64()
   external int seed;
-  /// generation ends where one of these appears, [stop_count]
+  /// Generation ends before one of these texts. Valid UTF-8, not empty.
   external Pointer<Pointer<Uint8>> stop;
-  /// tokens that end the text; null: those of the model
+  /// Tokens that end the text; empty means those of the model.
   external Pointer<Int32> eos_ids;
   @Int32()
   external int stop_count;
   @Int32()
   external int eos_count;
-  /// 1: fills loom_token.logprob and loom_generation_logprobs()
+  /// Fills logprob of each token and of the generation.
   @Int32()
   external int logprobs;
-  /// fills loom_token.top with so many
+  /// Number of the most likely tokens that each Token lists; 0 or more tokens.
   @Int32()
   external int top_logprobs;
   /// null: none
@@ -1302,63 +1322,66 @@ final class loom_generate_options extends Struct {
   external Pointer<NativeFunction<loom_progress_fn>> on_prefill;
   /// handed to both
   external Pointer<Void> user;
-  /// logits lose it for every time that the window has the token
+  /// Subtracted from a logit for each occurrence in the window (OpenAI); -1e6 to 1e6.
   @Float()
   external double frequency_penalty;
-  /// and this once (OpenAI)
+  /// Subtracted once from logits of tokens in the window (OpenAI); -1e6 to 1e6.
   @Float()
   external double presence_penalty;
-  /// no run of so many tokens comes twice; 0 means off
+  /// An n-gram of this length never repeats; 0 disables it; 0 to 1048576 tokens.
   @Int64()
   external int no_repeat_ngram;
-  /// penalty of what would go on with a repetition; 0 means off
+  /// DRY penalty for a token that continues a repetition; 0 disables it; 0 to 1e6.
   @Float()
   external double dry_multiplier;
-  /// 0 means 1.75
+  /// Factor of the DRY penalty for each repeated token; 1 to 1e6. 0: 1.75.
   @Float()
   external double dry_base;
-  /// 0 means 2
+  /// Length of a repetition that has no DRY penalty; 0 or more tokens. 0: 2.
   @Int64()
   external int dry_allowed_length;
-  /// tokens to look back; 0 means all
+  /// Length of the text in which DRY finds repetitions, prompt included; 0 is all; 0 or more
+  /// tokens.
   @Int64()
   external int dry_window;
-  /// texts no repetition reaches over, [dry_breaker_count]; null: the usual
+  /// A repetition ends at a token whose text contains one of these. Empty: a line end, a colon, a
+  /// quote and an asterisk.
   external Pointer<Pointer<Uint8>> dry_breakers;
   @Int32()
   external int dry_breaker_count;
-  /// keep the share whose surprise is nearest to the entropy; 0 means 1
+  /// Keep the share of tokens whose surprise is nearest to the entropy; above 0, up to 1. 0: 1.
   @Float()
   external double typical_p;
-  /// keep logits within n deviations of the largest; 0 means off
+  /// Keep logits within this distance of the largest; 0 disables it; 0 to 1e6 deviations.
   @Float()
   external double top_n_sigma;
-  /// of keeping only the least likely of those above the threshold
+  /// How often XTC keeps only the least likely of the tokens above xtc_threshold; 0 to 1.
   @Float()
   external double xtc_probability;
-  /// 0 means 0.1
+  /// Probability from which XTC counts a token; 0 to 1. 0: 0.1.
   @Float()
   external double xtc_threshold;
-  /// of the temperature, by the entropy; 0 means off
+  /// The entropy moves the temperature by up to this, down and up; 0 disables it; 0 to 1e6.
   @Float()
   external double dynamic_range;
-  /// 0 means 1
+  /// Exponent of entropy / its maximum, for dynamic_range; above 0, up to 1000. 0: 1.
   @Float()
   external double dynamic_exponent;
-  /// 1, 2: keep the surprise near tau (Basu et al., 2021); 0 means off
+  /// 1 and 2 keep the surprise of each token near mirostat_tau (Basu et al., 2021); 0 disables it;
+  /// 0 to 2.
   @Int64()
   external int mirostat;
-  /// bits; 0 means 5
+  /// Surprise that Mirostat aims at; 0 to 1e6 bits. 0: 5.
   @Float()
   external double mirostat_tau;
-  /// 0 means 0.1
+  /// Learning rate of Mirostat; 0 to 1e6. 0: 0.1.
   @Float()
   external double mirostat_eta;
-  /// [logit_bias_count]
+  /// Added to the logits of these tokens.
   external Pointer<loom_token_bias> logit_bias;
-  /// never drawn, [banned_token_count]
+  /// Tokens that are never drawn.
   external Pointer<Int32> banned_tokens;
-  /// texts that are never spelled, [banned_string_count]
+  /// Texts that never appear: a token that would complete one is removed.
   external Pointer<Pointer<Uint8>> banned_strings;
   @Int32()
   external int logit_bias_count;
@@ -1366,19 +1389,41 @@ final class loom_generate_options extends Struct {
   external int banned_token_count;
   @Int32()
   external int banned_string_count;
-  /// 1: marks of a chat are text too, for loom_reply_parser
+  /// Chat marks become text too, for a ReplyParser.
   @Int32()
   external int special_text;
-  /// what the text may be, in GBNF; null: anything
+  /// Grammar of the text in GBNF, with the rule root. The text ends at the end of the grammar.
+  /// Needs a tokenizer.
   external Pointer<Uint8> grammar;
-  /// or a JSON schema of draft 2020-12; not both
+  /// JSON schema of the text (draft 2020-12, docs/sampling.md), in place of a grammar.
   external Pointer<Uint8> json_schema;
-  /// 1: tokens are guessed from what followed before; the text stays the same
+  /// Draft tokens come from earlier occurrences of the last tokens; the text does not change.
   @Int32()
   external int lookup;
-  /// at a time, 1 to 64; 0 means 8
+  /// Largest number of draft tokens per pass; 0 to 64 tokens. 0: 8.
   @Int64()
   external int guesses;
+  /// Log-probabilities are those of the draw: after temperature, penalties and truncation, over the
+  /// remaining tokens. A token that is chosen without a draw has probability 1.
+  @Int32()
+  external int logprobs_of_draw;
+  /// When the context is full, drops a part of it and reads the rest again at its new position. The
+  /// text continues as if the prompt had never had that part. Not for recurrent layers.
+  @Int32()
+  external int shift_context;
+  /// Length of the beginning that shift_context never drops; 0 or more tokens.
+  @Int64()
+  external int keep_tokens;
+  /// Tokens that shift_context drops at a time; 0 is half of the allowed ones; 0 or more tokens.
+  @Int64()
+  external int shift_tokens;
+  /// 1: `guess_chance` counts
+  @Int32()
+  external int has_guess_chance;
+  /// The draft model continues while the joint probability of its tokens in a pass is at least
+  /// this; 0 always drafts `guesses` tokens; 0 to 1. Unset: 0.5.
+  @Float()
+  external double guess_chance;
   /// of loom_model_compile_rules() with these options; null compiles them when the text starts
   external Pointer<loom_rules> rules;
   /// a further source of draft tokens; null means none

@@ -736,99 +736,140 @@ public interface Sys extends Library {
   })
   class TrainerOptions extends Structure {
     public int struct_size;
+    /**
+     * Loss. Unset: the loss that the network was trained with, else by the data.
+     */
     public int loss;
     /**
-     * 0 means 1
+     * huber: distance at which the loss turns linear; above 0. 0: 1.
      */
     public float huber_delta;
     /**
-     * of CROSS_ENTROPY
+     * cross_entropy: share of the target that is spread over all classes; 0 to 1.
      */
     public float label_smoothing;
     public int heads_count;
     /**
-     * CROSS_ENTROPY: widths of heads side by side; null: one
+     * cross_entropy: widths of several predictions side by side, each with a label; empty is one; 1
+     * or more.
      */
     public Pointer heads;
+    /**
+     * Optimizer.
+     */
     public int optimizer;
     /**
-     * 1: `beta1` counts; unset constants are the usual ones of the optimizer
+     * 1: `beta1` counts
      */
     public int has_beta1;
+    /**
+     * Decay of the first moment, or the momentum; from 0, below 1.
+     */
     public float beta1;
+    /**
+     * 1: `beta2` counts
+     */
     public int has_beta2;
+    /**
+     * Decay of the second moment; from 0, below 1.
+     */
     public float beta2;
+    /**
+     * 1: `eps` counts
+     */
     public int has_eps;
+    /**
+     * Added to denominators; 0 to 1.
+     */
     public float eps;
+    /**
+     * 1: `weight_decay` counts
+     */
     public int has_weight_decay;
+    /**
+     * Weight decay per update; 0 to 1000.
+     */
     public float weight_decay;
+    /**
+     * Schedule of the learning rate.
+     */
     public int schedule;
     /**
-     * learning rate at the start; 0 means 1e-3
+     * Learning rate at the start; 0 or more. 0: 0.001.
      */
     public double rate;
+    /**
+     * cosine, cosine_restarts, linear, polynomial: last learning rate; 0 to 1000.
+     */
     public double schedule_floor;
     /**
-     * 0 means 0.1
+     * step, multi_step, exponential, plateau: factor of the learning rate; 0 to 1. 0: 0.1.
      */
     public double schedule_gamma;
     /**
-     * 0 means 2
+     * polynomial: exponent; 0 to 16. 0: 2.
      */
     public double schedule_power;
     /**
-     * epochs; 0 means 10
+     * step, cosine_restarts: length of a period, after the warm-up; 1 or more epochs. 0: 10.
      */
     public long schedule_every;
     /**
-     * epochs
+     * multi_step: epochs after which the rate falls; 1 or more epochs.
      */
     public Pointer milestones;
     public int milestones_count;
+    /**
+     * Which gradients are limited to clip_limit.
+     */
     public int clip;
     /**
-     * steps
+     * Updates in which the rate rises to the start of the schedule; 0 or more updates.
      */
     public long warmup;
     /**
-     * epochs; 0 means 5
+     * plateau: epochs without a better loss before the rate falls; 0 or more epochs. 0: 5.
      */
     public long schedule_patience;
     /**
-     * 0 means 1
+     * norm, layer, value: limit of clip; above 0. 0: 1.
      */
     public float clip_limit;
     /**
-     * 1: samples are not shuffled
+     * The opposite of `shuffle`. Draws a new order of the samples in every epoch.
      */
     public int keep_order;
     /**
-     * samples per step; 0 means 32, of LBFGS all
+     * Samples per batch; 1 or more samples. Unset: 32; all samples for lbfgs.
      */
     public long batch;
     /**
-     * batches whose gradients are added up before an update; 0 means 1
+     * Batches whose mean gradient makes one update; the last update of an epoch takes the remaining
+     * ones; 1 to 1048576 batches. 0: 1.
      */
     public long accumulate;
     /**
      * 1: `seed` counts
      */
     public int has_seed;
+    /**
+     * Normalization of the inputs.
+     */
     public int normalize;
     /**
-     * of the order of samples and of noise; unset: 1
+     * Seed for the order of samples, augmentation and noise. Unset: 1.
      */
     public long seed;
     /**
-     * 1: integer weights are trained as they are packed, without masters
+     * Trains packed integer weights with stochastic rounding, without float32 masters.
      */
     public int native_weights;
     /**
-     * 1: feedback links go on from batch to batch
+     * Feedback links read the previous batch, not zeros; docs/state.md.
      */
     public int carry_feedback;
     /**
-     * gradient checkpointing in groups of so many cells; 0 means none
+     * Group size of gradient checkpointing; 0 disables it; 0 or more cells.
      */
     public long checkpoint_cells;
     /**
@@ -836,43 +877,47 @@ public interface Sys extends Library {
      */
     public Pointer engine;
     /**
-     * decay of an average of the weights, which is evaluated and saved; 0 means none
+     * Decay of an exponential average of the weights, which is evaluated and saved; 0 disables it;
+     * from 0, below 1.
      */
     public double ema;
     /**
-     * the mean over the ends of the epochs from this one on; 0 means none
+     * First epoch of a mean of the weights, which is evaluated and saved; 0 disables it; 0 or more
+     * epochs.
      */
     public long swa_from;
     /**
-     * every so many updates back to slow weights; 0 means never
+     * Updates between two steps of the slow weights; 0 disables them (Zhang et al., 2019); 0 to
+     * 1000000000 updates.
      */
     public long lookahead;
     /**
-     * by which those move; 0 means 0.5
+     * Step of the slow weights towards the fast ones; above 0, up to 1. 0: 0.5.
      */
     public double lookahead_share;
     /**
-     * deviation of noise on gradients; 0 means none
+     * Standard deviation of normal noise on gradients, after clipping; 0 or more.
      */
     public double gradient_noise;
     /**
-     * with the update t as (1 + t)^(-fade / 2)
+     * Exponent f: in update t the deviation is gradient_noise x (1 + t)^(-f / 2); 0 or more.
      */
     public double gradient_noise_fade;
     /**
-     * TRIPLET, CONTRASTIVE: a distance; 0 means 1
+     * triplet, contrastive: distance by which other labels are farther; above 0. 0: 1.
      */
     public float margin;
     /**
-     * INFONCE: what cosines are divided by; 0 means 0.1
+     * infonce: divisor of the cosines; above 0. 0: 0.1.
      */
     public float temperature;
     /**
-     * TRIPLET, 1: all of a batch, not the hardest of each row
+     * triplet: uses all triplets of a batch, not the hardest of each sample.
      */
     public int all_triplets;
     /**
-     * 1: rows of a sample are compared with other rows alone, as in CLIP
+     * triplet, contrastive, infonce: compares a row only with rows at other positions of their
+     * samples, as in CLIP.
      */
     public int pairs_across;
 
@@ -1526,32 +1571,34 @@ public interface Sys extends Library {
       "top_n_sigma", "xtc_probability", "xtc_threshold", "dynamic_range", "dynamic_exponent",
       "mirostat", "mirostat_tau", "mirostat_eta", "logit_bias", "banned_tokens", "banned_strings",
       "logit_bias_count", "banned_token_count", "banned_string_count", "special_text", "grammar",
-      "json_schema", "lookup", "guesses", "rules", "lookup_text"
+      "json_schema", "lookup", "guesses", "logprobs_of_draw", "shift_context", "keep_tokens",
+      "shift_tokens", "has_guess_chance", "guess_chance", "rules", "lookup_text"
   })
   class GenerateOptions extends Structure {
     public int struct_size;
     /**
-     * 0 means 256
+     * Largest length of the text; 0 or more tokens. 0: 256.
      */
     public long max_tokens;
     /**
-     * 0 means the likeliest token; else logits are divided by it
+     * Divisor of the logits; 0 always takes the most likely token; 0 or more.
      */
     public float temperature;
     /**
-     * keep the fewest tokens that hold this share of the probability; 0 means 1
+     * Keep the fewest tokens with this total probability; above 0, up to 1. 0: 1.
      */
     public float top_p;
     /**
-     * keep those with at least this share of the best one's
+     * Keep tokens with at least this share of the best one's probability; 0 to 1.
      */
     public float min_p;
     /**
-     * Keskar et al., 2019; 0 means 1
+     * Logits of tokens in the window are divided by this if positive, else multiplied (Keskar et
+     * al., 2019); above 0. 0: 1.
      */
     public float repetition_penalty;
     /**
-     * keep the k likeliest tokens; 0 means all
+     * Keep the k most likely tokens; 0 keeps all; 0 or more.
      */
     public long top_k;
     /**
@@ -1559,33 +1606,33 @@ public interface Sys extends Library {
      */
     public int has_repetition_window;
     /**
-     * 1: the token that ends a text does not end it
+     * A token that ends a text does not end it.
      */
     public int ignore_eos;
     /**
-     * tokens to look back; 0 means all; unset means 64
+     * Window of the penalties, prompt included; 0 is all; 0 or more tokens. Unset: 64.
      */
     public long repetition_window;
     /**
-     * equal seeds give equal texts, on any machine
+     * Sampling seed; equal seeds give equal texts on every machine.
      */
     public long seed;
     /**
-     * generation ends where one of these appears, [stop_count]
+     * Generation ends before one of these texts. Valid UTF-8, not empty.
      */
     public Pointer stop;
     /**
-     * tokens that end the text; null: those of the model
+     * Tokens that end the text; empty means those of the model.
      */
     public Pointer eos_ids;
     public int stop_count;
     public int eos_count;
     /**
-     * 1: fills loom_token.logprob and loom_generation_logprobs()
+     * Fills logprob of each token and of the generation.
      */
     public int logprobs;
     /**
-     * fills loom_token.top with so many
+     * Number of the most likely tokens that each Token lists; 0 or more tokens.
      */
     public int top_logprobs;
     /**
@@ -1601,109 +1648,140 @@ public interface Sys extends Library {
      */
     public Pointer user;
     /**
-     * logits lose it for every time that the window has the token
+     * Subtracted from a logit for each occurrence in the window (OpenAI); -1e6 to 1e6.
      */
     public float frequency_penalty;
     /**
-     * and this once (OpenAI)
+     * Subtracted once from logits of tokens in the window (OpenAI); -1e6 to 1e6.
      */
     public float presence_penalty;
     /**
-     * no run of so many tokens comes twice; 0 means off
+     * An n-gram of this length never repeats; 0 disables it; 0 to 1048576 tokens.
      */
     public long no_repeat_ngram;
     /**
-     * penalty of what would go on with a repetition; 0 means off
+     * DRY penalty for a token that continues a repetition; 0 disables it; 0 to 1e6.
      */
     public float dry_multiplier;
     /**
-     * 0 means 1.75
+     * Factor of the DRY penalty for each repeated token; 1 to 1e6. 0: 1.75.
      */
     public float dry_base;
     /**
-     * 0 means 2
+     * Length of a repetition that has no DRY penalty; 0 or more tokens. 0: 2.
      */
     public long dry_allowed_length;
     /**
-     * tokens to look back; 0 means all
+     * Length of the text in which DRY finds repetitions, prompt included; 0 is all; 0 or more
+     * tokens.
      */
     public long dry_window;
     /**
-     * texts no repetition reaches over, [dry_breaker_count]; null: the usual
+     * A repetition ends at a token whose text contains one of these. Empty: a line end, a colon, a
+     * quote and an asterisk.
      */
     public Pointer dry_breakers;
     public int dry_breaker_count;
     /**
-     * keep the share whose surprise is nearest to the entropy; 0 means 1
+     * Keep the share of tokens whose surprise is nearest to the entropy; above 0, up to 1. 0: 1.
      */
     public float typical_p;
     /**
-     * keep logits within n deviations of the largest; 0 means off
+     * Keep logits within this distance of the largest; 0 disables it; 0 to 1e6 deviations.
      */
     public float top_n_sigma;
     /**
-     * of keeping only the least likely of those above the threshold
+     * How often XTC keeps only the least likely of the tokens above xtc_threshold; 0 to 1.
      */
     public float xtc_probability;
     /**
-     * 0 means 0.1
+     * Probability from which XTC counts a token; 0 to 1. 0: 0.1.
      */
     public float xtc_threshold;
     /**
-     * of the temperature, by the entropy; 0 means off
+     * The entropy moves the temperature by up to this, down and up; 0 disables it; 0 to 1e6.
      */
     public float dynamic_range;
     /**
-     * 0 means 1
+     * Exponent of entropy / its maximum, for dynamic_range; above 0, up to 1000. 0: 1.
      */
     public float dynamic_exponent;
     /**
-     * 1, 2: keep the surprise near tau (Basu et al., 2021); 0 means off
+     * 1 and 2 keep the surprise of each token near mirostat_tau (Basu et al., 2021); 0 disables it;
+     * 0 to 2.
      */
     public long mirostat;
     /**
-     * bits; 0 means 5
+     * Surprise that Mirostat aims at; 0 to 1e6 bits. 0: 5.
      */
     public float mirostat_tau;
     /**
-     * 0 means 0.1
+     * Learning rate of Mirostat; 0 to 1e6. 0: 0.1.
      */
     public float mirostat_eta;
     /**
-     * [logit_bias_count]
+     * Added to the logits of these tokens.
      */
     public Pointer logit_bias;
     /**
-     * never drawn, [banned_token_count]
+     * Tokens that are never drawn.
      */
     public Pointer banned_tokens;
     /**
-     * texts that are never spelled, [banned_string_count]
+     * Texts that never appear: a token that would complete one is removed.
      */
     public Pointer banned_strings;
     public int logit_bias_count;
     public int banned_token_count;
     public int banned_string_count;
     /**
-     * 1: marks of a chat are text too, for loom_reply_parser
+     * Chat marks become text too, for a ReplyParser.
      */
     public int special_text;
     /**
-     * what the text may be, in GBNF; null: anything
+     * Grammar of the text in GBNF, with the rule root. The text ends at the end of the grammar.
+     * Needs a tokenizer.
      */
     public Pointer grammar;
     /**
-     * or a JSON schema of draft 2020-12; not both
+     * JSON schema of the text (draft 2020-12, docs/sampling.md), in place of a grammar.
      */
     public Pointer json_schema;
     /**
-     * 1: tokens are guessed from what followed before; the text stays the same
+     * Draft tokens come from earlier occurrences of the last tokens; the text does not change.
      */
     public int lookup;
     /**
-     * at a time, 1 to 64; 0 means 8
+     * Largest number of draft tokens per pass; 0 to 64 tokens. 0: 8.
      */
     public long guesses;
+    /**
+     * Log-probabilities are those of the draw: after temperature, penalties and truncation, over
+     * the remaining tokens. A token that is chosen without a draw has probability 1.
+     */
+    public int logprobs_of_draw;
+    /**
+     * When the context is full, drops a part of it and reads the rest again at its new position.
+     * The text continues as if the prompt had never had that part. Not for recurrent layers.
+     */
+    public int shift_context;
+    /**
+     * Length of the beginning that shift_context never drops; 0 or more tokens.
+     */
+    public long keep_tokens;
+    /**
+     * Tokens that shift_context drops at a time; 0 is half of the allowed ones; 0 or more tokens.
+     */
+    public long shift_tokens;
+    /**
+     * 1: `guess_chance` counts
+     */
+    public int has_guess_chance;
+    /**
+     * The draft model continues while the joint probability of its tokens in a pass is at least
+     * this; 0 always drafts `guesses` tokens; 0 to 1. Unset: 0.5.
+     */
+    public float guess_chance;
     /**
      * of loom_model_compile_rules() with these options; null compiles them when the text starts
      */
