@@ -46,9 +46,9 @@ class Walker : public ForwardCall {
     }
     return pass_.present;
   }
-  Result<Outputs> child(size_t i, std::span<const Tensor> inputs) override {
+  Result<LayerOutputs> child(size_t i, std::span<const Tensor> inputs) override {
     const Node& below = node_.children[i];
-    if (below.disabled() && !inputs.empty()) return Outputs(inputs[0]);
+    if (below.disabled() && !inputs.empty()) return LayerOutputs(inputs[0]);
     Walker walk(pass_, below, inputs);
     return below.config.def->forward(walk);
   }
@@ -62,7 +62,7 @@ class Walker : public ForwardCall {
     Recorder unused(unread);
     Recorder* const recorder = std::exchange(pass_.recorder, &unused);
     const auto synchronize = std::exchange(pass_.synchronize, [] { return Result<bool>(false); });
-    const Result<Outputs> y = child(i, {&input, 1});
+    const Result<LayerOutputs> y = child(i, {&input, 1});
     pass_.recorder = recorder;
     pass_.synchronize = synchronize;
     return y.ok() ? Status{} : Status(y.error());
@@ -75,7 +75,7 @@ class Walker : public ForwardCall {
 
 }  // namespace
 
-Result<Outputs> Pass::cell(size_t i, const Tensor& in, const Tensor& skip) {
+Result<LayerOutputs> Pass::cell(size_t i, const Tensor& in, const Tensor& skip) {
   const Node& node = network->cells()[i].node;
   const std::array<Tensor, 2> read = {in, skip};
   Walker walk(*this, node, inputs_after(node.config, read));
@@ -100,7 +100,7 @@ Result<Tensor> Pass::run(size_t begin, size_t end, const Tensor& x) {
       const Tensor linked = cell.feedback ? (*feedback)[from] : made[from - begin];
       (cell.skip ? skip : in) = linked;
     }
-    LOOM_ASSIGN(const Outputs cell_outputs, this->cell(i, in, skip));
+    LOOM_ASSIGN(const LayerOutputs cell_outputs, this->cell(i, in, skip));
     const Tensor& out = cell_outputs[0];
     if (i + 1 == cells.size() && results != nullptr)
       results->assign(cell_outputs.all().begin(), cell_outputs.all().end());

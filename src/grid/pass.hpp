@@ -59,7 +59,7 @@ struct Pass : PassState {
   // Runs cells [begin, end) on x; returns the output of the last.
   Result<Tensor> run(size_t begin, size_t end, const Tensor& x);
   // Runs cell i alone on these inputs; links are ignored. Returns all its outputs.
-  Result<Outputs> cell(size_t i, const Tensor& in, const Tensor& skip);
+  Result<LayerOutputs> cell(size_t i, const Tensor& in, const Tensor& skip);
 };
 
 }  // namespace loom::core

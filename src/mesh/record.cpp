@@ -74,7 +74,7 @@ Result<Tensor> record_cell(Trace& trace, const CellCall& call, const MeshSlot& s
   pass.training = call.training;
   pass.seed = call.seed;
   pass.step = call.step;
-  LOOM_ASSIGN(const Outputs outputs, pass.cell(static_cast<size_t>(slot.cell), in, second));
+  LOOM_ASSIGN(const LayerOutputs outputs, pass.cell(static_cast<size_t>(slot.cell), in, second));
   if (extras == nullptr) return outputs[0];
   extras->losses.insert(extras->losses.end(), pass.losses.begin(), pass.losses.end());
   extras->kept.insert(extras->kept.end(), pass.kept.begin(), pass.kept.end());

@@ -41,7 +41,7 @@ Result<Tensor> forward_sequence(ForwardCall& call) {
   const std::vector<LayerConfig>& children = call.config().children;
   for (size_t i = 0; i < children.size(); ++i) {
     const std::array<Tensor, 2> read = {value, before};
-    LOOM_ASSIGN(const Outputs next, call.child(i, inputs_after(children[i], read)));
+    LOOM_ASSIGN(const LayerOutputs next, call.child(i, inputs_after(children[i], read)));
     if (!children[i].disabled) before = value;
     value = next[0];
   }

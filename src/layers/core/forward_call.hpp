@@ -73,7 +73,7 @@ class ForwardCall {
   // all. least: the minimum number of real samples.
   virtual Result<Tensor> sample_mask(int64_t least) = 0;
   // Records child i; returns all its outputs. inputs: as those of inputs() above.
-  virtual Result<Outputs> child(size_t i, std::span<const Tensor> inputs) = 0;
+  virtual Result<LayerOutputs> child(size_t i, std::span<const Tensor> inputs) = 0;
   // Takes the memory that child() would request, without commands, for a child that is skipped.
   // input: the input of child(). The plan separates it from the child's outputs.
   virtual Status skip_child(size_t i, const Tensor& input) = 0;

@@ -219,7 +219,7 @@ Result<std::vector<Tensor>> forward_graph(ForwardCall& call) {
         cat("Graph takes ", inputs, " inputs, but ", call.inputs().size(), " are given"));
   }
   const auto run = [&](size_t i, std::span<const Tensor> read) -> Result<std::vector<Tensor>> {
-    LOOM_ASSIGN(const Outputs made, call.child(i, read));
+    LOOM_ASSIGN(const LayerOutputs made, call.child(i, read));
     return std::vector<Tensor>(made.all().begin(), made.all().end());
   };
   return walk<Tensor>(c, call.inputs().first(inputs), run);

@@ -101,10 +101,10 @@ struct SequenceEnds {
 class ForwardCall;  // layers/core/forward_call.hpp
 
 // All outputs of a layer, at least one. A single output needs no allocation.
-class Outputs {
+class LayerOutputs {
  public:
-  Outputs(const Tensor& only) : first_(only) {}
-  Outputs(std::vector<Tensor> all) : first_(all.front()), list_(std::move(all)) {}
+  LayerOutputs(const Tensor& only) : first_(only) {}
+  LayerOutputs(std::vector<Tensor> all) : first_(all.front()), list_(std::move(all)) {}
   std::span<const Tensor> all() const {
     return list_.empty() ? std::span(&first_, 1) : std::span<const Tensor>(list_);
   }
@@ -142,7 +142,7 @@ class ForwardRule {
   constexpr ForwardRule() = default;
   constexpr ForwardRule(One* one) : one_(one) {}
   constexpr ForwardRule(List* list) : list_(list) {}
-  Result<Outputs> operator()(ForwardCall& call) const;
+  Result<LayerOutputs> operator()(ForwardCall& call) const;
   bool defined() const { return one_ != nullptr || list_ != nullptr; }
 
  private:

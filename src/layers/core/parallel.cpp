@@ -124,7 +124,7 @@ Result<std::vector<Tensor>> run_branches(ForwardCall& call) {
   std::vector<Tensor> out;
   const int64_t samples = call.x().shape[0];
   for (size_t i = 0; i < branches(call.config()); ++i) {
-    LOOM_ASSIGN(const Outputs made, call.child(i, call.inputs().first(1)));
+    LOOM_ASSIGN(const LayerOutputs made, call.child(i, call.inputs().first(1)));
     out.push_back(as_matrix(made[0], samples, made[0].shape.count() / samples));
   }
   return out;
@@ -187,7 +187,7 @@ Status balance_loss(ForwardCall& call, const Tensor& p, const Tensor& kept) {
 Result<Tensor> gate_weights(ForwardCall& call, int64_t experts) {
   const LayerConfig& c = call.config();
   const int64_t samples = call.x().shape[0];
-  LOOM_ASSIGN(const Outputs gate, call.child(branches(c), call.inputs().first(1)));
+  LOOM_ASSIGN(const LayerOutputs gate, call.child(branches(c), call.inputs().first(1)));
   LOOM_ASSIGN(const Tensor p, call.tensor(Shape{samples, experts}));
   LOOM_TRY(call.ops().softmax({as_matrix(gate[0], samples, experts), p, 1.0f}));
   if (c.integer(kTopK) == 0) return p;
@@ -280,7 +280,7 @@ Status add_expert(ForwardCall& call, int64_t i, const Tensor& weights, const Ten
   LOOM_TRY(call.ops().gather_rows(
       {as_matrix(call.x(), samples, width), rows, as_matrix(mine, count, width)}));
   LOOM_TRY(call.ops().gather_rows({slice_cols(weights, i, 1), rows, first_of(share, count)}));
-  LOOM_ASSIGN(const Outputs made, call.child(static_cast<size_t>(i), {&mine, 1}));
+  LOOM_ASSIGN(const LayerOutputs made, call.child(static_cast<size_t>(i), {&mine, 1}));
   LOOM_TRY(call.ops().binary({as_matrix(made[0], count, y.cols()), first_of(share, count),
                               first_of(product, count), BinaryKind::mul}));
   return call.ops().scatter_add_rows({first_of(product, count), rows, y, -1});

@@ -200,13 +200,13 @@ Result<std::vector<Shape>> InferRule::operator()(const LayerConfig& layer,
   return std::vector<Shape>{out};
 }
 
-Result<Outputs> ForwardRule::operator()(ForwardCall& call) const {
+Result<LayerOutputs> ForwardRule::operator()(ForwardCall& call) const {
   if (list_ != nullptr) {
     LOOM_ASSIGN(std::vector<Tensor> all, list_(call));
-    return Outputs(std::move(all));
+    return LayerOutputs(std::move(all));
   }
   LOOM_ASSIGN(const Tensor only, one_(call));
-  return Outputs(only);
+  return LayerOutputs(only);
 }
 
 Result<std::vector<Shape>> infer_all(const LayerConfig& layer, std::span<const Shape> in) {
