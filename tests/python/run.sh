@@ -41,7 +41,7 @@ portable() {
   mkdir -p "$work/portable"
   c++ -std=c++20 -O2 -fPIC -fvisibility=hidden -Isrc -Iinclude -c bindings/python/no_pictures.cpp \
     -o "$work/portable/no_pictures.o" >"$work/portable/log" 2>&1 || return 1
-  # The linker that folds equal functions into one, if it is there: it takes 2 % off the wheel.
+  # The linker that folds equal functions into one, if it exists. It takes 2 % off the wheel.
   c++ -fuse-ld=gold -Wl,--version >/dev/null 2>&1 && fold=(-fuse-ld=gold -Wl,--icf=safe)
   c++ -shared -o "$to" ${fold[@]+"${fold[@]}"} -Wl,--allow-multiple-definition "$work/portable/no_pictures.o" \
     -Wl,--whole-archive "$built/libloom.a" -Wl,--no-whole-archive -static-libstdc++ \

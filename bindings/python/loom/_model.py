@@ -88,12 +88,12 @@ class Tokenizer(Handle):
 
     @property
     def special_tokens(self) -> Dict[str, int]:
-        """Ids of tokens that are no text by their names, ascending."""
+        """Ids of tokens that are not text, by their names, ascending."""
         ids = taken_ids(lib.loom_tokenizer_special_tokens, self.handle)
         return {self.decode([token], skip_special=False): token for token in ids}
 
     def token_id(self, token: str) -> int:
-        """Of a token as the vocabulary writes it."""
+        """The id of a token, spelled as in the vocabulary."""
         out = ctypes.c_int32()
         check(lib.loom_tokenizer_token_id(self.handle, encoded(token), ctypes.byref(out)))
         return out.value

@@ -1,11 +1,11 @@
-// Relations of embeddings, for losses of pairs (LossForm::pairs): the labels of the other rows of a
-// batch tell which rows each row should be near to, and far from. The relation of the rows [R, R]
-// is computed on the host; the rest is recorded (learn/loss). How batches are drawn is not part of
-// this file. R: rows of all predictions of a batch.
+// Relations of embeddings, for losses of pairs (LossForm::pairs). The labels decide which rows of a
+// batch should be near each other and which far apart. The host makes the relation of the rows
+// [R, R]; all else is recorded (learn/loss). Drawing batches is not part of this file. R: rows of
+// all predictions of a batch.
 //
-// Row p is of the label of a row i, n is of another label. The loss of a batch is the weighted mean
-// over its anchors (Anchors); other rows have weight 0. Labels that are ignored, and rows that only
-// fill a batch up, are no p and no n.
+// Row p has the label of a row i, row n has another label. The loss of a batch is the weighted mean
+// over its anchors (Anchors); other rows have weight 0. Rows with an ignored label, and rows that
+// only fill a batch, are neither p nor n.
 #pragma once
 
 #include <memory>
@@ -46,8 +46,8 @@ class PairLabels {
   int64_t rows_per_sample_;
 };
 
-// What embeddings of a whole data set come to: the sum of the losses of batches in an order that is
-// no order of the file's, in which labels may stand sorted, and what their anchors count.
+// Scores of the embeddings of a whole data set: the sum of the losses of shuffled batches, since
+// labels of a file may be sorted, and the count of their anchors.
 struct PairScore {
   double loss = 0, counted = 0;
   int64_t right = 0, asked = 0;  // rows whose nearest other row has their label; rows that have a p
