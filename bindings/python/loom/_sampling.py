@@ -27,7 +27,7 @@ def _array(name: str, value: Any) -> Any:
     if name == "logit_bias":
         rows: List[Any] = [_ffi.loom_token_bias(token, bias) for token, bias in value.items()]
         return (_ffi.loom_token_bias * len(rows))(*rows)
-    items = [value] if isinstance(value, str) else list(value)
+    items: List[Any] = [value] if isinstance(value, str) else list(value)
     ids = name in ("eos_ids", "banned_tokens")
     return (ctypes.c_int32 * len(items))(*items) if ids else c_texts(items)
 
@@ -41,7 +41,7 @@ def _check(name: str, value: Any) -> None:
 def generate_options(values: Dict[str, Any], **callbacks: Any) -> Any:
     """The struct. Raises TypeError for a name that is no option."""
     fields: Dict[str, Any] = dict(callbacks)
-    types = dict(_ffi.loom_generate_options._fields_)
+    types: Dict[str, Any] = {row[0]: row[1] for row in _ffi.loom_generate_options._fields_}
     for name, value in values.items():
         if name in HANDLES:
             fields[name] = None if value is None else value.handle
