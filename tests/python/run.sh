@@ -29,7 +29,7 @@ skipped() {
 
 library="$(find "$built" -maxdepth 1 \( -name 'libloom.so' -o -name 'libloom.dylib' \) 2>/dev/null | head -n 1)"
 [[ -n "$library" ]] || skipped "build/$preset has no shared library; configure with -DLOOM_INSTALL=ON"
-builder="$(checks_python scikit-build-core:scikit_build_core)" || skipped "$builder"
+builder="$(checks_python scikit-build-core:scikit_build_core zopflipy:zopfli)" || skipped "$builder"
 
 # The library as a wheel for others has it. It links all that can be linked, as
 # bindings/python/CMakeLists.txt does, and has no readers of images. Sanitizers, and linkers other
@@ -57,7 +57,7 @@ mkdir -p "$work/wheel" "$work/empty"
 "$builder" -m pip wheel --quiet --disable-pip-version-check --no-build-isolation --no-deps -w "$work/wheel" \
   bindings/python -C cmake.define.LOOM_LIBRARY="$library" >&2
 wheel="$(find "$work/wheel" -name '*.whl')"
-python3 bindings/python/repack.py "$wheel"
+"$builder" bindings/python/repack.py "$wheel"
 say "$(basename "$wheel"): $(stat -c %s "$wheel") bytes"
 
 passed=0 failed=0 skipped=0
