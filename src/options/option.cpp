@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <limits>
 
 #include "base/names.hpp"
 #include "base/text.hpp"
@@ -27,7 +28,7 @@ struct Called {
 };
 
 template <class T>
-constexpr std::string_view kKind = std::is_floating_point_v<T> ? "a number" : "a whole number";
+constexpr std::string_view kKind = std::is_floating_point_v<T> ? "a number" : "an integer";
 
 // Do commas separate the items of a list?
 template <class T>
@@ -41,6 +42,8 @@ Status read_number(const Called& option, std::string_view text, T& to) {
   T value{};
   const char* const last = text.data() + text.size();
   const auto [end, code] = std::from_chars(text.data(), last, value);
+  if (code == std::errc::result_out_of_range && end == last && std::is_integral_v<T>)
+    return option.wrong(text, cat("at most ", std::numeric_limits<T>::max()));
   if (code != std::errc() || end != last) return option.wrong(text, kKind<T>);
   if (!option.range.holds(static_cast<double>(value)))
     return option.wrong(text, option.range.text());

@@ -67,7 +67,7 @@ TEST_F(Settings, ErrorsAreOneLine) {
       {"--class-weights 1,x", "--class-weights is x, must be a number"},
       {"--loss focal --quantile 2", "--quantile"},
       {"--optimizer adamq", "did you mean 'adam'?"},
-      {"--lookahead 1.5", "--lookahead is 1.5, must be a whole number"},
+      {"--lookahead 1.5", "--lookahead is 1.5, must be an integer"},
       {"--lookahead 5,x", "--lookahead-share is x, must be a number"},
       {"--sample-weights w --ignore-label -100 --lookahead 5,2",
        "--lookahead-share is 2, must be above 0, up to 1"},

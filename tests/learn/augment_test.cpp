@@ -82,7 +82,7 @@ TEST(Augment, RefusesWhatItDoesNotKnow) {
                                                        {"rotate:x", "must be a number"},
                                                        {"rotate:181", "must be 0 to 180"},
                                                        {"mixup:2.5", "must be 0 to 2"},
-                                                       {"crop:1.5", "must be a whole number"},
+                                                       {"crop:1.5", "must be an integer"},
                                                        {"crop:-1", "must be 0 to 65536"},
                                                        {"flip:nan", "must be 0 to 1"}};
   for (const auto& [text, message] : cases) {
