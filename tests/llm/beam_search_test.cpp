@@ -147,6 +147,24 @@ TEST(BeamSearches, FindWhatTransformersRulesFind) {
   EXPECT_GT(ended, 20);
 }
 
+TEST(BeamSearches, FillContextsThatEndInTheMiddleOfAPage) {
+  const LanguageModel& model = test::stories();
+  const Text prompt = {5, 6};
+  for (const int64_t context : {3, 6, 15, 16, 17, 24, 33}) {
+    for (const int64_t beams : {2, 3, 5}) {
+      SCOPED_TRACE(cat(context, " positions, ", beams, " beams"));
+      BeamSearch how;
+      how.beams = beams;
+      how.max_tokens = context;
+      LlmBatchOptions memory;
+      memory.context = context;
+      const auto found = beam_search(model, cpu_ops(best_isa()), test::pool(), memory, prompt, how);
+      ASSERT_TRUE(found.ok()) << found.error().str();
+      EXPECT_EQ(static_cast<int64_t>(found->front().ids.size()), context - 1);
+    }
+  }
+}
+
 TEST(BeamSearches, OfOneBeamAreGreedy) {
   const LanguageModel& model = test::stories();
   const Text prompt = test::encode(model, "Once upon a time");

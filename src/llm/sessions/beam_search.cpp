@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/numbers/checked.hpp"
 #include "base/numbers/dmath.hpp"
 #include "base/text.hpp"
 #include "base/threads/thread_pool.hpp"
@@ -164,7 +165,8 @@ Result<std::vector<BeamFound>> beam_search(const LanguageModel& model, const Ops
   LlmBatchOptions options = memory;
   LOOM_ASSIGN(options.context, checked_context(model, memory.context));
   options.sequences = 2 * search.beams;
-  options.positions = options.context * search.beams;
+  // The last page of a beam is its own.
+  options.positions = round_up(options.context, PagePool::kPage) * search.beams;
   LOOM_ASSIGN(LlmBatch batch, LlmBatch::create(model, ops, pool, options));
   return Beams(std::move(batch), search).run(prompt);
 }
