@@ -35,15 +35,13 @@ builder="$(checks_python scikit-build-core:scikit_build_core zopflipy:zopfli)" |
 # bindings/python/CMakeLists.txt does, and has no readers of images. Sanitizers, and linkers other
 # than Debian's, take the library as it was built.
 portable() {
-  local pcre zlib fold=() to="$work/portable/libloom.so"
+  local pcre zlib to="$work/portable/libloom.so"
   pcre="$(c++ -print-file-name=libpcre2-8.a)" zlib="$(c++ -print-file-name=libz.a)"
   [[ -f "$pcre" && -f "$zlib" && -f "$built/libloom.a" ]] || return 1
   mkdir -p "$work/portable"
   c++ -std=c++20 -O2 -fPIC -fvisibility=hidden -Isrc -Iinclude -c bindings/python/no_pictures.cpp \
     -o "$work/portable/no_pictures.o" >"$work/portable/log" 2>&1 || return 1
-  # The linker that folds equal functions into one, if it exists. It takes 2 % off the wheel.
-  c++ -fuse-ld=gold -Wl,--version >/dev/null 2>&1 && fold=(-fuse-ld=gold -Wl,--icf=safe)
-  c++ -shared -o "$to" ${fold[@]+"${fold[@]}"} -Wl,--allow-multiple-definition "$work/portable/no_pictures.o" \
+  c++ -shared -o "$to" -Wl,--allow-multiple-definition "$work/portable/no_pictures.o" \
     -Wl,--whole-archive "$built/libloom.a" -Wl,--no-whole-archive -static-libstdc++ \
     -static-libgcc "$pcre" "$zlib" -lm -ldl -pthread -Wl,--no-undefined -Wl,--gc-sections \
     -Wl,--version-script=bindings/python/exports.map -Wl,-s >>"$work/portable/log" 2>&1 || return 1

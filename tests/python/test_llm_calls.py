@@ -82,7 +82,7 @@ class Calls(unittest.TestCase):
         texts = self.llm.beam_search(PROMPT, num_beams=3, max_tokens=12)
         scores = [text.score for text in texts]
         self.assertEqual(scores, sorted(scores, reverse=True))
-        told = run(PROGRAM, "run", STORIES, PROMPT, "--beams", 3, "--max-tokens", 12)
+        told = run(PROGRAM, "run", STORIES, "-p", PROMPT, "--beams", 3, "--max-tokens", 12)
         self.assertIn(texts[0].text.strip(), told)
 
     def test_one_beam_is_the_likeliest_text(self):
