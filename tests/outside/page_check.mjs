@@ -204,7 +204,7 @@ async function shown_tests(address) {
     const page = await open(address);
     await set(page, { temperature: -1 });
     await ask(page, "Hi");
-    await page.waitForFunction(() => document.getElementById("status").textContent.includes("temperature must be"));
+    await page.waitForFunction(() => document.getElementById("status").textContent.includes("temperature is -1, must be 0 or more"));
     equal(await page.locator("article.assistant").count(), 0, "answers");
   });
   for (const [name, options] of Object.entries({
