@@ -131,17 +131,19 @@ def field_doc(name: str, option: Option, fields: set[str]) -> str:
 
 
 def fill_docs(vocabularies: list[Vocabulary], structs: list[dict]) -> None:
-    """Fields without a text in loom_api.toml get that of their option."""
+    """Fields without a text in loom_api.toml get that of their option. A fourth item: a boolean."""
     for v in vocabularies:
         for struct in (s for s in v.own_structs() if s.c):
             rows = next(s for s in structs if s["name"] == struct.c)["fields"]
             fields = {row[1] for row in rows}
             docs = {name.removeprefix("!"): field_doc(name, option, fields)
                     for name, _, option in c_fields(struct, v, fields)}  # fmt: skip
+            flags = {name.removeprefix("!") for name, _, option in c_fields(struct, v, fields)
+                     if option.type == "bool"}  # fmt: skip
             for name in list(docs):
                 docs[f"has_{name}"] = f"1: `{name}` counts"
             for row in rows:
-                row[2] = row[2] or docs.get(row[1], "")
+                row[2:] = [row[2] or docs.get(row[1], ""), row[1] in flags]
 
 
 def generated(vocabularies: list[Vocabulary], mark: str) -> dict[str, str]:

@@ -52,6 +52,7 @@ class Variable:
     type: str  # "const char *", "int64_t[8]"
     name: str
     doc: str = ""
+    flag: bool = False  # an int32_t that is 0 or 1, by the description of its option
 
     def declared(self) -> str:
         array = _ARRAY.match(self.type)

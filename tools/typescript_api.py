@@ -60,8 +60,8 @@ def wasm_kind(api: Api, member: Variable) -> str:
         return "callback"
     if type_ in api.enums:
         return f"enum:{type_script_name(type_)}"
-    told = member.name.startswith("has_") or re.search(r"(^|: )[01]: ", member.doc)
-    if type_ == "int32_t" and told:
+    by_text = re.search(r"(^|: )[01](:| means) ", member.doc)
+    if type_ == "int32_t" and (member.flag or by_text or member.name.startswith("has_")):
         return "bool"
     return WASM_KINDS[type_]
 

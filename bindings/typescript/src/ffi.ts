@@ -270,7 +270,7 @@ export const loom_engine_info = {
     struct_size: [0, "u32"],
     threads: [4, "i32"],
     cores: [8, "i32"],
-    threads_built_in: [12, "i32"],
+    threads_built_in: [12, "bool"],
     isa: [16, "chars:32"],
     isas: [48, "chars:128"],
     activations: [176, "enum:Activations"],
@@ -285,7 +285,7 @@ export interface EngineInfo {
   /** that this process may use */
   cores: number;
   /** 0 means a single-threaded build */
-  threadsBuiltIn: number;
+  threadsBuiltIn: boolean;
   /** in use */
   isa: string;
   /** that this build holds and this processor runs, with spaces between */
@@ -731,7 +731,7 @@ export const loom_step_report = {
   name: "loom_step_report", size: 16, sized: true,
   fields: {
     struct_size: [0, "u32"],
-    updated: [4, "i32"],
+    updated: [4, "bool"],
     loss: [8, "f64"],
   },
 } as const;
@@ -739,7 +739,7 @@ export const loom_step_report = {
 /** The result of a training step. */
 export interface StepReport {
   /** 0 means gradients are being added up, or were not finite and were dropped */
-  updated: number;
+  updated: boolean;
   loss: number;
 }
 
@@ -1029,14 +1029,14 @@ export const loom_generate_options = {
     repetition_penalty: [28, "f32"],
     top_k: [32, "i64"],
     has_repetition_window: [40, "bool"],
-    ignore_eos: [44, "i32"],
+    ignore_eos: [44, "bool"],
     repetition_window: [48, "i64"],
     seed: [56, "u64"],
     stop: [64, "text list"],
     eos_ids: [68, "i32 list"],
     stop_count: [72, "i32"],
     eos_count: [76, "i32"],
-    logprobs: [80, "i32"],
+    logprobs: [80, "bool"],
     top_logprobs: [84, "i32"],
     on_token: [88, "callback"],
     on_prefill: [92, "callback"],
@@ -1065,13 +1065,13 @@ export const loom_generate_options = {
     logit_bias_count: [204, "i32"],
     banned_token_count: [208, "i32"],
     banned_string_count: [212, "i32"],
-    special_text: [216, "i32"],
+    special_text: [216, "bool"],
     grammar: [220, "text"],
     json_schema: [224, "text"],
-    lookup: [228, "i32"],
+    lookup: [228, "bool"],
     guesses: [232, "i64"],
-    logprobs_of_draw: [240, "i32"],
-    shift_context: [244, "i32"],
+    logprobs_of_draw: [240, "bool"],
+    shift_context: [244, "bool"],
     keep_tokens: [248, "i64"],
     shift_tokens: [256, "i64"],
     has_guess_chance: [264, "bool"],
@@ -1096,7 +1096,7 @@ export interface GenerateOptions {
   /** Keep the k most likely tokens; 0 keeps all; 0 or more. */
   topK?: number;
   /** A token that ends a text does not end it. */
-  ignoreEos?: number;
+  ignoreEos?: boolean;
   /** Window of the penalties, prompt included; 0 is all; 0 or more tokens. Unset: 64. */
   repetitionWindow?: number;
   /** Sampling seed; equal seeds give equal texts on every machine. */
@@ -1106,7 +1106,7 @@ export interface GenerateOptions {
   /** Tokens that end the text; empty means those of the model. */
   eosIds?: readonly number[];
   /** Fills logprob of each token and of the generation. */
-  logprobs?: number;
+  logprobs?: boolean;
   /** Number of the most likely tokens that each Token lists; 0 or more tokens. */
   topLogprobs?: number;
   /** Subtracted from a logit for each occurrence in the window (OpenAI); -1e6 to 1e6. */
@@ -1151,19 +1151,19 @@ export interface GenerateOptions {
   bannedTokenCount?: number;
   bannedStringCount?: number;
   /** Chat marks become text too, for a ReplyParser. */
-  specialText?: number;
+  specialText?: boolean;
   /** Grammar of the text in GBNF, with the rule root. The text ends at the end of the grammar. Needs a tokenizer. */
   grammar?: string;
   /** JSON schema of the text (draft 2020-12, docs/sampling.md), in place of a grammar. */
   jsonSchema?: string;
   /** Draft tokens come from earlier occurrences of the last tokens; the text does not change. */
-  lookup?: number;
+  lookup?: boolean;
   /** Largest number of draft tokens per pass; 0 to 64 tokens. 0: 8. */
   guesses?: number;
   /** Log-probabilities are those of the draw: after temperature, penalties and truncation, over the remaining tokens. A token that is chosen without a draw has probability 1. */
-  logprobsOfDraw?: number;
+  logprobsOfDraw?: boolean;
   /** When the context is full, drops a part of it and reads the rest again at its new position. The text continues as if the prompt had never had that part. Not for recurrent layers. */
-  shiftContext?: number;
+  shiftContext?: boolean;
   /** Length of the beginning that shift_context never drops; 0 or more tokens. */
   keepTokens?: number;
   /** Tokens that shift_context drops at a time; 0 is half of the allowed ones; 0 or more tokens. */
