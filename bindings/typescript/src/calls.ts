@@ -10,7 +10,7 @@ import type { Handle } from "./protocol.js";
 
 export type Kind =
   | "network" | "session" | "dataset" | "trainer" | "model" | "tokenizer" | "population" | "genome" | "mesh"
-  | "model_file" | "deviation" | "adaptation";
+  | "model_file";
 interface Entry {
   readonly kind: Kind;
   readonly address: number;

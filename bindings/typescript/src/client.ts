@@ -2,16 +2,13 @@
 
 import type * as ffi from "./ffi.js";
 import { LoomError } from "./errors.js";
-import { AdaptationTracker, DeviationMetrics } from "./analysis.js";
 import { Genome, Mesh, Population } from "./evolution.js";
 import type { Source } from "./files.js";
 import { sequential, type Axes, type Layer, type NetworkDescription } from "./layer.js";
-import { Feed, type CallOptions } from "./feed.js";
-import { LLM, Tokenizer } from "./language.js";
 import { Closable, dispose, Link, type Events, type Started } from "./link.js";
 import type { NumberArray, Tensor } from "./memory.js";
 import type { TrainerOptions } from "./options.js";
-import type { Clusters, Handle, Running, StartOptions } from "./protocol.js";
+import type { GenerationData, Handle, Running, StartOptions, TokenData, Turn } from "./protocol.js";
 import type { Variant } from "./module.js";
 
 export interface InitOptions {
@@ -34,11 +31,9 @@ export interface InitOptions {
   readonly memory64?: boolean;
 }
 
-/** Options by their names in api/options. */
-export type NamedOptions = Readonly<Record<string, unknown>>;
-
-function whole(values: ArrayLike<number | bigint>): BigInt64Array {
-  return BigInt64Array.from(Array.from(values, BigInt));
+export interface CallOptions {
+  /** Ends the work with code "cancelled". */
+  readonly signal?: AbortSignal | undefined;
 }
 
 export interface FileOptions extends CallOptions {
@@ -57,6 +52,12 @@ export interface DnaComparison {
   readonly layer_overlaps: Readonly<Record<string, number>>;
   readonly logic_shifts: readonly { readonly source_pos: string; readonly target_pos: string; readonly overlap: number }[];
   readonly [field: string]: unknown;
+}
+
+export type Prompt = string | ArrayLike<number>;
+
+function ids(values: ArrayLike<number>): Int32Array {
+  return values instanceof Int32Array ? values : Int32Array.from(values);
 }
 
 /** A tensor of rows, or of one sample. */
@@ -169,26 +170,6 @@ export class Session extends Closable {
   reset(): Promise<void> {
     return this.link.ask("sessionReset", [this.handle]);
   }
-  /** Steps of each sample of the next run; for a session with `lengths`. */
-  setLengths(lengths: readonly number[]): Promise<void> {
-    return this.link.ask("sessionSetLengths", [this.handle, lengths]);
-  }
-  /** Stateful: the states of recurrent layers, [maxBatch, width] each. */
-  states(): Promise<Tensor[]> {
-    return this.link.ask("sessionStates", [this.handle]);
-  }
-  /** Stateful: the states that the next run begins with. */
-  setStates(states: readonly Tensor[]): Promise<void> {
-    return this.link.ask("sessionSetStates", [this.handle, states]);
-  }
-  /** Stateful: steps that it has run. */
-  position(): Promise<number> {
-    return this.link.ask("sessionNumber", [this.handle, "position"]);
-  }
-  /** Memory that it takes. */
-  bytes(): Promise<number> {
-    return this.link.ask("sessionNumber", [this.handle, "bytes"]);
-  }
 }
 
 // ---- training -------------------------------------------------------------------------------------
@@ -209,17 +190,6 @@ export class Dataset extends Closable {
   async withInput(name: string, values: Tensor): Promise<Dataset> {
     const handle = await this.link.ask("datasetWithInput", [this.handle, name, values]);
     return new Dataset(this.link, handle, await this.link.ask("datasetInfo", [handle]));
-  }
-  /** Columns, notes, files, hash, bytes, inMemory and the further inputs, as the C interface names them. */
-  async description(): Promise<Readonly<Record<string, unknown>>> {
-    return JSON.parse(await this.link.ask("datasetJson", [this.handle])) as Record<string, unknown>;
-  }
-  /** Fold `number` of `count`, from 0: the samples to train on, and those of the fold. */
-  async fold(number: number, count: number, options: ffi.SplitOptions = {}): Promise<[Dataset, Dataset]> {
-    const [first, second] = await this.link.ask("datasetFold", [this.handle, number, count, options]);
-    const made = async (handle: Handle): Promise<Dataset> =>
-      new Dataset(this.link, handle, await this.link.ask("datasetInfo", [handle]));
-    return [await made(first), await made(second)];
   }
   /** Two data sets, of which the first has this share of the samples. */
   async split(share: number, options: ffi.SplitOptions = {}): Promise<[Dataset, Dataset]> {
@@ -265,28 +235,119 @@ export class Trainer extends Closable {
   stepSamples(batch: Dataset, rate: number | null = null): Promise<ffi.StepReport> {
     return this.link.ask("trainerStepSamples", [this.handle, batch.id, rate]);
   }
-  /** Narrows the ranges of quantized weights on samples. Resolves to a report for each matrix. */
-  async calibrate(data: Dataset): Promise<unknown> {
-    return JSON.parse(await this.link.ask("trainerCalibrate", [this.handle, data.id])) as unknown;
-  }
   evaluate(data: Dataset): Promise<ffi.Evaluation> {
     return this.link.ask("trainerEvaluate", [this.handle, data.id]);
-  }
-  /** Memory that it takes. */
-  bytes(): Promise<number> {
-    return this.link.ask("trainerNumber", [this.handle, "bytes"]);
-  }
-  /** Parameters that training does not change. */
-  frozen(): Promise<number> {
-    return this.link.ask("trainerNumber", [this.handle, "frozen"]);
-  }
-  /** Epochs that are done. */
-  epoch(): Promise<number> {
-    return this.link.ask("trainerNumber", [this.handle, "epoch"]);
   }
   /** Of the bits of all weights. */
   weightsHash(): Promise<string> {
     return this.link.ask("trainerHash", [this.handle]);
+  }
+}
+
+/** Values that come while a promise is on its way. */
+class Feed<T> {
+  readonly #values: T[] = [];
+  #ended = false;
+  #error: unknown = null;
+  #wake: (() => void) | null = null;
+
+  push(value: T): void {
+    this.#values.push(value);
+    this.#wake?.();
+  }
+  follow(promise: Promise<unknown>): void {
+    promise.then(() => undefined, (error: unknown) => void (this.#error = error)).finally(() => {
+      this.#ended = true;
+      this.#wake?.();
+    });
+  }
+  async *values(): AsyncGenerator<T, void> {
+    for (;;) {
+      while (this.#values.length > 0) yield this.#values.shift() as T;
+      if (this.#error !== null) throw this.#error;
+      if (this.#ended) return;
+      await new Promise<void>((resolve) => (this.#wake = resolve));
+    }
+  }
+}
+
+// ---- language models ------------------------------------------------------------------------------
+
+export interface GenerateOptions extends ffi.GenerateOptions, CallOptions {
+  /** Positions of the KV cache; 0: the model's, at most 2048. */
+  readonly context?: number;
+  readonly onToken?: (token: TokenData) => void;
+  /** Tokens of the prompt that were read, and in all. */
+  readonly onProgress?: (done: number, total: number) => void;
+}
+
+/** New text, with how it came to be. `stop`: "eos", "string", "length", "context" or "cancelled". */
+export type Generation = GenerationData;
+
+/** A language model. Every call begins with an empty context, and calls take turns. */
+export class LLM extends Closable {
+  readonly info: ffi.ModelInfo;
+  constructor(link: Link, handle: Handle, info: ffi.ModelInfo) {
+    super(link, handle);
+    this.info = info;
+  }
+
+  /** A signal that ends it is no error: `stop` is "cancelled" then. */
+  async generate(prompt: Prompt, { context = 0, onToken, onProgress, signal, ...options }: GenerateOptions = {}):
+    Promise<Generation> {
+    const events = {
+      token: onToken ?? ((): void => undefined),
+      progress: ({ done, total }: { done: number; total: number }): void => onProgress?.(done, total),
+    };
+    const what = typeof prompt === "string" ? prompt : ids(prompt);
+    return this.link.ask("modelGenerate", [this.handle, what, options, { context }], events as Events, signal);
+  }
+
+  /** The text token by token. Leaving the loop ends the work. */
+  async *stream(prompt: Prompt, options: GenerateOptions = {}): AsyncGenerator<TokenData, void> {
+    const feed = new Feed<TokenData>(), leaving = new AbortController();
+    const signal = options.signal === undefined ? leaving.signal : AbortSignal.any([options.signal, leaving.signal]);
+    feed.follow(this.generate(prompt, { ...options, signal, onToken: (token) => feed.push(token) }));
+    try {
+      yield* feed.values();
+    } finally {
+      leaving.abort();
+    }
+  }
+
+  /** The next turn of a conversation, by the model's own template, token by token. */
+  async *chat(turns: readonly Turn[], options: GenerateOptions = {}): AsyncGenerator<TokenData, void> {
+    const { ids: prompt } = await this.link.ask("modelChat", [this.handle, turns, {}]);
+    yield* this.stream(prompt, options);
+  }
+  /** The conversation as the template writes it. */
+  async renderChat(turns: readonly Turn[], options: ffi.ChatOptions = {}): Promise<string> {
+    return (await this.link.ask("modelChat", [this.handle, turns, options])).text;
+  }
+
+  tokenize(text: string, { specialTokens = true } = {}): Promise<Int32Array> {
+    return this.link.ask("modelTokenize", [this.handle, text, specialTokens]);
+  }
+  detokenize(tokens: ArrayLike<number>, { skipSpecial = true } = {}): Promise<string> {
+    return this.link.ask("modelDetokenize", [this.handle, ids(tokens), skipSpecial]);
+  }
+  /** Logits [vocab] after the last of these tokens. */
+  logits(tokens: ArrayLike<number>): Promise<Float32Array> {
+    return this.link.ask("modelLogits", [this.handle, ids(tokens)]);
+  }
+}
+
+/** Text to tokens and back, without the weights of a model. */
+export class Tokenizer extends Closable {
+  encode(text: string, { specialTokens = true } = {}): Promise<Int32Array> {
+    return this.link.ask("tokenizerEncode", [this.handle, text, specialTokens]);
+  }
+  decode(tokens: ArrayLike<number>, { skipSpecial = true } = {}): Promise<string> {
+    return this.link.ask("tokenizerDecode", [this.handle, ids(tokens), skipSpecial]);
+  }
+  /** The highest id and one more. */
+  vocabSize(): Promise<number> {
+    return this.link.ask("tokenizerSize", [this.handle]);
   }
 }
 
@@ -428,65 +489,6 @@ export class Loom {
   /** The network of a genome, with the same bits. */
   async genomeNetwork(genome: Genome): Promise<Network> {
     return this.#network(await this.#link.ask("genomeNetwork", [genome.id]));
-  }
-
-  // ---- groups of points, several networks, measures
-
-  /** Groups of points [n, d] by Lloyd's algorithm. `start`: the first centers. Options: docs/cluster.md. */
-  kmeans(points: Tensor, { start, ...options }: NamedOptions & { start?: Tensor } = {}): Promise<Clusters> {
-    return this.#link.ask("kmeans", [points, options, start ?? null]);
-  }
-  /** How good groups are, -1 to 1. */
-  silhouette(points: Tensor, labels: ArrayLike<number | bigint>, distance: ffi.Distance = "euclidean"): Promise<number> {
-    return this.#link.ask("silhouette", [points, whole(labels), distance]);
-  }
-  /** The tree of merges of points [n, d]: [n - 1, 4], group a, group b, distance, points of both. */
-  linkage(points: Tensor, options: NamedOptions = {}): Promise<Tensor> {
-    return this.#link.ask("linkage", [points, options]);
-  }
-  /** The same of distances [n, n], symmetric, 0 on the diagonal. */
-  linkageOfDistances(distances: Tensor, options: NamedOptions = {}): Promise<Tensor> {
-    return this.#link.ask("linkageOfDistances", [distances, options]);
-  }
-  /** Labels of all points of a tree: groups that merge at `threshold` or nearer are one. */
-  cutAt(merges: Tensor, threshold: number): Promise<Tensor> {
-    return this.#link.ask("linkageCut", [merges, threshold, 0]);
-  }
-  /** Labels of all points of a tree, in so many groups. */
-  cutInto(merges: Tensor, groups: number): Promise<Tensor> {
-    return this.#link.ask("linkageCut", [merges, 0, groups]);
-  }
-  /** Rows of model a, model b, coverage and overlap, of masks uint8 [models, samples], best coverage first. */
-  complementaryPairs(masks: Tensor, least = 0): Promise<Tensor> {
-    return this.#link.ask("complementaryPairs", [masks, least]);
-  }
-  /** Rows of a model and the coverage with it: always the model that adds most. most 0: no limit. */
-  greedyCover(masks: Tensor, most = 0): Promise<Tensor> {
-    return this.#link.ask("greedyCover", [masks, most]);
-  }
-  /** Of classes [models, samples] the one of each sample with the largest sum of weights. */
-  majorityVote(votes: Tensor, weights?: ArrayLike<number>): Promise<Tensor> {
-    return this.#link.ask("majorityVote", [votes, weights === undefined ? null : Float64Array.from(weights)]);
-  }
-  /** The weighted mean of probabilities of one shape. */
-  softVote(shares: readonly Tensor[], weights?: ArrayLike<number>): Promise<Tensor> {
-    return this.#link.ask("softVote", [shares, weights === undefined ? null : Float64Array.from(weights)]);
-  }
-  /** The answers [n, classes] of models side by side, for stack(). */
-  stackInputs(shares: readonly Tensor[]): Promise<Tensor> {
-    return this.#link.ask("stackInputs", [shares]);
-  }
-  /** Stacking (Wolpert, 1992): a Dense layer over stackInputs(), trained for `labels`. */
-  async stack(shares: readonly Tensor[], labels: ArrayLike<number | bigint>, options: NamedOptions = {}): Promise<Network> {
-    return this.#network(await this.#link.ask("stack", [shares, whole(labels), options]));
-  }
-  /** Deviation in percent of answers; `json`: of DeviationMetrics.json(). */
-  async deviationMetrics(json?: string): Promise<DeviationMetrics> {
-    return new DeviationMetrics(this.#link, await this.#link.ask("deviationCreate", [json ?? null]));
-  }
-  /** Accuracy by windows of time while tasks change. */
-  async adaptationTracker(options: ffi.AdaptationOptions = {}): Promise<AdaptationTracker> {
-    return new AdaptationTracker(this.#link, await this.#link.ask("adaptationCreate", [options]));
   }
 
   /** Bytes that the objects of the engine hold, and all memory of the module, which never shrinks. */

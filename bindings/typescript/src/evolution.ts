@@ -61,17 +61,6 @@ export class Population extends Closable {
   }
 }
 
-/** A cell of a mesh. */
-export interface MeshCell {
-  readonly at: readonly number[];
-  /** Its kind; "": it is disabled. */
-  readonly layer: string;
-  readonly output: readonly number[];
-  /** The tick in which it fires, if all ports are set from the start; -1: never. */
-  readonly first_tick: number;
-  readonly holds: boolean;
-}
-
 /** A network that ticks: in each tick every cell fires once, on what was committed the tick before. */
 export class Mesh extends Closable {
   info(): Promise<ffi.MeshInfo> {
@@ -90,27 +79,5 @@ export class Mesh extends Closable {
   }
   reset(): Promise<void> {
     return this.link.ask("meshReset", [this.handle]);
-  }
-  /** A sample for one tick, and what the last cell committed in it. */
-  async push(inputs: Tensor): Promise<Tensor> {
-    await this.setInput(inputs);
-    await this.tick();
-    return this.output();
-  }
-  /** A tick for each sample of the ports, by name: what the last cell committed in each. */
-  run(inputs: Readonly<Record<string, Tensor>>): Promise<Tensor> {
-    return this.link.ask("meshRun", [this.handle, Object.keys(inputs), Object.values(inputs)]);
-  }
-  /** With `activity`: how much each cell committed in each tick of the last run(), [ticks, cells]. */
-  activity(): Promise<Tensor> {
-    return this.link.ask("meshActivity", [this.handle]);
-  }
-  async cells(): Promise<MeshCell[]> {
-    const told = JSON.parse(await this.link.ask("meshCells", [this.handle])) as (Omit<MeshCell, "holds"> & { holds: number })[];
-    return told.map((cell) => ({ ...cell, holds: cell.holds !== 0 }));
-  }
-  /** Whether the cell at z, y, x, l ever fired. */
-  async holds(at: readonly number[]): Promise<boolean> {
-    return (await this.cells()).some((cell) => cell.holds && cell.at.join() === at.join());
   }
 }

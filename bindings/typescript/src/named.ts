@@ -28,8 +28,8 @@ function* texts(kind: string, given: object): Generator<readonly [string, string
     const earlier = kEarlier[before];
     const [name, value] = earlier === undefined ? [before, was] : earlier(was);
     if (earlier !== undefined) console.warn(`loom: the option '${before}' is now '${name}'`);
-    const known = kNames[kind];  // of other kinds the library says which names there are
-    if (known !== undefined && !known.includes(name))
+    const known = kNames[kind] ?? [];
+    if (!known.includes(name))
       throw new LoomError("invalid_argument", `there is no option '${name}'; choose from ${known.join(", ")}`);
     if (value === undefined || (name === "optimizer" && value === "automatic")) continue;
     if (name !== "augment") yield [snake(name), textOf(value)];

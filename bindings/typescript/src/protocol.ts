@@ -40,7 +40,7 @@ export interface LoadOptions {
 export type Running = { variant: Variant; notes: string[] } & ffi.EngineInfo;
 
 /** Name of an operation -> its arguments and its result. */
-export interface Operations extends EvolutionOperations, AnalysisOperations, LanguageOperations, RunOperations {
+export interface Operations extends EvolutionOperations {
   start(options: StartOptions): Running;
   memory(): ffi.Memory & { heap: number };
   free(handle: Handle): void;
@@ -98,90 +98,6 @@ export interface Operations extends EvolutionOperations, AnalysisOperations, Lan
   fileJson(handle: Handle): string;
   fileValues(handle: Handle, tensor: number): Tensor;
   fileHash(handle: Handle, tensor: number): string;
-}
-
-/** How a request that runs is told of, and ended. */
-export interface Progress {
-  readonly cancel: { readonly asked: boolean };
-  tell(event: string, value: unknown): void;
-}
-
-/** Groups of points, and how k-means ended. */
-export interface Clusters {
-  /** int64 [n]: the nearest center of each point. */
-  readonly labels: Tensor;
-  /** float64 [clusters, d]. */
-  readonly centers: Tensor;
-  /** The sum of the squared distances to the centers. */
-  readonly inertia: number;
-  readonly rounds: number;
-  readonly converged: boolean;
-}
-
-/** A reply of a model in parts. `problem`: what is wrong with a call; "": nothing. */
-export interface ParsedReply {
-  readonly text: string;
-  readonly reasoning: string;
-  readonly calls: readonly { readonly name: string; readonly arguments: string; readonly problem: string }[];
-}
-
-/** Those of analysis_server.ts. */
-export interface AnalysisOperations {
-  kmeans(points: Tensor, options: object, start: Tensor | null): Clusters;
-  silhouette(points: Tensor, labels: BigInt64Array, distance: ffi.Distance): number;
-  linkage(points: Tensor, options: object): Tensor;
-  linkageOfDistances(distances: Tensor, options: object): Tensor;
-  linkageCut(merges: Tensor, threshold: number, groups: number): Tensor;
-  complementaryPairs(masks: Tensor, least: number): Tensor;
-  greedyCover(masks: Tensor, most: number): Tensor;
-  majorityVote(votes: Tensor, weights: Float64Array | null): Tensor;
-  softVote(shares: readonly Tensor[], weights: Float64Array | null): Tensor;
-  stackInputs(shares: readonly Tensor[]): Tensor;
-  stack(shares: readonly Tensor[], labels: BigInt64Array, options: object): Handle;
-  deviationCreate(json: string | null): Handle;
-  deviationAdd(handle: Handle, answers: Float64Array, truths: Float64Array): void;
-  deviationAddClasses(handle: Handle, called: readonly number[], classes: readonly number[]): void;
-  deviationJson(handle: Handle): string;
-  deviationBucket(handle: Handle, name: string): Tensor;
-  deviationWorst(handle: Handle, count: number): Tensor;
-  adaptationCreate(options: object): Handle;
-  adaptationSchedule(handle: Handle, at: number, task: number): void;
-  adaptationStart(handle: Handle, task: number): void;
-  adaptationRecord(handle: Handle, right: number): { task: number; over: boolean };
-  adaptationJson(handle: Handle): string;
-}
-
-/** Those of language_server.ts. */
-export interface LanguageOperations {
-  modelBatch(handle: Handle, prompts: readonly Int32Array[], options: object, batch: { sequences: number }): GenerationData[];
-  modelBeams(handle: Handle, prompt: Int32Array, options: object): string;
-  modelPerplexity(handle: Handle, ids: Int32Array, options: object): ffi.Perplexity;
-  modelEmbed(handle: Handle, texts: readonly string[], options: object): Tensor;
-  modelEmbedTokens(handle: Handle, texts: readonly Int32Array[], options: object): Tensor;
-  modelRerank(handle: Handle, query: string, documents: readonly string[], options: object): ffi.Ranked[];
-  modelText(handle: Handle, what: "chat_template" | "tool_format" | "suggested_sampling"): string;
-  modelFingerprint(handle: Handle, cacheType: ffi.Dtype): string;
-  modelCallGrammar(handle: Handle, prompt: string, tools: string, rules: object): string;
-  modelParseReply(handle: Handle, text: string, prompt: string, tools: string | null): ParsedReply;
-  modelTokenizer(handle: Handle): Handle;
-  tokenizerBytes(handle: Handle, token: number): Uint8Array;
-  tokenizerSpecial(handle: Handle): Int32Array;
-  tokenizerId(handle: Handle, token: string): number;
-}
-
-/** Those of run_server.ts. */
-export interface RunOperations {
-  sessionSetLengths(handle: Handle, lengths: readonly number[]): void;
-  sessionStates(handle: Handle): Tensor[];
-  sessionSetStates(handle: Handle, states: readonly Tensor[]): void;
-  sessionNumber(handle: Handle, what: "position" | "bytes"): number;
-  datasetJson(handle: Handle): string;
-  datasetFold(handle: Handle, number: number, count: number, options: object): [Handle, Handle];
-  trainerNumber(handle: Handle, what: "bytes" | "frozen" | "epoch"): number;
-  trainerCalibrate(handle: Handle, data: Handle): string;
-  meshCells(handle: Handle): string;
-  meshRun(handle: Handle, ports: readonly string[], samples: readonly Tensor[]): Tensor;
-  meshActivity(handle: Handle): Tensor;
 }
 
 /** Those of evolution_server.ts. */

@@ -7,13 +7,10 @@ import type { GpuHost } from "./gpu.js";
 import { openGpu } from "./gpu_start.js";
 import type { Gpu } from "./gpu_types.js";
 import { after, ending, type Later } from "./later.js";
-import { analysisOperations } from "./analysis_server.js";
 import { evolutionOperations } from "./evolution_server.js";
 import { open, readInto, type Opened, type Reading, type Source } from "./files.js";
-import { languageOperations, takeGeneration } from "./language_server.js";
 import type { Scope, Struct, Tensor } from "./memory.js";
 import { withOptions } from "./named.js";
-import { runOperations } from "./run_server.js";
 import { chooseVariant, chooseWide, host, isWide, Loaded, type Host, type LaneStart, type Variant } from "./module.js";
 import type { CancelToken, GenerationData, Handle, LoadOptions, Operations, Port, Reply, Request, Running, StartOptions, Turn }
   from "./protocol.js";
@@ -259,7 +256,22 @@ export class Server {
       const ids = m.memory.ids(scope, prompt);
       return m.wait((f) => f.loom_model_session_generate_ids(running, ids, BigInt(prompt.length), how, out));
     }));
-    return after(generation, (made) => takeGeneration(this.#calls, made));
+    return after(generation, (made) => this.#takeGeneration(made));
+  }
+
+  #takeGeneration(generation: number): GenerationData {
+    return this.#calls.scoped((scope, m) => {
+      const out = scope.keep(m.memory.allocate(16));
+      this.#calls.check(m.call((f) => f.loom_generation_text(generation, out, 0)));
+      const text = m.memory.readText(m.memory.readAddress(out));
+      this.#calls.check(m.call((f) => f.loom_generation_ids(generation, out, out + 8)));
+      const count = Number(m.memory.view.getBigInt64(out + 8, true));
+      const ids = new Int32Array(m.memory.memory.buffer, m.memory.readAddress(out), count).slice();
+      const info: ffi.GenerationInfo = this.#calls.report(ffi.loom_generation_info, (at) =>
+        m.call((f) => f.loom_generation_get_info(generation, at)));
+      m.call((f) => f.loom_generation_free(generation));
+      return { ...info, text, ids };
+    });
   }
 
   #chat(model: Handle, turns: readonly Turn[], options: object): { text: string; ids: Int32Array } {
@@ -587,9 +599,6 @@ export class Server {
       m.call((f) => f.loom_model_file_hash(this.#calls.at(handle, "model_file"), BigInt(tensor), out))),
 
     ...evolutionOperations(this.#calls, () => this.#engine),
-    ...analysisOperations(this.#calls, () => this.#engine),
-    ...languageOperations(this.#calls),
-    ...runOperations(this.#calls),
   };
 }
 
