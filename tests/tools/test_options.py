@@ -2,6 +2,7 @@
 
 import tempfile
 import textwrap
+import types
 import unittest
 from pathlib import Path
 
@@ -11,6 +12,8 @@ import api_options_docs
 import api_options_python
 import api_options_registry
 import api_options_typescript
+import generate_api
+import typescript_api
 from api_options import Wrong, range_text, read, sentence
 from api_options_c import c_values
 
@@ -231,6 +234,7 @@ FIELDS = textwrap.dedent('''
       { name = "window", type = "int", default = 64, help = "Window." },
       { name = "ends", type = "texts", help = "Ends." },
       { name = "form", type = "text", help = "Form." },
+      { name = "quiet", type = "bool", default = false, help = "Quiet." },
     ]
     ''')  # fmt: skip
 
@@ -248,7 +252,7 @@ class Fields(unittest.TestCase):
                 ["const loom_token_bias *", "bias", ""], ["int32_t", "bias_count", ""],
                 ["int32_t", "has_window", ""], ["int64_t", "window", ""],
                 ["int32_t", "end_count", ""], ["const char *const *", "ends", ""],
-                ["const char *", "form", "by hand"]]  # fmt: skip
+                ["const char *", "form", "by hand"], ["int32_t", "quiet", ""]]  # fmt: skip
         self.structs = [{"name": "loom_write", "fields": rows}]
 
     def test_every_field_of_c_is_read(self):
@@ -266,11 +270,19 @@ class Fields(unittest.TestCase):
 
     def test_a_field_without_a_text_gets_that_of_its_option(self):
         api_options_c.fill_docs([self.v], self.structs)
-        docs = {name: doc for _, name, doc in self.structs[0]["fields"]}
+        docs = {name: doc for _, name, doc, _ in self.structs[0]["fields"]}
         self.assertEqual(docs["share"], "Share; above 0, up to 1. 0: 0.5.")
         self.assertEqual(docs["window"], "Window. Unset: 64.")
         self.assertEqual(docs["has_window"], "1: `window` counts")
         self.assertEqual(docs["form"], "by hand")
+
+    def test_a_field_of_a_boolean_option_is_a_boolean_whatever_its_text(self):
+        api_options_c.fill_docs([self.v], self.structs)
+        flags = [name for _, name, _, flag in self.structs[0]["fields"] if flag]
+        self.assertEqual(flags, ["quiet"])
+        field = generate_api.Variable("int32_t", "quiet", "Quiet.", True)
+        plain = types.SimpleNamespace(callbacks={}, enums={})
+        self.assertEqual(typescript_api.wasm_kind(plain, field), "bool")
 
     def test_parameters_of_python_are_flat(self):
         begin, end = api_options_python.BEGIN, api_options_python.END
