@@ -6,6 +6,9 @@
 namespace loom::core {
 namespace {
 
+#ifdef LOOM_WITHOUT_TRAINING
+constexpr RecordLoss record_contrastive = nullptr;
+#else
 Result<LossSeed> record_contrastive(TraceBuilder& s, const LossSpec& loss, const LossTensors& t) {
   LOOM_ASSIGN(PairRows pairs, PairRows::create(s, t));
   LOOM_ASSIGN(const Tensor squares, pairs.squared_distances());
@@ -24,6 +27,7 @@ Result<LossSeed> record_contrastive(TraceBuilder& s, const LossSpec& loss, const
   LOOM_ASSIGN(const Tensor half, s.binary(mean, 0.5f, BinaryKind::mul));
   return weighted_rows(s, t, half);
 }
+#endif
 
 constexpr LossOption kContrastiveOptions[] = {
     {.key = "margin", .real = &LossSpec::margin, .positive = true},
@@ -32,7 +36,7 @@ constexpr LossOption kContrastiveOptions[] = {
 }  // namespace
 
 extern const LossDef kContrastiveLoss;
-const LossDef kContrastiveLoss = {.record = recorded(record_contrastive),
+const LossDef kContrastiveLoss = {.record = record_contrastive,
                                   .form = LossForm::pairs,
                                   .anchors = Anchors::either,
                                   .options = kContrastiveOptions};

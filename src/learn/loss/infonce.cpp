@@ -7,6 +7,9 @@
 namespace loom::core {
 namespace {
 
+#ifdef LOOM_WITHOUT_TRAINING
+constexpr RecordLoss record_infonce = nullptr;
+#else
 // Cosines over the temperature, and the shares of the rows of one label: inputs of softmax_ce.
 Status record_logits(PairRows& pairs, float temperature, Tensor& logits, Tensor& shares) {
   TraceBuilder& s = pairs.s;
@@ -40,6 +43,7 @@ Result<LossSeed> record_infonce(TraceBuilder& s, const LossSpec& loss, const Los
   LOOM_TRY(s.ops().loss(cross));
   return LossSeed{cross.pred, cross.dpred};
 }
+#endif
 
 constexpr LossOption kInfonceOptions[] = {
     {.key = "temperature", .real = &LossSpec::temperature, .positive = true},
@@ -48,7 +52,7 @@ constexpr LossOption kInfonceOptions[] = {
 }  // namespace
 
 extern const LossDef kInfonceLoss;
-const LossDef kInfonceLoss = {.record = recorded(record_infonce),
+const LossDef kInfonceLoss = {.record = record_infonce,
                               .form = LossForm::pairs,
                               .by_angle = true,
                               .options = kInfonceOptions};

@@ -8,6 +8,9 @@
 namespace loom::core {
 namespace {
 
+#ifdef LOOM_WITHOUT_TRAINING
+constexpr RecordLoss record_triplet = nullptr;
+#else
 Result<Tensor> hardest_triplet(PairRows& pairs, float margin) {
   TraceBuilder& s = pairs.s;
   LOOM_ASSIGN(const Tensor squares, pairs.squared_distances());
@@ -60,6 +63,7 @@ Result<LossSeed> record_triplet(TraceBuilder& s, const LossSpec& loss, const Los
                                                    : hardest_triplet(pairs, loss.margin));
   return weighted_rows(s, t, each);
 }
+#endif
 
 constexpr LossOption kTripletOptions[] = {
     {.key = "margin", .real = &LossSpec::margin, .positive = true},
@@ -69,7 +73,7 @@ constexpr LossOption kTripletOptions[] = {
 }  // namespace
 
 extern const LossDef kTripletLoss;
-const LossDef kTripletLoss = {.record = recorded(record_triplet),
+const LossDef kTripletLoss = {.record = record_triplet,
                               .form = LossForm::pairs,
                               .anchors = Anchors::both,
                               .options = kTripletOptions};
